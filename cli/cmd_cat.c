@@ -1,0 +1,202 @@
+/* cmd_cat.c - decoded bytes to stdout, in pieces, as they are or behind a NumPy header. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "opt.h"
+#include "vocab.h"
+
+enum { PIECE = 1 << 20 };
+
+/* What is written: a part, and how NumPy is to see it. */
+typedef struct content {
+    const heft_file *f;
+    const char *path;
+    uint32_t part;
+    const char *descr; /* NumPy's name of the element type */
+    const uint64_t *dims;
+    uint32_t rank;
+    uint64_t length[1]; /* dims of a part without a shape of its own */
+} content;
+
+/* ---- the NumPy header ---- */
+
+static const struct {
+    heft_dtype dtype;
+    const char *descr;
+} numpy_types[] = {
+    { HEFT_UNTYPED, "|u1" }, { HEFT_BOOL, "|b1" }, { HEFT_U8, "|u1" },    { HEFT_I8, "|i1" },
+    { HEFT_U16, "<u2" },     { HEFT_I16, "<i2" },  { HEFT_U32, "<u4" },   { HEFT_I32, "<i4" },
+    { HEFT_U64, "<u8" },     { HEFT_I64, "<i8" },  { HEFT_F16, "<f2" },   { HEFT_F32, "<f4" },
+    { HEFT_F64, "<f8" },     { HEFT_C64, "<c8" },  { HEFT_C128, "<c16" },
+};
+
+static const char *numpy_type(heft_dtype t)
+{
+    for (size_t i = 0; i < sizeof numpy_types / sizeof *numpy_types; i++)
+        if (numpy_types[i].dtype == t)
+            return numpy_types[i].descr;
+    return NULL;
+}
+
+/* A tensor's own shape where the part is its dense data, else one dimension. */
+static bool set_shape(content *c, uint32_t tensor, bool chosen)
+{
+    heft_part p = heft_part_at(c->f, c->part);
+    c->descr = numpy_type(p.dtype);
+    if (!c->descr) {
+        say(c->path, "NumPy has no element type for %s: cat without --npy, or convert --cast first",
+            dtype_name(p.dtype));
+        return false;
+    }
+    c->length[0] = p.dtype ? p.length / heft_dtype_get(p.dtype)->block_bytes : p.length;
+    c->dims = c->length;
+    c->rank = 1;
+    if (tensor == HEFT_NONE)
+        return true;
+    heft_tensor t = heft_tensor_at(c->f, tensor);
+    if (t.dtype == p.dtype && tensor_elements(&t) == c->length[0]) {
+        c->dims = t.dims;
+        c->rank = t.rank;
+    } else if (!chosen) {
+        say(c->path, "the layout of '%.*s' is no plain array: choose a part with --part",
+            (int)t.name.len, t.name.ptr);
+        return false;
+    }
+    return true;
+}
+
+static void put_dict(outbuf *o, const content *c)
+{
+    out_format(o, "{'descr': '%s', 'fortran_order': False, 'shape': (", c->descr);
+    for (uint32_t i = 0; i < c->rank; i++) {
+        out_u64(o, c->dims[i]);
+        if (i + 1 < c->rank || c->rank == 1)
+            out_text(o, i + 1 < c->rank ? ", " : ",");
+    }
+    out_text(o, "), }");
+}
+
+/* Magic, version, length, dictionary, spaces and a newline: a multiple of 64 bytes in all. */
+static void put_header(outbuf *o, const content *c)
+{
+    enum { MAGIC = 8, ALIGN = 64, LONGEST_V1 = 65535 };
+    outbuf dict;
+    out_open(&dict, -1);
+    put_dict(&dict, c);
+    size_t field = dict.used + ALIGN > LONGEST_V1 ? 4 : 2;
+    size_t unpadded = MAGIC + field + dict.used + 1;
+    size_t total = (unpadded + ALIGN - 1) / ALIGN * ALIGN, rest = total - MAGIC - field;
+    out_bytes(o, "\x93NUMPY", 6);
+    out_char(o, field == 2 ? 1 : 2);
+    out_char(o, 0);
+    for (size_t i = 0; i < field; i++)
+        out_char(o, (char)(rest >> (8 * i) & 0xFF));
+    out_bytes(o, dict.buf, dict.used);
+    out_fill(o, ' ', total - unpadded);
+    out_char(o, '\n');
+    out_free(&dict);
+}
+
+/* ---- bytes ---- */
+
+static int put_bytes(outbuf *o, const content *c, void *buf)
+{
+    heft_error err;
+    heft_stream *stream;
+    uint64_t length = heft_part_at(c->f, c->part).length;
+    heft_status st = heft_stream_open(&stream, c->f, c->part, &err);
+    for (uint64_t from = 0; from < length && !o->os && !st; from += PIECE) {
+        size_t n = length - from < PIECE ? (size_t)(length - from) : PIECE;
+        st = heft_stream_read(buf, stream, n, &err);
+        if (!st)
+            out_bytes(o, buf, n);
+    }
+    heft_stream_close(stream);
+    return st ? say_error(c->path, &err) : CODE_DONE;
+}
+
+static int put_content(const content *c)
+{
+    outbuf o;
+    void *buf = malloc(PIECE);
+    if (!buf) {
+        say(c->path, "no memory for a buffer");
+        return CODE_SYSTEM;
+    }
+    out_open(&o, STDOUT_FILENO);
+    if (c->descr)
+        put_header(&o, c);
+    int code = put_bytes(&o, c, buf);
+    free(buf);
+    return out_end(&o, code);
+}
+
+/* The vocabulary as text; *done says whether there was one. */
+static int cat_vocab(bool *done, const heft_file *f, const char *path)
+{
+    heft_vocab *v;
+    int code = vocab_find(&v, f, path);
+    *done = code || v;
+    if (v)
+        code = vocab_print(v);
+    heft_vocab_close(v);
+    return code;
+}
+
+static int cat(const heft_file *f, const char *path, const char *name, const char *role, bool npy)
+{
+    content c = { .f = f, .path = path };
+    uint32_t tensor = name ? model_find(f, path, name) : HEFT_NONE;
+    if (name && tensor == HEFT_NONE)
+        return CODE_USAGE;
+    c.part = model_part(f, path, tensor, role);
+    if (c.part == HEFT_NONE)
+        return CODE_USAGE;
+    if (npy && !set_shape(&c, tensor, role))
+        return CODE_CANNOT;
+    return put_content(&c);
+}
+
+int cmd_cat(int argc, char **argv)
+{
+    const char *role = NULL;
+    bool npy = false, force = false;
+    const opt options[] = {
+        { "part", 'p', OPT_TEXT, &role, "ROLE", "this part, instead of the data" },
+        { "npy", 0, OPT_FLAG, &npy, NULL, "as a NumPy file" },
+        { "force", 'f', OPT_FLAG, &force, NULL, "even onto a terminal" },
+    };
+    const opt_usage usage = {
+        "cat",
+        "FILE [TENSOR]",
+        "Writes the decoded bytes of a tensor, row by row and little-endian, to stdout.\n"
+        "Without TENSOR, --part names a part of the file itself, such as vocab or config;\n"
+        "vocab comes with a token on each line.",
+        "heft cat --npy model.safetensors embed.weight > embed.npy",
+        options,
+        sizeof options / sizeof *options,
+        1,
+        2,
+    };
+    opt_args args;
+    heft_file *f;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    if (args.count == 1 && !role)
+        return say_usage("cat", "TENSOR or --part expected");
+    if (term_is_stdout() && !force)
+        return say_usage("cat", "stdout is a terminal: redirect it, or use --force");
+    code = model_open(&f, args.item[0]);
+    if (code)
+        return code;
+    bool done = false;
+    if (args.count == 1 && !npy && !strcmp(role, "vocab"))
+        code = cat_vocab(&done, f, args.item[0]);
+    if (!done)
+        code = cat(f, args.item[0], args.count > 1 ? args.item[1] : NULL, role, npy);
+    heft_close(f);
+    return code;
+}

@@ -1,0 +1,370 @@
+/* cmd_convert.c - any readable format to any writable one, with changes on the way. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "folder.h"
+#include "model.h"
+#include "opt.h"
+#include "progress.h"
+#include "rules.h"
+#include "sinkwatch.h"
+#include "textfile.h"
+#include "vocab.h"
+
+typedef struct request {
+    const char *in, *out, *to, *version, *compress, *digest, *config, *vocab, *special;
+    bool strict, allow_loss, dry_run, force, no_verify, verbose;
+    uint64_t align, threads;
+    rules rules;
+    const heft_format *target;
+    bool into_stdout;
+    /* what heft_convert() gets */
+    heft_executor executor;
+    heft_host host;
+    heft_convert_options options;
+    heft_str config_text;
+    folder folder; /* weights NULL: IN is a file */
+    heft_vocab *new_vocab;
+    uint64_t planned;
+} request;
+
+/* ---- the target ---- */
+
+static int choose_target(request *r)
+{
+    r->into_stdout = !strcmp(r->out, "-");
+    if (!r->to && r->into_stdout)
+        return say_usage("convert", "--to is needed when the output is stdout");
+    r->target = r->to ? heft_format_find(r->to) : heft_format_for_path(r->out);
+    if (!r->target && r->to)
+        return say_usage("convert", "no format is called '%s': heft formats lists them", r->to);
+    if (!r->target)
+        return say_usage("convert", "the suffix of '%s' tells no format: use --to", r->out);
+    if (heft_format_caps(r->target) & HEFT_CAN_WRITE)
+        return CODE_DONE;
+    say(r->out, "%s cannot be written by this build", heft_format_name(r->target));
+    return CODE_CANNOT;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static const char *target_name(const request *r)
+{
+    return r->into_stdout ? "standard output" : r->out;
+}
+
+/* Whether what is there may be written over; a pipe or a device always may. */
+static int check_output(const request *r)
+{
+    struct stat in, out;
+    if ((r->into_stdout ? fstat(STDOUT_FILENO, &out) : stat(r->out, &out)) < 0)
+        return CODE_DONE;
+    if (!stat(r->in, &in) && same_file(&in, &out)) {
+        say(target_name(r), "is the input itself: an input is never written to");
+        return CODE_USAGE;
+    }
+    if (r->into_stdout && isatty(STDOUT_FILENO) && !r->force)
+        return say_usage("convert", "stdout is a terminal: redirect it, or use --force");
+    if (S_ISDIR(out.st_mode)) {
+        say(r->out, "is a directory");
+        return CODE_USAGE;
+    }
+    if (r->into_stdout || !S_ISREG(out.st_mode) || r->force)
+        return CODE_DONE;
+    say(r->out, "exists already: --force replaces it");
+    return CODE_USAGE;
+}
+
+/* ---- options ---- */
+
+static int read_config(request *r)
+{
+    int code = text_read(&r->config_text, r->config);
+    r->options.config = r->config_text;
+    return code;
+}
+
+static int set_compression(request *r)
+{
+    enum { HIGHEST = 22 };
+    const char *level = strchr(r->compress, ':');
+    size_t name = level ? (size_t)(level - r->compress) : strlen(r->compress);
+    char *end = NULL;
+    long n = level ? strtol(level + 1, &end, 10) : 0;
+    if (name != 4 || strncmp(r->compress, "zstd", 4) != 0 ||
+        (level && (!level[1] || *end || n < 1 || n > HIGHEST)))
+        return say_usage("convert", "--compress is zstd or zstd:LEVEL, 1 to %d, not '%s'", HIGHEST,
+                         r->compress);
+    r->options.write.encoding = HEFT_ZSTD;
+    r->options.write.encoding_level = (int)n;
+    return CODE_DONE;
+}
+
+static int check_numbers(const request *r)
+{
+    enum { MOST_THREADS = 1024 };
+    if (r->align > UINT32_MAX || (r->align & (r->align - 1)))
+        return say_usage("convert", "--align is a power of two below 2^32");
+    if (r->threads > MOST_THREADS)
+        return say_usage("convert", "--threads is at most %d", MOST_THREADS);
+    if (r->digest && strcmp(r->digest, "crc32c") != 0 && strcmp(r->digest, "sha256") != 0)
+        return say_usage("convert", "--digest is crc32c or sha256, not '%s'", r->digest);
+    return CODE_DONE;
+}
+
+static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                    const char *text)
+{
+    static const char *const names[] = { "note", "warning", "error" };
+    const request *r = ctx;
+    outbuf name;
+    (void)rule;
+    if (severity == HEFT_NOTE && !r->verbose)
+        return;
+    out_open(&name, -1);
+    out_escaped(&name, tensor);
+    if (tensor.ptr)
+        say(r->in, "%s: %s (tensor \"%s\")", names[severity], text, out_cstr(&name));
+    else
+        say(r->in, "%s: %s", names[severity], text);
+    out_free(&name);
+}
+
+static void set_options(request *r)
+{
+    heft_convert_options *o = &r->options;
+    r->executor = heft_executor_threads((uint32_t)r->threads);
+    r->host = *heft_host_default();
+    r->host.executor = &r->executor;
+    o->write.host = &r->host;
+    o->write.version = r->version;
+    o->write.digest = r->digest;
+    o->write.align = (uint32_t)r->align;
+    o->write.allow_loss = r->allow_loss;
+    o->write.strict = r->strict;
+    o->write.on_loss = on_loss;
+    o->write.loss_ctx = r;
+    bool encoder = r->rules.encoder;
+    o->keep = r->rules.keep.count || r->rules.drop.count || encoder ? rules_keep : NULL;
+    o->rename = r->rules.rename.count || encoder ? rules_rename : NULL;
+    o->cast = r->rules.cast.count ? rules_cast : NULL;
+    o->transpose = r->rules.transpose.count ? rules_transpose : NULL;
+    o->densify = r->rules.densify.count ? rules_densify : NULL;
+    o->sparsify = r->rules.sparsify.count ? rules_sparsify : NULL;
+    o->ctx = &r->rules;
+    o->set = r->rules.values;
+    o->set_count = r->rules.value_count;
+    o->no_verify = r->no_verify;
+    o->dry_run = r->dry_run;
+    o->planned_bytes = &r->planned;
+}
+
+/* The weights of a model folder; for an EMBD file, all that the folder says of them. */
+static int use_folder(request *r)
+{
+    const char *dir = r->in;
+    int code = folder_open(&r->folder, dir);
+    if (code)
+        return code;
+    r->in = r->folder.weights;
+    if (strcmp(heft_format_name(r->target), "embd") != 0)
+        return CODE_DONE;
+    r->rules.encoder = true;
+    if (!r->vocab)
+        r->vocab = r->folder.vocab;
+    if (!r->vocab)
+        say(dir, "warning: a folder without a vocab.txt or tokenizer.json: no vocabulary");
+    return folder_read_values(&r->folder, dir, r->strict);
+}
+
+static int prepare_rules(request *r)
+{
+    int code = rules_prepare(&r->rules);
+    if (code || rules_add_values(&r->rules, r->folder.values, r->folder.count))
+        return code;
+    say(r->in, "no memory for metadata");
+    return CODE_SYSTEM;
+}
+
+static int prepare(request *r)
+{
+    r->options = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
+    int code = check_numbers(r);
+    if (!code)
+        code = choose_target(r);
+    if (!code && path_is_folder(r->in))
+        code = use_folder(r);
+    if (!code && (r->vocab || r->special) && !(heft_format_caps(r->target) & HEFT_CAN_VOCAB)) {
+        say(r->out, "%s has no place for a vocabulary", heft_format_name(r->target));
+        code = CODE_CANNOT;
+    }
+    if (!code && r->compress)
+        code = set_compression(r);
+    if (!code)
+        code = prepare_rules(r);
+    if (!code)
+        code = check_output(r);
+    if (!code && r->vocab)
+        code = vocab_read(&r->new_vocab, r->vocab);
+    if (!code && r->config)
+        code = read_config(r);
+    if (!code)
+        set_options(r);
+    return code;
+}
+
+/* ---- conversion ---- */
+
+static heft_status open_sink(heft_sink **sink, const request *r, atomic_bool *failed,
+                             heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    *sink = NULL;
+    if (r->dry_run)
+        return HEFT_OK;
+    if (r->into_stdout)
+        st = heft_sink_fd(sink, STDOUT_FILENO, err);
+    else
+        st = heft_sink_file(sink, r->out, r->force ? HEFT_SINK_REPLACE : 0, err);
+    return st ? st : sink_watch(sink, failed, err);
+}
+
+static int say_done(const request *r)
+{
+    if (r->verbose)
+        say(r->out, "%s, %llu bytes", heft_format_name(r->target), (unsigned long long)r->planned);
+    if (!r->dry_run && !r->into_stdout)
+        return CODE_DONE;
+    outbuf o;
+    out_open(&o, STDOUT_FILENO);
+    if (r->dry_run) {
+        out_message(&o, r->out);
+        out_format(&o, ": %llu bytes\n", (unsigned long long)r->planned);
+    }
+    return out_end(&o, CODE_DONE);
+}
+
+/* Asked with every piece that is written: the moment to stop. */
+typedef struct watch {
+    progress bar;
+    const rules *rules;
+} watch;
+
+static bool watch_step(void *ctx, uint64_t done, uint64_t total)
+{
+    watch *w = ctx;
+    return !w->rules->no_memory && progress_step(&w->bar, done, total);
+}
+
+static int convert(const heft_file *f, request *r)
+{
+    heft_error err;
+    heft_sink *sink;
+    atomic_bool sink_failed = false;
+    watch w = { .rules = &r->rules };
+    const char *target = target_name(r);
+    if (open_sink(&sink, r, &sink_failed, &err))
+        return say_error(target, &err);
+    rules_check(&r->rules, f, r->in);
+    progress_begin(&w.bar, r->out);
+    progress_catch_interrupt();
+    r->options.progress = watch_step;
+    r->options.progress_ctx = &w;
+    heft_status st = heft_convert(f, r->target, sink, &r->options, &err);
+    progress_end(&w.bar);
+    bool about_target = sink_failed || st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
+    if (st)
+        return say_error(about_target ? target : r->in, &err);
+    return say_done(r);
+}
+
+/* The one that was given or, when its special tokens are to be others, that of the input. */
+static int choose_vocab(request *r, const heft_file *f)
+{
+    int code = CODE_DONE;
+    if (r->special && !r->new_vocab)
+        code = vocab_find(&r->new_vocab, f, r->in);
+    if (!code && r->special && !r->new_vocab)
+        code = say_usage("convert", "--special needs a vocabulary: --vocab FILE");
+    if (!code && r->special)
+        code = vocab_set_special(r->new_vocab, r->special);
+    r->options.vocab = r->new_vocab;
+    return code;
+}
+
+static int open_and_convert(request *r)
+{
+    heft_file *f;
+    int code = model_open(&f, r->in);
+    if (code)
+        return code;
+    code = choose_vocab(r, f);
+    if (!code)
+        code = convert(f, r);
+    heft_close(f);
+    return code;
+}
+
+int cmd_convert(int argc, char **argv)
+{
+    request r = { .in = NULL };
+    const opt options[] = {
+        { "to", 't', OPT_TEXT, &r.to, "FORMAT", "target format; else the suffix of OUT tells" },
+        { "format-version", 0, OPT_TEXT, &r.version, "V", "generation of the target format" },
+        { "keep", 0, OPT_LIST, &r.rules.keep, "GLOB", "only tensors that match" },
+        { "drop", 0, OPT_LIST, &r.rules.drop, "GLOB", "no tensors that match" },
+        { "rename", 0, OPT_LIST, &r.rules.rename, "s/RE/TEXT/", "as sed -E; g for every match" },
+        { "cast", 0, OPT_LIST, &r.rules.cast, "[GLOB=]DTYPE", "element type; first match counts" },
+        { "transpose", 0, OPT_LIST, &r.rules.transpose, "GLOB", "rows become columns" },
+        { "densify", 0, OPT_LIST, &r.rules.densify, "GLOB", "sparse tensors become dense" },
+        { "sparsify", 0, OPT_LIST, &r.rules.sparsify, "[GLOB=]csr|coo",
+          "dense tensors become sparse" },
+        { "set", 0, OPT_LIST, &r.rules.set, "KEY=VALUE", "metadata; \"...\" forces text" },
+        { "config", 0, OPT_TEXT, &r.config, "FILE", "the model's configuration (gpt-rs)" },
+        { "vocab", 0, OPT_TEXT, &r.vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
+        { "special", 0, OPT_TEXT, &r.special, "NAME=ID,...", "pad, unk, cls, sep, mask tokens" },
+        { "compress", 0, OPT_TEXT, &r.compress, "zstd[:LEVEL]", "compressed parts" },
+        { "digest", 0, OPT_TEXT, &r.digest, "NAME", "crc32c or sha256 of every part" },
+        { "align", 0, OPT_NUMBER, &r.align, "N", "payloads at multiples of N bytes" },
+        { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
+        { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
+        { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "losses and size only; write nothing" },
+        { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },
+        { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
+        { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
+        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes and a summary on stderr" },
+    };
+    const opt_usage usage = {
+        "convert",
+        "IN OUT",
+        "Writes IN in another format.  Nothing is cast, transposed or renamed unless asked;\n"
+        "checksums of IN are checked on the way; what the target cannot carry is listed\n"
+        "before a byte is written.  OUT appears whole or not at all; - is stdout.  IN may be\n"
+        "a folder with model.safetensors, config.json and vocab.txt or tokenizer.json.",
+        "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
+        options,
+        sizeof options / sizeof *options,
+        2,
+        2,
+    };
+    opt_args args;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    r.in = args.item[0];
+    r.out = args.item[1];
+    code = prepare(&r);
+    if (!code)
+        code = open_and_convert(&r);
+    rules_release(&r.rules);
+    text_free(r.config_text);
+    heft_vocab_close(r.new_vocab);
+    folder_close(&r.folder);
+    opt_release(&usage);
+    return code;
+}

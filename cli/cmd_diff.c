@@ -1,0 +1,290 @@
+/* cmd_diff.c - two files compared: names, element types, shapes, layouts, values. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compare.h"
+#include "model.h"
+#include "opt.h"
+
+enum { OTHER_DTYPE = 1, OTHER_SHAPE = 2, OTHER_LAYOUT = 4, OTHER_VALUE = 8 };
+
+typedef struct pair { /* tensors of one name */
+    uint32_t a, b;
+    uint32_t changes;
+    difference d;
+} pair;
+
+typedef struct comparison {
+    const heft_file *a, *b;
+    const char *path_a, *path_b;
+    tolerance t;
+    pair *pairs;
+    size_t count;
+    bool equal;
+} comparison;
+
+static bool str_same(heft_str a, heft_str b)
+{
+    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
+}
+
+/* The tensor of the same name in the other file, or HEFT_NONE. */
+static uint32_t twin(const heft_file *from, uint32_t id, const heft_file *in)
+{
+    heft_str name = heft_tensor_at(from, id).name;
+    return heft_find(in, name.ptr, name.len);
+}
+
+static uint32_t compare_shapes(const comparison *c, const pair *p)
+{
+    heft_tensor a = heft_tensor_at(c->a, p->a), b = heft_tensor_at(c->b, p->b);
+    uint32_t changes = a.dtype != b.dtype ? OTHER_DTYPE : 0;
+    if (a.rank != b.rank || (a.rank && memcmp(a.dims, b.dims, a.rank * sizeof *a.dims) != 0))
+        changes |= OTHER_SHAPE;
+    if (!str_same(heft_layout_name(c->a, p->a), heft_layout_name(c->b, p->b)))
+        changes |= OTHER_LAYOUT;
+    return changes;
+}
+
+static bool find_pairs(comparison *c)
+{
+    uint32_t count = heft_tensor_count(c->a);
+    c->pairs = calloc((size_t)count + 1, sizeof *c->pairs);
+    for (uint32_t i = 0; i < count && c->pairs; i++) {
+        pair p = { .a = i, .b = twin(c->a, i, c->b) };
+        if (p.b == HEFT_NONE)
+            continue;
+        p.changes = compare_shapes(c, &p);
+        c->pairs[c->count++] = p;
+    }
+    return c->pairs;
+}
+
+static void compare_pair(void *ctx, size_t i)
+{
+    work *w = ctx;
+    const comparison *c = w->ctx;
+    pair *p = &c->pairs[i];
+    side a = { c->a, c->path_a, p->a }, b = { c->b, c->path_b, p->b };
+    if (p->changes)
+        return;
+    compare_tensors(&p->d, w, &a, &b, c->t);
+    if (p->d.incomparable || p->d.differing)
+        p->changes = OTHER_VALUE;
+}
+
+static heft_status compare_values(comparison *c, work *w)
+{
+    *w = (work){ .ctx = c, .path = c->path_a };
+    for (size_t i = 0; i < c->count; i++)
+        w->total += c->pairs[i].changes ? 0 : heft_tensor_bytes(c->a, c->pairs[i].a);
+    heft_status st = work_run(w, c->count, compare_pair);
+    c->equal = c->count == heft_tensor_count(c->a) && c->count == heft_tensor_count(c->b);
+    for (size_t i = 0; i < c->count; i++)
+        c->equal &= !c->pairs[i].changes;
+    return st;
+}
+
+/* ---- text ---- */
+
+static void put_missing(outbuf *o, const heft_file *f, const char *path, const heft_file *other)
+{
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        if (twin(f, i, other) != HEFT_NONE)
+            continue;
+        out_name(o, heft_tensor_at(f, i).name);
+        out_text(o, ": only in ");
+        out_message(o, path);
+        out_char(o, '\n');
+    }
+}
+
+static void put_value_change(outbuf *o, const difference *d)
+{
+    if (d->incomparable) {
+        out_text(o, "values: not as many");
+        return;
+    }
+    out_format(o, "values: %llu of %llu %s differ", (unsigned long long)d->differing,
+               (unsigned long long)d->compared, d->bytewise ? "bytes" : "elements");
+    if (!d->bytewise)
+        out_format(o, ", max abs %.6g, max rel %.6g", d->max_abs, d->max_rel);
+}
+
+static void put_change(outbuf *o, const comparison *c, const pair *p, uint32_t what)
+{
+    heft_tensor a = heft_tensor_at(c->a, p->a), b = heft_tensor_at(c->b, p->b);
+    out_name(o, a.name);
+    out_text(o, ": ");
+    if (what == OTHER_DTYPE) {
+        out_text(o, "dtype ");
+        out_dtype(o, a.dtype);
+        out_text(o, " -> ");
+        out_dtype(o, b.dtype);
+    } else if (what == OTHER_SHAPE) {
+        out_text(o, "shape ");
+        out_shape(o, a.dims, a.rank);
+        out_text(o, " -> ");
+        out_shape(o, b.dims, b.rank);
+    } else if (what == OTHER_LAYOUT) {
+        out_text(o, "layout ");
+        out_name(o, heft_layout_name(c->a, p->a));
+        out_text(o, " -> ");
+        out_name(o, heft_layout_name(c->b, p->b));
+    } else {
+        put_value_change(o, &p->d);
+    }
+    out_char(o, '\n');
+}
+
+static void print_text(outbuf *o, const comparison *c)
+{
+    put_missing(o, c->a, c->path_a, c->b);
+    put_missing(o, c->b, c->path_b, c->a);
+    for (size_t i = 0; i < c->count; i++)
+        for (uint32_t what = OTHER_DTYPE; what <= OTHER_VALUE; what <<= 1)
+            if (c->pairs[i].changes & what)
+                put_change(o, c, &c->pairs[i], what);
+}
+
+/* ---- JSON ---- */
+
+static void json_missing(json *j, const char *key, const heft_file *f, const heft_file *other)
+{
+    json_member_begin(j, key, '[');
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
+        if (twin(f, i, other) == HEFT_NONE)
+            json_str(j, heft_tensor_at(f, i).name);
+    json_end(j, ']');
+}
+
+/* A number, or null where the values have none. */
+static void json_gap(json *j, const char *key, const difference *d, double v)
+{
+    json_key(j, str_of(key));
+    if (d->bytewise || d->incomparable)
+        json_null(j);
+    else
+        json_f64(j, v);
+}
+
+static void json_side(json *j, const char *key, const heft_file *f, uint32_t id, uint32_t what)
+{
+    heft_tensor t = heft_tensor_at(f, id);
+    json_key(j, str_of(key));
+    if (what == OTHER_DTYPE)
+        json_dtype(j, t.dtype);
+    else if (what == OTHER_SHAPE)
+        json_shape(j, t.dims, t.rank);
+    else
+        json_str(j, heft_layout_name(f, id));
+}
+
+static void json_change(json *j, const comparison *c, const pair *p, uint32_t what)
+{
+    json_line(j);
+    json_begin(j, '{');
+    json_member_str(j, "name", heft_tensor_at(c->a, p->a).name);
+    json_member_str(j, "what",
+                    str_of(what == OTHER_DTYPE    ? "dtype"
+                           : what == OTHER_SHAPE  ? "shape"
+                           : what == OTHER_LAYOUT ? "layout"
+                                                  : "value"));
+    if (what == OTHER_VALUE) {
+        json_gap(j, "max_abs", &p->d, p->d.max_abs);
+        json_gap(j, "max_rel", &p->d, p->d.max_rel);
+        json_key(j, str_of("differing"));
+        if (p->d.incomparable)
+            json_null(j);
+        else
+            json_u64(j, p->d.differing);
+    } else {
+        json_side(j, "a", c->a, p->a, what);
+        json_side(j, "b", c->b, p->b, what);
+    }
+    json_end(j, '}');
+}
+
+static void print_json(outbuf *o, const comparison *c)
+{
+    json j = { o, false };
+    json_begin(&j, '{');
+    json_member_bool(&j, "equal", c->equal);
+    json_missing(&j, "only_in_a", c->a, c->b);
+    json_missing(&j, "only_in_b", c->b, c->a);
+    json_member_begin(&j, "changed", '[');
+    for (size_t i = 0; i < c->count; i++)
+        for (uint32_t what = OTHER_DTYPE; what <= OTHER_VALUE; what <<= 1)
+            if (c->pairs[i].changes & what)
+                json_change(&j, c, &c->pairs[i], what);
+    json_end(&j, ']');
+    json_end(&j, '}');
+    out_char(o, '\n');
+}
+
+/* ---- the command ---- */
+
+static int diff(comparison *c, bool as_json)
+{
+    work w;
+    outbuf o;
+    if (!find_pairs(c)) {
+        say(c->path_a, "no memory for the comparison");
+        return CODE_SYSTEM;
+    }
+    if (compare_values(c, &w))
+        return say_error(w.path, &w.err);
+    out_open(&o, STDOUT_FILENO);
+    if (as_json)
+        print_json(&o, c);
+    else
+        print_text(&o, c);
+    return out_end(&o, c->equal ? CODE_DONE : CODE_FOUND);
+}
+
+static int open_both(heft_file **a, heft_file **b, const comparison *c)
+{
+    *a = *b = NULL;
+    int code = model_open(a, c->path_a);
+    return code ? code : model_open(b, c->path_b);
+}
+
+int cmd_diff(int argc, char **argv)
+{
+    comparison c = { .a = NULL };
+    bool as_json = false;
+    const opt options[] = {
+        { "atol", 0, OPT_REAL, &c.t.absolute, "X", "differences up to X are none" },
+        { "rtol", 0, OPT_REAL, &c.t.relative, "X", "nor those up to X times the value in B" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+    };
+    const opt_usage usage = {
+        "diff",
+        "A B",
+        "Compares two files of any formats: names, element types, shapes, layouts, values.\n"
+        "Values are close when |a - b| <= atol + rtol * |b|; NaN equals NaN.  Exit status 1\n"
+        "says that there are differences.",
+        "heft diff --atol 1e-6 model.pt model.safetensors",
+        options,
+        sizeof options / sizeof *options,
+        2,
+        2,
+    };
+    opt_args args;
+    heft_file *a, *b;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    c.path_a = args.item[0];
+    c.path_b = args.item[1];
+    code = open_both(&a, &b, &c);
+    c.a = a;
+    c.b = b;
+    if (!code)
+        code = diff(&c, as_json);
+    free(c.pairs);
+    heft_close(a);
+    heft_close(b);
+    return code;
+}

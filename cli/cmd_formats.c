@@ -1,0 +1,128 @@
+/* cmd_formats.c - the formats of this build. */
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "columns.h"
+#include "jsonout.h"
+#include "opt.h"
+
+static void put_ability(outbuf *o, uint32_t format, uint32_t ability)
+{
+    out_text(o, heft_format_caps(heft_format_at(format)) & ability ? "yes" : "no");
+}
+
+static void cell_name(outbuf *o, const void *ctx, uint32_t i)
+{
+    (void)ctx;
+    out_text(o, heft_format_name(heft_format_at(i)));
+}
+
+static void cell_read(outbuf *o, const void *ctx, uint32_t i)
+{
+    (void)ctx;
+    put_ability(o, i, HEFT_CAN_READ);
+}
+
+static void cell_write(outbuf *o, const void *ctx, uint32_t i)
+{
+    (void)ctx;
+    put_ability(o, i, HEFT_CAN_WRITE);
+}
+
+static void put_or_dash(outbuf *o, const char *text)
+{
+    out_text(o, text && *text ? text : "-");
+}
+
+static void cell_suffixes(outbuf *o, const void *ctx, uint32_t i)
+{
+    (void)ctx;
+    put_or_dash(o, heft_format_suffixes(heft_format_at(i)));
+}
+
+static void cell_versions(outbuf *o, const void *ctx, uint32_t i)
+{
+    (void)ctx;
+    put_or_dash(o, heft_format_versions(heft_format_at(i)));
+}
+
+static void cell_title(outbuf *o, const void *ctx, uint32_t i)
+{
+    (void)ctx;
+    put_or_dash(o, heft_format_title(heft_format_at(i)));
+}
+
+static const column columns[] = {
+    { "NAME", false, cell_name },         { "READ", false, cell_read },
+    { "WRITE", false, cell_write },       { "SUFFIXES", false, cell_suffixes },
+    { "VERSIONS", false, cell_versions }, { "TITLE", false, cell_title },
+};
+
+/* Words that spaces separate, as a list. */
+static void json_words(json *j, const char *key, const char *words)
+{
+    json_member_begin(j, key, '[');
+    for (const char *p = words ? words : ""; *p;) {
+        size_t len = strcspn(p, " ");
+        if (len)
+            json_str(j, (heft_str){ p, len });
+        p += len + (p[len] == ' ');
+    }
+    json_end(j, ']');
+}
+
+static void print_json(outbuf *o)
+{
+    json j = { o, false };
+    json_begin(&j, '{');
+    json_member_begin(&j, "formats", '[');
+    for (size_t i = 0; i < heft_format_count(); i++) {
+        const heft_format *f = heft_format_at(i);
+        json_line(&j);
+        json_begin(&j, '{');
+        json_member_str(&j, "name", str_of(heft_format_name(f)));
+        json_member_str(&j, "title", str_of(heft_format_title(f)));
+        json_member_bool(&j, "read", heft_format_caps(f) & HEFT_CAN_READ);
+        json_member_bool(&j, "write", heft_format_caps(f) & HEFT_CAN_WRITE);
+        json_words(&j, "suffixes", heft_format_suffixes(f));
+        json_words(&j, "versions", heft_format_versions(f));
+        json_end(&j, '}');
+    }
+    json_end(&j, ']');
+    json_end(&j, '}');
+    out_char(o, '\n');
+}
+
+int cmd_formats(int argc, char **argv)
+{
+    bool as_json = false, raw = false;
+    const opt options[] = {
+        { "raw", 0, OPT_FLAG, &raw, NULL, "tab separated, no titles" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+    };
+    const opt_usage usage = {
+        "formats",
+        "",
+        "Lists the formats that this build reads and writes, with their suffixes and the\n"
+        "generations it writes, the default first.",
+        "heft formats --json",
+        options,
+        sizeof options / sizeof *options,
+        0,
+        0,
+    };
+    opt_args args;
+    outbuf o;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    table t = { columns, sizeof columns / sizeof *columns, NULL,
+                NULL,    (uint32_t)heft_format_count(),    raw };
+    out_open(&o, STDOUT_FILENO);
+    if (as_json)
+        print_json(&o);
+    else
+        table_print(&o, &t);
+    return out_end(&o, CODE_DONE);
+}

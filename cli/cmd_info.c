@@ -1,0 +1,326 @@
+/* cmd_info.c - a file as a whole: what it is, how much is in it, what it says about itself. */
+#include <string.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "opt.h"
+#include "vocab.h"
+
+typedef struct totals {
+    uint64_t bytes, elements;
+    uint64_t of_type[HEFT_DTYPES]; /* tensors */
+} totals;
+
+static totals count(const heft_file *f)
+{
+    totals sum = { 0, 0, { 0 } };
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        heft_tensor t = heft_tensor_at(f, i);
+        sum.bytes += heft_tensor_bytes(f, i);
+        uint64_t elements = tensor_elements(&t);
+        sum.elements += elements < UINT64_MAX - sum.elements ? elements : UINT64_MAX - sum.elements;
+        if (t.dtype < HEFT_DTYPES)
+            sum.of_type[t.dtype]++;
+    }
+    return sum;
+}
+
+/* ---- text ---- */
+
+static void label(outbuf *o, const char *text)
+{
+    out_format(o, "%-11s ", text);
+}
+
+static void put_bytes(outbuf *o, const char *name, uint64_t bytes)
+{
+    label(o, name);
+    out_size(o, bytes);
+    if (bytes >= 1024)
+        out_format(o, " (%llu bytes)", (unsigned long long)bytes);
+    out_char(o, '\n');
+}
+
+static void put_types(outbuf *o, const totals *sum)
+{
+    const char *before = " (";
+    for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
+        if (sum->of_type[t]) {
+            const char *name = dtype_name(t);
+            out_format(o, "%s%llu %s", before, (unsigned long long)sum->of_type[t],
+                       name ? name : "untyped");
+            before = ", ";
+        }
+    out_text(o, *before == ',' ? ")\n" : "\n");
+}
+
+static void put_string(outbuf *o, heft_str s)
+{
+    enum { MOST = 200 };
+    size_t shown = s.len < MOST ? s.len : MOST;
+    while (shown < s.len && shown && ((uint8_t)s.ptr[shown] & 0xC0) == 0x80)
+        shown--;
+    out_escaped(o, (heft_str){ s.ptr, shown });
+    if (shown < s.len)
+        out_format(o, "... (%llu bytes)", (unsigned long long)s.len);
+}
+
+static void put_value(outbuf *o, const heft_value *v)
+{
+    json j = { o, false };
+    switch (v->kind) {
+    case HEFT_KIND_STR:
+        put_string(o, v->as.s);
+        break;
+    case HEFT_KIND_LIST:
+        out_format(o, "[%u values]", v->as.of.count);
+        break;
+    case HEFT_KIND_MAP:
+        out_format(o, "{%u keys}", v->as.of.count);
+        break;
+    case HEFT_KIND_ARRAY:
+        out_format(o, "[%u ", v->as.array.count);
+        out_dtype(o, v->as.array.dtype);
+        out_char(o, ']');
+        break;
+    case HEFT_KIND_BYTES:
+        out_format(o, "<%llu bytes>", (unsigned long long)v->as.s.len);
+        break;
+    default:
+        json_scalar(&j, v);
+    }
+}
+
+static void put_metadata(outbuf *o, const heft_file *f)
+{
+    const char *name = "Metadata";
+    for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i), name = "") {
+        heft_value v = heft_meta_at(f, i);
+        label(o, name);
+        out_name(o, v.key);
+        out_text(o, " = ");
+        put_value(o, &v);
+        out_char(o, '\n');
+    }
+}
+
+static void put_parts(outbuf *o, const heft_file *f)
+{
+    uint32_t first, parts = heft_model_parts(f, &first);
+    for (uint32_t i = 0; i < parts; i++) {
+        heft_part p = heft_part_at(f, first + i);
+        label(o, i ? "" : "Parts");
+        out_name(o, p.role);
+        out_text(o, ", ");
+        out_size(o, p.length);
+        out_format(o, ", %s, at byte %llu\n", encoding_name(p.encoding),
+                   (unsigned long long)p.offset);
+    }
+}
+
+static const char *sibling_state(heft_status st)
+{
+    return st == HEFT_OK ? "at hand" : st == HEFT_E_FORMAT ? "another file" : "missing";
+}
+
+static void put_siblings(outbuf *o, const heft_file *f)
+{
+    for (uint32_t i = 0; i < heft_sibling_count(f); i++) {
+        heft_sibling s = heft_sibling_at(f, i);
+        label(o, i ? "" : "Siblings");
+        out_name(o, s.name);
+        out_text(o, ", ");
+        if (s.size != HEFT_NOWHERE) {
+            out_size(o, s.size);
+            out_text(o, ", ");
+        }
+        out_format(o, "%s\n", sibling_state(s.status));
+    }
+}
+
+static void put_checksums(outbuf *o, const heft_file *f)
+{
+    enum { MOST = 10 };
+    heft_checksum c;
+    size_t n = 0;
+    for (; heft_checksum_at(&c, f, n); n++)
+        if (n < MOST) {
+            label(o, n ? "" : "Checksums");
+            out_format(o, "%s, %s, %llu bytes from %llu", c.rule, c.algorithm,
+                       (unsigned long long)c.range.length, (unsigned long long)c.range.offset);
+            if (c.sibling) {
+                out_text(o, " of ");
+                out_name(o, heft_sibling_at(f, c.sibling - 1).name);
+            }
+            out_char(o, '\n');
+        }
+    if (n > 0 && n <= MOST)
+        return;
+    label(o, n ? "" : "Checksums");
+    if (n)
+        out_format(o, "... and %llu more\n", (unsigned long long)(n - MOST));
+    else
+        out_text(o, "none\n");
+}
+
+static void put_vocabulary(outbuf *o, const heft_vocab *v)
+{
+    if (!v)
+        return;
+    label(o, "Vocabulary");
+    out_format(o, "%u tokens", heft_vocab_count(v));
+    for (int i = 0; i < HEFT_SPECIALS; i++)
+        if (heft_vocab_special(v, (heft_special)i) != HEFT_NONE)
+            out_format(o, ", %s %u", heft_vocab_special_name((heft_special)i),
+                       heft_vocab_special(v, (heft_special)i));
+    out_char(o, '\n');
+}
+
+static void print_text(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
+                       bool verbose)
+{
+    totals sum = count(f);
+    const heft_format *format = heft_file_format(f);
+    label(o, "File");
+    out_message(o, path);
+    out_char(o, '\n');
+    label(o, "Format");
+    out_format(o, "%s ", heft_format_name(format));
+    out_escaped(o, heft_file_version(f));
+    out_format(o, "%s(%s)\n", heft_file_version(f).len ? " " : "", heft_format_title(format));
+    put_bytes(o, "Size", heft_file_size(f));
+    label(o, "Tensors");
+    out_u64(o, heft_tensor_count(f));
+    put_types(o, &sum);
+    label(o, "Elements");
+    out_format(o, "%llu\n", (unsigned long long)sum.elements);
+    put_bytes(o, "Data", sum.bytes);
+    label(o, "Alignment");
+    out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
+    put_metadata(o, f);
+    put_vocabulary(o, vocab);
+    put_parts(o, f);
+    put_siblings(o, f);
+    put_checksums(o, f);
+    if (verbose)
+        put_bytes(o, "Index", heft_file_memory(f));
+}
+
+/* ---- JSON ---- */
+
+static void json_checksums(json *j, const heft_file *f)
+{
+    heft_checksum c;
+    json_member_begin(j, "checksums", '[');
+    for (size_t i = 0; heft_checksum_at(&c, f, i); i++) {
+        json_begin(j, '{');
+        json_member_str(j, "rule", str_of(c.rule));
+        json_member_str(j, "algorithm", str_of(c.algorithm));
+        json_member_u64(j, "offset", c.range.offset);
+        json_member_u64(j, "length", c.range.length);
+        if (c.sibling)
+            json_member_str(j, "sibling", heft_sibling_at(f, c.sibling - 1).name);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void json_vocabulary(json *j, const heft_vocab *v)
+{
+    json_member_begin(j, "vocabulary", '{');
+    json_member_u64(j, "tokens", heft_vocab_count(v));
+    json_member_begin(j, "special", '{');
+    for (int i = 0; i < HEFT_SPECIALS; i++) {
+        uint32_t id = heft_vocab_special(v, (heft_special)i);
+        json_key(j, str_of(heft_vocab_special_name((heft_special)i)));
+        if (id == HEFT_NONE)
+            json_null(j);
+        else
+            json_u64(j, id);
+    }
+    json_end(j, '}');
+    json_end(j, '}');
+}
+
+static void json_siblings(json *j, const heft_file *f)
+{
+    json_member_begin(j, "siblings", '[');
+    for (uint32_t i = 0; i < heft_sibling_count(f); i++) {
+        heft_sibling s = heft_sibling_at(f, i);
+        json_begin(j, '{');
+        json_member_str(j, "name", s.name);
+        if (s.size != HEFT_NOWHERE)
+            json_member_u64(j, "size", s.size);
+        json_member_str(j, "state", str_of(sibling_state(s.status)));
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void print_json(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
+                       bool verbose)
+{
+    json j = { o, false };
+    json_begin(&j, '{');
+    json_file_head(&j, f, path);
+    json_member_u64(&j, "tensors", heft_tensor_count(f));
+    json_member_u64(&j, "bytes", count(f).bytes);
+    json_member_u64(&j, "alignment", heft_file_alignment(f));
+    json_key(&j, str_of("metadata"));
+    json_metadata(&j, f);
+    json_model_parts(&j, f);
+    if (heft_sibling_count(f))
+        json_siblings(&j, f);
+    json_checksums(&j, f);
+    if (vocab)
+        json_vocabulary(&j, vocab);
+    if (verbose)
+        json_member_u64(&j, "memory", heft_file_memory(f));
+    json_end(&j, '}');
+    out_char(o, '\n');
+}
+
+/* ---- the command ---- */
+
+int cmd_info(int argc, char **argv)
+{
+    bool as_json = false, verbose = false;
+    const opt options[] = {
+        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "verbose", 'v', OPT_FLAG, &verbose, NULL, "the memory that the index takes, too" },
+    };
+    const opt_usage usage = {
+        "info",
+        "FILE",
+        "Says what a file is: format and version, counts, total bytes, alignment, metadata,\n"
+        "parts of the file itself, and the checksums it carries.",
+        "heft info model.bpk",
+        options,
+        sizeof options / sizeof *options,
+        1,
+        1,
+    };
+    opt_args args;
+    heft_file *f = NULL;
+    heft_vocab *vocab = NULL;
+    outbuf o;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    code = model_open(&f, args.item[0]);
+    if (!code)
+        code = vocab_find(&vocab, f, args.item[0]);
+    if (code) {
+        heft_close(f);
+        return code;
+    }
+    out_open(&o, STDOUT_FILENO);
+    if (as_json)
+        print_json(&o, f, args.item[0], vocab, verbose);
+    else
+        print_text(&o, f, args.item[0], vocab, verbose);
+    code = out_end(&o, CODE_DONE);
+    heft_vocab_close(vocab);
+    heft_close(f);
+    return code;
+}

@@ -1,0 +1,222 @@
+/* cmd_ls.c - the tensors of a file: one line each, as text, tab separated or JSON. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "columns.h"
+#include "model.h"
+#include "opt.h"
+
+typedef struct listing {
+    const heft_file *f;
+    bool bytes; /* sizes as numbers */
+} listing;
+
+/* ---- columns ---- */
+
+/* What stands for the tensor's parts in a single line: its data, else the first. */
+static bool first_part(heft_part *p, const heft_file *f, uint32_t id)
+{
+    heft_tensor t = heft_tensor_at(f, id);
+    uint32_t part = heft_part_find(f, id, "data", 4);
+    if (part == HEFT_NONE && !t.part_count)
+        return false;
+    *p = heft_part_at(f, part == HEFT_NONE ? t.first_part : part);
+    return true;
+}
+
+static void cell_name(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    out_name(o, heft_tensor_at(l->f, id).name);
+}
+
+static void cell_dtype(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    out_dtype(o, heft_tensor_at(l->f, id).dtype);
+}
+
+static void cell_shape(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    heft_tensor t = heft_tensor_at(l->f, id);
+    out_shape(o, t.dims, t.rank);
+}
+
+static void cell_size(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    uint64_t bytes = heft_tensor_bytes(l->f, id);
+    if (bytes == HEFT_NOWHERE)
+        out_char(o, '-');
+    else if (l->bytes)
+        out_u64(o, bytes);
+    else
+        out_size(o, bytes);
+}
+
+static void cell_layout(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    out_name(o, heft_layout_name(l->f, id));
+}
+
+static void cell_encoding(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    heft_part p;
+    out_text(o, first_part(&p, l->f, id) ? encoding_name(p.encoding) : "-");
+}
+
+static void cell_offset(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    heft_part p;
+    if (first_part(&p, l->f, id))
+        out_u64(o, p.offset);
+    else
+        out_char(o, '-');
+}
+
+static const column columns[] = {
+    { "NAME", false, cell_name },     { "DTYPE", false, cell_dtype },
+    { "SHAPE", false, cell_shape },   { "SIZE", true, cell_size },
+    { "LAYOUT", false, cell_layout }, { "ENCODING", false, cell_encoding },
+    { "OFFSET", true, cell_offset },
+};
+enum { SHORT_COLUMNS = 4, LONG_COLUMNS = sizeof columns / sizeof *columns };
+
+/* ---- JSON ---- */
+
+static void json_part(json *j, const heft_file *f, heft_part p)
+{
+    json_begin(j, '{');
+    json_member_str(j, "role", p.role);
+    json_key(j, str_of("dtype"));
+    json_dtype(j, p.dtype);
+    json_member_u64(j, "offset", p.offset);
+    json_member_u64(j, "stored", p.stored);
+    json_member_length(j, "length", p.length);
+    json_member_str(j, "encoding", str_of(encoding_name(p.encoding)));
+    json_member_text(j, "digest", p.digest);
+    if (p.sibling)
+        json_member_str(j, "sibling", heft_sibling_at(f, p.sibling - 1).name);
+    json_end(j, '}');
+}
+
+typedef struct owner {
+    const heft_file *f;
+    uint32_t tensor;
+} owner;
+
+static heft_value attribute_at(const void *ctx, uint32_t i)
+{
+    const owner *w = ctx;
+    heft_value v = { .kind = HEFT_NULL };
+    return heft_attribute(&v, w->f, w->tensor, i) ? v : (heft_value){ .kind = HEFT_NULL };
+}
+
+static void json_attributes(json *j, const heft_file *f, uint32_t id)
+{
+    heft_value v;
+    owner w = { f, id };
+    uint32_t count = 0;
+    while (heft_attribute(&v, f, id, count))
+        count++;
+    json_member_begin(j, "attributes", '{');
+    json_values(j, attribute_at, &w, count);
+    json_end(j, '}');
+}
+
+static void json_tensor(json *j, const heft_file *f, uint32_t id)
+{
+    heft_tensor t = heft_tensor_at(f, id);
+    json_begin(j, '{');
+    json_member_str(j, "name", t.name);
+    json_key(j, str_of("dtype"));
+    json_dtype(j, t.dtype);
+    json_key(j, str_of("shape"));
+    json_shape(j, t.dims, t.rank);
+    json_member_str(j, "layout", heft_layout_name(f, id));
+    json_member_length(j, "nbytes", heft_tensor_bytes(f, id));
+    json_member_begin(j, "parts", '[');
+    for (uint32_t i = 0; i < t.part_count; i++)
+        json_part(j, f, heft_part_at(f, t.first_part + i));
+    json_end(j, ']');
+    json_attributes(j, f, id);
+    json_end(j, '}');
+}
+
+static void print_json(outbuf *o, const heft_file *f, const char *path, const selection *s)
+{
+    json j = { o, false };
+    json_begin(&j, '{');
+    json_file_head(&j, f, path);
+    json_member_begin(&j, "tensors", '[');
+    for (uint32_t i = 0; i < s->count; i++) {
+        json_line(&j);
+        json_tensor(&j, f, s->ids[i]);
+    }
+    json_end(&j, ']');
+    json_model_parts(&j, f);
+    json_key(&j, str_of("metadata"));
+    json_metadata(&j, f);
+    json_end(&j, '}');
+    out_char(o, '\n');
+}
+
+/* ---- the command ---- */
+
+static int list(const heft_file *f, const char *path, const selection *s, const table *how,
+                bool as_json)
+{
+    outbuf o;
+    table t = *how;
+    t.rows = s->ids;
+    t.count = s->count;
+    out_open(&o, STDOUT_FILENO);
+    if (as_json)
+        print_json(&o, f, path, s);
+    else
+        table_print(&o, &t);
+    return out_end(&o, CODE_DONE);
+}
+
+int cmd_ls(int argc, char **argv)
+{
+    bool is_long = false, as_json = false, raw = false, bytes = false;
+    const opt options[] = {
+        { "long", 'l', OPT_FLAG, &is_long, NULL, "layout, encoding and offset, too" },
+        { "bytes", 'b', OPT_FLAG, &bytes, NULL, "sizes in bytes" },
+        { "raw", 0, OPT_FLAG, &raw, NULL, "tab separated, sizes in bytes, no titles" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document with everything" },
+    };
+    const opt_usage usage = {
+        "ls",
+        "FILE [GLOB...]",
+        "Lists the tensors of a file: name, element type, shape, size.\n"
+        "With patterns, those whose names match one of them.",
+        "heft ls -l model.safetensors 'encoder.*.weight'",
+        options,
+        sizeof options / sizeof *options,
+        1,
+        -1,
+    };
+    opt_args args;
+    heft_file *f;
+    selection s;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    code = model_open(&f, args.item[0]);
+    if (code)
+        return code;
+    listing l = { f, bytes || raw };
+    table how = { columns, is_long ? LONG_COLUMNS : SHORT_COLUMNS, &l, NULL, 0, raw };
+    code = CODE_SYSTEM;
+    if (model_select(&s, f, args.item[0], args.item + 1, args.count - 1))
+        code = list(f, args.item[0], &s, &how, as_json);
+    free(s.ids);
+    heft_close(f);
+    return code;
+}

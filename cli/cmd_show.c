@@ -1,0 +1,400 @@
+/* cmd_show.c - the values of a tensor, as NumPy prints an array; only those are read. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "opt.h"
+#include "realfmt.h"
+
+enum {
+    SUMMARISED = 1000,    /* elements, beyond which only the edges are shown */
+    EDGE = 3,             /* elements at each edge */
+    LINE = 75,            /* characters in a line */
+    MOST_SHOWN = 1 << 20, /* elements: only more dimensions than anybody reads come there */
+    ELEMENT = 16          /* bytes of the largest */
+};
+
+typedef struct array {
+    const heft_file *f;
+    const char *path;
+    uint32_t part;
+    heft_dtype type;
+    const uint64_t *dims;
+    uint32_t rank;
+    bool summarised;
+    number *shown;
+    size_t count;
+    uint8_t *decoded; /* all of an encoded part, or NULL */
+} array;
+
+static bool has_gap(const array *a, uint32_t axis)
+{
+    return a->summarised && a->dims[axis] > 2 * EDGE;
+}
+
+static uint64_t shown_along(const array *a, uint32_t axis)
+{
+    return has_gap(a, axis) ? 2 * EDGE : a->dims[axis];
+}
+
+/* The index of the k-th that is shown along an axis. */
+static uint64_t index_of(const array *a, uint32_t axis, uint64_t k)
+{
+    return has_gap(a, axis) && k >= EDGE ? a->dims[axis] - 2 * EDGE + k : k;
+}
+
+/* ---- reading ---- */
+
+static heft_status take_run(array *a, uint64_t first, uint64_t n, heft_error *err)
+{
+    uint8_t buf[(SUMMARISED + 8) * ELEMENT];
+    const heft_dtype_info *d = heft_dtype_get(a->type);
+    uint64_t block = first / d->block_elems, skip = first % d->block_elems;
+    uint64_t blocks = (skip + n + d->block_elems - 1u) / d->block_elems;
+    const uint8_t *src = buf;
+    if (a->decoded)
+        src = a->decoded + block * d->block_bytes;
+    else if (heft_read(buf, a->f, a->part, block * d->block_bytes, (size_t)blocks * d->block_bytes,
+                       err))
+        return err->status;
+    for (uint64_t i = 0; i < n; i++)
+        a->shown[a->count++] = number_at(a->type, src, skip + i);
+    return HEFT_OK;
+}
+
+static heft_status take_row(array *a, uint64_t first, heft_error *err)
+{
+    uint32_t last = a->rank - 1;
+    if (!has_gap(a, last))
+        return take_run(a, first, a->dims[last], err);
+    heft_status st = take_run(a, first, EDGE, err);
+    return st ? st : take_run(a, first + a->dims[last] - EDGE, EDGE, err);
+}
+
+/* The next row that is shown: at[] counts along the axes but the last.  How many axes went round,
+ * or rank when that was the last row. */
+static uint32_t advance(const array *a, uint64_t *at)
+{
+    for (uint32_t axis = a->rank - 1; axis-- > 0;) {
+        if (++at[axis] < shown_along(a, axis))
+            return a->rank - 1 - axis;
+        at[axis] = 0;
+    }
+    return a->rank;
+}
+
+static uint64_t row_start(const array *a, const uint64_t *at)
+{
+    uint64_t row = 0;
+    for (uint32_t axis = 0; axis + 1 < a->rank; axis++)
+        row = row * a->dims[axis] + index_of(a, axis, at[axis]);
+    return row * a->dims[a->rank - 1];
+}
+
+static heft_status take_all(array *a, uint64_t *at, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    if (!a->rank)
+        return take_run(a, 0, 1, err);
+    do
+        st = take_row(a, row_start(a, at), err);
+    while (!st && advance(a, at) < a->rank);
+    return st;
+}
+
+/* ---- writing ---- */
+
+typedef struct writing {
+    const array *a;
+    size_t next; /* of a->shown */
+    int width;   /* of integers */
+    real_format real, imaginary;
+    outbuf word;
+} writing;
+
+static void put_integer(outbuf *o, const number *n)
+{
+    if (n->kind == NUMBER_INT)
+        out_i64(o, n->i);
+    else
+        out_u64(o, n->u);
+}
+
+/* Of the halves of complex numbers; else the type itself. */
+static heft_dtype half_of(heft_dtype t)
+{
+    return t == HEFT_C64 ? HEFT_F32 : t == HEFT_C128 ? HEFT_F64 : t;
+}
+
+static void measure(writing *w)
+{
+    const array *a = w->a;
+    number_kind kind = number_kind_of(a->type);
+    heft_dtype half = half_of(a->type);
+    if (kind == NUMBER_REAL || kind == NUMBER_COMPLEX)
+        w->real = real_format_for(a->shown, a->count, half, false);
+    if (kind == NUMBER_COMPLEX)
+        w->imaginary = real_format_for(a->shown, a->count, half, true);
+    for (size_t i = 0; i < a->count && (kind == NUMBER_INT || kind == NUMBER_UINT); i++) {
+        w->word.used = 0;
+        put_integer(&w->word, &a->shown[i]);
+        if ((int)w->word.used > w->width)
+            w->width = (int)w->word.used;
+    }
+}
+
+/* The j follows the digits, not the spaces that pad them. */
+static void put_complex(writing *w, const number *n)
+{
+    outbuf *o = &w->word;
+    out_real(o, &w->real, n->f);
+    size_t from = o->used;
+    out_real(o, &w->imaginary, n->imaginary);
+    size_t end = o->used;
+    while (end > from && o->buf[end - 1] == ' ')
+        end--;
+    size_t spaces = o->used - end;
+    o->used = end;
+    out_char(o, 'j');
+    out_fill(o, ' ', spaces);
+}
+
+static void next_word(writing *w)
+{
+    const number *n = &w->a->shown[w->next++];
+    w->word.used = 0;
+    switch (n->kind) {
+    case NUMBER_REAL:
+        out_real(&w->word, &w->real, n->f);
+        break;
+    case NUMBER_COMPLEX:
+        put_complex(w, n);
+        break;
+    case NUMBER_BOOL:
+        out_text(&w->word, n->u ? " True" : "False");
+        break;
+    default:
+        put_integer(&w->word, n);
+        size_t len = w->word.used;
+        w->word.used = 0;
+        out_fill(&w->word, ' ', (size_t)w->width - len);
+        put_integer(&w->word, n);
+    }
+}
+
+static void trim_spaces(outbuf *o)
+{
+    while (o->used && o->buf[o->used - 1] == ' ')
+        o->used--;
+}
+
+/* A word, on a new line where the old one is full.  Returns the length of the line. */
+static size_t put_word(outbuf *line, const outbuf *word, size_t used, uint32_t rank)
+{
+    size_t room = LINE > rank ? LINE - rank : 1;
+    if (used + word->used > room && used > rank) {
+        trim_spaces(line);
+        out_char(line, '\n');
+        out_fill(line, ' ', rank);
+        used = rank;
+    }
+    out_bytes(line, word->buf, word->used);
+    return used + word->used;
+}
+
+/* The values between the innermost brackets. */
+static void put_row(outbuf *o, writing *w)
+{
+    uint32_t rank = w->a->rank;
+    uint64_t n = shown_along(w->a, rank - 1);
+    outbuf gap = { "...", 3, 3, -1, 0 };
+    size_t used = rank;
+    for (uint64_t i = 0; i < n; i++) {
+        if (i == EDGE && has_gap(w->a, rank - 1)) {
+            used = put_word(o, &gap, used, rank) + 1;
+            out_char(o, ' ');
+        }
+        next_word(w);
+        used = put_word(o, &w->word, used, rank);
+        if (i + 1 < n)
+            out_char(o, ' ');
+        used++;
+    }
+}
+
+/* Between two rows: brackets close and open, with as many newlines as axes went round. */
+static void put_turn(outbuf *o, const array *a, const uint64_t *at, uint32_t turned)
+{
+    uint32_t axis = a->rank - 1 - turned;
+    out_fill(o, ']', turned);
+    out_fill(o, '\n', turned);
+    if (has_gap(a, axis) && at[axis] == EDGE) {
+        out_fill(o, ' ', axis + 1);
+        out_text(o, "...");
+        out_fill(o, '\n', turned);
+    }
+    out_fill(o, ' ', axis + 1);
+    out_fill(o, '[', turned);
+}
+
+static void put_scalar(outbuf *o, const array *a)
+{
+    const number *n = &a->shown[0];
+    if (n->kind == NUMBER_BOOL)
+        out_text(o, n->u ? "True" : "False");
+    else if (n->kind == NUMBER_REAL)
+        out_real_alone(o, a->type, n->f);
+    else if (n->kind == NUMBER_COMPLEX)
+        out_complex_alone(o, half_of(a->type), n->f, n->imaginary);
+    else
+        put_integer(o, n);
+}
+
+/* In memory, so that a line can lose the spaces at its end. */
+static void put_array(outbuf *o, const array *a, uint64_t *at)
+{
+    writing w = { .a = a };
+    outbuf text;
+    out_open(&text, -1);
+    out_open(&w.word, -1);
+    measure(&w);
+    if (!a->rank) {
+        put_scalar(&text, a);
+    } else {
+        uint32_t turned = 0;
+        out_fill(&text, '[', a->rank);
+        do {
+            if (turned)
+                put_turn(&text, a, at, turned);
+            put_row(&text, &w);
+        } while ((turned = advance(a, at)) < a->rank);
+        out_fill(&text, ']', a->rank);
+    }
+    out_char(&text, '\n');
+    out_bytes(o, text.buf, text.used);
+    if (text.os || w.word.os)
+        o->os = text.os ? text.os : w.word.os;
+    out_free(&w.word);
+    out_free(&text);
+}
+
+/* ---- one array ---- */
+
+static heft_status prepare(array *a, heft_error *err)
+{
+    heft_part p = heft_part_at(a->f, a->part);
+    enum { MOST_DECODED = 1 << 30 };
+    if (p.encoding == HEFT_RAW || !p.length || p.length > MOST_DECODED)
+        return HEFT_OK;
+    a->decoded = malloc((size_t)p.length);
+    if (!a->decoded)
+        return HEFT_OK;
+    return heft_read(a->decoded, a->f, a->part, 0, (size_t)p.length, err);
+}
+
+static int show_elements(outbuf *o, array *a, size_t shown)
+{
+    heft_error err;
+    uint64_t *at = calloc((size_t)a->rank + 1, sizeof *at);
+    a->shown = malloc(shown * sizeof *a->shown);
+    int code = CODE_DONE;
+    if (!a->shown || !at) {
+        say(a->path, "no memory for the values");
+        code = CODE_SYSTEM;
+    } else if (prepare(a, &err) || take_all(a, at, &err)) {
+        code = say_error(a->path, &err);
+    } else {
+        put_array(o, a, at);
+    }
+    free(at);
+    free(a->shown);
+    free(a->decoded);
+    return code;
+}
+
+static int show_array(outbuf *o, array *a)
+{
+    uint64_t elements = 1, shown = 1;
+    for (uint32_t i = 0; i < a->rank; i++)
+        elements *= a->dims[i];
+    a->summarised = elements > SUMMARISED;
+    for (uint32_t i = 0; i < a->rank && shown <= MOST_SHOWN; i++)
+        shown *= shown_along(a, i);
+    if (!elements) {
+        out_text(o, "[]\n");
+        return CODE_DONE;
+    }
+    if (shown > MOST_SHOWN) {
+        say(a->path, "too many dimensions to show: even the edges are more than %d values",
+            MOST_SHOWN);
+        return CODE_CANNOT;
+    }
+    return show_elements(o, a, (size_t)shown);
+}
+
+static bool is_dense(const heft_file *f, const heft_tensor *t, uint32_t part)
+{
+    if (part == HEFT_NONE || t->layout != HEFT_DENSE || t->part_count != 1)
+        return false;
+    return elements_in(t->dtype, heft_part_at(f, part).length, tensor_elements(t)) ==
+           tensor_elements(t);
+}
+
+/* A part as a list of its elements, or of its bytes. */
+static int show_part(outbuf *o, const heft_file *f, const char *path, uint32_t part)
+{
+    heft_part p = heft_part_at(f, part);
+    heft_dtype t = number_kind_of(p.dtype) != NUMBER_NONE ? p.dtype : HEFT_U8;
+    uint64_t length = elements_in(t, p.length, UINT64_MAX);
+    array a = { .f = f, .path = path, .part = part, .type = t, .dims = &length, .rank = 1 };
+    out_escaped(o, p.role);
+    out_text(o, ":\n");
+    return show_array(o, &a);
+}
+
+static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor)
+{
+    heft_tensor t = heft_tensor_at(f, tensor);
+    uint32_t data = heft_part_find(f, tensor, "data", 4);
+    if (is_dense(f, &t, data) && number_kind_of(t.dtype) != NUMBER_NONE) {
+        array a = {
+            .f = f, .path = path, .part = data, .type = t.dtype, .dims = t.dims, .rank = t.rank
+        };
+        return show_array(o, &a);
+    }
+    int code = CODE_DONE;
+    for (uint32_t i = 0; i < t.part_count && !code; i++)
+        code = show_part(o, f, path, t.first_part + i);
+    return code;
+}
+
+int cmd_show(int argc, char **argv)
+{
+    const opt_usage usage = {
+        "show",
+        "FILE TENSOR",
+        "Prints the values of a tensor as NumPy prints an array: beyond 1000 elements three\n"
+        "at each edge.  A tensor that is not dense is shown part by part.",
+        "heft show model.safetensors embed.weight",
+        NULL,
+        0,
+        2,
+        2,
+    };
+    opt_args args;
+    heft_file *f;
+    outbuf o;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    code = model_open(&f, args.item[0]);
+    if (code)
+        return code;
+    uint32_t tensor = model_find(f, args.item[0], args.item[1]);
+    out_open(&o, STDOUT_FILENO);
+    code = tensor == HEFT_NONE ? CODE_USAGE : show(&o, f, args.item[0], tensor);
+    code = out_end(&o, code);
+    heft_close(f);
+    return code;
+}

@@ -1,0 +1,278 @@
+/* cmd_verify.c - what a file asserts about itself, and what its format demands. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "opt.h"
+#include "profile.h"
+#include "progress.h"
+
+typedef struct report {
+    outbuf *o;
+    const char *path;
+    const heft_file *f; /* NULL while it does not parse */
+    const heft_format *format;
+    const heft_profile *profile; /* or NULL */
+    bool as_json, strict;
+    outbuf findings; /* as JSON, until all are known */
+    json j;          /* into findings */
+    heft_verify_result result;
+} report;
+
+static const char *const severities[] = { "note", "warning", "fault" };
+
+/* ---- findings ---- */
+
+static void print_finding(report *r, const heft_finding *x)
+{
+    static const term_colour colours[] = { COLOUR_NONE, COLOUR_YELLOW, COLOUR_RED };
+    outbuf *o = r->o;
+    bool somewhere = x->where.offset != HEFT_NOWHERE, tensor = x->tensor != HEFT_NONE;
+    out_message(o, r->path);
+    out_text(o, ": ");
+    term_paint(o, colours[x->severity]);
+    out_text(o, severities[x->severity]);
+    term_paint(o, COLOUR_NONE);
+    out_format(o, ": %s: ", x->rule);
+    out_message(o, x->text);
+    if (tensor) {
+        out_text(o, " (tensor \"");
+        out_escaped(o, heft_tensor_at(r->f, x->tensor).name);
+        out_char(o, '"');
+    }
+    if (somewhere)
+        out_format(o, "%sat byte %llu", tensor ? ", " : " (", (unsigned long long)x->where.offset);
+    if (somewhere && x->sibling) {
+        out_text(o, " of ");
+        out_name(o, heft_sibling_at(r->f, x->sibling - 1).name);
+    }
+    out_text(o, tensor || somewhere ? ")\n" : "\n");
+}
+
+static void json_finding(report *r, const heft_finding *x)
+{
+    json *j = &r->j;
+    bool somewhere = x->where.offset != HEFT_NOWHERE;
+    json_line(j);
+    json_begin(j, '{');
+    json_member_str(j, "severity", str_of(severities[x->severity]));
+    json_member_str(j, "rule", str_of(x->rule));
+    json_key(j, str_of("offset"));
+    if (somewhere)
+        json_u64(j, x->where.offset);
+    else
+        json_null(j);
+    json_member_u64(j, "length", somewhere ? x->where.length : 0);
+    json_key(j, str_of("tensor"));
+    if (x->tensor != HEFT_NONE)
+        json_str(j, heft_tensor_at(r->f, x->tensor).name);
+    else
+        json_null(j);
+    if (x->sibling)
+        json_member_str(j, "sibling", heft_sibling_at(r->f, x->sibling - 1).name);
+    json_member_str(j, "text", str_of(x->text));
+    json_end(j, '}');
+}
+
+static void on_finding(void *ctx, const heft_finding *finding)
+{
+    report *r = ctx;
+    if (r->as_json)
+        json_finding(r, finding);
+    else
+        print_finding(r, finding);
+}
+
+/* ---- files that do not parse ---- */
+
+/* Which format the bytes speak for, although they break its rules; NULL: none. */
+static const heft_format *format_of_bytes(const void *bytes, uint64_t size)
+{
+    heft_error err;
+    heft_file *f = NULL;
+    const heft_format *format = NULL;
+    if (heft_begin(&f, size, NULL, &err))
+        return NULL;
+    if (!heft_feed(f, 0, bytes, (size_t)size, &err) && heft_step(f, &err))
+        format = heft_file_format(f);
+    heft_close(f);
+    return format;
+}
+
+static const heft_format *recognise(const char *path)
+{
+    const heft_format *format = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    void *map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (map != MAP_FAILED) {
+        format = format_of_bytes(map, (uint64_t)size);
+        munmap(map, (size_t)size);
+    }
+    if (fd >= 0)
+        close(fd);
+    return format;
+}
+
+/* The bytes are to blame: a fault of the file, which is what verify is there to find. */
+static bool is_about_file(const heft_error *err)
+{
+    return err->status == HEFT_E_FORMAT || err->status == HEFT_E_CHECKSUM;
+}
+
+static void report_structure(report *r, const heft_error *err)
+{
+    char rule[64] = "heft/unknown-format";
+    if (!r->format)
+        r->format = recognise(r->path);
+    if (r->format)
+        snprintf(rule, sizeof rule, "%s/structure", heft_format_name(r->format));
+    heft_finding x = { HEFT_FAULT, rule, { err->offset, 0 }, HEFT_NONE, err->message, 0 };
+    r->result.faults++;
+    on_finding(r, &x);
+}
+
+/* ---- one file ---- */
+
+static bool is_ok(const report *r)
+{
+    const heft_verify_result *v = &r->result;
+    return !v->faults && !(r->strict && (v->warnings || v->notes));
+}
+
+static void print_end(const report *r)
+{
+    outbuf *o = r->o;
+    bool ok = is_ok(r);
+    out_message(o, r->path);
+    out_text(o, ": ");
+    term_paint(o, ok ? COLOUR_GREEN : COLOUR_RED);
+    out_text(o, ok ? "ok" : "failed");
+    term_paint(o, COLOUR_NONE);
+    if (ok)
+        out_format(o, " (%s, %u tensors, %llu bytes checked)\n", heft_format_name(r->format),
+                   heft_tensor_count(r->f), (unsigned long long)r->result.bytes_checked);
+    else
+        out_format(o, " (faults: %u, warnings: %u, notes: %u)\n", r->result.faults,
+                   r->result.warnings, r->result.notes);
+}
+
+static void json_end_of(report *r, json *all, const char *failure)
+{
+    json_begin(all, '{');
+    json_member_str(all, "file", str_of(r->path));
+    json_member_text(all, "format", str_of(r->format ? heft_format_name(r->format) : ""));
+    json_member_bool(all, "ok", !failure && is_ok(r));
+    json_member_begin(all, "findings", '[');
+    out_bytes(all->o, r->findings.buf, r->findings.used);
+    if (r->findings.os)
+        all->o->os = r->findings.os;
+    json_end(all, ']');
+    json_member_u64(all, "bytes_checked", r->result.bytes_checked);
+    if (failure)
+        json_member_str(all, "error", str_of(failure));
+    json_end(all, '}');
+}
+
+static heft_status check(report *r, heft_error *err)
+{
+    progress p;
+    progress_begin(&p, r->path);
+    r->format = heft_file_format(r->f);
+    heft_status st = heft_verify(&r->result, r->f, on_finding, r, progress_step, &p, err);
+    progress_end(&p);
+    if (!st && r->profile)
+        st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);
+    return st;
+}
+
+/* Returns what the file adds to the exit code. */
+static int verify(report *r, json *all)
+{
+    heft_error err = { .status = HEFT_OK };
+    heft_file *f = NULL;
+    int code = CODE_DONE;
+    out_open(&r->findings, -1);
+    r->j = (json){ &r->findings, false };
+    heft_status st = heft_open(&f, r->path, NULL, &err);
+    r->f = f;
+    if (!st)
+        st = check(r, &err);
+    if (st && is_about_file(&err))
+        report_structure(r, &err);
+    else if (st)
+        code = say_error(r->path, &err);
+    if (!code && !is_ok(r))
+        code = CODE_FOUND;
+    if (r->as_json)
+        json_end_of(r, all, code > CODE_FOUND ? err.message : NULL);
+    else if (code <= CODE_FOUND)
+        print_end(r);
+    out_free(&r->findings);
+    heft_close(f);
+    return code;
+}
+
+/* Every file is looked at; the gravest exit code wins. */
+static int verify_all(outbuf *o, const opt_args *args, const report *how)
+{
+    json all = { o, false };
+    int worst = CODE_DONE;
+    bool as_json = how->as_json;
+    if (as_json && args->count > 1)
+        json_begin(&all, '[');
+    for (int i = 0; i < args->count; i++) {
+        report r = *how;
+        r.o = o;
+        r.path = args->item[i];
+        int code = verify(&r, &all);
+        worst = code > worst ? code : worst;
+    }
+    if (as_json && args->count > 1)
+        json_end(&all, ']');
+    if (as_json)
+        out_char(o, '\n');
+    return worst;
+}
+
+int cmd_verify(int argc, char **argv)
+{
+    report how = { .o = NULL };
+    const char *profile = NULL;
+    heft_profile *wanted = NULL;
+    const opt options[] = {
+        { "profile", 'p', OPT_TEXT, &profile, "NAME", "this model's tensors and metadata, too" },
+        { "strict", 0, OPT_FLAG, &how.strict, NULL, "any finding is a failure, notes included" },
+        { "json", 0, OPT_FLAG, &how.as_json, NULL, "one JSON document; a list for several files" },
+    };
+    const opt_usage usage = {
+        "verify",
+        "FILE...",
+        "Checks structure, every checksum, padding and reserved bits.  Exit status 1 says\n"
+        "that a fault was found, or under --strict anything at all.  --profile also holds the\n"
+        "file against a model: the name of a profile, or a JSON file that is one.",
+        "heft verify --strict *.zt",
+        options,
+        sizeof options / sizeof *options,
+        1,
+        -1,
+    };
+    opt_args args;
+    outbuf o;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    if (profile)
+        code = profile_read(&wanted, profile);
+    else
+        code = CODE_DONE;
+    if (code)
+        return code;
+    how.profile = wanted;
+    out_open(&o, STDOUT_FILENO);
+    code = verify_all(&o, &args, &how);
+    heft_profile_close(wanted);
+    return out_end(&o, code);
+}

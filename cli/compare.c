@@ -1,0 +1,144 @@
+#include "compare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model.h"
+#include "number.h"
+
+/* gap is |a - b|, which is exact for integers although a and b may not be. */
+static bool note_gap(difference *d, double gap, double a, double b, tolerance t)
+{
+    if (isnan(a) && isnan(b))
+        return false;
+    if (isnan(a) || isnan(b))
+        return true;
+    double rel = gap == 0 ? 0 : isinf(gap) || b == 0 ? HUGE_VAL : gap / fabs(b);
+    d->max_abs = gap > d->max_abs ? gap : d->max_abs;
+    d->max_rel = rel > d->max_rel ? rel : d->max_rel;
+    return gap > 0 && (isinf(gap) || !(gap <= t.absolute + t.relative * fabs(b)));
+}
+
+static bool compare_reals(difference *d, double a, double b, tolerance t)
+{
+    return a != b && note_gap(d, fabs(a - b), a, b, t);
+}
+
+/* ---- integers of 64 bits, which a double cannot hold ---- */
+
+static bool compare_wide(difference *d, number a, number b, tolerance t)
+{
+    bool is_signed = a.kind == NUMBER_INT, less = is_signed ? a.i < b.i : a.u < b.u;
+    uint64_t gap = less ? b.u - a.u : a.u - b.u;
+    double x = is_signed ? (double)a.i : (double)a.u, y = is_signed ? (double)b.i : (double)b.u;
+    return note_gap(d, (double)gap, x, y, t);
+}
+
+static void compare_integers(difference *d, heft_dtype type, const uint8_t *a, const uint8_t *b,
+                             uint64_t count, tolerance t)
+{
+    for (uint64_t i = 0; i < count; i++)
+        d->differing += compare_wide(d, number_at(type, a, i), number_at(type, b, i), t);
+}
+
+/* ---- everything else ---- */
+
+static void compare_bytes(difference *d, const uint8_t *a, const uint8_t *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        d->differing += a[i] != b[i];
+    d->bytewise = true;
+}
+
+static void compare_numbers(difference *d, heft_dtype type, const uint8_t *a, const uint8_t *b,
+                            uint64_t count, tolerance t)
+{
+    enum { BLOCK = 1024 }; /* doubles; an even number, as complex numbers are two */
+    double x[BLOCK], y[BLOCK];
+    size_t each = number_kind_of(type) == NUMBER_COMPLEX ? 2 : 1;
+    for (uint64_t at = 0; at < count * each; at += BLOCK) {
+        uint64_t left = count * each - at;
+        size_t n = left < BLOCK ? (size_t)left : BLOCK;
+        if (!heft_to_f64(x, type, a, at, n) || !heft_to_f64(y, type, b, at, n))
+            return;
+        for (size_t i = 0; i < n; i += each) {
+            bool other = compare_reals(d, x[i], y[i], t);
+            if (each == 2)
+                other |= compare_reals(d, x[i + 1], y[i + 1], t);
+            d->differing += other;
+        }
+    }
+}
+
+static void compare_piece(difference *d, heft_dtype type, const uint8_t *a, const uint8_t *b,
+                          size_t len, uint64_t count, tolerance t)
+{
+    if (!memcmp(a, b, len))
+        return;
+    if (type == HEFT_I64 || type == HEFT_U64)
+        compare_integers(d, type, a, b, count, t);
+    else if (number_kind_of(type) == NUMBER_NONE)
+        compare_bytes(d, a, b, len);
+    else /* a truth value that is neither 0 nor 1 differs from 1 */
+        compare_numbers(d, type == HEFT_BOOL ? HEFT_U8 : type, a, b, count, t);
+}
+
+/* ---- parts and tensors ---- */
+
+static bool compare_streams(difference *d, work *w, pieces *a, pieces *b, heft_dtype type,
+                            uint64_t most, tolerance t)
+{
+    uint64_t elements = type ? elements_in(type, a->length, most) : a->length;
+    d->compared += elements;
+    for (uint64_t from = 0; from < a->length;) {
+        size_t len = pieces_length(from, a->length, type);
+        const uint8_t *x = pieces_at(a, w, from, len), *y = x ? pieces_at(b, w, from, len) : NULL;
+        if (!y || !work_step(w, len))
+            return false;
+        uint64_t count = type ? elements_in(type, len, elements) : len;
+        compare_piece(d, type, x, y, len, count, t);
+        elements -= count;
+        from += len;
+    }
+    return true;
+}
+
+/* Bytes of no type are compared with others as bytes. */
+static heft_dtype common_type(const heft_file *a, uint32_t part_a, const heft_file *b,
+                              uint32_t part_b)
+{
+    heft_dtype type = heft_part_at(a, part_a).dtype;
+    return type == heft_part_at(b, part_b).dtype ? type : HEFT_UNTYPED;
+}
+
+static bool compare_parts(difference *d, work *w, const side *a, const side *b, uint32_t part_a,
+                          uint32_t part_b, tolerance t)
+{
+    pieces x, y = { .buf = NULL };
+    heft_dtype type = common_type(a->f, part_a, b->f, part_b);
+    heft_tensor tensor = heft_tensor_at(a->f, a->tensor);
+    /* The last block of packed data may hold less than it could. */
+    uint64_t most = tensor.layout == HEFT_DENSE ? tensor_elements(&tensor) : UINT64_MAX;
+    bool ok = pieces_open(&x, w, a->f, a->path, part_a) &&
+              pieces_open(&y, w, b->f, b->path, part_b) &&
+              compare_streams(d, w, &x, &y, type, most, t);
+    pieces_close(&x);
+    pieces_close(&y);
+    return ok;
+}
+
+void compare_tensors(difference *d, work *w, const side *a, const side *b, tolerance t)
+{
+    heft_tensor x = heft_tensor_at(a->f, a->tensor), y = heft_tensor_at(b->f, b->tensor);
+    *d = (difference){ .incomparable = x.part_count != y.part_count };
+    for (uint32_t i = 0; i < x.part_count && !d->incomparable; i++) {
+        heft_part p = heft_part_at(a->f, x.first_part + i);
+        uint32_t other = heft_part_find(b->f, b->tensor, p.role.ptr, p.role.len);
+        heft_part q = other == HEFT_NONE ? p : heft_part_at(b->f, other);
+        if (other == HEFT_NONE || q.length != p.length ||
+            (q.dtype != p.dtype && q.dtype && p.dtype))
+            d->incomparable = true;
+        else if (!compare_parts(d, w, a, b, x.first_part + i, other, t))
+            return;
+    }
+}

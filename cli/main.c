@@ -1,0 +1,133 @@
+/* main.c - the heft command: which commands there are, and finding the one that is meant. */
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static const command commands[] = {
+    { "ls", cmd_ls, "list the tensors of a file" },
+    { "info", cmd_info, "format, version, counts, metadata, checksums" },
+    { "cat", cmd_cat, "the decoded bytes of a tensor or of a part of the file" },
+    { "show", cmd_show, "the values of a tensor, summarised" },
+    { "convert", cmd_convert, "write a file in another format" },
+    { "verify", cmd_verify, "check structure, checksums, padding, reserved bits" },
+    { "diff", cmd_diff, "compare two files, across formats" },
+    { "hash", cmd_hash, "content digests, equal for equal tensors whatever the format" },
+    { "ids", cmd_ids, "parameter identities: base ids and Burn's ids" },
+    { "stats", cmd_stats, "minimum, maximum, mean and more of every tensor" },
+    { "formats", cmd_formats, "the formats that this build reads and writes" },
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const command *find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+/* How many letters at least differ: enough to guess what was meant by a slip. */
+static size_t slips(const char *a, const char *b)
+{
+    size_t front = 0, la = strlen(a), lb = strlen(b);
+    while (front < la && front < lb && a[front] == b[front])
+        front++;
+    size_t back = 0;
+    while (back < la - front && back < lb - front && a[la - 1 - back] == b[lb - 1 - back])
+        back++;
+    return (la > lb ? la : lb) - front - back;
+}
+
+static int say_unknown(const char *name)
+{
+    const command *best = NULL;
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (!best || slips(name, commands[i].name) < slips(name, best->name))
+            best = &commands[i];
+    if (slips(name, best->name) <= 2)
+        say(NULL, "unknown command '%s'; did you mean '%s'? (see heft --help)", name, best->name);
+    else
+        say(NULL, "unknown command '%s' (see heft --help)", name);
+    return CODE_USAGE;
+}
+
+static void print_usage(outbuf *o)
+{
+    out_text(o, "Usage: heft COMMAND [OPTION...] [ARGUMENT...]\n"
+                "       heft --version | --help | help COMMAND\n\n"
+                "Reads, writes, verifies, compares and converts files of model weights.\n\n"
+                "Commands:\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        out_format(o, "  %-9s %s\n", commands[i].name, commands[i].help);
+    out_text(o, "\nEvery command explains itself with --help.\n"
+                "\nExample:\n  heft convert model.zt model.safetensors\n");
+}
+
+static int help(void)
+{
+    outbuf o;
+    out_open(&o, STDOUT_FILENO);
+    print_usage(&o);
+    return out_end(&o, CODE_DONE);
+}
+
+static int version(void)
+{
+    uint32_t v = heft_version();
+    outbuf o;
+    out_open(&o, STDOUT_FILENO);
+    out_format(&o, "heft %u.%u.%u\n", v >> 16, v >> 8 & 0xFF, v & 0xFF);
+    return out_end(&o, CODE_DONE);
+}
+
+static int help_on(const char *name)
+{
+    char word[] = "--help", first[16] = "";
+    const command *c = find_command(name);
+    if (!c)
+        return say_unknown(name);
+    strncpy(first, name, sizeof first - 1);
+    return c->run(2, (char *[]){ first, word, NULL });
+}
+
+static int run(int argc, char **argv)
+{
+    const char *name = argv[1];
+    if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+        return help();
+    if (!strcmp(name, "--version") || !strcmp(name, "-V"))
+        return version();
+    if (!strcmp(name, "help"))
+        return argc > 2 ? help_on(argv[2]) : help();
+    const command *c = find_command(name);
+    if (c)
+        return c->run(argc - 1, argv + 1);
+    if (*name == '-')
+        say(NULL, "unknown option '%s' (see heft --help)", name);
+    return *name == '-' ? CODE_USAGE : say_unknown(name);
+}
+
+/* Bytes that the library lent were cut off by another program; what it reads itself, it guards. */
+static void on_bus_error(int signal_number)
+{
+    static const char text[] = "heft: a file was cut short while it was being read\n";
+    (void)signal_number;
+    ssize_t said = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)said;
+    _exit(CODE_SYSTEM);
+}
+
+int main(int argc, char **argv)
+{
+    term_prepare();
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGBUS, on_bus_error);
+    setlocale(LC_CTYPE, "C.UTF-8");
+    if (argc > 1)
+        return run(argc, argv);
+    say(NULL, "no command given (see heft --help)");
+    return CODE_USAGE;
+}

@@ -1,0 +1,203 @@
+#include "model.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+int model_open(heft_file **out, const char *path)
+{
+    heft_error err;
+    return heft_open(out, path, NULL, &err) ? say_error(path, &err) : CODE_DONE;
+}
+
+/* ---- choosing ---- */
+
+bool name_matches(heft_str name, const char *glob)
+{
+    char small[512];
+    char *copy = name.len < sizeof small ? small : malloc(name.len + 1);
+    if (!copy)
+        return false;
+    memcpy(copy, name.ptr, name.len);
+    copy[name.len] = 0;
+    bool yes = !fnmatch(glob, copy, 0);
+    if (copy != small)
+        free(copy);
+    return yes;
+}
+
+static bool is_wanted(heft_str name, char *const *globs, int glob_count)
+{
+    for (int i = 0; i < glob_count; i++)
+        if (name_matches(name, globs[i]))
+            return true;
+    return !glob_count;
+}
+
+bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
+                  int glob_count)
+{
+    uint32_t count = heft_tensor_count(f);
+    *out = (selection){ malloc(((size_t)count + 1) * sizeof *out->ids), 0 };
+    if (!out->ids) {
+        say(path, "no memory for a list of %u tensors", count);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (is_wanted(heft_tensor_at(f, i).name, globs, glob_count))
+            out->ids[out->count++] = i;
+    return true;
+}
+
+uint32_t model_find(const heft_file *f, const char *path, const char *name)
+{
+    uint32_t id = heft_find(f, name, strlen(name));
+    if (id == HEFT_NONE)
+        say(path, "no tensor is called '%s'", name);
+    return id;
+}
+
+/* The numbers of the parts of a tensor or, with HEFT_NONE, of the file. */
+static uint32_t parts_of(const heft_file *f, uint32_t tensor, uint32_t *first)
+{
+    if (tensor == HEFT_NONE)
+        return heft_model_parts(f, first);
+    heft_tensor t = heft_tensor_at(f, tensor);
+    *first = t.first_part;
+    return t.part_count;
+}
+
+static void say_parts(const heft_file *f, const char *path, uint32_t tensor, const char *role)
+{
+    enum { MOST = 8 };
+    uint32_t first, count = parts_of(f, tensor, &first);
+    outbuf list;
+    out_open(&list, -1);
+    for (uint32_t i = 0; i < count && i < MOST; i++) {
+        heft_part p = heft_part_at(f, first + i);
+        out_text(&list, i ? ", " : "");
+        out_escaped(&list, p.role);
+    }
+    out_text(&list, !count ? "none" : count > MOST ? ", ..." : "");
+    const char *owner = tensor == HEFT_NONE ? "the file" : "the tensor";
+    if (role)
+        say(path, "%s has no part '%s' (parts: %s)", owner, role, out_cstr(&list));
+    else
+        say(path, "%s has no part 'data': choose with --part from %s", owner, out_cstr(&list));
+    out_free(&list);
+}
+
+uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const char *role)
+{
+    const char *wanted = role ? role : "data";
+    uint32_t first, count = parts_of(f, tensor, &first);
+    uint32_t part = heft_part_find(f, tensor, wanted, strlen(wanted));
+    if (part == HEFT_NONE && !role && count == 1)
+        return first;
+    if (part == HEFT_NONE)
+        say_parts(f, path, tensor, role);
+    return part;
+}
+
+uint32_t model_values(const heft_file *f, uint32_t tensor)
+{
+    uint32_t part = heft_part_find(f, tensor, "data", 4);
+    return part != HEFT_NONE ? part : heft_part_find(f, tensor, "values", 6);
+}
+
+uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t most)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    if (!d)
+        return 0;
+    uint64_t blocks = length / d->block_bytes;
+    uint64_t elements = blocks > UINT64_MAX / d->block_elems ? most : blocks * d->block_elems;
+    return elements < most ? elements : most;
+}
+
+uint64_t tensor_elements(const heft_tensor *t)
+{
+    uint64_t product = 1;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!t->dims[i])
+            return 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (product > UINT64_MAX / t->dims[i])
+            return UINT64_MAX;
+        product *= t->dims[i];
+    }
+    return product;
+}
+
+/* ---- spelling ---- */
+
+const char *dtype_name(heft_dtype t)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    return d ? d->name : NULL;
+}
+
+const char *encoding_name(uint8_t encoding)
+{
+    static const char *const names[] = { "raw", "zstd", "deflate", "other" };
+    return encoding < sizeof names / sizeof *names ? names[encoding] : "unknown";
+}
+
+void out_dtype(outbuf *o, heft_dtype t)
+{
+    const char *name = dtype_name(t);
+    out_text(o, name ? name : "-");
+}
+
+void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank)
+{
+    out_char(o, '[');
+    for (uint32_t i = 0; i < rank; i++) {
+        if (i)
+            out_char(o, ',');
+        out_u64(o, dims[i]);
+    }
+    out_char(o, ']');
+}
+
+void json_dtype(json *j, heft_dtype t)
+{
+    const char *name = dtype_name(t);
+    if (name)
+        json_str(j, str_of(name));
+    else
+        json_null(j);
+}
+
+void json_shape(json *j, const uint64_t *dims, uint32_t rank)
+{
+    json_begin(j, '[');
+    for (uint32_t i = 0; i < rank; i++)
+        json_u64(j, dims[i]);
+    json_end(j, ']');
+}
+
+void json_model_parts(json *j, const heft_file *f)
+{
+    uint32_t first, count = heft_model_parts(f, &first);
+    json_member_begin(j, "parts", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        heft_part p = heft_part_at(f, first + i);
+        json_begin(j, '{');
+        json_member_str(j, "role", p.role);
+        json_member_u64(j, "offset", p.offset);
+        json_member_u64(j, "stored", p.stored);
+        json_member_length(j, "length", p.length);
+        json_member_str(j, "encoding", str_of(encoding_name(p.encoding)));
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+void json_file_head(json *j, const heft_file *f, const char *path)
+{
+    json_member_str(j, "file", str_of(path));
+    json_member_str(j, "format", str_of(heft_format_name(heft_file_format(f))));
+    json_member_text(j, "version", heft_file_version(f));
+    json_member_u64(j, "size", heft_file_size(f));
+}

@@ -1,0 +1,43 @@
+/* model.h - what several commands ask of an open file. */
+#ifndef HEFT_CLI_MODEL_H
+#define HEFT_CLI_MODEL_H
+#include "cmd.h"
+#include "jsonout.h"
+
+/* Opens path with the default limits; otherwise says why not, and returns the exit code. */
+int model_open(heft_file **out, const char *path);
+
+/* The numbers of the tensors whose names match one of the patterns, or of all without patterns.
+ * False: no memory, which was said. */
+typedef struct selection {
+    uint32_t *ids;
+    uint32_t count;
+} selection;
+bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
+                  int glob_count);
+bool name_matches(heft_str name, const char *glob);
+
+/* The tensor of that name; HEFT_NONE after saying that there is none. */
+uint32_t model_find(const heft_file *f, const char *path, const char *name);
+/* The part of a tensor, or with HEFT_NONE of the file, that role names; role NULL: "data", or the
+ * only one.  HEFT_NONE after saying which there are. */
+uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const char *role);
+/* The part whose elements stand for the tensor: "data", else "values", else HEFT_NONE. */
+uint32_t model_values(const heft_file *f, uint32_t tensor);
+/* Elements in length bytes of type t, at most `most`. */
+uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t most);
+/* Product of the dimensions; UINT64_MAX when it does not fit. */
+uint64_t tensor_elements(const heft_tensor *t);
+
+const char *dtype_name(heft_dtype t); /* "f32"; NULL for none */
+const char *encoding_name(uint8_t encoding);
+void out_dtype(outbuf *o, heft_dtype t);
+void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank);
+void json_dtype(json *j, heft_dtype t);
+void json_shape(json *j, const uint64_t *dims, uint32_t rank);
+/* One part, as ls and info list it. */
+void json_model_parts(json *j, const heft_file *f);
+/* "file", "format", "version", "size" */
+void json_file_head(json *j, const heft_file *f, const char *path);
+
+#endif

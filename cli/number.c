@@ -1,0 +1,94 @@
+#include "number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+number_kind number_kind_of(heft_dtype t)
+{
+    switch (t) {
+    case HEFT_BOOL:
+        return NUMBER_BOOL;
+    case HEFT_I8:
+    case HEFT_I16:
+    case HEFT_I32:
+    case HEFT_I64:
+        return NUMBER_INT;
+    case HEFT_U8:
+    case HEFT_U16:
+    case HEFT_U32:
+    case HEFT_U64:
+        return NUMBER_UINT;
+    case HEFT_C64:
+    case HEFT_C128:
+        return NUMBER_COMPLEX;
+    default:
+        break;
+    }
+    double probe[2];
+    const uint8_t zero[16] = { 0 };
+    return heft_dtype_get(t) && heft_to_f64(probe, t, zero, 0, 1) ? NUMBER_REAL : NUMBER_NONE;
+}
+
+static uint64_t load_le(const uint8_t *p, size_t bytes)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < bytes; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
+static int64_t extend_sign(uint64_t v, size_t bytes)
+{
+    uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+    uint64_t wide = (v ^ sign) - sign;
+    int64_t out;
+    memcpy(&out, &wide, sizeof out);
+    return out;
+}
+
+number number_at(heft_dtype t, const void *src, uint64_t i)
+{
+    number n = { .kind = number_kind_of(t) };
+    if (n.kind == NUMBER_NONE)
+        return n;
+    size_t bytes = heft_dtype_get(t)->block_bytes;
+    if (n.kind == NUMBER_REAL || n.kind == NUMBER_COMPLEX) {
+        double pair[2] = { 0, 0 };
+        if (!heft_to_f64(pair, t, src, n.kind == NUMBER_COMPLEX ? 2 * i : i,
+                         n.kind == NUMBER_COMPLEX ? 2 : 1))
+            n.kind = NUMBER_NONE;
+        n.f = pair[0];
+        n.imaginary = pair[1];
+        return n;
+    }
+    n.u = load_le((const uint8_t *)src + i * bytes, bytes);
+    if (n.kind == NUMBER_INT)
+        n.i = extend_sign(n.u, bytes);
+    return n;
+}
+
+static bool reads_back(const char *text, double v, heft_dtype t)
+{
+    double d = strtod(text, NULL);
+    uint8_t a[8] = { 0 }, b[8] = { 0 };
+    if (t == HEFT_F64 || !heft_cast(a, t, &d, HEFT_F64, 1) || !heft_cast(b, t, &v, HEFT_F64, 1))
+        return d == v;
+    return !memcmp(a, b, sizeof a);
+}
+
+int number_digits(double v, heft_dtype t)
+{
+    enum { ENOUGH = 17, USUAL = 15 };
+    if (!isfinite(v))
+        return ENOUGH;
+    /* A double with 15 digits or fewer prints back as itself, so the shorter ones need no try. */
+    int digits = t == HEFT_F64 && (v == 0 || fabs(v) >= 2.3e-308) ? USUAL : 1;
+    for (char text[40]; digits < ENOUGH; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, v);
+        if (reads_back(text, v, t))
+            break;
+    }
+    return digits;
+}

@@ -1,0 +1,202 @@
+#include "opt.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+enum { FIRST_LONG = 256, OPTIONS_MAX = 32, HELP_COLUMN = 26 };
+
+/* Of every command; the last two entries of what getopt_long gets. */
+static const opt common[] = {
+    { "color", 0, OPT_TEXT, NULL, "WHEN", "auto, always or never" },
+    { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
+};
+enum { COMMON = sizeof common / sizeof *common };
+
+static bool wants_value(const opt *o)
+{
+    return o->kind != OPT_FLAG;
+}
+
+static const opt *option_at(const opt_usage *u, size_t i)
+{
+    return i < u->count ? &u->options[i] : &common[i - u->count];
+}
+
+/* ---- --help ---- */
+
+static void print_option(outbuf *o, const opt *p)
+{
+    outbuf line;
+    out_open(&line, -1);
+    out_format(&line, p->letter ? "  -%c, --%s" : "  %c   --%s", p->letter ? p->letter : ' ',
+               p->name);
+    if (p->value)
+        out_format(&line, " %s", p->value);
+    out_char(&line, ' ');
+    while (line.used && line.used < HELP_COLUMN)
+        out_char(&line, ' ');
+    out_format(o, "%s%s\n", out_cstr(&line), p->help);
+    out_free(&line);
+}
+
+static int print_help(const opt_usage *u)
+{
+    outbuf o;
+    out_open(&o, STDOUT_FILENO);
+    out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n%s\n\nOptions:\n", u->command,
+               *u->args ? " " : "", u->args, u->about);
+    for (size_t i = 0; i < u->count + COMMON; i++)
+        print_option(&o, option_at(u, i));
+    out_format(&o, "\nExample:\n  %s\n", u->example);
+    return out_end(&o, CODE_DONE);
+}
+
+/* ---- values ---- */
+
+static bool set_number(const char *text, uint64_t *to)
+{
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno)
+        return false;
+    *to = v;
+    return true;
+}
+
+static bool set_real(const char *text, double *to)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !(v >= 0))
+        return false;
+    *to = v;
+    return true;
+}
+
+static bool append(opt_list *l, const char *text, size_t most)
+{
+    if (!l->item)
+        l->item = calloc(most, sizeof *l->item);
+    if (!l->item)
+        return false;
+    l->item[l->count++] = text;
+    return true;
+}
+
+/* False: the value does not suit the option. */
+static bool set_value(const opt *p, const char *text, size_t most)
+{
+    switch (p->kind) {
+    case OPT_FLAG:
+        *(bool *)p->to = true;
+        return true;
+    case OPT_TEXT:
+        *(const char **)p->to = text;
+        return true;
+    case OPT_LIST:
+        return append(p->to, text, most);
+    case OPT_NUMBER:
+        return set_number(text, p->to);
+    case OPT_REAL:
+        return set_real(text, p->to);
+    }
+    return false;
+}
+
+/* ---- parsing ---- */
+
+static void fill_getopt(struct option *longs, char *shorts, const opt_usage *u)
+{
+    size_t n = u->count + COMMON, s = 0;
+    shorts[s++] = ':';
+    for (size_t i = 0; i < n; i++) {
+        const opt *p = option_at(u, i);
+        longs[i] = (struct option){ p->name, wants_value(p) ? required_argument : no_argument, NULL,
+                                    FIRST_LONG + (int)i };
+        if (p->letter)
+            shorts[s++] = p->letter;
+        if (p->letter && wants_value(p))
+            shorts[s++] = ':';
+    }
+    shorts[s] = 0;
+    longs[n] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+static const opt *option_for(const opt_usage *u, int c)
+{
+    if (c >= FIRST_LONG)
+        return option_at(u, (size_t)(c - FIRST_LONG));
+    for (size_t i = 0; i < u->count + COMMON; i++)
+        if (option_at(u, i)->letter == c)
+            return option_at(u, i);
+    return NULL;
+}
+
+/* What getopt did not understand, in its words. */
+static int say_bad_option(const opt_usage *u, int c, const char *word)
+{
+    const opt *known = optopt ? option_for(u, optopt) : NULL;
+    if (c == ':' && known)
+        return say_usage(u->command, "option '--%s' needs a value", known->name);
+    if (known)
+        return say_usage(u->command, "option '--%s' takes no value", known->name);
+    if (optopt && optopt < FIRST_LONG)
+        return say_usage(u->command, "unknown option '-%c'", optopt);
+    return say_usage(u->command, "unknown or ambiguous option '%s'", word);
+}
+
+/* False: *code says how it ends. */
+static bool take_option(int *code, const opt_usage *u, int c, int argc, char **argv)
+{
+    const opt *p = c == '?' || c == ':' ? NULL : option_for(u, c);
+    *code = CODE_USAGE;
+    if (!p)
+        *code = say_bad_option(u, c, argv[optind - 1]);
+    else if (p == &common[1])
+        *code = print_help(u);
+    else if (p == &common[0] && !term_set_colour(optarg))
+        say_usage(u->command, "--color is auto, always or never, not '%s'", optarg);
+    else if (p != &common[0] && !set_value(p, optarg, (size_t)argc))
+        say_usage(u->command, "'%s' is no value for --%s", optarg, p->name);
+    else
+        return true;
+    return false;
+}
+
+bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv)
+{
+    struct option longs[OPTIONS_MAX];
+    char shorts[2 * OPTIONS_MAX + 2];
+    fill_getopt(longs, shorts, u);
+    opterr = 0;
+    optind = 1;
+    for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
+        if (!take_option(code, u, c, argc, argv)) {
+            opt_release(u);
+            return false;
+        }
+    *rest = (opt_args){ argv + optind, argc - optind };
+    if (rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args))
+        return true;
+    *code = rest->count < u->min_args
+                ? say_usage(u->command, "%s expected", u->args)
+                : say_usage(u->command, "unexpected argument '%s'", rest->item[u->max_args]);
+    opt_release(u);
+    return false;
+}
+
+void opt_release(const opt_usage *u)
+{
+    for (size_t i = 0; i < u->count; i++)
+        if (u->options[i].kind == OPT_LIST) {
+            opt_list *l = u->options[i].to;
+            free(l->item);
+            *l = (opt_list){ NULL, 0 };
+        }
+}

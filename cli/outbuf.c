@@ -1,0 +1,182 @@
+#include "outbuf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER = 256 * 1024 };
+
+static bool fail(outbuf *o, int os)
+{
+    o->os = os;
+    o->used = 0;
+    return false;
+}
+
+static bool write_all(outbuf *o, const char *p, size_t n)
+{
+    while (n) {
+        ssize_t done = write(o->fd, p, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return fail(o, errno);
+        p += done;
+        n -= (size_t)done;
+    }
+    return true;
+}
+
+static bool grow(outbuf *o, size_t need)
+{
+    size_t room = o->room ? o->room : 256;
+    while (room < need)
+        room *= 2;
+    char *buf = realloc(o->buf, room);
+    if (!buf)
+        return fail(o, ENOMEM);
+    o->buf = buf;
+    o->room = room;
+    return true;
+}
+
+void out_open(outbuf *o, int fd)
+{
+    *o = (outbuf){ .fd = fd };
+}
+
+void out_free(outbuf *o)
+{
+    free(o->buf);
+    *o = (outbuf){ .fd = -1 };
+}
+
+bool out_flush(outbuf *o)
+{
+    if (o->os)
+        return false;
+    if (o->fd < 0 || !o->used)
+        return true;
+    size_t used = o->used;
+    o->used = 0;
+    return write_all(o, o->buf, used);
+}
+
+bool out_reserve(outbuf *o, size_t n)
+{
+    if (o->os)
+        return false;
+    if (n <= o->room - o->used)
+        return true;
+    if (o->fd < 0)
+        return grow(o, o->used + n);
+    if (!o->room && !grow(o, BUFFER))
+        return false;
+    return out_flush(o) && (n <= o->room || grow(o, n));
+}
+
+void out_bytes(outbuf *o, const void *p, size_t n)
+{
+    if (o->fd >= 0 && n >= BUFFER) {
+        if (out_flush(o))
+            (void)write_all(o, p, n);
+        return;
+    }
+    if (!n || !out_reserve(o, n))
+        return;
+    memcpy(o->buf + o->used, p, n);
+    o->used += n;
+}
+
+void out_text(outbuf *o, const char *s)
+{
+    out_bytes(o, s, strlen(s));
+}
+
+void out_u64(outbuf *o, uint64_t v)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
+    out_bytes(o, digits + at, sizeof digits - at);
+}
+
+void out_i64(outbuf *o, int64_t v)
+{
+    if (v < 0)
+        out_char(o, '-');
+    out_u64(o, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void out_fill(outbuf *o, char c, size_t n)
+{
+    while (n--)
+        out_char(o, c);
+}
+
+void out_vformat(outbuf *o, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    if (n >= 0 && out_reserve(o, (size_t)n + 1)) {
+        vsnprintf(o->buf + o->used, (size_t)n + 1, format, again);
+        o->used += (size_t)n;
+    }
+    va_end(again);
+}
+
+void out_format(outbuf *o, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    out_vformat(o, format, args);
+    va_end(args);
+}
+
+void out_hex(outbuf *o, const void *p, size_t n)
+{
+    const uint8_t *bytes = p;
+    for (size_t i = 0; i < n; i++) {
+        out_char(o, "0123456789abcdef"[bytes[i] >> 4]);
+        out_char(o, "0123456789abcdef"[bytes[i] & 15]);
+    }
+}
+
+void out_size(outbuf *o, uint64_t bytes)
+{
+    static const char units[] = "KMGTPE";
+    if (bytes < 1024) {
+        out_u64(o, bytes);
+        out_text(o, " B");
+        return;
+    }
+    size_t unit = 0;
+    for (; unit < 5 && bytes >> (10 * unit + 20); unit++)
+        continue;
+    uint64_t scale = (uint64_t)1 << (10 * unit + 10);
+    uint64_t tenths = bytes / scale * 10 + (bytes % scale / (scale / 1024) * 10 + 512) / 1024;
+    if (tenths >= 10240 && unit < 5) {
+        tenths = 10;
+        unit++;
+    }
+    out_u64(o, tenths / 10);
+    out_char(o, '.');
+    out_u64(o, tenths % 10);
+    out_char(o, ' ');
+    out_char(o, units[unit]);
+    out_text(o, "iB");
+}
+
+const char *out_cstr(outbuf *o)
+{
+    if (!out_reserve(o, 1))
+        return "";
+    o->buf[o->used] = 0;
+    return o->buf;
+}

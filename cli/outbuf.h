@@ -1,0 +1,40 @@
+/* outbuf.h - a buffered writer: to a descriptor, or to memory that grows.  The first failure
+ * sticks; later writes do nothing, and whoever ends the writing reports it. */
+#ifndef HEFT_CLI_OUTBUF_H
+#define HEFT_CLI_OUTBUF_H
+#include <stdarg.h>
+
+#include <heft/heft.h>
+
+typedef struct outbuf {
+    char *buf;
+    size_t used, room;
+    int fd; /* -1: memory */
+    int os; /* errno of the first failure, or 0 */
+} outbuf;
+
+void out_open(outbuf *o, int fd);
+void out_free(outbuf *o);
+/* Makes room for n more bytes in the buffer; false when there is none. */
+bool out_reserve(outbuf *o, size_t n);
+bool out_flush(outbuf *o);
+void out_bytes(outbuf *o, const void *p, size_t n);
+void out_text(outbuf *o, const char *s);
+void out_u64(outbuf *o, uint64_t v);
+void out_i64(outbuf *o, int64_t v);
+void out_fill(outbuf *o, char c, size_t n);
+void out_format(outbuf *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void out_vformat(outbuf *o, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+void out_hex(outbuf *o, const void *p, size_t n);
+/* "1.5 KiB" */
+void out_size(outbuf *o, uint64_t bytes);
+/* Ends what the buffer holds with a zero byte that does not count; never NULL. */
+const char *out_cstr(outbuf *o);
+
+static inline void out_char(outbuf *o, char c)
+{
+    if (o->used < o->room || out_reserve(o, 1))
+        o->buf[o->used++] = c;
+}
+
+#endif

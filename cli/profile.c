@@ -1,0 +1,105 @@
+#include "profile.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "textfile.h"
+
+enum { PLACES = 3, PATH_ROOM = 4096 };
+
+/* The directory of this command, followed by a path; empty when it cannot be told. */
+static void beside_command(char out[PATH_ROOM], const char *path)
+{
+    size_t room = PATH_ROOM - strlen(path) - 1;
+    ssize_t len = readlink("/proc/self/exe", out, room);
+    size_t end = len < 0 || (size_t)len == room ? 0 : (size_t)len;
+    while (end && out[end - 1] != '/')
+        end--;
+    strcpy(out + end, end ? path : "");
+}
+
+static const char *place(size_t i, char room[PATH_ROOM])
+{
+    if (i == 0)
+        return getenv("HEFT_PROFILES");
+    if (i == 2)
+        return HEFT_DATADIR "/heft/profiles";
+    beside_command(room, "../share/heft/profiles");
+    return room;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n > m && !strcmp(text + n - m, end);
+}
+
+/* ---- by name ---- */
+
+static void list_folder(outbuf *o, const char *dir)
+{
+    struct dirent **found;
+    int n = scandir(dir, &found, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char *name = found[i]->d_name;
+        if (ends_with(name, ".json")) {
+            out_text(o, o->used ? ", " : "");
+            out_escaped(o, (heft_str){ name, strlen(name) - 5 });
+        }
+        free(found[i]);
+    }
+    if (n >= 0)
+        free(found);
+}
+
+static int say_unknown(const char *name)
+{
+    char room[PATH_ROOM];
+    outbuf names;
+    out_open(&names, -1);
+    for (size_t i = 0; i < PLACES && !names.used; i++)
+        if (place(i, room))
+            list_folder(&names, place(i, room));
+    int code = say_usage("verify", "no profile is called '%s' (there are: %s)", name,
+                         names.used ? out_cstr(&names) : "none");
+    out_free(&names);
+    return code;
+}
+
+/* malloc'ed; NULL with *code set. */
+static char *find(const char *name, int *code)
+{
+    char room[PATH_ROOM], file[512];
+    if (strchr(name, '/') || ends_with(name, ".json"))
+        return strdup(name);
+    int len = snprintf(file, sizeof file, "%s.json", name);
+    for (size_t i = 0; i < PLACES && len > 0 && (size_t)len < sizeof file; i++) {
+        const char *dir = place(i, room);
+        char *path = dir && *dir ? path_in(dir, file) : NULL;
+        if (path && path_exists(path))
+            return path;
+        free(path);
+    }
+    *code = say_unknown(name);
+    return NULL;
+}
+
+int profile_read(heft_profile **out, const char *name)
+{
+    int code = CODE_SYSTEM;
+    heft_str text;
+    heft_error err;
+    char *path = find(name, &code);
+    *out = NULL;
+    if (!path)
+        return code;
+    code = text_read(&text, path);
+    if (!code && heft_profile_json(out, text, NULL, &err))
+        code = say_error(path, &err);
+    text_free(text);
+    free(path);
+    return code;
+}

@@ -1,0 +1,230 @@
+#include "realfmt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DIGITS = 8 }; /* behind the point */
+
+typedef struct decimal {
+    char digits[24]; /* without a point, without zeros at the end */
+    int count, exponent;
+    bool negative;
+} decimal;
+
+static decimal digits_of(double v, int precision)
+{
+    char text[48];
+    decimal d = { .negative = signbit(v) };
+    snprintf(text, sizeof text, "%.*e", precision, fabs(v));
+    for (const char *p = text; *p && *p != 'e'; p++)
+        if (*p != '.')
+            d.digits[d.count++] = *p;
+    while (d.count > 1 && d.digits[d.count - 1] == '0')
+        d.count--;
+    d.exponent = atoi(strchr(text, 'e') + 1);
+    return d;
+}
+
+static decimal shortest(double v, heft_dtype t)
+{
+    return digits_of(v, number_digits(v, t) - 1);
+}
+
+/* Digits behind the point when written without an exponent. */
+static int fraction(const decimal *d)
+{
+    int n = d->count - 1 - d->exponent;
+    return n > 0 && d->digits[0] != '0' ? n : 0;
+}
+
+/* The shortest, but exact in front of the point, and with at most eight digits behind it. */
+static decimal positional(double v, heft_dtype t)
+{
+    decimal d = shortest(v, t);
+    if (d.exponent >= d.count)
+        return digits_of(v, d.exponent);
+    if (fraction(&d) <= MOST_DIGITS)
+        return d;
+    char text[400];
+    snprintf(text, sizeof text, "%.*f", MOST_DIGITS, fabs(v));
+    double rounded = strtod(text, NULL);
+    int whole = rounded >= 1 ? (int)strcspn(text, ".") : 0;
+    decimal r = digits_of(rounded, whole + MOST_DIGITS < 20 ? whole + MOST_DIGITS : 20);
+    r.negative = d.negative;
+    return r;
+}
+
+static decimal scientific(double v, heft_dtype t)
+{
+    decimal d = shortest(v, t);
+    return d.count > MOST_DIGITS + 1 ? digits_of(v, MOST_DIGITS) : d;
+}
+
+static void put_sign(outbuf *o, const decimal *d, bool plus)
+{
+    if (d->negative || plus)
+        out_char(o, d->negative ? '-' : '+');
+}
+
+/* "12.", "0.05": always with a point. */
+static void put_positional(outbuf *o, const decimal *d)
+{
+    int e = d->digits[0] == '0' ? 0 : d->exponent;
+    for (int i = 0; i <= (e > 0 ? e : 0); i++)
+        out_char(o, e >= 0 && i < d->count ? d->digits[i] : '0');
+    out_char(o, '.');
+    for (int i = -1; i >= -fraction(d); i--)
+        out_char(o, e - i >= 0 && e - i < d->count && i <= e ? d->digits[e - i] : '0');
+}
+
+/* "1.50e-07", with so many digits behind the point and so many in the exponent. */
+static void put_scientific(outbuf *o, const decimal *d, int precision, int exp_digits)
+{
+    out_char(o, d->digits[0]);
+    out_char(o, '.');
+    for (int i = 1; i <= precision; i++)
+        out_char(o, i < d->count ? d->digits[i] : '0');
+    out_format(o, "e%c%0*d", d->exponent < 0 ? '-' : '+', exp_digits, abs(d->exponent));
+}
+
+static double pick(const number *n, bool imaginary)
+{
+    return imaginary ? n->imaginary : n->f;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static bool needs_exponent(const number *values, size_t count, bool imaginary)
+{
+    double max = 0, min = HUGE_VAL;
+    for (size_t i = 0; i < count; i++) {
+        double v = fabs(pick(&values[i], imaginary));
+        if (isfinite(v) && v > 0) {
+            max = v > max ? v : max;
+            min = v < min ? v : min;
+        }
+    }
+    return max > 0 && (max >= 1e8 || min < 1e-4 || max / min > 1000);
+}
+
+static void fit(real_format *f, double v)
+{
+    decimal d = f->exponent ? scientific(v, f->type) : positional(v, f->type);
+    int sign = d.negative || f->imaginary;
+    if (f->exponent) {
+        f->left = most(f->left, 1 + sign);
+        f->precision = most(f->precision, d.count - 1);
+        f->exp_digits = most(f->exp_digits, abs(d.exponent) > 99 ? 3 : 2);
+        f->right = f->exp_digits + 2 + f->precision;
+    } else {
+        int whole = d.digits[0] == '0' || d.exponent < 0 ? 1 : d.exponent + 1;
+        f->left = most(f->left, whole + sign);
+        f->right = most(f->right, fraction(&d));
+    }
+}
+
+real_format real_format_for(const number *values, size_t count, heft_dtype type, bool imaginary)
+{
+    real_format f = { .type = type, .imaginary = imaginary };
+    int special = 0;
+    f.exponent = needs_exponent(values, count, imaginary);
+    for (size_t i = 0; i < count; i++) {
+        double v = pick(&values[i], imaginary);
+        if (isfinite(v))
+            fit(&f, v);
+        else
+            special = most(special, 3 + ((isinf(v) && v < 0) || imaginary));
+    }
+    f.left = most(f.left, special - f.right - 1);
+    return f;
+}
+
+static const char *special_name(double v, bool plus)
+{
+    if (isnan(v))
+        return plus ? "+nan" : "nan";
+    return v < 0 ? "-inf" : plus ? "+inf" : "inf";
+}
+
+static void pad(outbuf *o, int n)
+{
+    if (n > 0)
+        out_fill(o, ' ', (size_t)n);
+}
+
+void out_real(outbuf *o, const real_format *f, double v)
+{
+    if (!isfinite(v)) {
+        const char *name = special_name(v, f->imaginary);
+        pad(o, f->left + f->right + 1 - (int)strlen(name));
+        out_text(o, name);
+        return;
+    }
+    decimal d = f->exponent ? digits_of(v, f->precision) : positional(v, f->type);
+    int whole = f->exponent || d.digits[0] == '0' || d.exponent < 0 ? 1 : d.exponent + 1;
+    pad(o, f->left - whole - (d.negative || f->imaginary));
+    put_sign(o, &d, f->imaginary);
+    if (f->exponent) {
+        put_scientific(o, &d, f->precision, f->exp_digits);
+    } else {
+        put_positional(o, &d);
+        pad(o, f->right - fraction(&d));
+    }
+}
+
+/* "1.", "0.25", "1e-05" */
+static void put_alone(outbuf *o, heft_dtype type, double v)
+{
+    decimal d = shortest(v, type);
+    put_sign(o, &d, false);
+    if (v == 0 || (fabs(v) >= 1e-4 && fabs(v) < 1e16)) {
+        put_positional(o, &d);
+        return;
+    }
+    out_char(o, d.digits[0]);
+    if (d.count > 1)
+        out_char(o, '.');
+    out_bytes(o, d.digits + 1, (size_t)d.count - 1);
+    out_format(o, "e%c%02d", d.exponent < 0 ? '-' : '+', abs(d.exponent));
+}
+
+void out_real_alone(outbuf *o, heft_dtype type, double v)
+{
+    if (!isfinite(v)) {
+        out_text(o, special_name(v, false));
+        return;
+    }
+    put_alone(o, type, v);
+    if (o->buf[o->used - 1] == '.')
+        out_char(o, '0');
+}
+
+/* The same without a point that nothing follows. */
+static void put_half(outbuf *o, heft_dtype type, double v, bool plus)
+{
+    if (plus && !signbit(v))
+        out_char(o, '+');
+    if (!isfinite(v)) {
+        out_text(o, special_name(v, false));
+        return;
+    }
+    put_alone(o, type, v);
+    if (o->buf[o->used - 1] == '.')
+        o->used--;
+}
+
+void out_complex_alone(outbuf *o, heft_dtype half, double real, double imaginary)
+{
+    bool both = real != 0 || signbit(real);
+    if (both) {
+        out_char(o, '(');
+        put_half(o, half, real, false);
+    }
+    put_half(o, half, imaginary, both);
+    out_text(o, both ? "j)" : "j");
+}

@@ -1,0 +1,408 @@
+#include "rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+typedef struct kept_name { /* a new name, which lives until the conversion ends */
+    struct kept_name *next;
+    char text[];
+} kept_name;
+
+static bool matches_any(heft_str name, const opt_list *globs)
+{
+    for (size_t i = 0; i < globs->count; i++)
+        if (name_matches(name, globs->item[i]))
+            return true;
+    return false;
+}
+
+/* A buffer that counts upwards: no weight. */
+static bool is_position_ids(heft_str name)
+{
+    static const char ids[] = "position_ids";
+    size_t len = sizeof ids - 1;
+    return name.len >= len && !memcmp(name.ptr + name.len - len, ids, len) &&
+           (name.len == len || name.ptr[name.len - len - 1] == '.');
+}
+
+bool rules_keep(void *ctx, const heft_tensor *t)
+{
+    const rules *r = ctx;
+    if (r->encoder && is_position_ids(t->name))
+        return false;
+    return (!r->keep.count || matches_any(t->name, &r->keep)) && !matches_any(t->name, &r->drop);
+}
+
+bool rules_transpose(void *ctx, const heft_tensor *t)
+{
+    const rules *r = ctx;
+    return matches_any(t->name, &r->transpose);
+}
+
+bool rules_densify(void *ctx, const heft_tensor *t)
+{
+    const rules *r = ctx;
+    return matches_any(t->name, &r->densify);
+}
+
+/* Whether a tensor can have the layout at all. */
+static bool suits(heft_layout layout, const heft_tensor *t)
+{
+    const heft_dtype_info *d = heft_dtype_get(t->dtype);
+    bool plain = d && d->block_elems == 1 && t->part_count == 1;
+    return plain && (layout == HEFT_SPARSE_CSR ? t->rank == 2 : t->rank > 0);
+}
+
+heft_layout rules_sparsify(void *ctx, const heft_tensor *t)
+{
+    const rules *r = ctx;
+    for (size_t i = 0; i < r->sparsify.count; i++) {
+        const sparse_rule *s = &r->sparsified[i];
+        if (s->glob ? name_matches(t->name, s->glob) : suits(s->layout, t))
+            return s->layout;
+    }
+    return HEFT_DENSE;
+}
+
+heft_dtype rules_cast(void *ctx, const heft_tensor *t)
+{
+    const rules *r = ctx;
+    for (size_t i = 0; i < r->cast.count; i++)
+        if (!r->casts[i].glob || name_matches(t->name, r->casts[i].glob))
+            return r->casts[i].to;
+    return HEFT_UNTYPED;
+}
+
+/* ---- renaming ---- */
+
+/* The replacement: & and \0 are the whole match, \1 to \9 its groups, \x is x. */
+static void put_replacement(outbuf *o, const char *text, const char *from, const regmatch_t *m)
+{
+    for (const char *p = text; *p; p++) {
+        bool escaped = *p == '\\' && p[1];
+        p += escaped;
+        bool group = escaped && *p >= '0' && *p <= '9';
+        if (group || (!escaped && *p == '&')) {
+            const regmatch_t *g = &m[group ? *p - '0' : 0];
+            if (g->rm_so >= 0)
+                out_bytes(o, from + g->rm_so, (size_t)(g->rm_eo - g->rm_so));
+        } else {
+            out_char(o, *p);
+        }
+    }
+}
+
+/* Appends name with its first match, or with all, replaced.  As sed does, an empty match right
+ * behind another one does not count. */
+static void substitute(outbuf *o, const substitution *s, const char *name)
+{
+    enum { GROUPS = 10 };
+    regmatch_t m[GROUPS];
+    bool behind_match = false;
+    for (int flags = 0; !regexec(&s->re, name, GROUPS, m, flags); flags = REG_NOTBOL) {
+        bool empty = m[0].rm_so == m[0].rm_eo;
+        out_bytes(o, name, (size_t)m[0].rm_so);
+        if (!(empty && behind_match && !m[0].rm_so))
+            put_replacement(o, s->text, name, m);
+        name += m[0].rm_eo;
+        if (!s->everywhere || (empty && !*name))
+            break;
+        if (empty)
+            out_char(o, *name++);
+        behind_match = !empty;
+    }
+    out_text(o, name);
+}
+
+static heft_str keep_name(rules *r, const outbuf *text)
+{
+    kept_name *k = malloc(sizeof *k + text->used + 1);
+    if (!k || text->os) {
+        free(k);
+        r->no_memory = true;
+        return (heft_str){ NULL, 0 };
+    }
+    memcpy(k->text, text->buf, text->used);
+    k->next = r->names;
+    r->names = k;
+    return (heft_str){ k->text, text->used };
+}
+
+static heft_str substituted(rules *r, const heft_tensor *t)
+{
+    outbuf now, next;
+    if (t->name.len && memchr(t->name.ptr, 0, t->name.len))
+        return t->name; /* nothing that an expression could match */
+    out_open(&now, -1);
+    out_open(&next, -1);
+    out_bytes(&now, t->name.ptr, t->name.len);
+    for (size_t i = 0; i < r->rename.count; i++) {
+        next.used = 0;
+        substitute(&next, &r->substitutions[i], out_cstr(&now));
+        outbuf turn = now;
+        now = next;
+        next = turn;
+    }
+    bool same = now.used == t->name.len && (!now.used || !memcmp(now.buf, t->name.ptr, now.used));
+    heft_str name = same ? t->name : keep_name(r, &now);
+    out_free(&now);
+    out_free(&next);
+    return name.ptr ? name : t->name;
+}
+
+heft_str rules_rename(void *ctx, const heft_tensor *t)
+{
+    static const char prefix[] = "bert.";
+    size_t len = sizeof prefix - 1;
+    rules *r = ctx;
+    heft_str name = substituted(r, t);
+    if (r->encoder && name.len > len && !memcmp(name.ptr, prefix, len))
+        name = (heft_str){ name.ptr + len, name.len - len };
+    return name;
+}
+
+/* ---- what was given ---- */
+
+/* Up to the next delimiter; a backslash before one makes it an ordinary character.  NULL: none. */
+static char *take_field(const char **at, char delimiter)
+{
+    const char *end = *at;
+    while (*end && *end != delimiter)
+        end += *end == '\\' && end[1] ? 2 : 1;
+    char *field = *end ? malloc((size_t)(end - *at) + 1) : NULL;
+    char *to = field;
+    for (const char *p = *at; field && p < end; p++) {
+        if (*p == '\\' && p + 1 < end && p[1] == delimiter)
+            p++;
+        else if (*p == '\\' && p + 1 < end)
+            *to++ = *p++;
+        *to++ = *p;
+    }
+    if (field)
+        *to = 0;
+    *at = end + 1;
+    return field;
+}
+
+static int prepare_substitution(substitution *s, const char *given)
+{
+    const char *at = given + 2;
+    char delimiter = *given == 's' ? given[1] : 0;
+    char *re = delimiter && delimiter != '\\' ? take_field(&at, delimiter) : NULL;
+    s->text = re && *re ? take_field(&at, delimiter) : NULL;
+    s->everywhere = s->text && !strcmp(at, "g");
+    if (!s->text || (*at && !s->everywhere)) {
+        free(re);
+        free(s->text);
+        s->text = NULL;
+        return say_usage("convert", "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", given);
+    }
+    int failed = regcomp(&s->re, re, REG_EXTENDED);
+    if (failed) {
+        char why[200];
+        regerror(failed, &s->re, why, sizeof why);
+        say_usage("convert", "'%s': %s", given, why);
+        free(s->text);
+        s->text = NULL;
+    }
+    free(re);
+    return failed ? CODE_USAGE : CODE_DONE;
+}
+
+/* [GLOB=]WHAT: the last = counts.  *glob is NULL without one. */
+static bool split_glob(const char *given, char **glob, const char **what)
+{
+    const char *equals = strrchr(given, '=');
+    *what = equals ? equals + 1 : given;
+    *glob = equals ? strdup(given) : NULL;
+    if (*glob)
+        (*glob)[equals - given] = 0;
+    return *glob || !equals;
+}
+
+static int no_memory_for(const char *given)
+{
+    say(NULL, "no memory for '%s'", given);
+    return CODE_SYSTEM;
+}
+
+static int prepare_cast(cast_rule *c, const char *given)
+{
+    const char *type;
+    if (!split_glob(given, &c->glob, &type))
+        return no_memory_for(given);
+    c->to = heft_dtype_find(type, strlen(type));
+    return c->to == HEFT_UNTYPED ? say_usage("convert", "'%s' is no element type", type)
+                                 : CODE_DONE;
+}
+
+static int prepare_sparse(sparse_rule *s, const char *given)
+{
+    const char *layout;
+    if (!split_glob(given, &s->glob, &layout))
+        return no_memory_for(given);
+    s->layout = !strcmp(layout, "csr")   ? HEFT_SPARSE_CSR
+                : !strcmp(layout, "coo") ? HEFT_SPARSE_COO
+                                         : HEFT_DENSE;
+    return s->layout ? CODE_DONE
+                     : say_usage("convert", "--sparsify is csr or coo, not '%s'", layout);
+}
+
+static bool is_number(const char *s)
+{
+    s += *s == '-' || *s == '+';
+    s += *s == '.';
+    return *s >= '0' && *s <= '9' && !(*s == '0' && (s[1] == 'x' || s[1] == 'X'));
+}
+
+static bool set_number(heft_value *v, const char *text)
+{
+    char *end;
+    errno = 0;
+    v->kind = HEFT_KIND_INT;
+    v->as.i = strtoll(text, &end, 10);
+    if (!*end && !errno)
+        return true;
+    errno = 0;
+    v->kind = HEFT_KIND_UINT;
+    v->as.u = strtoull(text, &end, 10);
+    if (!*end && !errno && *text != '-')
+        return true;
+    v->kind = HEFT_KIND_FLOAT;
+    v->as.f = strtod(text, &end);
+    return !*end;
+}
+
+/* An integer, a float, true or false; "..." and anything else is text. */
+static void set_value(heft_value *v, const char *text)
+{
+    size_t len = strlen(text);
+    bool quoted = len >= 2 && *text == '"' && text[len - 1] == '"';
+    if (!strcmp(text, "true") || !strcmp(text, "false")) {
+        v->kind = HEFT_KIND_BOOL;
+        v->as.b = *text == 't';
+    } else if (!is_number(text) || !set_number(v, text)) {
+        v->kind = HEFT_KIND_STR;
+        v->as.s = quoted ? (heft_str){ text + 1, len - 2 } : (heft_str){ text, len };
+    }
+}
+
+static bool same_key(heft_str a, heft_str b)
+{
+    return a.len == b.len && !memcmp(a.ptr, b.ptr, a.len);
+}
+
+/* A key that is given again counts as given last. */
+static int prepare_value(rules *r, const char *given)
+{
+    heft_value *v = r->values;
+    const char *equals = strchr(given, '=');
+    if (!equals || equals == given)
+        return say_usage("convert", "'%s' is not KEY=VALUE", given);
+    heft_str key = { given, (size_t)(equals - given) };
+    while (v < r->values + r->value_count && !same_key(v->key, key))
+        v++;
+    r->value_count += v == r->values + r->value_count;
+    v->key = key;
+    set_value(v, equals + 1);
+    return CODE_DONE;
+}
+
+int rules_prepare(rules *r)
+{
+    int code = CODE_DONE;
+    r->substitutions = calloc(r->rename.count + 1, sizeof *r->substitutions);
+    r->casts = calloc(r->cast.count + 1, sizeof *r->casts);
+    r->values = calloc(r->set.count + 1, sizeof *r->values);
+    r->sparsified = calloc(r->sparsify.count + 1, sizeof *r->sparsified);
+    if (!r->substitutions || !r->casts || !r->values || !r->sparsified) {
+        say(NULL, "no memory for the options");
+        return CODE_SYSTEM;
+    }
+    for (size_t i = 0; i < r->rename.count && !code; i++)
+        code = prepare_substitution(&r->substitutions[i], r->rename.item[i]);
+    for (size_t i = 0; i < r->cast.count && !code; i++)
+        code = prepare_cast(&r->casts[i], r->cast.item[i]);
+    for (size_t i = 0; i < r->sparsify.count && !code; i++)
+        code = prepare_sparse(&r->sparsified[i], r->sparsify.item[i]);
+    for (size_t i = 0; i < r->set.count && !code; i++)
+        code = prepare_value(r, r->set.item[i]);
+    return code;
+}
+
+static heft_value *value_of(heft_value *values, size_t count, heft_str key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (same_key(values[i].key, key))
+            return &values[i];
+    return NULL;
+}
+
+bool rules_add_values(rules *r, const heft_value *values, size_t count)
+{
+    heft_value *all = calloc(r->value_count + count + 1, sizeof *all);
+    size_t n = count;
+    if (!all)
+        return false;
+    if (count)
+        memcpy(all, values, count * sizeof *all);
+    for (size_t i = 0; i < r->value_count; i++) {
+        heft_value *same = value_of(all, n, r->values[i].key);
+        *(same ? same : &all[n++]) = r->values[i];
+    }
+    free(r->values);
+    r->values = all;
+    r->value_count = n;
+    return true;
+}
+
+static void check_pattern(const heft_file *f, const char *path, const char *option,
+                          const char *glob)
+{
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
+        if (name_matches(heft_tensor_at(f, i).name, glob))
+            return;
+    say(path, "warning: no tensor matches --%s '%s'", option, glob);
+}
+
+static void check_patterns(const heft_file *f, const char *path, const char *option,
+                           const opt_list *globs)
+{
+    for (size_t i = 0; i < globs->count; i++)
+        check_pattern(f, path, option, globs->item[i]);
+}
+
+void rules_check(const rules *r, const heft_file *f, const char *path)
+{
+    check_patterns(f, path, "keep", &r->keep);
+    check_patterns(f, path, "drop", &r->drop);
+    check_patterns(f, path, "transpose", &r->transpose);
+    for (size_t i = 0; i < r->cast.count; i++)
+        if (r->casts[i].glob)
+            check_pattern(f, path, "cast", r->casts[i].glob);
+}
+
+void rules_release(rules *r)
+{
+    for (size_t i = 0; r->substitutions && i < r->rename.count; i++)
+        if (r->substitutions[i].text) {
+            regfree(&r->substitutions[i].re);
+            free(r->substitutions[i].text);
+        }
+    for (size_t i = 0; r->casts && i < r->cast.count; i++)
+        free(r->casts[i].glob);
+    for (size_t i = 0; r->sparsified && i < r->sparsify.count; i++)
+        free(r->sparsified[i].glob);
+    for (kept_name *k = r->names; k;) {
+        kept_name *next = k->next;
+        free(k);
+        k = next;
+    }
+    free(r->substitutions);
+    free(r->casts);
+    free(r->sparsified);
+    free(r->values);
+}

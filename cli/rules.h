@@ -1,0 +1,54 @@
+/* rules.h - what convert is asked to change: patterns, substitutions, values. */
+#ifndef HEFT_CLI_RULES_H
+#define HEFT_CLI_RULES_H
+#include <regex.h>
+
+#include "cmd.h"
+#include "opt.h"
+
+typedef struct substitution { /* s/RE/TEXT/flags */
+    regex_t re;
+    char *text; /* with \1 and & still in it */
+    bool everywhere;
+} substitution;
+
+typedef struct cast_rule {
+    char *glob; /* NULL: every tensor */
+    heft_dtype to;
+} cast_rule;
+
+typedef struct sparse_rule {
+    char *glob; /* NULL: every tensor for which there is such a layout */
+    heft_layout layout;
+} sparse_rule;
+
+typedef struct rules {
+    opt_list keep, drop, rename, cast, transpose, densify, sparsify, set; /* as given */
+    substitution *substitutions;
+    cast_rule *casts;
+    sparse_rule *sparsified;
+    heft_value *values; /* of set, one for each key */
+    size_t value_count;
+    bool encoder; /* names as EMBD files have them: no bert. in front, no position_ids */
+    struct kept_name *names;
+    bool no_memory;
+} rules;
+
+/* Makes sense of the lists.  Not CODE_DONE: said why not. */
+int rules_prepare(rules *r);
+/* Further metadata, in front of those that were set, which win.  False: no memory. */
+bool rules_add_values(rules *r, const heft_value *values, size_t count);
+void rules_release(rules *r);
+
+/* Warns of patterns that no tensor of the file matches: most likely a slip. */
+void rules_check(const rules *r, const heft_file *f, const char *path);
+
+/* For heft_convert_options; ctx is the rules. */
+bool rules_keep(void *ctx, const heft_tensor *t);
+heft_str rules_rename(void *ctx, const heft_tensor *t);
+heft_dtype rules_cast(void *ctx, const heft_tensor *t);
+bool rules_transpose(void *ctx, const heft_tensor *t);
+bool rules_densify(void *ctx, const heft_tensor *t);
+heft_layout rules_sparsify(void *ctx, const heft_tensor *t);
+
+#endif

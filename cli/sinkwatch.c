@@ -1,0 +1,76 @@
+#include "sinkwatch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct watched {
+    heft_sink base;
+    heft_sink_ops ops; /* those that the inner sink has */
+    heft_sink *inner;
+    atomic_bool *failed;
+} watched;
+
+static heft_status note(const watched *w, heft_status st)
+{
+    if (st)
+        atomic_store(w->failed, true);
+    return st;
+}
+
+static heft_status watched_write(heft_sink *s, const void *data, size_t len, heft_error *err)
+{
+    const watched *w = (const watched *)s;
+    return note(w, w->inner->ops->write(w->inner, data, len, err));
+}
+
+static heft_status watched_write_at(heft_sink *s, uint64_t offset, const void *data, size_t len,
+                                    heft_error *err)
+{
+    const watched *w = (const watched *)s;
+    return note(w, w->inner->ops->write_at(w->inner, offset, data, len, err));
+}
+
+static heft_status watched_reserve(heft_sink *s, uint64_t size, heft_error *err)
+{
+    const watched *w = (const watched *)s;
+    return note(w, w->inner->ops->reserve(w->inner, size, err));
+}
+
+static heft_status watched_finish(heft_sink *s, heft_error *err)
+{
+    const watched *w = (const watched *)s;
+    heft_status st = note(w, w->inner->ops->finish(w->inner, err));
+    free(s);
+    return st;
+}
+
+static void watched_discard(heft_sink *s)
+{
+    const watched *w = (const watched *)s;
+    w->inner->ops->discard(w->inner);
+    free(s);
+}
+
+heft_status sink_watch(heft_sink **sink, atomic_bool *failed, heft_error *err)
+{
+    const heft_sink_ops *inner = (*sink)->ops;
+    watched *w = calloc(1, sizeof *w);
+    if (!w) {
+        heft_sink_discard(*sink);
+        *err = (heft_error){ .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE };
+        snprintf(err->message, sizeof err->message, "no memory for a sink");
+        return HEFT_E_NOMEM;
+    }
+    w->ops = (heft_sink_ops){
+        .write = inner->write ? watched_write : NULL,
+        .write_at = inner->write_at ? watched_write_at : NULL,
+        .reserve = inner->reserve ? watched_reserve : NULL,
+        .finish = watched_finish,
+        .discard = watched_discard,
+    };
+    w->base.ops = &w->ops;
+    w->inner = *sink;
+    w->failed = failed;
+    *sink = &w->base;
+    return HEFT_OK;
+}

@@ -1,0 +1,11 @@
+/* sinkwatch.h - a sink around another one that remembers whether it was the sink that failed, so
+ * that the error line names the right file. */
+#ifndef HEFT_CLI_SINKWATCH_H
+#define HEFT_CLI_SINKWATCH_H
+#include <heft/heft_ext.h>
+#include <stdatomic.h>
+
+/* *sink is taken over and replaced; discarded when there is no memory. */
+HEFT_MUST_CHECK heft_status sink_watch(heft_sink **sink, atomic_bool *failed, heft_error *err);
+
+#endif

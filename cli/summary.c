@@ -1,0 +1,154 @@
+#include "summary.h"
+
+#include <math.h>
+
+#include "model.h"
+#include "number.h"
+
+enum { BLOCK = 4096 }; /* doubles that are summed up at a time */
+
+typedef struct stream {
+    pieces bytes;
+    heft_dtype type;
+    uint64_t elements; /* that are left */
+    size_t each;       /* numbers in an element */
+} stream;
+
+typedef void (*visit)(summary *s, double *values, size_t n);
+
+/* ---- first pass ---- */
+
+/* Chan's way to join two means and two sums of squares; deviation holds the latter for now. */
+static void join(summary *s, uint64_t n, double mean, double squares)
+{
+    double all = (double)(s->finite + n), delta = mean - s->mean;
+    if (!n)
+        return;
+    s->mean += delta * (double)n / all;
+    s->deviation += squares + delta * delta * (double)s->finite * (double)n / all;
+    s->finite += n;
+}
+
+/* Side by side, so that one addition need not wait for the other. */
+enum { LANES = 8 };
+
+/* Moves the finite values to the front, counts the others, and returns how many are left. */
+static size_t keep_finite(summary *s, double *values, size_t n)
+{
+    double probe[LANES] = { 0 }, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        probe[i % LANES] += values[i] * 0; /* NaN from then on */
+    for (size_t k = 0; k < LANES; k++)
+        sum += probe[k];
+    if (!isnan(sum))
+        return n;
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        s->nans += isnan(values[i]) ? 1 : 0;
+        s->infinities += isinf(values[i]) ? 1 : 0;
+        if (isfinite(values[i]))
+            values[kept++] = values[i];
+    }
+    return kept;
+}
+
+static double mean_of(summary *s, const double *values, size_t n)
+{
+    double sums[LANES] = { 0 }, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        s->min = values[i] < s->min ? values[i] : s->min;
+        s->max = values[i] > s->max ? values[i] : s->max;
+        s->zeros += values[i] == 0;
+        sums[i % LANES] += values[i];
+    }
+    for (size_t k = 0; k < LANES; k++)
+        sum += sums[k];
+    return n ? sum / (double)n : 0;
+}
+
+static double squares_of(const double *values, size_t n, double mean)
+{
+    double sums[LANES] = { 0 }, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sums[i % LANES] += (values[i] - mean) * (values[i] - mean);
+    for (size_t k = 0; k < LANES; k++)
+        sum += sums[k];
+    return sum;
+}
+
+static void take_values(summary *s, double *values, size_t n)
+{
+    s->count += n;
+    n = keep_finite(s, values, n);
+    double mean = mean_of(s, values, n);
+    join(s, n, mean, squares_of(values, n, mean));
+}
+
+/* ---- second pass ---- */
+
+static void fill_bins(summary *s, double *values, size_t n)
+{
+    /* Halved, because the range of doubles is wider than a double. */
+    double low = s->min / 2, range = s->max / 2 - low;
+    double scale = range > 1e-300 ? SUMMARY_BINS / range : 0;
+    uint64_t bins[2][SUMMARY_BINS + 1] = { { 0 } }; /* the maximum falls behind the last */
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(values[i]))
+            bins[i % 2][(size_t)((values[i] / 2 - low) * scale)]++;
+    for (size_t i = 0; i <= SUMMARY_BINS; i++)
+        s->bins[i < SUMMARY_BINS ? i : SUMMARY_BINS - 1] += bins[0][i] + bins[1][i];
+}
+
+/* ---- reading ---- */
+
+static void visit_piece(summary *s, stream *t, const uint8_t *bytes, size_t len, visit fn)
+{
+    double values[BLOCK];
+    uint64_t elements = elements_in(t->type, len, t->elements), numbers = elements * t->each;
+    t->elements -= elements;
+    for (uint64_t at = 0; at < numbers; at += BLOCK) {
+        size_t n = numbers - at < BLOCK ? (size_t)(numbers - at) : BLOCK;
+        if (!heft_to_f64(values, t->type, bytes, at, n))
+            return;
+        fn(s, values, n);
+    }
+}
+
+static bool pass(summary *s, work *w, const stream *start, visit fn)
+{
+    stream t = *start;
+    for (uint64_t from = 0; from < t.bytes.length;) {
+        size_t len = pieces_length(from, t.bytes.length, t.type);
+        const uint8_t *bytes = pieces_at(&t.bytes, w, from, len);
+        if (!bytes || !work_step(w, len))
+            return false;
+        visit_piece(s, &t, bytes, len, fn);
+        from += len;
+    }
+    return true;
+}
+
+static bool both_passes(summary *s, work *w, const stream *t)
+{
+    if (!pass(s, w, t, take_values))
+        return false;
+    s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
+    return !s->finite || pass(s, w, t, fill_bins);
+}
+
+bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor)
+{
+    heft_tensor about = heft_tensor_at(f, tensor);
+    uint32_t part = model_values(f, tensor);
+    *s = (summary){ .min = HUGE_VAL, .max = -HUGE_VAL };
+    stream t = { .type = part == HEFT_NONE ? HEFT_UNTYPED : heft_part_at(f, part).dtype };
+    number_kind kind = number_kind_of(t.type);
+    s->numeric = kind != NUMBER_NONE && about.layout != HEFT_OTHER;
+    if (!s->numeric)
+        return true;
+    t.each = kind == NUMBER_COMPLEX ? 2 : 1;
+    t.elements = about.layout == HEFT_DENSE ? tensor_elements(&about) : UINT64_MAX;
+    bool ok = pieces_open(&t.bytes, w, f, path, part) && both_passes(s, w, &t);
+    pieces_close(&t.bytes);
+    return ok;
+}

@@ -1,0 +1,133 @@
+#include "term.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+/* Whether colours are wanted: the one thing that --color says to every command. */
+static const char *colour_when = "auto";
+
+void term_prepare(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) < 0)
+            _exit(CODE_SYSTEM);
+}
+
+bool term_set_colour(const char *when)
+{
+    colour_when = when;
+    return !strcmp(when, "auto") || !strcmp(when, "always") || !strcmp(when, "never");
+}
+
+bool term_has_colour(int fd)
+{
+    if (strcmp(colour_when, "auto") != 0)
+        return !strcmp(colour_when, "always");
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fd);
+}
+
+void term_paint(outbuf *o, term_colour c)
+{
+    static const char *const codes[] = { "\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[32m" };
+    if (o->fd >= 0 && term_has_colour(o->fd))
+        out_text(o, codes[c]);
+}
+
+bool term_is_stdout(void)
+{
+    return isatty(STDOUT_FILENO);
+}
+
+static void say_line(const char *file, const char *text, uint64_t offset)
+{
+    outbuf o;
+    out_open(&o, STDERR_FILENO);
+    term_paint(&o, COLOUR_BOLD);
+    out_text(&o, "heft: ");
+    term_paint(&o, COLOUR_NONE);
+    if (file) {
+        out_message(&o, file);
+        out_text(&o, ": ");
+    }
+    out_message(&o, text);
+    if (offset != HEFT_NOWHERE)
+        out_format(&o, " (at byte %llu)", (unsigned long long)offset);
+    out_char(&o, '\n');
+    out_flush(&o);
+    out_free(&o);
+}
+
+void say(const char *file, const char *format, ...)
+{
+    outbuf text;
+    va_list args;
+    out_open(&text, -1);
+    va_start(args, format);
+    out_vformat(&text, format, args);
+    va_end(args);
+    say_line(file, out_cstr(&text), HEFT_NOWHERE);
+    out_free(&text);
+}
+
+int say_usage(const char *name, const char *format, ...)
+{
+    outbuf text;
+    va_list args;
+    out_open(&text, -1);
+    va_start(args, format);
+    out_vformat(&text, format, args);
+    va_end(args);
+    out_format(&text, " (see heft %s --help)", name);
+    say_line(name, out_cstr(&text), HEFT_NOWHERE);
+    out_free(&text);
+    return CODE_USAGE;
+}
+
+static int code_of(heft_status s)
+{
+    switch (s) {
+    case HEFT_OK:
+        return CODE_DONE;
+    case HEFT_E_FORMAT:
+    case HEFT_E_CHECKSUM:
+        return CODE_INVALID;
+    case HEFT_E_UNSUPPORTED:
+    case HEFT_E_LOSSY:
+    case HEFT_E_LIMIT:
+        return CODE_CANNOT;
+    case HEFT_E_ARGUMENT:
+    case HEFT_E_NOTFOUND:
+        return CODE_USAGE;
+    case HEFT_AGAIN:
+    case HEFT_E_NOMEM:
+    case HEFT_E_IO:
+    case HEFT_E_CANCELLED:
+        break;
+    }
+    return CODE_SYSTEM;
+}
+
+int say_error(const char *file, const heft_error *err)
+{
+    say_line(file, err->message, err->offset);
+    return code_of(err->status);
+}
+
+int out_end(outbuf *o, int code)
+{
+    bool written = out_flush(o);
+    int os = o->os;
+    if (close(o->fd) < 0 && written)
+        os = errno;
+    out_free(o);
+    if (!os)
+        return code;
+    say("standard output", "%s", strerror(os));
+    return CODE_SYSTEM;
+}

@@ -1,0 +1,82 @@
+#include "vocab.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "textfile.h"
+
+int vocab_find(heft_vocab **out, const heft_file *f, const char *path)
+{
+    heft_error err;
+    heft_status st = heft_vocab_open(out, f, &err);
+    return st && st != HEFT_E_NOTFOUND ? say_error(path, &err) : CODE_DONE;
+}
+
+int vocab_print(const heft_vocab *v)
+{
+    outbuf o;
+    out_open(&o, STDOUT_FILENO);
+    for (uint32_t i = 0; i < heft_vocab_count(v); i++) {
+        heft_str token = heft_vocab_token(v, i);
+        out_bytes(&o, token.ptr, token.len);
+        out_char(&o, '\n');
+    }
+    return out_end(&o, CODE_DONE);
+}
+
+int vocab_read(heft_vocab **out, const char *path)
+{
+    heft_error err;
+    heft_str text;
+    size_t len = strlen(path);
+    bool is_json = len > 5 && !strcmp(path + len - 5, ".json");
+    *out = NULL;
+    int code = text_read(&text, path);
+    if (code)
+        return code;
+    if (is_json ? heft_vocab_json(out, text, NULL, &err) : heft_vocab_lines(out, text, NULL, &err))
+        code = say_error(path, &err);
+    text_free(text);
+    return code;
+}
+
+/* ---- special tokens ---- */
+
+static int special_of(const char *name, size_t len)
+{
+    int i = 0;
+    while (i < HEFT_SPECIALS &&
+           (strncmp(heft_vocab_special_name((heft_special)i), name, len) != 0 ||
+            heft_vocab_special_name((heft_special)i)[len]))
+        i++;
+    return i;
+}
+
+/* An id below count, or HEFT_NONE for "none"; false: it is neither. */
+static bool read_id(uint32_t *id, const char *text, size_t len, uint32_t count)
+{
+    char *end;
+    bool is_none = len == 4 && !strncmp(text, "none", 4);
+    unsigned long long v = strtoull(text, &end, 10);
+    *id = is_none ? HEFT_NONE : (uint32_t)v;
+    return is_none || (*text >= '0' && *text <= '9' && end == text + len && v < count);
+}
+
+int vocab_set_special(heft_vocab *v, const char *given)
+{
+    for (const char *at = given; *at;) {
+        size_t len = strcspn(at, ","), name = strcspn(at, "=");
+        int special = name < len ? special_of(at, name) : HEFT_SPECIALS;
+        uint32_t id;
+        if (special == HEFT_SPECIALS)
+            return say_usage("convert", "--special: '%.*s' is not pad, unk, cls, sep or mask=ID",
+                             (int)len, at);
+        if (!read_id(&id, at + name + 1, len - name - 1, heft_vocab_count(v)))
+            return say_usage("convert", "--special: '%.*s' is no id of the vocabulary's %u tokens",
+                             (int)len, at, heft_vocab_count(v));
+        heft_vocab_set_special(v, (heft_special)special, id);
+        at += len + (at[len] == ',');
+    }
+    return CODE_DONE;
+}

@@ -1,0 +1,93 @@
+#include "work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+heft_status work_run(work *w, size_t n, void (*fn)(void *work, size_t i))
+{
+    heft_executor threads = heft_executor_threads(0);
+    pthread_mutex_init(&w->lock, NULL);
+    progress_begin(&w->bar, w->path);
+    threads.run(threads.ctx, n, fn, w);
+    progress_end(&w->bar);
+    pthread_mutex_destroy(&w->lock);
+    return w->stopped ? w->err.status : HEFT_OK;
+}
+
+bool work_step(work *w, uint64_t bytes)
+{
+    pthread_mutex_lock(&w->lock);
+    w->done += bytes;
+    progress_step(&w->bar, w->done, w->total);
+    bool go = !w->stopped;
+    pthread_mutex_unlock(&w->lock);
+    return go;
+}
+
+void work_fail(work *w, const char *path, const heft_error *err)
+{
+    pthread_mutex_lock(&w->lock);
+    if (!w->stopped) {
+        w->stopped = true;
+        w->path = path;
+        w->err = *err;
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+static bool start_over(pieces *p, work *w)
+{
+    heft_error err;
+    heft_stream_close(p->stream);
+    p->at = 0;
+    if (!heft_stream_open(&p->stream, p->f, p->part, &err))
+        return true;
+    work_fail(w, p->path, &err);
+    return false;
+}
+
+bool pieces_open(pieces *p, work *w, const heft_file *f, const char *path, uint32_t part)
+{
+    *p = (pieces){ .f = f, .path = path, .part = part, .length = heft_part_at(f, part).length };
+    p->lent = heft_view(f, part);
+    if (p->lent || !p->length)
+        return true;
+    p->buf = malloc(p->length < WORK_PIECE ? (size_t)p->length : WORK_PIECE);
+    if (p->buf)
+        return start_over(p, w);
+    heft_error err = { .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE };
+    snprintf(err.message, sizeof err.message, "no memory for a buffer");
+    work_fail(w, path, &err);
+    return false;
+}
+
+void pieces_close(pieces *p)
+{
+    free(p->buf);
+    heft_stream_close(p->stream);
+    p->buf = NULL;
+    p->stream = NULL;
+}
+
+const uint8_t *pieces_at(pieces *p, work *w, uint64_t from, size_t len)
+{
+    heft_error err;
+    if (p->lent)
+        return p->lent + from;
+    if (from != p->at && !start_over(p, w))
+        return NULL;
+    heft_status st = from == p->at ? heft_stream_read(p->buf, p->stream, len, &err)
+                                   : heft_read(p->buf, p->f, p->part, from, len, &err);
+    p->at += from == p->at ? len : 0;
+    if (!st)
+        return p->buf;
+    work_fail(w, p->path, &err);
+    return NULL;
+}
+
+size_t pieces_length(uint64_t from, uint64_t length, heft_dtype t)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    size_t block = d ? d->block_bytes : 1, most = WORK_PIECE / block * block;
+    return length - from < most ? (size_t)(length - from) : most;
+}

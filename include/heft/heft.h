@@ -1,0 +1,546 @@
+/* heft.h - read, write, convert and check files of model weights.
+ *
+ * Everything a program needs is here.  The rules, once:
+ *   - a function that can fail returns heft_status and takes a heft_error last (which may be
+ *     NULL); a function that cannot fail returns its value;
+ *   - out parameters come first, then the object, then the rest;
+ *   - what a function hands out by pointer or heft_str is borrowed and lives as long as the
+ *     heft_file it came from; what it hands out through T ** is owned by the caller and has a
+ *     matching _close, _finish or _discard; a parameter called take is taken over, even when
+ *     the call fails;
+ *   - one heft_file may be read from several threads at once; a writer may not;
+ *   - offsets and sizes are bytes, shapes are row-major with the outermost dimension first,
+ *     numbers in files are little-endian, text is UTF-8 and not terminated.
+ */
+#ifndef HEFT_H
+#define HEFT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <heft/dtypes.h>
+
+#if defined(__GNUC__)
+#define HEFT_API        __attribute__((visibility("default")))
+#define HEFT_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define HEFT_API
+#define HEFT_MUST_CHECK
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- version ------------------------------------------------------------------------------ */
+
+#define HEFT_VERSION_MAJOR 0
+#define HEFT_VERSION_MINOR 1
+#define HEFT_VERSION_PATCH 0
+/* The library's own version: major << 16 | minor << 8 | patch. */
+HEFT_API uint32_t heft_version(void);
+
+/* ---- status and error --------------------------------------------------------------------- */
+
+typedef enum heft_status {
+    HEFT_OK = 0,
+    HEFT_AGAIN = 1,          /* more bytes are wanted, see heft_needs() */
+    HEFT_E_FORMAT = -1,      /* the bytes break the format's rules */
+    HEFT_E_UNSUPPORTED = -2, /* well formed, but not something this build handles */
+    HEFT_E_LIMIT = -3,       /* a limit of heft_limits was reached */
+    HEFT_E_NOMEM = -4,       /* the allocator gave nothing */
+    HEFT_E_IO = -5,          /* reading or writing failed; heft_error.os holds errno */
+    HEFT_E_CHECKSUM = -6,    /* a checksum in the file disagrees with the bytes it covers */
+    HEFT_E_NOTFOUND = -7,    /* no tensor, part or format of that name */
+    HEFT_E_ARGUMENT = -8,    /* the caller broke a rule of this header */
+    HEFT_E_LOSSY = -9,       /* the target format cannot carry something */
+    HEFT_E_CANCELLED = -10   /* a progress callback said stop */
+} heft_status;
+
+#define HEFT_NOWHERE UINT64_MAX
+
+typedef struct heft_error {
+    heft_status status;
+    int32_t os;        /* errno, or 0 */
+    uint64_t offset;   /* the byte of the file that the complaint is about, or HEFT_NOWHERE */
+    char message[240]; /* one line, no newline, always terminated */
+} heft_error;
+
+/* "format", "io" and so on; never NULL. */
+HEFT_API const char *heft_status_name(heft_status s);
+
+/* ---- small shared types ------------------------------------------------------------------- */
+
+typedef struct heft_str {
+    const char *ptr;
+    size_t len;
+} heft_str;
+
+typedef struct heft_range {
+    uint64_t offset, length;
+} heft_range;
+
+typedef struct heft_dtype_info {
+    const char *name;                  /* "f32", "bf16": the spelling of the command line */
+    uint16_t block_elems, block_bytes; /* 1 and the element's size for plain types */
+    uint8_t dlpack_code, dlpack_bits;  /* DLPack's type code and bits; 255 when it has none */
+} heft_dtype_info;
+
+/* NULL for a number that is not an element type; HEFT_UNTYPED is none. */
+HEFT_API const heft_dtype_info *heft_dtype_get(heft_dtype t);
+/* By name; HEFT_UNTYPED when there is none such. */
+HEFT_API heft_dtype heft_dtype_find(const char *name, size_t len);
+
+/* new_size 0 frees and returns NULL; ptr NULL allocates; NULL otherwise means no memory and
+ * leaves ptr as it was.  align is a power of two. */
+typedef struct heft_allocator {
+    void *(*resize)(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align);
+    void *ctx;
+} heft_allocator;
+
+/* done and total are bytes.  Return false to stop with HEFT_E_CANCELLED. */
+typedef bool (*heft_progress_fn)(void *ctx, uint64_t done, uint64_t total);
+
+/* ---- formats ------------------------------------------------------------------------------ */
+
+typedef struct heft_format heft_format;
+typedef struct heft_host heft_host; /* what the library runs on: heft_ext.h */
+
+enum {
+    HEFT_CAN_READ = 1,
+    HEFT_CAN_WRITE = 2,
+    HEFT_CAN_APPEND = 4, /* takes further tensors after heft_writer_begin() */
+    HEFT_CAN_SPARSE = 8,
+    HEFT_CAN_ENCODE = 16, /* compressed parts */
+    HEFT_CAN_META = 32,   /* metadata of some kind */
+    HEFT_CAN_DIGEST = 64, /* a digest per part, of the caller's choice */
+    HEFT_CAN_VOCAB = 128  /* a vocabulary */
+};
+HEFT_API size_t heft_format_count(void);
+HEFT_API const heft_format *heft_format_at(size_t i); /* in a stable order */
+/* By name ("mag") or by suffix of a path ("dir/model.mag"); NULL when there is none such. */
+HEFT_API const heft_format *heft_format_find(const char *name);
+HEFT_API const heft_format *heft_format_for_path(const char *path);
+HEFT_API const char *heft_format_name(const heft_format *f);
+HEFT_API const char *heft_format_title(const heft_format *f);    /* for people */
+HEFT_API const char *heft_format_suffixes(const heft_format *f); /* ".pt .pth" */
+HEFT_API const char *heft_format_versions(
+    const heft_format *f); /* written: "1 100 snapshot", the default first */
+HEFT_API uint32_t heft_format_caps(const heft_format *f);
+
+/* ---- byte sources (heft_ext.h tells how to make one of your own) --------------------------- */
+
+typedef struct heft_source heft_source;
+typedef enum heft_access {
+    HEFT_ACCESS_AUTO, /* mapped where that works */
+    HEFT_ACCESS_MAP,
+    HEFT_ACCESS_READ /* pread only; no mapping, no signal handler */
+} heft_access;
+/* A regular file.  A mapped file that shrinks while it is open makes the call that met the gap,
+ * and every later one, end with HEFT_E_IO.  What the library lends, names as well as views, is
+ * read by the caller at its own risk. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_source_file(heft_source **out, const char *path,
+                                                      heft_access how, heft_error *err);
+/* data is borrowed until the source is closed. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_source_memory(heft_source **out, const void *data,
+                                                        size_t len, heft_error *err);
+HEFT_API void heft_source_close(heft_source *s); /* NULL is harmless */
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+typedef struct heft_file heft_file;
+typedef struct heft_siblings heft_siblings; /* how to reach files beside a file: heft_ext.h */
+
+typedef struct heft_limits { /* zero means the default in parentheses */
+    uint64_t index_bytes;    /* 4 GiB: bytes of the file that listing its tensors may take */
+    uint64_t memory;         /* 4 GiB: bytes that the index may occupy */
+    uint32_t tensors;        /* 16 Mi */
+    uint32_t depth;          /* 128: nesting in JSON, CBOR, pickle */
+} heft_limits;
+
+typedef struct heft_open_options {
+    size_t size;               /* = sizeof(heft_open_options) */
+    const heft_format *format; /* NULL: recognised by content */
+    const heft_host *host;     /* NULL: heft_host_default() */
+    heft_limits limits;
+    const heft_siblings *siblings; /* NULL: heft_open() looks beside its path, the others nowhere */
+} heft_open_options;
+#define HEFT_OPEN_OPTIONS_INIT                                      \
+    {                                                               \
+        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL \
+    }
+
+/* opt may be NULL.  Reads the index only: nothing grows with the size of the payload.  Files that hold
+ * parts of this one are looked for in the directory of path, by one name and not through links that
+ * leave it; one that is not there is no error until its bytes are asked for. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_open(heft_file **out, const char *path,
+                                               const heft_open_options *opt, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_open_source(heft_file **out, heft_source *take,
+                                                      const heft_open_options *opt,
+                                                      heft_error *err);
+HEFT_API void heft_close(heft_file *f); /* NULL is harmless */
+
+/* Opening without a source: for browsers, event loops and boards.  The library never waits; it
+ * says which ranges it wants and the caller feeds them:
+ *     heft_begin(&f, size, ...);
+ *     while ((st = heft_step(f, err)) == HEFT_AGAIN)
+ *         for each range of heft_needs(f, &ranges): heft_feed(f, ...);
+ * A whole file fed at once (offset 0, len = file size) is borrowed until heft_close() and its
+ * tensors can be viewed and read; anything less is copied, and serves the index only. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_begin(heft_file **out, uint64_t file_size,
+                                                const heft_open_options *opt, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_step(heft_file *f, heft_error *err);
+HEFT_API size_t heft_needs(const heft_file *f, const heft_range **out);
+HEFT_API HEFT_MUST_CHECK heft_status heft_feed(heft_file *f, uint64_t offset, const void *data,
+                                               size_t len, heft_error *err);
+
+/* ---- the model ---------------------------------------------------------------------------- */
+
+typedef enum heft_layout { HEFT_DENSE, HEFT_SPARSE_CSR, HEFT_SPARSE_COO, HEFT_OTHER } heft_layout;
+typedef enum heft_encoding {
+    HEFT_RAW,
+    HEFT_ZSTD,
+    HEFT_DEFLATE,
+    HEFT_ENCODING_OTHER /* of a name that is not known here: listed, not decoded */
+} heft_encoding;
+
+typedef struct heft_tensor {
+    heft_str name;
+    const uint64_t *dims;
+    uint32_t rank;
+    uint32_t first_part, part_count; /* part_count may be 0 */
+    heft_dtype dtype;
+    uint8_t layout; /* heft_layout; heft_layout_name() spells it */
+    uint8_t reserved;
+} heft_tensor;
+
+typedef struct heft_part { /* "data", "indices", "scale", or a part of the file itself: "vocab" */
+    heft_str role;
+    uint64_t offset, stored; /* where it lies and how many bytes it takes there */
+    uint64_t length;         /* bytes once decoded; HEFT_NOWHERE: neither said nor found out */
+    heft_str digest;         /* as the file spells it, "crc32c:0x1A2B3C4D"; empty: none */
+    heft_dtype dtype;
+    uint8_t encoding; /* heft_encoding */
+    uint8_t reserved;
+    uint32_t sibling; /* 0: it lies in this file; else in heft_sibling_at(f, sibling - 1) */
+} heft_part;
+
+#define HEFT_NONE UINT32_MAX /* no such tensor; also "the file itself" as an owner */
+
+HEFT_API const heft_format *heft_file_format(const heft_file *f);
+HEFT_API heft_str heft_file_version(const heft_file *f); /* "1", "100", "snapshot"; may be empty */
+HEFT_API uint64_t heft_file_size(const heft_file *f);
+HEFT_API uint64_t heft_file_alignment(
+    const heft_file *
+        f); /* greatest power of two, at most 64 KiB, that divides every payload's offset; 0 without payloads */
+HEFT_API uint64_t heft_file_memory(const heft_file *f); /* bytes the index occupies */
+
+/* Files beside this one in which parts of it lie. */
+typedef struct heft_sibling {
+    heft_str name;      /* of the file; where that is not known, what this file calls it */
+    uint64_t size;      /* as this file says, or HEFT_NOWHERE */
+    heft_status status; /* HEFT_OK: at hand; HEFT_E_FORMAT: not the file that is meant; HEFT_E_IO */
+} heft_sibling;
+HEFT_API uint32_t heft_sibling_count(const heft_file *f);
+HEFT_API heft_sibling heft_sibling_at(const heft_file *f, uint32_t i);
+
+HEFT_API uint32_t heft_tensor_count(const heft_file *f);
+HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */
+HEFT_API uint32_t heft_find(const heft_file *f, const char *name, size_t len); /* or HEFT_NONE */
+HEFT_API heft_str heft_layout_name(const heft_file *f,
+                                   uint32_t tensor); /* "dense", "sparse_csr", … */
+/* Decoded bytes of the tensor's data part, or of all its parts when it has none of that role;
+ * HEFT_NOWHERE when one of them has no known length. */
+HEFT_API uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id);
+/* The part of that role (a number for heft_part_at) of a tensor or, with HEFT_NONE, of the file. */
+HEFT_API uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char *role, size_t len);
+HEFT_API heft_part heft_part_at(const heft_file *f, uint32_t part);
+HEFT_API uint32_t heft_model_parts(const heft_file *f, uint32_t *first); /* how many, from *first */
+
+typedef enum heft_kind {
+    HEFT_NULL,
+    HEFT_KIND_BOOL,
+    HEFT_KIND_INT,
+    HEFT_KIND_UINT,
+    HEFT_KIND_FLOAT,
+    HEFT_KIND_STR,
+    HEFT_KIND_BYTES,
+    HEFT_KIND_ID128, /* sixteen bytes, a 128-bit number stored little-endian */
+    HEFT_KIND_ARRAY, /* numbers of one element type, in place */
+    HEFT_KIND_LIST,
+    HEFT_KIND_MAP
+} heft_kind;
+
+typedef struct heft_value {
+    heft_kind kind;
+    heft_str key; /* empty inside a list */
+    union {
+        bool b;
+        int64_t i;
+        uint64_t u;
+        double f;
+        heft_str s; /* STR, BYTES, ID128 */
+        struct {
+            uint32_t count, end; /* LIST, MAP: direct children; the value behind the last of them */
+        } of;
+        struct {
+            const void *ptr;
+            uint32_t count;
+            heft_dtype dtype;
+        } array;
+    } as;
+} heft_value;
+
+/* Metadata of the file: a flat list in which a container stands before its children.  The first
+ * child of value i is i + 1; behind value i, children included, comes heft_meta_next(f, i). */
+HEFT_API uint32_t heft_meta_count(const heft_file *f); /* one past the last value */
+HEFT_API heft_value heft_meta_at(const heft_file *f, uint32_t i);
+HEFT_API uint32_t heft_meta_next(const heft_file *f, uint32_t i);
+HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, const char *key); /* top level */
+/* The i-th value of a tensor's attributes ("burn.param_id", "gptrs.base_id", …), false past the last: a
+ * flat list like that of the metadata, where a container's end counts in i. */
+HEFT_API bool heft_attribute(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i);
+
+/* ---- bytes -------------------------------------------------------------------------------- */
+
+/* The part's bytes in place, or NULL when they are encoded, when there are none, or when the
+ * source cannot lend them.  Whoever reads them while another program cuts the file short gets
+ * what the system does then: SIGBUS.  heft_read() gets HEFT_E_IO instead. */
+HEFT_API const void *heft_view(const heft_file *f, uint32_t part);
+/* Decoded bytes [from, from + len) of a part. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_read(void *buf, const heft_file *f, uint32_t part,
+                                               uint64_t from, size_t len, heft_error *err);
+/* The decoded bytes of a part from the first to the last, in pieces as large as you like: what
+ * heft_read() does with offsets is slow on compressed parts, which have no middle to begin at. */
+typedef struct heft_stream heft_stream;
+HEFT_API HEFT_MUST_CHECK heft_status heft_stream_open(heft_stream **out, const heft_file *f,
+                                                      uint32_t part, heft_error *err);
+/* The next len bytes; the part must have as many left. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_stream_read(void *buf, heft_stream *s, size_t len,
+                                                      heft_error *err);
+HEFT_API void heft_stream_close(heft_stream *s); /* NULL is harmless */
+/* A hint that these parts will be read soon. */
+HEFT_API void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n);
+
+/* count numbers as doubles, from number first_elem of those at src on; a complex number is two.  src is
+ * where number 0 is, little-endian as in files.  false for element types that have no numbers. */
+HEFT_API bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem,
+                          size_t count);
+/* count elements from one plain type to another: nearest, ties to even, for floats; towards zero
+ * and saturated for integers, with NaN as 0; anything but zero is true.  A NaN keeps its sign and the leading
+ * bits of its payload.  The f8 types without infinities saturate at their largest number.
+ * Complex becomes complex only, and nothing becomes f8_e8m0, which has neither sign nor zero.
+ * Both sides are little-endian and do not overlap.
+ * false when there is no such conversion; heft_can_cast() says so beforehand. */
+HEFT_API bool heft_can_cast(heft_dtype to, heft_dtype from);
+HEFT_API bool heft_cast(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count);
+
+/* ---- vocabulary --------------------------------------------------------------------------- */
+
+typedef struct heft_vocab heft_vocab;
+typedef enum heft_special { HEFT_PAD, HEFT_UNK, HEFT_CLS, HEFT_SEP, HEFT_MASK } heft_special;
+enum { HEFT_SPECIALS = 5 };
+
+/* The vocabulary of a file, in memory of its own; HEFT_E_NOTFOUND when the file has none. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_open(heft_vocab **out, const heft_file *f,
+                                                     heft_error *err);
+/* From a text with a token on each line, a vocab.txt, or from a tokenizer.json.  host may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_lines(heft_vocab **out, heft_str text,
+                                                      const heft_host *host, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_json(heft_vocab **out, heft_str text,
+                                                     const heft_host *host, heft_error *err);
+HEFT_API void heft_vocab_close(heft_vocab *v); /* NULL is harmless */
+HEFT_API uint32_t heft_vocab_count(const heft_vocab *v);
+/* Lives as long as v; id < heft_vocab_count(). */
+HEFT_API heft_str heft_vocab_token(const heft_vocab *v, uint32_t id);
+/* The first token of that spelling, or HEFT_NONE. */
+HEFT_API uint32_t heft_vocab_find(const heft_vocab *v, const char *token, size_t len);
+/* Its id: as the file has it, else that of the token [PAD], [UNK], [CLS], [SEP] or [MASK]; or
+ * HEFT_NONE. */
+HEFT_API uint32_t heft_vocab_special(const heft_vocab *v, heft_special s);
+HEFT_API void heft_vocab_set_special(heft_vocab *v, heft_special s, uint32_t id);
+HEFT_API const char *heft_vocab_special_name(heft_special s); /* "pad", … */
+
+/* ---- what stands beside weights ----------------------------------------------------------- */
+
+/* Texts, numbers and truth values at the top level of a JSON object, such as a config.json, in
+ * their order.  Numbers that are no integers are HEFT_KIND_STR, as they are written. */
+typedef struct heft_settings heft_settings;
+HEFT_API HEFT_MUST_CHECK heft_status heft_settings_json(heft_settings **out, heft_str text,
+                                                        const heft_host *host, heft_error *err);
+HEFT_API void heft_settings_close(heft_settings *s); /* NULL is harmless */
+HEFT_API size_t heft_settings_count(const heft_settings *s);
+HEFT_API heft_value heft_settings_at(const heft_settings *s, size_t i);
+HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key);
+
+/* ---- checking ----------------------------------------------------------------------------- */
+
+typedef enum heft_severity { HEFT_NOTE, HEFT_WARNING, HEFT_FAULT } heft_severity;
+
+typedef struct heft_finding {
+    heft_severity severity;
+    const char *rule; /* a stable name, "mag/align-64"; all are listed in docs/findings.md */
+    heft_range where; /* offset HEFT_NOWHERE: no particular place */
+    uint32_t tensor;  /* or HEFT_NONE */
+    const char *text; /* one line; lives as long as the call it is handed to */
+    uint32_t sibling; /* 0, or the file beside this one that where is a place of, as in heft_part */
+} heft_finding;
+typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
+
+typedef struct heft_verify_result {
+    uint64_t bytes_checked; /* bytes covered by checksums that were looked at, or read as values */
+    uint32_t notes, warnings, faults;
+} heft_verify_result;
+
+/* Every checksum that the file asserts, then the format's rules for padding, reserved bits,
+ * identities and values.  HEFT_OK says that the check ran to its end, whatever it found. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_verify(heft_verify_result *out, const heft_file *f,
+                                                 heft_finding_fn fn, void *ctx,
+                                                 heft_progress_fn progress, void *progress_ctx,
+                                                 heft_error *err);
+/* What a file has to hold to be a certain model: docs/profiles.md. */
+typedef struct heft_profile heft_profile;
+HEFT_API HEFT_MUST_CHECK heft_status heft_profile_json(heft_profile **out, heft_str text,
+                                                       const heft_host *host, heft_error *err);
+HEFT_API void heft_profile_close(heft_profile *p); /* NULL is harmless */
+HEFT_API heft_str heft_profile_name(const heft_profile *p);
+/* One finding for each thing that is missing or wrong, of the rules profile/...; they are added to
+ * those that out has counted. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_profile_check(heft_verify_result *out,
+                                                        const heft_profile *p, const heft_file *f,
+                                                        heft_finding_fn fn, void *ctx,
+                                                        heft_error *err);
+/* The i-th checksum that the file asserts: what it is called and what it covers; false past the
+ * last. */
+typedef struct heft_checksum {
+    const char *rule, *algorithm;
+    heft_range range;
+    uint32_t sibling; /* as in heft_part */
+} heft_checksum;
+HEFT_API bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i);
+
+/* BLAKE3 over element type, shape, layout and the decoded bytes of every part: equal for equal
+ * tensors, whatever the format.  docs/hash.md writes it down. */
+enum { HEFT_HASH_BYTES = 32 };
+typedef struct heft_hash {
+    uint8_t bytes[HEFT_HASH_BYTES];
+} heft_hash;
+/* tensors has room for heft_tensor_count() hashes; model covers the sorted (name, hash) pairs. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, heft_hash *tensors,
+                                                     const heft_file *f, heft_progress_fn progress,
+                                                     void *progress_ctx, heft_error *err);
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+typedef struct heft_sink heft_sink;
+enum {
+    HEFT_SINK_REPLACE = 1, /* an existing file is replaced, once the new one is complete */
+    HEFT_SINK_SYNC = 2     /* on disk before the name appears (always so when replacing) */
+};
+/* The file appears whole under its name when the writing is finished, or not at all.  An existing
+ * path that is no regular file (a pipe, /dev/stdout) is written front to back instead. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char *path,
+                                                    uint32_t flags, heft_error *err);
+/* Front to back into a descriptor, which stays the caller's. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err);
+HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file behind; NULL is harmless */
+
+/* Something the target cannot carry: HEFT_NOTE, carried in another form; HEFT_WARNING, left out or
+ * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular. */
+typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                             const char *text);
+
+typedef struct heft_write_options {
+    size_t size;           /* = sizeof(heft_write_options) */
+    const heft_host *host; /* NULL: heft_host_default() */
+    const char *version;   /* generation of the format, or NULL for its default */
+    const char *digest;    /* "crc32c", "sha256": stored where the format has a place; or NULL */
+    uint32_t align;        /* of payloads, in bytes, a power of two; 0: the format's own */
+    heft_encoding encoding;
+    int encoding_level;   /* 0: the codec's default */
+    bool allow_loss;      /* leave out, or bend, what the format cannot carry */
+    bool strict;          /* treat warnings as losses that stop */
+    heft_loss_fn on_loss; /* called while planning: before any byte is written; may be NULL */
+    void *loss_ctx;
+} heft_write_options;
+#define HEFT_WRITE_OPTIONS_INIT                                                                \
+    {                                                                                          \
+        sizeof(heft_write_options), NULL, NULL, NULL, 0, HEFT_RAW, 0, false, false, NULL, NULL \
+    }
+
+typedef struct heft_writer heft_writer;
+/* Declare metadata, tensors and parts, then begin, then hand over each part's bytes in the order
+ * of declaration, then finish.  After a call that failed for another reason than its arguments
+ * nothing can be written any more: begin, data and finish say why. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_open(heft_writer **out, const heft_format *fmt,
+                                                      heft_sink *take,
+                                                      const heft_write_options *opt,
+                                                      heft_error *err);
+/* A top-level value, or a child of the container opened last.  Names and text are copied. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta(heft_writer *w, heft_value v,
+                                                      heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta_end(heft_writer *w, heft_error *err);
+/* A dense tensor; its one part "data" gets the number *part. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_tensor(uint32_t *part, heft_writer *w,
+                                                        heft_str name, heft_dtype t,
+                                                        const uint64_t *dims, uint32_t rank,
+                                                        heft_error *err);
+/* A part of the file itself, such as gpt-rs' "config"; its bytes are copied at once. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_model_part(heft_writer *w, heft_str role,
+                                                            const void *data, size_t len,
+                                                            heft_error *err);
+/* The model's vocabulary, borrowed until the writer is gone. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_vocab(heft_writer *w, const heft_vocab *v,
+                                                       heft_error *err);
+/* Settles the layout, reports losses, and writes what precedes the data. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_begin(heft_writer *w, heft_error *err);
+/* The next len bytes of a part; parts in order, each in as many pieces as you like. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_data(heft_writer *w, uint32_t part,
+                                                      const void *data, size_t len,
+                                                      heft_error *err);
+/* Completes the file.  w is gone afterwards, whether this succeeds or not. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_finish(heft_writer *w, heft_error *err);
+HEFT_API void heft_writer_discard(heft_writer *w); /* leaves no file behind; NULL is harmless */
+
+/* ---- converting --------------------------------------------------------------------------- */
+
+typedef struct heft_convert_options {
+    size_t size; /* = sizeof(heft_convert_options) */
+    heft_write_options write;
+    bool (*keep)(void *ctx, const heft_tensor *t); /* NULL: all */
+    heft_str (*rename)(
+        void *ctx,
+        const heft_tensor *t); /* NULL: as they are; borrowed until the conversion ends */
+    heft_dtype (*cast)(void *ctx, const heft_tensor *t); /* NULL, or HEFT_UNTYPED: as it is */
+    bool (*transpose)(void *ctx, const heft_tensor *t);  /* NULL: none; rank 2 only */
+    void *ctx;                                           /* handed to these callbacks */
+    const heft_value *set;                               /* top-level metadata to add or replace */
+    size_t set_count;
+    heft_str config;         /* ptr NULL: as the input has it; a JSON text (gpt-rs) */
+    bool no_verify;          /* copy even when a checksum of the input disagrees */
+    bool dry_run;            /* plan and report losses only; the sink may be NULL */
+    uint64_t *planned_bytes; /* NULL, or set to the size of the file to be written */
+    heft_progress_fn progress;
+    void *progress_ctx;
+    const heft_vocab *vocab; /* NULL: as the input has it */
+    /* Sparse tensors that become dense ones; entries of the same element add up.  NULL: none. */
+    bool (*densify)(void *ctx, const heft_tensor *t);
+    /* Dense tensors that become HEFT_SPARSE_CSR (rank 2) or HEFT_SPARSE_COO, of the elements that are not
+     * all zero bits; HEFT_DENSE: stays as it is.  NULL: none. */
+    heft_layout (*sparsify)(void *ctx, const heft_tensor *t);
+} heft_convert_options;
+#define HEFT_CONVERT_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(heft_convert_options), HEFT_WRITE_OPTIONS_INIT, NULL, NULL, NULL, NULL, NULL, NULL, \
+            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL                       \
+    }
+
+/* Everything the input says is written in the target's terms, in the input's order; checksums of
+ * the input are checked on the way.  HEFT_E_LOSSY and HEFT_E_CHECKSUM leave nothing written. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_convert(const heft_file *in, const heft_format *to,
+                                                  heft_sink *take, const heft_convert_options *opt,
+                                                  heft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

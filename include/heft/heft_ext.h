@@ -1,0 +1,149 @@
+/* heft_ext.h - plug something into heft: where bytes come from and go to, memory, threads,
+ * digests.  Stable within a minor release.
+ */
+#ifndef HEFT_EXT_H
+#define HEFT_EXT_H
+#include <heft/heft.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- sources ------------------------------------------------------------------------------ */
+
+/* Every function may be called from several threads at once.  Derive a struct that begins with
+ * heft_source and give it to heft_open_source(). */
+typedef struct heft_source_ops {
+    /* len bytes at offset, all of them or an error; offset + len <= size was checked. */
+    heft_status (*read)(heft_source *s, uint64_t offset, void *buf, size_t len, heft_error *err);
+    /* The bytes in place until close, or NULL.  May be NULL. */
+    const void *(*lend)(heft_source *s, uint64_t offset, uint64_t len);
+    /* An error once lent bytes turned out not to be there.  May be NULL. */
+    heft_status (*state)(heft_source *s, heft_error *err);
+    /* These bytes will be wanted soon.  May be NULL. */
+    void (*will_need)(heft_source *s, uint64_t offset, uint64_t len);
+    /* Called around work on lent bytes: a source that guards its mapping arms itself.  May be
+     * NULL. */
+    void (*enter)(heft_source *s);
+    void (*leave)(heft_source *s);
+    void (*close)(heft_source *s);
+    /* These bytes have been read and are not wanted for now; what was lent stays valid.  May be
+     * NULL. */
+    void (*let_go)(heft_source *s, uint64_t offset, uint64_t len);
+    /* A source that maps a file: has these bytes in memory when it returns.  May be NULL. */
+    heft_status (*populate)(heft_source *s, uint64_t offset, uint64_t len, heft_error *err);
+} heft_source_ops;
+struct heft_source {
+    const heft_source_ops *ops;
+    uint64_t size;
+};
+
+/* Whether what heft_view() lends are pages of a mapped file. */
+HEFT_API bool heft_file_is_mapped(const heft_file *f);
+/* A raw part of a mapped file: all in memory when this returns, or no longer needed there.  Without a
+ * mapping neither does anything. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_part_populate(const heft_file *f, uint32_t part,
+                                                        heft_error *err);
+HEFT_API void heft_part_forget(const heft_file *f, uint32_t part);
+
+/* ---- files beside a file ------------------------------------------------------------------- */
+
+/* Borrowed until the file is open: heft_open_source() has returned, or heft_step() said HEFT_OK. */
+struct heft_siblings {
+    const char *name; /* of the file itself, a single component of a path: "model.zt" */
+    /* The file of that name, again a single component, beside it. */
+    heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
+    void *ctx;
+};
+
+/* ---- sinks -------------------------------------------------------------------------------- */
+
+typedef struct heft_sink_ops {
+    /* Behind everything written so far.  Used when write_at is NULL. */
+    heft_status (*write)(heft_sink *s, const void *data, size_t len, heft_error *err);
+    /* At a place of the file, from several threads at once, each byte once.  NULL: a stream. */
+    heft_status (*write_at)(heft_sink *s, uint64_t offset, const void *data, size_t len,
+                            heft_error *err);
+    /* The final size, before the first write.  May be NULL. */
+    heft_status (*reserve)(heft_sink *s, uint64_t size, heft_error *err);
+    /* Completes and frees s; frees it also on failure, leaving nothing behind. */
+    heft_status (*finish)(heft_sink *s, heft_error *err);
+    void (*discard)(heft_sink *s);
+} heft_sink_ops;
+struct heft_sink {
+    const heft_sink_ops *ops;
+};
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+typedef struct heft_executor {
+    /* Calls fn(arg, i) for every i below n, handed out in increasing order, on at most width
+     * threads, and returns when all are done. */
+    void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+    void *ctx;
+    uint32_t width;
+} heft_executor;
+/* Threads of the system; 0: as many as there are processors to run on. */
+HEFT_API heft_executor heft_executor_threads(uint32_t width);
+
+/* ---- digests ------------------------------------------------------------------------------ */
+
+typedef struct heft_digest {
+    const char *name; /* "crc32c" */
+    uint32_t bytes, state_bytes;
+    bool (*init)(void *state); /* false: no memory */
+    void (*update)(void *state, const void *data, size_t len);
+    void (*final)(
+        uint8_t *out,
+        void *state); /* releases the state; out NULL: only that.  Checksums: little-endian */
+    /* state becomes that of its bytes followed by those of next, which were len many.  NULL:
+     * bytes must come in order. */
+    void (*join)(void *state, const void *next, uint64_t len);
+} heft_digest;
+
+/* ---- codecs ------------------------------------------------------------------------------- */
+
+typedef struct heft_codec {
+    heft_encoding encoding;
+    const char *name;
+    /* A decoder of a part of so many decoded bytes. */
+    heft_status (*open)(void **state, uint64_t decoded, heft_error *err);
+    /* Takes up to *in_len bytes and gives up to *out_len; both then tell how many it was.  *whole
+     * says whether the input ends where a frame ends. */
+    heft_status (*decode)(void *state, const void *in, size_t *in_len, void *out, size_t *out_len,
+                          bool *whole, heft_error *err);
+    void (*close)(void *state);
+    /* One frame of in_len bytes, by an encoder that is used again and again.  out has room for
+     * bound(in_len). */
+    size_t (*bound)(size_t in_len);
+    /* level 0: the usual one; checksums: frames carry one of their content, when the codec has such. */
+    heft_status (*encoder)(void **state, int level, bool checksums, heft_error *err);
+    heft_status (*encode)(void *state, void *out, size_t *out_len, const void *in, size_t in_len,
+                          heft_error *err);
+    void (*end)(void *state);
+} heft_codec;
+
+/* ---- the host ----------------------------------------------------------------------------- */
+
+struct heft_host {
+    size_t size; /* = sizeof(heft_host) */
+    const heft_allocator *allocator;
+    const heft_executor *executor;          /* NULL: the caller's thread does everything */
+    const heft_digest *const *digests;      /* up to a NULL; CRC-32 and CRC-32C are always there */
+    const heft_codec *const *codecs;        /* up to a NULL; or NULL */
+    void (*entropy)(void *buf, size_t len); /* keys for hash tables; NULL: fixed keys */
+};
+/* What this build has.  A build without an operating system has no allocator: give one. */
+HEFT_API const heft_host *heft_host_default(void);
+
+/* An allocator over the caller's memory, which frees only what was allocated last. */
+typedef struct heft_arena_memory {
+    uint8_t *base;
+    size_t size, used, peak;
+} heft_arena_memory;
+HEFT_API heft_allocator heft_allocator_over(heft_arena_memory *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

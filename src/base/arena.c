@@ -1,0 +1,112 @@
+/* arena.c - memory through the caller's allocator, counted; blocks of it, and vectors. */
+#include "base/arena.h"
+
+#include <string.h>
+
+enum {
+    ALIGN = 16,           /* of everything asked of the allocator */
+    FIRST_BLOCK = 1024,   /* small enough for a board with 64 KiB */
+    LAST_BLOCK = 1 << 20, /* growth ends here */
+    FIRST_ELEMENTS = 8
+};
+static const uint32_t MOST_ELEMENTS = UINT32_MAX - 1;
+
+struct heft_arena_block {
+    struct heft_arena_block *before;
+    size_t size, used; /* of the whole block, this header included */
+};
+
+void *heft_mem_resize(heft_memory *m, void *p, size_t old_size, size_t new_size)
+{
+    uint64_t others = m->used - old_size;
+    if (new_size > old_size && (others > m->limit || new_size > m->limit - others))
+        return NULL;
+    void *q = m->al->resize(m->al->ctx, p, old_size, new_size, ALIGN);
+    if (q || !new_size)
+        m->used = others + new_size;
+    return q;
+}
+
+/* size bytes of the block, or NULL when it is too full. */
+static void *cut(struct heft_arena_block *b, size_t size, size_t align)
+{
+    uintptr_t at = (uintptr_t)b + b->used;
+    size_t pad = (size_t)(-at & (align - 1));
+    if (pad > b->size - b->used || size > b->size - b->used - pad)
+        return NULL;
+    void *p = (char *)b + b->used + pad;
+    b->used += pad + size;
+    return p;
+}
+
+static bool add_block(heft_arena *a, size_t size, size_t align)
+{
+    size_t overhead = sizeof(struct heft_arena_block) + align;
+    if (size > SIZE_MAX - overhead)
+        return false;
+    size_t bytes = FIRST_BLOCK;
+    if (a->last)
+        bytes = a->last->size < LAST_BLOCK / 2 ? a->last->size * 2 : (size_t)LAST_BLOCK;
+    if (bytes < size + overhead)
+        bytes = size + overhead;
+    struct heft_arena_block *b = heft_mem_resize(a->mem, NULL, 0, bytes);
+    if (!b)
+        return false;
+    *b = (struct heft_arena_block){ .before = a->last, .size = bytes, .used = sizeof *b };
+    a->last = b;
+    return true;
+}
+
+void *heft_arena_alloc(heft_arena *a, size_t size, size_t align)
+{
+    void *p = a->last ? cut(a->last, size, align) : NULL;
+    if (heft_unlikely(!p) && add_block(a, size, align))
+        p = cut(a->last, size, align);
+    return p;
+}
+
+heft_str heft_arena_copy(heft_arena *a, heft_str s)
+{
+    char *p = heft_arena_alloc(a, s.len, 1);
+    if (!p)
+        return (heft_str){ NULL, 0 };
+    if (s.len)
+        memcpy(p, s.ptr, s.len);
+    return (heft_str){ p, s.len };
+}
+
+void heft_arena_free(heft_arena *a)
+{
+    while (a->last) {
+        struct heft_arena_block *b = a->last;
+        a->last = b->before;
+        heft_mem_resize(a->mem, b, b->size, 0);
+    }
+}
+
+bool heft_vec_reserve(heft_memory *m, heft_vec *v, uint64_t n, size_t elem)
+{
+    if (n > MOST_ELEMENTS - v->len)
+        return false;
+    uint32_t least = v->len + (uint32_t)n;
+    if (least <= v->cap)
+        return true;
+    uint32_t cap = v->cap < MOST_ELEMENTS / 2 ? v->cap * 2 : MOST_ELEMENTS;
+    cap = cap < FIRST_ELEMENTS ? (uint32_t)FIRST_ELEMENTS : cap;
+    cap = cap < least ? least : cap;
+    if (cap > SIZE_MAX / elem)
+        return false;
+    void *p = heft_mem_resize(m, v->ptr, v->cap * elem, cap * elem);
+    if (!p)
+        return false;
+    v->ptr = p;
+    v->cap = cap;
+    return true;
+}
+
+void heft_vec_free(heft_memory *m, heft_vec *v, size_t elem)
+{
+    if (v->ptr)
+        heft_mem_resize(m, v->ptr, v->cap * elem, 0);
+    *v = (heft_vec){ .ptr = NULL };
+}

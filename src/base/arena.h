@@ -1,0 +1,43 @@
+/* arena.h - memory that is released all at once, and vectors that grow; both through the
+ * caller's allocator, both counting what they hold. */
+#ifndef HEFT_ARENA_H
+#define HEFT_ARENA_H
+#include <heft/heft.h>
+
+#include "base/compiler.h"
+
+typedef struct heft_memory { /* an allocator with a limit and a count */
+    const heft_allocator *al;
+    uint64_t limit, used;
+} heft_memory;
+
+/* As heft_allocator.resize; NULL also when the limit would be passed. */
+void *heft_mem_resize(heft_memory *m, void *p, size_t old_size, size_t new_size);
+
+typedef struct heft_arena {
+    heft_memory *mem;
+    struct heft_arena_block *last;
+} heft_arena;
+
+void *heft_arena_alloc(heft_arena *a, size_t size, size_t align); /* not cleared; NULL: no memory */
+/* A copy of s; ptr NULL: no memory (an empty s gets a ptr all the same). */
+heft_str heft_arena_copy(heft_arena *a, heft_str s);
+void heft_arena_free(heft_arena *a);
+
+typedef struct heft_vec {
+    void *ptr;
+    uint32_t len, cap; /* elements */
+} heft_vec;
+
+/* Room for n more elements of elem bytes; false: no memory, or more than 2^32 - 2 elements. */
+bool heft_vec_reserve(heft_memory *m, heft_vec *v, uint64_t n, size_t elem);
+/* The next element, uncleared; NULL: no memory. */
+static inline void *heft_vec_push(heft_memory *m, heft_vec *v, size_t elem)
+{
+    if (heft_unlikely(v->len == v->cap) && !heft_vec_reserve(m, v, 1, elem))
+        return NULL;
+    return (char *)v->ptr + v->len++ * elem;
+}
+void heft_vec_free(heft_memory *m, heft_vec *v, size_t elem);
+
+#endif

@@ -1,0 +1,297 @@
+/* blake3.c - BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn), hash mode, 32 bytes of output.
+ *
+ * Input is cut into chunks of 1024 bytes, chunks into blocks of 64.  Chunks are the leaves of a
+ * binary tree whose left subtrees are full; the stack holds the roots of the full subtrees so far.
+ * A chunk leaves the state only when a byte behind it is known: the last node is hashed as root.
+ * Whole chunks are hashed from where they lie, several side by side where the machine has lanes.
+ */
+#include "base/blake3.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/cursor.h"
+
+enum { BLOCK = 64, CHUNK = 1024, BLOCKS = CHUNK / BLOCK, ROUNDS = 7 };
+enum { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8 };
+
+static const uint32_t initial[8] = { 0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A,
+                                     0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19 };
+
+/* Which word of the block goes where in each round: the permutation, applied again and again. */
+static const uint8_t schedule[ROUNDS][16] = {
+    { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+    { 2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8 },
+    { 3, 4, 10, 12, 13, 2, 7, 14, 6, 5, 9, 0, 11, 15, 8, 1 },
+    { 10, 7, 12, 9, 14, 3, 13, 15, 4, 0, 11, 2, 5, 8, 1, 6 },
+    { 12, 13, 9, 11, 15, 10, 14, 8, 7, 2, 5, 3, 0, 1, 6, 4 },
+    { 9, 14, 11, 5, 8, 12, 15, 1, 13, 3, 0, 10, 2, 6, 4, 7 },
+    { 11, 15, 5, 0, 1, 9, 8, 6, 14, 10, 2, 12, 3, 4, 7, 13 },
+};
+
+static inline uint32_t rotate(uint32_t v, unsigned by)
+{
+    return v >> by | v << (32 - by);
+}
+
+static inline void mix(uint32_t v[16], unsigned a, unsigned b, unsigned c, unsigned d, uint32_t x,
+                       uint32_t y)
+{
+    v[a] += v[b] + x;
+    v[d] = rotate(v[d] ^ v[a], 16);
+    v[c] += v[d];
+    v[b] = rotate(v[b] ^ v[c], 12);
+    v[a] += v[b] + y;
+    v[d] = rotate(v[d] ^ v[a], 8);
+    v[c] += v[d];
+    v[b] = rotate(v[b] ^ v[c], 7);
+}
+
+/* Columns, then diagonals. */
+static inline void do_round(uint32_t v[16], const uint32_t m[16], const uint8_t s[16])
+{
+    mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
+    mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
+    mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
+    mix(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
+    mix(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
+    mix(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
+    mix(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
+    mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
+}
+
+/* The compression function, cut to the eight words that chaining and 32 bytes of output need. */
+static void compress(uint32_t cv[8], const uint32_t m[16], uint64_t counter, uint32_t bytes,
+                     uint32_t flags)
+{
+    uint32_t v[16] = { cv[0],
+                       cv[1],
+                       cv[2],
+                       cv[3],
+                       cv[4],
+                       cv[5],
+                       cv[6],
+                       cv[7],
+                       initial[0],
+                       initial[1],
+                       initial[2],
+                       initial[3],
+                       (uint32_t)counter,
+                       (uint32_t)(counter >> 32),
+                       bytes,
+                       flags };
+    do_round(v, m, schedule[0]);
+    do_round(v, m, schedule[1]);
+    do_round(v, m, schedule[2]);
+    do_round(v, m, schedule[3]);
+    do_round(v, m, schedule[4]);
+    do_round(v, m, schedule[5]);
+    do_round(v, m, schedule[6]);
+    for (unsigned i = 0; i < 8; i++)
+        cv[i] = v[i] ^ v[i + 8];
+}
+
+static void compress_block(uint32_t cv[8], const uint8_t block[BLOCK], uint64_t counter,
+                           uint32_t bytes, uint32_t flags)
+{
+    uint32_t m[16];
+    for (unsigned i = 0; i < 16; i++)
+        m[i] = heft_le32(block + 4 * i);
+    compress(cv, m, counter, bytes, flags);
+}
+
+/* ---- the same for HEFT_LANES chunks side by side: word i of chunk k is lane k of number i ---- */
+
+static inline heft_lanes splat(uint32_t v)
+{
+    return (heft_lanes){ 0 } + v;
+}
+
+static inline heft_lanes rotate_lanes(heft_lanes v, unsigned by)
+{
+    return v >> by | v << (32 - by);
+}
+
+static inline void mix_lanes(heft_lanes v[16], unsigned a, unsigned b, unsigned c, unsigned d,
+                             heft_lanes x, heft_lanes y)
+{
+    v[a] += v[b] + x;
+    v[d] = rotate_lanes(v[d] ^ v[a], 16);
+    v[c] += v[d];
+    v[b] = rotate_lanes(v[b] ^ v[c], 12);
+    v[a] += v[b] + y;
+    v[d] = rotate_lanes(v[d] ^ v[a], 8);
+    v[c] += v[d];
+    v[b] = rotate_lanes(v[b] ^ v[c], 7);
+}
+
+static inline void do_round_lanes(heft_lanes v[16], const heft_lanes m[16], const uint8_t s[16])
+{
+    mix_lanes(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
+    mix_lanes(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
+    mix_lanes(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
+    mix_lanes(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
+    mix_lanes(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
+    mix_lanes(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
+    mix_lanes(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
+    mix_lanes(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
+}
+
+/* Word i of the block at p in each chunk. */
+static inline heft_lanes gather(const uint8_t *p)
+{
+    uint32_t words[HEFT_LANES];
+    for (unsigned k = 0; k < HEFT_LANES; k++)
+        words[k] = heft_le32(p + (size_t)k * CHUNK);
+    heft_lanes v;
+    memcpy(&v, words, sizeof v);
+    return v;
+}
+
+static void compress_lanes(heft_lanes cv[8], const uint8_t *p, const heft_lanes counter[2],
+                           uint32_t flags)
+{
+    heft_lanes m[16], v[16];
+    for (unsigned i = 0; i < 16; i++)
+        m[i] = gather(p + 4 * i);
+    for (unsigned i = 0; i < 8; i++)
+        v[i] = cv[i];
+    for (unsigned i = 0; i < 4; i++)
+        v[i + 8] = splat(initial[i]);
+    v[12] = counter[0];
+    v[13] = counter[1];
+    v[14] = splat(BLOCK);
+    v[15] = splat(flags);
+    for (unsigned r = 0; r < ROUNDS; r++)
+        do_round_lanes(v, m, schedule[r]);
+    for (unsigned i = 0; i < 8; i++)
+        cv[i] = v[i] ^ v[i + 8];
+}
+
+/* Chaining values of the HEFT_LANES chunks at p, of which the first has that number. */
+static void hash_chunks(uint32_t out[HEFT_LANES][8], const uint8_t *p, uint64_t number)
+{
+    uint32_t low[HEFT_LANES], high[HEFT_LANES];
+    for (unsigned k = 0; k < HEFT_LANES; k++) {
+        low[k] = (uint32_t)(number + k);
+        high[k] = (uint32_t)((number + k) >> 32);
+    }
+    heft_lanes counter[2], cv[8];
+    memcpy(&counter[0], low, sizeof low);
+    memcpy(&counter[1], high, sizeof high);
+    for (unsigned i = 0; i < 8; i++)
+        cv[i] = splat(initial[i]);
+    for (unsigned b = 0; b < BLOCKS; b++) {
+        unsigned flags = (b == 0 ? CHUNK_START : 0) | (b == BLOCKS - 1 ? CHUNK_END : 0);
+        compress_lanes(cv, p + (size_t)b * BLOCK, counter, flags);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        memcpy(low, &cv[i], sizeof low);
+        for (unsigned k = 0; k < HEFT_LANES; k++)
+            out[k][i] = low[k];
+    }
+}
+
+/* ---- the tree ---- */
+
+/* right becomes the parent of both. */
+static void join(const uint32_t left[8], uint32_t right[8], uint32_t flags)
+{
+    uint32_t m[16];
+    memcpy(m, left, 8 * sizeof *m);
+    memcpy(m + 8, right, 8 * sizeof *m);
+    memcpy(right, initial, sizeof initial);
+    compress(right, m, 0, BLOCK, PARENT | flags);
+}
+
+/* The next chunk is complete and not the last: each bit that its number carries over is a subtree
+ * that has become full. */
+static void add_chunk(heft_blake3 *h, uint32_t cv[8])
+{
+    for (uint64_t full = ++h->chunk; !(full & 1); full >>= 1)
+        join(h->stack[--h->depth], cv, 0);
+    memcpy(h->stack[h->depth++], cv, sizeof h->stack[0]);
+}
+
+static void begin_chunk(heft_blake3 *h)
+{
+    memcpy(h->cv, initial, sizeof initial);
+    h->block_len = 0;
+    h->blocks = 0;
+}
+
+/* The buffered block is full, and bytes follow it. */
+static void end_block(heft_blake3 *h)
+{
+    uint32_t flags = (h->blocks == 0 ? CHUNK_START : 0) | (h->blocks == BLOCKS - 1 ? CHUNK_END : 0);
+    compress_block(h->cv, h->block, h->chunk, BLOCK, flags);
+    h->block_len = 0;
+    h->blocks++;
+    if (h->blocks == BLOCKS) {
+        add_chunk(h, h->cv);
+        begin_chunk(h);
+    }
+}
+
+/* Adds the whole chunks at p that do not reach the end of the input; returns their bytes. */
+static size_t take_chunks(heft_blake3 *h, const uint8_t *p, size_t len)
+{
+    uint32_t cv[HEFT_LANES][8];
+    size_t at = 0;
+    for (; len - at > (size_t)HEFT_LANES * CHUNK; at += (size_t)HEFT_LANES * CHUNK) {
+        hash_chunks(cv, p + at, h->chunk);
+        for (unsigned k = 0; k < HEFT_LANES; k++)
+            add_chunk(h, cv[k]);
+    }
+    return at;
+}
+
+void heft_blake3_init(heft_blake3 *h)
+{
+    h->chunk = 0;
+    h->depth = 0;
+    begin_chunk(h);
+}
+
+void heft_blake3_update(heft_blake3 *h, const void *data, size_t len)
+{
+    const uint8_t *p = data;
+    while (len) {
+        if (h->block_len == BLOCK)
+            end_block(h);
+        size_t n = 0;
+        if (!h->blocks && !h->block_len)
+            n = take_chunks(h, p, len);
+        p += n;
+        len -= n;
+        n = BLOCK - (size_t)h->block_len;
+        n = n < len ? n : len;
+        memcpy(h->block + h->block_len, p, n);
+        h->block_len = (uint8_t)(h->block_len + n);
+        p += n;
+        len -= n;
+    }
+}
+
+void heft_blake3_final(const heft_blake3 *h, uint8_t out[32])
+{
+    uint8_t block[BLOCK] = { 0 };
+    uint32_t cv[8], flags = CHUNK_END | (h->blocks ? 0 : CHUNK_START);
+    memcpy(block, h->block, h->block_len);
+    memcpy(cv, h->cv, sizeof cv);
+    compress_block(cv, block, h->chunk, h->block_len, flags | (h->depth ? 0 : ROOT));
+    for (unsigned d = h->depth; d; d--)
+        join(h->stack[d - 1], cv, d == 1 ? ROOT : 0);
+    for (unsigned i = 0; i < 32; i++)
+        out[i] = (uint8_t)(cv[i / 4] >> 8 * (i % 4));
+}
+
+void heft_blake3_id(uint8_t out[16], const void *name, size_t len)
+{
+    uint8_t whole[32];
+    heft_blake3 h;
+    heft_blake3_init(&h);
+    heft_blake3_update(&h, name, len);
+    heft_blake3_final(&h, whole);
+    memcpy(out, whole, 16);
+}

@@ -1,0 +1,71 @@
+/* crc.c - CRC-32 and CRC-32C, eight bytes a step, and joining by multiplication in GF(2)[x].
+ *
+ * Both are bit-reversed: in a number the lowest power of x is the highest bit.
+ */
+#include "base/crc.h"
+
+#include "base/crc_tables.h"
+#include "base/cursor.h"
+
+enum { STEP = CRC_SLICES };
+
+static const uint32_t ieee = 0xEDB88320, castagnoli = 0x82F63B78;
+
+static uint32_t run(const uint32_t tables[CRC_SLICES][256], uint32_t crc, const uint8_t *p,
+                    size_t len)
+{
+    crc = ~crc;
+    for (; len >= STEP; p += STEP, len -= STEP) {
+        uint32_t a = heft_le32(p) ^ crc, b = heft_le32(p + 4);
+        crc = tables[7][a & 0xFF] ^ tables[6][a >> 8 & 0xFF] ^ tables[5][a >> 16 & 0xFF] ^
+              tables[4][a >> 24] ^ tables[3][b & 0xFF] ^ tables[2][b >> 8 & 0xFF] ^
+              tables[1][b >> 16 & 0xFF] ^ tables[0][b >> 24];
+    }
+    for (; len; p++, len--)
+        crc = crc >> 8 ^ tables[0][(crc ^ *p) & 0xFF];
+    return ~crc;
+}
+
+/* a times b, reduced. */
+static uint32_t multiply(uint32_t polynomial, uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (; a; a <<= 1) {
+        if (a >> 31)
+            product ^= b;
+        b = b >> 1 ^ (b & 1 ? polynomial : 0);
+    }
+    return product;
+}
+
+/* CRC a followed by b_len zero bytes is a times x^(8 b_len); the inversions at both ends cancel. */
+static uint32_t join(uint32_t polynomial, uint32_t a, uint32_t b, uint64_t b_len)
+{
+    uint32_t power = UINT32_C(1) << 23; /* x^8 */
+    for (; b_len; b_len >>= 1) {
+        if (b_len & 1)
+            a = multiply(polynomial, a, power);
+        power = multiply(polynomial, power, power);
+    }
+    return a ^ b;
+}
+
+uint32_t heft_crc32(uint32_t crc, const void *data, size_t len)
+{
+    return run(ieee_tables, crc, data, len);
+}
+
+uint32_t heft_crc32c(uint32_t crc, const void *data, size_t len)
+{
+    return run(castagnoli_tables, crc, data, len);
+}
+
+uint32_t heft_crc32_join(uint32_t a, uint32_t b, uint64_t b_len)
+{
+    return join(ieee, a, b, b_len);
+}
+
+uint32_t heft_crc32c_join(uint32_t a, uint32_t b, uint64_t b_len)
+{
+    return join(castagnoli, a, b, b_len);
+}

@@ -1,0 +1,80 @@
+/* cursor.c - the slow half of the cursor: opening a window, running out of it, and text. */
+#include "base/cursor.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+static const uint8_t nothing[1];
+
+/* From here on every read gives zero, and the place stays where it was. */
+static void stop(heft_cur *c, heft_status st)
+{
+    c->st = st;
+    c->end = c->p;
+}
+
+heft_cur heft_cur_open(heft_in *in, uint64_t off, uint64_t len, const char *what)
+{
+    uint64_t most = off < in->size ? in->size - off : 0, have = 0;
+    if (len > most)
+        len = most;
+    const uint8_t *p = len ? in->window(in, off, len, &have) : nothing;
+    if (!have)
+        p = nothing;
+    if (have > len)
+        have = len;
+    return (heft_cur){
+        .p = p, .end = p + have, .start = p, .base = off, .limit = off + len, .in = in, .what = what
+    };
+}
+
+heft_cur heft_cur_whole(heft_in *in, uint64_t off, uint64_t len, const char *what)
+{
+    heft_cur c = heft_cur_open(in, off, len, what);
+    if (len > (uint64_t)(c.end - c.p))
+        heft_cur_short(&c, len);
+    return c;
+}
+
+void heft_cur_short(heft_cur *c, uint64_t n)
+{
+    if (c->st)
+        return;
+    uint64_t pos = heft_cur_pos(c), left = c->limit - pos;
+    if (n > left) {
+        heft_error_set(c->in->err, HEFT_E_FORMAT, pos, "%s: %U bytes are needed, %U are left",
+                       c->what, n, left);
+        stop(c, HEFT_E_FORMAT);
+        return;
+    }
+    c->in->need(c->in, pos, n);
+    stop(c, HEFT_AGAIN);
+}
+
+heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...)
+{
+    if (c->st)
+        return c->st;
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(c->in->err, HEFT_E_FORMAT, heft_cur_pos(c), fmt, &ap);
+    va_end(ap);
+    stop(c, HEFT_E_FORMAT);
+    return c->st;
+}
+
+heft_str heft_cur_text(heft_cur *c, uint64_t n, const char *what)
+{
+    uint64_t pos = heft_cur_pos(c);
+    const uint8_t *p = heft_cur_take(c, n);
+    if (!p)
+        return (heft_str){ "", 0 };
+    size_t len = (size_t)n, valid = heft_utf8_valid(p, len);
+    if (heft_unlikely(valid < len)) {
+        heft_error_set(c->in->err, HEFT_E_FORMAT, pos + valid, "%s is not UTF-8: byte 0x%X", what,
+                       (uint64_t)p[valid]);
+        stop(c, HEFT_E_FORMAT);
+        return (heft_str){ "", 0 };
+    }
+    return (heft_str){ (const char *)p, len };
+}

@@ -1,0 +1,108 @@
+/* cursor.h - a bounded reader over a window of the file that may be incomplete.
+ *
+ * A cursor never moves past its end and needs no check after every read: after the first failure
+ * it stays failed and every read gives zero.  Parse a record in straight lines, then ask c.st:
+ *   HEFT_AGAIN      the bytes are in the file but not at hand; what is wanted was recorded
+ *   HEFT_E_FORMAT   they lie past the end; heft_in.err tells where
+ */
+#ifndef HEFT_CURSOR_H
+#define HEFT_CURSOR_H
+#include <string.h>
+
+#include <heft/heft.h>
+
+#include "base/compiler.h"
+
+typedef struct heft_in {
+    uint64_t size; /* of the whole file */
+    /* Bytes from off on, contiguous, at most want; *have says how many are at hand, perhaps 0. */
+    const uint8_t *(*window)(struct heft_in *in, uint64_t off, uint64_t want, uint64_t *have);
+    /* Records that [off, off + len) is wanted. */
+    void (*need)(struct heft_in *in, uint64_t off, uint64_t len);
+    heft_error *err;
+} heft_in;
+
+typedef struct heft_cur {
+    const uint8_t *p, *end, *start; /* of what is at hand */
+    uint64_t base, limit;           /* file offsets of start, and of the end of what may be read */
+    heft_in *in;
+    const char *what; /* names the structure in messages: "the header" */
+    heft_status st;
+} heft_cur;
+
+/* Over [off, off + len) of the file, cut at its end. */
+heft_cur heft_cur_open(heft_in *in, uint64_t off, uint64_t len, const char *what);
+/* The same when all of it is needed at once: fails when it does not lie in the file, AGAIN when
+ * it is not at hand. */
+heft_cur heft_cur_whole(heft_in *in, uint64_t off, uint64_t len, const char *what);
+/* Takes the slow way: records what is missing and sets c->st. */
+void heft_cur_short(heft_cur *c, uint64_t n);
+/* Sets the status and the message, at the cursor's place, unless it has failed before. */
+heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...);
+
+static inline uint64_t heft_cur_pos(const heft_cur *c)
+{
+    return c->base + (uint64_t)(c->p - c->start);
+}
+
+/* What is left up to the limit, at hand or not. */
+static inline uint64_t heft_cur_left(const heft_cur *c)
+{
+    return c->limit - heft_cur_pos(c);
+}
+
+/* n bytes in place, or NULL. */
+static inline const uint8_t *heft_cur_take(heft_cur *c, uint64_t n)
+{
+    if (heft_unlikely(n > (uint64_t)(c->end - c->p))) {
+        heft_cur_short(c, n);
+        return NULL;
+    }
+    const uint8_t *p = c->p;
+    c->p += n;
+    return p;
+}
+
+static inline uint16_t heft_le16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static inline uint32_t heft_le32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t heft_le64(const uint8_t *p)
+{
+    return (uint64_t)heft_le32(p) | (uint64_t)heft_le32(p + 4) << 32;
+}
+
+static inline uint8_t heft_cur_u8(heft_cur *c)
+{
+    const uint8_t *p = heft_cur_take(c, 1);
+    return p ? *p : 0;
+}
+
+static inline uint16_t heft_cur_u16(heft_cur *c)
+{
+    const uint8_t *p = heft_cur_take(c, 2);
+    return p ? heft_le16(p) : (uint16_t)0;
+}
+
+static inline uint32_t heft_cur_u32(heft_cur *c)
+{
+    const uint8_t *p = heft_cur_take(c, 4);
+    return p ? heft_le32(p) : 0;
+}
+
+static inline uint64_t heft_cur_u64(heft_cur *c)
+{
+    const uint8_t *p = heft_cur_take(c, 8);
+    return p ? heft_le64(p) : 0;
+}
+
+/* n bytes of UTF-8; fails when they are not.  what names them in the message: "the key". */
+heft_str heft_cur_text(heft_cur *c, uint64_t n, const char *what);
+
+#endif

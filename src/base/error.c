@@ -1,0 +1,196 @@
+/* error.c - heft_error's message, formatted without a libc: bounded, and never cut inside a
+ * character. */
+#include "base/error.h"
+
+#include "base/text.h"
+
+enum {
+    QUOTED = 60, /* bytes of a name that are shown */
+    ROOM = sizeof(((heft_error *)0)->message) - 1
+};
+
+typedef struct line {
+    char *at;
+    size_t left;
+    bool is_full;
+} line;
+
+/* All of it or nothing; what comes after something that did not fit is dropped too. */
+static void put(line *l, const char *s, size_t len)
+{
+    if (l->is_full || len > l->left) {
+        l->is_full = true;
+        return;
+    }
+    for (size_t i = 0; i < len; i++)
+        l->at[i] = s[i];
+    l->at += len;
+    l->left -= len;
+}
+
+static void put_hex(line *l, uint64_t v)
+{
+    char digits[16];
+    size_t n = sizeof digits;
+    do {
+        digits[--n] = "0123456789abcdef"[v & 15];
+        v >>= 4;
+    } while (v);
+    put(l, digits + n, sizeof digits - n);
+}
+
+static void put_u64(line *l, uint64_t v)
+{
+    char digits[20];
+    put(l, digits, heft_u64_text(digits, v));
+}
+
+static void put_i64(line *l, int64_t v)
+{
+    if (v < 0)
+        put(l, "-", 1);
+    put_u64(l, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+static void put_escaped(line *l, uint8_t byte)
+{
+    const char *hex = "0123456789abcdef";
+    char text[4] = { '\\', 'x', hex[byte >> 4], hex[byte & 15] };
+    put(l, text, sizeof text);
+}
+
+/* Bytes of the character that s begins with, 0 when there is none. */
+static size_t char_bytes(const char *s, size_t len)
+{
+    uint8_t lead = (uint8_t)*s;
+    size_t n = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    return n <= len && heft_utf8_valid(s, n) == n ? n : 0;
+}
+
+/* C0, DEL, and C1 as U+0080 to U+009F. */
+static bool is_control(const char *s, size_t bytes)
+{
+    return (uint8_t)*s < 0x20 || *s == 0x7F ||
+           (bytes == 2 && (uint8_t)s[0] == 0xC2 && (uint8_t)s[1] < 0xA0);
+}
+
+static void put_text(line *l, const char *s)
+{
+    if (!s)
+        s = "(none)";
+    for (heft_str rest = heft_lit(s); rest.len;) {
+        size_t n = char_bytes(rest.ptr, rest.len);
+        if (n)
+            put(l, rest.ptr, n);
+        else
+            put_escaped(l, (uint8_t)*rest.ptr);
+        rest.ptr += n ? n : 1;
+        rest.len -= n ? n : 1;
+    }
+}
+
+static void put_quoted(line *l, heft_str s)
+{
+    put(l, "'", 1);
+    for (size_t i = 0; i < s.len;) {
+        size_t n = char_bytes(s.ptr + i, s.len - i);
+        if (i + (n ? n : 1) > QUOTED) {
+            put(l, "…", sizeof "…" - 1);
+            break;
+        }
+        if (!n || is_control(s.ptr + i, n)) {
+            n = n ? n : 1;
+            for (size_t b = 0; b < n; b++)
+                put_escaped(l, (uint8_t)s.ptr[i + b]);
+        } else {
+            if (s.ptr[i] == '\'' || s.ptr[i] == '\\')
+                put(l, "\\", 1);
+            put(l, s.ptr + i, n);
+        }
+        i += n;
+    }
+    put(l, "'", 1);
+}
+
+static void put_arg(line *l, char kind, va_list *ap)
+{
+    switch (kind) {
+    case 's':
+        put_text(l, va_arg(*ap, const char *));
+        break;
+    case 'q':
+        put_quoted(l, va_arg(*ap, heft_str));
+        break;
+    case 'U':
+        put_u64(l, va_arg(*ap, uint64_t));
+        break;
+    case 'D':
+        put_i64(l, va_arg(*ap, int64_t));
+        break;
+    case 'X':
+        put_hex(l, va_arg(*ap, uint64_t));
+        break;
+    default:
+        put(l, &kind, 1);
+    }
+}
+
+/* The stretch of fmt up to the next directive or the end. */
+static size_t plain_bytes(const char *fmt)
+{
+    size_t n = 0;
+    while (fmt[n] && fmt[n] != '%')
+        n++;
+    return n;
+}
+
+static void put_plain(line *l, const char *s, size_t len)
+{
+    for (size_t i = 0, n; i < len; i += n) {
+        n = char_bytes(s + i, len - i);
+        n = n ? n : 1;
+        put(l, s + i, n);
+    }
+}
+
+heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset, const char *fmt,
+                                va_list *ap)
+{
+    if (!err)
+        return s;
+    err->status = s;
+    err->os = 0;
+    err->offset = offset;
+    line l = { .at = err->message, .left = ROOM };
+    while (*fmt) {
+        size_t n = plain_bytes(fmt);
+        put_plain(&l, fmt, n);
+        fmt += n;
+        if (fmt[0] && fmt[1]) {
+            put_arg(&l, fmt[1], ap);
+            fmt += 2;
+        } else if (fmt[0]) {
+            fmt++;
+        }
+    }
+    *l.at = '\0';
+    return s;
+}
+
+heft_status heft_error_set(heft_error *err, heft_status s, uint64_t offset, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(err, s, offset, fmt, &ap);
+    va_end(ap);
+    return s;
+}
+
+heft_status heft_error_plain(heft_error *err, heft_status s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(err, s, HEFT_NOWHERE, fmt, &ap);
+    va_end(ap);
+    return s;
+}

@@ -1,0 +1,17 @@
+/* error.h - filling in a heft_error without a libc. */
+#ifndef HEFT_ERROR_H
+#define HEFT_ERROR_H
+#include <stdarg.h>
+
+#include <heft/heft.h>
+
+/* Sets *err, which may be NULL, and returns s.  The format knows %s (const char *), %q (heft_str,
+ * quoted, escaped and shortened), %U (uint64_t), %D (int64_t), %X (uint64_t, hexadecimal) and %%. */
+heft_status heft_error_set(heft_error *err, heft_status s, uint64_t offset, const char *fmt, ...);
+/* The same without a place in the file. */
+heft_status heft_error_plain(heft_error *err, heft_status s, const char *fmt, ...);
+/* The same with the arguments in a list, for functions that take a format themselves. */
+heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset, const char *fmt,
+                                va_list *ap);
+
+#endif

@@ -1,0 +1,211 @@
+/* text.c - strings with a length, UTF-8, decimal numbers, shell patterns. */
+#include "base/text.h"
+
+#include <string.h>
+
+heft_str heft_lit(const char *s)
+{
+    size_t len = 0;
+    while (s[len])
+        len++;
+    return (heft_str){ s, len };
+}
+
+bool heft_str_eq(heft_str a, heft_str b)
+{
+    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
+}
+
+bool heft_str_is(heft_str a, const char *b)
+{
+    return heft_str_eq(a, heft_lit(b));
+}
+
+uint32_t heft_str_fnv1a(heft_str s)
+{
+    uint32_t h = 0x811C9DC5;
+    for (size_t i = 0; i < s.len; i++)
+        h = (h ^ (uint8_t)s.ptr[i]) * 0x01000193;
+    return h;
+}
+
+int heft_str_order(heft_str a, heft_str b)
+{
+    size_t shorter = a.len < b.len ? a.len : b.len;
+    int order = shorter ? memcmp(a.ptr, b.ptr, shorter) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+static bool has_top_bits(const uint8_t *p)
+{
+    uint64_t eight;
+    memcpy(&eight, p, sizeof eight);
+    return eight & UINT64_C(0x8080808080808080);
+}
+
+bool heft_str_has_nul(heft_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!s.ptr[i])
+            return true;
+    return false;
+}
+
+/* Length of the ASCII that p begins with. */
+static size_t ascii_bytes(const uint8_t *p, size_t len)
+{
+    size_t i = 0;
+    while (len - i >= 8 && !has_top_bits(p + i))
+        i += 8;
+    if (i && len - i < 8 && !has_top_bits(p + len - 8))
+        return len;
+    while (i < len && p[i] < 0x80)
+        i++;
+    return i;
+}
+
+static bool is_tail(uint8_t byte)
+{
+    return (byte & 0xC0) == 0x80;
+}
+
+/* Length of the one well-formed sequence of several bytes that p begins with, or 0.  RFC 3629 §4:
+ * the second byte's range keeps out overlong forms, surrogates and what lies past U+10FFFF. */
+static size_t sequence_bytes(const uint8_t *p, size_t len)
+{
+    uint8_t a = p[0];
+    if (a < 0xC2 || a > 0xF4 || len < 2)
+        return 0;
+    if (a < 0xE0)
+        return is_tail(p[1]) ? 2 : 0;
+    uint8_t low = a == 0xE0 ? 0xA0 : a == 0xF0 ? 0x90 : 0x80;
+    uint8_t high = a == 0xED ? 0x9F : a == 0xF4 ? 0x8F : 0xBF;
+    if (p[1] < low || p[1] > high || len < 3 || !is_tail(p[2]))
+        return 0;
+    if (a < 0xF0)
+        return 3;
+    return len >= 4 && is_tail(p[3]) ? 4 : 0;
+}
+
+size_t heft_utf8_valid(const void *p, size_t len)
+{
+    const uint8_t *s = p;
+    size_t i = 0;
+    while (i < len) {
+        i += ascii_bytes(s + i, len - i);
+        size_t n = 0;
+        while (i < len && s[i] >= 0x80 && (n = sequence_bytes(s + i, len - i)) != 0)
+            i += n;
+        if (i < len && s[i] >= 0x80)
+            break;
+    }
+    return i;
+}
+
+bool heft_is_ascii(const void *p, size_t len)
+{
+    return ascii_bytes(p, len) == len;
+}
+
+/* Divides by 10,000 and returns the remainder: by halves of 16 bits, because a division of
+ * 64 bits is a helper's call on 32-bit machines. */
+static uint32_t split_10000(uint64_t *v)
+{
+    uint64_t quotient = 0;
+    uint32_t rest = 0;
+    for (unsigned shift = 64; shift;) {
+        shift -= 16;
+        uint32_t part = rest << 16 | (uint32_t)(*v >> shift & 0xFFFF);
+        quotient |= (uint64_t)(part / 10000) << shift;
+        rest = part % 10000;
+    }
+    *v = quotient;
+    return rest;
+}
+
+size_t heft_u64_text(char out[20], uint64_t v)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    while (v > UINT32_MAX) {
+        uint32_t four = split_10000(&v);
+        for (unsigned i = 0; i < 4; i++, four /= 10)
+            digits[--at] = (char)('0' + four % 10);
+    }
+    uint32_t low = (uint32_t)v;
+    do {
+        digits[--at] = (char)('0' + low % 10);
+        low /= 10;
+    } while (low);
+    memcpy(out, digits + at, sizeof digits - at);
+    return sizeof digits - at;
+}
+
+/* A character of a set, which a backslash may precede; *i moves behind it. */
+static uint8_t set_char(heft_str pattern, size_t *i)
+{
+    if (pattern.ptr[*i] == '\\' && *i + 1 < pattern.len)
+        ++*i;
+    return (uint8_t)pattern.ptr[(*i)++];
+}
+
+/* Whether the set at pattern[*i], a '[', holds c.  Moves *i behind the ']'; without one the '['
+ * is an ordinary character. */
+static bool set_matches(heft_str pattern, size_t *i, uint8_t c)
+{
+    size_t at = *i + 1;
+    bool is_negated = at < pattern.len && pattern.ptr[at] == '!', is_in = false;
+    at += is_negated;
+    /* A ']' that comes first is a member. */
+    for (size_t first = at; at < pattern.len && (pattern.ptr[at] != ']' || at == first);) {
+        uint8_t low = set_char(pattern, &at), high = low;
+        if (at + 1 < pattern.len && pattern.ptr[at] == '-' && pattern.ptr[at + 1] != ']') {
+            at++;
+            high = set_char(pattern, &at);
+        }
+        is_in = is_in || (low <= c && c <= high);
+    }
+    if (at >= pattern.len) {
+        ++*i;
+        return c == '[';
+    }
+    *i = at + 1;
+    return is_in != is_negated;
+}
+
+/* Whether the element at pattern[*i], which is no star, matches c; moves *i behind it. */
+static bool one_matches(heft_str pattern, size_t *i, uint8_t c)
+{
+    switch (pattern.ptr[*i]) {
+    case '?':
+        ++*i;
+        return true;
+    case '[':
+        return set_matches(pattern, i, c);
+    default:
+        return set_char(pattern, i) == c;
+    }
+}
+
+bool heft_glob(heft_str pattern, heft_str text)
+{
+    size_t p = 0, t = 0, star = SIZE_MAX, resume = 0;
+    while (t < text.len) {
+        if (p < pattern.len && pattern.ptr[p] == '*') {
+            star = ++p;
+            resume = t;
+            continue;
+        }
+        if (p < pattern.len && one_matches(pattern, &p, (uint8_t)text.ptr[t])) {
+            t++;
+            continue;
+        }
+        if (star == SIZE_MAX)
+            return false;
+        p = star; /* the last star takes one more; earlier ones need never be tried again */
+        t = ++resume;
+    }
+    while (p < pattern.len && pattern.ptr[p] == '*')
+        p++;
+    return p == pattern.len;
+}

@@ -1,0 +1,22 @@
+/* text.h - strings with a length, UTF-8, and numbers as text, without a libc. */
+#ifndef HEFT_TEXT_H
+#define HEFT_TEXT_H
+#include <heft/heft.h>
+
+/* For literals: heft_lit("data"). */
+heft_str heft_lit(const char *s);
+bool heft_str_eq(heft_str a, heft_str b);
+bool heft_str_is(heft_str a, const char *b);
+/* By bytes, a shorter one before what it begins: below, equal to or above 0. */
+int heft_str_order(heft_str a, heft_str b);
+uint32_t heft_str_fnv1a(heft_str s); /* FNV-1a, 32 bits: no hash for names of strangers */
+bool heft_str_has_nul(heft_str s);
+/* Length of the longest valid prefix: len when all of it is UTF-8 (RFC 3629). */
+size_t heft_utf8_valid(const void *p, size_t len);
+bool heft_is_ascii(const void *p, size_t len);
+/* Decimal digits of v, no terminator; returns how many, at most 20. */
+size_t heft_u64_text(char out[20], uint64_t v);
+/* Shell-style match on bytes: * ? [a-z] [!a] and \ before a literal character; bounded work. */
+bool heft_glob(heft_str pattern, heft_str text);
+
+#endif

@@ -1,0 +1,34 @@
+/* beside.c - small things for readers of texts. */
+#include "beside/beside.h"
+
+#include "base/error.h"
+
+const heft_allocator *heft_beside_memory(const heft_host **host, heft_error *err)
+{
+    if (!*host)
+        *host = heft_host_default();
+    if (!(*host)->allocator || !(*host)->allocator->resize)
+        heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
+    return (*host)->allocator;
+}
+
+heft_status heft_beside_full(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a text beside weights");
+}
+
+heft_status heft_beside_expect(heft_json *j, heft_json_kind kind, const char *what)
+{
+    static const char *const names[] = { "nothing more", "an object", "its end", "a list",
+                                         "its end",      "a key",     "a text",  "a number",
+                                         "true",         "false",     "null" };
+    heft_json_kind k = heft_json_next(j);
+    if (k == kind || j->st)
+        return j->st;
+    return heft_json_fail(j, "%s: %s is expected here", what, names[kind]);
+}
+
+bool heft_beside_key(heft_json *j)
+{
+    return heft_json_next(j) == HEFT_JSON_KEY;
+}

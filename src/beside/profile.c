@@ -1,0 +1,328 @@
+/* profile.c - reading a profile; docs/profiles.md describes its members. */
+#include "beside/profile.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+typedef struct reader {
+    heft_json j;
+    heft_profile *p;
+    heft_error *err;
+} reader;
+
+/* ---- pieces ---- */
+
+static heft_status copy(reader *r, heft_str *out, heft_str s)
+{
+    *out = heft_arena_copy(&r->p->arena, s);
+    return out->ptr ? HEFT_OK : heft_beside_full(r->err);
+}
+
+static heft_status read_text(reader *r, heft_str *out, const char *what)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_STRING, what);
+    return st ? st : copy(r, out, r->j.text);
+}
+
+static heft_status push_text(reader *r, heft_vec *v)
+{
+    heft_str *to = heft_vec_push(&r->p->mem, v, sizeof *to);
+    return to ? copy(r, to, r->j.text) : heft_beside_full(r->err);
+}
+
+/* A list of texts or, in shapes, of numbers. */
+static heft_status read_list(reader *r, heft_vec *v, bool numbers, const char *what)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_ARRAY, what);
+    while (!st) {
+        heft_json_kind k = heft_json_next(&r->j);
+        if (k == HEFT_JSON_ARRAY_END || r->j.st)
+            return r->j.st;
+        if (k != HEFT_JSON_STRING && !(numbers && k == HEFT_JSON_NUMBER))
+            return heft_json_fail(&r->j, "%s: a text is expected here", what);
+        st = push_text(r, v);
+    }
+    return st;
+}
+
+/* A number or an expression, as text. */
+static heft_status read_expression(reader *r, heft_str *out, const char *what)
+{
+    heft_json_kind k = heft_json_next(&r->j);
+    if (r->j.st)
+        return r->j.st;
+    if (k != HEFT_JSON_STRING && k != HEFT_JSON_NUMBER)
+        return heft_json_fail(&r->j, "%s: a number or an expression is expected here", what);
+    return copy(r, out, r->j.text);
+}
+
+static heft_status unknown(reader *r, const char *where)
+{
+    return heft_json_fail(&r->j, "%s has no member %q", where, r->j.text);
+}
+
+/* ---- members ---- */
+
+static heft_status read_name(reader *r)
+{
+    return read_text(r, &r->p->name, "name");
+}
+
+static heft_status read_about(reader *r)
+{
+    heft_str about;
+    return read_text(r, &about, "about");
+}
+
+static heft_status read_sizes(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "sizes");
+    while (!st && heft_beside_key(&r->j)) {
+        heft_profile_size size = { { NULL, 0 }, 0 };
+        st = copy(r, &size.name, r->j.text);
+        if (!st)
+            st = heft_beside_expect(&r->j, HEFT_JSON_NUMBER, "a size");
+        if (!st && !heft_json_u64(&size.value, r->j.text))
+            st = heft_json_fail(&r->j, "%q is no size", r->j.text);
+        heft_profile_size *to = st ? NULL : heft_vec_push(&r->p->mem, &r->p->sizes, sizeof *to);
+        if (!st && !to)
+            st = heft_beside_full(r->err);
+        if (!st)
+            *to = size;
+    }
+    return st ? st : r->j.st;
+}
+
+static heft_status add_key(reader *r, heft_profile_key key)
+{
+    heft_profile_key *to = heft_vec_push(&r->p->mem, &r->p->keys, sizeof *to);
+    if (!to)
+        return heft_beside_full(r->err);
+    *to = key;
+    return HEFT_OK;
+}
+
+static heft_status read_metadata(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "metadata");
+    while (!st && heft_beside_key(&r->j)) {
+        heft_profile_key key = { .wish = HEFT_PROFILE_PRESENT };
+        st = copy(r, &key.key, r->j.text);
+        heft_json_kind k = st ? HEFT_JSON_FAILED : heft_json_next(&r->j);
+        if (k == HEFT_JSON_STRING || k == HEFT_JSON_NUMBER) {
+            key.wish = k == HEFT_JSON_STRING ? HEFT_PROFILE_TEXT : HEFT_PROFILE_NUMBER;
+            st = copy(r, &key.text, r->j.text);
+        } else if (!st && k != HEFT_JSON_TRUE) {
+            st = heft_json_fail(&r->j, "metadata: a text, a number or true is expected here");
+        }
+        if (!st)
+            st = add_key(r, key);
+    }
+    return st ? st : r->j.st;
+}
+
+static heft_status read_optional_metadata(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_ARRAY, "optional_metadata");
+    while (!st) {
+        heft_profile_key key = { .wish = HEFT_PROFILE_PRESENT, .is_optional = true };
+        heft_json_kind k = heft_json_next(&r->j);
+        if (k == HEFT_JSON_ARRAY_END || r->j.st)
+            return r->j.st;
+        if (k != HEFT_JSON_STRING)
+            return heft_json_fail(&r->j, "optional_metadata: a key is expected here");
+        st = copy(r, &key.key, r->j.text);
+        if (!st)
+            st = add_key(r, key);
+    }
+    return st;
+}
+
+static heft_status read_special(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "special");
+    while (!st && heft_beside_key(&r->j)) {
+        unsigned i = 0;
+        while (i < HEFT_SPECIALS &&
+               !heft_str_is(r->j.text, heft_vocab_special_name((heft_special)i)))
+            i++;
+        st = i == HEFT_SPECIALS ? unknown(r, "special")
+                                : read_expression(r, &r->p->special[i], "special");
+    }
+    return st ? st : r->j.st;
+}
+
+static heft_status read_vocabulary(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "vocabulary");
+    while (!st && heft_beside_key(&r->j)) {
+        if (heft_str_is(r->j.text, "tokens"))
+            st = read_expression(r, &r->p->tokens, "tokens");
+        else if (heft_str_is(r->j.text, "special"))
+            st = read_special(r);
+        else
+            st = unknown(r, "vocabulary");
+    }
+    return st ? st : r->j.st;
+}
+
+static heft_status read_complete_in(reader *r)
+{
+    return read_list(r, &r->p->homes, false, "complete_in");
+}
+
+static heft_status read_prefixes(reader *r)
+{
+    return read_list(r, &r->p->prefixes, false, "prefixes");
+}
+
+/* ---- tensors ---- */
+
+static heft_status read_types(reader *r, heft_profile_tensor *t)
+{
+    heft_vec *texts = &r->p->texts;
+    t->types = texts->len;
+    heft_status st = read_list(r, texts, false, "dtype");
+    t->type_count = texts->len - t->types;
+    const heft_str *types = (const heft_str *)texts->ptr + t->types;
+    for (uint32_t i = 0; i < t->type_count && !st; i++)
+        if (!heft_dtype_find(types[i].ptr, types[i].len))
+            st = heft_json_fail(&r->j, "%q is no element type", types[i]);
+    return st;
+}
+
+static heft_status read_shape(reader *r, heft_profile_tensor *t)
+{
+    t->has_shape = true;
+    t->shape = r->p->texts.len;
+    heft_status st = read_list(r, &r->p->texts, true, "shape");
+    t->rank = r->p->texts.len - t->shape;
+    return st;
+}
+
+static heft_status read_optional(reader *r, heft_profile_tensor *t)
+{
+    heft_json_kind k = heft_json_next(&r->j);
+    t->is_optional = k == HEFT_JSON_TRUE;
+    if (k == HEFT_JSON_TRUE || k == HEFT_JSON_FALSE || r->j.st)
+        return r->j.st;
+    return heft_json_fail(&r->j, "optional: true or false is expected here");
+}
+
+/* The object has begun. */
+static heft_status read_tensor(reader *r)
+{
+    heft_profile_tensor t = { .name = { NULL, 0 } };
+    heft_status st = HEFT_OK;
+    while (!st && heft_beside_key(&r->j)) {
+        if (heft_str_is(r->j.text, "name"))
+            st = read_text(r, &t.name, "the name of a tensor");
+        else if (heft_str_is(r->j.text, "shape"))
+            st = read_shape(r, &t);
+        else if (heft_str_is(r->j.text, "dtype"))
+            st = read_types(r, &t);
+        else if (heft_str_is(r->j.text, "optional"))
+            st = read_optional(r, &t);
+        else
+            st = unknown(r, "a tensor");
+    }
+    if (st || r->j.st)
+        return st ? st : r->j.st;
+    if (!t.name.ptr)
+        return heft_json_fail(&r->j, "a tensor has no name");
+    heft_profile_tensor *to = heft_vec_push(&r->p->mem, &r->p->tensors, sizeof *to);
+    if (!to)
+        return heft_beside_full(r->err);
+    *to = t;
+    return HEFT_OK;
+}
+
+static heft_status read_tensors(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_ARRAY, "tensors");
+    while (!st) {
+        heft_json_kind k = heft_json_next(&r->j);
+        if (k == HEFT_JSON_ARRAY_END || r->j.st)
+            return r->j.st;
+        st = k == HEFT_JSON_OBJECT ? read_tensor(r)
+                                   : heft_json_fail(&r->j, "tensors: an object is expected here");
+    }
+    return st;
+}
+
+/* ---- the document ---- */
+
+static const struct {
+    const char *name;
+    heft_status (*read)(reader *r);
+} members[] = {
+    { "name", read_name },
+    { "about", read_about },
+    { "sizes", read_sizes },
+    { "metadata", read_metadata },
+    { "optional_metadata", read_optional_metadata },
+    { "vocabulary", read_vocabulary },
+    { "complete_in", read_complete_in },
+    { "prefixes", read_prefixes },
+    { "tensors", read_tensors },
+};
+enum { MEMBERS = sizeof members / sizeof *members };
+
+static heft_status read(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the profile");
+    while (!st && heft_beside_key(&r->j)) {
+        unsigned i = 0;
+        while (i < MEMBERS && !heft_str_is(r->j.text, members[i].name))
+            i++;
+        st = i < MEMBERS ? members[i].read(r) : unknown(r, "a profile");
+    }
+    if (!st && !r->j.st)
+        st = heft_beside_expect(&r->j, HEFT_JSON_END, "the profile");
+    return st ? st : r->j.st;
+}
+
+heft_status heft_profile_json(heft_profile **out, heft_str text, const heft_host *host,
+                              heft_error *err)
+{
+    heft_error own;
+    const heft_allocator *al = heft_beside_memory(&host, err);
+    reader r = { .err = err ? err : &own };
+    *out = NULL;
+    if (!al)
+        return HEFT_E_ARGUMENT;
+    heft_profile *p = al->resize(al->ctx, NULL, 0, sizeof *p, 16);
+    if (!p)
+        return heft_beside_full(err);
+    *p = (heft_profile){ .mem = { al, UINT64_MAX, 0 }, .name = heft_lit("") };
+    p->arena.mem = &p->mem;
+    r.p = p;
+    r.j = heft_json_open(text, 0, HEFT_BESIDE_DEPTH, &p->arena, r.err);
+    heft_status st = read(&r);
+    if (st)
+        heft_profile_close(p);
+    else
+        *out = p;
+    return st;
+}
+
+void heft_profile_close(heft_profile *p)
+{
+    if (!p)
+        return;
+    const heft_allocator *al = p->mem.al;
+    heft_vec_free(&p->mem, &p->sizes, sizeof(heft_profile_size));
+    heft_vec_free(&p->mem, &p->keys, sizeof(heft_profile_key));
+    heft_vec_free(&p->mem, &p->tensors, sizeof(heft_profile_tensor));
+    heft_vec_free(&p->mem, &p->texts, sizeof(heft_str));
+    heft_vec_free(&p->mem, &p->prefixes, sizeof(heft_str));
+    heft_vec_free(&p->mem, &p->homes, sizeof(heft_str));
+    heft_arena_free(&p->arena);
+    al->resize(al->ctx, p, sizeof *p, 0, 16);
+}
+
+heft_str heft_profile_name(const heft_profile *p)
+{
+    return p->name;
+}

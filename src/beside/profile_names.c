@@ -1,0 +1,217 @@
+/* profile_names.c - expressions, and names with groups in them. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "beside/profile.h"
+
+/* ---- expressions ---- */
+
+typedef struct formula {
+    heft_str text;
+    size_t at;
+    const heft_profile *p;
+    const heft_file *f;
+} formula;
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_in_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.';
+}
+
+static char look(formula *x)
+{
+    while (x->at < x->text.len && x->text.ptr[x->at] == ' ')
+        x->at++;
+    return x->at < x->text.len ? x->text.ptr[x->at] : 0;
+}
+
+static heft_str take_word(formula *x)
+{
+    heft_str word = { x->text.ptr + x->at, 0 };
+    while (x->at < x->text.len && is_in_name(x->text.ptr[x->at])) {
+        x->at++;
+        word.len++;
+    }
+    return word;
+}
+
+bool heft_profile_number(uint64_t *out, const heft_value *v)
+{
+    *out = v->as.u;
+    if (v->kind == HEFT_KIND_STR)
+        return heft_json_u64(out, v->as.s);
+    return v->kind == HEFT_KIND_UINT || (v->kind == HEFT_KIND_INT && v->as.i >= 0);
+}
+
+static bool name_value(uint64_t *out, const formula *x, heft_str name)
+{
+    const heft_profile_size *sizes = x->p->sizes.ptr;
+    for (uint32_t i = 0; i < x->p->sizes.len; i++)
+        if (heft_str_eq(sizes[i].name, name)) {
+            *out = sizes[i].value;
+            return true;
+        }
+    for (uint32_t i = 0; x->f && i < heft_meta_count(x->f); i = heft_meta_next(x->f, i)) {
+        heft_value v = heft_meta_at(x->f, i);
+        if (heft_str_eq(v.key, name))
+            return heft_profile_number(out, &v);
+    }
+    return false;
+}
+
+static bool take_operand(uint64_t *out, formula *x)
+{
+    bool number = is_digit(look(x));
+    heft_str word = take_word(x);
+    return word.len && (number ? heft_json_u64(out, word) : name_value(out, x, word));
+}
+
+static bool take_product(uint64_t *out, formula *x)
+{
+    uint64_t next;
+    bool fine = take_operand(out, x);
+    while (fine && (look(x) == '*' || look(x) == '/')) {
+        bool times = x->text.ptr[x->at++] == '*';
+        fine = take_operand(&next, x);
+        if (fine && times)
+            fine = heft_mul(out, *out, next);
+        else if (fine && next)
+            *out = heft_div(*out, next);
+        else
+            fine = false;
+    }
+    return fine;
+}
+
+bool heft_profile_value(uint64_t *out, const heft_profile *p, const heft_file *f, heft_str text)
+{
+    formula x = { text, 0, p, f };
+    uint64_t next;
+    bool fine = take_product(out, &x);
+    while (fine && (look(&x) == '+' || look(&x) == '-')) {
+        bool plus = x.text.ptr[x.at++] == '+';
+        fine = take_product(&next, &x);
+        if (fine && plus)
+            fine = heft_add(out, *out, next);
+        else if (fine && next <= *out)
+            *out -= next;
+        else
+            fine = false;
+    }
+    return fine && !look(&x);
+}
+
+/* ---- names ---- */
+
+typedef struct heft_profile_group group;
+
+/* Where needle begins in the group, or its length. */
+static size_t find_in(heft_str text, const char *needle)
+{
+    size_t len = heft_lit(needle).len, at = 0;
+    while (at + len <= text.len && memcmp(text.ptr + at, needle, len) != 0)
+        at++;
+    return at + len <= text.len ? at : text.len;
+}
+
+static bool open_group(group *g, const heft_profile *p, const heft_file *f, heft_str text)
+{
+    size_t dots = find_in(text, "..");
+    g->count = 1;
+    for (size_t i = 0; i < text.len; i++)
+        g->count += text.ptr[i] == '|';
+    g->is_range = dots < text.len;
+    if (!g->is_range)
+        return true;
+    heft_str first = { text.ptr, dots }, last = { text.ptr + dots + 2, text.len - dots - 2 };
+    if (!heft_profile_value(&g->first, p, f, first) || !heft_profile_value(&g->last, p, f, last))
+        return false;
+    g->count = g->last < g->first ? 0 : g->last - g->first + 1;
+    return true;
+}
+
+bool heft_profile_pattern_open(heft_profile_pattern *out, const heft_profile *p, const heft_file *f,
+                               heft_str text)
+{
+    *out = (heft_profile_pattern){ .text = text };
+    for (size_t at = 0; at < text.len; at++) {
+        if (text.ptr[at] != '{')
+            continue;
+        heft_str rest = { text.ptr + at + 1, text.len - at - 1 };
+        rest.len = find_in(rest, "}");
+        if (out->count == HEFT_PROFILE_GROUPS || at + 1 + rest.len == text.len)
+            return false;
+        group *g = &out->group[out->count++];
+        *g = (group){ .at = at + 1, .len = rest.len };
+        if (!open_group(g, p, f, rest))
+            return false;
+        at += rest.len + 1;
+    }
+    return true;
+}
+
+bool heft_profile_pattern_next(heft_profile_pattern *x, bool in_ranges)
+{
+    for (uint32_t i = x->count; i--;) {
+        group *g = &x->group[i];
+        if (g->is_range != in_ranges)
+            continue;
+        if (++g->chosen < g->count)
+            return true;
+        g->chosen = 0;
+    }
+    return false;
+}
+
+/* The alternative that was chosen. */
+static heft_str alternative(heft_str text, uint64_t chosen)
+{
+    while (chosen--) {
+        size_t bar = find_in(text, "|");
+        text = (heft_str){ text.ptr + bar + 1, text.len - bar - 1 };
+    }
+    return (heft_str){ text.ptr, find_in(text, "|") };
+}
+
+typedef struct name {
+    char *to;
+    size_t len;
+    bool is_full;
+} name;
+
+static void put(name *n, heft_str s)
+{
+    if (s.len > HEFT_PROFILE_NAME - n->len) {
+        n->is_full = true;
+        return;
+    }
+    if (s.len)
+        memcpy(n->to + n->len, s.ptr, s.len);
+    n->len += s.len;
+}
+
+size_t heft_profile_pattern_name(char out[HEFT_PROFILE_NAME], const heft_profile_pattern *x,
+                                 heft_str prefix)
+{
+    char digits[20];
+    size_t at = 0;
+    name n = { out, 0, false };
+    put(&n, prefix);
+    for (uint32_t i = 0; i < x->count; i++) {
+        const group *g = &x->group[i];
+        heft_str within = { x->text.ptr + g->at, g->len };
+        put(&n, (heft_str){ x->text.ptr + at, g->at - 1 - at });
+        if (g->is_range)
+            put(&n, (heft_str){ digits, heft_u64_text(digits, g->first + g->chosen) });
+        else
+            put(&n, alternative(within, g->chosen));
+        at = g->at + g->len + 1;
+    }
+    put(&n, (heft_str){ x->text.ptr + at, x->text.len - at });
+    return n.is_full ? 0 : n.len;
+}

@@ -1,0 +1,199 @@
+/* vocab_json.c - a vocabulary from a tokenizer.json:
+ *   {"model": {"vocab": {token: id, ...}, ...},
+ *    "added_tokens": [{"id": id, "content": token, ...}, ...], ...}
+ * Tokens that were added may stand in both.  The ids are 0 to one less than their number.
+ */
+#include "base/error.h"
+#include "base/text.h"
+#include "beside/beside.h"
+#include "model/vocab.h"
+
+typedef struct entry {
+    heft_str token;
+    uint64_t id;
+} entry;
+
+typedef struct reader {
+    heft_json j;
+    heft_memory mem;
+    heft_arena arena;
+    heft_vec entries;
+    heft_error *err;
+} reader;
+
+static heft_status read_id(reader *r, uint64_t *id)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_NUMBER, "the id of a token");
+    if (!st && !heft_json_u64(id, r->j.text))
+        st = heft_json_fail(&r->j, "%q is no id of a token", r->j.text);
+    return st;
+}
+
+static heft_status add_entry(reader *r, heft_str token, uint64_t id)
+{
+    entry *e = heft_vec_push(&r->mem, &r->entries, sizeof *e);
+    if (!e)
+        return heft_beside_full(r->err);
+    *e = (entry){ token, id };
+    return HEFT_OK;
+}
+
+/* ---- the two places ---- */
+
+static heft_status read_vocab(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the vocabulary");
+    while (!st && heft_beside_key(&r->j)) {
+        heft_str token = r->j.text;
+        uint64_t id = 0;
+        st = read_id(r, &id);
+        if (!st)
+            st = add_entry(r, token, id);
+    }
+    return st ? st : r->j.st;
+}
+
+static heft_status read_model(reader *r, bool *found)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the model");
+    while (!st && heft_beside_key(&r->j)) {
+        bool is_vocab = heft_str_is(r->j.text, "vocab");
+        *found = *found || is_vocab;
+        st = is_vocab ? read_vocab(r) : heft_json_skip(&r->j, HEFT_JSON_KEY);
+    }
+    return st ? st : r->j.st;
+}
+
+/* The object has begun. */
+static heft_status read_added(reader *r)
+{
+    heft_str token = { NULL, 0 };
+    uint64_t id = UINT64_MAX;
+    heft_status st = HEFT_OK;
+    while (!st && heft_beside_key(&r->j)) {
+        if (heft_str_is(r->j.text, "id")) {
+            st = read_id(r, &id);
+        } else if (heft_str_is(r->j.text, "content")) {
+            st = heft_beside_expect(&r->j, HEFT_JSON_STRING, "an added token");
+            token = r->j.text;
+        } else {
+            st = heft_json_skip(&r->j, HEFT_JSON_KEY);
+        }
+    }
+    if (st || r->j.st)
+        return st ? st : r->j.st;
+    if (!token.ptr || id == UINT64_MAX)
+        return heft_json_fail(&r->j, "an added token has no id, or no content");
+    return add_entry(r, token, id);
+}
+
+static heft_status read_all_added(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_ARRAY, "the added tokens");
+    while (!st) {
+        heft_json_kind k = heft_json_next(&r->j);
+        if (k == HEFT_JSON_ARRAY_END || r->j.st)
+            return r->j.st;
+        st = k == HEFT_JSON_OBJECT ? read_added(r)
+                                   : heft_json_fail(&r->j, "an added token is not an object");
+    }
+    return st;
+}
+
+static heft_status read_document(reader *r)
+{
+    bool found = false;
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the document");
+    while (!st && heft_beside_key(&r->j)) {
+        if (heft_str_is(r->j.text, "model"))
+            st = read_model(r, &found);
+        else if (heft_str_is(r->j.text, "added_tokens"))
+            st = read_all_added(r);
+        else
+            st = heft_json_skip(&r->j, HEFT_JSON_KEY);
+    }
+    if (!st && !r->j.st)
+        st = heft_beside_expect(&r->j, HEFT_JSON_END, "the document");
+    if (!st && !r->j.st && !found)
+        st = heft_error_plain(r->err, HEFT_E_FORMAT, "it has no \"model\" with a \"vocab\"");
+    return st ? st : r->j.st;
+}
+
+/* ---- in the order of ids ---- */
+
+/* Ids are below the number of entries, or some id below has none. */
+static heft_status place(const reader *r, heft_str *tokens, uint32_t *count)
+{
+    const entry *e = r->entries.ptr;
+    for (uint32_t i = 0; i < r->entries.len; i++) {
+        if (e[i].id >= r->entries.len)
+            return heft_error_plain(r->err, HEFT_E_FORMAT,
+                                    "token %q has the id %U, and there are only %U tokens",
+                                    e[i].token, e[i].id, (uint64_t)r->entries.len);
+        heft_str *to = &tokens[e[i].id];
+        if (to->ptr && !heft_str_eq(*to, e[i].token))
+            return heft_error_plain(r->err, HEFT_E_FORMAT, "tokens %q and %q have the same id, %U",
+                                    *to, e[i].token, e[i].id);
+        *to = e[i].token;
+        *count = *count > e[i].id ? *count : (uint32_t)e[i].id + 1;
+    }
+    for (uint32_t i = 0; i < *count; i++)
+        if (!tokens[i].ptr)
+            return heft_error_plain(r->err, HEFT_E_FORMAT, "no token has the id %U", (uint64_t)i);
+    return HEFT_OK;
+}
+
+static heft_status build(const reader *r, heft_vocab **out, const heft_host *host,
+                         const heft_str *tokens, uint32_t count)
+{
+    heft_vocab *v;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bytes += tokens[i].len;
+    heft_status st = heft_vocab_begin(&v, host->allocator, count, bytes, r->err);
+    if (st)
+        return st;
+    if (host->entropy)
+        host->entropy(v->key, sizeof v->key);
+    for (uint32_t i = 0; i < count; i++)
+        heft_vocab_add(v, tokens[i]);
+    st = heft_vocab_end(v, true, r->err);
+    if (st)
+        heft_vocab_close(v);
+    else
+        *out = v;
+    return st;
+}
+
+static heft_status order(reader *r, heft_vocab **out, const heft_host *host)
+{
+    size_t bytes = ((size_t)r->entries.len + 1) * sizeof(heft_str);
+    uint32_t count = 0;
+    heft_str *tokens = heft_mem_resize(&r->mem, NULL, 0, bytes);
+    if (!tokens)
+        return heft_beside_full(r->err);
+    memset(tokens, 0, bytes);
+    heft_status st = place(r, tokens, &count);
+    if (!st)
+        st = build(r, out, host, tokens, count);
+    heft_mem_resize(&r->mem, tokens, bytes, 0);
+    return st;
+}
+
+heft_status heft_vocab_json(heft_vocab **out, heft_str text, const heft_host *host, heft_error *err)
+{
+    heft_error own;
+    const heft_allocator *al = heft_beside_memory(&host, err);
+    reader r = { .mem = { al, UINT64_MAX, 0 }, .err = err ? err : &own };
+    *out = NULL;
+    if (!al)
+        return HEFT_E_ARGUMENT;
+    r.arena.mem = &r.mem;
+    r.j = heft_json_open(text, 0, HEFT_BESIDE_DEPTH, &r.arena, r.err);
+    heft_status st = read_document(&r);
+    if (!st)
+        st = order(&r, out, host);
+    heft_vec_free(&r.mem, &r.entries, sizeof(entry));
+    heft_arena_free(&r.arena);
+    return st;
+}

@@ -1,0 +1,49 @@
+/* allocator.c - an allocator over the caller's memory, for boards: the last block can grow, shrink
+ * and be freed; what lies below it stays until everything above is gone. */
+#include <string.h>
+
+#include <heft/heft_ext.h>
+
+enum { GRAIN = 16 }; /* blocks end where the next can begin, and are the last again without it */
+
+static size_t rounded(size_t size)
+{
+    return (size + (GRAIN - 1)) & ~(size_t)(GRAIN - 1);
+}
+
+static void *take(heft_arena_memory *m, size_t size, size_t align)
+{
+    uintptr_t at = (uintptr_t)(m->base + m->used);
+    size_t pad = (size_t)(-at & (align - 1));
+    size = rounded(size);
+    if (!size || pad > m->size - m->used || size > m->size - m->used - pad)
+        return NULL;
+    void *p = m->base + m->used + pad;
+    m->used += pad + size;
+    m->peak = m->used > m->peak ? m->used : m->peak;
+    return p;
+}
+
+static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
+{
+    heft_arena_memory *m = ctx;
+    uint8_t *old = ptr;
+    bool last = old && old + rounded(old_size) == m->base + m->used;
+    size_t used = m->used;
+    if (last)
+        m->used -= rounded(old_size);
+    if (!new_size)
+        return NULL;
+    uint8_t *p = last || !old || new_size > old_size ? take(m, new_size, align) : old;
+    if (!p)
+        m->used = used;
+    else if (old && p != old)
+        memmove(p, old, old_size < new_size ? old_size : new_size);
+    return p;
+}
+
+heft_allocator heft_allocator_over(heft_arena_memory *m)
+{
+    m->used = m->peak = 0;
+    return (heft_allocator){ resize, m };
+}

@@ -1,0 +1,77 @@
+/* core.h - an open file, and how the engine's parts get at its bytes. */
+#ifndef HEFT_CORE_H
+#define HEFT_CORE_H
+#include <heft/heft_ext.h>
+
+#include "core/in.h"
+#include "format/format.h"
+
+typedef struct heft_beside { /* a sibling, opened or not */
+    heft_str name;           /* of the file, or its label */
+    heft_source *source;
+    const uint8_t *whole; /* or NULL */
+    heft_error *why;      /* there is no source; or NULL */
+    heft_status status;
+} heft_beside;
+
+struct heft_file {
+    const heft_host *host;
+    heft_source *source;           /* NULL: fed */
+    const heft_siblings *siblings; /* of the caller, while opening */
+    heft_beside *beside;           /* one for each of x.siblings, once opened */
+    uint32_t beside_count;
+    const heft_format *format;
+    heft_inbox inbox;
+    heft_index x;
+    uint64_t passed;  /* the parser has read what lies before, and the source let go of it */
+    bool wanted_ends; /* head and tail were asked for */
+    bool ready;
+};
+
+/* The host, or the default one, checked for what is indispensable. */
+heft_status heft_host_resolve(const heft_host **out, const heft_host *wanted, heft_error *err);
+const heft_digest *heft_host_digest(const heft_host *h, const char *name); /* or NULL */
+/* fn(arg, i) for i below n, on the host's threads. */
+void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+
+/* Recognises a format: NULL when none does. */
+const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,
+                               size_t tail_len, uint64_t size);
+/* HEFT_E_FORMAT with a guess at what the file is instead. */
+heft_status heft_detect_stranger(const uint8_t *head, size_t head_len, uint64_t size,
+                                 heft_error *err);
+
+/* Opens the files beside this one, as far as they are there, after a parse; siblings.c. */
+heft_status heft_beside_open(heft_file *f, heft_error *err);
+void heft_beside_close(heft_file *f);
+/* Why the bytes of a sibling cannot be had: HEFT_OK when they can.  number is that of a place. */
+heft_status heft_beside_status(const heft_file *f, uint32_t number, heft_error *err);
+/* Whether the bytes of that place can be had. */
+bool heft_file_has(const heft_file *f, uint64_t place);
+
+/* Stored bytes of the file and its siblings, wherever they come from; places, see model/index.h. */
+heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
+                            heft_error *err);
+/* Bytes of a raw part, little-endian however they are stored. */
+heft_status heft_raw_bytes(const heft_file *f, const heft_ix_part_row *p, uint64_t from, void *buf,
+                           size_t len, heft_error *err);
+const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len); /* or NULL */
+/* Around work on lent bytes; leave says whether they were all there. */
+void heft_file_enter(const heft_file *f);
+heft_status heft_file_leave(const heft_file *f, heft_error *err);
+void heft_file_disarm(const heft_file *f); /* leaves without a look at the file */
+
+/* Does the progress of many workers: counts, calls back one at a time, remembers a stop. */
+typedef struct heft_meter {
+    heft_progress_fn fn;
+    void *ctx;
+    uint64_t total, done;      /* bytes */
+    int busy, stopped, failed; /* atomic; failed: some worker met an error */
+    heft_error error;          /* the first one */
+} heft_meter;
+void heft_meter_add(heft_meter *m, uint64_t bytes);
+bool heft_meter_halted(const heft_meter *m); /* stopped or failed: no use in going on */
+void heft_meter_fail(heft_meter *m, const heft_error *err);
+heft_status heft_meter_end(heft_meter *m, heft_error *err);
+
+#endif

@@ -1,0 +1,50 @@
+/* plan.h - the engine's side of planning: a model to be written, from a file or from calls. */
+#ifndef HEFT_PLAN_H
+#define HEFT_PLAN_H
+#include "core/segments.h"
+
+typedef struct heft_model_bytes { /* a part of the file itself, at hand */
+    heft_str role, bytes;
+} heft_model_bytes;
+
+typedef struct heft_planner {
+    heft_plan plan; /* first: formats call back through it */
+    const heft_format *format;
+    const heft_host *host;
+    heft_write_options opt;
+    heft_index x;
+    heft_arena arena;
+    heft_vec model_bytes;
+    uint32_t losses;                           /* that stop the writing */
+    heft_segments written;                     /* checksums of what went to the sink */
+    heft_vec range_digests;                    /* that the format asked for */
+    uint8_t (*part_digests)[HEFT_CLAIM_BYTES]; /* by part, when plan.digest asks for them */
+    const heft_digest *part_digest;
+} heft_planner;
+
+heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
+                              const heft_write_options *opt, heft_error *err);
+void heft_planner_free(heft_planner *p);
+/* Whether key and text of a value that the caller gave are UTF-8. */
+bool heft_value_is_text(const heft_value *v);
+/* bytes are borrowed. */
+heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str bytes,
+                                    heft_error *err);
+/* Asks the format for losses and the layout; HEFT_E_LOSSY when something stands in the way. */
+heft_status heft_planner_run(heft_planner *p, heft_error *err);
+/* Parts that take bytes in the order of their places: owned by the planner's arena. */
+heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err);
+/* Bytes [at, at + len) of the file, which lie in front of place i of so many, or behind the last:
+ * what between() writes, then the plan's fill. */
+heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
+                             uint32_t i, uint64_t at, size_t len, uint8_t *dst);
+/* Runs front() or back() into the sink. */
+heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
+heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
+/* Computes the digests that back() will ask for, once all data are written. */
+heft_status heft_planner_digests(heft_planner *p, heft_error *err);
+/* At a place of the file, whatever the sink is: streams are written in order. */
+heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
+heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);
+
+#endif

@@ -1,0 +1,127 @@
+/* carried.c - attributes as metadata, and back. */
+#include "format/carried.h"
+
+#include "format/losses.h"
+#include "grammar/json.h"
+
+typedef enum attribute { PARAM_ID, REQUIRES_GRAD, STORED_DTYPE, ATTRIBUTES } attribute;
+
+static const char *const keys[ATTRIBUTES] = {
+    [PARAM_ID] = "heft.burn.param_id/",
+    [REQUIRES_GRAD] = "heft.gptrs.requires_grad/",
+    [STORED_DTYPE] = "heft.stored_dtype/",
+};
+
+/* ---- writing ---- */
+
+static heft_status add_entry(heft_plan *p, attribute a, uint32_t tensor, heft_str text)
+{
+    heft_str key = heft_lit(keys[a]), name = heft_ix_name(p->x, tensor);
+    char *both = heft_arena_alloc(p->arena, key.len + name.len + text.len + 1, 1);
+    if (!both)
+        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory for attributes");
+    memcpy(both, key.ptr, key.len);
+    memcpy(both + key.len, name.ptr, name.len);
+    memcpy(both + key.len + name.len, text.ptr, text.len);
+    heft_value v = { .kind = HEFT_KIND_STR, .key = { both, key.len + name.len } };
+    v.as.s = (heft_str){ both + v.key.len, text.len };
+    return heft_ix_meta(p->x, v);
+}
+
+static bool is_stored_dtype(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_STR && heft_str_is(v->key, "stored_dtype");
+}
+
+static heft_status carry(heft_plan *p, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    char digits[20];
+    heft_value v;
+    heft_status st = HEFT_OK;
+    if (row->flags & HEFT_T_PARAM_ID) {
+        size_t n = heft_u64_text(digits, ((const uint64_t *)p->x->param_ids.ptr)[t]);
+        st = add_entry(p, PARAM_ID, t, (heft_str){ digits, n });
+    }
+    if (!st && row->flags & HEFT_T_GRAD)
+        st = add_entry(p, REQUIRES_GRAD, t, heft_lit("true"));
+    for (uint32_t i = 0; !st && row->attrs && heft_ix_attribute(&v, p->x, t, i); i++)
+        if (is_stored_dtype(&v))
+            st = add_entry(p, STORED_DTYPE, t, v.as.s);
+    return st;
+}
+
+heft_status heft_carry_attributes(heft_plan *p)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = carry(p, t);
+    return st;
+}
+
+heft_status heft_loss_not_carried(heft_plan *p, const char *rule)
+{
+    return heft_loss_attributes_but(p, rule, HEFT_T_PARAM_ID | HEFT_T_GRAD, is_stored_dtype);
+}
+
+/* ---- reading ---- */
+
+static attribute attribute_of(heft_str key, heft_str *name)
+{
+    for (attribute a = 0; a < ATTRIBUTES; a++) {
+        heft_str prefix = heft_lit(keys[a]);
+        if (key.len >= prefix.len && !memcmp(key.ptr, prefix.ptr, prefix.len)) {
+            *name = (heft_str){ key.ptr + prefix.len, key.len - prefix.len };
+            return a;
+        }
+    }
+    return ATTRIBUTES;
+}
+
+/* An entry that says nothing sensible stays what it was: metadata. */
+static heft_status restore(heft_index *x, attribute a, uint32_t tensor, heft_str text, bool *taken)
+{
+    heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    uint64_t id;
+    *taken = true;
+    if (a == PARAM_ID && heft_json_u64(&id, text))
+        return heft_ix_param_id(x, tensor, id);
+    if (a == STORED_DTYPE && !row->attrs)
+        return heft_ix_attr(x, tensor,
+                            (heft_value){ HEFT_KIND_STR, heft_lit("stored_dtype"), { .s = text } });
+    if (a == REQUIRES_GRAD && heft_str_is(text, "true"))
+        row->flags |= HEFT_T_GRAD_KNOWN | HEFT_T_GRAD;
+    else
+        *taken = false;
+    return HEFT_OK;
+}
+
+static bool has_entries(const heft_index *x)
+{
+    heft_str name;
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+        if (attribute_of(heft_ix_value(x, i)->key, &name) < ATTRIBUTES)
+            return true;
+    return false;
+}
+
+heft_status heft_restore_attributes(heft_index *x)
+{
+    uint32_t kept = 0;
+    heft_status st = has_entries(x) ? heft_ix_seal(x) : HEFT_OK;
+    if (st || !x->sealed)
+        return st;
+    for (uint32_t i = 0; i < x->values.len && !st; i++) {
+        heft_value v = *heft_ix_value(x, i);
+        heft_str name;
+        attribute a = v.kind == HEFT_KIND_STR ? attribute_of(v.key, &name) : ATTRIBUTES;
+        uint32_t tensor = a < ATTRIBUTES ? heft_ix_find(x, name) : HEFT_NONE;
+        bool taken = false;
+        if (tensor != HEFT_NONE)
+            st = restore(x, a, tensor, v.as.s, &taken);
+        if (!taken)
+            *heft_ix_value(x, kept++) = v;
+    }
+    x->values.len = kept;
+    return st;
+}

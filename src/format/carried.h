@@ -1,0 +1,15 @@
+/* carried.h - attributes of tensors in formats that have no place for them but text metadata: an
+ * entry "heft.ATTRIBUTE/TENSOR" for each, which is an attribute again when the file is read. */
+#ifndef HEFT_CARRIED_H
+#define HEFT_CARRIED_H
+#include "format/format.h"
+
+/* Adds the entries to the plan's metadata.  For writers, when the tensors to be written are settled. */
+heft_status heft_carry_attributes(heft_plan *p);
+/* A warning for what heft_carry_attributes() cannot carry. */
+heft_status heft_loss_not_carried(heft_plan *p, const char *rule);
+/* Turns the entries back into attributes.  Metadata must be flat.  For readers, when all tensors are known; seals x if
+ * there are any. */
+heft_status heft_restore_attributes(heft_index *x);
+
+#endif

@@ -1,0 +1,144 @@
+/* format.h - what a format is, and what a format file may call.  No I/O, no memory but the index's and the
+ * plan's, no tensor bytes: to a format they are ranges.  docs/adding-a-format.md walks through it. */
+#ifndef HEFT_FORMAT_H
+#define HEFT_FORMAT_H
+#include "base/checked.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/out.h"
+#include "base/text.h"
+#include "model/dtype.h"
+#include "model/index.h"
+
+/* ---- planning: the model to be written, and where everything goes ------------------------- */
+
+typedef struct heft_frame { /* a compressed piece of a part: bytes in the file, and of content */
+    uint32_t stored, content;
+} heft_frame;
+
+typedef struct heft_plan heft_plan;
+struct heft_plan {
+    /* The model; plan() sets the offsets of its parts.  Until then these tell where a part lies in
+     * the file that it comes from; 0: in none. */
+    heft_index *x;
+    const char *version;  /* generation asked for, or NULL */
+    uint64_t align;       /* of payloads: what was asked for, else the format's own */
+    uint64_t asked_align; /* 0: nothing was */
+    uint8_t fill;         /* byte between payloads */
+    uint64_t front_bytes; /* front() writes exactly these */
+    uint64_t data_end;    /* back() begins here; padding behind the last payload is before it */
+    uint64_t file_bytes;
+    uint32_t *order; /* parts in the order of their place in the file; NULL: by number */
+    uint32_t order_count;
+    /* What the caller asked for; plan() changes it to what will be done. */
+    heft_encoding encoding; /* of the tensors' parts; not raw: see heft_plan_append() */
+    const char *digest;     /* algorithm of a digest per part for back() to write, or NULL */
+    bool digest_decoded;    /* it covers decoded bytes, not stored ones */
+    bool appended;          /* set by heft_plan_append() */
+    /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
+     * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
+    uint32_t frame_bytes;
+    bool frame_checksums;
+    void (*frames_end)(heft_out *o, const heft_frame *frames, uint32_t count);
+    uint32_t *same;          /* from heft_plan_ties(), or NULL */
+    const heft_vocab *vocab; /* of the model, or NULL */
+    void *priv;              /* the format's own, from heft_plan_alloc() */
+    heft_arena *arena;
+    heft_error *err;
+    /* Engine's side of heft_plan_loss(). */
+    heft_status (*loss)(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
+                        const char *text);
+    heft_status (*ties)(heft_plan *p, uint32_t *same); /* NULL: bytes are not known beforehand */
+    /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of
+     * each row ascend.  NULL: there are no sparse tensors. */
+    heft_status (*in_order)(heft_plan *p, uint32_t tensor, bool *strictly);
+    bool allow_loss;
+};
+
+/* Something the target cannot carry.  HEFT_NOTE: carried in another form.  HEFT_WARNING: metadata that is left
+ * out.  HEFT_FAULT: a tensor cannot be carried as it is; with allow_loss the format bends it or
+ * leaves it out and returns HEFT_OK from here, otherwise planning goes on to list the rest and fails at its end.
+ * Not OK: out of memory or cancelled; return it.  text says what, in one line, without the tensor's name. */
+heft_status heft_plan_loss(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
+                           const char *text);
+/* Leaves a tensor out of what is written: marks it, so that numbers stay as they are until
+ * heft_plan_compact() takes all that are marked away. */
+void heft_plan_drop(heft_plan *p, uint32_t tensor);
+void heft_plan_compact(heft_plan *p);
+/* Gives a tensor another shape of as many elements. */
+heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank);
+/* Places every raw part of the tensors from `start` on, in p->order, at multiples of p->align, each
+ * behind room for what the format's between() writes, and sets data_end to the end of the last, padded to
+ * tail_align (1: not). */
+heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align);
+/* Instead of heft_plan_place(), for parts whose stored size shows only when they are written: they
+ * come in p->order from `start` on, each at a multiple of p->align.  back() finds offset, stored
+ * and encoding in their rows, the end in p->data_end.  file_bytes stays 0: unknown. */
+heft_status heft_plan_append(heft_plan *p, uint64_t start);
+/* Sets p->same, by part: the first of those that will have the same bytes, perhaps the part itself.  What the
+ * format leaves out of p->order then is not written; back() gives it the place of the first. */
+heft_status heft_plan_ties(heft_plan *p);
+/* Whether this build can compute the digest. */
+bool heft_plan_can_digest(const heft_plan *p, const char *algorithm);
+/* For back(): emits into o, and sets digest to that of what was emitted. */
+heft_status heft_plan_digested(const heft_plan *p, heft_out *o, const char *algorithm,
+                               void (*emit)(const heft_plan *p, heft_out *o),
+                               uint8_t digest[HEFT_CLAIM_BYTES]);
+/* A digest of a range of the written file, for back(): its number goes to
+ * heft_plan_range_digest().  Only algorithms that can be joined from pieces: crc32, crc32c. */
+heft_status heft_plan_digest_range(heft_plan *p, const char *algorithm, heft_range r,
+                                   uint32_t *number);
+/* For back(): bytes as heft_digest.final gives them (checksums little-endian). */
+const uint8_t *heft_plan_range_digest(const heft_plan *p, uint32_t number);
+const uint8_t *heft_plan_part_digest(const heft_plan *p, uint32_t part);
+void *heft_plan_alloc(heft_plan *p, size_t size); /* cleared; NULL: no memory, error set */
+/* Bytes of a part of the file itself, such as "config"; ptr NULL when the model has none. */
+heft_str heft_plan_model_part(heft_plan *p, const char *role);
+
+/* ---- checking: what verify asks of a format beyond its checksums -------------------------- */
+
+typedef struct heft_check heft_check;
+struct heft_check {
+    const heft_index *x;
+    uint64_t size;
+    void (*report)(heft_check *c, heft_severity s, const char *rule, heft_range where,
+                   uint32_t tensor, const char *text);
+    /* Reports bytes of [at, at + len) that are not `byte`: the first such range. */
+    heft_status (*padding)(heft_check *c, const char *rule, heft_severity s, heft_range where,
+                           uint8_t byte);
+    /* Stored bytes at a place, and whether they can be had: files beside this one may be missing. */
+    heft_status (*bytes)(heft_check *c, uint64_t place, void *buf, size_t len);
+    bool (*has)(heft_check *c, uint64_t place);
+    /* As heft_ix_order(), to be left alone when done with. */
+    heft_status (*order)(heft_check *c, const uint32_t **out, uint32_t *count);
+    heft_error *err;
+};
+
+/* ---- a format ----------------------------------------------------------------------------- */
+
+struct heft_format {
+    const char *name, *title, *suffixes, *versions;
+    uint32_t caps, align;
+    /* How many bits of the file speak for this format, 0: not it.  head and tail hold at least
+     * the first and last 64 bytes, or the whole file. */
+    int (*probe)(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
+                 uint64_t size);
+    /* Fills x.  Pure: run again from the start after HEFT_AGAIN. */
+    heft_status (*parse)(heft_in *in, heft_index *x);
+    /* Everything that verify reports beyond claims and notes.  May be NULL. */
+    heft_status (*check)(heft_check *c);
+    /* Losses, sizes, offsets: before any byte.  NULL, as front and back, when only read. */
+    heft_status (*plan)(heft_plan *p);
+    /* Header and, if it comes first, the index: front_bytes. */
+    heft_status (*front)(const heft_plan *p, heft_out *o);
+    /* What stands right in front of a part, wherever that is: a record's head.  Any order, any number
+     * of times, on any thread.  May be NULL. */
+    heft_status (*between)(const heft_plan *p, uint32_t part, heft_out *o);
+    /* What follows the data: file_bytes - data_end.  May be NULL. */
+    heft_status (*back)(const heft_plan *p, heft_out *o);
+};
+
+size_t heft_registry_count(void);
+const heft_format *heft_registry_at(size_t i);
+
+#endif

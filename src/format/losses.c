@@ -1,0 +1,95 @@
+/* losses.c - what a writer says about things its format has no place for. */
+#include "format/losses.h"
+
+heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
+                          const char *fmt, ...)
+{
+    heft_error say;
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(&say, HEFT_E_LOSSY, HEFT_NOWHERE, fmt, &ap);
+    va_end(ap);
+    size_t with_end = heft_lit(say.message).len + 1;
+    heft_str text = heft_arena_copy(p->arena, (heft_str){ say.message, with_end });
+    if (!text.ptr)
+        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory for the list of losses");
+    return heft_plan_loss(p, s, rule, tensor, text.ptr);
+}
+
+heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept)
+{
+    const heft_index *x = p->x;
+    for (uint32_t i = 0; i < x->model_parts.len; i++) {
+        heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, x->parts.len + i)->role);
+        if (kept && heft_str_is(role, kept))
+            continue;
+        heft_status st = heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE,
+                                       "the file's part %q is left out", role);
+        if (st)
+            return st;
+    }
+    if (!p->vocab || (kept && heft_str_is(heft_lit(kept), "vocab")))
+        return HEFT_OK;
+    return heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE,
+                         "the vocabulary of %U tokens is left out",
+                         (uint64_t)heft_vocab_count(p->vocab));
+}
+
+heft_status heft_loss_metadata(heft_plan *p, const char *rule)
+{
+    const heft_index *x = p->x;
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        heft_status st = heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE, "metadata %q is left out",
+                                       heft_ix_value(x, i)->key);
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+static heft_status report_count(heft_plan *p, const char *rule, const char *what, uint32_t count)
+{
+    if (!count)
+        return HEFT_OK;
+    return heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE,
+                         "%s left out (tensors that have one: %U)", what, (uint64_t)count);
+}
+
+static bool has_other(const heft_index *x, uint32_t tensor, bool (*is_kept)(const heft_value *))
+{
+    const heft_ix_attr_row *attrs = x->attrs.ptr;
+    uint32_t k = heft_ix_row(x, tensor)->attrs;
+    for (; k && k <= x->attrs.len && attrs[k - 1].tensor == tensor; k++)
+        if (!is_kept || !is_kept(&attrs[k - 1].value))
+            return true;
+    return false;
+}
+
+heft_status heft_loss_attributes_but(heft_plan *p, const char *rule, uint8_t kept,
+                                     bool (*is_kept)(const heft_value *))
+{
+    const heft_index *x = p->x;
+    uint32_t grads = 0, ids = 0, others = 0;
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(x, t);
+        uint8_t lost = (uint8_t)(row->flags & ~kept);
+        grads += !!(lost & HEFT_T_GRAD);
+        ids += !!(lost & HEFT_T_PARAM_ID);
+        others += has_other(x, t, is_kept);
+    }
+    heft_status st = report_count(p, rule, "requires_grad is", grads);
+    if (!st)
+        st = report_count(p, rule, "parameter ids are", ids);
+    return st ? st : report_count(p, rule, "attributes of tensors are", others);
+}
+
+heft_status heft_loss_attributes(heft_plan *p, const char *rule, uint8_t kept)
+{
+    return heft_loss_attributes_but(p, rule, kept, NULL);
+}
+
+bool heft_loss_is_plain(const heft_index *x, uint32_t tensor)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    return row->layout == HEFT_DENSE && row->part_count == 1;
+}

@@ -1,0 +1,23 @@
+/* losses.h - what a writer says about things its format has no place for. */
+#ifndef HEFT_LOSSES_H
+#define HEFT_LOSSES_H
+#include "format/format.h"
+
+/* heft_plan_loss() with a text made as heft_error_set() makes it, in the plan's arena. */
+heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
+                          const char *fmt, ...);
+/* A warning for each part of the file itself, the vocabulary included, but the one of the role `kept`,
+ * which may be NULL. */
+heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept);
+/* A warning for each top-level metadata value. */
+heft_status heft_loss_metadata(heft_plan *p, const char *rule);
+/* A warning for each kind of per-tensor attribute that some tensor has and no flag of `kept`
+ * (HEFT_T_...) names.  Ids that follow from the name are no loss. */
+heft_status heft_loss_attributes(heft_plan *p, const char *rule, uint8_t kept);
+/* The same, where some attributes beside those flags are carried. */
+heft_status heft_loss_attributes_but(heft_plan *p, const char *rule, uint8_t kept,
+                                     bool (*is_kept)(const heft_value *));
+/* Whether a tensor is dense and of one part: what a format of (name, type, shape, bytes) takes. */
+bool heft_loss_is_plain(const heft_index *x, uint32_t tensor);
+
+#endif

@@ -1,0 +1,83 @@
+/* cbor_write.c - CBOR in its shortest forms; containers announce their length. */
+#include <string.h>
+
+#include "grammar/cbor.h"
+#include "grammar/cbor_heads.h"
+
+/* A head of `bytes` bytes of number. */
+static void put_number(heft_out *o, uint8_t first, uint64_t v, unsigned bytes)
+{
+    uint8_t head[9] = { first };
+    for (unsigned i = 0; i < bytes; i++)
+        head[1 + i] = (uint8_t)(v >> 8 * (bytes - 1 - i));
+    heft_out_bytes(o, head, 1 + bytes);
+}
+
+static void put_head(heft_out *o, uint8_t major, uint64_t v)
+{
+    uint8_t top = (uint8_t)(major << 5);
+    if (v < ONE_BYTE)
+        put_number(o, top | (uint8_t)v, 0, 0);
+    else if (v <= UINT8_MAX)
+        put_number(o, top | ONE_BYTE, v, 1);
+    else if (v <= UINT16_MAX)
+        put_number(o, top | TWO_BYTES, v, 2);
+    else if (v <= UINT32_MAX)
+        put_number(o, top | FOUR_BYTES, v, 4);
+    else
+        put_number(o, top | EIGHT_BYTES, v, 8);
+}
+
+void heft_cbor_put_u64(heft_out *o, uint64_t v)
+{
+    put_head(o, MAJOR_UINT, v);
+}
+
+void heft_cbor_put_i64(heft_out *o, int64_t v)
+{
+    put_head(o, v < 0 ? MAJOR_NINT : MAJOR_UINT, v < 0 ? ~(uint64_t)v : (uint64_t)v);
+}
+
+void heft_cbor_put_text(heft_out *o, heft_str s)
+{
+    put_head(o, MAJOR_TEXT, s.len);
+    heft_out_str(o, s);
+}
+
+void heft_cbor_put_bytes(heft_out *o, heft_str s)
+{
+    put_head(o, MAJOR_BYTES, s.len);
+    heft_out_str(o, s);
+}
+
+void heft_cbor_put_array(heft_out *o, uint64_t members)
+{
+    put_head(o, MAJOR_ARRAY, members);
+}
+
+void heft_cbor_put_map(heft_out *o, uint64_t pairs)
+{
+    put_head(o, MAJOR_MAP, pairs);
+}
+
+void heft_cbor_put_bool(heft_out *o, bool v)
+{
+    put_head(o, MAJOR_7, v ? TRUE : FALSE);
+}
+
+void heft_cbor_put_null(heft_out *o)
+{
+    put_head(o, MAJOR_7, NIL);
+}
+
+void heft_cbor_put_f64(heft_out *o, double v)
+{
+    uint64_t bits, less;
+    memcpy(&bits, &v, sizeof bits);
+    if (heft_cbor_narrow(&less, bits, F16_MANT, F16_EXP))
+        put_number(o, MAJOR_7 << 5 | TWO_BYTES, less, 2);
+    else if (heft_cbor_narrow(&less, bits, F32_MANT, F32_EXP))
+        put_number(o, MAJOR_7 << 5 | FOUR_BYTES, less, 4);
+    else
+        put_number(o, MAJOR_7 << 5 | EIGHT_BYTES, bits, 8);
+}

@@ -1,0 +1,499 @@
+/* json.c - JSON as RFC 8259 has it, and no more: no comments, no trailing commas, no lone
+ * surrogates, one value per text.
+ *
+ * Strings take most of a large header, so they are searched for their end eight bytes at a time,
+ * and checked for UTF-8 only when one of those bytes was not ASCII.
+ */
+#include "grammar/json.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/text.h"
+
+enum { AT_VALUE, AT_FIRST_VALUE, AT_KEY, AT_FIRST_KEY, AFTER_VALUE };
+
+static const uint64_t ones = UINT64_C(0x0101010101010101);
+static const uint64_t tops = UINT64_C(0x8080808080808080);
+
+/* ---- failing ---- */
+
+static heft_json_kind fail_at(heft_json *j, const char *where, heft_status st, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    j->st = heft_error_set_list(j->err, st, j->base + (uint64_t)(where - j->start), fmt, &ap);
+    va_end(ap);
+    return HEFT_JSON_FAILED;
+}
+
+/* The character at p, or the byte when it is none. */
+static heft_str char_at(const heft_json *j, const char *p)
+{
+    size_t left = (size_t)(j->end - p);
+    for (size_t n = 1; n <= 4 && n <= left; n++)
+        if (heft_utf8_valid(p, n) == n)
+            return (heft_str){ p, n };
+    return (heft_str){ p, 1 };
+}
+
+/* Something else stands at j->p. */
+static heft_json_kind expected(heft_json *j, const char *what)
+{
+    if (j->p == j->end)
+        return fail_at(j, j->p, HEFT_E_FORMAT, "JSON: the text ends where %s is expected", what);
+    return fail_at(j, j->p, HEFT_E_FORMAT, "JSON: %s is expected, not %q", what, char_at(j, j->p));
+}
+
+/* ---- nesting ---- */
+
+static bool is_in_object(const heft_json *j)
+{
+    uint32_t level = j->depth - 1;
+    return j->in_object[level / 64] >> level % 64 & 1;
+}
+
+static heft_json_kind open_container(heft_json *j, bool is_object)
+{
+    if (j->depth == j->max_depth)
+        return fail_at(j, j->p, HEFT_E_LIMIT, "JSON: nested deeper than %U levels",
+                       (uint64_t)j->max_depth);
+    uint64_t bit = UINT64_C(1) << j->depth % 64, *word = &j->in_object[j->depth / 64];
+    *word = is_object ? *word | bit : *word & ~bit;
+    j->depth++;
+    j->p++;
+    j->state = is_object ? AT_FIRST_KEY : AT_FIRST_VALUE;
+    return is_object ? HEFT_JSON_OBJECT : HEFT_JSON_ARRAY;
+}
+
+/* Only its own bracket may stand here. */
+static heft_json_kind close_container(heft_json *j)
+{
+    bool is_object = is_in_object(j);
+    if (j->p == j->end || *j->p != (is_object ? '}' : ']'))
+        return expected(j, is_object ? "',' or '}'" : "',' or ']'");
+    j->p++;
+    j->depth--;
+    j->state = AFTER_VALUE;
+    return is_object ? HEFT_JSON_OBJECT_END : HEFT_JSON_ARRAY_END;
+}
+
+/* ---- strings ---- */
+
+/* The top bit of each byte that ends a run of plain characters: a quote, a backslash, a control.
+ * Exact up to the lowest of them; borrows may spoil what lies above. */
+static inline uint64_t stops(uint64_t x)
+{
+    uint64_t quote = x ^ ones * '"', backslash = x ^ ones * '\\';
+    return ((quote - ones) | (backslash - ones) | (x - ones * ' ')) & ~x & tops;
+}
+
+/* The first byte from p on that is not plain, or the end; *high gathers top bits on the way. */
+static inline const char *find_stop(const char *p, const char *end, uint64_t *high)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t x = heft_le64((const uint8_t *)p), hit = stops(x);
+        if (hit) {
+            uint64_t below = (hit & (0 - hit)) - 1; /* ends with seven bits of the byte that hit */
+            *high |= x & below & tops;
+            return p + (((below & ones) * ones >> 56) - 1);
+        }
+        *high |= x & tops;
+    }
+    for (; p < end && *p != '"' && *p != '\\' && (uint8_t)*p >= ' '; p++)
+        *high |= (uint8_t)*p & 0x80;
+    return p;
+}
+
+static bool read_hex4(uint32_t *out, const char *p)
+{
+    *out = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t c = (uint8_t)p[i], letter = c | 0x20, digit;
+        if (c >= '0' && c <= '9')
+            digit = c - '0';
+        else if (letter >= 'a' && letter <= 'f')
+            digit = letter - 'a' + 10;
+        else
+            return false;
+        *out = *out << 4 | digit;
+    }
+    return true;
+}
+
+/* \uXXXX at p, or a pair of them; 0 when it is neither. */
+static size_t read_unicode(uint32_t *code, const char *p, const char *end)
+{
+    uint32_t low;
+    if (end - p < 6 || !read_hex4(code, p + 2) || (*code >= 0xDC00 && *code < 0xE000))
+        return 0;
+    if (*code < 0xD800 || *code > 0xDFFF)
+        return 6;
+    if (end - p < 12 || p[6] != '\\' || p[7] != 'u' || !read_hex4(&low, p + 8) || low < 0xDC00 ||
+        low > 0xDFFF)
+        return 0;
+    *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
+    return 12;
+}
+
+/* Bytes of the escape at p, a backslash, and the character it stands for; 0 when it is none. */
+static size_t read_escape(uint32_t *code, const char *p, const char *end)
+{
+    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    if (end - p < 2)
+        return 0;
+    if (p[1] == 'u')
+        return read_unicode(code, p, end);
+    for (unsigned i = 0; i < sizeof letters - 1; i++)
+        if (p[1] == letters[i]) {
+            *code = (uint8_t)meanings[i];
+            return 2;
+        }
+    return 0;
+}
+
+static size_t put_utf8(char *to, uint32_t code)
+{
+    static const uint8_t leads[] = { 0, 0, 0xC0, 0xE0, 0xF0 };
+    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = n; --i; code >>= 6)
+        to[i] = (char)(0x80 | (code & 0x3F));
+    to[0] = (char)(leads[n] | code);
+    return n;
+}
+
+/* raw, whose escapes were checked, into the arena; no escape grows. */
+static bool unescape(heft_json *j, heft_str raw)
+{
+    char *to = heft_arena_alloc(j->arena, raw.len, 1);
+    if (!to)
+        return false;
+    j->text = (heft_str){ to, 0 };
+    for (const char *p = raw.ptr, *end = raw.ptr + raw.len; p < end;) {
+        uint64_t high = 0;
+        const char *stop = find_stop(p, end, &high);
+        size_t plain = (size_t)(stop - p);
+        memcpy(to + j->text.len, p, plain);
+        j->text.len += plain;
+        p = stop;
+        uint32_t code;
+        if (p < end) {
+            p += read_escape(&code, p, end);
+            j->text.len += put_utf8(to + j->text.len, code);
+        }
+    }
+    return true;
+}
+
+/* A string with escapes: lent it cannot be. */
+static bool keep_escaped(heft_json *j, heft_str raw)
+{
+    if (!j->arena) {
+        fail_at(j, j->token, HEFT_E_UNSUPPORTED, "JSON: a string with escapes cannot be kept here");
+        return false;
+    }
+    if (!unescape(j, raw)) {
+        fail_at(j, j->token, HEFT_E_NOMEM, "JSON: no memory for a string of %U bytes",
+                (uint64_t)raw.len);
+        return false;
+    }
+    return true;
+}
+
+/* Passes over the escape at p; NULL when it is none. */
+static const char *pass_escape(heft_json *j, const char *p)
+{
+    uint32_t code;
+    size_t n = read_escape(&code, p, j->end);
+    if (n)
+        return p + n;
+    size_t left = (size_t)(j->end - p);
+    if (left >= 2 && p[1] == 'u')
+        fail_at(j, p, HEFT_E_FORMAT,
+                "JSON: \\u with four hexadecimal digits is expected, surrogates in pairs");
+    else if (left >= 2)
+        fail_at(j, p, HEFT_E_FORMAT, "JSON: one of \" \\ / b f n r t u is expected after a \\");
+    else
+        fail_at(j, j->end, HEFT_E_FORMAT, "JSON: the text ends inside a string");
+    return NULL;
+}
+
+/* A string that is more than plain ASCII from first to p, or that does not end there; high: what
+ * find_stop() gathered. */
+static bool read_odd_string(heft_json *j, const char *first, const char *p, uint64_t high,
+                            bool keeps)
+{
+    bool has_escapes = false;
+    for (; p == j->end || *p != '"'; p = find_stop(p, j->end, &high)) {
+        if (p == j->end) {
+            fail_at(j, p, HEFT_E_FORMAT, "JSON: the text ends inside a string");
+            return false;
+        }
+        if (*p != '\\') {
+            fail_at(j, p, HEFT_E_FORMAT, "JSON: the control character 0x%X in a string",
+                    (uint64_t)(uint8_t)*p);
+            return false;
+        }
+        has_escapes = true;
+        p = pass_escape(j, p);
+        if (!p)
+            return false;
+    }
+    heft_str raw = { first, (size_t)(p - first) };
+    size_t valid = high ? heft_utf8_valid(raw.ptr, raw.len) : raw.len;
+    if (valid < raw.len) {
+        fail_at(j, first + valid, HEFT_E_FORMAT, "JSON: a string is not UTF-8: byte 0x%X",
+                (uint64_t)(uint8_t)first[valid]);
+        return false;
+    }
+    j->p = p + 1;
+    j->text = raw;
+    return !has_escapes || !keeps || keep_escaped(j, raw);
+}
+
+/* The string at j->p, a quote, into j->text; false after a failure. */
+static bool read_string(heft_json *j, bool keeps)
+{
+    const char *first = j->p + 1;
+    uint64_t high = 0;
+    const char *p = find_stop(first, j->end, &high);
+    if (heft_unlikely(high || p == j->end || *p != '"'))
+        return read_odd_string(j, first, p, high, keeps);
+    j->p = p + 1;
+    j->text = (heft_str){ first, (size_t)(p - first) };
+    return true;
+}
+
+/* ---- numbers ---- */
+
+static inline bool is_digit(const char *p, const char *end)
+{
+    return p < end && (uint8_t)(*p - '0') < 10;
+}
+
+/* Behind the digits at j->p, of which there must be one. */
+static bool pass_digits(heft_json *j)
+{
+    const char *p = j->p;
+    while (is_digit(p, j->end))
+        p++;
+    if (p == j->p) {
+        expected(j, "a digit");
+        return false;
+    }
+    j->p = p;
+    return true;
+}
+
+static bool is_at(const heft_json *j, char a, char b)
+{
+    return j->p < j->end && (*j->p == a || *j->p == b);
+}
+
+static bool pass_fraction(heft_json *j)
+{
+    if (is_at(j, '.', '.')) {
+        j->p++;
+        if (!pass_digits(j))
+            return false;
+    }
+    if (!is_at(j, 'e', 'E'))
+        return true;
+    j->p++;
+    if (is_at(j, '+', '-'))
+        j->p++;
+    return pass_digits(j);
+}
+
+static heft_json_kind read_number(heft_json *j)
+{
+    if (*j->p == '-')
+        j->p++;
+    if (is_at(j, '0', '0'))
+        j->p++; /* RFC 8259 §6: nothing else may begin with a zero */
+    else if (!pass_digits(j))
+        return HEFT_JSON_FAILED;
+    if (!pass_fraction(j))
+        return HEFT_JSON_FAILED;
+    j->text = (heft_str){ j->token, (size_t)(j->p - j->token) };
+    j->state = AFTER_VALUE;
+    return HEFT_JSON_NUMBER;
+}
+
+/* ---- tokens ---- */
+
+static inline const char *behind_space(const char *p, const char *end)
+{
+    while (p < end && (uint8_t)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
+}
+
+static heft_json_kind read_word(heft_json *j, const char *word, heft_json_kind k)
+{
+    heft_str w = heft_lit(word);
+    if ((size_t)(j->end - j->p) < w.len || memcmp(j->p, w.ptr, w.len) != 0)
+        return expected(j, word);
+    j->p += w.len;
+    j->state = AFTER_VALUE;
+    return k;
+}
+
+static heft_json_kind read_key(heft_json *j, bool keeps)
+{
+    if (*j->p != '"')
+        return expected(j, j->state == AT_KEY ? "a key in quotes" : "a key in quotes or '}'");
+    if (!read_string(j, keeps))
+        return HEFT_JSON_FAILED;
+    j->p = behind_space(j->p, j->end);
+    if (j->p == j->end || *j->p != ':')
+        return expected(j, "':'");
+    j->p++;
+    j->state = AT_VALUE;
+    return HEFT_JSON_KEY;
+}
+
+static heft_json_kind read_value(heft_json *j, bool keeps)
+{
+    switch (*j->p) {
+    case '"':
+        j->state = AFTER_VALUE;
+        return read_string(j, keeps) ? HEFT_JSON_STRING : HEFT_JSON_FAILED;
+    case '{':
+        return open_container(j, true);
+    case '[':
+        return open_container(j, false);
+    case 't':
+        return read_word(j, "true", HEFT_JSON_TRUE);
+    case 'f':
+        return read_word(j, "false", HEFT_JSON_FALSE);
+    case 'n':
+        return read_word(j, "null", HEFT_JSON_NULL);
+    default:
+        if (*j->p == '-' || is_digit(j->p, j->end))
+            return read_number(j);
+        return expected(j, j->state == AT_VALUE ? "a value" : "a value or ']'");
+    }
+}
+
+static heft_json_kind at_end(heft_json *j)
+{
+    return j->p == j->end ? HEFT_JSON_END : expected(j, "the end of the text");
+}
+
+/* keeps: strings with escapes are wanted, not only checked. */
+static heft_json_kind next_token(heft_json *j, bool keeps)
+{
+    static const char *const wanted[] = { "a value", "a value or ']'", "a key in quotes",
+                                          "a key in quotes or '}'" };
+    if (heft_unlikely(j->st))
+        return HEFT_JSON_FAILED;
+    const char *p = behind_space(j->p, j->end);
+    j->p = j->token = p;
+    if (j->state == AFTER_VALUE) {
+        if (!j->depth)
+            return at_end(j);
+        if (p == j->end || *p != ',')
+            return close_container(j);
+        p = behind_space(p + 1, j->end);
+        j->p = j->token = p;
+        j->state = is_in_object(j) ? AT_KEY : AT_VALUE;
+    }
+    if (heft_unlikely(p == j->end))
+        return expected(j, wanted[j->state]);
+    if ((j->state == AT_FIRST_KEY && *p == '}') || (j->state == AT_FIRST_VALUE && *p == ']'))
+        return close_container(j);
+    return j->state == AT_KEY || j->state == AT_FIRST_KEY ? read_key(j, keeps)
+                                                          : read_value(j, keeps);
+}
+
+heft_json heft_json_open(heft_str text, uint64_t base, uint32_t max_depth, heft_arena *arena,
+                         heft_error *err)
+{
+    const char *first = text.len ? text.ptr : "";
+    return (heft_json){ .p = first,
+                        .end = first + text.len,
+                        .start = first,
+                        .base = base,
+                        .arena = arena,
+                        .err = err,
+                        .max_depth = max_depth < HEFT_JSON_DEPTH ? max_depth : HEFT_JSON_DEPTH,
+                        .token = first };
+}
+
+heft_json_kind heft_json_next(heft_json *j)
+{
+    return next_token(j, true);
+}
+
+heft_status heft_json_skip(heft_json *j, heft_json_kind k)
+{
+    if (k == HEFT_JSON_KEY)
+        k = next_token(j, false);
+    if (k != HEFT_JSON_OBJECT && k != HEFT_JSON_ARRAY)
+        return j->st;
+    for (uint32_t outside = j->depth - 1; j->depth > outside && !j->st;)
+        k = next_token(j, false);
+    return j->st;
+}
+
+void heft_json_pass(heft_json *j, const char *behind)
+{
+    j->token = behind - 1;
+    j->p = behind;
+    j->state = AFTER_VALUE;
+}
+
+heft_status heft_json_fail(heft_json *j, const char *fmt, ...)
+{
+    if (j->st)
+        return j->st;
+    va_list ap;
+    va_start(ap, fmt);
+    j->st = heft_error_set_list(j->err, HEFT_E_FORMAT, j->base + (uint64_t)(j->token - j->start),
+                                fmt, &ap);
+    va_end(ap);
+    return j->st;
+}
+
+/* ---- writing ---- */
+
+static void put_escape(heft_out *o, uint8_t c)
+{
+    const char *hex = "0123456789abcdef";
+    char control[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+    char quoted[2] = { '\\', (char)c };
+    if (c < ' ')
+        heft_out_bytes(o, control, sizeof control);
+    else
+        heft_out_bytes(o, quoted, sizeof quoted);
+}
+
+void heft_json_put_str(heft_out *o, heft_str s)
+{
+    uint64_t high = 0;
+    heft_out_u8(o, '"');
+    for (size_t at = 0; at < s.len;) {
+        const char *p = s.ptr + at, *stop = find_stop(p, s.ptr + s.len, &high);
+        heft_out_bytes(o, p, (size_t)(stop - p));
+        at += (size_t)(stop - p);
+        if (at < s.len)
+            put_escape(o, (uint8_t)s.ptr[at++]);
+    }
+    heft_out_u8(o, '"');
+}
+
+void heft_json_put_u64(heft_out *o, uint64_t v)
+{
+    char digits[20];
+    heft_out_bytes(o, digits, heft_u64_text(digits, v));
+}
+
+void heft_json_put_i64(heft_out *o, int64_t v)
+{
+    if (v < 0)
+        heft_out_u8(o, '-');
+    heft_json_put_u64(o, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}

@@ -1,0 +1,56 @@
+/* json_u64.c - whole numbers: from text, and arrays of them at a stretch. */
+#include "base/checked.h"
+#include "grammar/json.h"
+
+enum { SAFE = 19 }; /* so many digits never pass 64 bits */
+
+/* The digits at p as a number, whatever their count; the place behind them. */
+static inline const char *read_digits(uint64_t *out, const char *p, const char *end)
+{
+    uint64_t v = 0;
+    for (uint64_t digit; p < end && (digit = (uint64_t)(uint8_t)*p - '0') < 10; p++)
+        v = v * 10 + digit;
+    *out = v;
+    return p;
+}
+
+bool heft_json_u64(uint64_t *out, heft_str number)
+{
+    const char *p = number.ptr, *end = p + number.len;
+    bool leads_zero = number.len > 1 && *p == '0';
+    p = read_digits(out, p, number.len > SAFE ? p + SAFE : end);
+    for (; p < end && !leads_zero; p++) {
+        uint64_t digit = (uint64_t)(uint8_t)*p - '0';
+        if (digit > 9 || !heft_mul(out, *out, 10) || !heft_add(out, *out, digit))
+            break;
+    }
+    return number.len && p == end && !leads_zero;
+}
+
+static inline const char *behind_blanks(const char *p, const char *end)
+{
+    while (p < end && *p == ' ')
+        p++;
+    return p;
+}
+
+uint32_t heft_json_peek_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **behind)
+{
+    const char *p = behind_blanks(j->p, j->end), *end = j->end;
+    uint32_t n = 0;
+    if (j->st || j->depth >= j->max_depth || p == end || *p != '[')
+        return HEFT_JSON_NOT_PLAIN;
+    do {
+        const char *first = behind_blanks(p + 1, end);
+        if (n == most)
+            return HEFT_JSON_NOT_PLAIN;
+        p = read_digits(&out[n++], first, end);
+        if (p == first || p - first > SAFE || (*first == '0' && p - first > 1))
+            return HEFT_JSON_NOT_PLAIN;
+        p = behind_blanks(p, end);
+    } while (p < end && *p == ',');
+    if (p == end || *p != ']')
+        return HEFT_JSON_NOT_PLAIN;
+    *behind = p + 1;
+    return n;
+}

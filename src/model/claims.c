@@ -1,0 +1,164 @@
+/* claims.c - what a file says of itself: digests to be checked, and notes of its parser. */
+#include "base/error.h"
+#include "base/text.h"
+#include "model/index.h"
+
+enum {
+    MAX_NOTES = 10000, /* what a hostile file may make us keep */
+    DECODED = 0x80
+};
+
+typedef struct algorithm {
+    const char *name;
+    uint8_t bytes;
+    bool is_number; /* spelled with the most significant digit first, perhaps without zeros */
+} algorithm;
+
+static const algorithm algorithms[] = {
+    { "crc32", 4, true },
+    { "crc32c", 4, true },
+    { "xxh3", 8, true },
+    { "sha256", 32, false },
+};
+
+static size_t find_algorithm(const char *name)
+{
+    size_t i = 0;
+    while (i < sizeof algorithms / sizeof *algorithms &&
+           !heft_str_is(heft_lit(name), algorithms[i].name))
+        i++;
+    return i;
+}
+
+bool heft_ix_knows_digest(const char *name)
+{
+    return find_algorithm(name) < sizeof algorithms / sizeof *algorithms;
+}
+
+heft_status heft_ix_claim(heft_index *x, heft_claim c)
+{
+    heft_claim *to = heft_vec_push(&x->mem, &x->claims, sizeof *to);
+    if (!to)
+        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for a checksum");
+    c.part = HEFT_NONE;
+    *to = c;
+    return HEFT_OK;
+}
+
+/* A note that finds no room is dropped: the file is no worse for it. */
+void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
+                  const char *text)
+{
+    if (x->notes.len >= MAX_NOTES)
+        return;
+    heft_note *to = heft_vec_push(&x->mem, &x->notes, sizeof *to);
+    if (to)
+        *to = (heft_note){ s, rule, text, at, tensor };
+}
+
+/* ---- digests of parts ---- */
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Numbers become little-endian bytes, as heft_digest.final gives them. */
+static bool parse_digits(uint8_t out[HEFT_CLAIM_BYTES], const algorithm *a, const char *hex,
+                         size_t len)
+{
+    memset(out, 0, HEFT_CLAIM_BYTES);
+    if (!len || len > 2u * a->bytes || (!a->is_number && len != 2u * a->bytes))
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        int d = digit(hex[i]);
+        size_t nibble = a->is_number ? len - 1 - i : i ^ 1; /* counted from the lowest */
+        if (d < 0)
+            return false;
+        out[nibble / 2] |= (uint8_t)(d << 4 * (nibble & 1));
+    }
+    return true;
+}
+
+bool heft_ix_digits(uint8_t out[HEFT_CLAIM_BYTES], const char *name, heft_str hex)
+{
+    return parse_digits(out, &algorithms[find_algorithm(name)], hex.ptr, hex.len);
+}
+
+heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const char *name,
+                           heft_str spelled, size_t hex_at, bool decoded)
+{
+    uint8_t bytes[HEFT_CLAIM_BYTES];
+    size_t a = find_algorithm(name);
+    if (spelled.len > UINT16_MAX || hex_at > UINT8_MAX || hex_at > spelled.len ||
+        !parse_digits(bytes, &algorithms[a], spelled.ptr + hex_at, spelled.len - hex_at))
+        return heft_error_plain(x->err, HEFT_E_FORMAT, "%q is no %s digest", spelled, name);
+    heft_digest_row *to = heft_vec_push(&x->mem, &x->digests, sizeof *to);
+    if (!to)
+        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for a digest");
+    *to = (heft_digest_row){ spelled.ptr,
+                             rule,
+                             part,
+                             (uint16_t)spelled.len,
+                             (uint8_t)hex_at,
+                             (uint8_t)(a | (decoded ? DECODED : 0)) };
+    return HEFT_OK;
+}
+
+uint32_t heft_ix_claims(const heft_index *x)
+{
+    return x->claims.len + x->digests.len;
+}
+
+static heft_claim part_claim(const heft_index *x, const heft_digest_row *row)
+{
+    const algorithm *a = &algorithms[row->algorithm & ~DECODED];
+    const heft_ix_part_row *part = heft_ix_part_row_at(x, row->part);
+    heft_claim c = { .rule = row->rule, .algorithm = a->name, .part = row->part };
+    c.range[0] = (heft_range){ part->offset, part->stored };
+    c.decoded = row->algorithm & DECODED && part->encoding != HEFT_RAW;
+    c.tensor = heft_ix_owner(x, row->part);
+    parse_digits(c.expect, a, row->text + row->hex_at, (size_t)row->len - row->hex_at);
+    return c;
+}
+
+heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i)
+{
+    if (i < x->claims.len)
+        return ((const heft_claim *)x->claims.ptr)[i];
+    return part_claim(x, (const heft_digest_row *)x->digests.ptr + (i - x->claims.len));
+}
+
+heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)
+{
+    const heft_digest_row *rows = x->digests.ptr;
+    uint32_t lo = 0, hi = x->digests.len;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (rows[mid].part < part)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo < x->digests.len && rows[lo].part == part)
+        return (heft_str){ rows[lo].text, rows[lo].len };
+    return (heft_str){ "", 0 };
+}
+
+uint32_t heft_ix_owner(const heft_index *x, uint32_t part)
+{
+    uint32_t lo = 0, hi = x->tensors.len;
+    if (part >= x->parts.len)
+        return HEFT_NONE;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (heft_ix_row(x, mid)->first_part <= part)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}

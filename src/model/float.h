@@ -1,0 +1,87 @@
+/* float.h - floating-point numbers as bits, and the conversions worth a tight loop.
+ *
+ * All of them are free of branches and of calls.  A NaN keeps its sign and the leading bits of its payload;
+ * where those would read as infinity the quiet bit is set.
+ */
+#ifndef HEFT_FLOAT_H
+#define HEFT_FLOAT_H
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t heft_f32_bits(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static inline float heft_f32_of(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static inline uint64_t heft_f64_bits(double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static inline double heft_f64_of(uint64_t bits)
+{
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* c ? a : b.  Compilers keep loops with such a choice free of jumps, floating point or not. */
+static inline uint32_t heft_pick(uint32_t c, uint32_t a, uint32_t b)
+{
+    return b ^ ((a ^ b) & (0 - c));
+}
+
+static inline uint64_t heft_pick64(uint64_t c, uint64_t a, uint64_t b)
+{
+    return b ^ ((a ^ b) & (0 - c));
+}
+
+static inline uint16_t heft_f32_to_bf16(uint32_t f)
+{
+    uint32_t rounded = (f + 0x7FFF + (f >> 16 & 1)) >> 16, cut = f >> 16;
+    uint32_t nan = cut | (uint32_t) !(cut & 0x7F) << 6;
+    return (uint16_t)heft_pick((f & 0x7FFFFFFF) > 0x7F800000, nan, rounded);
+}
+
+static inline uint16_t heft_f32_to_f16(uint32_t f)
+{
+    enum { LEAST_NORMAL = 0x38800000, OVER = 0x47800000 /* 65536 */, HALF = 0x3F000000 };
+    uint32_t size = f & 0x7FFFFFFF, capped = heft_pick(size < OVER, size, OVER);
+    uint32_t normal = ((capped + 0xFFF + (capped >> 13 & 1)) >> 13) - (112u << 10);
+    /* One unit of a subnormal f16 is one unit in the last place of 0.5: the sum rounds it. */
+    uint32_t tiny = heft_f32_bits(heft_f32_of(capped) + 0.5f) - HALF;
+    uint32_t payload = size >> 13 & 0x3FF;
+    uint32_t nan = 0x7C00 | payload | (uint32_t)!payload << 9;
+    uint32_t number = heft_pick(size < LEAST_NORMAL, tiny, normal);
+    return (uint16_t)((f >> 16 & 0x8000) | heft_pick(size > 0x7F800000, nan, number));
+}
+
+static inline uint64_t heft_f32_to_f64(uint32_t f)
+{
+    uint32_t size = f & 0x7FFFFFFF;
+    uint64_t nan = (uint64_t)(f & 0x80000000) << 32 | 0x7FF0000000000000 |
+                   (uint64_t)(f & 0x7FFFFF) << 29;
+    return heft_pick64(size > 0x7F800000, nan, heft_f64_bits((double)heft_f32_of(f)));
+}
+
+static inline uint32_t heft_f64_to_f32(uint64_t d)
+{
+    uint64_t size = d & 0x7FFFFFFFFFFFFFFF;
+    uint32_t payload = (uint32_t)(d >> 29) & 0x7FFFFF;
+    uint32_t nan = (uint32_t)(d >> 32 & 0x80000000) | 0x7F800000 | payload |
+                   (uint32_t)!payload << 22;
+    return heft_pick(size > 0x7FF0000000000000, nan, heft_f32_bits((float)heft_f64_of(d)));
+}
+
+#endif

@@ -1,0 +1,616 @@
+/* index.c - columns that grow, and the checks that every format needs while filling them. */
+#include "model/index.h"
+
+#include "base/checked.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "model/dtype.h"
+#include "model/names.h"
+
+enum {
+    PROBE_AHEAD = 16,    /* names whose slots are on their way into the cache */
+    PASSED_EVERY = 1024, /* names between two words to the engine */
+    SPARE = 64 << 10     /* bytes of a column that are worth giving back */
+};
+
+static const heft_str data_role = { "data", 4 };
+
+/* ---- lifetime ---- */
+
+void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits)
+{
+    *x = (heft_index){ .mem = { .al = al } };
+    if (limits)
+        x->limits = *limits;
+    heft_limits *l = &x->limits;
+    l->index_bytes = l->index_bytes ? l->index_bytes : 4ull << 30;
+    l->memory = l->memory ? l->memory : 4ull << 30;
+    l->tensors = l->tensors ? l->tensors : 16u << 20;
+    l->depth = l->depth ? l->depth : 128;
+    l->depth = l->depth < HEFT_MAX_DEPTH ? l->depth : HEFT_MAX_DEPTH;
+    x->mem.limit = l->memory;
+    x->arena.mem = &x->mem;
+}
+
+typedef struct column {
+    size_t at, elem;
+} column;
+
+static const column columns[] = {
+    { offsetof(heft_index, tensors), sizeof(heft_ix_tensor_row) },
+    { offsetof(heft_index, parts), sizeof(heft_ix_part_row) },
+    { offsetof(heft_index, model_parts), sizeof(heft_ix_part_row) },
+    { offsetof(heft_index, dims), sizeof(uint64_t) },
+    { offsetof(heft_index, values), sizeof(heft_value) },
+    { offsetof(heft_index, attrs), sizeof(heft_ix_attr_row) },
+    { offsetof(heft_index, claims), sizeof(heft_claim) },
+    { offsetof(heft_index, digests), sizeof(heft_digest_row) },
+    { offsetof(heft_index, notes), sizeof(heft_note) },
+    { offsetof(heft_index, roles), sizeof(heft_str) },
+    { offsetof(heft_index, siblings), sizeof(heft_ix_sibling) },
+    { offsetof(heft_index, layouts), sizeof(heft_str) },
+    { offsetof(heft_index, open), sizeof(uint32_t) },
+    { offsetof(heft_index, base_ids), 16 },
+    { offsetof(heft_index, param_ids), 8 },
+};
+
+static heft_vec *column_of(heft_index *x, const column *c)
+{
+    return (heft_vec *)(void *)((char *)x + c->at);
+}
+
+void heft_ix_reset(heft_index *x)
+{
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        column_of(x, &columns[i])->len = 0;
+    heft_names_free(&x->mem, &x->names);
+    heft_names_free(&x->mem, &x->role_names);
+    heft_arena_free(&x->arena);
+    x->version = x->generator = (heft_str){ NULL, 0 };
+    x->tokens = (heft_ix_tokens){ .length_bytes = 0 };
+    x->last_role = 0;
+    x->data_start = x->data_end = 0;
+    x->unmeasured = 0;
+    x->strict = x->sealed = false;
+}
+
+void heft_ix_free(heft_index *x)
+{
+    heft_ix_reset(x);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        heft_vec_free(&x->mem, column_of(x, &columns[i]), columns[i].elem);
+}
+
+static heft_status no_memory(heft_index *x)
+{
+    if (x->tensors.len)
+        return heft_error_plain(x->err, HEFT_E_NOMEM,
+                                "no memory: the index takes %U bytes at tensor %q", x->mem.used,
+                                heft_ix_name(x, x->tensors.len - 1));
+    return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory: the index takes %U bytes",
+                            x->mem.used);
+}
+
+/* ---- filling ---- */
+
+heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t left,
+                            uint64_t min_bytes)
+{
+    uint64_t least;
+    if (!heft_mul(&least, count, min_bytes) || least > left)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                              "%U tensors are announced, but %U bytes are left for their records",
+                              count, left);
+    if (count > x->limits.tensors)
+        return heft_error_set(x->err, HEFT_E_LIMIT, at, "%U tensors pass the limit of %U", count,
+                              (uint64_t)x->limits.tensors);
+    if (!heft_vec_reserve(&x->mem, &x->tensors, count, sizeof(heft_ix_tensor_row)) ||
+        !heft_vec_reserve(&x->mem, &x->parts, count, sizeof(heft_ix_part_row)) ||
+        !heft_vec_reserve(&x->mem, &x->dims, count, sizeof(uint64_t)))
+        return no_memory(x);
+    return HEFT_OK;
+}
+
+static heft_status too_many(heft_index *x, heft_str name, const char *what, uint64_t limit)
+{
+    return heft_error_plain(x->err, HEFT_E_LIMIT, "tensor %q: more than %U %s", name, limit, what);
+}
+
+heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t rank,
+                           uint64_t **dims, uint32_t *id)
+{
+    if (heft_unlikely(rank > UINT16_MAX || x->tensors.len >= x->limits.tensors))
+        return rank > UINT16_MAX ? too_many(x, name, "dimensions", UINT16_MAX)
+                                 : too_many(x, name, "tensors", x->limits.tensors);
+    if (heft_unlikely(name.len > UINT32_MAX))
+        return heft_error_plain(x->err, HEFT_E_LIMIT, "a name of %U bytes", (uint64_t)name.len);
+    /* one to spare, so that *dims is a pointer into the pool even when nothing goes there */
+    if (heft_unlikely(rank >= x->dims.cap - x->dims.len) &&
+        !heft_vec_reserve(&x->mem, &x->dims, (uint64_t)rank + 1, sizeof(uint64_t)))
+        return no_memory(x);
+    heft_ix_tensor_row *row = heft_vec_push(&x->mem, &x->tensors, sizeof *row);
+    if (heft_unlikely(!row))
+        return no_memory(x);
+    if (heft_unlikely(x->tensors.len % PASSED_EVERY == 0) && x->passed)
+        x->passed(x->passed_ctx, name.ptr);
+    *row = (heft_ix_tensor_row){
+        .name = name.ptr,
+        .name_len = (uint32_t)name.len,
+        .hash = heft_names_hash(x->key, name),
+        .dims = x->dims.len,
+        .first_part = x->parts.len,
+        .rank = (uint16_t)rank,
+        .dtype = t,
+        .layout = HEFT_DENSE,
+    };
+    x->dims.len += rank;
+    *id = x->tensors.len - 1;
+    *dims = heft_ix_dims(x, *id);
+    return HEFT_OK;
+}
+
+heft_status heft_ix_dim(heft_index *x, uint64_t dim)
+{
+    heft_ix_tensor_row *row = heft_ix_row(x, x->tensors.len - 1);
+    if (heft_unlikely(row->rank == UINT16_MAX))
+        return too_many(x, heft_ix_name(x, x->tensors.len - 1), "dimensions", UINT16_MAX);
+    uint64_t *to = heft_vec_push(&x->mem, &x->dims, sizeof *to);
+    if (heft_unlikely(!to))
+        return no_memory(x);
+    *to = dim;
+    row->rank++;
+    return HEFT_OK;
+}
+
+static heft_str role_name(const void *ctx, uint32_t i)
+{
+    return ((const heft_str *)((const heft_index *)ctx)->roles.ptr)[i];
+}
+
+heft_str heft_ix_role(const heft_index *x, uint32_t role)
+{
+    return role_name(x, role);
+}
+
+/* The table is at most half full, so it is built anew each time the roles have doubled. */
+static bool grow_roles(heft_index *x)
+{
+    heft_names_of of = { role_name, x };
+    if (x->role_names.slots && 2 * (x->roles.len + 1) <= x->role_names.mask)
+        return true;
+    if (!heft_names_room(&x->mem, &x->role_names, 2 * x->roles.len + 1))
+        return false;
+    for (uint32_t i = 0; i < x->roles.len; i++) {
+        heft_str name = role_name(x, i);
+        heft_names_add(&x->role_names, of, heft_names_hash(x->key, name), name, i);
+    }
+    return true;
+}
+
+static bool intern_other(heft_index *x, heft_str role)
+{
+    uint64_t hash = heft_names_hash(x->key, role);
+    heft_names_of of = { role_name, x };
+    uint32_t known = heft_names_find(&x->role_names, of, hash, role);
+    if (known != HEFT_NONE) {
+        x->last_role = known;
+        return true;
+    }
+    heft_str *place = grow_roles(x) ? heft_vec_push(&x->mem, &x->roles, sizeof *place) : NULL;
+    if (!place)
+        return false;
+    *place = role;
+    x->last_role = x->roles.len - 1;
+    heft_names_add(&x->role_names, of, hash, role, x->last_role);
+    return true;
+}
+
+/* Nearly always the role that came last: "data". */
+static inline bool intern(heft_index *x, heft_str role, uint32_t *out)
+{
+    heft_str last = x->roles.len ? role_name(x, x->last_role) : (heft_str){ NULL, SIZE_MAX };
+    bool same = last.len == role.len && (last.ptr == role.ptr || heft_str_eq(last, role));
+    if (heft_unlikely(!same) && !intern_other(x, role))
+        return false;
+    *out = x->last_role;
+    return true;
+}
+
+/* Behind the parts of the tensor added last. */
+static inline heft_status add_part(heft_index *x, heft_ix_tensor_row *owner, heft_str role,
+                                   heft_ix_part_row row)
+{
+    if (heft_unlikely(owner->part_count == UINT16_MAX))
+        return too_many(x, (heft_str){ owner->name, owner->name_len }, "parts", UINT16_MAX);
+    heft_ix_part_row *to = intern(x, role, &row.role)
+                               ? heft_vec_push(&x->mem, &x->parts, sizeof *to)
+                               : NULL;
+    if (heft_unlikely(!to))
+        return no_memory(x);
+    *to = row;
+    owner->part_count++;
+    return HEFT_OK;
+}
+
+heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtype t,
+                         heft_range where, uint64_t length, heft_encoding e)
+{
+    heft_ix_part_row row = { where.offset, where.length, length, 0, t, (uint8_t)e, 0 };
+    x->unmeasured += length == HEFT_NOWHERE;
+    if (owner != HEFT_NONE)
+        return add_part(x, heft_ix_row(x, owner), role, row);
+    heft_ix_part_row *to = intern(x, role, &row.role)
+                               ? heft_vec_push(&x->mem, &x->model_parts, sizeof *to)
+                               : NULL;
+    if (!to)
+        return no_memory(x);
+    *to = row;
+    return HEFT_OK;
+}
+
+/* The slow half of heft_ix_dense: what exactly is wrong. */
+static heft_status bad_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
+                             uint64_t length)
+{
+    heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    heft_str name = heft_ix_name(x, tensor);
+    uint64_t n, bytes;
+    if (!heft_product(&n, heft_ix_dims(x, tensor), row->rank) ||
+        !heft_dtype_bytes(&bytes, row->dtype, n))
+        return heft_error_set(x->err, HEFT_E_FORMAT, at, "tensor %q: the shape passes 64 bits",
+                              name);
+    if (length != HEFT_NOWHERE && bytes != length)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                              "tensor %q: %U bytes are stored, its shape as %s takes %U", name,
+                              length, heft_dtype_name(row->dtype), bytes);
+    return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                          "tensor %q: %U bytes at %U pass the end of the file, %U", name, bytes,
+                          offset, x->file_bytes);
+}
+
+heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
+                          uint64_t length)
+{
+    heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    uint64_t n, bytes;
+    if (heft_unlikely(!heft_product(&n, heft_ix_dims(x, tensor), row->rank) ||
+                      !heft_dtype_bytes(&bytes, row->dtype, n) ||
+                      (length != HEFT_NOWHERE && bytes != length)))
+        return bad_dense(x, tensor, at, offset, length);
+    heft_range where = { offset, bytes };
+    if (heft_unlikely(x->file_bytes && !heft_range_in(where, x->file_bytes)))
+        return bad_dense(x, tensor, at, offset, length);
+    heft_ix_part_row part = { offset, bytes, bytes, 0, row->dtype, HEFT_RAW, 0 };
+    return add_part(x, row, data_role, part);
+}
+
+/* ---- values ---- */
+
+static bool is_container(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
+}
+
+static heft_status too_deep(heft_index *x, heft_str key)
+{
+    return heft_error_plain(x->err, HEFT_E_LIMIT, "metadata %q is nested deeper than %U", key,
+                            (uint64_t)x->limits.depth);
+}
+
+/* The value added last, which count values end with. */
+static heft_status open_container(heft_index *x, heft_value *v, uint32_t count)
+{
+    v->as.of.count = 0;
+    v->as.of.end = count;
+    uint32_t *open = heft_vec_push(&x->mem, &x->open, sizeof *open);
+    if (!open)
+        return no_memory(x);
+    *open = count - 1;
+    return HEFT_OK;
+}
+
+heft_status heft_ix_meta(heft_index *x, heft_value v)
+{
+    const uint32_t *open = x->open.ptr;
+    if (is_container(&v) && x->open.len >= x->limits.depth)
+        return too_deep(x, v.key);
+    if (x->open.len)
+        heft_ix_value(x, open[x->open.len - 1])->as.of.count++;
+    heft_value *to = heft_vec_push(&x->mem, &x->values, sizeof *to);
+    if (!to)
+        return no_memory(x);
+    *to = v;
+    return is_container(&v) ? open_container(x, to, x->values.len) : HEFT_OK;
+}
+
+void heft_ix_meta_end(heft_index *x)
+{
+    uint32_t i = ((uint32_t *)x->open.ptr)[--x->open.len];
+    heft_ix_value(x, i)->as.of.end = x->values.len;
+}
+
+static heft_value *attr_value(const heft_index *x, uint32_t i)
+{
+    return &((heft_ix_attr_row *)x->attrs.ptr + i)->value;
+}
+
+heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v)
+{
+    const uint32_t *open = x->open.ptr;
+    if (is_container(&v) && x->open.len >= x->limits.depth)
+        return too_deep(x, v.key);
+    if (x->open.len)
+        attr_value(x, open[x->open.len - 1])->as.of.count++;
+    heft_ix_attr_row *to = heft_vec_push(&x->mem, &x->attrs, sizeof *to);
+    if (!to)
+        return no_memory(x);
+    *to = (heft_ix_attr_row){ v, tensor };
+    if (!heft_ix_row(x, tensor)->attrs)
+        heft_ix_row(x, tensor)->attrs = x->attrs.len;
+    return is_container(&v) ? open_container(x, &to->value, x->attrs.len) : HEFT_OK;
+}
+
+void heft_ix_attr_end(heft_index *x)
+{
+    uint32_t i = ((uint32_t *)x->open.ptr)[--x->open.len];
+    attr_value(x, i)->as.of.end = x->attrs.len;
+}
+
+/* The tensor's element of a column that only tensors up to the last one with an element are in;
+ * NULL: no memory. */
+static void *column_slot(heft_index *x, heft_vec *v, uint32_t tensor, size_t elem)
+{
+    uint32_t old = v->len;
+    if (heft_unlikely(old <= tensor)) {
+        uint32_t room = x->tensors.cap > tensor ? x->tensors.cap - old : tensor + 1 - old;
+        if (v->cap <= tensor && !heft_vec_reserve(&x->mem, v, room, elem))
+            return NULL;
+        memset((char *)v->ptr + elem * old, 0, elem * (tensor + 1 - old));
+        v->len = tensor + 1;
+    }
+    return (char *)v->ptr + elem * tensor;
+}
+
+heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16])
+{
+    void *to = column_slot(x, &x->base_ids, tensor, 16);
+    if (!to)
+        return no_memory(x);
+    memcpy(to, id, 16);
+    heft_ix_row(x, tensor)->flags |= HEFT_T_BASE_ID;
+    return HEFT_OK;
+}
+
+heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *number)
+{
+    static const uint64_t most = (UINT64_C(1) << (64 - HEFT_PLACE_BITS)) - 1;
+    static const uint64_t room = UINT64_C(1) << HEFT_PLACE_BITS;
+    if (x->file_bytes > room || (s.size != HEFT_NOWHERE && s.size > room) ||
+        x->siblings.len == most)
+        return heft_error_plain(x->err, HEFT_E_LIMIT,
+                                "%q: more than %U files, or more than %U bytes in one of them, "
+                                "cannot be one model",
+                                s.label, most, room);
+    heft_ix_sibling *to = heft_vec_push(&x->mem, &x->siblings, sizeof *to);
+    if (!to)
+        return no_memory(x);
+    *to = s;
+    *number = x->siblings.len;
+    return HEFT_OK;
+}
+
+heft_status heft_ix_param_id(heft_index *x, uint32_t tensor, uint64_t id)
+{
+    uint64_t *to = column_slot(x, &x->param_ids, tensor, sizeof id);
+    if (!to)
+        return no_memory(x);
+    *to = id;
+    heft_ix_row(x, tensor)->flags |= HEFT_T_PARAM_ID;
+    return HEFT_OK;
+}
+
+heft_str heft_ix_copy(heft_index *x, heft_str s)
+{
+    heft_str copy = heft_arena_copy(&x->arena, s);
+    if (!copy.ptr)
+        no_memory(x);
+    return copy;
+}
+
+/* ---- planning ---- */
+
+/* Parts keep their numbers; those of a tensor that is gone belong to nobody. */
+void heft_ix_compact(heft_index *x)
+{
+    heft_ix_attr_row *attrs = x->attrs.ptr;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < x->tensors.len; i++) {
+        heft_ix_tensor_row *row = heft_ix_row(x, i);
+        if (row->flags & HEFT_T_DROPPED)
+            continue;
+        for (uint32_t k = row->attrs; k && k <= x->attrs.len && attrs[k - 1].tensor == i; k++)
+            attrs[k - 1].tensor = kept;
+        if (i < x->base_ids.len)
+            memmove((uint8_t *)x->base_ids.ptr + 16ull * kept,
+                    (uint8_t *)x->base_ids.ptr + 16ull * i, 16);
+        if (i < x->param_ids.len)
+            ((uint64_t *)x->param_ids.ptr)[kept] = ((uint64_t *)x->param_ids.ptr)[i];
+        *heft_ix_row(x, kept++) = *row;
+    }
+    x->tensors.len = kept;
+    x->sealed = false;
+}
+
+heft_status heft_ix_reshape(heft_index *x, uint32_t tensor, const uint64_t *dims, uint32_t rank)
+{
+    if (!heft_vec_reserve(&x->mem, &x->dims, (uint64_t)rank + 1, sizeof *dims))
+        return no_memory(x);
+    if (rank)
+        memcpy((uint64_t *)x->dims.ptr + x->dims.len, dims, rank * sizeof *dims);
+    heft_ix_row(x, tensor)->dims = x->dims.len;
+    heft_ix_row(x, tensor)->rank = (uint16_t)rank;
+    x->dims.len += rank;
+    return HEFT_OK;
+}
+
+/* ---- names ---- */
+
+/* The slot that holds the name, or the free one where it belongs.  The bits of a slot that a number
+ * plus one leaves free are those of the hash that did not choose the slot: rows, which lie far
+ * apart, are looked at only where they agree, and names only where all 64 bits do. */
+static uint32_t probe(const heft_index *x, heft_str name, uint64_t hash)
+{
+    const heft_names *n = &x->names;
+    uint32_t low = (uint32_t)hash, at = low & n->mask;
+    for (; n->slots[at]; at = (at + 1) & n->mask) {
+        if ((n->slots[at] ^ low) & ~n->mask)
+            continue;
+        const heft_ix_tensor_row *row = heft_ix_row(x, (n->slots[at] & n->mask) - 1);
+        if (row->hash == hash && heft_str_eq((heft_str){ row->name, row->name_len }, name))
+            break;
+    }
+    return at;
+}
+
+/* Columns grow by doubling: what nobody will fill goes back. */
+static void trim(heft_index *x)
+{
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        heft_vec *v = column_of(x, &columns[i]);
+        size_t elem = columns[i].elem, kept = (v->len + (size_t)!v->len) * elem;
+        if ((v->cap - v->len) * elem < SPARE)
+            continue;
+        void *p = heft_mem_resize(&x->mem, v->ptr, v->cap * elem, kept);
+        if (p)
+            *v = (heft_vec){ p, v->len, (uint32_t)(kept / elem) };
+    }
+}
+
+heft_status heft_ix_seal(heft_index *x)
+{
+    trim(x);
+    uint32_t n = x->tensors.len;
+    if (!heft_names_room(&x->mem, &x->names, n))
+        return no_memory(x);
+    for (uint32_t i = 0; i < n; i++) {
+        const heft_ix_tensor_row *row = heft_ix_row(x, i);
+        if (n - i > PROBE_AHEAD)
+            heft_prefetch_line(&x->names.slots[(uint32_t)row[PROBE_AHEAD].hash & x->names.mask]);
+        uint32_t at = probe(x, heft_ix_name(x, i), row->hash);
+        if (heft_unlikely(x->names.slots[at]))
+            return heft_error_plain(x->err, HEFT_E_FORMAT, "tensor %q occurs twice",
+                                    heft_ix_name(x, i));
+        x->names.slots[at] = ((uint32_t)row->hash & ~x->names.mask) | (i + 1);
+    }
+    x->sealed = true;
+    return HEFT_OK;
+}
+
+uint32_t heft_ix_find(const heft_index *x, heft_str name)
+{
+    if (!x->sealed || name.len > UINT32_MAX)
+        return HEFT_NONE;
+    uint32_t slot = x->names.slots[probe(x, name, heft_names_hash(x->key, name))];
+    return slot ? (slot & x->names.mask) - 1 : HEFT_NONE;
+}
+
+uint32_t heft_ix_part_find(const heft_index *x, uint32_t owner, heft_str role)
+{
+    uint32_t first = x->parts.len, count = x->model_parts.len;
+    if (owner != HEFT_NONE) {
+        first = heft_ix_row(x, owner)->first_part;
+        count = heft_ix_row(x, owner)->part_count;
+    }
+    for (uint32_t i = first; i < first + count; i++)
+        if (heft_str_eq(heft_ix_role(x, heft_ix_part_row_at(x, i)->role), role))
+            return i;
+    return HEFT_NONE;
+}
+
+/* ---- attributes ---- */
+
+const uint8_t *heft_ix_base_id_at(const heft_index *x, uint32_t tensor)
+{
+    if (!(heft_ix_row(x, tensor)->flags & HEFT_T_BASE_ID))
+        return NULL;
+    return (const uint8_t *)x->base_ids.ptr + 16ull * tensor;
+}
+
+/* Those kept in columns and flags, in the order of their bits. */
+static heft_value column_attribute(const heft_index *x, uint32_t tensor, uint8_t flag)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    heft_value v = { .kind = HEFT_NULL };
+    if (flag == HEFT_T_BASE_ID) {
+        v = (heft_value){ HEFT_KIND_ID128, heft_lit("gptrs.base_id"), { false } };
+        v.as.s = (heft_str){ (const char *)heft_ix_base_id_at(x, tensor), 16 };
+    } else if (flag == HEFT_T_GRAD_KNOWN) {
+        v = (heft_value){ HEFT_KIND_BOOL, heft_lit("gptrs.requires_grad"), { false } };
+        v.as.b = row->flags & HEFT_T_GRAD;
+    } else if (flag == HEFT_T_PARAM_ID) {
+        v = (heft_value){ HEFT_KIND_UINT, heft_lit("burn.param_id"), { false } };
+        v.as.u = ((const uint64_t *)x->param_ids.ptr)[tensor];
+    } else {
+        v = (heft_value){ HEFT_KIND_UINT, heft_lit("embd.name_hash"), { false } };
+        v.as.u = heft_str_fnv1a(heft_ix_name(x, tensor));
+    }
+    return v;
+}
+
+static const char *const layout_names[] = { "dense", "sparse_csr", "sparse_coo" };
+
+heft_status heft_ix_set_layout(heft_index *x, uint32_t tensor, heft_str name)
+{
+    heft_str *others = x->layouts.ptr;
+    uint8_t *to = &heft_ix_row(x, tensor)->layout;
+    uint32_t i = 0;
+    while (i < HEFT_OTHER && !heft_str_is(name, layout_names[i]))
+        i++;
+    while (i >= HEFT_OTHER && i - HEFT_OTHER < x->layouts.len &&
+           !heft_str_eq(others[i - HEFT_OTHER], name))
+        i++;
+    if (i > UINT8_MAX)
+        return heft_error_plain(x->err, HEFT_E_LIMIT, "tensor %q: more than %U layouts",
+                                heft_ix_name(x, tensor), (uint64_t)UINT8_MAX + 1);
+    if (i >= HEFT_OTHER && i - HEFT_OTHER == x->layouts.len) {
+        others = heft_vec_push(&x->mem, &x->layouts, sizeof *others);
+        if (!others)
+            return no_memory(x);
+        *others = name;
+    }
+    *to = (uint8_t)i;
+    return HEFT_OK;
+}
+
+heft_str heft_ix_layout(const heft_index *x, uint32_t tensor)
+{
+    uint8_t layout = heft_ix_row(x, tensor)->layout;
+    if (layout < HEFT_OTHER)
+        return heft_lit(layout_names[layout]);
+    return ((const heft_str *)x->layouts.ptr)[layout - HEFT_OTHER];
+}
+
+bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i)
+{
+    static const uint8_t kept[] = { HEFT_T_BASE_ID, HEFT_T_GRAD_KNOWN, HEFT_T_PARAM_ID,
+                                    HEFT_T_NAME_HASH };
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    uint32_t kept_count = 0;
+    for (size_t k = 0; k < sizeof kept; k++) {
+        if (!(row->flags & kept[k]))
+            continue;
+        if (kept_count++ == i) {
+            *out = column_attribute(x, tensor, kept[k]);
+            return true;
+        }
+    }
+    i -= kept_count;
+    if (!row->attrs || i >= x->attrs.len - (row->attrs - 1))
+        return false;
+    const heft_ix_attr_row *a = (const heft_ix_attr_row *)x->attrs.ptr + (row->attrs - 1) + i;
+    *out = a->value;
+    if (is_container(out))
+        out->as.of.end = out->as.of.end - (row->attrs - 1) + kept_count;
+    return a->tensor == tensor;
+}

@@ -1,0 +1,268 @@
+/* index.h - the model: what a file holds, or what is to be written.  Parsers fill it, the planner
+ * places it, everything else reads it.  Names are lent by the file wherever that is possible. */
+#ifndef HEFT_INDEX_H
+#define HEFT_INDEX_H
+#include <heft/heft.h>
+
+#include <string.h>
+
+#include "base/arena.h"
+
+enum {                        /* heft_ix_tensor_row.flags */
+       HEFT_T_BASE_ID = 1,    /* the base-id column holds a stored id */
+       HEFT_T_GRAD_KNOWN = 2, /* requires_grad was stored … */
+       HEFT_T_GRAD = 4,       /* … and was true */
+       HEFT_T_PARAM_ID = 8,   /* the param-id column holds a stored id */
+       HEFT_T_DROPPED = 32,   /* left out of what is written */
+       HEFT_T_NAME_HASH = 16  /* embd.name_hash was stored; it is FNV-1a of the name */
+};
+
+typedef struct heft_ix_tensor_row {
+    const char *name;
+    uint64_t hash; /* of the name, keyed per index */
+    uint32_t name_len;
+    uint32_t dims; /* position in the pool */
+    uint32_t first_part;
+    uint32_t attrs; /* first of its values in attrs, plus one; 0: none */
+    uint16_t rank, part_count;
+    heft_dtype dtype;
+    uint8_t layout; /* heft_layout; from HEFT_OTHER on, numbers of names */
+    uint8_t flags;
+} heft_ix_tensor_row;
+
+enum { HEFT_P_BIG_ENDIAN = 1 }; /* heft_ix_part_row.flags: raw, each number's bytes turned round */
+
+typedef struct heft_ix_part_row {
+    uint64_t offset, stored;
+    uint64_t length; /* HEFT_NOWHERE: only decoding tells, see core/measure.h */
+    uint32_t role;   /* number of an interned name */
+    heft_dtype dtype;
+    uint8_t encoding, flags;
+} heft_ix_part_row;
+
+/* Whether what is stored is what the tensor has, byte for byte. */
+static inline bool heft_ix_is_plain(const heft_ix_part_row *p)
+{
+    return p->encoding == HEFT_RAW && !(p->flags & HEFT_P_BIG_ENDIAN);
+}
+
+enum { HEFT_CLAIM_RANGES = 2, HEFT_CLAIM_BYTES = 32 };
+typedef struct heft_claim { /* "the digest of these bytes is said to be this" */
+    const char *rule;       /* of the finding when it is not */
+    const char *algorithm;  /* "crc32c" */
+    heft_range range[HEFT_CLAIM_RANGES];
+    uint32_t zeros;   /* zero bytes between the two ranges that are not in the file */
+    uint32_t tensor;  /* or HEFT_NONE */
+    uint32_t part;    /* whose digest this is, or HEFT_NONE */
+    bool decoded;     /* covers the part's bytes as they are once decoded */
+    bool advisory;    /* broken, it is a warning, and no obstacle to copying */
+    bool or_next;     /* the next claim is another reading of the same checksum */
+    bool at_open;     /* checked when the file is opened, too: covers what the parser has read */
+    const char *note; /* what to say when this reading is the one that holds; NULL: nothing */
+    uint8_t expect[HEFT_CLAIM_BYTES];
+} heft_claim;
+
+typedef struct heft_digest_row { /* the claim of one part, as the file spells it */
+    const char *text;            /* "crc32c:0x1A2B3C4D" */
+    const char *rule;
+    uint32_t part;
+    uint16_t len;
+    uint8_t hex_at;    /* where its digits begin */
+    uint8_t algorithm; /* number in claims.c's table; the top bit: over decoded bytes */
+} heft_digest_row;
+
+/* A file beside this one in which parts lie.  Its bytes have places of their own behind those of this
+ * file: heft_ix_place().  Offsets in rows and claims are places. */
+typedef struct heft_ix_sibling {
+    heft_str label;     /* its name; with a suffix, the name is STEM-label.suffix */
+    const char *suffix; /* that this file's own name loses to become the stem, or NULL */
+    uint64_t size;      /* that it is said to have */
+} heft_ix_sibling;
+enum { HEFT_PLACE_BITS = 44 };
+
+typedef struct heft_note {
+    heft_severity severity;
+    const char *rule, *text; /* static */
+    uint64_t at;
+    uint32_t tensor;
+} heft_note;
+
+typedef struct heft_ix_attr_row {
+    heft_value value;
+    uint32_t tensor;
+} heft_ix_attr_row;
+
+/* The file's vocabulary: strings end to end, each behind its length. */
+typedef struct heft_ix_tokens {
+    heft_range where;
+    uint32_t count;
+    uint8_t length_bytes;            /* of each length; 0: there is no vocabulary */
+    bool has_special;                /* else they are found by their names */
+    uint32_t special[HEFT_SPECIALS]; /* HEFT_NONE: none */
+} heft_ix_tokens;
+
+enum { HEFT_MAX_DEPTH = 256 }; /* no limit on nesting goes beyond */
+
+typedef struct heft_names { /* from a name to its number */
+    uint32_t *slots;        /* number + 1; 0: free */
+    uint32_t mask, count;
+} heft_names;
+
+typedef struct heft_index {
+    heft_memory mem;
+    heft_limits limits;
+    heft_error *err;     /* of the call that is filling it */
+    uint64_t file_bytes; /* 0 while planning */
+    uint64_t key[2];
+    heft_vec tensors, parts, model_parts, dims, values, attrs, claims, digests, notes, roles,
+        layouts, siblings;
+    heft_vec base_ids, param_ids; /* per tensor, 16 and 8 bytes; empty unless some tensor has one */
+    heft_names names, role_names;
+    uint32_t last_role; /* that was interned or met */
+    heft_arena arena;   /* copies of what the file cannot lend */
+    heft_str version;
+    heft_ix_tokens tokens;
+    heft_str generator;            /* the program that wrote the file, as it says; may be empty */
+    uint64_t data_start, data_end; /* where payloads can lie: for the check of the format that
+                                      sets them */
+    bool strict; /* values that break the rules of their type or layout are faults of the file */
+    uint32_t unmeasured; /* parts of a length that only decoding tells */
+    heft_vec open;       /* containers begun and not ended, as numbers of values */
+    bool sealed;         /* names can be looked up */
+    /* Told now and then how far the names have come, while the index is filled; or NULL. */
+    void (*passed)(void *ctx, const char *name);
+    void *passed_ctx;
+} heft_index;
+
+/* ---- lifetime: the engine's business ---- */
+void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits);
+void heft_ix_reset(heft_index *x); /* empty again; memory is kept where that helps */
+void heft_ix_free(heft_index *x);
+/* Builds the name table; a name that occurs twice is HEFT_E_FORMAT. */
+heft_status heft_ix_seal(heft_index *x);
+
+/* ---- filling: what a parser may call; each sets x->err when it fails ---- */
+/* The file announces count tensors whose records take at least min_bytes of the left bytes: refused when
+ * that cannot be, room made when it can. */
+heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t left,
+                            uint64_t min_bytes);
+/* A tensor.  *dims has room for rank numbers and is valid until the next call. */
+heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t rank,
+                           uint64_t **dims, uint32_t *id);
+/* One more dimension of the tensor added last, for ranks that show late. */
+heft_status heft_ix_dim(heft_index *x, uint64_t dim);
+/* By name: "dense", "sparse_csr", "sparse_coo" or any other, of which there may be 253. */
+heft_status heft_ix_set_layout(heft_index *x, uint32_t tensor, heft_str name);
+/* A part of the tensor added last, or with HEFT_NONE of the file.  A raw part: stored == length; one whose
+ * length only decoding tells: HEFT_NOWHERE. */
+heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtype t,
+                         heft_range where, uint64_t length, heft_encoding e);
+/* A whole dense tensor with one raw part "data", after its shape is known: checks the product, the
+ * size against the length when that is not HEFT_NOWHERE, and the range against the file. */
+heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
+                          uint64_t length);
+/* Metadata of the file; strings are lent.  LIST and MAP open a container: _end closes it. */
+heft_status heft_ix_meta(heft_index *x, heft_value v);
+void heft_ix_meta_end(heft_index *x);
+/* An attribute of the tensor added last; containers as in heft_ix_meta(). */
+heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v);
+void heft_ix_attr_end(heft_index *x);
+heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16]);
+heft_status heft_ix_param_id(heft_index *x, uint32_t tensor, uint64_t id);
+heft_status heft_ix_claim(heft_index *x, heft_claim c);
+/* The digest of a part: its digits stand in spelled from hex_at on (at most as many as the
+ * algorithm has; numbers may have fewer).  HEFT_E_FORMAT when they are no such digits.  Parts come in
+ * ascending order.  Unknown algorithms are for the caller: heft_ix_knows_digest(). */
+heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const char *algorithm,
+                           heft_str spelled, size_t hex_at, bool decoded);
+bool heft_ix_knows_digest(const char *algorithm);
+/* The digits of such a digest as the bytes that a claim expects; false: they are none. */
+bool heft_ix_digits(uint8_t out[HEFT_CLAIM_BYTES], const char *algorithm, heft_str hex);
+void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
+                  const char *text);
+/* A file beside this one; *number is for heft_ix_place(). */
+heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *number);
+/* A copy that lives as long as the index; ptr NULL: no memory, and the error is set. */
+heft_str heft_ix_copy(heft_index *x, heft_str s);
+/* Tensors' parts by where they lie: *out holds the numbers of all parts with bytes, by offset.
+ * Release with heft_ix_order_free(). */
+heft_status heft_ix_order(heft_index *x, uint32_t **out, uint32_t *count);
+void heft_ix_order_free(heft_index *x, uint32_t *ids);
+/* The same in memory of the caller's; NULL: there is none. */
+uint32_t *heft_ix_order_in(heft_memory *m, const heft_index *x, uint32_t *count);
+void heft_ix_order_free_in(heft_memory *m, const heft_index *x, uint32_t *ids);
+/* Renumbers the tensors, each of which has one part, so that their parts ascend: by offset, empty ones
+ * first. */
+heft_status heft_ix_sort(heft_index *x);
+
+/* Claims of the file and of its parts, counted through. */
+uint32_t heft_ix_claims(const heft_index *x);
+heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i);
+heft_str heft_ix_digest_of(const heft_index *x, uint32_t part); /* as spelled; empty: none */
+uint32_t heft_ix_owner(const heft_index *x, uint32_t part);     /* its tensor, or HEFT_NONE */
+
+/* ---- planning ---- */
+void heft_ix_compact(heft_index *x); /* takes the tensors marked HEFT_T_DROPPED away; unseals */
+heft_status heft_ix_reshape(heft_index *x, uint32_t tensor, const uint64_t *dims, uint32_t rank);
+
+/* ---- reading ---- */
+static inline uint32_t heft_ix_tensors(const heft_index *x)
+{
+    return x->tensors.len;
+}
+static inline heft_ix_tensor_row *heft_ix_row(const heft_index *x, uint32_t id)
+{
+    return (heft_ix_tensor_row *)x->tensors.ptr + id;
+}
+/* Where byte `offset` of a file is, this one being number 0 and the first of its siblings 1. */
+static inline uint64_t heft_ix_place(uint32_t number, uint64_t offset)
+{
+    return (uint64_t)number << HEFT_PLACE_BITS | offset;
+}
+/* The file of a place, and the offset there. */
+static inline uint32_t heft_ix_place_file(const heft_index *x, uint64_t place)
+{
+    return x->siblings.len && place != HEFT_NOWHERE ? (uint32_t)(place >> HEFT_PLACE_BITS) : 0;
+}
+static inline uint64_t heft_ix_place_offset(const heft_index *x, uint64_t place)
+{
+    return place - heft_ix_place(heft_ix_place_file(x, place), 0);
+}
+static inline const heft_ix_sibling *heft_ix_sibling_at(const heft_index *x, uint32_t number)
+{
+    return (const heft_ix_sibling *)x->siblings.ptr + (number - 1);
+}
+/* Numbers run through the tensors' parts, then through the file's. */
+static inline heft_ix_part_row *heft_ix_part_row_at(const heft_index *x, uint32_t part)
+{
+    return part < x->parts.len ? (heft_ix_part_row *)x->parts.ptr + part
+                               : (heft_ix_part_row *)x->model_parts.ptr + (part - x->parts.len);
+}
+static inline heft_str heft_ix_name(const heft_index *x, uint32_t id)
+{
+    const heft_ix_tensor_row *t = heft_ix_row(x, id);
+    return (heft_str){ t->name, t->name_len };
+}
+static inline uint64_t *heft_ix_dims(const heft_index *x, uint32_t id)
+{
+    uint64_t *pool = x->dims.ptr; /* NULL while every tensor is a scalar */
+    return pool ? pool + heft_ix_row(x, id)->dims : NULL;
+}
+static inline heft_value *heft_ix_value(const heft_index *x, uint32_t i)
+{
+    return (heft_value *)x->values.ptr + i;
+}
+/* The value behind value i and its children. */
+static inline uint32_t heft_ix_value_next(const heft_index *x, uint32_t i)
+{
+    const heft_value *v = heft_ix_value(x, i);
+    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP ? v->as.of.end : i + 1;
+}
+heft_str heft_ix_role(const heft_index *x, uint32_t role);
+heft_str heft_ix_layout(const heft_index *x, uint32_t tensor); /* "dense", "sparse_csr", … */
+uint32_t heft_ix_find(const heft_index *x, heft_str name);     /* or HEFT_NONE; sealed only */
+uint32_t heft_ix_part_find(const heft_index *x, uint32_t owner, heft_str role);
+bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i);
+const uint8_t *heft_ix_base_id_at(const heft_index *x, uint32_t tensor); /* or NULL */
+
+#endif

@@ -1,0 +1,104 @@
+/* names.c - linear probing over a table of 32-bit numbers; the names stay where they are. */
+#include "model/names.h"
+
+#include "base/error.h"
+#include "base/siphash.h"
+#include "base/text.h"
+
+uint64_t heft_names_hash(const uint64_t key[2], heft_str name)
+{
+    return heft_siphash13(key, name.ptr, name.len);
+}
+
+bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count)
+{
+    uint64_t slots = 16;
+    while (slots < 2ull * count)
+        slots *= 2;
+    if (slots > SIZE_MAX / sizeof *n->slots || slots > 1ull << 32)
+        return false;
+    heft_names_free(m, n);
+    n->slots = heft_mem_resize(m, NULL, 0, (size_t)slots * sizeof *n->slots);
+    if (!n->slots)
+        return false;
+    memset(n->slots, 0, (size_t)slots * sizeof *n->slots);
+    n->mask = (uint32_t)(slots - 1);
+    n->count = 0;
+    return true;
+}
+
+uint32_t heft_names_add(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i)
+{
+    uint32_t at = (uint32_t)hash & n->mask;
+    for (; n->slots[at]; at = (at + 1) & n->mask)
+        if (heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
+            return n->slots[at] - 1;
+    n->slots[at] = i + 1;
+    n->count++;
+    return HEFT_NONE;
+}
+
+uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint64_t hash, heft_str name)
+{
+    if (!n->slots)
+        return HEFT_NONE;
+    for (uint32_t at = (uint32_t)hash & n->mask; n->slots[at]; at = (at + 1) & n->mask)
+        if (heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
+            return n->slots[at] - 1;
+    return HEFT_NONE;
+}
+
+void heft_names_free(heft_memory *m, heft_names *n)
+{
+    if (n->slots)
+        heft_mem_resize(m, n->slots, ((size_t)n->mask + 1) * sizeof *n->slots, 0);
+    *n = (heft_names){ NULL, 0, 0 };
+}
+
+static heft_str value_key(const void *ctx, uint32_t i)
+{
+    return heft_ix_value(ctx, i)->key;
+}
+
+static heft_str attr_key(const void *ctx, uint32_t i)
+{
+    return ((const heft_ix_attr_row *)((const heft_index *)ctx)->attrs.ptr)[i].value.key;
+}
+
+static uint32_t attr_next(const heft_index *x, uint32_t i)
+{
+    const heft_value *v = &((const heft_ix_attr_row *)x->attrs.ptr)[i].value;
+    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP ? v->as.of.end : i + 1;
+}
+
+/* Values [i, end), those within others left aside. */
+static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t end,
+                          uint32_t (*next)(const heft_index *x, uint32_t i), const char *what)
+{
+    heft_names seen = { NULL, 0, 0 };
+    heft_status st = HEFT_OK;
+    if (end - i < 2)
+        return HEFT_OK;
+    if (!heft_names_room(&x->mem, &seen, end - i))
+        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
+    for (; i < end && !st; i = next(x, i)) {
+        heft_str key = of.name(of.ctx, i);
+        if (heft_names_add(&seen, of, heft_names_hash(x->key, key), key, i) != HEFT_NONE)
+            st = heft_error_plain(x->err, HEFT_E_FORMAT, "key %q occurs twice in %s", key, what);
+    }
+    heft_names_free(&x->mem, &seen);
+    return st;
+}
+
+heft_status heft_meta_unique(heft_index *x, const char *what)
+{
+    heft_names_of of = { value_key, x };
+    return unique(x, of, 0, x->values.len, heft_ix_value_next, what);
+}
+
+heft_status heft_attrs_unique(heft_index *x, uint32_t tensor, const char *what)
+{
+    heft_names_of of = { attr_key, x };
+    uint32_t first = heft_ix_row(x, tensor)->attrs;
+    return first ? unique(x, of, first - 1, x->attrs.len, attr_next, what) : HEFT_OK;
+}

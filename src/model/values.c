@@ -1,0 +1,116 @@
+/* values.c - metadata values: as text, and without repetitions. */
+#include "model/values.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "model/names.h"
+
+bool heft_value_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TEXT])
+{
+    bool negative = v->kind == HEFT_KIND_INT && v->as.i < 0;
+    uint64_t size = negative ? 0 - (uint64_t)v->as.i : v->as.u;
+    switch (v->kind) {
+    case HEFT_KIND_STR:
+        *out = v->as.s;
+        return heft_utf8_valid(v->as.s.ptr, v->as.s.len) == v->as.s.len;
+    case HEFT_KIND_BOOL:
+        *out = heft_lit(v->as.b ? "true" : "false");
+        return true;
+    case HEFT_KIND_INT:
+    case HEFT_KIND_UINT:
+        room[0] = '-';
+        *out = (heft_str){ room, negative + heft_u64_text(room + negative, size) };
+        return true;
+    case HEFT_KIND_FLOAT:
+        *out = (heft_str){ room, heft_f64_text(room, v->as.f) };
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- repetitions ---- */
+
+typedef struct children { /* of a container, or of the file */
+    uint32_t first, end;  /* values from … to */
+    uint32_t *at;         /* numbers of the children, HEFT_NONE for those to go */
+    uint32_t count;
+} children;
+
+static heft_str key_of(const void *ctx, uint32_t i)
+{
+    return heft_ix_value(ctx, i)->key;
+}
+
+static void list_children(const heft_index *x, children *c)
+{
+    for (uint32_t i = c->first; i < c->end; i = heft_ix_value_next(x, i))
+        c->at[c->count++] = i;
+}
+
+/* Marks those whose key comes again; how many they are. */
+static uint32_t mark_repeated(heft_index *x, heft_names *seen, children *c)
+{
+    heft_names_of of = { key_of, x };
+    uint32_t dropped = 0;
+    for (uint32_t k = c->count; k--;) {
+        heft_str key = key_of(x, c->at[k]);
+        uint64_t hash = heft_names_hash(x->key, key);
+        if (heft_names_add(seen, of, hash, key, c->at[k]) != HEFT_NONE) {
+            c->at[k] = HEFT_NONE;
+            dropped++;
+        }
+    }
+    return dropped;
+}
+
+/* Moves what stays together.  moved[i]: where value i is now, or what comes behind it. */
+static void close_gaps(heft_index *x, const children *c, uint32_t *moved)
+{
+    heft_value *v = x->values.ptr;
+    uint32_t to = c->first, i = c->first;
+    for (uint32_t k = 0; k < c->first; k++)
+        moved[k] = k;
+    for (uint32_t k = 0; k < c->count; k++)
+        for (uint32_t next = heft_ix_value_next(x, i); i < next; i++) {
+            moved[i] = to;
+            if (c->at[k] != HEFT_NONE)
+                v[to++] = v[i];
+        }
+    for (; i < x->values.len; i++) {
+        moved[i] = to;
+        v[to++] = v[i];
+    }
+    moved[i] = to;
+    x->values.len = to;
+    for (i = 0; i < to; i++)
+        if (v[i].kind == HEFT_KIND_LIST || v[i].kind == HEFT_KIND_MAP)
+            v[i].as.of.end = moved[v[i].as.of.end];
+}
+
+heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dropped)
+{
+    heft_names seen = { NULL, 0, 0 };
+    bool of_file = parent == HEFT_NONE;
+    children c = { of_file ? 0 : parent + 1,
+                   of_file ? x->values.len : heft_ix_value_next(x, parent), NULL, 0 };
+    size_t bytes = 2 * ((size_t)x->values.len + 1) * sizeof *c.at;
+    *dropped = 0;
+    if (c.end - c.first < 2)
+        return HEFT_OK;
+    c.at = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    if (c.at)
+        list_children(x, &c);
+    bool has_room = c.at && heft_names_room(&x->mem, &seen, c.count);
+    if (has_room)
+        *dropped = mark_repeated(x, &seen, &c);
+    if (*dropped)
+        close_gaps(x, &c, c.at + x->values.len + 1);
+    if (*dropped && !of_file)
+        heft_ix_value(x, parent)->as.of.count -= *dropped;
+    heft_names_free(&x->mem, &seen);
+    if (c.at)
+        heft_mem_resize(&x->mem, c.at, bytes, 0);
+    return has_room ? HEFT_OK
+                    : heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
+}

@@ -1,0 +1,124 @@
+/* vocab.c - tokens end to end, the ends of each, and a table from tokens to ids. */
+#include "model/vocab.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+static const struct {
+    const char *name, *token;
+} specials[HEFT_SPECIALS] = {
+    { "pad", "[PAD]" }, { "unk", "[UNK]" },   { "cls", "[CLS]" },
+    { "sep", "[SEP]" }, { "mask", "[MASK]" },
+};
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the vocabulary");
+}
+
+heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_t count,
+                             uint64_t bytes, heft_error *err)
+{
+    *out = NULL;
+    if (count >= UINT32_MAX || bytes > UINT32_MAX)
+        return heft_error_plain(err, HEFT_E_LIMIT, "a vocabulary of %U tokens, %U bytes", count,
+                                bytes);
+    heft_vocab *v = al->resize(al->ctx, NULL, 0, sizeof *v, 16);
+    if (!v)
+        return no_memory(err);
+    *v = (heft_vocab){ .mem = { al, UINT64_MAX, sizeof *v },
+                       .text_bytes = (size_t)bytes + 1,
+                       .room = (uint32_t)count + 1 };
+    for (int i = 0; i < HEFT_SPECIALS; i++)
+        v->special[i] = HEFT_NONE;
+    v->text = heft_mem_resize(&v->mem, NULL, 0, v->text_bytes);
+    v->ends = heft_mem_resize(&v->mem, NULL, 0, v->room * sizeof *v->ends);
+    if (v->text && v->ends) {
+        *out = v;
+        return HEFT_OK;
+    }
+    heft_vocab_close(v);
+    return no_memory(err);
+}
+
+void heft_vocab_close(heft_vocab *v)
+{
+    if (!v)
+        return;
+    heft_names_free(&v->mem, &v->names);
+    if (v->text)
+        heft_mem_resize(&v->mem, v->text, v->text_bytes, 0);
+    if (v->ends)
+        heft_mem_resize(&v->mem, v->ends, v->room * sizeof *v->ends, 0);
+    v->mem.al->resize(v->mem.al->ctx, v, sizeof *v, 0, 16);
+}
+
+static uint32_t begin_of(const heft_vocab *v, uint32_t id)
+{
+    return id ? v->ends[id - 1] : 0;
+}
+
+void heft_vocab_add(heft_vocab *v, heft_str token)
+{
+    uint32_t at = begin_of(v, v->count);
+    if (token.len)
+        memmove(v->text + at, token.ptr, token.len);
+    v->ends[v->count++] = at + (uint32_t)token.len;
+}
+
+static heft_str token_of(const void *ctx, uint32_t id)
+{
+    return heft_vocab_token(ctx, id);
+}
+
+heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
+{
+    heft_names_of of = { token_of, v };
+    if (!heft_names_room(&v->mem, &v->names, v->count))
+        return no_memory(err);
+    for (uint32_t i = 0; i < v->count; i++) {
+        heft_str token = token_of(v, i);
+        heft_names_add(&v->names, of, heft_names_hash(v->key, token), token, i);
+    }
+    for (int i = 0; i < HEFT_SPECIALS && by_name; i++) {
+        heft_str token = heft_lit(specials[i].token);
+        v->special[i] = heft_vocab_find(v, token.ptr, token.len);
+    }
+    return HEFT_OK;
+}
+
+/* ---- what programs ask ---- */
+
+uint32_t heft_vocab_count(const heft_vocab *v)
+{
+    return v->count;
+}
+
+heft_str heft_vocab_token(const heft_vocab *v, uint32_t id)
+{
+    uint32_t at = begin_of(v, id);
+    return (heft_str){ v->text + at, v->ends[id] - at };
+}
+
+uint32_t heft_vocab_find(const heft_vocab *v, const char *token, size_t len)
+{
+    heft_str s = { token, len };
+    heft_names_of of = { token_of, v };
+    return heft_names_find(&v->names, of, heft_names_hash(v->key, s), s);
+}
+
+uint32_t heft_vocab_special(const heft_vocab *v, heft_special s)
+{
+    return (unsigned)s < HEFT_SPECIALS ? v->special[s] : HEFT_NONE;
+}
+
+void heft_vocab_set_special(heft_vocab *v, heft_special s, uint32_t id)
+{
+    if ((unsigned)s < HEFT_SPECIALS)
+        v->special[s] = id;
+}
+
+const char *heft_vocab_special_name(heft_special s)
+{
+    return (unsigned)s < HEFT_SPECIALS ? specials[s].name : "unknown";
+}

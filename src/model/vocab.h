@@ -1,0 +1,25 @@
+/* vocab.h - making a vocabulary: tokens in the order of their ids, in memory of their own. */
+#ifndef HEFT_VOCAB_H
+#define HEFT_VOCAB_H
+#include "model/names.h"
+
+struct heft_vocab {
+    heft_memory mem;
+    uint64_t key[2]; /* of the hash; set before heft_vocab_end() */
+    char *text;      /* the tokens, end to end; room for text_bytes */
+    size_t text_bytes;
+    uint32_t *ends; /* of each token in text */
+    uint32_t count, room;
+    heft_names names;
+    uint32_t special[HEFT_SPECIALS];
+};
+
+/* Room for so many tokens of so many bytes in all. */
+heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_t count,
+                             uint64_t bytes, heft_error *err);
+/* The next token; it may lie in v->text, at its place or behind it. */
+void heft_vocab_add(heft_vocab *v, heft_str token);
+/* All are there: makes them findable.  by_name: special tokens are those of their names. */
+heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err);
+
+#endif

@@ -1,0 +1,129 @@
+/* load.c - where the bytes of an entry come from: lent by the file, read from it, or made. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "params/store.h"
+
+enum {
+    ALIGN = 64,
+    MAPPED =
+        256
+        << 10, /* from here on bytes are used where they are mapped; below, whole pages would weigh
+                         * more than a copy */
+    STEP = 16 << 20
+};
+
+static bool is_aligned(const void *p, heft_dtype t)
+{
+    const heft_dtype_info *info = heft_dtype_get(t);
+    return info && !((uintptr_t)p % (info->block_elems == 1 ? info->block_bytes : 1));
+}
+
+/* The bytes in place, if they may be used there. */
+static const void *lent(const heft_params *p, const entry *e)
+{
+    const void *view = heft_view(e->file, e->part);
+    if (!view || p->opt.copy || !is_aligned(view, e->view.dtype))
+        return NULL;
+    return heft_file_is_mapped(e->file) && e->view.bytes < MAPPED ? NULL : view;
+}
+
+/* ---- measuring ---- */
+
+static heft_status measure_form(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
+{
+    heft_status st = heft_cache_take(p, e->source)
+                         ? HEFT_OK
+                         : heft_cache_acquire(p, e->source, NULL, false, err);
+    if (st)
+        return st;
+    heft_param form = e->source->view;
+    form.data = NULL;
+    st = d->shape(&form, &e->source->view, d->ctx, err);
+    if (!st && form.rank > FORM_RANK && form.dims != e->source->view.dims)
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "a derived form has more than 8 dimensions");
+    if (st) {
+        heft_cache_release(p, e->source);
+        return st;
+    }
+    if (form.dims != e->source->view.dims) {
+        memmove(e->dims, form.dims, form.rank * sizeof *form.dims);
+        form.dims = e->dims;
+    }
+    e->view = form;
+    e->weight = form.bytes;
+    return HEFT_OK;
+}
+
+heft_status heft_load_measure(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
+{
+    if (!e->file)
+        return measure_form(p, e, d, err);
+    /* what somebody else's memory lends weighs nothing here */
+    e->weight = lent(p, e) && !heft_file_is_mapped(e->file) ? 0 : e->view.bytes;
+    return HEFT_OK;
+}
+
+void heft_load_measured(heft_params *p, entry *e)
+{
+    if (!e->file)
+        heft_cache_release(p, e->source);
+}
+
+/* ---- loading ---- */
+
+static heft_status allocate(heft_params *p, entry *e, heft_error *err)
+{
+    const heft_allocator *al = p->host->allocator;
+    if (e->view.bytes > SIZE_MAX - 1)
+        return heft_store_no_memory(err);
+    e->owned = al->resize(al->ctx, NULL, 0, (size_t)e->view.bytes + 1, ALIGN);
+    return e->owned ? HEFT_OK : heft_store_no_memory(err);
+}
+
+static heft_status read_all(entry *e, heft_error *err)
+{
+    heft_stream *s;
+    uint8_t *to = e->owned;
+    heft_status st = heft_stream_open(&s, e->file, e->part, err);
+    if (st)
+        return st;
+    for (uint64_t left = e->view.bytes; left && !st;) {
+        size_t n = left < STEP ? (size_t)left : STEP;
+        st = heft_stream_read(to, s, n, err);
+        to += n;
+        left -= n;
+    }
+    heft_stream_close(s);
+    return st;
+}
+
+heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
+{
+    const void *view = e->file ? lent(p, e) : NULL;
+    if (view) {
+        e->mapped = heft_file_is_mapped(e->file);
+        e->view.data = view;
+        return e->mapped ? heft_part_populate(e->file, e->part, err) : HEFT_OK;
+    }
+    heft_status st = allocate(p, e, err);
+    if (!st)
+        st = e->file ? read_all(e, err)
+                     : d->make(e->owned, &e->view, &e->source->view, d->ctx, err);
+    e->view.data = e->owned;
+    if (st)
+        heft_load_drop(p, e);
+    return st;
+}
+
+void heft_load_drop(heft_params *p, entry *e)
+{
+    const heft_allocator *al = p->host->allocator;
+    if (e->owned)
+        al->resize(al->ctx, e->owned, (size_t)e->view.bytes + 1, 0, ALIGN);
+    if (e->mapped)
+        heft_part_forget(e->file, e->part);
+    e->owned = NULL;
+    e->mapped = false;
+    e->view.data = NULL;
+}

@@ -1,0 +1,37 @@
+/* defaults.c - what this build has: the one place that knows which libraries were found. */
+#include "port/port.h"
+
+static const heft_digest *const digests[] = {
+#ifdef HEFT_HAVE_ISAL
+    &heft_isal_crc32,
+    &heft_isal_crc32c,
+#endif
+#ifdef HEFT_HAVE_OPENSSL
+    &heft_openssl_sha256,
+#endif
+#ifdef HEFT_HAVE_XXHASH
+    &heft_xxhash_xxh3,
+#endif
+    NULL,
+};
+
+static const heft_codec *const codecs[] = {
+#ifdef HEFT_HAVE_ZSTD
+    &heft_zstd_codec,
+#endif
+    NULL,
+};
+
+static const heft_host host = {
+    .size = sizeof host,
+    .allocator = &heft_libc_allocator,
+    .executor = &heft_all_threads,
+    .digests = digests,
+    .codecs = codecs,
+    .entropy = heft_os_entropy,
+};
+
+const heft_host *heft_host_default(void)
+{
+    return &host;
+}

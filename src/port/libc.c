@@ -1,0 +1,88 @@
+/* libc.c - memory, randomness and error texts from the C library. */
+#include "port/port.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+enum {
+    HUGE_PAGE = 2 << 20, /* nearly everywhere; elsewhere the advice means less */
+    LARGE = 2 * HUGE_PAGE
+};
+
+/* ---- memory ---- */
+
+static size_t whole_pages(size_t size)
+{
+    return (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+}
+
+/* Large blocks, the columns of a large index, are mappings that ask for huge pages: a fault each
+ * instead of 512.  Their lengths are whole huge pages, so that the system places them well and
+ * growing moves no bytes. */
+static void *map_large(void *old, size_t old_size, size_t new_size)
+{
+    size_t len = whole_pages(new_size);
+    if (len < new_size)
+        return NULL;
+    void *p = old ? mremap(old, whole_pages(old_size), len, MREMAP_MAYMOVE)
+                  : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, len, MADV_HUGEPAGE);
+    return p;
+}
+
+static void *plain(size_t size, size_t align)
+{
+    void *p;
+    if (align <= _Alignof(max_align_t))
+        return malloc(size);
+    return posix_memalign(&p, align, size) ? NULL : p;
+}
+
+static void release(void *p, size_t size)
+{
+    if (size >= LARGE)
+        munmap(p, whole_pages(size));
+    else
+        free(p);
+}
+
+static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
+{
+    (void)ctx;
+    if (ptr && new_size >= LARGE && old_size >= LARGE)
+        return map_large(ptr, old_size, new_size);
+    if (ptr && new_size && new_size < LARGE && old_size < LARGE && align <= _Alignof(max_align_t))
+        return realloc(ptr, new_size);
+    void *p = !new_size           ? NULL
+              : new_size >= LARGE ? map_large(NULL, 0, new_size)
+                                  : plain(new_size, align);
+    if (ptr && p)
+        memcpy(p, ptr, old_size < new_size ? old_size : new_size);
+    if (ptr && (p || !new_size))
+        release(ptr, old_size);
+    return p;
+}
+
+const heft_allocator heft_libc_allocator = { resize, NULL };
+
+/* ---- the rest ---- */
+
+void heft_os_entropy(void *buf, size_t len)
+{
+    if (getrandom(buf, len, GRND_NONBLOCK) != (ssize_t)len)
+        memset(buf, 0, len);
+}
+
+heft_status heft_os_error(heft_error *err, int os, const char *what)
+{
+    char text[128] = "";
+    const char *words = strerror_r(os, text, sizeof text);
+    heft_error_plain(err, HEFT_E_IO, "%s: %s", what, words);
+    if (err)
+        err->os = os;
+    return HEFT_E_IO;
+}

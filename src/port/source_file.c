@@ -1,0 +1,220 @@
+/* source_file.c - a regular file, mapped for the index and for viewing, read for bulk: pread into
+ * a buffer that stays in cache is faster than copying out of a mapping. */
+#include "port/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BULK = 16 << 10 }; /* from here on, pread */
+
+typedef struct file_source {
+    heft_source base;
+    int fd;
+    uint8_t *map; /* or NULL */
+    heft_guard *guard;
+    atomic_bool is_cut; /* reading met the end too early */
+} file_source;
+
+static heft_status cut_short(heft_error *err, uint64_t at)
+{
+    heft_error_set(err, HEFT_E_IO, at, "the file was cut short while it was being read");
+    if (err)
+        err->os = EIO;
+    return HEFT_E_IO;
+}
+
+/* The last page of a file that was cut inside it reads as zeros, without a fault. */
+static bool is_shorter(const file_source *f)
+{
+    struct stat st;
+    return f->map && (fstat(f->fd, &st) || (uint64_t)st.st_size < f->base.size);
+}
+
+/* Once the file was found too short, whatever is read of it may be of any age. */
+static heft_status state(heft_source *s, heft_error *err)
+{
+    file_source *f = (file_source *)s;
+    if (f->guard && heft_guard_tripped(f->guard))
+        atomic_store(&f->is_cut, true);
+    if (!atomic_load(&f->is_cut) && is_shorter(f))
+        atomic_store(&f->is_cut, true);
+    return atomic_load(&f->is_cut) ? cut_short(err, HEFT_NOWHERE) : HEFT_OK;
+}
+
+static void enter(heft_source *s)
+{
+    const file_source *f = (const file_source *)s;
+    if (f->guard)
+        heft_guard_arm(f->guard);
+}
+
+static void leave(heft_source *s)
+{
+    const file_source *f = (const file_source *)s;
+    if (f->guard)
+        heft_guard_disarm(f->guard);
+}
+
+static heft_status read_bulk(file_source *f, uint64_t off, uint8_t *buf, size_t len,
+                             heft_error *err)
+{
+    while (len) {
+        ssize_t n = pread(f->fd, buf, len, (off_t)off);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return heft_os_error(err, errno, "reading failed");
+        if (!n) {
+            atomic_store(&f->is_cut, true);
+            return cut_short(err, off);
+        }
+        buf += n;
+        off += (size_t)n;
+        len -= (size_t)n;
+    }
+    return HEFT_OK;
+}
+
+static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
+{
+    file_source *f = (file_source *)s;
+    if (atomic_load(&f->is_cut))
+        return cut_short(err, HEFT_NOWHERE);
+    if (!f->map || len >= BULK)
+        return read_bulk(f, off, buf, len, err);
+    enter(s);
+    memcpy(buf, f->map + off, len);
+    leave(s);
+    return state(s, err);
+}
+
+static const void *lend(heft_source *s, uint64_t off, uint64_t len)
+{
+    const file_source *f = (const file_source *)s;
+    (void)len;
+    return f->map ? f->map + off : NULL;
+}
+
+static void will_need(heft_source *s, uint64_t off, uint64_t len)
+{
+    posix_fadvise(((const file_source *)s)->fd, (off_t)off, (off_t)len, POSIX_FADV_WILLNEED);
+}
+
+/* Page by page where the system cannot do it at once; a page that is gone is met here. */
+static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_error *err)
+{
+    const file_source *f = (const file_source *)s;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *from = f->map + (off & ~(uint64_t)(page - 1)), *to = f->map + off + len;
+    if (!madvise(from, (size_t)(to - from), MADV_POPULATE_READ))
+        return HEFT_OK;
+    enter(s);
+    for (const volatile uint8_t *p = from; p < to; p += page)
+        (void)*p;
+    leave(s);
+    return state(s, err);
+}
+
+/* The pages stay in the system's cache; only this process stops counting them. */
+static void let_go(heft_source *s, uint64_t off, uint64_t len)
+{
+    const file_source *f = (const file_source *)s;
+    uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+    uintptr_t from = (uintptr_t)(f->map + off) & ~mask,
+              to = (uintptr_t)(f->map + off + len) & ~mask;
+    if (f->map && from < to)
+        madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+static void close_file(heft_source *s)
+{
+    file_source *f = (file_source *)s;
+    if (f->guard)
+        heft_guard_free(f->guard);
+    if (f->map)
+        munmap(f->map, (size_t)f->base.size);
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f);
+}
+
+static const heft_source_ops ops = {
+    .read = read_file,
+    .lend = lend,
+    .state = state,
+    .will_need = will_need,
+    .enter = enter,
+    .leave = leave,
+    .close = close_file,
+    .populate = populate,
+    .let_go = let_go,
+};
+
+static heft_status not_a_file(heft_error *err)
+{
+    heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file");
+    if (err)
+        err->os = ESPIPE;
+    return HEFT_E_IO;
+}
+
+/* Without blocking, so that a pipe is refused rather than waited for. */
+static heft_status open_regular(file_source *f, int dir, const char *path, int flags,
+                                heft_error *err)
+{
+    struct stat st;
+    f->fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+    if (f->fd < 0)
+        return heft_os_error(err, errno, "cannot be opened");
+    if (fstat(f->fd, &st))
+        return heft_os_error(err, errno, "cannot be looked at");
+    if (S_ISDIR(st.st_mode))
+        return heft_os_error(err, EISDIR, "cannot be opened");
+    if (!S_ISREG(st.st_mode))
+        return not_a_file(err);
+    f->base.size = (uint64_t)st.st_size;
+    return HEFT_OK;
+}
+
+static heft_status map_file(file_source *f, heft_access how, heft_error *err)
+{
+    if (how == HEFT_ACCESS_READ || !f->base.size)
+        return HEFT_OK;
+    void *map = f->base.size > SIZE_MAX
+                    ? MAP_FAILED
+                    : mmap(NULL, (size_t)f->base.size, PROT_READ, MAP_SHARED, f->fd, 0);
+    if (map == MAP_FAILED)
+        return how == HEFT_ACCESS_AUTO ? HEFT_OK : heft_os_error(err, errno, "cannot be mapped");
+    f->map = map;
+    f->guard = heft_guard_new(map, (size_t)f->base.size);
+    return f->guard ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory to guard a mapping");
+}
+
+heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
+                           heft_error *err)
+{
+    file_source *f = calloc(1, sizeof *f);
+    *out = NULL;
+    if (!f)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to open a file");
+    f->base.ops = &ops;
+    heft_status st = open_regular(f, dir, path, flags, err);
+    if (!st)
+        st = map_file(f, how, err);
+    if (st)
+        close_file(&f->base);
+    else
+        *out = &f->base;
+    return st;
+}
+
+heft_status heft_source_file(heft_source **out, const char *path, heft_access how, heft_error *err)
+{
+    return heft_source_at(out, AT_FDCWD, path, 0, how, err);
+}

@@ -1,0 +1,41 @@
+/* source_memory.c - bytes that are in memory already. */
+#include "port/port.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct memory_source {
+    heft_source base;
+    const uint8_t *data;
+} memory_source;
+
+static heft_status read_memory(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
+{
+    (void)err;
+    memcpy(buf, ((const memory_source *)s)->data + off, len);
+    return HEFT_OK;
+}
+
+static const void *lend(heft_source *s, uint64_t off, uint64_t len)
+{
+    (void)len;
+    return ((const memory_source *)s)->data + off;
+}
+
+static void close_memory(heft_source *s)
+{
+    free(s);
+}
+
+static const heft_source_ops ops = { .read = read_memory, .lend = lend, .close = close_memory };
+
+heft_status heft_source_memory(heft_source **out, const void *data, size_t len, heft_error *err)
+{
+    memory_source *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (!m)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a source");
+    *m = (memory_source){ { &ops, len }, data };
+    *out = &m->base;
+    return HEFT_OK;
+}

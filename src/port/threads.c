@@ -1,0 +1,56 @@
+/* threads.c - work handed out by a counter to threads that live as long as the work. */
+#include "port/port.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { MOST = 64 };
+
+typedef struct work {
+    atomic_size_t next;
+    size_t n;
+    void (*fn)(void *arg, size_t i);
+    void *arg;
+} work;
+
+static void *worker(void *p)
+{
+    work *w = p;
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
+        w->fn(w->arg, i);
+    return NULL;
+}
+
+static uint32_t processors(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set))
+        return 1;
+    int n = CPU_COUNT(&set);
+    return n < 1 ? 1 : n > MOST ? MOST : (uint32_t)n;
+}
+
+/* The caller works too; a thread that cannot be had is done without. */
+static void run(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+    size_t width = (uintptr_t)ctx ? (uintptr_t)ctx : processors(), started = 0;
+    work w = { 0, n, fn, arg };
+    pthread_t threads[MOST];
+    width = width < n ? width : n;
+    width = width < MOST ? width : MOST;
+    while (started + 1 < width && !pthread_create(&threads[started], NULL, worker, &w))
+        started++;
+    worker(&w);
+    while (started)
+        pthread_join(threads[--started], NULL);
+}
+
+const heft_executor heft_all_threads = { run, NULL, MOST };
+
+heft_executor heft_executor_threads(uint32_t width)
+{
+    uint32_t most = width ? width : processors();
+    return (heft_executor){ run, (void *)(uintptr_t)most, most };
+}

@@ -1,0 +1,1 @@
+$HEFT cat two.safetensors layer.bias | od -An -tx1

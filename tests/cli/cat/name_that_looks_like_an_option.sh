@@ -1,0 +1,1 @@
+$HEFT cat hostile.safetensors -- -starts-with-dash

@@ -1,0 +1,3 @@
+$HEFT cat two.safetensors ids --part scale
+echo $?
+$HEFT cat two.safetensors --part vocab

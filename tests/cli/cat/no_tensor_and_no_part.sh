@@ -1,0 +1,1 @@
+$HEFT cat two.safetensors

@@ -1,0 +1,3 @@
+$HEFT cat --npy types.safetensors bf
+echo $?
+$HEFT cat --npy types.safetensors f8

@@ -1,0 +1,2 @@
+$HEFT convert --allow-loss types.safetensors types.mag; echo $?
+$HEFT ls types.mag

@@ -1,0 +1,2 @@
+echo '{"hidden_size": }' > bert/config.json
+$HEFT convert bert out.weights

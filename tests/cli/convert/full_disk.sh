@@ -1,0 +1,2 @@
+ln -s /dev/full full.mag
+$HEFT convert small.safetensors full.mag

@@ -1,0 +1,1 @@
+$HEFT convert --keep 'layer.*' --drop '*.bias' two.safetensors a.safetensors && $HEFT ls a.safetensors

@@ -1,0 +1,1 @@
+$HEFT convert small.safetensors nowhere/a.mag

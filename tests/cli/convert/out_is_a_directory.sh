@@ -1,0 +1,1 @@
+mkdir d.mag; $HEFT convert --force small.safetensors d.mag

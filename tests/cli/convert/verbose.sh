@@ -1,0 +1,1 @@
+$HEFT convert -v small.safetensors a.mag

@@ -1,0 +1,1 @@
+$HEFT convert --vocab v.txt small.safetensors a.mag

@@ -1,0 +1,3 @@
+$HEFT convert bert one.weights
+$HEFT convert one.weights out.safetensors
+$HEFT convert --strict one.weights strict.safetensors

@@ -1,0 +1,1 @@
+$HEFT convert small.safetensors small.mag && $HEFT diff small.safetensors small.mag && echo equal

@@ -1,0 +1,2 @@
+$HEFT diff two.safetensors two.safetensors; echo $?
+$HEFT diff --json two.safetensors two.safetensors

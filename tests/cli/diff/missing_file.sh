@@ -1,0 +1,1 @@
+$HEFT diff two.safetensors missing.safetensors

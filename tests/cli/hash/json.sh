@@ -1,0 +1,1 @@
+$HEFT hash --json small.safetensors

@@ -1,0 +1,1 @@
+$HEFT info hostile.safetensors | sed 's/hostile/H/'

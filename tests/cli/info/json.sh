@@ -1,0 +1,1 @@
+$HEFT info --json two.safetensors

@@ -1,0 +1,1 @@
+$HEFT ls --bytes large.safetensors; $HEFT ls large.safetensors

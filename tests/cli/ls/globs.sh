@@ -1,0 +1,1 @@
+$HEFT ls two.safetensors 'layer.*' '*ds'; $HEFT ls two.safetensors 'nothing*'

@@ -1,0 +1,2 @@
+$HEFT ls hostile.safetensors | cut -c1-60
+$HEFT ls --raw hostile.safetensors | cut -c1-60

@@ -1,0 +1,1 @@
+$HEFT ls --json two.safetensors

@@ -1,0 +1,1 @@
+$HEFT ls -l two.safetensors

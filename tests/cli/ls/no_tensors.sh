@@ -1,0 +1,1 @@
+$HEFT ls none.safetensors; $HEFT ls --json none.safetensors

@@ -1,0 +1,1 @@
+$HEFT ls two.safetensors

@@ -1,0 +1,1 @@
+$HEFT ls --raw -l two.safetensors

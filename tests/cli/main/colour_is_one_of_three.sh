@@ -1,0 +1,1 @@
+$HEFT ls --color=sometimes two.safetensors

@@ -1,0 +1,11 @@
+for c in $($HEFT --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    $HEFT "$c" --help > text || echo "$c exits with $?"
+    for word in Usage: Options: Example: --help --color; do
+        grep -q -e "$word" text || echo "$c --help does not say $word"
+    done
+    $HEFT "$c" --no-such-option > text 2> err
+    [ $? = 2 ] || echo "$c takes an unknown option"
+    [ -s text ] && echo "$c talks on stdout"
+    grep -q "^heft: $c: unknown or ambiguous option '--no-such-option'" err || cat err
+    echo "$c"
+done

@@ -1,0 +1,1 @@
+$HEFT ls "$(printf 'no\033[31m\nfile')"

@@ -1,0 +1,1 @@
+$HEFT ls --json=yes two.safetensors

@@ -1,0 +1,2 @@
+mkfifo pipe.safetensors
+$HEFT ls pipe.safetensors

@@ -1,0 +1,1 @@
+$HEFT info two.safetensors small.safetensors

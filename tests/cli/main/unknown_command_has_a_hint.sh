@@ -1,0 +1,1 @@
+$HEFT lss two.safetensors

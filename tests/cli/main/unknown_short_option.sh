@@ -1,0 +1,1 @@
+$HEFT ls -q two.safetensors

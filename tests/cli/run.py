@@ -1,0 +1,111 @@
+"""Runs the cases of the command line and prints TAP.
+
+    python3 run.py [--update] [COMMAND[/CASE]...]
+
+A case is COMMAND/CASE.sh, run by sh in an empty directory of its own that holds the files of
+samples.py; $HEFT is the tool, $CASES this directory.  CASE.out, CASE.err and CASE.code hold what
+it must print and exit with; one that is missing stands for nothing, or for 0.  A case that exits
+with 77 is skipped, and says why on stdout.  --update writes down what happens now: read it before
+you commit it."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SKIPPED = 77
+PATIENCE = 60
+
+
+def read(path):
+    return path.read_bytes() if path.exists() else b""
+
+
+def write(path, data):
+    if data:
+        path.write_bytes(data)
+    elif path.exists():
+        path.unlink()
+
+
+def environment():
+    env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
+    env.update(LC_ALL="C", TERM="xterm", CASES=str(HERE), PYTHONPATH=str(HERE),
+               PYTHONDONTWRITEBYTECODE="1", PYTHON=sys.executable,
+               HEFT=str(pathlib.Path(os.environ.get("HEFT", "build/heft")).resolve()))
+    return env
+
+
+def run_case(script, samples):
+    with tempfile.TemporaryDirectory(prefix="heft-cli-") as folder:
+        os.chmod(folder, 0o755)
+        shutil.copytree(samples, folder, dirs_exist_ok=True)
+        child = subprocess.Popen(["sh", "-u", str(script)], cwd=folder, env=environment(),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            out, err = child.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            out, err = child.communicate()
+            err += b"\nstopped: it took longer than %d s\n" % PATIENCE
+        return child.returncode, out, err
+
+
+def show(name, want, got):
+    print("# %s" % name)
+    for mark, text in (("-", want), ("+", got)):
+        for line in text.decode(errors="backslashreplace").splitlines():
+            print("#   %s %s" % (mark, line))
+
+
+def check(script, code, out, err):
+    same = True
+    for name, want, got in (("stdout", read(script.with_suffix(".out")), out),
+                            ("stderr", read(script.with_suffix(".err")), err),
+                            ("exit", read(script.with_suffix(".code")).strip() or b"0",
+                             b"%d" % code)):
+        if want != got:
+            show(name, want, got)
+            same = False
+    return same
+
+
+def update(script, code, out, err):
+    write(script.with_suffix(".out"), out)
+    write(script.with_suffix(".err"), err)
+    write(script.with_suffix(".code"), b"%d\n" % code if code else b"")
+
+
+def main(args):
+    updating = "--update" in args
+    wanted = [a for a in args if a != "--update"]
+    if not os.access(environment()["HEFT"], os.X_OK):
+        print("Bail out! %s is not there" % environment()["HEFT"])
+        return 1
+    cases = sorted(HERE.glob("*/*.sh"))
+    names = {c: "%s/%s" % (c.parent.name, c.stem) for c in cases}
+    if wanted:
+        cases = [c for c in cases if any(names[c] == w or c.parent.name == w for w in wanted)]
+    failed = not cases
+    print("1..%d" % len(cases))
+    with tempfile.TemporaryDirectory(prefix="heft-samples-") as samples:
+        subprocess.run([sys.executable, str(HERE / "samples.py"), samples], check=True)
+        for number, case in enumerate(cases, 1):
+            code, out, err = run_case(case, samples)
+            if code == SKIPPED:
+                print("ok %d - %s # SKIP %s" % (number, names[case], out.decode().strip()))
+                continue
+            if updating:
+                update(case, code, out, err)
+            good = check(case, code, out, err)
+            failed |= not good
+            print("%s %d - %s" % ("ok" if good else "not ok", number, names[case]), flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+$HEFT show two.safetensors nothing

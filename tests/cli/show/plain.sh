@@ -1,0 +1,1 @@
+for t in layer.weight layer.bias ids; do $HEFT show two.safetensors $t; done

@@ -1,0 +1,1 @@
+$HEFT show large.safetensors grid; $HEFT show large.safetensors line

@@ -1,0 +1,1 @@
+$HEFT stats two.safetensors

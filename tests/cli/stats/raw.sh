@@ -1,0 +1,1 @@
+$HEFT stats --raw large.safetensors

@@ -1,0 +1,1 @@
+$HEFT verify --color=always two.safetensors page.safetensors | sed 's/\x1b/^[/g'

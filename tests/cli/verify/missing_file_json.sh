@@ -1,0 +1,1 @@
+$HEFT verify --json missing.safetensors

@@ -1,0 +1,1 @@
+$HEFT verify two.safetensors small.safetensors

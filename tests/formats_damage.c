@@ -1,0 +1,308 @@
+/* formats_damage.c - samples cut short and damaged, and too little memory to open them. */
+#include "formats.h"
+
+/* Bytes of the index per byte of the file, and what every file takes.  The worst records: eleven
+ * bytes of metadata in JSON, whose columns double while they grow. */
+enum { PEAK_FACTOR = 32, PEAK_BASE = 16 << 10 };
+
+static bool is_refusal(heft_status st)
+{
+    return st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT ||
+           st == HEFT_E_CHECKSUM;
+}
+
+/* Compressed parts that do not decode, or parts in files that are not there. */
+static bool is_unreadable(heft_status st)
+{
+    return st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_IO;
+}
+
+static void assert_refused(heft_status st, const heft_error *err)
+{
+    if (!is_refusal(st) || err->status != st || !err->message[0])
+        fail_msg("%s: %s", heft_status_name(st), err->message);
+}
+
+/* ---- what can be done with a file ----------------------------------------------------------- */
+
+static heft_status verify(const heft_file *f, heft_error *err)
+{
+    return heft_verify(NULL, f, NULL, NULL, NULL, NULL, err);
+}
+
+static heft_status hash(const heft_file *f, heft_error *err)
+{
+    heft_hash model, *tensors = calloc(heft_tensor_count(f) + 1u, sizeof *tensors);
+    assert_non_null(tensors);
+    heft_status st = heft_hash_model(&model, tensors, f, NULL, NULL, err);
+    free(tensors);
+    return st;
+}
+
+static const heft_format *writable(size_t i)
+{
+    for (size_t k = 0, n = 0;; k = (k + 1) % heft_format_count())
+        if (heft_format_caps(heft_format_at(k)) & HEFT_CAN_WRITE && n++ == i)
+            return heft_format_at(k);
+}
+
+static heft_status convert_to(const heft_file *f, size_t target, const heft_host *host,
+                              heft_error *err)
+{
+    heft_test_sink sink;
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    opt.write.allow_loss = true;
+    opt.write.host = host;
+    opt.no_verify = target & 1;
+    heft_status st = heft_convert(f, writable(target), heft_test_sink_init(&sink, false), &opt,
+                                  err);
+    assert_int_equal(sink.finished, !st);
+    assert_int_equal(sink.discarded, !!st);
+    heft_test_sink_free(&sink);
+    return st;
+}
+
+/* More than a few of these take too long: a kilobyte may decode to gigabytes. */
+static bool is_large(const heft_file *f)
+{
+    enum { LARGE = 256 << 10 };
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(f) && sum <= LARGE; i++)
+        sum += heft_tensor_bytes(f, i) < LARGE ? heft_tensor_bytes(f, i) : LARGE + 1;
+    return sum > LARGE;
+}
+
+/* Whatever a damaged file says, this has to end, and to end with one of these. */
+static void use(const heft_file *f, uint32_t round, const heft_host *host)
+{
+    heft_error err;
+    if (round % 128 && is_large(f))
+        return;
+    bool is_readable = heft_test_is_readable(f); /* what is compressed may not be */
+    if (round % 8 == 0)
+        free(heft_test_dump(f, DUMP_ALL));
+    heft_assert_ok(verify(f, &err), &err);
+    heft_status st = hash(f, &err);
+    if (st && (is_readable || !is_unreadable(st)))
+        fail_msg("hashing ended with %s: %s", heft_status_name(st), err.message);
+    st = convert_to(f, round % 16, host, &err);
+    if (st && st != HEFT_E_LOSSY && st != HEFT_E_CHECKSUM && st != HEFT_E_UNSUPPORTED &&
+        st != HEFT_E_ARGUMENT && (is_readable || !is_unreadable(st)))
+        fail_msg("converting ended with %s: %s", heft_status_name(st), err.message);
+}
+
+/* ---- cut short ------------------------------------------------------------------------------ */
+
+static void open_cut(const sample *s, size_t len)
+{
+    heft_test_memory m;
+    heft_error err;
+    heft_file *f;
+    heft_bytes b = heft_test_copy(s->in.bytes.p, len);
+    heft_test_memory_init(&m, 0);
+    heft_status st = heft_test_open(&f, b, &m.host, &err);
+    assert_in_range(atomic_load(&m.peak), 0, PEAK_BASE + PEAK_FACTOR * (uint64_t)len);
+    if (st)
+        assert_refused(st, &err);
+    else
+        use(f, (uint32_t)len, heft_host_default());
+    heft_close(f);
+    heft_assert_all_freed(&m);
+    heft_test_free(&b);
+}
+
+static void open_cut_fed(const sample *s, size_t len)
+{
+    heft_test_memory m;
+    heft_error err;
+    heft_file *f;
+    heft_test_input in = { NULL, heft_test_copy(s->in.bytes.p, len) };
+    const heft_test_way *way = &heft_test_ways[heft_test_way_count - 1 - len % 3];
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_test_memory_init(&m, 0);
+    opt.host = &m.host;
+    heft_status st = way->open(&f, &in, &opt, &err);
+    if (st)
+        assert_refused(st, &err);
+    heft_close(f);
+    heft_assert_all_freed(&m);
+    heft_test_free(&in.bytes);
+}
+
+void check_truncated(const sample *s)
+{
+    enum { SMALL = 3000, HEAD = 600, TAIL = 70, SAMPLED = 300 };
+    size_t size = s->in.bytes.len, middle = size > SMALL ? size - HEAD - TAIL : 0;
+    if (s->kind == SAMPLE_BAD) { /* they are refused for one reason already */
+        for (size_t i = 0; i < 32; i++)
+            open_cut(s, size * i / 32);
+        return;
+    }
+    for (size_t len = 0; len < (middle ? HEAD : size); len++) {
+        open_cut(s, len);
+        if (len % 5 == 0)
+            open_cut_fed(s, len);
+    }
+    for (size_t i = 0; i < SAMPLED && middle; i++)
+        open_cut(s, HEAD + middle / SAMPLED * i);
+    for (size_t len = size - TAIL; middle && len < size; len++)
+        open_cut(s, len);
+}
+
+/* ---- damaged -------------------------------------------------------------------------------- */
+
+/* Which bytes are payload: true.  Files that do not open have none. */
+static bool *payload_of(const sample *s)
+{
+    heft_file *f;
+    uint32_t first;
+    bool *is_payload = calloc(s->in.bytes.len + 1, 1);
+    assert_non_null(is_payload);
+    if (open_sample(&f, s, NULL, NULL))
+        return is_payload;
+    heft_model_parts(f, &first);
+    for (uint32_t i = 0; i < first; i++) {
+        heft_part p = heft_part_at(f, i);
+        memset(is_payload + p.offset, 1, (size_t)p.stored);
+    }
+    heft_close(f);
+    return is_payload;
+}
+
+static void open_damaged(const heft_bytes *b, uint32_t round, const heft_host *host)
+{
+    heft_error err;
+    heft_file *f;
+    heft_status st = heft_test_open(&f, *b, host, &err);
+    if (st)
+        assert_refused(st, &err);
+    else
+        use(f, round, host);
+    heft_close(f);
+}
+
+static void damage_byte(heft_bytes *b, size_t at, uint32_t *round, const heft_host *host)
+{
+    uint8_t was = b->p[at];
+    const uint8_t values[] = {
+        0,  0xFF, (uint8_t)(was ^ 1), (uint8_t)(was ^ 0x80), (uint8_t)(was + 1), (uint8_t)(was - 1),
+        '"'
+    };
+    for (size_t i = 0; i < HEFT_COUNT(values); i++) {
+        if (values[i] == was)
+            continue;
+        b->p[at] = values[i];
+        open_damaged(b, ++*round, host);
+    }
+    b->p[at] = was;
+}
+
+void check_damaged(const sample *s)
+{
+    heft_test_host h;
+    heft_bytes b = heft_test_copy(s->in.bytes.p, s->in.bytes.len);
+    bool *is_payload = payload_of(s);
+    bool is_good = s->kind == SAMPLE_GOOD; /* the others are damaged already */
+    uint32_t round = 0;
+    size_t index_bytes = 0, seen = 0, most = is_good ? 100 : 10, first = is_good ? 24 : 12;
+    heft_test_host_init(&h, 1);
+    for (size_t i = 0; i < b.len; i++)
+        index_bytes += !is_payload[i];
+    size_t stride = index_bytes / most + 1;
+    for (size_t i = 0; i < b.len; i++)
+        if (!is_payload[i] && (seen++ % stride == 0 || seen < first))
+            damage_byte(&b, i, &round, &h.host);
+    for (size_t i = 0; i < 4 && b.len; i++)
+        damage_byte(&b, b.len * i / 4, &round, &h.host);
+    free(is_payload);
+    heft_test_free(&b);
+}
+
+/* ---- memory that runs out ------------------------------------------------------------------- */
+
+typedef struct operation {
+    const char *name;
+    heft_status (*run)(const heft_file *f, heft_test_memory *m, heft_error *err);
+} operation;
+
+static heft_status run_verify(const heft_file *f, heft_test_memory *m, heft_error *err)
+{
+    (void)m;
+    return verify(f, err);
+}
+
+static heft_status run_hash(const heft_file *f, heft_test_memory *m, heft_error *err)
+{
+    (void)m;
+    return hash(f, err);
+}
+
+static heft_status run_convert(const heft_file *f, heft_test_memory *m, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (size_t target = 0; target < heft_format_count() && !st; target++) {
+        st = convert_to(f, 2 * target + 1, &m->host, err);
+        if (st == HEFT_E_ARGUMENT)
+            st = HEFT_OK; /* this target does not take it, however much memory there is */
+    }
+    return st;
+}
+
+static const operation operations[] = {
+    { "verify", run_verify },
+    { "hash", run_hash },
+    { "convert", run_convert },
+};
+
+/* Once with the n-th request failing; false when there were fewer. */
+static bool starve_opening(const heft_test_way *way, const sample *s, uint32_t n, bool fail_on)
+{
+    heft_test_memory m;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_error err;
+    heft_file *f;
+    heft_test_memory_init(&m, n);
+    m.fail_on = fail_on;
+    opt.host = &m.host;
+    heft_status st = way->open(&f, &s->in, &opt, &err);
+    bool met = atomic_load(&m.calls) >= n;
+    if (st && (!met || st != HEFT_E_NOMEM))
+        assert_refused(st, &err);
+    heft_close(f);
+    heft_assert_all_freed(&m);
+    return met;
+}
+
+static bool starve(const operation *o, const sample *s, uint32_t n, bool fail_on)
+{
+    heft_test_memory m;
+    heft_error err;
+    heft_file *f;
+    heft_test_memory_init(&m, 0);
+    heft_assert_ok(open_sample(&f, s, &m.host, &err), &err);
+    heft_test_memory_rewind(&m);
+    m.fail_at = n;
+    m.fail_on = fail_on;
+    heft_status st = o->run(f, &m, &err);
+    bool met = atomic_load(&m.calls) >= n;
+    if (st && (st != HEFT_E_NOMEM || !met))
+        fail_msg("%s: %s: %s", o->name, heft_status_name(st), err.message);
+    heft_close(f);
+    heft_assert_all_freed(&m);
+    return met;
+}
+
+void check_memory(const sample *s)
+{
+    heft_file *f;
+    for (size_t way = 0; way < heft_test_way_count; way++)
+        for (uint32_t n = 1; starve_opening(&heft_test_ways[way], s, n, n & 1); n++)
+            ;
+    if (open_sample(&f, s, NULL, NULL))
+        return;
+    size_t count = heft_test_is_readable(f) ? HEFT_COUNT(operations) : 1; /* verify takes all */
+    heft_close(f);
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t n = 1; starve(&operations[i], s, n, n & 1); n++)
+            ;
+}

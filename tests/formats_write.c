@@ -1,0 +1,369 @@
+/* formats_write.c - samples written again: in their own format, in every other and back. */
+#include "formats.h"
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+typedef struct loss { /* of a tensor; the name is a copy */
+    heft_str name;
+    heft_severity severity;
+} loss;
+
+typedef struct losses {
+    uint32_t count[3]; /* by severity */
+    loss *tensors;
+    size_t tensor_count;
+} losses;
+
+static void note_loss(void *ctx, heft_severity s, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    losses *l = ctx;
+    assert_non_null(rule);
+    assert_non_null(text);
+    l->count[s]++;
+    if (!tensor.ptr)
+        return;
+    l->tensors = realloc(l->tensors, (l->tensor_count + 1) * sizeof *l->tensors);
+    assert_non_null(l->tensors);
+    heft_bytes name = heft_test_copy(tensor.ptr, tensor.len);
+    l->tensors[l->tensor_count++] = (loss){ { (char *)name.p, name.len }, s };
+}
+
+static void free_losses(losses *l)
+{
+    for (size_t i = 0; i < l->tensor_count; i++)
+        free((char *)(uintptr_t)l->tensors[i].name.ptr);
+    free(l->tensors);
+    *l = (losses){ .tensors = NULL };
+}
+
+/* Whether something of at least that severity was said of the tensor. */
+static bool was_said(const losses *l, heft_str name, heft_severity least)
+{
+    for (size_t i = 0; i < l->tensor_count; i++)
+        if (l->tensors[i].severity >= least && l->tensors[i].name.len == name.len &&
+            !memcmp(l->tensors[i].name.ptr, name.ptr, name.len))
+            return true;
+    return false;
+}
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+static heft_hash *hash(const heft_file *f, heft_hash *model)
+{
+    heft_error err;
+    heft_hash *tensors = calloc(heft_tensor_count(f) + 1u, sizeof *tensors);
+    assert_non_null(tensors);
+    heft_assert_ok(heft_hash_model(model, tensors, f, NULL, NULL, &err), &err);
+    return tensors;
+}
+
+/* Every tensor of a is in b, unless it was said to be lost, and as it was, unless it was said to be
+ * carried in another form; and b has no others. */
+static void compare_models(const heft_file *a, const heft_file *b, const losses *lost)
+{
+    heft_hash model_a, model_b, *in_a = hash(a, &model_a), *in_b = hash(b, &model_b);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(a); i++) {
+        heft_tensor t = heft_tensor_at(a, i);
+        uint32_t k = heft_find(b, t.name.ptr, t.name.len);
+        kept += k != HEFT_NONE;
+        if (was_said(lost, t.name, HEFT_WARNING))
+            continue;
+        assert_int_not_equal(k, HEFT_NONE);
+        if (!was_said(lost, t.name, HEFT_NOTE))
+            assert_memory_equal(&in_a[i], &in_b[k], sizeof in_a[i]);
+    }
+    assert_int_equal(kept, heft_tensor_count(b));
+    if (!lost->tensor_count)
+        assert_memory_equal(&model_a, &model_b, sizeof model_a);
+    free(in_a);
+    free(in_b);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+typedef struct target {
+    const heft_format *format;
+    const char *version; /* or NULL */
+} target;
+
+typedef struct written {
+    heft_test_sink sink;
+    heft_bytes bytes; /* an own copy */
+    losses lost;
+} written;
+
+static heft_convert_options options_for(const target *t, losses *lost)
+{
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    opt.write.version = t->version;
+    opt.write.on_loss = note_loss;
+    opt.write.loss_ctx = lost;
+    return opt;
+}
+
+/* What the options say of losses is kept to: nothing is written unless they are allowed. */
+static void assert_guarded(const heft_file *f, const target *t, bool strict)
+{
+    heft_test_sink sink;
+    heft_error err;
+    losses lost = { .tensors = NULL };
+    heft_convert_options opt = options_for(t, &lost);
+    opt.write.strict = strict;
+    opt.no_verify = true;
+    heft_status st = heft_convert(f, t->format, heft_test_sink_init(&sink, false), &opt, &err);
+    if (st == HEFT_OK || st == HEFT_E_LOSSY) {
+        assert_int_equal(st == HEFT_E_LOSSY, lost.count[HEFT_FAULT] > 0);
+        assert_true(!strict || !lost.count[HEFT_WARNING]);
+    }
+    assert_int_equal(sink.finished, !st);
+    if (st)
+        assert_int_equal(sink.len, 0);
+    heft_test_sink_free(&sink);
+    free_losses(&lost);
+}
+
+static void assert_planned(const heft_file *f, const target *t, uint64_t size)
+{
+    heft_error err;
+    uint64_t planned = 0;
+    losses lost = { .tensors = NULL };
+    heft_convert_options opt = options_for(t, &lost);
+    opt.write.allow_loss = opt.dry_run = true;
+    opt.planned_bytes = &planned;
+    heft_assert_ok(heft_convert(f, t->format, NULL, &opt, &err), &err);
+    assert_int_equal(planned, size);
+    free_losses(&lost);
+}
+
+/* false when the format does not take this model at all. */
+static bool write_as(written *w, const heft_file *f, const target *t)
+{
+    heft_error err;
+    *w = (written){ .bytes = { NULL, 0 } };
+    heft_convert_options opt = options_for(t, &w->lost);
+    opt.write.allow_loss = opt.no_verify = true;
+    heft_status st = heft_convert(f, t->format, heft_test_sink_init(&w->sink, false), &opt, &err);
+    bool is_broken = (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_IO) &&
+                     !heft_test_is_readable(f);
+    if (st == HEFT_E_ARGUMENT || st == HEFT_E_LOSSY || is_broken) {
+        assert_true(w->sink.discarded);
+        heft_test_sink_free(&w->sink);
+        free_losses(&w->lost);
+        return false;
+    }
+    heft_assert_ok(st, &err);
+    w->bytes = heft_test_copy(w->sink.p, w->sink.len);
+    heft_test_sink_free(&w->sink);
+    assert_int_equal(w->sink.reserved, w->bytes.len);
+    assert_planned(f, t, w->bytes.len);
+    assert_guarded(f, t, false);
+    assert_guarded(f, t, true);
+    return true;
+}
+
+static void free_written(written *w)
+{
+    heft_test_free(&w->bytes);
+    free_losses(&w->lost);
+}
+
+static heft_verify_result verified(const heft_file *f)
+{
+    heft_verify_result result;
+    heft_error err;
+    heft_assert_ok(heft_verify(&result, f, NULL, NULL, NULL, NULL, &err), &err);
+    return result;
+}
+
+/* What we write is recognised, and beyond reproach if the file it was made of is, but for what was
+ * said beforehand. */
+static heft_file *reopen(const written *w, const target *t, const heft_file *of)
+{
+    heft_error err;
+    heft_file *f;
+    heft_verify_result result;
+    heft_status st;
+    heft_assert_ok(heft_test_open(&f, w->bytes, NULL, &err), &err);
+    assert_ptr_equal(heft_file_format(f), t->format);
+    char *findings = heft_test_findings(&result, &st, f, &err);
+    heft_assert_ok(st, &err);
+    heft_verify_result source = verified(of);
+    if (result.faults > source.faults ||
+        result.warnings + result.faults >
+            source.warnings + source.faults + w->lost.count[HEFT_NOTE])
+        fail_msg("what was written is found wanting: %s", findings);
+    free(findings);
+    return f;
+}
+
+/* Ours is written again byte for byte. */
+static void assert_fixed_point(const heft_file *f, heft_bytes b, const target *t)
+{
+    written again;
+    assert_true(write_as(&again, f, t));
+    assert_int_equal(again.lost.count[HEFT_WARNING] + again.lost.count[HEFT_FAULT], 0);
+    heft_assert_same_bytes(b, again.bytes);
+    free_written(&again);
+}
+
+static void assert_same_model(const heft_file *a, const heft_file *b)
+{
+    char *in_a = heft_test_dump(a, DUMP_MODEL), *in_b = heft_test_dump(b, DUMP_MODEL);
+    heft_assert_same_text(in_a, in_b);
+    free(in_a);
+    free(in_b);
+}
+
+static void rewrite(const heft_file *f, const target *t, bool is_bad)
+{
+    written w;
+    if (!write_as(&w, f, t))
+        return;
+    heft_file *back = reopen(&w, t, f);
+    compare_models(f, back, &w.lost);
+    if (!is_bad && !w.lost.count[HEFT_NOTE] && !w.lost.count[HEFT_WARNING] &&
+        !w.lost.count[HEFT_FAULT])
+        assert_same_model(f, back);
+    assert_fixed_point(back, w.bytes, t);
+    heft_close(back);
+    free_written(&w);
+}
+
+/* Samples of the world beside the checkout that other programs wrote, and the version it takes to write them
+ * again byte for byte; those made here say so themselves. */
+static const struct {
+    const char *part_of_title, *version;
+} rewritten[] = {
+    { "burnpack/good/burnpack_020_", "0.20" },
+    { "burnpack/good/burnpack_021_", "0.21" },
+    { "burnpack/good/burnpack_022p2_", "0.21" },
+    { "burnpack/good/burnpack_head_", "0.21" },
+};
+
+static void rewrite_same(const heft_file *f, const sample *s)
+{
+    heft_str fact = s->facts ? heft_test_fact(s, "rewritten") : (heft_str){ NULL, 0 };
+    char version[16] = "";
+    written w;
+    snprintf(version, sizeof version, "%.*s", (int)fact.len, fact.ptr ? fact.ptr : "");
+    for (size_t i = 0; i < HEFT_COUNT(rewritten); i++)
+        if (strstr(s->title, rewritten[i].part_of_title))
+            snprintf(version, sizeof version, "%s", rewritten[i].version);
+    if (!*version)
+        return;
+    target t = { heft_file_format(f), version };
+    assert_true(write_as(&w, f, &t));
+    heft_assert_same_bytes(s->in.bytes, w.bytes);
+    free_written(&w);
+}
+
+void check_rewritten(const sample *s)
+{
+    heft_file *f;
+    char versions[64], *rest = versions;
+    if (open_sample(&f, s, NULL, NULL))
+        return;
+    rewrite_same(f, s);
+    target t = { heft_file_format(f), NULL };
+    rewrite(f, &t, s->kind == SAMPLE_BAD);
+    snprintf(versions, sizeof versions, "%s", heft_format_versions(t.format));
+    while ((t.version = strtok_r(rest, " ", &rest)))
+        rewrite(f, &t, s->kind == SAMPLE_BAD);
+    heft_close(f);
+}
+
+/* ---- other formats -------------------------------------------------------------------------- */
+
+static void there_and_back(const heft_file *f, const target *there, const target *back)
+{
+    written out, home;
+    if (!write_as(&out, f, there))
+        return;
+    heft_file *g = reopen(&out, there, f);
+    compare_models(f, g, &out.lost);
+    if (write_as(&home, g, back)) {
+        heft_file *h = reopen(&home, back, g);
+        compare_models(g, h, &home.lost);
+        if (!out.lost.tensor_count && !home.lost.tensor_count)
+            compare_models(f, h, &home.lost);
+        heft_close(h);
+        free_written(&home);
+    }
+    heft_close(g);
+    free_written(&out);
+}
+
+void check_other_formats(const sample *s)
+{
+    heft_file *f;
+    if (open_sample(&f, s, NULL, NULL))
+        return;
+    target back = { heft_file_format(f), NULL };
+    bool readable =
+        heft_test_is_readable(f); /* without the parts that are not, others may be written */
+    for (size_t i = 0; readable && i < heft_format_count(); i++) {
+        target there = { heft_format_at(i), NULL };
+        if (there.format != back.format && heft_format_caps(there.format) & HEFT_CAN_WRITE)
+            there_and_back(f, &there, &back);
+    }
+    heft_close(f);
+}
+
+/* ---- sinks and threads ---------------------------------------------------------------------- */
+
+static heft_bytes write_with(const heft_file *f, const target *t, uint32_t threads, bool is_stream)
+{
+    heft_test_host h;
+    heft_test_sink sink;
+    heft_error err;
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_test_host_init(&h, threads);
+    opt.write.host = &h.host;
+    opt.write.allow_loss = opt.no_verify = true;
+    heft_assert_ok(heft_convert(f, t->format, heft_test_sink_init(&sink, is_stream), &opt, &err),
+                   &err);
+    assert_true(sink.finished);
+    heft_bytes b = heft_test_copy(sink.p, sink.len);
+    heft_test_sink_free(&sink);
+    return b;
+}
+
+static void fill_sink(const heft_file *f, const target *t, uint64_t room, bool is_stream)
+{
+    heft_test_sink sink;
+    heft_error err;
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_sink *to = heft_test_sink_init(&sink, is_stream);
+    sink.fail_from = room;
+    opt.write.allow_loss = opt.no_verify = true;
+    heft_assert_fails(heft_convert(f, t->format, to, &opt, &err), HEFT_E_IO, &err,
+                      "the sink is full");
+    assert_true(sink.discarded);
+    heft_test_sink_free(&sink);
+}
+
+void check_sinks(const sample *s)
+{
+    heft_file *f, *plain;
+    heft_error err;
+    written w;
+    if (open_sample(&f, s, NULL, NULL))
+        return;
+    target t = { heft_file_format(f), NULL };
+    if (write_as(&w, f, &t)) {
+        heft_assert_ok(heft_test_ways[3].open(&plain, &s->in, NULL, &err), &err);
+        for (int i = 0; i < 8; i++) {
+            heft_bytes b = write_with(i & 4 ? plain : f, &t, i & 2 ? 4 : 1, i & 1);
+            heft_assert_same_bytes(b, w.bytes);
+            heft_test_free(&b);
+        }
+        for (uint64_t i = 0; i < 8; i++)
+            fill_sink(f, &t, w.bytes.len * i / 8, i & 1);
+        fill_sink(f, &t, w.bytes.len - 1, true);
+        heft_close(plain);
+        free_written(&w);
+    }
+    heft_close(f);
+}

@@ -1,0 +1,16 @@
+/* header.c - the public headers alone, in the oldest C they promise. */
+#include <heft/dtypes.h>
+#include <heft/heft.h>
+#include <heft/heft_ext.h>
+
+int main(void)
+{
+    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
+    bool sizes = open.size == sizeof open && write.size == sizeof write &&
+                 convert.size == sizeof convert && convert.write.size == sizeof write;
+    bool version = heft_version() ==
+                   (HEFT_VERSION_MAJOR << 16 | HEFT_VERSION_MINOR << 8 | HEFT_VERSION_PATCH);
+    return sizes && version ? 0 : 1;
+}

@@ -1,0 +1,320 @@
+/* heft_test.c - assertions, memory, files and sinks for tests. */
+#include "heft_test.h"
+
+#include <dirent.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- assertions ----------------------------------------------------------------------------- */
+
+void heft_test_status(heft_status st, heft_status expected, const heft_error *err, const char *file,
+                      int line)
+{
+    if (st == expected)
+        return;
+    print_error("status is %s, not %s: %s\n", heft_status_name(st), heft_status_name(expected),
+                st && err ? err->message : "");
+    _fail(file, line);
+}
+
+void heft_test_fails(heft_status st, heft_status expected, const heft_error *err, const char *words,
+                     const char *file, int line)
+{
+    heft_test_status(st, expected, err, file, line);
+    if (err->status != expected || !strstr(err->message, words)) {
+        print_error("the message is \"%s\" (%s), without \"%s\"\n", err->message,
+                    heft_status_name(err->status), words);
+        _fail(file, line);
+    }
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+enum { HEAD = 64 }; /* before each block, so that it is aligned for everything */
+
+typedef struct head {
+    size_t size, align;
+} head;
+
+/* Not an assertion of cmocka's: this may happen on any thread. */
+static void broken(const char *what)
+{
+    fprintf(stderr, "the library misuses its allocator: %s\n", what);
+    abort();
+}
+
+static bool runs_out(heft_test_memory *m)
+{
+    uint32_t call = atomic_fetch_add(&m->calls, 1) + 1;
+    return m->fail_at && (m->fail_on ? call >= m->fail_at : call == m->fail_at);
+}
+
+static void count_live(heft_test_memory *m, size_t more, size_t less)
+{
+    unsigned long long live = atomic_fetch_add(&m->live, more) + more;
+    unsigned long long peak = atomic_load(&m->peak);
+    while (live > peak && !atomic_compare_exchange_weak(&m->peak, &peak, live))
+        ;
+    atomic_fetch_sub(&m->live, less);
+}
+
+static void *new_block(size_t size, size_t align)
+{
+    void *block;
+    if (posix_memalign(&block, HEAD, HEAD + size))
+        broken("it wants more than there is");
+    *(head *)block = (head){ size, align };
+    memset((char *)block + HEAD, 0xA5, size);
+    return (char *)block + HEAD;
+}
+
+static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
+{
+    heft_test_memory *m = ctx;
+    head *old = ptr ? (head *)(void *)((char *)ptr - HEAD) : NULL;
+    if (!align || align > HEAD || align & (align - 1))
+        broken("an alignment that is none");
+    if (old_size != (old ? old->size : 0))
+        broken("a size that the block never had");
+    if (old && old->align != align)
+        broken("an alignment that the block never had");
+    void *p = NULL;
+    if (new_size) {
+        if (runs_out(m))
+            return NULL;
+        p = new_block(new_size, align);
+    }
+    if (p && old)
+        memcpy(p, ptr, old_size < new_size ? old_size : new_size);
+    count_live(m, new_size, old_size);
+    if (old)
+        memset(ptr, 0xDD, old_size);
+    free(old);
+    return p;
+}
+
+void heft_test_memory_init(heft_test_memory *m, uint32_t fail_at)
+{
+    memset(m, 0, sizeof *m);
+    m->al = (heft_allocator){ resize, m };
+    m->host = *heft_host_default();
+    m->host.allocator = &m->al;
+    m->host.executor = NULL;
+    m->fail_at = fail_at;
+}
+
+void heft_test_memory_rewind(heft_test_memory *m)
+{
+    atomic_store(&m->calls, 0);
+    atomic_store(&m->peak, atomic_load(&m->live));
+}
+
+void heft_test_host_init(heft_test_host *h, uint32_t threads)
+{
+    h->host = *heft_host_default();
+    h->executor = heft_executor_threads(threads);
+    h->host.executor = threads > 1 ? &h->executor : NULL;
+}
+
+/* ---- bytes and files ------------------------------------------------------------------------ */
+
+heft_bytes heft_test_copy(const void *p, size_t len)
+{
+    heft_bytes b = { malloc(len ? len : 1), len };
+    assert_non_null(b.p);
+    if (len)
+        memcpy(b.p, p, len);
+    return b;
+}
+
+heft_bytes heft_test_load(const char *path)
+{
+    struct stat st;
+    FILE *f = fopen(path, "rb");
+    if (!f || fstat(fileno(f), &st)) {
+        print_error("%s cannot be read\n", path);
+        fail();
+    }
+    heft_bytes b = { malloc(st.st_size ? (size_t)st.st_size : 1), (size_t)st.st_size };
+    assert_non_null(b.p);
+    assert_int_equal(fread(b.p, 1, b.len, f), b.len);
+    fclose(f);
+    return b;
+}
+
+void heft_test_free(heft_bytes *b)
+{
+    free(b->p);
+    *b = (heft_bytes){ NULL, 0 };
+}
+
+void heft_test_save(const char *path, const void *p, size_t len)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, len, f), len);
+    assert_int_equal(fclose(f), 0);
+}
+
+bool heft_test_exists(const char *path)
+{
+    struct stat st;
+    return !lstat(path, &st);
+}
+
+void heft_assert_same_bytes(heft_bytes a, heft_bytes b)
+{
+    size_t least = a.len < b.len ? a.len : b.len, i = 0;
+    if (a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len)))
+        return;
+    while (i < least && a.p[i] == b.p[i])
+        i++;
+    print_error("%zu and %zu bytes, which differ from byte %zu on\n", a.len, b.len, i);
+    fail();
+}
+
+int heft_test_dir_make(void **state)
+{
+    const char *where = getenv("TMPDIR");
+    char *dir = malloc(512);
+    snprintf(dir, 512, "%s/heft-test-XXXXXX", where ? where : "/tmp");
+    *state = dir;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st;
+    (void)kind;
+    (void)ftw;
+    return remove(path);
+}
+
+int heft_test_dir_remove(void **state)
+{
+    int gone = nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    free(*state);
+    return gone;
+}
+
+const char *heft_test_path(const char *dir, const char *name)
+{
+    static char paths[8][1024];
+    static unsigned next;
+    char *path = paths[next++ % HEFT_COUNT(paths)];
+    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+size_t heft_test_dir_entries(const char *dir)
+{
+    DIR *d = opendir(dir);
+    size_t n = 0;
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    closedir(d);
+    return n;
+}
+
+/* ---- sinks ---------------------------------------------------------------------------------- */
+
+static bool make_room(heft_test_sink *s, uint64_t end)
+{
+    if (end <= s->cap)
+        return true;
+    size_t cap = s->cap * 2 > end ? s->cap * 2 : (size_t)end;
+    uint8_t *p = realloc(s->p, cap);
+    if (!p)
+        return false;
+    memset(p + s->cap, 0xEE, cap - s->cap);
+    s->p = p;
+    s->cap = cap;
+    return true;
+}
+
+static heft_status write_at(heft_sink *sink, uint64_t off, const void *data, size_t len,
+                            heft_error *err)
+{
+    heft_test_sink *s = (heft_test_sink *)sink;
+    while (atomic_exchange(&s->busy, 1))
+        ;
+    bool fits = off + len <= s->fail_from && make_room(s, off + len);
+    if (fits) {
+        memcpy(s->p + off, data, len);
+        s->len = off + len > s->len ? (size_t)(off + len) : s->len;
+    }
+    atomic_store(&s->busy, 0);
+    if (!fits && err)
+        *err = (heft_error){ HEFT_E_IO, 28, HEFT_NOWHERE, "the sink is full" };
+    return fits ? HEFT_OK : HEFT_E_IO;
+}
+
+static heft_status write_next(heft_sink *sink, const void *data, size_t len, heft_error *err)
+{
+    return write_at(sink, ((heft_test_sink *)sink)->len, data, len, err);
+}
+
+static heft_status reserve(heft_sink *sink, uint64_t size, heft_error *err)
+{
+    (void)err;
+    ((heft_test_sink *)sink)->reserved = size;
+    return HEFT_OK;
+}
+
+static heft_status finish(heft_sink *sink, heft_error *err)
+{
+    heft_test_sink *s = (heft_test_sink *)sink;
+    (void)err;
+    if (s->finished || s->discarded)
+        abort(); /* it is gone already */
+    s->finished = true;
+    return HEFT_OK;
+}
+
+static void discard(heft_sink *sink)
+{
+    heft_test_sink *s = (heft_test_sink *)sink;
+    if (s->finished || s->discarded)
+        abort();
+    s->discarded = true;
+}
+
+heft_sink *heft_test_sink_init(heft_test_sink *s, bool is_stream)
+{
+    memset(s, 0, sizeof *s);
+    s->ops = (heft_sink_ops){ .reserve = reserve, .finish = finish, .discard = discard };
+    if (is_stream)
+        s->ops.write = write_next;
+    else
+        s->ops.write_at = write_at;
+    s->base.ops = &s->ops;
+    s->fail_from = HEFT_NOWHERE;
+    return &s->base;
+}
+
+heft_bytes heft_test_sink_bytes(const heft_test_sink *s)
+{
+    return (heft_bytes){ s->p, s->len };
+}
+
+void heft_test_sink_free(heft_test_sink *s)
+{
+    free(s->p);
+    s->p = NULL;
+    s->len = s->cap = 0;
+}
+
+/* ---- small things --------------------------------------------------------------------------- */
+
+heft_str heft_test_str(const char *s)
+{
+    return (heft_str){ s, strlen(s) };
+}
+
+uint32_t heft_test_random(uint64_t *state, uint32_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33) % below;
+}

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""check_samples.py HEFT SOURCE...: shows the command heft every sample below a directory, or those
+that a program (gen_NAME.py) writes below the directory that it is given.
+
+A sample FILE in good/ or bad/ has a FILE.json beside it.  For good ones that lists the tensors:
+name, dtype, shape, layout, sha256 of the bytes, parts, ids.  For bad ones it says in "expect"
+what verify is to make of the file: reject, warn, accept, or refuse: exit status 5, since the
+file passes a limit or needs what this build has not.  TAP on stdout."""
+import concurrent.futures
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+SECONDS = 30
+SPECIAL = ["pad", "unk", "cls", "sep", "mask"]
+EXIT_CODES, REFUSED = range(6), 5
+NAMES = {"gptrs": {"gptrs-checkpoint", "gptrs-archive"}}
+
+
+class Wrong(Exception):
+    pass
+
+
+def heft(*args, codes=(0,)):
+    """What the command says on stdout, and its exit status, which is one of codes."""
+    try:
+        p = subprocess.run([HEFT, *args], capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"{args[0]} takes longer than {SECONDS} s") from None
+    if p.returncode not in codes:
+        said = (p.stderr or p.stdout).decode(errors="replace").strip()
+        raise Wrong(f"{args[0]} ended with {p.returncode}: {said[:200]}")
+    return p.stdout, p.returncode
+
+
+def document(*args, codes=(0,)):
+    out, status = heft(*args, "--json", codes=codes)
+    try:
+        return json.loads(out), status
+    except ValueError as e:
+        raise Wrong(f"{args[0]} --json is not JSON: {e}") from None
+
+
+def same(what, got, want):
+    if got != want:
+        yield f"{what} is {got}, not {want}"
+
+
+def same_bytes(path, tensor, want, *more):
+    out, _ = heft("cat", *more, str(path), "--", tensor)
+    yield from same(f"sha256 of {tensor} {' '.join(more)}", hashlib.sha256(out).hexdigest(), want)
+
+
+def check_tensor(path, got, want):
+    name, layout = want["name"], want.get("layout", "dense")
+    yield from same(f"shape of {name}", got["shape"], want["shape"])
+    yield from same(f"layout of {name}", got["layout"], layout)
+    if want.get("dtype") and layout == "dense" and got["dtype"] is not None:
+        yield from same(f"dtype of {name}", got["dtype"], want["dtype"])
+    attributes = got.get("attributes") or {}
+    if want.get("param_id") is not None:
+        yield from same(f"param id of {name}", attributes.get("burn.param_id"), want["param_id"])
+    if "\0" in name:
+        return  # no command line can name it
+    if "sha256" in want:
+        yield from same_bytes(path, name, want["sha256"])
+    for role, part in (want.get("parts") or {}).items():
+        if isinstance(part, dict) and "sha256" in part:
+            yield from same_bytes(path, name, part["sha256"], "--part", role)
+
+
+def check_vocabulary(path, want):
+    out, _ = heft("cat", str(path), "--part", "vocab")
+    yield from same("the vocabulary", out.decode(), "".join(t + "\n" for t in want["vocab"]))
+    if "special" in want:
+        found = document("info", str(path))[0]["vocabulary"]
+        yield from same("tokens", found["tokens"], len(want["vocab"]))
+        ids = [2**32 - 1 if found["special"][n] is None else found["special"][n] for n in SPECIAL]
+        yield from same("special ids", ids, want["special"])
+
+
+def check_good(path, want):
+    listing, _ = document("ls", str(path))
+    formats = NAMES.get(want["format"], {want["format"]})
+    if listing["format"] not in formats:
+        yield f"format is {listing['format']}, not {want['format']}"
+    have = {t["name"]: t for t in listing["tensors"]}
+    yield from same("names", sorted(have), sorted(t["name"] for t in want["tensors"]))
+    for t in want["tensors"]:
+        if t["name"] in have:
+            yield from check_tensor(path, have[t["name"]], t)
+    if want.get("vocab"):
+        yield from check_vocabulary(path, want)
+    heft("verify", str(path))
+
+
+def check_bad(path, want):
+    report, status = document("verify", str(path), codes=EXIT_CODES)
+    severities = {f["severity"] for f in report["findings"]}
+    verdict = {0: "accept", 1: "reject", REFUSED: "refuse"}.get(status, f"exit {status}")
+    if verdict == "accept" and "warning" in severities:
+        verdict = "warn"
+    if verdict != want["expect"]:
+        yield f"{verdict}, not {want['expect']}: {want['why']} ({sorted(severities)})"
+    heft("ls", "--json", str(path), codes=EXIT_CODES)
+
+
+def check(job):
+    path, kind = job
+    if kind == "missing":
+        return str(path), ["there are no samples"]
+    want = json.loads(path.with_name(path.name + ".json").read_text())
+    title = "/".join(path.parts[-3:])
+    try:
+        return title, list((check_good if kind == "good" else check_bad)(path, want))
+    except Wrong as e:
+        return title, [str(e)]
+
+
+def samples_below(root):
+    return [
+        (path.with_suffix(""), kind)
+        for kind in ("good", "bad")
+        for path in sorted(pathlib.Path(root).glob(f"**/{kind}/*.json"))
+    ]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        jobs = []
+        for source in SOURCES:
+            root = source
+            if source.endswith(".py"):
+                root = pathlib.Path(scratch, pathlib.Path(source).stem)
+                subprocess.run([sys.executable, source, root], check=True, stdout=subprocess.DEVNULL)
+            jobs += samples_below(root) or [(pathlib.Path(root), "missing")]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return tap.report(pool.map(check, jobs))
+
+
+HEFT, *SOURCES = sys.argv[1:]
+sys.exit(main())

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""check_stream.py HEFT STREAM_MLP: a stack of layers eight times the budget gives the same result as all of it in
+memory, in every format that holds f32, and takes no more memory than the budget and 32 MiB.  TAP on stdout."""
+import array
+import json
+import pathlib
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+SIDE, LAYERS, BUDGET = 512, 128, 16  # 1 MiB a layer
+
+
+def write_model(path):
+    rng = random.Random(7)
+    noise = array.array("f", (rng.uniform(-1, 1) for _ in range(SIDE * SIDE + LAYERS * 64)))
+    size = SIDE * SIDE * 4
+    header = {f"layers.{i}.weight": {"dtype": "F32", "shape": [SIDE, SIDE],
+                                     "data_offsets": [i * size, (i + 1) * size]} for i in range(LAYERS)}
+    text = json.dumps(header).encode()
+    text += b" " * (-(len(text) + 8) % 64)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for i in range(LAYERS):
+            f.write(noise[i * 64:i * 64 + SIDE * SIDE].tobytes())
+
+
+def run(stream, path, *budget):
+    p = subprocess.run([stream, path, *budget], capture_output=True, text=True, timeout=120)
+    peak = re.search(r"peak memory\s+(\d+) kB", p.stderr)
+    return p.returncode, p.stdout, int(peak[1]) if peak else 0
+
+
+def formats(heft):
+    listed = json.loads(subprocess.run([heft, "formats", "--json"], capture_output=True, check=True).stdout)
+    return [f for f in listed["formats"] if f["write"] and f["suffixes"]]
+
+
+def main():
+    heft, stream = sys.argv[1:]
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        source = str(pathlib.Path(folder, "model.safetensors"))
+        write_model(source)
+        code, want, _ = run(stream, source)
+        results.append((code == 0 and want.strip(), "all in memory"))
+        for f in formats(heft):
+            path = str(pathlib.Path(folder, "copy" + f["suffixes"][0]))
+            p = subprocess.run([heft, "convert", "--force", source, path], capture_output=True)
+            if p.returncode == 5:
+                continue
+            code, got, peak = run(stream, path, str(BUDGET))
+            results.append((p.returncode == 0 and code == 0 and got == want, f"{f['name']}: same result"))
+            results.append((0 < peak < (BUDGET + 32) << 10, f"{f['name']}: {peak >> 10} MiB at most"))
+            pathlib.Path(path).unlink(missing_ok=True)
+    print(f"1..{len(results)}")
+    for i, (good, what) in enumerate(results, 1):
+        print("ok" if good else "not ok", i, "-", what)
+    sys.exit(not all(good for good, _ in results))
+
+
+main()

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""check_written.py HEFT: converts the samples of every gen_*.py into every generation of every format,
+and lets readers of their own judge what the command wrote.  TAP on stdout.
+
+What cannot be carried is left out (--allow-loss); then it has to be named on stderr, and without the
+option there is no file."""
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import read_burnpack
+import read_embd
+import read_gptrs
+import read_mag
+import read_safetensors
+import read_ztensor2
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+TARGETS = [("mag", None), ("mag", "1"), ("mag", "100"), ("mag", "snapshot"), ("gptrs-checkpoint", None),
+           ("gptrs-archive", None), ("safetensors", None), ("embd", None), ("embd", "simple"),
+           ("burnpack", None), ("burnpack", "0.20"), ("ztensor", "2")]
+CANNOT_CARRY = 5
+SPELLED = {"f8_e4m3": "f8_e4m3fn", "f4": "f4_e2m1"}  # else heft's names are safetensors' in small letters
+ALIGNMENTS = [None, 256]
+SHOWN = 40  # bytes of a name that messages show at least
+
+
+def essence(t):
+    if t.get("layout", "dense") == "dense":
+        return t["name"], t["dtype"], tuple(t["shape"] or [1]), t["sha256"]
+    parts = t.get("parts") or {"data": t}
+    parts = sorted((role, p["sha256"]) for role, p in parts.items())
+    return t["name"], t["layout"], tuple(t["shape"]), repr(parts)
+
+
+def convert(source, to, version, align, out, *more):
+    args = [HEFT, "convert", "--to", to, *more, "--", str(source), str(out)]
+    args[4:4] = ["--format-version", version] if version else []
+    args[4:4] = ["--align", str(align)] if align else []
+    return subprocess.run(args, capture_output=True, text=True, timeout=60, check=False)
+
+
+def judge(to, align, path):
+    if to == "safetensors":
+        got = read_safetensors.read(path, of_heft=True)
+        for t in got["tensors"]:
+            t["dtype"] = SPELLED.get(t["dtype"].lower(), t["dtype"].lower())
+        return got
+    if to == "mag":
+        return read_mag.read(path.read_bytes())
+    if to == "embd":
+        return read_embd.read(path.read_bytes(), align or read_embd.ALIGN)
+    if to == "burnpack":
+        return read_burnpack.read(path.read_bytes())
+    if to == "ztensor":
+        return read_ztensor2.read(path, align and max(align, read_ztensor2.FLOOR))
+    return read_gptrs.read(path.read_bytes(), align or read_gptrs.ALIGN)
+
+
+def is_named(name, said):
+    """The beginning of a name, up to what would be escaped, stands in what heft said."""
+    return re.match(r"[^\x00-\x1f\x7f-\U0010ffff\"\\]*", name[:SHOWN])[0] in said
+
+
+def is_kept(m, to, got):
+    """None when the target has a place for metadata, but not in the sample's form."""
+    if to == "mag" and got["version"] != "snapshot" and "bits" in m:
+        return (m["key"], m["bits"]) in [(g["key"], g["bits"]) for g in got["metadata"]]
+    if to in ("safetensors", "burnpack", "ztensor"):
+        return got["metadata"].get(m["key"]) == m["value"] if "value" in m else None
+    if to == "embd" and got["version"] != "simple":
+        return {"key": m["key"], "value": m["value"]} in got["metadata"] if "value" in m else None
+    return False
+
+
+def compare_vocabulary(want, got, said):
+    if not want.get("vocab"):
+        return
+    if got.get("vocab") is None:
+        if "the vocabulary" not in said:
+            yield "the vocabulary is missing, and nothing was said"
+    elif got["vocab"] != want["vocab"]:
+        yield "tokens are others"
+    elif got["special"] != want["special"] and "special tokens are left out" not in said:
+        yield f"special ids are {got['special']}, not {want['special']}"
+
+
+def compare(want, got, to, said):
+    left = [essence(t) for t in got["tensors"]]
+    had = [essence(t) for t in want["tensors"]]
+    if to in ("safetensors", "ztensor"):  # in an order of its own
+        left.sort(), had.sort()
+    if left != [t for t in had if t in left]:
+        yield "tensors are others, or in another order"
+    for name in [t[0] for t in had if t not in left]:
+        if not is_named(name, said):
+            yield f"{name!r} is missing, and nothing was said"
+    yield from compare_vocabulary(want, got, said)
+    for m in want.get("metadata", []):
+        if is_kept(m, to, got) is False and not is_named(m["key"], said):
+            yield f"metadata {m['key']} is missing, and nothing was said"
+
+
+def check(job):
+    path, (to, version), align, out = job
+    want = json.loads(path.with_name(path.name + ".json").read_text())
+    title = " ".join([f"{path.parts[-3]}/{path.name} as {to}", *map(str, filter(None, (version, align)))])
+    strictly = convert(path, to, version, align, out)
+    if strictly.returncode not in (0, CANNOT_CARRY) or out.exists() != (strictly.returncode == 0):
+        return title, [f"convert ended with {strictly.returncode}: {strictly.stderr.strip()[:200]}"]
+    p = convert(path, to, version, align, out, "--allow-loss", "--force")
+    if p.returncode:
+        return title, [f"with --allow-loss it ended with {p.returncode}: {p.stderr.strip()[:200]}"]
+    try:
+        got = judge(to, align, out)
+    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor2.Bad, ValueError,
+            KeyError) as e:
+        return title, [str(e)[:200]]
+    finally:
+        out.unlink()
+    if strictly.returncode == 0 and len(got["tensors"]) != len(want["tensors"]):
+        return title, ["tensors were left out, and nobody had allowed it"]
+    return title, list(compare(want, got, to, p.stderr))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch)
+        for generator in ("gen_burnpack.py", "gen_embd.py", "gen_mag.py", "gen_gptrs.py", "gen_safetensors.py",
+                          "gen_ztensor2.py"):
+            subprocess.run([sys.executable, HERE / generator, root], check=True)
+        paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
+        jobs = [(p, t, a) for p in paths for t in TARGETS for a in ALIGNMENTS]
+        jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return tap.report(pool.map(check, jobs))
+
+
+HEFT = sys.argv[1]
+sys.exit(main())

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""gen_cast_vectors.py: conversions between element types, worked out independently, on stdout.
+
+Records of  u16 from, u16 to, u32 count, the source elements, the expected elements.  Types are numbered
+as in heft/dtypes.h; `to` 0xFFFF means doubles (heft_to_f64), and then `from` may be a packed type and
+count is a multiple of its block.
+
+Targets of up to 16 bits are found by looking for the nearest among all the numbers they have,
+f32 and f64 by Python's own conversions and by rounding integers.  Where numpy is installed it must agree on f16."""
+import bisect
+import random
+import struct
+import sys
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+INTS = {"u8": (2, 8, 0), "i8": (3, 8, 1), "u16": (4, 16, 0), "i16": (5, 16, 1),
+        "u32": (6, 32, 0), "i32": (7, 32, 1), "u64": (8, 64, 0), "i64": (9, 64, 1)}
+# number, bits, bits of the exponent, bias, what is special
+FLOATS = {"f16": (10, 16, 5, 15, "ieee"), "bf16": (11, 16, 8, 127, "ieee"),
+          "f32": (12, 32, 8, 127, "ieee"), "f64": (13, 64, 11, 1023, "ieee"),
+          "e4m3fn": (14, 8, 4, 7, "ones"), "e5m2": (15, 8, 5, 15, "ieee"),
+          "e4m3fnuz": (16, 8, 4, 8, "fnuz"), "e5m2fnuz": (17, 8, 5, 16, "fnuz"),
+          "e8m0": (18, 8, 8, 127, "powers"),
+          "e2m3": (19, 6, 2, 1, "none"), "e3m2": (20, 6, 3, 3, "none"), "e2m1": (21, 4, 2, 1, "none")}
+PACKED = ("e2m3", "e3m2", "e2m1")
+BOOL, C64, C128, DOUBLES = 1, 22, 23, 0xFFFF
+INF = float("inf")
+
+
+class Nan:
+    def __init__(self, negative, payload):
+        self.negative, self.payload = negative, payload  # the payload as a string of bits
+
+
+def mant_bits(t):
+    _, bits, exp, _, kind = FLOATS[t]
+    return bits - exp - (kind != "powers")
+
+
+def decode_float(t, code):
+    """A Python number, or a Nan."""
+    _, bits, exp_bits, bias, kind = FLOATS[t]
+    m = mant_bits(t)
+    if kind == "powers":
+        return Nan(False, "1") if code == 255 else 2.0 ** (code - bias)
+    sign, rest = code >> (bits - 1), code & ((1 << (bits - 1)) - 1)
+    exp, mant = rest >> m, rest & ((1 << m) - 1)
+    if kind == "fnuz" and code == 1 << (bits - 1):
+        return Nan(False, "1")
+    if kind == "ones" and rest == (1 << (bits - 1)) - 1:
+        return Nan(bool(sign), "1")
+    if kind == "ieee" and exp == (1 << exp_bits) - 1:
+        if mant:
+            return Nan(bool(sign), format(mant, f"0{m}b"))
+        return -INF if sign else INF
+    value = (mant + (1 << m) if exp else mant) * 2.0 ** (max(exp, 1) - bias - m)
+    return -value if sign else value
+
+
+class Small:
+    """Rounds by search among all numbers of a type of at most 16 bits."""
+
+    def __init__(self, t):
+        self.t = t
+        _, bits, _, _, self.kind = FLOATS[t]
+        self.sign = 1 << (bits - 1)
+        values = [decode_float(t, c) for c in range(self.sign)]
+        self.values = [v for v in values if not isinstance(v, Nan) and v != INF]
+        self.infinity = len(self.values) if self.kind == "ieee" else None
+        step = self.values[-1] - self.values[-2]
+        self.middles = [(a + b) / 2 for a, b in zip(self.values, self.values[1:])]
+        self.middles.append(self.values[-1] + step / 2)  # from here on it is too large
+
+    def encode(self, x):
+        if isinstance(x, Nan):
+            return self.nan(x)
+        negative = x < 0 or (x == 0 and str(x)[0] == "-")
+        i = bisect.bisect_left(self.middles, abs(x))
+        if i < len(self.middles) and self.middles[i] == abs(x) and i % 2:
+            i += 1
+        if i >= len(self.values):
+            i = len(self.values) - 1 if self.infinity is None else self.infinity
+        if self.kind == "fnuz" and i == 0:
+            negative = False
+        return i | (self.sign if negative else 0)
+
+    def nan(self, x):
+        negative = self.sign if x.negative else 0
+        if self.kind == "fnuz":
+            return self.sign
+        if self.kind == "ones":
+            return negative | (self.sign - 1)
+        return negative | self.infinity | nan_payload(x, mant_bits(self.t))
+
+
+def nan_payload(x, width):
+    kept = x.payload[:width].ljust(width, "0")
+    return int(kept, 2) or 1 << (width - 1)
+
+
+def int_to_f32(n):
+    """The f32 nearest to an integer, by shifting."""
+    cut = max(0, abs(n).bit_length() - 24)
+    kept, rest = divmod(abs(n), 1 << cut)
+    if 2 * rest > 1 << cut or (2 * rest == 1 << cut and cut and kept % 2):
+        kept += 1
+    return (-1 if n < 0 else 1) * float(kept << cut)
+
+
+def encode_wide(t, x):
+    size, m = (4, 23) if t == "f32" else (8, 52)
+    if isinstance(x, Nan):
+        code = (x.negative << (size * 8 - 1)) | (255 << 23 if size == 4 else 2047 << 52) | nan_payload(x, m)
+        return code.to_bytes(size, "little")
+    if isinstance(x, int):
+        x = int_to_f32(x) if size == 4 else float(x)
+    try:
+        return struct.pack("<f" if size == 4 else "<d", x)
+    except OverflowError:
+        return struct.pack("<f", INF if x > 0 else -INF)
+
+
+def encode_int(t, x):
+    _, bits, signed = INTS[t]
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    if isinstance(x, Nan):
+        n = 0
+    elif x in (INF, -INF):
+        n = high if x > 0 else low
+    else:
+        n = min(max(int(x), low), high)
+    return n.to_bytes(bits // 8, "little", signed=bool(signed))
+
+
+SMALL = {t: Small(t) for t in FLOATS if FLOATS[t][1] in (8, 16) and t != "e8m0"}
+
+
+def encode(t, x):
+    if t == "bool":
+        return bytes([isinstance(x, Nan) or x != 0])
+    if t in INTS:
+        return encode_int(t, x)
+    if t in SMALL:
+        return SMALL[t].encode(x).to_bytes(FLOATS[t][1] // 8, "little")
+    return encode_wide(t, x)
+
+
+# ---- what is converted ----------------------------------------------------------------------
+
+
+def f32_codes(rng):
+    """Everything near what narrower types have, and at random."""
+    codes = set(rng.getrandbits(32) for _ in range(6000))
+    exps = [0, 1, 2, 101, 102, 103, 104, 105, 111, 112, 113, 114, 117, 118, 119, 120, 126, 127, 134,
+            135, 136, 142, 143, 150, 157, 158, 159, 160, 189, 190, 191, 192, 253, 254, 255]
+    mants = {0, 1, 2, 3, 0x7FFFFF, 0x7FFFFE, 0x400000, 0x400001, 0x3FFFFF}
+    for cut in (12, 13, 15, 16, 19, 20, 21):
+        for step in (0, 1, 2, 3, 1 << (22 - cut)):
+            for delta in (-1, 0, 1):
+                mants.add(((step << cut | 1 << (cut - 1)) + delta) & 0x7FFFFF)
+    for exp in exps:
+        for mant in mants:
+            codes.add(exp << 23 | mant)
+            codes.add(1 << 31 | exp << 23 | mant)
+    for exp in range(256):
+        codes.update((exp << 23, 1 << 31 | exp << 23 | 0x600000))
+    return sorted(codes)
+
+
+def f64_codes(rng):
+    codes = set(rng.getrandbits(64) for _ in range(2000))
+    for code in f32_codes(rng):
+        wide = decode_float("f32", code)
+        if isinstance(wide, Nan):
+            sign = wide.negative << 63
+            codes.update((sign | 2047 << 52 | int(wide.payload, 2) << 29, sign | 2047 << 52 | 1))
+            continue
+        at = struct.unpack("<Q", struct.pack("<d", wide))[0]
+        codes.update((at, at ^ 1, at ^ 0x10000000, at ^ 0x0FFFFFFF, at ^ 0x10000001))
+    for n in (2**31, 2**32, 2**63, 2**64, 2**15, 2**16, 127, 128, 255, 256, 448, 464, 480, 240, 248,
+              57344, 61440, 65504, 65520, 3.4028235677973366e38):
+        for sign in (1.0, -1.0):
+            at = struct.unpack("<Q", struct.pack("<d", sign * n))[0]
+            codes.update((at, at - 1, at + 1))
+    rest = sorted(codes)
+    return rest if len(rest) < 20000 else sorted(rng.sample(rest, 20000))
+
+
+def ints(t, rng):
+    _, bits, signed = INTS[t]
+    if bits == 8:
+        return list(range(256))
+    codes = set(rng.getrandbits(bits) >> rng.randrange(bits) for _ in range(3000))
+    for p in range(bits):
+        for near in (-3, -2, -1, 0, 1, 2, 3):
+            codes.add(((1 << p) + near) % (1 << bits))
+            codes.add((-(1 << p) + near) % (1 << bits))
+    for p in range(24, bits):  # halves between two f32 and two f64, and beside them
+        for lost in (p - 23, p - 52):
+            if lost > 0:
+                for kept in (0, 1, 2, 3):
+                    half = (1 << p) + (kept << lost) + (1 << (lost - 1))
+                    codes.update(c % (1 << bits) for c in (half - 1, half, half + 1, -half, -half + 1))
+    return sorted(codes)
+
+
+def sources(rng):
+    """(name, size, codes, values)"""
+    yield "bool", 1, [0, 1, 2, 128, 255], [0, 1, 1, 1, 1]
+    for t, (_, bits, signed) in INTS.items():
+        codes = ints(t, rng)
+        yield t, bits // 8, codes, [c - (1 << bits) if signed and c >> (bits - 1) else c for c in codes]
+    for t, (_, bits, *_) in FLOATS.items():
+        if t in PACKED:
+            continue
+        codes = {32: f32_codes, 64: f64_codes}.get(bits, lambda _, bits=bits: range(1 << bits))(rng)
+        yield t, bits // 8, list(codes), [decode_float(t, c) for c in codes]
+
+
+def number(t):
+    return BOOL if t == "bool" else (INTS.get(t) or FLOATS[t])[0]
+
+
+def record(out, source, target, count, given, expected):
+    out.write(struct.pack("<HHI", source, target, count) + given + expected)
+
+
+def numpy_agrees(t, codes, expected):
+    """On f16, for sources that numpy has too; how a NaN is cut is our own business."""
+    kinds = {"f32": "<u4 <f4", "f64": "<u8 <f8"}
+    if numpy is None or t not in kinds:
+        return
+    raw, real = kinds[t].split()
+    given = numpy.array(codes, dtype=raw).view(real)
+    with numpy.errstate(all="ignore"):
+        theirs = given.astype("<f2").view("<u2")
+    ours = numpy.frombuffer(expected, dtype="<u2")
+    wrong = numpy.flatnonzero((theirs != ours) & ~numpy.isnan(given))
+    assert not len(wrong), f"{t} to f16: {codes[wrong[0]]:#x}: {ours[wrong[0]]:#x}, numpy {theirs[wrong[0]]:#x}"
+
+
+def plain(out, rng):
+    targets = ["bool", *INTS, *(t for t in FLOATS if t not in PACKED)]
+    for t, size, codes, values in sources(rng):
+        given = b"".join(c.to_bytes(size, "little") for c in codes)
+        record(out, number(t), DOUBLES, len(codes), given, b"".join(encode("f64", v) for v in values))
+        for to in targets:
+            if to == "e8m0" and t != to:
+                continue
+            if to == t:
+                expected = given
+            else:
+                expected = b"".join(encode(to, v) for v in values)
+            if to == "f16":
+                numpy_agrees(t, codes, expected)
+            record(out, number(t), number(to), len(codes), given, expected)
+            if t in ("f32", "f64") and to in ("f32", "f64"):
+                complex_pair(out, t, to, len(codes), given, expected)
+
+
+def complex_pair(out, t, to, count, given, expected):
+    wide, narrow = {"f32": C64, "f64": C128}[t], {"f32": C64, "f64": C128}[to]
+    sizes = {"f32": 4, "f64": 8}
+    pairs = count // 2
+    record(out, wide, narrow, pairs, given[:pairs * 2 * sizes[t]], expected[:pairs * 2 * sizes[to]])
+
+
+def packed(out, rng):
+    for t in PACKED:
+        kind, bits = FLOATS[t][:2]
+        codes = list(range(1 << bits)) + [rng.getrandbits(bits) for _ in range(160)]
+        joined = sum(c << bits * i for i, c in enumerate(codes))
+        given = joined.to_bytes(len(codes) * bits // 8, "little")
+        expected = b"".join(encode("f64", decode_float(t, c)) for c in codes)
+        record(out, kind, DOUBLES, len(codes), given, expected)
+
+
+def main():
+    rng = random.Random(14)
+    plain(sys.stdout.buffer, rng)
+    packed(sys.stdout.buffer, rng)
+
+
+main()

@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+"""gen_embd.py ROOT: EMBD .weights files below ROOT/embd, written without heft.
+
+Good ones: the specified layout with its sections, vocabularies and checksums in every place and form
+that is read, and the simple stream.  Bad ones: at least one for each refusal of the parsers."""
+import struct
+import sys
+
+from samples import IEEE, Samples, crc, patch, tensor
+
+TYPES = ["f32", "f16", "bf16", "i32", "i16", "i8", "u32", "u16", "u8"]
+VOCAB_EMBEDDED, ALIGNED, CHECKSUMS, COMPRESSED = 1, 2, 4, 8
+HEADER, FOOTER = 64, 16
+NONE = 2**32 - 1
+META = [("model_name", "tiny"), ("hidden_size", "8"), ("größe", "😀"), ("empty", "")]
+TOKENS = ["[PAD]", "[unused0]", "the", "##ing", "café", "張", "😀", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a" * 200, ""]
+SPECIAL = (0, 7, 8, 9, 10)
+# Two names with the same hash.
+TWINS = ("layer.232789.weight", "layer.429192.weight")
+
+
+def fnv1a(data):
+    value = 0x811C9DC5
+    for byte in data:
+        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return value
+
+
+def up(n, to=64):
+    return -(-n // to) * to
+
+
+def raw(text):
+    return text if isinstance(text, bytes) else text.encode()
+
+
+class File:
+    """A well-formed file of the specified layout; whatever is set before bytes() may be wrong."""
+
+    def __init__(self, tensors, meta=META, tokens=TOKENS, special=SPECIAL, flags=None, order="mvi", align=64, gap=0,
+                 tail=0, offsets=None, checksums=True, before=False, relative=False, with_ids=False, bare_size=False):
+        self.tensors, self.meta, self.tokens, self.special = tensors, list(meta), tokens, special
+        self.order, self.align, self.gap, self.tail, self.checksums = order, align, gap, tail, checksums
+        self.before, self.relative, self.with_ids, self.bare_size = before, relative, with_ids, bare_size
+        self.flags = flags
+        self.set = {}  # fields of the header
+        self.change = {}  # fields of descriptors: (number, field) -> value
+        self.offsets = offsets
+        self.pad = 0
+        self.entries = self.meta_total = self.token_total = self.special_at = self.count = None
+        self.slack = b""  # behind the vocabulary, inside its section
+        self.reserved = (0, 0)
+        self.end = b"DBME"
+
+    # ---- sections ----
+
+    def metadata(self):
+        body = b"".join(struct.pack("<HH", len(raw(k)), len(raw(v))) + raw(k) + raw(v) for k, v in self.meta)
+        entries = len(self.meta) if self.entries is None else self.entries
+        return struct.pack("<II", entries, len(body) if self.meta_total is None else self.meta_total) + body
+
+    def vocabulary(self, at):
+        if self.tokens is None:
+            return b""
+        body = b"".join(struct.pack("<H", len(raw(t))) + raw(t) for t in self.tokens)
+        where = 12 if self.before else 12 + len(body)
+        total = len(body) + (20 if self.with_ids else 0)
+        head = struct.pack("<III", len(self.tokens) if self.count is None else self.count,
+                           total if self.token_total is None else self.token_total,
+                           (where if self.relative else at + where) if self.special_at is None else self.special_at)
+        ids = struct.pack("<5I", *self.special)
+        return head + (ids + body if self.before else body + ids) + self.slack
+
+    def index(self):
+        out, names = b"", b""
+        for i, ((name, dtype, shape, _), offset) in enumerate(zip(self.tensors, self.placed)):
+            name = raw(name)
+            dims = list(shape) + [0] * (4 - len(shape))
+            fields = {"hash": fnv1a(name), "type": TYPES.index(dtype), "rank": len(shape), "length": len(name),
+                      "dims": dims[:4], "offset": offset}
+            fields.update({f: v for (n, f), v in self.change.items() if n == i})
+            out += struct.pack("<IBBH4IQ", fields["hash"], fields["type"], fields["rank"], fields["length"],
+                               *fields["dims"], fields["offset"])
+            names += name
+        return out + names
+
+    def data(self):
+        """The data section; self.placed says where in it each tensor begins."""
+        out, self.placed = bytearray(), []
+        for i, (_, _, _, data) in enumerate(self.tensors):
+            at = up(len(out), self.align) if self.offsets is None else self.offsets[i]
+            self.placed.append(at)
+            if at + len(data) > len(out):
+                out += bytes([self.pad]) * (at + len(data) - len(out))
+            out[at:at + len(data)] = data
+        return bytes(out) + bytes(self.tail)
+
+    # ---- the file ----
+
+    def all_flags(self):
+        flags = ALIGNED if self.align % 64 == 0 and self.offsets is None else 0
+        flags |= VOCAB_EMBEDDED if self.tokens is not None else 0
+        return (flags | (CHECKSUMS if self.checksums else 0)) if self.flags is None else self.flags
+
+    def bytes(self):
+        data, at, front = self.data(), HEADER, b""
+        where = {}
+        for section in self.order:
+            made = {"m": self.metadata, "v": lambda at=at: self.vocabulary(at), "i": self.index}[section]()
+            where[section] = (at, len(made))
+            front += made
+            at += len(made)
+        start = up(at, self.align) + self.gap
+        front += bytes([self.pad]) * (start - at)
+        total = start + len(data) + FOOTER
+        meta, vocab = where["m"], where["v"]
+        fields = {"magic": b"EMBD", "major": 1, "minor": 0, "flags": self.all_flags(), "meta_at": meta[0],
+                  "meta_size": meta[1] - (8 if self.bare_size else 0), "vocab_at": vocab[0] if vocab[1] else 0,
+                  "vocab_size": vocab[1], "index_at": where["i"][0], "tensors": len(self.tensors), "data_at": start,
+                  "data_size": len(data), "total": total}
+        fields.update(self.set)
+        header = struct.pack("<4sHHIIIIIIIIQQ", *fields.values())
+        sums = self.checksums
+        header += struct.pack("<II", crc(IEEE, header) if sums else 0, self.reserved[0])
+        body = header + front + data
+        return body + struct.pack("<II4sI", crc(IEEE, data) if sums else 0, crc(IEEE, body) if sums else 0, self.end,
+                                  self.reserved[1])
+
+
+class Stream:
+    """A simple stream."""
+
+    def __init__(self, tensors, tokens=TOKENS):
+        self.tensors, self.tokens = tensors, tokens
+        self.version, self.count, self.token_count = 1, len(tensors), len(tokens)
+        self.change = {}
+
+    def bytes(self):
+        out = b"EMBD" + struct.pack("<II", self.version, self.count)
+        for i, (name, _, shape, data) in enumerate(self.tensors):
+            fields = {"length": len(raw(name)), "rank": len(shape), "dims": shape}
+            fields.update({f: v for (n, f), v in self.change.items() if n == i})
+            out += struct.pack("<I", fields["length"]) + raw(name) + struct.pack("<I", fields["rank"])
+            out += struct.pack(f"<{len(fields['dims'])}I", *fields["dims"]) + data
+        out += struct.pack("<I", self.token_count)
+        return out + b"".join(struct.pack("<I", len(raw(t))) + raw(t) for t in self.tokens)
+
+
+def few():
+    return [tensor("a.weight", "f32", (2, 3)), tensor("b.bias", "f16", (5,)), tensor("c", "u8", (3,))]
+
+
+def floats():
+    return [tensor("a.weight", "f32", (2, 3)), tensor("größe/😀", "f32", (5,)), tensor("r4", "f32", (1, 2, 1, 3))]
+
+
+def facts(meta=(), tokens=None, special=None):
+    out = {"metadata": [{"key": k, "value": v} for k, v in meta]}
+    if tokens is not None:
+        out["vocab"] = tokens
+        out["special"] = list(special)
+    return out
+
+
+# ---- what is to be read ----
+
+def good_specified(s):
+    def put(name, tensors=None, change=None, **options):
+        f = File(few() if tensors is None else tensors, **options)
+        for key, value in (change or {}).items():
+            setattr(f, key, value)
+        s.good(name + ".weights", f.bytes(), f.tensors, **facts(f.meta, f.tokens, f.special))
+
+    put("small")
+    put("all_types", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES])
+    put("ranks", [tensor(f"r{n}", "f32", (2,) * n) for n in (1, 2, 3, 4)])
+    put("no_vocabulary", tokens=None)
+    put("empty_vocabulary", tokens=[], special=(NONE,) * 5)
+    put("no_metadata", meta=[])
+    put("nothing", [], meta=[], tokens=None)
+    put("no_tensors", [])
+    put("no_section_of_metadata", meta=[], change={"set": {"meta_at": 0, "meta_size": 0}})
+    put("no_checksums", checksums=False)
+    put("no_flags", align=1, tokens=None, checksums=False)
+    put("unaligned", align=1)
+    put("align_4096", align=4096)
+    put("gap", gap=128)
+    put("tail", tail=40)
+    put("backwards", offsets=[128, 64, 0])
+    put("names_of_one_hash", [tensor(n, "f32", (2,)) for n in TWINS])
+    put("unicode", [tensor("張量.🧠", "f32", (2,)), tensor("sp ace", "i8", (3,))])
+    put("longest_name", [tensor("n" * 65535, "f32", (2,))], meta=[("k" * 65535, "v" * 65535)])
+    put("many", [tensor(f"layers.{i}.w", TYPES[i % 9], (i % 7 + 1, i % 3 + 1)) for i in range(300)],
+        meta=[(f"k{i}", str(i)) for i in range(60)])
+    put("minor_7", change={"set": {"minor": 7}})
+    for order in ("vmi", "imv", "ivm", "vim"):
+        put(f"order_{order}", order=order)
+    for name, options in (("before", {"before": True}), ("relative", {"relative": True}),
+                          ("before_relative", {"before": True, "relative": True}), ("counted", {"with_ids": True}),
+                          ("counted_relative", {"with_ids": True, "relative": True}),
+                          ("before_counted", {"before": True, "with_ids": True})):
+        put(f"special_{name}", **options)
+    # Offsets from the section's start that would do as offsets from the file's, and the other way round.
+    long = [f"token{i}" for i in range(100)]
+    for relative in (False, True):
+        put(f"long_vocabulary_{'relative' if relative else 'absolute'}", tokens=long, special=(0, 1, 2, 3, 4),
+            relative=relative)
+    put("special_none", special=(0, 7, NONE, NONE, NONE))
+    put("metadata_size_without_head", bare_size=True)
+
+
+def good_simple(s):
+    def put(name, tensors, tokens):
+        named = [tokens.index(t) if t in tokens else NONE for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]
+        more = facts([], tokens, named) if tokens else facts()
+        s.good(f"simple_{name}.weights", Stream(tensors, tokens).bytes(), tensors, **more)
+
+    put("small", floats(), TOKENS)
+    put("no_vocabulary", floats(), [])
+    put("nothing", [], [])
+    put("tokens_only", [], TOKENS)
+    put("no_special", floats(), ["just", "tokens"])
+    put("long_token", floats(), ["x" * 70000, "[UNK]"])
+    put("long_name", [tensor("n" * 70000, "f32", (2,))], [])
+    put("many", [tensor(f"layers.{i}.w", "f32", (i % 7 + 1, i % 3 + 1)) for i in range(300)], TOKENS)
+    put("large", [tensor("big", "f32", (300, 400)), tensor("small", "f32", (1,))], TOKENS)
+
+
+# ---- what is to be refused, or warned of ----
+
+def changed(options=None, tensors=None, **fields):
+    f = File(few() if tensors is None else tensors, **(options or {}))
+    for key, value in fields.items():
+        setattr(f, key, value)
+    return f.bytes()
+
+
+def bad_headers(s):
+    ok = File(few()).bytes()
+    s.bad("ok_control.weights", ok, "accept", "the file that the others are made from")
+    for name, expect, why, fields in [
+        ("major_0", "reject", "major version 0", {"major": 0}),
+        ("major_2", "reject", "major version 2", {"major": 2}),
+        ("minor_1", "warn", "a minor version above 0", {"minor": 1}),
+        ("total_more", "reject", "the header knows of a byte more", {"total": len(ok) + 1}),
+        ("total_0", "reject", "the header says 0 bytes", {"total": 0}),
+        ("flag_16", "reject", "a reserved flag", {"flags": 7 | 16}),
+        ("flag_top", "reject", "the last reserved flag", {"flags": 7 | 1 << 31}),
+        ("flag_compressed", "reject", "compressed, for which nothing is defined", {"flags": 7 | COMPRESSED}),
+        ("flag_no_vocab", "warn", "a vocabulary without its flag", {"flags": ALIGNED | CHECKSUMS}),
+        ("vocab_size_0", "reject", "the flag without a vocabulary", {"vocab_size": 0}),
+        ("meta_at_header", "reject", "metadata over the header", {"meta_at": 60}),
+        ("meta_past_end", "reject", "metadata behind the end", {"meta_at": len(ok)}),
+        ("meta_size_more", "reject", "metadata_size is neither with nor without the head", {"meta_size": 1000}),
+        ("vocab_at_header", "reject", "the vocabulary over the header", {"vocab_at": 8}),
+        ("vocab_past_end", "reject", "the vocabulary behind the end", {"vocab_at": 2**32 - 1}),
+        ("vocab_size_past_end", "reject", "a vocabulary longer than the file", {"vocab_size": 2**31}),
+        ("vocab_size_31", "reject", "a vocabulary too short for its head and ids", {"vocab_size": 31}),
+        ("index_past_end", "reject", "the index behind the end", {"index_at": len(ok)}),
+        ("index_over_metadata", "reject", "the index lies over the metadata", {"index_at": HEADER}),
+        ("tensors_huge", "reject", "2^32 - 1 tensors", {"tensors": NONE}),
+        ("tensors_wrap", "reject", "32 times the tensors pass 2^32", {"tensors": 2**27 + 3}),
+        ("tensors_one_more", "reject", "a tensor more than there is", {"tensors": 4}),
+        ("data_over_metadata", "reject", "the data over the metadata", {"data_at": HEADER}),
+        ("data_over_footer", "reject", "the data over the footer", {"data_size": len(ok)}),
+        ("data_size_wraps", "reject", "offset and size of the data pass 2^64", {"data_size": 2**64 - 64}),
+        ("data_ends_early", "reject", "the last tensor passes the end of the data", {"data_size": 64}),
+    ]:
+        s.bad(name + ".weights", changed(set=fields), expect, why)
+    no_vocab = File(few(), tokens=None)
+    no_vocab.set = {"vocab_at": 77}
+    s.bad("vocab_at_without_size.weights", no_vocab.bytes(), "accept", "an offset of a vocabulary of 0 bytes")
+
+
+def bad_ends(s):
+    ok = File(few()).bytes()
+    s.bad("magic.weights", b"EMBX" + ok[4:], "reject", "another magic")
+    s.bad("only_magic.weights", b"EMBD", "reject", "four bytes")
+    s.bad("end_magic.weights", changed(end=b"DBMF"), "reject", "the footer's magic is another")
+    s.bad("cut_1.weights", ok[:-1], "reject", "a byte short")
+    s.bad("cut_footer.weights", ok[:-FOOTER], "reject", "no footer")
+    s.bad("one_more.weights", ok + b"\0", "reject", "a byte more")
+    s.bad("header_only.weights", ok[:HEADER + FOOTER], "reject", "the header alone")
+    s.bad("cut_to_79.weights", ok[:79], "reject", "too short for header and footer")
+    s.bad("reserved_header.weights", changed(reserved=(1, 0)), "warn", "reserved bytes of the header")
+    s.bad("reserved_footer.weights", changed(reserved=(0, 1)), "warn", "reserved bytes of the footer")
+    early = File(few())
+    early.tail = 64
+    early.set = {"data_size": len(early.data()) - 64}
+    s.bad("footer_apart.weights", patch_sums(early.bytes()), "warn", "bytes between the data and the footer")
+    s.bad("padding.weights", changed(pad=1), "warn", "padding that is not 0")
+
+
+def patch_sums(data):
+    """The checksums anew, by what the header says of the data."""
+    at, size = struct.unpack_from("<I", data, 36)[0], struct.unpack_from("<Q", data, 40)[0]
+    data = patch(data, 56, "I", crc(IEEE, data[:56]))
+    data = patch(data, len(data) - 16, "I", crc(IEEE, data[at:at + size]))
+    return patch(data, len(data) - 12, "I", crc(IEEE, data[:-16]))
+
+
+def bad_checksums(s):
+    ok = File(few()).bytes()
+    start = struct.unpack_from("<I", ok, 36)[0]
+    s.bad("header_crc.weights", patch(ok, 56, "I", 1), "reject", "the header's checksum")
+    s.bad("data_crc.weights", patch(ok, len(ok) - 16, "I", 1), "reject", "the data's checksum")
+    s.bad("file_crc.weights", patch(ok, len(ok) - 12, "I", 1), "reject", "the file's checksum")
+    s.bad("payload_changed.weights", patch(ok, start, "B", ok[start] ^ 1), "reject", "a byte of the data")
+    s.bad("metadata_changed.weights", patch(ok, HEADER + 14, "B", ok[HEADER + 14] ^ 1), "reject", "a byte of a key")
+    none = File(few(), checksums=False).bytes()
+    for name, at in (("header", 56), ("data", len(none) - 16), ("file", len(none) - 12)):
+        s.bad(f"unflagged_{name}_crc.weights", patch(none, at, "I", 1), "warn",
+              "a wrong checksum, and the flag says that there is none")
+    unflagged = File(few(), flags=VOCAB_EMBEDDED | ALIGNED).bytes()
+    s.bad("unflagged_right.weights", unflagged, "accept", "checksums that are right, and not announced")
+
+
+def bad_metadata(s):
+    def put(name, why, expect="reject", **fields):
+        s.bad(f"meta_{name}.weights", changed(**fields), expect, why)
+
+    put("total_less", "total_size leaves a byte out", meta_total=20, set={"meta_size": 28})
+    put("entries_more", "an entry more than there is", entries=len(META) + 1)
+    put("entries_less", "an entry fewer than there are", entries=len(META) - 1)
+    put("entries_huge", "2^32 - 1 entries", entries=NONE)
+    put("size_4", "no room for the head", set={"meta_size": 4})
+    put("key_twice", "a key twice", meta=[*META, ("hidden_size", "9")])
+    put("key_not_utf8", "a key that is not UTF-8", meta=[(b"\xff", "v")])
+    put("value_not_utf8", "a value that is not UTF-8", meta=[("k", b"\xed\xa0\x80")])
+
+
+def bad_vocabularies(s):
+    def put(name, why, expect="reject", options=None, **fields):
+        s.bad(f"vocab_{name}.weights", changed(options, **fields), expect, why)
+
+    put("count_more", "a token more than there is", count=len(TOKENS) + 1)
+    put("count_less", "a token fewer than there are", count=len(TOKENS) - 1)
+    put("count_huge", "2^32 - 1 tokens", count=NONE)
+    put("total_more", "total_size is neither with nor without the ids", token_total=1000)
+    put("token_not_utf8", "a token that is not UTF-8", tokens=["[PAD]", b"\xff"])
+    put("long_token_not_utf8", "a long token that is not UTF-8", tokens=["x" * 300, b"\xc3"])
+    put("split_character", "a character over two tokens", tokens=[b"\xc3", b"\xa9"])
+    put("split_over_a_length", "a length that would complete a character", tokens=[b"\xc4", b"x" * 0x80])
+    put("token_past_end", "a token longer than the section", tokens=["[PAD]"], token_total=7, count=2)
+    put("special_past_end", "the ids behind the section", special_at=100000)
+    put("special_0", "the ids at 0", special_at=0)
+    put("special_in_tokens", "the ids inside the tokens", special_at=40)
+    put("special_id", "an id beyond the last token", "warn", special=(0, 7, 8, 9, len(TOKENS)))
+    put("slack", "a section with room to spare", "warn", slack=bytes(9))
+
+
+def bad_index(s):
+    def put(name, why, expect="reject", tensors=None, options=None, **change):
+        f = {"change": {(1, key): value for key, value in change.items()}}
+        s.bad(f"index_{name}.weights", changed(options, tensors, **f), expect, why)
+
+    put("hash", "the hash of another name", hash=fnv1a(b"b.bia"))
+    put("type_9", "element type 9", type=9)
+    put("type_255", "element type 255", type=255)
+    put("rank_0", "rank 0", rank=0)
+    put("rank_5", "rank 5", rank=5)
+    put("dim_0", "a dimension of 0", dims=[0, 0, 0, 0])
+    put("dim_unused", "a dimension beyond the rank", dims=[5, 1, 0, 0])
+    put("shape_huge", "a shape of 2^96 elements", rank=3, dims=[NONE, NONE, NONE, 0])
+    put("shape_wraps", "the bytes of a shape wrap to 0", rank=2, dims=[2**31, 2**31, 0, 0], type=0)
+    put("offset_past_end", "data behind the end of the data", offset=2**20)
+    put("offset_wraps", "an offset that wraps", offset=2**64 - 64)
+    put("offset_at_end", "data that pass the end by their length", offset=128 + 64)
+    put("unaligned", "an offset that is no multiple of 64, as the flag says", offset=65)
+    put("name_longer", "a name that passes the end of the names", length=65535)
+    put("name_empty", "an empty name", "warn", [few()[0], tensor("", "f16", (5,))])
+    put("name_not_utf8", "a name that is not UTF-8", "reject", [few()[0], (b"\xff", *tensor("x", "f16", (5,))[1:])])
+    put("name_twice", "a name twice", "reject", [few()[0], tensor("a.weight", "f16", (5,))])
+    put("same_place", "two tensors at one place", "warn", offset=0)
+    back = File(few(), offsets=[64, 60, 0], flags=5)
+    s.bad("index_overlap.weights", back.bytes(), "warn", "two tensors share bytes, and offsets do not ascend")
+    aligned = File(few(), align=64)
+    aligned.gap = 32
+    s.bad("data_unaligned.weights", aligned.bytes(), "warn", "offsets are aligned, the data themselves are not")
+
+
+def bad_simple(s):
+    def put(name, why, expect="reject", tensors=None, tokens=TOKENS, cut=None, more=b"", **fields):
+        f = Stream(floats() if tensors is None else tensors, tokens)
+        for key, value in fields.items():
+            setattr(f, key, value)
+        s.bad(f"simple_{name}.weights", f.bytes()[:cut] + more, expect, why)
+
+    put("ok_control", "the file that the others are made from", "accept")
+    put("version_0", "version 0", version=0)
+    put("version_2", "version 2", version=2)
+    put("tensors_huge", "2^32 - 1 tensors", count=NONE)
+    put("tensors_one_more", "a tensor more than there is", count=4)
+    put("name_longer", "a name longer than the file", change={(0, "length"): 5000})
+    put("name_huge", "a name of more than 1 MiB", change={(0, "length"): 2**20 + 1})
+    put("name_not_utf8", "a name that is not UTF-8", tensors=[(b"\xff", *floats()[0][1:])])
+    put("name_empty", "an empty name", "warn", [("", *floats()[0][1:])])
+    put("name_twice", "a name twice", tensors=[floats()[0], floats()[0]])
+    put("rank_0", "rank 0", change={(0, "rank"): 0})
+    put("rank_5", "rank 5", change={(0, "rank"): 5})
+    put("dim_0", "a dimension of 0", change={(0, "dims"): (0, 3)})
+    put("shape_huge", "a shape of 2^62 bytes", change={(0, "dims"): (2**30, 2**30)})
+    put("shape_wraps", "the bytes of a shape pass 2^64", change={(0, "dims"): (2**31, 2**31)})
+    put("no_tokens", "no count of tokens", tokens=[], cut=-4)
+    put("tokens_more", "a token more than there is", token_count=len(TOKENS) + 1)
+    put("tokens_huge", "2^32 - 1 tokens", token_count=NONE)
+    put("token_cut", "the file ends in a token", tokens=["token"], cut=-1)
+    put("token_huge", "a token of more than 1 MiB", tokens=["x" * (2**20 + 1)])
+    put("token_not_utf8", "a token that is not UTF-8", tokens=[b"\x80"])
+    put("data_cut", "the file ends in the data", cut=50)
+    put("trailing", "bytes behind the vocabulary", "warn", more=b"more")
+
+
+def main():
+    s = Samples(sys.argv[1], "embd")
+    for write in (good_specified, good_simple, bad_headers, bad_ends, bad_checksums, bad_metadata, bad_vocabularies,
+                  bad_index, bad_simple):
+        write(s)
+
+
+if __name__ == "__main__":
+    main()

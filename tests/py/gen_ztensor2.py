@@ -1,0 +1,524 @@
+#!/usr/bin/env python3
+"""gen_ztensor2.py ROOT: zTensor 2 files below ROOT/ztensor, written without heft.
+
+CBOR, XXH3, XXH64 and zstd frames (of stored blocks) are made here, in plain Python."""
+import hashlib
+import pathlib
+import struct
+import sys
+
+from samples import Samples, describe, tensor
+from xxh3 import xxh3
+
+MAGIC = b"\x89ZT2\r\n\x1a\n"
+FLOOR, CANONICAL, FOOTER = 4096, 65536, 40
+ZSTD = "zt.zstd-seekable/1"
+STORAGE = {"bool": "u8", "f8_e4m3fn": "u8", "f8_e5m2": "u8", "f8_e4m3fnuz": "u8", "f8_e5m2fnuz": "u8",
+           "f8_e8m0": "u8", "f4_e2m1": "u8", "c64": "f32", "c128": "f64"}
+LOGICAL = {"c64": "complex64", "c128": "complex128"}
+PLAIN = ["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8"]
+
+
+def up(n, to):
+    return -(-n // to) * to
+
+
+# ---- CBOR, deterministic ----
+
+class Raw(bytes):
+    """An item that is encoded already, perhaps wrongly."""
+
+
+def head(major, n):
+    if n < 24:
+        return bytes([major << 5 | n])
+    for info, size in ((24, 1), (25, 2), (26, 4), (27, 8)):
+        if n < 1 << 8 * size:
+            return bytes([major << 5 | info]) + n.to_bytes(size, "big")
+    raise ValueError(n)
+
+
+def encode_float(v):
+    if v != v:
+        return b"\xf9\x7e\x00"
+    for info, layout in ((0xF9, ">e"), (0xFA, ">f"), (0xFB, ">d")):
+        try:
+            raw = struct.pack(layout, v)
+        except OverflowError:
+            continue
+        if struct.unpack(layout, raw)[0] == v:
+            return bytes([info]) + raw
+    raise ValueError(v)
+
+
+def cbor(v):
+    if isinstance(v, Raw):
+        return bytes(v)
+    if v is None or isinstance(v, bool):
+        return {None: b"\xf6", False: b"\xf4", True: b"\xf5"}[v]
+    if isinstance(v, int):
+        return head(0, v) if v >= 0 else head(1, -1 - v)
+    if isinstance(v, float):
+        return encode_float(v)
+    if isinstance(v, bytes):
+        return head(2, len(v)) + v
+    if isinstance(v, str):
+        raw = v.encode()
+        return head(3, len(raw)) + raw
+    if isinstance(v, list):
+        return head(4, len(v)) + b"".join(map(cbor, v))
+    pairs = sorted((cbor(k), cbor(x)) for k, x in v.items())
+    return head(5, len(pairs)) + b"".join(k + x for k, x in pairs)
+
+
+# ---- zstd ----
+
+def xxh64(b):
+    p1, p2, p3, p4, p5 = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63,
+                          0x27D4EB2F165667C5)
+    mask = 2**64 - 1
+
+    def rotl(v, r):
+        return (v << r | v >> (64 - r)) & mask
+
+    def step(acc, v):
+        return rotl((acc + v * p2) & mask, 31) * p1 & mask
+
+    at, n = 0, len(b)
+    h = p5
+    if n >= 32:
+        accs = [(p1 + p2) & mask, p2, 0, -p1 & mask]
+        while n - at >= 32:
+            accs = [step(a, v) for a, v in zip(accs, struct.unpack_from("<4Q", b, at))]
+            at += 32
+        h = sum(rotl(a, r) for a, r in zip(accs, (1, 7, 12, 18))) & mask
+        for a in accs:
+            h = ((h ^ step(0, a)) * p1 + p4) & mask
+    h = (h + n) & mask
+    while n - at >= 8:
+        h = (rotl(h ^ step(0, struct.unpack_from("<Q", b, at)[0]), 27) * p1 + p4) & mask
+        at += 8
+    if n - at >= 4:
+        h = (rotl(h ^ struct.unpack_from("<I", b, at)[0] * p1 & mask, 23) * p2 + p3) & mask
+        at += 4
+    for byte in b[at:]:
+        h = rotl(h ^ byte * p5 & mask, 11) * p1 & mask
+    h = (h ^ h >> 33) * p2 & mask
+    h = (h ^ h >> 29) * p3 & mask
+    return h ^ h >> 32
+
+
+def frame(content, checksum=True):
+    """One zstd frame of stored blocks, its size in the head."""
+    out = struct.pack("<IBI", 0xFD2FB528, 0xA0 | 4 * checksum, len(content))
+    blocks = [content[i:i + 65536] for i in range(0, len(content), 65536)] or [b""]
+    for i, block in enumerate(blocks):
+        out += struct.pack("<I", len(block) << 3 | (i + 1 == len(blocks)))[:3] + block
+    return out + (struct.pack("<I", xxh64(content) & 0xFFFFFFFF) if checksum else b"")
+
+
+def seek_table(entries, descriptor=0, magic=0x8F92EAB1):
+    table = b"".join(struct.pack("<II", *e) + (bytes(4) if descriptor & 0x80 else b"") for e in entries)
+    table += struct.pack("<IBI", len(entries), descriptor, magic)
+    return struct.pack("<II", 0x184D2A5E, len(table)) + table
+
+
+def seekable(data, size, checksum=True, entries=None, **how):
+    contents = [data[i:i + size] for i in range(0, len(data), size)]
+    frames = [frame(c, checksum) for c in contents]
+    if entries is None:
+        entries = [(len(f), len(c)) for f, c in zip(frames, contents)]
+    return b"".join(frames) + seek_table(entries, **how)
+
+
+# ---- files ----
+
+def digest(data, algorithm="xxh3"):
+    if algorithm == "xxh3":
+        return f"xxh3:{xxh3(data):016x}"
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+class File:
+    """Blobs in the order in which they are added, then the manifest, then the footer."""
+
+    def __init__(self, align=FLOOR, fill=0):
+        self.data, self.align, self.fill, self.shared = MAGIC, align, fill, {}
+
+    def blob(self, data):
+        at = max(up(len(self.data), self.align), self.align)
+        self.data += bytes([self.fill]) * (at - len(self.data)) + data
+        return [at, len(data)]
+
+    def part(self, dtype, data, share=False, algorithm="xxh3", encoded=None, **more):
+        stored = data if encoded is None else encoded
+        if share and stored in self.shared:
+            blob = self.shared[stored]
+        else:
+            blob = self.shared[stored] = self.blob(stored)
+        p = {"dtype": STORAGE.get(dtype, dtype), "blob": blob}
+        if dtype in STORAGE:
+            p["type"] = LOGICAL.get(dtype, dtype)
+        if algorithm:
+            p["digest"] = digest(data, algorithm)
+        if encoded is not None:
+            p |= {"encoding": ZSTD, "decoded_length": len(data)}
+        return {k: v for k, v in (p | more).items() if v is not None}
+
+    def dense(self, t, **how):
+        _, dtype, shape, data = t
+        return {"shape": list(shape), "layout": "dense", "parts": {"data": self.part(dtype, data, **how)}}
+
+    def end(self, manifest, version=2, reserved=0, offset=None, length=None, hashed=None, tail=MAGIC):
+        raw = manifest if isinstance(manifest, bytes) else cbor(manifest)
+        at, size = self.blob(raw)
+        footer = struct.pack("<QQQII", at if offset is None else offset, size if length is None else length,
+                             xxh3(raw) if hashed is None else hashed, version, reserved)
+        return self.data + footer + tail
+
+
+def packed_file(tensors, attributes=None, align=FLOOR):
+    """As §6.3 has it, but for the alignment: blobs in the order of names, equal content once."""
+    f = File(align)
+    made = {t[0]: f.dense(t, share=True) for t in sorted(tensors, key=lambda t: t[0].encode())}
+    manifest = {"objects": made}
+    if attributes is not None:
+        manifest["attributes"] = attributes
+    return f.end(manifest)
+
+
+def packed(name, dtype, shape, data):
+    return name, dtype, shape, bytes(data)
+
+
+def of_parts(name, dtype, shape, layout, parts):
+    """What stands beside the sample, of a tensor of several parts."""
+    listed = {role: {"nbytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for role, data in parts.items()}
+    return {"name": name, "dtype": dtype, "shape": list(shape), "layout": layout, "parts": listed}
+
+
+# ---- good ones ----
+
+class Sorted(Samples):
+    """What stands beside a sample is in the order of its keys, as the file is."""
+
+    def good(self, name, data, tensors, **more):
+        super().good(name, data, sorted(tensors, key=lambda t: cbor(t[0])), **more)
+
+
+CSR = {"indptr": [0, 2, 2, 5], "indices": [0, 3, 1, 2, 3]}
+COO = [[0, 2, 2], [1, 0, 3]]
+T = tensor("t", "u8", (8,))
+
+
+def numbers(layout, values):
+    return struct.pack(f"<{len(values)}{layout}", *values)
+
+
+def good_dense(s):
+    plain = [tensor(d, d, (2, 3)) for d in PLAIN] + [tensor("flags", "bool", (2, 3))]
+    bytes_of = tensor("x", "u8", (96,))[3]
+    small = [packed(d, d, (5,), bytes_of[:5]) for d in STORAGE if d.startswith("f8")]
+    other = [packed("f4_e2m1", "f4_e2m1", (3, 3), bytes_of[:4] + b"\x07"), packed("c64", "c64", (2, 2), bytes_of[:32]),
+             packed("c128", "c128", (2,), bytes_of[:32])]
+    s.good("ztensor2_types.zt", packed_file(plain + small + other), plain + small + other)
+    tied = [tensor("b.w", "f32", (4, 4)), ("a", "f32", (16,), tensor("b.w", "f32", (4, 4))[3]),
+            ("bytes", "u8", (64,), tensor("b.w", "f32", (4, 4))[3]), tensor("c", "i8", (3,)),
+            ("empty", "f32", (0, 4), b""), ("none", "u8", (0,), b""), tensor("scalar", "f64", ())]
+    s.good("ztensor2_tied.zt", packed_file(tied, align=CANONICAL), tied)
+    names = [tensor(n, "u8", (2,)) for n in ("é", "层.权重", "z" * 1024, "a b", "aa", "b", 'quote"\\', "\u0001")]
+    s.good("ztensor2_names.zt", packed_file(names), names)
+    s.good("ztensor2_empty.zt", packed_file([], align=CANONICAL), [])
+    ranks = [tensor("r64", "u8", (1,) * 64), tensor("r3", "i16", (2, 1, 3))]
+    s.good("ztensor2_ranks.zt", packed_file(ranks), ranks)
+
+
+ATTRIBUTES = {"text": "héllo", "n": 7, "neg": -42, "big": 2**64 - 1, "least": -2**63, "half": 1.5, "third": 1 / 3,
+              "single": 3.25e30, "nan": float("nan"), "yes": True, "nothing": None, "raw": b"\0\1\2", "list": [1, [2, "x"], {}],
+              "map": {"b": 1, "a": {"deep": [None, True]}, "cc": 2}, "": None}
+
+
+def good_attributes(s):
+    wanted = {k: v for k, v in ATTRIBUTES.items() if k}
+    s.good("ztensor2_attributes.zt", packed_file([T], wanted), [T])
+    f = File()
+    o = f.dense(T) | {"attributes": {k: wanted[k] for k in ("n", "map", "list", "text")} | {"burn.param_id": 2**63}}
+    s.good("ztensor2_object_attributes.zt", f.end({"objects": {"t": o}}), [T])
+    deep = []
+    for _ in range(28):
+        deep = [deep]
+    s.good("ztensor2_depth_32.zt", packed_file([T], {"deep": [deep]}), [T])
+    f = File()
+    o = f.dense(T, **{"later": [1, 2]}) | {"zzz": {"k": 1}}
+    s.good("ztensor2_unknown_keys.zt", f.end({"objects": {"t": o}, "future": {"a": 1}}), [T])
+
+
+def good_files(s):
+    f = File(FLOOR)
+    mixed = [tensor("z", "f32", (3,)), tensor("a", "i64", (2,)), tensor("m", "u8", (5,))]
+    objects = {t[0]: f.dense(t, algorithm=a) for t, a in zip(mixed, ("xxh3", "sha256", None))}
+    s.good("ztensor2_order.zt", f.end({"objects": objects}), mixed)
+    f = File()
+    old = f.end({"objects": {"old": f.dense(tensor("old", "u8", (4,)))}})
+    f.data = old
+    s.good("ztensor2_appended.zt", f.end({"objects": {"t": f.dense(T)}}), [T])
+    f = File()
+    s.good("ztensor2_reserved.zt", f.end({"objects": {"t": f.dense(T)}}, reserved=9), [T])
+    s.good("ztensor2_data_shard.zt", MAGIC + bytes(4088) + b"payload" + bytes(32 - 8) + struct.pack("<II", 2, 0) + MAGIC, [])
+    f = File(fill=0xAB)
+    s.good("ztensor2_padding.zt", f.end({"objects": {"t": f.dense(T)}}), [T])
+
+
+def good_zstd(s):
+    f, big, small = File(), tensor("big", "u8", (200000,)), tensor("small", "f32", (3, 5))
+    one, empty = tensor("one", "u16", (64,)), ("empty", "f32", (0,), b"")
+    objects = {"big": f.dense(big, encoded=seekable(big[3], 65536)),
+               "small": f.dense(small, encoded=seekable(small[3], 16, descriptor=0x80)),
+               "one": f.dense(one, encoded=seekable(one[3], 128), algorithm="sha256"),
+               "empty": f.dense(empty, encoded=seekable(b"", 16))}
+    s.good("ztensor2_zstd.zt", f.end({"objects": objects}), [big, small, one, empty])
+
+
+def good_layouts(s):
+    f, values = File(), tensor("v", "f32", (5,))[3]
+    csr = {"values": values, "indices": numbers("I", CSR["indices"]), "indptr": numbers("I", CSR["indptr"])}
+    coo = {"values": values[:12], "coords": numbers("Q", COO[0] + COO[1])}
+    mx = {"data": bytes(range(16)), "scales": b"\x7f"}
+    ggml = {"data": bytes(range(36))}
+    custom = {"data": b"12345", "more": b"abc"}
+    index = {"values": "f32", "indices": "u32", "indptr": "u32"}
+    objects = {
+        "csr": {"shape": [3, 4], "layout": "zt.sparse_csr/1", "parts": {r: f.part(index[r], d) for r, d in csr.items()}},
+        "coo": {"shape": [3, 4], "layout": "zt.sparse_coo/1",
+                "parts": {"values": f.part("f32", coo["values"]), "coords": f.part("u64", coo["coords"])}},
+        "mx": {"shape": [32], "layout": "zt.mx/1", "attributes": {"block_size": 32, "scale_form": "e8m0_exponent"},
+               "parts": {"data": f.part("f4_e2m1", mx["data"]), "scales": f.part("f8_e8m0", mx["scales"])}},
+        "ggml": {"shape": [64], "layout": "gguf.q4_0/1", "attributes": {"elems_per_block": 32, "block_bytes": 18},
+                 "parts": {"data": f.part("u8", ggml["data"])}},
+        "custom": {"shape": [7, 7], "layout": "x.custom/3", "parts": {"data": f.part("u8", custom["data"]),
+                                                                       "more": f.part("i8", custom["more"])}},
+    }
+    facts = [of_parts("csr", "f32", [3, 4], "sparse_csr", csr), of_parts("coo", "f32", [3, 4], "sparse_coo", coo),
+             of_parts("mx", "f4_e2m1", [32], "zt.mx/1", mx), of_parts("ggml", "u8", [64], "gguf.q4_0/1", ggml),
+             of_parts("custom", "u8", [7, 7], "x.custom/3", custom)]
+    s.write("good", "ztensor2_layouts.zt", f.end({"objects": objects}), {"format": "ztensor", "tensors": sorted(facts, key=lambda t: cbor(t["name"]))})
+
+
+# ---- bad ones ----
+
+def base(align=FLOOR, **how):
+    f = File(align)
+    return f, {"objects": {"t": f.dense(T, **how)}}
+
+
+def bad_container(s):
+    f, m = base()
+    whole = f.end(m)
+    s.bad("ztensor2_cut.zt", whole[:-1], "reject", "the last byte is missing")
+    s.bad("ztensor2_longer.zt", whole + b"\n", "reject", "a byte behind the footer")
+    s.bad("ztensor2_short.zt", MAGIC + bytes(39), "reject", "47 bytes")
+    for name, how, why in (
+            ("version_3", {"version": 3}, "version 3"), ("tail", {"tail": MAGIC[:-1] + b"\0"}, "the footer's magic number"),
+            ("hash", {"hashed": 1}, "the manifest's hash is another"), ("manifest_past", {"offset": 1 << 20}, "the manifest lies behind the end"),
+            ("manifest_0", {"offset": 0}, "the manifest at 0"), ("manifest_odd", {"offset": 8193}, "the manifest is not aligned"),
+            ("manifest_large", {"length": 1 << 31}, "a manifest of 2 GiB"),
+            ("manifest_wraps", {"length": 2**64 - 4096}, "offset and length pass 64 bits"),
+            ("shard_with_hash", {"length": 0, "offset": 0}, "a data shard with a hash"),
+            ("shard_with_offset", {"length": 0, "hashed": 0}, "a data shard with an offset"),
+            ("manifest_longer", {"length": 100}, "the manifest reaches into the footer")):
+        f, m = base()
+        s.bad(f"ztensor2_{name}.zt", f.end(m, **how), "reject", why)
+
+
+def bad_cbor(s):
+    for name, raw, why in (
+            ("not_a_map", cbor([1]), "a list"), ("empty_manifest_map", b"\xa0", "no objects"),
+            ("trailing", cbor({"objects": {}}) + b"\0", "a byte behind the map"),
+            ("long_head", b"\xa1\x78\x07objects\xa0", "a head that is too long"),
+            ("indefinite", b"\xbf\x67objects\xa0\xff", "of indefinite length"),
+            ("tag", b"\xd9\xd9\xf7\xa1\x67objects\xa0", "a tag"),
+            ("unsorted", b"\xa2\x67objects\xa0\x61a\x00", "keys are not sorted"),
+            ("twice", b"\xa2\x67objects\xa0\x67objects\xa0", "a key comes twice"),
+            ("cut_manifest", cbor({"objects": {}})[:-1], "cut short"),
+            ("utf8", b"\xa2\x61\xff\x00\x67objects\xa0", "a key that is not UTF-8"),
+            ("wide_float", b"\xa2\x61f\xfa\x3f\x80\x00\x00\x67objects\xa0", "1.0 in four bytes"),
+            ("nan", b"\xa2\x61f\xf9\x7e\x01\x67objects\xa0", "a NaN with a payload"),
+            ("number_key", b"\xa2\x01\x00\x67objects\xa0", "a key that is no text"),
+            ("depth", cbor({"a": Raw(b"\x81" * 32 + b"\0"), "objects": {}}), "33 levels"),
+            ("bomb", b"\xa1\x67objects\xbb\xff\xff\xff\xff\xff\xff\xff\xff", "a map of 2^64 objects")):
+        s.bad(f"ztensor2_cbor_{name}.zt", File().end(raw), "reject", why)
+
+
+def change(path, value):
+    """A file whose manifest has another value at the place, None: none."""
+    f, m = base()
+    at = m
+    for key in path[:-1]:
+        at = at.setdefault(key, {})
+    if value is None:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return f.end(m)
+
+
+OBJECT, PART = ("objects", "t"), ("objects", "t", "parts", "data")
+
+
+def bad_schema(s):
+    blob = [4096, 8]
+    other = {"dtype": "u8", "blob": blob}
+    for name, path, value, why in (
+            ("objects_list", ("objects",), [], "objects is a list"), ("name_empty", ("objects", ""), other, "an empty name"),
+            ("name_nul", ("objects", "a\0b"), other, "a NUL in a name"), ("name_long", ("objects", "n" * 1025), other, "a long name"),
+            ("no_shape", (*OBJECT, "shape"), None, "no shape"), ("no_layout", (*OBJECT, "layout"), None, "no layout"),
+            ("no_parts", (*OBJECT, "parts"), None, "no parts"), ("parts_empty", (*OBJECT, "parts"), {}, "parts are empty"),
+            ("object_list", OBJECT, [], "an object is a list"), ("shape_text", (*OBJECT, "shape"), "8", "a shape as text"),
+            ("shape_negative", (*OBJECT, "shape"), [-8], "a negative dimension"), ("rank_65", (*OBJECT, "shape"), [1] * 64 + [8], "rank 65"),
+            ("shape_large", (*OBJECT, "shape"), [2**32, 2**33], "2^65 elements"), ("shape_other", (*OBJECT, "shape"), [9], "9 elements in 8 bytes"),
+            ("layout_number", (*OBJECT, "layout"), 1, "a layout that is no text"), ("attributes", (*OBJECT, "attributes"), 1, "attributes that are no map"),
+            ("attribute_key", (*OBJECT, "attributes"), {1: 2}, "an attribute's key that is no text"),
+            ("attribute_empty", ("attributes",), {"": 1}, "an attribute without a name"),
+            ("attribute_undefined", ("attributes",), {"a": Raw(b"\xf7")}, "an undefined attribute"),
+            ("attribute_simple", (*OBJECT, "attributes"), {"a": [Raw(b"\xf0")]}, "an attribute that is simple value 16"),
+            ("dense_two", (*OBJECT, "parts", "more"), other, "a dense tensor of two parts"),
+            ("dense_role", (*OBJECT, "parts"), {"values": other}, "a dense tensor without data"),
+            ("role_nul", (*OBJECT, "parts", "a\0"), other, "a NUL in the name of a part"),
+            ("part_list", PART, [], "a part is a list"), ("no_blob", (*PART, "blob"), None, "no blob"), ("no_dtype", (*PART, "dtype"), None, "no dtype"),
+            ("blob_3", (*PART, "blob"), [0, 4096, 8], "three numbers in a blob"), ("blob_1", (*PART, "blob"), [4096], "one number in a blob"),
+            ("blob_text", (*PART, "blob"), ["4096", 8], "a blob of text"), ("blob_0", (*PART, "blob"), [0, 8], "a blob at 0"),
+            ("blob_odd", (*PART, "blob"), [4104, 8], "a blob that is not aligned"), ("blob_past", (*PART, "blob"), [12288, 8], "a blob behind the end"),
+            ("blob_footer", (*PART, "blob"), [4096, 5000], "a blob that reaches into the manifest"),
+            ("blob_wraps", (*PART, "blob"), [4096, 2**64 - 8], "offset and length pass 64 bits"),
+            ("dtype", (*PART, "dtype"), "bool", "a dtype that zTensor 2 has not"), ("type_pair", (*PART, "type"), "complex64", "complex64 over u8"),
+            ("encoding_alone", (*PART, "encoding"), "x.z/1", "an encoding without decoded_length"),
+            ("length_alone", (*PART, "decoded_length"), 8, "decoded_length without an encoding"),
+            ("digest_upper", (*PART, "digest"), "xxh3:00FF00FF00FF00FF", "a digest in upper case"),
+            ("digest_short", (*PART, "digest"), "xxh3:00ff", "a digest that is too short"), ("digest_bare", (*PART, "digest"), "00ff00ff00ff00ff", "no algorithm"),
+            ("digest_number", (*PART, "digest"), 1, "a digest that is no text"), ("shard_unknown", (*PART, "shard"), "1", "a shard that no table has"),
+            ("shard_number", (*PART, "shard"), 1, "a shard that is no text")):
+        s.bad(f"ztensor2_{name}.zt", change(path, value), "reject", why)
+    f = File()
+    a, b = f.blob(bytes(8192)), [8192, 8]
+    objects = {n: {"shape": [x[1]], "layout": "dense", "parts": {"data": {"dtype": "u8", "blob": x}}} for n, x in (("a", a), ("b", b))}
+    s.bad("ztensor2_overlap.zt", f.end({"objects": objects}), "reject", "two blobs overlap")
+
+
+def bad_shards(s):
+    good = {"size": 4096 + 48, "digest": "xxh3:" + "0" * 16}
+    for name, table, why in (
+            ("dot", {".x": good}, "a name with a full stop in front"), ("path", {"../x": good}, "a name that leaves the directory"),
+            ("empty", {"": good}, "an empty name"), ("long", {"s" * 65: good}, "a name of 65 bytes"), ("list", [], "a list"),
+            ("no_size", {"x": {"digest": good["digest"]}}, "no size"), ("no_digest", {"x": {"size": 4144}}, "no digest"),
+            ("small", {"x": good | {"size": 47}}, "a shard of 47 bytes"), ("number", {1: good}, "a number as a name")):
+        f, m = base()
+        s.bad(f"ztensor2_shards_{name}.zt", f.end(m | {"shards": table}), "reject", why)
+    f, m = base()
+    m["objects"]["t"]["parts"]["data"] |= {"shard": "x", "blob": [4096, 8]}
+    s.bad("ztensor2_shards_missing.zt", f.end(m | {"shards": {"x": good}}), "reject", "verify cannot find the shard")
+    f, m = base()
+    m["objects"]["t"]["parts"]["data"] |= {"shard": "x", "blob": [8192, 8]}
+    s.bad("ztensor2_shards_past.zt", f.end(m | {"shards": {"x": good}}), "reject", "a blob behind the end of the shard")
+
+
+def bad_values(s):
+    f, m = base(algorithm=None, digest="xxh3:" + "0" * 16)
+    s.bad("ztensor2_digest_wrong.zt", f.end(m), "reject", "a digest that does not match")
+    f, m = base(algorithm=None, digest="sha256:" + "0" * 64)
+    s.bad("ztensor2_sha256_wrong.zt", f.end(m), "reject", "a SHA-256 that does not match")
+    f, m = base(algorithm=None, digest="md9:00ff")
+    s.bad("ztensor2_digest_unknown.zt", f.end(m), "warn", "an algorithm that nobody here knows")
+    f = File()
+    s.bad("ztensor2_bool.zt", f.end({"objects": {"t": f.dense(packed("t", "bool", (3,), [0, 1, 2]))}}), "reject", "a truth value of 2")
+    f = File()
+    s.bad("ztensor2_nibble.zt", f.end({"objects": {"t": f.dense(packed("t", "f4_e2m1", (3,), [0x11, 0x11]))}}), "reject",
+          "the nibble behind the last element is not 0")
+    f = File()
+    s.bad("ztensor2_type_unknown.zt", f.end({"objects": {"t": f.dense(T, type="x.odd")}}), "warn", "a logical type that nobody here knows")
+    f = File()
+    s.bad("ztensor2_encoding_unknown.zt", f.end({"objects": {"t": f.dense(T, encoding="x.z/1", decoded_length=8)}}), "warn",
+          "an encoding that nobody here knows")
+
+
+def bad_zstd(s):
+    data = tensor("t", "u8", (100,))[3]
+    t = ("t", "u8", (100,), data)
+    good = seekable(data, 64)
+    cases = [
+        ("no_table", frame(data[:64]) + frame(data[64:]), "no seek table"), ("no_checksum", seekable(data, 64, checksum=False), "frames without checksums"),
+        ("uneven", frame(data[:30]) + frame(data[30:60]) + frame(data[60:]) + seek_table([(46, 30), (46, 30), (56, 40)]), "the last frame is the largest"),
+        ("table_short", frame(data[:64]) + frame(data[64:]) + seek_table([(80, 64)]), "a frame that the table leaves out"),
+        ("table_size", seekable(data, 64, entries=[(80, 60), (52, 40)]), "the table gives another size"),
+        ("table_past", seekable(data, 64, entries=[(80, 64), (4900, 36)]), "the table points behind the part"),
+        ("table_magic", seekable(data, 64, magic=0x8F92EAB0), "another magic number"), ("broken", good[:20] + b"\xff" + good[21:], "a byte of a frame is another"),
+        ("longer", seekable(data + b"x", 64), "101 bytes for 100"), ("shorter", seekable(data[:99], 64), "99 bytes for 100"), ("none", b"", "nothing"),
+    ]
+    for name, encoded, why in cases:
+        f = File()
+        s.bad(f"ztensor2_zstd_{name}.zt", f.end({"objects": {"t": f.dense(t, encoded=encoded)}}), "reject", why)
+    f = File()
+    s.bad("ztensor2_zstd_digest.zt", f.end({"objects": {"t": f.dense(t, encoded=good, algorithm=None, digest=digest(good))}}), "reject",
+          "a digest of the stored bytes, not of the decoded ones")
+
+
+def sparse(shape, layout, **parts):
+    f = File()
+    made = {role: f.part(dtype, numbers({"u32": "I", "u64": "Q", "f32": "f", "i64": "q"}[dtype], values))
+            for role, (dtype, values) in parts.items()}
+    return f.end({"objects": {"t": {"shape": shape, "layout": layout, "parts": made}}})
+
+
+def bad_sparse(s):
+    values, indices, indptr = ("f32", [1.0] * 5), ("u32", CSR["indices"]), ("u32", CSR["indptr"])
+    csr = {"values": values, "indices": indices, "indptr": indptr}
+    for name, shape, parts, why in (
+            ("rank", [3, 4, 1], {}, "three dimensions"), ("missing", [3, 4], {"indptr": None}, "no indptr"),
+            ("signed", [3, 4], {"indices": ("i64", CSR["indices"])}, "signed indices"), ("types", [3, 4], {"indptr": ("u64", CSR["indptr"])}, "two types"),
+            ("rows", [4, 4], {}, "too few row pointers"), ("values", [3, 4], {"values": ("f32", [1.0] * 4)}, "four values for five indices"),
+            ("column", [3, 3], {}, "a column out of bounds"), ("begin", [3, 4], {"indptr": ("u32", [1, 2, 2, 5])}, "the first pointer is 1"),
+            ("decrease", [3, 4], {"indptr": ("u32", [0, 3, 2, 5])}, "pointers decrease"), ("end", [3, 4], {"indptr": ("u32", [0, 2, 2, 4])}, "the last is 4"),
+            ("order", [3, 4], {"indices": ("u32", [3, 0, 1, 2, 3])}, "columns that do not ascend"),
+            ("twice", [3, 4], {"indices": ("u32", [0, 0, 1, 2, 3])}, "a column twice")):
+        own = {k: v for k, v in (csr | parts).items() if v}
+        s.bad(f"ztensor2_csr_{name}.zt", sparse(shape, "zt.sparse_csr/1", **own), "reject", why)
+    coo = {"values": ("f32", [1.0] * 3), "coords": ("u64", COO[0] + COO[1])}
+    for name, shape, parts, why in (
+            ("rank", [], {}, "a scalar"), ("missing", [3, 4], {"coords": None}, "no coords"), ("bounds", [3, 3], {}, "a coordinate out of bounds"),
+            ("count", [3, 4], {"values": ("f32", [1.0] * 2)}, "two values for three places"), ("whole", [3, 4], {"coords": ("u64", [0] * 5)}, "five numbers"),
+            ("twice", [3, 4], {"coords": ("u64", [0, 2, 0, 1, 0, 1])}, "a place twice")):
+        own = {k: v for k, v in (coo | parts).items() if v}
+        s.bad(f"ztensor2_coo_{name}.zt", sparse(shape, "zt.sparse_coo/1", **own), "reject", why)
+
+
+# ---- files that belong together ----
+
+def shards(root):
+    """ROOT/ztensor/shards: model.zt with tensors in itself, in a data shard and in another model."""
+    top = pathlib.Path(root, "ztensor", "shards")
+    top.mkdir(parents=True, exist_ok=True)
+    names = {"here": "i16", "far": "f32", "packed": "u8", "base": "f64"}
+    t = {n: tensor(n, d, (40, 25)) for n, d in names.items()}
+    heap, root_file, base_file = File(), File(), File()
+    parts = {"here": root_file.dense(t["here"]), "far": heap.dense(t["far"]),
+             "packed": heap.dense(t["packed"], encoded=seekable(t["packed"][3], 400)), "base": base_file.dense(t["base"])}
+    base = base_file.end({"objects": {"base": parts["base"]}})
+    heap = heap.data + bytes(24) + struct.pack("<II", 2, 0) + MAGIC
+    for name, shard in (("far", "1"), ("packed", "1"), ("base", "base.v2")):
+        parts[name]["parts"]["data"]["shard"] = shard
+    table = {"1": {"size": len(heap), "digest": digest(heap)}, "base.v2": {"size": len(base), "digest": digest(base, "sha256")}}
+    files = {"model.zt": root_file.end({"objects": parts, "shards": table}), "model-1.zt": heap, "model-base.v2.zt": base,
+             "whole.zt": packed_file(t.values())}
+    for name, data in files.items():
+        (top / name).write_bytes(data)
+
+
+def main():
+    shards(sys.argv[1])
+    s = Sorted(sys.argv[1], "ztensor")
+    for write in (good_dense, good_attributes, good_files, good_zstd, good_layouts, bad_container, bad_cbor, bad_schema, bad_shards,
+                  bad_values, bad_zstd, bad_sparse):
+        write(s)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""read_burnpack.py FILE...: reads .bpk files without heft, and takes only what Burn's own writer writes: CBOR
+in its shortest form, keys in their order, zeros between the data, not a byte too many.
+
+Prints a JSON document per file: tensors in the order of their data with name, dtype, shape, nbytes, sha256,
+param_id, and the metadata.  The first file that is refused ends it with status 1."""
+import hashlib
+import json
+import struct
+import sys
+
+TYPES = {"F64": ("f64", 8), "F32": ("f32", 4), "Flex32": ("f32", 4), "F16": ("f16", 2), "BF16": ("bf16", 2),
+         "I64": ("i64", 8), "I32": ("i32", 4), "I16": ("i16", 2), "I8": ("i8", 1), "U64": ("u64", 8),
+         "U32": ("u32", 4), "U16": ("u16", 2), "U8": ("u8", 1), "Bool": ("bool", 1)}
+BOOLS = {"Native": ("bool", 1), "U8": ("bool", 1), "U32": ("u32", 4)}
+FIELDS = [["dtype", "shape", "data_offsets"], ["dtype", "shape", "data_offsets", "param_id"]]
+ROOTS = ["tensors", "metadata", "scalars"]
+SCALARS = {"Int": int, "UInt": int, "Float": float, "Bool": bool}
+MAX_DEPTH = 128
+
+
+class Refused(Exception):
+    pass
+
+
+def need(condition, why):
+    if not condition:
+        raise Refused(why)
+
+
+# ---- CBOR in its shortest form ----
+
+def number(raw, at, info):
+    if info < 24:
+        return info, at
+    need(info < 28, f"the head {raw[at - 1]:#x}")
+    size = 1 << info - 24
+    need(at + size <= len(raw), "the CBOR is cut short")
+    v = int.from_bytes(raw[at:at + size], "big")
+    need(v >= (24 if size == 1 else 256 ** (size // 2)), f"{v} in {size} bytes")
+    return v, at + size
+
+
+def decode(raw, at=0, depth=1):
+    """The item at a place, and the place behind it."""
+    need(at < len(raw), "the CBOR is cut short")
+    major, info = raw[at] >> 5, raw[at] & 31
+    if major == 7:
+        return special(raw, at)
+    v, at = number(raw, at + 1, info)
+    if major < 2:
+        return (v if major == 0 else -1 - v), at
+    if major < 4:
+        need(at + v <= len(raw), "a string is cut short")
+        piece = raw[at:at + v]
+        return (piece if major == 2 else piece.decode("utf-8")), at + v
+    need(major < 6, "a tag")
+    need(depth <= MAX_DEPTH and v <= len(raw) - at, "too deep, or too many")
+    items = []
+    for _ in range(v * (2 if major == 5 else 1)):
+        item, at = decode(raw, at, depth + 1)
+        items.append(item)
+    if major == 4:
+        return items, at
+    keys = items[::2]
+    need(len({repr(k) for k in keys}) == len(keys), "a key occurs twice")
+    return dict(zip(keys, items[1::2])), at
+
+
+def special(raw, at):
+    words = {0xF4: False, 0xF5: True, 0xF6: None}
+    if raw[at] in words:
+        return words[raw[at]], at + 1
+    need(raw[at] in (0xF9, 0xFA, 0xFB), f"the head {raw[at]:#x}")
+    letters = "efd"[raw[at] - 0xF9:]
+    size = struct.calcsize(">" + letters[0])
+    need(at + 1 + size <= len(raw), "a float is cut short")
+    v, = struct.unpack(">" + letters[0], raw[at + 1:at + 1 + size])
+    for shorter in "efd"[:raw[at] - 0xF9]:
+        try:
+            same = struct.unpack(">" + shorter, struct.pack(">" + shorter, v))[0] == v
+        except OverflowError:
+            same = False
+        need(not same, f"{v} in {size} bytes")
+    return v, at + 1 + size
+
+
+# ---- the file ----
+
+def up(n):
+    return -(-n // 256) * 256
+
+
+def is_sorted(keys):
+    raw = [k.encode() for k in keys]
+    return raw == sorted(raw)
+
+
+def type_of(name, dtype):
+    """heft's name and the bytes of an element, None: not to be told."""
+    if isinstance(dtype, str):
+        need(dtype in TYPES, f"{name!r}: dtype {dtype!r}")
+        return TYPES[dtype]
+    need(isinstance(dtype, dict) and len(dtype) == 1, f"{name!r}: dtype {dtype!r}")
+    (kind, what), = dtype.items()
+    need(kind == "QFloat" or (kind == "Bool" and what in BOOLS), f"{name!r}: dtype {dtype!r}")
+    return ("u8", None) if kind == "QFloat" else BOOLS[what]
+
+
+def is_u64(v):
+    return type(v) is int and 0 <= v < 2**64
+
+
+def check_tensor(name, d):
+    need(isinstance(d, dict) and list(d) in FIELDS, f"{name!r}: the fields are {list(d)}")
+    dtype, size = type_of(name, d["dtype"])
+    need(isinstance(d["shape"], list) and all(map(is_u64, d["shape"])), f"{name!r}: shape {d['shape']!r}")
+    offsets = d["data_offsets"]
+    need(isinstance(offsets, list) and len(offsets) == 2 and all(map(is_u64, offsets)), f"{name!r}: {offsets!r}")
+    need("param_id" not in d or is_u64(d["param_id"]), f"{name!r}: param_id {d.get('param_id')!r}")
+    elements = 1
+    for n in d["shape"]:
+        elements *= n
+    need(size is None or elements * size == offsets[1] - offsets[0], f"{name!r}: {offsets} for {d['shape']}")
+    layout = "dense" if size else "burn.qfloat"
+    return {"name": name, "dtype": dtype, "layout": layout, "shape": d["shape"], "begin": offsets[0], "end": offsets[1],
+            "param_id": d.get("param_id"), "stored": d["dtype"]}
+
+
+def check_root(root):
+    need(isinstance(root, dict) and list(root) == [k for k in ROOTS if k in root], f"the keys are {list(root)}")
+    need("tensors" in root, "no tensors")
+    for key in ROOTS:
+        need(isinstance(root.get(key, {}), dict), f"{key} is not a map")
+        need(key == "tensors" or key not in root or root[key], f"{key} is empty")
+        need(is_sorted(root.get(key, {})), f"{key} is not sorted")
+    for key, value in root.get("metadata", {}).items():
+        need(isinstance(value, str), f"metadata {key!r} is {value!r}, not text")
+    for key, value in root.get("scalars", {}).items():
+        need(isinstance(value, dict) and len(value) == 1, f"scalar {key!r} is {value!r}")
+        (kind, v), = value.items()
+        need(type(v) is SCALARS.get(kind), f"scalar {key!r} is {value!r}")
+
+
+def read(raw):
+    need(len(raw) >= 10 and raw[:4] == b"NRUB", "no header")
+    version, n = struct.unpack("<HI", raw[4:10])
+    need(version == 1, f"version {version}")
+    need(10 + n <= len(raw), "the manifest passes the end of the file")
+    root, behind = decode(raw[10:10 + n])
+    need(behind == n, f"the manifest ends at {behind} of {n}")
+    check_root(root)
+    tensors = [check_tensor(name, d) for name, d in root["tensors"].items()]
+    tensors.sort(key=lambda t: (t["begin"], t["end"]))
+    start, at = up(10 + n), 0
+    pieces = [raw[10 + n:start]]
+    for t in tensors:
+        need(t["begin"] == up(at), f"{t['name']!r}: its data begin at {t['begin']}, not {up(at)}")
+        pieces.append(raw[start + at:start + t["begin"]])
+        data = raw[start + t["begin"]:start + t["end"]]
+        need(len(data) == t["end"] - t["begin"], f"{t['name']!r}: its data are cut short")
+        t["nbytes"], t["sha256"] = len(data), hashlib.sha256(data).hexdigest()
+        at = t["end"]
+    need(not any(b"".join(pieces)), "padding that is not zero")
+    need(len(raw) == start + at, f"the data end at {start + at}, the file at {len(raw)}")
+    return {"tensors": tensors, "metadata": root.get("metadata", {}), "scalars": root.get("scalars", {})}
+
+
+def main():
+    for path in sys.argv[1:]:
+        try:
+            with open(path, "rb") as f:
+                print(json.dumps(read(f.read()), default=lambda v: f"bytes {v.hex()}"))
+        except (Refused, UnicodeDecodeError) as e:
+            print(f"{path}: {e}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""read_gptrs.py FILE: judges a gpt-rs checkpoint or archive as heft writes it, and prints what it
+holds as JSON.
+
+A reader of its own, stricter than any format asks for: every byte has to be accounted for."""
+import json
+import sys
+
+from gen_gptrs import TAGS, base_id
+from gen_mag import count_of, up
+from read_mag import Bad, Bytes, demand, unique
+from samples import SIZES, describe
+
+TYPES = {tag: name for name, tag in TAGS.items()}
+ALIGN = 64
+
+
+def read_config(b):
+    raw = b.take(b.numbers("I"))
+    config = json.loads(raw.decode("utf-8"))
+    demand(isinstance(config, dict) and isinstance(config.get("kind"), str), f"config_json is {raw!r}")
+    return config
+
+
+def read_entry(b, checkpoint):
+    raw = b.take(b.numbers("I"))
+    name = raw.decode("ascii" if checkpoint else "utf-8")
+    if checkpoint:
+        demand(b.take(16) == base_id(raw), f"{name}: the base id")
+    rank = b.numbers("I")
+    demand(rank >= 1, f"{name}: rank 0")
+    dims = [b.numbers("Q") for _ in range(rank)]
+    tag, grad, offset, length = b.numbers("IBQQ")
+    demand(tag in TYPES and grad in (0, 1), f"{name}: tag {tag}, flag {grad}")
+    demand(length == count_of(dims) * SIZES[TYPES[tag]], f"{name}: {length} bytes in shape {dims}")
+    return name, TYPES[tag], dims, bool(grad), offset, length
+
+
+def read(data, align=ALIGN):
+    b = Bytes(data)
+    magic = b.take(8)
+    demand(magic in (b"GPTRSCHK", b"GPTRSTEN"), f"the magic {magic!r}")
+    demand(b.numbers("I") == 2, "the version")
+    checkpoint = magic == b"GPTRSCHK"
+    config = read_config(b) if checkpoint else None
+    index = Bytes(b.take(b.numbers("I")))
+    entries = [read_entry(index, checkpoint) for _ in range(index.numbers("I"))]
+    demand(index.at == len(index.data), "the index is longer than its entries")
+    unique((e[0] for e in entries), "a name")
+    listed = []
+    for name, dtype, dims, grad, offset, length in entries:
+        demand(offset % align == 0 and offset >= up(b.at, align), f"{name} at {offset}, the last ended at {b.at}")
+        b.padding(offset, 0)
+        listed.append({**describe(name, dtype, dims, b.take(length)), "flag": grad})
+    demand(b.at == len(data), f"{len(data) - b.at} bytes follow")
+    return {"format": "gptrs", "checkpoint": checkpoint, "config": config, "tensors": listed}
+
+
+def main():
+    for path in sys.argv[1:]:
+        try:
+            with open(path, "rb") as f:
+                print(json.dumps(read(f.read())))
+        except (Bad, ValueError) as e:
+            sys.exit(f"{path}: {e}")
+
+
+if __name__ == "__main__":
+    main()

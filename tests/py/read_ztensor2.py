@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""read_ztensor2.py FILE: judges a zTensor 2 file as heft writes it, and prints what it holds as JSON.
+
+A reader of its own, stricter than the format asks for: the manifest has to be the one encoding of what it
+says, every byte between blobs zero, equal content stored once, blobs packed in the order of names."""
+import ctypes
+import ctypes.util
+import json
+import struct
+import sys
+
+from gen_ztensor2 import CANONICAL, FLOOR, FOOTER, LOGICAL, MAGIC, STORAGE, ZSTD, cbor, digest, frame, of_parts, up
+from samples import describe
+from xxh3 import xxh3
+
+DEPTH, RANK, NAME = 32, 64, 1024
+WIDTH = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2, "i8": 1, "u8": 1}
+FRAME = 1 << 20
+KNOWN = {"zt.sparse_csr/1": "sparse_csr", "zt.sparse_coo/1": "sparse_coo"}
+
+
+class Bad(Exception):
+    pass
+
+
+def demand(truth, complaint):
+    if not truth:
+        raise Bad(complaint)
+
+
+# ---- CBOR ----
+
+def take(b, at, n):
+    demand(at + n <= len(b), "the manifest is cut short")
+    return b[at:at + n], at + n
+
+
+def decode(b, at, depth):
+    first, at = take(b, at, 1)
+    major, info = first[0] >> 5, first[0] & 31
+    demand(major != 6 and info < 28, f"byte {first[0]:#x} at {at - 1}")
+    raw = b""
+    if info >= 24:
+        raw, at = take(b, at, 1 << info - 24)
+    n = int.from_bytes(raw, "big") if raw else info
+    if major in (0, 1):
+        return (n if major == 0 else -1 - n), at
+    if major in (2, 3):
+        raw, at = take(b, at, n)
+        return (raw if major == 2 else raw.decode()), at
+    if major == 7:
+        if info in (20, 21, 22):
+            return {20: False, 21: True, 22: None}[info], at
+        demand(info in (25, 26, 27), f"simple value {info}")
+        return struct.unpack({25: ">e", 26: ">f", 27: ">d"}[info], raw)[0], at
+    demand(depth < DEPTH, "more than 32 levels")
+    if major == 4:
+        items = []
+        for _ in range(n):
+            v, at = decode(b, at, depth + 1)
+            items.append(v)
+        return items, at
+    pairs = {}
+    for _ in range(n):
+        k, at = decode(b, at, depth + 1)
+        demand(isinstance(k, str) and k not in pairs, f"key {k!r}")
+        pairs[k], at = decode(b, at, depth + 1)
+    return pairs, at
+
+
+def read_manifest(raw):
+    v, at = decode(raw, 0, 0)
+    demand(at == len(raw), "bytes behind the manifest")
+    demand(cbor(v) == raw, "the manifest is not in deterministic encoding")
+    return v
+
+
+# ---- zstd ----
+
+def unzstd(stored, length):
+    """By libzstd, one frame after the other as the seek table has them."""
+    lib = ctypes.CDLL(ctypes.util.find_library("zstd"))
+    lib.ZSTD_decompress.restype = ctypes.c_size_t
+    frames, flags, magic = struct.unpack("<IBI", stored[-9:])
+    demand(magic == 0x8F92EAB1 and flags == 0, "no seek table")
+    table = stored[len(stored) - 9 - 8 * frames:-9]
+    start = len(stored) - 17 - 8 * frames
+    demand(struct.unpack_from("<II", stored, start) == (0x184D2A5E, 9 + 8 * frames), "the seek table's frame")
+    out, at = b"", 0
+    for i in range(frames):
+        size, content = struct.unpack_from("<II", table, 8 * i)
+        demand(content == min(FRAME, length - len(out)), f"frame {i} holds {content} bytes")
+        demand(stored[at:at + 4] == frame(b"")[:4] and stored[at + 4] & 4, f"frame {i} has no checksum")
+        buf = ctypes.create_string_buffer(content or 1)
+        got = lib.ZSTD_decompress(buf, ctypes.c_size_t(content), stored[at:at + size], ctypes.c_size_t(size))
+        demand(got == content, f"frame {i} does not decode")
+        out, at = out + buf.raw[:content], at + size
+    demand(at == start and len(out) == length, "frames and table disagree")
+    return out
+
+
+# ---- the file ----
+
+def type_of(p):
+    for name, storage in STORAGE.items():
+        if p.get("type") == LOGICAL.get(name, name):
+            demand(p["dtype"] == storage, f"{name} over {p['dtype']}")
+            return name
+    demand("type" not in p and p["dtype"] in WIDTH, f"type {p}")
+    return p["dtype"]
+
+
+def bytes_of(dtype, count):
+    if dtype == "f4_e2m1":
+        return (count + 1) // 2
+    return count * WIDTH[STORAGE.get(dtype, dtype)] * (2 if dtype in LOGICAL else 1)
+
+
+def check_name(name):
+    demand(0 < len(name.encode()) <= NAME and "\0" not in name, f"name {name!r}")
+
+
+def read_part(data, p, algorithm):
+    demand(set(p) <= {"blob", "type", "dtype", "digest", "encoding", "decoded_length"}, f"keys {sorted(p)}")
+    at, n = p["blob"]
+    content = data[at:at + n]
+    demand(at >= FLOOR and at + n <= len(data) - FOOTER and len(content) == n, f"blob {p['blob']}")
+    if "encoding" in p:
+        demand(p["encoding"] == ZSTD, p["encoding"])
+        content = unzstd(content, p["decoded_length"])
+    demand(p["digest"] == digest(content, algorithm or "xxh3"), f"digest {p['digest']}")
+    return content
+
+
+def check_places(data, parts, manifest_at, align):
+    """parts: (object, role, blob, content); in the order of names, each content once."""
+    seen, next_at = {}, align
+    for _, _, blob, content in sorted(parts, key=lambda p: (p[0].encode(), p[1].encode())):
+        if content in seen:
+            demand(seen[content] == blob, f"equal content at {blob} and {seen[content]}")
+            continue
+        demand(blob[0] == up(next_at, align), f"a blob at {blob[0]}, not {up(next_at, align)}")
+        seen[content], end = blob, blob[0] + blob[1]
+        demand(not data[next_at:blob[0]].strip(b"\0"), f"bytes before {blob[0]} are not zero")
+        next_at = max(end, align)
+    demand(manifest_at == up(next_at, align), f"the manifest at {manifest_at}")
+    demand(not data[len(MAGIC):align].strip(b"\0") and not data[next_at:manifest_at].strip(b"\0"), "padding that is not zero")
+
+
+def read(path, align=None, algorithm=None):
+    data = path.read_bytes() if hasattr(path, "read_bytes") else open(path, "rb").read()
+    demand(len(data) >= 48 and data[:8] == MAGIC and data[-8:] == MAGIC, "a magic number")
+    at, size, hashed, version, reserved = struct.unpack("<QQQII", data[-FOOTER:-8])
+    demand((version, reserved) == (2, 0) and at + size == len(data) - FOOTER, "the footer")
+    raw = data[at:at + size]
+    demand(xxh3(raw) == hashed, "the manifest's hash")
+    manifest = read_manifest(raw)
+    demand(set(manifest) <= {"objects", "attributes"}, f"keys {sorted(manifest)}")
+    tensors, parts = [], []
+    for name, o in manifest["objects"].items():
+        check_name(name)
+        demand(set(o) <= {"parts", "shape", "layout", "attributes"} and len(o["shape"]) <= RANK, f"object {name!r}")
+        for role, p in o["parts"].items():
+            check_name(role)
+            parts.append((name, role, tuple(p["blob"]), read_part(data, p, algorithm)))
+        if o["layout"] == "dense":
+            p, count = o["parts"]["data"], 1
+            for d in o["shape"]:
+                count *= d
+            demand(len(parts[-1][3]) == bytes_of(type_of(p), count), f"{name!r} has {len(parts[-1][3])} bytes")
+            tensors.append(describe(name, type_of(p), o["shape"], parts[-1][3]))
+        else:
+            own = {role: content for n, role, _, content in parts if n == name}
+            tensors.append(of_parts(name, None, o["shape"], KNOWN.get(o["layout"], o["layout"]), own))
+    encoded = any("encoding" in p for o in manifest["objects"].values() for p in o["parts"].values())
+    check_places(data, parts, at, align or (FLOOR if encoded else CANONICAL))
+    return {"tensors": tensors, "metadata": manifest.get("attributes", {})}
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(read(sys.argv[1]), indent=1, default=repr))
+    except (Bad, KeyError, ValueError, IndexError, struct.error) as e:
+        sys.exit(f"{sys.argv[1]}: {e!r}")

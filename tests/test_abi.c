@@ -1,0 +1,242 @@
+/* test_abi.c - what a program compiled against an older or a newer header may rely on. */
+#include "models.h"
+
+typedef struct size_row {
+    const char *name;
+    size_t size, expected; /* with pointers of eight bytes */
+} size_row;
+
+static const size_row sizes[] = {
+    { "heft_error", sizeof(heft_error), 256 },
+    { "heft_str", sizeof(heft_str), 16 },
+    { "heft_range", sizeof(heft_range), 16 },
+    { "heft_dtype_info", sizeof(heft_dtype_info), 16 },
+    { "heft_allocator", sizeof(heft_allocator), 16 },
+    { "heft_limits", sizeof(heft_limits), 24 },
+    { "heft_open_options", sizeof(heft_open_options), 56 },
+    { "heft_tensor", sizeof(heft_tensor), 40 },
+    { "heft_part", sizeof(heft_part), 64 },
+    { "heft_sibling", sizeof(heft_sibling), 32 },
+    { "heft_value", sizeof(heft_value), 40 },
+    { "heft_finding", sizeof(heft_finding), 56 },
+    { "heft_verify_result", sizeof(heft_verify_result), 24 },
+    { "heft_checksum", sizeof(heft_checksum), 40 },
+    { "heft_hash", sizeof(heft_hash), 32 },
+    { "heft_write_options", sizeof(heft_write_options), 64 },
+    { "heft_convert_options", sizeof(heft_convert_options), 200 },
+    { "heft_source", sizeof(heft_source), 16 },
+    { "heft_sink", sizeof(heft_sink), 8 },
+    { "heft_executor", sizeof(heft_executor), 24 },
+    { "heft_arena_memory", sizeof(heft_arena_memory), 32 },
+};
+
+static void structs_keep_their_sizes(void **state)
+{
+    bool differs = false;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(sizes) && sizeof(void *) == 8; i++) {
+        if (sizes[i].size == sizes[i].expected)
+            continue;
+        print_error("%s has %zu bytes, not %zu\n", sizes[i].name, sizes[i].size, sizes[i].expected);
+        differs = true;
+    }
+    assert_false(differs);
+}
+
+static void numbers_keep_their_meaning(void **state)
+{
+    static const char *const names[] = { "bool",        "u8",        "i8",      "u16",
+                                         "i16",         "u32",       "i32",     "u64",
+                                         "i64",         "f16",       "bf16",    "f32",
+                                         "f64",         "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz",
+                                         "f8_e5m2fnuz", "f8_e8m0",   "f6_e2m3", "f6_e3m2",
+                                         "f4_e2m1",     "c64",       "c128" };
+    static const char *const statuses[] = { "ok",        "format", "unsupported", "limit",
+                                            "no-memory", "io",     "checksum",    "not-found",
+                                            "argument",  "lossy",  "cancelled" };
+    (void)state;
+    for (heft_dtype t = 1; t <= HEFT_COUNT(names); t++)
+        assert_string_equal(heft_dtype_get(t)->name, names[t - 1]);
+    for (int s = 0; s < (int)HEFT_COUNT(statuses); s++)
+        assert_string_equal(heft_status_name((heft_status)-s), statuses[s]);
+    assert_string_equal(heft_status_name(HEFT_AGAIN), "again");
+    assert_string_equal(heft_status_name((heft_status)-11), "unknown");
+    assert_string_equal(heft_status_name((heft_status)99), "unknown");
+    assert_int_equal(HEFT_CAN_DIGEST, 64);
+    assert_int_equal(HEFT_KIND_MAP, 10);
+    assert_int_equal(HEFT_OTHER, 3);
+    assert_int_equal(HEFT_DEFLATE, 2);
+    assert_int_equal(HEFT_FAULT, 2);
+}
+
+/* ---- options of other sizes ----------------------------------------------------------------- */
+
+/* As from a header in which the struct ended sooner, with rubbish behind. */
+static void shorter_options_have_defaults_behind(void **state)
+{
+    heft_bytes b = heft_test_one("mag", 100);
+    heft_test_sink sink;
+    heft_error err;
+    heft_file *f;
+    heft_source *s;
+    heft_open_options open;
+    heft_convert_options convert;
+    (void)state;
+    memset(&open, 0xEE, sizeof open);
+    open.size = offsetof(heft_open_options, host);
+    open.format = NULL;
+    heft_assert_ok(heft_source_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_open_source(&f, s, &open, &err), &err);
+    memset(&convert, 0xEE, sizeof convert);
+    convert.size = offsetof(heft_convert_options, keep);
+    convert.write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    heft_assert_ok(
+        heft_convert(f, heft_format_find("mag"), heft_test_sink_init(&sink, false), &convert, &err),
+        &err);
+    heft_assert_same_bytes(heft_test_sink_bytes(&sink), b);
+    heft_test_sink_free(&sink);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+static void longer_options_are_understood_as_far_as_known(void **state)
+{
+    struct {
+        heft_write_options known;
+        uint64_t unknown[4];
+    } newer = { HEFT_WRITE_OPTIONS_INIT, { 1, 2, 3, 4 } };
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_error err;
+    (void)state;
+    newer.known.size = sizeof newer;
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("mag"), heft_test_sink_init(&sink, false),
+                                    &newer.known, &err),
+                   &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_test_sink_free(&sink);
+}
+
+/* ---- formats -------------------------------------------------------------------------------- */
+
+static void formats_are_found_by_name_and_suffix(void **state)
+{
+    static const struct {
+        const char *path, *format;
+    } rows[] = { { "m.mag", "mag" },
+                 { "dir.gten/m.MAG", "mag" },
+                 { "/x/m.gptrs", "gptrs-checkpoint" },
+                 { "m.gten", "gptrs-archive" },
+                 { "m.safetensors", "safetensors" },
+                 { ".safetensors", NULL },
+                 { "m.mag.txt", NULL },
+                 { "mag", NULL },
+                 { "", NULL } };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        assert_ptr_equal(heft_format_for_path(rows[i].path),
+                         rows[i].format ? heft_format_find(rows[i].format) : NULL);
+    for (size_t i = 0; i < heft_format_count(); i++) {
+        const heft_format *f = heft_format_at(i);
+        assert_ptr_equal(heft_format_find(heft_format_name(f)), f);
+        assert_true(heft_format_caps(f) & HEFT_CAN_READ);
+        assert_non_null(heft_format_title(f));
+        assert_int_equal(heft_format_suffixes(f)[0], '.');
+        assert_non_null(heft_format_versions(f));
+    }
+    assert_null(heft_format_at(heft_format_count()));
+    assert_null(heft_format_at(SIZE_MAX));
+    assert_null(heft_format_find("no such"));
+    assert_null(heft_format_find(""));
+}
+
+static void null_is_harmless_where_it_says_so(void **state)
+{
+    (void)state;
+    heft_close(NULL);
+    heft_source_close(NULL);
+    heft_sink_discard(NULL);
+    heft_writer_discard(NULL);
+    heft_stream_close(NULL);
+}
+
+/* ---- misuse that has an answer -------------------------------------------------------------- */
+
+static void what_is_not_there_is_said_not_to_be(void **state)
+{
+    heft_bytes b = heft_test_one("mag", 100);
+    heft_error err;
+    heft_file *f;
+    heft_stream *s;
+    uint8_t buf[200];
+    (void)state;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    heft_assert_fails(heft_read(buf, f, 7, 0, 1, &err), HEFT_E_ARGUMENT, &err, "no part 7");
+    heft_assert_fails(heft_read(buf, f, 0, 99, 2, &err), HEFT_E_ARGUMENT, &err, "pass the end");
+    heft_assert_fails(heft_read(buf, f, 0, UINT64_MAX, 2, &err), HEFT_E_ARGUMENT, &err,
+                      "pass the end");
+    heft_assert_ok(heft_read(buf, f, 0, 100, 0, &err), &err);
+    heft_assert_fails(heft_stream_open(&s, f, 7, &err), HEFT_E_ARGUMENT, &err, "no part 7");
+    heft_assert_ok(heft_stream_open(&s, f, 0, &err), &err);
+    heft_assert_fails(heft_stream_read(buf, s, 101, &err), HEFT_E_ARGUMENT, &err, "100 are left");
+    heft_assert_ok(heft_stream_read(buf, s, 100, &err), &err);
+    heft_assert_fails(heft_stream_read(buf, s, 1, &err), HEFT_E_ARGUMENT, &err, "0 are left");
+    heft_stream_close(s);
+    assert_int_equal(heft_part_find(f, HEFT_NONE, "config", 6), HEFT_NONE);
+    heft_assert_fails(heft_feed(f, 0, b.p, b.len, &err), HEFT_E_ARGUMENT, &err, "no more bytes");
+    heft_close(f);
+    heft_assert_ok(heft_begin(&f, 100, NULL, &err), &err);
+    heft_assert_fails(heft_feed(f, 90, buf, 11, &err), HEFT_E_ARGUMENT, &err, "pass the end");
+    heft_assert_fails(heft_feed(f, UINT64_MAX, buf, 11, &err), HEFT_E_ARGUMENT, &err,
+                      "pass the end");
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+static void a_format_can_be_insisted_on(void **state)
+{
+    heft_bytes b = heft_test_one("mag", 100);
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_error err;
+    heft_file *f;
+    (void)state;
+    for (size_t i = 0; i < heft_format_count(); i++) {
+        heft_source *s;
+        opt.format = heft_format_at(i);
+        heft_assert_ok(heft_source_memory(&s, b.p, b.len, &err), &err);
+        heft_status st = heft_open_source(&f, s, &opt, &err);
+        bool is_mag = !strcmp(heft_format_name(opt.format), "mag");
+        heft_assert_status(st, is_mag ? HEFT_OK : HEFT_E_FORMAT, &err);
+        heft_close(f);
+    }
+    heft_test_free(&b);
+}
+
+static void a_host_without_an_allocator_is_none(void **state)
+{
+    heft_host host = { .size = sizeof host };
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_error err;
+    heft_file *f;
+    (void)state;
+    opt.host = &host;
+    heft_assert_fails(heft_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "no allocator");
+    assert_null(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(structs_keep_their_sizes),
+        cmocka_unit_test(numbers_keep_their_meaning),
+        cmocka_unit_test(shorter_options_have_defaults_behind),
+        cmocka_unit_test(longer_options_are_understood_as_far_as_known),
+        cmocka_unit_test(formats_are_found_by_name_and_suffix),
+        cmocka_unit_test(null_is_harmless_where_it_says_so),
+        cmocka_unit_test(what_is_not_there_is_said_not_to_be),
+        cmocka_unit_test(a_format_can_be_insisted_on),
+        cmocka_unit_test(a_host_without_an_allocator_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,250 @@
+/* test_arena.c - the arena and vectors, with an allocator that can fail. */
+#include "base/arena.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "test_memory.h"
+
+static void pieces_are_aligned_and_do_not_overlap(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+    heft_arena a = { .mem = &m };
+    uint8_t *piece[400];
+    for (size_t i = 0; i < 400; i++) {
+        size_t align = (size_t)1 << i % 7;
+        piece[i] = heft_arena_alloc(&a, i, align);
+        assert_non_null(piece[i]);
+        assert_int_equal((uintptr_t)piece[i] % align, 0);
+        memset(piece[i], (int)(i & 0xFF), i);
+    }
+    for (size_t i = 0; i < 400; i++)
+        for (size_t b = 0; b < i; b++)
+            assert_int_equal(piece[i][b], i & 0xFF);
+    assert_int_equal(m.used, t.live);
+    assert_true(t.calls < 12); /* blocks grow */
+    heft_arena_free(&a);
+    assert_int_equal(m.used, 0);
+    assert_int_equal(t.live, 0);
+    assert_null(a.last);
+}
+
+static void a_small_arena_takes_little(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = 64 * 1024 };
+    heft_arena a = { .mem = &m };
+    assert_non_null(heft_arena_alloc(&a, 100, 8));
+    assert_true(m.used <= 1024);
+    heft_arena_free(&a);
+}
+
+static void blocks_stop_growing_at_a_mebibyte(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+    heft_arena a = { .mem = &m };
+    uint64_t before = 0, largest = 0;
+    for (size_t i = 0; i < 8 << 20; i += 512) {
+        assert_non_null(heft_arena_alloc(&a, 512, 1));
+        largest = m.used - before > largest ? m.used - before : largest;
+        before = m.used;
+    }
+    assert_int_equal(largest, 1 << 20);
+    heft_arena_free(&a);
+}
+
+static void a_large_piece_gets_a_block_of_its_own(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+    heft_arena a = { .mem = &m };
+    size_t size = (5 << 20) + 1;
+    char *p = heft_arena_alloc(&a, size, 16);
+    assert_non_null(p);
+    memset(p, 1, size);
+    assert_non_null(heft_arena_alloc(&a, 1, 1));
+    heft_arena_free(&a);
+    assert_int_equal(t.live, 0);
+}
+
+static void alignment_never_reaches_behind_a_block(void **state)
+{
+    (void)state;
+    for (size_t size = 800; size < 1100; size++) {
+        test_memory t;
+        test_memory_init(&t, 0);
+        heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+        heft_arena a = { .mem = &m };
+        assert_non_null(heft_arena_alloc(&a, 1, 1));
+        char *p = heft_arena_alloc(&a, size, 64);
+        assert_non_null(p);
+        memset(p, 0, size);
+        heft_arena_free(&a);
+    }
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = 1 << 20 };
+    heft_arena a = { .mem = &m };
+    assert_null(heft_arena_alloc(&a, SIZE_MAX, 16));
+    assert_null(heft_arena_alloc(&a, SIZE_MAX - 40, 16));
+    assert_null(heft_arena_alloc(&a, 1 << 20, 16)); /* the limit holds the header too */
+    assert_non_null(heft_arena_alloc(&a, (1 << 20) - 200, 16));
+    assert_null(heft_arena_alloc(&a, 1000, 16));
+    assert_true(m.used <= m.limit);
+    heft_arena_free(&a);
+    assert_int_equal(m.used, 0);
+}
+
+static void copies_are_equal_and_never_null(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+    heft_arena a = { .mem = &m };
+    heft_str name = heft_lit("layers.0.weight"), copy = heft_arena_copy(&a, name);
+    assert_true(heft_str_eq(name, copy));
+    assert_ptr_not_equal(name.ptr, copy.ptr);
+    assert_non_null(heft_arena_copy(&a, (heft_str){ NULL, 0 }).ptr);
+    heft_arena_free(&a);
+}
+
+static void without_memory_a_copy_has_no_ptr(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 1);
+    heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+    heft_arena a = { .mem = &m };
+    assert_null(heft_arena_copy(&a, heft_lit("x")).ptr);
+    assert_int_equal(m.used, 0);
+    heft_arena_free(&a);
+}
+
+static void a_vector_keeps_its_elements_while_growing(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+    heft_vec v = { .ptr = NULL };
+    for (uint64_t i = 0; i < 100000; i++) {
+        uint64_t *p = heft_vec_push(&m, &v, sizeof *p);
+        assert_non_null(p);
+        *p = i * i;
+    }
+    assert_int_equal(v.len, 100000);
+    for (uint64_t i = 0; i < v.len; i++)
+        assert_true(((uint64_t *)v.ptr)[i] == i * i);
+    assert_true(t.calls < 20);
+    assert_int_equal(m.used, v.cap * sizeof(uint64_t));
+    heft_vec_free(&m, &v, sizeof(uint64_t));
+    assert_int_equal(t.live, 0);
+    assert_int_equal(v.len, 0);
+    assert_null(v.ptr);
+    heft_vec_free(&m, &v, sizeof(uint64_t));
+}
+
+static void reserving_makes_room_once(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+    heft_vec v = { .ptr = NULL };
+    assert_true(heft_vec_reserve(&m, &v, 5000, 12));
+    for (int i = 0; i < 5000; i++)
+        assert_non_null(heft_vec_push(&m, &v, 12));
+    assert_int_equal(t.calls, 1);
+    assert_true(heft_vec_reserve(&m, &v, 0, 12));
+    assert_int_equal(t.calls, 1);
+    heft_vec_free(&m, &v, 12);
+}
+
+static void a_vector_ends_below_two_to_the_32nd(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = 1 << 16 };
+    heft_vec v = { .ptr = NULL };
+    assert_non_null(heft_vec_push(&m, &v, 1));
+    assert_false(heft_vec_reserve(&m, &v, UINT32_MAX - 1, 1));
+    assert_false(heft_vec_reserve(&m, &v, UINT64_C(1) << 32, 1));
+    assert_false(heft_vec_reserve(&m, &v, UINT64_MAX, 1));
+    assert_false(heft_vec_reserve(&m, &v, UINT32_MAX - 2, 1)); /* in range, but past the limit */
+    assert_int_equal(v.len, 1);
+    heft_vec_free(&m, &v, 1);
+    assert_int_equal(t.live, 0);
+}
+
+/* Returns whether everything could be had. */
+static bool use_memory(heft_memory *m)
+{
+    heft_arena a = { .mem = m };
+    heft_vec v = { .ptr = NULL };
+    bool has_all = true;
+    for (uint64_t i = 0; i < 3000 && has_all; i++) {
+        uint64_t *p = heft_vec_push(m, &v, sizeof *p);
+        if (p)
+            *p = i;
+        has_all = p && heft_arena_alloc(&a, 10, 1);
+    }
+    for (uint64_t i = 0; i < v.len; i++)
+        assert_true(((uint64_t *)v.ptr)[i] == i);
+    heft_vec_free(m, &v, sizeof(uint64_t));
+    heft_arena_free(&a);
+    return has_all;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1;; n++) {
+        test_memory t;
+        test_memory_init(&t, n);
+        heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+        bool has_all = use_memory(&m);
+        assert_int_equal(has_all, t.calls < n);
+        assert_int_equal(m.used, 0);
+        assert_int_equal(t.live, 0);
+        if (has_all) {
+            assert_true(n > 10);
+            break;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(a_small_arena_takes_little),
+        cmocka_unit_test(blocks_stop_growing_at_a_mebibyte),
+        cmocka_unit_test(a_large_piece_gets_a_block_of_its_own),
+        cmocka_unit_test(alignment_never_reaches_behind_a_block),
+        cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(copies_are_equal_and_never_null),
+        cmocka_unit_test(without_memory_a_copy_has_no_ptr),
+        cmocka_unit_test(a_vector_keeps_its_elements_while_growing),
+        cmocka_unit_test(reserving_makes_room_once),
+        cmocka_unit_test(a_vector_ends_below_two_to_the_32nd),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
+}

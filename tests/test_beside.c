@@ -1,0 +1,347 @@
+/* test_beside.c - vocabularies, settings and profiles from texts. */
+#include "heft_test.h"
+
+static heft_str str(const char *s)
+{
+    return heft_test_str(s);
+}
+
+static void assert_token(const heft_vocab *v, uint32_t id, const char *token)
+{
+    heft_str got = heft_vocab_token(v, id);
+    assert_int_equal(got.len, strlen(token));
+    assert_memory_equal(got.ptr, token, got.len);
+}
+
+static uint32_t find(const heft_vocab *v, const char *token)
+{
+    return heft_vocab_find(v, token, strlen(token));
+}
+
+/* ---- vocab.txt ------------------------------------------------------------------------------ */
+
+static void each_line_is_a_token(void **state)
+{
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    heft_assert_ok(heft_vocab_lines(&v, str("a\r\n\nb\n[CLS]\na"), NULL, &err), &err);
+    assert_int_equal(heft_vocab_count(v), 5);
+    assert_token(v, 0, "a");
+    assert_token(v, 1, "");
+    assert_token(v, 3, "[CLS]");
+    assert_token(v, 4, "a");
+    assert_int_equal(find(v, "a"), 0); /* the first of that spelling */
+    assert_int_equal(find(v, ""), 1);
+    assert_int_equal(find(v, "c"), HEFT_NONE);
+    assert_int_equal(heft_vocab_special(v, HEFT_CLS), 3);
+    assert_int_equal(heft_vocab_special(v, HEFT_SEP), HEFT_NONE);
+    heft_vocab_set_special(v, HEFT_SEP, 2);
+    assert_int_equal(heft_vocab_special(v, HEFT_SEP), 2);
+    assert_string_equal(heft_vocab_special_name(HEFT_MASK), "mask");
+    heft_vocab_close(v);
+}
+
+static void no_lines_are_no_tokens(void **state)
+{
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    heft_assert_ok(heft_vocab_lines(&v, str(""), NULL, &err), &err);
+    assert_int_equal(heft_vocab_count(v), 0);
+    assert_int_equal(find(v, ""), HEFT_NONE);
+    heft_vocab_close(v);
+    heft_vocab_close(NULL);
+}
+
+static void the_vocabulary_of_bert_is_read(void **state)
+{
+    const char *shared = getenv("HEFT_SHARED");
+    const char *path = heft_test_path(shared ? shared : "", "data/bert-vocab/vocab.txt");
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    if (!shared || !heft_test_exists(path))
+        skip();
+    heft_bytes text = heft_test_load(path);
+    heft_assert_ok(heft_vocab_lines(&v, (heft_str){ (char *)text.p, text.len }, NULL, &err), &err);
+    assert_int_equal(heft_vocab_count(v), 30522);
+    static const uint32_t ids[HEFT_SPECIALS] = { 0, 100, 101, 102, 103 };
+    for (int i = 0; i < HEFT_SPECIALS; i++)
+        assert_int_equal(heft_vocab_special(v, (heft_special)i), ids[i]);
+    for (uint32_t i = 0; i < heft_vocab_count(v); i++) {
+        heft_str token = heft_vocab_token(v, i);
+        assert_int_equal(heft_vocab_find(v, token.ptr, token.len), i);
+    }
+    heft_vocab_close(v);
+    heft_test_free(&text);
+}
+
+/* ---- tokenizer.json ------------------------------------------------------------------------- */
+
+static void tokens_come_in_the_order_of_their_ids(void **state)
+{
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    heft_str text = str(
+        "{\"other\": [1, {\"a\": 2}],"
+        "\"added_tokens\": [{\"id\": 3, \"content\": \"[MASK]\", \"special\": true},"
+        " {\"content\": \"b\", \"id\": 1}],"
+        "\"model\": {\"type\": \"WordPiece\","
+        " \"vocab\": {\"c\": 2, \"\\u0061\": 0, \"b\": 1}}}");
+    heft_assert_ok(heft_vocab_json(&v, text, NULL, &err), &err);
+    assert_int_equal(heft_vocab_count(v), 4);
+    assert_token(v, 0, "a");
+    assert_token(v, 2, "c");
+    assert_token(v, 3, "[MASK]");
+    assert_int_equal(heft_vocab_special(v, HEFT_MASK), 3);
+    heft_vocab_close(v);
+}
+
+typedef struct refusal {
+    const char *text, *words;
+} refusal;
+
+static void documents_that_are_no_tokenizer_are_refused(void **state)
+{
+    static const refusal refusals[] = {
+        { "", "JSON" },
+        { "[]", "an object is expected" },
+        { "{}", "no \"model\"" },
+        { "{\"model\": 1}", "an object is expected" },
+        { "{\"model\": {\"vocab\": []}}", "an object is expected" },
+        { "{\"model\": {\"vocab\": {\"a\": \"0\"}}}", "a number is expected" },
+        { "{\"model\": {\"vocab\": {\"a\": 0.5}}}", "no id" },
+        { "{\"model\": {\"vocab\": {\"a\": -1}}}", "no id" },
+        { "{\"model\": {\"vocab\": {\"a\": 1}}}", "only 1 tokens" },
+        { "{\"model\": {\"vocab\": {\"a\": 0, \"b\": 0}}}", "same id" },
+        { "{\"model\": {\"vocab\": {\"a\": 1, \"b\": 18446744073709551615}}}", "only 2 tokens" },
+        { "{\"model\": {\"vocab\": {\"a\": 1}}, \"added_tokens\": [{\"id\": 1, \"content\": "
+          "\"a\"}]}",
+          "no token has the id 0" },
+        { "{\"added_tokens\": [1]}", "not an object" },
+        { "{\"added_tokens\": [{\"id\": 1}]}", "no id, or no content" },
+        { "{\"added_tokens\": [{\"id\": 1, \"content\": 2}]}", "a text is expected" },
+        { "{\"added_tokens\": {}}", "a list is expected" },
+        { "{\"model\": {\"vocab\": {}}} x", "JSON" },
+    };
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(refusals); i++) {
+        heft_assert_fails(heft_vocab_json(&v, str(refusals[i].text), NULL, &err), HEFT_E_FORMAT,
+                          &err, refusals[i].words);
+        assert_null(v);
+        assert_int_equal(heft_vocab_json(&v, str(refusals[i].text), NULL, NULL), HEFT_E_FORMAT);
+    }
+}
+
+/* ---- config.json ---------------------------------------------------------------------------- */
+
+static void settings_are_what_stands_at_the_top_level(void **state)
+{
+    heft_error err;
+    heft_settings *s;
+    heft_value v;
+    (void)state;
+    heft_str text = str("{\"text\": \"a\\nb\", \"list\": [1, 2], \"int\": -12, \"real\": 1e-12,"
+                        "\"yes\": true, \"nothing\": null, \"huge\": 18446744073709551615,"
+                        "\"map\": {\"int\": 3}, \"int\": 7}");
+    heft_assert_ok(heft_settings_json(&s, text, NULL, &err), &err);
+    assert_int_equal(heft_settings_count(s), 6);
+    assert_true(heft_settings_find(&v, s, "text"));
+    assert_int_equal(v.kind, HEFT_KIND_STR);
+    assert_memory_equal(v.as.s.ptr, "a\nb", 3);
+    assert_true(heft_settings_find(&v, s, "int"));
+    assert_int_equal(v.as.i, 7);
+    assert_int_equal(heft_settings_at(s, 1).as.i, -12);
+    assert_true(heft_settings_find(&v, s, "real"));
+    assert_int_equal(v.kind, HEFT_KIND_STR);
+    assert_memory_equal(v.as.s.ptr, "1e-12", 5);
+    assert_true(heft_settings_find(&v, s, "yes"));
+    assert_true(v.kind == HEFT_KIND_BOOL && v.as.b);
+    assert_true(heft_settings_find(&v, s, "huge"));
+    assert_true(v.kind == HEFT_KIND_UINT && v.as.u == UINT64_MAX);
+    assert_false(heft_settings_find(&v, s, "nothing"));
+    heft_settings_close(s);
+    heft_settings_close(NULL);
+    assert_int_equal(heft_settings_json(&s, str("[1]"), NULL, &err), HEFT_E_FORMAT);
+    assert_int_equal(heft_settings_json(&s, str("{\"a\": 1"), NULL, &err), HEFT_E_FORMAT);
+}
+
+/* ---- profiles ------------------------------------------------------------------------------- */
+
+static const char profile_text[] =
+    "{\"name\": \"p\", \"about\": \"x\", \"sizes\": {\"n\": 3}, \"metadata\": {\"k\": true, \"i\": "
+    "1, "
+    "\"t\": \"v\"}, \"optional_metadata\": [\"o\"], \"vocabulary\": {\"tokens\": \"n*2\", "
+    "\"special\": {\"pad\": 0}}, \"complete_in\": [\"mag *\"], \"prefixes\": [\"a.\"], "
+    "\"tensors\": "
+    "[{\"name\": \"l.{0..n-1}.{w|v}\", \"shape\": [2, \"n\"], \"dtype\": [\"f32\"], "
+    "\"optional\": false}]}";
+
+static void profiles_are_read(void **state)
+{
+    heft_error err;
+    heft_profile *p;
+    (void)state;
+    heft_assert_ok(heft_profile_json(&p, str(profile_text), NULL, &err), &err);
+    assert_memory_equal(heft_profile_name(p).ptr, "p", 1);
+    heft_profile_close(p);
+    heft_profile_close(NULL);
+}
+
+static void documents_that_are_no_profile_are_refused(void **state)
+{
+    static const refusal refusals[] = {
+        { "[]", "an object is expected" },
+        { "{\"nmae\": 1}", "no member 'nmae'" },
+        { "{\"name\": 1}", "a text is expected" },
+        { "{\"sizes\": {\"n\": -1}}", "no size" },
+        { "{\"sizes\": {\"n\": \"1\"}}", "a number is expected" },
+        { "{\"metadata\": {\"k\": false}}", "a text, a number or true" },
+        { "{\"optional_metadata\": [1]}", "a key is expected" },
+        { "{\"vocabulary\": {\"size\": 1}}", "no member 'size'" },
+        { "{\"vocabulary\": {\"tokens\": true}}", "a number or an expression" },
+        { "{\"vocabulary\": {\"special\": {\"bos\": 1}}}", "no member 'bos'" },
+        { "{\"prefixes\": [1]}", "a text is expected" },
+        { "{\"tensors\": [1]}", "an object is expected" },
+        { "{\"tensors\": [{}]}", "no name" },
+        { "{\"tensors\": [{\"name\": \"w\", \"shape\": 3}]}", "a list is expected" },
+        { "{\"tensors\": [{\"name\": \"w\", \"shape\": [null]}]}", "a text is expected" },
+        { "{\"tensors\": [{\"name\": \"w\", \"dtype\": [\"f33\"]}]}", "no element type" },
+        { "{\"tensors\": [{\"name\": \"w\", \"optional\": 1}]}", "true or false" },
+        { "{\"tensors\": [{\"name\": \"w\", \"rank\": 1}]}", "no member 'rank'" },
+        { "{} {}", "JSON" },
+    };
+    heft_error err;
+    heft_profile *p;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(refusals); i++) {
+        heft_assert_fails(heft_profile_json(&p, str(refusals[i].text), NULL, &err), HEFT_E_FORMAT,
+                          &err, refusals[i].words);
+        assert_null(p);
+    }
+}
+
+/* Dimensions as expressions: their value, or none. */
+static void expressions_have_values(void **state)
+{
+    static const struct {
+        const char *text;
+        bool holds; /* that it is 12, which the tensor has */
+    } expressions[] = {
+        { "12", true },      { " 3 * 4 ", true },  { "3*n+n-n", true },
+        { "2+n*2+2", true }, { "n*n-4", true },    { "48/n", true },
+        { "13-1/2", false }, { "11", false },      { "n*", false },
+        { "*n", false },     { "n n", false },     { "3-4+13", false },
+        { "1/0", false },    { "missing", false }, { "(n)*3", false },
+        { "0x0c", false },   { "", false },        { "012", false },
+        { "12 ", true },     { "n*3*1", true },    { "18446744073709551615+13", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(expressions); i++) {
+        char text[200];
+        heft_error err;
+        heft_profile *p;
+        heft_test_sink sink;
+        heft_writer *w;
+        heft_file *f;
+        uint64_t dim = 12;
+        uint32_t part;
+        heft_verify_result result = { 0, 0, 0, 0 };
+        snprintf(text, sizeof text,
+                 "{\"sizes\": {\"n\": 4}, \"tensors\": [{\"name\": \"w\", \"shape\": [\"%s\"]}]}",
+                 expressions[i].text);
+        heft_assert_ok(heft_profile_json(&p, str(text), NULL, &err), &err);
+        heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
+                                        heft_test_sink_init(&sink, false), NULL, &err),
+                       &err);
+        heft_assert_ok(heft_writer_tensor(&part, w, str("w"), HEFT_U8, &dim, 1, &err), &err);
+        heft_assert_ok(heft_writer_begin(w, &err), &err);
+        heft_assert_ok(heft_writer_data(w, part, "twelve bytes", 12, &err), &err);
+        heft_assert_ok(heft_writer_finish(w, &err), &err);
+        heft_assert_ok(heft_test_open(&f, heft_test_sink_bytes(&sink), NULL, &err), &err);
+        heft_assert_ok(heft_profile_check(&result, p, f, NULL, NULL, &err), &err);
+        if ((result.faults == 0) != expressions[i].holds)
+            fail_msg("%s: %u faults", expressions[i].text, result.faults);
+        heft_close(f);
+        heft_test_sink_free(&sink);
+        heft_profile_close(p);
+    }
+}
+
+/* ---- memory that runs out ------------------------------------------------------------------- */
+
+static heft_status read_lines(const heft_host *host, heft_error *err)
+{
+    heft_vocab *v;
+    heft_status st = heft_vocab_lines(&v, str("a\nb\nc\n[PAD]\n"), host, err);
+    heft_vocab_close(v);
+    return st;
+}
+
+static heft_status read_tokenizer(const heft_host *host, heft_error *err)
+{
+    heft_vocab *v;
+    heft_str text = str("{\"model\": {\"vocab\": {\"\\u0061\": 0, \"b\": 1, \"c\": 2}}}");
+    heft_status st = heft_vocab_json(&v, text, host, err);
+    heft_vocab_close(v);
+    return st;
+}
+
+static heft_status read_settings(const heft_host *host, heft_error *err)
+{
+    heft_settings *s;
+    heft_status st = heft_settings_json(&s, str("{\"a\": 1, \"b\": \"\\n\", \"c\": {}}"), host,
+                                        err);
+    heft_settings_close(s);
+    return st;
+}
+
+static heft_status read_profile(const heft_host *host, heft_error *err)
+{
+    heft_profile *p;
+    heft_status st = heft_profile_json(&p, str(profile_text), host, err);
+    heft_profile_close(p);
+    return st;
+}
+
+static void memory_may_run_out_anywhere(void **state)
+{
+    static heft_status (*const readers[])(const heft_host *,
+                                          heft_error *) = { read_lines, read_tokenizer,
+                                                            read_settings, read_profile };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(readers); i++) {
+        heft_status st = HEFT_E_NOMEM;
+        for (uint32_t n = 1; st; n++) {
+            heft_test_memory m;
+            heft_error err;
+            heft_test_memory_init(&m, n);
+            st = readers[i](&m.host, &err);
+            if (st)
+                heft_assert_status(st, HEFT_E_NOMEM, &err);
+            heft_assert_all_freed(&m);
+            assert_in_range(n, 1, 1000);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_line_is_a_token),
+        cmocka_unit_test(no_lines_are_no_tokens),
+        cmocka_unit_test(the_vocabulary_of_bert_is_read),
+        cmocka_unit_test(tokens_come_in_the_order_of_their_ids),
+        cmocka_unit_test(documents_that_are_no_tokenizer_are_refused),
+        cmocka_unit_test(settings_are_what_stands_at_the_top_level),
+        cmocka_unit_test(profiles_are_read),
+        cmocka_unit_test(documents_that_are_no_profile_are_refused),
+        cmocka_unit_test(expressions_have_values),
+        cmocka_unit_test(memory_may_run_out_anywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/* test_board.c - no operating system: 64 KiB of memory, bytes that are fed, nothing else. */
+#include "dump.h"
+#include "models.h"
+
+enum { MEMORY = 64 << 10 };
+
+static const heft_arena_memory empty;
+
+/* ---- the allocator -------------------------------------------------------------------------- */
+
+static void the_last_block_grows_shrinks_and_goes(void **state)
+{
+    static _Alignas(64) uint8_t memory[1000];
+    heft_arena_memory m = { memory, sizeof memory, 7, 7 };
+    heft_allocator al = heft_allocator_over(&m);
+    (void)state;
+    assert_int_equal(m.used, 0);
+    uint8_t *a = al.resize(al.ctx, NULL, 0, 100, 16), *b = al.resize(al.ctx, NULL, 0, 50, 16);
+    assert_ptr_equal(a, memory);
+    memset(b, 7, 50);
+    assert_ptr_equal(al.resize(al.ctx, b, 50, 500, 16), b); /* in place */
+    assert_int_equal(b[49], 7);
+    assert_ptr_equal(al.resize(al.ctx, b, 500, 20, 16), b);
+    assert_null(al.resize(al.ctx, b, 20, 0, 16));
+    assert_int_equal(m.used, 112);
+    assert_null(al.resize(al.ctx, a, 100, 0, 16));
+    assert_int_equal(m.used, 0);
+    assert_int_equal(m.peak, 112 + 512);
+}
+
+static void a_lower_block_moves_to_grow(void **state)
+{
+    static _Alignas(64) uint8_t memory[1000];
+    heft_arena_memory m = { memory, sizeof memory, 0, 0 };
+    heft_allocator al = heft_allocator_over(&m);
+    (void)state;
+    uint8_t *a = al.resize(al.ctx, NULL, 0, 100, 16), *b = al.resize(al.ctx, NULL, 0, 50, 16);
+    memset(a, 5, 100);
+    assert_ptr_equal(al.resize(al.ctx, a, 100, 60, 16), a); /* smaller: where it is */
+    uint8_t *c = al.resize(al.ctx, a, 60, 200, 16);
+    assert_true(c > b);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(c[i], 5);
+    assert_null(al.resize(al.ctx, b, 50, 0, 16)); /* below others: it stays used */
+    assert_int_equal(m.used, 112 + 64 + 208);
+}
+
+static void what_does_not_fit_changes_nothing(void **state)
+{
+    static _Alignas(64) uint8_t memory[208];
+    heft_arena_memory m = { memory, sizeof memory, 0, 0 };
+    heft_allocator al = heft_allocator_over(&m);
+    (void)state;
+    uint8_t *a = al.resize(al.ctx, NULL, 0, 100, 64);
+    memset(a, 5, 100);
+    assert_null(al.resize(al.ctx, NULL, 0, 97, 1));
+    assert_null(al.resize(al.ctx, a, 100, 209, 64));
+    assert_null(al.resize(al.ctx, NULL, 0, SIZE_MAX, 16));
+    assert_null(al.resize(al.ctx, a, 100, SIZE_MAX, 64));
+    assert_null(al.resize(al.ctx, NULL, 0, 81, 64)); /* the alignment takes it too far */
+    assert_int_equal(m.used, 112);
+    assert_int_equal(a[99], 5);
+    assert_non_null(al.resize(al.ctx, NULL, 0, 80, 64));
+}
+
+static void alignment_is_kept_wherever_the_memory_begins(void **state)
+{
+    static _Alignas(64) uint8_t memory[4000];
+    (void)state;
+    for (size_t at = 0; at < 64; at++) {
+        heft_arena_memory m = { memory + at, 1000, 0, 0 };
+        heft_allocator al = heft_allocator_over(&m);
+        for (size_t align = 1; align <= 64; align *= 2) {
+            uint8_t *p = al.resize(al.ctx, NULL, 0, align + 1, align);
+            assert_int_equal((uintptr_t)p % align, 0);
+            assert_true(p >= memory + at && p + align + 1 <= memory + at + 1000);
+        }
+    }
+}
+
+/* ---- opening in it -------------------------------------------------------------------------- */
+
+typedef struct board {
+    heft_arena_memory memory;
+    heft_allocator al;
+    heft_host host;
+} board;
+
+static void start(board *b)
+{
+    static _Alignas(64) uint8_t memory[MEMORY];
+    *b = (board){ .memory = empty };
+    b->memory.base = memory;
+    b->memory.size = MEMORY;
+    b->al = heft_allocator_over(&b->memory);
+    b->host = (heft_host){ .size = sizeof b->host, .allocator = &b->al };
+}
+
+static const test_tensor few[] = { { "embedding.weight", HEFT_F32, 2, { 40, 30 } },
+                                   { "layer.0.weight", HEFT_F32, 2, { 30, 30 } },
+                                   { "layer.0.bias", HEFT_F32, 1, { 30 } } };
+
+static void a_small_file_opens_in_64_kib(void **state)
+{
+    const char *format;
+    (void)state;
+    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+        heft_test_input in = { NULL, heft_test_model(format, few, HEFT_COUNT(few)) };
+        char *expected = NULL;
+        for (size_t way = 4; way < heft_test_way_count; way++) {
+            heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+            heft_error err;
+            heft_file *f;
+            board b;
+            start(&b);
+            opt.host = &b.host;
+            heft_status st = heft_test_ways[way].open(&f, &in, &opt, &err);
+            if (way > 5 && st == HEFT_E_NOMEM) /* pieces from the back fill it with old copies */
+                continue;
+            heft_assert_ok(st, &err);
+            char *dump = heft_test_dump(f, DUMP_ALL);
+            if (expected)
+                heft_assert_same_text(dump, expected);
+            else
+                expected = strdup(dump);
+            free(dump);
+            if (way == 4) { /* the whole was lent */
+                heft_verify_result result;
+                heft_assert_ok(heft_verify(&result, f, NULL, NULL, NULL, NULL, &err), &err);
+                assert_int_equal(result.faults, 0);
+                heft_assert_ok(heft_test_read_all(f, &err), &err);
+            }
+            heft_close(f);
+        }
+        free(expected);
+        heft_test_free(&in.bytes);
+    }
+}
+
+static void a_file_that_does_not_fit_is_refused(void **state)
+{
+    heft_test_input in = { NULL, heft_test_many("mag", 3000) };
+    (void)state;
+    for (size_t way = 4; way < heft_test_way_count; way++) {
+        heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+        heft_error err;
+        heft_file *f;
+        board b;
+        start(&b);
+        opt.host = &b.host;
+        heft_assert_status(heft_test_ways[way].open(&f, &in, &opt, &err), HEFT_E_NOMEM, &err);
+    }
+    heft_test_free(&in.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_block_grows_shrinks_and_goes),
+        cmocka_unit_test(a_lower_block_moves_to_grow),
+        cmocka_unit_test(what_does_not_fit_changes_nothing),
+        cmocka_unit_test(alignment_is_kept_wherever_the_memory_begins),
+        cmocka_unit_test(a_small_file_opens_in_64_kib),
+        cmocka_unit_test(a_file_that_does_not_fit_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

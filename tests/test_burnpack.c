@@ -1,0 +1,371 @@
+/* test_burnpack.c - what samples cannot hold: Burn's limits, and models of other formats in a Burnpack. */
+#include "dump.h"
+#include "models.h"
+
+#include "core/core.h"
+#include "format/burnpack.h"
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+typedef struct writing {
+    heft_test_sink sink;
+    heft_write_options opt;
+    heft_error err;
+    heft_writer *w;
+    char losses[2000]; /* "severity rule: text", a line each */
+} writing;
+
+static void note_loss(void *ctx, heft_severity s, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    writing *f = ctx;
+    size_t at = strlen(f->losses);
+    snprintf(f->losses + at, sizeof f->losses - at, "%d %s%s%.*s: %s\n", (int)s, rule,
+             tensor.ptr ? " " : "", (int)tensor.len, tensor.ptr ? tensor.ptr : "", text);
+}
+
+static void begin(writing *f, bool allow_loss)
+{
+    memset(f, 0, sizeof *f);
+    f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    f->opt.on_loss = note_loss;
+    f->opt.loss_ctx = f;
+    f->opt.allow_loss = allow_loss;
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("burnpack"),
+                                    heft_test_sink_init(&f->sink, true), &f->opt, &f->err),
+                   &f->err);
+}
+
+static void add(writing *f, const char *name, heft_dtype t, uint64_t elements)
+{
+    uint32_t part;
+    heft_assert_ok(heft_writer_tensor(&part, f->w, heft_test_str(name), t, &elements, 1, &f->err),
+                   &f->err);
+}
+
+static void assert_losses(const writing *f, const char *expected)
+{
+    if (strcmp(f->losses, expected) != 0)
+        fail_msg("losses are:\n%s", f->losses);
+}
+
+/* ---- Burn's limits -------------------------------------------------------------------------- */
+
+static void add_many(writing *f)
+{
+    char name[12];
+    for (unsigned i = 0; i <= HEFT_BURNPACK_MAX_TENSORS; i++) {
+        snprintf(name, sizeof name, "%u", i);
+        add(f, name, HEFT_U8, 0);
+    }
+}
+
+static void add_large(writing *f)
+{
+    add(f, "w", HEFT_U8, HEFT_BURNPACK_MAX_TENSOR + 1);
+}
+
+static void add_ten(writing *f)
+{
+    char name[12];
+    for (unsigned i = 0; i <= 10; i++) {
+        snprintf(name, sizeof name, "%u", i);
+        add(f, name, HEFT_U8, HEFT_BURNPACK_MAX_TENSOR);
+    }
+}
+
+static void add_text(writing *f)
+{
+    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_test_str("k") };
+    char *text = calloc(1, HEFT_BURNPACK_MAX_METADATA);
+    assert_non_null(text);
+    v.as.s = (heft_str){ text, HEFT_BURNPACK_MAX_METADATA };
+    heft_assert_ok(heft_writer_meta(f->w, v, &f->err), &f->err);
+    free(text);
+}
+
+static void more_than_burn_reads_is_written_only_when_allowed(void **state)
+{
+    static const struct {
+        void (*fill)(writing *f);
+        const char *rule;
+    } rows[] = {
+        { add_many, "burnpack/tensor-count" },
+        { add_large, "burnpack/tensor-size w" },
+        { add_ten, "burnpack/file-size" },
+        { add_text, "burnpack/manifest-size" },
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * HEFT_COUNT(rows); i++) {
+        writing f;
+        bool allowed = i % 2;
+        begin(&f, allowed);
+        rows[i / 2].fill(&f);
+        heft_assert_status(heft_writer_begin(f.w, &f.err), allowed ? HEFT_OK : HEFT_E_LOSSY,
+                           &f.err);
+        assert_int_equal(f.losses[0], allowed ? '1' : '2');
+        assert_true(!strncmp(f.losses + 2, rows[i / 2].rule, strlen(rows[i / 2].rule)));
+        assert_int_equal(f.sink.len > 0, allowed);
+        heft_writer_discard(f.w);
+        heft_test_sink_free(&f.sink);
+    }
+}
+
+/* The notes of a file of so many bytes of which only what is asked for is there: zeros behind data. */
+static void assert_noted(const uint8_t *data, size_t len, uint64_t size, const char *rule)
+{
+    heft_error err;
+    heft_file *f;
+    heft_status st = heft_begin(&f, size, NULL, &err);
+    const heft_range *needs;
+    while (!st && (st = heft_step(f, &err)) == HEFT_AGAIN) {
+        heft_range r = (heft_needs(f, &needs), needs[0]);
+        uint8_t *piece = calloc(1, (size_t)r.length);
+        assert_non_null(piece);
+        if (r.offset < len)
+            memcpy(piece, data + r.offset, r.length < len - r.offset ? r.length : len - r.offset);
+        st = heft_feed(f, r.offset, piece, (size_t)r.length, &err);
+        free(piece);
+    }
+    heft_assert_ok(st, &err);
+    const heft_note *notes = f->x.notes.ptr;
+    assert_int_equal(f->x.notes.len, 1);
+    assert_string_equal(notes[0].rule, rule);
+    assert_int_equal(notes[0].severity, HEFT_WARNING);
+    heft_close(f);
+}
+
+static void more_than_burn_reads_is_read_with_a_warning(void **state)
+{
+    static const struct {
+        void (*fill)(writing *f);
+        const char *rule;
+    } rows[] = {
+        { add_many, "burnpack/tensor-count" },
+        { add_large, "burnpack/tensor-size" },
+        { add_ten, "burnpack/file-size" },
+        { add_text, "burnpack/manifest-size" },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        writing f;
+        begin(&f, true);
+        rows[i].fill(&f);
+        heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+        assert_noted(f.sink.p, f.sink.len, f.sink.reserved, rows[i].rule);
+        heft_writer_discard(f.w);
+        heft_test_sink_free(&f.sink);
+    }
+}
+
+/* ---- metadata ------------------------------------------------------------------------------- */
+
+static void put(writing *f, heft_value v)
+{
+    heft_assert_ok(heft_writer_meta(f->w, v, &f->err), &f->err);
+}
+
+static heft_value value(heft_kind kind, const char *key)
+{
+    return (heft_value){ .kind = kind, .key = heft_test_str(key) };
+}
+
+static void put_all_kinds(writing *f)
+{
+    heft_value v = value(HEFT_KIND_INT, "z");
+    v.as.i = INT64_MIN;
+    put(f, v);
+    v = value(HEFT_KIND_UINT, "u");
+    v.as.u = UINT64_MAX;
+    put(f, v);
+    v = value(HEFT_KIND_FLOAT, "f");
+    v.as.f = 0.1;
+    put(f, v);
+    v = value(HEFT_KIND_BOOL, "b");
+    v.as.b = true;
+    put(f, v);
+    v = value(HEFT_KIND_STR, "s");
+    v.as.s = heft_test_str("text");
+    put(f, v);
+    v = value(HEFT_KIND_BYTES, "raw");
+    v.as.s = heft_test_str("text");
+    put(f, v);
+    put(f, value(HEFT_NULL, "null"));
+    put(f, value(HEFT_KIND_LIST, "list"));
+    heft_assert_ok(heft_writer_meta_end(f->w, &f->err), &f->err);
+}
+
+static void numbers_become_text_and_lists_are_left_out(void **state)
+{
+    writing f;
+    heft_file *back;
+    (void)state;
+    begin(&f, false);
+    put_all_kinds(&f);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    assert_losses(&f,
+                  "0 burnpack/metadata-text: metadata 'z' becomes text\n"
+                  "0 burnpack/metadata-text: metadata 'u' becomes text\n"
+                  "0 burnpack/metadata-text: metadata 'f' becomes text\n"
+                  "0 burnpack/metadata-text: metadata 'b' becomes text\n"
+                  "1 burnpack/metadata: metadata 'raw' is left out: a Burnpack stores only text\n"
+                  "1 burnpack/metadata: metadata 'null' is left out: a Burnpack stores only text\n"
+                  "1 burnpack/metadata: metadata 'list' is left out: a Burnpack stores only text\n"
+                  "0 burnpack/order: the metadata are written in the order of their keys\n");
+    heft_assert_ok(heft_test_open(&back, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+    char *dump = heft_test_dump(back, DUMP_MODEL);
+    assert_string_equal(dump, "meta \"b\" str \"true\"\nmeta \"f\" str \"0.1\"\n"
+                              "meta \"s\" str \"text\"\n"
+                              "meta \"u\" str \"18446744073709551615\"\n"
+                              "meta \"z\" str \"-9223372036854775808\"\n");
+    free(dump);
+    heft_close(back);
+    heft_test_sink_free(&f.sink);
+}
+
+static void scalars_that_are_none_are_left_out(void **state)
+{
+    writing f;
+    (void)state;
+    begin(&f, false);
+    put(&f, value(HEFT_KIND_MAP, "burn.scalars"));
+    put(&f, value(HEFT_KIND_STR, "text"));
+    put(&f, value(HEFT_KIND_INT, "b"));
+    put(&f, value(HEFT_KIND_BOOL, "a"));
+    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    assert_losses(&f, "1 burnpack/metadata: metadata 'text' is left out: a scalar is a number or "
+                      "a truth value\n"
+                      "0 burnpack/scalars: Burn before 0.22 passes over the scalars\n"
+                      "0 burnpack/order: the metadata are written in the order of their keys\n");
+    heft_writer_discard(f.w);
+    heft_test_sink_free(&f.sink);
+}
+
+static void a_key_that_occurs_twice_is_refused(void **state)
+{
+    writing f;
+    (void)state;
+    begin(&f, true);
+    put(&f, value(HEFT_KIND_INT, "k"));
+    put(&f, value(HEFT_KIND_INT, "k"));
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "occurs twice");
+    heft_writer_discard(f.w);
+    heft_test_sink_free(&f.sink);
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+static void names_are_utf8_without_nul(void **state)
+{
+    writing f;
+    uint32_t part;
+    uint64_t dims[1] = { 1 };
+    (void)state;
+    begin(&f, false);
+    heft_assert_ok(
+        heft_writer_tensor(&part, f.w, (heft_str){ "a\0b", 3 }, HEFT_U8, dims, 1, &f.err), &f.err);
+    heft_assert_status(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err);
+    assert_non_null(strstr(f.losses, "2 burnpack/tensor a: a name with a NUL"));
+    heft_writer_discard(f.w);
+    heft_test_sink_free(&f.sink);
+}
+
+static void unknown_versions_are_refused(void **state)
+{
+    static const char *const versions[] = { "0.19", "0.22", "1", "" };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(versions); i++) {
+        heft_test_sink sink;
+        heft_error err;
+        heft_writer *w;
+        heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+        opt.version = versions[i];
+        heft_assert_ok(heft_writer_open(&w, heft_format_find("burnpack"),
+                                        heft_test_sink_init(&sink, true), &opt, &err),
+                       &err);
+        heft_assert_fails(heft_writer_begin(w, &err), HEFT_E_ARGUMENT, &err, "only of 0.21 and");
+        heft_writer_discard(w);
+        heft_test_sink_free(&sink);
+    }
+}
+
+/* A safetensors file whose one tensor has a stored_dtype, as a Burnpack. */
+static void convert_stored(writing *f, const char *dtype, uint64_t bytes, const char *stored)
+{
+    char header[600];
+    int n = snprintf(header + 8, sizeof header - 8,
+                     "{\"__metadata__\":{\"heft.stored_dtype/w\":\"%s\"},"
+                     "\"w\":{\"dtype\":\"%s\",\"shape\":[1],\"data_offsets\":[0,%llu]}}",
+                     stored, dtype, (unsigned long long)bytes);
+    assert_in_range(n, 1, sizeof header - 8 - 8);
+    memset(header + 8 + n, 1, bytes);
+    memcpy(header, &(uint64_t){ (uint64_t)n }, 8);
+    heft_bytes in = { (uint8_t *)header, 8 + (size_t)n + bytes };
+    heft_file *file;
+    memset(f, 0, sizeof *f);
+    heft_assert_ok(heft_test_open(&file, in, NULL, &f->err), &f->err);
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    opt.write.on_loss = note_loss;
+    opt.write.loss_ctx = f;
+    heft_sink *to = heft_test_sink_init(&f->sink, false);
+    heft_assert_ok(heft_convert(file, heft_format_find("burnpack"), to, &opt, &f->err), &f->err);
+    heft_close(file);
+}
+
+static void stored_types_of_other_formats(void **state)
+{
+    static const struct {
+        const char *dtype, *stored, *losses, *written;
+        uint64_t bytes;
+    } rows[] = {
+        { "F32", "Flex32", "",
+          "\x66"
+          "Flex32",
+          4 },
+        { "BOOL", "{\\\"Bool\\\":\\\"U8\\\"}", "",
+          "\x64"
+          "Bool\x62U8",
+          1 },
+        { "U32", "{\\\"Bool\\\":\\\"U32\\\"}", "",
+          "\x64"
+          "Bool\x63U32",
+          4 },
+        { "F16", "Flex32",
+          "1 burnpack/stored-dtype w: its stored_dtype 'Flex32' is left out: Burn "
+          "has no such type\n",
+          "\x63"
+          "F16",
+          2 },
+        { "U8", "q4_0",
+          "1 burnpack/stored-dtype w: its stored_dtype 'q4_0' is left out: Burn "
+          "has no such type\n",
+          "\x62U8", 1 },
+    };
+    (void)state;
+    if (!heft_format_find("safetensors"))
+        return;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        writing f;
+        convert_stored(&f, rows[i].dtype, rows[i].bytes, rows[i].stored);
+        assert_losses(&f, rows[i].losses);
+        assert_non_null(memmem(f.sink.p, f.sink.len, rows[i].written, strlen(rows[i].written)));
+        heft_test_sink_free(&f.sink);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_than_burn_reads_is_written_only_when_allowed),
+        cmocka_unit_test(more_than_burn_reads_is_read_with_a_warning),
+        cmocka_unit_test(numbers_become_text_and_lists_are_left_out),
+        cmocka_unit_test(scalars_that_are_none_are_left_out),
+        cmocka_unit_test(a_key_that_occurs_twice_is_refused),
+        cmocka_unit_test(names_are_utf8_without_nul),
+        cmocka_unit_test(unknown_versions_are_refused),
+        cmocka_unit_test(stored_types_of_other_formats),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+/* test_cast.c - element types and conversions between them, against tests/py/gen_cast_vectors.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/dtype.h"
+
+enum { DOUBLES = 0xFFFF, GUARD = 0xA5, MOST = 70000 };
+
+typedef struct record {
+    uint16_t from, to;
+    uint32_t count;
+    uint8_t *given, *expected;
+    uint64_t given_bytes, expected_bytes;
+} record;
+
+typedef struct vectors {
+    record *at;
+    size_t count;
+} vectors;
+
+static uint64_t bytes_of(uint16_t type, uint32_t count)
+{
+    uint64_t bytes;
+    if (type == DOUBLES)
+        return count * sizeof(double);
+    assert_true(heft_dtype_bytes(&bytes, type, count));
+    return bytes;
+}
+
+static uint8_t *read_bytes(FILE *f, uint64_t n)
+{
+    uint8_t *p = malloc(n ? n : 1);
+    assert_non_null(p);
+    assert_int_equal(fread(p, 1, n, f), n);
+    return p;
+}
+
+static int read_vectors(void **state)
+{
+    const char *python = getenv("HEFT_PYTHON");
+    char command[512];
+    snprintf(command, sizeof command, "%s tests/py/gen_cast_vectors.py",
+             python ? python : "python3");
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    vectors *v = calloc(1, sizeof *v);
+    record r;
+    uint16_t types[2];
+    while (fread(types, sizeof types, 1, f) == 1) {
+        r.from = types[0];
+        r.to = types[1];
+        assert_int_equal(fread(&r.count, sizeof r.count, 1, f), 1);
+        assert_in_range(r.count, 1, MOST);
+        r.given_bytes = bytes_of(r.from, r.count);
+        r.expected_bytes =
+            bytes_of(r.to, r.to == DOUBLES && heft_dtype_get(r.from)->dlpack_code == 5 ? 2 * r.count
+                                                                                       : r.count);
+        r.given = read_bytes(f, r.given_bytes);
+        r.expected = read_bytes(f, r.expected_bytes);
+        v->at = realloc(v->at, (v->count + 1) * sizeof r);
+        v->at[v->count++] = r;
+    }
+    *state = v;
+    return pclose(f);
+}
+
+static int free_vectors(void **state)
+{
+    vectors *v = *state;
+    for (size_t i = 0; i < v->count; i++) {
+        free(v->at[i].given);
+        free(v->at[i].expected);
+    }
+    free(v->at);
+    free(v);
+    return 0;
+}
+
+static void print_bytes(const char *what, const uint8_t *p, size_t n)
+{
+    print_error(" %s ", what);
+    while (n)
+        print_error("%02x", p[--n]);
+}
+
+static void assert_same(const record *r, const uint8_t *got, uint32_t first, uint32_t count)
+{
+    size_t size = (size_t)(r->expected_bytes / r->count),
+           step = (size_t)(r->given_bytes / r->count);
+    const uint8_t *expected = r->expected + first * size;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!memcmp(got + i * size, expected + i * size, size))
+            continue;
+        print_error("%s to %s, element %u:", heft_dtype_name(r->from),
+                    r->to == DOUBLES ? "double" : heft_dtype_name(r->to), (unsigned)(first + i));
+        if (heft_dtype_size(r->from))
+            print_bytes("of", r->given + (first + i) * step, step);
+        print_bytes("expected", expected + i * size, size);
+        print_bytes("got", got + i * size, size);
+        print_error("\n");
+        fail();
+    }
+}
+
+static void every_conversion_gives_the_nearest_number(void **state)
+{
+    const vectors *v = *state;
+    uint8_t *out = malloc(MOST * 16 + 2);
+    assert_true(v->count > 300);
+    for (size_t i = 0; i < v->count; i++) {
+        const record *r = &v->at[i];
+        if (r->to == DOUBLES)
+            continue;
+        memset(out, GUARD, r->expected_bytes + 2);
+        assert_true(heft_cast(out + 1, r->to, r->given, r->from, r->count)); /* unaligned */
+        assert_same(r, out + 1, 0, r->count);
+        assert_int_equal(out[0], GUARD);
+        assert_int_equal(out[r->expected_bytes + 1], GUARD);
+    }
+    free(out);
+}
+
+static void short_and_unaligned_runs_touch_nothing_else(void **state)
+{
+    static const struct run {
+        uint32_t first, count;
+    } runs[] = { { 0, 0 }, { 1, 1 }, { 0, 3 }, { 1, 31 }, { 0, 32 }, { 3, 33 }, { 2, 70 } };
+    const vectors *v = *state;
+    for (size_t i = 0; i < v->count; i++) {
+        const record *r = &v->at[i];
+        for (size_t k = 0; k < sizeof runs / sizeof *runs && r->to != DOUBLES; k++) {
+            struct run n = runs[k];
+            size_t step = heft_dtype_size(r->from), size = heft_dtype_size(r->to);
+            if (n.first + n.count > r->count)
+                continue;
+            uint8_t *in = malloc(n.count * step + 1), *out = malloc(n.count * size + 1);
+            memcpy(in + 1, r->given + n.first * step, n.count * step);
+            out[n.count * size] = GUARD;
+            assert_true(heft_cast(out, r->to, in + 1, r->from, n.count));
+            assert_same(r, out, n.first, n.count);
+            assert_int_equal(out[n.count * size], GUARD);
+            free(in);
+            free(out);
+        }
+    }
+}
+
+static void every_number_reads_as_a_double(void **state)
+{
+    const vectors *v = *state;
+    double *out = malloc(MOST * sizeof *out);
+    uint32_t types = 0;
+    for (size_t i = 0; i < v->count; i++) {
+        const record *r = &v->at[i];
+        if (r->to != DOUBLES)
+            continue;
+        types++;
+        for (uint32_t first = 0; first < 75 && first < r->count; first++) {
+            uint32_t count = first % 3 ? (r->count - first) / 2 : r->count - first;
+            out[count] = 14;
+            assert_true(heft_to_f64(out, r->from, r->given, first, count));
+            assert_same(r, (const uint8_t *)out, first, count);
+            assert_true(out[count] == 14); /* nothing behind the last */
+        }
+    }
+    assert_int_equal(types, HEFT_DTYPES - 3); /* but for none and the complex ones */
+    free(out);
+}
+
+static void complex_numbers_read_as_two_doubles(void **state)
+{
+    (void)state;
+    float in[4] = { 1, -2, 3, 0.5F };
+    double wide[4], out[4];
+    assert_true(heft_to_f64(out, HEFT_C64, in, 0, 4));
+    assert_true(out[0] == 1 && out[1] == -2 && out[2] == 3 && out[3] == 0.5);
+    assert_true(heft_to_f64(out, HEFT_C64, in, 2, 2));
+    assert_true(out[0] == 3 && out[1] == 0.5);
+    assert_true(heft_cast(wide, HEFT_C128, in, HEFT_C64, 2));
+    assert_true(heft_to_f64(out, HEFT_C128, wide, 1, 3));
+    assert_true(out[0] == -2 && out[1] == 3 && out[2] == 0.5);
+}
+
+static void can_cast_says_what_cast_does(void **state)
+{
+    const vectors *v = *state;
+    for (heft_dtype from = 0; from <= HEFT_DTYPES; from++)
+        for (heft_dtype to = 0; to <= HEFT_DTYPES; to++) {
+            bool listed = false;
+            uint8_t in[16] = { 0 }, out[16] = { 0 };
+            for (size_t i = 0; i < v->count; i++)
+                listed = listed || (v->at[i].from == from && v->at[i].to == to);
+            assert_int_equal(heft_can_cast(to, from), listed);
+            assert_int_equal(heft_cast(out, to, in, from, 1), listed);
+        }
+    double none;
+    assert_false(heft_to_f64(&none, HEFT_UNTYPED, "", 0, 0));
+    assert_false(heft_to_f64(&none, HEFT_DTYPES, "", 0, 0));
+}
+
+static void element_types_are_found_by_name(void **state)
+{
+    (void)state;
+    for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
+        const heft_dtype_info *d = heft_dtype_get(t);
+        assert_non_null(d);
+        assert_int_equal(heft_dtype_find(d->name, strlen(d->name)), t);
+        assert_string_equal(heft_dtype_name(t), d->name);
+        assert_int_equal(d->block_elems & (d->block_elems - 1), 0);
+        assert_int_equal(heft_dtype_size(t), d->block_elems == 1 ? d->block_bytes : 0);
+    }
+    assert_null(heft_dtype_get(HEFT_UNTYPED));
+    assert_null(heft_dtype_get(HEFT_DTYPES));
+    assert_string_equal(heft_dtype_name(HEFT_UNTYPED), "none");
+    assert_int_equal(heft_dtype_find("f3", 2), HEFT_UNTYPED);
+    assert_int_equal(heft_dtype_find("f320", 4), HEFT_UNTYPED);
+    assert_int_equal(heft_dtype_find("f32x", 3), HEFT_F32);
+    assert_int_equal(heft_dtype_find("", 0), HEFT_UNTYPED);
+}
+
+static void sizes_count_begun_blocks_and_say_when_they_overflow(void **state)
+{
+    (void)state;
+    static const struct size {
+        heft_dtype t;
+        bool fits, whole;
+        uint64_t n, bytes;
+    } sizes[] = {
+        { HEFT_F32, true, true, 0, 0 },
+        { HEFT_F32, true, true, 3, 12 },
+        { HEFT_C128, true, true, 3, 48 },
+        { HEFT_F4_E2M1, true, true, 4, 2 },
+        { HEFT_F4_E2M1, true, false, 5, 3 },
+        { HEFT_F4_E2M1, true, false, UINT64_MAX, (uint64_t)1 << 63 },
+        { HEFT_F6_E2M3, true, true, 8, 6 },
+        { HEFT_F6_E3M2, true, false, 9, 9 },
+        { HEFT_F6_E3M2, true, false, UINT64_MAX, 0xC000000000000000 },
+        { HEFT_U8, true, true, UINT64_MAX, UINT64_MAX },
+        { HEFT_F64, true, true, UINT64_MAX / 8, UINT64_MAX - 7 },
+        { HEFT_F64, false, true, UINT64_MAX / 8 + 1, 0 },
+        { HEFT_UNTYPED, false, false, 1, 0 },
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const struct size *s = &sizes[i];
+        uint64_t bytes;
+        assert_int_equal(heft_dtype_bytes(&bytes, s->t, s->n), s->fits);
+        assert_int_equal(heft_dtype_whole(s->t, s->n), s->whole);
+        if (s->fits)
+            assert_true(bytes == s->bytes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(element_types_are_found_by_name),
+        cmocka_unit_test(sizes_count_begun_blocks_and_say_when_they_overflow),
+        cmocka_unit_test(every_conversion_gives_the_nearest_number),
+        cmocka_unit_test(short_and_unaligned_runs_touch_nothing_else),
+        cmocka_unit_test(every_number_reads_as_a_double),
+        cmocka_unit_test(complex_numbers_read_as_two_doubles),
+        cmocka_unit_test(can_cast_says_what_cast_does),
+    };
+    return cmocka_run_group_tests(tests, read_vectors, free_vectors);
+}

@@ -1,0 +1,110 @@
+/* test_checked.c - arithmetic on numbers from files, against the compiler's own checks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+
+static uint64_t next_random(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return *x;
+}
+
+static void check_pair(uint64_t a, uint64_t b)
+{
+    uint64_t got, expected;
+    bool fits = heft_mul(&got, a, b);
+    if (fits == __builtin_mul_overflow(a, b, &expected) || (fits && got != expected))
+        fail_msg("%#llx times %#llx", (unsigned long long)a, (unsigned long long)b);
+    fits = heft_add(&got, a, b);
+    if (fits == __builtin_add_overflow(a, b, &expected) || (fits && got != expected))
+        fail_msg("%#llx plus %#llx", (unsigned long long)a, (unsigned long long)b);
+}
+
+static void products_and_sums_agree_with_the_compiler(void **state)
+{
+    (void)state;
+    uint64_t x = 88172645463325252u;
+    for (int i = 0; i < 5000000; i++) {
+        uint64_t a = next_random(&x), b = next_random(&x);
+        check_pair(a >> (b & 63), b >> (a & 63));
+    }
+}
+
+static void products_and_sums_agree_around_powers_of_two(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 64; i++)
+        for (unsigned k = 0; k < 64; k++)
+            for (unsigned d = 0; d < 9; d++)
+                check_pair((UINT64_C(1) << i) + d % 3 - 1, (UINT64_C(1) << k) + d / 3 - 1);
+}
+
+static void quotients_agree_with_the_compiler(void **state)
+{
+    (void)state;
+    uint64_t x = 88172645463325252u;
+    for (int i = 0; i < 1000000; i++) {
+        uint64_t a = next_random(&x), b = next_random(&x), divisor = (b >> (a & 63)) | (a >> 63);
+        a >>= b & 63;
+        if (divisor && heft_div(a, divisor) != a / divisor)
+            fail_msg("%#llx / %#llx", (unsigned long long)a, (unsigned long long)divisor);
+    }
+    assert_true(heft_div(UINT64_MAX, UINT64_MAX) == 1 && heft_div(UINT64_MAX, 1) == UINT64_MAX);
+    assert_true(heft_div(UINT64_MAX - 1, UINT64_MAX) == 0 && heft_div(0, UINT64_MAX) == 0);
+}
+
+static void alignment_goes_up_or_says_no(void **state)
+{
+    (void)state;
+    uint64_t out;
+    assert_true(heft_align_up(&out, 0, 64) && out == 0);
+    assert_true(heft_align_up(&out, 1, 64) && out == 64);
+    assert_true(heft_align_up(&out, 64, 64) && out == 64);
+    assert_true(heft_align_up(&out, 65, 1) && out == 65);
+    assert_true(heft_align_up(&out, UINT64_MAX - 63, 64) && out == UINT64_MAX - 63);
+    assert_false(heft_align_up(&out, UINT64_MAX - 62, 64));
+    assert_false(heft_align_up(&out, UINT64_MAX, 2));
+}
+
+static void ranges_are_judged_without_adding(void **state)
+{
+    (void)state;
+    assert_true(heft_range_in((heft_range){ 0, 10 }, 10));
+    assert_true(heft_range_in((heft_range){ 10, 0 }, 10));
+    assert_false(heft_range_in((heft_range){ 11, 0 }, 10));
+    assert_false(heft_range_in((heft_range){ 1, 10 }, 10));
+    assert_false(heft_range_in((heft_range){ 5, UINT64_MAX }, 10));
+    assert_false(heft_range_in((heft_range){ UINT64_MAX, 2 }, 10));
+}
+
+static void a_zero_dimension_wins(void **state)
+{
+    (void)state;
+    uint64_t out;
+    assert_true(heft_product(&out, NULL, 0) && out == 1);
+    assert_true(heft_product(&out, (const uint64_t[]){ 2, 3, 7 }, 3) && out == 42);
+    assert_true(heft_product(&out, (const uint64_t[]){ UINT64_MAX, UINT64_MAX, 0 }, 3) && !out);
+    assert_true(heft_product(&out, (const uint64_t[]){ UINT64_MAX, 1 }, 2) && out == UINT64_MAX);
+    assert_false(heft_product(&out, (const uint64_t[]){ UINT64_MAX, 2 }, 2));
+    assert_false(heft_product(&out, (const uint64_t[]){ UINT32_MAX, UINT32_MAX, 2, 1 }, 4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_and_sums_agree_with_the_compiler),
+        cmocka_unit_test(products_and_sums_agree_around_powers_of_two),
+        cmocka_unit_test(quotients_agree_with_the_compiler),
+        cmocka_unit_test(alignment_goes_up_or_says_no),
+        cmocka_unit_test(ranges_are_judged_without_adding),
+        cmocka_unit_test(a_zero_dimension_wins),
+    };
+    return cmocka_run_group_tests_name("checked", tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* test_cursor.c - reading within bounds, with bytes that are not there yet and never will be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cursor.h"
+#include "base/text.h"
+
+typedef struct file { /* of which the bytes [from, till) are at hand */
+    heft_in in;
+    heft_error err;
+    const uint8_t *bytes;
+    uint64_t from, till;
+    heft_range needed;
+    uint32_t needs;
+} file;
+
+static const uint8_t *window(heft_in *in, uint64_t off, uint64_t want, uint64_t *have)
+{
+    file *f = (file *)(void *)in;
+    *have = 0;
+    if (off < f->from || off >= f->till)
+        return NULL;
+    *have = f->till - off < want ? f->till - off : want;
+    return f->bytes + (off - f->from);
+}
+
+static void need(heft_in *in, uint64_t off, uint64_t len)
+{
+    file *f = (file *)(void *)in;
+    f->needed = (heft_range){ off, len };
+    f->needs++;
+}
+
+static const uint8_t sample[] = { 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x88, 0x09, 0x0A,
+                                  0x0B, 0x0C, 0x0D, 0x0E, 0x8F, 'a',  'b',  0xC3, 0xA9, 0xFF };
+
+static void open_sample(file *f, uint64_t at_hand)
+{
+    *f = (file){ .in = { .size = sizeof sample, .window = window, .need = need },
+                 .bytes = sample,
+                 .till = at_hand };
+    f->in.err = &f->err;
+}
+
+static void numbers_are_little_endian(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, sizeof sample);
+    heft_cur c = heft_cur_open(&f.in, 0, sizeof sample, "the sample");
+    assert_true(heft_cur_u64(&c) == UINT64_C(0x8807060504030201));
+    assert_int_equal(heft_cur_u32(&c), 0x0C0B0A09);
+    assert_int_equal(heft_cur_u16(&c), 0x0E0D);
+    assert_int_equal(heft_cur_u8(&c), 0x8F);
+    assert_int_equal(heft_cur_pos(&c), 15);
+    assert_int_equal(heft_cur_left(&c), 5);
+    assert_int_equal(c.st, HEFT_OK);
+}
+
+static void bytes_are_lent_in_place(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, sizeof sample);
+    heft_cur c = heft_cur_open(&f.in, 4, 10, "the sample");
+    assert_ptr_equal(heft_cur_take(&c, 3), sample + 4);
+    assert_ptr_equal(heft_cur_take(&c, 0), sample + 7);
+    assert_ptr_equal(heft_cur_take(&c, 7), sample + 7);
+    assert_int_equal(heft_cur_left(&c), 0);
+    assert_null(heft_cur_take(&c, 1));
+}
+
+static void past_the_end_is_a_format_error_that_stays(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, sizeof sample);
+    heft_cur c = heft_cur_open(&f.in, 2, 9, "the header");
+    heft_cur_u64(&c);
+    assert_int_equal(heft_cur_u32(&c), 0);
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    assert_int_equal(f.err.status, HEFT_E_FORMAT);
+    assert_int_equal(f.err.offset, 10);
+    assert_string_equal(f.err.message, "the header: 4 bytes are needed, 1 are left");
+    assert_int_equal(heft_cur_u8(&c), 0); /* though one byte is there */
+    assert_int_equal(heft_cur_u64(&c), 0);
+    assert_int_equal(heft_cur_pos(&c), 10);
+    assert_int_equal(f.needs, 0);
+}
+
+static void missing_bytes_are_wanted_not_wrong(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, 5);
+    heft_cur c = heft_cur_open(&f.in, 0, sizeof sample, "the header");
+    assert_int_equal(heft_cur_u32(&c), 0x04030201);
+    assert_int_equal(heft_cur_u32(&c), 0);
+    assert_int_equal(c.st, HEFT_AGAIN);
+    assert_int_equal(f.needed.offset, 4);
+    assert_int_equal(f.needed.length, 4);
+    assert_int_equal(heft_cur_u8(&c), 0); /* nothing is read behind a gap */
+    assert_int_equal(f.needs, 1);
+    assert_int_equal(heft_cur_fail(&c, "wrong"), HEFT_AGAIN);
+}
+
+static void more_than_the_limit_is_wrong_even_when_bytes_are_missing(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, 5);
+    heft_cur c = heft_cur_open(&f.in, 0, 8, "the header");
+    assert_null(heft_cur_take(&c, 9));
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    c = heft_cur_open(&f.in, 0, 8, "the header");
+    assert_null(heft_cur_take(&c, UINT64_MAX));
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+}
+
+static void an_opening_is_cut_at_the_end_of_the_file(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, sizeof sample);
+    heft_cur c = heft_cur_open(&f.in, 18, UINT64_MAX, "the tail");
+    assert_int_equal(heft_cur_left(&c), 2);
+    c = heft_cur_open(&f.in, sizeof sample, 1, "the tail");
+    assert_int_equal(heft_cur_left(&c), 0);
+    c = heft_cur_open(&f.in, UINT64_MAX, UINT64_MAX, "the tail");
+    assert_int_equal(heft_cur_left(&c), 0);
+    assert_int_equal(heft_cur_u8(&c), 0);
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    assert_int_equal(f.err.offset, UINT64_MAX);
+}
+
+static void a_whole_structure_is_there_wanted_or_wrong(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, 10);
+    heft_cur c = heft_cur_whole(&f.in, 2, 8, "the index");
+    assert_int_equal(c.st, HEFT_OK);
+    assert_int_equal(heft_cur_left(&c), 8);
+    c = heft_cur_whole(&f.in, 2, 9, "the index");
+    assert_int_equal(c.st, HEFT_AGAIN);
+    assert_int_equal(f.needed.offset, 2);
+    assert_int_equal(f.needed.length, 9);
+    c = heft_cur_whole(&f.in, 2, 19, "the index");
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    assert_string_equal(f.err.message, "the index: 19 bytes are needed, 18 are left");
+    c = heft_cur_whole(&f.in, sizeof sample, 0, "the index");
+    assert_int_equal(c.st, HEFT_OK);
+    assert_int_equal(heft_cur_whole(&f.in, 1, UINT64_MAX, "the index").st, HEFT_E_FORMAT);
+}
+
+static void the_first_complaint_stays(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, sizeof sample);
+    heft_cur c = heft_cur_open(&f.in, 0, sizeof sample, "the header");
+    heft_cur_u16(&c);
+    assert_int_equal(heft_cur_fail(&c, "version %U", UINT64_C(9)), HEFT_E_FORMAT);
+    assert_int_equal(heft_cur_fail(&c, "rank %U", UINT64_C(7)), HEFT_E_FORMAT);
+    assert_int_equal(heft_cur_u32(&c), 0);
+    assert_string_equal(f.err.message, "version 9");
+    assert_int_equal(f.err.offset, 2);
+}
+
+static void text_must_be_utf8(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, sizeof sample);
+    heft_cur c = heft_cur_open(&f.in, 15, 5, "the key");
+    heft_str s = heft_cur_text(&c, 4, "the key");
+    assert_true(heft_str_is(s, "abé"));
+    assert_ptr_equal(s.ptr, sample + 15);
+    s = heft_cur_text(&c, 0, "the key");
+    assert_true(s.ptr && !s.len && !c.st);
+    c = heft_cur_open(&f.in, 15, 5, "the key");
+    s = heft_cur_text(&c, 5, "the key");
+    assert_true(s.ptr && !s.len);
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    assert_int_equal(f.err.offset, 19);
+    assert_string_equal(f.err.message, "the key is not UTF-8: byte 0xff");
+    c = heft_cur_open(&f.in, 15, 3, "the key");
+    heft_cur_text(&c, 3, "the key");
+    assert_int_equal(f.err.offset, 17);
+}
+
+static void every_truncation_gives_zeros_and_a_status(void **state)
+{
+    (void)state;
+    for (uint64_t at_hand = 0; at_hand < 15; at_hand++) {
+        file f;
+        open_sample(&f, at_hand);
+        heft_cur c = heft_cur_open(&f.in, 0, sizeof sample, "the header");
+        uint64_t a = heft_cur_u64(&c);
+        uint32_t b = heft_cur_u32(&c);
+        uint16_t d = heft_cur_u16(&c);
+        uint8_t e = heft_cur_u8(&c);
+        assert_int_equal(c.st, HEFT_AGAIN);
+        assert_int_equal(a == 0, at_hand < 8);
+        assert_int_equal(b == 0, at_hand < 12);
+        assert_int_equal(d == 0, at_hand < 14);
+        assert_int_equal(e, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_little_endian),
+        cmocka_unit_test(bytes_are_lent_in_place),
+        cmocka_unit_test(past_the_end_is_a_format_error_that_stays),
+        cmocka_unit_test(missing_bytes_are_wanted_not_wrong),
+        cmocka_unit_test(more_than_the_limit_is_wrong_even_when_bytes_are_missing),
+        cmocka_unit_test(an_opening_is_cut_at_the_end_of_the_file),
+        cmocka_unit_test(a_whole_structure_is_there_wanted_or_wrong),
+        cmocka_unit_test(the_first_complaint_stays),
+        cmocka_unit_test(text_must_be_utf8),
+        cmocka_unit_test(every_truncation_gives_zeros_and_a_status),
+    };
+    return cmocka_run_group_tests_name("cursor", tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/* test_error.c - messages: what the format knows, and how they end when there is too much. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+static void every_directive_is_formatted(void **state)
+{
+    (void)state;
+    heft_error e;
+    heft_status st = heft_error_set(&e, HEFT_E_LIMIT, 77, "%s %q %U %D %D %X 100%%", "text",
+                                    heft_lit("wte"), UINT64_MAX, INT64_MIN, (int64_t)7,
+                                    UINT64_C(0xDEADBEEF01));
+    assert_int_equal(st, HEFT_E_LIMIT);
+    assert_int_equal(e.status, HEFT_E_LIMIT);
+    assert_int_equal(e.os, 0);
+    assert_int_equal(e.offset, 77);
+    assert_string_equal(e.message, "text 'wte' 18446744073709551615 -9223372036854775808 7 "
+                                   "deadbeef01 100%");
+}
+
+static void a_plain_error_has_no_place(void **state)
+{
+    (void)state;
+    heft_error e;
+    assert_int_equal(heft_error_plain(&e, HEFT_E_ARGUMENT, "%X", UINT64_C(0)), HEFT_E_ARGUMENT);
+    assert_int_equal(e.offset, HEFT_NOWHERE);
+    assert_string_equal(e.message, "0");
+}
+
+static void without_an_error_object_the_status_comes_back(void **state)
+{
+    (void)state;
+    assert_int_equal(heft_error_set(NULL, HEFT_E_IO, 1, "%s", "x"), HEFT_E_IO);
+    assert_int_equal(heft_error_plain(NULL, HEFT_E_NOMEM, "x"), HEFT_E_NOMEM);
+}
+
+static void names_are_quoted_escaped_and_shortened(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t len;
+        const char *quoted;
+    } rows[] = {
+        { "", 0, "''" },
+        { "a\nb\x7f", 4, "'a\\x0ab\\x7f'" },
+        { "a\0b", 3, "'a\\x00b'" },
+        { "it's \\ é 😀", 14, "'it\\'s \\\\ é 😀'" },
+        { "\xC2\x85", 2, "'\\xc2\\x85'" },
+        { "\xFFx\xE2\x82", 4, "'\\xffx\\xe2\\x82'" },
+        { "123456789012345678901234567890123456789012345678901234567890", 60,
+          "'123456789012345678901234567890123456789012345678901234567890'" },
+        { "1234567890123456789012345678901234567890123456789012345678901", 61,
+          "'123456789012345678901234567890123456789012345678901234567890…'" },
+        { "12345678901234567890123456789012345678901234567890123456789é", 61,
+          "'12345678901234567890123456789012345678901234567890123456789…'" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        heft_error e;
+        heft_error_plain(&e, HEFT_E_FORMAT, "%q", (heft_str){ rows[i].name, rows[i].len });
+        assert_string_equal(e.message, rows[i].quoted);
+    }
+}
+
+static void a_long_message_ends_between_characters(void **state)
+{
+    (void)state;
+    char text[600];
+    for (size_t lead = 0; lead < 5; lead++) {
+        memset(text, 'x', lead);
+        for (size_t i = lead; i + 4 < sizeof text; i += 3)
+            memcpy(text + i, "€", 4);
+        heft_error e;
+        memset(&e, 'z', sizeof e);
+        heft_error_plain(&e, HEFT_E_FORMAT, "%s and more", text);
+        size_t len = strlen(e.message);
+        assert_true(len >= 237 && len <= 239);
+        assert_int_equal((len - lead) % 3, 0);
+        assert_int_equal(heft_utf8_valid(e.message, len), len);
+        heft_error_plain(&e, HEFT_E_FORMAT, text);
+        assert_int_equal(strlen(e.message), len);
+    }
+}
+
+static void nothing_follows_what_did_not_fit(void **state)
+{
+    (void)state;
+    char text[239];
+    memset(text, 'x', 238);
+    text[238] = '\0';
+    heft_error e;
+    heft_error_plain(&e, HEFT_E_FORMAT, "%s%U!", text, UINT64_C(12));
+    assert_string_equal(e.message, text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_directive_is_formatted),
+        cmocka_unit_test(a_plain_error_has_no_place),
+        cmocka_unit_test(without_an_error_object_the_status_comes_back),
+        cmocka_unit_test(names_are_quoted_escaped_and_shortened),
+        cmocka_unit_test(a_long_message_ends_between_characters),
+        cmocka_unit_test(nothing_follows_what_did_not_fit),
+    };
+    return cmocka_run_group_tests_name("error", tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* test_out.c - the encoder: the same bytes through every buffer, counted all the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/crc.h"
+#include "base/out.h"
+#include "base/text.h"
+
+typedef struct taken { /* what flush was given */
+    uint8_t bytes[256];
+    size_t len;
+    uint32_t calls, fail_at;
+} taken;
+
+static heft_status take(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    taken *t = ctx;
+    assert_int_equal(at, t->len);
+    assert_true(len > 0 && t->len + len <= sizeof t->bytes);
+    if (++t->calls == t->fail_at)
+        return HEFT_E_IO;
+    memcpy(t->bytes + t->len, data, len);
+    t->len += len;
+    return HEFT_OK;
+}
+
+static const uint8_t expected[] = { 1,  2,   3,   4,   5,   6, 7, 8, 9, 10, 11,   12,  13,  14,
+                                    15, 'n', 'a', 'm', 'e', 0, 0, 0, 0, 0,  0xEE, 'x', 'y', 'z' };
+
+static void write_sample(heft_out *o)
+{
+    heft_out_u8(o, 0x01);
+    heft_out_u16(o, 0x0302);
+    heft_out_u32(o, 0x07060504);
+    heft_out_u64(o, UINT64_C(0x0F0E0D0C0B0A0908));
+    heft_out_str(o, heft_lit("name"));
+    heft_out_str(o, (heft_str){ NULL, 0 });
+    heft_out_fill(o, 0, 5);
+    heft_out_fill(o, 0xEE, 1);
+    heft_out_fill(o, 0xDD, 0);
+    heft_out_bytes(o, "xyz", 3);
+}
+
+static void a_buffer_holds_what_was_written(void **state)
+{
+    (void)state;
+    uint8_t buf[sizeof expected];
+    heft_out o = { .buf = buf, .cap = sizeof buf };
+    write_sample(&o);
+    assert_int_equal(o.st, HEFT_OK);
+    assert_int_equal(o.len, sizeof expected);
+    assert_int_equal(o.total, sizeof expected);
+    assert_memory_equal(buf, expected, sizeof expected);
+    assert_int_equal(heft_out_flush(&o), HEFT_OK);
+    assert_int_equal(o.len, sizeof expected);
+}
+
+static void every_buffer_size_flushes_the_same_bytes(void **state)
+{
+    (void)state;
+    for (size_t cap = 1; cap < 40; cap++) {
+        uint8_t buf[40];
+        taken t = { .len = 0 };
+        heft_out o = { .buf = buf, .cap = cap, .flush = take, .ctx = &t };
+        write_sample(&o);
+        assert_int_equal(heft_out_flush(&o), HEFT_OK);
+        assert_int_equal(o.total, sizeof expected);
+        assert_int_equal(t.len, sizeof expected);
+        assert_memory_equal(t.bytes, expected, sizeof expected);
+        uint32_t calls = t.calls;
+        assert_int_equal(heft_out_flush(&o), HEFT_OK);
+        assert_int_equal(t.calls, calls); /* nothing was left */
+    }
+}
+
+static void a_full_buffer_without_flush_is_an_error_that_stays(void **state)
+{
+    (void)state;
+    for (size_t cap = 0; cap < sizeof expected; cap++) {
+        uint8_t buf[sizeof expected + 1];
+        memset(buf, 0xA5, sizeof buf);
+        heft_out o = { .buf = buf, .cap = cap };
+        write_sample(&o);
+        assert_int_equal(o.st, HEFT_E_ARGUMENT);
+        assert_int_equal(o.total, sizeof expected);
+        assert_int_equal(heft_out_flush(&o), HEFT_E_ARGUMENT);
+        for (size_t i = cap; i < sizeof buf; i++)
+            assert_int_equal(buf[i], 0xA5);
+    }
+}
+
+static void a_failed_flush_stops_the_flow_but_not_the_count(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 4; n++) {
+        uint8_t buf[6];
+        taken t = { .fail_at = n };
+        heft_out o = { .buf = buf, .cap = sizeof buf, .flush = take, .ctx = &t };
+        write_sample(&o);
+        assert_int_equal(heft_out_flush(&o), HEFT_E_IO);
+        assert_int_equal(o.total, sizeof expected);
+        assert_int_equal(t.calls, n);
+        assert_memory_equal(t.bytes, expected, t.len);
+    }
+}
+
+static void counting_keeps_nothing(void **state)
+{
+    (void)state;
+    heft_out o = heft_out_counting();
+    write_sample(&o);
+    heft_out_fill(&o, 0, UINT64_C(1) << 40);
+    assert_int_equal(heft_out_flush(&o), HEFT_OK);
+    assert_true(o.total == sizeof expected + (UINT64_C(1) << 40));
+}
+
+static void a_checksum_covers_all_bytes_from_where_it_started(void **state)
+{
+    (void)state;
+    uint8_t buf[7];
+    uint32_t crc = heft_crc32c(0, "head", 4);
+    uint32_t whole = heft_crc32c(crc, expected, sizeof expected);
+    heft_out o = heft_out_crc32c(&crc, buf, sizeof buf);
+    write_sample(&o);
+    assert_int_equal(heft_out_flush(&o), HEFT_OK);
+    assert_int_equal(crc, whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_buffer_holds_what_was_written),
+        cmocka_unit_test(every_buffer_size_flushes_the_same_bytes),
+        cmocka_unit_test(a_full_buffer_without_flush_is_an_error_that_stays),
+        cmocka_unit_test(a_failed_flush_stops_the_flow_but_not_the_count),
+        cmocka_unit_test(counting_keeps_nothing),
+        cmocka_unit_test(a_checksum_covers_all_bytes_from_where_it_started),
+    };
+    return cmocka_run_group_tests_name("out", tests, NULL, NULL);
+}

@@ -1,0 +1,521 @@
+/* test_params.c - identity, and a store that many threads use at once. */
+#include "heft_test.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <heft/params.h>
+
+enum { SIDE = 300, LAYERS = 24 }; /* 360,000 bytes each: mapped where it lies aligned */
+
+/* ---- identity ---- */
+
+static void ids_are_those_of_the_vectors(void **state)
+{
+    static const struct {
+        const char *name, *base, *key;
+    } rows[] = {
+        { "", "49c9dc36ea4d40a0a6a1f9f5b94913af", "6c63f592967a668fd6c5f58e1158f1b1" },
+        { "w", "7a61e32d973b81c6075dbebe2015f2f2", "ef5a9390b6bffa6f0aae138a9f636aa2" },
+        { "model.layers.0.self_attn.q_proj.weight", "3b099226d1b991843a69214ba54f7a1d",
+          "75125a85428d96d57670693113e2b9c5" },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_id128 base;
+        char text[33];
+        assert_true(heft_base_param_id(&base, rows[i].name, strlen(rows[i].name)));
+        heft_id128_text(text, base);
+        assert_string_equal(text, rows[i].base);
+        heft_id128_text(text, heft_param_key(heft_id128_from(1, 0), base));
+        assert_string_equal(text, rows[i].key);
+    }
+}
+
+static void names_that_are_not_ascii_have_no_id(void **state)
+{
+    heft_id128 base;
+    (void)state;
+    assert_false(heft_base_param_id(&base, "\xc3\xa9", 2));
+}
+
+static void keys_of_large_namespaces_are_those_of_the_vectors(void **state)
+{
+    heft_id128 base;
+    char text[33];
+    (void)state;
+    assert_true(heft_base_param_id(&base, "w", 1));
+    heft_id128_text(text, heft_param_key(heft_id128_from(UINT64_MAX, 0), base));
+    assert_string_equal(text, "4c646aaa6ef6c65f6d22098c31329e51");
+    heft_id128_text(text, heft_param_key(heft_id128_from(UINT64_MAX, UINT64_MAX), base));
+    assert_string_equal(text, "990111a40728bee70622a0890ada56c9");
+}
+
+/* ---- a model to work on ---- */
+
+static uint8_t byte_of(size_t layer, size_t at)
+{
+    return (uint8_t)(layer * 31 + at * 7 + (at >> 9));
+}
+
+static void write_model(const char *path, const char *format, size_t layers)
+{
+    static uint8_t data[SIDE * SIDE * 4];
+    uint64_t dims[2] = { SIDE, SIDE };
+    uint32_t parts[LAYERS];
+    heft_error err;
+    heft_sink *sink;
+    heft_writer *w;
+    heft_assert_ok(heft_sink_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(format), sink, NULL, &err), &err);
+    for (size_t i = 0; i < layers; i++) {
+        char name[32];
+        int len = snprintf(name, sizeof name, "layers.%zu.weight", i);
+        heft_str s = { name, (size_t)len };
+        heft_assert_ok(heft_writer_tensor(&parts[i], w, s, HEFT_F32, dims, 2, &err), &err);
+    }
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    for (size_t i = 0; i < layers; i++) {
+        for (size_t k = 0; k < sizeof data; k++)
+            data[k] = byte_of(i, k);
+        heft_assert_ok(heft_writer_data(w, parts[i], data, sizeof data, &err), &err);
+    }
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+}
+
+typedef struct setup {
+    heft_params *p;
+    heft_id128 model;
+    heft_id128 keys[LAYERS];
+} setup;
+
+static heft_file *open_model(const char *path)
+{
+    heft_error err;
+    heft_file *f;
+    heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+    return f;
+}
+
+static setup open_store(const char *path, heft_params_options opt)
+{
+    heft_error err;
+    setup s;
+    heft_assert_ok(heft_params_open(&s.p, &opt, &err), &err);
+    heft_assert_ok(heft_params_add(&s.model, s.p, open_model(path), &err), &err);
+    for (uint32_t i = 0; i < heft_params_count(s.p); i++)
+        s.keys[i] = heft_params_key_at(s.p, i);
+    return s;
+}
+
+static void assert_layer(const heft_param *w, size_t layer)
+{
+    const uint8_t *p = w->data;
+    assert_int_equal(w->bytes, SIDE * SIDE * 4);
+    assert_int_equal(w->rank, 2);
+    assert_int_equal(w->dims[1], SIDE);
+    for (size_t k = 0; k < w->bytes; k += 997)
+        assert_int_equal(p[k], byte_of(layer, k));
+}
+
+/* ---- one thread ---- */
+
+static void parameters_are_found_by_name_base_id_and_key(void **state)
+{
+    const char *path = heft_test_path(*state, "m.safetensors");
+    write_model(path, "safetensors", 3);
+    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    heft_id128 key, base;
+    assert_int_equal(heft_params_count(s.p), 3);
+    assert_true(heft_params_by_name(&key, s.p, s.model, "layers.2.weight", 15));
+    assert_memory_equal(&key, &s.keys[2], sizeof key);
+    assert_true(heft_base_param_id(&base, "layers.1.weight", 15));
+    assert_true(heft_params_by_base(&key, s.p, s.model, base));
+    assert_memory_equal(&key, &s.keys[1], sizeof key);
+    assert_false(heft_params_by_name(&key, s.p, s.model, "layers.9.weight", 15));
+    assert_false(heft_params_by_burn(&key, s.p, s.model, 7));
+    assert_int_equal(heft_params_name(s.p, s.keys[0]).len, 15);
+    heft_params_close(s.p);
+}
+
+static void one_model_twice_has_two_namespaces(void **state)
+{
+    const char *path = heft_test_path(*state, "m.safetensors");
+    heft_error err;
+    heft_id128 again, key;
+    write_model(path, "safetensors", 2);
+    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    heft_assert_ok(heft_params_add(&again, s.p, open_model(path), &err), &err);
+    assert_int_equal(heft_params_count(s.p), 4);
+    assert_true(heft_params_by_name(&key, s.p, again, "layers.0.weight", 15));
+    assert_memory_not_equal(&key, &s.keys[0], sizeof key);
+    heft_assert_fails(heft_params_add_to(s.p, again, open_model(path), &err), HEFT_E_ARGUMENT, &err,
+                      "layers.0.weight");
+    heft_params_close(s.p);
+}
+
+static void the_budget_is_kept_by_giving_up_what_was_used_longest_ago(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    heft_error err;
+    heft_param w;
+    write_model(path, "mag", 6);
+    opt.budget = 3 * SIDE * SIDE * 4;
+    setup s = open_store(path, opt);
+    static const uint8_t order[] = {
+        0, 1, 2, 0, 3, 0, 1
+    }; /* 3 takes the place of 1, 1 that of 2 */
+    for (size_t i = 0; i < HEFT_COUNT(order); i++) {
+        heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[order[i]], &err), &err);
+        assert_layer(&w, order[i]);
+        heft_params_release(s.p, s.keys[order[i]]);
+    }
+    heft_params_stats t = heft_params_statistics(s.p);
+    assert_int_equal(t.loads, 5);
+    assert_int_equal(t.evictions, 2);
+    assert_int_equal(t.hits, 2);
+    assert_true(t.peak <= opt.budget);
+    heft_params_close(s.p);
+}
+
+static void what_is_in_use_or_pinned_stays(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    heft_error err;
+    heft_param held, w;
+    write_model(path, "mag", 6);
+    opt.budget = 2 * SIDE * SIDE * 4;
+    opt.copy = true;
+    setup s = open_store(path, opt);
+    heft_assert_ok(heft_params_acquire(&held, s.p, s.keys[0], &err), &err);
+    heft_assert_ok(heft_params_pin(s.p, s.keys[1], &err), &err);
+    for (size_t i = 2; i < 6; i++) {
+        heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[i], &err), &err);
+        assert_layer(&w, i);
+        heft_params_release(s.p, s.keys[i]);
+    }
+    assert_layer(&held, 0);
+    uint64_t loads = heft_params_statistics(s.p).loads;
+    heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[1], &err), &err);
+    assert_int_equal(heft_params_statistics(s.p).loads, loads);
+    heft_params_release(s.p, s.keys[1]);
+    heft_params_release(s.p, s.keys[0]);
+    heft_params_unpin(s.p, s.keys[1]);
+    heft_params_close(s.p);
+}
+
+static void an_unknown_key_is_not_found(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_error err;
+    heft_param w;
+    write_model(path, "mag", 1);
+    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    heft_assert_status(heft_params_acquire(&w, s.p, heft_id128_from(5, 5), &err), HEFT_E_NOTFOUND,
+                       &err);
+    heft_params_release(s.p, heft_id128_from(5, 5));
+    heft_params_close(s.p);
+}
+
+static void a_wrong_stored_id_is_refused(void **state)
+{
+    const char *path = heft_test_path(*state, "m.gptrs");
+    heft_error err;
+    heft_params *p;
+    heft_id128 model;
+    write_model(path, "gptrs-checkpoint", 1);
+    heft_bytes b = heft_test_load(path);
+    size_t at = 0;
+    while (memcmp(b.p + at, "layers.0.weight", 15))
+        at++;
+    b.p[at + 15] ^= 1;
+    heft_test_save(path, b.p, b.len);
+    heft_test_free(&b);
+    heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
+    heft_assert_fails(heft_params_add(&model, p, open_model(path), &err), HEFT_E_FORMAT, &err,
+                      "stored base id");
+    heft_params_close(p);
+}
+
+/* ---- derived forms ---- */
+
+static void a_form_is_made_once_and_again_after_eviction(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    heft_error err;
+    heft_param w, tiles;
+    heft_tiling t = { 8, 32 };
+    heft_derivation d = heft_derive_tiles(&t);
+    write_model(path, "mag", 4);
+    opt.budget = 4 * SIDE * SIDE * 4;
+    setup s = open_store(path, opt);
+    for (int i = 0; i < 3; i++) {
+        heft_assert_ok(heft_params_resolve(&tiles, s.p, s.keys[2], &d, &err), &err);
+        heft_params_release_form(s.p, s.keys[2], d.kind);
+    }
+    assert_int_equal(heft_params_statistics(s.p).loads, 2);
+    heft_assert_ok(heft_params_resolve(&tiles, s.p, s.keys[2], &d, &err), &err);
+    heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[2], &err), &err);
+    const float *dst = tiles.data;
+    const uint32_t *bits = w.data;
+    uint32_t got;
+    assert_int_equal(tiles.bytes, 38ull * 10 * 8 * 32 * 4);
+    memcpy(&got, &dst[(2 * 10 + 3) * 256 + 5 * 8 + 1], 4); /* row 17, column 101 */
+    assert_int_equal(got, bits[17 * SIDE + 101]);
+    memcpy(&got, &dst[(37 * 10) * 256 + 7], 4); /* row 303: padding */
+    assert_int_equal(got, 0);
+    heft_params_release_form(s.p, s.keys[2], d.kind);
+    heft_params_release(s.p, s.keys[2]);
+    for (size_t i = 0; i < 4; i++) {
+        heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[i], &err), &err);
+        heft_params_release(s.p, s.keys[i]);
+    }
+    uint64_t loads = heft_params_statistics(s.p).loads;
+    heft_assert_ok(heft_params_resolve(&tiles, s.p, s.keys[2], &d, &err), &err);
+    assert_true(heft_params_statistics(s.p).loads > loads);
+    heft_params_release_form(s.p, s.keys[2], d.kind);
+    heft_params_close(s.p);
+}
+
+static heft_status failing_make(void *dst, const heft_param *out, const heft_param *src,
+                                const void *ctx, heft_error *err)
+{
+    (void)dst, (void)out, (void)src, (void)ctx;
+    err->status = HEFT_E_UNSUPPORTED;
+    strcpy(err->message, "not today");
+    return HEFT_E_UNSUPPORTED;
+}
+
+static void a_form_that_fails_leaves_no_trace(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_error err;
+    heft_param out;
+    heft_derivation d = heft_derive_f32();
+    write_model(path, "mag", 1);
+    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    d.make = failing_make;
+    heft_assert_fails(heft_params_resolve(&out, s.p, s.keys[0], &d, &err), HEFT_E_UNSUPPORTED, &err,
+                      "not today");
+    d = heft_derive_f32();
+    heft_assert_ok(heft_params_resolve(&out, s.p, s.keys[0], &d, &err), &err);
+    assert_layer(&out, 0);
+    heft_params_release_form(s.p, s.keys[0], d.kind);
+    heft_params_close(s.p);
+}
+
+/* ---- many threads ---- */
+
+typedef struct crowd {
+    setup *s;
+    atomic_int failures, wrong;
+    uint32_t seed, rounds;
+    size_t layers;
+    bool same;
+} crowd;
+
+static void *hammer(void *arg)
+{
+    crowd *c = arg;
+    uint32_t r = __atomic_add_fetch(&c->seed, 2654435761u, __ATOMIC_RELAXED);
+    heft_derivation d = heft_derive_f32();
+    for (uint32_t i = 0; i < c->rounds; i++) {
+        r = r * 1664525 + 1013904223;
+        size_t layer = c->same ? 0 : (r >> 8) % c->layers;
+        bool form = !c->same && r >> 30 == 3;
+        heft_error err;
+        heft_param w;
+        if (r >> 28 == 1)
+            heft_params_prefetch(c->s->p, &c->s->keys[(layer + 1) % c->layers], 1);
+        heft_status st = form ? heft_params_resolve(&w, c->s->p, c->s->keys[layer], &d, &err)
+                              : heft_params_acquire(&w, c->s->p, c->s->keys[layer], &err);
+        if (st) {
+            atomic_fetch_add(&c->failures, 1);
+            continue;
+        }
+        size_t at = (r >> 4) % w.bytes;
+        if (((const uint8_t *)w.data)[at] != byte_of(layer, at))
+            atomic_fetch_add(&c->wrong, 1);
+        if (form)
+            heft_params_release_form(c->s->p, c->s->keys[layer], d.kind);
+        else
+            heft_params_release(c->s->p, c->s->keys[layer]);
+    }
+    return NULL;
+}
+
+static void run_crowd(crowd *c)
+{
+    pthread_t threads[8];
+    for (size_t i = 0; i < HEFT_COUNT(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, hammer, c), 0);
+    for (size_t i = 0; i < HEFT_COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void eight_threads_agree_under_a_small_budget(void **state)
+{
+    const char *path = heft_test_path(*state, "m.safetensors");
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    write_model(path, "safetensors", LAYERS);
+    for (int copy = 0; copy < 2; copy++) {
+        opt.budget = 11 * SIDE * SIDE * 4;
+        opt.copy = copy;
+        setup s = open_store(path, opt);
+        crowd c = { .s = &s, .seed = 7, .rounds = 3000, .layers = LAYERS };
+        run_crowd(&c);
+        assert_int_equal(atomic_load(&c.failures), 0);
+        assert_int_equal(atomic_load(&c.wrong), 0);
+        assert_true(heft_params_statistics(s.p).evictions > 0);
+        heft_params_close(s.p);
+    }
+}
+
+static void ten_thousand_asks_are_one_load(void **state)
+{
+    const char *path = heft_test_path(*state, "m.safetensors");
+    write_model(path, "safetensors", 2);
+    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    crowd c = { .s = &s, .seed = 7, .rounds = 1250, .layers = 1, .same = true };
+    run_crowd(&c);
+    assert_int_equal(atomic_load(&c.wrong), 0);
+    assert_int_equal(heft_params_statistics(s.p).loads, 1);
+    heft_params_close(s.p);
+}
+
+/* A source whose reads fail while a switch is on. */
+typedef struct brittle {
+    heft_source base;
+    heft_bytes bytes;
+    atomic_bool broken;
+    atomic_int reads;
+} brittle;
+
+static heft_status brittle_read(heft_source *s, uint64_t off, void *buf, size_t len,
+                                heft_error *err)
+{
+    brittle *b = (brittle *)s;
+    atomic_fetch_add(&b->reads, 1);
+    if (atomic_load(&b->broken)) {
+        if (err) {
+            *err = (heft_error){ .status = HEFT_E_IO, .os = 5, .offset = off };
+            strcpy(err->message, "the disk is gone");
+        }
+        return HEFT_E_IO;
+    }
+    memcpy(buf, b->bytes.p + off, len);
+    return HEFT_OK;
+}
+
+static void brittle_close(heft_source *s)
+{
+    (void)s;
+}
+
+static void a_failing_read_reaches_those_who_asked_and_nobody_later(void **state)
+{
+    static const heft_source_ops ops = { .read = brittle_read, .close = brittle_close };
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_error err;
+    heft_file *f;
+    heft_params *p;
+    setup s;
+    write_model(path, "mag", 2);
+    brittle b = { .bytes = heft_test_load(path) };
+    b.base = (heft_source){ &ops, b.bytes.len };
+    heft_assert_ok(heft_open_source(&f, &b.base, NULL, &err), &err);
+    heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
+    s.p = p;
+    heft_assert_ok(heft_params_add(&s.model, p, f, &err), &err);
+    s.keys[0] = heft_params_key_at(p, 0);
+    atomic_store(&b.broken, true);
+    crowd c = { .s = &s, .seed = 7, .rounds = 4, .layers = 1, .same = true };
+    run_crowd(&c);
+    assert_int_equal(atomic_load(&c.failures), 32);
+    heft_param w;
+    heft_assert_fails(heft_params_acquire(&w, p, s.keys[0], &err), HEFT_E_IO, &err, "disk is gone");
+    atomic_store(&b.broken, false);
+    heft_assert_ok(heft_params_acquire(&w, p, s.keys[0], &err), &err);
+    assert_layer(&w, 0);
+    heft_params_release(p, s.keys[0]);
+    heft_params_close(p);
+    heft_test_free(&b.bytes);
+}
+
+static void a_failing_allocation_reaches_the_caller(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_test_memory m;
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    heft_error err;
+    heft_param w;
+    write_model(path, "mag", 1);
+    heft_test_memory_init(&m, 1);
+    opt.host = &m.host;
+    opt.copy = true;
+    setup s = open_store(path, opt);
+    heft_assert_status(heft_params_acquire(&w, s.p, s.keys[0], &err), HEFT_E_NOMEM, &err);
+    heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[0], &err), &err);
+    assert_layer(&w, 0);
+    heft_params_release(s.p, s.keys[0]);
+    heft_params_close(s.p);
+    heft_assert_all_freed(&m);
+}
+
+static void count_event(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes)
+{
+    (void)key, (void)bytes;
+    atomic_fetch_add(&((atomic_int *)ctx)[event], 1);
+}
+
+static void what_is_read_ahead_is_a_hit(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    atomic_int events[4] = { 0 };
+    heft_error err;
+    heft_param w;
+    write_model(path, "mag", 4);
+    opt.on_event = count_event;
+    opt.ctx = events;
+    setup s = open_store(path, opt);
+    heft_params_prefetch(s.p, s.keys, 4);
+    while (atomic_load(&events[HEFT_PARAMS_LOAD]) < 4)
+        usleep(1000);
+    for (size_t i = 0; i < 4; i++) {
+        heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[i], &err), &err);
+        assert_layer(&w, i);
+        heft_params_release(s.p, s.keys[i]);
+    }
+    assert_int_equal(heft_params_statistics(s.p).hits, 4);
+    assert_int_equal(atomic_load(&events[HEFT_PARAMS_STALL]), 0);
+    heft_params_close(s.p);
+}
+
+#define with_dir(fn) cmocka_unit_test_setup_teardown(fn, heft_test_dir_make, heft_test_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_are_those_of_the_vectors),
+        cmocka_unit_test(names_that_are_not_ascii_have_no_id),
+        cmocka_unit_test(keys_of_large_namespaces_are_those_of_the_vectors),
+        with_dir(parameters_are_found_by_name_base_id_and_key),
+        with_dir(one_model_twice_has_two_namespaces),
+        with_dir(the_budget_is_kept_by_giving_up_what_was_used_longest_ago),
+        with_dir(what_is_in_use_or_pinned_stays),
+        with_dir(an_unknown_key_is_not_found),
+        with_dir(a_wrong_stored_id_is_refused),
+        with_dir(a_form_is_made_once_and_again_after_eviction),
+        with_dir(a_form_that_fails_leaves_no_trace),
+        with_dir(eight_threads_agree_under_a_small_budget),
+        with_dir(ten_thousand_asks_are_one_load),
+        with_dir(a_failing_read_reaches_those_who_asked_and_nobody_later),
+        with_dir(a_failing_allocation_reaches_the_caller),
+        with_dir(what_is_read_ahead_is_a_hit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,629 @@
+/* test_safetensors.c - reading and writing of safetensors, byte by byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <heft/heft.h>
+#include <heft/heft_ext.h>
+
+#include "base/text.h"
+#include "format/format.h"
+#include "test_memory.h"
+
+enum { MOST = 64 << 10, SKIPPED = 77 };
+
+static const heft_format *the_format(void)
+{
+    return heft_format_find("safetensors");
+}
+
+typedef struct sample {
+    uint8_t bytes[MOST];
+    size_t len;
+} sample;
+
+/* A file of a header, as it is, and so many bytes of data: 1, 2, 3, ... */
+static void make(sample *s, const char *header, size_t data)
+{
+    size_t n = strlen(header);
+    for (int i = 0; i < 8; i++)
+        s->bytes[i] = (uint8_t)((uint64_t)n >> 8 * i);
+    memcpy(s->bytes + 8, header, n);
+    for (size_t i = 0; i < data; i++)
+        s->bytes[8 + n + i] = (uint8_t)(i + 1);
+    s->len = 8 + n + data;
+}
+
+static heft_status open_sample(heft_file **f, const sample *s, heft_error *err)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *source = NULL;
+    opt.format = the_format();
+    assert_int_equal(heft_source_memory(&source, s->bytes, s->len, err), HEFT_OK);
+    return heft_open_source(f, source, &opt, err);
+}
+
+static heft_file *open_ok(const sample *s)
+{
+    heft_file *f = NULL;
+    heft_error err;
+    if (open_sample(&f, s, &err))
+        fail_msg("%s", err.message);
+    return f;
+}
+
+/* ---- reading ---- */
+
+#define W "{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}"
+
+static void each_refusal_says_what_is_wrong_and_where(void **state)
+{
+    (void)state;
+    static const struct refusal {
+        const char *header;
+        size_t data;
+        uint64_t at;
+        const char *says;
+    } refusals[] = {
+        { "[1]", 0, 8, "not a JSON object" },
+        { "{\"w\":1}", 0, 13, "'w': its entry is not an object" },
+        { "{\"w\":{}}", 0, 9, "'w': its entry has no dtype" },
+        { "{\"w\":{\"dtype\":\"F32\"}}", 0, 9, "'w': its entry has no shape" },
+        { "{\"w\":{\"dtype\":\"F32\",\"shape\":[]}}", 0, 9, "'w': its entry has no data_offsets" },
+        { "{\"w\":{\"dtype\":32}}", 0, 22, "'w': its dtype is not a text" },
+        { "{\"w\":{\"dtype\":\"F31\"}}", 0, 22, "'w': dtype 'F31' is none" },
+        { "{\"w\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, 27, "'w': dtype occurs twice" },
+        { "{\"w\":{\"shape\":[],\"shape\":[]}}", 0, 25, "'w': shape occurs twice" },
+        { "{\"w\":{\"shape\":2}}", 0, 22, "'w': its shape is not a list" },
+        { "{\"w\":{\"shape\":[2,null]}}", 0, 25, "'w': a dimension is not a number" },
+        { "{\"w\":{\"shape\":[-1]}}", 0, 23, "'w': dimension '-1' is no integer" },
+        { "{\"w\":{\"shape\":[1.5]}}", 0, 23, "'w': dimension '1.5' is no integer" },
+        { "{\"w\":{\"shape\":[9223372036854775808]}}", 0, 23, "is no integer below 2^63" },
+        { "{\"w\":{\"shape\":[4294967296,4294967296,0]}}", 0, 34, "more than 2^64 elements" },
+        { "{\"w\":{\"data_offsets\":[0]}}", 8, 31, "'w': its data_offsets are not two" },
+        { "{\"w\":{\"data_offsets\":[0,1,2]}}", 8, 34, "'w': its data_offsets are not two" },
+        { "{\"w\":{\"data_offsets\":[0,9]}}", 8, 33, "data_offsets 0 and 9 are no range of 8" },
+        { "{\"w\":{\"data_offsets\":[8,0]}}", 8, 33, "data_offsets 8 and 0 are no range" },
+        { "{\"w\":{\"data_offsets\":[0,8],\"data_offsets\":[0,8]}}", 8, 35,
+          "'w': data_offsets occurs twice" },
+        { "{\"w\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2, 9,
+          "3 elements of f4_e2m1 do not fill whole bytes" },
+        { "{\"w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8, 9,
+          "8 bytes are stored, its shape as f32 takes 12" },
+        { W, 9, 8 + 54 + 8, "bytes behind the data of the last tensor: 1" },
+        { "{\"w\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[2,5]}}", 5, 8 + 53,
+          "'w': its data begin at 2 of the data section, those before it end at 0" },
+        { "{\"v\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
+          "\"w\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[2,5]}}",
+          5, 8 + 105 + 2, "'w': its data begin at 2 of the data section, inside another's" },
+        { "{\"w\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[1,1]},"
+          "\"v\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}",
+          3, 8 + 105 + 1, "'w': its data begin at 1 of the data section, inside another's" },
+        { "{\"__metadata__\":1}", 0, 24, "__metadata__ is not an object" },
+        { "{\"__metadata__\":{\"a\":1}}", 0, 29, "__metadata__: the value of 'a' is not a text" },
+        { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, 27, "__metadata__ occurs twice" },
+        { "{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, HEFT_NOWHERE, "'a' occurs twice" },
+        { "{\"w\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
+          "\"w\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+          0, HEFT_NOWHERE, "'w' occurs twice" },
+        { W "x", 8, 8 + 54, "the end of the text is expected" },
+    };
+    sample *s = malloc(sizeof *s);
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        heft_file *f = NULL;
+        heft_error err;
+        make(s, refusals[i].header, refusals[i].data);
+        assert_int_equal(open_sample(&f, s, &err), HEFT_E_FORMAT);
+        assert_null(f);
+        if (!strstr(err.message, refusals[i].says))
+            fail_msg("%s: says '%s', not '%s'", refusals[i].header, err.message, refusals[i].says);
+        if (err.offset != refusals[i].at)
+            fail_msg("%s: at %llu, not %llu", refusals[i].header, (unsigned long long)err.offset,
+                     (unsigned long long)refusals[i].at);
+    }
+    free(s);
+}
+
+static void lengths_that_cannot_be_are_refused_before_anything_is_read(void **state)
+{
+    (void)state;
+    static const struct length {
+        uint64_t n;
+        size_t len;
+        const char *says;
+    } lengths[] = {
+        { 2, 7, "the file has 7 bytes" },
+        { 0, 0, "the file has 0 bytes" },
+        { 3, 10, "a header of 3 bytes is announced, but the file has only 2 more" },
+        { 100000000, 10, "but the file has only 2 more" },
+        { 100000001, 10, "at most 100000000 are allowed" },
+        { UINT64_MAX, 10, "18446744073709551615 bytes is announced, at most 100000000" },
+        { 0, 8, "the text ends where a value is expected" },
+        { 1, 10, "the text ends where" },
+    };
+    sample *s = malloc(sizeof *s);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        heft_file *f = NULL;
+        heft_error err;
+        make(s, "{}", 0);
+        for (int b = 0; b < 8; b++)
+            s->bytes[b] = (uint8_t)(lengths[i].n >> 8 * b);
+        s->len = lengths[i].len;
+        assert_int_equal(open_sample(&f, s, &err), HEFT_E_FORMAT);
+        if (!strstr(err.message, lengths[i].says))
+            fail_msg("length %zu: says '%s', not '%s'", i, err.message, lengths[i].says);
+    }
+    free(s);
+}
+
+static void nesting_has_a_limit(void **state)
+{
+    (void)state;
+    char header[512] = "{\"w\":{\"x\":";
+    sample *s = malloc(sizeof *s);
+    heft_file *f = NULL;
+    heft_error err;
+    memset(header + strlen(header), '[', 200);
+    make(s, header, 0);
+    assert_int_equal(open_sample(&f, s, &err), HEFT_E_LIMIT);
+    assert_int_equal(err.offset, 8 + 10 + 126); /* the header and the entry are levels too */
+    free(s);
+}
+
+static void tensors_keep_the_order_of_the_header(void **state)
+{
+    (void)state;
+    sample *s = malloc(sizeof *s);
+    make(s,
+         " { \"b\" : {\"data_offsets\":[4,6] ,\"x\":[{\"y\":null}], \"shape\" : [ 2 , 1 ],"
+         "\"dtype\":\"U8\"},\n\"__metadata__\":{\"k\":\"v\\n\"},"
+         "\"\\u0061\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+         "\"none\":{\"dtype\":\"I64\",\"shape\":[3,0],\"data_offsets\":[4,4]} }  ",
+         6);
+    heft_file *f = open_ok(s);
+    assert_int_equal(heft_tensor_count(f), 3);
+    heft_tensor b = heft_tensor_at(f, 0), a = heft_tensor_at(f, 1), none = heft_tensor_at(f, 2);
+    assert_true(b.rank == 2 && b.dims[0] == 2 && b.dims[1] == 1 && b.dtype == HEFT_U8);
+    assert_true(a.rank == 0 && a.dtype == HEFT_F32 && a.name.len == 1 && a.name.ptr[0] == 'a');
+    assert_true(none.rank == 2 && none.dims[0] == 3 && none.dims[1] == 0);
+    const uint8_t *bytes = heft_view(f, b.first_part);
+    assert_true(bytes && bytes[0] == 5 && bytes[1] == 6);
+    assert_int_equal(heft_part_at(f, a.first_part).offset, s->len - 6);
+    assert_int_equal(heft_find(f, "none", 4), 2);
+    heft_value v;
+    assert_true(heft_meta_find(&v, f, "k"));
+    assert_true(v.kind == HEFT_KIND_STR && v.as.s.len == 2 && !memcmp(v.as.s.ptr, "v\n", 2));
+    heft_close(f);
+    free(s);
+}
+
+typedef struct findings {
+    char rules[256];
+} findings;
+
+static void collect(void *ctx, const heft_finding *finding)
+{
+    findings *all = ctx;
+    strncat(all->rules, finding->rule, sizeof all->rules - strlen(all->rules) - 1);
+    strncat(all->rules, finding->severity == HEFT_NOTE ? " " : "! ",
+            sizeof all->rules - strlen(all->rules) - 1);
+}
+
+static void leniency_is_reported(void **state)
+{
+    (void)state;
+    static const struct lenient {
+        const char *header, *rules;
+    } rows[] = {
+        { W "  ", "" },
+        { W " \n", "safetensors/padding " },
+        { "\t " W, "safetensors/leading-space! " },
+        { W, "safetensors/align " },
+        { "{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8],\"a\":1}}    ",
+          "safetensors/unknown-field " },
+    };
+    sample *s = malloc(sizeof *s);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        findings all = { "" };
+        heft_verify_result result;
+        heft_error err;
+        make(s, rows[i].header, 8);
+        heft_file *f = open_ok(s);
+        assert_int_equal(heft_verify(&result, f, collect, &all, NULL, NULL, &err), HEFT_OK);
+        assert_string_equal(all.rules, rows[i].rules);
+        heft_close(f);
+    }
+    free(s);
+}
+
+static void probes_tell_what_looks_like_it(void **state)
+{
+    (void)state;
+    static const struct look {
+        const char *header;
+        size_t cut;
+        bool sure, maybe;
+    } looks[] = {
+        { W, 0, true, true },          { " \n" W, 0, true, true },
+        { W, 4, true, true }, /* the data are cut short */
+        { W, 20, false, true },        { "[]", 0, false, false },
+        { "\x0b{}", 0, false, false }, { "{", 0, false, true },
+        { "", 0, false, false },
+    };
+    sample *s = malloc(sizeof *s);
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        make(s, looks[i].header, 8);
+        size_t len = s->len - looks[i].cut;
+        int bits = the_format()->probe(s->bytes, len, s->bytes, len, len);
+        assert_int_equal(bits >= 24, looks[i].sure);
+        assert_int_equal(bits > 0, looks[i].maybe);
+    }
+    assert_int_equal(the_format()->probe(s->bytes, 8, s->bytes, 8, 8), 0);
+    assert_int_equal(the_format()->probe(s->bytes, 0, s->bytes, 0, 0), 0);
+    free(s);
+}
+
+static void a_file_fed_byte_by_byte_opens_too(void **state)
+{
+    (void)state;
+    sample *s = malloc(sizeof *s);
+    heft_file *f = NULL;
+    heft_error err;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    const heft_range *needs;
+    heft_status st;
+    int rounds = 0;
+    make(s, W, 8);
+    opt.format = the_format();
+    assert_int_equal(heft_begin(&f, s->len, &opt, &err), HEFT_OK);
+    for (; (st = heft_step(f, &err)) == HEFT_AGAIN; rounds++) {
+        assert_in_range(heft_needs(f, &needs), 1, 4);
+        assert_int_equal(heft_feed(f, needs->offset, s->bytes + needs->offset, 1, &err), HEFT_OK);
+    }
+    assert_int_equal(st, HEFT_OK);
+    assert_in_range(rounds, 40, 200);
+    assert_int_equal(heft_tensor_count(f), 1);
+    heft_close(f);
+    free(s);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    sample *s = malloc(sizeof *s);
+    make(s,
+         "{\"__metadata__\":{\"\\n\":\"\\t\",\"a\":\"b\"},"
+         "\"\\r\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]},"
+         "\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1],\"x\":0}}",
+         2);
+    heft_status st = HEFT_E_NOMEM;
+    uint32_t n = 1;
+    for (; st; n++) {
+        test_memory m;
+        test_memory_init(&m, n);
+        heft_host host = *heft_host_default();
+        host.allocator = &m.al;
+        heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+        opt.host = &host;
+        heft_file *f = NULL;
+        heft_error err;
+        st = heft_begin(&f, s->len, &opt, &err);
+        if (!st)
+            st = heft_feed(f, 0, s->bytes, s->len, &err);
+        if (!st)
+            st = heft_step(f, &err);
+        assert_true(!st || st == HEFT_E_NOMEM);
+        heft_close(f);
+        assert_int_equal(m.live, 0);
+    }
+    assert_in_range(n, 8, 100);
+    free(s);
+}
+
+/* ---- writing ---- */
+
+typedef struct written {
+    char losses[512];
+    heft_write_options opt;
+    heft_writer *w;
+    char path[64];
+    heft_error err;
+} written;
+
+static void add_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                     const char *text)
+{
+    written *out = ctx;
+    size_t at = strlen(out->losses);
+    (void)text;
+    snprintf(out->losses + at, sizeof out->losses - at, "%s%s %.*s\n",
+             severity == HEFT_FAULT     ? "!"
+             : severity == HEFT_WARNING ? "?"
+                                        : "",
+             rule, (int)tensor.len, tensor.ptr ? tensor.ptr : "");
+}
+
+static void begin_writing(written *out)
+{
+    const char *dir = getenv("TMPDIR");
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    out->losses[0] = 0;
+    out->opt = opt;
+    out->opt.on_loss = add_loss;
+    out->opt.loss_ctx = out;
+    snprintf(out->path, sizeof out->path, "%s/heft-st-XXXXXX", dir ? dir : "/tmp");
+    int fd = mkstemp(out->path);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void open_writer(written *out)
+{
+    heft_sink *sink = NULL;
+    assert_int_equal(heft_sink_file(&sink, out->path, HEFT_SINK_REPLACE, &out->err), HEFT_OK);
+    assert_int_equal(heft_writer_open(&out->w, the_format(), sink, &out->opt, &out->err), HEFT_OK);
+}
+
+static void declare(written *out, const char *name, heft_dtype t, uint64_t dim)
+{
+    uint32_t part;
+    assert_int_equal(heft_writer_tensor(&part, out->w, heft_lit(name), t, &dim, 1, &out->err),
+                     HEFT_OK);
+}
+
+/* Each part filled with its own number. */
+static void write_parts(written *out, const size_t *sizes, uint32_t count)
+{
+    uint8_t bytes[64];
+    if (heft_writer_begin(out->w, &out->err))
+        fail_msg("%s", out->err.message);
+    for (uint32_t i = 0; i < count; i++) {
+        memset(bytes, (int)i + 1, sizeof bytes);
+        assert_int_equal(heft_writer_data(out->w, i, bytes, sizes[i], &out->err), HEFT_OK);
+    }
+    if (heft_writer_finish(out->w, &out->err))
+        fail_msg("%s", out->err.message);
+}
+
+/* The file's bytes, after another reader has judged it. */
+static void read_back(sample *s, const written *out)
+{
+    char command[256];
+    const char *python = getenv("HEFT_PYTHON");
+    snprintf(command, sizeof command, "%s tests/py/read_safetensors.py --writer %s >/dev/null",
+             python ? python : "python3", out->path);
+    assert_int_equal(system(command), 0);
+    FILE *f = fopen(out->path, "rb");
+    assert_non_null(f);
+    s->len = fread(s->bytes, 1, MOST, f);
+    fclose(f);
+    unlink(out->path);
+}
+
+static void assert_header(const sample *s, const char *header)
+{
+    size_t n = strlen(header), padded = (size_t)(s->bytes[0] | s->bytes[1] << 8);
+    assert_memory_equal(s->bytes + 8, header, n < padded ? n : padded);
+    assert_in_range(padded, n, s->len - 8);
+    for (size_t i = n; i < padded; i++)
+        assert_int_equal(s->bytes[8 + i], ' ');
+}
+
+static void the_header_is_compact_and_padded_to_the_alignment(void **state)
+{
+    (void)state;
+    static const struct padding {
+        uint32_t align;
+        size_t data;
+    } paddings[] = { { 0, 128 }, { 1, 72 }, { 8, 72 }, { 64, 128 }, { 4096, 4096 } };
+    sample *s = malloc(sizeof *s);
+    for (size_t i = 0; i < sizeof paddings / sizeof *paddings; i++) {
+        written out;
+        begin_writing(&out);
+        out.opt.align = paddings[i].align;
+        open_writer(&out);
+        declare(&out, "weights", HEFT_F32, 2);
+        write_parts(&out, (const size_t[]){ 8 }, 1);
+        read_back(s, &out);
+        assert_header(s, "{\"weights\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}");
+        assert_int_equal(s->len, paddings[i].data + 8);
+        assert_int_equal(s->bytes[paddings[i].data], 1);
+    }
+    free(s);
+}
+
+static void data_keep_the_order_of_the_model_while_all_are_aligned(void **state)
+{
+    (void)state;
+    written out;
+    sample *s = malloc(sizeof *s);
+    begin_writing(&out);
+    open_writer(&out);
+    declare(&out, "a", HEFT_U8, 8);
+    declare(&out, "b", HEFT_F64, 1);
+    declare(&out, "c", HEFT_F4_E2M1, 6);
+    write_parts(&out, (const size_t[]){ 8, 8, 3 }, 3);
+    read_back(s, &out);
+    assert_header(s, "{\"a\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]},"
+                     "\"b\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[8,16]},"
+                     "\"c\":{\"dtype\":\"F4\",\"shape\":[6],\"data_offsets\":[16,19]}}");
+    free(s);
+}
+
+static void larger_elements_go_first_when_the_order_would_misalign(void **state)
+{
+    (void)state;
+    written out;
+    sample *s = malloc(sizeof *s);
+    begin_writing(&out);
+    open_writer(&out);
+    declare(&out, "a", HEFT_U8, 3);
+    declare(&out, "b", HEFT_F16, 1);
+    declare(&out, "c", HEFT_F64, 1);
+    declare(&out, "d", HEFT_C64, 1);
+    declare(&out, "e", HEFT_BF16, 2);
+    write_parts(&out, (const size_t[]){ 3, 2, 8, 8, 4 }, 5);
+    read_back(s, &out);
+    assert_header(s, "{\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[22,25]},"
+                     "\"b\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[16,18]},"
+                     "\"c\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]},"
+                     "\"d\":{\"dtype\":\"C64\",\"shape\":[1],\"data_offsets\":[8,16]},"
+                     "\"e\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[18,22]}}");
+    const uint8_t order[] = { 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4,
+                              4, 4, 4, 2, 2, 5, 5, 5, 5, 1, 1, 1 };
+    assert_memory_equal(s->bytes + s->len - sizeof order, order, sizeof order);
+    free(s);
+}
+
+static void an_empty_model_is_two_braces(void **state)
+{
+    (void)state;
+    written out;
+    sample *s = malloc(sizeof *s);
+    begin_writing(&out);
+    open_writer(&out);
+    write_parts(&out, NULL, 0);
+    read_back(s, &out);
+    assert_header(s, "{}");
+    assert_int_equal(s->len, 64);
+    free(s);
+}
+
+static void put_meta(written *out, const char *key, heft_value v)
+{
+    v.key = heft_lit(key);
+    assert_int_equal(heft_writer_meta(out->w, v, &out->err), HEFT_OK);
+}
+
+static void metadata_become_text_or_are_reported(void **state)
+{
+    (void)state;
+    written out;
+    sample *s = malloc(sizeof *s);
+    begin_writing(&out);
+    open_writer(&out);
+    put_meta(&out, "text \"1\"",
+             (heft_value){ .kind = HEFT_KIND_STR, .as.s = heft_lit("a\n\xc3\xa9") });
+    put_meta(&out, "empty", (heft_value){ .kind = HEFT_KIND_STR, .as.s = heft_lit("") });
+    put_meta(&out, "least", (heft_value){ .kind = HEFT_KIND_INT, .as.i = INT64_MIN });
+    put_meta(&out, "most", (heft_value){ .kind = HEFT_KIND_UINT, .as.u = UINT64_MAX });
+    put_meta(&out, "rate", (heft_value){ .kind = HEFT_KIND_FLOAT, .as.f = 0.1 });
+    put_meta(&out, "yes", (heft_value){ .kind = HEFT_KIND_BOOL, .as.b = true });
+    put_meta(&out, "no", (heft_value){ .kind = HEFT_KIND_BOOL });
+    put_meta(&out, "nothing", (heft_value){ .kind = HEFT_NULL });
+    put_meta(&out, "bytes", (heft_value){ .kind = HEFT_KIND_BYTES, .as.s = heft_lit("x") });
+    heft_value latin = { .kind = HEFT_KIND_STR, .key = heft_lit("l"), .as.s = heft_lit("\xe9") };
+    assert_int_equal(heft_writer_meta(out.w, latin, &out.err), HEFT_E_ARGUMENT);
+    put_meta(&out, "list", (heft_value){ .kind = HEFT_KIND_LIST });
+    put_meta(&out, "", (heft_value){ .kind = HEFT_KIND_STR, .as.s = heft_lit("inner") });
+    assert_int_equal(heft_writer_meta_end(out.w, &out.err), HEFT_OK);
+    declare(&out, "w", HEFT_U8, 1);
+    write_parts(&out, (const size_t[]){ 1 }, 1);
+    assert_string_equal(out.losses, "safetensors/metadata-text \nsafetensors/metadata-text \n"
+                                    "safetensors/metadata-text \nsafetensors/metadata-text \n"
+                                    "safetensors/metadata-text \n?safetensors/metadata \n"
+                                    "?safetensors/metadata \n?safetensors/metadata \n");
+    read_back(s, &out);
+    assert_header(s, "{\"__metadata__\":{\"text \\\"1\\\"\":\"a\\u000a\xc3\xa9\",\"empty\":\"\","
+                     "\"least\":\"-9223372036854775808\",\"most\":\"18446744073709551615\","
+                     "\"rate\":\"0.1\",\"yes\":\"true\",\"no\":\"false\"},"
+                     "\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}");
+    free(s);
+}
+
+static void declare_obstacles(written *out)
+{
+    const uint64_t wide[] = { (uint64_t)1 << 40, (uint64_t)1 << 40, 0 };
+    uint32_t part;
+    declare(out, "fine", HEFT_U8, 4);
+    declare(out, "__metadata__", HEFT_U8, 4);
+    declare(out, "wide", HEFT_C128, 1);
+    declare(out, "odd", HEFT_F6_E2M3, 3);
+    declare(out, "huge", HEFT_U8, 0);
+    assert_int_equal(
+        heft_writer_tensor(&part, out->w, heft_lit("late zero"), HEFT_U8, wide, 3, &out->err),
+        HEFT_OK);
+    assert_int_equal(heft_writer_model_part(out->w, heft_lit("vocab"), "a", 1, &out->err), HEFT_OK);
+}
+
+static void what_cannot_be_carried_is_listed_and_stops_the_writing(void **state)
+{
+    (void)state;
+    written out;
+    begin_writing(&out);
+    open_writer(&out);
+    declare_obstacles(&out);
+    assert_int_equal(heft_writer_begin(out.w, &out.err), HEFT_E_LOSSY);
+    heft_writer_discard(out.w);
+    assert_string_equal(out.losses, "?safetensors/parts \n!safetensors/tensor __metadata__\n"
+                                    "!safetensors/dtype wide\n!safetensors/tensor odd\n"
+                                    "!safetensors/tensor late zero\n");
+    unlink(out.path);
+}
+
+static void what_cannot_be_carried_is_left_out_when_that_is_allowed(void **state)
+{
+    (void)state;
+    written out;
+    sample *s = malloc(sizeof *s);
+    begin_writing(&out);
+    out.opt.allow_loss = true;
+    open_writer(&out);
+    declare_obstacles(&out);
+    write_parts(&out, (const size_t[]){ 4, 4, 16, 3, 0, 0 }, 6);
+    read_back(s, &out);
+    assert_header(s, "{\"fine\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
+                     "\"huge\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[4,4]}}");
+    free(s);
+}
+
+static void a_header_beyond_the_limit_is_refused(void **state)
+{
+    (void)state;
+    written out;
+    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit("long") };
+    size_t n = 99999980; /* {"__metadata__":{"long":""}} takes 28 more */
+    char *text = malloc(n);
+    memset(text, 'x', n);
+    v.as.s = (heft_str){ text, n };
+    begin_writing(&out);
+    open_writer(&out);
+    assert_int_equal(heft_writer_meta(out.w, v, &out.err), HEFT_OK);
+    assert_int_equal(heft_writer_begin(out.w, &out.err), HEFT_E_LOSSY);
+    assert_non_null(strstr(out.err.message, "100000008 bytes"));
+    heft_writer_discard(out.w);
+    unlink(out.path);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_refusal_says_what_is_wrong_and_where),
+        cmocka_unit_test(lengths_that_cannot_be_are_refused_before_anything_is_read),
+        cmocka_unit_test(nesting_has_a_limit),
+        cmocka_unit_test(tensors_keep_the_order_of_the_header),
+        cmocka_unit_test(leniency_is_reported),
+        cmocka_unit_test(probes_tell_what_looks_like_it),
+        cmocka_unit_test(a_file_fed_byte_by_byte_opens_too),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(the_header_is_compact_and_padded_to_the_alignment),
+        cmocka_unit_test(data_keep_the_order_of_the_model_while_all_are_aligned),
+        cmocka_unit_test(larger_elements_go_first_when_the_order_would_misalign),
+        cmocka_unit_test(an_empty_model_is_two_braces),
+        cmocka_unit_test(metadata_become_text_or_are_reported),
+        cmocka_unit_test(what_cannot_be_carried_is_listed_and_stops_the_writing),
+        cmocka_unit_test(what_cannot_be_carried_is_left_out_when_that_is_allowed),
+        cmocka_unit_test(a_header_beyond_the_limit_is_refused),
+    };
+    if (!the_format())
+        return SKIPPED; /* a build without it */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+/* test_siphash.c - SipHash-1-3 against tests/py/siphash_ref.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/siphash.h"
+
+static const uint64_t vectors[] = {
+#include "siphash_vectors.h"
+};
+static const uint64_t key[2] = { UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908) };
+
+static void hashes_agree_with_the_reference(void **state)
+{
+    (void)state;
+    uint8_t message[64];
+    for (size_t i = 0; i < sizeof message; i++)
+        message[i] = (uint8_t)i;
+    for (size_t len = 0; len < sizeof vectors / sizeof *vectors; len++)
+        assert_true(heft_siphash13(key, message, len) == vectors[len]);
+}
+
+static void alignment_does_not_matter(void **state)
+{
+    (void)state;
+    uint8_t room[80];
+    for (size_t shift = 0; shift < 8; shift++) {
+        for (size_t i = 0; i < 63; i++)
+            room[shift + i] = (uint8_t)i;
+        assert_true(heft_siphash13(key, room + shift, 63) == vectors[63]);
+    }
+}
+
+static void the_key_matters(void **state)
+{
+    (void)state;
+    uint64_t other[2] = { key[0] ^ 1, key[1] };
+    assert_true(heft_siphash13(other, "", 0) != vectors[0]);
+    other[0] = key[0];
+    other[1] = key[1] ^ UINT64_C(1) << 63;
+    assert_true(heft_siphash13(other, "", 0) != vectors[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hashes_agree_with_the_reference),
+        cmocka_unit_test(alignment_does_not_matter),
+        cmocka_unit_test(the_key_matters),
+    };
+    return cmocka_run_group_tests_name("siphash", tests, NULL, NULL);
+}

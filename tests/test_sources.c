@@ -1,0 +1,443 @@
+/* test_sources.c - files that are no files, and files that change under their reader. */
+#include "dump.h"
+#include "models.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const heft_access accesses[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_MAP, HEFT_ACCESS_READ };
+
+static heft_status open_at(heft_file **out, const char *path, heft_access how, heft_error *err)
+{
+    heft_source *s;
+    *out = NULL;
+    heft_status st = heft_source_file(&s, path, how, err);
+    return st ? st : heft_open_source(out, s, NULL, err);
+}
+
+/* ---- what is no file ------------------------------------------------------------------------ */
+
+static void what_is_no_file_is_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        int os;
+    } rows[] = { { "missing", ENOENT }, { "fifo", ESPIPE }, { "sub", EISDIR },
+                 { "file/x", ENOTDIR }, { "loop", ELOOP },  { "/dev/null", ESPIPE } };
+    heft_test_save(heft_test_path(*state, "file"), "x", 1);
+    assert_int_equal(mkfifo(heft_test_path(*state, "fifo"), 0600), 0);
+    assert_int_equal(mkdir(heft_test_path(*state, "sub"), 0700), 0);
+    assert_int_equal(symlink("loop", heft_test_path(*state, "loop")), 0);
+    for (size_t i = 0; i < HEFT_COUNT(rows) * HEFT_COUNT(accesses); i++) {
+        const char *name = rows[i / HEFT_COUNT(accesses)].name;
+        const char *path = *name == '/' ? name : heft_test_path(*state, name);
+        heft_error err;
+        heft_file *f;
+        heft_status st = open_at(&f, path, accesses[i % HEFT_COUNT(accesses)], &err);
+        heft_assert_status(st, HEFT_E_IO, &err);
+        assert_int_equal(err.os, rows[i / HEFT_COUNT(accesses)].os);
+        assert_null(f);
+    }
+}
+
+static void an_empty_file_is_empty(void **state)
+{
+    const char *path = heft_test_path(*state, "empty");
+    heft_test_save(path, "", 0);
+    for (size_t i = 0; i < HEFT_COUNT(accesses); i++) {
+        heft_error err;
+        heft_file *f;
+        heft_assert_fails(open_at(&f, path, accesses[i], &err), HEFT_E_FORMAT, &err,
+                          "the file is empty");
+    }
+}
+
+static void strangers_are_named(void **state)
+{
+    static const struct {
+        const char *begins, *words;
+    } rows[] = { { "<!DOCTYPE html>", "HTML page" },
+                 { "version https://git-lfs.github.com/spec/v1\n", "git lfs pull" },
+                 { "\x1f\x8b\x08", "gzip" },
+                 { "\x28\xb5\x2f\xfd", "zstd" },
+                 { "{\"a\": 1}", "JSON" },
+                 { "nothing in particular", "no known format" } };
+    heft_error err;
+    heft_file *f;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_bytes b = heft_test_copy(rows[i].begins, strlen(rows[i].begins));
+        heft_assert_fails(heft_test_open(&f, b, NULL, &err), HEFT_E_FORMAT, &err, rows[i].words);
+        heft_test_free(&b);
+    }
+}
+
+/* ---- large indexes and large payloads ------------------------------------------------------- */
+
+/* The index takes many windows, and reaches into the last 64 KiB of the file. */
+static void an_index_of_any_size_is_read_to_its_end(void **state)
+{
+    static const uint32_t counts[] = { 1000, 1600, 3000, 30000 };
+    const char *format;
+    for (size_t i = 0; (format = heft_test_writable(i / HEFT_COUNT(counts))); i++) {
+        heft_test_input in = { heft_test_path(*state, "many"), { NULL, 0 } };
+        uint32_t count = counts[i % HEFT_COUNT(counts)];
+        in.bytes = heft_test_many(format, count);
+        heft_test_save(in.path, in.bytes.p, in.bytes.len);
+        for (size_t way = 0; way < 5; way++) {
+            heft_test_memory m;
+            heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+            heft_error err;
+            heft_file *f;
+            heft_test_memory_init(&m, 0);
+            opt.host = &m.host;
+            heft_assert_ok(heft_test_ways[way].open(&f, &in, &opt, &err), &err);
+            assert_int_equal(heft_tensor_count(f), count);
+            assert_in_range(atomic_load(&m.peak), 0, 8 * in.bytes.len);
+            heft_close(f);
+            heft_assert_all_freed(&m);
+        }
+        heft_test_free(&in.bytes);
+    }
+}
+
+/* Opening takes no more of a large file than its ends and its index. */
+static void opening_reads_nothing_of_the_payload(void **state)
+{
+    heft_bytes b = heft_test_one("safetensors", 8 << 20);
+    heft_test_input in = { heft_test_path(*state, "large"), b };
+    heft_test_save(in.path, b.p, b.len);
+    for (size_t way = 0; way < 5; way++) {
+        heft_test_memory m;
+        heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+        heft_error err;
+        heft_file *f;
+        heft_test_memory_init(&m, 0);
+        opt.host = &m.host;
+        heft_assert_ok(heft_test_ways[way].open(&f, &in, &opt, &err), &err);
+        assert_in_range(atomic_load(&m.peak), 0, 200 << 10);
+        heft_close(f);
+    }
+    heft_test_free(&b);
+}
+
+/* ---- files that are cut short --------------------------------------------------------------- */
+
+static heft_status do_verify(const heft_file *f, heft_error *err)
+{
+    return heft_verify(NULL, f, NULL, NULL, NULL, NULL, err);
+}
+
+static heft_status do_hash(const heft_file *f, heft_error *err)
+{
+    heft_hash model, *tensors = calloc(heft_tensor_count(f) + 1u, sizeof *tensors);
+    heft_status st = heft_hash_model(&model, tensors, f, NULL, NULL, err);
+    free(tensors);
+    return st;
+}
+
+static heft_status do_convert(const heft_file *f, heft_error *err)
+{
+    heft_test_sink sink;
+    heft_status st = heft_convert(f, heft_file_format(f), heft_test_sink_init(&sink, false), NULL,
+                                  err);
+    assert_int_equal(sink.discarded, !!st);
+    heft_test_sink_free(&sink);
+    return st;
+}
+
+/* Of the data that lie last. */
+static uint32_t last_part(const heft_file *f)
+{
+    uint32_t last = heft_tensor_at(f, 0).first_part;
+    for (uint32_t i = 1; i < heft_tensor_count(f); i++) {
+        uint32_t part = heft_tensor_at(f, i).first_part;
+        last = heft_part_at(f, part).offset > heft_part_at(f, last).offset ? part : last;
+    }
+    return last;
+}
+
+static heft_status do_read(const heft_file *f, heft_error *err)
+{
+    uint8_t buf[64];
+    return heft_read(buf, f, last_part(f), 0, 4, err);
+}
+
+static heft_status do_stream(const heft_file *f, heft_error *err)
+{
+    heft_stream *s;
+    uint8_t buf[64];
+    heft_status st = heft_stream_open(&s, f, last_part(f), err);
+    if (!st)
+        st = heft_stream_read(buf, s, 4, err);
+    heft_stream_close(s);
+    return st;
+}
+
+static heft_status (*const uses[])(const heft_file *f, heft_error *err) = { do_verify, do_hash,
+                                                                            do_convert, do_read,
+                                                                            do_stream };
+
+/* cmocka puts its own handler in before each test; the library does so once, with its first
+ * mapping. */
+static void restore_handler(const char *dir)
+{
+    static struct sigaction handler;
+    static bool is_known;
+    heft_source *s;
+    heft_error err;
+    if (!is_known) {
+        const char *path = heft_test_path(dir, "first");
+        signal(SIGBUS, SIG_DFL);
+        heft_test_save(path, "x", 1);
+        heft_assert_ok(heft_source_file(&s, path, HEFT_ACCESS_MAP, &err), &err);
+        heft_source_close(s);
+        assert_int_equal(sigaction(SIGBUS, NULL, &handler), 0);
+        assert_true(handler.sa_flags & SA_SIGINFO);
+        is_known = true;
+    }
+    assert_int_equal(sigaction(SIGBUS, &handler, NULL), 0);
+}
+
+/* Where the bytes end that a use cannot do without. */
+static uint64_t needs(size_t use, const heft_file *f)
+{
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(f) && use; i++) {
+        heft_part p = heft_part_at(f, heft_tensor_at(f, i).first_part);
+        end = p.offset + p.stored > end ? p.offset + p.stored : end;
+    }
+    return end; /* of verify: nothing, some formats have no checksums */
+}
+
+static void cut_and_use(const char *path, heft_bytes b, size_t length, heft_access how, size_t use)
+{
+    heft_error err;
+    heft_file *f;
+    heft_test_save(path, b.p, b.len);
+    heft_assert_ok(open_at(&f, path, how, &err), &err);
+    assert_int_equal(truncate(path, (off_t)length), 0);
+    heft_status st = uses[use](f, &err);
+    if (st != HEFT_E_IO && (st || how == HEFT_ACCESS_MAP || needs(use, f) > length))
+        fail_msg("cut to %zu: use %zu ended with %s: %s", length, use, heft_status_name(st),
+                 err.message);
+    if (st == HEFT_E_IO) /* and every later one */
+        heft_assert_status(do_read(f, &err), HEFT_E_IO, &err);
+    heft_close(f);
+}
+
+/* What is used of a file is its data: an index behind them was read when it was opened. */
+static size_t end_of_data(heft_bytes b)
+{
+    heft_error err;
+    heft_file *f;
+    uint64_t end = 0;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        heft_part p = heft_part_at(f, heft_tensor_at(f, i).first_part);
+        end = p.offset + p.stored > end ? p.offset + p.stored : end;
+    }
+    heft_close(f);
+    return (size_t)end;
+}
+
+static void a_file_cut_short_is_an_error_and_no_signal(void **state)
+{
+    const char *format;
+    restore_handler(*state);
+    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+        heft_bytes b = heft_test_many(format, 3000);
+        const size_t end = end_of_data(b), lengths[] = { 0, 5000, end / 2, end - 5000 };
+        for (size_t k = 0; k < HEFT_COUNT(lengths) * HEFT_COUNT(uses); k++)
+            for (size_t how = 1; how < HEFT_COUNT(accesses); how++)
+                cut_and_use(heft_test_path(*state, "cut"), b, lengths[k % HEFT_COUNT(lengths)],
+                            accesses[how], k / HEFT_COUNT(lengths));
+        heft_test_free(&b);
+    }
+}
+
+static void a_large_payload_cut_short_is_an_error(void **state)
+{
+    heft_bytes b = heft_test_one("mag", 12 << 20);
+    restore_handler(*state);
+    for (size_t use = 1; use < 3; use++)
+        for (size_t how = 1; how < HEFT_COUNT(accesses); how++)
+            cut_and_use(heft_test_path(*state, "cut"), b, 5 << 20, accesses[how], use);
+    heft_test_free(&b);
+}
+
+static void looking_up_names_of_a_file_cut_short_is_safe(void **state)
+{
+    const char *path = heft_test_path(*state, "cut");
+    heft_bytes b = heft_test_many("mag", 3000);
+    heft_error err;
+    heft_file *f;
+    restore_handler(*state);
+    heft_test_save(path, b.p, b.len);
+    heft_assert_ok(open_at(&f, path, HEFT_ACCESS_MAP, &err), &err);
+    assert_int_equal(heft_find(f, "layers.2999.weight", 18), 2999);
+    assert_int_equal(truncate(path, 0), 0);
+    (void)heft_find(f, "layers.2999.weight", 18); /* found or not, it comes back */
+    heft_assert_status(do_read(f, &err), HEFT_E_IO, &err);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+/* The file shrinks while the parser is in it. */
+typedef struct shrinking {
+    heft_allocator al;
+    const char *path;
+    uint32_t calls, at;
+} shrinking;
+
+static void *shrink_then_resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
+{
+    shrinking *s = ctx;
+    const heft_allocator *libc = heft_host_default()->allocator;
+    if (++s->calls == s->at && truncate(s->path, 0))
+        abort();
+    return libc->resize(libc->ctx, p, old_size, new_size, align);
+}
+
+static void a_file_cut_short_while_it_is_opened_is_an_error(void **state)
+{
+    const char *path = heft_test_path(*state, "cut");
+    heft_bytes b = heft_test_many("safetensors", 3000);
+    restore_handler(*state);
+    for (uint32_t at = 1; at < 40; at++) {
+        shrinking s = { .path = path, .at = at };
+        heft_host host = *heft_host_default();
+        heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+        heft_source *from;
+        heft_error err;
+        heft_file *f;
+        s.al = (heft_allocator){ shrink_then_resize, &s };
+        host.allocator = &s.al;
+        opt.host = &host;
+        heft_test_save(path, b.p, b.len);
+        heft_assert_ok(heft_source_file(&from, path, HEFT_ACCESS_MAP, &err), &err);
+        heft_status st = heft_open_source(&f, from, &opt, &err);
+        if (st)
+            heft_assert_fails(st, HEFT_E_IO, &err, "cut short");
+        assert_true(st || s.calls < at || at > 20); /* the index was gone */
+        heft_close(f);
+    }
+    heft_test_free(&b);
+}
+
+/* ---- signals -------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t own_faults;
+
+static void count_fault(int sig)
+{
+    static const char message[] = "caught";
+    (void)sig;
+    own_faults++;
+    _exit(sizeof message);
+}
+
+/* Reads a page that its file no longer has: in a mapping of our own. */
+static void fault(const char *path)
+{
+    heft_test_save(path, path, strlen(path));
+    int fd = open(path, O_RDONLY);
+    const volatile char *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED || truncate(path, 0))
+        _exit(90);
+    (void)p[0];
+}
+
+static void use_a_mapped_file(const char *path)
+{
+    heft_bytes b = heft_test_one("mag", 1000);
+    heft_error err;
+    heft_file *f;
+    heft_test_save(path, b.p, b.len);
+    if (open_at(&f, path, HEFT_ACCESS_MAP, &err) || do_hash(f, &err))
+        _exit(91);
+    heft_close(f);
+}
+
+static int status_of(void (*before)(void), const char *path, const char *other)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        if (before)
+            before();
+        use_a_mapped_file(path);
+        fault(other);
+        _exit(92);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void default_action(void)
+{
+    signal(SIGBUS, SIG_DFL); /* sanitizers have handlers of their own */
+}
+
+static void own_handler(void)
+{
+    signal(SIGBUS, count_fault);
+}
+
+static void other_faults_go_where_they_went_before(void **state)
+{
+    const char *path = heft_test_path(*state, "mapped"), *other = heft_test_path(*state, "other");
+    int status = status_of(default_action, path, other);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+    status = status_of(own_handler, path, other);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == sizeof "caught");
+}
+
+static void a_view_of_a_file_cut_short_is_the_callers_risk(void **state)
+{
+    const char *path = heft_test_path(*state, "cut");
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        heft_bytes b = heft_test_one("mag", 20000);
+        heft_error err;
+        heft_file *f;
+        default_action();
+        heft_test_save(path, b.p, b.len);
+        if (open_at(&f, path, HEFT_ACCESS_MAP, &err))
+            _exit(91);
+        const volatile uint8_t *p = heft_view(f, 0);
+        if (truncate(path, 0))
+            _exit(92);
+        _exit(p[19000] ? 93 : 94);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
+#define IN_A_DIRECTORY(test) \
+    cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        /* first: the handler goes in once, when the first file is mapped */
+        IN_A_DIRECTORY(other_faults_go_where_they_went_before),
+        IN_A_DIRECTORY(a_view_of_a_file_cut_short_is_the_callers_risk),
+        IN_A_DIRECTORY(a_file_cut_short_is_an_error_and_no_signal),
+        IN_A_DIRECTORY(a_large_payload_cut_short_is_an_error),
+        IN_A_DIRECTORY(looking_up_names_of_a_file_cut_short_is_safe),
+        IN_A_DIRECTORY(a_file_cut_short_while_it_is_opened_is_an_error),
+        IN_A_DIRECTORY(what_is_no_file_is_refused),
+        IN_A_DIRECTORY(an_empty_file_is_empty),
+        IN_A_DIRECTORY(strangers_are_named),
+        IN_A_DIRECTORY(an_index_of_any_size_is_read_to_its_end),
+        IN_A_DIRECTORY(opening_reads_nothing_of_the_payload),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,250 @@
+/* test_text.c - strings, UTF-8, decimal numbers and shell patterns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+
+static void strings_are_equal_only_with_equal_bytes_and_lengths(void **state)
+{
+    (void)state;
+    assert_true(heft_str_eq(heft_lit("abc"), heft_lit("abc")));
+    assert_false(heft_str_eq(heft_lit("abc"), heft_lit("abd")));
+    assert_false(heft_str_eq(heft_lit("abc"), heft_lit("ab")));
+    assert_true(heft_str_eq((heft_str){ NULL, 0 }, heft_lit("")));
+    assert_true(heft_str_is((heft_str){ "data\0", 4 }, "data"));
+    assert_false(heft_str_is((heft_str){ "data\0", 5 }, "data"));
+}
+
+static void order_is_by_bytes_and_a_prefix_comes_first(void **state)
+{
+    (void)state;
+    static const char *const sorted[] = { "", "A", "a", "a\x01", "ab", "abc", "b", "\x7f", "é" };
+    enum { N = sizeof sorted / sizeof *sorted };
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++) {
+            int order = heft_str_order(heft_lit(sorted[i]), heft_lit(sorted[k]));
+            assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+        }
+}
+
+/* Decodes by the book and looks at the number that comes out. */
+static bool is_one_char(const uint8_t *p, size_t len)
+{
+    uint32_t lead = p[0];
+    size_t n = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
+    if (n != len)
+        return false;
+    uint32_t code = n == 1 ? lead : lead & (0xFFu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if (p[i] >> 6 != 2)
+            return false;
+        code = code << 6 | (p[i] & 63u);
+    }
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    return code >= least[n] && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+}
+
+static void check_sequence(const uint8_t *p, size_t len)
+{
+    bool is_valid = heft_utf8_valid(p, len) == len;
+    bool starts_shorter = false;
+    for (size_t n = 1; n < len; n++)
+        starts_shorter = starts_shorter || is_one_char(p, n);
+    if (!starts_shorter && is_valid != is_one_char(p, len))
+        fail_msg("%02x %02x %02x %02x, %zu bytes: %d", p[0], p[1], p[2], p[3], len, is_valid);
+}
+
+static void utf8_agrees_with_plain_decoding(void **state)
+{
+    (void)state;
+    static const uint8_t tails[] = { 0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF };
+    enum { TAILS = sizeof tails };
+    for (uint32_t a = 0; a < 256; a++) {
+        uint8_t p[4] = { (uint8_t)a };
+        check_sequence(p, 1);
+        for (uint32_t b = 0; b < 256; b++) {
+            p[1] = (uint8_t)b;
+            check_sequence(p, 2);
+            for (uint32_t c = 0; c < TAILS; c++) {
+                p[2] = tails[c];
+                check_sequence(p, 3);
+                for (uint32_t d = 0; d < TAILS; d++) {
+                    p[3] = tails[d];
+                    check_sequence(p, 4);
+                }
+            }
+        }
+    }
+}
+
+static void utf8_tells_where_the_valid_prefix_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t len, valid;
+    } rows[] = {
+        { "", 0, 0 },
+        { "plain ASCII, longer than eight", 30, 30 },
+        { "plain ASCII, longer than \xFF", 26, 25 },
+        { "12345678\x80", 9, 8 },
+        { "é€😀", 9, 9 },
+        { "é€😀", 8, 5 },
+        { "é€😀", 6, 5 },
+        { "é€😀", 4, 2 },
+        { "é€😀", 1, 0 },
+        { "aé\x80", 4, 3 },
+        { "a\0b", 3, 3 },
+        { "\xED\xA0\x80", 3, 0 },
+        { "\xF4\x90\x80\x80", 4, 0 },
+        { "\xC0\x80", 2, 0 },
+        { "abc\xE2\x82", 5, 3 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(heft_utf8_valid(rows[i].text, rows[i].len), rows[i].valid);
+}
+
+static void a_high_byte_is_found_at_every_place(void **state)
+{
+    (void)state;
+    char text[40];
+    for (size_t len = 0; len <= sizeof text; len++)
+        for (size_t at = 0; at <= len; at++) {
+            memset(text, 'x', sizeof text);
+            if (at < sizeof text)
+                text[at] = '\xFF';
+            assert_int_equal(heft_is_ascii(text, len), at >= len);
+            assert_int_equal(heft_utf8_valid(text, len), at);
+        }
+}
+
+static void check_decimal(uint64_t v)
+{
+    char expected[32], got[20];
+    int n = snprintf(expected, sizeof expected, "%llu", (unsigned long long)v);
+    assert_int_equal(heft_u64_text(got, v), n);
+    assert_memory_equal(got, expected, (size_t)n);
+}
+
+static void numbers_are_written_in_decimal(void **state)
+{
+    (void)state;
+    for (uint64_t v = 0; v < 20000; v++)
+        check_decimal(v);
+    for (uint64_t v = 1, i = 0; i < 20; i++, v *= 10) {
+        check_decimal(v - 1);
+        check_decimal(v);
+    }
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 100000; i++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        check_decimal(random >> (random & 63));
+    }
+    check_decimal(UINT32_MAX);
+    check_decimal((uint64_t)UINT32_MAX + 1);
+    check_decimal(UINT64_MAX);
+}
+
+static void patterns_match_as_in_a_shell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *text;
+        bool matches;
+    } rows[] = {
+        { "", "", true },
+        { "", "a", false },
+        { "*", "", true },
+        { "***", "", true },
+        { "*", "anything/at.all", true },
+        { "a", "a", true },
+        { "a", "b", false },
+        { "a", "", false },
+        { "?", "", false },
+        { "?", "x", true },
+        { "??", "x", false },
+        { "*.weight", "layers.0.weight", true },
+        { "*.weight", "layers.0.bias", false },
+        { "*.weight", "weight", false },
+        { "layers.*.weight", "layers.0.weight.weight", true },
+        { "layers.*", "layers.", true },
+        { "*a*b*c*", "xxaxxbxxcxx", true },
+        { "*a*b*c*", "xxaxxcxxbxx", false },
+        { "*ab", "aab", true },
+        { "*abab", "abaabab", true },
+        { "layers.[0-3].x", "layers.2.x", true },
+        { "layers.[0-3].x", "layers.4.x", false },
+        { "[abc]", "b", true },
+        { "[abc]", "d", false },
+        { "[!abc]", "d", true },
+        { "[!abc]", "b", false },
+        { "[!abc]", "", false },
+        { "[]]", "]", true },
+        { "[!]]", "]", false },
+        { "[!]]", "x", true },
+        { "[]-a]", "^", true },
+        { "[a-]", "-", true },
+        { "[-a]", "-", true },
+        { "[a-]", "b", false },
+        { "[z-a]", "m", false },
+        { "[\\]]", "]", true },
+        { "[a\\-c]", "b", false },
+        { "[a\\-c]", "-", true },
+        { "[", "[", true },
+        { "[a", "[a", true },
+        { "[a", "a", false },
+        { "[]", "[]", true },
+        { "[!]", "[!]", true },
+        { "*[", "x[", true },
+        { "\\*", "*", true },
+        { "\\*", "x", false },
+        { "\\?", "?", true },
+        { "\\[a]", "[a]", true },
+        { "\\\\", "\\", true },
+        { "\\", "\\", true },
+        { "a\\", "a\\", true },
+        { "*\\", "a\\", true },
+        { "*[0-9]*", "layer7x", true },
+        { "*[0-9]", "layer7x", false },
+        { "[\x80-\xFF]", "\xC3", true },
+        { "é", "é", true },
+        { "*é", "caf\xC3\xA9", true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (heft_glob(heft_lit(rows[i].pattern), heft_lit(rows[i].text)) != rows[i].matches)
+            fail_msg("'%s' on '%s' should be %d", rows[i].pattern, rows[i].text, rows[i].matches);
+}
+
+static void many_stars_do_not_explode(void **state)
+{
+    (void)state;
+    char pattern[201], text[5001];
+    for (size_t i = 0; i < 200; i += 2)
+        memcpy(pattern + i, "*a", 2);
+    pattern[200] = 'b';
+    memset(text, 'a', sizeof text);
+    assert_false(heft_glob((heft_str){ pattern, sizeof pattern }, (heft_str){ text, sizeof text }));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_are_equal_only_with_equal_bytes_and_lengths),
+        cmocka_unit_test(order_is_by_bytes_and_a_prefix_comes_first),
+        cmocka_unit_test(utf8_agrees_with_plain_decoding),
+        cmocka_unit_test(utf8_tells_where_the_valid_prefix_ends),
+        cmocka_unit_test(a_high_byte_is_found_at_every_place),
+        cmocka_unit_test(numbers_are_written_in_decimal),
+        cmocka_unit_test(patterns_match_as_in_a_shell),
+        cmocka_unit_test(many_stars_do_not_explode),
+    };
+    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}

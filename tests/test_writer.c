@@ -1,0 +1,581 @@
+/* test_writer.c - a model declared call by call, and all the ways to get that wrong. */
+#include "dump.h"
+#include "models.h"
+
+typedef struct fixture {
+    heft_test_memory m;
+    heft_test_sink sink;
+    heft_write_options opt;
+    heft_error err;
+    heft_writer *w;
+} fixture;
+
+static void begin_with(fixture *f, const char *format, bool is_stream)
+{
+    memset(f, 0, sizeof *f);
+    heft_test_memory_init(&f->m, 0);
+    f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    f->opt.host = &f->m.host;
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(format),
+                                    heft_test_sink_init(&f->sink, is_stream), &f->opt, &f->err),
+                   &f->err);
+}
+
+static void begin(fixture *f)
+{
+    begin_with(f, "mag", false);
+}
+
+static void end(fixture *f)
+{
+    assert_true(f->sink.finished || f->sink.discarded);
+    heft_test_sink_free(&f->sink);
+    heft_assert_all_freed(&f->m);
+}
+
+static void discard(fixture *f)
+{
+    heft_writer_discard(f->w);
+    assert_true(f->sink.discarded);
+    end(f);
+}
+
+static uint32_t add(fixture *f, const char *name, uint64_t elements)
+{
+    uint32_t part;
+    heft_assert_ok(
+        heft_writer_tensor(&part, f->w, heft_test_str(name), HEFT_F32, &elements, 1, &f->err),
+        &f->err);
+    return part;
+}
+
+static heft_value number(const char *key, int64_t i)
+{
+    heft_value v = { .kind = HEFT_KIND_INT, .key = heft_test_str(key) };
+    v.as.i = i;
+    return v;
+}
+
+static const uint8_t zeros[4096];
+
+/* ---- out of order --------------------------------------------------------------------------- */
+
+static void everything_is_declared_before_the_data(void **state)
+{
+    fixture f;
+    uint32_t part;
+    uint64_t dims[1] = { 1 };
+    (void)state;
+    begin(&f);
+    uint32_t w = add(&f, "w", 4);
+    heft_assert_fails(heft_writer_data(f.w, w, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "data come after heft_writer_begin()");
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "begun already");
+    heft_assert_fails(heft_writer_tensor(&part, f.w, heft_test_str("v"), HEFT_F32, dims, 1, &f.err),
+                      HEFT_E_ARGUMENT, &f.err, "tensors come before");
+    heft_assert_fails(heft_writer_meta(f.w, number("k", 1), &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "metadata come before");
+    heft_assert_fails(heft_writer_meta_end(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "no list or map");
+    heft_assert_fails(heft_writer_model_part(f.w, heft_test_str("config"), "{}", 2, &f.err),
+                      HEFT_E_ARGUMENT, &f.err, "parts of the file come before");
+    /* none of which did harm */
+    heft_assert_ok(heft_writer_data(f.w, w, zeros, 16, &f.err), &f.err);
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    end(&f);
+}
+
+static void parts_come_in_order_and_in_full(void **state)
+{
+    fixture f;
+    (void)state;
+    begin(&f);
+    uint32_t a = add(&f, "a", 4), b = add(&f, "b", 4);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_fails(heft_writer_data(f.w, b, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "bytes of part 1 came where part 0 is next");
+    heft_assert_fails(heft_writer_data(f.w, 77, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "bytes of part 77");
+    heft_assert_fails(heft_writer_data(f.w, a, zeros, 17, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "part 0 gets more than its 16 bytes");
+    heft_assert_ok(heft_writer_data(f.w, a, zeros, 15, &f.err), &f.err);
+    heft_assert_fails(heft_writer_data(f.w, a, zeros, 2, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "more than its 16");
+    heft_assert_ok(heft_writer_data(f.w, a, NULL, 0, &f.err), &f.err);
+    heft_assert_ok(heft_writer_data(f.w, a, zeros, 1, &f.err), &f.err);
+    heft_assert_fails(heft_writer_data(f.w, a, zeros, 1, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "bytes of part 0 came where part 1 is next");
+    heft_assert_ok(heft_writer_data(f.w, b, zeros, 16, &f.err), &f.err);
+    heft_assert_fails(heft_writer_data(f.w, b, zeros, 1, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "part 2 is next");
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    assert_true(f.sink.finished);
+    end(&f);
+}
+
+static void an_unfinished_file_does_not_appear(void **state)
+{
+    fixture f;
+    (void)state;
+    begin(&f);
+    heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "not begun");
+    assert_true(f.sink.discarded);
+    end(&f);
+    begin(&f);
+    uint32_t a = add(&f, "a", 4);
+    add(&f, "b", 4);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_data(f.w, a, zeros, 16, &f.err), &f.err);
+    heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "part 1 lacks 16 of its 16 bytes");
+    assert_true(f.sink.discarded);
+    end(&f);
+    begin(&f);
+    discard(&f);
+    heft_writer_discard(NULL);
+}
+
+/* ---- what cannot be declared ---------------------------------------------------------------- */
+
+static void tensors_that_are_none_are_refused(void **state)
+{
+    static const struct {
+        heft_str name;
+        heft_dtype t;
+        uint64_t dims[2];
+        const char *words;
+    } rows[] = {
+        { { "a", 1 }, HEFT_UNTYPED, { 1, 1 }, "no such element type" },
+        { { "a", 1 }, 999, { 1, 1 }, "no such element type" },
+        { { "\xff", 1 }, HEFT_F32, { 1, 1 }, "not UTF-8" },
+        { { "\xc0\x80", 2 }, HEFT_F32, { 1, 1 }, "not UTF-8" },
+        { { "a", 1 }, HEFT_F32, { UINT64_MAX, 2 }, "passes 64 bits" },
+        { { "a", 1 }, HEFT_F64, { (uint64_t)1 << 61, 1 }, "passes 64 bits" },
+    };
+    fixture f;
+    uint32_t part;
+    (void)state;
+    begin(&f);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        heft_assert_fails(
+            heft_writer_tensor(&part, f.w, rows[i].name, rows[i].t, rows[i].dims, 2, &f.err),
+            HEFT_E_ARGUMENT, &f.err, rows[i].words);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* they left nothing behind */
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    end(&f);
+}
+
+static void names_and_keys_occur_once(void **state)
+{
+    fixture f;
+    (void)state;
+    begin(&f);
+    add(&f, "twice", 4);
+    add(&f, "twice", 4);
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "tensor 'twice' occurs twice");
+    heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "occurs twice");
+    end(&f);
+    begin(&f);
+    heft_assert_ok(heft_writer_meta(f.w, number("twice", 1), &f.err), &f.err);
+    heft_assert_ok(heft_writer_meta(f.w, number("twice", 2), &f.err), &f.err);
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "twice");
+    discard(&f);
+}
+
+static void metadata_are_text_and_closed(void **state)
+{
+    fixture f;
+    heft_value bad = { .kind = HEFT_KIND_STR, .key = { "k", 1 }, .as.s = { "\xff", 1 } };
+    heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 } };
+    (void)state;
+    begin_with(&f, "safetensors", false);
+    heft_assert_fails(heft_writer_meta(f.w, bad, &f.err), HEFT_E_ARGUMENT, &f.err, "not UTF-8");
+    bad = number("\xed\xa0\x80", 1);
+    heft_assert_fails(heft_writer_meta(f.w, bad, &f.err), HEFT_E_ARGUMENT, &f.err, "not UTF-8");
+    heft_assert_fails(heft_writer_meta_end(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "no list or map");
+    heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "still open");
+    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    end(&f);
+}
+
+static void metadata_nest_only_so_deep(void **state)
+{
+    fixture f;
+    heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 } };
+    heft_status st = HEFT_OK;
+    uint32_t depth = 0;
+    (void)state;
+    begin(&f);
+    for (; depth < 300 && !st; depth++)
+        st = heft_writer_meta(f.w, list, &f.err);
+    heft_assert_fails(st, HEFT_E_LIMIT, &f.err, "nested deeper than 128");
+    discard(&f);
+}
+
+static void options_that_cannot_be_are_refused(void **state)
+{
+    static const struct {
+        uint32_t align;
+        heft_encoding encoding;
+        const char *digest;
+        heft_status st;
+        const char *words;
+    } rows[] = {
+        { 3, HEFT_RAW, NULL, HEFT_E_ARGUMENT, "an alignment of 3" },
+        { 0, HEFT_ZSTD, NULL, HEFT_E_UNSUPPORTED, "no compressed parts" },
+        { 0, HEFT_RAW, "crc32c", HEFT_E_UNSUPPORTED, "no place for a digest" },
+    };
+    heft_writer *w;
+    heft_error err;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_test_sink sink;
+        heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+        opt.align = rows[i].align;
+        opt.encoding = rows[i].encoding;
+        opt.digest = rows[i].digest;
+        heft_assert_fails(heft_writer_open(&w, heft_format_find("mag"),
+                                           heft_test_sink_init(&sink, false), &opt, &err),
+                          rows[i].st, &err, rows[i].words);
+        assert_null(w);
+        assert_true(sink.discarded);
+    }
+    heft_assert_fails(heft_writer_open(&w, heft_format_find("mag"), NULL, NULL, &err),
+                      HEFT_E_ARGUMENT, &err, "no sink");
+    heft_test_sink sink;
+    heft_assert_status(heft_writer_open(&w, NULL, heft_test_sink_init(&sink, false), NULL, &err),
+                       HEFT_E_UNSUPPORTED, &err);
+    assert_true(sink.discarded);
+}
+
+static void a_version_that_is_none_is_refused(void **state)
+{
+    for (size_t i = 0; i < heft_format_count(); i++) {
+        const heft_format *format = heft_format_at(i);
+        heft_test_sink sink;
+        heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+        heft_writer *w;
+        heft_error err;
+        (void)state;
+        if (!(heft_format_caps(format) & HEFT_CAN_WRITE))
+            continue;
+        opt.version = "none such";
+        heft_status st = heft_writer_open(&w, format, heft_test_sink_init(&sink, false), &opt,
+                                          &err);
+        if (!st) {
+            st = heft_writer_begin(w, &err);
+            heft_writer_discard(w);
+        }
+        heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "none such");
+        assert_true(sink.discarded);
+        assert_int_equal(sink.len, 0);
+        heft_test_sink_free(&sink);
+    }
+}
+
+/* ---- what goes wrong stays wrong ------------------------------------------------------------ */
+
+static void a_failed_write_is_not_forgotten(void **state)
+{
+    fixture f;
+    (void)state;
+    begin(&f);
+    uint32_t a = add(&f, "a", 1000);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    f.sink.fail_from = 2000;
+    heft_assert_ok(heft_writer_data(f.w, a, zeros, 1000, &f.err), &f.err);
+    heft_assert_fails(heft_writer_data(f.w, a, zeros, 1000, &f.err), HEFT_E_IO, &f.err, "full");
+    f.sink.fail_from = HEFT_NOWHERE;
+    heft_assert_fails(heft_writer_data(f.w, a, zeros, 2000, &f.err), HEFT_E_IO, &f.err, "full");
+    heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_IO, &f.err, "full");
+    assert_false(f.sink.finished);
+    end(&f);
+}
+
+static void losses_stop_the_writing(void **state)
+{
+    fixture f;
+    uint32_t part;
+    (void)state;
+    begin(&f);
+    heft_assert_ok(
+        heft_writer_tensor(&part, f.w, heft_test_str("scalar"), HEFT_F64, NULL, 0, &f.err), &f.err);
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err,
+                      "mag cannot carry this model as it is: 1 obstacle");
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err, "obstacle");
+    assert_int_equal(f.sink.len, 0);
+    discard(&f);
+}
+
+static void what_is_left_out_still_takes_its_bytes(void **state)
+{
+    fixture f;
+    heft_file *file;
+    uint32_t first, lost, last;
+    uint64_t dims[1] = { 2 };
+    const uint32_t numbers[2] = { 1, 2 };
+    (void)state;
+    memset(&f, 0, sizeof f);
+    heft_test_memory_init(&f.m, 0);
+    f.opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    f.opt.allow_loss = true;
+    heft_assert_ok(heft_writer_open(&f.w, heft_format_find("gptrs-archive"),
+                                    heft_test_sink_init(&f.sink, false), &f.opt, &f.err),
+                   &f.err);
+    heft_str a = { "a", 1 }, b = { "b", 1 }, c = { "c", 1 };
+    heft_assert_ok(heft_writer_tensor(&first, f.w, a, HEFT_I32, dims, 1, &f.err), &f.err);
+    heft_assert_ok(heft_writer_tensor(&lost, f.w, b, HEFT_U8, dims, 1, &f.err), &f.err);
+    heft_assert_ok(heft_writer_tensor(&last, f.w, c, HEFT_I32, dims, 1, &f.err), &f.err);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_data(f.w, first, numbers, 8, &f.err), &f.err);
+    heft_assert_ok(heft_writer_data(f.w, lost, zeros, 2, &f.err), &f.err);
+    heft_assert_ok(heft_writer_data(f.w, last, numbers, 8, &f.err), &f.err);
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+    assert_int_equal(heft_tensor_count(file), 2);
+    assert_memory_equal(heft_view(file, heft_tensor_at(file, 1).first_part), numbers, 8);
+    heft_close(file);
+    end(&f);
+}
+
+static void errors_need_no_place_to_go(void **state)
+{
+    heft_test_sink sink;
+    heft_writer *w;
+    uint32_t part;
+    uint64_t dims[2] = { 2, 2 };
+    heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 } };
+    (void)state;
+    assert_int_equal(heft_writer_open(&w, NULL, NULL, NULL, NULL), HEFT_E_UNSUPPORTED);
+    assert_int_equal(heft_writer_open(&w, heft_format_find("mag"),
+                                      heft_test_sink_init(&sink, false), NULL, NULL),
+                     HEFT_OK);
+    assert_int_equal(heft_writer_meta(w, list, NULL), HEFT_OK);
+    assert_int_equal(heft_writer_begin(w, NULL), HEFT_E_ARGUMENT);
+    assert_int_equal(heft_writer_meta_end(w, NULL), HEFT_OK);
+    assert_int_equal(heft_writer_meta_end(w, NULL), HEFT_E_ARGUMENT);
+    assert_int_equal(heft_writer_tensor(&part, w, list.key, HEFT_F64, dims, 2, NULL), HEFT_OK);
+    assert_int_equal(heft_writer_data(w, part, zeros, 1, NULL), HEFT_E_ARGUMENT);
+    assert_int_equal(heft_writer_begin(w, NULL), HEFT_E_LOSSY);
+    assert_int_equal(heft_writer_finish(w, NULL), HEFT_E_LOSSY);
+}
+
+/* ---- the same bytes as a conversion --------------------------------------------------------- */
+
+/* In the order of their names, which some formats keep their index in. */
+static const test_tensor mixture[] = {
+    { "a matrix", HEFT_F32, 2, { 3, 5 } },
+    { "halves", HEFT_F16, 1, { 8 } },
+    { "numbers", HEFT_I32, 3, { 2, 1, 4 } },
+    { "the last", HEFT_F32, 1, { 1 } },
+};
+
+static heft_bytes converted(const heft_file *in, const char *format)
+{
+    heft_test_sink sink;
+    heft_error err;
+    heft_assert_ok(
+        heft_convert(in, heft_format_find(format), heft_test_sink_init(&sink, false), NULL, &err),
+        &err);
+    heft_bytes b = heft_test_copy(sink.p, sink.len);
+    heft_test_sink_free(&sink);
+    return b;
+}
+
+/* The i-th tensor by where its data lie, which is the order of a conversion. */
+static uint32_t by_place(const heft_file *in, uint32_t i)
+{
+    for (uint32_t id = 0;; id++) {
+        uint64_t at = heft_part_at(in, heft_tensor_at(in, id).first_part).offset;
+        uint32_t before = 0;
+        for (uint32_t k = 0; k < heft_tensor_count(in); k++)
+            before += heft_part_at(in, heft_tensor_at(in, k).first_part).offset < at;
+        if (before == i)
+            return id;
+    }
+}
+
+static void declare(fixture *f, const heft_file *in, uint32_t *parts)
+{
+    uint32_t first, n = heft_model_parts(in, &first);
+    for (uint32_t i = 0; i < heft_meta_count(in); i++)
+        heft_assert_ok(heft_writer_meta(f->w, heft_meta_at(in, i), &f->err), &f->err);
+    for (uint32_t i = 0; i < heft_tensor_count(in); i++) {
+        heft_tensor t = heft_tensor_at(in, by_place(in, i));
+        heft_assert_ok(
+            heft_writer_tensor(&parts[i], f->w, t.name, t.dtype, t.dims, t.rank, &f->err), &f->err);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        heft_part p = heft_part_at(in, first + i);
+        heft_assert_ok(heft_writer_model_part(f->w, p.role, heft_view(in, first + i),
+                                              (size_t)p.length, &f->err),
+                       &f->err);
+    }
+}
+
+static heft_bytes written(const heft_file *in, const char *format, bool is_stream, size_t step)
+{
+    fixture f;
+    uint32_t parts[16];
+    begin_with(&f, format, is_stream);
+    declare(&f, in, parts);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    for (uint32_t i = 0; i < heft_tensor_count(in); i++) {
+        uint32_t part = heft_tensor_at(in, by_place(in, i)).first_part;
+        size_t length = (size_t)heft_part_at(in, part).length;
+        const uint8_t *p = heft_view(in, part);
+        for (size_t at = 0; at < length; at += step)
+            heft_assert_ok(heft_writer_data(f.w, parts[i], p + at,
+                                            length - at < step ? length - at : step, &f.err),
+                           &f.err);
+    }
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    heft_bytes b = heft_test_copy(f.sink.p, f.sink.len);
+    end(&f);
+    return b;
+}
+
+static void calls_give_the_bytes_of_a_conversion(void **state)
+{
+    const char *format;
+    static const size_t steps[] = { 1, 3, 64, 100000 };
+    (void)state;
+    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+        heft_bytes b = heft_test_model(format, mixture, HEFT_COUNT(mixture));
+        heft_file *in;
+        heft_error err;
+        heft_assert_ok(heft_test_open(&in, b, NULL, &err), &err);
+        heft_bytes expected = converted(in, format);
+        for (size_t k = 0; k < 2 * HEFT_COUNT(steps); k++) {
+            heft_bytes got = written(in, format, k & 1, steps[k / 2]);
+            if (got.len != expected.len || memcmp(got.p, expected.p, got.len) != 0)
+                print_error("%s, in pieces of %zu: ", format, steps[k / 2]);
+            heft_assert_same_bytes(got, expected);
+            heft_test_free(&got);
+        }
+        heft_test_free(&expected);
+        heft_close(in);
+        heft_test_free(&b);
+    }
+}
+
+/* safetensors puts large elements first when small ones would set them askew. */
+static void a_stream_takes_no_other_order_than_its_own(void **state)
+{
+    fixture f;
+    uint32_t half, whole;
+    uint64_t three = 3, four = 4;
+    (void)state;
+    for (int is_stream = 0; is_stream < 2; is_stream++) {
+        begin_with(&f, "safetensors", is_stream);
+        heft_assert_ok(
+            heft_writer_tensor(&half, f.w, heft_test_str("half"), HEFT_F16, &three, 1, &f.err),
+            &f.err);
+        heft_assert_ok(
+            heft_writer_tensor(&whole, f.w, heft_test_str("whole"), HEFT_F64, &four, 1, &f.err),
+            &f.err);
+        heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+        heft_assert_ok(heft_writer_data(f.w, half, zeros, 6, &f.err), &f.err);
+        heft_status st = heft_writer_data(f.w, whole, zeros, 32, &f.err);
+        if (is_stream)
+            heft_assert_fails(st, HEFT_E_ARGUMENT, &f.err, "which a stream cannot take");
+        heft_assert_status(heft_writer_finish(f.w, &f.err), st, &f.err);
+        end(&f);
+    }
+}
+
+static void metadata_of_every_kind_are_copied(void **state)
+{
+    char key[] = "key", text[] = "text";
+    heft_value v = { .kind = HEFT_KIND_STR, .key = { key, 3 }, .as.s = { text, 4 } };
+    fixture f;
+    heft_file *file;
+    (void)state;
+    begin_with(&f, "safetensors", false);
+    heft_assert_ok(heft_writer_meta(f.w, v, &f.err), &f.err);
+    memset(key, 'x', 3);
+    memset(text, 'x', 4);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+    assert_true(heft_meta_find(&v, file, "key"));
+    assert_int_equal(v.as.s.len, 4);
+    assert_memory_equal(v.as.s.ptr, "text", 4);
+    heft_close(file);
+    end(&f);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static heft_status write_all(heft_test_memory *m, heft_test_sink *sink, heft_error *err)
+{
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    heft_writer *w;
+    uint32_t parts[40];
+    uint64_t elements = 8;
+    char name[16];
+    opt.host = &m->host;
+    heft_status st = heft_writer_open(&w, heft_format_find("mag"), heft_test_sink_init(sink, false),
+                                      &opt, err);
+    if (st)
+        return st;
+    st = heft_writer_meta(w, number("k", 1), err);
+    for (int i = 0; i < 40 && !st; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        st = heft_writer_tensor(&parts[i], w, heft_test_str(name), HEFT_F32, &elements, 1, err);
+    }
+    if (!st)
+        st = heft_writer_begin(w, err);
+    for (int i = 0; i < 40 && !st; i++)
+        st = heft_writer_data(w, parts[i], zeros, 32, err);
+    heft_status finished = heft_writer_finish(w, err);
+    assert_int_equal(finished, st); /* it knows what went wrong */
+    return finished;
+}
+
+static void memory_that_runs_out_leaves_nothing(void **state)
+{
+    bool met = true;
+    (void)state;
+    for (uint32_t n = 1; met; n++) {
+        heft_test_memory m;
+        heft_test_sink sink;
+        heft_error err;
+        heft_test_memory_init(&m, n);
+        m.fail_on = n & 1;
+        heft_status st = write_all(&m, &sink, &err);
+        met = atomic_load(&m.calls) >= n;
+        heft_assert_status(st, met ? HEFT_E_NOMEM : HEFT_OK, &err);
+        assert_int_equal(sink.discarded, met);
+        heft_assert_all_freed(&m);
+        heft_test_sink_free(&sink);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_is_declared_before_the_data),
+        cmocka_unit_test(parts_come_in_order_and_in_full),
+        cmocka_unit_test(an_unfinished_file_does_not_appear),
+        cmocka_unit_test(tensors_that_are_none_are_refused),
+        cmocka_unit_test(names_and_keys_occur_once),
+        cmocka_unit_test(metadata_are_text_and_closed),
+        cmocka_unit_test(metadata_nest_only_so_deep),
+        cmocka_unit_test(options_that_cannot_be_are_refused),
+        cmocka_unit_test(a_version_that_is_none_is_refused),
+        cmocka_unit_test(a_failed_write_is_not_forgotten),
+        cmocka_unit_test(losses_stop_the_writing),
+        cmocka_unit_test(what_is_left_out_still_takes_its_bytes),
+        cmocka_unit_test(errors_need_no_place_to_go),
+        cmocka_unit_test(calls_give_the_bytes_of_a_conversion),
+        cmocka_unit_test(a_stream_takes_no_other_order_than_its_own),
+        cmocka_unit_test(metadata_of_every_kind_are_copied),
+        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""check_findings.py: every rule that the sources name is explained in docs/findings.md or on the page
+of a format, and every rule explained there exists.  TAP on stdout."""
+import pathlib
+import re
+import sys
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+
+
+def rules_in(paths, pattern):
+    """{rule: the first file that names it}"""
+    found = {}
+    for path in sorted(paths):
+        text = re.sub(r"^\s*#\s*include.*$", "", path.read_text(), flags=re.M)
+        for rule in re.findall(pattern, text):
+            found.setdefault(rule, path.relative_to(TOP))
+    return found
+
+
+def main():
+    code = rules_in([*TOP.glob("src/*/*.[ch]"), *TOP.glob("cli/*.c")], r'"([a-z0-9_]+/[a-z0-9-]+)"')
+    pages = [TOP / "docs/findings.md", TOP / "docs/profiles.md", *TOP.glob("docs/formats/*.md")]
+    families = {rule.split("/")[0] for rule in code}
+    docs = {r: p for r, p in rules_in(pages, r"`([a-z0-9_]+/[a-z0-9-]+)`").items() if r.split("/")[0] in families}
+    return tap.report(
+        [
+            ("every rule is explained", [f"{r}, in {code[r]}, is not" for r in sorted(code.keys() - docs)]),
+            ("every rule explained exists", [f"{r}, in {docs[r]}, does not" for r in sorted(docs.keys() - code)]),
+        ]
+    )
+
+
+sys.exit(main())

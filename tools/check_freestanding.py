@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""check_freestanding.py m32|wasm32|native [DIR]: compiles the core without a C library, for a
+target that has none, links its objects into one and asks what that still needs: four mem
+functions.  Objects stay in DIR when it is given.  TAP on stdout."""
+import concurrent.futures
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+LAYERS = ["base", "model", "grammar", "format", "core", "beside", "bare"]
+MEM = {"memcpy", "memcmp", "memset", "memmove"}
+# What the tool chain itself leaves open in an object: the machine's, not a library's.
+MACHINE = {"__linear_memory", "__stack_pointer", "__indirect_function_table", "_GLOBAL_OFFSET_TABLE_"}
+FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+# 6 KiB of stack: hashing a model keeps two BLAKE3 states.
+FLAGS += ["-Wconversion", "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-Wstack-usage=6144"]
+# target: compiler and its flags, linker, lister of symbols
+TARGETS = {
+    "native": (["gcc", "-nostdlib"], ["ld", "-r"], ["nm"]),
+    "m32": (["gcc", "-m32", "-nostdlib", "-fno-pic"], ["ld", "-r", "-m", "elf_i386"], ["nm"]),
+    "wasm32": (["clang", "--target=wasm32", "-nostdlib"], ["wasm-ld", "-r"], ["llvm-nm"]),
+}
+
+
+def run(*command):
+    p = subprocess.run(command, capture_output=True, text=True, check=False)
+    return p.returncode, p.stdout + p.stderr
+
+
+def compile_one(compiler, source, into):
+    obj = pathlib.Path(into, f"{source.parent.name}_{source.stem}.o")
+    includes = ["-I" + str(TOP / "include"), "-I" + str(TOP / "src")]
+    bare = ["-isystem", str(TOP / "src/bare/libc")]
+    flags = [f for f in FLAGS if compiler[0] == "gcc" or not f.startswith("-Wstack")]
+    status, text = run(*compiler, *flags, *includes, *bare, "-c", str(source), "-o", str(obj))
+    return obj, status, text
+
+
+def check(target, into):
+    """Yields (title, complaints)."""
+    compiler, linker, lister = TARGETS[target]
+    sources = sorted(p for layer in LAYERS for p in (TOP / "src" / layer).glob("*.c"))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        built = list(pool.map(lambda s: compile_one(compiler, s, into), sources))
+    broken = [text for _, status, text in built if status]
+    yield f"{len(sources)} files compile for {target}", "\n".join(broken).splitlines()
+    if broken:
+        return
+    whole = str(pathlib.Path(into, "heft.o"))
+    status, text = run(*linker, "-o", whole, *(str(obj) for obj, _, _ in built))
+    yield f"they link into one object for {target}", text.splitlines() if status else []
+    if status:
+        return
+    _, text = run(*lister, whole)
+    wanted = {line.split()[-1] for line in text.splitlines() if re.search(r"\bU \S+$", line)}
+    foreign = sorted(wanted - MEM - MACHINE)
+    yield f"it needs four mem functions for {target}", [f"it also needs {n}" for n in foreign]
+
+
+def main():
+    target = sys.argv[1]
+    with tempfile.TemporaryDirectory() as scratch:
+        into = sys.argv[2] if len(sys.argv) > 2 else scratch
+        pathlib.Path(into).mkdir(parents=True, exist_ok=True)
+        return tap.report(check(target, into))
+
+
+sys.exit(main())

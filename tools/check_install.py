@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""check_install.py BUILD: installs a build beside the system and uses it from there as a stranger
+would: through pkg-config, shared and static, from C99 and C++17.  TAP on stdout."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-O2"]
+
+
+def run(*command, env=None):
+    p = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
+    )
+    return p.returncode, p.stdout, (p.stdout + p.stderr).splitlines()
+
+
+def complaints(*command, env=None, expect=None):
+    """What a command printed if it failed, or if its output lacks what is expected."""
+    status, out, lines = run(*command, env=env)
+    if status:
+        return [f"{command[0]} ended with {status}", *lines]
+    return [f"no {expect!r} in:", *lines] if expect and expect not in out else []
+
+
+class Installed:
+    """A build installed under root, and how pkg-config sees it."""
+
+    def __init__(self, build, root):
+        self.root = pathlib.Path(root)
+        self.problem = complaints("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
+        found = sorted(self.root.rglob("heft.pc"))
+        self.pc = found[0] if found else self.root
+        self.lib = self.pc.parent.parent
+        self.env = {
+            "PKG_CONFIG_PATH": str(self.pc.parent),
+            "PKG_CONFIG_SYSROOT_DIR": str(root),
+            "LD_LIBRARY_PATH": str(self.lib),
+        }
+
+    def flags(self, *what):
+        return run("pkg-config", *what, "heft", env=self.env)[1].split()
+
+    def find(self, name):
+        return [] if list(self.root.rglob(name)) else [f"{name} is not installed"]
+
+    def build(self, compiler, source, to, *more, static=False):
+        """Compiles source against what is installed and runs the result without arguments."""
+        libs = self.flags("--libs")
+        if static:
+            libs = [str(self.lib / "libheft.a") if f == "-lheft" else f for f in self.flags("--static", "--libs")]
+        return complaints(*compiler, *STRICT, *self.flags("--cflags"), source, "-o", to, *libs, *more)
+
+
+def lists_the_model(program, model, env):
+    return complaints(program, model, env=env, expect="blocks.0.attention.q_proj.weight\tf16\t[64, 64]\t8192")
+
+
+def results(build, scratch):
+    here = Installed(build, scratch / "root")
+    yield "meson install", here.problem
+    if here.problem:
+        return
+    for name in ["heft.h", "heft_ext.h", "dtypes.h", "libheft.so", "libheft.so.0", "libheft.a", "bin/heft"]:
+        yield f"{name} is installed", here.find(name)
+    yield "pkg-config knows the version", complaints("pkg-config", "--exact-version=0.1.0", "heft", env=here.env)
+
+    model, program = scratch / "model.safetensors", scratch / "ls"
+    made = complaints(sys.executable, TOP / "tools/make_model.py", model, "--layers", "1", "--hidden", "64")
+    yield "a model to list", made
+    example, c11 = TOP / "examples/ls.c", ["cc", "-std=c11"]
+    yield "examples/ls.c compiles against the shared library", here.build(c11, example, program)
+    yield "and lists the model", lists_the_model(program, model, here.env)
+    yield "examples/ls.c compiles against the static library", here.build(c11, example, program, static=True)
+    yield "and lists the model without the shared one", lists_the_model(program, model, {})
+    for source, compiler in [("header.c", ["cc", "-std=c99"]), ("header.cc", ["c++", "-std=c++17"])]:
+        built = here.build(compiler, TOP / "tests" / source, program)
+        yield f"{source} compiles and runs", built or complaints(program, env=here.env)
+    freestanding = ["cc", "-std=c11", "-ffreestanding", "-fsyntax-only", "-I", TOP / "include"]
+    yield "the headers need no C library", complaints(*freestanding, TOP / "tests/header.c")
+    heft = next(here.root.rglob("bin/heft"))
+    yield "the installed command runs", complaints(heft, "--version", env=here.env, expect="0.1.0")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        return tap.report(results(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(scratch)))
+
+
+sys.exit(main())

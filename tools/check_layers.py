@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""check_layers.py [--objects ARCHIVE]: proves that the layers of docs/architecture.md hold.
+
+  includes   every #include points downward
+  ifdef      conditions of the preprocessor stand only where differences are allowed to live
+  calls      objects of the core call nothing outside it but four mem functions, and format
+             files only what a format may call
+  data       the core has no data that can be written to
+  names      everything that links is called heft_...
+
+The last three look at the objects of ARCHIVE, the static library of the core.  TAP on stdout."""
+import argparse
+import collections
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+
+# Where a directory's files may include from.  heft.h: what a program sees; heft_ext.h: what
+# plugs something in; a directory's own headers are its own.
+MAY_INCLUDE = {
+    "src/base": ["heft.h"],
+    "src/model": ["heft.h", "src/base"],
+    "src/grammar": ["heft.h", "src/base"],
+    "src/format": ["heft.h", "src/base", "src/model", "src/grammar"],
+    "src/core": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"],
+    "src/beside": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
+    "src/bare": ["heft.h", "heft_ext.h", "src/base"],
+    "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
+    "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
+    "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
+    "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
+}
+FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core", "src/beside", "src/bare"]
+C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
+CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
+MEM = {"memcpy", "memcmp", "memset", "memmove"}
+SUPPLIED = {"heft_host_default"}  # by src/port or src/bare
+# What a format file may call besides mem functions, by prefix: the index, the plan, the grammars
+# and src/base; nothing that opens, reads or writes.
+FORMAT_CALLS = re.compile(
+    r"heft_(ix|meta|value|plan|dtype|cbor|json|cur|out|error|mem|arena|vec|sort|siphash13|crc32|crc32c|blake3"
+    r"|lit|str|utf8|is_ascii|u64_text|f64_text|to_f64|can_cast|attrs|glob|vocab)(_|$)"
+)
+
+
+def sources(directory, *suffixes):
+    return sorted(p for p in (TOP / directory).glob("*") if p.suffix in suffixes)
+
+
+def rel(path):
+    return path.relative_to(TOP).as_posix()
+
+
+def layer_of(target):
+    """What an included name stands for: a public header, a directory, or "any" (the system's)."""
+    if target.startswith("heft/"):
+        return target[5:] if target in ("heft/heft_ext.h", "heft/params.h") else "heft.h"
+    if "/" in target and (TOP / "src" / target.rsplit("/", 1)[0]).is_dir():
+        return "src/" + target.rsplit("/", 1)[0]
+    return "any"
+
+
+def include_faults():
+    for directory, allowed in MAY_INCLUDE.items():
+        for path in sources(directory, ".c", ".h"):
+            for n, line in enumerate(path.read_text().splitlines(), 1):
+                m = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
+                if m and not may_include(path, directory, allowed, m[1]):
+                    yield f"{rel(path)}:{n}: {directory} may not include {m[1]}"
+
+
+def may_include(path, directory, allowed, target):
+    if (path.parent / target).is_file() or layer_of(target) == directory:
+        return True
+    if target in C_HEADERS:
+        return True
+    return layer_of(target) in allowed or "src/" + target in allowed
+
+
+def condition_faults():
+    for directory in ["include/heft", *MAY_INCLUDE]:
+        for path in sources(directory, ".c", ".h"):
+            if rel(path) in CONDITIONS_IN:
+                continue
+            guard = None
+            for n, line in enumerate(path.read_text().splitlines(), 1):
+                m = re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b\s*(.*)", line)
+                if not m or m[2].strip() == "__cplusplus":
+                    continue
+                if m[1] == "ifndef" and path.suffix == ".h" and guard is None:
+                    guard = m[2]
+                    continue
+                yield f"{rel(path)}:{n}: #{m[1]} {m[2]} belongs in compiler.h or port/defaults.c"
+
+
+def tool(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def unpack(archive, into):
+    """The objects of an archive as (directory of the source, path)."""
+    names = tool("ar", "t", archive).split()
+    found = []
+    if pathlib.Path(archive).open("rb").read(8) == b"!<thin>\n":
+        paths = [pathlib.Path(archive).parent / n for n in names]
+        paths = [p if p.exists() else pathlib.Path(n) for p, n in zip(paths, names)]
+    else:
+        subprocess.run(["ar", "x", str(pathlib.Path(archive).resolve())], cwd=into, check=True)
+        paths = [pathlib.Path(into, n) for n in names]
+    for p in paths:
+        m = re.match(r"(src)_([a-z]+)_", p.name)
+        if m:
+            found.append((f"{m[1]}/{m[2]}", p))
+    return found
+
+
+@functools.cache
+def symbols(path):
+    """(letter, name) of every symbol of an object."""
+    return [tuple(line.split()[-2:]) for line in tool("nm", str(path)).splitlines()]
+
+
+def call_faults(objects, defined):
+    for directory, path in objects:
+        for letter, name in symbols(path):
+            if letter not in "Uvw" or name in MEM | SUPPLIED or name == "_GLOBAL_OFFSET_TABLE_":
+                continue
+            if name not in defined:
+                yield f"{path.name}: calls {name}, which is not part of the core"
+            elif (
+                directory == "src/format"
+                and "registry" not in path.name
+                and not FORMAT_CALLS.match(name)
+                and defined[name] != "src/format"
+            ):
+                yield f"{path.name}: a format may not call {name}"
+
+
+def data_faults(objects):
+    allowed = re.compile(r"\.(data\.rel\.ro|rodata)")
+    for _, path in objects:
+        sections = re.findall(r"^\s*\d+\s+(\.\S+)\s+([0-9a-f]{8,})", tool("objdump", "-h", str(path)), re.M)
+        for name, size in sections:
+            if re.match(r"\.(data|bss|tdata|tbss)", name) and not allowed.match(name) and int(size, 16):
+                yield f"{path.name}: {int(size, 16)} bytes in {name}, which can be written to"
+        for letter, name in symbols(path):
+            if letter == "C":
+                yield f"{path.name}: {name} is common data"
+
+
+def name_faults(objects):
+    for _, path in objects:
+        for letter, name in symbols(path):
+            if letter in "TDRBGSVW" and not name.startswith("heft_"):
+                yield f"{path.name}: {name} links under a name of its own"
+
+
+def object_checks(archive):
+    with tempfile.TemporaryDirectory() as scratch:
+        objects = unpack(archive, scratch)
+        seen = collections.Counter(directory for directory, _ in objects)
+        defined = {n: d for d, p in objects for letter, n in symbols(p) if letter in "TDRBV"}
+        bare = [d for d in FREESTANDING if d != "src/bare" and not seen[d]]
+        yield "the archive holds objects of every layer", [f"none of {d}" for d in bare]
+        yield "calls stay inside the core", list(call_faults(objects, defined))
+        yield "no data that can be written to", list(data_faults(objects))
+        yield "linked names begin with heft_", list(name_faults(objects))
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    args.add_argument("--objects", metavar="ARCHIVE")
+    a = args.parse_args()
+    checks = [
+        ("includes point downward", list(include_faults())),
+        ("conditions stand where differences live", list(condition_faults())),
+    ]
+    if a.objects:
+        checks += object_checks(a.objects)
+    return tap.report(checks)
+
+
+sys.exit(main())

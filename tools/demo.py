@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""demo.py HEFT [MODEL]: a model through every format that heft writes, and back to safetensors.
+
+Without MODEL a small one is made.  What a format cannot hold as it is gets cast to f32, or is
+left out, and its row says so.  Files stay in .dev/demo."""
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+CANNOT_CARRY = 5
+# What to try, gentlest first: options of convert, and what the table says when that did it.
+WAYS = [
+    ([], "equal"),
+    (["--cast", "f32"], "cast to f32"),
+    (["--allow-loss"], "with losses"),
+    (["--cast", "f32", "--allow-loss"], "cast to f32, with losses"),
+]
+
+
+def heft(*args, codes=(0,)):
+    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, text=True, check=False)
+    if p.returncode not in codes:
+        sys.exit(f"heft {' '.join(map(str, args))}: ended with {p.returncode}\n{p.stderr}{p.stdout}")
+    return p
+
+
+def convert(source, target, name):
+    """Converts in the gentlest way that works; says what that way was, and what heft said."""
+    for options, way in WAYS:
+        p = heft("convert", source, target, "--to", name, "--force", *options, codes=(0, CANNOT_CARRY))
+        if p.returncode == 0:
+            return way, p.stderr.splitlines()
+    return None, p.stderr.splitlines()
+
+
+def differences(a, b):
+    """What heft diff finds between two files, in a few words; "" for nothing."""
+    found = json.loads(heft("diff", a, b, "--json", codes=(0, 1)).stdout)
+    counts = collections.Counter(c["what"] + " of" for c in found["changed"])
+    counts["left out:"], counts["added:"] = len(found["only_in_a"]), len(found["only_in_b"])
+    return ", ".join(f"{words} {n}" for words, n in counts.items() if n)
+
+
+def through(source, folder, fmt):
+    """One row: the model as this format, and back again."""
+    name = fmt["name"]
+    target = folder / ("model" + fmt["suffixes"][0])
+    back = folder / f"back-from-{name}.safetensors"
+    began = time.monotonic()
+    way, talk = convert(source, target, name)
+    seconds = time.monotonic() - began
+    if way is None:
+        return [name, "-", "-", "cannot hold it"], talk, True
+    heft("verify", target)
+    back_way, _ = convert(target, back, "safetensors")
+    heft("verify", back)
+    there, again = differences(source, target), differences(target, back)
+    outcome = way if not there else f"{way}: {there}" if way != "equal" else f"differs: {there}"
+    if again or back_way != "equal":
+        outcome += f"; on the way back: {again or back_way}"
+    lost = way == "equal" and (there or again)
+    return [name, f"{target.stat().st_size:,}", f"{seconds:.3f}", outcome], talk, not lost
+
+
+def main():
+    folder = TOP / ".dev/demo"
+    folder.mkdir(parents=True, exist_ok=True)
+    if len(sys.argv) > 2:
+        source = pathlib.Path(sys.argv[2])
+    else:
+        source = folder / "source.safetensors"
+        subprocess.run([sys.executable, TOP / "tools/make_model.py", source], check=True)
+    formats = json.loads(heft("formats", "--json").stdout)["formats"]
+    print(f"{source.name}: {source.stat().st_size:,} bytes")
+    print(f"{'format':<18} {'bytes':>15} {'seconds':>8}  outcome")
+    fine = True
+    for fmt in formats:
+        if not fmt["write"]:
+            continue
+        row, talk, ok = through(source, folder, fmt)
+        fine = fine and ok
+        print(f"{row[0]:<18} {row[1]:>15} {row[2]:>8}  {row[3]}")
+        for line in talk[:5]:
+            print(f"    {line}")
+    return int(not fine)
+
+
+HEFT = sys.argv[1]
+sys.exit(main())

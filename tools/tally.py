@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""tally.py FILE ACTION...: runs steps of a check and adds up what they found, in FILE.
+
+  run LABEL COMMAND...    TAP on stdout counts test by test, "N of M files as expected" file by
+                          file; of anything else the exit status: 0 passed, 77 skipped
+  meson LABEL DIR ARG...  meson test in DIR, its TAP counted test by test
+  skip LABEL WHY          a step that cannot be run here
+  sum                     a table of the steps and the line "N passed, N failed, N skipped"
+
+run and meson show the output of what failed and then end with 1; sum ends with 1 when anything
+failed or nothing passed."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+SKIPPED = 77
+
+
+def count_tap(text, status):
+    """(passed, failed, skipped) of a TAP stream, or None when it is none."""
+    plan = re.search(r"^1\.\.(\d+)", text, re.M)
+    if not plan:
+        return None
+    passed = failed = skipped = 0
+    for line in re.findall(r"^(?:not )?ok\b.*$", text, re.M):
+        if re.search(r"#\s*skip", line, re.I):
+            skipped += 1
+        elif line.startswith("ok"):
+            passed += 1
+        else:
+            failed += 1
+    failed += max(0, int(plan[1]) - passed - failed - skipped)
+    if status not in (0, SKIPPED) and not failed:
+        failed = 1
+    if not passed and not failed and not skipped:
+        skipped = 1
+    return passed, failed, skipped
+
+
+def count_files(text, status):
+    found = re.findall(r"(\d+) of (\d+) files as expected", text)
+    if not found:
+        return None
+    passed, total = sum(int(n) for n, _ in found), sum(int(m) for _, m in found)
+    return passed, max(total - passed, int(status != 0)), 0
+
+
+def count(text, status):
+    return (
+        count_tap(text, status)
+        or count_files(text, status)
+        or (int(status == 0), int(status not in (0, SKIPPED)), int(status == SKIPPED))
+    )
+
+
+def add(book, label, counts, since):
+    row = {"label": label, "counts": counts, "seconds": time.monotonic() - since}
+    with open(book, "a") as f:
+        f.write(json.dumps(row) + "\n")
+    print(f"{label}: {counts[0]} passed, {counts[1]} failed, {counts[2]} skipped", flush=True)
+    return int(counts[1] != 0)
+
+
+def run(book, label, command):
+    since = time.monotonic()
+    p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    text = p.stdout.decode(errors="replace")
+    counts = count(text, p.returncode)
+    if counts[1]:
+        print("\n".join(text.splitlines()[-60:]))
+    return add(book, label, counts, since)
+
+
+def meson(book, label, build, args):
+    since = time.monotonic()
+    name = re.sub(r"\W+", "-", label)
+    logs = pathlib.Path(build, "meson-logs")
+    for old in logs.glob(name + "*.json"):
+        old.unlink()
+    command = ["meson", "test", "-C", build, "--no-rebuild", "--logbase", name, *args]
+    p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    found = list(logs.glob(name + "*.json"))  # a wrapper adds its name
+    tests = [json.loads(line) for log in found for line in log.read_text().splitlines()]
+    total = [0, 0, 0]
+    for t in tests:
+        text, status = t.get("stdout") or "", t["returncode"]
+        if t["result"] not in ("OK", "SKIP"):
+            status = status or 1
+            print(f"--- {t['name']}: {t['result']}\n{text[-4000:]}\n{(t.get('stderr') or '')[-4000:]}")
+        total = [a + b for a, b in zip(total, count(text, status))]
+    if not tests or (p.returncode and not total[1]):
+        print(p.stdout.decode(errors="replace")[-4000:])
+        total[1] = 1
+    return add(book, label, total, since)
+
+
+def show_sum(book):
+    rows = [json.loads(line) for line in open(book)]
+    print(f"\n{'step':<34} {'passed':>7} {'failed':>7} {'skipped':>7} {'seconds':>8}")
+    for r in rows:
+        p, f, s = r["counts"]
+        why = f"  {r['why']}" if "why" in r else ""
+        print(f"{r['label']:<34} {p:>7} {f:>7} {s:>7} {r['seconds']:>8.1f}{why}")
+    passed, failed, skipped = (sum(r["counts"][i] for r in rows) for i in range(3))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return int(failed != 0 or passed == 0)
+
+
+def main():
+    book, action, *rest = sys.argv[1:]
+    if action == "run":
+        return run(book, rest[0], rest[1:])
+    if action == "meson":
+        return meson(book, rest[0], rest[1], rest[2:])
+    if action == "skip":
+        with open(book, "a") as f:
+            row = {"label": rest[0], "counts": [0, 0, 1], "seconds": 0, "why": rest[1]}
+            f.write(json.dumps(row) + "\n")
+        print(f"{rest[0]}: skipped, {rest[1]}")
+        return 0
+    return show_sum(book)
+
+
+sys.exit(main())
