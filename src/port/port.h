@@ -14,10 +14,14 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
 
 /* ---- past the system's cache, direct.c ---- */
 
-/* A descriptor of the same file for heft_direct_read(), or -1: there is no such way. */
-int heft_direct_open(int fd);
-/* Bytes from off on, which may be fewer than len, even none: the rest is for an ordinary read. */
-size_t heft_direct_read(int fd, int direct, uint64_t off, void *buf, size_t len);
+typedef struct heft_direct heft_direct;
+/* A way past the cache to the file that fd is and that is mapped at map, or not at all; NULL: there is
+ * none.  Both are borrowed. */
+heft_direct *heft_direct_open(int fd, const void *map);
+void heft_direct_close(heft_direct *d);
+/* Bytes from off on, which may be fewer than len, even none: the rest is for an ordinary read.  From any
+ * number of threads at once. */
+size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len);
 
 /* ---- what this build has ---- */
 
