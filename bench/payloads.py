@@ -116,6 +116,35 @@ def hashing(r, inputs, formats, quick):
     inputs.drop(path)
 
 
+def growing(r, inputs, formats, quick):
+    """The same work from small to large payloads, page cache warm."""
+    copy, out = inputs.path("copy"), inputs.path("converted")
+    limit = str(BUILD / "bench" / "limit")
+    for mib in (16, 128, 1024) if quick else (16, 64, 256, 1024, 4096, 8192):
+        path = inputs.model("safetensors", max(mib, 72) * MIB) if mib >= 72 else \
+            inputs.make(f"{mib}.safetensors", "safetensors", 1, 1024, mib * 1024 // 18)
+        total, embd = os.path.getsize(path), inputs.path("checked.weights")
+        read_all(path)
+        seconds(HEFT, "convert", "--allow-loss", "--force", path, embd)
+
+        def fresh(target, *command):
+            inputs.drop(target)
+            touch(total + total // 8)
+            return seconds(*command)
+
+        took = take_turns(2 if quick else 4, {
+            "cp": lambda: fresh(copy, "cp", path, copy),
+            "heft convert to embd": lambda: fresh(out, HEFT, "convert", "--allow-loss", "--to", "embd",
+                                                  path, out),
+            "heft verify, CRC-32": lambda: seconds(HEFT, "verify", embd),
+            "sum of all bytes": lambda: seconds(limit, "sum", path, "1"),
+            "heft_read_many": lambda: program("load", "heft:touched", path, 1)[0][0]})
+        label = f"{mib} MiB" if mib < 1024 else f"{mib // 1024} GiB"
+        for what, times in took.items():
+            r.add(f"{what}, {label}", speed(total, times), "GB/s")
+        inputs.drop(path, copy, out, embd)
+
+
 def loading(r, inputs, formats, quick):
     """heft_read_many into the caller's memory, beside pread of the file on all processors."""
     size = 512 * MIB if quick else 2 * GIB

@@ -13,7 +13,7 @@ import payloads
 from harness import BUILD, Inputs, Report, machine, warm_memory, written_formats
 
 SECTIONS = [indexes.opening, indexes.scaling, indexes.listing, indexes.verifying, indexes.finding,
-            payloads.sweeping, payloads.converting, payloads.loading, payloads.writing,
+            payloads.sweeping, payloads.converting, payloads.growing, payloads.loading, payloads.writing,
             payloads.compressing, payloads.hashing, payloads.parameters, payloads.embedding]
 
 
