@@ -87,8 +87,9 @@ static heft_status restore(heft_index *x, attribute a, uint32_t tensor, heft_str
     if (a == PARAM_ID && heft_json_u64(&id, text))
         return heft_ix_param_id(x, tensor, id);
     if (a == STORED_DTYPE && !row->attrs)
-        return heft_ix_attr(x, tensor,
-                            (heft_value){ HEFT_KIND_STR, heft_lit("stored_dtype"), { .s = text } });
+        return heft_ix_attr(
+            x, tensor,
+            (heft_value){ .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype"), .as.s = text });
     if (a == REQUIRES_GRAD && heft_str_is(text, "true"))
         row->flags |= HEFT_T_GRAD_KNOWN | HEFT_T_GRAD;
     else
