@@ -108,16 +108,19 @@ static bool has_entries(const heft_index *x)
 
 heft_status heft_restore_attributes(heft_index *x)
 {
-    uint32_t kept = 0;
+    uint32_t kept = 0, next = 0;
     heft_status st = has_entries(x) ? heft_ix_seal(x) : HEFT_OK;
     if (st || !x->sealed)
         return st;
     for (uint32_t i = 0; i < x->values.len && !st; i++) {
         heft_value v = *heft_ix_value(x, i);
         heft_str name;
-        attribute a = v.kind == HEFT_KIND_STR ? attribute_of(v.key, &name) : ATTRIBUTES;
+        bool is_entry = i == next && v.kind == HEFT_KIND_STR, taken = false;
+        attribute a = is_entry ? attribute_of(v.key, &name) : ATTRIBUTES;
         uint32_t tensor = a < ATTRIBUTES ? heft_ix_find(x, name) : HEFT_NONE;
-        bool taken = false;
+        next = i == next ? heft_ix_value_next(x, i) : next;
+        if (v.kind == HEFT_KIND_LIST || v.kind == HEFT_KIND_MAP)
+            v.as.of.end -= i - kept; /* what was taken so far stood before it */
         if (tensor != HEFT_NONE)
             st = restore(x, a, tensor, v.as.s, &taken);
         if (!taken)
