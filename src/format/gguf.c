@@ -300,7 +300,7 @@ static heft_status gguf_check(heft_check *c)
     if (!heft_gguf_find(c->x, "general.architecture"))
         c->report(c, HEFT_NOTE, "gguf/architecture", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
                   "the metadata have no general.architecture");
-    if (align % 8)
+    if (align < HEFT_GGUF_LEAST_ALIGN)
         c->report(c, HEFT_WARNING, "gguf/alignment", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
                   "general.alignment is no multiple of 8");
     if (heft_align_up(&data, c->x->data_start, align))

@@ -5,6 +5,7 @@
 
 enum {
     HEFT_GGUF_ALIGN = 32,           /* of the data, unless general.alignment says otherwise */
+    HEFT_GGUF_LEAST_ALIGN = 8,      /* that the specification allows */
     HEFT_GGUF_MAX_ALIGN = 16 << 20, /* that is taken for an alignment */
     HEFT_GGUF_RANK = 4,
     HEFT_GGUF_NAME = 64,  /* bytes that ggml has for a tensor's name and a NUL */
