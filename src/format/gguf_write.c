@@ -236,20 +236,19 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     return NULL;
 }
 
-/* Rank 0 is bent to one dimension of 1; outer dimensions beyond the fourth are taken together. */
+/* A scalar may be bent to one dimension of 1; with more than four a tensor is left out. */
 static heft_status plan_rank(heft_plan *p, uint32_t t)
 {
-    uint32_t rank = heft_ix_row(p->x, t)->rank, outer = rank - HEFT_GGUF_RANK + 1;
-    uint64_t dims[HEFT_GGUF_RANK] = { 1 };
+    const uint64_t one = 1;
+    uint32_t rank = heft_ix_row(p->x, t)->rank;
     if (rank && rank <= HEFT_GGUF_RANK)
         return HEFT_OK;
     heft_status st = heft_loss_say(p, HEFT_FAULT, "gguf/rank", t,
-                                   "rank %U: a GGUF tensor has 1 to 4 dimensions", (uint64_t)rank);
-    if (st || !rank)
-        return st ? st : heft_plan_reshape(p, t, dims, 1);
-    heft_product(&dims[0], heft_ix_dims(p->x, t), outer);
-    memcpy(dims + 1, heft_ix_dims(p->x, t) + outer, (HEFT_GGUF_RANK - 1) * sizeof *dims);
-    return heft_plan_reshape(p, t, dims, HEFT_GGUF_RANK);
+                                   "rank %U: a tensor in GGUF has 1 to 4 dimensions",
+                                   (uint64_t)rank);
+    if (rank)
+        heft_plan_drop(p, t);
+    return st || rank ? st : heft_plan_reshape(p, t, &one, 1);
 }
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
