@@ -275,6 +275,9 @@ typedef enum heft_kind {
 
 typedef struct heft_value {
     heft_kind kind;
+    /* INT, UINT, FLOAT: the element type that the number has or is to have in a file.  BYTES: HEFT_U8
+     * when they are a text that is not UTF-8.  HEFT_UNTYPED: nothing is said. */
+    heft_dtype stored;
     heft_str key; /* empty inside a list */
     union {
         bool b;

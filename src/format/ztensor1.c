@@ -85,7 +85,7 @@ static heft_status find_type(reader *r, const tensor *t, heft_str name, heft_dty
 /* "type": what the elements stand for. */
 static heft_status find_logical(reader *r, const tensor *t, heft_str name, heft_dtype *type)
 {
-    heft_value kept = { HEFT_KIND_STR, heft_lit("stored_dtype"), { false } };
+    heft_value kept = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
     for (size_t i = 0; i < heft_zt_type_count; i++)
         if (heft_zt_types[i].logical && heft_str_is(name, heft_zt_types[i].logical) &&
             heft_zt_types[i].base == *type) {
