@@ -210,7 +210,7 @@ def bad_01(s):
         s.bad(f"ztensor01_no_{name}.zt", one_01({name: None}), "reject", f"no {name}")
     f = File("0.1")
     e = entry(f, T)
-    made = [("entry_number", [1], "an entry is a number"), ("map", Pairs([("t", e)]), "a map of entries"), ("null", None, "null"),
+    made = [("entry_text", ["no map" * 20], "an entry is a text"), ("map", Pairs([("t", e)]), "a map of entries"), ("null", None, "null"),
             ("name_twice", [e, e], "a name twice"), ("key_twice", [Open([*e, ("size", 8)])], "a key twice"),
             ("key_number", [Open([*e, (b"k", 8)])], "a key that is bytes"), ("custom_twice", [Open([*e, ("k", 1), ("k", 2)])], "a field of its own twice"),
             ("late_shape_text", [Open([("shape", "x"), *e[:5], *e[6:]])], "a shape that is text, before the name"),
@@ -438,7 +438,7 @@ def bad_schema(s):
     cases = [
         ("own_missing", ("OWN",), None, "no tensors"), ("own_list", ("OWN",), [], "tensors are a list"), ("own_null", ("OWN",), NULL, "tensors are null"),
         ("name_bytes", ("OWN",), Pairs([(b"t", {})]), "a name of bytes"), ("name_number", ("OWN",), Pairs([(7, {})]), "a name that is a number"),
-        ("tensor_null", TENSOR, NULL, "a tensor is null"), ("tensor_list", TENSOR, [], "a tensor is a list"),
+        ("tensor_null", TENSOR, NULL, "a tensor is null"), ("tensor_list", TENSOR, ["no map" * 9], "a tensor is a list"),
         ("no_shape", (*TENSOR, "shape"), None, "no shape"), ("no_format", (*TENSOR, "format"), None, "no format"), ("no_components", (*TENSOR, "components"), None, "no components"),
         ("shape_map", (*TENSOR, "shape"), {}, "a shape that is a map"), ("shape_null", (*TENSOR, "shape"), NULL, "a shape that is null"),
         ("shape_text", (*TENSOR, "shape"), ["8"], "a dimension that is text"), ("shape_float", (*TENSOR, "shape"), [8.0], "a dimension that is a float"),
