@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const heft_access accesses[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_MAP, HEFT_ACCESS_READ };
+static const heft_access accesses[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_MAP, HEFT_ACCESS_READ,
+                                        HEFT_ACCESS_POPULATE, HEFT_ACCESS_DIRECT };
 
 static heft_status open_at(heft_file **out, const char *path, heft_access how, heft_error *err)
 {
@@ -202,7 +203,8 @@ static void cut_and_use(const char *path, heft_bytes b, size_t length, heft_acce
     heft_assert_ok(open_at(&f, path, how, &err), &err);
     assert_int_equal(truncate(path, (off_t)length), 0);
     heft_status st = uses[use](f, &err);
-    if (st != HEFT_E_IO && (st || how == HEFT_ACCESS_MAP || needs(use, f) > length))
+    if (st != HEFT_E_IO &&
+        (st || how == HEFT_ACCESS_MAP || how == HEFT_ACCESS_POPULATE || needs(use, f) > length))
         fail_msg("cut to %zu: use %zu ended with %s: %s", length, use, heft_status_name(st),
                  err.message);
     if (st == HEFT_E_IO) /* and every later one */

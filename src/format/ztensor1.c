@@ -305,7 +305,10 @@ static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
     while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
         heft_str name;
         st = heft_zt_want_text(r->c, k, "a tensor's name", &name);
+        bool read = false;
         if (!st)
+            st = heft_zt1_read_usual(r->c, r->x, is_10, name, &read);
+        if (!st && !read)
             st = read_tensor(r, is_10, name, heft_cbor_next(r->c));
     }
     return st;

@@ -12,6 +12,15 @@ heft_status heft_os_error(heft_error *err, int os, const char *what);
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
                            heft_error *err);
 
+/* ---- past the system's cache, direct.c ---- */
+
+/* A descriptor of the same file for heft_direct_read(), or -1: there is no such way. */
+int heft_direct_open(int fd);
+/* Bytes from off on, which may be fewer than len, even none: the rest is for an ordinary read. */
+size_t heft_direct_read(int fd, int direct, uint64_t off, void *buf, size_t len);
+
+/* ---- what this build has ---- */
+
 extern const heft_allocator heft_libc_allocator;
 extern const heft_executor heft_all_threads;
 void heft_os_entropy(void *buf, size_t len);

@@ -11,12 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BULK = 16 << 10 }; /* from here on, pread */
+enum {
+    BULK = 16 << 10,  /* from here on, pread */
+    DIRECT = 1 << 20, /* from here on, past the cache, when that is asked for */
+};
 
 typedef struct file_source {
     heft_source base;
-    int fd;
-    uint8_t *map; /* or NULL */
+    int fd, direct; /* direct: or -1 */
+    uint8_t *map;   /* or NULL */
     heft_guard *guard;
     atomic_bool is_cut; /* reading met the end too early */
 } file_source;
@@ -86,6 +89,10 @@ static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len
     file_source *f = (file_source *)s;
     if (atomic_load(&f->is_cut))
         return cut_short(err, HEFT_NOWHERE);
+    if (f->direct >= 0 && len >= DIRECT) {
+        size_t done = heft_direct_read(f->fd, f->direct, off, buf, len);
+        return read_bulk(f, off + done, (uint8_t *)buf + done, len - done, err);
+    }
     if (!f->map || len >= BULK)
         return read_bulk(f, off, buf, len, err);
     enter(s);
@@ -142,6 +149,8 @@ static void close_file(heft_source *s)
         munmap(f->map, (size_t)f->base.size);
     if (f->fd >= 0)
         close(f->fd);
+    if (f->direct >= 0)
+        close(f->direct);
     free(f);
 }
 
@@ -185,13 +194,15 @@ static heft_status open_regular(file_source *f, int dir, const char *path, int f
 
 static heft_status map_file(file_source *f, heft_access how, heft_error *err)
 {
+    bool populates = how == HEFT_ACCESS_POPULATE, must = populates || how == HEFT_ACCESS_MAP;
+    int flags = MAP_SHARED | (populates ? MAP_POPULATE : 0);
     if (how == HEFT_ACCESS_READ || !f->base.size)
         return HEFT_OK;
     void *map = f->base.size > SIZE_MAX
                     ? MAP_FAILED
-                    : mmap(NULL, (size_t)f->base.size, PROT_READ, MAP_SHARED, f->fd, 0);
+                    : mmap(NULL, (size_t)f->base.size, PROT_READ, flags, f->fd, 0);
     if (map == MAP_FAILED)
-        return how == HEFT_ACCESS_AUTO ? HEFT_OK : heft_os_error(err, errno, "cannot be mapped");
+        return must ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
     f->map = map;
     f->guard = heft_guard_new(map, (size_t)f->base.size);
     return f->guard ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory to guard a mapping");
@@ -205,7 +216,10 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
     if (!f)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory to open a file");
     f->base.ops = &ops;
+    f->direct = -1;
     heft_status st = open_regular(f, dir, path, flags, err);
+    if (!st && how == HEFT_ACCESS_DIRECT)
+        f->direct = heft_direct_open(f->fd);
     if (!st)
         st = map_file(f, how, err);
     if (st)
