@@ -184,27 +184,6 @@ static heft_status (*const uses[])(const heft_file *f, heft_error *err) = { do_v
                                                                             do_convert, do_read,
                                                                             do_stream };
 
-/* cmocka puts its own handler in before each test; the library does so once, with its first
- * mapping. */
-static void restore_handler(const char *dir)
-{
-    static struct sigaction handler;
-    static bool is_known;
-    heft_source *s;
-    heft_error err;
-    if (!is_known) {
-        const char *path = heft_test_path(dir, "first");
-        signal(SIGBUS, SIG_DFL);
-        heft_test_save(path, "x", 1);
-        heft_assert_ok(heft_source_file(&s, path, HEFT_ACCESS_MAP, &err), &err);
-        heft_source_close(s);
-        assert_int_equal(sigaction(SIGBUS, NULL, &handler), 0);
-        assert_true(handler.sa_flags & SA_SIGINFO);
-        is_known = true;
-    }
-    assert_int_equal(sigaction(SIGBUS, &handler, NULL), 0);
-}
-
 /* Where the bytes end that a use cannot do without. */
 static uint64_t needs(size_t use, const heft_file *f)
 {
@@ -251,7 +230,7 @@ static size_t end_of_data(heft_bytes b)
 static void a_file_cut_short_is_an_error_and_no_signal(void **state)
 {
     const char *format;
-    restore_handler(*state);
+    heft_test_fault_handler(*state);
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         heft_bytes b = heft_test_many(format, 3000);
         const size_t end = end_of_data(b), lengths[] = { 0, 5000, end / 2, end - 5000 };
@@ -266,7 +245,7 @@ static void a_file_cut_short_is_an_error_and_no_signal(void **state)
 static void a_large_payload_cut_short_is_an_error(void **state)
 {
     heft_bytes b = heft_test_one("mag", 12 << 20);
-    restore_handler(*state);
+    heft_test_fault_handler(*state);
     for (size_t use = 1; use < 3; use++)
         for (size_t how = 1; how < HEFT_COUNT(accesses); how++)
             cut_and_use(heft_test_path(*state, "cut"), b, 5 << 20, accesses[how], use);
@@ -279,7 +258,7 @@ static void looking_up_names_of_a_file_cut_short_is_safe(void **state)
     heft_bytes b = heft_test_many("mag", 3000);
     heft_error err;
     heft_file *f;
-    restore_handler(*state);
+    heft_test_fault_handler(*state);
     heft_test_save(path, b.p, b.len);
     heft_assert_ok(open_at(&f, path, HEFT_ACCESS_MAP, &err), &err);
     assert_int_equal(heft_find(f, "layers.2999.weight", 18), 2999);
@@ -310,7 +289,7 @@ static void a_file_cut_short_while_it_is_opened_is_an_error(void **state)
 {
     const char *path = heft_test_path(*state, "cut");
     heft_bytes b = heft_test_many("safetensors", 3000);
-    restore_handler(*state);
+    heft_test_fault_handler(*state);
     for (uint32_t at = 1; at < 40; at++) {
         shrinking s = { .path = path, .at = at };
         heft_host host = *heft_host_default();

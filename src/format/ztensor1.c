@@ -296,7 +296,7 @@ static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_k
 
 static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
 {
-    enum { LEAST = 30 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
+    enum { LEAST = 29 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
     if (r->c->st || k != HEFT_CBOR_MAP)
         return heft_cbor_fail(r->c, "%s is no map", is_10 ? "tensors" : "objects");
     uint64_t at = heft_cbor_offset(r->c, r->c->item), left = (uint64_t)(r->c->end - r->c->p);

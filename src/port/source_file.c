@@ -120,8 +120,9 @@ static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_err
     const file_source *f = (const file_source *)s;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint8_t *from = f->map + (off & ~(uint64_t)(page - 1)), *to = f->map + off + len;
+    /* pages that are gone may have been replaced already: only state() tells */
     if (!madvise(from, (size_t)(to - from), MADV_POPULATE_READ))
-        return HEFT_OK;
+        return state(s, err);
     enter(s);
     for (const volatile uint8_t *p = from; p < to; p += page)
         (void)*p;
