@@ -296,7 +296,7 @@ static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_k
 
 static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
 {
-    enum { LEAST = 30 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
+    enum { LEAST = 29 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
     if (r->c->st || k != HEFT_CBOR_MAP)
         return heft_cbor_fail(r->c, "%s is no map", is_10 ? "tensors" : "objects");
     uint64_t at = heft_cbor_offset(r->c, r->c->item), left = (uint64_t)(r->c->end - r->c->p);
@@ -305,7 +305,10 @@ static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
     while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
         heft_str name;
         st = heft_zt_want_text(r->c, k, "a tensor's name", &name);
+        bool read = false;
         if (!st)
+            st = heft_zt1_read_usual(r->c, r->x, is_10, name, &read);
+        if (!st && !read)
             st = read_tensor(r, is_10, name, heft_cbor_next(r->c));
     }
     return st;
