@@ -347,6 +347,7 @@ HEFT_API bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t f
  * and saturated for integers, with NaN as 0; anything but zero is true.  A NaN keeps its sign and the leading
  * bits of its payload.  The f8 types without infinities saturate at their largest number.
  * Complex becomes complex only, and nothing becomes f8_e8m0, which has neither sign nor zero.
+ * Block-quantised types that can be decoded become f16, bf16, f32 and f64; src begins with a block.
  * Both sides are little-endian and do not overlap.
  * false when there is no such conversion; heft_can_cast() says so beforehand. */
 HEFT_API bool heft_can_cast(heft_dtype to, heft_dtype from);
