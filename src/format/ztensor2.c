@@ -210,7 +210,7 @@ static heft_status read_root(heft_zt2_reader *r)
             has_objects = true;
             st = read_objects(r);
         } else
-            st = heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
+            st = heft_zt2_skip(r);
     }
     if (!st && !has_objects)
         return heft_cbor_fail(&r->c, "the manifest has no objects");
