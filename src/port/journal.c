@@ -367,20 +367,29 @@ static heft_status end(const heft_target *t, const char *name, heft_error *err)
     return heft_target_sync_dir(t, err);
 }
 
+/* Before the file was touched. */
+static heft_status drop(const heft_target *t, const char *name, heft_status why)
+{
+    heft_error unheard; /* a journal that stays says that the file is as it was */
+    (void)!end(t, name, &unheard);
+    return why;
+}
+
 /* The first failure is what is told, unless undoing fails as well: then that is worse. */
 static heft_status take_back(const journal *j, const heft_target *t, const char *name,
-                             heft_status why, heft_error *err)
+                             heft_error *err)
 {
     heft_error worse;
     heft_status st = write_old(j, t, &worse);
     if (!st)
         st = end(t, name, &worse);
     if (!st)
-        return why;
+        return err->status;
+    heft_error first = *err;
     return heft_error_plain(err, HEFT_E_IO,
                             "%s, and undoing it failed: what was there is in %s beside it, and "
                             "'heft edit' with no options puts it back",
-                            err->message, name);
+                            first.message, name);
 }
 
 heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, const heft_edit *e,
@@ -395,13 +404,11 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, c
     heft_status st = find_records(&j, t, e, err);
     *changed = j.count > 0;
     if (!st && *changed)
-        st = heft_target_check(t, err);
-    if (!st && *changed)
         st = store(&j, t, name, part, err);
-    if (!st && *changed) {
-        st = write_new(&j, t, err);
-        st = st ? take_back(&j, t, name, st, err) : end(t, name, err);
-    }
+    if (!st && *changed)
+        st = heft_target_check(t, err) ? drop(t, name, HEFT_E_IO)
+             : write_new(&j, t, err)   ? take_back(&j, t, name, err)
+                                       : end(t, name, err);
     free_journal(&j);
     return st;
 }
