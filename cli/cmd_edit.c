@@ -90,12 +90,11 @@ static void say_links(const request *r, const heft_edit_result *result)
     unsigned n = result->other_names;
     if (!n || !result->changed)
         return;
+    const char *verb = n == 1 ? "name of it shows" : "names of it show";
     if (result->in_place)
-        say(r->path, "note: it has %u more name%s, which show the change as well", n,
-            n == 1 ? "" : "s");
+        say(r->path, "note: %u other %s the change as well", n, verb);
     else
-        say(r->path, "warning: it had %u more name%s, which keep what was there", n,
-            n == 1 ? "" : "s");
+        say(r->path, "warning: %u other %s what was there still", n, verb);
 }
 
 static int say_plan(const request *r, const heft_edit_result *result)

@@ -55,9 +55,11 @@ static int test_truncate(int fd, off_t size)
     return stops() ? -1 : heft_system_disk.truncate(fd, size);
 }
 
+/* What a killed program has written stays written: only a machine that is cut off needs the disk. */
 static int test_sync(int fd)
 {
-    return stops() ? -1 : heft_system_disk.sync(fd);
+    (void)fd;
+    return stops() ? -1 : 0;
 }
 
 static int test_create(int dir, const char *name, int flags, mode_t mode)
@@ -185,7 +187,7 @@ static void assert_mended(const char *dir, const char *path, heft_bytes old, hef
     memset(&plan, 0, sizeof plan);
     if (heft_journal_is_there(path))
         heft_assert_fails(heft_open(&f, path, NULL, &err), HEFT_E_IO, &err, "journal");
-    heft_assert_ok(heft_edit_undo(&undone, path, &err), &err);
+    heft_assert_ok(heft_edit_undo_on(&test_disk, &undone, path, &err), &err);
     if (file_is(path, new)) {
         assert_false(undone);
         assert_int_equal(heft_test_dir_entries(dir), 1);
@@ -263,7 +265,7 @@ static void undoing_may_be_killed_as_well(void **state)
             leave_half_edited(path, old, "a longer name");
             bool now = is_killed(what, n, true, path, NULL);
             killed = what == KILLED ? now : killed;
-            heft_assert_ok(heft_edit_undo(&undone, path, &err), &err);
+            heft_assert_ok(heft_edit_undo_on(&test_disk, &undone, path, &err), &err);
             assert_true(file_is(path, old));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
@@ -308,7 +310,7 @@ static void assert_refused(const char *path, const char *words)
     heft_edit_result r;
     heft_error err;
     bool undone;
-    heft_status st = heft_edit_undo(&undone, path, &err);
+    heft_status st = heft_edit_undo_on(&test_disk, &undone, path, &err);
     assert_true(st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED);
     if (words && !strstr(err.message, words))
         fail_msg("\"%s\" is not \"...%s...\"", err.message, words);
@@ -385,7 +387,7 @@ static void fail_everywhere(const char *dir, const char *format, const char *to,
         memset(&plan, 0, sizeof plan);
         if (st)
             heft_assert_status(st, HEFT_E_IO, &err);
-        heft_assert_ok(heft_edit_undo(&undone, path, &err), &err);
+        heft_assert_ok(heft_edit_undo_on(&test_disk, &undone, path, &err), &err);
         assert_true(file_is(path, old) || file_is(path, new));
         assert_true(st || file_is(path, new));
         if (!was_reached)

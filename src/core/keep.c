@@ -11,24 +11,13 @@ bool heft_kept_data(const heft_index *kept, heft_range *out)
     uint64_t first = HEFT_NOWHERE, end = 0;
     for (uint32_t i = 0; i < kept->parts.len; i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(kept, i);
-        if (!p->stored)
-            continue;
-        first = p->offset < first ? p->offset : first;
-        end = p->offset + p->stored > end ? p->offset + p->stored : end;
+        if (p->stored && p->offset < first)
+            first = p->offset;
+        if (p->offset <= kept->file_bytes && p->offset + p->stored > end)
+            end = p->offset + p->stored;
     }
     *out = (heft_range){ first, end - first };
     return first != HEFT_NOWHERE;
-}
-
-/* The greatest power of two up to that of a block that divides all offsets. */
-static uint64_t alignment(const heft_index *x)
-{
-    uint64_t bits = BLOCK;
-    for (uint32_t i = 0; i < x->parts.len; i++) {
-        const heft_ix_part_row *p = heft_ix_part_row_at(x, i);
-        bits |= p->stored ? p->offset : 0;
-    }
-    return bits & (~bits + 1);
 }
 
 bool heft_plan_room(const heft_plan *p, uint64_t *start)
@@ -41,7 +30,8 @@ bool heft_plan_room(const heft_plan *p, uint64_t *start)
         *start = data.offset;
         return true;
     }
-    step = data.length >= LARGE ? BLOCK : alignment(p->kept);
+    step = data.offset | BLOCK; /* what divides the offset, up to a block, is its alignment */
+    step = data.length >= LARGE ? BLOCK : step & (~step + 1);
     if (heft_align_up(&step, *start - data.offset, step))
         *start = data.offset + step;
     return true;

@@ -44,7 +44,8 @@ heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint
                              uint32_t i, uint64_t at, size_t len, uint8_t *dst);
 /* ---- a file that is written anew, keep.c ---- */
 
-/* From the first byte to the last that tensors have in the file; false: they have none. */
+/* From the first byte to the last that tensors have in the file, those without bytes included at the end;
+ * false: there are none. */
 bool heft_kept_data(const heft_index *kept, heft_range *out);
 /* Whether all data of plan.kept is moved as one. */
 heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves);

@@ -46,7 +46,7 @@ struct heft_plan {
      * have the same numbers, and their bytes stay stored as they are.  What the file says of them
      * (encodings, digests, ids) is written again, not made.  Or NULL. */
     const heft_index *kept;
-    void *priv;              /* the format's own, from heft_plan_alloc() */
+    void *priv; /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
     /* Engine's side of heft_plan_loss(). */

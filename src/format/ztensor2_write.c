@@ -416,6 +416,8 @@ static heft_status check_options(heft_plan *p)
                : p->encoding != HEFT_RAW ? HEFT_ZT2_FLOOR
                                          : HEFT_ZT2_CANONICAL;
     p->align = p->align < HEFT_ZT2_FLOOR ? HEFT_ZT2_FLOOR : p->align;
+    if (p->kept)
+        p->align = p->kept->own % HEFT_ZT2_CANONICAL ? HEFT_ZT2_FLOOR : HEFT_ZT2_CANONICAL;
     return HEFT_OK;
 }
 

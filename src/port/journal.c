@@ -232,23 +232,23 @@ static uint8_t *encode(const journal *j, size_t *len)
     return bytes;
 }
 
-static heft_status damaged(heft_error *err)
+static heft_status damaged(const char *name, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_FORMAT,
-                            "the journal of an interrupted edit, NAME%s beside it, is damaged: "
-                            "nothing was changed (compare with a copy, then remove the journal)",
-                            suffix);
+                            "%s, the journal of an interrupted edit beside it, is damaged: nothing "
+                            "was changed (compare with a copy, then remove the journal)",
+                            name);
 }
 
-static heft_status decode(journal *j, uint8_t *take, size_t len, heft_error *err)
+static heft_status decode(journal *j, const char *name, uint8_t *take, size_t len, heft_error *err)
 {
     uint8_t hash[HASH];
     *j = (journal){ .bytes = take };
     if (len < HEAD + HASH || memcmp(take, magic, 8) != 0)
-        return damaged(err);
+        return damaged(name, err);
     hash_bytes(hash, take, len - HASH);
     if (memcmp(hash, take + len - HASH, HASH) != 0)
-        return damaged(err);
+        return damaged(name, err);
     if (get(take + 8, 4) != VERSION)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the journal of an interrupted edit is of version %U: a newer heft "
@@ -261,22 +261,22 @@ static heft_status decode(journal *j, uint8_t *take, size_t len, heft_error *err
     memcpy(j->around, take + 32, HASH);
     j->records = count <= left / RECORD ? calloc((size_t)count + 1, sizeof *j->records) : NULL;
     if (!j->records)
-        return count <= left / RECORD ? no_memory(err) : damaged(err);
+        return count <= left / RECORD ? no_memory(err) : damaged(name, err);
     for (; j->count < count; j->count++) {
         record *r = &j->records[j->count];
         if (left < RECORD)
-            return damaged(err);
+            return damaged(name, err);
         *r = (record){ get(p, 8), get(p + 8, 8), get(p + 16, 8), p + RECORD, NULL };
         left -= RECORD;
         if (r->old_len > left || r->new_len > left - r->old_len ||
             !heft_range_in((heft_range){ r->at, r->old_len }, j->old_size) ||
             !heft_range_in((heft_range){ r->at, r->new_len }, j->new_size))
-            return damaged(err);
+            return damaged(name, err);
         r->new = r->old + r->old_len;
         p = r->new + r->new_len;
         left -= r->old_len + r->new_len;
     }
-    return left ? damaged(err) : HEFT_OK;
+    return left ? damaged(name, err) : HEFT_OK;
 }
 
 /* ---- on disk ---- */
@@ -317,7 +317,7 @@ static heft_status load(journal *j, const heft_target *t, const char *name, bool
         return *there ? heft_os_error(err, errno, "its journal cannot be opened") : HEFT_OK;
     heft_status st = fstat(fd, &is)        ? heft_os_error(err, errno, "its journal cannot be read")
                      : S_ISREG(is.st_mode) ? HEFT_OK
-                                           : damaged(err);
+                                           : damaged(name, err);
     uint8_t *bytes = st ? NULL : malloc((size_t)is.st_size + 1);
     if (!st && !bytes)
         st = no_memory(err);
@@ -328,7 +328,7 @@ static heft_status load(journal *j, const heft_target *t, const char *name, bool
         free(bytes);
         return st;
     }
-    return decode(j, bytes, (size_t)is.st_size, err);
+    return decode(j, name, bytes, (size_t)is.st_size, err);
 }
 
 /* ---- forth and back ---- */
@@ -471,17 +471,19 @@ static heft_status check_file(const journal *j, const heft_target *t, heft_error
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err)
 {
     char name[NAME_MAX + 1];
+    bool there;
     journal j;
     *undone = false;
     if (!journal_name(name, t->name, suffix))
         return HEFT_OK;
-    heft_status st = load(&j, t, name, undone, err);
-    if (!st && *undone)
+    heft_status st = load(&j, t, name, &there, err);
+    if (!st && there)
         st = check_file(&j, t, err);
-    if (!st && *undone)
+    if (!st && there)
         st = write_old(&j, t, err);
-    if (!st && *undone)
+    if (!st && there)
         st = end(t, name, err);
+    *undone = !st && there;
     free_journal(&j);
     return st;
 }
