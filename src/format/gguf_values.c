@@ -119,6 +119,11 @@ static uint32_t kind_in(const heft_index *x, uint32_t list)
                             : (uint32_t)HEFT_GGUF_KINDS;
 }
 
+bool heft_gguf_is_nested(const heft_index *x, uint32_t i)
+{
+    return heft_ix_value(x, i)->kind == HEFT_KIND_LIST && kind_in(x, i) == HEFT_GGUF_ARRAY;
+}
+
 bool heft_gguf_can_carry(const heft_index *x, uint32_t i)
 {
     if (sort_of(heft_ix_value(x, i)) == NOTHING)

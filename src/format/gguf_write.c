@@ -142,6 +142,9 @@ static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
         if (v->kind == HEFT_KIND_BYTES && v->stored != HEFT_U8)
             return heft_loss_say(p, HEFT_NOTE, "gguf/metadata-u8", HEFT_NONE,
                                  "metadata %q becomes an array of u8", v->key);
+        if (heft_gguf_is_nested(p->x, i))
+            return heft_loss_say(p, HEFT_NOTE, "gguf/nested", HEFT_NONE,
+                                 "metadata %q: ggml does not read arrays of arrays", v->key);
         return HEFT_OK;
     }
     if (g->puts_tokens && tokens)
