@@ -72,7 +72,8 @@ void heft_ix_reset(heft_index *x)
     x->last_role = 0;
     x->data_start = x->data_end = 0;
     x->unmeasured = 0;
-    x->strict = x->sealed = false;
+    x->strict = x->sealed = x->unread = false;
+    x->own = 0;
 }
 
 void heft_ix_free(heft_index *x)
