@@ -423,6 +423,19 @@ def parameters(r, inputs, formats, quick):
     inputs.drop(path)
 
 
+def casting(r, inputs, formats, quick):
+    """heft_cast() on one thread, beside memcpy() of the same bytes."""
+    size, rounds = (64, 7) if quick else (512, 15)
+    touch(2 * size * MIB)
+    limits = {("f32", "bf16"): 1.25}  # it reads as much as memcpy and writes half
+    for pair in (("f32", "bf16"), ("f32", "f16"), ("bf16", "f32"), ("f16", "f32"), ("f64", "f32"),
+                 ("f32", "f8_e4m3fn"), ("f8_e4m3fn", "f32"), ("f32", "i32")):
+        lines = program("cast", *pair, size, rounds)[1:]
+        casts, copies = zip(*lines)
+        r.add(" to ".join(pair), [size * MIB / 1e9 / t for t in casts], "GB/s")
+        r.ratio(" to ".join(pair), casts, copies, "memcpy", limits.get(pair))
+
+
 def embedding(r, inputs, formats, quick):
     """An EMBD file of the shapes of all-MiniLM-L6-v2, 90 MB, beside cp and cat."""
     if "embd" not in formats:
@@ -455,7 +468,7 @@ def embedding(r, inputs, formats, quick):
     shutil.rmtree(folder)
 
 
-SECTIONS = [opening, scaling, listing, verifying, finding, converting, hashing, parameters, embedding]
+SECTIONS = [opening, scaling, listing, verifying, finding, converting, hashing, parameters, casting, embedding]
 
 
 def main():

@@ -340,10 +340,12 @@ HEFT_API void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
  * where number 0 is, little-endian as in files.  false for element types that have no numbers. */
 HEFT_API bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem,
                           size_t count);
-/* count elements from one plain type to another: nearest, ties to even, for floats; towards zero
- * and saturated for integers, with NaN as 0; anything but zero is true.  A NaN keeps its sign and the leading
- * bits of its payload.  The f8 types without infinities saturate at their largest number.
- * Complex becomes complex only, and nothing becomes f8_e8m0, which has neither sign nor zero.
+/* count elements from one type to another: nearest, ties to even, for floats; towards zero and saturated for
+ * integers, with NaN as 0; anything but zero is true.  What is too large for a float becomes its infinity,
+ * or its largest number where it has none.  A NaN keeps its sign and the leading bits of its payload where there is
+ * room.  docs/casting.md says it type by type.
+ * Complex becomes complex only; block-quantised types are only read, as f16, bf16, f32 or f64.
+ * Packed types begin and end with a block on either side; what is left of the last one becomes 0.
  * Both sides are little-endian and do not overlap.
  * false when there is no such conversion; heft_can_cast() says so beforehand. */
 HEFT_API bool heft_can_cast(heft_dtype to, heft_dtype from);

@@ -113,17 +113,17 @@ static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtyp
     if (!o)
         return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
     *o = (heft_origin){ .part = part, .dtype = row->dtype };
+    if (heft_dtype_size(row->dtype)) /* a format may widen indices yet */
+        o->elements = heft_div(length, heft_dtype_size(row->dtype));
     if (turn) { /* the shape of the new tensor is turned already */
         o->transposed = true;
         o->rows = heft_ix_dims(&c->p.x, id)[1];
         o->columns = heft_ix_dims(&c->p.x, id)[0];
     }
-    if (to != row->dtype) {
-        const heft_dtype_info *d = heft_dtype_get(row->dtype);
-        length = heft_div(length, d->block_bytes);
-        if (!heft_mul(&length, length, (uint64_t)d->block_elems * heft_dtype_size(to)))
-            return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    }
+    if ((turn || to != row->dtype) &&
+        (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
+         !heft_dtype_bytes(&length, to, o->elements)))
+        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     return heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                         (heft_range){ row->offset, length }, length, HEFT_RAW);
 }
@@ -151,6 +151,7 @@ static heft_status add_made(conversion *c, uint32_t id, heft_origin origin, cons
     if (!o)
         return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
     *o = origin;
+    o->elements = count;
     if (!heft_dtype_bytes(&length, to, count))
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     return heft_ix_part(&c->p.x, id, heft_lit(role), to, (heft_range){ offset, length }, length,
