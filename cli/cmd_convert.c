@@ -25,7 +25,7 @@ typedef struct request {
     heft_host host;
     heft_convert_options options;
     heft_str config_text;
-    folder folder; /* weights NULL: IN is a file */
+    folder folder; /* empty: IN is a file */
     heft_vocab *new_vocab;
     uint64_t planned;
 } request;
@@ -48,26 +48,25 @@ static int choose_target(request *r)
     return CODE_CANNOT;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 static const char *target_name(const request *r)
 {
     return r->into_stdout ? "standard output" : r->out;
 }
 
+static int say_is_input(const char *path)
+{
+    say(path, "is the input itself: an input is never written to");
+    return CODE_USAGE;
+}
+
 /* Whether what is there may be written over; a pipe or a device always may. */
 static int check_output(const request *r)
 {
-    struct stat in, out;
+    struct stat out;
     if ((r->into_stdout ? fstat(STDOUT_FILENO, &out) : stat(r->out, &out)) < 0)
         return CODE_DONE;
-    if (!stat(r->in, &in) && same_file(&in, &out)) {
-        say(target_name(r), "is the input itself: an input is never written to");
-        return CODE_USAGE;
-    }
+    if (path_is_same(r->in, &out))
+        return say_is_input(target_name(r));
     if (r->into_stdout && isatty(STDOUT_FILENO) && !r->force)
         return say_usage("convert", "stdout is a terminal: redirect it, or use --force");
     if (S_ISDIR(out.st_mode)) {
@@ -164,16 +163,15 @@ static void set_options(request *r)
     o->planned_bytes = &r->planned;
 }
 
-/* The weights of a model folder; for an EMBD file, all that the folder says of them. */
+/* For an EMBD file, all that the folder says of its weights. */
 static int use_folder(request *r)
 {
     const char *dir = r->in;
+    if (strcmp(heft_format_name(r->target), "embd") != 0)
+        return CODE_DONE;
     int code = folder_open(&r->folder, dir);
     if (code)
         return code;
-    r->in = r->folder.weights;
-    if (strcmp(heft_format_name(r->target), "embd") != 0)
-        return CODE_DONE;
     r->rules.encoder = true;
     if (!r->vocab)
         r->vocab = r->folder.vocab;
@@ -300,10 +298,16 @@ static int choose_vocab(request *r, const heft_file *f)
 static int open_and_convert(request *r)
 {
     heft_file *f;
-    int code = model_open(&f, r->in);
-    if (code)
-        return code;
-    code = choose_vocab(r, f);
+    heft_error err;
+    int code = CODE_DONE;
+    if (heft_open(&f, r->in, NULL, &err)) /* what is missing is said by what needs it */
+        return say_error(r->in, &err);
+    struct stat out;
+    bool is_there = !r->into_stdout && !stat(r->out, &out);
+    if (is_there && model_has_file(f, r->in, &out))
+        code = say_is_input(r->out);
+    if (!code)
+        code = choose_vocab(r, f);
     if (!code)
         code = convert(f, r);
     heft_close(f);
@@ -345,7 +349,7 @@ int cmd_convert(int argc, char **argv)
         "Writes IN in another format.  Nothing is cast, transposed or renamed unless asked;\n"
         "checksums of IN are checked on the way; what the target cannot carry is listed\n"
         "before a byte is written.  OUT appears whole or not at all; - is stdout.  IN may be\n"
-        "a folder with model.safetensors, config.json and vocab.txt or tokenizer.json.",
+        "a folder with weights, config.json and vocab.txt or tokenizer.json.",
         "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
         options,
         sizeof options / sizeof *options,

@@ -78,13 +78,29 @@ static void cell_offset(outbuf *o, const void *ctx, uint32_t id)
         out_char(o, '-');
 }
 
+static void cell_file(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    heft_part p;
+    if (first_part(&p, l->f, id) && p.sibling)
+        out_name(o, heft_sibling_at(l->f, p.sibling - 1).name);
+    else
+        out_char(o, '-');
+}
+
 static const column columns[] = {
     { "NAME", false, cell_name },     { "DTYPE", false, cell_dtype },
     { "SHAPE", false, cell_shape },   { "SIZE", true, cell_size },
     { "LAYOUT", false, cell_layout }, { "ENCODING", false, cell_encoding },
-    { "OFFSET", true, cell_offset },
+    { "OFFSET", true, cell_offset },  { "FILE", false, cell_file },
 };
-enum { SHORT_COLUMNS = 4, LONG_COLUMNS = sizeof columns / sizeof *columns };
+enum { SHORT_COLUMNS = 4, ALL_COLUMNS = sizeof columns / sizeof *columns };
+
+/* The file matters where there are several. */
+static size_t column_count(const heft_file *f, bool is_long)
+{
+    return !is_long ? SHORT_COLUMNS : heft_sibling_count(f) ? ALL_COLUMNS : ALL_COLUMNS - 1;
+}
 
 /* ---- JSON ---- */
 
@@ -212,7 +228,7 @@ int cmd_ls(int argc, char **argv)
     if (code)
         return code;
     listing l = { f, bytes || raw };
-    table how = { columns, is_long ? LONG_COLUMNS : SHORT_COLUMNS, &l, NULL, 0, raw };
+    table how = { columns, column_count(f, is_long), &l, NULL, 0, raw };
     code = CODE_SYSTEM;
     if (model_select(&s, f, args.item[0], args.item + 1, args.count - 1))
         code = list(f, args.item[0], &s, &how, as_json);

@@ -1,11 +1,19 @@
 /* model.h - what several commands ask of an open file. */
 #ifndef HEFT_CLI_MODEL_H
 #define HEFT_CLI_MODEL_H
+#include <sys/stat.h>
+
 #include "cmd.h"
 #include "jsonout.h"
 
 /* Opens path with the default limits; otherwise says why not, and returns the exit code. */
 int model_open(heft_file **out, const char *path);
+/* The same for what needs all of the model: one that is not whole is refused, where model_open() warns. */
+int model_open_whole(heft_file **out, const char *path);
+/* The folder in which its files lie; NULL: no memory. */
+char *model_dir(const char *path);
+/* Whether the model, opened by that path, is or has that file. */
+bool model_has_file(const heft_file *f, const char *path, const struct stat *file);
 
 /* The numbers of the tensors whose names match one of the patterns, or of all without patterns.
  * False: no memory, which was said. */

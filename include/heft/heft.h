@@ -169,7 +169,8 @@ typedef struct heft_open_options {
         sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL \
     }
 
-/* opt may be NULL.  Reads the index only: nothing grows with the size of the payload.  Files that hold
+/* opt may be NULL.  path is a file, or a folder: the one file of weights in it.  Reads the index only: nothing
+ * grows with the size of the payload.  Files that hold
  * parts of this one are looked for in the directory of path, by one name and not through links that
  * leave it; one that is not there is no error until its bytes are asked for. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_open(heft_file **out, const char *path,
@@ -192,6 +193,28 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_step(heft_file *f, heft_error *err);
 HEFT_API size_t heft_needs(const heft_file *f, const heft_range **out);
 HEFT_API HEFT_MUST_CHECK heft_status heft_feed(heft_file *f, uint64_t offset, const void *data,
                                                size_t len, heft_error *err);
+
+/* One model of several open files, in their order; they stay open until it is closed.  Of metadata with the
+ * same key the first counts. */
+typedef enum heft_duplicates { /* of tensors of the same name in two files: */
+    HEFT_DUPLICATES_REFUSE,
+    HEFT_DUPLICATES_FIRST, /* the first is kept */
+    HEFT_DUPLICATES_LAST
+} heft_duplicates;
+typedef struct heft_join_options {
+    size_t size; /* = sizeof(heft_join_options) */
+    heft_duplicates duplicates;
+    /* A file, by its number, has another value under a key than one before it.  NULL: never mind. */
+    void (*on_conflict)(void *ctx, heft_str key, uint32_t file);
+    void *ctx;
+} heft_join_options;
+#define HEFT_JOIN_OPTIONS_INIT                                        \
+    {                                                                 \
+        sizeof(heft_join_options), HEFT_DUPLICATES_REFUSE, NULL, NULL \
+    }
+HEFT_API HEFT_MUST_CHECK heft_status heft_join(heft_file **out, const heft_file *const *files,
+                                               uint32_t count, const heft_join_options *opt,
+                                               heft_error *err);
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
@@ -227,6 +250,7 @@ typedef struct heft_part { /* "data", "indices", "scale", or a part of the file 
 #define HEFT_NONE UINT32_MAX /* no such tensor; also "the file itself" as an owner */
 
 HEFT_API const heft_format *heft_file_format(const heft_file *f);
+HEFT_API heft_str heft_file_name(const heft_file *f); /* without directories; empty: not known */
 HEFT_API heft_str heft_file_version(const heft_file *f); /* "1", "100", "snapshot"; may be empty */
 HEFT_API uint64_t heft_file_size(const heft_file *f);
 HEFT_API uint64_t heft_file_alignment(
@@ -242,6 +266,10 @@ typedef struct heft_sibling {
 } heft_sibling;
 HEFT_API uint32_t heft_sibling_count(const heft_file *f);
 HEFT_API heft_sibling heft_sibling_at(const heft_file *f, uint32_t i);
+
+/* Whether all files that belong to the model are at hand and hold what is said of them; what is lacking is not
+ * listed, or cannot be read.  heft_verify() says all that is wrong, this the first thing. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_is_whole(const heft_file *f, heft_error *err);
 
 HEFT_API uint32_t heft_tensor_count(const heft_file *f);
 HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */

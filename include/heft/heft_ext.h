@@ -54,6 +54,11 @@ struct heft_siblings {
     /* The file of that name, again a single component, beside it. */
     heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
+    /* The same for files that are models themselves, whose names must not be links.  NULL: as open. */
+    heft_status (*open_plain)(heft_source **out, void *ctx, const char *name, heft_error *err);
+    /* Calls fn with the name of every file beside it.  NULL: nobody knows them. */
+    heft_status (*list)(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
+                        heft_error *err);
 };
 
 /* ---- sinks -------------------------------------------------------------------------------- */

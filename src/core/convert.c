@@ -368,6 +368,10 @@ static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
 static heft_status plan(conversion *c)
 {
     c->p.x.err = c->err;
+    if (c->in->lacking.status) { /* what is not listed would be missed by nobody */
+        *c->err = c->in->lacking;
+        return c->err->status;
+    }
     if (c->p.format == c->in->format)
         c->p.x.generator = c->in->x.generator;
     heft_status st = add_tensors(c);

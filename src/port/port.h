@@ -12,6 +12,12 @@ heft_status heft_os_error(heft_error *err, int os, const char *what);
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
                            heft_error *err);
 
+/* The path of the file that stands for the model in a folder; to be freed. */
+heft_status heft_folder_entry(char **out, const char *path, heft_error *err);
+/* Calls fn with every name in it. */
+heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
+                             heft_error *err);
+
 extern const heft_allocator heft_libc_allocator;
 extern const heft_executor heft_all_threads;
 void heft_os_entropy(void *buf, size_t len);
