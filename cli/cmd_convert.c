@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "folder.h"
+#include "losses.h"
 #include "model.h"
 #include "opt.h"
 #include "progress.h"
@@ -23,6 +24,7 @@ typedef struct request {
     /* what heft_convert() gets */
     heft_executor executor;
     heft_host host;
+    losses losses;
     heft_convert_options options;
     heft_str config_text;
     folder folder; /* empty: IN is a file */
@@ -116,24 +118,6 @@ static int check_numbers(const request *r)
     return CODE_DONE;
 }
 
-static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
-                    const char *text)
-{
-    static const char *const names[] = { "note", "warning", "error" };
-    const request *r = ctx;
-    outbuf name;
-    (void)rule;
-    if (severity == HEFT_NOTE && !r->verbose)
-        return;
-    out_open(&name, -1);
-    out_escaped(&name, tensor);
-    if (tensor.ptr)
-        say(r->in, "%s: %s (tensor \"%s\")", names[severity], text, out_cstr(&name));
-    else
-        say(r->in, "%s: %s", names[severity], text);
-    out_free(&name);
-}
-
 static void set_options(request *r)
 {
     heft_convert_options *o = &r->options;
@@ -146,8 +130,9 @@ static void set_options(request *r)
     o->write.align = (uint32_t)r->align;
     o->write.allow_loss = r->allow_loss;
     o->write.strict = r->strict;
-    o->write.on_loss = on_loss;
-    o->write.loss_ctx = r;
+    r->losses = (losses){ r->in, r->verbose };
+    o->write.on_loss = say_loss;
+    o->write.loss_ctx = &r->losses;
     bool encoder = r->rules.encoder;
     o->keep = r->rules.keep.count || r->rules.drop.count || encoder ? rules_keep : NULL;
     o->rename = r->rules.rename.count || encoder ? rules_rename : NULL;

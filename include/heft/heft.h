@@ -472,6 +472,19 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char 
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err);
 HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file behind; NULL is harmless */
 
+/* Files of one folder that appear together: all under their names when the set is finished, in the order in which
+ * they were added, or none of them, and what was there before is as it was.  The folder is made when it is not
+ * there.  flags as above. */
+typedef struct heft_sink_set heft_sink_set;
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_open(heft_sink_set **out, const char *dir,
+                                                        uint32_t flags, heft_error *err);
+/* A file of the set, by a name that is one component of a path.  Finishing or discarding the sink leaves its file to
+ * the set, which does not appear while one of them is unfinished. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s,
+                                                       const char *name, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_finish(heft_sink_set *take, heft_error *err);
+HEFT_API void heft_sink_set_discard(heft_sink_set *s); /* NULL is harmless */
+
 /* Something the target cannot carry: HEFT_NOTE, carried in another form; HEFT_WARNING, left out or
  * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular. */
 typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
@@ -567,6 +580,28 @@ typedef struct heft_convert_options {
 HEFT_API HEFT_MUST_CHECK heft_status heft_convert(const heft_file *in, const heft_format *to,
                                                   heft_sink *take, const heft_convert_options *opt,
                                                   heft_error *err);
+
+/* ---- splitting ---------------------------------------------------------------------------- */
+
+typedef struct heft_split_options {
+    size_t size;                  /* = sizeof(heft_split_options) */
+    heft_convert_options convert; /* of every file; its callbacks but for the progress are not used */
+    uint64_t max_bytes;           /* of a file that has more than one tensor; 0: no limit */
+    uint32_t count;               /* of files, at least; 0: as many as max_bytes makes */
+    const char *stem;             /* what their names begin with */
+    /* Where the file of that name goes; files that are referred to come before those that refer. */
+    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
+    void *ctx;
+} heft_split_options;
+#define HEFT_SPLIT_OPTIONS_INIT                                                                 \
+    {                                                                                           \
+        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL        \
+    }
+/* Whether models of that format come in several files. */
+HEFT_API bool heft_can_split(const heft_format *f);
+/* Writes the model as several files, none of which has half a tensor.  The tensors keep their order. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
+                                                const heft_split_options *opt, heft_error *err);
 
 #ifdef __cplusplus
 }

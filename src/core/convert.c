@@ -1,4 +1,6 @@
 /* convert.c - one file's model, changed as asked, in another format's terms. */
+#include "core/convert.h"
+
 #include "core/contents.h"
 #include "core/copy.h"
 #include "core/measure.h"
@@ -11,7 +13,8 @@ typedef struct conversion {
     heft_vec origins;  /* by part to be written */
     heft_vocab *vocab; /* the input's */
     uint8_t *passing;  /* by part of the input: heft_passing */
-    bool decodes;      /* what is compressed is decoded once before, for its digests */
+    const heft_converting *how;
+    bool decodes; /* what is compressed is decoded once before, for its digests */
     heft_error *err;
 } conversion;
 
@@ -284,7 +287,8 @@ static heft_status add_metadata(conversion *c)
 {
     const heft_index *from = &c->in->x;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
+    uint32_t given = c->how->own_metadata ? 0 : from->values.len;
+    for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key))
             st = add_value(c, i);
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
@@ -387,6 +391,8 @@ static heft_status plan(conversion *c)
         st = heft_planner_run(&c->p, c->err);
     if (!st && c->opt.planned_bytes)
         *c->opt.planned_bytes = c->p.plan.file_bytes;
+    if (!st && c->how->planned)
+        st = c->how->planned(c->how->ctx, &c->p, c->err);
     return st;
 }
 
@@ -485,14 +491,16 @@ static heft_status checked_write(conversion *c, heft_sink *sink)
     return st;
 }
 
-heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *take,
-                         const heft_convert_options *opt, heft_error *err)
+heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
+                            const heft_convert_options *opt, const heft_converting *how,
+                            heft_error *err)
 {
+    static const heft_converting plainly = { .ctx = NULL };
     heft_error own;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    conversion c = { .in = in, .opt = o, .err = err ? err : &own };
+    conversion c = { .in = in, .opt = o, .how = how ? how : &plainly, .err = err ? err : &own };
     heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
     heft_file_enter(in); /* names and metadata are lent by the file as well */
     if (!st)
@@ -511,6 +519,12 @@ heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *
         return take->ops->finish(take, c.err);
     heft_sink_discard(take);
     return st;
+}
+
+heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *take,
+                         const heft_convert_options *opt, heft_error *err)
+{
+    return heft_convert_as(in, to, take, opt, NULL, err);
 }
 
 void heft_sink_discard(heft_sink *s)

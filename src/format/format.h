@@ -16,6 +16,11 @@ typedef struct heft_frame { /* a compressed piece of a part: bytes in the file, 
     uint32_t stored, content;
 } heft_frame;
 
+typedef struct heft_plan_link { /* a file beside the one that is written */
+    heft_str name, digest;      /* what the index calls it; as the format spells it */
+    uint64_t size;
+} heft_plan_link;
+
 typedef struct heft_plan heft_plan;
 struct heft_plan {
     /* The model; plan() sets the offsets of its parts.  Until then these tell where a part lies in
@@ -42,6 +47,11 @@ struct heft_plan {
     void (*frames_end)(heft_out *o, const heft_frame *frames, uint32_t count);
     uint32_t *same;          /* from heft_plan_ties(), or NULL */
     const heft_vocab *vocab; /* of the model, or NULL */
+    /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
+     * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
+    const heft_plan_link *links;
+    uint32_t link_count;
+    const heft_str *spelled;
     void *priv;              /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
@@ -114,6 +124,31 @@ struct heft_check {
     heft_error *err;
 };
 
+/* ---- models in several files ---------------------------------------------------------------- */
+
+typedef struct heft_set { /* that is being written */
+    heft_str stem;
+    uint32_t count; /* files, the index aside */
+    const heft_index *x;
+    const uint32_t *file, *order; /* by tensor of x: its file, from 0 on; tensors by name */
+    uint64_t bytes;               /* of all tensors */
+} heft_set;
+
+enum { HEFT_SET_VALUES = 4 };
+typedef struct heft_sharding {
+    const char *version; /* generation of the format that can be split; NULL: any */
+    /* The name of file i of so many, or of the index when i == count. */
+    void (*name)(heft_out *o, heft_str stem, uint32_t i, uint32_t count);
+    /* A text beside the files that lists what is in them; or NULL. */
+    void (*index)(heft_out *o, const heft_set *s);
+    /* The index is a file of the format that refers to the parts of the others: see heft_plan.links. */
+    bool is_linked;
+    /* What file i says of itself in its metadata: how many values.  The metadata of the model are then those of file 0
+     * alone.  tensors: of the model.  NULL: nothing. */
+    uint32_t (*values)(heft_value out[HEFT_SET_VALUES], uint32_t i, uint32_t count,
+                       uint32_t tensors);
+} heft_sharding;
+
 /* ---- a format ----------------------------------------------------------------------------- */
 
 struct heft_format {
@@ -136,6 +171,7 @@ struct heft_format {
     heft_status (*between)(const heft_plan *p, uint32_t part, heft_out *o);
     /* What follows the data: file_bytes - data_end.  May be NULL. */
     heft_status (*back)(const heft_plan *p, heft_out *o);
+    const heft_sharding *sharding; /* NULL: models come in one file */
 };
 
 size_t heft_registry_count(void);

@@ -445,4 +445,5 @@ const heft_format heft_format_safetensors = {
     .check = st_check,
     .plan = heft_st_plan,
     .front = heft_st_front,
+    .sharding = &heft_st_sharding,
 };

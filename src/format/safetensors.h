@@ -28,6 +28,8 @@ bool heft_st_is_index(const uint8_t *head, size_t head_len);
 bool heft_st_is_text(const uint8_t *first);
 heft_status heft_st_parse_index(heft_in *in, heft_index *x);
 
+extern const heft_sharding heft_st_sharding;
+
 heft_status heft_st_plan(heft_plan *p);
 heft_status heft_st_front(const heft_plan *p, heft_out *o);
 

@@ -212,3 +212,51 @@ heft_status heft_st_parse_index(heft_in *in, heft_index *x)
         st = heft_meta_unique(x, "the metadata of the index");
     return st ? st : add_files(x);
 }
+
+/* ---- writing: as the library transformers has it ---- */
+
+static void put_number(heft_out *o, uint32_t v)
+{
+    enum { DIGITS = 5 };
+    char text[20];
+    size_t len = heft_u64_text(text, v);
+    heft_out_fill(o, '0', len < DIGITS ? DIGITS - len : 0);
+    heft_out_bytes(o, text, len);
+}
+
+static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    heft_out_str(o, stem);
+    if (i < count) {
+        heft_out_u8(o, '-');
+        put_number(o, i + 1);
+        heft_out_str(o, heft_lit("-of-"));
+        put_number(o, count);
+    }
+    heft_out_str(o, heft_lit(i < count ? ".safetensors" : ".safetensors.index.json"));
+}
+
+/* File names are made of bytes, JSON of text; the stem was checked. */
+static void put_file(heft_out *o, const heft_set *s, uint32_t file)
+{
+    uint8_t buf[MOST_NAME + 1];
+    heft_out name = { .buf = buf, .cap = sizeof buf };
+    put_name(&name, s->stem, file, s->count);
+    heft_json_put_str(o, (heft_str){ (const char *)buf, name.len });
+}
+
+static void put_index(heft_out *o, const heft_set *s)
+{
+    heft_out_str(o, heft_lit("{\n  \"metadata\": {\n    \"total_size\": "));
+    heft_json_put_u64(o, s->bytes);
+    heft_out_str(o, heft_lit("\n  },\n  \"weight_map\": {"));
+    for (uint32_t i = 0; i < heft_ix_tensors(s->x); i++) {
+        heft_out_str(o, heft_lit(i ? ",\n    " : "\n    "));
+        heft_json_put_str(o, heft_ix_name(s->x, s->order[i]));
+        heft_out_str(o, heft_lit(": "));
+        put_file(o, s, s->file[s->order[i]]);
+    }
+    heft_out_str(o, heft_lit(heft_ix_tensors(s->x) ? "\n  }\n}\n" : "}\n}\n"));
+}
+
+const heft_sharding heft_st_sharding = { .name = put_name, .index = put_index };
