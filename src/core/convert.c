@@ -126,8 +126,14 @@ static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtyp
         if (!heft_mul(&length, length, heft_dtype_size(to)))
             return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     }
-    return heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
-                        (heft_range){ row->offset, length }, length, HEFT_RAW);
+    heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
+                                  (heft_range){ row->offset, length }, length, HEFT_RAW);
+    if (!st && c->how->links) { /* it stays where it is, as it is */
+        heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
+        own->stored = row->stored;
+        own->encoding = row->encoding;
+    }
+    return st;
 }
 
 static heft_status add_parts(conversion *c, uint32_t id, uint32_t source, const change *ch)
@@ -369,9 +375,23 @@ static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
     return st == HEFT_E_FORMAT ? HEFT_OK : st;
 }
 
+static heft_status link_parts(conversion *c)
+{
+    const heft_origin *o = c->origins.ptr;
+    heft_str *spelled = heft_plan_alloc(&c->p.plan, c->p.x.parts.len * sizeof *spelled);
+    if (!spelled)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < c->p.x.parts.len; i++)
+        spelled[i] = heft_ix_digest_of(&c->in->x, o[i].part);
+    c->p.plan.spelled = spelled;
+    c->p.plan.links = c->how->links;
+    c->p.plan.link_count = c->how->link_count;
+    return HEFT_OK;
+}
+
 static heft_status plan(conversion *c)
 {
-    c->p.x.err = c->err;
+    c->p.x.err = c->p.plan.err = c->err;
     if (c->in->lacking.status) { /* what is not listed would be missed by nobody */
         *c->err = c->in->lacking;
         return c->err->status;
@@ -383,6 +403,8 @@ static heft_status plan(conversion *c)
         st = add_metadata(c);
     if (!st)
         st = add_model_parts(c);
+    if (!st && c->how->links)
+        st = link_parts(c);
     c->p.plan.ties = ties;
     c->p.plan.in_order = in_order;
     if (!st)

@@ -4,6 +4,7 @@
  * Nothing is known of a file's size until it is planned, so a run is planned, and made shorter until it fits. */
 #include "core/convert.h"
 #include "core/join.h"
+#include "core/linked.h"
 #include "core/watch.h"
 
 #include "base/sort.h"
@@ -22,6 +23,7 @@ typedef struct splitting {
     uint32_t first, end, at; /* the run that is being converted, and where it has come */
     uint64_t done;           /* bytes of the files before */
     uint64_t planned;
+    heft_linked *linked; /* the files so far, when the index refers to them */
     heft_error *err;
 } splitting;
 
@@ -251,8 +253,12 @@ static heft_status write_file(splitting *s, uint32_t i)
     heft_sink *sink;
     heft_status st = open_file(s, i, &sink);
     select_run(s, i);
+    if (!st && s->linked)
+        sink = heft_linked_sink(s->linked, sink);
     if (!st)
         st = convert_run(s, i, s->ends.len, sink, false);
+    if (!st && s->linked)
+        st = heft_linked_add(s->linked, s->planned, s->err);
     for (uint32_t t = s->first; t < s->end; t++)
         s->done += bytes_of(s, t);
     return st;
@@ -318,14 +324,40 @@ static heft_status write_text(splitting *s)
     return st;
 }
 
+/* ---- the index as a file that refers to the others ---- */
+
+static heft_status write_links(splitting *s)
+{
+    const heft_file *joined;
+    heft_convert_options o = s->convert;
+    heft_converting how = { .link_count = s->ends.len };
+    heft_sink *sink;
+    heft_status st = heft_linked_join(s->linked, &joined, &how.links, s->err);
+    if (!st)
+        st = open_file(s, s->ends.len, &sink);
+    if (!st)
+        sink = heft_linked_sink(s->linked, sink);
+    o.no_verify = true; /* this moment, it was written */
+    o.progress = NULL;
+    if (!st)
+        st = heft_convert_as(joined, s->to, sink, &o, &how, s->err);
+    return st ? st : heft_linked_finish(s->linked, s->err);
+}
+
 /* ---- all of it ---- */
 
 static heft_status write_all(splitting *s)
 {
+    const heft_sharding *how = s->to->sharding;
     heft_status st = HEFT_OK;
+    if (how->is_linked)
+        st = heft_linked_begin(&s->linked, s->in->host, s->to, s->ends.len + 1, s->err);
     for (uint32_t i = 0; i < s->ends.len && !st; i++)
         st = write_file(s, i);
-    return st || !s->to->sharding->index ? st : write_text(s);
+    if (!st && how->is_linked)
+        st = write_links(s);
+    heft_linked_free(s->linked);
+    return st || !how->index ? st : write_text(s);
 }
 
 /* Checksums of more than a part would be computed anew for every file. */

@@ -17,7 +17,9 @@ typedef struct heft_frame { /* a compressed piece of a part: bytes in the file, 
 } heft_frame;
 
 typedef struct heft_plan_link { /* a file beside the one that is written */
-    heft_str name, digest;      /* what the index calls it; as the format spells it */
+    heft_str name;              /* what the index calls it */
+    const char *algorithm;
+    uint8_t digest[HEFT_CLAIM_BYTES]; /* of all of it, as heft_digest.final gives it */
     uint64_t size;
 } heft_plan_link;
 

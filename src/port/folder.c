@@ -44,7 +44,7 @@ static bool is_first(const char *name)
     return !numbers || !memcmp(numbers + 1, "00001", 5);
 }
 
-/* What a name says: 0 nothing, then the better the smaller. */
+/* What a name says, the more the better. */
 typedef enum rank { NO_WEIGHTS, WEIGHTS, INDEX, USUAL_INDEX, USUAL } rank;
 
 static rank rank_of(const char *name)
@@ -61,30 +61,34 @@ static rank rank_of(const char *name)
 
 typedef struct choice {
     rank rank;
-    char *name, *other; /* other: of the same rank, so that nobody can tell */
+    char **names; /* of that rank */
+    size_t count, room;
 } choice;
+
+static void forget(choice *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        free(c->names[i]);
+    c->count = 0;
+}
 
 static bool take(choice *c, const char *name)
 {
     rank r = rank_of(name);
     if (!r || r < c->rank)
         return true;
-    char *copy = strdup(name);
-    if (!copy)
-        return false;
-    if (r > c->rank) {
-        free(c->name);
-        free(c->other);
-        *c = (choice){ r, copy, NULL };
-        return true;
+    if (r > c->rank)
+        forget(c);
+    c->rank = r;
+    if (c->count == c->room) {
+        char **more = realloc(c->names, (2 * c->room + 16) * sizeof *more);
+        if (!more)
+            return false;
+        c->names = more;
+        c->room = 2 * c->room + 16;
     }
-    bool before = strcmp(copy, c->name) < 0; /* whatever the order of the folder */
-    char *spare = before ? c->name : copy;
-    c->name = before ? copy : c->name;
-    bool second = !c->other || strcmp(spare, c->other) < 0;
-    free(second ? c->other : spare);
-    c->other = second ? spare : c->other;
-    return true;
+    c->names[c->count] = strdup(name);
+    return c->names[c->count++];
 }
 
 static heft_status look_through(choice *c, DIR *dir, heft_error *err)
@@ -101,9 +105,43 @@ static heft_status look_through(choice *c, DIR *dir, heft_error *err)
     return errno ? heft_os_error(err, errno, "the folder cannot be read") : HEFT_OK;
 }
 
+/* "model-1.zt" belongs to "model.zt". */
+static bool belongs_to(const char *name, const char *root)
+{
+    const char *dot = strrchr(root, '.');
+    size_t stem = dot ? (size_t)(dot - root) : 0;
+    return stem && !strncmp(name, root, stem) && name[stem] == '-' && ends_with(name, dot);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The one to which all others belong; it is among the shortest. */
+static const char *choose(choice *c, heft_error *err)
+{
+    size_t root = 0;
+    for (size_t i = 1; i < c->count; i++)
+        if (strlen(c->names[i]) < strlen(c->names[root]))
+            root = i;
+    for (size_t i = 0; i < c->count; i++) {
+        if (i == root || belongs_to(c->names[i], c->names[root]))
+            continue;
+        qsort(c->names, c->count, sizeof *c->names, by_name); /* whatever the folder's order */
+        heft_error_plain(err, HEFT_E_IO,
+                         "a folder with several files of weights, %q and %q among them: name one "
+                         "of them",
+                         (heft_str){ c->names[0], strlen(c->names[0]) },
+                         (heft_str){ c->names[1], strlen(c->names[1]) });
+        return NULL;
+    }
+    return c->names[root];
+}
+
 heft_status heft_folder_entry(char **out, const char *path, heft_error *err)
 {
-    choice c = { NO_WEIGHTS, NULL, NULL };
+    choice c = { NO_WEIGHTS, NULL, 0, 0 };
     size_t len = strlen(path);
     DIR *dir = opendir(path);
     *out = NULL;
@@ -111,25 +149,22 @@ heft_status heft_folder_entry(char **out, const char *path, heft_error *err)
         return heft_os_error(err, errno, "the folder cannot be opened");
     heft_status st = look_through(&c, dir, err);
     closedir(dir);
-    if (!st && !c.name)
+    if (!st && !c.count)
         st = heft_error_plain(err, HEFT_E_IO, "a folder without a file of weights");
-    if (!st && c.other)
-        st = heft_error_plain(err, HEFT_E_IO,
-                              "a folder with several files of weights, %q and %q among them: name "
-                              "one of them",
-                              (heft_str){ c.name, strlen(c.name) },
-                              (heft_str){ c.other, strlen(c.other) });
+    const char *name = st ? NULL : choose(&c, err);
+    if (!st && !name)
+        st = HEFT_E_IO;
     if (!st) {
-        *out = malloc(len + strlen(c.name) + 2);
+        *out = malloc(len + strlen(name) + 2);
         st = *out ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory for a path");
     }
     if (!st) {
         memcpy(*out, path, len);
         (*out)[len] = '/';
-        strcpy(*out + len + (len && path[len - 1] != '/'), c.name);
+        strcpy(*out + len + (len && path[len - 1] != '/'), name);
     }
-    free(c.name);
-    free(c.other);
+    forget(&c);
+    free(c.names);
     return st;
 }
 
