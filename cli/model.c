@@ -177,6 +177,21 @@ uint64_t tensor_elements(const heft_tensor *t)
     return product;
 }
 
+uint32_t *model_ties(const heft_file *f, const char *path)
+{
+    heft_error err;
+    uint32_t *tied = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tied);
+    if (!tied)
+        say(path, "no memory for a list of tensors");
+    else if (heft_tied(tied, f, &err)) {
+        say_error(path, &err);
+        free(tied);
+        tied = NULL;
+    }
+    return tied;
+}
+
+
 /* ---- spelling ---- */
 
 const char *dtype_name(heft_dtype t)

@@ -284,6 +284,11 @@ HEFT_API uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char 
 HEFT_API heft_part heft_part_at(const heft_file *f, uint32_t part);
 HEFT_API uint32_t heft_model_parts(const heft_file *f, uint32_t *first); /* how many, from *first */
 
+/* Tensors that share their bytes, as tied weights do: first, with room for heft_tensor_count() numbers, gets for
+ * each tensor the first one that lies in the same places of the same files, perhaps itself. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_tied(uint32_t *first, const heft_file *f,
+                                               heft_error *err);
+
 typedef enum heft_kind {
     HEFT_NULL,
     HEFT_KIND_BOOL,

@@ -353,11 +353,11 @@ static heft_status add_vocab(conversion *c)
 
 /* ---- all of it ---- */
 
-static heft_status ties(heft_plan *plan, uint32_t *same)
+static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
 {
     conversion *c =
         (conversion *)(void *)plan; /* the planner comes first in it, the plan in the planner */
-    return heft_ties(same, &c->p, c->in, c->origins.ptr, c->err);
+    return heft_ties(same, &c->p, c->in, c->origins.ptr, contents, c->err);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
@@ -373,6 +373,30 @@ static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
     heft_status st = heft_sparse_check(c->in, heft_ix_owner(&c->in->x, o->part), &order, c->err);
     *strictly = !st && order.ascends && !order.twice;
     return st == HEFT_E_FORMAT ? HEFT_OK : st;
+}
+
+/* What shared bytes cost in a target that cannot share them. */
+static heft_status note_ties(conversion *c)
+{
+    heft_error text;
+    uint32_t all = c->p.x.parts.len;
+    uint64_t count = 0, bytes = 0;
+    uint32_t *same = heft_plan_alloc(&c->p.plan, all * sizeof *same);
+    if (!same)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < all; i++)
+        same[i] = i;
+    heft_status st = heft_ties(same, &c->p, c->in, c->origins.ptr, false, c->err);
+    for (uint32_t i = 0; i < all; i++) {
+        count += same[i] != i;
+        bytes += same[i] != i ? heft_ix_part_row_at(&c->p.x, i)->length : 0;
+    }
+    if (st || !count)
+        return st;
+    heft_error_plain(&text, HEFT_OK, "%U %s bytes with others, which %s cannot: %U bytes more", count,
+                     count == 1 ? "tensor shares its" : "tensors share their", c->p.format->name,
+                     bytes);
+    return heft_plan_loss(&c->p.plan, HEFT_NOTE, "heft/tied", HEFT_NONE, text.message);
 }
 
 static heft_status link_parts(conversion *c)
@@ -411,6 +435,8 @@ static heft_status plan(conversion *c)
         st = add_vocab(c);
     if (!st)
         st = heft_planner_run(&c->p, c->err);
+    if (!st && !c->p.plan.same)
+        st = note_ties(c);
     if (!st && c->opt.planned_bytes)
         *c->opt.planned_bytes = c->p.plan.file_bytes;
     if (!st && c->how->planned)

@@ -57,8 +57,11 @@ static heft_status settle_order(heft_plan *p)
     if (!p->order)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
-        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++)
-            p->order[count++] = heft_ix_row(p->x, t)->first_part + k;
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (!p->same || p->same[part] == part)
+                p->order[count++] = part;
+        }
     p->order_count = count;
     return HEFT_OK;
 }
@@ -71,7 +74,7 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start)
     return settle_order(p);
 }
 
-heft_status heft_plan_ties(heft_plan *p)
+static heft_status find_ties(heft_plan *p, bool contents)
 {
     uint32_t count = p->x->parts.len;
     p->same = heft_plan_alloc(p, count * sizeof *p->same);
@@ -79,7 +82,17 @@ heft_status heft_plan_ties(heft_plan *p)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < count; i++)
         p->same[i] = i;
-    return p->ties ? p->ties(p, p->same) : HEFT_OK;
+    return p->ties ? p->ties(p, p->same, contents) : HEFT_OK;
+}
+
+heft_status heft_plan_ties(heft_plan *p)
+{
+    return find_ties(p, true);
+}
+
+heft_status heft_plan_share(heft_plan *p)
+{
+    return find_ties(p, false);
 }
 
 typedef struct range_digest {
@@ -182,6 +195,12 @@ heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
     }
     if (!st && !heft_align_up(&p->data_end, at, tail_align))
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    for (uint32_t i = 0; p->same && i < p->x->parts.len && !st; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
     return st;
 }
 

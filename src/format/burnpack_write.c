@@ -417,8 +417,8 @@ static heft_status place(heft_plan *p)
     if (!heft_align_up(&b->data_start, HEFT_BURNPACK_HEADER + count.total, HEFT_BURNPACK_ALIGN) ||
         !heft_add(&p->data_end, p->data_end, b->data_start))
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
-    for (uint32_t i = 0; i < p->order_count; i++)
-        heft_ix_part_row_at(p->x, p->order[i])->offset += b->data_start;
+    for (uint32_t i = 0; i < p->x->parts.len; i++)
+        heft_ix_part_row_at(p->x, i)->offset += b->data_start;
     p->front_bytes = b->data_start;
     p->file_bytes = p->data_end;
     return check_sizes(p);
@@ -445,6 +445,8 @@ heft_status heft_burnpack_plan(heft_plan *p)
         st = plan_metadata(p);
     if (!st)
         st = sort_all(p);
+    if (!st)
+        st = heft_plan_share(p);
     return st ? st : place(p);
 }
 

@@ -47,7 +47,7 @@ struct heft_plan {
     uint32_t frame_bytes;
     bool frame_checksums;
     void (*frames_end)(heft_out *o, const heft_frame *frames, uint32_t count);
-    uint32_t *same;          /* from heft_plan_ties(), or NULL */
+    uint32_t *same;          /* from heft_plan_ties() or heft_plan_share(), or NULL */
     const heft_vocab *vocab; /* of the model, or NULL */
     /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
      * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
@@ -60,7 +60,8 @@ struct heft_plan {
     /* Engine's side of heft_plan_loss(). */
     heft_status (*loss)(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                         const char *text);
-    heft_status (*ties)(heft_plan *p, uint32_t *same); /* NULL: bytes are not known beforehand */
+    /* NULL: bytes are not known beforehand. */
+    heft_status (*ties)(heft_plan *p, uint32_t *same, bool contents);
     /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of
      * each row ascend.  NULL: there are no sparse tensors. */
     heft_status (*in_order)(heft_plan *p, uint32_t tensor, bool *strictly);
@@ -79,7 +80,7 @@ void heft_plan_drop(heft_plan *p, uint32_t tensor);
 void heft_plan_compact(heft_plan *p);
 /* Gives a tensor another shape of as many elements. */
 heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank);
-/* Places every raw part of the tensors from `start` on, in p->order, at multiples of p->align, each
+/* Places every raw part of the tensors, but those that p->same gives the place of another, from `start` on, in p->order, at multiples of p->align, each
  * behind room for what the format's between() writes, and sets data_end to the end of the last, padded to
  * tail_align (1: not). */
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align);
@@ -90,6 +91,8 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start);
 /* Sets p->same, by part: the first of those that will have the same bytes, perhaps the part itself.  What the
  * format leaves out of p->order then is not written; back() gives it the place of the first. */
 heft_status heft_plan_ties(heft_plan *p);
+/* The same for parts that share their bytes in the file they come from, whatever these are: nothing is read. */
+heft_status heft_plan_share(heft_plan *p);
 /* Whether this build can compute the digest. */
 bool heft_plan_can_digest(const heft_plan *p, const char *algorithm);
 /* For back(): emits into o, and sets digest to that of what was emitted. */

@@ -454,12 +454,6 @@ static heft_status check_options(heft_plan *p)
 static heft_status place(heft_plan *p, zt2_plan *s)
 {
     heft_status st = heft_plan_place(p, p->align, p->align);
-    for (uint32_t i = 0; !st && !p->links && i < p->x->parts.len; i++) {
-        heft_ix_part_row *row = heft_ix_part_row_at(p->x, i);
-        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
-        row->offset = first->offset;
-        row->stored = first->stored;
-    }
     p->front_bytes = HEFT_ZT_MAGIC;
     if (!st)
         st = measure(p, s);
