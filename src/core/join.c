@@ -143,8 +143,11 @@ static heft_status add_listed(joining *j)
     if (!heft_names_room(&x->mem, &j->listed, x->listed.len))
         return no_memory(j->err);
     for (uint32_t i = 0; i < x->listed.len; i++) {
-        heft_str name = listed_name(j->f, i);
-        heft_names_add(&j->listed, of, heft_names_hash(x->key, name), name, i);
+        const heft_ix_listed *l = (const heft_ix_listed *)x->listed.ptr + i;
+        if (heft_names_add(&j->listed, of, heft_names_hash(x->key, l->name), l->name, i) !=
+            HEFT_NONE)
+            return heft_error_set(j->err, HEFT_E_FORMAT, l->at, "tensor %q is listed twice",
+                                  l->name);
     }
     return HEFT_OK;
 }

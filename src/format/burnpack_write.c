@@ -424,6 +424,19 @@ static heft_status place(heft_plan *p)
     return check_sizes(p);
 }
 
+/* Burn reads tied weights that are stored once; verify says of each that it is one. */
+static heft_status share(heft_plan *p)
+{
+    heft_status st = heft_plan_share(p);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        uint32_t part = heft_ix_row(p->x, t)->first_part;
+        if (p->same[part] != part)
+            st = heft_plan_loss(p, HEFT_NOTE, "burnpack/shared", t,
+                                "its data are those of another tensor, stored once");
+    }
+    return st;
+}
+
 /* ---- what the format is called with ---- */
 
 heft_status heft_burnpack_plan(heft_plan *p)
@@ -446,7 +459,7 @@ heft_status heft_burnpack_plan(heft_plan *p)
     if (!st)
         st = sort_all(p);
     if (!st)
-        st = heft_plan_share(p);
+        st = share(p);
     return st ? st : place(p);
 }
 

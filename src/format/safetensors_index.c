@@ -127,28 +127,6 @@ static heft_status read_map(reader *r)
     return r->j.st;
 }
 
-static heft_str listed_name(const void *ctx, uint32_t i)
-{
-    return ((const heft_ix_listed *)((const heft_index *)ctx)->listed.ptr)[i].name;
-}
-
-static heft_status check_names(heft_index *x)
-{
-    heft_names seen = { NULL, 0, 0 };
-    heft_names_of of = { listed_name, x };
-    heft_status st = HEFT_OK;
-    if (!heft_names_room(&x->mem, &seen, x->listed.len))
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for the weight_map");
-    for (uint32_t i = 0; i < x->listed.len && !st; i++) {
-        heft_str name = listed_name(x, i);
-        if (heft_names_add(&seen, of, heft_names_hash(x->key, name), name, i) != HEFT_NONE)
-            st = heft_error_set(x->err, HEFT_E_FORMAT, ((heft_ix_listed *)x->listed.ptr)[i].at,
-                                "tensor %q occurs twice in the weight_map", name);
-    }
-    heft_names_free(&x->mem, &seen);
-    return st;
-}
-
 static bool file_below(const void *ctx, uint32_t a, uint32_t b)
 {
     const heft_ix_listed *rows = ctx;
@@ -207,9 +185,7 @@ heft_status heft_st_parse_index(heft_in *in, heft_index *x)
         return r.j.st;
     if (!r.has_map)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0, "the index has no weight_map");
-    heft_status st = check_names(x);
-    if (!st)
-        st = heft_meta_unique(x, "the metadata of the index");
+    heft_status st = heft_meta_unique(x, "the metadata of the index");
     return st ? st : add_files(x);
 }
 
