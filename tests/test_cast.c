@@ -138,10 +138,11 @@ static void short_and_unaligned_runs_touch_nothing_else(void **state)
         for (size_t k = 0; k < sizeof runs / sizeof *runs && r->to != DOUBLES; k++) {
             struct run n = runs[k];
             size_t step = heft_dtype_size(r->from), size = heft_dtype_size(r->to);
-            if (n.first + n.count > r->count)
-                continue;
-            uint8_t *in = malloc(n.count * step + 1), *out = malloc(n.count * size + 1);
-            memcpy(in + 1, r->given + n.first * step, n.count * step);
+            if (n.first + n.count > r->count || (n.first && !step))
+                continue; /* a run of blocks begins with one */
+            size_t bytes = (size_t)bytes_of(r->from, n.count);
+            uint8_t *in = malloc(bytes + 1), *out = malloc(n.count * size + 1);
+            memcpy(in + 1, r->given + n.first * step, bytes);
             out[n.count * size] = GUARD;
             assert_true(heft_cast(out, r->to, in + 1, r->from, n.count));
             assert_same(r, out, n.first, n.count);
@@ -170,7 +171,8 @@ static void every_number_reads_as_a_double(void **state)
             assert_true(out[count] == 14); /* nothing behind the last */
         }
     }
-    assert_int_equal(types, HEFT_DTYPES - 3); /* but for none and the complex ones */
+    /* but for none, the complex ones, and the opaque blocks */
+    assert_int_equal(types, HEFT_IQ2_XXS - 3);
     free(out);
 }
 
@@ -194,13 +196,15 @@ static void can_cast_says_what_cast_does(void **state)
     for (heft_dtype from = 0; from <= HEFT_DTYPES; from++)
         for (heft_dtype to = 0; to <= HEFT_DTYPES; to++) {
             bool listed = false;
-            uint8_t in[16] = { 0 }, out[16] = { 0 };
+            uint8_t in[512] = { 0 }, out[16] = { 0 };
             for (size_t i = 0; i < v->count; i++)
                 listed = listed || (v->at[i].from == from && v->at[i].to == to);
             assert_int_equal(heft_can_cast(to, from), listed);
             assert_int_equal(heft_cast(out, to, in, from, 1), listed);
         }
     double none;
+    for (heft_dtype t = HEFT_IQ2_XXS; t < HEFT_DTYPES; t++)
+        assert_false(heft_to_f64(&none, t, "", 0, 0));
     assert_false(heft_to_f64(&none, HEFT_UNTYPED, "", 0, 0));
     assert_false(heft_to_f64(&none, HEFT_DTYPES, "", 0, 0));
 }
@@ -243,6 +247,9 @@ static void sizes_count_begun_blocks_and_say_when_they_overflow(void **state)
         { HEFT_F6_E3M2, true, false, 9, 9 },
         { HEFT_F6_E3M2, true, false, UINT64_MAX, 0xC000000000000000 },
         { HEFT_U8, true, true, UINT64_MAX, UINT64_MAX },
+        { HEFT_Q4_0, true, true, 64, 36 },
+        { HEFT_Q6_K, true, false, 257, 420 },
+        { HEFT_Q8_K, false, false, UINT64_MAX, 0 },
         { HEFT_F64, true, true, UINT64_MAX / 8, UINT64_MAX - 7 },
         { HEFT_F64, false, true, UINT64_MAX / 8 + 1, 0 },
         { HEFT_UNTYPED, false, false, 1, 0 },

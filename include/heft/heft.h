@@ -133,7 +133,10 @@ typedef struct heft_source heft_source;
 typedef enum heft_access {
     HEFT_ACCESS_AUTO, /* mapped where that works */
     HEFT_ACCESS_MAP,
-    HEFT_ACCESS_READ /* pread only; no mapping, no signal handler */
+    HEFT_ACCESS_READ,     /* pread only; no mapping, no signal handler */
+    HEFT_ACCESS_POPULATE, /* mapped, and all in memory before it is open */
+    HEFT_ACCESS_DIRECT /* as AUTO, but large reads of what the system's cache does not hold go past it:
+                          faster for a cold file that is read once, and only there */
 } heft_access;
 /* A regular file.  A mapped file that shrinks while it is open makes the call that met the gap,
  * and every later one, end with HEFT_E_IO.  What the library lends, names as well as views, is
@@ -305,6 +308,9 @@ typedef enum heft_kind {
 
 typedef struct heft_value {
     heft_kind kind;
+    /* INT, UINT, FLOAT: the element type that the number has or is to have in a file.  BYTES: HEFT_U8
+     * when they are a text that is not UTF-8.  HEFT_UNTYPED: nothing is said. */
+    heft_dtype stored;
     heft_str key; /* empty inside a list */
     union {
         bool b;
@@ -342,6 +348,18 @@ HEFT_API const void *heft_view(const heft_file *f, uint32_t part);
 /* Decoded bytes [from, from + len) of a part. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_read(void *buf, const heft_file *f, uint32_t part,
                                                uint64_t from, size_t len, heft_error *err);
+/* All decoded bytes of parts[i] into buffers[i], which has room for its length, for i below count: on all
+ * threads of the file's host, in the order in which the parts lie.  After an error or a stop the contents
+ * of the buffers are undefined.  progress may be NULL.  HEFT_E_ARGUMENT: there is no such part, or its
+ * length is not known. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_read_many(void *const *buffers, const heft_file *f,
+                                                    const uint32_t *parts, uint32_t count,
+                                                    heft_progress_fn progress, void *ctx,
+                                                    heft_error *err);
+/* Memory for weights: zeroed, whole huge pages where the system has them, aligned to those, and found by
+ * whoever touches it first.  NULL: there is none.  Free it with the same number of bytes. */
+HEFT_API void *heft_buffer_new(size_t bytes);
+HEFT_API void heft_buffer_free(void *p, size_t bytes); /* NULL is harmless */
 /* The decoded bytes of a part from the first to the last, in pieces as large as you like: what
  * heft_read() does with offsets is slow on compressed parts, which have no middle to begin at. */
 typedef struct heft_stream heft_stream;

@@ -122,8 +122,9 @@ static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtyp
         o->columns = heft_ix_dims(&c->p.x, id)[0];
     }
     if (to != row->dtype) {
-        length = heft_div(length, heft_dtype_size(row->dtype));
-        if (!heft_mul(&length, length, heft_dtype_size(to)))
+        const heft_dtype_info *d = heft_dtype_get(row->dtype);
+        length = heft_div(length, d->block_bytes);
+        if (!heft_mul(&length, length, (uint64_t)d->block_elems * heft_dtype_size(to)))
             return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     }
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,

@@ -126,51 +126,53 @@ static heft_status read_turned(heft_producer *w, uint64_t first, uint64_t count,
     return HEFT_OK;
 }
 
-/* ---- elements ---- */
+/* ---- elements, in units: one, or those that share a block of the source ---- */
 
-static heft_status read_elements(heft_producer *w, uint64_t first, uint64_t count, uint8_t *dst)
+static heft_status read_units(heft_producer *w, uint64_t first, uint64_t count, uint8_t *dst)
 {
     const heft_origin *o = &w->c->origins[w->part];
-    uint32_t size = heft_dtype_size(o->dtype);
+    uint32_t size = heft_dtype_get(o->dtype)->block_bytes;
     if (o->transposed)
         return read_turned(w, first, count, size, dst);
     return read_source(w, first * size, dst, (size_t)(count * size));
 }
 
-/* Elements of the target, in its own element type. */
-static heft_status make_elements(heft_producer *w, heft_dtype to, uint64_t first, uint64_t count,
-                                 uint8_t *dst)
+/* Units of the target, in its own element type. */
+static heft_status make_units(heft_producer *w, heft_dtype to, uint64_t first, uint64_t count,
+                              uint8_t *dst)
 {
     heft_dtype from = w->c->origins[w->part].dtype;
     if (to == from)
-        return read_elements(w, first, count, dst);
-    heft_status st = read_elements(w, first, count, w->scratch);
-    if (!st && !heft_cast(dst, to, w->scratch, from, (size_t)count))
+        return read_units(w, first, count, dst);
+    heft_status st = read_units(w, first, count, w->scratch);
+    size_t elements = (size_t)count * heft_dtype_get(from)->block_elems;
+    if (!st && !heft_cast(dst, to, w->scratch, from, elements))
         st = heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
                               heft_dtype_name(from), heft_dtype_name(to));
     return st;
 }
 
-/* An element that the end of a buffer cuts is made once and kept for the next buffer. */
+/* A unit that the end of a buffer cuts is made once and kept for the next buffer. */
 static heft_status make_one(heft_producer *w, heft_dtype to, uint64_t first)
 {
     if (w->one_first == first)
         return HEFT_OK;
     w->one_first = first;
-    return make_elements(w, to, first, 1, w->one);
+    return make_units(w, to, first, 1, w->one);
 }
 
 static heft_status make_bytes(heft_producer *w, heft_dtype to, uint64_t from, size_t len,
                               uint8_t *dst)
 {
-    uint32_t size = heft_dtype_size(to), source = heft_dtype_size(w->c->origins[w->part].dtype);
-    uint64_t most = SCRATCH / (source > size ? source : size);
+    const heft_dtype_info *source = heft_dtype_get(w->c->origins[w->part].dtype);
+    uint32_t size = heft_dtype_size(to) * source->block_elems;
+    uint64_t most = SCRATCH / (source->block_bytes > size ? source->block_bytes : size);
     heft_status st = HEFT_OK;
     while (len && !st) {
         uint64_t first = heft_div(from, size), skip = from - first * size, count = len / size;
         bool whole = !skip && count;
         count = !whole ? 1 : count < most ? count : most;
-        st = whole ? make_elements(w, to, first, count, dst) : make_one(w, to, first);
+        st = whole ? make_units(w, to, first, count, dst) : make_one(w, to, first);
         size_t n = (size_t)(whole ? count * size : size - skip);
         n = n < len ? n : len;
         if (!st && !whole)

@@ -1,5 +1,6 @@
 /* read.c - bytes of an open file. */
 #include "core/stream.h"
+#include "model/blocks.h"
 
 static void enter(heft_source *s)
 {
@@ -92,34 +93,40 @@ heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_
     return HEFT_OK;
 }
 
-static void turn(uint8_t *p, size_t len, uint32_t size)
+/* Whole units: numbers, or blocks. */
+static void turn(uint8_t *p, size_t len, heft_dtype t, uint32_t size)
 {
-    for (size_t at = 0; at + size <= len; at += size)
-        for (uint32_t i = 0; i < size / 2; i++) {
+    bool is_block = heft_block_can_turn(t);
+    for (size_t at = 0; at + size <= len; at += size) {
+        if (is_block)
+            heft_block_turn(p + at, t);
+        for (uint32_t i = 0; i < size / 2 && !is_block; i++) {
             uint8_t swap = p[at + i];
             p[at + i] = p[at + size - 1 - i];
             p[at + size - 1 - i] = swap;
         }
+    }
 }
 
-/* Whole numbers are read to where they go; one that an end cuts is read beside it. */
+/* Whole units are read to where they go; one that an end cuts is read beside it. */
 static heft_status read_turned(const heft_file *f, const heft_ix_part_row *p, uint64_t from,
                                uint8_t *out, size_t len, heft_error *err)
 {
-    uint32_t size = heft_dtype_number(p->dtype);
+    heft_dtype t = p->dtype;
+    uint32_t size = heft_block_can_turn(t) ? heft_dtype_get(t)->block_bytes : heft_dtype_number(t);
     heft_status st = HEFT_OK;
     for (size_t n = 0; len && !st; out += n, from += n, len -= n) {
-        uint8_t one[8];
-        uint32_t skip = (uint32_t)from & (size - 1);
+        uint8_t one[HEFT_BLOCK_BYTES];
+        uint32_t skip = (uint32_t)(from - heft_div(from, size) * size);
         if (!skip && len >= size) {
-            n = len & ~(size_t)(size - 1);
+            n = len - len % size;
             st = heft_file_bytes(f, p->offset + from, out, n, err);
-            turn(out, n, size);
+            turn(out, n, t, size);
             continue;
         }
         n = size - skip < len ? size - skip : len;
         st = heft_file_bytes(f, p->offset + from - skip, one, size, err);
-        turn(one, size, size);
+        turn(one, size, t, size);
         memcpy(out, one + skip, n);
     }
     return st;

@@ -85,7 +85,7 @@ static heft_status find_type(reader *r, const tensor *t, heft_str name, heft_dty
 /* "type": what the elements stand for. */
 static heft_status find_logical(reader *r, const tensor *t, heft_str name, heft_dtype *type)
 {
-    heft_value kept = { HEFT_KIND_STR, heft_lit("stored_dtype"), { false } };
+    heft_value kept = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
     for (size_t i = 0; i < heft_zt_type_count; i++)
         if (heft_zt_types[i].logical && heft_str_is(name, heft_zt_types[i].logical) &&
             heft_zt_types[i].base == *type) {
@@ -296,7 +296,7 @@ static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_k
 
 static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
 {
-    enum { LEAST = 30 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
+    enum { LEAST = 29 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
     if (r->c->st || k != HEFT_CBOR_MAP)
         return heft_cbor_fail(r->c, "%s is no map", is_10 ? "tensors" : "objects");
     uint64_t at = heft_cbor_offset(r->c, r->c->item), left = (uint64_t)(r->c->end - r->c->p);
@@ -305,7 +305,10 @@ static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
     while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
         heft_str name;
         st = heft_zt_want_text(r->c, k, "a tensor's name", &name);
+        bool read = false;
         if (!st)
+            st = heft_zt1_read_usual(r->c, r->x, is_10, name, &read);
+        if (!st && !read)
             st = read_tensor(r, is_10, name, heft_cbor_next(r->c));
     }
     return st;

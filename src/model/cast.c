@@ -4,6 +4,7 @@
  * the pairs that matter most.  Everything else goes one by one through `number`, which holds every value of
  * every type exactly, so that each conversion rounds once.  Bytes on both sides are little-endian.
  */
+#include "model/blocks.h"
 #include "model/dtype.h"
 #include "model/float.h"
 
@@ -404,10 +405,47 @@ static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
     }
 }
 
+/* ---- blocks that share scales ---- */
+
+/* src begins with a block; the last may be wanted in part only. */
+static void cast_blocks(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
+                        size_t count)
+{
+    const heft_dtype_info *d = heft_dtype_get(from);
+    float f[HEFT_BLOCK_ELEMENTS];
+    for (; count; src += d->block_bytes) {
+        size_t n = count < d->block_elems ? count : d->block_elems;
+        heft_block_decode(f, from, src);
+        for (uint32_t i = 0; i < d->block_elems; i += LANES)
+            order_bytes(f + i, sizeof *f);
+        cast_reals(dst, to, (const uint8_t *)f, HEFT_F32, n);
+        dst += n * heft_dtype_size(to);
+        count -= n;
+    }
+}
+
+static void blocks_to_f64(double *out, heft_dtype t, const uint8_t *src, uint64_t first,
+                          size_t count)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    uint32_t skip = (uint32_t)first & (d->block_elems - 1u);
+    float f[HEFT_BLOCK_ELEMENTS];
+    src += heft_dtype_blocks(t, first) * d->block_bytes;
+    for (; count; src += d->block_bytes, skip = 0) {
+        size_t left = d->block_elems - skip, n = count < left ? count : left;
+        heft_block_decode(f, t, src);
+        for (size_t i = 0; i < n; i++)
+            *out++ = heft_f64_of(heft_f32_to_f64(heft_f32_bits(f[skip + i])));
+        count -= n;
+    }
+}
+
 /* ---- what the world calls ----------------------------------------------------------------- */
 
 bool heft_can_cast(heft_dtype to, heft_dtype from)
 {
+    if (heft_block_is_known(from))
+        return to == HEFT_F16 || to == HEFT_BF16 || to == HEFT_F32 || to == HEFT_F64;
     if (!heft_dtype_size(to) || !heft_dtype_size(from))
         return false;
     if (is_complex(to) != is_complex(from))
@@ -420,7 +458,9 @@ bool heft_cast(void *dst, heft_dtype to, const void *src, heft_dtype from, size_
 {
     if (!heft_can_cast(to, from))
         return false;
-    if (!is_complex(to))
+    if (heft_block_is_known(from))
+        cast_blocks(dst, to, src, from, count);
+    else if (!is_complex(to))
         cast_reals(dst, to, src, from, count);
     else
         cast_reals(dst, to == HEFT_C64 ? HEFT_F32 : HEFT_F64, src,
@@ -504,7 +544,11 @@ bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem
         return false;
     if (is_complex(t))
         t = t == HEFT_C64 ? HEFT_F32 : HEFT_F64;
-    if (d->block_elems > 1)
+    if (d->block_elems > 1 && !layout_of(t) && !heft_block_is_known(t))
+        return false;
+    if (heft_block_is_known(t))
+        blocks_to_f64(out, t, src, first_elem, count);
+    else if (d->block_elems > 1)
         packed_to_f64(out, t, src, first_elem, count);
     else
         plain_to_f64(out, t, (const uint8_t *)src + first_elem * heft_dtype_size(t), count);

@@ -105,6 +105,7 @@ typedef struct heft_ix_tokens {
     heft_range where;
     uint32_t count;
     uint8_t length_bytes;            /* of each length; 0: there is no vocabulary */
+    bool big_endian;                 /* the lengths are */
     bool has_special;                /* else they are found by their names */
     uint32_t special[HEFT_SPECIALS]; /* HEFT_NONE: none */
 } heft_ix_tokens;

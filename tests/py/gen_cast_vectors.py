@@ -3,7 +3,7 @@
 
 Records of  u16 from, u16 to, u32 count, the source elements, the expected elements.  Types are numbered
 as in heft/dtypes.h; `to` 0xFFFF means doubles (heft_to_f64), and then `from` may be a packed type and
-count is a multiple of its block.
+count is a multiple of its block.  Block-quantised types come with both, and always as whole blocks.
 
 Targets of up to 16 bits are found by looking for the nearest among all the numbers they have,
 f32 and f64 by Python's own conversions and by rounding integers.  Where numpy is installed it must agree on f16."""
@@ -11,6 +11,8 @@ import bisect
 import random
 import struct
 import sys
+
+import ggml_blocks
 
 try:
     import numpy
@@ -279,10 +281,24 @@ def packed(out, rng):
         record(out, kind, DOUBLES, len(codes), given, expected)
 
 
+BLOCK_BASE = 24  # heft numbers them in the order of ggml's numbers
+
+
+def blocks(out, rng):
+    for i, t in enumerate(ggml_blocks.DECODERS):
+        count = 2560
+        given = ggml_blocks.draw(t, count, rng)
+        values = ggml_blocks.decode(t, given)
+        for to in ("f16", "bf16", "f32", "f64"):
+            record(out, BLOCK_BASE + i, number(to), count, given, b"".join(encode(to, v) for v in values))
+        record(out, BLOCK_BASE + i, DOUBLES, count, given, b"".join(encode("f64", v) for v in values))
+
+
 def main():
     rng = random.Random(14)
     plain(sys.stdout.buffer, rng)
     packed(sys.stdout.buffer, rng)
+    blocks(sys.stdout.buffer, rng)
 
 
 main()
