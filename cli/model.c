@@ -191,7 +191,6 @@ uint32_t *model_ties(const heft_file *f, const char *path)
     return tied;
 }
 
-
 /* ---- spelling ---- */
 
 const char *dtype_name(heft_dtype t)

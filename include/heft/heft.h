@@ -200,9 +200,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_feed(heft_file *f, uint64_t offset, co
 /* One model of several open files, in their order; they stay open until it is closed.  Of metadata with the
  * same key the first counts. */
 typedef enum heft_duplicates { /* of tensors of the same name in two files: */
-    HEFT_DUPLICATES_REFUSE,
-    HEFT_DUPLICATES_FIRST, /* the first is kept */
-    HEFT_DUPLICATES_LAST
+                               HEFT_DUPLICATES_REFUSE,
+                               HEFT_DUPLICATES_FIRST, /* the first is kept */
+                               HEFT_DUPLICATES_LAST
 } heft_duplicates;
 typedef struct heft_join_options {
     size_t size; /* = sizeof(heft_join_options) */
@@ -253,7 +253,7 @@ typedef struct heft_part { /* "data", "indices", "scale", or a part of the file 
 #define HEFT_NONE UINT32_MAX /* no such tensor; also "the file itself" as an owner */
 
 HEFT_API const heft_format *heft_file_format(const heft_file *f);
-HEFT_API heft_str heft_file_name(const heft_file *f); /* without directories; empty: not known */
+HEFT_API heft_str heft_file_name(const heft_file *f);    /* without directories; empty: not known */
 HEFT_API heft_str heft_file_version(const heft_file *f); /* "1", "100", "snapshot"; may be empty */
 HEFT_API uint64_t heft_file_size(const heft_file *f);
 HEFT_API uint64_t heft_file_alignment(
@@ -607,18 +607,19 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_convert(const heft_file *in, const hef
 /* ---- splitting ---------------------------------------------------------------------------- */
 
 typedef struct heft_split_options {
-    size_t size;                  /* = sizeof(heft_split_options) */
-    heft_convert_options convert; /* of every file; its callbacks but for the progress are not used */
-    uint64_t max_bytes;           /* of a file that has more than one tensor; 0: no limit */
-    uint32_t count;               /* of files, at least; 0: as many as max_bytes makes */
-    const char *stem;             /* what their names begin with */
+    size_t size; /* = sizeof(heft_split_options) */
+    heft_convert_options
+        convert;        /* of every file; its callbacks but for the progress are not used */
+    uint64_t max_bytes; /* of a file that has more than one tensor; 0: no limit */
+    uint32_t count;     /* of files, at least; 0: as many as max_bytes makes */
+    const char *stem;   /* what their names begin with */
     /* Where the file of that name goes; files that are referred to come before those that refer. */
     heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
 } heft_split_options;
-#define HEFT_SPLIT_OPTIONS_INIT                                                                 \
-    {                                                                                           \
-        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL        \
+#define HEFT_SPLIT_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL \
     }
 /* Whether models of that format come in several files. */
 HEFT_API bool heft_can_split(const heft_format *f);

@@ -345,7 +345,7 @@ static heft_status add_model_parts(conversion *c)
 static heft_status add_vocab(conversion *c)
 {
     c->p.plan.vocab = c->opt.vocab;
-    if (c->opt.vocab || !c->in->x.tokens.length_bytes)
+    if (c->opt.vocab || !c->in->x.tokens.length_bytes || c->how->own_metadata)
         return HEFT_OK;
     heft_status st = heft_vocab_open(&c->vocab, c->in, c->err);
     c->p.plan.vocab = c->vocab;
@@ -394,9 +394,9 @@ static heft_status note_ties(conversion *c)
     }
     if (st || !count)
         return st;
-    heft_error_plain(&text, HEFT_OK, "%U %s bytes with others, which %s cannot: %U bytes more", count,
-                     count == 1 ? "tensor shares its" : "tensors share their", c->p.format->name,
-                     bytes);
+    heft_error_plain(&text, HEFT_OK, "%U %s bytes with others, which %s cannot: %U bytes more",
+                     count, count == 1 ? "tensor shares its" : "tensors share their",
+                     c->p.format->name, bytes);
     return heft_plan_loss(&c->p.plan, HEFT_NOTE, "heft/tied", HEFT_NONE, text.message);
 }
 

@@ -176,9 +176,8 @@ static heft_status join_tensors(joining *j)
         return heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors pass the limit of %U", total,
                                 (uint64_t)j->f->x.limits.tensors);
     j->kept = heft_mem_resize(mem, NULL, 0, (size_t)total + 1);
-    heft_status st = j->kept && heft_names_room(mem, &seen, (uint32_t)total)
-                         ? HEFT_OK
-                         : no_memory(j->err);
+    heft_status st = j->kept && heft_names_room(mem, &seen, (uint32_t)total) ? HEFT_OK
+                                                                             : no_memory(j->err);
     if (!st)
         st = choose_all(j, &seen, (uint32_t)total);
     heft_names_free(mem, &seen);
@@ -263,8 +262,9 @@ static heft_status check_listed(joining *j, const heft_ix_listed *l, uint8_t *se
     if (j->f->beside[l->sibling - 1].status) /* which is said once, of the file */
         return HEFT_OK;
     if (id == HEFT_NONE) {
-        heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is listed as one of %q, which has none of "
-                                              "that name",
+        heft_error_plain(&why, HEFT_E_FORMAT,
+                         "tensor %q is listed as one of %q, which has none of "
+                         "that name",
                          l->name, l->file);
         return heft_join_note(j->f, HEFT_FAULT, "heft/shard-tensor", l->at, HEFT_NONE, &why);
     }
@@ -326,6 +326,43 @@ static heft_status check_index(joining *j)
     return st ? st : check_total(j->f);
 }
 
+/* ---- what the files say of themselves ---- */
+
+/* Number m of the set is file m + 1, since the first names the others. */
+static heft_status check_member(joining *j, uint32_t m)
+{
+    heft_error why;
+    const heft_ix_split *own = &j->f->members[m].file->x.split, *set = &j->f->x.split;
+    uint32_t number = j->f->members[m].base;
+    if (own->count == set->count && own->number == number)
+        return HEFT_OK;
+    if (!own->count)
+        heft_error_plain(&why, HEFT_E_FORMAT, "%q does not say that it is one of %U files",
+                         file_of(j->f, number), (uint64_t)set->count);
+    else
+        heft_error_plain(&why, HEFT_E_FORMAT, "%q says that it is file %U of %U, not %U of %U",
+                         file_of(j->f, number), (uint64_t)own->number + 1, (uint64_t)own->count,
+                         (uint64_t)number + 1, (uint64_t)set->count);
+    return heft_join_note(j->f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE, &why);
+}
+
+static heft_status check_members(joining *j)
+{
+    heft_error why;
+    const heft_ix_split *set = &j->f->x.split;
+    uint64_t tensors = heft_ix_tensors(&j->f->x);
+    heft_status st = HEFT_OK;
+    if (!set->count)
+        return HEFT_OK;
+    for (uint32_t m = 0; m < j->f->member_count && !st; m++)
+        st = check_member(j, m);
+    if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || j->f->lacking.status)
+        return st;
+    heft_error_plain(&why, HEFT_E_FORMAT, "%U tensors are announced, the files have %U",
+                     set->tensors, tensors);
+    return heft_join_note(j->f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, HEFT_NONE, &why);
+}
+
 /* ---- both ways ---- */
 
 static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *err)
@@ -342,6 +379,8 @@ static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *
         st = join_metadata(&j);
     if (!st)
         st = check_index(&j);
+    if (!st)
+        st = check_members(&j);
     heft_names_free(mem, &j.listed);
     if (j.starts)
         heft_mem_resize(mem, j.starts, bytes, 0);
@@ -397,7 +436,7 @@ heft_status heft_join_siblings(heft_file *f, heft_error *err)
 static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err)
 {
     uint32_t number;
-    heft_ix_sibling s = { heft_lit("one of the files"), NULL, from->inbox.in.size, true };
+    heft_ix_sibling s = { heft_lit("one of the files"), NULL, from->inbox.in.size, true, NULL };
     heft_beside *b = &f->beside[f->beside_count];
     if (!from->ready || !from->source)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");

@@ -73,8 +73,9 @@ static void look_at(void *arg, const char *text)
     heft_str name = heft_lit(text);
     if (s->st || !read_name(&n, name) || !is_of_set(&n, &s->first) || is_listed(s->f, name))
         return;
-    heft_error_plain(&why, HEFT_E_FORMAT, "the file %q is numbered as one of the model's, but not "
-                                          "listed",
+    heft_error_plain(&why, HEFT_E_FORMAT,
+                     "the file %q is numbered as one of the model's, but not "
+                     "listed",
                      name);
     s->st = heft_join_note(s->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE, &why);
 }

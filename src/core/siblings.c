@@ -29,8 +29,9 @@ static heft_str file_name(heft_file *f, const heft_ix_sibling *s)
     heft_str stem = { "", 0 }, suffix = heft_lit(s->suffix ? s->suffix : ""), name = { NULL, 0 };
     if (s->suffix)
         stem = heft_lit(f->siblings->name);
-    if (ends_with(stem, suffix))
-        stem.len -= suffix.len;
+    heft_str own = s->own ? heft_lit(s->own) : suffix;
+    if (ends_with(stem, own))
+        stem.len -= own.len;
     char *to = heft_arena_alloc(&f->x.arena, stem.len + s->label.len + suffix.len + 2, 1), *end;
     if (!to)
         return name;
@@ -72,8 +73,7 @@ static heft_status refuse_model(heft_file *f, heft_beside *b, const heft_error *
     b->whole = NULL;
     if (cause->status == HEFT_E_NOMEM)
         return HEFT_E_NOMEM;
-    heft_error_plain(&why, st, "the file %q is none of this model's: %s", b->name,
-                     cause->message);
+    heft_error_plain(&why, st, "the file %q is none of this model's: %s", b->name, cause->message);
     b->rule = "heft/shard";
     return remember(f, b, st, &why);
 }

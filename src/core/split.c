@@ -380,11 +380,13 @@ static heft_status check_options(const splitting *s)
     for (size_t i = 0; i < stem.len; i++)
         is_name = is_name && stem.ptr[i] != '/' && stem.ptr[i] != '\\';
     if (!heft_can_split(s->to))
-        return heft_error_plain(s->err, HEFT_E_UNSUPPORTED, "%s is not split: its models come in "
-                                                            "one file",
+        return heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
+                                "%s is not split: its models come in "
+                                "one file",
                                 s->to ? s->to->name : "this format");
     if (!is_name || stem.ptr[0] == '.' || heft_utf8_valid(stem.ptr, stem.len) != stem.len)
-        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "%q is no beginning of a file's name", stem);
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "%q is no beginning of a file's name",
+                                stem);
     if (!s->opt.max_bytes && !s->opt.count)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "neither size nor count of files is said");
     if (!s->opt.open)

@@ -253,6 +253,9 @@ static heft_status check_all(verify *v)
         report(&v->check, notes[i].severity, notes[i].rule, (heft_range){ notes[i].at, 0 },
                notes[i].tensor, notes[i].text);
     report_siblings(v);
+    if (f->x.split.number)
+        report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
+               "one of several files of a model: the first of them stands for all");
     heft_status st = check_claims(v);
     if (!st)
         st = check_format(v);

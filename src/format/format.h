@@ -54,7 +54,7 @@ struct heft_plan {
     const heft_plan_link *links;
     uint32_t link_count;
     const heft_str *spelled;
-    void *priv;              /* the format's own, from heft_plan_alloc() */
+    void *priv; /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
     /* Engine's side of heft_plan_loss(). */

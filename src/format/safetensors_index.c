@@ -147,7 +147,7 @@ static heft_status add_files(heft_index *x)
     heft_sort(ids, ids + n, n, file_below, rows);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
-        heft_ix_sibling s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true };
+        heft_ix_sibling s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true, NULL };
         bool again = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
         if (!again && x->siblings.len == MOST_FILES)
             st = heft_error_plain(x->err, HEFT_E_LIMIT, "a model in more than %U files",

@@ -350,7 +350,8 @@ static void put_hex(char *to, uint8_t byte, const char *digits)
 static void put_digest(heft_out *o, const heft_plan *p, uint32_t part)
 {
     static const uint8_t none[HEFT_CLAIM_BYTES];
-    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, p->same[part]) : none; /* only counted */
+    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, p->same[part])
+                                  : none; /* only counted */
     bool is_crc = heft_str_is(heft_lit(p->digest), "crc32c");
     heft_str start = heft_lit(is_crc ? "crc32c:0x" : "sha256:");
     uint32_t count = is_crc ? 4 : 32;

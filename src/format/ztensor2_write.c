@@ -8,7 +8,7 @@
 #include "format/losses.h"
 #include "format/ztensor2.h"
 
-enum { FRAME = 1 << 20 }; /* content of a compressed frame */
+enum { FRAME = 1 << 20 };                                  /* content of a compressed frame */
 #define OFFSET_MASK ((UINT64_C(1) << HEFT_PLACE_BITS) - 1) /* of a place */
 
 typedef struct zt2_plan { /* heft_plan.priv */

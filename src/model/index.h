@@ -78,6 +78,7 @@ typedef struct heft_ix_sibling {
     const char *suffix; /* that this file's own name loses to become the stem, or NULL */
     uint64_t size;      /* that it is said to have */
     bool is_model;      /* a file in its own right, whose tensors belong to this one's */
+    const char *own;    /* what this file's own name loses instead of the suffix, or NULL */
 } heft_ix_sibling;
 
 /* What a file says of a tensor in such a file. */
@@ -87,6 +88,12 @@ typedef struct heft_ix_listed {
     uint32_t sibling; /* the file's number */
 } heft_ix_listed;
 enum { HEFT_PLACE_BITS = 44 };
+
+/* What a file says of itself as one of several that are one model; count 0: nothing. */
+typedef struct heft_ix_split {
+    uint32_t number, count;
+    uint64_t tensors; /* of all together, or HEFT_NOWHERE */
+} heft_ix_split;
 
 typedef struct heft_note {
     heft_severity severity;
@@ -136,9 +143,10 @@ typedef struct heft_index {
                                       sets them */
     bool strict; /* values that break the rules of their type or layout are faults of the file */
     uint32_t unmeasured; /* parts of a length that only decoding tells */
-    uint64_t stated;     /* bytes that all tensors are said to have, or HEFT_NOWHERE */
-    heft_vec open;       /* containers begun and not ended, as numbers of values */
-    bool sealed;         /* names can be looked up */
+    heft_ix_split split;
+    uint64_t stated; /* bytes that all tensors are said to have, or HEFT_NOWHERE */
+    heft_vec open;   /* containers begun and not ended, as numbers of values */
+    bool sealed;     /* names can be looked up */
     /* Told now and then how far the names have come, while the index is filled; or NULL. */
     void (*passed)(void *ctx, const char *name);
     void *passed_ctx;
@@ -198,6 +206,8 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base,
                           const uint8_t *kept);
 /* A top-level value of another index's metadata, with all in it. */
 heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t i);
+/* Takes a value of the top level away that is no container. */
+void heft_ix_drop_value(heft_index *x, uint32_t i);
 /* Whether two top-level values say the same. */
 bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k);
 /* A copy that lives as long as the index; ptr NULL: no memory, and the error is set. */

@@ -201,6 +201,16 @@ heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t 
     return st;
 }
 
+void heft_ix_drop_value(heft_index *x, uint32_t i)
+{
+    heft_value *values = x->values.ptr;
+    memmove(values + i, values + i + 1, (x->values.len - i - 1) * sizeof *values);
+    x->values.len--;
+    for (uint32_t k = i; k < x->values.len; k++)
+        if (is_container(&values[k]))
+            values[k].as.of.end--;
+}
+
 static bool same_str(heft_str a, heft_str b)
 {
     return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));

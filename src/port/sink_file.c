@@ -21,7 +21,7 @@ typedef struct file_sink {
     char *path;    /* owns the text that name points into */
     const char *name;
     char temporary[NAME_MAX + 1]; /* empty: no name yet */
-    char old[NAME_MAX + 1];       /* of the file that is replaced, while it may come back; or empty */
+    char old[NAME_MAX + 1]; /* of the file that is replaced, while it may come back; or empty */
 } file_sink;
 
 static heft_status fail(heft_error *err, int os, const char *what)

@@ -12,7 +12,9 @@ import sys
 import tempfile
 import time
 
+import gen_gguf
 import gen_shards as gen
+import read_gguf
 import read_safetensors
 import read_ztensor2
 from xxh3 import xxh3
@@ -252,8 +254,7 @@ def judge_ztensor(folder, stem, tensors):
     raw = (folder / f"{stem}.zt").read_bytes()
     at, length = int.from_bytes(raw[-40:-32], "little"), int.from_bytes(raw[-32:-24], "little")
     demand(int.from_bytes(raw[-24:-16], "little") == xxh3(raw[at:at + length]), "the hash of the manifest")
-    root, behind = read_ztensor2.decode(raw[at:at + length], 0, 0)
-    demand(behind == length, "the length of the manifest")
+    root = read_ztensor2.read_manifest(raw[at:at + length])
     files = {}
     for label, shard in root["shards"].items():
         data = (folder / f"{stem}-{label}.zt").read_bytes()
@@ -294,6 +295,103 @@ def split_ztensor(top):
     demand({"ztensor/shard-digest"} <= {f["rule"] for f in found}, found)
     heft("merge", top / "out2", top / "no.zt", code=3)
     demand(not (top / "no.zt").exists(), "something was written")
+
+
+# ---- GGUF ----
+
+GGUF_TYPES = ("f32", "q4_0", "f16", "q8_0", "f32", "q6_k", "f32", "f32")
+GGUF_META = [("general.architecture", "str", "sample"), ("general.alignment", "u32", 64), ("a.list", "arr", ("i32", [3, -4])),
+             ("tokenizer.ggml.tokens", "arr", ("str", ["[PAD]", "b", "c"])), ("n", "u8", 7)]
+
+
+def gguf_tensors():
+    return [gen_gguf.tensor(f"blk.{i}", t, (4 + i, 256)) for i, t in enumerate(GGUF_TYPES)]
+
+
+def gguf_name(i, count):
+    return f"m-{i:05d}-of-{count:05d}.gguf"
+
+
+def write_gguf_set(folder, files=3, **change):
+    """change: of file number 2: no, count, tensors, name, extra tensors."""
+    tensors, folder = gguf_tensors(), pathlib.Path(folder)
+    folder.mkdir()
+    for i in range(files):
+        own = change if i == 1 else {}
+        run = tensors[len(tensors) * i // files:len(tensors) * (i + 1) // files] + own.get("extra", [])
+        split = [("split.no", "u16", own.get("no", i)), ("split.count", "u16", own.get("count", files)),
+                 ("split.tensors.count", "i32", change.get("tensors", len(tensors)))]
+        meta = (GGUF_META if not i else []) + ([] if own.get("plain") else split)
+        (folder / gguf_name(i + 1, files)).write_bytes(gen_gguf.File(run, meta, align=32 if i else 64).bytes())
+    return tensors
+
+
+def gguf_set_is_one_model(top):
+    tensors = write_gguf_set(top / "set")
+    (top / "one.gguf").write_bytes(gen_gguf.File(tensors, GGUF_META, align=64).bytes())
+    for path in (top / "set", top / "set" / gguf_name(1, 3)):
+        listed = heft_json("ls", path)
+        demand([t["name"] for t in listed["tensors"]] == [t[0] for t in tensors], "the order of the tensors")
+        demand(not [k for k in listed["metadata"] if k.startswith("split.")], listed["metadata"])
+        demand(model_hash(path) == model_hash(top / "one.gguf"), "the hash")
+        found = heft_json("verify", path)["findings"]
+        demand(found == [], found)
+    heft("merge", top / "set", top / "m.gguf")
+    demand((top / "m.gguf").read_bytes() == (top / "one.gguf").read_bytes(), "merged, it is another file")
+    heft("merge", *sorted((top / "set").iterdir()), top / "n.gguf")
+    demand((top / "n.gguf").read_bytes() == (top / "one.gguf").read_bytes(), "merged file by file, it is another")
+    found = heft_json("verify", top / "set" / gguf_name(2, 3))["findings"]
+    demand([f["rule"] for f in found] == ["heft/shard-alone"], found)
+
+
+def gguf_fault(rule, code, change=None, **how):
+    def check(top):
+        write_gguf_set(top / "set", **how)
+        if change:
+            change(top / "set")
+        found = heft_json("verify", top / "set" / gguf_name(1, 3), code=1)["findings"]
+        demand((rule, "fault") in [(f["rule"], f["severity"]) for f in found], found)
+        heft("ls", top / "set" / gguf_name(1, 3))
+        heft("merge", top / "set" / gguf_name(1, 3), top / "no.gguf", code=code)
+        demand(not (top / "no.gguf").exists(), "something was written")
+    return check
+
+
+def renamed_set(folder):
+    for p in list(folder.iterdir()):
+        p.rename(folder / p.name.replace("m-", "m."))
+    (folder / gguf_name(1, 3).replace("m-", "m.")).rename(folder / gguf_name(1, 3))
+
+
+GGUF_FAULTS = {
+    "missing": gguf_fault("heft/file-missing", 4, lambda f: (f / gguf_name(2, 3)).unlink()),
+    "names": gguf_fault("heft/file-missing", 4, renamed_set),
+    "number": gguf_fault("heft/shard", 3, no=0), "count": gguf_fault("heft/shard", 3, count=4),
+    "plain": gguf_fault("heft/shard", 3, plain=True), "total": gguf_fault("heft/shard-tensor", 3, tensors=99),
+    "twice": gguf_fault("heft/shard-twice", 3, extra=gguf_tensors()[:1]),
+    "cut": gguf_fault("heft/shard", 3, lambda f: (f / gguf_name(3, 3)).write_bytes((f / gguf_name(3, 3)).read_bytes()[:-40])),
+}
+
+
+def split_gguf(top):
+    tensors = gguf_tensors()
+    (top / "m.gguf").write_bytes(gen_gguf.File(tensors, GGUF_META, align=64).bytes())
+    for count in (1, 2, 8):
+        out, seen = top / f"out{count}", []
+        heft("split", "-n", count, top / "m.gguf", out)
+        demand(sorted(p.name for p in out.iterdir()) == [gguf_name(i + 1, count) for i in range(count)], "names")
+        for i in range(count):
+            raw = (out / gguf_name(i + 1, count)).read_bytes()
+            _, _, meta, got, rest = read_gguf.parse(raw)
+            read_gguf.judge(raw, *rest, meta, None)
+            split = [("split.no", "u16", i), ("split.count", "u16", count), ("split.tensors.count", "i32", len(tensors))]
+            demand([m for m in meta if m[0].startswith("split.")] == split, meta)
+            demand([m[0] for m in meta if m not in split] == ([] if i else [m[0] for m in GGUF_META]), meta)
+            seen += got
+        demand([(n, t, tuple(d), raw) for n, t, d, raw in seen] == [(n, t, tuple(d), raw) for n, t, d, raw in tensors], "tensors")
+        demand(heft_json("verify", out)["findings"] == [], "findings")
+        heft("merge", out, top / "again.gguf", "--force")
+        demand((top / "again.gguf").read_bytes() == (top / "m.gguf").read_bytes(), "merged, it is another file")
 
 
 # ---- merging ----
@@ -371,7 +469,7 @@ def tied(top):
 
 CHECKS = [good_set_is_one_model, good_set_converts, folders, split_by_size, split_by_count, split_leaves_what_is_there,
           split_never_writes_its_input, split_killed_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
-          split_ztensor, merge_plain_files, merge_duplicates, merge_metadata, tied]
+          split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_duplicates, merge_metadata, tied]
 
 
 def run(title, check):
@@ -380,7 +478,7 @@ def run(title, check):
             check(pathlib.Path(folder))
         except Wrong as e:
             return title, [str(e)]
-        except (OSError, ValueError, KeyError, subprocess.SubprocessError, read_safetensors.Refused, read_ztensor2.Bad) as e:
+        except (OSError, ValueError, KeyError, subprocess.SubprocessError, read_safetensors.Refused, read_ztensor2.Bad, read_gguf.Bad) as e:
             return title, [f"{type(e).__name__}: {e}"]
     return title, []
 
@@ -388,6 +486,7 @@ def run(title, check):
 def main():
     jobs = [(c.__name__.replace("_", " "), c) for c in CHECKS]
     jobs += [(f"a set: {e[0]}", fault(e)) for e in gen.FAULTS]
+    jobs += [(f"a set of GGUF: {name}", check) for name, check in GGUF_FAULTS.items()]
     jobs += [(f"an index: {name}", refused(text)) for name, text in gen.REFUSED.items()]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return tap.report(pool.map(lambda j: run(*j), jobs))
