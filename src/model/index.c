@@ -50,6 +50,8 @@ static const column columns[] = {
     { offsetof(heft_index, roles), sizeof(heft_str) },
     { offsetof(heft_index, siblings), sizeof(heft_ix_sibling) },
     { offsetof(heft_index, layouts), sizeof(heft_str) },
+    { offsetof(heft_index, views), sizeof(heft_ix_view) },
+    { offsetof(heft_index, strides), sizeof(uint64_t) },
     { offsetof(heft_index, open), sizeof(uint32_t) },
     { offsetof(heft_index, base_ids), 16 },
     { offsetof(heft_index, param_ids), 8 },
