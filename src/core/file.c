@@ -429,7 +429,13 @@ static heft_checksum checksum_of(const heft_file *f, const heft_claim *c)
 bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
 {
     const heft_claim *claims = f->x.claims.ptr;
-    for (uint32_t k = 0; k < f->x.claims.len; k++) {
+    uint32_t alone = f->x.has_readings ? 0 : f->x.claims.len; /* each a checksum by itself */
+    if (i < alone) {
+        *out = checksum_of(f, &claims[i]);
+        return true;
+    }
+    i -= alone;
+    for (uint32_t k = alone; k < f->x.claims.len; k++) {
         if (k && claims[k - 1].or_next)
             continue;
         if (!i--) {

@@ -74,6 +74,7 @@ void heft_ix_reset(heft_index *x)
     x->last_role = 0;
     x->data_start = x->data_end = 0;
     x->unmeasured = 0;
+    x->has_readings = false;
     x->strict = x->sealed = false;
 }
 

@@ -70,6 +70,7 @@ typedef struct heft_claim { /* "the digest of these bytes is said to be this" */
     bool decoded;     /* covers the part's bytes as they are once decoded */
     bool advisory;    /* broken, it is a warning, and no obstacle to copying */
     bool or_next;     /* the next claim is another reading of the same checksum */
+    bool apart;       /* covers no byte of a tensor: need not be looked for among them */
     bool at_open;     /* checked when the file is opened, too: covers what the parser has read */
     const char *note; /* what to say when this reading is the one that holds; NULL: nothing */
     uint8_t expect[HEFT_CLAIM_BYTES];
@@ -140,6 +141,7 @@ typedef struct heft_index {
                                       sets them */
     bool strict; /* values that break the rules of their type or layout are faults of the file */
     uint32_t unmeasured; /* parts of a length that only decoding tells */
+    bool has_readings;   /* some claim is or_next */
     heft_vec open;       /* containers begun and not ended, as numbers of values */
     bool sealed;         /* names can be looked up */
     /* Told now and then how far the names have come, while the index is filled; or NULL. */
