@@ -1,8 +1,10 @@
 /* cmd_info.c - a file as a whole: what it is, how much is in it, what it says about itself. */
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "model.h"
+#include "number.h"
 #include "opt.h"
 #include "vocab.h"
 
@@ -65,6 +67,16 @@ static void put_string(outbuf *o, heft_str s)
         out_format(o, "... (%llu bytes)", (unsigned long long)s.len);
 }
 
+/* With the digits that its own type needs. */
+static void put_float(outbuf *o, const heft_value *v)
+{
+    json j = { o, false };
+    if (v->stored == HEFT_F32 && isfinite(v->as.f))
+        out_format(o, "%.*g", number_digits(v->as.f, HEFT_F32), v->as.f);
+    else
+        json_f64(&j, v->as.f);
+}
+
 static void put_value(outbuf *o, const heft_value *v)
 {
     json j = { o, false };
@@ -85,6 +97,9 @@ static void put_value(outbuf *o, const heft_value *v)
         break;
     case HEFT_KIND_BYTES:
         out_format(o, "<%llu bytes>", (unsigned long long)v->as.s.len);
+        break;
+    case HEFT_KIND_FLOAT:
+        put_float(o, v);
         break;
     default:
         json_scalar(&j, v);

@@ -274,6 +274,11 @@ static void put_hex(heft_out *o, const char *name, const uint8_t *bytes, uint32_
 static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
 {
     enum { XXH3 = 8, SHA256 = 32 };
+    if (p->kept) {
+        heft_cbor_put_text(o, heft_lit("digest"));
+        heft_cbor_put_text(o, heft_ix_digest_of(p->kept, part));
+        return;
+    }
     bool is_xxh3 = heft_str_is(heft_lit(p->digest), "xxh3");
     const uint8_t *digest = o->buf ? heft_plan_part_digest(p, part)
                                    : NULL; /* counting: any will do */
@@ -294,7 +299,8 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
         logical.ptr = NULL;
     }
     bool encoded = row->encoding != HEFT_RAW;
-    heft_cbor_put_map(o, 3u + (logical.ptr != NULL) + (encoded ? 2 : 0));
+    bool has_digest = !p->kept || heft_ix_digest_of(p->kept, part).len;
+    heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0));
     heft_cbor_put_text(o, heft_lit("blob"));
     heft_cbor_put_array(o, 2);
     heft_cbor_put_u64(o, row->offset);
@@ -305,7 +311,8 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
     }
     heft_cbor_put_text(o, heft_lit("dtype"));
     heft_cbor_put_text(o, storage);
-    put_digest(p, o, p->same[part]);
+    if (has_digest)
+        put_digest(p, o, p->same[part]);
     if (encoded) {
         heft_cbor_put_text(o, heft_lit("encoding"));
         heft_cbor_put_text(o, heft_lit(heft_zt2_zstd));
@@ -402,18 +409,24 @@ static heft_status check_options(heft_plan *p)
     if (!heft_plan_can_digest(p, "xxh3"))
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "this build cannot compute xxh3, which zTensor 2 needs");
-    p->digest = p->digest ? p->digest : "xxh3";
+    if (!p->digest && !p->kept)
+        p->digest = "xxh3";
     p->digest_decoded = true;
     p->align = p->asked_align            ? p->asked_align
                : p->encoding != HEFT_RAW ? HEFT_ZT2_FLOOR
                                          : HEFT_ZT2_CANONICAL;
     p->align = p->align < HEFT_ZT2_FLOOR ? HEFT_ZT2_FLOOR : p->align;
+    if (p->kept)
+        p->align = p->kept->own % HEFT_ZT2_CANONICAL ? HEFT_ZT2_FLOOR : HEFT_ZT2_CANONICAL;
     return HEFT_OK;
 }
 
 static heft_status place(heft_plan *p, zt2_plan *s)
 {
-    heft_status st = heft_plan_place(p, p->align, p->align);
+    uint64_t start = HEFT_ZT_MAGIC;
+    if (!heft_plan_room(p, &start))
+        start = p->align;
+    heft_status st = heft_plan_place(p, start, p->align);
     for (uint32_t i = 0; !st && i < p->x->parts.len; i++) {
         heft_ix_part_row *row = heft_ix_part_row_at(p->x, i);
         const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);

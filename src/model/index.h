@@ -111,6 +111,7 @@ typedef struct heft_ix_tokens {
     heft_range where;
     uint32_t count;
     uint8_t length_bytes;            /* of each length; 0: there is no vocabulary */
+    bool big_endian;                 /* the lengths are */
     bool has_special;                /* else they are found by their names */
     uint32_t special[HEFT_SPECIALS]; /* HEFT_NONE: none */
 } heft_ix_tokens;
@@ -136,9 +137,11 @@ typedef struct heft_index {
     heft_arena arena;   /* copies of what the file cannot lend */
     heft_str version;
     heft_ix_tokens tokens;
+    uint64_t own;                  /* of the format: of its header, for writing the file again */
     heft_str generator;            /* the program that wrote the file, as it says; may be empty */
     uint64_t data_start, data_end; /* where payloads can lie: for the check of the format that
                                       sets them */
+    bool unread; /* the file says things that the index does not hold: it cannot be written again */
     bool strict; /* values that break the rules of their type or layout are faults of the file */
     uint32_t unmeasured; /* parts of a length that only decoding tells */
     bool has_readings;   /* some claim is or_next */

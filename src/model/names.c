@@ -77,9 +77,12 @@ static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t 
 {
     heft_names seen = { NULL, 0, 0 };
     heft_status st = HEFT_OK;
-    if (end - i < 2)
+    uint32_t count = 0;
+    for (uint32_t k = i; k < end; k = next(x, k))
+        count++;
+    if (count < 2)
         return HEFT_OK;
-    if (!heft_names_room(&x->mem, &seen, end - i))
+    if (!heft_names_room(&x->mem, &seen, count))
         return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
     for (; i < end && !st; i = next(x, i)) {
         heft_str key = of.name(of.ctx, i);

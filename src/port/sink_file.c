@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +73,12 @@ static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
             break;
     }
     return HEFT_OK;
+}
+
+static bool share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len)
+{
+    struct file_clone_range r = { heft_source_descriptor(from), at, len, offset };
+    return r.src_fd >= 0 && !ioctl(((const file_sink *)s)->fd, FICLONERANGE, &r);
 }
 
 /* ---- names ---- */
@@ -178,6 +186,7 @@ static const heft_sink_ops file_ops = {
     .reserve = reserve,
     .finish = finish,
     .discard = discard,
+    .share = share,
 };
 
 /* ---- streams ---- */
