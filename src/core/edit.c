@@ -155,26 +155,38 @@ static bool is_whole(double f)
     return f >= -9007199254740992.0 && f <= 9007199254740992.0 && f == (double)(int64_t)f;
 }
 
-/* A number takes the kind of the number that it replaces, where that can hold it. */
-static heft_value fitted(heft_value v, heft_kind had)
+/* To the nearest that the element type has. */
+static void round_to(double *f, heft_dtype t)
 {
-    if (had == HEFT_KIND_UINT && v.kind == HEFT_KIND_INT && v.as.i >= 0)
+    uint64_t room[2];
+    if (heft_can_cast(t, HEFT_F64) && heft_cast(room, t, f, HEFT_F64, 1))
+        heft_to_f64(f, t, room, 0, 1);
+}
+
+/* A number takes the kind of the number that it replaces, and the element type that this is stored with, where
+ * that can hold it. */
+static heft_value fitted(heft_value v, const heft_value *had)
+{
+    if (had->kind == HEFT_KIND_UINT && v.kind == HEFT_KIND_INT && v.as.i >= 0)
         v.as.u = (uint64_t)v.as.i;
-    else if (had == HEFT_KIND_INT && v.kind == HEFT_KIND_UINT && v.as.u <= INT64_MAX)
+    else if (had->kind == HEFT_KIND_INT && v.kind == HEFT_KIND_UINT && v.as.u <= INT64_MAX)
         v.as.i = (int64_t)v.as.u;
-    else if (had == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && is_whole((double)v.as.i))
+    else if (had->kind == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && is_whole((double)v.as.i))
         v.as.f = (double)v.as.i;
-    else
+    else if (had->kind != v.kind)
         return v;
-    v.kind = had;
+    v.kind = had->kind;
+    v.stored = had->stored;
+    if (v.kind == HEFT_KIND_FLOAT && v.stored)
+        round_to(&v.as.f, v.stored);
     return v;
 }
 
-static heft_status add_set(heft_editing *g, heft_str key, heft_kind had)
+static heft_status add_set(heft_editing *g, const heft_value *had)
 {
     heft_status st = HEFT_OK;
     for (size_t i = 0; i < g->opt.set_count && !st; i++)
-        if (heft_str_eq(g->opt.set[i].key, key))
+        if (heft_str_eq(g->opt.set[i].key, had->key))
             st = heft_ix_meta(&g->p.x, fitted(g->opt.set[i], had));
     return st;
 }
@@ -187,7 +199,7 @@ static heft_status add_metadata(heft_editing *g)
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i)) {
         const heft_value *v = heft_ix_value(from, i);
         if (heft_edit_sets(g, v->key))
-            st = add_set(g, v->key, v->kind);
+            st = add_set(g, v);
         else if (!heft_edit_unsets(g, v->key))
             st = heft_transfer_value(&g->p, from, i, HEFT_NONE, HEFT_NONE);
     }
@@ -267,7 +279,6 @@ static heft_status run(heft_editing *g)
 {
     heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
     o.host = g->e->host;
-    o.align = (uint32_t)heft_file_alignment(g->in);
     o.strict = true;
     o.on_loss = g->opt.on_loss;
     o.loss_ctx = g->opt.loss_ctx;

@@ -3,6 +3,7 @@
 #include "base/sort.h"
 #include "core/edit.h"
 #include "core/watch.h"
+#include "model/values.h"
 
 /* ---- checksums that cover no data ---- */
 
@@ -66,7 +67,7 @@ static bool same_array(const heft_value *a, const heft_value *b)
 /* Children aside: of those, only how many there are. */
 static bool same_value(const heft_value *a, const heft_value *b)
 {
-    if (a->kind != b->kind || !heft_str_eq(a->key, b->key))
+    if (a->kind != b->kind || a->stored != b->stored || !heft_str_eq(a->key, b->key))
         return false;
     switch (a->kind) {
     case HEFT_NULL:
@@ -192,14 +193,33 @@ static values attributes_of(const heft_index *x, uint32_t t)
 
 /* ---- metadata ---- */
 
+static const heft_value *find_value(const heft_index *x, heft_str key)
+{
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+        if (heft_str_eq(heft_ix_value(x, i)->key, key))
+            return heft_ix_value(x, i);
+    return NULL;
+}
+
+/* A number that is a text now is as good, and so is a truth value that is a number. */
+static bool is_carried(const heft_value *asked, const heft_value *now)
+{
+    char room[2][HEFT_F64_TEXT];
+    heft_value v = *asked;
+    heft_str a, b;
+    if (v.kind == HEFT_KIND_BOOL && (now->kind == HEFT_KIND_INT || now->kind == HEFT_KIND_UINT))
+        return now->as.u == v.as.b;
+    v.stored = now->stored;
+    return same_value(&v, now) || (heft_value_text(&a, asked, room[0]) &&
+                                   heft_value_text(&b, now, room[1]) && heft_str_eq(a, b));
+}
+
 static heft_status check_set(heft_editing *g, const heft_file *now)
 {
     for (size_t i = 0; i < g->opt.set_count; i++) {
         heft_str key = g->opt.set[i].key;
-        uint32_t k = 0;
-        while (k < now->x.values.len && !heft_str_eq(heft_ix_value(&now->x, k)->key, key))
-            k = heft_ix_value_next(&now->x, k);
-        if (k >= now->x.values.len)
+        const heft_value *asked = find_value(&g->p.x, key), *is = find_value(&now->x, key);
+        if (!asked || !is || !is_carried(asked, is))
             return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                                     "metadata %q cannot be set: it would not be read back as such",
                                     key);
@@ -302,11 +322,12 @@ static heft_status same_bytes(heft_editing *g, uint32_t part, const heft_file *n
     return st;
 }
 
-static bool same_tokens(const heft_vocab *a, const heft_vocab *b)
+/* Ids of special tokens are metadata in some formats, and may be what is edited. */
+static bool same_tokens(const heft_vocab *a, const heft_vocab *b, bool and_special)
 {
     uint32_t count = heft_vocab_count(a);
     bool same = count == heft_vocab_count(b);
-    for (int s = 0; s < HEFT_SPECIALS && same; s++)
+    for (int s = 0; s < HEFT_SPECIALS && same && and_special; s++)
         same = heft_vocab_special(a, (heft_special)s) == heft_vocab_special(b, (heft_special)s);
     for (uint32_t i = 0; i < count && same; i++)
         same = heft_str_eq(heft_vocab_token(a, i), heft_vocab_token(b, i));
@@ -319,8 +340,7 @@ static heft_status check_vocab(heft_editing *g, const heft_file *now)
     heft_status st = heft_vocab_open(&v, now, g->err);
     if (st)
         return st == HEFT_E_NOTFOUND ? differs(g, "the vocabulary") : st;
-    bool same = same_tokens(g->vocab, v) &&
-                g->in->x.tokens.has_special == now->x.tokens.has_special;
+    bool same = same_tokens(g->vocab, v, !g->opt.set_count && !g->opt.unset_count);
     heft_vocab_close(v);
     return same ? HEFT_OK : differs(g, "the vocabulary");
 }

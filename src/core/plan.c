@@ -58,8 +58,11 @@ static heft_status settle_order(heft_plan *p)
     if (!p->order)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
-        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++)
-            p->order[count++] = heft_ix_row(p->x, t)->first_part + k;
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (!p->same || p->same[part] == part)
+                p->order[count++] = part;
+        }
     p->order_count = count;
     return HEFT_OK;
 }
@@ -72,7 +75,7 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start)
     return settle_order(p);
 }
 
-heft_status heft_plan_ties(heft_plan *p)
+static heft_status find_ties(heft_plan *p, bool contents)
 {
     uint32_t count = p->x->parts.len;
     p->same = heft_plan_alloc(p, count * sizeof *p->same);
@@ -80,7 +83,17 @@ heft_status heft_plan_ties(heft_plan *p)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < count; i++)
         p->same[i] = i;
-    return p->ties ? p->ties(p, p->same) : HEFT_OK;
+    return p->ties ? p->ties(p, p->same, contents) : HEFT_OK;
+}
+
+heft_status heft_plan_ties(heft_plan *p)
+{
+    return find_ties(p, true);
+}
+
+heft_status heft_plan_share(heft_plan *p)
+{
+    return find_ties(p, false);
 }
 
 typedef struct range_digest {
@@ -227,15 +240,30 @@ static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
     return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
 }
 
+/* Parts that are another's lie where that lies. */
+static void place_same(heft_plan *p)
+{
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
+}
+
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     bool moves = false;
     heft_status st = settle_order(p);
     if (!st)
         st = heft_planner_moves_whole((heft_planner *)p, &moves);
-    if (st || !moves)
-        return st ? st : place_each(p, start, tail_align);
-    return heft_planner_move((heft_planner *)p, start, tail_align) ? HEFT_OK : too_long(p);
+    if (!st && !moves)
+        st = place_each(p, start, tail_align);
+    else if (!st && !heft_planner_move((heft_planner *)p, start, tail_align))
+        st = too_long(p);
+    if (!st)
+        place_same(p);
+    return st;
 }
 
 void *heft_plan_alloc(heft_plan *p, size_t size)

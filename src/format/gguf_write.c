@@ -70,7 +70,7 @@ static void look_at_special(const heft_vocab *v, bool *any, bool *by_name)
 static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
 {
     bool any, by_name;
-    if (!p->vocab || (same_tokens(p->x, p->vocab) && same_special(p->x, p->vocab)))
+    if (p->kept || !p->vocab || (same_tokens(p->x, p->vocab) && same_special(p->x, p->vocab)))
         return HEFT_OK;
     g->puts_tokens = true;
     look_at_special(p->vocab, &any, &by_name);

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tempfile
 
-import parts_of_ztensor1
 import read_burnpack
 import read_embd
+import read_gguf
 import read_gptrs
 import read_mag
 import read_safetensors
+import read_ztensor1
 import read_ztensor2
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -26,12 +27,13 @@ ZSTD = ["--compress", "zstd"]
 TARGETS = {
     "burnpack": [("burnpack", "0.21", [], TEXT), ("burnpack", "0.20", [], TEXT)],
     "embd": [("embd", "1.0", [], TEXT), ("embd", "simple", [], None)],
+    "gguf": [("gguf", "3", [], NUMBER[:1] + (["u32", 7],)), ("gguf", "2", [], TEXT[:1] + (["str", "some text"],))],
     "gptrs": [("gptrs-checkpoint", "2", [], None), ("gptrs-archive", "2", [], None)],
     "mag": [("mag", "1", [], NUMBER), ("mag", "100", [], NUMBER), ("mag", "snapshot", [], None)],
     "safetensors": [("safetensors", None, [], TEXT)],
     "ztensor": [("ztensor", "1.0", [], TEXT), ("ztensor", "1.1", ["--digest", "crc32c"], TEXT),
-                ("ztensor", "1.2", ["--digest", "sha256", *ZSTD], TEXT), ("ztensor", "2", [], TEXT),
-                ("ztensor", "2", ZSTD, TEXT)],
+                ("ztensor", "1.2", ["--digest", "sha256", *ZSTD], TEXT), ("ztensor", "1.2", [], NUMBER[:1] + (7,)),
+                ("ztensor", "2", [], TEXT), ("ztensor", "2", ZSTD, TEXT)],
 }
 LONGEST = 1000
 
@@ -45,9 +47,15 @@ def judge(name, version, options, path):
         got = read_safetensors.read(path, of_heft=True)
         del got["data"]
         return got
-    if name == "ztensor" and version == "2":
+    if name == "gguf":
+        got = read_gguf.read(path.read_bytes())
+        got["metadata"] = {k: [t, v] for k, t, v in read_gguf.parse(path.read_bytes())[2]}  # their types, too
+        return got
+    if name == "ztensor" and version != "2":
+        return read_ztensor1.read(path, version, None, options[1] if "--digest" in options else None)
+    if name == "ztensor":
         return read_ztensor2.read(path, read_ztensor2.FLOOR if options else None)
-    reader = {"mag": read_mag, "embd": read_embd, "burnpack": read_burnpack, "ztensor": parts_of_ztensor1}
+    reader = {"mag": read_mag, "embd": read_embd, "burnpack": read_burnpack}
     return reader.get(name, read_gptrs).read(path.read_bytes())
 
 
@@ -66,7 +74,10 @@ def can_rename(name):
 def renamed(want, old, new):
     tensors = [{**t, "name": new} if t["name"] == old else t for t in want["tensors"]]
     tensors = [{k: v for k, v in t.items() if k != "base_id"} for t in tensors]
-    return {**want, "tensors": sorted(tensors, key=lambda t: t["name"])}
+    meta = want["metadata"] if "metadata" in want else {}
+    meta = {k.replace("/" + old, "/" + new) if k.startswith("heft.") and k.endswith("/" + old) else k: v
+            for k, v in meta.items()}  # attributes that the format itself has no place for
+    return {**want, "tensors": sorted(tensors, key=lambda t: t["name"]), **({"metadata": meta} if meta else {})}
 
 
 def differences(want, got):
@@ -116,8 +127,8 @@ def check(job):
 def checked(job):
     try:
         return check(job)
-    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor2.Bad, ValueError,
-            KeyError) as e:
+    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad, read_ztensor2.Bad,
+            ValueError, KeyError) as e:
         return f"{job[0].name} as {job[1][:2]}", [repr(e)[:300]]
 
 
@@ -125,7 +136,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
         for generator in sorted(HERE.glob("gen_*.py")):
-            if generator.stem[4:] in ("burnpack", "embd", "mag", "gptrs", "safetensors", "ztensor2"):
+            if generator.stem[4:] not in ("samples", "cast_vectors"):
                 subprocess.run([sys.executable, generator, root], check=True)
         paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
         jobs = [(p, t) for p in paths for t in TARGETS[p.parts[-3]]]
