@@ -222,6 +222,19 @@ def compressing(r, inputs, formats, quick):
     inputs.drop(path, packed, peer, out)
 
 
+def casting(r, inputs, formats, quick):
+    """heft_cast() on one thread, beside memcpy() of the same bytes."""
+    size, rounds = (64, 7) if quick else (512, 15)
+    touch(2 * size * MIB)
+    limits = {("f32", "bf16"): 1.25}  # it reads as much as memcpy and writes half
+    for pair in (("f32", "bf16"), ("f32", "f16"), ("bf16", "f32"), ("f16", "f32"), ("f64", "f32"),
+                 ("f32", "f8_e4m3fn"), ("f8_e4m3fn", "f32"), ("f32", "i32")):
+        lines = program("cast", *pair, size, rounds)[1:]
+        casts, copies = zip(*lines)
+        r.add(" to ".join(pair), [size * MIB / 1e9 / t for t in casts], "GB/s")
+        r.ratio(" to ".join(pair), casts, copies, "memcpy", limits.get(pair))
+
+
 def parameters(r, inputs, formats, quick):
     """The parameter store: acquiring what is there, streaming what does not fit, beside cat."""
     size = 512 * MIB if quick else 2 * GIB

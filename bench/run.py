@@ -14,7 +14,8 @@ from harness import BUILD, Inputs, Report, machine, warm_memory, written_formats
 
 SECTIONS = [indexes.opening, indexes.scaling, indexes.listing, indexes.verifying, indexes.finding,
             payloads.sweeping, payloads.converting, payloads.growing, payloads.loading, payloads.writing,
-            payloads.compressing, payloads.hashing, payloads.parameters, payloads.embedding]
+            payloads.compressing, payloads.casting, payloads.hashing, payloads.parameters,
+            payloads.embedding]
 
 
 def main():

@@ -19,6 +19,7 @@ static const command commands[] = {
     { "hash", cmd_hash, "content digests, equal for equal tensors whatever the format" },
     { "ids", cmd_ids, "parameter identities: base ids and Burn's ids" },
     { "stats", cmd_stats, "minimum, maximum, mean and more of every tensor" },
+    { "edit", cmd_edit, "change metadata and names of tensors in the file itself" },
     { "formats", cmd_formats, "the formats that this build reads and writes" },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -376,10 +376,12 @@ HEFT_API void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
  * where number 0 is, little-endian as in files.  false for element types that have no numbers. */
 HEFT_API bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem,
                           size_t count);
-/* count elements from one plain type to another: nearest, ties to even, for floats; towards zero
- * and saturated for integers, with NaN as 0; anything but zero is true.  A NaN keeps its sign and the leading
- * bits of its payload.  The f8 types without infinities saturate at their largest number.
- * Complex becomes complex only, and nothing becomes f8_e8m0, which has neither sign nor zero.
+/* count elements from one type to another: nearest, ties to even, for floats; towards zero and saturated for
+ * integers, with NaN as 0; anything but zero is true.  What is too large for a float becomes its infinity,
+ * or its largest number where it has none.  A NaN keeps its sign and the leading bits of its payload where there is
+ * room.  docs/casting.md says it type by type.
+ * Complex becomes complex only; block-quantised types are only read, as f16, bf16, f32 or f64.
+ * Packed types begin and end with a block on either side; what is left of the last one becomes 0.
  * Both sides are little-endian and do not overlap.
  * false when there is no such conversion; heft_can_cast() says so beforehand. */
 HEFT_API bool heft_can_cast(heft_dtype to, heft_dtype from);
@@ -626,6 +628,53 @@ HEFT_API bool heft_can_split(const heft_format *f);
 /* Writes the model as several files, none of which has half a tensor.  The tensors keep their order. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
                                                 const heft_split_options *opt, heft_error *err);
+
+/* ---- editing ------------------------------------------------------------------------------ */
+
+typedef struct heft_rename {
+    heft_str from, to;
+} heft_rename;
+
+typedef struct heft_edit_options {
+    size_t size;           /* = sizeof(heft_edit_options) */
+    const heft_host *host; /* NULL: heft_host_default() */
+    const heft_value *set; /* top-level metadata to add or replace; no lists or maps */
+    size_t set_count;
+    const heft_str
+        *unset; /* top-level metadata to take away: a key that is not there is HEFT_E_NOTFOUND */
+    size_t unset_count;
+    const heft_rename *rename; /* tensors, all at once: names may be exchanged */
+    size_t rename_count;
+    bool dry_run;         /* plan only */
+    heft_loss_fn on_loss; /* may be NULL */
+    void *loss_ctx;
+    heft_progress_fn progress; /* of data that is copied; may be NULL */
+    void *progress_ctx;
+} heft_edit_options;
+#define HEFT_EDIT_OPTIONS_INIT                                                                    \
+    {                                                                                             \
+        sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL \
+    }
+
+typedef struct heft_edit_result {
+    uint64_t size;        /* of the edited file */
+    uint64_t written;     /* bytes that were made anew */
+    uint64_t copied;      /* bytes of data that were moved into a new file */
+    uint32_t other_names; /* hard links to the file, besides the path: see docs/edit.md */
+    bool in_place;        /* else a new file took the place of the old one */
+    bool changed;         /* false: it was like that already, and was left alone */
+    bool undone;          /* an earlier edit had been interrupted, and was undone first */
+} heft_edit_result;
+
+/* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
+ * was asked for is another.  Its format and version stay, and so do the tensors' bytes: they are not
+ * read, unless a checksum must be made over them.  What the format cannot carry is HEFT_E_LOSSY;
+ * HEFT_E_UNSUPPORTED: this build cannot write all that the file says.  out and opt may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const char *path,
+                                                    const heft_edit_options *opt, heft_error *err);
+/* Undoes what an interrupted edit left behind, which heft_open() refuses; *undone: there was something. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *path,
+                                                    heft_error *err);
 
 #ifdef __cplusplus
 }

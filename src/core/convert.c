@@ -5,6 +5,7 @@
 #include "core/copy.h"
 #include "core/measure.h"
 #include "core/ties.h"
+#include "core/transfer.h"
 
 typedef struct conversion {
     heft_planner p; /* first: the plan calls back through it */
@@ -17,34 +18,6 @@ typedef struct conversion {
     bool decodes; /* what is compressed is decoded once before, for its digests */
     heft_error *err;
 } conversion;
-
-/* ---- values ---- */
-
-static bool is_container(const heft_value *v)
-{
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
-}
-
-/* Value i of the input with all its children: of the metadata or, unless it is HEFT_NONE, of a tensor's
- * attributes.  Containers close where their ends say. */
-static heft_status add_tree(conversion *c, uint32_t i, uint32_t source, uint32_t id)
-{
-    const heft_index *from = &c->in->x;
-    const heft_ix_attr_row *attrs = from->attrs.ptr;
-    heft_value v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
-    void (*close)(heft_index *) = source == HEFT_NONE ? heft_ix_meta_end : heft_ix_attr_end;
-    uint32_t end = is_container(&v) ? v.as.of.end : i + 1, open[HEFT_MAX_DEPTH], depth = 0;
-    heft_status st = HEFT_OK;
-    while (i < end && !st) {
-        v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
-        st = source == HEFT_NONE ? heft_ix_meta(&c->p.x, v) : heft_ix_attr(&c->p.x, id, v);
-        if (!st && is_container(&v))
-            open[depth++] = v.as.of.end;
-        for (i++; !st && depth && open[depth - 1] == i; depth--)
-            close(&c->p.x);
-    }
-    return st;
-}
 
 /* ---- tensors ---- */
 
@@ -121,12 +94,10 @@ static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtyp
         o->rows = heft_ix_dims(&c->p.x, id)[1];
         o->columns = heft_ix_dims(&c->p.x, id)[0];
     }
-    if (to != row->dtype) {
-        const heft_dtype_info *d = heft_dtype_get(row->dtype);
-        length = heft_div(length, d->block_bytes);
-        if (!heft_mul(&length, length, (uint64_t)d->block_elems * heft_dtype_size(to)))
-            return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    }
+    if ((turn || to != row->dtype) &&
+        (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
+         !heft_dtype_bytes(&length, to, o->elements)))
+        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                                   (heft_range){ row->offset, length }, length, HEFT_RAW);
     if (!st && c->how->links) { /* it stays where it is, as it is */
@@ -160,6 +131,7 @@ static heft_status add_made(conversion *c, uint32_t id, heft_origin origin, cons
     if (!o)
         return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
     *o = origin;
+    o->elements = count;
     if (!heft_dtype_bytes(&length, to, count))
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     return heft_ix_part(&c->p.x, id, heft_lit(role), to, (heft_range){ offset, length }, length,
@@ -212,26 +184,6 @@ static heft_str layout_after(const conversion *c, uint32_t source, const change 
 
 /* ---- all of a tensor ---- */
 
-static heft_status add_attributes(conversion *c, uint32_t id, uint32_t source, bool cast)
-{
-    const heft_index *from = &c->in->x;
-    const heft_ix_tensor_row *row = heft_ix_row(from, source);
-    const heft_ix_attr_row *attrs = from->attrs.ptr;
-    heft_status st = HEFT_OK;
-    heft_ix_row(&c->p.x, id)->flags = row->flags & (HEFT_T_GRAD_KNOWN | HEFT_T_GRAD);
-    if (row->flags & HEFT_T_PARAM_ID)
-        st = heft_ix_param_id(&c->p.x, id, ((const uint64_t *)from->param_ids.ptr)[source]);
-    if (cast)
-        return st; /* what was said of the stored type holds no longer */
-    uint32_t k = row->attrs ? row->attrs - 1 : from->attrs.len;
-    while (k < from->attrs.len && attrs[k].tensor == source && !st) {
-        uint32_t next = is_container(&attrs[k].value) ? attrs[k].value.as.of.end : k + 1;
-        st = add_tree(c, k, source, id);
-        k = next;
-    }
-    return st;
-}
-
 static heft_status add_tensor(conversion *c, uint32_t source)
 {
     heft_tensor t = heft_tensor_at(c->in, source);
@@ -256,7 +208,7 @@ static heft_status add_tensor(conversion *c, uint32_t source)
         st = ch.densify    ? add_dense(c, id, source, ch.to)
              : ch.sparsify ? add_sparse(c, id, source, &ch)
                            : add_parts(c, id, source, &ch);
-    return st ? st : add_attributes(c, id, source, ch.to != t.dtype);
+    return st ? st : heft_transfer_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype);
 }
 
 static heft_status add_tensors(conversion *c)
@@ -285,19 +237,15 @@ static const heft_value *replacement(const conversion *c, heft_str key)
     return NULL;
 }
 
-static heft_status add_value(conversion *c, uint32_t i)
-{
-    return add_tree(c, i, HEFT_NONE, HEFT_NONE);
-}
-
 static heft_status add_metadata(conversion *c)
 {
     const heft_index *from = &c->in->x;
     heft_status st = HEFT_OK;
     uint32_t given = c->how->own_metadata ? 0 : from->values.len;
     for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
-        if (!replacement(c, heft_ix_value(from, i)->key))
-            st = add_value(c, i);
+        if (!replacement(c, heft_ix_value(from, i)->key) &&
+            !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
+            st = heft_transfer_value(&c->p, from, i, HEFT_NONE, HEFT_NONE);
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
         if (!heft_value_is_text(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
@@ -318,16 +266,7 @@ static heft_status add_model_part(conversion *c, uint32_t part)
         return HEFT_OK;
     if (c->in->x.tokens.length_bytes && heft_str_is(role, "vocab"))
         return HEFT_OK; /* add_vocab() sees to it */
-    if (row->length > SIZE_MAX)
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "part %q does not fit into memory", role);
-    char *copy = heft_arena_alloc(&c->p.arena, (size_t)row->length + 1, 1);
-    if (!copy)
-        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory for part %q", role);
-    heft_status st = heft_read(copy, c->in, part, 0, (size_t)row->length, c->err);
-    if (st)
-        return st;
-    heft_str bytes = { copy, (size_t)row->length };
-    return heft_planner_model_part(&c->p, role, bytes, c->err);
+    return heft_transfer_model_part(&c->p, c->in, part, c->err);
 }
 
 static heft_status add_model_parts(conversion *c)

@@ -216,6 +216,8 @@ static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i)) {
         heft_str key = heft_ix_value(from, i)->key;
+        if (heft_ix_is_of_set(from, key))
+            continue;
         uint64_t hash = heft_names_hash(x->key, key);
         uint32_t known = heft_names_find(seen, of, hash, key), at = x->values.len;
         if (known == HEFT_NONE) {
@@ -229,9 +231,22 @@ static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
     return st;
 }
 
+static void drop_values_of_set(heft_index *x)
+{
+    for (uint32_t i = 0; i < x->values.len;) {
+        const heft_value *v = heft_ix_value(x, i);
+        bool is_plain = v->kind != HEFT_KIND_LIST && v->kind != HEFT_KIND_MAP;
+        if (is_plain && heft_ix_is_of_set(x, v->key))
+            heft_ix_drop_value(x, i);
+        else
+            i = heft_ix_value_next(x, i);
+    }
+}
+
 static heft_status join_metadata(joining *j)
 {
     heft_index *x = &j->f->x;
+    drop_values_of_set(x);
     heft_names seen = { NULL, 0, 0 };
     heft_names_of of = { value_key, x };
     uint64_t most = x->values.len;

@@ -128,12 +128,26 @@ const uint8_t *heft_plan_part_digest(const heft_plan *plan, uint32_t part)
 }
 
 /* Bytes that stand in front of a part, padding aside. */
-static heft_status head_bytes(heft_plan *plan, uint32_t part, uint64_t *out)
+static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
 {
     const heft_format *f = ((const heft_planner *)plan)->format;
     heft_out count = heft_out_counting();
     heft_status st = f->between ? f->between(plan, part, &count) : HEFT_OK;
     *out = count.total;
+    return st;
+}
+
+heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves)
+{
+    const heft_plan *plan = &p->plan;
+    heft_range data;
+    uint64_t head = 0;
+    heft_status st = HEFT_OK;
+    *moves = plan->kept && heft_kept_data(plan->kept, &data);
+    for (uint32_t i = 0; *moves && !st && p->format->between && i < plan->order_count; i++) {
+        st = head_bytes(plan, plan->order[i], &head);
+        *moves = !head;
+    }
     return st;
 }
 
@@ -180,21 +194,38 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
     return st;
 }
 
-heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
+static heft_status too_long(heft_plan *p)
+{
+    return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+}
+
+/* One after the other. */
+static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     uint64_t at = start, head;
-    heft_status st = settle_order(p);
+    heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < p->order_count && !st; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, p->order[i]);
         st = head_bytes(p, p->order[i], &head);
+        part->stored = p->kept ? heft_ix_part_row_at(p->kept, p->order[i])->stored : part->length;
         if (!heft_add(&at, at, head) || !heft_align_up(&at, at, p->align) ||
-            !heft_add(&at, at, part->length))
-            return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
-        part->offset = at - part->length;
-        part->stored = part->length;
+            !heft_add(&at, at, part->stored))
+            return too_long(p);
+        part->offset = at - part->stored;
     }
-    if (!st && !heft_align_up(&p->data_end, at, tail_align))
-        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
+}
+
+heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
+{
+    bool moves = false;
+    heft_status st = settle_order(p);
+    if (!st)
+        st = heft_planner_moves_whole((heft_planner *)p, &moves);
+    if (!st && moves && !heft_planner_move((heft_planner *)p, start, tail_align))
+        return too_long(p);
+    if (!st && !moves)
+        st = place_each(p, start, tail_align);
     for (uint32_t i = 0; p->same && i < p->x->parts.len && !st; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
         const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
@@ -465,7 +496,8 @@ static heft_status join_range(heft_planner *p, const heft_digest *d, heft_range 
 {
     uint32_t state;
     d->init(&state);
-    heft_status st = heft_segments_join(&p->written, d->name, r, &state, NULL, NULL, err);
+    heft_status st = heft_segments_join(&p->written, d->name, r, &state, p->passed_by,
+                                        p->passed_by_ctx, err);
     d->final(out, &state);
     return st;
 }

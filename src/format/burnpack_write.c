@@ -402,7 +402,7 @@ static heft_status place(heft_plan *p)
 {
     bpk_plan *b = p->priv;
     heft_status st = HEFT_OK;
-    if (p->align > HEFT_BURNPACK_ALIGN)
+    if (p->asked_align > HEFT_BURNPACK_ALIGN && !p->kept)
         st = heft_plan_loss(p, HEFT_NOTE, "burnpack/align", HEFT_NONE,
                             "payloads are aligned to 256, which is all that a Burnpack can say");
     p->align = HEFT_BURNPACK_ALIGN;

@@ -54,6 +54,10 @@ struct heft_plan {
     const heft_plan_link *links;
     uint32_t link_count;
     const heft_str *spelled;
+    /* The file as it is, when it is this one that is planned anew, in its own format: tensors and parts
+     * have the same numbers, and their bytes stay stored as they are.  What the file says of them
+     * (encodings, digests, ids) is written again, not made.  Or NULL. */
+    const heft_index *kept;
     void *priv; /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
@@ -82,8 +86,13 @@ void heft_plan_compact(heft_plan *p);
 heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank);
 /* Places every raw part of the tensors, but those that p->same gives the place of another, from `start` on, in p->order, at multiples of p->align, each
  * behind room for what the format's between() writes, and sets data_end to the end of the last, padded to
- * tail_align (1: not). */
+ * tail_align (1: not).  With p->kept, all of the data is moved as one, what lies between parts with
+ * them, unless between() has something to say. */
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align);
+/* Of a format that can have more room than it needs in front of the data: raises *start, where these could
+ * begin, to where they are in p->kept, or if that lies before it, to where they stay as aligned as
+ * they are.  false: nothing of the kind is kept, and *start is as it was. */
+bool heft_plan_room(const heft_plan *p, uint64_t *start);
 /* Instead of heft_plan_place(), for parts whose stored size shows only when they are written: they
  * come in p->order from `start` on, each at a multiple of p->align.  back() finds offset, stored
  * and encoding in their rows, the end in p->data_end.  file_bytes stays 0: unknown. */

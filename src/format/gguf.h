@@ -70,11 +70,13 @@ uint64_t heft_gguf_alignment(const heft_index *x); /* HEFT_GGUF_ALIGN when nothi
 
 /* Whether a value of the metadata, with all that is in it, can be carried. */
 bool heft_gguf_can_carry(const heft_index *x, uint32_t i);
+/* Whether such a value is an array of arrays. */
+bool heft_gguf_is_nested(const heft_index *x, uint32_t i);
 void heft_gguf_put_text(heft_out *o, heft_str s);
 /* Kind and value, its children included. */
 void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i);
 
-/* gguf_split.c: what a file says of the set that it belongs to becomes x->split, and no metadata. */
+/* gguf_split.c: what a file says of the set that it belongs to becomes x->split. */
 heft_status heft_gguf_read_split(heft_index *x);
 extern const heft_sharding heft_gguf_sharding;
 

@@ -119,6 +119,11 @@ static uint32_t kind_in(const heft_index *x, uint32_t list)
                             : (uint32_t)HEFT_GGUF_KINDS;
 }
 
+bool heft_gguf_is_nested(const heft_index *x, uint32_t i)
+{
+    return heft_ix_value(x, i)->kind == HEFT_KIND_LIST && kind_in(x, i) == HEFT_GGUF_ARRAY;
+}
+
 bool heft_gguf_can_carry(const heft_index *x, uint32_t i)
 {
     if (sort_of(heft_ix_value(x, i)) == NOTHING)
@@ -151,7 +156,7 @@ static void put_payload(heft_out *o, const heft_index *x, uint32_t i, uint32_t k
                         uint32_t *inner)
 {
     const heft_value *v = heft_ix_value(x, i);
-    uint64_t bits = v->as.b;
+    uint64_t bits = v->kind == HEFT_KIND_BOOL && v->as.b;
     if (v->kind == HEFT_KIND_LIST) {
         heft_out_u32(o, *inner = kind_in(x, i));
         heft_out_u64(o, v->as.of.count);

@@ -70,7 +70,7 @@ static void look_at_special(const heft_vocab *v, bool *any, bool *by_name)
 static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
 {
     bool any, by_name;
-    if (!p->vocab || (same_tokens(p->x, p->vocab) && same_special(p->x, p->vocab)))
+    if (p->kept || !p->vocab || (same_tokens(p->x, p->vocab) && same_special(p->x, p->vocab)))
         return HEFT_OK;
     g->puts_tokens = true;
     look_at_special(p->vocab, &any, &by_name);
@@ -142,6 +142,9 @@ static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
         if (v->kind == HEFT_KIND_BYTES && v->stored != HEFT_U8)
             return heft_loss_say(p, HEFT_NOTE, "gguf/metadata-u8", HEFT_NONE,
                                  "metadata %q becomes an array of u8", v->key);
+        if (heft_gguf_is_nested(p->x, i))
+            return heft_loss_say(p, HEFT_NOTE, "gguf/nested", HEFT_NONE,
+                                 "metadata %q: ggml does not read arrays of arrays", v->key);
         return HEFT_OK;
     }
     if (g->puts_tokens && tokens)

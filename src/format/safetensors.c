@@ -202,6 +202,7 @@ static heft_status add_tensor(reader *r, const entry *e)
     if (e->begin != r->next)
         r->in_order = false;
     r->next = e->end;
+    r->x->unread = r->x->unread || e->has_others;
     if (e->has_others)
         heft_ix_note(r->x, HEFT_NOTE, "safetensors/unknown-field", e->at, id,
                      "its entry in the header has fields of unknown names");

@@ -286,12 +286,11 @@ static void put_hex(heft_out *o, const char *name, const uint8_t *bytes, uint32_
 
 static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
 {
-    if (p->links) {
+    if (p->kept || p->links) {
         heft_cbor_put_text(o, heft_lit("digest"));
-        heft_cbor_put_text(o, p->spelled[part]);
+        heft_cbor_put_text(o, p->links ? p->spelled[part] : heft_ix_digest_of(p->kept, part));
         return;
     }
-
     bool is_xxh3 = heft_str_is(heft_lit(p->digest), "xxh3");
     const uint8_t *digest = o->buf ? heft_plan_part_digest(p, part)
                                    : NULL; /* counting: any will do */
@@ -312,7 +311,9 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
         logical.ptr = NULL;
     }
     bool encoded = row->encoding != HEFT_RAW;
-    heft_cbor_put_map(o, 3u + (logical.ptr != NULL) + (encoded ? 2 : 0) + (p->links != NULL));
+    bool has_digest = !p->kept || heft_ix_digest_of(p->kept, part).len;
+    heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0) +
+                             (p->links != NULL));
     heft_cbor_put_text(o, heft_lit("blob"));
     heft_cbor_put_array(o, 2);
     heft_cbor_put_u64(o, p->links ? row->offset & OFFSET_MASK : row->offset);
@@ -327,7 +328,8 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
         heft_cbor_put_text(o, heft_lit("shard"));
         heft_cbor_put_text(o, p->links[(row->offset >> HEFT_PLACE_BITS) - 1].name);
     }
-    put_digest(p, o, p->same[part]);
+    if (has_digest)
+        put_digest(p, o, p->same[part]);
     if (encoded) {
         heft_cbor_put_text(o, heft_lit("encoding"));
         heft_cbor_put_text(o, heft_lit(heft_zt2_zstd));
@@ -442,18 +444,24 @@ static heft_status check_options(heft_plan *p)
     if (!heft_plan_can_digest(p, "xxh3"))
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "this build cannot compute xxh3, which zTensor 2 needs");
-    p->digest = p->digest ? p->digest : "xxh3";
+    if (!p->digest && !p->kept)
+        p->digest = "xxh3";
     p->digest_decoded = true;
     p->align = p->asked_align            ? p->asked_align
                : p->encoding != HEFT_RAW ? HEFT_ZT2_FLOOR
                                          : HEFT_ZT2_CANONICAL;
     p->align = p->align < HEFT_ZT2_FLOOR ? HEFT_ZT2_FLOOR : p->align;
+    if (p->kept)
+        p->align = p->kept->own % HEFT_ZT2_CANONICAL ? HEFT_ZT2_FLOOR : HEFT_ZT2_CANONICAL;
     return HEFT_OK;
 }
 
 static heft_status place(heft_plan *p, zt2_plan *s)
 {
-    heft_status st = heft_plan_place(p, p->align, p->align);
+    uint64_t start = HEFT_ZT_MAGIC;
+    if (!heft_plan_room(p, &start))
+        start = p->align;
+    heft_status st = heft_plan_place(p, start, p->align);
     p->front_bytes = HEFT_ZT_MAGIC;
     if (!st)
         st = measure(p, s);

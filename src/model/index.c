@@ -74,8 +74,9 @@ void heft_ix_reset(heft_index *x)
     x->data_start = x->data_end = 0;
     x->unmeasured = 0;
     x->stated = HEFT_NOWHERE;
-    x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE };
-    x->strict = x->sealed = false;
+    x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
+    x->strict = x->sealed = x->unread = false;
+    x->own = 0;
 }
 
 void heft_ix_free(heft_index *x)

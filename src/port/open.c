@@ -2,7 +2,7 @@
  *
  * A sibling is one name in the directory of the path.  Links are not followed by the system: one that
  * names another file of the same directory is followed here, every other leads out and is refused. */
-#include "port/port.h"
+#include "port/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,6 +103,12 @@ static heft_status open_file(heft_file **out, const char *path, const heft_open_
     o.size = sizeof o;
     o.siblings = o.siblings ? o.siblings : &siblings;
     heft_status st = heft_source_file(&s, path, HEFT_ACCESS_AUTO, err);
+    if (!st && heft_journal_is_there(path)) {
+        heft_source_close(s);
+        return heft_error_plain(err, HEFT_E_IO,
+                                "an edit of it was interrupted, or is going on: there is a journal "
+                                "beside it ('heft edit' with no options undoes the edit)");
+    }
     if (!st)
         st = heft_open_source(out, s, &o, err);
     if (p.dir >= 0)

@@ -31,6 +31,9 @@ size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len);
 
 /* ---- what this build has ---- */
 
+/* The descriptor of a source that is a file, else -1; borrowed. */
+int heft_source_descriptor(const heft_source *s);
+
 extern const heft_allocator heft_libc_allocator;
 extern const heft_executor heft_all_threads;
 void heft_os_entropy(void *buf, size_t len);

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,6 +74,12 @@ static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
             break;
     }
     return HEFT_OK;
+}
+
+static bool share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len)
+{
+    struct file_clone_range r = { heft_source_descriptor(from), at, len, offset };
+    return r.src_fd >= 0 && !ioctl(((const file_sink *)s)->fd, FICLONERANGE, &r);
 }
 
 /* ---- names ---- */
@@ -236,6 +244,7 @@ static const heft_sink_ops file_ops = {
     .finish = finish,
     .discard = discard,
     .read_at = read_at,
+    .share = share,
 };
 
 bool heft_sink_is_file(const heft_sink *s)

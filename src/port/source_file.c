@@ -167,6 +167,11 @@ static const heft_source_ops ops = {
     .let_go = let_go,
 };
 
+int heft_source_descriptor(const heft_source *s)
+{
+    return s->ops == &ops ? ((const file_source *)s)->fd : -1;
+}
+
 static heft_status not_a_file(heft_error *err)
 {
     heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file");
