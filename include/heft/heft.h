@@ -606,29 +606,6 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_convert(const heft_file *in, const hef
                                                   heft_sink *take, const heft_convert_options *opt,
                                                   heft_error *err);
 
-/* ---- splitting ---------------------------------------------------------------------------- */
-
-typedef struct heft_split_options {
-    size_t size; /* = sizeof(heft_split_options) */
-    heft_convert_options
-        convert;        /* of every file; its callbacks but for the progress are not used */
-    uint64_t max_bytes; /* of a file that has more than one tensor; 0: no limit */
-    uint32_t count;     /* of files, at least; 0: as many as max_bytes makes */
-    const char *stem;   /* what their names begin with */
-    /* Where the file of that name goes; files that are referred to come before those that refer. */
-    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
-    void *ctx;
-} heft_split_options;
-#define HEFT_SPLIT_OPTIONS_INIT                                                          \
-    {                                                                                    \
-        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL \
-    }
-/* Whether models of that format come in several files. */
-HEFT_API bool heft_can_split(const heft_format *f);
-/* Writes the model as several files, none of which has half a tensor.  The tensors keep their order. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
-                                                const heft_split_options *opt, heft_error *err);
-
 /* ---- editing ------------------------------------------------------------------------------ */
 
 typedef struct heft_rename {
@@ -675,6 +652,29 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const
 /* Undoes what an interrupted edit left behind, which heft_open() refuses; *undone: there was something. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *path,
                                                     heft_error *err);
+
+/* ---- splitting ---------------------------------------------------------------------------- */
+
+typedef struct heft_split_options {
+    size_t size; /* = sizeof(heft_split_options) */
+    heft_convert_options
+        convert;        /* of every file; its callbacks but for the progress are not used */
+    uint64_t max_bytes; /* of a file that has more than one tensor; 0: no limit */
+    uint32_t count;     /* of files, at least; 0: as many as max_bytes makes */
+    const char *stem;   /* what their names begin with */
+    /* Where the file of that name goes; files that are referred to come before those that refer. */
+    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
+    void *ctx;
+} heft_split_options;
+#define HEFT_SPLIT_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL \
+    }
+/* Whether models of that format come in several files. */
+HEFT_API bool heft_can_split(const heft_format *f);
+/* Writes the model as several files, none of which has half a tensor.  The tensors keep their order. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
+                                                const heft_split_options *opt, heft_error *err);
 
 #ifdef __cplusplus
 }

@@ -74,11 +74,11 @@ typedef struct heft_sink_ops {
     /* Completes and frees s; frees it also on failure, leaving nothing behind. */
     heft_status (*finish)(heft_sink *s, heft_error *err);
     void (*discard)(heft_sink *s);
-    /* len bytes that were written, before finish.  NULL: they cannot be had again. */
-    heft_status (*read_at)(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err);
     /* Makes len bytes of another file this one's at offset without moving them; all three are multiples
      * of 4096, and nothing else is written there.  false: that is not possible here.  May be NULL. */
     bool (*share)(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
+    /* len bytes that were written, before finish.  NULL: they cannot be had again. */
+    heft_status (*read_at)(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err);
 } heft_sink_ops;
 struct heft_sink {
     const heft_sink_ops *ops;

@@ -89,6 +89,9 @@ static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtyp
     if (!o)
         return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
     *o = (heft_origin){ .part = part, .dtype = row->dtype };
+    const heft_dtype_info *d = heft_dtype_get(row->dtype);
+    if (d && length != HEFT_NOWHERE) /* a format may still want it in another type */
+        o->elements = heft_div(length, d->block_bytes) * d->block_elems;
     if (turn) { /* the shape of the new tensor is turned already */
         o->transposed = true;
         o->rows = heft_ix_dims(&c->p.x, id)[1];

@@ -216,22 +216,29 @@ static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
     return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
 }
 
+/* Parts that are another's lie where that lies. */
+static void place_same(heft_plan *p)
+{
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
+}
+
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     bool moves = false;
     heft_status st = settle_order(p);
     if (!st)
         st = heft_planner_moves_whole((heft_planner *)p, &moves);
-    if (!st && moves && !heft_planner_move((heft_planner *)p, start, tail_align))
-        return too_long(p);
     if (!st && !moves)
         st = place_each(p, start, tail_align);
-    for (uint32_t i = 0; p->same && i < p->x->parts.len && !st; i++) {
-        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
-        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
-        part->offset = first->offset;
-        part->stored = first->stored;
-    }
+    else if (!st && !heft_planner_move((heft_planner *)p, start, tail_align))
+        st = too_long(p);
+    if (!st)
+        place_same(p);
     return st;
 }
 

@@ -49,15 +49,15 @@ struct heft_plan {
     void (*frames_end)(heft_out *o, const heft_frame *frames, uint32_t count);
     uint32_t *same;          /* from heft_plan_ties() or heft_plan_share(), or NULL */
     const heft_vocab *vocab; /* of the model, or NULL */
+    /* The file as it is, when it is this one that is planned anew, in its own format: tensors and parts
+     * have the same numbers, and their bytes stay stored as they are.  What the file says of them
+     * (encodings, digests, ids) is written again, not made.  Or NULL. */
+    const heft_index *kept;
     /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
      * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
     const heft_plan_link *links;
     uint32_t link_count;
     const heft_str *spelled;
-    /* The file as it is, when it is this one that is planned anew, in its own format: tensors and parts
-     * have the same numbers, and their bytes stay stored as they are.  What the file says of them
-     * (encodings, digests, ids) is written again, not made.  Or NULL. */
-    const heft_index *kept;
     void *priv; /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;

@@ -243,8 +243,8 @@ static const heft_sink_ops file_ops = {
     .reserve = reserve,
     .finish = finish,
     .discard = discard,
-    .read_at = read_at,
     .share = share,
+    .read_at = read_at,
 };
 
 bool heft_sink_is_file(const heft_sink *s)
