@@ -180,7 +180,9 @@ static int visit_real(const char *path, const struct stat *st, int kind, struct 
 {
     (void)st;
     (void)ftw;
-    if (kind == FTW_F && ends_with(path, ".safetensors") && is_read("safetensors"))
+    bool wanted = (ends_with(path, ".safetensors") && is_read("safetensors")) ||
+                  (ends_with(path, ".gguf") && is_read("gguf") && !strstr(path, "/damaged/"));
+    if (kind == FTW_F && wanted)
         add_sample(path, path + strlen(root) + 1, SAMPLE_REAL);
     return 0;
 }

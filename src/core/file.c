@@ -1,4 +1,5 @@
 /* file.c - opening: windows are filled until the parser is content. */
+#include "core/join.h"
 #include "core/measure.h"
 
 enum {
@@ -16,6 +17,7 @@ void heft_close(heft_file *f)
 {
     if (!f)
         return;
+    heft_members_free(f);
     heft_beside_close(f);
     heft_inbox_free(&f->inbox);
     heft_ix_free(&f->x);
@@ -167,6 +169,15 @@ static heft_status parse(heft_file *f, heft_error *err)
     return st == HEFT_AGAIN ? want_more(f, err) : st;
 }
 
+static heft_status keep_name(heft_file *f, heft_error *err)
+{
+    if (f->siblings)
+        f->name = heft_arena_copy(&f->x.arena, heft_lit(f->siblings->name));
+    return f->siblings && !f->name.ptr
+               ? heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of the file")
+               : HEFT_OK;
+}
+
 heft_status heft_step(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -186,7 +197,11 @@ heft_status heft_step(heft_file *f, heft_error *err)
     if (!st)
         st = heft_beside_open(f, err);
     if (!st)
+        st = heft_join_siblings(f, err);
+    if (!st)
         st = heft_measure(f, err);
+    if (!st)
+        st = keep_name(f, err);
     f->ready = !st;
     return st;
 }
@@ -285,6 +300,11 @@ void heft_source_close(heft_source *s)
 const heft_format *heft_file_format(const heft_file *f)
 {
     return f->format;
+}
+
+heft_str heft_file_name(const heft_file *f)
+{
+    return f->name;
 }
 
 heft_str heft_file_version(const heft_file *f)

@@ -202,6 +202,8 @@ static const struct {
     [HEFT_Q6_K] = { true, { { 208, 1, 2 } } },
     [HEFT_Q8_K] = { true, { { 0, 1, 4 }, { 260, 16, 2 } } },
     [HEFT_IQ4_NL] = { true, { { 0, 1, 2 } } },
+    [HEFT_IQ4_XS] = { true, { { 0, 2, 2 } } },
+    [HEFT_Q1_0] = { true, { { 0, 1, 2 } } },
     [HEFT_TQ1_0] = { true, { { 52, 1, 2 } } },
     [HEFT_TQ2_0] = { true, { { 64, 1, 2 } } },
     [HEFT_MXFP4] = { true, { { 0, 0, 0 } } },

@@ -18,8 +18,9 @@ enum {
 
 typedef struct file_source {
     heft_source base;
-    int fd, direct; /* direct: or -1 */
-    uint8_t *map;   /* or NULL */
+    int fd;
+    uint8_t *map;        /* or NULL */
+    heft_direct *direct; /* or NULL */
     heft_guard *guard;
     atomic_bool is_cut; /* reading met the end too early */
 } file_source;
@@ -89,8 +90,8 @@ static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len
     file_source *f = (file_source *)s;
     if (atomic_load(&f->is_cut))
         return cut_short(err, HEFT_NOWHERE);
-    if (f->direct >= 0 && len >= DIRECT) {
-        size_t done = heft_direct_read(f->fd, f->direct, off, buf, len);
+    if (f->direct && len >= DIRECT) {
+        size_t done = heft_direct_read(f->direct, off, buf, len);
         return read_bulk(f, off + done, (uint8_t *)buf + done, len - done, err);
     }
     if (!f->map || len >= BULK)
@@ -147,10 +148,10 @@ static void close_file(heft_source *s)
         heft_guard_free(f->guard);
     if (f->map)
         munmap(f->map, (size_t)f->base.size);
+    if (f->direct)
+        heft_direct_close(f->direct);
     if (f->fd >= 0)
         close(f->fd);
-    if (f->direct >= 0)
-        close(f->direct);
     free(f);
 }
 
@@ -165,6 +166,11 @@ static const heft_source_ops ops = {
     .populate = populate,
     .let_go = let_go,
 };
+
+int heft_source_descriptor(const heft_source *s)
+{
+    return s->ops == &ops ? ((const file_source *)s)->fd : -1;
+}
 
 static heft_status not_a_file(heft_error *err)
 {
@@ -216,12 +222,11 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
     if (!f)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory to open a file");
     f->base.ops = &ops;
-    f->direct = -1;
     heft_status st = open_regular(f, dir, path, flags, err);
-    if (!st && how == HEFT_ACCESS_DIRECT)
-        f->direct = heft_direct_open(f->fd);
     if (!st)
         st = map_file(f, how, err);
+    if (!st && how == HEFT_ACCESS_DIRECT)
+        f->direct = heft_direct_open(f->fd, f->map);
     if (st)
         close_file(&f->base);
     else

@@ -8,12 +8,14 @@ import concurrent.futures
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 
 import read_burnpack
 import read_embd
+import read_gguf
 import read_gptrs
 import read_mag
 import read_safetensors
@@ -26,8 +28,9 @@ import tap  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 TARGETS = [("mag", None), ("mag", "1"), ("mag", "100"), ("mag", "snapshot"), ("gptrs-checkpoint", None),
            ("gptrs-archive", None), ("safetensors", None), ("embd", None), ("embd", "simple"),
-           ("burnpack", None), ("burnpack", "0.20"), ("ztensor", "2"), ("ztensor", "1.0"),
-           ("ztensor", "1.1", "--digest", "crc32c"), ("ztensor", "1.2", "--digest", "sha256", "--compress", "zstd")]
+           ("burnpack", None), ("burnpack", "0.20"), ("gguf", None), ("gguf", "2"), ("ztensor", "2"),
+            ("ztensor", "1.0"), ("ztensor", "1.1", "--digest", "crc32c"),
+            ("ztensor", "1.2", "--digest", "sha256", "--compress", "zstd")]
 CANNOT_CARRY = 5
 SPELLED = {"f8_e4m3": "f8_e4m3fn", "f4": "f4_e2m1"}  # else heft's names are safetensors' in small letters
 ALIGNMENTS = [None, 256]
@@ -62,6 +65,8 @@ def judge(to, version, options, align, path):
         return read_embd.read(path.read_bytes(), align or read_embd.ALIGN)
     if to == "burnpack":
         return read_burnpack.read(path.read_bytes())
+    if to == "gguf":
+        return read_gguf.read(path.read_bytes(), align)
     if to == "ztensor" and version != "2":
         algorithm = options[1] if "--digest" in options else None
         return read_ztensor1.read(path, version, align, algorithm)
@@ -75,11 +80,17 @@ def is_named(name, said):
     return re.match(r"[^\x00-\x1f\x7f-\U0010ffff\"\\]*", name[:SHOWN])[0] in said
 
 
+def bits_of(value):
+    return struct.pack(">d", value).hex() if isinstance(value, float) else f"{int(value) % 2**64:016x}"
+
+
 def is_kept(m, to, got):
     """None when the target has a place for metadata, but not in the sample's form."""
+    if to == "gguf" and "bits" in m:
+        return m["key"] in got["metadata"] and bits_of(got["metadata"][m["key"]]) == m["bits"]
     if to == "mag" and got["version"] != "snapshot" and "bits" in m:
         return (m["key"], m["bits"]) in [(g["key"], g["bits"]) for g in got["metadata"]]
-    if to in ("safetensors", "burnpack", "ztensor"):
+    if to in ("safetensors", "burnpack", "ztensor", "gguf"):
         return got["metadata"].get(m["key"]) == m["value"] if "value" in m else None
     if to == "embd" and got["version"] != "simple":
         return {"key": m["key"], "value": m["value"]} in got["metadata"] if "value" in m else None
@@ -127,7 +138,7 @@ def check(job):
     try:
         got = judge(to, version, options, align, out)
     except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad, read_ztensor2.Bad,
-            ValueError, KeyError) as e:
+            read_gguf.Bad, ValueError, KeyError) as e:
         return title, [str(e)[:200]]
     finally:
         out.unlink()
@@ -140,7 +151,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
         for generator in ("gen_burnpack.py", "gen_embd.py", "gen_mag.py", "gen_gptrs.py", "gen_safetensors.py",
-                          "gen_ztensor1.py", "gen_ztensor2.py"):
+                          "gen_gguf.py", "gen_ztensor1.py", "gen_ztensor2.py"):
             subprocess.run([sys.executable, HERE / generator, root], check=True)
         paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
         jobs = [(p, t, a) for p in paths for t in TARGETS for a in ALIGNMENTS]

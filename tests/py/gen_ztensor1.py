@@ -7,7 +7,7 @@ import pathlib
 import struct
 import sys
 
-from cbor import Open, Pairs, Raw, encode, head
+from cbor import Open, Pairs, Raw, encode
 from samples import CASTAGNOLI, Samples, crc, describe, patch, tensor
 
 OLD, MAGIC, ALIGN = b"ZTEN0001", b"ZTEN1000", 64

@@ -19,7 +19,8 @@ NAMES = {number: name for name, (number, _, _) in TYPES.items()}
 # Where numbers of more than one byte are: (layout, offset of each)
 NUMBERS = {"q4_0": "e", "q4_1": "ee", "q5_0": "eI", "q5_1": "eeI", "q8_0": "e", "q8_1": "ee", "q2_k": "80xee",
            "q3_k": "108xe", "q4_k": "ee", "q5_k": "ee", "q6_k": "208xe", "q8_k": "f256x16h", "iq4_nl": "e",
-           "tq1_0": "52xe", "tq2_0": "64xe", "mxfp4": "", "nvfp4": ""}
+           "iq4_xs": "eH",
+           "q1_0": "e", "tq1_0": "52xe", "tq2_0": "64xe", "mxfp4": "", "nvfp4": ""}
 
 
 def bits(data):
