@@ -4,10 +4,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What --key says to every command that opens a file. */
+static const char *wanted_key;
+
+bool model_set_key(const char *key)
+{
+    wanted_key = key;
+    return *key;
+}
+
+heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.key = wanted_key;
+    return heft_open(out, path, &opt, err);
+}
+
 int model_open(heft_file **out, const char *path)
 {
     heft_error err;
-    return heft_open(out, path, NULL, &err) ? say_error(path, &err) : CODE_DONE;
+    return model_open_status(out, path, &err) ? say_error(path, &err) : CODE_DONE;
+}
+
+int model_open_either(heft_file **out, const char *path)
+{
+    heft_file *f;
+    if (!wanted_key || heft_open(&f, path, NULL, NULL))
+        return model_open(out, path);
+    if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK)) {
+        *out = f;
+        return CODE_DONE;
+    }
+    heft_close(f);
+    return model_open(out, path);
 }
 
 /* ---- choosing ---- */

@@ -6,6 +6,12 @@
 
 /* Opens path with the default limits; otherwise says why not, and returns the exit code. */
 int model_open(heft_file **out, const char *path);
+/* The same where the status counts. */
+heft_status model_open_status(heft_file **out, const char *path, heft_error *err);
+/* Of two files, of which only those that nest have the key. */
+int model_open_either(heft_file **out, const char *path);
+/* The key that is opened of every file; false: it is none. */
+bool model_set_key(const char *key);
 
 /* The numbers of the tensors whose names match one of the patterns, or of all without patterns.
  * False: no memory, which was said. */
