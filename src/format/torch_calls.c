@@ -170,30 +170,52 @@ static const char *tell_text(heft_torch *t, uint32_t callable, const char *ends)
     return heft_ix_copy(t->x, (heft_str){ text, (size_t)(to - text) + end.len + 1 }).ptr;
 }
 
+/* What is called first of a call of a call; values are made before they are used, so this ends. */
+static uint32_t innermost(const heft_pickle *p, uint32_t object)
+{
+    enum { MOST = 16 };
+    uint32_t callable = heft_pickle_at(p, object)->as.object.callable;
+    for (uint32_t i = 0; i < MOST && heft_pickle_is(p, callable, HEFT_PICKLE_OBJECT); i++) {
+        object = callable;
+        callable = heft_pickle_at(p, object)->as.object.callable;
+    }
+    return object;
+}
+
+static bool was_told(heft_torch *t, uint32_t callable)
+{
+    for (uint32_t i = 0; i < t->told; i++)
+        if (same_name(&t->p, t->calls[i], callable))
+            return true;
+    if (t->told == sizeof t->calls / sizeof *t->calls)
+        return true;
+    t->calls[t->told++] = callable;
+    return false;
+}
+
 void heft_torch_tell(heft_torch *t, uint32_t object)
 {
     const heft_pickle *p = &t->p;
+    object = innermost(p, object);
     const heft_pickle_value *v = heft_pickle_at(p, object);
     uint32_t callable = v->as.object.callable;
-    if (heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL) &&
-        begins(heft_pickle_module(p, callable), "__torch__")) {
+    uint64_t at = heft_pickle_place(p, object);
+    if (!heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL)) {
+        heft_ix_note(t->x, HEFT_WARNING, "torch/call", at, HEFT_NONE,
+                     "a call of something that has no name; heft does not make it");
+        return;
+    }
+    if (begins(heft_pickle_module(p, callable), "__torch__")) {
         t->is_script = true;
         return;
     }
-    if (!heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL) ||
-        t->told == sizeof t->calls / sizeof *t->calls)
+    if (was_told(t, callable))
         return;
-    for (uint32_t i = 0; i < t->told; i++)
-        if (same_name(p, t->calls[i], callable))
-            return;
-    t->calls[t->told++] = callable;
-    bool is_class = v->is_instance;
     const char *text = tell_text(
         t, callable,
-        is_class ? ": a class that is not known here; tensors among its attributes are listed"
-                 : ": a function that Python would call to load the file; heft does not");
+        v->is_instance ? ": a class that is not known here; tensors among its attributes are listed"
+                       : ": a function that Python would call to load the file; heft does not");
     if (text)
-        heft_ix_note(t->x, is_class ? HEFT_NOTE : HEFT_WARNING,
-                     is_class ? "torch/class" : "torch/call", heft_pickle_place(p, object),
-                     HEFT_NONE, text);
+        heft_ix_note(t->x, v->is_instance ? HEFT_NOTE : HEFT_WARNING,
+                     v->is_instance ? "torch/class" : "torch/call", at, HEFT_NONE, text);
 }

@@ -200,6 +200,7 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
     uint32_t state = attributes(w, object), marked = object;
     uint32_t content = heft_pickle_at(&w->t->p, object)->as.object.content;
     uint32_t depth = w->depth;
+    bool quiet = is_quiet(w);
     heft_status st = HEFT_OK;
     if (!is_known)
         heft_torch_tell(w->t, object);
@@ -209,9 +210,9 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
         heft_pickle_member(&w->t->p, state, "_parameters") != HEFT_NONE)
         st = enter_module(w, state);
     else if (state != HEFT_NONE)
-        st = enter(w, state, KEYED, HEFT_NONE, is_quiet(w) || !is_known);
+        st = enter(w, state, KEYED, HEFT_NONE, quiet || !is_known);
     if (!st && content != HEFT_NONE)
-        st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, is_quiet(w));
+        st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, quiet);
     if (!st && w->depth == depth)
         heft_pickle_at(&w->t->p, object)->mark = false;
     else if (!st)

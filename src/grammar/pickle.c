@@ -440,7 +440,7 @@ static void obey_old_call(heft_pickle *p, uint32_t letter)
         return;
     uint32_t args = pop(p);
     p->stack.len -= letter == 'o';
-    push_object(p, callable, args, true);
+    push_object(p, callable, args, false); /* it calls whatever is named */
 }
 
 static void obey_build(heft_pickle *p, uint32_t arg)
