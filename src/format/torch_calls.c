@@ -144,17 +144,24 @@ heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value)
 
 /* ---- what is not in the table ---- */
 
+enum { MOST_NAME = 80 }; /* bytes of a name that are looked at and told */
+
+static heft_str clipped(heft_str s)
+{
+    return (heft_str){ s.ptr, s.len < MOST_NAME ? s.len : MOST_NAME };
+}
+
 static bool same_name(const heft_pickle *p, uint32_t a, uint32_t b)
 {
-    return heft_str_eq(heft_pickle_module(p, a), heft_pickle_module(p, b)) &&
-           heft_str_eq(heft_pickle_name(p, a), heft_pickle_name(p, b));
+    return heft_str_eq(clipped(heft_pickle_module(p, a)), clipped(heft_pickle_module(p, b))) &&
+           heft_str_eq(clipped(heft_pickle_name(p, a)), clipped(heft_pickle_name(p, b)));
 }
 
 /* Text for a finding: printable ASCII of a name that may hold anything. */
 static char *put_name(char *to, heft_str name)
 {
-    enum { MOST = 80 };
-    for (size_t i = 0; i < name.len && i < MOST; i++)
+    name = clipped(name);
+    for (size_t i = 0; i < name.len; i++)
         *to++ = name.ptr[i] > ' ' && name.ptr[i] < 0x7F ? name.ptr[i] : '?';
     return to;
 }

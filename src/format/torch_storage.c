@@ -38,7 +38,7 @@ static const heft_torch_type types[] = {
     { "complex32", "ComplexHalfStorage", HEFT_UNTYPED, true },
     { "uint8", "UntypedStorage", HEFT_U8, false }, /* of bytes: tensors say what they are */
 };
-enum { TYPES = sizeof types / sizeof *types };
+enum { TYPES = sizeof types / sizeof *types, MOST_KEY = 1024 };
 
 static bool is_of_torch(const heft_pickle *p, uint32_t global)
 {
@@ -92,6 +92,9 @@ static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_t
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
         return refuse(t, persistent, "its key is not a text");
     s->key = heft_pickle_at(p, key)->as.s;
+    if (s->key.len >
+        MOST_KEY) /* keys are compared often, and numbers in every file that there is */
+        return refuse(t, persistent, "its key is a text of more than 1024 bytes");
     if (!heft_pickle_u64(&s->elements, p, heft_pickle_item(p, id, 4)))
         return refuse(t, persistent, "it has no number of elements");
     if (!heft_dtype_bytes(&s->bytes, s->type->type ? s->type->type : HEFT_U8, s->elements))

@@ -75,14 +75,17 @@ static heft_str key_text(const walk *w, uint32_t key, uint32_t index, char room[
     return text;
 }
 
-static heft_status enter_name(walk *w, const frame *f, uint32_t key)
+static heft_status enter_name(walk *w, const frame *f, uint32_t key, uint32_t item)
 {
     char room[HEFT_F64_TEXT];
     heft_status st = HEFT_OK;
+    heft_str text = key_text(w, key, f->index, room);
     w->path.len = f->path_len;
     if (f->path_len)
         st = put(w, heft_lit("."));
-    return st ? st : put(w, key_text(w, key, f->index, room));
+    if (!st)
+        st = heft_torch_charge(w->t, text.len, heft_pickle_place(&w->t->p, item));
+    return st ? st : put(w, text);
 }
 
 /* The name as the index keeps it; `alone` when there is none. */
@@ -206,6 +209,11 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
         heft_torch_tell(w->t, object);
     if ((state == HEFT_NONE && content == HEFT_NONE) || !mark(w, object))
         return HEFT_OK;
+    if (state != HEFT_NONE)
+        st = heft_torch_charge(w->t, heft_pickle_at(&w->t->p, state)->as.items.count,
+                               heft_pickle_place(&w->t->p, object));
+    if (st)
+        return st;
     if (state != HEFT_NONE && heft_pickle_member(&w->t->p, state, "_modules") != HEFT_NONE &&
         heft_pickle_member(&w->t->p, state, "_parameters") != HEFT_NONE)
         st = enter_module(w, state);
@@ -364,7 +372,7 @@ static heft_status next(walk *w, uint32_t *value)
         return heft_error_set(w->t->x->err, HEFT_E_FORMAT, heft_pickle_place(p, item),
                               "%s: a dictionary of items that are no pairs", p->c.what);
     }
-    heft_status st = enter_name(w, f, key);
+    heft_status st = enter_name(w, f, key, item);
     f->index++;
     return st;
 }

@@ -288,8 +288,7 @@ static void obey_dup(heft_pickle *p, uint32_t arg)
         push_number(p, *stack_at(p, p->stack.len - 1));
 }
 
-/* A number of the memo: in so many bytes, or as a line.  Each entry takes at least a byte of the
- * pickle, so larger ones are not believed. */
+/* A number of the memo: in so many bytes, or as a line. */
 static bool take_memo_number(heft_pickle *p, uint32_t bytes, uint64_t *number)
 {
     int64_t i = 0;
@@ -304,15 +303,16 @@ static bool take_memo_number(heft_pickle *p, uint32_t bytes, uint64_t *number)
     return !p->st && !p->c.st;
 }
 
+/* Writers count their entries, each of which takes at least a byte: larger numbers are not believed. */
 static void memoize(heft_pickle *p, uint64_t number)
 {
-    uint64_t most = p->c.limit - p->c.base;
+    enum { SPARE = 255 }; /* whoever counts from elsewhere than 0 */
+    uint64_t most = p->at - p->c.base + SPARE;
     if (!has(p, 1))
         return;
     if (number > most || number >= HEFT_NONE) {
-        heft_pickle_fail(p, HEFT_E_FORMAT,
-                         "%s: entry %U of the memo, in a pickle of at most %U bytes", p->c.what,
-                         number, most);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: entry %U of the memo after %U bytes", p->c.what,
+                         number, most - SPARE);
         return;
     }
     if (number >= p->memo.len) {
