@@ -114,7 +114,8 @@ enum {
     HEFT_CAN_META = 32,   /* metadata of some kind */
     HEFT_CAN_DIGEST = 64, /* a digest per part, of the caller's choice */
     HEFT_CAN_VOCAB = 128, /* a vocabulary */
-    HEFT_CAN_PICK = 256   /* nests: a part of it can be opened, see heft_open_options.key */
+    HEFT_ONE_TENSOR = 256, /* holds a single tensor, without its name */
+    HEFT_CAN_PICK = 512   /* nests: a part of it can be opened, see heft_open_options.key */
 };
 HEFT_API size_t heft_format_count(void);
 HEFT_API const heft_format *heft_format_at(size_t i); /* in a stable order */

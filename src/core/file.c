@@ -51,6 +51,8 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     if (host->entropy)
         host->entropy(f->x.key, sizeof f->x.key);
     heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);
+    f->inbox.host = host;
+    f->inbox.in.decode = heft_inbox_decode;
     *out = f;
     return HEFT_OK;
 }

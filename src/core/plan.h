@@ -38,6 +38,8 @@ heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count
  * what between() writes, then the plan's fill. */
 heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
                              uint32_t i, uint64_t at, size_t len, uint8_t *dst);
+/* All those bytes of a late plan, once the digests are known. */
+heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
 /* Runs front() or back() into the sink. */
 heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
 heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);

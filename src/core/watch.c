@@ -16,6 +16,13 @@ static heft_status no_memory(heft_error *err)
 
 static bool touches_payload(const heft_index *x, const heft_claim *c)
 {
+    if (c->tensor != HEFT_NONE && heft_ix_row(x, c->tensor)->part_count) {
+        const heft_ix_part_row *own = heft_ix_part_row_at(x, heft_ix_row(x, c->tensor)->first_part);
+        if (own->stored &&
+            heft_range_in((heft_range){ own->offset - c->range[0].offset, own->stored },
+                          c->range[0].length))
+            return true; /* the usual: the tensor's own */
+    }
     for (int r = 0; r < HEFT_CLAIM_RANGES; r++)
         for (uint32_t i = 0; c->range[r].length && i < x->parts.len; i++) {
             const heft_ix_part_row *p = heft_ix_part_row_at(x, i);

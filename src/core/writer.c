@@ -246,7 +246,7 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     if (!st)
         st = heft_planner_front(&w->p, w->sink, err);
     w->at = w->p.plan.front_bytes;
-    if (!st && w->sink->ops->write_at)
+    if (!st && w->sink->ops->write_at && !w->p.plan.late)
         st = fill_gaps(w, w->place_count, err);
     w->begun = !st;
     if (!st)
@@ -310,6 +310,8 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
         st = fill_gaps(w, w->place_count, err);
     if (!st)
         st = heft_planner_digests(&w->p, err);
+    if (!st && w->sink->ops->write_at && w->p.plan.late)
+        st = heft_planner_gaps(&w->p, w->sink, err);
     if (!st)
         st = heft_planner_back(&w->p, w->sink, err);
     if (st) {

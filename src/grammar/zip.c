@@ -22,15 +22,8 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "grammar/zip_signs.h"
 
-enum {
-    SIGN_MEMBER = 0x04034B50,
-    SIGN_DESCRIPTOR = 0x08074B50,
-    SIGN_ENTRY = 0x02014B50,
-    SIGN_END64 = 0x06064B50,
-    SIGN_LOCATOR = 0x07064B50,
-    SIGN_END = 0x06054B50
-};
 enum { MEMBER = 30, ENTRY = 46, END = 22, LOCATOR = 20, END64 = 56, MOST_COMMENT = 0xFFFF };
 enum { FLAG_ENCRYPTED = 1, FLAG_DESCRIBED = 8, FLAG_PATCH = 0x20, FLAG_STRONG = 0x40 };
 enum { FLAG_MASKED = 0x2000, FLAGS_OF_DEFLATE = 6, FLAG_UTF8 = 0x800 };

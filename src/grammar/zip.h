@@ -46,4 +46,22 @@ uint32_t heft_zip_find(const heft_zip *z, heft_str name);
  * speaks for a zip archive, 0: it is none.  Of an empty archive: empty. */
 heft_str heft_zip_first(int *bits, const uint8_t *head, size_t len);
 
+/* ---- writing: stored members, whose checksums follow them ---- */
+
+typedef struct heft_zip_member {
+    heft_str name;  /* UTF-8, at most 65535 bytes */
+    uint64_t head;  /* where its local header is */
+    uint64_t size;  /* of the content */
+    uint32_t crc;   /* of the content; the local header does without */
+    uint32_t extra; /* bytes of padding in the local header: 0, or HEFT_ZIP_EXTRA and more */
+} heft_zip_member;
+
+enum { HEFT_ZIP_EXTRA = 6, HEFT_ZIP_MOST_EXTRA = 65535 - 32 };
+
+void heft_zip_put_head(heft_out *o, const heft_zip_member *m);       /* in front of the content */
+void heft_zip_put_descriptor(heft_out *o, const heft_zip_member *m); /* behind it */
+void heft_zip_put_entry(heft_out *o, const heft_zip_member *m);      /* in the directory */
+/* Behind the directory of so many members. */
+void heft_zip_put_end(heft_out *o, uint64_t members, heft_range directory);
+
 #endif
