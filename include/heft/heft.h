@@ -110,12 +110,12 @@ enum {
     HEFT_CAN_WRITE = 2,
     HEFT_CAN_APPEND = 4, /* takes further tensors after heft_writer_begin() */
     HEFT_CAN_SPARSE = 8,
-    HEFT_CAN_ENCODE = 16, /* compressed parts */
-    HEFT_CAN_META = 32,   /* metadata of some kind */
-    HEFT_CAN_DIGEST = 64, /* a digest per part, of the caller's choice */
-    HEFT_CAN_VOCAB = 128, /* a vocabulary */
+    HEFT_CAN_ENCODE = 16,  /* compressed parts */
+    HEFT_CAN_META = 32,    /* metadata of some kind */
+    HEFT_CAN_DIGEST = 64,  /* a digest per part, of the caller's choice */
+    HEFT_CAN_VOCAB = 128,  /* a vocabulary */
     HEFT_ONE_TENSOR = 256, /* holds a single tensor, without its name */
-    HEFT_CAN_PICK = 512   /* nests: a part of it can be opened, see heft_open_options.key */
+    HEFT_CAN_PICK = 512    /* nests: a part of it can be opened, see heft_open_options.key */
 };
 HEFT_API size_t heft_format_count(void);
 HEFT_API const heft_format *heft_format_at(size_t i); /* in a stable order */
