@@ -317,6 +317,16 @@ def good_views(s):
     s.good("storage_views_legacy.pt", legacy(every, keys=["root"]), listed, judge="torch")
 
 
+def good_deflated(s):
+    """As archives are that were unpacked and packed again."""
+    storage = memory("FloatStorage", 24, 4)
+    every = {name: tensor(storage, shape, offset, strides) for name, (shape, offset, strides) in VIEWS.items()}
+    listed = [described(name, t) for name, t in every.items()]
+    s.good("deflated.pt", archive(members(every), deflate={"data/0"}), listed)
+    big = members(every, more=[("byteorder", b"big")], swap=lambda m: b"".join(m.data[i:i + 4][::-1] for i in range(0, 96, 4)))
+    s.good("deflated_big.pt", archive(big, deflate={"data/0"}), listed)
+
+
 def good_shapes(s):
     s.good("root_tensor.pt", zipped(plain((2, 2))), [described("tensor", plain((2, 2)))], judge="torch")
     s.good("root_scalar.pt", zipped("just text"), [], metadata=meta(value="just text"))
@@ -587,6 +597,7 @@ def bad_archives(s):
     s.bad("storage_short.pt", archive(short), "reject", "a storage that is too short")
     long = [(n, d + b"\0" if n == "data/0" else d) for n, d in good]
     s.bad("storage_long.pt", archive(long), "warn", "a storage that is too long")
+    s.bad("storage_long_deflated.pt", archive(long, deflate={"data/0"}), "reject", "a deflated storage that is too long")
     s.bad("storage_gone.pt", archive([m for m in good if m[0] != "data/1"]), "reject", "a storage that is not there")
     s.bad("pickle_empty.pt", archive([("data.pkl", b""), *without]), "reject", "a pickle without a byte")
     half = Memory("ComplexHalfStorage", bytes(24), 6)
@@ -622,7 +633,7 @@ def bad_legacy(s):
 
 def main():
     s = Samples(sys.argv[1], "torch")
-    for write in (good_protocols, good_types, good_quantized, good_views, good_shapes, good_sharing, good_calls, good_objects,
+    for write in (good_protocols, good_types, good_quantized, good_views, good_deflated, good_shapes, good_sharing, good_calls, good_objects,
                   good_settings, good_optimizer, good_old, bad_bombs, bad_archives, bad_legacy):
         write(s)
     for name, body, expect, why in PICKLES:
