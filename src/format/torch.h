@@ -44,6 +44,9 @@ typedef struct heft_torch {
 /* By the name of a storage class, or of an element type. */
 const heft_torch_type *heft_torch_type_of_storage(const heft_pickle *p, uint32_t global);
 const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t global);
+/* Legacy streams have the classes of modules behind persistent ids, with their source: ("module", class, file,
+ * text).  The class, or the value itself. */
+uint32_t heft_torch_class(const heft_pickle *p, uint32_t value);
 /* All that the pickle speaks of, in t->storages. */
 heft_status heft_torch_storages(heft_torch *t);
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key);
@@ -58,6 +61,7 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_NUMBER,    /* numpy's scalar: of call */
     HEFT_TORCH_DEVICE,    /* of call */
     HEFT_TORCH_OBJECT,    /* of a class that is not known: its attributes and items */
+    HEFT_TORCH_OPAQUE,    /* a value that is left out */
     HEFT_TORCH_REFUSED    /* holds tensors in a form that is not read */
 } heft_torch_kind;
 

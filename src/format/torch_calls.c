@@ -10,6 +10,8 @@ typedef enum act {
     NAMESPACE, /* what was set is settings */
     NUMBER,
     DEVICE,
+    INSTANCE, /* of the class that is its first argument: what protocols 0 and 1 have for it */
+    OPAQUE,   /* harmless, and nothing of heft's */
     REFUSE
 } act;
 
@@ -55,6 +57,23 @@ static const call calls[] = {
     { "types", "SimpleNamespace", NAMESPACE, 0 },
     { "numpy.core.multiarray", "scalar", NUMBER, 0 },
     { "numpy._core.multiarray", "scalar", NUMBER, 0 },
+    { "copyreg", "_reconstructor", INSTANCE, 0 },
+    { "copy_reg", "_reconstructor", INSTANCE, 0 },
+    { "numpy.core.multiarray", "_reconstruct", OPAQUE, 0 },
+    { "numpy._core.multiarray", "_reconstruct", OPAQUE, 0 },
+    { "numpy", "dtype", OPAQUE, 0 },
+    { "_codecs", "encode", OPAQUE, 0 },
+    { "builtins", "complex", OPAQUE, 0 },
+    { "builtins", "slice", OPAQUE, 0 },
+    { "builtins", "range", OPAQUE, 0 },
+    { "builtins", "bytearray", OPAQUE, 0 },
+    { "datetime", "date", OPAQUE, 0 },
+    { "datetime", "datetime", OPAQUE, 0 },
+    { "datetime", "timedelta", OPAQUE, 0 },
+    { "pathlib", "PosixPath", OPAQUE, 0 },
+    { "pathlib", "WindowsPath", OPAQUE, 0 },
+    { "pathlib", "PurePosixPath", OPAQUE, 0 },
+    { "pathlib", "PureWindowsPath", OPAQUE, 0 },
 };
 
 static bool begins(heft_str s, const char *with)
@@ -97,7 +116,7 @@ static bool step(const heft_pickle *p, heft_torch_meaning *m)
     m->kind = HEFT_TORCH_VALUE;
     if (v->kind != HEFT_PICKLE_OBJECT)
         return false;
-    m->callable = v->as.object.callable;
+    m->callable = heft_torch_class(p, v->as.object.callable);
     m->args = v->as.object.args;
     const call *c = look_up(p, m->callable);
     if (c && c->act == REBUILD) {
@@ -107,11 +126,16 @@ static bool step(const heft_pickle *p, heft_torch_meaning *m)
         c = c && c->act == REBUILD ? NULL : c;
     }
     uint32_t first = heft_pickle_item(p, m->args, 0);
-    static const heft_torch_kind kinds[] = { [TENSOR] = HEFT_TORCH_TENSOR,
-                                             [NAMESPACE] = HEFT_TORCH_NAMESPACE,
-                                             [NUMBER] = HEFT_TORCH_NUMBER,
-                                             [DEVICE] = HEFT_TORCH_DEVICE,
-                                             [REFUSE] = HEFT_TORCH_REFUSED };
+    if (c && c->act == INSTANCE) {
+        const call *of = look_up(p, first);
+        c = of && of->act == NAMESPACE ? of : c;
+    }
+    static const heft_torch_kind kinds[] = {
+        [TENSOR] = HEFT_TORCH_TENSOR,   [NAMESPACE] = HEFT_TORCH_NAMESPACE,
+        [NUMBER] = HEFT_TORCH_NUMBER,   [DEVICE] = HEFT_TORCH_DEVICE,
+        [INSTANCE] = HEFT_TORCH_OBJECT, [OPAQUE] = HEFT_TORCH_OPAQUE,
+        [REFUSE] = HEFT_TORCH_REFUSED
+    };
     if (!c || (c->act == FOLLOW && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
         m->kind = HEFT_TORCH_OBJECT;
         return false;
@@ -205,8 +229,14 @@ void heft_torch_tell(heft_torch *t, uint32_t object)
     const heft_pickle *p = &t->p;
     object = innermost(p, object);
     const heft_pickle_value *v = heft_pickle_at(p, object);
-    uint32_t callable = v->as.object.callable;
+    uint32_t callable = heft_torch_class(p, v->as.object.callable);
     uint64_t at = heft_pickle_place(p, object);
+    const call *c = look_up(p, callable);
+    bool is_class = v->is_instance;
+    if (c && c->act == INSTANCE) {
+        callable = heft_pickle_item(p, v->as.object.args, 0);
+        is_class = true;
+    }
     if (!heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL)) {
         heft_ix_note(t->x, HEFT_WARNING, "torch/call", at, HEFT_NONE,
                      "a call of something that has no name; heft does not make it");
@@ -220,9 +250,9 @@ void heft_torch_tell(heft_torch *t, uint32_t object)
         return;
     const char *text = tell_text(
         t, callable,
-        v->is_instance ? ": a class that is not known here; tensors among its attributes are listed"
-                       : ": a function that Python would call to load the file; heft does not");
+        is_class ? ": a class that is not known here; tensors among its attributes are listed"
+                 : ": a function that Python would call to load the file; heft does not");
     if (text)
-        heft_ix_note(t->x, v->is_instance ? HEFT_NOTE : HEFT_WARNING,
-                     v->is_instance ? "torch/class" : "torch/call", at, HEFT_NONE, text);
+        heft_ix_note(t->x, is_class ? HEFT_NOTE : HEFT_WARNING,
+                     is_class ? "torch/class" : "torch/call", at, HEFT_NONE, text);
 }

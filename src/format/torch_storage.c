@@ -70,6 +70,25 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
 
 /* ---- collecting ---- */
 
+static bool is_id_of(const heft_pickle *p, uint32_t persistent, const char *kind)
+{
+    uint32_t first = heft_pickle_item(p, heft_pickle_at(p, persistent)->as.id, 0);
+    return heft_pickle_is(p, first, HEFT_PICKLE_TEXT) &&
+           heft_str_is(heft_pickle_at(p, first)->as.s, kind);
+}
+
+uint32_t heft_torch_class(const heft_pickle *p, uint32_t value)
+{
+    if (!heft_pickle_is(p, value, HEFT_PICKLE_PERSISTENT) || !is_id_of(p, value, "module"))
+        return value;
+    return heft_pickle_item(p, heft_pickle_at(p, value)->as.id, 1);
+}
+
+static bool is_storage(const heft_pickle *p, uint32_t value)
+{
+    return heft_pickle_is(p, value, HEFT_PICKLE_PERSISTENT) && !is_id_of(p, value, "module");
+}
+
 static heft_status refuse(const heft_torch *t, uint32_t persistent, const char *what)
 {
     return heft_error_set(t->x->err, HEFT_E_FORMAT, heft_pickle_place(&t->p, persistent),
@@ -79,10 +98,9 @@ static heft_status refuse(const heft_torch *t, uint32_t persistent, const char *
 static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_torch_storage *s)
 {
     const heft_pickle *p = &t->p;
-    uint32_t id = heft_pickle_at(p, persistent)->as.id, kind = heft_pickle_item(p, id, 0);
+    uint32_t id = heft_pickle_at(p, persistent)->as.id;
     uint32_t class = heft_pickle_item(p, id, 1), key = heft_pickle_item(p, id, 2);
-    if (!heft_pickle_is(p, kind, HEFT_PICKLE_TEXT) ||
-        !heft_str_is(heft_pickle_at(p, kind)->as.s, "storage"))
+    if (!is_id_of(p, persistent, "storage"))
         return refuse(t, persistent, "it does not begin with 'storage'");
     *s = (heft_torch_storage){ .type = heft_torch_type_of_storage(p, class),
                                .at = heft_pickle_place(p, persistent),
@@ -139,7 +157,7 @@ heft_status heft_torch_storages(heft_torch *t)
     uint32_t count = 0, n = 0;
     uint64_t bytes;
     for (uint32_t v = 0; v < p->values.len; v++)
-        count += heft_pickle_is(p, v, HEFT_PICKLE_PERSISTENT);
+        count += is_storage(p, v);
     heft_arena *arena = &t->x->arena;
     if (!count)
         return HEFT_OK;
@@ -151,7 +169,7 @@ heft_status heft_torch_storages(heft_torch *t)
     if (!all || !merged || !order)
         return no_memory(t);
     for (uint32_t v = 0; v < p->values.len; v++) {
-        if (!heft_pickle_is(p, v, HEFT_PICKLE_PERSISTENT))
+        if (!is_storage(p, v))
             continue;
         heft_status st = read_storage(t, v, &all[n]);
         if (st)

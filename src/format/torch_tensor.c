@@ -33,12 +33,14 @@ static heft_status find_storage(const heft_torch *t, view *v, heft_str name, uin
     const heft_pickle *p = &t->p;
     if (!heft_pickle_is(p, arg, HEFT_PICKLE_PERSISTENT))
         return fail(t, v, name, HEFT_E_FORMAT, "its storage is no persistent id");
-    uint32_t id = heft_pickle_at(p, arg)->as.id;
-    v->s = heft_torch_storage_find(t, heft_pickle_at(p, heft_pickle_item(p, id, 2))->as.s);
+    uint32_t id = heft_pickle_at(p, arg)->as.id, key = heft_pickle_item(p, id, 2);
+    if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
+        return fail(t, v, name, HEFT_E_FORMAT, "its storage has no key");
+    v->s = heft_torch_storage_find(t, heft_pickle_at(p, key)->as.s);
     if (!v->s || !v->s->is_placed)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, v->at,
                               "tensor %q: its storage, %q, is not in the file", name,
-                              heft_pickle_at(p, heft_pickle_item(p, id, 2))->as.s);
+                              heft_pickle_at(p, key)->as.s);
     v->type = v->s->type;
     v->room = v->s->bytes;
     if (!narrow(p, v, heft_pickle_item(p, id, 5)))

@@ -7,7 +7,9 @@ FILE.json are loaded by PyTorch, too (check_torch.py).  Bad ones: one for each r
 would do harm if somebody obeyed them."""
 import argparse
 import collections
+import datetime
 import io
+import pathlib
 import pickle
 import struct
 import sys
@@ -155,13 +157,16 @@ def described(name, call, dtype="f32", size=4):
 # ---- containers ----
 
 class Pickler(pickle._Pickler):
-    views = ()
+    views, has_class = (), False
 
     def __init__(self, file, protocol, storages):
         super().__init__(file, protocol)
         self.storages = storages
 
     def persistent_id(self, obj):
+        if self.views and obj is NN.Sequential and not self.has_class:
+            self.has_class = True
+            return ("module", obj, "own.py", "class Sequential: pass")
         if not isinstance(obj, Memory):
             return None
         if obj.key is None:
@@ -388,6 +393,11 @@ def good_objects(s):
     words.extra = b
     listed = [described("thing.w", w), described("thing.nested.b", b), described("words.0", x), described("words.extra", b), described("table.a", x)]
     s.good("objects.pt", zipped({"thing": thing, "words": words, "table": table}), listed, metadata=meta(words__1=3))
+    for protocol in (0, 1):
+        s.good(f"objects{protocol}.pt", zipped({"thing": thing}, protocol), listed[:2])
+    space = argparse.Namespace(name="run", deep=argparse.Namespace(x="y"))
+    s.good("namespace0.pt", zipped({"args": space}, 0), [], metadata=meta(args__name="run", args__deep__x="y"))
+    s.good("opaque.pt", zipped({"path": pathlib.PurePosixPath("a/b"), "when": datetime.date(2024, 1, 2), "w": w}), [described("w", w)])
     script = instance(LEARNED.Model, weight=w, training=False, sizes=Call(SCRIPT.build_intlist, [1, 2]),
                       sub=instance(LEARNED.Model, bias=b), tagged=Call(SCRIPT.restore_type_tag, {"x": x}, "Dict[str, Tensor]"))
     s.good("script.pt", zipped(script), [described("weight", w), described("sub.bias", b), described("tagged.x", x)])
@@ -505,10 +515,13 @@ PICKLES = [ # name, what stands for the value of "x", what is to be made of it, 
     ("number_empty", b"I\n", "reject", "a number that is none"),
     ("line_open", b"Vabc", "reject", "a line without an end"),
     ("stop_early", b".", "accept", "the tensors are never reached"),
-    ("storage_word", rebuilt(persistent(first=text("module"))), "reject", "a persistent id that is no storage"),
+    ("storage_word", rebuilt(persistent(first=text("buffer"))), "reject", "a persistent id that is no storage"),
     ("storage_class", rebuilt(persistent(kind="posix system")), "reject", "a storage of a class that is none"),
     ("storage_dtype", rebuilt(persistent(kind="torch float32")), "reject", "a storage of a class that is an element type"),
     ("storage_key", rebuilt(persistent(key=b"K\x00")), "reject", "a storage without a key"),
+    ("storage_module", rebuilt(b"(" + text("module") + glob("own Thing") + b"NNtQ"), "reject", "a class as a storage"),
+    ("storage_module_short", rebuilt(b"(" + text("module") + b"tQ"), "reject", "a class that is none as a storage"),
+    ("class_module_short", b"(" + text("module") + b"tQ)R", "warn", "a call of a class that is none"),
     ("storage_key_long", rebuilt(persistent(key=text("k" * 1025))), "reject", "a key as long as a name"),
     ("storage_count", rebuilt(persistent(count=b"N")), "reject", "a storage without a size"),
     ("storage_negative", rebuilt(persistent(count=b"J\xff\xff\xff\xff")), "reject", "a storage of less than nothing"),
