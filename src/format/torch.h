@@ -34,8 +34,9 @@ typedef struct heft_torch {
     bool is_script; /* it has objects of classes that TorchScript keeps as code */
     heft_status st; /* of what has no status of its own: a value of metadata */
     uint64_t pickle_bytes;
-    uint64_t work; /* steps and bytes of names that walking the graph may still take */
-    uint32_t told; /* names of calls that were reported */
+    uint64_t bytes; /* of all tensors so far, as they are read */
+    uint64_t work;  /* steps and bytes of names that walking the graph may still take */
+    uint32_t told;  /* names of calls that were reported */
     uint32_t calls[32];
 } heft_torch;
 

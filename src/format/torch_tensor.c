@@ -163,6 +163,26 @@ static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str nam
     return st;
 }
 
+/* Strides of 0 make tensors of any size of a few bytes.  What is listed is to be read at some time, so there is a
+ * limit to what a file makes of itself, about that of a compressed one. */
+static heft_status measure(heft_torch *t, const view *v, uint32_t id, heft_str name)
+{
+    enum { TIMES = 1024 };
+    static const uint64_t any = UINT64_C(1) << 30;
+    uint64_t elements, bytes, most;
+    if (!heft_product(&elements, heft_ix_dims(t->x, id), v->rank) ||
+        !heft_dtype_bytes(&bytes, v->type->type, elements) || !heft_add(&t->bytes, t->bytes, bytes))
+        return fail(t, v, name, HEFT_E_FORMAT, "its shape passes 64 bits");
+    if (!heft_mul(&most, t->in->size, TIMES))
+        most = UINT64_MAX;
+    if (t->bytes > any && t->bytes > most)
+        return heft_error_set(t->x->err, HEFT_E_LIMIT, v->at,
+                              "tensor %q: its %U bytes and those before it are more than %U times "
+                              "the file's",
+                              name, bytes, (uint64_t)TIMES);
+    return HEFT_OK;
+}
+
 static heft_status add(heft_torch *t, heft_str name, const view *v, uint32_t *id)
 {
     uint64_t *dims;
@@ -173,7 +193,9 @@ static heft_status add(heft_torch *t, heft_str name, const view *v, uint32_t *id
         return st;
     for (uint32_t i = 0; i < v->rank; i++)
         heft_pickle_u64(&dims[i], &t->p, heft_pickle_item(&t->p, v->size, i));
-    st = place(t, v, *id, name);
+    st = measure(t, v, *id, name);
+    if (!st)
+        st = place(t, v, *id, name);
     if (!st)
         st = put_type(t, *id, v->type);
     if (!st)
