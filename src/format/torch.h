@@ -57,6 +57,7 @@ heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key);
 typedef enum heft_torch_kind {
     HEFT_TORCH_VALUE,     /* what it is in the pickle */
     HEFT_TORCH_TENSOR,    /* a call that rebuilds one: of call */
+    HEFT_TORCH_SPARSE,    /* a call that rebuilds a sparse one */
     HEFT_TORCH_PAIRS,     /* a list of keys and values, each pair a tuple or list */
     HEFT_TORCH_NAMESPACE, /* attributes that are settings */
     HEFT_TORCH_NUMBER,    /* numpy's scalar: of call */
@@ -87,6 +88,16 @@ heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value);
 void heft_torch_tell(heft_torch *t, uint32_t object);
 /* Adds the tensor that the call rebuilds. */
 heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_meaning *m);
+/* A tensor that is a part of another and lies in order: bytes of the file. */
+typedef struct heft_torch_flat {
+    heft_range where;
+    uint64_t elements;
+    uint32_t size, rank; /* its shape, a tuple */
+    heft_dtype type;
+} heft_torch_flat;
+heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out);
+/* Adds the sparse tensor that the call rebuilds; torch_sparse.c. */
+heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m);
 /* A value of metadata; false: it is none, or t->st says why it cannot be had. */
 bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value);
 

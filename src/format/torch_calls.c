@@ -3,7 +3,8 @@
 #include "format/torch.h"
 
 typedef enum act {
-    TENSOR,    /* rebuilt of its arguments */
+    TENSOR, /* rebuilt of its arguments */
+    SPARSE,
     FOLLOW,    /* its first argument is what counts */
     REBUILD,   /* (function, type, arguments, state): a tensor of a class of its own */
     CONTENT,   /* a dictionary: what was set, or the pairs or dictionary in its arguments */
@@ -26,6 +27,8 @@ static const call calls[] = {
     { "torch._utils", "_rebuild_tensor", TENSOR, HEFT_TORCH_PLAIN },
     { "torch._utils", "_rebuild_tensor_v3", TENSOR, HEFT_TORCH_TYPED },
     { "torch._utils", "_rebuild_qtensor", TENSOR, HEFT_TORCH_QUANTIZED },
+    { "torch._utils", "_rebuild_sparse_tensor", SPARSE, 0 },
+    { "torch._utils", "_rebuild_sparse_csr_tensor", SPARSE, 0 },
     { "torch._utils", "_rebuild_parameter", FOLLOW, 0 },
     { "torch._utils", "_rebuild_parameter_with_state", FOLLOW, 0 },
     { "torch._tensor", "_rebuild_from_type_v2", REBUILD, 0 },
@@ -131,10 +134,10 @@ static bool step(const heft_pickle *p, heft_torch_meaning *m)
         c = of && of->act == NAMESPACE ? of : c;
     }
     static const heft_torch_kind kinds[] = {
-        [TENSOR] = HEFT_TORCH_TENSOR,   [NAMESPACE] = HEFT_TORCH_NAMESPACE,
-        [NUMBER] = HEFT_TORCH_NUMBER,   [DEVICE] = HEFT_TORCH_DEVICE,
-        [INSTANCE] = HEFT_TORCH_OBJECT, [OPAQUE] = HEFT_TORCH_OPAQUE,
-        [REFUSE] = HEFT_TORCH_REFUSED
+        [TENSOR] = HEFT_TORCH_TENSOR,       [SPARSE] = HEFT_TORCH_SPARSE,
+        [NAMESPACE] = HEFT_TORCH_NAMESPACE, [NUMBER] = HEFT_TORCH_NUMBER,
+        [DEVICE] = HEFT_TORCH_DEVICE,       [INSTANCE] = HEFT_TORCH_OBJECT,
+        [OPAQUE] = HEFT_TORCH_OPAQUE,       [REFUSE] = HEFT_TORCH_REFUSED
     };
     if (!c || (c->act == FOLLOW && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
         m->kind = HEFT_TORCH_OBJECT;

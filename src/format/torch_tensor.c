@@ -163,24 +163,30 @@ static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str nam
     return st;
 }
 
-/* Strides of 0 make tensors of any size of a few bytes.  What is listed is to be read at some time, so there is a
- * limit to what a file makes of itself, about that of a compressed one. */
-static heft_status measure(heft_torch *t, const view *v, uint32_t id, heft_str name)
+/* Strides of 0, and storages that are shared, make tensors of any size of a few bytes.  What is listed is to be
+ * read at some time, so there is a limit to what a file makes of itself, about that of a compressed one. */
+static heft_status weigh(heft_torch *t, const view *v, heft_str name, uint64_t bytes)
 {
     enum { TIMES = 1024 };
     static const uint64_t any = UINT64_C(1) << 30;
-    uint64_t elements, bytes, most;
-    if (!heft_product(&elements, heft_ix_dims(t->x, id), v->rank) ||
-        !heft_dtype_bytes(&bytes, v->type->type, elements) || !heft_add(&t->bytes, t->bytes, bytes))
-        return fail(t, v, name, HEFT_E_FORMAT, "its shape passes 64 bits");
+    uint64_t most;
     if (!heft_mul(&most, t->in->size, TIMES))
         most = UINT64_MAX;
-    if (t->bytes > any && t->bytes > most)
+    if (!heft_add(&t->bytes, t->bytes, bytes) || (t->bytes > any && t->bytes > most))
         return heft_error_set(t->x->err, HEFT_E_LIMIT, v->at,
                               "tensor %q: its %U bytes and those before it are more than %U times "
                               "the file's",
                               name, bytes, (uint64_t)TIMES);
     return HEFT_OK;
+}
+
+static heft_status measure(heft_torch *t, const view *v, uint32_t id, heft_str name)
+{
+    uint64_t elements, bytes;
+    if (!heft_product(&elements, heft_ix_dims(t->x, id), v->rank) ||
+        !heft_dtype_bytes(&bytes, v->type->type, elements))
+        return fail(t, v, name, HEFT_E_FORMAT, "its shape passes 64 bits");
+    return weigh(t, v, name, bytes);
 }
 
 static heft_status add(heft_torch *t, heft_str name, const view *v, uint32_t *id)
@@ -243,4 +249,44 @@ heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_mea
         return st;
     st = put_quantizer(t, id, params);
     return st ? st : add_channels(t, name, params);
+}
+
+/* Elements of a view that lie in order; false: they do not, or the shape passes 64 bits. */
+static bool in_order(const heft_torch *t, const view *v, uint64_t *elements)
+{
+    uint64_t dim, stride;
+    *elements = 1;
+    for (uint32_t i = v->rank; i--;) {
+        heft_pickle_u64(&dim, &t->p, heft_pickle_item(&t->p, v->size, i));
+        heft_pickle_u64(&stride, &t->p, heft_pickle_item(&t->p, v->stride, i));
+        if ((dim > 1 && stride != *elements) || !heft_mul(elements, *elements, dim))
+            return false;
+        if (!dim)
+            return true;
+    }
+    return true;
+}
+
+heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out)
+{
+    view v = { .s = NULL };
+    uint64_t first, elements;
+    heft_torch_meaning m = heft_torch_meaning_of(t, value);
+    v.at = heft_pickle_place(&t->p, value);
+    if (m.kind != HEFT_TORCH_TENSOR || m.form == HEFT_TORCH_QUANTIZED)
+        return fail(t, &v, name, HEFT_E_FORMAT, "a part of it is no tensor");
+    heft_status st = read_view(t, &v, name, &m);
+    if (st)
+        return st;
+    if (v.s->is_deflated || !in_order(t, &v, &elements))
+        return fail(t, &v, name, HEFT_E_UNSUPPORTED, "a part of it is deflated, or not in order");
+    uint64_t size = heft_dtype_size(v.type->type);
+    *out = (heft_torch_flat){ .type = v.type->type, .size = v.size, .rank = v.rank };
+    out->elements = elements;
+    if (!heft_mul(&first, v.first, size) || !heft_mul(&out->where.length, elements, size) ||
+        !heft_range_in((heft_range){ first, out->where.length }, v.room))
+        return fail(t, &v, name, HEFT_E_FORMAT, "a part of it reaches past its storage");
+    out->where.offset = v.s->offset + v.base + first;
+    v.s->first_tensor = heft_ix_tensors(t->x);
+    return weigh(t, &v, name, out->where.length);
 }

@@ -329,8 +329,12 @@ static heft_status visit(walk *w, uint32_t value)
         return st;
     switch (m.kind) {
     case HEFT_TORCH_TENSOR:
+    case HEFT_TORCH_SPARSE:
         st = keep_name(w, at, "tensor", &name);
-        return st ? st : heft_torch_tensor(w->t, name, &m);
+        if (st)
+            return st;
+        return m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
+                                           : heft_torch_sparse(w->t, name, &m);
     case HEFT_TORCH_PAIRS:
         return mark(w, m.value) ? enter(w, m.value, PAIRED, m.value, is_quiet(w)) : HEFT_OK;
     case HEFT_TORCH_OBJECT:

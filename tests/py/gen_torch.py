@@ -8,6 +8,7 @@ would do harm if somebody obeyed them."""
 import argparse
 import collections
 import datetime
+import hashlib
 import io
 import pathlib
 import pickle
@@ -66,8 +67,9 @@ for dtype in [t[1] for t in TYPES + QUANTIZED] + [t[0] for t in UNTYPED] + ["qui
     setattr(TORCH, dtype, thing)
 UTILS = module("torch._utils", **{n: function() for n in [
     "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
-    "_rebuild_qtensor", "_rebuild_sparse_tensor"]})
+    "_rebuild_qtensor", "_rebuild_sparse_tensor", "_rebuild_sparse_csr_tensor", "_rebuild_device_tensor"]})
 TENSOR = module("torch._tensor", _rebuild_from_type_v2=function())
+SERIALIZATION = module("torch.serialization", _get_layout=function())
 STORAGE = module("torch.storage", _load_from_bytes=function())
 SCRIPT = module("torch.jit._pickle", build_intlist=function(), restore_type_tag=function())
 module("torch.jit")
@@ -332,6 +334,69 @@ def good_deflated(s):
     s.good("deflated_big.pt", archive(big, deflate={"data/0"}), listed)
 
 
+def sparse(layout, *data):
+    rebuild = UTILS._rebuild_sparse_tensor if layout == "torch.sparse_coo" else UTILS._rebuild_sparse_csr_tensor
+    return Call(rebuild, Call(SERIALIZATION._get_layout, layout), data)
+
+
+def numbers(kind, letter, values, shape):
+    data = struct.pack(f"<{len(values)}{letter}", *values)
+    return tensor(Memory(kind, data, len(values)), shape)
+
+
+def parts_of(name, layout, **parts):
+    hashes = {role: {"sha256": hashlib.sha256(call.args[0].data).hexdigest()} for role, call in parts.items()}
+    return {"name": name, "dtype": "f32", "shape": [2, 3], "layout": layout, "parts": hashes}
+
+
+def sparse_tensors():
+    """[[0 1 0] [2 0 3]]"""
+    coords = numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (2, 3))
+    pointers, columns = numbers("LongStorage", "q", [0, 1, 3], (3,)), numbers("IntStorage", "i", [1, 0, 2], (3,))
+    values = numbers("FloatStorage", "f", [1, 2, 3], (3,))
+    tensors = {"coo": sparse("torch.sparse_coo", coords, values, TORCH.Size((2, 3))), "new": sparse("torch.sparse_coo", coords, values, (2, 3), True),
+               "csr": sparse("torch.sparse_csr", pointers, columns, values, (2, 3))}
+    listed = [parts_of(name, "sparse_coo", coords=coords, values=values) for name in ("coo", "new")]
+    return tensors, [*listed, parts_of("csr", "sparse_csr", indptr=pointers, indices=columns, values=values)]
+
+
+def good_sparse(s):
+    tensors, listed = sparse_tensors()
+    for name, data in (("sparse.pt", zipped(tensors)), ("sparse_legacy.pt", legacy(tensors))):
+        s.write("good", name, data, {"format": "torch", "tensors": listed})
+    big = members(tensors, more=[("byteorder", b"big")],
+                  swap=lambda m: b"".join(m.data[i:i + n][::-1] for n in [len(m.data) // m.count] for i in range(0, len(m.data), n)))
+    s.write("good", "sparse_big.pt", archive(big), {"format": "torch", "tensors": listed})
+
+
+def bad_sparse(s):
+    coords, pairs = numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (2, 3)), numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (3, 2))
+    values, blocks = numbers("FloatStorage", "f", [1, 2, 3], (3,)), numbers("FloatStorage", "f", [1, 2, 3], (3, 1))
+    pointers = numbers("LongStorage", "q", [0, 1, 3], (3,))
+    turned = tensor(coords.args[0], (2, 3), strides=(1, 2))
+    long = tensor(values.args[0], (4,))
+    coo, csr = "torch.sparse_coo", "torch.sparse_csr"
+    for name, call, expect, why in [
+        ("layout", sparse("torch.sparse_bsr", coords, values, (2, 3)), "refuse", "a layout of blocks"),
+        ("layout_number", Call(UTILS._rebuild_sparse_tensor, 3, (coords, values, (2, 3))), "refuse", "a layout that is a number"),
+        ("layout_words", Call(UTILS._rebuild_sparse_tensor, Call(SERIALIZATION._get_layout, 3), (coords, values, (2, 3))), "refuse", "a layout that has no name"),
+        ("few", sparse(coo, coords), "reject", "no values"),
+        ("no_data", Call(UTILS._rebuild_sparse_tensor, Call(SERIALIZATION._get_layout, coo)), "reject", "no parts"),
+        ("no_tensor", sparse(coo, coords, 3, (2, 3)), "reject", "values that are no tensor"),
+        ("no_shape", sparse(coo, coords, values), "reject", "no shape"),
+        ("shape_text", sparse(coo, coords, values, (2, "3")), "reject", "a dimension that is no number"),
+        ("rank", sparse(coo, coords, values, (2, 3, 4)), "reject", "coordinates of two dimensions for three"),
+        ("pairs", sparse(coo, pairs, values, (2, 3)), "reject", "coordinates the other way round"),
+        ("blocks", sparse(coo, coords, blocks, (2, 3, 1)), "refuse", "values that are dense tensors"),
+        ("turned", sparse(coo, turned, values, (2, 3)), "refuse", "coordinates that do not lie in order"),
+        ("past", sparse(coo, coords, long, (2, 3)), "reject", "values past the end of the storage"),
+        ("csr_rows", sparse(csr, pointers, pointers, values, (3, 3)), "reject", "row pointers of another number of rows"),
+        ("csr_columns", sparse(csr, pointers, pointers, values, (2, 3)), "reject", "columns outside of the shape"),
+        ("coo_outside", sparse(coo, coords, values, (2, 2)), "reject", "coordinates outside of the shape"),
+    ]:
+        s.bad(f"sparse_{name}.pt", zipped({"w": call}), expect, why)
+
+
 def good_shapes(s):
     s.good("root_tensor.pt", zipped(plain((2, 2))), [described("tensor", plain((2, 2)))], judge="torch")
     s.good("root_scalar.pt", zipped("just text"), [], metadata=meta(value="just text"))
@@ -551,8 +616,9 @@ PICKLES = [ # name, what stands for the value of "x", what is to be made of it, 
     ("tensor_v3_dtype", rebuilt(persistent(), function_="torch._utils _rebuild_tensor_v3", more=b"\x89N" + glob("torch unknown")), "refuse", "an element type that is not known"),
     ("tensor_v3_none", rebuilt(persistent(), function_="torch._utils _rebuild_tensor_v3", more=b"\x89NN"), "refuse", "no element type"),
     ("tensor_few", glob("torch._utils _rebuild_tensor_v2") + b")R", "reject", "a tensor of no arguments"),
-    ("sparse", glob("torch._utils _rebuild_sparse_tensor") + b")R", "refuse", "a sparse tensor"),
-    ("sparse_inside", glob("torch._tensor _rebuild_from_type_v2") + b"(" + glob("torch._utils _rebuild_sparse_tensor") + b"N)NtR", "refuse", "a sparse tensor of a class"),
+    ("rebuild_other", glob("torch._utils _rebuild_device_tensor") + b")R", "refuse", "a tensor in another form"),
+    ("rebuild_inside", glob("torch._tensor _rebuild_from_type_v2") + b"(" + glob("torch._utils _rebuild_device_tensor") + b"N)NtR", "refuse", "a tensor of a class in another form"),
+    ("sparse_nothing", glob("torch._utils _rebuild_sparse_tensor") + b")R", "refuse", "a sparse tensor of nothing"),
     ("from_bytes", glob("torch.storage _load_from_bytes") + b"C\x00\x85R", "refuse", "a file in a file"),
     ("pairs", b"ccollections\nOrderedDict\n(](NetR", "reject", "a dictionary of items that are no pairs"),
     # Nothing of this is obeyed.
@@ -647,8 +713,8 @@ def bad_legacy(s):
 
 def main():
     s = Samples(sys.argv[1], "torch")
-    for write in (good_protocols, good_types, good_quantized, good_views, good_deflated, good_shapes, good_sharing, good_calls, good_objects,
-                  good_settings, good_optimizer, good_old, bad_bombs, bad_archives, bad_legacy):
+    for write in (good_protocols, good_types, good_quantized, good_views, good_deflated, good_sparse, good_shapes, good_sharing, good_calls, good_objects,
+                  good_settings, good_optimizer, good_old, bad_bombs, bad_sparse, bad_archives, bad_legacy):
         write(s)
     for name, body, expect, why in PICKLES:
         s.bad(f"{name}.pt", program(body), expect, why)
