@@ -29,17 +29,17 @@ static void raw_row(outbuf *o, const table *t, uint32_t i)
 /* ---- streamed ---- */
 
 /* Columns on a screen, near enough: characters, since escapes have taken care of the rest. */
-static size_t text_width(const outbuf *cell)
+static size_t text_width(const char *text, size_t len)
 {
     size_t at = 0;
-    for (uint64_t eight; cell->used - at >= sizeof eight; at += sizeof eight) {
-        memcpy(&eight, cell->buf + at, sizeof eight);
+    for (uint64_t eight; len - at >= sizeof eight; at += sizeof eight) {
+        memcpy(&eight, text + at, sizeof eight);
         if (eight & UINT64_C(0x8080808080808080))
             break; /* not ASCII */
     }
     size_t n = at;
-    for (; at < cell->used; at++)
-        n += ((uint8_t)cell->buf[at] & 0xC0) != 0x80;
+    for (; at < len; at++)
+        n += ((uint8_t)text[at] & 0xC0) != 0x80;
     return n;
 }
 
@@ -53,29 +53,34 @@ static void measure(size_t *widths, outbuf *cell, const table *t)
         for (size_t c = 0; c < t->width; c++) {
             cell->used = 0;
             t->columns[c].cell(cell, t->ctx, table_row(t, i));
-            if (text_width(cell) > widths[c] && text_width(cell) <= TABLE_WIDEST)
-                widths[c] = text_width(cell);
+            size_t width = text_width(cell->buf, cell->used);
+            if (width > widths[c] && width <= TABLE_WIDEST)
+                widths[c] = width;
         }
 }
 
-static void put_cell(outbuf *o, const outbuf *cell, const table *t, size_t c, size_t width)
+/* The cell of column c is what o, which writes to memory, has from `from` on. */
+static void pad_cell(outbuf *o, size_t from, const table *t, size_t c, size_t width)
 {
-    size_t used = text_width(cell), pad = used < width ? width - used : 0;
+    size_t len = o->used - from, used = text_width(o->buf + from, len);
+    size_t pad = used < width ? width - used : 0;
     bool last = c + 1 == t->width;
-    if (t->columns[c].right)
-        out_fill(o, ' ', pad);
-    out_bytes(o, cell->buf, cell->used);
+    if (pad && t->columns[c].right && out_reserve(o, pad)) {
+        memmove(o->buf + from + pad, o->buf + from, len);
+        memset(o->buf + from, ' ', pad);
+        o->used += pad;
+    }
     if (!t->columns[c].right && !last)
         out_fill(o, ' ', pad);
     out_char(o, last ? '\n' : ' ');
 }
 
-static void padded_row(outbuf *o, outbuf *cell, const table *t, const size_t *widths, uint32_t i)
+static void padded_row(outbuf *o, const table *t, const size_t *widths, uint32_t i)
 {
     for (size_t c = 0; c < t->width; c++) {
-        cell->used = 0;
-        t->columns[c].cell(cell, t->ctx, table_row(t, i));
-        put_cell(o, cell, t, c, widths[c]);
+        size_t from = o->used;
+        t->columns[c].cell(o, t->ctx, table_row(t, i));
+        pad_cell(o, from, t, c, widths[c]);
     }
 }
 
@@ -84,20 +89,16 @@ static void padded_row(outbuf *o, outbuf *cell, const table *t, const size_t *wi
 static void make_piece(void *arg, size_t piece)
 {
     rows *r = arg;
-    outbuf *o = &r->out[piece], cell;
+    outbuf *o = &r->out[piece];
     uint32_t from = r->first + (uint32_t)piece * PIECE, left = r->t->count - from;
     uint32_t to = from + (left < PIECE ? left : PIECE);
     o->used = 0;
-    out_open(&cell, -1);
     for (uint32_t i = from; i < to; i++) {
         if (r->t->raw)
             raw_row(o, r->t, i);
         else
-            padded_row(o, &cell, r->t, r->widths, i);
+            padded_row(o, r->t, r->widths, i);
     }
-    if (cell.os)
-        o->os = cell.os;
-    out_free(&cell);
 }
 
 static void print_rows(outbuf *o, rows *r)
@@ -120,20 +121,27 @@ static void print_rows(outbuf *o, rows *r)
         out_free(&r->out[i]);
 }
 
+static void print_titles(outbuf *o, outbuf *room, const rows *r)
+{
+    room->used = 0;
+    for (size_t c = 0; c < r->t->width; c++) {
+        size_t from = room->used;
+        out_text(room, r->t->columns[c].title);
+        pad_cell(room, from, r->t, c, r->widths[c]);
+    }
+    term_paint(o, COLOUR_BOLD);
+    out_bytes(o, room->buf, room->used);
+    term_paint(o, COLOUR_NONE);
+}
+
 static void print_streamed(outbuf *o, const table *t)
 {
     rows r = { .t = t };
-    outbuf cell;
-    out_open(&cell, -1);
-    measure(r.widths, &cell, t);
-    for (size_t c = 0; c < t->width; c++) {
-        cell.used = 0;
-        out_text(&cell, t->columns[c].title);
-        term_paint(o, COLOUR_BOLD);
-        put_cell(o, &cell, t, c, r.widths[c]);
-    }
-    term_paint(o, COLOUR_NONE);
-    out_free(&cell);
+    outbuf room;
+    out_open(&room, -1);
+    measure(r.widths, &room, t);
+    print_titles(o, &room, &r);
+    out_free(&room);
     print_rows(o, &r);
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "textfile.h"
+
 /* What --key says to every command that opens a file. */
 static const char *wanted_key;
 
@@ -23,20 +25,67 @@ heft_status model_open_status(heft_file **out, const char *path, heft_error *err
 int model_open(heft_file **out, const char *path)
 {
     heft_error err;
-    return model_open_status(out, path, &err) ? say_error(path, &err) : CODE_DONE;
+    if (model_open_status(out, path, &err))
+        return say_error(path, &err);
+    if (heft_is_whole(*out, &err))
+        say(path, "warning: the model is not whole: %s", err.message);
+    return CODE_DONE;
+}
+
+int model_open_whole(heft_file **out, const char *path)
+{
+    heft_error err;
+    heft_status st = model_open_status(out, path, &err);
+    if (!st)
+        st = heft_is_whole(*out, &err);
+    if (!st)
+        return CODE_DONE;
+    heft_close(*out);
+    *out = NULL;
+    return say_error(path, &err);
 }
 
 int model_open_either(heft_file **out, const char *path)
 {
     heft_file *f;
-    if (!wanted_key || heft_open(&f, path, NULL, NULL))
-        return model_open(out, path);
-    if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK)) {
-        *out = f;
-        return CODE_DONE;
-    }
+    const char *key = wanted_key;
+    if (!key || heft_open(&f, path, NULL, NULL))
+        return model_open_whole(out, path);
+    if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK))
+        wanted_key = NULL;
     heft_close(f);
-    return model_open(out, path);
+    int code = model_open_whole(out, path);
+    wanted_key = key;
+    return code;
+}
+
+/* ---- its files ---- */
+
+char *model_dir(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (path_is_folder(path))
+        return strdup(path);
+    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+}
+
+static bool is_in(const char *dir, heft_str name, const struct stat *file)
+{
+    char *text = strndup(name.ptr, name.len), *path = text ? path_in(dir, text) : NULL;
+    bool is = path && path_is_same(path, file);
+    free(text);
+    free(path);
+    return is;
+}
+
+bool model_has_file(const heft_file *f, const char *path, const struct stat *file)
+{
+    char *dir = model_dir(path);
+    bool has = path_is_same(path, file) || (dir && is_in(dir, heft_file_name(f), file));
+    for (uint32_t i = 0; dir && !has && i < heft_sibling_count(f); i++)
+        has = is_in(dir, heft_sibling_at(f, i).name, file);
+    free(dir);
+    return has;
 }
 
 /* ---- choosing ---- */
@@ -156,6 +205,20 @@ uint64_t tensor_elements(const heft_tensor *t)
         product *= t->dims[i];
     }
     return product;
+}
+
+uint32_t *model_ties(const heft_file *f, const char *path)
+{
+    heft_error err;
+    uint32_t *tied = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tied);
+    if (!tied)
+        say(path, "no memory for a list of tensors");
+    else if (heft_tied(tied, f, &err)) {
+        say_error(path, &err);
+        free(tied);
+        tied = NULL;
+    }
+    return tied;
 }
 
 /* ---- spelling ---- */

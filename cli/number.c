@@ -27,7 +27,7 @@ number_kind number_kind_of(heft_dtype t)
         break;
     }
     double probe[2];
-    const uint8_t zero[16] = { 0 };
+    const uint8_t zero[512] = { 0 }; /* more than the largest block */
     return heft_dtype_get(t) && heft_to_f64(probe, t, zero, 0, 1) ? NUMBER_REAL : NUMBER_NONE;
 }
 
@@ -81,6 +81,8 @@ static bool reads_back(const char *text, double v, heft_dtype t)
 int number_digits(double v, heft_dtype t)
 {
     enum { ENOUGH = 17, USUAL = 15 };
+    if (heft_dtype_get(t)->block_elems > 1 && heft_can_cast(HEFT_F32, t))
+        t = HEFT_F32; /* what a block's elements are */
     if (!isfinite(v))
         return ENOUGH;
     /* A double with 15 digits or fewer prints back as itself, so the shorter ones need no try. */

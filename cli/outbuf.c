@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BUFFER = 256 * 1024 };
+enum { BUFFER = 256 << 10, DIRECT = 64 << 10 }; /* from here on, past the buffer */
 
 static bool fail(outbuf *o, int os)
 {
@@ -77,9 +77,9 @@ bool out_reserve(outbuf *o, size_t n)
     return out_flush(o) && (n <= o->room || grow(o, n));
 }
 
-void out_bytes(outbuf *o, const void *p, size_t n)
+void out_many(outbuf *o, const void *p, size_t n)
 {
-    if (o->fd >= 0 && n >= BUFFER) {
+    if (o->fd >= 0 && n >= DIRECT) {
         if (out_flush(o))
             (void)write_all(o, p, n);
         return;
@@ -88,11 +88,6 @@ void out_bytes(outbuf *o, const void *p, size_t n)
         return;
     memcpy(o->buf + o->used, p, n);
     o->used += n;
-}
-
-void out_text(outbuf *o, const char *s)
-{
-    out_bytes(o, s, strlen(s));
 }
 
 void out_u64(outbuf *o, uint64_t v)
@@ -115,8 +110,10 @@ void out_i64(outbuf *o, int64_t v)
 
 void out_fill(outbuf *o, char c, size_t n)
 {
-    while (n--)
-        out_char(o, c);
+    if (!n || !out_reserve(o, n))
+        return;
+    memset(o->buf + o->used, c, n);
+    o->used += n;
 }
 
 void out_vformat(outbuf *o, const char *format, va_list args)

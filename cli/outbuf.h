@@ -3,6 +3,7 @@
 #ifndef HEFT_CLI_OUTBUF_H
 #define HEFT_CLI_OUTBUF_H
 #include <stdarg.h>
+#include <string.h>
 
 #include <heft/heft.h>
 
@@ -18,8 +19,6 @@ void out_free(outbuf *o);
 /* Makes room for n more bytes in the buffer; false when there is none. */
 bool out_reserve(outbuf *o, size_t n);
 bool out_flush(outbuf *o);
-void out_bytes(outbuf *o, const void *p, size_t n);
-void out_text(outbuf *o, const char *s);
 void out_u64(outbuf *o, uint64_t v);
 void out_i64(outbuf *o, int64_t v);
 void out_fill(outbuf *o, char c, size_t n);
@@ -35,6 +34,24 @@ static inline void out_char(outbuf *o, char c)
 {
     if (o->used < o->room || out_reserve(o, 1))
         o->buf[o->used++] = c;
+}
+
+/* What the buffer has no room for. */
+void out_many(outbuf *o, const void *p, size_t n);
+
+static inline void out_bytes(outbuf *o, const void *p, size_t n)
+{
+    if (n >= o->room - o->used) {
+        out_many(o, p, n);
+        return;
+    }
+    memcpy(o->buf + o->used, p, n);
+    o->used += n;
+}
+
+static inline void out_text(outbuf *o, const char *s)
+{
+    out_bytes(o, s, strlen(s));
 }
 
 #endif

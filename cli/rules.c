@@ -1,9 +1,9 @@
 #include "rules.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "assign.h"
 #include "model.h"
 
 typedef struct kept_name { /* a new name, which lives until the conversion ends */
@@ -251,45 +251,6 @@ static int prepare_sparse(sparse_rule *s, const char *given)
                      : say_usage("convert", "--sparsify is csr or coo, not '%s'", layout);
 }
 
-static bool is_number(const char *s)
-{
-    s += *s == '-' || *s == '+';
-    s += *s == '.';
-    return *s >= '0' && *s <= '9' && !(*s == '0' && (s[1] == 'x' || s[1] == 'X'));
-}
-
-static bool set_number(heft_value *v, const char *text)
-{
-    char *end;
-    errno = 0;
-    v->kind = HEFT_KIND_INT;
-    v->as.i = strtoll(text, &end, 10);
-    if (!*end && !errno)
-        return true;
-    errno = 0;
-    v->kind = HEFT_KIND_UINT;
-    v->as.u = strtoull(text, &end, 10);
-    if (!*end && !errno && *text != '-')
-        return true;
-    v->kind = HEFT_KIND_FLOAT;
-    v->as.f = strtod(text, &end);
-    return !*end;
-}
-
-/* An integer, a float, true or false; "..." and anything else is text. */
-static void set_value(heft_value *v, const char *text)
-{
-    size_t len = strlen(text);
-    bool quoted = len >= 2 && *text == '"' && text[len - 1] == '"';
-    if (!strcmp(text, "true") || !strcmp(text, "false")) {
-        v->kind = HEFT_KIND_BOOL;
-        v->as.b = *text == 't';
-    } else if (!is_number(text) || !set_number(v, text)) {
-        v->kind = HEFT_KIND_STR;
-        v->as.s = quoted ? (heft_str){ text + 1, len - 2 } : (heft_str){ text, len };
-    }
-}
-
 static bool same_key(heft_str a, heft_str b)
 {
     return a.len == b.len && !memcmp(a.ptr, b.ptr, a.len);
@@ -298,16 +259,14 @@ static bool same_key(heft_str a, heft_str b)
 /* A key that is given again counts as given last. */
 static int prepare_value(rules *r, const char *given)
 {
-    heft_value *v = r->values;
-    const char *equals = strchr(given, '=');
-    if (!equals || equals == given)
-        return say_usage("convert", "'%s' is not KEY=VALUE", given);
-    heft_str key = { given, (size_t)(equals - given) };
-    while (v < r->values + r->value_count && !same_key(v->key, key))
+    heft_value *v = r->values, now;
+    int code = assign_value(&now, "convert", given);
+    if (code)
+        return code;
+    while (v < r->values + r->value_count && !same_key(v->key, now.key))
         v++;
     r->value_count += v == r->values + r->value_count;
-    v->key = key;
-    set_value(v, equals + 1);
+    *v = now;
     return CODE_DONE;
 }
 

@@ -36,6 +36,13 @@ static heft_status watched_reserve(heft_sink *s, uint64_t size, heft_error *err)
     return note(w, w->inner->ops->reserve(w->inner, size, err));
 }
 
+static bool watched_share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
+                          uint64_t len)
+{
+    const watched *w = (const watched *)s;
+    return w->inner->ops->share(w->inner, offset, from, at, len);
+}
+
 static heft_status watched_finish(heft_sink *s, heft_error *err)
 {
     const watched *w = (const watched *)s;
@@ -65,6 +72,7 @@ heft_status sink_watch(heft_sink **sink, atomic_bool *failed, heft_error *err)
         .write = inner->write ? watched_write : NULL,
         .write_at = inner->write_at ? watched_write_at : NULL,
         .reserve = inner->reserve ? watched_reserve : NULL,
+        .share = inner->share ? watched_share : NULL,
         .finish = watched_finish,
         .discard = watched_discard,
     };

@@ -114,21 +114,22 @@ static void visit_piece(summary *s, stream *t, const uint8_t *bytes, size_t len,
     }
 }
 
-static bool pass(summary *s, work *w, const stream *start, visit fn)
+static bool pass(summary *s, work *w, stream *t, visit fn)
 {
-    stream t = *start;
-    for (uint64_t from = 0; from < t.bytes.length;) {
-        size_t len = pieces_length(from, t.bytes.length, t.type);
-        const uint8_t *bytes = pieces_at(&t.bytes, w, from, len);
+    uint64_t elements = t->elements;
+    for (uint64_t from = 0; from < t->bytes.length;) {
+        size_t len = pieces_length(from, t->bytes.length, t->type);
+        const uint8_t *bytes = pieces_at(&t->bytes, w, from, len);
         if (!bytes || !work_step(w, len))
             return false;
-        visit_piece(s, &t, bytes, len, fn);
+        visit_piece(s, t, bytes, len, fn);
         from += len;
     }
+    t->elements = elements; /* for another pass */
     return true;
 }
 
-static bool both_passes(summary *s, work *w, const stream *t)
+static bool both_passes(summary *s, work *w, stream *t)
 {
     if (!pass(s, w, t, take_values))
         return false;

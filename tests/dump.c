@@ -20,6 +20,13 @@ static const char *dtype_name(heft_dtype t)
     return d ? d->name : "none";
 }
 
+static void put_array(FILE *out, const heft_value *v)
+{
+    size_t len = v->as.array.count * (size_t)heft_dtype_get(v->as.array.dtype)->block_bytes;
+    fprintf(out, "%u %s ", v->as.array.count, dtype_name(v->as.array.dtype));
+    put_str(out, (heft_str){ v->as.array.ptr, len });
+}
+
 static void put_value(FILE *out, const heft_value *v)
 {
     static const char *const kinds[] = { "null",  "bool",  "int",   "uint", "float", "str",
@@ -40,6 +47,10 @@ static void put_value(FILE *out, const heft_value *v)
         put_str(out, v->as.s);
     else if (v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP)
         fprintf(out, "of %u", v->as.of.count);
+    else if (v->kind == HEFT_KIND_ARRAY)
+        put_array(out, v);
+    if (v->stored)
+        fprintf(out, " stored as %s", dtype_name(v->stored));
     putc_unlocked('\n', out);
 }
 

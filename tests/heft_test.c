@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <ftw.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -205,6 +206,25 @@ const char *heft_test_path(const char *dir, const char *name)
     char *path = paths[next++ % HEFT_COUNT(paths)];
     snprintf(path, sizeof paths[0], "%s/%s", dir, name);
     return path;
+}
+
+void heft_test_fault_handler(const char *dir)
+{
+    static struct sigaction handler;
+    static bool is_known;
+    heft_source *s;
+    heft_error err;
+    if (!is_known) {
+        const char *path = heft_test_path(dir, "first");
+        signal(SIGBUS, SIG_DFL);
+        heft_test_save(path, "x", 1);
+        heft_assert_ok(heft_source_file(&s, path, HEFT_ACCESS_MAP, &err), &err);
+        heft_source_close(s);
+        assert_int_equal(sigaction(SIGBUS, NULL, &handler), 0);
+        assert_true(handler.sa_flags & SA_SIGINFO);
+        is_known = true;
+    }
+    assert_int_equal(sigaction(SIGBUS, &handler, NULL), 0);
 }
 
 size_t heft_test_dir_entries(const char *dir)

@@ -76,6 +76,10 @@ const char *heft_test_path(const char *dir, const char *name);
 /* Names in the directory but for . and .., hidden ones included. */
 size_t heft_test_dir_entries(const char *dir);
 
+/* cmocka puts its own handler of faults in before each test; the library does so once, with its first
+ * mapping.  Puts the library's back. */
+void heft_test_fault_handler(const char *dir);
+
 /* ---- sinks ---------------------------------------------------------------------------------- */
 
 typedef struct heft_test_sink { /* into memory; must not move while in use */

@@ -184,6 +184,8 @@ static bool is_real(const char *path, const struct stat *st)
         return false;
     if (ends_with(path, ".pt") || ends_with(path, ".pth"))
         return st->st_size < LARGE && is_read("torch");
+    if (ends_with(path, ".gguf"))
+        return is_read("gguf") && !strstr(path, "/damaged/");
     return ends_with(path, ".safetensors") && is_read("safetensors");
 }
 

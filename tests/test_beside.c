@@ -99,6 +99,63 @@ static void tokens_come_in_the_order_of_their_ids(void **state)
     heft_vocab_close(v);
 }
 
+static void assert_special(const heft_vocab *v, const uint32_t ids[HEFT_SPECIALS])
+{
+    for (int i = 0; i < HEFT_SPECIALS; i++)
+        assert_int_equal(heft_vocab_special(v, (heft_special)i), ids[i]);
+}
+
+/* Unigram: ids are places, whatever stands before the list. */
+static void tokens_of_a_list_come_in_its_order(void **state)
+{
+    static const char *const texts[] = {
+        "{\"added_tokens\": [{\"id\": 4, \"content\": \"<mask>\"}, {\"id\": 0, \"content\": "
+        "\"<s>\"}, "
+        "{\"id\": 1, \"content\": \"<pad>\"}], \"model\": {\"type\": \"Unigram\", \"unk_id\": 2, "
+        "\"vocab\": [[\"<s>\", 0.0], [\"<pad>\", 0], [\"?\", -1.5e1], [\"\\u2581a\", -3.25]]}}",
+        "{\"model\": {\"vocab\": [[\"<s>\", 0.0], [\"<pad>\", 0], [\"?\", -1.5e1], [\"\\u2581a\", "
+        "-3]], "
+        "\"unk_id\": 2}, \"added_tokens\": [{\"id\": 4, \"content\": \"<mask>\"}, {\"id\": 0, "
+        "\"content\": \"<s>\"}, {\"id\": 1, \"content\": \"<pad>\"}]}",
+    };
+    static const uint32_t special[HEFT_SPECIALS] = { 1, 2, 0, HEFT_NONE, 4 };
+    heft_error err;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(texts); i++) {
+        heft_vocab *v;
+        heft_assert_ok(heft_vocab_json(&v, str(texts[i]), NULL, &err), &err);
+        assert_int_equal(heft_vocab_count(v), 5);
+        assert_token(v, 2, "?");
+        assert_token(v, 3,
+                     "\xe2\x96\x81"
+                     "a");
+        assert_token(v, 4, "<mask>");
+        assert_special(v, special);
+        heft_vocab_close(v);
+    }
+}
+
+/* BPE: merges are passed over; only added tokens are special, and the names of WordPiece come first. */
+static void tokens_of_pair_encoding_are_read(void **state)
+{
+    static const uint32_t special[HEFT_SPECIALS] = { 4, HEFT_NONE, 3, HEFT_NONE, HEFT_NONE };
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    heft_str text = str("{\"model\": {\"type\": \"BPE\", \"unk_token\": null, \"vocab\": "
+                        "{\"\\u0120a\": 1, \"a\": 0, "
+                        "\"</s>\": 2, \"[PAD]\": 4}, \"merges\": [\"\\u0120 a\", [\"x\", \"y\"]]}, "
+                        "\"added_tokens\": [{\"id\": 3, \"content\": \"<s>\"}, {\"id\": 5, "
+                        "\"content\": \"<pad>\"}]}");
+    heft_assert_ok(heft_vocab_json(&v, text, NULL, &err), &err);
+    assert_int_equal(heft_vocab_count(v), 6);
+    assert_token(v, 1,
+                 "\xc4\xa0"
+                 "a");
+    assert_special(v, special);
+    heft_vocab_close(v);
+}
+
 typedef struct refusal {
     const char *text, *words;
 } refusal;
@@ -110,7 +167,17 @@ static void documents_that_are_no_tokenizer_are_refused(void **state)
         { "[]", "an object is expected" },
         { "{}", "no \"model\"" },
         { "{\"model\": 1}", "an object is expected" },
-        { "{\"model\": {\"vocab\": []}}", "an object is expected" },
+        { "{\"model\": {\"vocab\": 1}}", "an object or a list is expected" },
+        { "{\"model\": {\"vocab\": [\"a\"]}}", "a list of the token and its score" },
+        { "{\"model\": {\"vocab\": [[1, 2]]}}", "a text is expected" },
+        { "{\"model\": {\"vocab\": [[\"a\"]]}}", "a number is expected" },
+        { "{\"model\": {\"vocab\": [[\"a\", 0, 1]]}}", "its end is expected" },
+        { "{\"model\": {\"vocab\": [[\"a\", 0]", "JSON" },
+        { "{\"model\": {\"unk_id\": \"0\"}}", "\"unk_id\" is no id" },
+        { "{\"model\": {\"unk_id\": -1}}", "\"unk_id\" is no id" },
+        { "{\"model\": {\"vocab\": [[\"a\", 0]]}, \"added_tokens\": [{\"id\": 0, \"content\": "
+          "\"b\"}]}",
+          "same id" },
         { "{\"model\": {\"vocab\": {\"a\": \"0\"}}}", "a number is expected" },
         { "{\"model\": {\"vocab\": {\"a\": 0.5}}}", "no id" },
         { "{\"model\": {\"vocab\": {\"a\": -1}}}", "no id" },
@@ -291,6 +358,16 @@ static heft_status read_tokenizer(const heft_host *host, heft_error *err)
     return st;
 }
 
+static heft_status read_list(const heft_host *host, heft_error *err)
+{
+    heft_vocab *v;
+    heft_str text = str("{\"added_tokens\": [{\"id\": 0, \"content\": \"a\"}], "
+                        "\"model\": {\"vocab\": [[\"\\u0061\", 0], [\"b\", 1]]}}");
+    heft_status st = heft_vocab_json(&v, text, host, err);
+    heft_vocab_close(v);
+    return st;
+}
+
 static heft_status read_settings(const heft_host *host, heft_error *err)
 {
     heft_settings *s;
@@ -311,7 +388,7 @@ static heft_status read_profile(const heft_host *host, heft_error *err)
 static void memory_may_run_out_anywhere(void **state)
 {
     static heft_status (*const readers[])(const heft_host *,
-                                          heft_error *) = { read_lines, read_tokenizer,
+                                          heft_error *) = { read_lines, read_tokenizer, read_list,
                                                             read_settings, read_profile };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(readers); i++) {
@@ -336,6 +413,8 @@ int main(void)
         cmocka_unit_test(no_lines_are_no_tokens),
         cmocka_unit_test(the_vocabulary_of_bert_is_read),
         cmocka_unit_test(tokens_come_in_the_order_of_their_ids),
+        cmocka_unit_test(tokens_of_a_list_come_in_its_order),
+        cmocka_unit_test(tokens_of_pair_encoding_are_read),
         cmocka_unit_test(documents_that_are_no_tokenizer_are_refused),
         cmocka_unit_test(settings_are_what_stands_at_the_top_level),
         cmocka_unit_test(profiles_are_read),

@@ -215,7 +215,7 @@ static void numbers_become_text_and_lists_are_left_out(void **state)
                   "0 burnpack/order: the metadata are written in the order of their keys\n");
     heft_assert_ok(heft_test_open(&back, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
     char *dump = heft_test_dump(back, DUMP_MODEL);
-    assert_string_equal(dump, "meta 1 \"b\" str \"true\"\nmeta \"f\" str \"0.1\"\n"
+    assert_string_equal(dump, "meta 1 \"b\" str \"true\"\nmeta 1 \"f\" str \"0.1\"\n"
                               "meta 1 \"s\" str \"text\"\n"
                               "meta 1 \"u\" str \"18446744073709551615\"\n"
                               "meta 1 \"z\" str \"-9223372036854775808\"\n");

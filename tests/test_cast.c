@@ -90,11 +90,44 @@ static void print_bytes(const char *what, const uint8_t *p, size_t n)
         print_error("%02x", p[--n]);
 }
 
+/* Bits of one element of a type that is packed; 0: it is not. */
+static uint32_t packed_bits(uint16_t type)
+{
+    if (type == HEFT_F4_E2M1)
+        return 4;
+    return type == HEFT_F6_E2M3 || type == HEFT_F6_E3M2 ? 6 : 0;
+}
+
+static uint32_t code_at(const uint8_t *p, uint32_t bits, uint32_t i)
+{
+    uint32_t at = i * bits, code = 0;
+    for (uint32_t k = 0; k < bits; k++)
+        code |= (uint32_t)(p[(at + k) / 8] >> (at + k) % 8 & 1) << k;
+    return code;
+}
+
+/* Packed elements, and zeros in what is left of the last block. */
+static void assert_same_packed(const record *r, const uint8_t *got, uint32_t first, uint32_t count)
+{
+    uint32_t bits = packed_bits(r->to), room = (uint32_t)(bytes_of(r->to, count) * 8 / bits);
+    for (uint32_t i = 0; i < room; i++) {
+        uint32_t expected = i < count ? code_at(r->expected, bits, first + i) : 0;
+        if (code_at(got, bits, i) != expected)
+            fail_msg("%s to %s, element %u: expected %x, got %x", heft_dtype_name(r->from),
+                     heft_dtype_name(r->to), (unsigned)(first + i), (unsigned)expected,
+                     (unsigned)code_at(got, bits, i));
+    }
+}
+
 static void assert_same(const record *r, const uint8_t *got, uint32_t first, uint32_t count)
 {
     size_t size = (size_t)(r->expected_bytes / r->count),
            step = (size_t)(r->given_bytes / r->count);
     const uint8_t *expected = r->expected + first * size;
+    if (packed_bits(r->to)) {
+        assert_same_packed(r, got, first, count);
+        return;
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (!memcmp(got + i * size, expected + i * size, size))
             continue;
@@ -137,15 +170,16 @@ static void short_and_unaligned_runs_touch_nothing_else(void **state)
         const record *r = &v->at[i];
         for (size_t k = 0; k < sizeof runs / sizeof *runs && r->to != DOUBLES; k++) {
             struct run n = runs[k];
-            size_t step = heft_dtype_size(r->from), size = heft_dtype_size(r->to);
-            if (n.first + n.count > r->count)
-                continue;
-            uint8_t *in = malloc(n.count * step + 1), *out = malloc(n.count * size + 1);
-            memcpy(in + 1, r->given + n.first * step, n.count * step);
-            out[n.count * size] = GUARD;
+            size_t step = heft_dtype_size(r->from), size = (size_t)bytes_of(r->to, n.count);
+            if (n.first + n.count > r->count || (n.first && !step))
+                continue; /* a run of blocks begins with one */
+            size_t bytes = (size_t)bytes_of(r->from, n.count);
+            uint8_t *in = malloc(bytes + 1), *out = malloc(size + 1);
+            memcpy(in + 1, r->given + n.first * step, bytes);
+            out[size] = GUARD;
             assert_true(heft_cast(out, r->to, in + 1, r->from, n.count));
             assert_same(r, out, n.first, n.count);
-            assert_int_equal(out[n.count * size], GUARD);
+            assert_int_equal(out[size], GUARD);
             free(in);
             free(out);
         }
@@ -170,7 +204,8 @@ static void every_number_reads_as_a_double(void **state)
             assert_true(out[count] == 14); /* nothing behind the last */
         }
     }
-    assert_int_equal(types, HEFT_DTYPES - 3); /* but for none and the complex ones */
+    /* but for none, the complex ones, and the opaque blocks */
+    assert_int_equal(types, HEFT_IQ2_XXS - 3);
     free(out);
 }
 
@@ -194,13 +229,15 @@ static void can_cast_says_what_cast_does(void **state)
     for (heft_dtype from = 0; from <= HEFT_DTYPES; from++)
         for (heft_dtype to = 0; to <= HEFT_DTYPES; to++) {
             bool listed = false;
-            uint8_t in[16] = { 0 }, out[16] = { 0 };
+            uint8_t in[512] = { 0 }, out[16] = { 0 };
             for (size_t i = 0; i < v->count; i++)
                 listed = listed || (v->at[i].from == from && v->at[i].to == to);
             assert_int_equal(heft_can_cast(to, from), listed);
             assert_int_equal(heft_cast(out, to, in, from, 1), listed);
         }
     double none;
+    for (heft_dtype t = HEFT_IQ2_XXS; t < HEFT_DTYPES; t++)
+        assert_false(heft_to_f64(&none, t, "", 0, 0));
     assert_false(heft_to_f64(&none, HEFT_UNTYPED, "", 0, 0));
     assert_false(heft_to_f64(&none, HEFT_DTYPES, "", 0, 0));
 }
@@ -243,6 +280,9 @@ static void sizes_count_begun_blocks_and_say_when_they_overflow(void **state)
         { HEFT_F6_E3M2, true, false, 9, 9 },
         { HEFT_F6_E3M2, true, false, UINT64_MAX, 0xC000000000000000 },
         { HEFT_U8, true, true, UINT64_MAX, UINT64_MAX },
+        { HEFT_Q4_0, true, true, 64, 36 },
+        { HEFT_Q6_K, true, false, 257, 420 },
+        { HEFT_Q8_K, false, false, UINT64_MAX, 0 },
         { HEFT_F64, true, true, UINT64_MAX / 8, UINT64_MAX - 7 },
         { HEFT_F64, false, true, UINT64_MAX / 8 + 1, 0 },
         { HEFT_UNTYPED, false, false, 1, 0 },

@@ -167,10 +167,11 @@ static void compare_cast(const fixture *f, heft_dtype from, heft_dtype to)
 {
     size_t n, m;
     const uint8_t *before = data_of(f->in, "t", &n), *after = data_of(f->got, "t", &m);
-    size_t count = n / heft_dtype_get(from)->block_bytes;
+    size_t count = (size_t)heft_tensor_at(f->in, heft_find(f->in, "t", 1)).dims[0];
+    const heft_dtype_info *d = heft_dtype_get(to);
     uint8_t *expected = malloc(m);
     assert_non_null(expected);
-    assert_int_equal(m, count * heft_dtype_get(to)->block_bytes);
+    assert_int_equal(m, (count + d->block_elems - 1) / d->block_elems * d->block_bytes);
     assert_true(heft_cast(expected, to, before, from, count));
     assert_memory_equal(after, expected, m);
     assert_int_equal(heft_tensor_at(f->got, heft_find(f->got, "t", 1)).dtype, to);
@@ -179,13 +180,16 @@ static void compare_cast(const fixture *f, heft_dtype from, heft_dtype to)
 
 static void casts_are_those_of_heft_cast(void **state)
 {
-    static const heft_dtype types[] = { HEFT_BOOL, HEFT_U8,   HEFT_I16, HEFT_I64,
-                                        HEFT_F16,  HEFT_BF16, HEFT_F32, HEFT_F64 };
+    static const heft_dtype types[] = { HEFT_BOOL,    HEFT_U8,      HEFT_I16,    HEFT_I64,
+                                        HEFT_F16,     HEFT_BF16,    HEFT_F32,    HEFT_F64,
+                                        HEFT_F8_E5M2, HEFT_F6_E3M2, HEFT_F4_E2M1 };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(types) * HEFT_COUNT(types); i++) {
         heft_dtype from = types[i / HEFT_COUNT(types)], to = types[i % HEFT_COUNT(types)];
+        bool is_packed = heft_dtype_get(from)->block_elems * heft_dtype_get(to)->block_elems > 1;
         /* the first one sets the second askew, which is longer than a worker's buffer */
-        const test_tensor two[] = { { "s", HEFT_U8, 1, { 3 } }, { "t", from, 1, { 300001 } } };
+        const test_tensor two[] = { { "s", HEFT_U8, 1, { 3 } },
+                                    { "t", from, 1, { is_packed ? 300004 : 300001 } } };
         fixture f;
         change c = { .cast = "t", .dtype = to };
         heft_convert_options o = options(&c);
@@ -209,10 +213,64 @@ static void casts_that_do_not_exist_are_refused(void **state)
     heft_assert_fails(run(&f, "safetensors", &o), HEFT_E_UNSUPPORTED, &f.err,
                       "tensor 't': c64 cannot be cast to f32");
     c.cast = "f4";
+    c.dtype = HEFT_C128;
     heft_assert_fails(run(&f, "safetensors", &o), HEFT_E_UNSUPPORTED, &f.err, "f4_e2m1");
     c.dtype = 999;
     heft_assert_status(run(&f, "safetensors", &o), HEFT_E_UNSUPPORTED, &f.err);
     end(&f);
+}
+
+/* What is left of the last block becomes 0, and is not read as an element. */
+static void packed_types_may_end_within_a_block(void **state)
+{
+    static const heft_dtype types[] = { HEFT_F32, HEFT_F8_E4M3FN };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(types); i++) {
+        const test_tensor t = { "t", types[i], 1, { 300001 } };
+        fixture f;
+        change c = { .cast = "t", .dtype = HEFT_F4_E2M1 };
+        heft_convert_options o = options(&c);
+        size_t n, m;
+        begin(&f, "safetensors", &t, 1);
+        o.write.version = "2";
+        heft_assert_ok(run(&f, "ztensor", &o), &f.err);
+        compare_cast(&f, types[i], HEFT_F4_E2M1);
+        const uint8_t *packed = data_of(f.got, "t", &n);
+        assert_int_equal(n, 150001);
+        assert_int_equal(packed[n - 1] >> 4, 0);
+        fixture back = { .bytes = heft_test_copy(f.out.p, f.out.len) };
+        heft_assert_ok(heft_test_open(&back.in, back.bytes, NULL, &f.err), &f.err);
+        c.dtype = HEFT_F32;
+        heft_assert_ok(run(&back, "ztensor", &o), &back.err);
+        data_of(back.got, "t", &m);
+        assert_int_equal(m, 4 * 300001);
+        compare_cast(&back, HEFT_F4_E2M1, HEFT_F32);
+        end(&back);
+        end(&f);
+    }
+}
+
+static void a_matrix_is_turned_and_cast_at_once(void **state)
+{
+    const test_tensor t = { "t", HEFT_F32, 2, { 301, 404 } };
+    fixture both, first, then;
+    change c = { .cast = "t", .dtype = HEFT_F4_E2M1, .transpose = "t" };
+    heft_convert_options o = options(&c);
+    (void)state;
+    o.write.version = "2";
+    begin(&both, "ztensor", &t, 1);
+    heft_assert_ok(run(&both, "ztensor", &o), &both.err);
+    begin(&first, "ztensor", &t, 1);
+    c.cast = NULL;
+    heft_assert_ok(run(&first, "ztensor", &o), &first.err);
+    then = (fixture){ .bytes = heft_test_copy(first.out.p, first.out.len) };
+    heft_assert_ok(heft_test_open(&then.in, then.bytes, NULL, &then.err), &then.err);
+    c = (change){ .cast = "t", .dtype = HEFT_F4_E2M1 };
+    heft_assert_ok(run(&then, "ztensor", &o), &then.err);
+    heft_assert_same_bytes(both.out, then.out);
+    end(&both);
+    end(&first);
+    end(&then);
 }
 
 /* ---- transpose ------------------------------------------------------------------------------ */
@@ -522,6 +580,8 @@ int main(void)
         cmocka_unit_test(a_new_name_keeps_the_bytes),
         cmocka_unit_test(casts_are_those_of_heft_cast),
         cmocka_unit_test(casts_that_do_not_exist_are_refused),
+        cmocka_unit_test(packed_types_may_end_within_a_block),
+        cmocka_unit_test(a_matrix_is_turned_and_cast_at_once),
         cmocka_unit_test(transpositions_are_those_by_hand),
         cmocka_unit_test(turning_twice_changes_nothing),
         cmocka_unit_test(cast_and_turned_at_once),

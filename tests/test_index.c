@@ -565,6 +565,30 @@ static void sorted_tensors_keep_what_is_theirs(void **state)
     end(&f);
 }
 
+/* Offsets and numbers that do not fit into 64 bits together. */
+static void tensors_far_apart_are_sorted(void **state)
+{
+    static const uint64_t far = UINT64_C(1) << 61;
+    fixture f;
+    (void)state;
+    begin(&f, NULL);
+    f.x.file_bytes = UINT64_MAX;
+    for (uint32_t i = 0; i < 40; i++) {
+        char name[12];
+        snprintf(name, sizeof name, "t%u", i);
+        add_dense(&f, name, i * 7 % 40 * (far / 16), 3);
+    }
+    heft_assert_ok(heft_ix_sort(&f.x), &f.err);
+    heft_assert_ok(heft_ix_seal(&f.x), &f.err);
+    for (uint32_t i = 0; i < 40; i++) {
+        char name[12];
+        snprintf(name, sizeof name, "t%u", i * 23 % 40); /* 7 times 23 is 1 mod 40 */
+        assert_int_equal(heft_ix_part_row_at(&f.x, i)->offset, i * (far / 16));
+        assert_int_equal(heft_ix_find(&f.x, heft_lit(name)), i);
+    }
+    end(&f);
+}
+
 static void sorting_without_memory_says_so(void **state)
 {
     fixture f;
@@ -682,6 +706,7 @@ int main(void)
         cmocka_unit_test(there_are_only_so_many_layouts),
         cmocka_unit_test(parameter_ids_are_kept_and_listed),
         cmocka_unit_test(sorted_tensors_keep_what_is_theirs),
+        cmocka_unit_test(tensors_far_apart_are_sorted),
         cmocka_unit_test(sorting_without_memory_says_so),
         cmocka_unit_test(the_last_of_equal_keys_stays),
         cmocka_unit_test(after_a_reset_it_fills_as_the_first_time),

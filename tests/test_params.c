@@ -1,12 +1,8 @@
 /* test_params.c - identity, and a store that many threads use at once. */
-#include "heft_test.h"
+#include "layers.h"
 
 #include <pthread.h>
 #include <unistd.h>
-
-#include <heft/params.h>
-
-enum { SIDE = 300, LAYERS = 24 }; /* 360,000 bytes each: mapped where it lies aligned */
 
 /* ---- identity ---- */
 
@@ -51,80 +47,13 @@ static void keys_of_large_namespaces_are_those_of_the_vectors(void **state)
     assert_string_equal(text, "990111a40728bee70622a0890ada56c9");
 }
 
-/* ---- a model to work on ---- */
-
-static uint8_t byte_of(size_t layer, size_t at)
-{
-    return (uint8_t)(layer * 31 + at * 7 + (at >> 9));
-}
-
-static void write_model(const char *path, const char *format, size_t layers)
-{
-    static uint8_t data[SIDE * SIDE * 4];
-    uint64_t dims[2] = { SIDE, SIDE };
-    uint32_t parts[LAYERS];
-    heft_error err;
-    heft_sink *sink;
-    heft_writer *w;
-    heft_assert_ok(heft_sink_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
-    heft_assert_ok(heft_writer_open(&w, heft_format_find(format), sink, NULL, &err), &err);
-    for (size_t i = 0; i < layers; i++) {
-        char name[32];
-        int len = snprintf(name, sizeof name, "layers.%zu.weight", i);
-        heft_str s = { name, (size_t)len };
-        heft_assert_ok(heft_writer_tensor(&parts[i], w, s, HEFT_F32, dims, 2, &err), &err);
-    }
-    heft_assert_ok(heft_writer_begin(w, &err), &err);
-    for (size_t i = 0; i < layers; i++) {
-        for (size_t k = 0; k < sizeof data; k++)
-            data[k] = byte_of(i, k);
-        heft_assert_ok(heft_writer_data(w, parts[i], data, sizeof data, &err), &err);
-    }
-    heft_assert_ok(heft_writer_finish(w, &err), &err);
-}
-
-typedef struct setup {
-    heft_params *p;
-    heft_id128 model;
-    heft_id128 keys[LAYERS];
-} setup;
-
-static heft_file *open_model(const char *path)
-{
-    heft_error err;
-    heft_file *f;
-    heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
-    return f;
-}
-
-static setup open_store(const char *path, heft_params_options opt)
-{
-    heft_error err;
-    setup s;
-    heft_assert_ok(heft_params_open(&s.p, &opt, &err), &err);
-    heft_assert_ok(heft_params_add(&s.model, s.p, open_model(path), &err), &err);
-    for (uint32_t i = 0; i < heft_params_count(s.p); i++)
-        s.keys[i] = heft_params_key_at(s.p, i);
-    return s;
-}
-
-static void assert_layer(const heft_param *w, size_t layer)
-{
-    const uint8_t *p = w->data;
-    assert_int_equal(w->bytes, SIDE * SIDE * 4);
-    assert_int_equal(w->rank, 2);
-    assert_int_equal(w->dims[1], SIDE);
-    for (size_t k = 0; k < w->bytes; k += 997)
-        assert_int_equal(p[k], byte_of(layer, k));
-}
-
 /* ---- one thread ---- */
 
 static void parameters_are_found_by_name_base_id_and_key(void **state)
 {
     const char *path = heft_test_path(*state, "m.safetensors");
-    write_model(path, "safetensors", 3);
-    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    layers_write(path, "safetensors", 3);
+    layers s = layers_open(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
     heft_id128 key, base;
     assert_int_equal(heft_params_count(s.p), 3);
     assert_true(heft_params_by_name(&key, s.p, s.model, "layers.2.weight", 15));
@@ -143,14 +72,14 @@ static void one_model_twice_has_two_namespaces(void **state)
     const char *path = heft_test_path(*state, "m.safetensors");
     heft_error err;
     heft_id128 again, key;
-    write_model(path, "safetensors", 2);
-    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
-    heft_assert_ok(heft_params_add(&again, s.p, open_model(path), &err), &err);
+    layers_write(path, "safetensors", 2);
+    layers s = layers_open(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    heft_assert_ok(heft_params_add(&again, s.p, layers_file(path), &err), &err);
     assert_int_equal(heft_params_count(s.p), 4);
     assert_true(heft_params_by_name(&key, s.p, again, "layers.0.weight", 15));
     assert_memory_not_equal(&key, &s.keys[0], sizeof key);
-    heft_assert_fails(heft_params_add_to(s.p, again, open_model(path), &err), HEFT_E_ARGUMENT, &err,
-                      "layers.0.weight");
+    heft_assert_fails(heft_params_add_to(s.p, again, layers_file(path), &err), HEFT_E_ARGUMENT,
+                      &err, "layers.0.weight");
     heft_params_close(s.p);
 }
 
@@ -160,15 +89,15 @@ static void the_budget_is_kept_by_giving_up_what_was_used_longest_ago(void **sta
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
     heft_error err;
     heft_param w;
-    write_model(path, "mag", 6);
-    opt.budget = 3 * SIDE * SIDE * 4;
-    setup s = open_store(path, opt);
+    layers_write(path, "mag", 6);
+    opt.budget = 3 * LAYER_SIDE * LAYER_SIDE * 4;
+    layers s = layers_open(path, opt);
     static const uint8_t order[] = {
         0, 1, 2, 0, 3, 0, 1
     }; /* 3 takes the place of 1, 1 that of 2 */
     for (size_t i = 0; i < HEFT_COUNT(order); i++) {
         heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[order[i]], &err), &err);
-        assert_layer(&w, order[i]);
+        layers_assert(&w, order[i]);
         heft_params_release(s.p, s.keys[order[i]]);
     }
     heft_params_stats t = heft_params_statistics(s.p);
@@ -185,18 +114,18 @@ static void what_is_in_use_or_pinned_stays(void **state)
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
     heft_error err;
     heft_param held, w;
-    write_model(path, "mag", 6);
-    opt.budget = 2 * SIDE * SIDE * 4;
+    layers_write(path, "mag", 6);
+    opt.budget = 2 * LAYER_SIDE * LAYER_SIDE * 4;
     opt.copy = true;
-    setup s = open_store(path, opt);
+    layers s = layers_open(path, opt);
     heft_assert_ok(heft_params_acquire(&held, s.p, s.keys[0], &err), &err);
     heft_assert_ok(heft_params_pin(s.p, s.keys[1], &err), &err);
     for (size_t i = 2; i < 6; i++) {
         heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[i], &err), &err);
-        assert_layer(&w, i);
+        layers_assert(&w, i);
         heft_params_release(s.p, s.keys[i]);
     }
-    assert_layer(&held, 0);
+    layers_assert(&held, 0);
     uint64_t loads = heft_params_statistics(s.p).loads;
     heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[1], &err), &err);
     assert_int_equal(heft_params_statistics(s.p).loads, loads);
@@ -211,8 +140,8 @@ static void an_unknown_key_is_not_found(void **state)
     const char *path = heft_test_path(*state, "m.mag");
     heft_error err;
     heft_param w;
-    write_model(path, "mag", 1);
-    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    layers_write(path, "mag", 1);
+    layers s = layers_open(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
     heft_assert_status(heft_params_acquire(&w, s.p, heft_id128_from(5, 5), &err), HEFT_E_NOTFOUND,
                        &err);
     heft_params_release(s.p, heft_id128_from(5, 5));
@@ -225,7 +154,7 @@ static void a_wrong_stored_id_is_refused(void **state)
     heft_error err;
     heft_params *p;
     heft_id128 model;
-    write_model(path, "gptrs-checkpoint", 1);
+    layers_write(path, "gptrs-checkpoint", 1);
     heft_bytes b = heft_test_load(path);
     size_t at = 0;
     while (memcmp(b.p + at, "layers.0.weight", 15))
@@ -234,7 +163,7 @@ static void a_wrong_stored_id_is_refused(void **state)
     heft_test_save(path, b.p, b.len);
     heft_test_free(&b);
     heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
-    heft_assert_fails(heft_params_add(&model, p, open_model(path), &err), HEFT_E_FORMAT, &err,
+    heft_assert_fails(heft_params_add(&model, p, layers_file(path), &err), HEFT_E_FORMAT, &err,
                       "stored base id");
     heft_params_close(p);
 }
@@ -249,9 +178,9 @@ static void a_form_is_made_once_and_again_after_eviction(void **state)
     heft_param w, tiles;
     heft_tiling t = { 8, 32 };
     heft_derivation d = heft_derive_tiles(&t);
-    write_model(path, "mag", 4);
-    opt.budget = 4 * SIDE * SIDE * 4;
-    setup s = open_store(path, opt);
+    layers_write(path, "mag", 4);
+    opt.budget = 4 * LAYER_SIDE * LAYER_SIDE * 4;
+    layers s = layers_open(path, opt);
     for (int i = 0; i < 3; i++) {
         heft_assert_ok(heft_params_resolve(&tiles, s.p, s.keys[2], &d, &err), &err);
         heft_params_release_form(s.p, s.keys[2], d.kind);
@@ -264,7 +193,7 @@ static void a_form_is_made_once_and_again_after_eviction(void **state)
     uint32_t got;
     assert_int_equal(tiles.bytes, 38ull * 10 * 8 * 32 * 4);
     memcpy(&got, &dst[(2 * 10 + 3) * 256 + 5 * 8 + 1], 4); /* row 17, column 101 */
-    assert_int_equal(got, bits[17 * SIDE + 101]);
+    assert_int_equal(got, bits[17 * LAYER_SIDE + 101]);
     memcpy(&got, &dst[(37 * 10) * 256 + 7], 4); /* row 303: padding */
     assert_int_equal(got, 0);
     heft_params_release_form(s.p, s.keys[2], d.kind);
@@ -295,14 +224,14 @@ static void a_form_that_fails_leaves_no_trace(void **state)
     heft_error err;
     heft_param out;
     heft_derivation d = heft_derive_f32();
-    write_model(path, "mag", 1);
-    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    layers_write(path, "mag", 1);
+    layers s = layers_open(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
     d.make = failing_make;
     heft_assert_fails(heft_params_resolve(&out, s.p, s.keys[0], &d, &err), HEFT_E_UNSUPPORTED, &err,
                       "not today");
     d = heft_derive_f32();
     heft_assert_ok(heft_params_resolve(&out, s.p, s.keys[0], &d, &err), &err);
-    assert_layer(&out, 0);
+    layers_assert(&out, 0);
     heft_params_release_form(s.p, s.keys[0], d.kind);
     heft_params_close(s.p);
 }
@@ -310,10 +239,10 @@ static void a_form_that_fails_leaves_no_trace(void **state)
 /* ---- many threads ---- */
 
 typedef struct crowd {
-    setup *s;
+    layers *s;
     atomic_int failures, wrong;
     uint32_t seed, rounds;
-    size_t layers;
+    size_t count;
     bool same;
 } crowd;
 
@@ -324,12 +253,12 @@ static void *hammer(void *arg)
     heft_derivation d = heft_derive_f32();
     for (uint32_t i = 0; i < c->rounds; i++) {
         r = r * 1664525 + 1013904223;
-        size_t layer = c->same ? 0 : (r >> 8) % c->layers;
+        size_t layer = c->same ? 0 : (r >> 8) % c->count;
         bool form = !c->same && r >> 30 == 3;
         heft_error err;
         heft_param w;
         if (r >> 28 == 1)
-            heft_params_prefetch(c->s->p, &c->s->keys[(layer + 1) % c->layers], 1);
+            heft_params_prefetch(c->s->p, &c->s->keys[(layer + 1) % c->count], 1);
         heft_status st = form ? heft_params_resolve(&w, c->s->p, c->s->keys[layer], &d, &err)
                               : heft_params_acquire(&w, c->s->p, c->s->keys[layer], &err);
         if (st) {
@@ -337,7 +266,7 @@ static void *hammer(void *arg)
             continue;
         }
         size_t at = (r >> 4) % w.bytes;
-        if (((const uint8_t *)w.data)[at] != byte_of(layer, at))
+        if (((const uint8_t *)w.data)[at] != layers_byte(layer, at))
             atomic_fetch_add(&c->wrong, 1);
         if (form)
             heft_params_release_form(c->s->p, c->s->keys[layer], d.kind);
@@ -360,12 +289,12 @@ static void eight_threads_agree_under_a_small_budget(void **state)
 {
     const char *path = heft_test_path(*state, "m.safetensors");
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
-    write_model(path, "safetensors", LAYERS);
+    layers_write(path, "safetensors", LAYERS);
     for (int copy = 0; copy < 2; copy++) {
-        opt.budget = 11 * SIDE * SIDE * 4;
+        opt.budget = 11 * LAYER_SIDE * LAYER_SIDE * 4;
         opt.copy = copy;
-        setup s = open_store(path, opt);
-        crowd c = { .s = &s, .seed = 7, .rounds = 3000, .layers = LAYERS };
+        layers s = layers_open(path, opt);
+        crowd c = { .s = &s, .seed = 7, .rounds = 3000, .count = LAYERS };
         run_crowd(&c);
         assert_int_equal(atomic_load(&c.failures), 0);
         assert_int_equal(atomic_load(&c.wrong), 0);
@@ -377,92 +306,13 @@ static void eight_threads_agree_under_a_small_budget(void **state)
 static void ten_thousand_asks_are_one_load(void **state)
 {
     const char *path = heft_test_path(*state, "m.safetensors");
-    write_model(path, "safetensors", 2);
-    setup s = open_store(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
-    crowd c = { .s = &s, .seed = 7, .rounds = 1250, .layers = 1, .same = true };
+    layers_write(path, "safetensors", 2);
+    layers s = layers_open(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
+    crowd c = { .s = &s, .seed = 7, .rounds = 1250, .count = 1, .same = true };
     run_crowd(&c);
     assert_int_equal(atomic_load(&c.wrong), 0);
     assert_int_equal(heft_params_statistics(s.p).loads, 1);
     heft_params_close(s.p);
-}
-
-/* A source whose reads fail while a switch is on. */
-typedef struct brittle {
-    heft_source base;
-    heft_bytes bytes;
-    atomic_bool broken;
-    atomic_int reads;
-} brittle;
-
-static heft_status brittle_read(heft_source *s, uint64_t off, void *buf, size_t len,
-                                heft_error *err)
-{
-    brittle *b = (brittle *)s;
-    atomic_fetch_add(&b->reads, 1);
-    if (atomic_load(&b->broken)) {
-        if (err) {
-            *err = (heft_error){ .status = HEFT_E_IO, .os = 5, .offset = off };
-            strcpy(err->message, "the disk is gone");
-        }
-        return HEFT_E_IO;
-    }
-    memcpy(buf, b->bytes.p + off, len);
-    return HEFT_OK;
-}
-
-static void brittle_close(heft_source *s)
-{
-    (void)s;
-}
-
-static void a_failing_read_reaches_those_who_asked_and_nobody_later(void **state)
-{
-    static const heft_source_ops ops = { .read = brittle_read, .close = brittle_close };
-    const char *path = heft_test_path(*state, "m.mag");
-    heft_error err;
-    heft_file *f;
-    heft_params *p;
-    setup s;
-    write_model(path, "mag", 2);
-    brittle b = { .bytes = heft_test_load(path) };
-    b.base = (heft_source){ &ops, b.bytes.len };
-    heft_assert_ok(heft_open_source(&f, &b.base, NULL, &err), &err);
-    heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
-    s.p = p;
-    heft_assert_ok(heft_params_add(&s.model, p, f, &err), &err);
-    s.keys[0] = heft_params_key_at(p, 0);
-    atomic_store(&b.broken, true);
-    crowd c = { .s = &s, .seed = 7, .rounds = 4, .layers = 1, .same = true };
-    run_crowd(&c);
-    assert_int_equal(atomic_load(&c.failures), 32);
-    heft_param w;
-    heft_assert_fails(heft_params_acquire(&w, p, s.keys[0], &err), HEFT_E_IO, &err, "disk is gone");
-    atomic_store(&b.broken, false);
-    heft_assert_ok(heft_params_acquire(&w, p, s.keys[0], &err), &err);
-    assert_layer(&w, 0);
-    heft_params_release(p, s.keys[0]);
-    heft_params_close(p);
-    heft_test_free(&b.bytes);
-}
-
-static void a_failing_allocation_reaches_the_caller(void **state)
-{
-    const char *path = heft_test_path(*state, "m.mag");
-    heft_test_memory m;
-    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
-    heft_error err;
-    heft_param w;
-    write_model(path, "mag", 1);
-    heft_test_memory_init(&m, 1);
-    opt.host = &m.host;
-    opt.copy = true;
-    setup s = open_store(path, opt);
-    heft_assert_status(heft_params_acquire(&w, s.p, s.keys[0], &err), HEFT_E_NOMEM, &err);
-    heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[0], &err), &err);
-    assert_layer(&w, 0);
-    heft_params_release(s.p, s.keys[0]);
-    heft_params_close(s.p);
-    heft_assert_all_freed(&m);
 }
 
 static void count_event(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes)
@@ -478,16 +328,16 @@ static void what_is_read_ahead_is_a_hit(void **state)
     atomic_int events[4] = { 0 };
     heft_error err;
     heft_param w;
-    write_model(path, "mag", 4);
+    layers_write(path, "mag", 4);
     opt.on_event = count_event;
     opt.ctx = events;
-    setup s = open_store(path, opt);
+    layers s = layers_open(path, opt);
     heft_params_prefetch(s.p, s.keys, 4);
     while (atomic_load(&events[HEFT_PARAMS_LOAD]) < 4)
         usleep(1000);
     for (size_t i = 0; i < 4; i++) {
         heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[i], &err), &err);
-        assert_layer(&w, i);
+        layers_assert(&w, i);
         heft_params_release(s.p, s.keys[i]);
     }
     assert_int_equal(heft_params_statistics(s.p).hits, 4);
@@ -513,8 +363,6 @@ int main(void)
         with_dir(a_form_that_fails_leaves_no_trace),
         with_dir(eight_threads_agree_under_a_small_budget),
         with_dir(ten_thousand_asks_are_one_load),
-        with_dir(a_failing_read_reaches_those_who_asked_and_nobody_later),
-        with_dir(a_failing_allocation_reaches_the_caller),
         with_dir(what_is_read_ahead_is_a_hit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const heft_access accesses[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_MAP, HEFT_ACCESS_READ };
+static const heft_access accesses[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_MAP, HEFT_ACCESS_READ,
+                                        HEFT_ACCESS_POPULATE, HEFT_ACCESS_DIRECT };
 
 static heft_status open_at(heft_file **out, const char *path, heft_access how, heft_error *err)
 {
@@ -183,27 +184,6 @@ static heft_status (*const uses[])(const heft_file *f, heft_error *err) = { do_v
                                                                             do_convert, do_read,
                                                                             do_stream };
 
-/* cmocka puts its own handler in before each test; the library does so once, with its first
- * mapping. */
-static void restore_handler(const char *dir)
-{
-    static struct sigaction handler;
-    static bool is_known;
-    heft_source *s;
-    heft_error err;
-    if (!is_known) {
-        const char *path = heft_test_path(dir, "first");
-        signal(SIGBUS, SIG_DFL);
-        heft_test_save(path, "x", 1);
-        heft_assert_ok(heft_source_file(&s, path, HEFT_ACCESS_MAP, &err), &err);
-        heft_source_close(s);
-        assert_int_equal(sigaction(SIGBUS, NULL, &handler), 0);
-        assert_true(handler.sa_flags & SA_SIGINFO);
-        is_known = true;
-    }
-    assert_int_equal(sigaction(SIGBUS, &handler, NULL), 0);
-}
-
 /* Where the bytes end that a use cannot do without. */
 static uint64_t needs(size_t use, const heft_file *f)
 {
@@ -223,7 +203,8 @@ static void cut_and_use(const char *path, heft_bytes b, size_t length, heft_acce
     heft_assert_ok(open_at(&f, path, how, &err), &err);
     assert_int_equal(truncate(path, (off_t)length), 0);
     heft_status st = uses[use](f, &err);
-    if (st != HEFT_E_IO && (st || how == HEFT_ACCESS_MAP || needs(use, f) > length))
+    if (st != HEFT_E_IO &&
+        (st || how == HEFT_ACCESS_MAP || how == HEFT_ACCESS_POPULATE || needs(use, f) > length))
         fail_msg("cut to %zu: use %zu ended with %s: %s", length, use, heft_status_name(st),
                  err.message);
     if (st == HEFT_E_IO) /* and every later one */
@@ -249,7 +230,7 @@ static size_t end_of_data(heft_bytes b)
 static void a_file_cut_short_is_an_error_and_no_signal(void **state)
 {
     const char *format;
-    restore_handler(*state);
+    heft_test_fault_handler(*state);
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         heft_bytes b = heft_test_many(format, 3000);
         const size_t end = end_of_data(b), lengths[] = { 0, 5000, end / 2, end - 5000 };
@@ -264,7 +245,7 @@ static void a_file_cut_short_is_an_error_and_no_signal(void **state)
 static void a_large_payload_cut_short_is_an_error(void **state)
 {
     heft_bytes b = heft_test_one("mag", 12 << 20);
-    restore_handler(*state);
+    heft_test_fault_handler(*state);
     for (size_t use = 1; use < 3; use++)
         for (size_t how = 1; how < HEFT_COUNT(accesses); how++)
             cut_and_use(heft_test_path(*state, "cut"), b, 5 << 20, accesses[how], use);
@@ -277,7 +258,7 @@ static void looking_up_names_of_a_file_cut_short_is_safe(void **state)
     heft_bytes b = heft_test_many("mag", 3000);
     heft_error err;
     heft_file *f;
-    restore_handler(*state);
+    heft_test_fault_handler(*state);
     heft_test_save(path, b.p, b.len);
     heft_assert_ok(open_at(&f, path, HEFT_ACCESS_MAP, &err), &err);
     assert_int_equal(heft_find(f, "layers.2999.weight", 18), 2999);
@@ -308,7 +289,7 @@ static void a_file_cut_short_while_it_is_opened_is_an_error(void **state)
 {
     const char *path = heft_test_path(*state, "cut");
     heft_bytes b = heft_test_many("safetensors", 3000);
-    restore_handler(*state);
+    heft_test_fault_handler(*state);
     for (uint32_t at = 1; at < 40; at++) {
         shrinking s = { .path = path, .at = at };
         heft_host host = *heft_host_default();

@@ -411,6 +411,98 @@ static void the_first_name_is_seen_from_the_head(void **state)
     drop(a);
 }
 
+/* ---- what is written ---- */
+
+typedef struct giant { /* a file of which only records exist; what lies between them is zero */
+    heft_in in;
+    heft_error err;
+    struct {
+        uint64_t at;
+        size_t len;
+        uint8_t bytes[4096];
+    } pieces[8];
+    size_t count;
+} giant;
+
+static const uint8_t *giant_window(heft_in *in, uint64_t off, uint64_t want, uint64_t *have)
+{
+    static const uint8_t zeros[64];
+    giant *g = (giant *)(void *)in;
+    for (size_t i = 0; i < g->count; i++)
+        if (off >= g->pieces[i].at && off - g->pieces[i].at < g->pieces[i].len) {
+            uint64_t left = g->pieces[i].len - (off - g->pieces[i].at);
+            *have = left < want ? left : want;
+            return g->pieces[i].bytes + (off - g->pieces[i].at);
+        }
+    *have = want < sizeof zeros ? want : sizeof zeros;
+    return zeros;
+}
+
+static heft_out *giant_out(giant *g, heft_out *o, uint64_t at)
+{
+    g->pieces[g->count].at = at;
+    *o = (heft_out){ .buf = g->pieces[g->count].bytes, .cap = sizeof g->pieces->bytes };
+    return o;
+}
+
+static uint64_t giant_end(giant *g, const heft_out *o)
+{
+    assert_int_equal(o->st, HEFT_OK);
+    g->pieces[g->count].len = o->len;
+    g->in.size = g->pieces[g->count].at + o->len;
+    g->count++;
+    return g->in.size;
+}
+
+static void wide_numbers_come_back(void **state)
+{
+    static const uint64_t sizes_there[] = { 5, UINT32_MAX, UINT64_C(1) << 33, 0, UINT32_MAX - 1 };
+    static const char *const called[] = { "a", "b\xc3\xa9", "c", "d", "e" };
+    static const heft_allocator al = { resize, NULL };
+    enum { COUNT = sizeof sizes_there / sizeof *sizes_there };
+    giant *g = calloc(1, sizeof *g);
+    heft_memory mem = { .al = &al, .limit = 1 << 24 };
+    heft_arena arena = { .mem = &mem };
+    heft_zip_member m[COUNT];
+    heft_out o;
+    heft_zip z;
+    uint64_t at = 0;
+    (void)state;
+    assert_non_null(g);
+    g->in = (heft_in){ .window = giant_window, .err = &g->err };
+    for (uint32_t i = 0; i < COUNT; i++) {
+        m[i] = (heft_zip_member){ heft_lit(called[i]), at, sizes_there[i], 7 + i,
+                                  i ? HEFT_ZIP_EXTRA + i : 0 };
+        giant_out(g, &o, at);
+        if (i)
+            heft_zip_put_descriptor(&o, &m[i - 1]);
+        m[i].head = at + o.len;
+        heft_zip_put_head(&o, &m[i]);
+        at = giant_end(g, &o) + sizes_there[i];
+    }
+    giant_out(g, &o, at);
+    heft_zip_put_descriptor(&o, &m[COUNT - 1]);
+    heft_range directory = { at + o.len, o.len };
+    for (uint32_t i = 0; i < COUNT; i++)
+        heft_zip_put_entry(&o, &m[i]);
+    directory.length = o.len - directory.length;
+    heft_zip_put_end(&o, COUNT, directory);
+    giant_end(g, &o);
+    heft_status st = heft_zip_open(&z, &g->in, &arena);
+    if (st)
+        print_message("# %s\n", g->err.message);
+    assert_int_equal(st, HEFT_OK);
+    assert_int_equal(z.count, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_true(heft_str_eq(z.entries[i].name, m[i].name));
+        assert_true(z.entries[i].content == sizes_there[i]);
+        assert_true(z.entries[i].head == m[i].head);
+        assert_int_equal(z.entries[i].crc, 7 + i);
+    }
+    heft_arena_free(&arena);
+    free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +513,7 @@ int main(void)
         cmocka_unit_test(two_members_of_a_name_are_refused),
         cmocka_unit_test(an_archive_may_be_empty),
         cmocka_unit_test(the_first_name_is_seen_from_the_head),
+        cmocka_unit_test(wide_numbers_come_back),
     };
     return cmocka_run_group_tests_name("zip", tests, NULL, NULL);
 }

@@ -85,6 +85,21 @@ def results(build, scratch):
     yield "the headers need no C library", complaints(*freestanding, TOP / "tests/header.c")
     heft = next(here.root.rglob("bin/heft"))
     yield "the installed command runs", complaints(heft, "--version", env=here.env, expect="0.1.0")
+    yield from profiles(here, heft, model, scratch)
+
+
+def profiles(here, heft, model, scratch):
+    """Those of the source are installed, and found from anywhere."""
+    names = sorted(p.stem for p in (TOP / "share/heft/profiles").glob("*.json"))
+    env = {"HEFT_PROFILES": "", "HEFT": str(heft)}
+    for name in names:
+        yield f"the profile {name} is installed", here.find(f"share/heft/profiles/{name}.json")
+        status, out, lines = run("sh", "-c", 'cd "$1" && "$HEFT" verify --json --profile "$2" "$3"', "sh", scratch, name, model, env=env)
+        found = status == 1 and '"rule": "profile/tensor"' in out
+        yield f"the installed command finds {name}", [] if found else [f"verify ended with {status}", *lines]
+    _, _, lines = run(heft, "verify", "--profile", "none-such", model, env=env)
+    listed = any(f"(there are: {', '.join(names)})" in line for line in lines)
+    yield "and lists them all when it is asked for another", [] if listed else lines
 
 
 def main():

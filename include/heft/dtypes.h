@@ -34,7 +34,34 @@ enum {
     HEFT_F4_E2M1 = 21, /* two elements in a byte, the low nibble first */
     HEFT_C64 = 22,     /* two f32: real, imaginary */
     HEFT_C128 = 23,
-    HEFT_DTYPES = 24 /* how many there are */
+    /* Block-quantised, as ggml defines them: elements that share scales. */
+    HEFT_Q4_0 = 24, /* 32 elements a block */
+    HEFT_Q4_1 = 25,
+    HEFT_Q5_0 = 26,
+    HEFT_Q5_1 = 27,
+    HEFT_Q8_0 = 28,
+    HEFT_Q8_1 = 29,
+    HEFT_Q2_K = 30, /* 256 elements a block */
+    HEFT_Q3_K = 31,
+    HEFT_Q4_K = 32,
+    HEFT_Q5_K = 33,
+    HEFT_Q6_K = 34,
+    HEFT_Q8_K = 35,
+    HEFT_IQ2_XXS = 36, /* from here on opaque: copied, not decoded */
+    HEFT_IQ2_XS = 37,
+    HEFT_IQ3_XXS = 38,
+    HEFT_IQ1_S = 39,
+    HEFT_IQ4_NL = 40,
+    HEFT_IQ3_S = 41,
+    HEFT_IQ2_S = 42,
+    HEFT_IQ4_XS = 43,
+    HEFT_IQ1_M = 44,
+    HEFT_TQ1_0 = 45,
+    HEFT_TQ2_0 = 46,
+    HEFT_MXFP4 = 47,
+    HEFT_NVFP4 = 48,
+    HEFT_Q1_0 = 49,
+    HEFT_DTYPES = 50 /* how many there are */
 };
 
 #endif

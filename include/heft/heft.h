@@ -135,7 +135,10 @@ typedef struct heft_source heft_source;
 typedef enum heft_access {
     HEFT_ACCESS_AUTO, /* mapped where that works */
     HEFT_ACCESS_MAP,
-    HEFT_ACCESS_READ /* pread only; no mapping, no signal handler */
+    HEFT_ACCESS_READ,     /* pread only; no mapping, no signal handler */
+    HEFT_ACCESS_POPULATE, /* mapped, and all in memory before it is open */
+    HEFT_ACCESS_DIRECT /* as AUTO, but large reads of what the system's cache does not hold go past it:
+                          faster for a cold file that is read once, and only there */
 } heft_access;
 /* A regular file.  A mapped file that shrinks while it is open makes the call that met the gap,
  * and every later one, end with HEFT_E_IO.  What the library lends, names as well as views, is
@@ -174,7 +177,8 @@ typedef struct heft_open_options {
         sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL \
     }
 
-/* opt may be NULL.  Reads the index only: nothing grows with the size of the payload.  Files that hold
+/* opt may be NULL.  path is a file, or a folder: the one file of weights in it.  Reads the index only: nothing
+ * grows with the size of the payload.  Files that hold
  * parts of this one are looked for in the directory of path, by one name and not through links that
  * leave it; one that is not there is no error until its bytes are asked for. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_open(heft_file **out, const char *path,
@@ -197,6 +201,28 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_step(heft_file *f, heft_error *err);
 HEFT_API size_t heft_needs(const heft_file *f, const heft_range **out);
 HEFT_API HEFT_MUST_CHECK heft_status heft_feed(heft_file *f, uint64_t offset, const void *data,
                                                size_t len, heft_error *err);
+
+/* One model of several open files, in their order; they stay open until it is closed.  Of metadata with the
+ * same key the first counts. */
+typedef enum heft_duplicates { /* of tensors of the same name in two files: */
+                               HEFT_DUPLICATES_REFUSE,
+                               HEFT_DUPLICATES_FIRST, /* the first is kept */
+                               HEFT_DUPLICATES_LAST
+} heft_duplicates;
+typedef struct heft_join_options {
+    size_t size; /* = sizeof(heft_join_options) */
+    heft_duplicates duplicates;
+    /* A file, by its number, has another value under a key than one before it.  NULL: never mind. */
+    void (*on_conflict)(void *ctx, heft_str key, uint32_t file);
+    void *ctx;
+} heft_join_options;
+#define HEFT_JOIN_OPTIONS_INIT                                        \
+    {                                                                 \
+        sizeof(heft_join_options), HEFT_DUPLICATES_REFUSE, NULL, NULL \
+    }
+HEFT_API HEFT_MUST_CHECK heft_status heft_join(heft_file **out, const heft_file *const *files,
+                                               uint32_t count, const heft_join_options *opt,
+                                               heft_error *err);
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
@@ -232,6 +258,7 @@ typedef struct heft_part { /* "data", "indices", "scale", or a part of the file 
 #define HEFT_NONE UINT32_MAX /* no such tensor; also "the file itself" as an owner */
 
 HEFT_API const heft_format *heft_file_format(const heft_file *f);
+HEFT_API heft_str heft_file_name(const heft_file *f);    /* without directories; empty: not known */
 HEFT_API heft_str heft_file_version(const heft_file *f); /* "1", "100", "snapshot"; may be empty */
 HEFT_API uint64_t heft_file_size(const heft_file *f);
 HEFT_API uint64_t heft_file_alignment(
@@ -248,6 +275,10 @@ typedef struct heft_sibling {
 HEFT_API uint32_t heft_sibling_count(const heft_file *f);
 HEFT_API heft_sibling heft_sibling_at(const heft_file *f, uint32_t i);
 
+/* Whether all files that belong to the model are at hand and hold what is said of them; what is lacking is not
+ * listed, or cannot be read.  heft_verify() says all that is wrong, this the first thing. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_is_whole(const heft_file *f, heft_error *err);
+
 HEFT_API uint32_t heft_tensor_count(const heft_file *f);
 HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */
 HEFT_API uint32_t heft_find(const heft_file *f, const char *name, size_t len); /* or HEFT_NONE */
@@ -260,6 +291,11 @@ HEFT_API uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id);
 HEFT_API uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char *role, size_t len);
 HEFT_API heft_part heft_part_at(const heft_file *f, uint32_t part);
 HEFT_API uint32_t heft_model_parts(const heft_file *f, uint32_t *first); /* how many, from *first */
+
+/* Tensors that share their bytes, as tied weights do: first, with room for heft_tensor_count() numbers, gets for
+ * each tensor the first one that lies in the same places of the same files, perhaps itself. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_tied(uint32_t *first, const heft_file *f,
+                                               heft_error *err);
 
 typedef enum heft_kind {
     HEFT_NULL,
@@ -277,6 +313,9 @@ typedef enum heft_kind {
 
 typedef struct heft_value {
     heft_kind kind;
+    /* INT, UINT, FLOAT: the element type that the number has or is to have in a file.  BYTES: HEFT_U8
+     * when they are a text that is not UTF-8.  HEFT_UNTYPED: nothing is said. */
+    heft_dtype stored;
     heft_str key; /* empty inside a list */
     union {
         bool b;
@@ -314,6 +353,18 @@ HEFT_API const void *heft_view(const heft_file *f, uint32_t part);
 /* Decoded bytes [from, from + len) of a part. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_read(void *buf, const heft_file *f, uint32_t part,
                                                uint64_t from, size_t len, heft_error *err);
+/* All decoded bytes of parts[i] into buffers[i], which has room for its length, for i below count: on all
+ * threads of the file's host, in the order in which the parts lie.  After an error or a stop the contents
+ * of the buffers are undefined.  progress may be NULL.  HEFT_E_ARGUMENT: there is no such part, or its
+ * length is not known. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_read_many(void *const *buffers, const heft_file *f,
+                                                    const uint32_t *parts, uint32_t count,
+                                                    heft_progress_fn progress, void *ctx,
+                                                    heft_error *err);
+/* Memory for weights: zeroed, whole huge pages where the system has them, aligned to those, and found by
+ * whoever touches it first.  NULL: there is none.  Free it with the same number of bytes. */
+HEFT_API void *heft_buffer_new(size_t bytes);
+HEFT_API void heft_buffer_free(void *p, size_t bytes); /* NULL is harmless */
 /* The decoded bytes of a part from the first to the last, in pieces as large as you like: what
  * heft_read() does with offsets is slow on compressed parts, which have no middle to begin at. */
 typedef struct heft_stream heft_stream;
@@ -330,10 +381,12 @@ HEFT_API void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
  * where number 0 is, little-endian as in files.  false for element types that have no numbers. */
 HEFT_API bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem,
                           size_t count);
-/* count elements from one plain type to another: nearest, ties to even, for floats; towards zero
- * and saturated for integers, with NaN as 0; anything but zero is true.  A NaN keeps its sign and the leading
- * bits of its payload.  The f8 types without infinities saturate at their largest number.
- * Complex becomes complex only, and nothing becomes f8_e8m0, which has neither sign nor zero.
+/* count elements from one type to another: nearest, ties to even, for floats; towards zero and saturated for
+ * integers, with NaN as 0; anything but zero is true.  What is too large for a float becomes its infinity,
+ * or its largest number where it has none.  A NaN keeps its sign and the leading bits of its payload where there is
+ * room.  docs/casting.md says it type by type.
+ * Complex becomes complex only; block-quantised types are only read, as f16, bf16, f32 or f64.
+ * Packed types begin and end with a block on either side; what is left of the last one becomes 0.
  * Both sides are little-endian and do not overlap.
  * false when there is no such conversion; heft_can_cast() says so beforehand. */
 HEFT_API bool heft_can_cast(heft_dtype to, heft_dtype from);
@@ -449,6 +502,19 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char 
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err);
 HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file behind; NULL is harmless */
 
+/* Files of one folder that appear together: all under their names when the set is finished, in the order in which
+ * they were added, or none of them, and what was there before is as it was.  The folder is made when it is not
+ * there.  flags as above. */
+typedef struct heft_sink_set heft_sink_set;
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_open(heft_sink_set **out, const char *dir,
+                                                        uint32_t flags, heft_error *err);
+/* A file of the set, by a name that is one component of a path.  Finishing or discarding the sink leaves its file to
+ * the set, which does not appear while one of them is unfinished. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s,
+                                                       const char *name, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_finish(heft_sink_set *take, heft_error *err);
+HEFT_API void heft_sink_set_discard(heft_sink_set *s); /* NULL is harmless */
+
 /* Something the target cannot carry: HEFT_NOTE, carried in another form; HEFT_WARNING, left out or
  * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular. */
 typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
@@ -544,6 +610,76 @@ typedef struct heft_convert_options {
 HEFT_API HEFT_MUST_CHECK heft_status heft_convert(const heft_file *in, const heft_format *to,
                                                   heft_sink *take, const heft_convert_options *opt,
                                                   heft_error *err);
+
+/* ---- editing ------------------------------------------------------------------------------ */
+
+typedef struct heft_rename {
+    heft_str from, to;
+} heft_rename;
+
+typedef struct heft_edit_options {
+    size_t size;           /* = sizeof(heft_edit_options) */
+    const heft_host *host; /* NULL: heft_host_default() */
+    const heft_value *set; /* top-level metadata to add or replace; no lists or maps */
+    size_t set_count;
+    const heft_str
+        *unset; /* top-level metadata to take away: a key that is not there is HEFT_E_NOTFOUND */
+    size_t unset_count;
+    const heft_rename *rename; /* tensors, all at once: names may be exchanged */
+    size_t rename_count;
+    bool dry_run;         /* plan only */
+    heft_loss_fn on_loss; /* may be NULL */
+    void *loss_ctx;
+    heft_progress_fn progress; /* of data that is copied; may be NULL */
+    void *progress_ctx;
+} heft_edit_options;
+#define HEFT_EDIT_OPTIONS_INIT                                                                    \
+    {                                                                                             \
+        sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL \
+    }
+
+typedef struct heft_edit_result {
+    uint64_t size;        /* of the edited file */
+    uint64_t written;     /* bytes that were made anew */
+    uint64_t copied;      /* bytes of data that were moved into a new file */
+    uint32_t other_names; /* hard links to the file, besides the path: see docs/edit.md */
+    bool in_place;        /* else a new file took the place of the old one */
+    bool changed;         /* false: it was like that already, and was left alone */
+    bool undone;          /* an earlier edit had been interrupted, and was undone first */
+} heft_edit_result;
+
+/* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
+ * was asked for is another.  Its format and version stay, and so do the tensors' bytes: they are not
+ * read, unless a checksum must be made over them.  What the format cannot carry is HEFT_E_LOSSY;
+ * HEFT_E_UNSUPPORTED: this build cannot write all that the file says.  out and opt may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const char *path,
+                                                    const heft_edit_options *opt, heft_error *err);
+/* Undoes what an interrupted edit left behind, which heft_open() refuses; *undone: there was something. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *path,
+                                                    heft_error *err);
+
+/* ---- splitting ---------------------------------------------------------------------------- */
+
+typedef struct heft_split_options {
+    size_t size; /* = sizeof(heft_split_options) */
+    heft_convert_options
+        convert;        /* of every file; its callbacks but for the progress are not used */
+    uint64_t max_bytes; /* of a file that has more than one tensor; 0: no limit */
+    uint32_t count;     /* of files, at least; 0: as many as max_bytes makes */
+    const char *stem;   /* what their names begin with */
+    /* Where the file of that name goes; files that are referred to come before those that refer. */
+    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
+    void *ctx;
+} heft_split_options;
+#define HEFT_SPLIT_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL \
+    }
+/* Whether models of that format come in several files. */
+HEFT_API bool heft_can_split(const heft_format *f);
+/* Writes the model as several files, none of which has half a tensor.  The tensors keep their order. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
+                                                const heft_split_options *opt, heft_error *err);
 
 #ifdef __cplusplus
 }

@@ -54,6 +54,11 @@ struct heft_siblings {
     /* The file of that name, again a single component, beside it. */
     heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
+    /* The same for files that are models themselves, whose names must not be links.  NULL: as open. */
+    heft_status (*open_plain)(heft_source **out, void *ctx, const char *name, heft_error *err);
+    /* Calls fn with the name of every file beside it.  NULL: nobody knows them. */
+    heft_status (*list)(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
+                        heft_error *err);
 };
 
 /* ---- sinks -------------------------------------------------------------------------------- */
@@ -69,10 +74,33 @@ typedef struct heft_sink_ops {
     /* Completes and frees s; frees it also on failure, leaving nothing behind. */
     heft_status (*finish)(heft_sink *s, heft_error *err);
     void (*discard)(heft_sink *s);
+    /* Makes len bytes of another file this one's at offset without moving them; all three are multiples
+     * of 4096, and nothing else is written there.  false: that is not possible here.  May be NULL. */
+    bool (*share)(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
+    /* len bytes that were written, before finish.  NULL: they cannot be had again. */
+    heft_status (*read_at)(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err);
 } heft_sink_ops;
 struct heft_sink {
     const heft_sink_ops *ops;
 };
+
+/* ---- editing ------------------------------------------------------------------------------ */
+
+/* What an edit makes of a file, for whoever keeps the bytes himself: a list of pieces, first to last,
+ * that are the edited file.  dry_run and progress of the options are of no use here. */
+typedef struct heft_edit heft_edit;
+typedef struct heft_edit_piece {
+    uint64_t at, length; /* in the edited file */
+    uint64_t from;       /* its place in the file as it is, when data is NULL */
+    const void *data;    /* the bytes, as long as the edit lives; or NULL */
+} heft_edit_piece;
+/* f may be closed afterwards.  opt may be NULL: the file as this library would write it. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
+                                                    const heft_edit_options *opt, heft_error *err);
+HEFT_API size_t heft_edit_pieces(const heft_edit *e, const heft_edit_piece **out);
+HEFT_API uint64_t heft_edit_size(const heft_edit *e);
+HEFT_API bool heft_edit_is_in_place(const heft_edit *e); /* whatever is copied stays where it is */
+HEFT_API void heft_edit_close(heft_edit *e);             /* NULL is harmless */
 
 /* ---- threads ------------------------------------------------------------------------------ */
 

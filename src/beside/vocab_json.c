@@ -1,7 +1,9 @@
 /* vocab_json.c - a vocabulary from a tokenizer.json:
- *   {"model": {"vocab": {token: id, ...}, ...},
+ *   {"model": {"vocab": {token: id, ...}, ...},             WordPiece, WordLevel, BPE
+ *    "model": {"vocab": [[token, score], ...], "unk_id": id, ...},            Unigram
  *    "added_tokens": [{"id": id, "content": token, ...}, ...], ...}
- * Tokens that were added may stand in both.  The ids are 0 to one less than their number.
+ * Of a list the ids are the places.  Tokens that were added may stand in both.  The ids are 0 to one less
+ * than their number.  Scores and merges are left to the tokenizer.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -18,8 +20,13 @@ typedef struct reader {
     heft_memory mem;
     heft_arena arena;
     heft_vec entries;
+    uint64_t special[HEFT_SPECIALS]; /* added tokens of these meanings, or UNKNOWN */
     heft_error *err;
 } reader;
+
+/* How tokenizers that are not WordPiece call them; [PAD] and so on come first. */
+static const char *const other_names[HEFT_SPECIALS] = { "<pad>", "<unk>", "<s>", "</s>", "<mask>" };
+static const uint64_t UNKNOWN = UINT64_MAX;
 
 static heft_status read_id(reader *r, uint64_t *id)
 {
@@ -40,9 +47,10 @@ static heft_status add_entry(reader *r, heft_str token, uint64_t id)
 
 /* ---- the two places ---- */
 
-static heft_status read_vocab(reader *r)
+/* The object has begun. */
+static heft_status read_pairs(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the vocabulary");
+    heft_status st = HEFT_OK;
     while (!st && heft_beside_key(&r->j)) {
         heft_str token = r->j.text;
         uint64_t id = 0;
@@ -53,22 +61,90 @@ static heft_status read_vocab(reader *r)
     return st ? st : r->j.st;
 }
 
+/* [token, score], whose bracket has been read. */
+static heft_status read_scored(reader *r)
+{
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_STRING, "a token of the list");
+    if (!st)
+        st = add_entry(r, r->j.text, r->entries.len);
+    if (!st)
+        st = heft_beside_expect(&r->j, HEFT_JSON_NUMBER, "the score of a token");
+    return st ? st : heft_beside_expect(&r->j, HEFT_JSON_ARRAY_END, "a token and its score");
+}
+
+/* The list has begun.  Its places are ids only as long as nothing stands before them. */
+static heft_status read_list(reader *r)
+{
+    heft_vec before = r->entries;
+    heft_status st = HEFT_OK;
+    r->entries = (heft_vec){ .ptr = NULL };
+    while (!st) {
+        heft_json_kind k = heft_json_next(&r->j);
+        if (k == HEFT_JSON_ARRAY_END || r->j.st)
+            break;
+        st = k == HEFT_JSON_ARRAY ? read_scored(r)
+                                  : heft_json_fail(&r->j, "a token of the list: a list of the "
+                                                          "token and its score is expected here");
+    }
+    st = st ? st : r->j.st;
+    for (uint32_t i = 0; i < before.len && !st; i++) {
+        const entry *e = (const entry *)before.ptr + i;
+        st = add_entry(r, e->token, e->id);
+    }
+    heft_vec_free(&r->mem, &before, sizeof(entry));
+    return st;
+}
+
+static heft_status read_vocab(reader *r)
+{
+    heft_json_kind k = heft_json_next(&r->j);
+    if (r->j.st)
+        return r->j.st;
+    if (k != HEFT_JSON_OBJECT && k != HEFT_JSON_ARRAY)
+        return heft_json_fail(&r->j, "the vocabulary: an object or a list is expected here");
+    return k == HEFT_JSON_OBJECT ? read_pairs(r) : read_list(r);
+}
+
+/* Of a Unigram model; null: there is none. */
+static heft_status read_unknown(reader *r)
+{
+    heft_json_kind k = heft_json_next(&r->j);
+    uint64_t *id = &r->special[HEFT_UNK];
+    if (k == HEFT_JSON_NULL || r->j.st)
+        return r->j.st;
+    if (k != HEFT_JSON_NUMBER || !heft_json_u64(id, r->j.text))
+        return heft_json_fail(&r->j, "\"unk_id\" is no id of a token");
+    return HEFT_OK;
+}
+
 static heft_status read_model(reader *r, bool *found)
 {
     heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the model");
     while (!st && heft_beside_key(&r->j)) {
         bool is_vocab = heft_str_is(r->j.text, "vocab");
         *found = *found || is_vocab;
-        st = is_vocab ? read_vocab(r) : heft_json_skip(&r->j, HEFT_JSON_KEY);
+        if (is_vocab)
+            st = read_vocab(r);
+        else
+            st = heft_str_is(r->j.text, "unk_id") ? read_unknown(r)
+                                                  : heft_json_skip(&r->j, HEFT_JSON_KEY);
     }
     return st ? st : r->j.st;
+}
+
+static heft_status add_added(reader *r, heft_str token, uint64_t id)
+{
+    for (int i = 0; i < HEFT_SPECIALS; i++)
+        if (heft_str_is(token, other_names[i]))
+            r->special[i] = id;
+    return add_entry(r, token, id);
 }
 
 /* The object has begun. */
 static heft_status read_added(reader *r)
 {
     heft_str token = { NULL, 0 };
-    uint64_t id = UINT64_MAX;
+    uint64_t id = UNKNOWN;
     heft_status st = HEFT_OK;
     while (!st && heft_beside_key(&r->j)) {
         if (heft_str_is(r->j.text, "id")) {
@@ -82,9 +158,9 @@ static heft_status read_added(reader *r)
     }
     if (st || r->j.st)
         return st ? st : r->j.st;
-    if (!token.ptr || id == UINT64_MAX)
+    if (!token.ptr || id == UNKNOWN)
         return heft_json_fail(&r->j, "an added token has no id, or no content");
-    return add_entry(r, token, id);
+    return add_added(r, token, id);
 }
 
 static heft_status read_all_added(reader *r)
@@ -143,6 +219,14 @@ static heft_status place(const reader *r, heft_str *tokens, uint32_t *count)
     return HEFT_OK;
 }
 
+/* Those that have no token under the names that heft_vocab_end() knows. */
+static void name_specials(const reader *r, heft_vocab *v)
+{
+    for (int i = 0; i < HEFT_SPECIALS; i++)
+        if (v->special[i] == HEFT_NONE && r->special[i] < v->count)
+            v->special[i] = (uint32_t)r->special[i];
+}
+
 static heft_status build(const reader *r, heft_vocab **out, const heft_host *host,
                          const heft_str *tokens, uint32_t count)
 {
@@ -158,11 +242,13 @@ static heft_status build(const reader *r, heft_vocab **out, const heft_host *hos
     for (uint32_t i = 0; i < count; i++)
         heft_vocab_add(v, tokens[i]);
     st = heft_vocab_end(v, true, r->err);
-    if (st)
+    if (st) {
         heft_vocab_close(v);
-    else
-        *out = v;
-    return st;
+        return st;
+    }
+    name_specials(r, v);
+    *out = v;
+    return HEFT_OK;
 }
 
 static heft_status order(reader *r, heft_vocab **out, const heft_host *host)
@@ -189,6 +275,8 @@ heft_status heft_vocab_json(heft_vocab **out, heft_str text, const heft_host *ho
     if (!al)
         return HEFT_E_ARGUMENT;
     r.arena.mem = &r.mem;
+    for (int i = 0; i < HEFT_SPECIALS; i++)
+        r.special[i] = UNKNOWN;
     r.j = heft_json_open(text, 0, HEFT_BESIDE_DEPTH, &r.arena, r.err);
     heft_status st = read_document(&r);
     if (!st)

@@ -1,8 +1,11 @@
 /* convert.c - one file's model, changed as asked, in another format's terms. */
+#include "core/convert.h"
+
 #include "core/contents.h"
 #include "core/copy.h"
 #include "core/measure.h"
 #include "core/ties.h"
+#include "core/transfer.h"
 
 typedef struct conversion {
     heft_planner p; /* first: the plan calls back through it */
@@ -11,37 +14,10 @@ typedef struct conversion {
     heft_vec origins;  /* by part to be written */
     heft_vocab *vocab; /* the input's */
     uint8_t *passing;  /* by part of the input: heft_passing */
-    bool decodes;      /* what is compressed is decoded once before, for its digests */
+    const heft_converting *how;
+    bool decodes; /* what is compressed is decoded once before, for its digests */
     heft_error *err;
 } conversion;
-
-/* ---- values ---- */
-
-static bool is_container(const heft_value *v)
-{
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
-}
-
-/* Value i of the input with all its children: of the metadata or, unless it is HEFT_NONE, of a tensor's
- * attributes.  Containers close where their ends say. */
-static heft_status add_tree(conversion *c, uint32_t i, uint32_t source, uint32_t id)
-{
-    const heft_index *from = &c->in->x;
-    const heft_ix_attr_row *attrs = from->attrs.ptr;
-    heft_value v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
-    void (*close)(heft_index *) = source == HEFT_NONE ? heft_ix_meta_end : heft_ix_attr_end;
-    uint32_t end = is_container(&v) ? v.as.of.end : i + 1, open[HEFT_MAX_DEPTH], depth = 0;
-    heft_status st = HEFT_OK;
-    while (i < end && !st) {
-        v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
-        st = source == HEFT_NONE ? heft_ix_meta(&c->p.x, v) : heft_ix_attr(&c->p.x, id, v);
-        if (!st && is_container(&v))
-            open[depth++] = v.as.of.end;
-        for (i++; !st && depth && open[depth - 1] == i; depth--)
-            close(&c->p.x);
-    }
-    return st;
-}
 
 /* ---- tensors ---- */
 
@@ -113,18 +89,26 @@ static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtyp
     if (!o)
         return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
     *o = (heft_origin){ .part = part, .dtype = row->dtype };
+    const heft_dtype_info *d = heft_dtype_get(row->dtype);
+    if (d && length != HEFT_NOWHERE) /* a format may still want it in another type */
+        o->elements = heft_div(length, d->block_bytes) * d->block_elems;
     if (turn) { /* the shape of the new tensor is turned already */
         o->transposed = true;
         o->rows = heft_ix_dims(&c->p.x, id)[1];
         o->columns = heft_ix_dims(&c->p.x, id)[0];
     }
-    if (to != row->dtype) {
-        length = heft_div(length, heft_dtype_size(row->dtype));
-        if (!heft_mul(&length, length, heft_dtype_size(to)))
-            return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+    if ((turn || to != row->dtype) &&
+        (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
+         !heft_dtype_bytes(&length, to, o->elements)))
+        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+    heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
+                                  (heft_range){ row->offset, length }, length, HEFT_RAW);
+    if (!st && c->how->links) { /* it stays where it is, as it is */
+        heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
+        own->stored = row->stored;
+        own->encoding = row->encoding;
     }
-    return heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
-                        (heft_range){ row->offset, length }, length, HEFT_RAW);
+    return st;
 }
 
 static heft_status add_parts(conversion *c, uint32_t id, uint32_t source, const change *ch)
@@ -150,6 +134,7 @@ static heft_status add_made(conversion *c, uint32_t id, heft_origin origin, cons
     if (!o)
         return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
     *o = origin;
+    o->elements = count;
     if (!heft_dtype_bytes(&length, to, count))
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     return heft_ix_part(&c->p.x, id, heft_lit(role), to, (heft_range){ offset, length }, length,
@@ -202,26 +187,6 @@ static heft_str layout_after(const conversion *c, uint32_t source, const change 
 
 /* ---- all of a tensor ---- */
 
-static heft_status add_attributes(conversion *c, uint32_t id, uint32_t source, bool cast)
-{
-    const heft_index *from = &c->in->x;
-    const heft_ix_tensor_row *row = heft_ix_row(from, source);
-    const heft_ix_attr_row *attrs = from->attrs.ptr;
-    heft_status st = HEFT_OK;
-    heft_ix_row(&c->p.x, id)->flags = row->flags & (HEFT_T_GRAD_KNOWN | HEFT_T_GRAD);
-    if (row->flags & HEFT_T_PARAM_ID)
-        st = heft_ix_param_id(&c->p.x, id, ((const uint64_t *)from->param_ids.ptr)[source]);
-    if (cast)
-        return st; /* what was said of the stored type holds no longer */
-    uint32_t k = row->attrs ? row->attrs - 1 : from->attrs.len;
-    while (k < from->attrs.len && attrs[k].tensor == source && !st) {
-        uint32_t next = is_container(&attrs[k].value) ? attrs[k].value.as.of.end : k + 1;
-        st = add_tree(c, k, source, id);
-        k = next;
-    }
-    return st;
-}
-
 static heft_status add_tensor(conversion *c, uint32_t source)
 {
     heft_tensor t = heft_tensor_at(c->in, source);
@@ -246,7 +211,7 @@ static heft_status add_tensor(conversion *c, uint32_t source)
         st = ch.densify    ? add_dense(c, id, source, ch.to)
              : ch.sparsify ? add_sparse(c, id, source, &ch)
                            : add_parts(c, id, source, &ch);
-    return st ? st : add_attributes(c, id, source, ch.to != t.dtype);
+    return st ? st : heft_transfer_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype);
 }
 
 static heft_status add_tensors(conversion *c)
@@ -275,18 +240,14 @@ static const heft_value *replacement(const conversion *c, heft_str key)
     return NULL;
 }
 
-static heft_status add_value(conversion *c, uint32_t i)
-{
-    return add_tree(c, i, HEFT_NONE, HEFT_NONE);
-}
-
 static heft_status add_metadata(conversion *c)
 {
     const heft_index *from = &c->in->x;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
+    uint32_t given = c->how->own_metadata ? 0 : from->values.len;
+    for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key))
-            st = add_value(c, i);
+            st = heft_transfer_value(&c->p, from, i, HEFT_NONE, HEFT_NONE);
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
         if (!heft_value_is_text(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
@@ -307,16 +268,7 @@ static heft_status add_model_part(conversion *c, uint32_t part)
         return HEFT_OK;
     if (c->in->x.tokens.length_bytes && heft_str_is(role, "vocab"))
         return HEFT_OK; /* add_vocab() sees to it */
-    if (row->length > SIZE_MAX)
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "part %q does not fit into memory", role);
-    char *copy = heft_arena_alloc(&c->p.arena, (size_t)row->length + 1, 1);
-    if (!copy)
-        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory for part %q", role);
-    heft_status st = heft_read(copy, c->in, part, 0, (size_t)row->length, c->err);
-    if (st)
-        return st;
-    heft_str bytes = { copy, (size_t)row->length };
-    return heft_planner_model_part(&c->p, role, bytes, c->err);
+    return heft_transfer_model_part(&c->p, c->in, part, c->err);
 }
 
 static heft_status add_model_parts(conversion *c)
@@ -334,7 +286,7 @@ static heft_status add_model_parts(conversion *c)
 static heft_status add_vocab(conversion *c)
 {
     c->p.plan.vocab = c->opt.vocab;
-    if (c->opt.vocab || !c->in->x.tokens.length_bytes)
+    if (c->opt.vocab || !c->in->x.tokens.length_bytes || c->how->own_metadata)
         return HEFT_OK;
     heft_status st = heft_vocab_open(&c->vocab, c->in, c->err);
     c->p.plan.vocab = c->vocab;
@@ -343,11 +295,11 @@ static heft_status add_vocab(conversion *c)
 
 /* ---- all of it ---- */
 
-static heft_status ties(heft_plan *plan, uint32_t *same)
+static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
 {
     conversion *c =
         (conversion *)(void *)plan; /* the planner comes first in it, the plan in the planner */
-    return heft_ties(same, &c->p, c->in, c->origins.ptr, c->err);
+    return heft_ties(same, &c->p, c->in, c->origins.ptr, contents, c->err);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
@@ -365,9 +317,51 @@ static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
     return st == HEFT_E_FORMAT ? HEFT_OK : st;
 }
 
+/* What shared bytes cost in a target that cannot share them. */
+static heft_status note_ties(conversion *c)
+{
+    heft_error text;
+    uint32_t all = c->p.x.parts.len;
+    uint64_t count = 0, bytes = 0;
+    uint32_t *same = heft_plan_alloc(&c->p.plan, all * sizeof *same);
+    if (!same)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < all; i++)
+        same[i] = i;
+    heft_status st = heft_ties(same, &c->p, c->in, c->origins.ptr, false, c->err);
+    for (uint32_t i = 0; i < all; i++) {
+        count += same[i] != i;
+        bytes += same[i] != i ? heft_ix_part_row_at(&c->p.x, i)->length : 0;
+    }
+    if (st || !count)
+        return st;
+    heft_error_plain(&text, HEFT_OK, "%U %s bytes with others, which %s cannot: %U bytes more",
+                     count, count == 1 ? "tensor shares its" : "tensors share their",
+                     c->p.format->name, bytes);
+    return heft_plan_loss(&c->p.plan, HEFT_NOTE, "heft/tied", HEFT_NONE, text.message);
+}
+
+static heft_status link_parts(conversion *c)
+{
+    const heft_origin *o = c->origins.ptr;
+    heft_str *spelled = heft_plan_alloc(&c->p.plan, c->p.x.parts.len * sizeof *spelled);
+    if (!spelled)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < c->p.x.parts.len; i++)
+        spelled[i] = heft_ix_digest_of(&c->in->x, o[i].part);
+    c->p.plan.spelled = spelled;
+    c->p.plan.links = c->how->links;
+    c->p.plan.link_count = c->how->link_count;
+    return HEFT_OK;
+}
+
 static heft_status plan(conversion *c)
 {
-    c->p.x.err = c->err;
+    c->p.x.err = c->p.plan.err = c->err;
+    if (c->in->lacking.status) { /* what is not listed would be missed by nobody */
+        *c->err = c->in->lacking;
+        return c->err->status;
+    }
     if (c->p.format == c->in->format)
         c->p.x.generator = c->in->x.generator;
     heft_status st = add_tensors(c);
@@ -375,14 +369,20 @@ static heft_status plan(conversion *c)
         st = add_metadata(c);
     if (!st)
         st = add_model_parts(c);
+    if (!st && c->how->links)
+        st = link_parts(c);
     c->p.plan.ties = ties;
     c->p.plan.in_order = in_order;
     if (!st)
         st = add_vocab(c);
     if (!st)
         st = heft_planner_run(&c->p, c->err);
+    if (!st && !c->p.plan.same)
+        st = note_ties(c);
     if (!st && c->opt.planned_bytes)
         *c->opt.planned_bytes = c->p.plan.file_bytes;
+    if (!st && c->how->planned)
+        st = c->how->planned(c->how->ctx, &c->p, c->err);
     return st;
 }
 
@@ -483,14 +483,16 @@ static heft_status checked_write(conversion *c, heft_sink *sink)
     return st;
 }
 
-heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *take,
-                         const heft_convert_options *opt, heft_error *err)
+heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
+                            const heft_convert_options *opt, const heft_converting *how,
+                            heft_error *err)
 {
+    static const heft_converting plainly = { .ctx = NULL };
     heft_error own;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    conversion c = { .in = in, .opt = o, .err = err ? err : &own };
+    conversion c = { .in = in, .opt = o, .how = how ? how : &plainly, .err = err ? err : &own };
     heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
     heft_file_enter(in); /* names and metadata are lent by the file as well */
     if (!st)
@@ -509,6 +511,12 @@ heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *
         return take->ops->finish(take, c.err);
     heft_sink_discard(take);
     return st;
+}
+
+heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *take,
+                         const heft_convert_options *opt, heft_error *err)
+{
+    return heft_convert_as(in, to, take, opt, NULL, err);
 }
 
 void heft_sink_discard(heft_sink *s)

@@ -3,6 +3,7 @@
 #include "core/copy.h"
 
 #include "core/produce.h"
+#include "core/share.h"
 
 enum {
     SPAN = 4 << 20,     /* about what a worker takes at a time */
@@ -13,7 +14,8 @@ typedef struct copy {
     const heft_copying *c;
     const uint32_t *places; /* parts in the order of the file */
     uint32_t place_count;
-    heft_vec ends; /* of the spans, uint64_t */
+    heft_vec spans;  /* of the target that are to be written, heft_range */
+    heft_vec shared; /* that are there already, heft_range */
     heft_memory mem;
 } copy;
 
@@ -33,28 +35,6 @@ static uint64_t place_end(const copy *c, uint32_t i)
     return place(c, i)->offset + place(c, i)->stored;
 }
 
-/* ---- spans ---- */
-
-/* Multiples of SPAN, unless one lies within a part that must stay whole: then that part's end. */
-static heft_status cut_spans(copy *c, uint64_t from, uint64_t to, heft_error *err)
-{
-    bool is_stream = !c->c->sink->ops->write_at; /* front to back in one go */
-    uint32_t i = 0;
-    for (uint64_t at = from; at < to;) {
-        uint64_t end = is_stream ? to : (at / SPAN + 1) * SPAN;
-        while (i < c->place_count && place_end(c, i) <= end)
-            i++;
-        if (i < c->place_count && place(c, i)->offset < end &&
-            heft_part_is_whole(c->c, c->places[i]))
-            end = place_end(c, i);
-        uint64_t *to_end = heft_vec_push(&c->mem, &c->ends, sizeof *to_end);
-        if (!to_end)
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the copy");
-        at = *to_end = end < to ? end : to;
-    }
-    return HEFT_OK;
-}
-
 /* The first place that ends behind `at`. */
 static uint32_t place_behind(const copy *c, uint64_t at)
 {
@@ -67,6 +47,43 @@ static uint32_t place_behind(const copy *c, uint64_t at)
             hi = mid;
     }
     return lo;
+}
+
+/* ---- spans ---- */
+
+/* At multiples of SPAN, unless one lies within a part that must stay whole: then at that part's end. */
+static heft_status cut_spans(copy *c, uint64_t from, uint64_t to, heft_error *err)
+{
+    bool is_stream = !c->c->sink->ops->write_at; /* front to back in one go */
+    uint32_t i = place_behind(c, from);
+    for (uint64_t at = from; at < to;) {
+        uint64_t end = is_stream ? to : (at / SPAN + 1) * SPAN;
+        while (i < c->place_count && place_end(c, i) <= end)
+            i++;
+        if (i < c->place_count && place(c, i)->offset < end &&
+            heft_part_is_whole(c->c, c->places[i]))
+            end = place_end(c, i);
+        heft_range *span = heft_vec_push(&c->mem, &c->spans, sizeof *span);
+        if (!span)
+            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the copy");
+        end = end < to ? end : to;
+        *span = (heft_range){ at, end - at };
+        at = end;
+    }
+    return HEFT_OK;
+}
+
+/* What lies between the ranges that are shared. */
+static heft_status cut_all(copy *c, heft_error *err)
+{
+    const heft_range *shared = c->shared.ptr;
+    uint64_t at = c->c->p->plan.front_bytes, end = c->c->p->plan.data_end;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < c->shared.len && !st; i++) {
+        st = cut_spans(c, at, shared[i].offset, err);
+        at = shared[i].offset + shared[i].length;
+    }
+    return st ? st : cut_spans(c, at, end, err);
 }
 
 /* Bytes [at, at + len) of the target, from place *i on. */
@@ -121,10 +138,11 @@ static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
     while (from < to && !st && !heft_meter_halted(c->meter)) {
         size_t n = to - from < BUFFER ? (size_t)(to - from) : BUFFER;
         uint64_t later = left_out(w->job, from, to, i, &n);
-        heft_meter_add(c->meter, later);
-        from += later;
-        if (later)
+        if (later) {
+            heft_meter_add(c->meter, later);
+            from += later;
             continue;
+        }
         st = assemble(w, from, n, &i);
         if (!st)
             st = heft_sink_put(c->sink, from, w->buf, n, &w->producer.err);
@@ -138,13 +156,13 @@ static void run_span(void *arg, size_t i)
 {
     const copy *job = arg;
     const heft_allocator *al = job->c->p->host->allocator;
-    const uint64_t *ends = job->ends.ptr;
+    const heft_range *span = (const heft_range *)job->spans.ptr + i;
     worker w = { .job = job };
     if (heft_meter_halted(job->c->meter))
         return;
     w.buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
     bool room = heft_producer_init(&w.producer, job->c) && w.buf;
-    heft_status st = room ? copy_span(&w, i ? ends[i - 1] : job->c->p->plan.front_bytes, ends[i])
+    heft_status st = room ? copy_span(&w, span->offset, span->offset + span->length)
                           : heft_error_plain(&w.producer.err, HEFT_E_NOMEM, "no memory to copy");
     if (st)
         heft_meter_fail(job->c->meter, &w.producer.err);
@@ -161,12 +179,15 @@ heft_status heft_copy(const heft_copying *c, heft_error *err)
     heft_status st = heft_planner_places(p, &places, &job.place_count, err);
     job.places = places;
     if (!st)
-        st = cut_spans(&job, p->plan.front_bytes, p->plan.data_end, err);
+        st = heft_share_parts(c, job.places, job.place_count, &job.mem, &job.shared, err);
+    if (!st)
+        st = cut_all(&job, err);
     if (!st) {
         heft_file_enter(c->in);
-        heft_host_run(p->host, job.ends.len, run_span, &job);
+        heft_host_run(p->host, job.spans.len, run_span, &job);
         st = heft_file_leave(c->in, err);
     }
-    heft_vec_free(&job.mem, &job.ends, sizeof(uint64_t));
+    heft_vec_free(&job.mem, &job.spans, sizeof(heft_range));
+    heft_vec_free(&job.mem, &job.shared, sizeof(heft_range));
     return st ? st : heft_meter_end(c->meter, err);
 }

@@ -58,8 +58,11 @@ static heft_status settle_order(heft_plan *p)
     if (!p->order)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
-        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++)
-            p->order[count++] = heft_ix_row(p->x, t)->first_part + k;
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (!p->same || p->same[part] == part)
+                p->order[count++] = part;
+        }
     p->order_count = count;
     return HEFT_OK;
 }
@@ -72,7 +75,7 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start)
     return settle_order(p);
 }
 
-heft_status heft_plan_ties(heft_plan *p)
+static heft_status find_ties(heft_plan *p, bool contents)
 {
     uint32_t count = p->x->parts.len;
     p->same = heft_plan_alloc(p, count * sizeof *p->same);
@@ -80,7 +83,17 @@ heft_status heft_plan_ties(heft_plan *p)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < count; i++)
         p->same[i] = i;
-    return p->ties ? p->ties(p, p->same) : HEFT_OK;
+    return p->ties ? p->ties(p, p->same, contents) : HEFT_OK;
+}
+
+heft_status heft_plan_ties(heft_plan *p)
+{
+    return find_ties(p, true);
+}
+
+heft_status heft_plan_share(heft_plan *p)
+{
+    return find_ties(p, false);
 }
 
 typedef struct range_digest {
@@ -95,7 +108,8 @@ static heft_status join_range(heft_planner *p, const heft_digest *d, heft_range 
 {
     uint32_t state;
     d->init(&state);
-    heft_status st = heft_segments_join(&p->written, d->name, r, &state, NULL, NULL, err);
+    heft_status st = heft_segments_join(&p->written, d->name, r, &state, p->passed_by,
+                                        p->passed_by_ctx, err);
     d->final(out, &state);
     return st;
 }
@@ -138,12 +152,26 @@ const uint8_t *heft_plan_part_digest(const heft_plan *plan, uint32_t part)
 }
 
 /* Bytes that stand in front of a part, padding aside. */
-static heft_status head_bytes(heft_plan *plan, uint32_t part, uint64_t *out)
+static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
 {
     const heft_format *f = ((const heft_planner *)plan)->format;
     heft_out count = heft_out_counting();
     heft_status st = f->between ? f->between(plan, part, &count) : HEFT_OK;
     *out = count.total;
+    return st;
+}
+
+heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves)
+{
+    const heft_plan *plan = &p->plan;
+    heft_range data;
+    uint64_t head = 0;
+    heft_status st = HEFT_OK;
+    *moves = plan->kept && heft_kept_data(plan->kept, &data);
+    for (uint32_t i = 0; *moves && !st && p->format->between && i < plan->order_count; i++) {
+        st = head_bytes(plan, plan->order[i], &head);
+        *moves = !head;
+    }
     return st;
 }
 
@@ -190,21 +218,51 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
     return st;
 }
 
-heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
+static heft_status too_long(heft_plan *p)
+{
+    return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+}
+
+/* One after the other. */
+static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     uint64_t at = start, head;
-    heft_status st = settle_order(p);
+    heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < p->order_count && !st; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, p->order[i]);
         st = head_bytes(p, p->order[i], &head);
+        part->stored = p->kept ? heft_ix_part_row_at(p->kept, p->order[i])->stored : part->length;
         if (!heft_add(&at, at, head) || !heft_align_up(&at, at, p->align) ||
-            !heft_add(&at, at, part->length))
-            return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
-        part->offset = at - part->length;
-        part->stored = part->length;
+            !heft_add(&at, at, part->stored))
+            return too_long(p);
+        part->offset = at - part->stored;
     }
-    if (!st && !heft_align_up(&p->data_end, at, tail_align))
-        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
+}
+
+/* Parts that are another's lie where that lies. */
+static void place_same(heft_plan *p)
+{
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
+}
+
+heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
+{
+    bool moves = false;
+    heft_status st = settle_order(p);
+    if (!st)
+        st = heft_planner_moves_whole((heft_planner *)p, &moves);
+    if (!st && !moves)
+        st = place_each(p, start, tail_align);
+    else if (!st && !heft_planner_move((heft_planner *)p, start, tail_align))
+        st = too_long(p);
+    if (!st)
+        place_same(p);
     return st;
 }
 

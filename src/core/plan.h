@@ -20,6 +20,10 @@ typedef struct heft_planner {
     heft_vec range_digests;                    /* that the format asked for */
     uint8_t (*part_digests)[HEFT_CLAIM_BYTES]; /* by part, when plan.digest asks for them */
     const heft_digest *part_digest;
+    /* Carries a checksum over a range that was not written, because it is there; or NULL. */
+    heft_status (*passed_by)(void *ctx, const heft_digest *d, heft_range r, void *state,
+                             heft_error *err);
+    void *passed_by_ctx;
 } heft_planner;
 
 heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
@@ -40,6 +44,16 @@ heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint
                              uint32_t i, uint64_t at, size_t len, uint8_t *dst);
 /* All those bytes of a late plan, once the digests are known. */
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
+/* ---- a file that is written anew, keep.c ---- */
+
+/* From the first byte to the last that tensors have in the file, those without bytes included at the end;
+ * false: there are none. */
+bool heft_kept_data(const heft_index *kept, heft_range *out);
+/* Whether all data of plan.kept is moved as one. */
+heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves);
+/* Moves it to start; false: it would pass 2^64. */
+bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align);
+
 /* Runs front() or back() into the sink. */
 heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
 heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);

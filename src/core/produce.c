@@ -138,51 +138,74 @@ static heft_status read_turned(heft_producer *w, uint64_t first, uint64_t count,
     return HEFT_OK;
 }
 
-/* ---- elements ---- */
+/* ---- elements, in units: as many as fill whole blocks of source and target ---- */
 
-static heft_status read_elements(heft_producer *w, uint64_t first, uint64_t count, uint8_t *dst)
-{
-    const heft_origin *o = &w->c->origins[w->part];
-    uint32_t size = heft_dtype_size(o->dtype);
-    if (o->transposed)
-        return read_turned(w, first, count, size, dst);
-    return read_source(w, first * size, dst, (size_t)(count * size));
-}
+typedef struct unit {
+    uint32_t elements;
+    uint32_t source, target; /* bytes of it */
+    heft_dtype from, to;
+} unit;
 
-/* Elements of the target, in its own element type. */
-static heft_status make_elements(heft_producer *w, heft_dtype to, uint64_t first, uint64_t count,
-                                 uint8_t *dst)
+static unit unit_of(const heft_producer *w, heft_dtype to)
 {
     heft_dtype from = w->c->origins[w->part].dtype;
-    if (to == from)
-        return read_elements(w, first, count, dst);
-    heft_status st = read_elements(w, first, count, w->scratch);
-    if (!st && !heft_cast(dst, to, w->scratch, from, (size_t)count))
+    const heft_dtype_info *s = heft_dtype_get(from), *t = heft_dtype_get(to);
+    /* powers of two: the larger is a multiple of the smaller */
+    uint32_t n = s->block_elems > t->block_elems ? s->block_elems : t->block_elems;
+    uint64_t source, target;
+    heft_dtype_bytes(&source, from, n);
+    heft_dtype_bytes(&target, to, n);
+    return (unit){ n, (uint32_t)source, (uint32_t)target, from, to };
+}
+
+static heft_status read_elements(heft_producer *w, const unit *u, uint64_t first, uint64_t count,
+                                 uint8_t *dst)
+{
+    const heft_origin *o = &w->c->origins[w->part];
+    uint64_t from, bytes;
+    if (o->transposed)
+        return read_turned(w, first, count, heft_dtype_size(u->from), dst);
+    if (!heft_dtype_bytes(&from, u->from, first) || !heft_dtype_bytes(&bytes, u->from, count))
+        return heft_error_plain(&w->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+    return read_source(w, from, dst, (size_t)bytes);
+}
+
+/* Units of the target, in its own element type; the last may have fewer elements than the others. */
+static heft_status make_units(heft_producer *w, const unit *u, uint64_t first, uint64_t count,
+                              uint8_t *dst)
+{
+    uint64_t at = first * u->elements, left = w->c->origins[w->part].elements - at;
+    uint64_t elements = count * u->elements < left ? count * u->elements : left;
+    if (u->to == u->from)
+        return read_elements(w, u, at, elements, dst);
+    heft_status st = read_elements(w, u, at, elements, w->scratch);
+    if (!st && !heft_cast(dst, u->to, w->scratch, u->from, (size_t)elements))
         st = heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
-                              heft_dtype_name(from), heft_dtype_name(to));
+                              heft_dtype_name(u->from), heft_dtype_name(u->to));
     return st;
 }
 
-/* An element that the end of a buffer cuts is made once and kept for the next buffer. */
-static heft_status make_one(heft_producer *w, heft_dtype to, uint64_t first)
+/* A unit that the end of a buffer cuts is made once and kept for the next buffer. */
+static heft_status make_one(heft_producer *w, const unit *u, uint64_t first)
 {
     if (w->one_first == first)
         return HEFT_OK;
     w->one_first = first;
-    return make_elements(w, to, first, 1, w->one);
+    return make_units(w, u, first, 1, w->one);
 }
 
 static heft_status make_bytes(heft_producer *w, heft_dtype to, uint64_t from, size_t len,
                               uint8_t *dst)
 {
-    uint32_t size = heft_dtype_size(to), source = heft_dtype_size(w->c->origins[w->part].dtype);
-    uint64_t most = SCRATCH / (source > size ? source : size);
+    unit u = unit_of(w, to);
+    uint32_t size = u.target;
+    uint64_t most = SCRATCH / (u.source > size ? u.source : size);
     heft_status st = HEFT_OK;
     while (len && !st) {
         uint64_t first = heft_div(from, size), skip = from - first * size, count = len / size;
         bool whole = !skip && count;
         count = !whole ? 1 : count < most ? count : most;
-        st = whole ? make_elements(w, to, first, count, dst) : make_one(w, to, first);
+        st = whole ? make_units(w, &u, first, count, dst) : make_one(w, &u, first);
         size_t n = (size_t)(whole ? count * size : size - skip);
         n = n < len ? n : len;
         if (!st && !whole)

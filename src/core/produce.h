@@ -3,8 +3,12 @@
 #define HEFT_PRODUCE_H
 #include "core/copy.h"
 #include "core/stream.h"
+#include "model/blocks.h"
 
-enum { HEFT_ELEMENT = 16 }; /* bytes of the largest element type */
+enum {
+    HEFT_ELEMENT = 16,                  /* bytes of the largest element type */
+    HEFT_UNIT = 8 * HEFT_BLOCK_ELEMENTS /* of the largest block, as the widest it is cast to */
+};
 
 typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL: none */
     const heft_digest *digest;
@@ -23,8 +27,8 @@ typedef struct heft_producer {
     uint32_t claim;  /* of the source's tap */
     uint8_t *turned; /* the whole part, decoded, when it has to be turned */
     uint64_t turned_len;
-    uint64_t one_first; /* element in one, or HEFT_NOWHERE */
-    _Alignas(HEFT_ELEMENT) uint8_t one[HEFT_ELEMENT];
+    uint64_t one_first; /* unit in one, or HEFT_NOWHERE */
+    _Alignas(HEFT_ELEMENT) uint8_t one[HEFT_UNIT];
     heft_error err;
 } heft_producer;
 

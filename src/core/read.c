@@ -149,22 +149,43 @@ void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
 
 /* ---- mapped pages ---- */
 
+static bool is_mapped(const heft_source *s, const uint8_t *whole)
+{
+    return s && s->ops->populate && whole;
+}
+
 bool heft_file_is_mapped(const heft_file *f)
 {
-    return f->source && f->source->ops->populate && f->inbox.whole;
+    bool all = f->source || f->beside_count;
+    if (f->source)
+        all = is_mapped(f->source, f->inbox.whole);
+    for (uint32_t i = 0; i < f->beside_count; i++)
+        all = all && (f->beside[i].status || is_mapped(f->beside[i].source, f->beside[i].whole));
+    return all;
+}
+
+/* The mapped file that the part lies in, or NULL. */
+static heft_source *mapping_of(const heft_file *f, const heft_ix_part_row *p)
+{
+    uint32_t number = heft_ix_place_file(&f->x, p->offset);
+    heft_source *s = number ? f->beside[number - 1].source : f->source;
+    const uint8_t *whole = number ? f->beside[number - 1].whole : f->inbox.whole;
+    return p->stored && is_mapped(s, whole) ? s : NULL;
 }
 
 heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *err)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    if (!heft_file_is_mapped(f) || !p->stored)
+    heft_source *s = mapping_of(f, p);
+    if (!s)
         return HEFT_OK;
-    return f->source->ops->populate(f->source, p->offset, p->stored, err);
+    return s->ops->populate(s, heft_ix_place_offset(&f->x, p->offset), p->stored, err);
 }
 
 void heft_part_forget(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    if (heft_file_is_mapped(f) && p->stored)
-        f->source->ops->let_go(f->source, p->offset, p->stored);
+    heft_source *s = mapping_of(f, p);
+    if (s)
+        s->ops->let_go(s, heft_ix_place_offset(&f->x, p->offset), p->stored);
 }

@@ -2,16 +2,28 @@
  * a block can be walked, the one that is closer together in the source is the inner one. */
 #include "core/spread.h"
 
-enum { WIDEST = 16, PIECE = 4096 };
+#include "model/blocks.h"
 
-void heft_turn(uint8_t *p, size_t len, uint32_t size)
+enum { PIECE = 4096 };
+
+uint32_t heft_turn_unit(heft_dtype t)
 {
-    for (size_t at = 0; at + size <= len; at += size)
-        for (uint32_t i = 0; i < size / 2; i++) {
+    return heft_block_can_turn(t) ? heft_dtype_get(t)->block_bytes : heft_dtype_number(t);
+}
+
+void heft_turn(uint8_t *p, size_t len, heft_dtype t)
+{
+    uint32_t size = heft_turn_unit(t);
+    bool is_block = heft_block_can_turn(t);
+    for (size_t at = 0; at + size <= len; at += size) {
+        if (is_block)
+            heft_block_turn(p + at, t);
+        for (uint32_t i = 0; i < size / 2 && !is_block; i++) {
             uint8_t swap = p[at + i];
             p[at + i] = p[at + size - 1 - i];
             p[at + size - 1 - i] = swap;
         }
+    }
 }
 
 heft_spread heft_spread_of(const heft_file *f, uint32_t part, const uint8_t *content)
@@ -154,7 +166,7 @@ static heft_status read_units(const heft_spread *e, uint64_t from, uint8_t *dst,
     heft_status st = e->strides ? gather(e, heft_div(from, unit), len / unit, dst, unit, err)
                                 : fetch(e, from, dst, len, err);
     if (!st && e->row.flags & HEFT_P_BIG_ENDIAN)
-        heft_turn(dst, len, heft_dtype_number(e->row.dtype));
+        heft_turn(dst, len, e->row.dtype);
     return st;
 }
 
@@ -163,15 +175,15 @@ heft_status heft_spread_read(const heft_spread *e, uint64_t from, void *buf, siz
                              heft_error *err)
 {
     uint32_t unit = e->strides                         ? heft_dtype_size(e->row.dtype)
-                    : e->row.flags & HEFT_P_BIG_ENDIAN ? heft_dtype_number(e->row.dtype)
+                    : e->row.flags & HEFT_P_BIG_ENDIAN ? heft_turn_unit(e->row.dtype)
                                                        : 1;
     uint8_t *out = buf;
     heft_status st = HEFT_OK;
     for (size_t n = 0; len && !st; out += n, from += n, len -= n) {
-        uint8_t one[WIDEST];
-        uint32_t skip = (uint32_t)from & (unit - 1);
+        uint8_t one[HEFT_BLOCK_BYTES];
+        uint32_t skip = (uint32_t)(from - heft_div(from, unit) * unit);
         if (!skip && len >= unit) {
-            n = len & ~(size_t)(unit - 1);
+            n = len - len % unit;
             st = read_units(e, from, out, n, unit, err);
             continue;
         }

@@ -19,7 +19,9 @@ heft_spread heft_spread_of(const heft_file *f, uint32_t part, const uint8_t *con
 /* Bytes [from, from + len).  Takes no memory, and reads what lies together together. */
 heft_status heft_spread_read(const heft_spread *e, uint64_t from, void *buf, size_t len,
                              heft_error *err);
-/* Turns each number of `size` bytes round. */
-void heft_turn(uint8_t *p, size_t len, uint32_t size);
+/* Bytes of what is turned round in big-endian parts of that type: a number, or a block. */
+uint32_t heft_turn_unit(heft_dtype t);
+/* Turns whole units round. */
+void heft_turn(uint8_t *p, size_t len, heft_dtype t);
 
 #endif

@@ -273,11 +273,11 @@ static heft_status read_turned(heft_stream *s, uint8_t *out, size_t len, heft_er
         } else if (len >= size) {
             n = len & ~(size_t)(size - 1);
             st = read_content(s, out, n, err);
-            heft_turn(out, n, size);
+            heft_turn(out, n, s->row.dtype);
         } else {
             n = 0;
             st = read_content(s, s->number, size, err);
-            heft_turn(s->number, size, size);
+            heft_turn(s->number, size, s->row.dtype);
             s->number_left = size;
         }
     }

@@ -102,6 +102,24 @@ static bool add_cut(sweep *s, uint64_t at)
     return cut;
 }
 
+static bool is_longer(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_claim p = claim_at(ctx, a), q = claim_at(ctx, b);
+    return p.range[0].length + p.range[1].length > q.range[0].length + q.range[1].length;
+}
+
+/* The longest ones first: then no worker is left alone with one at the end. */
+static bool order_serial(sweep *s)
+{
+    size_t bytes = ((size_t)s->serial.len + 1) * sizeof(uint32_t);
+    uint32_t *room = heft_mem_resize(&s->mem, NULL, 0, bytes);
+    if (!room)
+        return false;
+    heft_sort(s->serial.ptr, room, s->serial.len, is_longer, s->f);
+    heft_mem_resize(&s->mem, room, bytes, 0);
+    return true;
+}
+
 /* Sorts claims into those that are joined, those in order and those out of reach. */
 static bool sort_claims(sweep *s)
 {
@@ -123,7 +141,7 @@ static bool sort_claims(sweep *s)
                                        add_cut(s, c.range[r].offset + c.range[r].length)))
                 return false;
     }
-    return order_cuts(s);
+    return order_cuts(s) && order_serial(s);
 }
 
 static uint32_t cut_number(const sweep *s, uint64_t at)

@@ -9,7 +9,7 @@ static bool take_length(const heft_ix_tokens *t, const uint8_t *p, uint64_t *at,
     if (t->length_bytes > t->where.length - *at)
         return false;
     for (uint32_t i = 0; i < t->length_bytes; i++)
-        *length |= (uint64_t)p[*at + i] << 8 * i;
+        *length |= (uint64_t)p[*at + i] << 8 * (t->big_endian ? t->length_bytes - 1 - i : i);
     *at += t->length_bytes;
     return *length <= t->where.length - *at;
 }

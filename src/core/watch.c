@@ -49,7 +49,8 @@ static uint8_t way(heft_watch *w, const heft_claim *c, heft_passing_fn passing, 
         uint32_t file = heft_ix_place_file(&w->f->x, c->range[0].offset);
         if (file && !is_used(&w->f->x, file, passing, ctx))
             return NOT_AT_ALL;
-        bool joins = touches_payload(&w->f->x, c) && heft_segments_want(&w->seen, h, c->algorithm);
+        bool joins = !c->apart && touches_payload(&w->f->x, c) &&
+                     heft_segments_want(&w->seen, h, c->algorithm);
         return joins ? JOINED : BEFORE;
     }
     const heft_ix_part_row *p = heft_ix_part_row_at(&w->f->x, c->part);

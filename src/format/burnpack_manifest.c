@@ -135,7 +135,7 @@ static heft_status skip_field(reader *r, const descriptor *d)
     if (!r->noted_field)
         note(r, HEFT_NOTE, "burnpack/unknown-field", d->id,
              "its descriptor has a field of unknown name; others may have as well");
-    r->noted_field = true;
+    r->noted_field = r->x->unread = true;
     return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
 }
 
@@ -361,6 +361,7 @@ static bool read_scalar(heft_cbor *c, heft_cbor_kind k, heft_value *v)
 /* Burn before 0.22 has no scalars and passes over them, whatever they are. */
 static heft_status odd_scalar(reader *r)
 {
+    r->x->unread = true;
     note(r, HEFT_WARNING, "burnpack/scalar", HEFT_NONE,
          "a scalar is none that Burn knows: it is passed over, and Burn 0.22 refuses this file");
     return r->c.st;
@@ -412,7 +413,7 @@ static heft_status skip_key(reader *r)
     if (!r->noted_key)
         note(r, HEFT_NOTE, "burnpack/unknown-key", HEFT_NONE,
              "the manifest has a key of unknown name; there may be more");
-    r->noted_key = true;
+    r->noted_key = r->x->unread = true;
     return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
 }
 

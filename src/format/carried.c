@@ -87,8 +87,9 @@ static heft_status restore(heft_index *x, attribute a, uint32_t tensor, heft_str
     if (a == PARAM_ID && heft_json_u64(&id, text))
         return heft_ix_param_id(x, tensor, id);
     if (a == STORED_DTYPE && !row->attrs)
-        return heft_ix_attr(x, tensor,
-                            (heft_value){ HEFT_KIND_STR, heft_lit("stored_dtype"), { .s = text } });
+        return heft_ix_attr(
+            x, tensor,
+            (heft_value){ .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype"), .as.s = text });
     if (a == REQUIRES_GRAD && heft_str_is(text, "true"))
         row->flags |= HEFT_T_GRAD_KNOWN | HEFT_T_GRAD;
     else
@@ -107,16 +108,19 @@ static bool has_entries(const heft_index *x)
 
 heft_status heft_restore_attributes(heft_index *x)
 {
-    uint32_t kept = 0;
+    uint32_t kept = 0, next = 0;
     heft_status st = has_entries(x) ? heft_ix_seal(x) : HEFT_OK;
     if (st || !x->sealed)
         return st;
     for (uint32_t i = 0; i < x->values.len && !st; i++) {
         heft_value v = *heft_ix_value(x, i);
         heft_str name;
-        attribute a = v.kind == HEFT_KIND_STR ? attribute_of(v.key, &name) : ATTRIBUTES;
+        bool is_entry = i == next && v.kind == HEFT_KIND_STR, taken = false;
+        attribute a = is_entry ? attribute_of(v.key, &name) : ATTRIBUTES;
         uint32_t tensor = a < ATTRIBUTES ? heft_ix_find(x, name) : HEFT_NONE;
-        bool taken = false;
+        next = i == next ? heft_ix_value_next(x, i) : next;
+        if (v.kind == HEFT_KIND_LIST || v.kind == HEFT_KIND_MAP)
+            v.as.of.end -= i - kept; /* what was taken so far stood before it */
         if (tensor != HEFT_NONE)
             st = restore(x, a, tensor, v.as.s, &taken);
         if (!taken)

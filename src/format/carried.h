@@ -8,7 +8,7 @@
 heft_status heft_carry_attributes(heft_plan *p);
 /* A warning for what heft_carry_attributes() cannot carry. */
 heft_status heft_loss_not_carried(heft_plan *p, const char *rule);
-/* Turns the entries back into attributes.  Metadata must be flat.  For readers, when all tensors are known; seals x if
+/* Turns the entries back into attributes.  For readers, when all tensors are known; seals x if
  * there are any. */
 heft_status heft_restore_attributes(heft_index *x);
 

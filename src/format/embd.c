@@ -90,6 +90,8 @@ static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l
     if (heft_le32(h + 60))
         heft_ix_note(x, HEFT_WARNING, "embd/reserved", 60, HEFT_NONE,
                      "reserved bytes of the header are not 0");
+    x->unread = l->minor || heft_le32(h + 60);
+    x->own = l->flags;
     if (l->minor)
         heft_ix_note(x, HEFT_WARNING, "embd/minor", 6, HEFT_NONE,
                      "a minor version above 0: it may say more than is read here");

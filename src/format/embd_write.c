@@ -175,7 +175,8 @@ static heft_status plan_sections(heft_plan *p, embd_plan *e)
                                 "what precedes the data would take %U bytes: EMBD has room for "
                                 "2^32 - 1",
                                 end);
-    p->front_bytes = end;
+    uint64_t kept = e->index.offset + e->index.length;
+    p->front_bytes = heft_plan_room(p, &kept) ? kept : end;
     return HEFT_OK;
 }
 
@@ -232,6 +233,8 @@ static void put_header(heft_out *o, const heft_plan *p)
 {
     const embd_plan *e = p->priv;
     uint32_t flags = HEFT_EMBD_ALIGNED | HEFT_EMBD_CHECKSUMS;
+    if (p->kept)
+        flags &= (uint32_t)p->kept->own;
     heft_out_str(o, heft_lit("EMBD"));
     heft_out_u16(o, 1);
     heft_out_u16(o, 0);

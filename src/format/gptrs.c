@@ -333,16 +333,36 @@ static heft_status plan_losses(heft_plan *p, layout *l)
     return st ? st : plan_tensors(p, l->checkpoint);
 }
 
-static void put_base_id(heft_out *o, const heft_ix_tensor_row *row)
+/* Of a tensor that was there: its id stays what it was, unless it was made from a name that is now another. */
+static void keep_base_id_of(uint8_t id[BASE_ID], const heft_plan *p, uint32_t t)
 {
+    const uint8_t *had = heft_ix_base_id_at(p->kept, t);
+    heft_str old = heft_ix_name(p->kept, t), now = heft_ix_name(p->x, t);
+    uint8_t made[BASE_ID];
+    if (!had)
+        return;
+    memcpy(id, had, BASE_ID);
+    heft_blake3_id(made, old.ptr, old.len);
+    if (!memcmp(made, had, BASE_ID))
+        heft_blake3_id(id, now.ptr, now.len);
+}
+
+static void put_base_id(heft_out *o, const heft_plan *p, uint32_t t)
+{
+    heft_str name = heft_ix_name(p->x, t);
     uint8_t id[BASE_ID] = { 0 };
-    if (o->buf) /* else it is only counted */
-        heft_blake3_id(id, row->name, row->name_len);
+    if (!o->buf)
+        ; /* only counted */
+    else if (p->kept)
+        keep_base_id_of(id, p, t);
+    else
+        heft_blake3_id(id, name.ptr, name.len);
     heft_out_bytes(o, id, BASE_ID);
 }
 
-static void put_entry(heft_out *o, const heft_index *x, uint32_t t, bool checkpoint)
+static void put_entry(heft_out *o, const heft_plan *p, uint32_t t, bool checkpoint)
 {
+    const heft_index *x = p->x;
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     const heft_ix_part_row *part = heft_ix_part_row_at(x, row->first_part);
     const uint64_t one = 1, *dims = row->rank ? heft_ix_dims(x, t) : &one;
@@ -350,7 +370,7 @@ static void put_entry(heft_out *o, const heft_index *x, uint32_t t, bool checkpo
     heft_out_u32(o, row->name_len);
     heft_out_str(o, heft_ix_name(x, t));
     if (checkpoint)
-        put_base_id(o, row);
+        put_base_id(o, p, t);
     heft_out_u32(o, rank);
     for (uint32_t i = 0; i < rank; i++)
         heft_out_u64(o, dims[i]);
@@ -360,11 +380,11 @@ static void put_entry(heft_out *o, const heft_index *x, uint32_t t, bool checkpo
     heft_out_u64(o, part->length);
 }
 
-static void put_index(heft_out *o, const heft_index *x, bool checkpoint)
+static void put_index(heft_out *o, const heft_plan *p, bool checkpoint)
 {
-    heft_out_u32(o, heft_ix_tensors(x));
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
-        put_entry(o, x, t, checkpoint);
+    heft_out_u32(o, heft_ix_tensors(p->x));
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
+        put_entry(o, p, t, checkpoint);
 }
 
 static heft_status plan_places(heft_plan *p, layout *l)
@@ -372,7 +392,7 @@ static heft_status plan_places(heft_plan *p, layout *l)
     for (unsigned i = 0; i < 3; i++)
         l->config_bytes += l->config[i].len;
     heft_out count = heft_out_counting();
-    put_index(&count, p->x, l->checkpoint);
+    put_index(&count, p, l->checkpoint);
     l->index_bytes = count.total;
     if (l->index_bytes > UINT32_MAX || l->config_bytes > UINT32_MAX)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
@@ -383,7 +403,9 @@ static heft_status plan_places(heft_plan *p, layout *l)
     p->fill = 0;
     p->front_bytes = MAGIC + 4 + config + 4 + l->index_bytes;
     p->data_end = p->front_bytes;
-    heft_status st = heft_ix_tensors(p->x) ? heft_plan_place(p, p->front_bytes, 1) : HEFT_OK;
+    uint64_t start = p->front_bytes;
+    heft_plan_room(p, &start);
+    heft_status st = heft_ix_tensors(p->x) ? heft_plan_place(p, start, 1) : HEFT_OK;
     p->file_bytes = p->data_end;
     return st;
 }
@@ -400,6 +422,8 @@ static heft_status plan(heft_plan *p, bool checkpoint)
     *l = (layout){ .checkpoint = checkpoint };
     p->priv = l;
     heft_status st = plan_losses(p, l);
+    if (!st)
+        st = heft_plan_share(p);
     return st ? st : plan_places(p, l);
 }
 
@@ -426,7 +450,7 @@ static heft_status front(const heft_plan *p, heft_out *o)
             heft_out_str(o, l->config[i]);
     }
     heft_out_u32(o, (uint32_t)l->index_bytes);
-    put_index(o, p->x, l->checkpoint);
+    put_index(o, p, l->checkpoint);
     return o->st;
 }
 

@@ -243,6 +243,7 @@ heft_status heft_mag_snapshot_parse(heft_in *in, heft_index *x)
         return heft_error_set(x->err, HEFT_E_FORMAT, CHECKED_FROM,
                               "reserved fields of the header are set, they must be zero");
     x->version = heft_lit(heft_mag_snapshot_layout.version);
+    x->own = heft_le64(header + 8);
     pool s = { 0 };
     heft_status st = read_pool(&c, x, &s);
     if (!st)
@@ -342,7 +343,7 @@ heft_status heft_mag_snapshot_front(const heft_plan *p, heft_out *o)
     const uint32_t *crc = p->priv;
     heft_out_str(o, heft_lit("MAG!"));
     heft_out_u32(o, VERSION);
-    heft_out_u64(o, 0); /* the time: output depends on nothing but the input */
+    heft_out_u64(o, p->kept ? p->kept->own : 0); /* output depends on nothing but the input */
     heft_out_u32(o, *crc);
     put_checked(o, p->x, p->front_bytes);
     heft_out_str(o, heft_lit("BUF!"));

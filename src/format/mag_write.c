@@ -183,6 +183,9 @@ static heft_status place(heft_plan *p, const archive *a)
     if (!is_empty && !heft_align_up(&p->front_bytes, p->front_bytes, p->align))
         return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
                                 p->align);
+    uint64_t kept = a->records_end;
+    if (heft_plan_room(p, &kept))
+        p->front_bytes = kept;
     p->data_end = p->front_bytes;
     return is_empty ? HEFT_OK : heft_plan_place(p, p->front_bytes, ALIGN);
 }

@@ -58,9 +58,7 @@ static heft_status is_array(reader *r, const heft_zip_entry *e, bool *is)
 
 static heft_claim claim_of(const heft_zip_entry *e)
 {
-    heft_claim c = {
-        .rule = "npz/crc32", .algorithm = "crc32", .tensor = HEFT_NONE, .part = HEFT_NONE
-    };
+    heft_claim c = { .rule = "npz/crc32", .algorithm = "crc32", .tensor = HEFT_NONE };
     c.range[0] = (heft_range){ e->data, e->stored };
     for (uint32_t i = 0; i < 4; i++)
         c.expect[i] = (uint8_t)(e->crc >> 8 * i);
@@ -110,7 +108,7 @@ static heft_status add_part(reader *r, const heft_zip_entry *e)
     if (st || place.encoding == HEFT_DEFLATE)
         return st;
     heft_claim c = claim_of(e);
-    c.part = r->x->parts.len + r->x->model_parts.len - 1;
+    c.apart = true;
     return heft_ix_claim(r->x, c);
 }
 

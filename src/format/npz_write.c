@@ -149,6 +149,18 @@ static heft_status measure_back(heft_plan *p, archive *a)
     return st;
 }
 
+/* Data that is kept stays as it is, and is written here as an array of plain numbers. */
+static heft_status check_kept(const heft_plan *p)
+{
+    for (uint32_t i = 0; p->kept && i < p->kept->parts.len; i++)
+        if (!heft_ix_is_plain(heft_ix_part_row_at(p->kept, i)))
+            return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                    "array %q is compressed, or stored in another order: it cannot "
+                                    "be edited (convert it)",
+                                    heft_ix_name(p->kept, heft_ix_owner(p->kept, i)));
+    return HEFT_OK;
+}
+
 heft_status heft_npz_plan(heft_plan *p)
 {
     archive *a = heft_plan_alloc(p, sizeof *a);
@@ -160,7 +172,9 @@ heft_status heft_npz_plan(heft_plan *p)
     if (p->align > HEFT_NPY_MOST_ALIGN)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
                                 p->align);
-    heft_status st = heft_loss_parts(p, "npz/parts", NULL);
+    heft_status st = check_kept(p);
+    if (!st)
+        st = heft_loss_parts(p, "npz/parts", NULL);
     if (!st)
         st = heft_loss_metadata(p, "npz/metadata");
     if (!st)

@@ -207,8 +207,11 @@ static heft_status place(heft_plan *p, st_plan *s)
         return st;
     heft_out count = heft_out_counting();
     put_header(&count, p->x, 0);
-    if (!heft_align_up(&s->data, HEFT_ST_LENGTH + count.total, align) ||
-        s->data > HEFT_ST_LENGTH + HEFT_ST_MAX_HEADER)
+    uint64_t kept = HEFT_ST_LENGTH + count.total;
+    bool fits = heft_align_up(&s->data, kept, align);
+    if (heft_plan_room(p, &kept))
+        s->data = kept;
+    if (!fits || s->data > HEFT_ST_LENGTH + HEFT_ST_MAX_HEADER)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
                                 "the header would have %U bytes, padded to a multiple of %U: "
                                 "safetensors allows 100000000",

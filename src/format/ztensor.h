@@ -93,6 +93,8 @@ heft_status heft_zt01_parse(heft_in *in, heft_index *x);
 
 /* 1.0, 1.1 and 1.2; the check is that of 0.1 too. */
 heft_status heft_zt1_parse(heft_in *in, heft_index *x);
+/* The entry of the tensor whose name was read last, if it is spelled as usual; *read: it was. */
+heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, heft_str name, bool *read);
 heft_status heft_zt1_check(heft_check *c);
 heft_status heft_zt1_plan(heft_plan *p);
 heft_status heft_zt1_front(const heft_plan *p, heft_out *o);
@@ -104,5 +106,6 @@ heft_status heft_zt2_check(heft_check *c);
 heft_status heft_zt2_plan(heft_plan *p);
 heft_status heft_zt2_front(const heft_plan *p, heft_out *o);
 heft_status heft_zt2_back(const heft_plan *p, heft_out *o);
+extern const heft_sharding heft_zt2_sharding;
 
 #endif

@@ -177,7 +177,7 @@ static heft_status read_entry(heft_cbor *c, heft_index *x, heft_cbor_kind k)
 
 static heft_status read_list(heft_cbor *c, heft_index *x)
 {
-    enum { LEAST = 80 }; /* bytes of an entry */
+    enum { LEAST = 38 }; /* bytes of an entry: no name, no shape, keys that are numbers */
     heft_cbor_kind k = heft_cbor_next(c);
     if (c->st)
         return c->st;

@@ -62,6 +62,13 @@ typedef struct component {
     heft_str dtype, type;
 } component;
 
+/* What is said under a key that is not known. */
+static heft_status pass_unknown(reader *r, heft_cbor_kind k)
+{
+    r->x->unread = true;
+    return heft_cbor_skip(r->c, k);
+}
+
 /* By either spelling; the one of the other generations is noted. */
 static heft_status find_type(reader *r, const tensor *t, heft_str name, heft_dtype *out)
 {
@@ -85,7 +92,7 @@ static heft_status find_type(reader *r, const tensor *t, heft_str name, heft_dty
 /* "type": what the elements stand for. */
 static heft_status find_logical(reader *r, const tensor *t, heft_str name, heft_dtype *type)
 {
-    heft_value kept = { HEFT_KIND_STR, heft_lit("stored_dtype"), { false } };
+    heft_value kept = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
     for (size_t i = 0; i < heft_zt_type_count; i++)
         if (heft_zt_types[i].logical && heft_str_is(name, heft_zt_types[i].logical) &&
             heft_zt_types[i].base == *type) {
@@ -162,7 +169,7 @@ static heft_status read_part_field(reader *r, uint32_t field, heft_cbor_kind k, 
                    ? HEFT_OK
                    : heft_zt_want_u64(r->c, k, "uncompressed_length", &p->part.decoded);
     default:
-        return heft_cbor_skip(r->c, k);
+        return pass_unknown(r, k);
     }
 }
 
@@ -247,7 +254,7 @@ static heft_status read_tensor_field(reader *r, tensor *t, uint32_t field, uint3
     uint32_t first = 1u << T_SHAPE | 1u << T_FORMAT | (t->is_10 ? 1u << T_DTYPE : 0);
     switch (field) {
     case T_DTYPE:
-        return t->is_10 ? read_dtype(r, t, k) : heft_cbor_skip(r->c, k);
+        return t->is_10 ? read_dtype(r, t, k) : pass_unknown(r, k);
     case T_SHAPE:
         return heft_zt_read_shape(r->c, k, r->x);
     case T_FORMAT:
@@ -258,7 +265,7 @@ static heft_status read_tensor_field(reader *r, tensor *t, uint32_t field, uint3
         return (seen & first) == first ? read_components(r, t, k)
                                        : heft_zt_pass_over(r->c, k, later);
     default:
-        return heft_cbor_skip(r->c, k);
+        return pass_unknown(r, k);
     }
 }
 
@@ -296,7 +303,7 @@ static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_k
 
 static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
 {
-    enum { LEAST = 30 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
+    enum { LEAST = 29 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
     if (r->c->st || k != HEFT_CBOR_MAP)
         return heft_cbor_fail(r->c, "%s is no map", is_10 ? "tensors" : "objects");
     uint64_t at = heft_cbor_offset(r->c, r->c->item), left = (uint64_t)(r->c->end - r->c->p);
@@ -305,7 +312,10 @@ static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
     while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
         heft_str name;
         st = heft_zt_want_text(r->c, k, "a tensor's name", &name);
+        bool read = false;
         if (!st)
+            st = heft_zt1_read_usual(r->c, r->x, is_10, name, &read);
+        if (!st && !read)
             st = read_tensor(r, is_10, name, heft_cbor_next(r->c));
     }
     return st;
@@ -349,7 +359,7 @@ static heft_status read_root_field(reader *r, uint32_t field, heft_cbor_kind k)
         return heft_zt_want_text(r->c, k, "version", &r->version);
     if (field == GENERATOR)
         return read_generator(r, k);
-    return field == ATTRIBUTES ? read_root_attributes(r, k) : heft_cbor_skip(r->c, k);
+    return field == ATTRIBUTES ? read_root_attributes(r, k) : pass_unknown(r, k);
 }
 
 static heft_status read_others(reader *r)
@@ -370,6 +380,7 @@ static heft_status settle_tensors(reader *r)
 {
     uint32_t own = r->is_10 ? TENSORS : OBJECTS;
     if (r->seen & 1u << own) {
+        r->x->unread = r->x->unread || r->others.from;
         if (r->others.from)
             note(
                 r, HEFT_NONE, "ztensor/both-maps",

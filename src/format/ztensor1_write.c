@@ -106,7 +106,7 @@ static heft_status refuse_type(heft_plan *p, uint32_t t, heft_dtype type)
 static heft_status widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part)
 {
     uint32_t size = heft_dtype_size(part->dtype);
-    if (part->dtype == HEFT_U64 || !heft_can_cast(HEFT_U64, part->dtype))
+    if (p->kept || part->dtype == HEFT_U64 || !heft_can_cast(HEFT_U64, part->dtype))
         return HEFT_OK;
     if (!heft_mul(&part->length, heft_div(part->length, size), sizeof(uint64_t)))
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
@@ -292,8 +292,11 @@ static heft_status order_parts(heft_plan *p)
     if (!parts.at)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
-        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++)
-            parts.at[parts.count++] = heft_ix_row(p->x, t)->first_part + k;
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (p->same[part] == part)
+                parts.at[parts.count++] = part;
+        }
     heft_status st = sort(p, &parts, lies_before);
     p->order = parts.at;
     p->order_count = parts.count;
@@ -347,7 +350,8 @@ static void put_hex(char *to, uint8_t byte, const char *digits)
 static void put_digest(heft_out *o, const heft_plan *p, uint32_t part)
 {
     static const uint8_t none[HEFT_CLAIM_BYTES];
-    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, part) : none; /* only counted */
+    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, p->same[part])
+                                  : none; /* only counted */
     bool is_crc = heft_str_is(heft_lit(p->digest), "crc32c");
     heft_str start = heft_lit(is_crc ? "crc32c:0x" : "sha256:");
     uint32_t count = is_crc ? 4 : 32;
@@ -377,12 +381,14 @@ static void put_part(heft_out *o, const heft_plan *p, uint32_t t, uint32_t part)
 {
     const zt_plan *z = p->priv;
     heft_dtype type = written_type(p->x, t, part);
-    const heft_ix_part_row *row = heft_ix_part_row_at(p->x, part);
+    heft_str role = heft_ix_role(p->x, heft_ix_part_row_at(p->x, part)->role);
+    const heft_ix_part_row *row = heft_ix_part_row_at(p->x, p->same[part]);
     bool is_zstd = row->encoding == HEFT_ZSTD, has_type = !z->g->is_10;
     bool is_logical = has_type && heft_zt_type_of(type)->logical;
-    heft_cbor_put_text(o, heft_ix_role(p->x, row->role));
+    heft_str kept = p->kept ? heft_ix_digest_of(p->kept, part) : (heft_str){ NULL, 0 };
+    heft_cbor_put_text(o, role);
     heft_cbor_put_map(o, 2u + has_type + is_logical + is_zstd + (is_zstd && z->g->is_logical) +
-                             !!p->digest);
+                             (kept.len || p->digest));
     if (has_type)
         put_type(o, z->g, type);
     put_key(o, "offset");
@@ -397,7 +403,10 @@ static void put_part(heft_out *o, const heft_plan *p, uint32_t t, uint32_t part)
         put_key(o, "encoding");
         put_key(o, "zstd");
     }
-    if (p->digest)
+    if (kept.len) {
+        put_key(o, "digest");
+        heft_cbor_put_text(o, kept);
+    } else if (p->digest)
         put_digest(o, p, part);
 }
 
@@ -514,10 +523,15 @@ static heft_status place(heft_plan *p)
     uint64_t footer = z->g->is_10 ? 8 : 16;
     bool is_empty = !p->order_count;
     p->align = p->align > HEFT_ZT_ALIGN ? p->align : HEFT_ZT_ALIGN;
+    uint64_t kept = HEFT_ZT_MAGIC;
     p->front_bytes = is_empty && !z->g->is_10 ? HEFT_ZT_MAGIC : HEFT_ZT_ALIGN;
     if (p->encoding != HEFT_RAW)
         return heft_plan_append(p, p->front_bytes);
-    heft_status st = heft_plan_place(p, p->front_bytes, 1);
+    if (heft_plan_room(p, &kept))
+        p->front_bytes = HEFT_ZT_MAGIC;
+    else
+        kept = p->front_bytes;
+    heft_status st = heft_plan_place(p, kept, 1);
     if (st)
         return st;
     heft_out count = heft_out_counting();
@@ -571,6 +585,8 @@ heft_status heft_zt1_plan(heft_plan *p)
         st = sort(p, &z->metadata, key_below);
     if (!st)
         st = order_tensors(p);
+    if (!st)
+        st = heft_plan_share(p);
     if (!st)
         st = order_parts(p);
     return st ? st : place(p);

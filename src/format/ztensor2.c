@@ -152,7 +152,7 @@ static heft_status read_shard(heft_zt2_reader *r, heft_zt2_shard *shard)
                               "no full stop",
                               shard->name);
     heft_status st = read_identity(r, shard->name, &id);
-    heft_ix_sibling sibling = { shard->name, ".zt", id.size };
+    heft_ix_sibling sibling = { shard->name, ".zt", id.size, false, NULL };
     if (!st)
         st = heft_ix_sibling_add(r->x, sibling, &shard->number);
     shard->size = id.size;
@@ -210,7 +210,7 @@ static heft_status read_root(heft_zt2_reader *r)
             has_objects = true;
             st = read_objects(r);
         } else
-            st = heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
+            st = heft_zt2_skip(r);
     }
     if (!st && !has_objects)
         return heft_cbor_fail(&r->c, "the manifest has no objects");
@@ -284,6 +284,7 @@ static heft_status open_shard(heft_index *x, const footer *f)
             x->err, HEFT_E_FORMAT, f->at,
             "a data shard has no manifest, but the footer has an offset or a hash "
             "of one");
+    x->unread = true; /* its blobs belong to no tensor here */
     heft_ix_note(x, HEFT_NOTE, "ztensor/data-shard", f->at, HEFT_NONE,
                  "a data shard: what its bytes mean is said in the file that it belongs to");
     return HEFT_OK;
@@ -296,6 +297,7 @@ heft_status heft_zt2_parse(heft_in *in, heft_index *x)
     if (st)
         return st;
     x->version = heft_lit("2");
+    x->own = f.manifest.offset;
     x->strict = true;
     x->data_start = HEFT_ZT_MAGIC;
     x->data_end = f.at;

@@ -64,8 +64,9 @@ heft_status heft_zt2_name(heft_zt2_reader *r, heft_str *key, bool *more, const c
     return why ? heft_cbor_fail(&r->c, "%s %q: %s", what, *key, why) : st;
 }
 
-static heft_status skip(heft_zt2_reader *r)
+heft_status heft_zt2_skip(heft_zt2_reader *r)
 {
+    r->x->unread = true;
     return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
 }
 
@@ -213,7 +214,7 @@ static heft_status read_part_field(heft_zt2_reader *r, part *p, heft_str key)
     default:
         break;
     }
-    return skip(r);
+    return heft_zt2_skip(r);
 }
 
 /* ---- what a part says ---- */
@@ -310,6 +311,7 @@ static heft_status add_part(heft_zt2_reader *r, uint32_t tensor, const part *p)
     if (!st && p->algorithm)
         return heft_ix_digest(x, number, "ztensor/digest", p->algorithm, p->digest, p->hex_at,
                               true);
+    r->x->unread = r->x->unread || (!st && p->digest.ptr);
     if (!st && p->digest.ptr)
         heft_ix_note(x, HEFT_WARNING, "ztensor/digest-unknown", p->at, tensor,
                      "a digest of an algorithm that is not known here is not checked");
@@ -386,7 +388,7 @@ static heft_status read_field(heft_zt2_reader *r, uint32_t tensor, heft_str key,
     if (heft_str_is(key, "attributes"))
         return heft_zt2_attributes(r, tensor);
     if (!heft_str_is(key, "layout"))
-        return skip(r);
+        return heft_zt2_skip(r);
     *fields |= LAYOUT;
     heft_status st = heft_zt2_text(r, &layout, "its layout");
     return st ? st : heft_ix_set_layout(r->x, tensor, heft_zt2_layout_known(layout));

@@ -134,6 +134,24 @@ static inline uint8_t heft_cbor_look_head(heft_cbor_look *l)
     return l->fits ? *l->p++ : 0xFF;
 }
 
+/* Any text of ASCII characters, fewer than 256. */
+static inline heft_str heft_cbor_look_string(heft_cbor_look *l)
+{
+    enum { TEXT = 0x60, SHORTEST_LONG = 24 };
+    uint8_t high = 0, info = heft_cbor_look_head(l) ^ TEXT;
+    size_t len = info < SHORTEST_LONG ? info : heft_cbor_look_head(l);
+    l->fits = l->fits &&
+              (info < SHORTEST_LONG || (info == SHORTEST_LONG && len >= SHORTEST_LONG)) &&
+              (size_t)(l->end - l->p) >= len;
+    if (!l->fits)
+        return (heft_str){ "", 0 };
+    for (size_t i = 0; i < len; i++)
+        high |= l->p[i];
+    l->fits = high < 0x80;
+    l->p += len;
+    return (heft_str){ (const char *)l->p - len, len };
+}
+
 static inline uint64_t heft_cbor_look_u64(heft_cbor_look *l)
 {
     uint8_t head = heft_cbor_look_head(l), bytes = 1, at = 0;

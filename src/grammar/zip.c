@@ -429,23 +429,29 @@ static heft_status read_member(const reader *r, heft_zip_entry *e)
     return e->is_described ? read_descriptor(r, e) : HEFT_OK;
 }
 
-/* All members whose headers are at hand, and one want for each place from which more are missing: what
- * arrives for one holds its neighbours. */
+/* All members whose headers are at hand, and one want for each place where some are missing: members that lie
+ * near each other are asked for together. */
 static heft_status read_members(const reader *r)
 {
-    enum { NEAR = 64 << 10 };
+    enum { NEAR = 64 << 10, HEAD = 512 };
     const heft_zip *z = r->z;
     const heft_zip_entry *before = NULL;
-    uint64_t wanted = 0;
+    uint64_t from = 0, to = 0; /* what is wanted; to 0: nothing */
     bool again = false;
     for (uint32_t i = 0; i < z->count; i++) {
         heft_zip_entry *e = &z->entries[z->by_place[i]];
-        if (again && e->head - wanted < NEAR)
+        if (to && e->head - from <= to - from + NEAR) {
+            to = e->head + HEAD;
             continue;
+        }
+        if (to)
+            r->in->need(r->in, from, to - from);
+        to = 0;
         heft_status st = read_member(r, e);
         if (st == HEFT_AGAIN) {
             again = true;
-            wanted = e->head;
+            from = e->head;
+            to = from + HEAD;
         } else if (st) {
             return st;
         } else if (before && before->end > e->head) {
@@ -455,6 +461,8 @@ static heft_status read_members(const reader *r)
             before = e;
         }
     }
+    if (to)
+        r->in->need(r->in, from, to - from);
     return again ? HEFT_AGAIN : HEFT_OK;
 }
 

@@ -18,7 +18,8 @@ enum { /* DLPack's type codes */
        DL_F8_E8M0FNU = 14,
        DL_F6_E2M3FN = 15,
        DL_F6_E3M2FN = 16,
-       DL_F4_E2M1FN = 17
+       DL_F4_E2M1FN = 17,
+       NO_DL = 255
 };
 
 static const heft_dtype_info dtypes[HEFT_DTYPES] = {
@@ -45,6 +46,32 @@ static const heft_dtype_info dtypes[HEFT_DTYPES] = {
     [HEFT_F4_E2M1] = { "f4_e2m1", 2, 1, DL_F4_E2M1FN, 4 },
     [HEFT_C64] = { "c64", 1, 8, DL_COMPLEX, 64 },
     [HEFT_C128] = { "c128", 1, 16, DL_COMPLEX, 128 },
+    [HEFT_Q4_0] = { "q4_0", 32, 18, NO_DL, NO_DL },
+    [HEFT_Q4_1] = { "q4_1", 32, 20, NO_DL, NO_DL },
+    [HEFT_Q5_0] = { "q5_0", 32, 22, NO_DL, NO_DL },
+    [HEFT_Q5_1] = { "q5_1", 32, 24, NO_DL, NO_DL },
+    [HEFT_Q8_0] = { "q8_0", 32, 34, NO_DL, NO_DL },
+    [HEFT_Q8_1] = { "q8_1", 32, 36, NO_DL, NO_DL },
+    [HEFT_Q2_K] = { "q2_k", 256, 84, NO_DL, NO_DL },
+    [HEFT_Q3_K] = { "q3_k", 256, 110, NO_DL, NO_DL },
+    [HEFT_Q4_K] = { "q4_k", 256, 144, NO_DL, NO_DL },
+    [HEFT_Q5_K] = { "q5_k", 256, 176, NO_DL, NO_DL },
+    [HEFT_Q6_K] = { "q6_k", 256, 210, NO_DL, NO_DL },
+    [HEFT_Q8_K] = { "q8_k", 256, 292, NO_DL, NO_DL },
+    [HEFT_IQ2_XXS] = { "iq2_xxs", 256, 66, NO_DL, NO_DL },
+    [HEFT_IQ2_XS] = { "iq2_xs", 256, 74, NO_DL, NO_DL },
+    [HEFT_IQ3_XXS] = { "iq3_xxs", 256, 98, NO_DL, NO_DL },
+    [HEFT_IQ1_S] = { "iq1_s", 256, 50, NO_DL, NO_DL },
+    [HEFT_IQ4_NL] = { "iq4_nl", 32, 18, NO_DL, NO_DL },
+    [HEFT_IQ3_S] = { "iq3_s", 256, 110, NO_DL, NO_DL },
+    [HEFT_IQ2_S] = { "iq2_s", 256, 82, NO_DL, NO_DL },
+    [HEFT_IQ4_XS] = { "iq4_xs", 256, 136, NO_DL, NO_DL },
+    [HEFT_IQ1_M] = { "iq1_m", 256, 56, NO_DL, NO_DL },
+    [HEFT_TQ1_0] = { "tq1_0", 256, 54, NO_DL, NO_DL },
+    [HEFT_TQ2_0] = { "tq2_0", 256, 66, NO_DL, NO_DL },
+    [HEFT_MXFP4] = { "mxfp4", 32, 17, NO_DL, NO_DL },
+    [HEFT_NVFP4] = { "nvfp4", 64, 36, NO_DL, NO_DL },
+    [HEFT_Q1_0] = { "q1_0", 128, 18, NO_DL, NO_DL },
 };
 
 static inline const heft_dtype_info *info_of(heft_dtype t)

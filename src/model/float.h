@@ -67,6 +67,18 @@ static inline uint16_t heft_f32_to_f16(uint32_t f)
     return (uint16_t)((f >> 16 & 0x8000) | heft_pick(size > 0x7F800000, nan, number));
 }
 
+static inline uint32_t heft_f16_to_f32(uint16_t h)
+{
+    enum { REBIAS = 112 << 23, LEAST = 1 << 23 };
+    uint32_t size = h & 0x7FFFu, placed = size << 13;
+    /* A subnormal: read with the least exponent, then without the hidden bit that it lacks. */
+    uint32_t tiny =
+        heft_f32_bits(heft_f32_of(placed + REBIAS + LEAST) - heft_f32_of(REBIAS + LEAST));
+    uint32_t wide = heft_pick(placed < LEAST, tiny, placed + REBIAS);
+    wide = heft_pick(size >= 0x7C00, 0x7F800000 | (placed & (LEAST - 1)), wide);
+    return wide | (uint32_t)(h & 0x8000) << 16;
+}
+
 static inline uint64_t heft_f32_to_f64(uint32_t f)
 {
     uint32_t size = f & 0x7FFFFFFF;

@@ -20,7 +20,7 @@ static const heft_str data_role = { "data", 4 };
 
 void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits)
 {
-    *x = (heft_index){ .mem = { .al = al } };
+    *x = (heft_index){ .mem = { .al = al }, .stated = HEFT_NOWHERE };
     if (limits)
         x->limits = *limits;
     heft_limits *l = &x->limits;
@@ -49,6 +49,7 @@ static const column columns[] = {
     { offsetof(heft_index, notes), sizeof(heft_note) },
     { offsetof(heft_index, roles), sizeof(heft_str) },
     { offsetof(heft_index, siblings), sizeof(heft_ix_sibling) },
+    { offsetof(heft_index, listed), sizeof(heft_ix_listed) },
     { offsetof(heft_index, layouts), sizeof(heft_str) },
     { offsetof(heft_index, views), sizeof(heft_ix_view) },
     { offsetof(heft_index, strides), sizeof(uint64_t) },
@@ -74,7 +75,11 @@ void heft_ix_reset(heft_index *x)
     x->last_role = 0;
     x->data_start = x->data_end = 0;
     x->unmeasured = 0;
-    x->strict = x->sealed = false;
+    x->has_readings = false;
+    x->stated = HEFT_NOWHERE;
+    x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE };
+    x->strict = x->sealed = x->unread = false;
+    x->own = 0;
 }
 
 void heft_ix_free(heft_index *x)
@@ -545,16 +550,16 @@ static heft_value column_attribute(const heft_index *x, uint32_t tensor, uint8_t
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     heft_value v = { .kind = HEFT_NULL };
     if (flag == HEFT_T_BASE_ID) {
-        v = (heft_value){ HEFT_KIND_ID128, heft_lit("gptrs.base_id"), { false } };
+        v = (heft_value){ .kind = HEFT_KIND_ID128, .key = heft_lit("gptrs.base_id") };
         v.as.s = (heft_str){ (const char *)heft_ix_base_id_at(x, tensor), 16 };
     } else if (flag == HEFT_T_GRAD_KNOWN) {
-        v = (heft_value){ HEFT_KIND_BOOL, heft_lit("gptrs.requires_grad"), { false } };
+        v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = heft_lit("gptrs.requires_grad") };
         v.as.b = row->flags & HEFT_T_GRAD;
     } else if (flag == HEFT_T_PARAM_ID) {
-        v = (heft_value){ HEFT_KIND_UINT, heft_lit("burn.param_id"), { false } };
+        v = (heft_value){ .kind = HEFT_KIND_UINT, .key = heft_lit("burn.param_id") };
         v.as.u = ((const uint64_t *)x->param_ids.ptr)[tensor];
     } else {
-        v = (heft_value){ HEFT_KIND_UINT, heft_lit("embd.name_hash"), { false } };
+        v = (heft_value){ .kind = HEFT_KIND_UINT, .key = heft_lit("embd.name_hash") };
         v.as.u = heft_str_fnv1a(heft_ix_name(x, tensor));
     }
     return v;

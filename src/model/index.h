@@ -70,6 +70,7 @@ typedef struct heft_claim { /* "the digest of these bytes is said to be this" */
     bool decoded;     /* covers the part's bytes as they are once decoded */
     bool advisory;    /* broken, it is a warning, and no obstacle to copying */
     bool or_next;     /* the next claim is another reading of the same checksum */
+    bool apart;       /* covers no byte of a tensor: need not be looked for among them */
     bool at_open;     /* checked when the file is opened, too: covers what the parser has read */
     const char *note; /* what to say when this reading is the one that holds; NULL: nothing */
     uint8_t expect[HEFT_CLAIM_BYTES];
@@ -90,8 +91,23 @@ typedef struct heft_ix_sibling {
     heft_str label;     /* its name; with a suffix, the name is STEM-label.suffix */
     const char *suffix; /* that this file's own name loses to become the stem, or NULL */
     uint64_t size;      /* that it is said to have */
+    bool is_model;      /* a file in its own right, whose tensors belong to this one's */
+    const char *own;    /* what this file's own name loses instead of the suffix, or NULL */
 } heft_ix_sibling;
+
+/* What a file says of a tensor in such a file. */
+typedef struct heft_ix_listed {
+    heft_str name, file;
+    uint64_t at;      /* where it says so */
+    uint32_t sibling; /* the file's number */
+} heft_ix_listed;
 enum { HEFT_PLACE_BITS = 44 };
+
+/* What a file says of itself as one of several that are one model; count 0: nothing. */
+typedef struct heft_ix_split {
+    uint32_t number, count;
+    uint64_t tensors; /* of all together, or HEFT_NOWHERE */
+} heft_ix_split;
 
 typedef struct heft_note {
     heft_severity severity;
@@ -110,6 +126,7 @@ typedef struct heft_ix_tokens {
     heft_range where;
     uint32_t count;
     uint8_t length_bytes;            /* of each length; 0: there is no vocabulary */
+    bool big_endian;                 /* the lengths are */
     bool has_special;                /* else they are found by their names */
     uint32_t special[HEFT_SPECIALS]; /* HEFT_NONE: none */
 } heft_ix_tokens;
@@ -129,20 +146,25 @@ typedef struct heft_index {
     heft_str pick;       /* of a file that nests: the part that is wanted; empty: all of it */
     uint64_t key[2];
     heft_vec tensors, parts, model_parts, dims, values, attrs, claims, digests, notes, roles,
-        layouts, siblings, views, strides;
+        layouts, siblings, listed, views, strides;
     heft_vec base_ids, param_ids; /* per tensor, 16 and 8 bytes; empty unless some tensor has one */
     heft_names names, role_names;
     uint32_t last_role; /* that was interned or met */
     heft_arena arena;   /* copies of what the file cannot lend */
     heft_str version;
     heft_ix_tokens tokens;
+    uint64_t own;                  /* of the format: of its header, for writing the file again */
     heft_str generator;            /* the program that wrote the file, as it says; may be empty */
     uint64_t data_start, data_end; /* where payloads can lie: for the check of the format that
                                       sets them */
+    bool unread; /* the file says things that the index does not hold: it cannot be written again */
     bool strict; /* values that break the rules of their type or layout are faults of the file */
     uint32_t unmeasured; /* parts of a length that only decoding tells */
-    heft_vec open;       /* containers begun and not ended, as numbers of values */
-    bool sealed;         /* names can be looked up */
+    bool has_readings;   /* some claim is or_next */
+    heft_ix_split split;
+    uint64_t stated; /* bytes that all tensors are said to have, or HEFT_NOWHERE */
+    heft_vec open;   /* containers begun and not ended, as numbers of values */
+    bool sealed;     /* names can be looked up */
     /* Told now and then how far the names have come, while the index is filled; or NULL. */
     void (*passed)(void *ctx, const char *name);
     void *passed_ctx;
@@ -206,6 +228,16 @@ void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                   const char *text);
 /* A file beside this one; *number is for heft_ix_place(). */
 heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *number);
+/* Adds what another index holds, but for its metadata, whose files have numbers from base on here;
+ * kept says which of its tensors (a byte each).  Names stay lent by what lends them there.  Unseals. */
+heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base,
+                          const uint8_t *kept);
+/* A top-level value of another index's metadata, with all in it. */
+heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t i);
+/* Takes a value of the top level away that is no container. */
+void heft_ix_drop_value(heft_index *x, uint32_t i);
+/* Whether two top-level values say the same. */
+bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k);
 /* A copy that lives as long as the index; ptr NULL: no memory, and the error is set. */
 heft_str heft_ix_copy(heft_index *x, heft_str s);
 /* Tensors' parts by where they lie: *out holds the numbers of all parts with bytes, by offset.

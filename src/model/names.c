@@ -38,6 +38,15 @@ uint32_t heft_names_add(heft_names *n, heft_names_of of, uint64_t hash, heft_str
     return HEFT_NONE;
 }
 
+void heft_names_replace(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i)
+{
+    uint32_t at = (uint32_t)hash & n->mask;
+    while (n->slots[at] && !heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
+        at = (at + 1) & n->mask;
+    if (n->slots[at])
+        n->slots[at] = i + 1;
+}
+
 uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint64_t hash, heft_str name)
 {
     if (!n->slots)
@@ -77,9 +86,12 @@ static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t 
 {
     heft_names seen = { NULL, 0, 0 };
     heft_status st = HEFT_OK;
-    if (end - i < 2)
+    uint32_t count = 0;
+    for (uint32_t k = i; k < end; k = next(x, k))
+        count++;
+    if (count < 2)
         return HEFT_OK;
-    if (!heft_names_room(&x->mem, &seen, end - i))
+    if (!heft_names_room(&x->mem, &seen, count))
         return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
     for (; i < end && !st; i = next(x, i)) {
         heft_str key = of.name(of.ctx, i);

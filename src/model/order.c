@@ -55,11 +55,6 @@ void heft_ix_order_free(heft_index *x, uint32_t *ids)
 
 /* ---- the columns in another order ---- */
 
-typedef struct place {
-    uint64_t key;
-    uint32_t id;
-} place;
-
 enum { DIGIT = 10, DIGITS = 1 << DIGIT }; /* counters of 4 KiB: they are on the stack */
 
 /* Offset, which is no larger than a file, and whether there are bytes. */
@@ -69,46 +64,78 @@ static uint64_t key_of(const heft_index *x, uint32_t tensor)
     return part->offset << 1 | (part->stored > 0);
 }
 
-static bool ascends(const heft_index *x)
+static bool below(const void *ctx, uint32_t a, uint32_t b)
 {
-    for (uint32_t i = 1; i < x->tensors.len; i++)
-        if (key_of(x, i) < key_of(x, i - 1))
-            return false;
-    return true;
+    return key_of(ctx, a) < key_of(ctx, b);
 }
 
-/* From a to b by the digit of the key that begins at bit `shift`. */
-static void distribute(place *b, const place *a, uint32_t n, unsigned shift)
+/* *all: the bits that any key has. */
+static bool ascends(const heft_index *x, uint64_t *all)
+{
+    bool ascends = true;
+    uint64_t before = *all = 0;
+    for (uint32_t i = 0; i < x->tensors.len; i++) {
+        uint64_t key = key_of(x, i);
+        ascends = ascends && before <= key;
+        *all |= before = key;
+    }
+    return ascends;
+}
+
+static unsigned bits_of(uint64_t v)
+{
+    unsigned n = 0;
+    for (; v; v >>= 1)
+        n++;
+    return n;
+}
+
+/* From a to b by the digit that begins at bit `shift`. */
+static void distribute(uint64_t *b, const uint64_t *a, uint32_t n, unsigned shift)
 {
     uint32_t at[DIGITS] = { 0 }, sum = 0;
     for (uint32_t i = 0; i < n; i++)
-        at[a[i].key >> shift & (DIGITS - 1)]++;
+        at[a[i] >> shift & (DIGITS - 1)]++;
     for (uint32_t d = 0; d < DIGITS; d++) {
         uint32_t count = at[d];
         at[d] = sum;
         sum += count;
     }
     for (uint32_t i = 0; i < n; i++)
-        b[at[a[i].key >> shift & (DIGITS - 1)]++] = a[i];
+        b[at[a[i] >> shift & (DIGITS - 1)]++] = a[i];
 }
 
-/* Fills both halves of places and returns the one that is sorted. */
-static const place *sort_places(place *places, const heft_index *x)
+/* Keys and numbers in one word, sorted digit by digit. */
+static void sort_words(uint32_t *order, uint64_t *words, const heft_index *x, unsigned key_bits,
+                       unsigned id_bits)
 {
     uint32_t n = x->tensors.len;
-    place *from = places, *to = places + n;
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        from[i] = (place){ key_of(x, i), i };
-        all |= from[i].key;
-    }
-    for (unsigned shift = 0; shift < 64 && all >> shift; shift += DIGIT) {
+    uint64_t *from = words, *to = words + n;
+    for (uint32_t i = 0; i < n; i++)
+        from[i] = key_of(x, i) << id_bits | i;
+    for (unsigned shift = id_bits; shift < id_bits + key_bits; shift += DIGIT) {
         distribute(to, from, n, shift);
-        place *swap = from;
+        uint64_t *swap = from;
         from = to;
         to = swap;
     }
-    return from;
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = (uint32_t)(from[i] & ((UINT64_C(1) << id_bits) - 1));
+}
+
+/* Room for n numbers in order, and behind them for what sorting them takes. */
+static void sort_places(uint32_t *order, const heft_index *x, uint64_t all)
+{
+    uint32_t n = x->tensors.len;
+    uint64_t *words = (uint64_t *)(void *)(order + n + n % 2);
+    unsigned key_bits = bits_of(all), id_bits = bits_of(n);
+    if (key_bits + id_bits <= 64) {
+        sort_words(order, words, x, key_bits, id_bits);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    heft_sort(order, (uint32_t *)(void *)words, n, below, x);
 }
 
 /* Attributes and notes name tensors by number. */
@@ -116,6 +143,8 @@ static void renumber(heft_index *x, const uint32_t *order, uint32_t *number)
 {
     heft_ix_attr_row *attrs = x->attrs.ptr;
     heft_note *notes = x->notes.ptr;
+    if (!x->attrs.len && !x->notes.len)
+        return;
     for (uint32_t i = 0; i < x->tensors.len; i++)
         number[order[i]] = i;
     for (uint32_t i = 0; i < x->attrs.len; i++)
@@ -125,52 +154,46 @@ static void renumber(heft_index *x, const uint32_t *order, uint32_t *number)
             notes[i].tensor = number[notes[i].tensor];
 }
 
-/* Element i of a column becomes what element order[i] was. */
-static inline void gather(heft_vec *column, size_t elem, const uint32_t *order, char *room)
+/* Element i of a column becomes what element order[i] was.  Columns of ids end with the last tensor that
+ * has one: the others have zeros. */
+static inline bool gather(heft_index *x, heft_vec *column, size_t elem, const uint32_t *order)
 {
-    for (uint32_t i = 0; i < column->len; i++)
-        memcpy(room + i * elem, (const char *)column->ptr + order[i] * elem, elem);
-    if (column->len)
-        memcpy(column->ptr, room, column->len * elem);
-}
-
-/* Columns of ids end with the last tensor that has one. */
-static bool complete_ids(heft_index *x, heft_vec *ids, size_t elem)
-{
-    uint32_t lacking = ids->len ? x->tensors.len - ids->len : 0;
-    if (!lacking)
+    heft_vec to = { NULL, 0, 0 };
+    uint32_t n = x->tensors.len, had = column->len;
+    if (!had)
         return true;
-    if (!heft_vec_reserve(&x->mem, ids, lacking, elem))
+    if (!heft_vec_reserve(&x->mem, &to, n, elem))
         return false;
-    memset((char *)ids->ptr + ids->len * elem, 0, lacking * elem);
-    ids->len += lacking;
+    for (uint32_t i = 0; i < n; i++) {
+        if (order[i] < had)
+            memcpy((char *)to.ptr + i * elem, (const char *)column->ptr + order[i] * elem, elem);
+        else
+            memset((char *)to.ptr + i * elem, 0, elem);
+    }
+    to.len = n;
+    heft_vec_free(&x->mem, column, elem);
+    *column = to;
     return true;
 }
 
 heft_status heft_ix_sort(heft_index *x)
 {
-    enum { BASE_ID = 16, PARAM_ID = 8, ROW = sizeof(heft_ix_tensor_row) }; /* the widest column */
-    size_t n = x->tensors.len, bytes = n * (sizeof(place) + ROW);
-    if (ascends(x))
+    enum { BASE_ID = 16, PARAM_ID = 8 };
+    size_t n = x->tensors.len, bytes = (n + 1) * (sizeof(uint32_t) + 2 * sizeof(uint64_t));
+    uint64_t all;
+    if (ascends(x, &all))
         return HEFT_OK;
-    char *block = NULL;
-    if (complete_ids(x, &x->base_ids, BASE_ID) && complete_ids(x, &x->param_ids, PARAM_ID))
-        block = heft_mem_resize(&x->mem, NULL, 0, bytes);
-    if (!block)
+    uint32_t *order = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    if (!order)
         return no_memory(x);
-    /* The order takes the place of what it is made of; there is room for a column behind it. */
-    const place *sorted = sort_places((place *)(void *)block, x);
-    uint32_t *order = (uint32_t *)(void *)block;
-    char *room = block + n * sizeof(place);
-    for (size_t i = 0; i < n; i++)
-        order[i] = sorted[i].id;
-    renumber(x, order, (uint32_t *)(void *)room);
-    gather(&x->tensors, ROW, order, room);
-    gather(&x->parts, sizeof(heft_ix_part_row), order, room);
-    gather(&x->base_ids, BASE_ID, order, room);
-    gather(&x->param_ids, PARAM_ID, order, room);
-    for (uint32_t i = 0; i < n; i++)
+    sort_places(order, x, all);
+    renumber(x, order, order + n);
+    bool room = gather(x, &x->tensors, sizeof(heft_ix_tensor_row), order) &&
+                gather(x, &x->parts, sizeof(heft_ix_part_row), order) &&
+                gather(x, &x->base_ids, BASE_ID, order) &&
+                gather(x, &x->param_ids, PARAM_ID, order);
+    for (uint32_t i = 0; room && i < n; i++)
         heft_ix_row(x, i)->first_part = i;
-    heft_mem_resize(&x->mem, block, bytes, 0);
-    return HEFT_OK;
+    heft_mem_resize(&x->mem, order, bytes, 0);
+    return room ? HEFT_OK : no_memory(x);
 }

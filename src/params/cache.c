@@ -144,13 +144,13 @@ static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
 
 /* ---- loading ---- */
 
-/* Waits for another's load; a use was added for us if it succeeded. */
+/* Waits for another's load; a use was added for us if it succeeded.  HEFT_AGAIN: nothing came of it. */
 static heft_status wait_for(heft_params *p, load *l, heft_error *err)
 {
     l->waiting++;
     while (!l->done)
         pthread_cond_wait(&p->changed, &p->lock);
-    heft_status st = l->err.status;
+    heft_status st = l->given_up ? HEFT_AGAIN : l->err.status;
     if (st && err)
         *err = l->err;
     if (!--l->waiting)
@@ -194,11 +194,12 @@ static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, 
 }
 
 /* Publishes what came of a load; under the lock. */
-static void settle(heft_params *p, entry *e, heft_status st, const heft_error *err)
+static void settle(heft_params *p, entry *e, bool ahead, heft_status st, const heft_error *err)
 {
     load *l = e->load;
     if (st) {
         l->err = *err;
+        l->given_up = ahead && st == HEFT_E_LIMIT;
         atomic_store(&e->word, ABSENT);
     } else {
         p->stats.loads++;
@@ -216,7 +217,7 @@ static void settle(heft_params *p, entry *e, heft_status st, const heft_error *e
 }
 
 static heft_status load_entry(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
-                              heft_error *err)
+                              bool waited, heft_error *err)
 {
     heft_error own = { .status = HEFT_OK };
     e->load = calloc(1, sizeof *e->load);
@@ -226,14 +227,14 @@ static heft_status load_entry(heft_params *p, entry *e, const heft_derivation *d
     }
     atomic_store(&e->word, LOADING);
     e->queued = false;
-    if (!ahead) {
+    if (!ahead && !waited) {
         p->stats.stalls++;
         note(p, HEFT_PARAMS_STALL, e);
     }
     unlock(p);
     heft_status st = load_now(p, e, d, ahead, &own);
     pthread_mutex_lock(&p->lock);
-    settle(p, e, st, &own);
+    settle(p, e, ahead, st, &own);
     unlock(p);
     if (st && err)
         *err = own;
@@ -246,14 +247,21 @@ heft_status heft_cache_acquire(heft_params *p, entry *e, const heft_derivation *
                                heft_error *err)
 {
     heft_status st = HEFT_OK;
+    bool waited = false;
     pthread_mutex_lock(&p->lock);
-    if (!add_use(e)) {
+    while (!add_use(e)) {
         load *l = e->load;
         if (!l)
-            return load_entry(p, e, d, ahead, err);
-        p->stats.stalls++;
-        note(p, HEFT_PARAMS_STALL, e);
+            return load_entry(p, e, d, ahead, waited, err);
+        if (!waited) {
+            p->stats.stalls++;
+            note(p, HEFT_PARAMS_STALL, e);
+        }
+        waited = true;
         st = wait_for(p, l, err);
+        if (st != HEFT_AGAIN)
+            break;
+        st = HEFT_OK;
     }
     unlock(p);
     if (!st && !ahead)

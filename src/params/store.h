@@ -25,6 +25,7 @@ enum { /* states, in the two top bits of an entry's word */
 typedef struct load { /* of one entry, shared by those who wait for it; guarded by the lock */
     uint32_t waiting;
     bool done;
+    bool given_up; /* reading ahead found no room, which those who wait need not mind */
     heft_error err;
 } load;
 

@@ -1,7 +1,7 @@
-/* digest_xxhash.c - XXH3 with 64 bits, by libxxhash. */
+/* digest_xxhash.c - XXH3 with 64 bits, by libxxhash; on x86 by what the processor at hand can do. */
 #include "port/port.h"
 
-#include <xxhash.h>
+#include HEFT_XXHASH_HEADER
 
 static bool init(void *state)
 {

@@ -12,6 +12,28 @@ heft_status heft_os_error(heft_error *err, int os, const char *what);
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
                            heft_error *err);
 
+/* The path of the file that stands for the model in a folder; to be freed. */
+heft_status heft_folder_entry(char **out, const char *path, heft_error *err);
+/* Calls fn with every name in it. */
+heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
+                             heft_error *err);
+
+/* ---- past the system's cache, direct.c ---- */
+
+typedef struct heft_direct heft_direct;
+/* A way past the cache to the file that fd is and that is mapped at map, or not at all; NULL: there is
+ * none.  Both are borrowed. */
+heft_direct *heft_direct_open(int fd, const void *map);
+void heft_direct_close(heft_direct *d);
+/* Bytes from off on, which may be fewer than len, even none: the rest is for an ordinary read.  From any
+ * number of threads at once. */
+size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len);
+
+/* ---- what this build has ---- */
+
+/* The descriptor of a source that is a file, else -1; borrowed. */
+int heft_source_descriptor(const heft_source *s);
+
 extern const heft_allocator heft_libc_allocator;
 extern const heft_executor heft_all_threads;
 void heft_os_entropy(void *buf, size_t len);

@@ -11,12 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BULK = 16 << 10 }; /* from here on, pread */
+enum {
+    BULK = 16 << 10,  /* from here on, pread */
+    DIRECT = 1 << 20, /* from here on, past the cache, when that is asked for */
+};
 
 typedef struct file_source {
     heft_source base;
     int fd;
-    uint8_t *map; /* or NULL */
+    uint8_t *map;        /* or NULL */
+    heft_direct *direct; /* or NULL */
     heft_guard *guard;
     atomic_bool is_cut; /* reading met the end too early */
 } file_source;
@@ -86,6 +90,10 @@ static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len
     file_source *f = (file_source *)s;
     if (atomic_load(&f->is_cut))
         return cut_short(err, HEFT_NOWHERE);
+    if (f->direct && len >= DIRECT) {
+        size_t done = heft_direct_read(f->direct, off, buf, len);
+        return read_bulk(f, off + done, (uint8_t *)buf + done, len - done, err);
+    }
     if (!f->map || len >= BULK)
         return read_bulk(f, off, buf, len, err);
     enter(s);
@@ -112,8 +120,9 @@ static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_err
     const file_source *f = (const file_source *)s;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint8_t *from = f->map + (off & ~(uint64_t)(page - 1)), *to = f->map + off + len;
+    /* pages that are gone may have been replaced already: only state() tells */
     if (!madvise(from, (size_t)(to - from), MADV_POPULATE_READ))
-        return HEFT_OK;
+        return state(s, err);
     enter(s);
     for (const volatile uint8_t *p = from; p < to; p += page)
         (void)*p;
@@ -139,6 +148,8 @@ static void close_file(heft_source *s)
         heft_guard_free(f->guard);
     if (f->map)
         munmap(f->map, (size_t)f->base.size);
+    if (f->direct)
+        heft_direct_close(f->direct);
     if (f->fd >= 0)
         close(f->fd);
     free(f);
@@ -155,6 +166,11 @@ static const heft_source_ops ops = {
     .populate = populate,
     .let_go = let_go,
 };
+
+int heft_source_descriptor(const heft_source *s)
+{
+    return s->ops == &ops ? ((const file_source *)s)->fd : -1;
+}
 
 static heft_status not_a_file(heft_error *err)
 {
@@ -184,13 +200,15 @@ static heft_status open_regular(file_source *f, int dir, const char *path, int f
 
 static heft_status map_file(file_source *f, heft_access how, heft_error *err)
 {
+    bool populates = how == HEFT_ACCESS_POPULATE, must = populates || how == HEFT_ACCESS_MAP;
+    int flags = MAP_SHARED | (populates ? MAP_POPULATE : 0);
     if (how == HEFT_ACCESS_READ || !f->base.size)
         return HEFT_OK;
     void *map = f->base.size > SIZE_MAX
                     ? MAP_FAILED
-                    : mmap(NULL, (size_t)f->base.size, PROT_READ, MAP_SHARED, f->fd, 0);
+                    : mmap(NULL, (size_t)f->base.size, PROT_READ, flags, f->fd, 0);
     if (map == MAP_FAILED)
-        return how == HEFT_ACCESS_AUTO ? HEFT_OK : heft_os_error(err, errno, "cannot be mapped");
+        return must ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
     f->map = map;
     f->guard = heft_guard_new(map, (size_t)f->base.size);
     return f->guard ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory to guard a mapping");
@@ -207,6 +225,8 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
     heft_status st = open_regular(f, dir, path, flags, err);
     if (!st)
         st = map_file(f, how, err);
+    if (!st && how == HEFT_ACCESS_DIRECT)
+        f->direct = heft_direct_open(f->fd, f->map);
     if (st)
         close_file(&f->base);
     else

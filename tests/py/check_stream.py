@@ -16,7 +16,7 @@ SIDE, LAYERS, BUDGET = 512, 128, 16  # 1 MiB a layer
 
 def write_model(path):
     rng = random.Random(7)
-    noise = array.array("f", (rng.uniform(-1, 1) for _ in range(SIDE * SIDE + LAYERS * 64)))
+    noise = array.array("f", (rng.uniform(-3, 3) for _ in range(SIDE * SIDE + LAYERS * 64)))
     size = SIDE * SIDE * 4
     header = {f"layers.{i}.weight": {"dtype": "F32", "shape": [SIDE, SIDE],
                                      "data_offsets": [i * size, (i + 1) * size]} for i in range(LAYERS)}
@@ -46,7 +46,7 @@ def main():
         source = str(pathlib.Path(folder, "model.safetensors"))
         write_model(source)
         code, want, _ = run(stream, source)
-        results.append((code == 0 and want.strip(), "all in memory"))
+        results.append((code == 0 and any(map(float, want.split())), "all in memory"))
         for f in formats(heft):
             path = str(pathlib.Path(folder, "copy" + f["suffixes"][0]))
             p = subprocess.run([heft, "convert", "--force", source, path], capture_output=True)

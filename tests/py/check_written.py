@@ -8,16 +8,19 @@ import concurrent.futures
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 
 import read_burnpack
 import read_embd
+import read_gguf
 import read_gptrs
 import read_mag
 import read_npz
 import read_safetensors
+import read_ztensor1
 import read_ztensor2
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -26,18 +29,22 @@ import tap  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 TARGETS = [("mag", None), ("mag", "1"), ("mag", "100"), ("mag", "snapshot"), ("gptrs-checkpoint", None),
            ("gptrs-archive", None), ("safetensors", None), ("embd", None), ("embd", "simple"),
-           ("burnpack", None), ("burnpack", "0.20"), ("ztensor", "2"), ("npz", None), ("npy", None)]
+           ("burnpack", None), ("burnpack", "0.20"), ("gguf", None), ("gguf", "2"), ("ztensor", "2"),
+           ("npz", None), ("npy", None),
+            ("ztensor", "1.0"), ("ztensor", "1.1", "--digest", "crc32c"),
+            ("ztensor", "1.2", "--digest", "sha256", "--compress", "zstd")]
 CANNOT_CARRY = 5
 SPELLED = {"f8_e4m3": "f8_e4m3fn", "f4": "f4_e2m1"}  # else heft's names are safetensors' in small letters
 ALIGNMENTS = [None, 256]
 SHOWN = 40  # bytes of a name that messages show at least
 
 
-def essence(t):
+def essence(t, digest="sha256"):
+    """digest: of parts that have it, else sha256."""
     if t.get("layout", "dense") == "dense":
         return t["name"], t["dtype"], tuple(t["shape"] or [1]), t["sha256"]
     parts = t.get("parts") or {"data": t}
-    parts = sorted((role, p["sha256"]) for role, p in parts.items())
+    parts = sorted((role, p.get(digest, p["sha256"])) for role, p in parts.items())
     return t["name"], t["layout"], tuple(t["shape"]), repr(parts)
 
 
@@ -48,7 +55,7 @@ def convert(source, to, version, align, out, *more):
     return subprocess.run(args, capture_output=True, text=True, timeout=60, check=False)
 
 
-def judge(to, align, path):
+def judge(to, version, options, align, path):
     if to == "safetensors":
         got = read_safetensors.read(path, of_heft=True)
         for t in got["tensors"]:
@@ -60,6 +67,11 @@ def judge(to, align, path):
         return read_embd.read(path.read_bytes(), align or read_embd.ALIGN)
     if to == "burnpack":
         return read_burnpack.read(path.read_bytes())
+    if to == "gguf":
+        return read_gguf.read(path.read_bytes(), align)
+    if to == "ztensor" and version != "2":
+        algorithm = options[1] if "--digest" in options else None
+        return read_ztensor1.read(path, version, align, algorithm)
     if to == "ztensor":
         return read_ztensor2.read(path, align and max(align, read_ztensor2.FLOOR))
     if to in ("npz", "npy"):
@@ -72,11 +84,17 @@ def is_named(name, said):
     return re.match(r"[^\x00-\x1f\x7f-\U0010ffff\"\\]*", name[:SHOWN])[0] in said
 
 
+def bits_of(value):
+    return struct.pack(">d", value).hex() if isinstance(value, float) else f"{int(value) % 2**64:016x}"
+
+
 def is_kept(m, to, got):
     """None when the target has a place for metadata, but not in the sample's form."""
+    if to == "gguf" and "bits" in m:
+        return m["key"] in got["metadata"] and bits_of(got["metadata"][m["key"]]) == m["bits"]
     if to == "mag" and got["version"] != "snapshot" and "bits" in m:
         return (m["key"], m["bits"]) in [(g["key"], g["bits"]) for g in got["metadata"]]
-    if to in ("safetensors", "burnpack", "ztensor"):
+    if to in ("safetensors", "burnpack", "ztensor", "gguf"):
         return got["metadata"].get(m["key"]) == m["value"] if "value" in m else None
     if to == "embd" and got["version"] != "simple":
         return {"key": m["key"], "value": m["value"]} in got["metadata"] if "value" in m else None
@@ -95,9 +113,9 @@ def compare_vocabulary(want, got, said):
         yield f"special ids are {got['special']}, not {want['special']}"
 
 
-def compare(want, got, to, said):
+def compare(want, got, to, version, said):
     left = [essence(t) for t in got["tensors"]]
-    had = [essence(t) for t in want["tensors"]]
+    had = [essence(t, "sha256_u64" if (version or "").startswith("1.") else "sha256") for t in want["tensors"]]
     if to == "npy" and left:  # its only tensor has no name
         left = [next((t for t in had if t[1:] == left[0][1:]), left[0])]
     if to in ("safetensors", "ztensor"):  # in an order of its own
@@ -114,34 +132,34 @@ def compare(want, got, to, said):
 
 
 def check(job):
-    path, (to, version), align, out = job
+    path, (to, version, *options), align, out = job
     want = json.loads(path.with_name(path.name + ".json").read_text())
-    title = " ".join([f"{path.parts[-3]}/{path.name} as {to}", *map(str, filter(None, (version, align)))])
-    strictly = convert(path, to, version, align, out)
+    title = " ".join([f"{path.parts[-3]}/{path.name} as {to}", *map(str, filter(None, (version, *options, align)))])
+    strictly = convert(path, to, version, align, out, *options)
     if strictly.returncode not in (0, CANNOT_CARRY) or out.exists() != (strictly.returncode == 0):
         return title, [f"convert ended with {strictly.returncode}: {strictly.stderr.strip()[:200]}"]
-    p = convert(path, to, version, align, out, "--allow-loss", "--force")
+    p = convert(path, to, version, align, out, *options, "--allow-loss", "--force")
     if to == "npy" and p.returncode == CANNOT_CARRY and "there is no array to write" in p.stderr:
         return title, ["there is a file"] if out.exists() else []
     if p.returncode:
         return title, [f"with --allow-loss it ended with {p.returncode}: {p.stderr.strip()[:200]}"]
     try:
-        got = judge(to, align, out)
-    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor2.Bad, read_npz.Refused, ValueError,
-            KeyError) as e:
+        got = judge(to, version, options, align, out)
+    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad, read_ztensor2.Bad,
+            read_gguf.Bad, read_npz.Refused, ValueError, KeyError) as e:
         return title, [str(e)[:200]]
     finally:
         out.unlink()
     if strictly.returncode == 0 and len(got["tensors"]) != len(want["tensors"]):
         return title, ["tensors were left out, and nobody had allowed it"]
-    return title, list(compare(want, got, to, p.stderr))
+    return title, list(compare(want, got, to, version, p.stderr))
 
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
-        for generator in ("gen_burnpack.py", "gen_embd.py", "gen_mag.py", "gen_gptrs.py", "gen_npy.py", "gen_npz.py",
-                          "gen_safetensors.py", "gen_ztensor2.py"):
+        for generator in ("gen_burnpack.py", "gen_embd.py", "gen_mag.py", "gen_gptrs.py", "gen_npy.py", "gen_npz.py", "gen_safetensors.py",
+                          "gen_gguf.py", "gen_ztensor1.py", "gen_ztensor2.py"):
             subprocess.run([sys.executable, HERE / generator, root], check=True)
         paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
         jobs = [(p, t, a) for p in paths for t in TARGETS for a in ALIGNMENTS]

@@ -2,8 +2,8 @@
 """gen_cast_vectors.py: conversions between element types, worked out independently, on stdout.
 
 Records of  u16 from, u16 to, u32 count, the source elements, the expected elements.  Types are numbered
-as in heft/dtypes.h; `to` 0xFFFF means doubles (heft_to_f64), and then `from` may be a packed type and
-count is a multiple of its block.
+as in heft/dtypes.h; `to` 0xFFFF means doubles (heft_to_f64), and then the count of a packed type is a
+multiple of its block; else what is left of a block is 0.  Block-quantised types come with both, and always as whole blocks.
 
 Targets of up to 16 bits are found by looking for the nearest among all the numbers they have,
 f32 and f64 by Python's own conversions and by rounding integers.  Where numpy is installed it must agree on f16."""
@@ -11,6 +11,8 @@ import bisect
 import random
 import struct
 import sys
+
+import ggml_blocks
 
 try:
     import numpy
@@ -26,7 +28,7 @@ FLOATS = {"f16": (10, 16, 5, 15, "ieee"), "bf16": (11, 16, 8, 127, "ieee"),
           "e4m3fnuz": (16, 8, 4, 8, "fnuz"), "e5m2fnuz": (17, 8, 5, 16, "fnuz"),
           "e8m0": (18, 8, 8, 127, "powers"),
           "e2m3": (19, 6, 2, 1, "none"), "e3m2": (20, 6, 3, 3, "none"), "e2m1": (21, 4, 2, 1, "none")}
-PACKED = ("e2m3", "e3m2", "e2m1")
+PACKED = {"e2m3": (4, 3), "e3m2": (4, 3), "e2m1": (2, 1)}  # elements and bytes of a block
 BOOL, C64, C128, DOUBLES = 1, 22, 23, 0xFFFF
 INF = float("inf")
 
@@ -90,6 +92,8 @@ class Small:
 
     def nan(self, x):
         negative = self.sign if x.negative else 0
+        if self.kind == "none":
+            return len(self.values) - 1
         if self.kind == "fnuz":
             return self.sign
         if self.kind == "ones":
@@ -136,10 +140,20 @@ def encode_int(t, x):
     return n.to_bytes(bits // 8, "little", signed=bool(signed))
 
 
-SMALL = {t: Small(t) for t in FLOATS if FLOATS[t][1] in (8, 16) and t != "e8m0"}
+SMALL = {t: Small(t) for t in FLOATS if FLOATS[t][1] <= 16 and t != "e8m0"}
+HALFWAY = [1.5 * 2.0 ** (code - 127) for code in range(254)]  # from here on the next power is as near, or nearer
+
+
+def encode_power(x):
+    """e8m0: what is below zero has no nearest; zero and infinity have the last number on their side."""
+    if isinstance(x, Nan) or x < 0:
+        return b"\xff"
+    return bytes([bisect.bisect_right(HALFWAY, x)])
 
 
 def encode(t, x):
+    if t == "e8m0":
+        return encode_power(x)
     if t == "bool":
         return bytes([isinstance(x, Nan) or x != 0])
     if t in INTS:
@@ -221,6 +235,18 @@ def sources(rng):
         yield t, bits // 8, list(codes), [decode_float(t, c) for c in codes]
 
 
+def encode_all(t, values):
+    if t not in PACKED:
+        return b"".join(encode(t, v) for v in values)
+    return pack(t, [SMALL[t].encode(v) for v in values])
+
+
+def pack(t, codes):
+    elements, size = PACKED[t]
+    joined = sum(c << FLOATS[t][1] * i for i, c in enumerate(codes))
+    return joined.to_bytes(-(-len(codes) // elements) * size, "little")
+
+
 def number(t):
     return BOOL if t == "bool" else (INTS.get(t) or FLOATS[t])[0]
 
@@ -243,18 +269,15 @@ def numpy_agrees(t, codes, expected):
     assert not len(wrong), f"{t} to f16: {codes[wrong[0]]:#x}: {ours[wrong[0]]:#x}, numpy {theirs[wrong[0]]:#x}"
 
 
+TARGETS = ["bool", *INTS, *FLOATS]
+
+
 def plain(out, rng):
-    targets = ["bool", *INTS, *(t for t in FLOATS if t not in PACKED)]
     for t, size, codes, values in sources(rng):
         given = b"".join(c.to_bytes(size, "little") for c in codes)
         record(out, number(t), DOUBLES, len(codes), given, b"".join(encode("f64", v) for v in values))
-        for to in targets:
-            if to == "e8m0" and t != to:
-                continue
-            if to == t:
-                expected = given
-            else:
-                expected = b"".join(encode(to, v) for v in values)
+        for to in TARGETS:
+            expected = given if to == t else encode_all(to, values)
             if to == "f16":
                 numpy_agrees(t, codes, expected)
             record(out, number(t), number(to), len(codes), given, expected)
@@ -272,17 +295,32 @@ def complex_pair(out, t, to, count, given, expected):
 def packed(out, rng):
     for t in PACKED:
         kind, bits = FLOATS[t][:2]
-        codes = list(range(1 << bits)) + [rng.getrandbits(bits) for _ in range(160)]
-        joined = sum(c << bits * i for i, c in enumerate(codes))
-        given = joined.to_bytes(len(codes) * bits // 8, "little")
-        expected = b"".join(encode("f64", decode_float(t, c)) for c in codes)
-        record(out, kind, DOUBLES, len(codes), given, expected)
+        codes = list(range(1 << bits)) + [rng.getrandbits(bits) for _ in range(161)]
+        whole = codes[:-1]
+        record(out, kind, DOUBLES, len(whole), pack(t, whole), encode_all("f64", [decode_float(t, c) for c in whole]))
+        values = [decode_float(t, c) for c in codes]
+        for to in TARGETS:
+            record(out, kind, number(to), len(codes), pack(t, codes), pack(t, codes) if to == t else encode_all(to, values))
+
+
+BLOCK_BASE = 24  # heft numbers them in the order of ggml's numbers
+
+
+def blocks(out, rng):
+    for i, t in enumerate(ggml_blocks.DECODERS):
+        count = 2560
+        given = ggml_blocks.draw(t, count, rng)
+        values = ggml_blocks.decode(t, given)
+        for to in ("f16", "bf16", "f32", "f64"):
+            record(out, BLOCK_BASE + i, number(to), count, given, b"".join(encode(to, v) for v in values))
+        record(out, BLOCK_BASE + i, DOUBLES, count, given, b"".join(encode("f64", v) for v in values))
 
 
 def main():
     rng = random.Random(14)
     plain(sys.stdout.buffer, rng)
     packed(sys.stdout.buffer, rng)
+    blocks(sys.stdout.buffer, rng)
 
 
 main()

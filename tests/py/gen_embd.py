@@ -3,6 +3,8 @@
 
 Good ones: the specified layout with its sections, vocabularies and checksums in every place and form
 that is read, and the simple stream.  Bad ones: at least one for each refusal of the parsers."""
+import json
+import pathlib
 import struct
 import sys
 
@@ -411,7 +413,29 @@ def bad_simple(s):
     put("trailing", "bytes behind the vocabulary", "warn", more=b"more")
 
 
+# ---- texts that stand beside weights ----
+
+def texts(root):
+    """ROOT/texts: vocabularies and a configuration as they are published."""
+    top = pathlib.Path(root, "texts")
+    top.mkdir(parents=True, exist_ok=True)
+    added = [{"id": i, "content": t, "special": True} for i, t in enumerate(TOKENS) if t[:1] == "["]
+    named = ["<s>", "<pad>", "</s>", "<unk>", "\u2581the", "\u2581a", "s"]
+    marked = [{"id": i, "content": t, "special": True} for i, t in enumerate([*named[:4]])] + [{"id": 7, "content": "<mask>"}]
+    pairs = {"\u0120t": 4, "he": 5, "\u0120the": 6} | {t: i for i, t in enumerate(named[:4])}
+    documents = {
+        "wordpiece": {"version": "1.0", "added_tokens": added, "model": {"type": "WordPiece", "vocab": {t: i for i, t in enumerate(TOKENS)}}},
+        "unigram": {"added_tokens": marked, "model": {"type": "Unigram", "unk_id": 3, "vocab": [[t, -i / 4] for i, t in enumerate(named)]}},
+        "bpe": {"model": {"type": "BPE", "vocab": pairs, "merges": ["\u0120 t", ["\u0120t", "he"]]}, "added_tokens": marked},
+        "config": {"_name_or_path": "some/body", "hidden_size": 8, "vocab_size": 13, "layer_norm_eps": 1e-12, "architectures": ["BertModel"]},
+    }
+    for name, document in documents.items():
+        (top / f"{name}.json").write_text(json.dumps(document))
+    (top / "vocab.txt").write_text("".join(t + "\n" for t in TOKENS), encoding="utf-8")
+
+
 def main():
+    texts(sys.argv[1])
     s = Samples(sys.argv[1], "embd")
     for write in (good_specified, good_simple, bad_headers, bad_ends, bad_checksums, bad_metadata, bad_vocabularies,
                   bad_index, bad_simple):

@@ -7,7 +7,8 @@ import pathlib
 import struct
 import sys
 
-from samples import Samples, describe, tensor
+from cbor import Raw, encode
+from samples import Samples, tensor
 from xxh3 import xxh3
 
 MAGIC = b"\x89ZT2\r\n\x1a\n"
@@ -23,52 +24,8 @@ def up(n, to):
     return -(-n // to) * to
 
 
-# ---- CBOR, deterministic ----
-
-class Raw(bytes):
-    """An item that is encoded already, perhaps wrongly."""
-
-
-def head(major, n):
-    if n < 24:
-        return bytes([major << 5 | n])
-    for info, size in ((24, 1), (25, 2), (26, 4), (27, 8)):
-        if n < 1 << 8 * size:
-            return bytes([major << 5 | info]) + n.to_bytes(size, "big")
-    raise ValueError(n)
-
-
-def encode_float(v):
-    if v != v:
-        return b"\xf9\x7e\x00"
-    for info, layout in ((0xF9, ">e"), (0xFA, ">f"), (0xFB, ">d")):
-        try:
-            raw = struct.pack(layout, v)
-        except OverflowError:
-            continue
-        if struct.unpack(layout, raw)[0] == v:
-            return bytes([info]) + raw
-    raise ValueError(v)
-
-
 def cbor(v):
-    if isinstance(v, Raw):
-        return bytes(v)
-    if v is None or isinstance(v, bool):
-        return {None: b"\xf6", False: b"\xf4", True: b"\xf5"}[v]
-    if isinstance(v, int):
-        return head(0, v) if v >= 0 else head(1, -1 - v)
-    if isinstance(v, float):
-        return encode_float(v)
-    if isinstance(v, bytes):
-        return head(2, len(v)) + v
-    if isinstance(v, str):
-        raw = v.encode()
-        return head(3, len(raw)) + raw
-    if isinstance(v, list):
-        return head(4, len(v)) + b"".join(map(cbor, v))
-    pairs = sorted((cbor(k), cbor(x)) for k, x in v.items())
-    return head(5, len(pairs)) + b"".join(k + x for k, x in pairs)
+    return encode(v, is_sorted=True)
 
 
 # ---- zstd ----
@@ -301,6 +258,8 @@ def good_layouts(s):
     facts = [of_parts("csr", "f32", [3, 4], "sparse_csr", csr), of_parts("coo", "f32", [3, 4], "sparse_coo", coo),
              of_parts("mx", "f4_e2m1", [32], "zt.mx/1", mx), of_parts("ggml", "u8", [64], "gguf.q4_0/1", ggml),
              of_parts("custom", "u8", [7, 7], "x.custom/3", custom)]
+    for role in ("indices", "indptr"):  # for generations that have only u64
+        facts[0]["parts"][role]["sha256_u64"] = hashlib.sha256(numbers("Q", CSR[role])).hexdigest()
     s.write("good", "ztensor2_layouts.zt", f.end({"objects": objects}), {"format": "ztensor", "tensors": sorted(facts, key=lambda t: cbor(t["name"]))})
 
 

@@ -9,6 +9,7 @@ import json
 import struct
 import sys
 
+from cbor import decode
 from gen_ztensor2 import CANONICAL, FLOOR, FOOTER, LOGICAL, MAGIC, STORAGE, ZSTD, cbor, digest, frame, of_parts, up
 from samples import describe
 from xxh3 import xxh3
@@ -30,46 +31,8 @@ def demand(truth, complaint):
 
 # ---- CBOR ----
 
-def take(b, at, n):
-    demand(at + n <= len(b), "the manifest is cut short")
-    return b[at:at + n], at + n
-
-
-def decode(b, at, depth):
-    first, at = take(b, at, 1)
-    major, info = first[0] >> 5, first[0] & 31
-    demand(major != 6 and info < 28, f"byte {first[0]:#x} at {at - 1}")
-    raw = b""
-    if info >= 24:
-        raw, at = take(b, at, 1 << info - 24)
-    n = int.from_bytes(raw, "big") if raw else info
-    if major in (0, 1):
-        return (n if major == 0 else -1 - n), at
-    if major in (2, 3):
-        raw, at = take(b, at, n)
-        return (raw if major == 2 else raw.decode()), at
-    if major == 7:
-        if info in (20, 21, 22):
-            return {20: False, 21: True, 22: None}[info], at
-        demand(info in (25, 26, 27), f"simple value {info}")
-        return struct.unpack({25: ">e", 26: ">f", 27: ">d"}[info], raw)[0], at
-    demand(depth < DEPTH, "more than 32 levels")
-    if major == 4:
-        items = []
-        for _ in range(n):
-            v, at = decode(b, at, depth + 1)
-            items.append(v)
-        return items, at
-    pairs = {}
-    for _ in range(n):
-        k, at = decode(b, at, depth + 1)
-        demand(isinstance(k, str) and k not in pairs, f"key {k!r}")
-        pairs[k], at = decode(b, at, depth + 1)
-    return pairs, at
-
-
 def read_manifest(raw):
-    v, at = decode(raw, 0, 0)
+    v, at = decode(raw, 0, DEPTH)
     demand(at == len(raw), "bytes behind the manifest")
     demand(cbor(v) == raw, "the manifest is not in deterministic encoding")
     return v

@@ -1,0 +1,191 @@
+/* cmd_edit.c - metadata and names of a file, changed where it stands. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "assign.h"
+#include "model.h"
+#include "opt.h"
+#include "progress.h"
+
+typedef struct request {
+    const char *path;
+    opt_list set, unset, rename;
+    bool dry_run, verbose;
+    heft_value *values;
+    heft_str *keys;
+    heft_rename *renames;
+    heft_edit_options options;
+} request;
+
+static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                    const char *text)
+{
+    const request *r = ctx;
+    outbuf name;
+    (void)rule;
+    if (severity == HEFT_NOTE && !r->verbose)
+        return;
+    out_open(&name, -1);
+    out_escaped(&name, tensor);
+    const char *word = severity == HEFT_NOTE ? "note" : "error";
+    if (tensor.ptr)
+        say(r->path, "%s: %s (tensor \"%s\")", word, text, out_cstr(&name));
+    else
+        say(r->path, "%s: %s", word, text);
+    out_free(&name);
+}
+
+static bool is_same_key(const heft_value *a, const heft_value *b)
+{
+    return a->key.len == b->key.len && !memcmp(a->key.ptr, b->key.ptr, a->key.len);
+}
+
+/* A key that is given again counts as given last. */
+static int read_set(request *r)
+{
+    heft_edit_options *o = &r->options;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < r->set.count && !code; i++) {
+        heft_value now;
+        size_t k = 0;
+        code = assign_value(&now, "edit", r->set.item[i]);
+        while (!code && k < o->set_count && !is_same_key(&r->values[k], &now))
+            k++;
+        if (!code)
+            r->values[k] = now;
+        o->set_count += k == o->set_count;
+    }
+    return code;
+}
+
+static int read_asked(request *r)
+{
+    heft_edit_options *o = &r->options;
+    r->values = calloc(r->set.count + 1, sizeof *r->values);
+    r->keys = calloc(r->unset.count + 1, sizeof *r->keys);
+    r->renames = calloc(r->rename.count + 1, sizeof *r->renames);
+    if (!r->values || !r->keys || !r->renames) {
+        say(NULL, "no memory for the options");
+        return CODE_SYSTEM;
+    }
+    int code = read_set(r);
+    for (size_t i = 0; i < r->unset.count; i++)
+        r->keys[i] = str_of(r->unset.item[i]);
+    for (size_t i = 0; i < r->rename.count && !code; i++)
+        code = assign_rename(&r->renames[i], "edit", r->rename.item[i]);
+    o->set = r->values;
+    o->unset = r->keys;
+    o->unset_count = r->unset.count;
+    o->rename = r->renames;
+    o->rename_count = r->rename.count;
+    o->dry_run = r->dry_run;
+    o->on_loss = on_loss;
+    o->loss_ctx = r;
+    return code;
+}
+
+static void say_links(const request *r, const heft_edit_result *result)
+{
+    unsigned n = result->other_names;
+    if (!n || !result->changed)
+        return;
+    const char *verb = n == 1 ? "name of it shows" : "names of it show";
+    if (result->in_place)
+        say(r->path, "note: %u other %s the change as well", n, verb);
+    else
+        say(r->path, "warning: %u other %s what was there still", n, verb);
+}
+
+static int say_plan(const request *r, const heft_edit_result *result)
+{
+    outbuf o;
+    out_open(&o, STDOUT_FILENO);
+    out_message(&o, r->path);
+    out_format(&o, ": %llu bytes, %s\n", (unsigned long long)result->size,
+               result->in_place ? "in place" : "in a new file");
+    return out_end(&o, CODE_DONE);
+}
+
+static int say_done(const request *r, const heft_edit_result *result)
+{
+    if (r->dry_run)
+        return say_plan(r, result);
+    say_links(r, result);
+    if (!r->verbose)
+        return CODE_DONE;
+    if (!result->changed)
+        say(r->path, "it was like that already");
+    else if (result->in_place)
+        say(r->path, "edited in place");
+    else
+        say(r->path, "a new file of %llu bytes, %llu of them moved",
+            (unsigned long long)result->size, (unsigned long long)result->copied);
+    return CODE_DONE;
+}
+
+static int edit(request *r)
+{
+    heft_edit_result result;
+    heft_error err;
+    progress bar;
+    progress_begin(&bar, r->path);
+    progress_catch_interrupt();
+    r->options.progress = progress_step;
+    r->options.progress_ctx = &bar;
+    heft_status st = heft_edit_file(&result, r->path, &r->options, &err);
+    progress_end(&bar);
+    if (result.undone)
+        say(r->path, "note: an edit that was interrupted has been undone");
+    return st ? say_error(r->path, &err) : say_done(r, &result);
+}
+
+static int undo(const request *r)
+{
+    bool undone;
+    heft_error err;
+    if (heft_edit_undo(&undone, r->path, &err))
+        return say_error(r->path, &err);
+    if (!undone)
+        return say_usage("edit", "nothing to change: --set, --unset or --rename");
+    say(r->path, "note: an edit that was interrupted has been undone");
+    return CODE_DONE;
+}
+
+int cmd_edit(int argc, char **argv)
+{
+    request r = { .options = HEFT_EDIT_OPTIONS_INIT };
+    const opt options[] = {
+        { "set", 0, OPT_LIST, &r.set, "KEY=VALUE", "metadata; \"...\" forces text" },
+        { "unset", 0, OPT_LIST, &r.unset, "KEY", "metadata that is taken away" },
+        { "rename", 0, OPT_LIST, &r.rename, "A=B", "tensor A is called B" },
+        { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "say what would be done; change nothing" },
+        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes, and how it was done, on stderr" },
+    };
+    const opt_usage usage = {
+        "edit",
+        "FILE",
+        "Changes metadata and names of tensors in FILE itself: in place where they fit, else in a\n"
+        "new file that takes its place.  Format, version and data stay as they are.  A killed\n"
+        "edit has not happened: when it leaves a journal beside FILE, the next edit undoes it\n"
+        "first, and with no options that is all that is done.",
+        "heft edit --set license=MIT --rename wte=tok_embed.weight model.safetensors",
+        options,
+        sizeof options / sizeof *options,
+        1,
+        1,
+    };
+    opt_args args;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    r.path = args.item[0];
+    code = read_asked(&r);
+    if (!code)
+        code = r.set.count || r.unset.count || r.rename.count ? edit(&r) : undo(&r);
+    free(r.values);
+    free(r.keys);
+    free(r.renames);
+    opt_release(&usage);
+    return code;
+}

@@ -1,0 +1,54 @@
+/* fuzz_beside.c - any bytes as each of the texts that stand beside weights: vocabularies, settings, profiles. */
+#include <string.h>
+
+#include "fuzz.h"
+
+typedef heft_status (*vocab_reader)(heft_vocab **out, heft_str text, const heft_host *host,
+                                    heft_error *err);
+
+static void try_vocab(vocab_reader read, heft_str text)
+{
+    heft_vocab *v;
+    if (read(&v, text, NULL, NULL)) {
+        fuzz_demand(!v);
+        return;
+    }
+    for (uint32_t id = 0; id < heft_vocab_count(v); id++) {
+        heft_str token = heft_vocab_token(v, id);
+        fuzz_demand(heft_vocab_find(v, token.ptr, token.len) <= id);
+    }
+    for (int i = 0; i < HEFT_SPECIALS; i++) {
+        uint32_t id = heft_vocab_special(v, (heft_special)i);
+        fuzz_demand(id == HEFT_NONE || id < heft_vocab_count(v));
+    }
+    heft_vocab_close(v);
+}
+
+static void try_settings(heft_str text)
+{
+    heft_settings *s;
+    heft_value v;
+    if (heft_settings_json(&s, text, NULL, NULL))
+        return;
+    fuzz_use(heft_settings_find(&v, s, "vocab_size"));
+    heft_settings_close(s);
+}
+
+static void try_profile(heft_str text)
+{
+    heft_profile *p;
+    if (heft_profile_json(&p, text, NULL, NULL))
+        return;
+    fuzz_use(heft_profile_name(p).len);
+    heft_profile_close(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    heft_str text = { (const char *)data, size };
+    try_vocab(heft_vocab_lines, text);
+    try_vocab(heft_vocab_json, text);
+    try_settings(text);
+    try_profile(text);
+    return 0;
+}

@@ -1,0 +1,146 @@
+/* fuzz_embd.c - any bytes as an EMBD file whose sizes and checksums are put right first, so that what is wrong lies
+ * deeper: its vocabulary is one, and comes through both layouts unchanged. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crc.h"
+#include "fuzz.h"
+
+enum { HEADER = 64, FOOTER = 16, CRC_AT = 56, LARGEST = 1 << 20 };
+static const heft_limits limits = { .memory = 64 << 20, .tensors = 1 << 12 };
+
+static uint64_t get(const uint8_t *p, int bytes)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < bytes; i++)
+        v |= (uint64_t)p[i] << 8 * i;
+    return v;
+}
+
+static void put(uint8_t *p, uint64_t v, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        p[i] = (uint8_t)(v >> 8 * i);
+}
+
+/* The file's size, the three checksums and the magic numbers. */
+static void repair(uint8_t *data, size_t size)
+{
+    enum { DATA_AT = 36, DATA_SIZE = 40, TOTAL = 48 };
+    if (size < HEADER + FOOTER)
+        return;
+    uint8_t *footer = data + size - FOOTER;
+    memcpy(data, "EMBD\1\0", 6);
+    memcpy(footer + 8, "DBME", 4);
+    put(data + TOTAL, size, 8);
+    put(data + CRC_AT, heft_crc32(0, data, CRC_AT), 4);
+    uint64_t at = get(data + DATA_AT, 4), length = get(data + DATA_SIZE, 8), end = size - FOOTER;
+    if (at <= end && length <= end - at)
+        put(footer, heft_crc32(0, data + at, (size_t)length), 4);
+    put(footer + 4, heft_crc32(0, data, size - FOOTER), 4);
+}
+
+/* ---- the vocabulary ------------------------------------------------------------------------- */
+
+/* Every token is found, by the first id of its spelling. */
+static void look_at_vocab(const heft_vocab *v)
+{
+    for (uint32_t id = 0; id < heft_vocab_count(v); id++) {
+        heft_str token = heft_vocab_token(v, id);
+        uint32_t found = heft_vocab_find(v, token.ptr, token.len);
+        fuzz_demand(found <= id);
+        heft_str first = heft_vocab_token(v, found);
+        fuzz_demand(first.len == token.len && !memcmp(first.ptr, token.ptr, token.len));
+    }
+}
+
+static void compare_vocabs(const heft_vocab *a, const heft_vocab *b, bool with_special)
+{
+    fuzz_demand(heft_vocab_count(a) == heft_vocab_count(b));
+    for (uint32_t id = 0; id < heft_vocab_count(a); id++) {
+        heft_str s = heft_vocab_token(a, id), t = heft_vocab_token(b, id);
+        fuzz_demand(s.len == t.len && !memcmp(s.ptr, t.ptr, s.len));
+    }
+    for (int i = 0; i < HEFT_SPECIALS && with_special; i++)
+        fuzz_demand(heft_vocab_special(a, (heft_special)i) ==
+                    heft_vocab_special(b, (heft_special)i));
+}
+
+/* ---- both layouts --------------------------------------------------------------------------- */
+
+typedef struct losses {
+    bool of_vocab, of_special;
+} losses;
+
+static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    losses *l = ctx;
+    fuzz_use((uint64_t)severity + strlen(text) + tensor.len);
+    l->of_vocab = l->of_vocab || !strcmp(rule, "embd/vocab");
+    l->of_special = l->of_special || !strcmp(rule, "embd/special");
+}
+
+static bool is_small(const heft_file *f)
+{
+    uint64_t total = 0;
+    for (uint32_t id = 0; id < heft_tensor_count(f) && total <= LARGEST; id++)
+        total += heft_tensor_bytes(f, id) < LARGEST ? heft_tensor_bytes(f, id) : LARGEST;
+    return total <= LARGEST;
+}
+
+static void rewrite(const heft_file *in, const heft_vocab *v, const char *version)
+{
+    fuzz_bytes bytes = { NULL, 0, 0 };
+    losses lost = { false, false };
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_file *out;
+    heft_vocab *again;
+    opt.write.version = version;
+    opt.write.allow_loss = true;
+    opt.write.on_loss = note_loss;
+    opt.write.loss_ctx = &lost;
+    if (!heft_convert(in, heft_file_format(in), fuzz_sink(&bytes), &opt, NULL)) {
+        fuzz_demand(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
+        bool has_vocab = !heft_vocab_open(&again, out, NULL);
+        /* a simple stream does not tell no tokens from no vocabulary */
+        fuzz_demand(has_vocab || !v || lost.of_vocab || !heft_vocab_count(v));
+        if (has_vocab && v)
+            compare_vocabs(v, again, !lost.of_special);
+        heft_vocab_close(again);
+        heft_close(out);
+    }
+    free(bytes.ptr);
+}
+
+static void try_bytes(const uint8_t *data, size_t size, const heft_format *embd)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_file *f = NULL;
+    heft_vocab *v = NULL;
+    opt.format = embd;
+    opt.limits = limits;
+    if (!fuzz_open(&f, data, size, &opt) && is_small(f)) {
+        heft_status st = heft_vocab_open(&v, f, NULL);
+        fuzz_demand(!st || st == HEFT_E_NOTFOUND);
+        if (v)
+            look_at_vocab(v);
+        rewrite(f, v, "1.0");
+        rewrite(f, v, "simple");
+    }
+    heft_vocab_close(v);
+    heft_close(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const heft_format *embd = heft_format_find("embd");
+    uint8_t *repaired = malloc(size + !size);
+    fuzz_demand(embd && repaired);
+    memcpy(repaired, data, size);
+    repair(repaired, size);
+    try_bytes(data, size, embd); /* perhaps a simple stream */
+    try_bytes(repaired, size, embd);
+    free(repaired);
+    return 0;
+}

@@ -1,0 +1,183 @@
+/* number.c - numbers of any element type one by one: decoded exactly, and rounded once. */
+#include "model/number.h"
+
+const heft_float_layout heft_float_layouts[HEFT_DTYPES] = {
+    [HEFT_F16] = { 5, 10, 15, HEFT_F_IEEE },
+    [HEFT_BF16] = { 8, 7, 127, HEFT_F_IEEE },
+    [HEFT_F32] = { 8, 23, 127, HEFT_F_IEEE },
+    [HEFT_F64] = { 11, 52, 1023, HEFT_F_IEEE },
+    [HEFT_F8_E4M3FN] = { 4, 3, 7, HEFT_F_ONE_NAN },
+    [HEFT_F8_E5M2] = { 5, 2, 15, HEFT_F_IEEE },
+    [HEFT_F8_E4M3FNUZ] = { 4, 3, 8, HEFT_F_NEG_ZERO },
+    [HEFT_F8_E5M2FNUZ] = { 5, 2, 16, HEFT_F_NEG_ZERO },
+    [HEFT_F8_E8M0] = { 8, 0, 127, HEFT_F_POWERS },
+    [HEFT_F6_E2M3] = { 2, 3, 1, HEFT_F_NONE },
+    [HEFT_F6_E3M2] = { 3, 2, 3, HEFT_F_NONE },
+    [HEFT_F4_E2M1] = { 2, 1, 1, HEFT_F_NONE },
+};
+
+static uint64_t load(const uint8_t *p, uint32_t size)
+{
+    uint64_t v = 0;
+    for (uint32_t i = 0; i < size; i++)
+        v |= (uint64_t)p[i] << 8 * i;
+    return v;
+}
+
+static void store(uint8_t *p, uint64_t v, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++)
+        p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static heft_number number_of(bool negative, int32_t exp, uint64_t mant)
+{
+    if (!mant)
+        return (heft_number){ .kind = HEFT_N_ZERO, .negative = negative };
+    for (uint32_t step = 32; step; step /= 2) {
+        if (mant >> (64 - step))
+            continue;
+        mant <<= step;
+        exp -= (int32_t)step;
+    }
+    return (heft_number){ HEFT_N_FINITE, negative, exp, mant };
+}
+
+static heft_number int_number(uint64_t bits, uint32_t size, bool is_signed)
+{
+    bool negative = is_signed && bits >> (8 * size - 1);
+    if (negative)
+        bits = 0 - (bits | (size < 8 ? UINT64_MAX << 8 * size : 0));
+    return number_of(negative, 63, bits);
+}
+
+static heft_number power_number(uint64_t code, const heft_float_layout *l)
+{
+    if (code == 0xFF)
+        return (heft_number){ .kind = HEFT_N_NAN, .mant = (uint64_t)1 << 63 };
+    return number_of(false, (int32_t)code - l->bias, (uint64_t)1 << 63);
+}
+
+static heft_number float_number(uint64_t code, const heft_float_layout *l)
+{
+    if (l->specials == HEFT_F_POWERS)
+        return power_number(code, l);
+    uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits), abs = code & (sign - 1);
+    uint64_t exp = abs >> l->mant_bits, last = ((uint64_t)1 << l->exp_bits) - 1;
+    uint64_t mant = abs << (63 - l->mant_bits) << 1; /* in two steps: 64 is too far for one */
+    bool negative = (code & sign) != 0;
+    if (l->specials == HEFT_F_IEEE && exp == last)
+        return (heft_number){ .kind = mant ? HEFT_N_NAN : HEFT_N_INFINITE,
+                              .negative = negative,
+                              .mant = mant };
+    if (l->specials == HEFT_F_ONE_NAN && abs == sign - 1)
+        return (heft_number){ .kind = HEFT_N_NAN, .negative = negative, .mant = (uint64_t)1 << 63 };
+    if (l->specials == HEFT_F_NEG_ZERO && code == sign)
+        return (heft_number){ .kind = HEFT_N_NAN, .mant = (uint64_t)1 << 63 };
+    if (!exp)
+        return number_of(negative, -l->bias, mant); /* 0.mant * 2^(1 - bias) */
+    return (heft_number){ HEFT_N_FINITE, negative, (int32_t)exp - l->bias,
+                          (uint64_t)1 << 63 | mant >> 1 };
+}
+
+heft_number heft_number_read(const uint8_t *p, heft_dtype t)
+{
+    uint32_t size = heft_dtype_size(t);
+    uint64_t bits = load(p, size);
+    const heft_float_layout *l = heft_float_layout_of(t);
+    if (l)
+        return float_number(bits, l);
+    if (t == HEFT_BOOL)
+        return number_of(false, 63, bits != 0);
+    return int_number(bits, size, heft_dtype_is_signed_int(t));
+}
+
+/* The bits of x below the sign, before any overflow is looked at. */
+static uint64_t round_to(heft_number x, const heft_float_layout *l)
+{
+    int32_t exp = x.exp + l->bias; /* biased; below 1 the number is subnormal */
+    int32_t cut = 63 - l->mant_bits + (exp < 1 ? 1 - exp : 0);
+    if (cut > 64)
+        return 0; /* less than half of the smallest */
+    uint64_t kept = cut < 64 ? x.mant >> cut : 0, rest = x.mant << (64 - cut);
+    const uint64_t half = (uint64_t)1 << 63;
+    /* A carry out of the mantissa is the next exponent, as is the hidden bit. */
+    kept += rest > half || (rest == half && (kept & 1));
+    return exp < 1 ? kept : kept + ((uint64_t)(exp - 1) << l->mant_bits);
+}
+
+/* Of types that have none the largest number. */
+static uint64_t nan_code(heft_number x, const heft_float_layout *l, uint64_t sign)
+{
+    if (l->specials == HEFT_F_NEG_ZERO)
+        return sign;
+    if (l->specials == HEFT_F_NONE)
+        return sign - 1;
+    uint64_t negative = x.negative ? sign : 0;
+    if (l->specials == HEFT_F_ONE_NAN)
+        return negative | (sign - 1);
+    uint64_t payload = x.mant >> (63 - l->mant_bits) >> 1;
+    uint64_t above = (((uint64_t)1 << l->exp_bits) - 1) << l->mant_bits;
+    return negative | above | (payload ? payload : (uint64_t)1 << (l->mant_bits - 1));
+}
+
+/* e8m0: a tie goes up, to the even one of two significands, 1 and 2.  Zero becomes the least power. */
+static uint64_t power_code(heft_number x, const heft_float_layout *l)
+{
+    enum { NAN_CODE = 0xFF, TOP = 0xFE };
+    if (x.kind == HEFT_N_NAN || (x.negative && x.kind != HEFT_N_ZERO))
+        return NAN_CODE;
+    if (x.kind != HEFT_N_FINITE)
+        return x.kind == HEFT_N_INFINITE ? TOP : 0;
+    int32_t code = x.exp + l->bias + (int32_t)(x.mant >> 62 & 1);
+    return code < 0 ? 0 : code > TOP ? TOP : (uint64_t)code;
+}
+
+uint64_t heft_float_top(const heft_float_layout *l)
+{
+    uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits);
+    return l->specials == HEFT_F_IEEE      ? sign - ((uint64_t)1 << l->mant_bits)
+           : l->specials == HEFT_F_ONE_NAN ? sign - 2
+                                           : sign - 1;
+}
+
+uint64_t heft_number_code(heft_number x, const heft_float_layout *l)
+{
+    uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits), top = heft_float_top(l), abs = 0;
+    if (l->specials == HEFT_F_POWERS)
+        return power_code(x, l);
+    if (x.kind == HEFT_N_NAN)
+        return nan_code(x, l, sign);
+    if (x.kind == HEFT_N_FINITE)
+        abs = round_to(x, l);
+    if (x.kind == HEFT_N_INFINITE || abs > top)
+        abs = top;
+    bool signless_zero = l->specials == HEFT_F_NEG_ZERO && !abs;
+    return abs | (x.negative && !signless_zero ? sign : 0);
+}
+
+static uint64_t int_code(heft_number x, uint32_t size, bool is_signed)
+{
+    uint64_t top = UINT64_MAX >> (64 - 8 * size + is_signed), abs = 0;
+    if (x.negative)
+        top = is_signed ? top + 1 : 0;
+    if (x.kind == HEFT_N_INFINITE || (x.kind == HEFT_N_FINITE && x.exp > 63))
+        abs = top;
+    else if (x.kind == HEFT_N_FINITE && x.exp >= 0)
+        abs = x.mant >> (63 - x.exp);
+    if (abs > top)
+        abs = top;
+    return x.negative ? 0 - abs : abs;
+}
+
+void heft_number_write(uint8_t *p, heft_dtype t, heft_number x)
+{
+    uint32_t size = heft_dtype_size(t);
+    const heft_float_layout *l = heft_float_layout_of(t);
+    if (l)
+        store(p, heft_number_code(x, l), size);
+    else if (t == HEFT_BOOL)
+        *p = x.kind != HEFT_N_ZERO;
+    else
+        store(p, int_code(x, size, heft_dtype_is_signed_int(t)), size);
+}

@@ -1,0 +1,52 @@
+/* number.h - numbers of any element type one by one, exactly; what the floating-point types are made of. */
+#ifndef HEFT_NUMBER_H
+#define HEFT_NUMBER_H
+#include "model/dtype.h"
+
+/* What lies above the numbers of a floating-point type. */
+typedef enum heft_specials {
+    HEFT_F_NOT,      /* it is none */
+    HEFT_F_IEEE,     /* one infinity, then NaN */
+    HEFT_F_ONE_NAN,  /* all bits set, no infinity */
+    HEFT_F_NEG_ZERO, /* the code of minus zero is the NaN; no infinity, no minus zero */
+    HEFT_F_NONE,     /* numbers only */
+    HEFT_F_POWERS    /* e8m0: an exponent and nothing else */
+} heft_specials;
+
+typedef struct heft_float_layout { /* of a floating-point type */
+    uint8_t exp_bits, mant_bits;
+    int16_t bias;
+    heft_specials specials;
+} heft_float_layout;
+
+extern const heft_float_layout heft_float_layouts[HEFT_DTYPES];
+
+/* NULL: no floating-point type. */
+static inline const heft_float_layout *heft_float_layout_of(heft_dtype t)
+{
+    const heft_float_layout *l = t < HEFT_DTYPES ? &heft_float_layouts[t] : NULL;
+    return l && l->specials != HEFT_F_NOT ? l : NULL;
+}
+
+static inline bool heft_dtype_is_signed_int(heft_dtype t)
+{
+    return t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64;
+}
+
+typedef struct heft_number {
+    enum { HEFT_N_ZERO, HEFT_N_FINITE, HEFT_N_INFINITE, HEFT_N_NAN } kind;
+    bool negative;
+    int32_t exp; /* HEFT_N_FINITE: the value is mant * 2^(exp - 63), with the top bit of mant set */
+    uint64_t mant; /* HEFT_N_NAN: the payload from the top bit down */
+} heft_number;
+
+/* Of a plain type that is not complex, little-endian. */
+heft_number heft_number_read(const uint8_t *p, heft_dtype t);
+/* The number of type t that is nearest. */
+void heft_number_write(uint8_t *p, heft_dtype t, heft_number x);
+/* The bits of the nearest number of a floating-point type. */
+uint64_t heft_number_code(heft_number x, const heft_float_layout *l);
+/* What numbers that are too large become, below the sign: infinity where there is one, else the largest. */
+uint64_t heft_float_top(const heft_float_layout *l);
+
+#endif

@@ -1,0 +1,279 @@
+/* edit_file.c - a file is edited where it stands.  docs/edit.md says what a kill can leave behind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "port/disk.h"
+
+/* ---- the system ---- */
+
+static int name_file(int fd, int dir, const char *name)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW);
+}
+
+static int rename_file(int dir, const char *from, const char *to)
+{
+    return renameat(dir, from, dir, to);
+}
+
+static int remove_file(int dir, const char *name)
+{
+    return unlinkat(dir, name, 0);
+}
+
+static int create_file(int dir, const char *name, int flags, mode_t mode)
+{
+    return openat(dir, name, flags, mode);
+}
+
+static ssize_t copy_bytes(int from, off_t at, int to, off_t to_at, size_t len)
+{
+    return copy_file_range(from, &at, to, &to_at, len, 0);
+}
+
+static int share_bytes(int from, off_t at, int to, off_t to_at, size_t len)
+{
+    struct file_clone_range r = { from, (uint64_t)at, len, (uint64_t)to_at };
+    return ioctl(to, FICLONERANGE, &r);
+}
+
+const heft_disk heft_system_disk = {
+    .write = pwrite,
+    .truncate = ftruncate,
+    .sync = fsync,
+    .create = create_file,
+    .name = name_file,
+    .rename = rename_file,
+    .remove = remove_file,
+    .copy = copy_bytes,
+    .share = share_bytes,
+};
+
+/* ---- the file ---- */
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+heft_status heft_target_check(const heft_target *t, heft_error *err)
+{
+    struct stat now, named;
+    bool is_there = !fstat(t->fd, &now) && !fstatat(t->dir, t->name, &named, AT_SYMLINK_NOFOLLOW);
+    if (is_there && is_same(&now, &t->was) && is_same(&named, &t->was))
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_IO,
+                            "another program changed it meanwhile: it is left as it is");
+}
+
+heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const void *data,
+                              size_t len, heft_error *err)
+{
+    const uint8_t *p = data;
+    while (len) {
+        ssize_t n = t->disk->write(fd, p, len, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return heft_os_error(err, n ? errno : ENOSPC, "writing failed");
+        p += n;
+        at += (size_t)n;
+        len -= (size_t)n;
+    }
+    return HEFT_OK;
+}
+
+heft_status heft_target_read(int fd, uint64_t at, void *buf, size_t len, heft_error *err)
+{
+    uint8_t *p = buf;
+    while (len) {
+        ssize_t n = pread(fd, p, len, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return heft_os_error(err, n ? errno : EIO, "reading failed");
+        p += n;
+        at += (size_t)n;
+        len -= (size_t)n;
+    }
+    return HEFT_OK;
+}
+
+heft_status heft_target_sync_dir(const heft_target *t, heft_error *err)
+{
+    if (!t->disk->sync(t->dir) || errno == EINVAL || errno == EBADF)
+        return HEFT_OK;
+    return heft_os_error(err, errno, "writing to disk failed");
+}
+
+static void close_target(heft_target *t)
+{
+    if (t->fd >= 0)
+        close(t->fd); /* and unlocks it */
+    if (t->dir >= 0)
+        close(t->dir);
+    free(t->path);
+}
+
+static heft_status open_dir(heft_target *t, heft_error *err)
+{
+    char *slash = strrchr(t->path, '/');
+    char *end = slash == t->path ? slash + 1 : slash, saved = *end;
+    t->name = slash + 1;
+    *end = '\0';
+    t->dir = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int os = errno;
+    *end = saved;
+    return t->dir < 0 ? heft_os_error(err, os, "its directory cannot be opened") : HEFT_OK;
+}
+
+/* A file that nobody may write to is left alone, even by those who could. */
+static heft_status check_kind(const struct stat *st, heft_error *err)
+{
+    if (S_ISDIR(st->st_mode))
+        return heft_os_error(err, EISDIR, "cannot be edited");
+    if (!S_ISREG(st->st_mode))
+        return heft_os_error(err, ESPIPE, "is a pipe or a device, not a file");
+    if (!(st->st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
+        return heft_os_error(err, EACCES, "is read-only");
+    return HEFT_OK;
+}
+
+static heft_status open_target(heft_target *t, const heft_disk *disk, const char *path,
+                               heft_error *err)
+{
+    *t = (heft_target){ .disk = disk, .fd = -1, .dir = -1 };
+    t->path = realpath(path, NULL);
+    if (!t->path || stat(t->path, &t->was))
+        return heft_os_error(err, errno, "cannot be opened");
+    heft_status st = check_kind(&t->was, err);
+    if (!st)
+        st = open_dir(t, err);
+    if (st)
+        return st;
+    t->fd = openat(t->dir, t->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (t->fd < 0)
+        return heft_os_error(err, errno, "cannot be written to");
+    if (flock(t->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return heft_os_error(err, EBUSY, "another program is editing it");
+    if (fstat(t->fd, &t->was))
+        return heft_os_error(err, errno, "cannot be looked at");
+    return heft_target_check(t, err);
+}
+
+/* ---- the edit ---- */
+
+static heft_status plan(heft_edit **out, const heft_target *t, const heft_edit_options *o,
+                        heft_error *err)
+{
+    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
+    heft_file *f;
+    open.host = o->host;
+    heft_status st = heft_open(&f, t->path, &open, err);
+    if (st)
+        return st;
+    st = heft_edit_plan(out, f, o, err);
+    heft_close(f); /* nothing maps the file from here on */
+    return st;
+}
+
+static void count_bytes(heft_edit_result *r, const heft_edit *e)
+{
+    const heft_edit_piece *pieces;
+    size_t n = heft_edit_pieces(e, &pieces);
+    for (size_t i = 0; i < n; i++)
+        r->written += pieces[i].data ? pieces[i].length : 0;
+    r->size = heft_edit_size(e);
+    r->in_place = heft_edit_is_in_place(e);
+}
+
+static heft_status apply(heft_edit_result *r, const heft_target *t, const heft_edit *e,
+                         const heft_edit_options *o, heft_error *err)
+{
+    bool fits = r->in_place;
+    heft_status st = HEFT_OK;
+    if (r->in_place)
+        st = heft_journal_edit(&r->changed, &fits, t, e, err);
+    if (st || fits)
+        return st;
+    r->in_place = false;
+    r->changed = true;
+    return heft_replace(t, e, o, &r->copied, err);
+}
+
+static heft_status undo_first(heft_edit_result *r, heft_target *t, const heft_edit_options *o,
+                              heft_error *err)
+{
+    if (o->dry_run)
+        return HEFT_OK; /* heft_open() will say what is the matter */
+    heft_status st = heft_journal_undo(&r->undone, t, err);
+    if (!st && r->undone && fstat(t->fd, &t->was))
+        st = heft_os_error(err, errno, "cannot be looked at");
+    return st;
+}
+
+heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, const char *path,
+                              const heft_edit_options *opt, heft_error *err)
+{
+    heft_error own;
+    heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    heft_edit_result r = { .in_place = false };
+    heft_target t;
+    heft_edit *e = NULL;
+    err = err ? err : &own;
+    if (opt)
+        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    heft_status st = open_target(&t, disk, path, err);
+    if (!st)
+        st = undo_first(&r, &t, &o, err);
+    if (!st)
+        st = plan(&e, &t, &o, err);
+    if (!st) {
+        r.other_names = (uint32_t)(t.was.st_nlink - 1);
+        count_bytes(&r, e);
+    }
+    if (!st && !o.dry_run)
+        st = apply(&r, &t, e, &o, err);
+    heft_edit_close(e);
+    close_target(&t);
+    if (out)
+        *out = r;
+    return st;
+}
+
+heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *path,
+                              heft_error *err)
+{
+    heft_error own;
+    heft_target t;
+    err = err ? err : &own;
+    *undone = false;
+    heft_status st = open_target(&t, disk, path, err);
+    if (!st)
+        st = heft_journal_undo(undone, &t, err);
+    close_target(&t);
+    return st;
+}
+
+heft_status heft_edit_file(heft_edit_result *out, const char *path, const heft_edit_options *opt,
+                           heft_error *err)
+{
+    return heft_edit_file_on(&heft_system_disk, out, path, opt, err);
+}
+
+heft_status heft_edit_undo(bool *undone, const char *path, heft_error *err)
+{
+    return heft_edit_undo_on(&heft_system_disk, undone, path, err);
+}

@@ -1,0 +1,489 @@
+/* journal.c - a file is edited in place beside a journal that can undo it.
+ *
+ *    0  "HEFTJRNL"   8  u32 1   12  u32 records   16  u64 size before   24  u64 size after
+ *   32  32 bytes: BLAKE3 of what the file has around the records
+ *   64  records: u64 offset, u64 length before, u64 length after, bytes before, bytes after
+ *  -32  BLAKE3 of all that precedes
+ *
+ * It appears whole and on disk under its name before the first byte of the file changes, and goes once
+ * the last one is on disk.  While it is there the edit has not happened: whoever finds it puts the
+ * bytes from before back.  Bytes that are neither those from before nor those from after are not those
+ * of the edit, and are left alone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/blake3.h"
+#include "base/checked.h"
+#include "port/disk.h"
+
+enum {
+    HEAD = 64,
+    RECORD = 24,
+    HASH = 32,
+    VERSION = 1,
+    AROUND = 64 << 10, /* bytes at either end of the file by which it is known again */
+    STEP = 4096
+};
+
+static const char magic[] = "HEFTJRNL", suffix[] = ".heft-journal", partial[] = ".heft-journal-new";
+
+typedef struct record {
+    uint64_t at, old_len, new_len;
+    const uint8_t *old, *new;
+} record;
+
+typedef struct journal {
+    uint64_t old_size, new_size;
+    uint8_t around[HASH];
+    record *records;
+    uint32_t count;
+    uint8_t *bytes; /* the file that the records point into, or NULL: they own their bytes */
+} journal;
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a journal");
+}
+
+static void free_journal(journal *j)
+{
+    for (uint32_t i = 0; !j->bytes && i < j->count; i++)
+        free((void *)(uintptr_t)j->records[i].old);
+    free(j->records);
+    free(j->bytes);
+}
+
+/* false: the name would be too long. */
+static bool journal_name(char out[NAME_MAX + 1], const char *name, const char *end)
+{
+    size_t len = strlen(name), end_len = strlen(end);
+    if (len + end_len > NAME_MAX)
+        return false;
+    memcpy(out, name, len);
+    memcpy(out + len, end, end_len + 1);
+    return true;
+}
+
+bool heft_journal_is_there(const char *path)
+{
+    char *real = realpath(path, NULL), *both = NULL;
+    struct stat st;
+    size_t len = real ? strlen(real) : 0;
+    if (real)
+        both = realloc(real, len + sizeof suffix);
+    if (!both) {
+        free(real);
+        return false;
+    }
+    memcpy(both + len, suffix, sizeof suffix);
+    bool there = !lstat(both, &st);
+    free(both);
+    return there;
+}
+
+/* ---- by what the file is known again ---- */
+
+/* Bytes [at, at + len) without those that an edit may have changed. */
+static heft_status hash_around(heft_blake3 *h, const journal *j, int fd, uint64_t at, uint64_t end,
+                               heft_error *err)
+{
+    uint8_t buf[STEP];
+    heft_status st = HEFT_OK;
+    for (uint64_t n; at < end && !st; at += n) {
+        n = end - at < STEP ? end - at : STEP;
+        st = heft_target_read(fd, at, buf, (size_t)n, err);
+        for (uint32_t i = 0; i < j->count && !st; i++) {
+            const record *r = &j->records[i];
+            uint64_t most = r->old_len > r->new_len ? r->old_len : r->new_len;
+            uint64_t from = r->at > at ? r->at : at, to = r->at + most;
+            to = to < at + n ? to : at + n;
+            if (from < to)
+                memset(buf + (from - at), 0, (size_t)(to - from));
+        }
+        if (!st)
+            heft_blake3_update(h, buf, (size_t)n);
+    }
+    return st;
+}
+
+static heft_status hash_file(uint8_t out[HASH], const journal *j, int fd, heft_error *err)
+{
+    heft_blake3 h;
+    uint64_t size = j->old_size < j->new_size ? j->old_size : j->new_size;
+    uint64_t head = size < AROUND ? size : AROUND;
+    heft_blake3_init(&h);
+    heft_status st = hash_around(&h, j, fd, 0, head, err);
+    if (!st)
+        st = hash_around(&h, j, fd, size - head, size, err);
+    heft_blake3_final(&h, out);
+    return st;
+}
+
+/* ---- what an edit changes ---- */
+
+/* Makes the record as short as it can be; with nothing left it is none. */
+static bool trim(record *r)
+{
+    uint64_t same = r->old_len < r->new_len ? r->old_len : r->new_len, n = 0;
+    while (n < same && r->old[n] == r->new[n])
+        n++;
+    uint64_t back = 0;
+    while (r->old_len == r->new_len && back < same - n &&
+           r->old[r->old_len - 1 - back] == r->new[r->new_len - 1 - back])
+        back++;
+    memmove((uint8_t *)(uintptr_t)r->old, r->old + n, (size_t)(r->old_len - n));
+    r->at += n;
+    r->new += n;
+    r->old_len -= n + back;
+    r->new_len -= n + back;
+    return r->old_len || r->new_len;
+}
+
+static heft_status add_record(journal *j, const heft_target *t, record r, heft_error *err)
+{
+    uint64_t left = r.at < j->old_size ? j->old_size - r.at : 0;
+    r.old_len = r.old_len < left ? r.old_len : left;
+    uint8_t *old = r.old_len < SIZE_MAX ? malloc((size_t)r.old_len + 1) : NULL;
+    if (!old)
+        return no_memory(err);
+    heft_status st = heft_target_read(t->fd, r.at, old, (size_t)r.old_len, err);
+    r.old = old;
+    if (!st && trim(&r))
+        j->records[j->count++] = r;
+    else
+        free(old);
+    return st;
+}
+
+static heft_status find_records(journal *j, const heft_target *t, const heft_edit *e,
+                                heft_error *err)
+{
+    const heft_edit_piece *p;
+    size_t n = heft_edit_pieces(e, &p);
+    heft_status st = HEFT_OK;
+    *j = (journal){ .old_size = (uint64_t)t->was.st_size, .new_size = heft_edit_size(e) };
+    j->records = calloc(n + 1, sizeof *j->records);
+    if (!j->records)
+        return no_memory(err);
+    for (size_t i = 0; i < n && !st; i++)
+        if (p[i].data)
+            st = add_record(j, t, (record){ p[i].at, p[i].length, p[i].length, NULL, p[i].data },
+                            err);
+    uint64_t cut = j->new_size < j->old_size ? j->old_size - j->new_size : 0;
+    if (!st && cut)
+        st = add_record(j, t, (record){ j->new_size, cut, 0, NULL, NULL }, err);
+    return st ? st : hash_file(j->around, j, t->fd, err);
+}
+
+/* ---- the journal's bytes ---- */
+
+static uint8_t *put(uint8_t *to, uint64_t v, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(v >> 8 * i);
+    return to + bytes;
+}
+
+static uint64_t get(const uint8_t *from, unsigned bytes)
+{
+    uint64_t v = 0;
+    for (unsigned i = bytes; i--;)
+        v = v << 8 | from[i];
+    return v;
+}
+
+static uint8_t *put_bytes(uint8_t *to, const void *from, uint64_t len)
+{
+    if (len)
+        memcpy(to, from, (size_t)len);
+    return to + len;
+}
+
+static void hash_bytes(uint8_t out[HASH], const uint8_t *bytes, size_t len)
+{
+    heft_blake3 h;
+    heft_blake3_init(&h);
+    heft_blake3_update(&h, bytes, len);
+    heft_blake3_final(&h, out);
+}
+
+static uint8_t *encode(const journal *j, size_t *len)
+{
+    *len = HEAD + HASH;
+    for (uint32_t i = 0; i < j->count; i++)
+        *len += RECORD + (size_t)(j->records[i].old_len + j->records[i].new_len);
+    uint8_t *bytes = malloc(*len), *to = bytes;
+    if (!bytes)
+        return NULL;
+    to = put_bytes(to, magic, 8);
+    to = put(put(to, VERSION, 4), j->count, 4);
+    to = put(put(to, j->old_size, 8), j->new_size, 8);
+    to = put_bytes(to, j->around, HASH);
+    for (uint32_t i = 0; i < j->count; i++) {
+        const record *r = &j->records[i];
+        to = put(put(put(to, r->at, 8), r->old_len, 8), r->new_len, 8);
+        to = put_bytes(put_bytes(to, r->old, r->old_len), r->new, r->new_len);
+    }
+    hash_bytes(to, bytes, *len - HASH);
+    return bytes;
+}
+
+static heft_status damaged(const char *name, heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_FORMAT,
+                            "%s, the journal of an interrupted edit beside it, is damaged: nothing "
+                            "was changed (compare with a copy, then remove the journal)",
+                            name);
+}
+
+static heft_status decode(journal *j, const char *name, uint8_t *take, size_t len, heft_error *err)
+{
+    uint8_t hash[HASH];
+    *j = (journal){ .bytes = take };
+    if (len < HEAD + HASH || memcmp(take, magic, 8) != 0)
+        return damaged(name, err);
+    hash_bytes(hash, take, len - HASH);
+    if (memcmp(hash, take + len - HASH, HASH) != 0)
+        return damaged(name, err);
+    if (get(take + 8, 4) != VERSION)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "the journal of an interrupted edit is of version %U: a newer heft "
+                                "is needed to undo it",
+                                get(take + 8, 4));
+    uint64_t count = get(take + 12, 4), left = len - HEAD - HASH;
+    const uint8_t *p = take + HEAD;
+    j->old_size = get(take + 16, 8);
+    j->new_size = get(take + 24, 8);
+    memcpy(j->around, take + 32, HASH);
+    j->records = count <= left / RECORD ? calloc((size_t)count + 1, sizeof *j->records) : NULL;
+    if (!j->records)
+        return count <= left / RECORD ? no_memory(err) : damaged(name, err);
+    for (; j->count < count; j->count++) {
+        record *r = &j->records[j->count];
+        if (left < RECORD)
+            return damaged(name, err);
+        *r = (record){ get(p, 8), get(p + 8, 8), get(p + 16, 8), p + RECORD, NULL };
+        left -= RECORD;
+        if (r->old_len > left || r->new_len > left - r->old_len ||
+            !heft_range_in((heft_range){ r->at, r->old_len }, j->old_size) ||
+            !heft_range_in((heft_range){ r->at, r->new_len }, j->new_size))
+            return damaged(name, err);
+        r->new = r->old + r->old_len;
+        p = r->new + r->new_len;
+        left -= r->old_len + r->new_len;
+    }
+    return left ? damaged(name, err) : HEFT_OK;
+}
+
+/* ---- on disk ---- */
+
+static heft_status store(const journal *j, const heft_target *t, const char *name, const char *part,
+                         heft_error *err)
+{
+    size_t len;
+    uint8_t *bytes = encode(j, &len);
+    if (!bytes)
+        return no_memory(err);
+    t->disk->remove(t->dir, part); /* of an edit that was killed before it began */
+    int fd = t->disk->create(t->dir, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    heft_status st = fd < 0 ? heft_os_error(err, errno, "a journal cannot be put beside it")
+                            : heft_target_write(t, fd, 0, bytes, len, err);
+    if (!st && t->disk->sync(fd))
+        st = heft_os_error(err, errno, "writing the journal to disk failed");
+    if (fd >= 0)
+        close(fd);
+    if (!st && t->disk->rename(t->dir, part, name))
+        st = heft_os_error(err, errno, "a journal cannot be put beside it");
+    if (st)
+        t->disk->remove(t->dir, part);
+    else if ((st = heft_target_sync_dir(t, err)))
+        t->disk->remove(t->dir, name);
+    free(bytes);
+    return st;
+}
+
+static heft_status load(journal *j, const heft_target *t, const char *name, bool *there,
+                        heft_error *err)
+{
+    struct stat is;
+    *j = (journal){ .count = 0 };
+    int fd = openat(t->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    *there = fd >= 0 || errno != ENOENT;
+    if (fd < 0)
+        return *there ? heft_os_error(err, errno, "its journal cannot be opened") : HEFT_OK;
+    heft_status st = fstat(fd, &is)        ? heft_os_error(err, errno, "its journal cannot be read")
+                     : S_ISREG(is.st_mode) ? HEFT_OK
+                                           : damaged(name, err);
+    uint8_t *bytes = st ? NULL : malloc((size_t)is.st_size + 1);
+    if (!st && !bytes)
+        st = no_memory(err);
+    if (!st)
+        st = heft_target_read(fd, 0, bytes, (size_t)is.st_size, err);
+    close(fd);
+    if (st) {
+        free(bytes);
+        return st;
+    }
+    return decode(j, name, bytes, (size_t)is.st_size, err);
+}
+
+/* ---- forth and back ---- */
+
+/* From the end on, so that room which is missing is missed before anything else is written over. */
+static heft_status write_new(const journal *j, const heft_target *t, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = j->count; i-- && !st;)
+        st = heft_target_write(t, t->fd, j->records[i].at, j->records[i].new,
+                               (size_t)j->records[i].new_len, err);
+    if (!st && j->new_size < j->old_size && t->disk->truncate(t->fd, (off_t)j->new_size))
+        st = heft_os_error(err, errno, "cutting it failed");
+    if (!st && t->disk->sync(t->fd))
+        st = heft_os_error(err, errno, "writing to disk failed");
+    return st;
+}
+
+static heft_status write_old(const journal *j, const heft_target *t, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < j->count && !st; i++)
+        st = heft_target_write(t, t->fd, j->records[i].at, j->records[i].old,
+                               (size_t)j->records[i].old_len, err);
+    if (!st && t->disk->truncate(t->fd, (off_t)j->old_size))
+        st = heft_os_error(err, errno, "cutting it failed");
+    if (!st && t->disk->sync(t->fd))
+        st = heft_os_error(err, errno, "writing to disk failed");
+    return st;
+}
+
+static heft_status end(const heft_target *t, const char *name, heft_error *err)
+{
+    if (t->disk->remove(t->dir, name))
+        return heft_os_error(err, errno, "its journal cannot be removed");
+    return heft_target_sync_dir(t, err);
+}
+
+/* Before the file was touched. */
+static heft_status drop(const heft_target *t, const char *name, heft_status why)
+{
+    heft_error unheard; /* a journal that stays says that the file is as it was */
+    (void)!end(t, name, &unheard);
+    return why;
+}
+
+/* The first failure is what is told, unless undoing fails as well: then that is worse. */
+static heft_status take_back(const journal *j, const heft_target *t, const char *name,
+                             heft_error *err)
+{
+    heft_error worse;
+    heft_status st = write_old(j, t, &worse);
+    if (!st)
+        st = end(t, name, &worse);
+    if (!st)
+        return err->status;
+    heft_error first = *err;
+    return heft_error_plain(err, HEFT_E_IO,
+                            "%s, and undoing it failed: what was there is in %s beside it, and "
+                            "'heft edit' with no options puts it back",
+                            first.message, name);
+}
+
+heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, const heft_edit *e,
+                              heft_error *err)
+{
+    char name[NAME_MAX + 1], part[NAME_MAX + 1];
+    journal j = { .count = 0 };
+    *changed = false;
+    *fits = journal_name(name, t->name, suffix) && journal_name(part, t->name, partial);
+    if (!*fits)
+        return HEFT_OK;
+    heft_status st = find_records(&j, t, e, err);
+    *changed = j.count > 0;
+    if (!st && *changed)
+        st = store(&j, t, name, part, err);
+    if (!st && *changed)
+        st = heft_target_check(t, err) ? drop(t, name, HEFT_E_IO)
+             : write_new(&j, t, err)   ? take_back(&j, t, name, err)
+                                       : end(t, name, err);
+    free_journal(&j);
+    return st;
+}
+
+/* ---- undoing ---- */
+
+/* Whether a byte may be there during the edit: what was, what came, or what a system that was cut off puts
+ * where nothing has been written yet. */
+static bool is_of_edit(const journal *j, const record *r, uint64_t at, uint8_t byte)
+{
+    bool old = at < r->old_len && byte == r->old[at];
+    bool new = at < r->new_len &&byte == r->new[at];
+    return old || new || (r->at + at >= j->old_size && !byte);
+}
+
+static heft_status check_record(bool *is_it, const journal *j, const record *r, int fd,
+                                uint64_t size, heft_error *err)
+{
+    uint8_t buf[STEP];
+    uint64_t len = r->old_len > r->new_len ? r->old_len : r->new_len;
+    uint64_t left = r->at < size ? size - r->at : 0;
+    heft_status st = HEFT_OK;
+    len = len < left ? len : left;
+    for (uint64_t at = 0, n; at < len && !st && *is_it; at += n) {
+        n = len - at < STEP ? len - at : STEP;
+        st = heft_target_read(fd, r->at + at, buf, (size_t)n, err);
+        for (uint64_t i = 0; i < n && !st; i++)
+            *is_it = *is_it && is_of_edit(j, r, at + i, buf[i]);
+    }
+    return st;
+}
+
+/* A torn write leaves any mixture of old and new bytes, and any size in between. */
+static heft_status check_file(const journal *j, const heft_target *t, heft_error *err)
+{
+    uint8_t around[HASH];
+    struct stat now;
+    if (fstat(t->fd, &now))
+        return heft_os_error(err, errno, "cannot be looked at");
+    uint64_t size = (uint64_t)now.st_size;
+    uint64_t least = j->old_size < j->new_size ? j->old_size : j->new_size;
+    bool is_it = size >= least && size <= (j->old_size > j->new_size ? j->old_size : j->new_size);
+    heft_status st = HEFT_OK;
+    if (is_it) {
+        st = hash_file(around, j, t->fd, err);
+        is_it = !st && !memcmp(around, j->around, HASH);
+    }
+    for (uint32_t i = 0; i < j->count && !st && is_it; i++)
+        st = check_record(&is_it, j, &j->records[i], t->fd, size, err);
+    if (st || is_it)
+        return st;
+    return heft_error_plain(
+        err, HEFT_E_FORMAT,
+        "the journal beside it, %s%s, is of another file, or of this one before "
+        "it was changed: nothing was changed (if this file is good, remove the "
+        "journal)",
+        t->name, suffix);
+}
+
+heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err)
+{
+    char name[NAME_MAX + 1];
+    bool there;
+    journal j;
+    *undone = false;
+    if (!journal_name(name, t->name, suffix))
+        return HEFT_OK;
+    heft_status st = load(&j, t, name, &there, err);
+    if (!st && there)
+        st = check_file(&j, t, err);
+    if (!st && there)
+        st = write_old(&j, t, err);
+    if (!st && there)
+        st = end(t, name, err);
+    *undone = !st && there;
+    free_journal(&j);
+    return st;
+}

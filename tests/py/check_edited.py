@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""check_edited.py HEFT: writes the samples of every gen_*.py in their own format, lets the command edit them,
+and lets readers of their own judge each file: only what was asked for is another.  TAP on stdout."""
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import read_burnpack
+import read_embd
+import read_gguf
+import read_gptrs
+import read_mag
+import read_safetensors
+import read_ztensor1
+import read_ztensor2
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+TEXT, NUMBER = ('added="some text"', "some text"), ("added=7", "0000000000000007")
+ZSTD = ["--compress", "zstd"]
+# By the samples' directory: format, version, options; how metadata is set there, or None; the reader.
+TARGETS = {
+    "burnpack": [("burnpack", "0.21", [], TEXT), ("burnpack", "0.20", [], TEXT)],
+    "embd": [("embd", "1.0", [], TEXT), ("embd", "simple", [], None)],
+    "gguf": [("gguf", "3", [], NUMBER[:1] + (["u32", 7],)), ("gguf", "2", [], TEXT[:1] + (["str", "some text"],))],
+    "gptrs": [("gptrs-checkpoint", "2", [], None), ("gptrs-archive", "2", [], None)],
+    "mag": [("mag", "1", [], NUMBER), ("mag", "100", [], NUMBER), ("mag", "snapshot", [], None)],
+    "safetensors": [("safetensors", None, [], TEXT)],
+    "ztensor": [("ztensor", "1.0", [], TEXT), ("ztensor", "1.1", ["--digest", "crc32c"], TEXT),
+                ("ztensor", "1.2", ["--digest", "sha256", *ZSTD], TEXT), ("ztensor", "1.2", [], NUMBER[:1] + (7,)),
+                ("ztensor", "2", [], TEXT), ("ztensor", "2", ZSTD, TEXT)],
+}
+LONGEST = 1000
+
+
+def heft(*args):
+    return subprocess.run([HEFT, *args], capture_output=True, text=True, timeout=60, check=False)
+
+
+def judge(name, version, options, path):
+    if name == "safetensors":
+        got = read_safetensors.read(path, of_heft=True)
+        del got["data"]
+        return got
+    if name == "gguf":
+        got = read_gguf.read(path.read_bytes())
+        got["metadata"] = {k: [t, v] for k, t, v in read_gguf.parse(path.read_bytes())[2]}  # their types, too
+        return got
+    if name == "ztensor" and version != "2":
+        return read_ztensor1.read(path, version, None, options[1] if "--digest" in options else None)
+    if name == "ztensor":
+        return read_ztensor2.read(path, read_ztensor2.FLOOR if options else None)
+    reader = {"mag": read_mag, "embd": read_embd, "burnpack": read_burnpack}
+    return reader.get(name, read_gptrs).read(path.read_bytes())
+
+
+def settle(got):
+    """Metadata as a mapping, tensors by name."""
+    if isinstance(got.get("metadata"), list):
+        got["metadata"] = {m["key"]: m.get("bits", m.get("value")) for m in got["metadata"]}
+    got["tensors"] = sorted(got["tensors"], key=lambda t: t["name"])
+    return json.loads(json.dumps(got, default=repr))
+
+
+def can_rename(name):
+    return "=" not in name and "\0" not in name and len(name) < LONGEST
+
+
+def renamed(want, old, new):
+    tensors = [{**t, "name": new} if t["name"] == old else t for t in want["tensors"]]
+    tensors = [{k: v for k, v in t.items() if k != "base_id"} for t in tensors]
+    meta = want["metadata"] if "metadata" in want else {}
+    meta = {k.replace("/" + old, "/" + new) if k.startswith("heft.") and k.endswith("/" + old) else k: v
+            for k, v in meta.items()}  # attributes that the format itself has no place for
+    return {**want, "tensors": sorted(tensors, key=lambda t: t["name"]), **({"metadata": meta} if meta else {})}
+
+
+def differences(want, got):
+    for key in sorted(set(want) | set(got)):
+        if want.get(key) != got.get(key):
+            yield f"{key}: {str(want.get(key))[:200]} became {str(got.get(key))[:200]}"
+
+
+def edit(path, want, target, args):
+    to, version, options, _ = target
+    p = heft("edit", *args, "--", str(path))
+    if p.returncode:
+        return [f"edit {args} ended with {p.returncode}: {p.stderr.strip()[:300]}"]
+    if heft("verify", str(path)).returncode:
+        return [f"after edit {args} verify finds a fault"]
+    return list(differences(want, settle(judge(to, version, options, path))))
+
+
+def check(job):
+    path, target, out = job
+    to, version, options, setting = target
+    title = " ".join(filter(None, [f"{path.parts[-3]}/{path.name} as {to}", version, *options]))
+    args = [*(["--format-version", version] if version else []), *options]
+    if heft("convert", "--allow-loss", "--to", to, *args, "--", str(path), str(out)).returncode:
+        return title, []  # not a model for this generation
+    first = settle(judge(to, version, options, out))
+    if heft("verify", str(out)).returncode:
+        return title, []  # what was converted with a loss
+    names = [t["name"] for t in first["tensors"] if can_rename(t["name"])]
+    # The last in the order of names stays the last, and what is sorted stays sorted.
+    last = max(names, key=lambda n: n.encode()) if names else None
+    forth, back, after = [], [], first
+    if setting:
+        after = {**after, "metadata": {**after["metadata"], "added": setting[1]}}
+        forth, back = ["--set", setting[0]], ["--unset", "added"]
+    if last is not None:
+        new = last + "_that_is_longer" * 9
+        after = renamed(after, last, new)
+        forth, back = [*forth, "--rename", f"{last}={new}"], [*back, "--rename", f"{new}={last}"]
+    if not forth:
+        return title, []
+    complaints = edit(out, after, target, forth) or edit(out, first, target, back)
+    out.unlink()
+    return title, complaints
+
+
+def checked(job):
+    try:
+        return check(job)
+    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad, read_ztensor2.Bad,
+            ValueError, KeyError) as e:
+        return f"{job[0].name} as {job[1][:2]}", [repr(e)[:300]]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch)
+        for generator in sorted(HERE.glob("gen_*.py")):
+            if generator.stem[4:] not in ("samples", "cast_vectors"):
+                subprocess.run([sys.executable, generator, root], check=True)
+        paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
+        jobs = [(p, t) for p in paths for t in TARGETS[p.parts[-3]]]
+        jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return tap.report(pool.map(checked, jobs))
+
+
+HEFT = sys.argv[1]
+sys.exit(main())

@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+"""gen_gguf.py ROOT: .gguf files below ROOT/gguf, written without heft.
+
+Good ones: the three versions and the big-endian one, every kind of metadata and every element type,
+alignments, vocabularies.  Bad ones: at least one for each refusal of the parser, among them what readers
+of GGUF have been attacked with: counts, lengths, dimensions, alignments and offsets that wrap or lie."""
+import random
+import struct
+import sys
+
+import ggml_blocks
+from samples import Samples, describe
+
+KINDS = ["u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "str", "arr", "u64", "i64", "f64"]
+LETTERS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "f32": "f", "bool": "B",
+           "u64": "Q", "i64": "q", "f64": "d"}
+NONE = 2**32 - 1
+SPECIAL_KEYS = ["padding", "unknown", "cls", "seperator", "mask"]
+ARCH = [("general.architecture", "str", "sample")]
+
+
+class Layout:
+    """How numbers are stored."""
+
+    def __init__(self, version=3, big=False):
+        self.version, self.big, self.order = version, big, ">" if big else "<"
+
+    def pack(self, letters, *values):
+        return struct.pack(self.order + letters, *values)
+
+    def length(self, n):
+        return self.pack("I" if self.version == 1 else "Q", n)
+
+    def text(self, s, length=None):
+        raw = s if isinstance(s, bytes) else s.encode()
+        return self.length(len(raw) if length is None else length) + raw
+
+    def value(self, kind, value):
+        if kind == "str":
+            return self.text(value)
+        if kind == "arr":
+            inner, values = value
+            return self.array(inner, len(values), b"".join(self.value(inner, v) for v in values))
+        return self.pack(LETTERS[kind], value)
+
+    def array(self, kind, count, raw):
+        return self.pack("I", kind if isinstance(kind, int) else KINDS.index(kind)) + self.length(count) + raw
+
+    def entry(self, key, kind, value, length=None):
+        """value: bytes are taken as they are."""
+        raw = value if isinstance(value, bytes) and kind != "str" else self.value(kind, value)
+        return self.text(key, length) + self.pack("I", kind if isinstance(kind, int) else KINDS.index(kind)) + raw
+
+    def info(self, name, dims, number, offset, rank=None):
+        """dims: the outermost first."""
+        raw = self.text(name) + self.pack("I", len(dims) if rank is None else rank)
+        return raw + b"".join(map(self.length, reversed(dims))) + self.pack("IQ", number, offset)
+
+
+def up(n, to):
+    return -(-n // to) * to
+
+
+class File:
+    """A well-formed file whose parts can be replaced one by one."""
+
+    def __init__(self, tensors=(), meta=ARCH, version=3, big=False, align=32, places=None, gap=0, tail=True,
+                 slack=b""):
+        self.layout = lay = Layout(version, big)
+        self.tensors, self.align, self.tail, self.slack = list(tensors), align, tail, slack
+        self.entries = [lay.entry(*m) for m in meta]
+        self.counts = None
+        self.magic, self.version = b"GGUF", version
+        self.at, end = {}, 0
+        for i in places or range(len(self.tensors)):
+            self.at[i] = end
+            end = up(end + len(self.tensors[i][3]), align) + gap
+        self.infos = [lay.info(n, d, ggml_blocks.TYPES[t][0], self.at[i])
+                      for i, (n, t, d, _) in enumerate(self.tensors)]
+
+    def replace(self, i, **change):
+        n, t, d, _ = self.tensors[i]
+        fields = {"name": n, "dims": d, "number": ggml_blocks.TYPES[t][0], "offset": self.at[i]}
+        self.infos[i] = self.layout.info(**{**fields, **change})
+        return self
+
+    def header(self):
+        lay, counts = self.layout, self.counts or (len(self.infos), len(self.entries))
+        start = self.magic + lay.pack("I", self.version) + lay.length(counts[0]) + lay.length(counts[1])
+        return start + b"".join(self.entries) + b"".join(self.infos)
+
+    def bytes(self):
+        out = self.header()
+        if not self.tensors:
+            return out + self.slack
+        data = up(len(out), self.align)
+        for at, i in sorted((at, i) for i, at in self.at.items()):
+            _, t, _, raw = self.tensors[i]
+            out += bytes(data + at - len(out)) + (ggml_blocks.turn(t, raw) if self.layout.big else raw)
+        if self.tail:
+            out += bytes(up(len(out), self.align) - len(out))
+        return out + self.slack
+
+
+def tensor(name, dtype, shape):
+    count = 1
+    for d in shape:
+        count *= d
+    rng = random.Random(f"{name} {dtype}")
+    if dtype in ggml_blocks.BLOCKS:
+        return name, dtype, tuple(shape), ggml_blocks.draw(dtype, count, rng)
+    return name, dtype, tuple(shape), rng.randbytes(count * ggml_blocks.TYPES[dtype][2])
+
+
+def few():
+    return [tensor("a", "f32", (2, 3)), tensor("b", "q4_0", (2, 32)), tensor("c", "f16", (3,))]
+
+
+def listed(meta):
+    """Facts of flat metadata."""
+    facts = []
+    for key, kind, value in meta:
+        if kind == "str":
+            facts.append({"key": key, "value": value})
+        elif kind in ("f32", "f64"):
+            wide = struct.unpack("<" + LETTERS[kind], struct.pack("<" + LETTERS[kind], value))[0]
+            facts.append({"key": key, "bits": struct.pack(">d", wide).hex()})
+        else:
+            facts.append({"key": key, "bits": f"{int(value) % 2**64:016x}"})
+    return facts
+
+
+FLAT = [("general.architecture", "str", "llama"), ("general.name", "str", "größe 😀"), ("empty", "str", ""),
+        ("u8", "u8", 255), ("i8", "i8", -128), ("u16", "u16", 65535), ("i16", "i16", -32768),
+        ("llama.block_count", "u32", 32), ("i32", "i32", -2**31), ("llama.eps", "f32", 1e-5),
+        ("inf", "f32", float("inf")), ("yes", "bool", 1), ("no", "bool", 0), ("u64", "u64", 2**64 - 1),
+        ("i64", "i64", -2**63), ("small", "u64", 1), ("pi", "f64", 3.141592653589793), ("-0", "f64", -0.0)]
+ARRAYS = [("general.architecture", "str", "llama"),
+          *[(f"a.{k}", "arr", (k, [0, 1, 1, 0, 1])) for k in LETTERS],
+          ("a.str", "arr", ("str", ["", "a", "größe", "x" * 300])), ("a.none", "arr", ("u32", [])),
+          ("a.no_texts", "arr", ("str", [])), ("a.no_arrays", "arr", ("arr", [])),
+          ("a.nested", "arr", ("arr", [("u8", [1, 2, 3]), ("str", ["a", "b"]), ("arr", [("f32", [0.5]), ("i64", [])]),
+                                       ("arr", []), ("bool", [1])])),
+          ("a.deep", "arr", ("arr", [("arr", [("arr", [("arr", [("str", ["end"])])])])])),
+          ("last", "u32", 7)]
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "größe", "", "##ing", "x" * 200]
+
+
+def vocabulary(special=(0, 1, 2, 3, 4), tokens=None, kind="u32"):
+    """Entries, and facts."""
+    tokens = TOKENS if tokens is None else tokens
+    entries = [("tokenizer.ggml.model", "str", "bert"), ("tokenizer.ggml.tokens", "arr", ("str", tokens)),
+               ("tokenizer.ggml.token_type", "arr", ("i32", [1] * len(tokens)))]
+    entries += [(f"tokenizer.ggml.{k}_token_id", kind, i) for k, i in zip(SPECIAL_KEYS, special or ()) if i != NONE]
+    return ARCH + entries, {"vocab": tokens, "special": list(special) if special else [0, 1, 2, 3, 4]}
+
+
+# ---- good -------------------------------------------------------------------------------------
+
+
+def good_meta(s):
+    for version in (1, 2, 3):
+        s.good(f"flat_v{version}.gguf", File(few(), FLAT, version).bytes(), few(), metadata=listed(FLAT))
+        s.good(f"arrays_v{version}.gguf", File(few(), ARRAYS, version).bytes(), few())
+    s.good("flat_big_endian.gguf", File(few(), FLAT, big=True).bytes(), few(), metadata=listed(FLAT))
+    s.good("arrays_big_endian.gguf", File(few(), ARRAYS, big=True).bytes(), few())
+    s.good("only_metadata.gguf", File([], FLAT).bytes(), [], metadata=listed(FLAT))
+    s.good("nothing.gguf", File([], []).bytes(), [])
+    s.good("padded_nothing.gguf", File([], [], slack=bytes(8)).bytes(), [])
+    lay = Layout()
+    f = File(few())
+    f.entries.append(lay.entry("bytes", "str", b"\xff\xfe"))
+    f.entries.append(lay.entry("mixed", "arr", ("str", ["text", b"\x80"])))
+    s.good("not_text.gguf", f.bytes(), few())
+    broken = File(few())
+    broken.entries.append(lay.entry("tokenizer.ggml.tokens", "arr", ("str", ["a", b"\x80"])))
+    s.good("token_not_text.gguf", broken.bytes(), few())
+
+
+def good_types(s):
+    plain = [tensor(f"t.{t}", t, (3, 5)) for t in ggml_blocks.PLAIN]
+    blocks = [tensor(f"t.{t}", t, (2, e)) for t, (_, e, _) in ggml_blocks.BLOCKS.items()]
+    for version in (1, 2, 3):
+        s.good(f"plain_v{version}.gguf", File(plain, version=version).bytes(), plain)
+    s.good("plain_big_endian.gguf", File(plain, big=True).bytes(), plain)
+    s.good("blocks.gguf", File(blocks).bytes(), blocks)
+    turned = [t for t in blocks if t[1] in ggml_blocks.NUMBERS]
+    s.good("blocks_big_endian.gguf", File(turned, big=True).bytes(), turned)
+    wide = [tensor(f"w.{t}", t, (2, 2, 1, e)) for t, (_, e, _) in ggml_blocks.BLOCKS.items() if e == 32]
+    s.good("blocks_wide.gguf", File(wide).bytes(), wide)
+
+
+def good_shapes(s):
+    shapes = [(), (1,), (7,), (2, 3), (3, 1, 2), (1, 2, 3, 4), (5, 1, 1, 1)]
+    tensors = [tensor(f"r{i}", "f32", d) for i, d in enumerate(shapes)]
+    s.good("shapes.gguf", File(tensors).bytes(), tensors)
+    names = ["größe.😀", " ", "a" * 63, "b" * 64, "c" * 300, "quote\"\\", "tab\t"]
+    tensors = [tensor(n, "i8", (i + 1,)) for i, n in enumerate(names)]
+    s.good("names.gguf", File(tensors).bytes(), tensors)
+    many = [tensor(f"blk.{i}.weight", ("f16", "q8_0", "f32")[i % 3], (1, 32)) for i in range(150)]
+    s.good("many.gguf", File(many).bytes(), many)
+
+
+def good_places(s):
+    for align in (1, 8, 16, 64, 4096):
+        meta = [*ARCH, ("general.alignment", "u32", align), ("last", "str", "x")]
+        s.good(f"align_{align}.gguf", File(few(), meta, align=align).bytes(), few())
+    s.good("no_tail.gguf", File(few(), tail=False).bytes(), few())
+    s.good("slack.gguf", File(few(), slack=b"more").bytes(), few())
+    s.good("any_order.gguf", File(few(), places=[2, 0, 1]).bytes(), few())
+    s.good("gaps.gguf", File(few(), gap=64).bytes(), few())
+    s.good("align_32_said.gguf", File(few(), [("general.alignment", "u32", 32), *ARCH]).bytes(), few())
+
+
+def good_vocabularies(s):
+    for name, options in (("", {}), ("_v1", {"version": 1}), ("_v2", {"version": 2}), ("_big_endian", {"big": True})):
+        meta, facts = vocabulary()
+        s.good(f"vocabulary{name}.gguf", File(few(), meta, **options).bytes(), few(), **facts)
+    meta, facts = vocabulary((9, NONE, 5, NONE, 0), kind="i32")
+    s.good("vocabulary_special.gguf", File([], meta).bytes(), [], **facts)
+    meta, facts = vocabulary(None)
+    s.good("vocabulary_by_name.gguf", File([], meta).bytes(), [], **facts)
+    meta, facts = vocabulary((NONE,) * 5, ["a", "b"])
+    s.good("vocabulary_plain.gguf", File([], meta).bytes(), [], **facts)
+    meta, facts = vocabulary((1, 0, 0, 0, 0), [])
+    s.good("vocabulary_empty.gguf", File([], meta).bytes(), [], vocab=[], special=[NONE] * 5)
+    meta, facts = vocabulary((0, 1, 2, 99, 4))
+    facts["special"][3] = NONE  # beyond the last token
+    s.good("vocabulary_id_beyond.gguf", File([], meta).bytes(), [], **facts)
+    meta, facts = vocabulary()
+    meta = [(k.replace("seperator", "separator"), t, v) for k, t, v in meta]
+    s.good("vocabulary_separator.gguf", File([], meta).bytes(), [], **facts)
+
+
+def good_attributes(s):
+    a = tensor("a", "f32", (2, 3))
+    meta = [*ARCH, ("heft.burn.param_id/a", "str", "77"), ("list", "arr", ("arr", [("str", ["x", "y"]), ("u8", [1])])),
+            ("heft.gptrs.requires_grad/a", "str", "true"), ("heft.gptrs.requires_grad/none", "str", "true"),
+            ("after", "arr", ("str", ["z"]))]
+    facts = {"file": "attributes.gguf", "format": "gguf", "tensors": [
+        {"name": "a", "dtype": "f32", "shape": [2, 3], "layout": "dense", "nbytes": 24, "param_id": 77, "flag": True,
+         "sha256": describe(*a)["sha256"]}]}
+    s.write("good", "attributes.gguf", File([a], meta).bytes(), facts)
+
+
+# ---- bad --------------------------------------------------------------------------------------
+
+HUGE = [2**63, 2**64 - 1, 2**61, 2**62 - 1, 2**32]
+
+
+def bad_headers(s):
+    f = File(few())
+    whole = f.bytes()
+    s.bad("magic.gguf", b"GGUf" + whole[4:], "reject", "the magic number is another")
+    s.bad("old_magic.gguf", b"ggjt" + whole[4:], "reject", "a file of before GGUF")
+    for version, big, expect in ((0, False, "reject"), (4, False, "refuse"), (77, False, "refuse"),
+                                 (1, True, "reject"), (2, True, "reject"), (4, True, "refuse")):
+        g = File(few(), big=big)
+        g.version = version
+        s.bad(f"version_{version}{'_big' if big else ''}.gguf", g.bytes(), expect, f"version {version}")
+    for n, huge in enumerate(HUGE):
+        for what in (0, 1):
+            g = File(few())
+            g.counts = (huge, len(g.entries)) if what == 0 else (len(g.infos), huge)
+            s.bad(f"{('tensors', 'entries')[what]}_{n}.gguf", g.bytes(), "reject", "a count that cannot be")
+    for counts, name in (((3, 2), "one_entry_more"), ((4, 1), "one_tensor_more")):
+        g = File(few())
+        g.counts = counts
+        s.bad(f"{name}.gguf", g.bytes(), "reject", "a count that is one too high")
+    g = File(few(), version=1)
+    g.counts = (2**32 - 1, 1)
+    s.bad("tensors_v1.gguf", g.bytes(), "reject", "a count that cannot be, in version 1")
+
+
+def bad_entries(s):
+    lay = Layout()
+
+    def put(name, *entries, why, expect="reject", **options):
+        f = File(few(), **options)
+        f.entries += entries
+        s.bad(f"{name}.gguf", f.bytes(), expect, why)
+
+    for n, huge in enumerate(HUGE):
+        put(f"key_length_{n}", lay.text("key", huge), why="a key longer than the file")
+        put(f"text_length_{n}", lay.entry("k", "str", "x")[:-9] + lay.text("x", huge), why="a text longer than the file")
+        put(f"array_length_{n}", lay.entry("k", 9, lay.array("u64", huge, bytes(8))), why="an array longer than the file")
+        put(f"texts_{n}", lay.entry("k", 9, lay.array("str", huge, lay.text("a"))), why="more texts than there is room for")
+        put(f"arrays_{n}", lay.entry("k", 9, lay.array("arr", huge, lay.array("u8", 0, b""))), why="more arrays than there is room for")
+        put(f"text_in_array_{n}", lay.entry("k", 9, lay.array("str", 1, lay.text("a", huge))), why="a text of an array longer than the file")
+    put("key_empty", lay.entry("", "u8", 1), why="an empty key")
+    put("key_not_text", lay.entry(b"\xff", "u8", 1), why="a key that is not UTF-8")
+    put("key_twice", lay.entry("k", "u8", 1), lay.entry("other", "u8", 1), lay.entry("k", "u8", 1), why="a key twice")
+    put("long_key", lay.entry("k" * 65536, "u8", 1), why="a key of more than 65535 bytes", expect="warn")
+    for kind in (13, 14, 255, 2**31, 2**32 - 1):
+        put(f"kind_{kind}", lay.entry("k", kind, bytes(16)), why="a kind that there is not")
+        put(f"array_kind_{kind}", lay.entry("k", 9, lay.array(kind, 1, bytes(16))), why="an array of a kind that there is not")
+        put(f"inner_kind_{kind}", lay.entry("k", 9, lay.array("arr", 1, lay.array(kind, 1, bytes(16)))), why="a nested array of a kind that there is not")
+    for byte in (2, 128, 255):
+        put(f"bool_{byte}", lay.entry("k", "bool", byte), why="a truth value that is neither 0 nor 1")
+        put(f"bools_{byte}", lay.entry("k", "arr", ("bool", [0, byte, 1])), why="a truth value in an array that is neither 0 nor 1")
+    for depth, expect in ((100, "accept"), (200, "refuse"), (3000, "refuse")):
+        raw = b"".join(lay.array("arr", 1, b"") for _ in range(depth)) + lay.array("u8", 0, b"")
+        put(f"depth_{depth}", lay.entry("k", 9, raw), why="arrays in arrays", expect=expect)
+
+
+def bad_alignments(s):
+    lay = Layout()
+    for align in (0, 3, 33, 48, 2**31 + 1, 2**32 - 1, 2**31, 2**25):
+        f = File(few())
+        f.entries.append(lay.entry("general.alignment", "u32", align))
+        s.bad(f"alignment_{align}.gguf", f.bytes(), "reject", f"an alignment of {align}")
+    for kind, value in (("u64", 64), ("i32", 64), ("str", "64"), ("f32", 64.0), ("bool", 1), ("arr", ("u32", [64]))):
+        f = File(few(), align=64)
+        f.entries.append(lay.entry("general.alignment", kind, value))
+        s.bad(f"alignment_{kind}.gguf", f.bytes(), "reject", "an alignment that is no u32")
+    f = File(few())
+    f.entries += [lay.entry("general.alignment", "u32", 32)] * 2
+    s.bad("alignment_twice.gguf", f.bytes(), "reject", "two alignments")
+    f = File(few())
+    f.entries.append(lay.entry("general.alignment", "u32", 2**24))
+    s.bad("alignment_beyond.gguf", f.bytes(), "reject", "the data would begin behind the end")
+    f = File(few(), align=4)
+    f.entries.append(lay.entry("general.alignment", "u32", 4))
+    s.bad("alignment_4.gguf", f.bytes(), "warn", "an alignment that is no multiple of 8")
+
+
+def bad_tensors(s):
+    def put(file, why, expect="reject", i=0, tensors=None, **change):
+        s.bad(f"{file}.gguf", File(tensors or few()).replace(i, **change).bytes(), expect, why)
+
+    put("dim_zero", "a dimension of 0", dims=(2, 0))
+    put("dim_zero_outer", "a dimension of 0", dims=(0, 3))
+    for n, huge in enumerate(HUGE):
+        put(f"dim_{n}", "a dimension beyond the file", dims=(1, huge))
+        put(f"dims_{n}", "dimensions that wrap", dims=(huge, huge, huge, huge))
+    put("dims_wrap", "a product that wraps to the real one", dims=(2**32, 2**32, 2, 3))
+    put("dims_wrap_63", "a product that wraps below 0", dims=(2**31, 2**31, 4))
+    put("bytes_wrap", "elements whose bytes wrap to a small number", dims=(2**62,))
+    for rank in (5, 6, 255, 2**31, 2**32 - 1):
+        put(f"rank_{rank}", "more than four dimensions", rank=rank)
+    five = [tensor("five", "f32", (1, 1, 1, 1, 2))]
+    s.bad("five_dims.gguf", File(five).bytes(), "reject", "five dimensions, all there")
+    for number in (4, 5, 31, 32, 33, 36, 37, 38):
+        put(f"type_{number}", "an element type that was removed", expect="refuse", number=number)
+    for number in (42, 43, 100, 2**31, 2**32 - 1):
+        put(f"type_{number}", "an element type that there is not", number=number)
+    put("row_of_blocks", "rows of 3 elements in blocks of 32", number=2)
+    put("row_of_256", "rows of 32 elements in blocks of 256", i=1, number=12)
+    put("outer_blocks", "whole blocks in all, but not in a row", dims=(32, 3), number=8)
+    for n, offset in enumerate((1, 31, 2**63, 2**64 - 32, 2**64 - 1, 10**6 * 32)):
+        put(f"offset_{n}", "an offset that is none", offset=offset)
+    put("offset_last", "the last tensor passes the end", i=2, offset=4096)
+    put("too_short", "fewer bytes than the shape takes", i=2, dims=(300,))
+    put("overlap_same", "two tensors in one place", i=1, offset=0)
+    put("overlap", "a tensor inside another", tensors=[tensor("a", "f32", (32,)), tensor("b", "f32", (8,))], i=1, offset=32)
+    put("overlap_size", "a tensor that reaches into the next", dims=(2, 9))
+    put("name_twice", "two tensors of one name", i=2, name="a")
+    put("name_not_text", "a name that is not UTF-8", name=b"\xc0\x80")
+    s.bad("no_data.gguf", File(few()).header(), "reject", "no data at all")
+    cut = File(few(), tail=False).bytes()
+    s.bad("one_short.gguf", cut[:-1], "reject", "the last byte is missing")
+    big = File([tensor("t", "iq2_xxs", (256,))])
+    turned = big.bytes()
+    big = Layout(big=True)
+    raw = b"GGUF" + big.pack("IQQ", 3, 1, 0) + big.info("t", (256,), 16, 0)
+    s.bad("opaque_big_endian.gguf", raw + bytes(up(len(raw), 32) - len(raw)) + turned[-96:], "refuse", "blocks whose numbers are not known, big-endian")
+    padded = bytearray(File(few()).bytes())
+    padded[-1] = 1
+    s.bad("padding.gguf", bytes(padded), "accept", "padding that is not zero")
+
+
+def bad_conversions(s):
+    """Files that went through a program which took them for text."""
+    whole = File([], [("general.architecture", "str", "bert"), ("bert.length", "u32", 384), ("bert.eps", "f32", -1e-12),
+                      ("next", "str", "x"), ("nexts", "arr", ("f32", [0.1] * 9)), ("last", "str", "y")]).bytes()
+    for name, at in (("u32", whole.index(b"bert.length") + 15), ("f32", whole.index(b"bert.eps") + 12),
+                     ("array", whole.index(b"nexts") + 5 + 4 + 4 + 8 + 16)):
+        broken = whole[:at] + b"\xef\xbf\xbd" + whole[at + 1:]
+        s.bad(f"replaced_{name}.gguf", broken, "reject", f"byte {at} was replaced by U+FFFD")
+
+
+def main():
+    s = Samples(sys.argv[1], "gguf")
+    for write in (good_meta, good_types, good_shapes, good_places, good_vocabularies, good_attributes, bad_headers,
+                  bad_entries, bad_alignments, bad_tensors, bad_conversions):
+        write(s)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""read_gguf.py FILE: reads a GGUF file and prints what it holds as JSON.
+
+A reader of its own.  read() also judges a file as heft writes it, stricter than the format asks for: every
+byte has to be accounted for, data in the order of the tensors, zeros between them."""
+import hashlib
+import json
+import struct
+import sys
+
+import ggml_blocks
+from gen_gguf import KINDS, LETTERS, NONE, SPECIAL_KEYS
+
+NAMED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+class Bad(Exception):
+    pass
+
+
+def demand(truth, complaint):
+    if not truth:
+        raise Bad(complaint)
+
+
+class Bytes:
+    def __init__(self, data):
+        self.data, self.at, self.order, self.wide = data, 0, "<", "Q"
+
+    def take(self, n):
+        demand(self.at + n <= len(self.data), f"{n} bytes at {self.at} pass the end")
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def number(self, letter):
+        return struct.unpack(self.order + letter, self.take(struct.calcsize("<" + letter)))[0]
+
+    def length(self):
+        return self.number(self.wide)
+
+    def text(self):
+        raw = self.take(self.length())
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return raw
+
+    def kind(self):
+        n = self.number("I")
+        demand(n < len(KINDS), f"kind {n}")
+        return KINDS[n]
+
+    def value(self, kind):
+        if kind == "str":
+            return self.text()
+        if kind == "arr":
+            inner, count = self.kind(), self.length()
+            return inner, [self.value(inner) for _ in range(count)]
+        value = self.number(LETTERS[kind])
+        if kind == "bool":
+            demand(value < 2, f"truth value {value}")
+            return bool(value)
+        return value
+
+
+def parse(data):
+    """(version, whether it is big-endian, entries as (key, kind, value), tensors as (name, type, shape, bytes))"""
+    b = Bytes(data)
+    demand(b.take(4) == b"GGUF", "the magic number is another")
+    version = b.number("I")
+    big = not version & 0xFFFF
+    if big:
+        b.order, version = ">", struct.unpack(">I", struct.pack("<I", version))[0]
+    b.wide = "I" if version == 1 else "Q"
+    demand(version in (1, 2, 3), f"version {version}")
+    tensors, entries = b.length(), b.length()
+    meta = []
+    for _ in range(entries):
+        key = b.text()
+        kind = b.kind()
+        meta.append((key, kind, b.value(kind)))
+    infos = []
+    for _ in range(tensors):
+        name, rank = b.text(), b.number("I")
+        dims = [b.length() for _ in range(rank)]
+        infos.append((name, ggml_blocks.NAMES[b.number("I")], dims[::-1], b.number("Q")))
+    align = dict((k, v) for k, _, v in meta).get("general.alignment", 32)
+    return version, big, meta, place(data, b.at, infos, align, big), (b.at, infos, align)
+
+
+def size_of(dtype, shape):
+    _, elements, size = ggml_blocks.TYPES[dtype]
+    count = 1
+    for d in shape:
+        count *= d
+    demand((shape[-1] if shape else 1) % elements == 0, f"rows of {shape} in blocks of {elements}")
+    return count // elements * size
+
+
+def place(data, end, infos, align, big):
+    start = -(-end // align) * align
+    tensors = []
+    for name, dtype, shape, offset in infos:
+        demand(offset % align == 0, f"{name}: offset {offset}")
+        size = size_of(dtype, shape)
+        raw = data[start + offset:start + offset + size]
+        demand(len(raw) == size, f"{name}: {size} bytes pass the end")
+        tensors.append((name, dtype, shape, ggml_blocks.turn(dtype, raw) if big else raw))
+    return tensors
+
+
+def vocabulary(meta):
+    values = {k: v for k, _, v in meta}
+    if "tokenizer.ggml.tokens" not in values:
+        return None, None
+    tokens = values["tokenizer.ggml.tokens"][1]
+    values = {k.replace("separator", "seperator"): v for k, v in values.items()}
+    ids = [values.get(f"tokenizer.ggml.{k}_token_id") for k in SPECIAL_KEYS]
+    if all(i is None for i in ids):
+        ids = [tokens.index(name) if name in tokens else None for name in NAMED]
+    return tokens, [NONE if i is None or i >= len(tokens) else i for i in ids]
+
+
+def judge(data, end, infos, align, meta, wanted_align):
+    """What heft promises of the files that it writes."""
+    demand(wanted_align in (None, align), f"the alignment is {align}, not {wanted_align}")
+    demand(align >= 8 and not align & (align - 1), f"an alignment of {align}")
+    demand(all(isinstance(k, str) and 0 < len(k.encode()) <= 65535 for k, _, _ in meta), "a key that is none")
+    demand(len({k for k, _, _ in meta}) == len(meta), "a key twice")
+    demand(len({i[0] for i in infos}) == len(infos), "a name twice")
+    demand(all(1 <= len(i[2]) <= 4 and min(i[2]) > 0 for i in infos), "a shape that ggml does not take")
+    start = -(-end // align) * align
+    demand(not data[end:start].strip(b"\0"), "padding in front of the data is not zero")
+    at = 0
+    for name, dtype, shape, offset in infos:
+        demand(offset == at, f"{name}: its data are at {offset}, not at {at}")
+        size = size_of(dtype, shape)
+        at = -(-(at + size) // align) * align
+        demand(not data[start + offset + size:start + at].strip(b"\0"), f"{name}: padding is not zero")
+    demand(len(data) == start + at, f"the file has {len(data)} bytes, not {start + at}")
+
+
+def read(data, align=None):
+    version, big, meta, tensors, (end, infos, own) = parse(data)
+    demand(not big, "a big-endian file")
+    judge(data, end, infos, own, meta, align)
+    tokens, special = vocabulary(meta)
+    listed = [{"name": n, "dtype": t, "shape": s, "layout": "dense", "sha256": hashlib.sha256(raw).hexdigest()}
+              for n, t, s, raw in tensors]
+    return {"version": version, "tensors": listed, "metadata": {k: v for k, _, v in meta}, "vocab": tokens,
+            "special": special}
+
+
+def main():
+    with open(sys.argv[1], "rb") as f:
+        json.dump(read(f.read()), sys.stdout, indent=1, default=repr)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,324 @@
+/* test_gguf.c - GGUF from models of other origins: kinds of metadata, shapes, vocabularies. */
+#include "dump.h"
+
+typedef struct losses {
+    char text[2048];
+    uint32_t count[3]; /* by severity */
+} losses;
+
+static void note_loss(void *ctx, heft_severity s, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    losses *l = ctx;
+    size_t at = strlen(l->text);
+    (void)tensor;
+    l->count[s]++;
+    snprintf(l->text + at, sizeof l->text - at, "%s: %s\n", rule, text);
+}
+
+typedef struct fixture {
+    heft_test_sink sink;
+    heft_write_options opt;
+    losses lost;
+    heft_error err;
+    heft_writer *w;
+} fixture;
+
+static void begin(fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    f->opt.on_loss = note_loss;
+    f->opt.loss_ctx = &f->lost;
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("gguf"),
+                                    heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
+                   &f->err);
+}
+
+static void put(fixture *f, heft_value v)
+{
+    heft_assert_ok(heft_writer_meta(f->w, v, &f->err), &f->err);
+}
+
+static void put_list(fixture *f, const char *key, const heft_value *v, size_t count)
+{
+    put(f, (heft_value){ .kind = HEFT_KIND_LIST, .key = heft_test_str(key) });
+    for (size_t i = 0; i < count; i++)
+        put(f, v[i]);
+    heft_assert_ok(heft_writer_meta_end(f->w, &f->err), &f->err);
+}
+
+static heft_file *finish(fixture *f)
+{
+    heft_file *out;
+    heft_assert_ok(heft_writer_begin(f->w, &f->err), &f->err);
+    heft_assert_ok(heft_writer_finish(f->w, &f->err), &f->err);
+    heft_assert_ok(heft_test_open(&out, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
+    return out;
+}
+
+static void end(fixture *f, heft_file *opened)
+{
+    heft_close(opened);
+    heft_test_sink_free(&f->sink);
+}
+
+static heft_value uint_value(const char *key, uint64_t u, heft_dtype stored)
+{
+    return (heft_value){
+        .kind = HEFT_KIND_UINT, .stored = stored, .key = heft_test_str(key), .as.u = u
+    };
+}
+
+static heft_value int_value(const char *key, int64_t i, heft_dtype stored)
+{
+    return (heft_value){
+        .kind = HEFT_KIND_INT, .stored = stored, .key = heft_test_str(key), .as.i = i
+    };
+}
+
+static heft_value float_value(const char *key, double f, heft_dtype stored)
+{
+    return (heft_value){
+        .kind = HEFT_KIND_FLOAT, .stored = stored, .key = heft_test_str(key), .as.f = f
+    };
+}
+
+static heft_value text_value(const char *key, const char *s)
+{
+    return (
+        heft_value){ .kind = HEFT_KIND_STR, .key = heft_test_str(key), .as.s = heft_test_str(s) };
+}
+
+static void assert_dump(const heft_file *f, const char *expected)
+{
+    char *text = heft_test_dump(f, DUMP_MODEL);
+    heft_assert_same_text(text, expected);
+    free(text);
+}
+
+/* ---- metadata ------------------------------------------------------------------------------- */
+
+static void numbers_keep_their_type_or_get_one_that_holds_them(void **state)
+{
+    fixture f;
+    (void)state;
+    begin(&f);
+    put(&f, uint_value("a", 7, HEFT_U8));
+    put(&f, uint_value("b", 300, HEFT_U8)); /* does not hold it */
+    put(&f, uint_value("c", 3, HEFT_UNTYPED));
+    put(&f, uint_value("d", UINT64_C(1) << 40, HEFT_UNTYPED));
+    put(&f, int_value("e", -3, HEFT_UNTYPED));
+    put(&f, int_value("f", INT64_MIN, HEFT_UNTYPED));
+    put(&f, int_value("g", 3, HEFT_I64));
+    put(&f, int_value("h", -1, HEFT_U32)); /* nor this */
+    put(&f, float_value("i", 0.5, HEFT_UNTYPED));
+    put(&f, float_value("j", 0.1, HEFT_UNTYPED));
+    put(&f, float_value("k", 0.5, HEFT_F64));
+    put(&f, uint_value("l", 9, HEFT_F16)); /* no kind of GGUF's */
+    heft_file *g = finish(&f);
+    assert_dump(g, "meta 1 \"a\" uint 7 stored as u8\n"
+                   "meta 1 \"b\" uint 300 stored as u32\n"
+                   "meta 1 \"c\" uint 3 stored as u32\n"
+                   "meta 1 \"d\" uint 1099511627776 stored as u64\n"
+                   "meta 1 \"e\" int -3 stored as i32\n"
+                   "meta 1 \"f\" int -9223372036854775808 stored as i64\n"
+                   "meta 1 \"g\" int 3 stored as i64\n"
+                   "meta 1 \"h\" int -1 stored as i32\n"
+                   "meta 1 \"i\" float 3fe0000000000000 stored as f32\n"
+                   "meta 1 \"j\" float 3fb999999999999a stored as f64\n"
+                   "meta 1 \"k\" float 3fe0000000000000 stored as f64\n"
+                   "meta 1 \"l\" uint 9 stored as u32\n");
+    assert_string_equal(f.lost.text, "");
+    end(&f, g);
+}
+
+static void lists_become_arrays_of_one_kind(void **state)
+{
+    fixture f;
+    (void)state;
+    const heft_value small[] = { uint_value("", 1, 0), uint_value("", 2, 0) };
+    const heft_value wide[] = { uint_value("", 1, 0), int_value("", -2, 0),
+                                uint_value("", UINT64_C(1) << 33, 0) };
+    const heft_value real[] = { float_value("", 0.5, 0), float_value("", 0.1, 0) };
+    const heft_value texts[] = { text_value("", "x"), text_value("", "") };
+    begin(&f);
+    put_list(&f, "small", small, HEFT_COUNT(small));
+    put_list(&f, "wide", wide, HEFT_COUNT(wide));
+    put_list(&f, "real", real, HEFT_COUNT(real));
+    put_list(&f, "texts", texts, HEFT_COUNT(texts));
+    put_list(&f, "none", NULL, 0);
+    heft_file *g = finish(&f);
+    heft_value v;
+    assert_true(heft_meta_find(&v, g, "small"));
+    assert_int_equal(v.as.array.dtype, HEFT_U32);
+    assert_memory_equal(v.as.array.ptr, "\1\0\0\0\2\0\0\0", 8);
+    assert_true(heft_meta_find(&v, g, "wide"));
+    assert_int_equal(v.as.array.dtype, HEFT_I64);
+    assert_memory_equal(v.as.array.ptr,
+                        "\1\0\0\0\0\0\0\0\xFE\xFF\xFF\xFF\xFF\xFF\xFF\xFF\0\0\0\0\2\0\0\0", 24);
+    assert_true(heft_meta_find(&v, g, "real"));
+    assert_int_equal(v.as.array.dtype, HEFT_F64);
+    assert_true(heft_meta_find(&v, g, "texts"));
+    assert_int_equal(v.kind, HEFT_KIND_LIST);
+    assert_int_equal(v.as.of.count, 2);
+    assert_true(heft_meta_find(&v, g, "none"));
+    assert_int_equal(v.as.of.count, 0);
+    assert_string_equal(f.lost.text, "");
+    end(&f, g);
+}
+
+static void what_has_no_kind_is_left_out_and_named(void **state)
+{
+    fixture f;
+    (void)state;
+    const heft_value mixed[] = { uint_value("", 1, 0), text_value("", "x") };
+    const heft_value halves[] = { uint_value("", UINT64_MAX, 0), int_value("", -1, 0) };
+    heft_value bytes = { .kind = HEFT_KIND_BYTES, .key = heft_test_str("bytes") };
+    bytes.as.s = heft_test_str("\xff\x01");
+    begin(&f);
+    put_list(&f, "mixed", mixed, HEFT_COUNT(mixed));
+    put_list(&f, "halves", halves, HEFT_COUNT(halves));
+    put(&f, (heft_value){ .kind = HEFT_KIND_MAP, .key = heft_test_str("map") });
+    put(&f, text_value("in", "it"));
+    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    put(&f, (heft_value){ .kind = HEFT_NULL, .key = heft_test_str("null") });
+    put(&f, text_value("", "no key"));
+    put(&f, bytes);
+    heft_file *g = finish(&f);
+    assert_dump(g, "meta 1 \"bytes\" array 2 u8 \"\\xff\\x01\"\n");
+    assert_int_equal(f.lost.count[HEFT_WARNING], 5);
+    assert_int_equal(f.lost.count[HEFT_NOTE], 1);
+    assert_non_null(strstr(f.lost.text, "metadata 'mixed' is left out"));
+    assert_non_null(strstr(f.lost.text, "metadata 'halves' is left out"));
+    assert_non_null(strstr(f.lost.text, "metadata 'map' is left out"));
+    assert_non_null(strstr(f.lost.text, "metadata 'bytes' becomes an array of u8"));
+    end(&f, g);
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+static heft_status write_tensor(fixture *f, heft_dtype t, const uint64_t *dims, uint32_t rank,
+                                bool allow_loss)
+{
+    uint32_t part;
+    const uint8_t zeros[4096] = { 0 };
+    memset(f, 0, sizeof *f);
+    f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    f->opt.on_loss = note_loss;
+    f->opt.loss_ctx = &f->lost;
+    f->opt.allow_loss = allow_loss;
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("gguf"),
+                                    heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
+                   &f->err);
+    heft_assert_ok(heft_writer_tensor(&part, f->w, heft_test_str("t"), t, dims, rank, &f->err),
+                   &f->err);
+    heft_status st = heft_writer_begin(f->w, &f->err);
+    if (st || allow_loss) {
+        heft_writer_discard(f->w);
+    } else {
+        uint64_t bytes = 1;
+        for (uint32_t i = 0; i < rank; i++)
+            bytes *= dims[i];
+        bytes = bytes / heft_dtype_get(t)->block_elems * heft_dtype_get(t)->block_bytes;
+        heft_assert_ok(heft_writer_data(f->w, part, zeros, (size_t)bytes, &f->err), &f->err);
+        heft_assert_ok(heft_writer_finish(f->w, &f->err), &f->err);
+    }
+    heft_test_sink_free(&f->sink);
+    return st;
+}
+
+static void what_ggml_does_not_take_is_an_obstacle(void **state)
+{
+    static const struct row {
+        heft_dtype t;
+        uint32_t rank;
+        uint64_t dims[5];
+        const char *words; /* NULL: it is taken */
+    } rows[] = {
+        { HEFT_F32, 0, { 0 }, "rank 0" },
+        { HEFT_F32, 5, { 1, 1, 1, 1, 2 }, "rank 5" },
+        { HEFT_F32, 4, { 1, 1, 1, 2 }, NULL },
+        { HEFT_F32, 2, { 0, 3 }, "dimension of 0" },
+        { HEFT_U8, 1, { 4 }, "element type u8" },
+        { HEFT_BOOL, 1, { 4 }, "element type bool" },
+        { HEFT_F8_E4M3FN, 1, { 4 }, "element type f8_e4m3fn" },
+        { HEFT_Q4_0, 2, { 32, 3 }, "no whole blocks" },
+        { HEFT_Q4_0, 2, { 3, 32 }, NULL },
+        { HEFT_MXFP4, 1, { 64 }, NULL },
+        { HEFT_Q4_0, 0, { 0 }, "no whole blocks" },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        fixture f;
+        heft_status st = write_tensor(&f, rows[i].t, rows[i].dims, rows[i].rank, false);
+        assert_int_equal(st, rows[i].words ? HEFT_E_LOSSY : HEFT_OK);
+        assert_true(!rows[i].words || strstr(f.lost.text, rows[i].words));
+        heft_assert_ok(write_tensor(&f, rows[i].t, rows[i].dims, rows[i].rank, true), &f.err);
+    }
+}
+
+/* ---- vocabularies --------------------------------------------------------------------------- */
+
+static heft_vocab *vocabulary(const char *lines)
+{
+    heft_vocab *v;
+    heft_error err;
+    heft_assert_ok(heft_vocab_lines(&v, heft_test_str(lines), NULL, &err), &err);
+    return v;
+}
+
+/* The model without tensors, written again with another vocabulary. */
+static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
+{
+    heft_file *out;
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    memset(f, 0, sizeof *f);
+    opt.write.on_loss = note_loss;
+    opt.write.loss_ctx = &f->lost;
+    opt.vocab = v;
+    heft_assert_ok(heft_convert(in, heft_format_find("gguf"), heft_test_sink_init(&f->sink, false),
+                                &opt, &f->err),
+                   &f->err);
+    heft_assert_ok(heft_test_open(&out, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
+    return out;
+}
+
+static void a_vocabulary_replaces_the_tokens_in_the_metadata(void **state)
+{
+    fixture f, g;
+    (void)state;
+    heft_vocab *v = vocabulary("[UNK]\n[PAD]\na\n"), *other = vocabulary("x\ny\n");
+    begin(&f);
+    heft_assert_ok(heft_writer_vocab(f.w, v, &f.err), &f.err);
+    put(&f, text_value("last", "z"));
+    heft_file *first = finish(&f), *same = rewrite(&g, first, v);
+    heft_assert_same_bytes(heft_test_sink_bytes(&f.sink), heft_test_sink_bytes(&g.sink));
+    assert_string_equal(g.lost.text, "");
+    end(&g, same);
+    heft_vocab_set_special(other, HEFT_MASK, 1);
+    heft_file *second = rewrite(&g, first, other);
+    assert_non_null(strstr(g.lost.text, "tokens are replaced"));
+    heft_value value;
+    assert_true(heft_meta_find(&value, second, "tokenizer.ggml.tokens"));
+    assert_int_equal(value.as.of.count, 2);
+    assert_true(heft_meta_find(&value, second, "tokenizer.ggml.mask_token_id"));
+    assert_int_equal(value.as.u, 1);
+    assert_false(heft_meta_find(&value, second, "tokenizer.ggml.padding_token_id"));
+    end(&g, second);
+    end(&f, first);
+    heft_vocab_close(v);
+    heft_vocab_close(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_keep_their_type_or_get_one_that_holds_them),
+        cmocka_unit_test(lists_become_arrays_of_one_kind),
+        cmocka_unit_test(what_has_no_kind_is_left_out_and_named),
+        cmocka_unit_test(what_ggml_does_not_take_is_an_obstacle),
+        cmocka_unit_test(a_vocabulary_replaces_the_tokens_in_the_metadata),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/* test_params_errors.c - a load that fails: each who asked for that parameter is told, and nobody else. */
+#include "layers.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+enum { THREADS = 8, ROUNDS = 40 };
+
+/* ---- threads that ask, each for a layer of its own choice ---- */
+
+typedef struct asker {
+    const layers *s;
+    pthread_barrier_t *together;
+    size_t layer;
+    uint32_t done, wrong, failed; /* failed: with the status that is expected */
+    heft_status expected;
+    const char *words; /* of the message */
+} asker;
+
+static void *ask(void *arg)
+{
+    asker *a = arg;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        heft_error err;
+        heft_param w;
+        pthread_barrier_wait(a->together);
+        heft_status st = heft_params_acquire(&w, a->s->p, a->s->keys[a->layer], &err);
+        if (st) {
+            bool fits = st == a->expected && err.status == st && strstr(err.message, a->words);
+            a->failed += fits;
+            a->wrong += !fits;
+            continue;
+        }
+        const uint8_t *p = w.data;
+        for (size_t k = 0; k < w.bytes; k += 4099)
+            a->wrong += p[k] != layers_byte(a->layer, k);
+        heft_params_release(a->s->p, a->s->keys[a->layer]);
+        a->done++;
+    }
+    return NULL;
+}
+
+/* All threads at once, round by round: the even ones for `bad`, the odd ones for others in turn. */
+static void ask_all(const layers *s, size_t bad, size_t others, heft_status expected,
+                    const char *words)
+{
+    pthread_barrier_t together;
+    pthread_t threads[THREADS];
+    asker askers[THREADS];
+    assert_int_equal(pthread_barrier_init(&together, NULL, THREADS), 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        size_t layer = i % 2 ? (i / 2) % others : bad;
+        askers[i] = (asker){ s, &together, layer, 0, 0, 0, expected, words };
+        assert_int_equal(pthread_create(&threads[i], NULL, ask, &askers[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(askers[i].wrong, 0);
+        assert_int_equal(askers[i].failed, i % 2 ? 0 : ROUNDS);
+        assert_int_equal(askers[i].done, i % 2 ? ROUNDS : 0);
+    }
+    pthread_barrier_destroy(&together);
+}
+
+static void assert_there(const layers *s, size_t layer)
+{
+    heft_error err;
+    heft_param w;
+    heft_assert_ok(heft_params_acquire(&w, s->p, s->keys[layer], &err), &err);
+    layers_assert(&w, layer);
+    heft_params_release(s->p, s->keys[layer]);
+}
+
+/* A budget that makes others come and go while one layer fails. */
+static heft_params_options small_budget(void)
+{
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    opt.budget = 2 * LAYER_BYTES;
+    return opt;
+}
+
+/* ---- decoding ---- */
+
+static bool has_zstd(void)
+{
+    const heft_codec *const *c = heft_host_default()->codecs;
+    while (c && *c && (*c)->encoding != HEFT_ZSTD)
+        c++;
+    return c && *c;
+}
+
+static void a_failing_decode_reaches_exactly_those_who_asked(void **state)
+{
+    enum { BAD = 3 };
+    const char *path = heft_test_path(*state, "m.zt");
+    if (!has_zstd())
+        skip();
+    const char *plain = heft_test_path(*state, "m.mag");
+    layers_write(plain, "mag", BAD + 1);
+    layers_compress(path, plain);
+    heft_file *f = layers_file(path);
+    heft_part part = heft_part_at(f, heft_tensor_at(f, BAD).first_part);
+    assert_int_equal(part.encoding, HEFT_ZSTD);
+    heft_close(f);
+    heft_bytes b = heft_test_load(path);
+    memset(b.p + part.offset + part.stored / 2, 0xFF, part.stored / 4);
+    heft_test_save(path, b.p, b.len);
+    heft_test_free(&b);
+    layers s = layers_open(path, small_budget());
+    ask_all(&s, BAD, BAD, HEFT_E_FORMAT, "zstd");
+    for (size_t i = 0; i < BAD; i++)
+        assert_there(&s, i);
+    heft_params_close(s.p);
+}
+
+/* ---- reading ---- */
+
+/* Cut short after it was opened: nothing more of it is read, but what is there already stays. */
+static void a_file_cut_short_reaches_exactly_those_who_asked(void **state)
+{
+    enum { BAD = 5 };
+    heft_test_fault_handler(*state);
+    for (int copy = 0; copy < 2; copy++) {
+        const char *path = heft_test_path(*state, copy ? "copied.safetensors" : "lent.safetensors");
+        heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+        layers_write(path, "safetensors", BAD + 1);
+        heft_file *f = layers_file(path);
+        heft_part part = heft_part_at(f, heft_tensor_at(f, BAD).first_part);
+        opt.copy = copy;
+        layers s = layers_open_file(f, opt);
+        for (size_t i = 0; i < BAD; i++)
+            assert_there(&s, i);
+        assert_int_equal(truncate(path, (off_t)part.offset), 0);
+        ask_all(&s, BAD, BAD, HEFT_E_IO, "cut short");
+        for (size_t i = 0; i < BAD; i++)
+            assert_there(&s, i);
+        heft_params_close(s.p);
+    }
+}
+
+/* A source whose reads fail behind a place while a switch is on. */
+typedef struct brittle {
+    heft_source base;
+    heft_bytes bytes;
+    uint64_t from;
+    atomic_bool broken;
+} brittle;
+
+static heft_status brittle_read(heft_source *s, uint64_t off, void *buf, size_t len,
+                                heft_error *err)
+{
+    brittle *b = (brittle *)s;
+    if (atomic_load(&b->broken) && off + len > b->from) {
+        if (err) {
+            *err = (heft_error){ .status = HEFT_E_IO, .os = 5, .offset = off };
+            strcpy(err->message, "the disk is gone");
+        }
+        return HEFT_E_IO;
+    }
+    memcpy(buf, b->bytes.p + off, len);
+    return HEFT_OK;
+}
+
+static void brittle_close(heft_source *s)
+{
+    (void)s;
+}
+
+static void a_failing_read_reaches_exactly_those_who_asked(void **state)
+{
+    enum { BAD = 2 };
+    static const heft_source_ops ops = { .read = brittle_read, .close = brittle_close };
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_error err;
+    heft_file *f;
+    layers_write(path, "mag", BAD + 1);
+    brittle b = { .bytes = heft_test_load(path) };
+    b.base = (heft_source){ &ops, b.bytes.len };
+    heft_assert_ok(heft_open_source(&f, &b.base, NULL, &err), &err);
+    b.from = heft_part_at(f, heft_tensor_at(f, BAD).first_part).offset;
+    layers s = layers_open_file(f, small_budget());
+    atomic_store(&b.broken, true);
+    ask_all(&s, BAD, BAD, HEFT_E_IO, "the disk is gone");
+    atomic_store(&b.broken, false);
+    assert_there(&s, BAD);
+    heft_params_close(s.p);
+    heft_test_free(&b.bytes);
+}
+
+/* ---- memory ---- */
+
+/* Memory of which there is none for blocks of one size while a switch is on. */
+typedef struct tight {
+    heft_allocator al;
+    heft_host host;
+    atomic_bool full;
+} tight;
+
+static void *tight_resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
+{
+    tight *t = ctx;
+    const heft_allocator *libc = heft_host_default()->allocator;
+    if (new_size > LAYER_BYTES && atomic_load(&t->full))
+        return NULL;
+    return libc->resize(libc->ctx, p, old_size, new_size, align);
+}
+
+static void a_failing_allocation_reaches_exactly_those_who_asked(void **state)
+{
+    enum { BAD = 4 };
+    const char *path = heft_test_path(*state, "m.mag");
+    tight t = { .al = { tight_resize, &t }, .host = *heft_host_default() };
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    t.host.allocator = &t.al;
+    opt.host = &t.host;
+    opt.copy = true;
+    layers_write(path, "mag", BAD + 1);
+    layers s = layers_open(path, opt);
+    for (size_t i = 0; i < BAD; i++)
+        assert_there(&s, i); /* those need no memory any more */
+    atomic_store(&t.full, true);
+    ask_all(&s, BAD, BAD, HEFT_E_NOMEM, "memory");
+    atomic_store(&t.full, false);
+    assert_there(&s, BAD);
+    heft_params_close(s.p);
+}
+
+static void a_failing_allocation_reaches_the_caller(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_test_memory m;
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    heft_error err;
+    heft_param w;
+    layers_write(path, "mag", 1);
+    heft_test_memory_init(&m, 1);
+    opt.host = &m.host;
+    opt.copy = true;
+    layers s = layers_open(path, opt);
+    heft_assert_status(heft_params_acquire(&w, s.p, s.keys[0], &err), HEFT_E_NOMEM, &err);
+    assert_there(&s, 0);
+    heft_params_close(s.p);
+    heft_assert_all_freed(&m);
+}
+
+/* ---- reading ahead ---- */
+
+typedef struct meeting { /* reading ahead gives up for want of room just when somebody asks */
+    layers *s;
+    pthread_t thread;
+    atomic_bool armed, began;
+    heft_status st;
+    heft_error err;
+    bool is_right;
+} meeting;
+
+static void *ask_once(void *arg)
+{
+    meeting *m = arg;
+    heft_param w;
+    m->st = heft_params_acquire(&w, m->s->p, m->s->keys[2], &m->err);
+    if (m->st)
+        return NULL;
+    m->is_right = ((const uint8_t *)w.data)[5] == layers_byte(2, 5);
+    heft_params_release(m->s->p, m->s->keys[2]);
+    return NULL;
+}
+
+/* Called by the thread that reads ahead, in the midst of making room. */
+static void meet(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes)
+{
+    meeting *m = ctx;
+    (void)key, (void)bytes;
+    if (event != HEFT_PARAMS_EVICTION || !atomic_exchange(&m->armed, false))
+        return;
+    uint64_t stalls = heft_params_statistics(m->s->p).stalls;
+    atomic_store(&m->began, !pthread_create(&m->thread, NULL, ask_once, m));
+    while (heft_params_statistics(m->s->p).stalls == stalls)
+        usleep(100); /* until it waits for us */
+}
+
+static void want_of_room_ahead_reaches_nobody(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    meeting m = { .armed = false };
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    heft_error err;
+    heft_param held;
+    layers_write(path, "mag", 3);
+    opt.budget = LAYER_BYTES;
+    opt.on_event = meet;
+    opt.ctx = &m;
+    layers s = layers_open(path, opt);
+    m.s = &s;
+    heft_assert_ok(heft_params_acquire(&held, s.p, s.keys[0], &err), &err);
+    assert_there(&s, 1); /* beyond the budget, and to be evicted */
+    atomic_store(&m.armed, true);
+    heft_params_prefetch(s.p, &s.keys[2], 1);
+    while (!atomic_load(&m.began))
+        usleep(100);
+    pthread_join(m.thread, NULL);
+    heft_assert_ok(m.st, &m.err);
+    assert_true(m.is_right);
+    heft_params_release(s.p, s.keys[0]);
+    heft_params_close(s.p);
+}
+
+#define with_dir(fn) cmocka_unit_test_setup_teardown(fn, heft_test_dir_make, heft_test_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        /* first: the library's handler of faults goes in once, when the first file is mapped */
+        with_dir(a_file_cut_short_reaches_exactly_those_who_asked),
+        with_dir(a_failing_decode_reaches_exactly_those_who_asked),
+        with_dir(a_failing_read_reaches_exactly_those_who_asked),
+        with_dir(a_failing_allocation_reaches_exactly_those_who_asked),
+        with_dir(a_failing_allocation_reaches_the_caller),
+        with_dir(want_of_room_ahead_reaches_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+/* test_read_many.c - many parts at once, from warm and cold files, and memory for them. */
+#include "models.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { MIB = 1 << 20, HUGE_PAGE = 2 << 20 };
+
+static const test_tensor tensors[] = {
+    /* of a type that every format has */
+    { "empty", HEFT_F32, 2, { 0, 7 } },       { "small.a", HEFT_F32, 1, { 3 } },
+    { "large", HEFT_F32, 2, { 2500, 1001 } }, { "small.b", HEFT_F32, 1, { 5 } },
+    { "page", HEFT_F32, 1, { 1024 } },        { "share", HEFT_F32, 1, { MIB } },
+    { "odd", HEFT_F32, 1, { 799999 } },
+};
+
+typedef struct reading {
+    heft_file *f;
+    uint32_t parts[16], count;
+    void *buffers[16];
+} reading;
+
+/* Parts back to front, the first of them twice. */
+static void prepare(reading *r, heft_file *f)
+{
+    *r = (reading){ .f = f };
+    for (uint32_t i = heft_tensor_count(f); i--;)
+        r->parts[r->count++] = heft_tensor_at(f, i).first_part;
+    r->parts[r->count++] = r->parts[0];
+    for (uint32_t i = 0; i < r->count; i++) {
+        size_t bytes = (size_t)heft_part_at(f, r->parts[i]).length;
+        r->buffers[i] = malloc(bytes + 1);
+        memset(r->buffers[i], 0xA5, bytes + 1);
+    }
+}
+
+static heft_status read_all(const reading *r, heft_progress_fn fn, void *ctx, heft_error *err)
+{
+    return heft_read_many(r->buffers, r->f, r->parts, r->count, fn, ctx, err);
+}
+
+static void assert_all_read(const reading *r)
+{
+    heft_error err;
+    for (uint32_t i = 0; i < r->count; i++) {
+        size_t bytes = (size_t)heft_part_at(r->f, r->parts[i]).length;
+        uint8_t *expected = malloc(bytes + 1), *got = r->buffers[i];
+        heft_assert_ok(heft_read(expected, r->f, r->parts[i], 0, bytes, &err), &err);
+        assert_true(!memcmp(got, expected, bytes));
+        assert_int_equal(got[bytes], 0xA5);
+        free(expected);
+    }
+}
+
+static void finish(reading *r)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        free(r->buffers[i]);
+    heft_close(r->f);
+}
+
+/* Out of the system's cache, as far as the system does that. */
+static void make_cold(const char *path)
+{
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0 && !fsync(fd));
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+}
+
+static void parts_are_read_whatever_the_access(void **state)
+{
+    static const heft_access accesses[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_READ,
+                                            HEFT_ACCESS_POPULATE, HEFT_ACCESS_DIRECT };
+    const char *format;
+    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+        const char *path = heft_test_path(*state, "model");
+        heft_bytes b = heft_test_model(format, tensors + 1,
+                                       HEFT_COUNT(tensors) - 1); /* .mag has no empty ones */
+        heft_test_save(path, b.p, b.len);
+        for (size_t how = 0; how < 2 * HEFT_COUNT(accesses); how++) {
+            heft_source *s;
+            heft_error err;
+            heft_file *f;
+            reading r;
+            make_cold(path);
+            heft_assert_ok(heft_source_file(&s, path, accesses[how / 2], &err), &err);
+            heft_assert_ok(heft_open_source(&f, s, NULL, &err), &err);
+            prepare(&r, f);
+            heft_assert_ok(read_all(&r, NULL, NULL, &err), &err);
+            assert_all_read(&r);
+            finish(&r);
+        }
+        heft_test_free(&b);
+    }
+}
+
+typedef struct seen {
+    uint64_t done, total, stop_at;
+} seen;
+
+static bool note_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    seen *s = ctx;
+    assert_true(done >= s->done && done <= total);
+    s->done = done;
+    s->total = total;
+    return done < s->stop_at;
+}
+
+static heft_bytes model(void)
+{
+    return heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
+}
+
+static void progress_counts_every_byte_and_stops(void **state)
+{
+    heft_bytes b = model();
+    uint64_t sum = 0;
+    heft_error err;
+    heft_file *f;
+    reading r;
+    (void)state;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    prepare(&r, f);
+    for (uint32_t i = 0; i < r.count; i++)
+        sum += heft_part_at(f, r.parts[i]).length;
+    seen all = { 0, 0, UINT64_MAX }, some = { 0, 0, 5 * MIB };
+    heft_assert_ok(read_all(&r, note_progress, &all, &err), &err);
+    assert_int_equal(all.done, sum);
+    assert_int_equal(all.total, sum);
+    heft_assert_status(read_all(&r, note_progress, &some, &err), HEFT_E_CANCELLED, &err);
+    assert_in_range(some.done, 5 * MIB, sum);
+    finish(&r);
+    heft_test_free(&b);
+}
+
+static void what_is_no_part_is_refused(void **state)
+{
+    heft_bytes b = model();
+    uint32_t none = 1000;
+    void *buffer = &none;
+    heft_error err;
+    heft_file *f;
+    (void)state;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    heft_assert_fails(heft_read_many(&buffer, f, &none, 1, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
+                      "there is no part 1000");
+    heft_assert_ok(heft_read_many(NULL, f, NULL, 0, NULL, NULL, &err), &err);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+static void a_file_cut_short_is_an_error(void **state)
+{
+    const char *path = heft_test_path(*state, "model");
+    heft_bytes b = model();
+    heft_error err;
+    heft_file *f;
+    reading r;
+    heft_test_save(path, b.p, b.len);
+    heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+    prepare(&r, f);
+    assert_int_equal(truncate(path, 2 * MIB), 0);
+    heft_assert_status(read_all(&r, NULL, NULL, &err), HEFT_E_IO, &err);
+    finish(&r);
+    heft_test_free(&b);
+}
+
+static void memory_that_runs_out_is_an_error(void **state)
+{
+    heft_bytes b = model();
+    heft_status st = HEFT_E_NOMEM;
+    heft_test_memory m;
+    heft_error err;
+    heft_file *f;
+    reading r;
+    (void)state;
+    heft_test_memory_init(&m, 0);
+    heft_assert_ok(heft_test_open(&f, b, &m.host, &err), &err);
+    prepare(&r, f);
+    for (uint32_t at = 1; st; at++) {
+        heft_test_memory_rewind(&m);
+        m.fail_at = at;
+        st = read_all(&r, NULL, NULL, &err);
+        assert_true(!st || st == HEFT_E_NOMEM);
+        assert_in_range(at, 1, 20);
+    }
+    assert_all_read(&r);
+    finish(&r);
+    heft_assert_all_freed(&m);
+    heft_test_free(&b);
+}
+
+static void buffers_are_zeroed_and_aligned(void **state)
+{
+    static const size_t sizes[] = { 0, 1, HUGE_PAGE - 1, HUGE_PAGE, 5 * HUGE_PAGE + 3 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(sizes); i++) {
+        uint8_t *p = heft_buffer_new(sizes[i]);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % HUGE_PAGE, 0);
+        for (size_t at = 0; at < sizes[i]; at += 4096)
+            assert_int_equal(p[at]++, 0);
+        heft_buffer_free(p, sizes[i]);
+    }
+    assert_null(heft_buffer_new(SIZE_MAX));
+    assert_null(heft_buffer_new(SIZE_MAX - 3 * (size_t)HUGE_PAGE));
+    heft_buffer_free(NULL, 5);
+}
+
+#define IN_A_DIRECTORY(test) \
+    cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_A_DIRECTORY(parts_are_read_whatever_the_access),
+        cmocka_unit_test(progress_counts_every_byte_and_stops),
+        cmocka_unit_test(what_is_no_part_is_refused),
+        IN_A_DIRECTORY(a_file_cut_short_is_an_error),
+        cmocka_unit_test(memory_that_runs_out_is_an_error),
+        cmocka_unit_test(buffers_are_zeroed_and_aligned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
