@@ -262,7 +262,8 @@ int cmd_ls(int argc, char **argv)
     column chosen[LONG_COLUMNS + 2];
     listing l = { f, bytes || raw, tied };
     code = CODE_SYSTEM;
-    if ((tied || !(is_long || as_json)) && model_select(&s, f, args.item[0], args.item + 1, args.count - 1)) {
+    if ((tied || !(is_long || as_json)) &&
+        model_select(&s, f, args.item[0], args.item + 1, args.count - 1)) {
         table how = { chosen, choose_columns(chosen, &l, is_long), &l, NULL, 0, raw };
         code = list(&l, args.item[0], &s, &how, as_json);
         free(s.ids);

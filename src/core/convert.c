@@ -246,7 +246,8 @@ static heft_status add_metadata(conversion *c)
     heft_status st = HEFT_OK;
     uint32_t given = c->how->own_metadata ? 0 : from->values.len;
     for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
-        if (!replacement(c, heft_ix_value(from, i)->key))
+        if (!replacement(c, heft_ix_value(from, i)->key) &&
+            !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
             st = heft_transfer_value(&c->p, from, i, HEFT_NONE, HEFT_NONE);
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
         if (!heft_value_is_text(&c->opt.set[i]))

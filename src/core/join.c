@@ -48,11 +48,6 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
     return HEFT_OK;
 }
 
-static heft_str file_of(const heft_file *f, uint32_t number)
-{
-    return number ? f->beside[number - 1].name : heft_lit("this file");
-}
-
 /* ---- names ---- */
 
 static uint32_t member_of(const joining *j, uint32_t tensor)
@@ -110,7 +105,8 @@ static heft_status choose(joining *j, uint32_t before, uint32_t tensor, heft_str
     if (j->opt)
         return heft_error_plain(j->err, HEFT_E_ARGUMENT, "tensor %q is in two of the files", name);
     heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is in %q and in %q", name,
-                     file_of(j->f, number_of(j, before)), file_of(j->f, number_of(j, tensor)));
+                     heft_member_name(j->f, number_of(j, before)),
+                     heft_member_name(j->f, number_of(j, tensor)));
     return heft_join_note(j->f, HEFT_FAULT, "heft/shard-twice", HEFT_NOWHERE, HEFT_NONE, &why);
 }
 
@@ -204,7 +200,7 @@ static heft_status conflict(joining *j, heft_str key, uint32_t m)
         return HEFT_OK;
     }
     heft_error_plain(&why, HEFT_E_FORMAT, "metadata %q of %q differ from those of another file",
-                     key, file_of(j->f, j->f->members[m].base));
+                     key, heft_member_name(j->f, j->f->members[m].base));
     return heft_join_note(j->f, HEFT_WARNING, "heft/shard-metadata", HEFT_NOWHERE, HEFT_NONE, &why);
 }
 
@@ -216,6 +212,8 @@ static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i)) {
         heft_str key = heft_ix_value(from, i)->key;
+        if (heft_ix_is_of_set(from, key))
+            continue;
         uint64_t hash = heft_names_hash(x->key, key);
         uint32_t known = heft_names_find(seen, of, hash, key), at = x->values.len;
         if (known == HEFT_NONE) {
@@ -229,9 +227,22 @@ static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
     return st;
 }
 
+static void drop_values_of_set(heft_index *x)
+{
+    for (uint32_t i = 0; i < x->values.len;) {
+        const heft_value *v = heft_ix_value(x, i);
+        bool is_plain = v->kind != HEFT_KIND_LIST && v->kind != HEFT_KIND_MAP;
+        if (is_plain && heft_ix_is_of_set(x, v->key))
+            heft_ix_drop_value(x, i);
+        else
+            i = heft_ix_value_next(x, i);
+    }
+}
+
 static heft_status join_metadata(joining *j)
 {
     heft_index *x = &j->f->x;
+    drop_values_of_set(x);
     heft_names seen = { NULL, 0, 0 };
     heft_names_of of = { value_key, x };
     uint64_t most = x->values.len;
@@ -250,119 +261,6 @@ static heft_status join_metadata(joining *j)
     return st;
 }
 
-/* ---- what the index lists against what there is ---- */
-
-static heft_status check_listed(joining *j, const heft_ix_listed *l, uint8_t *seen)
-{
-    heft_error why;
-    heft_index *x = &j->f->x;
-    uint32_t id = heft_ix_find(x, l->name);
-    if (id != HEFT_NONE)
-        seen[id] = 1;
-    if (j->f->beside[l->sibling - 1].status) /* which is said once, of the file */
-        return HEFT_OK;
-    if (id == HEFT_NONE) {
-        heft_error_plain(&why, HEFT_E_FORMAT,
-                         "tensor %q is listed as one of %q, which has none of "
-                         "that name",
-                         l->name, l->file);
-        return heft_join_note(j->f, HEFT_FAULT, "heft/shard-tensor", l->at, HEFT_NONE, &why);
-    }
-    uint32_t part = heft_ix_row(x, id)->first_part;
-    uint32_t number = heft_ix_place_file(x, heft_ix_part_row_at(x, part)->offset);
-    if (number == l->sibling)
-        return HEFT_OK;
-    heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is listed as one of %q, but is in %q", l->name,
-                     l->file, file_of(j->f, number));
-    return heft_join_note(j->f, HEFT_FAULT, "heft/shard-tensor", l->at, id, &why);
-}
-
-static heft_status check_unlisted(joining *j, const uint8_t *seen)
-{
-    heft_error why;
-    const heft_index *x = &j->f->x;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < heft_ix_tensors(x) && !st; i++) {
-        if (seen[i])
-            continue;
-        heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is in one of the files, but not listed",
-                         heft_ix_name(x, i));
-        st = heft_join_note(j->f, HEFT_WARNING, "heft/shard-unlisted", HEFT_NOWHERE, i, &why);
-    }
-    return st;
-}
-
-static heft_status check_total(heft_file *f)
-{
-    heft_error why;
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < f->x.parts.len; i++)
-        if (!heft_add(&sum, sum, heft_ix_part_row_at(&f->x, i)->length))
-            sum = HEFT_NOWHERE;
-    if (f->x.stated == HEFT_NOWHERE || f->x.stated == sum || f->lacking.status)
-        return HEFT_OK;
-    heft_error_plain(&why, HEFT_E_FORMAT, "%U bytes of tensors are announced, the files have %U",
-                     f->x.stated, sum);
-    return heft_join_note(f, HEFT_WARNING, "heft/shard-total", 0, HEFT_NONE, &why);
-}
-
-static heft_status check_index(joining *j)
-{
-    heft_index *x = &j->f->x;
-    const heft_ix_listed *listed = x->listed.ptr;
-    size_t bytes = heft_ix_tensors(x) + (size_t)1;
-    uint8_t *seen = x->listed.len ? heft_mem_resize(&x->mem, NULL, 0, bytes) : NULL;
-    if (!x->listed.len)
-        return HEFT_OK;
-    if (!seen)
-        return no_memory(j->err);
-    memset(seen, 0, bytes);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < x->listed.len && !st; i++)
-        st = check_listed(j, &listed[i], seen);
-    if (!st)
-        st = check_unlisted(j, seen);
-    heft_mem_resize(&x->mem, seen, bytes, 0);
-    return st ? st : check_total(j->f);
-}
-
-/* ---- what the files say of themselves ---- */
-
-/* Number m of the set is file m + 1, since the first names the others. */
-static heft_status check_member(joining *j, uint32_t m)
-{
-    heft_error why;
-    const heft_ix_split *own = &j->f->members[m].file->x.split, *set = &j->f->x.split;
-    uint32_t number = j->f->members[m].base;
-    if (own->count == set->count && own->number == number)
-        return HEFT_OK;
-    if (!own->count)
-        heft_error_plain(&why, HEFT_E_FORMAT, "%q does not say that it is one of %U files",
-                         file_of(j->f, number), (uint64_t)set->count);
-    else
-        heft_error_plain(&why, HEFT_E_FORMAT, "%q says that it is file %U of %U, not %U of %U",
-                         file_of(j->f, number), (uint64_t)own->number + 1, (uint64_t)own->count,
-                         (uint64_t)number + 1, (uint64_t)set->count);
-    return heft_join_note(j->f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE, &why);
-}
-
-static heft_status check_members(joining *j)
-{
-    heft_error why;
-    const heft_ix_split *set = &j->f->x.split;
-    uint64_t tensors = heft_ix_tensors(&j->f->x);
-    heft_status st = HEFT_OK;
-    if (!set->count)
-        return HEFT_OK;
-    for (uint32_t m = 0; m < j->f->member_count && !st; m++)
-        st = check_member(j, m);
-    if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || j->f->lacking.status)
-        return st;
-    heft_error_plain(&why, HEFT_E_FORMAT, "%U tensors are announced, the files have %U",
-                     set->tensors, tensors);
-    return heft_join_note(j->f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, HEFT_NONE, &why);
-}
-
 /* ---- both ways ---- */
 
 static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *err)
@@ -378,9 +276,9 @@ static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *
     if (!st)
         st = join_metadata(&j);
     if (!st)
-        st = check_index(&j);
+        st = heft_check_listed(f, err);
     if (!st)
-        st = check_members(&j);
+        st = heft_check_members(f);
     heft_names_free(mem, &j.listed);
     if (j.starts)
         heft_mem_resize(mem, j.starts, bytes, 0);

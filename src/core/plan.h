@@ -7,6 +7,11 @@ typedef struct heft_model_bytes { /* a part of the file itself, at hand */
     heft_str role, bytes;
 } heft_model_bytes;
 
+typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL: none */
+    const heft_digest *digest;
+    void *state;
+} heft_tap;
+
 typedef struct heft_planner {
     heft_plan plan; /* first: formats call back through it */
     const heft_format *format;

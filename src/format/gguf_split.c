@@ -60,28 +60,22 @@ static heft_status add_files(heft_index *x)
     return st;
 }
 
-static heft_status take(heft_index *x, uint64_t found[KEYS])
+static heft_status find(heft_index *x, uint64_t found[KEYS])
 {
-    heft_status st = HEFT_OK;
-    for (int k = 0; k < KEYS && !st; k++) {
+    for (int k = 0; k < KEYS; k++) {
         const heft_value *v = heft_gguf_find(x, keys[k]);
         found[k] = HEFT_NOWHERE;
         if (v && !number_of(&found[k], v))
-            st = heft_error_plain(x->err, HEFT_E_FORMAT, "metadata %q is no number of files",
-                                  v->key);
+            return heft_error_plain(x->err, HEFT_E_FORMAT, "metadata %q is no number of files",
+                                    v->key);
     }
-    for (int k = 0; k < KEYS && !st; k++) {
-        const heft_value *v = heft_gguf_find(x, keys[k]);
-        if (v)
-            heft_ix_drop_value(x, (uint32_t)(v - heft_ix_value(x, 0)));
-    }
-    return st;
+    return HEFT_OK;
 }
 
 heft_status heft_gguf_read_split(heft_index *x)
 {
     uint64_t found[KEYS];
-    heft_status st = take(x, found);
+    heft_status st = find(x, found);
     if (st || found[COUNT] == HEFT_NOWHERE || !found[COUNT])
         return st;
     if (found[COUNT] > MOST_FILES)
@@ -92,7 +86,8 @@ heft_status heft_gguf_read_split(heft_index *x)
         return heft_error_plain(x->err, HEFT_E_FORMAT,
                                 "it says that it is file %U of %U, counted from 0", found[NUMBER],
                                 found[COUNT]);
-    x->split = (heft_ix_split){ (uint32_t)found[NUMBER], (uint32_t)found[COUNT], found[TENSORS] };
+    x->split = (heft_ix_split){ (uint32_t)found[NUMBER], (uint32_t)found[COUNT], found[TENSORS],
+                                heft_lit("split.") };
     return x->split.number ? HEFT_OK : add_files(x);
 }
 

@@ -268,11 +268,11 @@ static bool role_below(const void *ctx, uint32_t a, uint32_t b)
                           heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;
 }
 
-/* Where a part lies in the file it comes from; 0 when it comes from none. */
+/* Where a part lies in the file it comes from; 0 when it comes from none: then they stay as they are. */
 static bool lies_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(ctx, a), *q = heft_ix_part_row_at(ctx, b);
-    return p->offset != q->offset ? p->offset < q->offset : !p->length && q->length;
+    return p->offset != q->offset ? p->offset < q->offset : p->offset && !p->length && q->length;
 }
 
 static heft_status sort(heft_plan *p, listing *l,

@@ -77,7 +77,7 @@ void heft_ix_reset(heft_index *x)
     x->unmeasured = 0;
     x->has_readings = false;
     x->stated = HEFT_NOWHERE;
-    x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE };
+    x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
     x->strict = x->sealed = x->unread = false;
     x->own = 0;
 }

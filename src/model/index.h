@@ -107,6 +107,7 @@ enum { HEFT_PLACE_BITS = 44 };
 typedef struct heft_ix_split {
     uint32_t number, count;
     uint64_t tensors; /* of all together, or HEFT_NOWHERE */
+    heft_str prefix;  /* of the keys in its metadata that say so: they are not the model's */
 } heft_ix_split;
 
 typedef struct heft_note {
@@ -269,6 +270,12 @@ static inline uint32_t heft_ix_tensors(const heft_index *x)
 static inline heft_ix_tensor_row *heft_ix_row(const heft_index *x, uint32_t id)
 {
     return (heft_ix_tensor_row *)x->tensors.ptr + id;
+}
+/* Whether a key of the metadata is about the file's place in a set, and not about the model. */
+static inline bool heft_ix_is_of_set(const heft_index *x, heft_str key)
+{
+    heft_str prefix = x->split.prefix;
+    return prefix.len && key.len > prefix.len && !memcmp(key.ptr, prefix.ptr, prefix.len);
 }
 /* Where byte `offset` of a file is, this one being number 0 and the first of its siblings 1. */
 static inline uint64_t heft_ix_place(uint32_t number, uint64_t offset)
