@@ -113,7 +113,8 @@ enum {
     HEFT_CAN_ENCODE = 16, /* compressed parts */
     HEFT_CAN_META = 32,   /* metadata of some kind */
     HEFT_CAN_DIGEST = 64, /* a digest per part, of the caller's choice */
-    HEFT_CAN_VOCAB = 128  /* a vocabulary */
+    HEFT_CAN_VOCAB = 128, /* a vocabulary */
+    HEFT_ONE_TENSOR = 256 /* holds a single tensor, without its name */
 };
 HEFT_API size_t heft_format_count(void);
 HEFT_API const heft_format *heft_format_at(size_t i); /* in a stable order */

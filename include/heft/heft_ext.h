@@ -142,7 +142,7 @@ typedef struct heft_codec {
                           bool *whole, heft_error *err);
     void (*close)(void *state);
     /* One frame of in_len bytes, by an encoder that is used again and again.  out has room for
-     * bound(in_len). */
+     * bound(in_len).  All four NULL: it only decodes. */
     size_t (*bound)(size_t in_len);
     /* level 0: the usual one; checksums: frames carry one of their content, when the codec has such. */
     heft_status (*encoder)(void **state, int level, bool checksums, heft_error *err);

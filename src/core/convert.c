@@ -412,6 +412,8 @@ static heft_status write_out(conversion *c, heft_sink *sink, heft_watch *watch)
         st = heft_watch_end(watch, c->err);
     if (!st)
         st = heft_planner_digests(&c->p, c->err);
+    if (!st && plan->late && sink->ops->write_at)
+        st = heft_planner_gaps(&c->p, sink, c->err);
     return st ? st : heft_planner_back(&c->p, sink, c->err);
 }
 

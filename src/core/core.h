@@ -64,9 +64,6 @@ bool heft_file_has(const heft_file *f, uint64_t place);
 /* Stored bytes of the file and its siblings, wherever they come from; places, see model/index.h. */
 heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
                             heft_error *err);
-/* Bytes of a raw part, little-endian however they are stored. */
-heft_status heft_raw_bytes(const heft_file *f, const heft_ix_part_row *p, uint64_t from, void *buf,
-                           size_t len, heft_error *err);
 const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len); /* or NULL */
 /* Around work on lent bytes; leave says whether they were all there. */
 void heft_file_enter(const heft_file *f);

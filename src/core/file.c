@@ -52,6 +52,8 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     if (host->entropy)
         host->entropy(f->x.key, sizeof f->x.key);
     heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);
+    f->inbox.host = host;
+    f->inbox.in.decode = heft_inbox_decode;
     *out = f;
     return HEFT_OK;
 }
@@ -447,7 +449,13 @@ static heft_checksum checksum_of(const heft_file *f, const heft_claim *c)
 bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
 {
     const heft_claim *claims = f->x.claims.ptr;
-    for (uint32_t k = 0; k < f->x.claims.len; k++) {
+    uint32_t alone = f->x.has_readings ? 0 : f->x.claims.len; /* each a checksum by itself */
+    if (i < alone) {
+        *out = checksum_of(f, &claims[i]);
+        return true;
+    }
+    i -= alone;
+    for (uint32_t k = alone; k < f->x.claims.len; k++) {
         if (k && claims[k - 1].or_next)
             continue;
         if (!i--) {

@@ -37,6 +37,26 @@ static int order_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
+/* Of two parts that are views of the same bytes. */
+static int order_views(const heft_index *x, uint32_t a, uint32_t b)
+{
+    const heft_ix_view *v = heft_ix_view_of(x, a), *w = heft_ix_view_of(x, b);
+    if (!v || !w)
+        return !v - !w;
+    uint32_t rank = heft_ix_row(x, v->tensor)->rank;
+    const uint64_t *s = heft_ix_strides(x, v), *t = heft_ix_strides(x, w);
+    int order = order_u64(v->first, w->first);
+    order = order ? order : order_u64(rank, heft_ix_row(x, w->tensor)->rank);
+    if (order || !s || !t)
+        return order ? order : !s - !t;
+    for (uint32_t i = 0; i < rank && !order; i++) {
+        order = order_u64(s[i], t[i]);
+        order = order ? order
+                      : order_u64(heft_ix_dims(x, v->tensor)[i], heft_ix_dims(x, w->tensor)[i]);
+    }
+    return order;
+}
+
 static int order_sources(const ties *t, uint32_t a, uint32_t b)
 {
     const heft_ix_part_row *p = source(t, a), *q = source(t, b);
@@ -52,6 +72,7 @@ static int order_sources(const ties *t, uint32_t a, uint32_t b)
     order = order ? order : order_u64(o->rows, r->rows);
     order = order ? order : order_u64(o->making, r->making);
     order = order ? order : order_u64(o->tensor, r->tensor);
+    order = order || !(p->flags & HEFT_P_VIEW) ? order : order_views(&t->in->x, o->part, r->part);
     if (order || p->encoding == HEFT_RAW)
         return order;
     /* each of two digests of what is decoded has to be checked */

@@ -326,7 +326,7 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     w->at = w->p.plan.front_bytes;
     if (!st && w->p.plan.appended)
         st = open_appender(w, err);
-    else if (!st && w->sink->ops->write_at)
+    else if (!st && w->sink->ops->write_at && !w->p.plan.late)
         st = fill_gaps(w, w->place_count, err);
     if (!st)
         st = pass_empty(w, err);
@@ -418,6 +418,8 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
     }
     if (!st)
         st = heft_planner_digests(&w->p, err);
+    if (!st && w->sink->ops->write_at && w->p.plan.late)
+        st = heft_planner_gaps(&w->p, w->sink, err);
     if (!st)
         st = heft_planner_back(&w->p, w->sink, err);
     if (st) {

@@ -42,6 +42,7 @@ struct heft_plan {
     const char *digest;     /* algorithm of a digest per part for back() to write, or NULL */
     bool digest_decoded;    /* it covers decoded bytes, not stored ones */
     bool appended;          /* set by heft_plan_append() */
+    bool late;              /* between() needs digests of the parts before it */
     /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
      * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
     uint32_t frame_bytes;
@@ -112,7 +113,8 @@ heft_status heft_plan_digested(const heft_plan *p, heft_out *o, const char *algo
  * heft_plan_range_digest().  Only algorithms that can be joined from pieces: crc32, crc32c. */
 heft_status heft_plan_digest_range(heft_plan *p, const char *algorithm, heft_range r,
                                    uint32_t *number);
-/* For back(): bytes as heft_digest.final gives them (checksums little-endian). */
+/* For back(), and for a late between() of what lies before: bytes as heft_digest.final gives them (checksums
+ * little-endian). */
 const uint8_t *heft_plan_range_digest(const heft_plan *p, uint32_t number);
 const uint8_t *heft_plan_part_digest(const heft_plan *p, uint32_t part);
 void *heft_plan_alloc(heft_plan *p, size_t size); /* cleared; NULL: no memory, error set */
@@ -181,7 +183,7 @@ struct heft_format {
     /* Header and, if it comes first, the index: front_bytes. */
     heft_status (*front)(const heft_plan *p, heft_out *o);
     /* What stands right in front of a part, wherever that is: a record's head.  Any order, any number
-     * of times, on any thread.  May be NULL. */
+     * of times, on any thread, unless the plan is late.  May be NULL. */
     heft_status (*between)(const heft_plan *p, uint32_t part, heft_out *o);
     /* What follows the data: file_bytes - data_end.  May be NULL. */
     heft_status (*back)(const heft_plan *p, heft_out *o);

@@ -30,7 +30,10 @@ typedef struct heft_ix_tensor_row {
     uint8_t flags;
 } heft_ix_tensor_row;
 
-enum { HEFT_P_BIG_ENDIAN = 1 }; /* heft_ix_part_row.flags: raw, each number's bytes turned round */
+enum {                        /* heft_ix_part_row.flags */
+       HEFT_P_BIG_ENDIAN = 1, /* each number's bytes are turned round */
+       HEFT_P_VIEW = 2        /* there is a heft_ix_view of it */
+};
 
 typedef struct heft_ix_part_row {
     uint64_t offset, stored;
@@ -43,8 +46,18 @@ typedef struct heft_ix_part_row {
 /* Whether what is stored is what the tensor has, byte for byte. */
 static inline bool heft_ix_is_plain(const heft_ix_part_row *p)
 {
-    return p->encoding == HEFT_RAW && !(p->flags & HEFT_P_BIG_ENDIAN);
+    return p->encoding == HEFT_RAW && !(p->flags & (HEFT_P_BIG_ENDIAN | HEFT_P_VIEW));
 }
+
+/* Where the elements of a dense part lie in what it decodes to, when they do not fill that in order: element
+ * (i, j, …) stands `first` bytes and i * strides[0] + j * strides[1] + … elements behind its first byte.
+ * Columns of a matrix stored one by one, a part of a storage that others share, one row for all. */
+typedef struct heft_ix_view {
+    uint64_t content; /* bytes that the part decodes to; raw: those stored */
+    uint64_t first;
+    uint32_t part, tensor; /* of all views the parts ascend */
+    uint32_t strides;      /* position in the pool, one for each dimension; HEFT_NONE: row-major */
+} heft_ix_view;
 
 enum { HEFT_CLAIM_RANGES = 2, HEFT_CLAIM_BYTES = 32 };
 typedef struct heft_claim { /* "the digest of these bytes is said to be this" */
@@ -57,6 +70,7 @@ typedef struct heft_claim { /* "the digest of these bytes is said to be this" */
     bool decoded;     /* covers the part's bytes as they are once decoded */
     bool advisory;    /* broken, it is a warning, and no obstacle to copying */
     bool or_next;     /* the next claim is another reading of the same checksum */
+    bool apart;       /* covers no byte of a tensor: need not be looked for among them */
     bool at_open;     /* checked when the file is opened, too: covers what the parser has read */
     const char *note; /* what to say when this reading is the one that holds; NULL: nothing */
     uint8_t expect[HEFT_CLAIM_BYTES];
@@ -132,7 +146,7 @@ typedef struct heft_index {
     uint64_t file_bytes; /* 0 while planning */
     uint64_t key[2];
     heft_vec tensors, parts, model_parts, dims, values, attrs, claims, digests, notes, roles,
-        layouts, siblings, listed;
+        layouts, siblings, listed, views, strides;
     heft_vec base_ids, param_ids; /* per tensor, 16 and 8 bytes; empty unless some tensor has one */
     heft_names names, role_names;
     uint32_t last_role; /* that was interned or met */
@@ -146,6 +160,7 @@ typedef struct heft_index {
     bool unread; /* the file says things that the index does not hold: it cannot be written again */
     bool strict; /* values that break the rules of their type or layout are faults of the file */
     uint32_t unmeasured; /* parts of a length that only decoding tells */
+    bool has_readings;   /* some claim is or_next */
     heft_ix_split split;
     uint64_t stated; /* bytes that all tensors are said to have, or HEFT_NOWHERE */
     heft_vec open;   /* containers begun and not ended, as numbers of values */
@@ -182,6 +197,16 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
  * size against the length when that is not HEFT_NOWHERE, and the range against the file. */
 heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
                           uint64_t length);
+/* The same for elements that lie apart, of a tensor that has its shape: `content` decoded bytes come from the range
+ * `where` (raw: as many as are stored), element 0 stands at byte `first` of them, and strides, one for each
+ * dimension, count elements; NULL: row-major.  What turns out to be contiguous is recorded as such, so
+ * that heft_ix_dense() would have done.  Refuses elements outside of the content.  A raw part's digest
+ * is to be a claim over its range, not heft_ix_digest(); that of a compressed one covers all its content. */
+heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_range where,
+                            heft_encoding e, uint64_t content, uint64_t first,
+                            const uint64_t *strides);
+/* The numbers of the part added last are stored with their most significant byte first. */
+void heft_ix_big_endian(heft_index *x);
 /* Metadata of the file; strings are lent.  LIST and MAP open a container: _end closes it. */
 heft_status heft_ix_meta(heft_index *x, heft_value v);
 void heft_ix_meta_end(heft_index *x);
@@ -223,7 +248,7 @@ void heft_ix_order_free(heft_index *x, uint32_t *ids);
 uint32_t *heft_ix_order_in(heft_memory *m, const heft_index *x, uint32_t *count);
 void heft_ix_order_free_in(heft_memory *m, const heft_index *x, uint32_t *ids);
 /* Renumbers the tensors, each of which has one part, so that their parts ascend: by offset, empty ones
- * first. */
+ * first.  Not for an index with views. */
 heft_status heft_ix_sort(heft_index *x);
 
 /* Claims of the file and of its parts, counted through. */
@@ -294,6 +319,12 @@ static inline uint32_t heft_ix_value_next(const heft_index *x, uint32_t i)
 {
     const heft_value *v = heft_ix_value(x, i);
     return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP ? v->as.of.end : i + 1;
+}
+/* NULL: the elements of the part lie in order.  heft_ix_strides(): NULL: in order from v->first on. */
+const heft_ix_view *heft_ix_view_of(const heft_index *x, uint32_t part);
+static inline const uint64_t *heft_ix_strides(const heft_index *x, const heft_ix_view *v)
+{
+    return v->strides == HEFT_NONE ? NULL : (const uint64_t *)x->strides.ptr + v->strides;
 }
 heft_str heft_ix_role(const heft_index *x, uint32_t role);
 heft_str heft_ix_layout(const heft_index *x, uint32_t tensor); /* "dense", "sparse_csr", … */

@@ -41,6 +41,7 @@ extern const heft_digest heft_isal_crc32, heft_isal_crc32c; /* crc_isal.c */
 extern const heft_digest heft_openssl_sha256;               /* digest_openssl.c */
 extern const heft_digest heft_xxhash_xxh3;                  /* digest_xxhash.c */
 extern const heft_codec heft_zstd_codec;                    /* zstd.c */
+extern const heft_codec heft_inflate_codec;                 /* inflate.c */
 
 /* ---- mappings that may lose their file, fault.c ---- */
 
