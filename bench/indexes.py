@@ -1,4 +1,6 @@
 """indexes.py - figures that depend on how many tensors there are, not on their bytes."""
+import struct
+
 from harness import BUILD, GIB, HEFT, MIB, program, seconds, statistics, take_turns, touch
 
 MANY = 1_000_000
@@ -90,3 +92,28 @@ def finding(r, inputs, formats, quick):
             r.add(f"{fmt}, one of 800 tensors, {label}", [t * 1e6 for t in took[label]], "us")
         r.ratio(f"{fmt}, 8 GiB", took["8 GiB"], took["64 MiB"], "64 MiB", 1.25)
         inputs.drop(*files.values())
+
+
+def write_texts(path, tensors, texts):
+    """A GGUF of so many tensors of two f32 each and one array of so many texts."""
+    def text(s):
+        return struct.pack("<Q", len(s)) + s.encode()
+    with open(path, "wb") as f:
+        f.write(b"GGUF" + struct.pack("<IQQ", 3, tensors, 1) + text("tokenizer.ggml.tokens"))
+        f.write(struct.pack("<IIQ", 9, 8, texts) + b"".join(text(f"token{i}") for i in range(texts)))
+        f.write(b"".join(text(f"blk.{i // 8}.ffn_down_exps.weight.{i % 8}") + struct.pack("<IQIQ", 1, 2, 0, 32 * i)
+                         for i in range(tensors)))
+        f.write(bytes(-f.tell() % 32))
+        f.truncate(f.tell() + 32 * tensors)
+
+
+def texts(r, inputs, formats, quick):
+    """heft ls and heft info of a GGUF with 100,000 tensors and 500,000 texts."""
+    if "gguf" not in formats:
+        return
+    path = inputs.path("texts.gguf")
+    write_texts(path, 100_000, 500_000)
+    took = take_turns(3 if quick else 11, {c: lambda c=c: seconds(HEFT, c, path) for c in ("ls", "info")})
+    r.add("heft ls", took["ls"], "s", 0.1)
+    r.add("heft info, vocabulary and all", took["info"], "s")
+    inputs.drop(path)

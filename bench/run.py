@@ -12,7 +12,7 @@ import indexes
 import payloads
 from harness import BUILD, Inputs, Report, machine, warm_memory, written_formats
 
-SECTIONS = [indexes.opening, indexes.scaling, indexes.listing, indexes.verifying, indexes.finding,
+SECTIONS = [indexes.opening, indexes.scaling, indexes.listing, indexes.verifying, indexes.finding, indexes.texts,
             payloads.sweeping, payloads.converting, payloads.growing, payloads.loading, payloads.writing,
             payloads.compressing, payloads.casting, payloads.hashing, payloads.parameters,
             payloads.embedding]

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "folder.h"
+#include "losses.h"
 #include "model.h"
 #include "opt.h"
 #include "progress.h"
@@ -23,9 +24,10 @@ typedef struct request {
     /* what heft_convert() gets */
     heft_executor executor;
     heft_host host;
+    losses losses;
     heft_convert_options options;
     heft_str config_text;
-    folder folder; /* weights NULL: IN is a file */
+    folder folder; /* empty: IN is a file */
     heft_vocab *new_vocab;
     uint64_t planned;
 } request;
@@ -48,26 +50,25 @@ static int choose_target(request *r)
     return CODE_CANNOT;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 static const char *target_name(const request *r)
 {
     return r->into_stdout ? "standard output" : r->out;
 }
 
+static int say_is_input(const char *path)
+{
+    say(path, "is the input itself: an input is never written to");
+    return CODE_USAGE;
+}
+
 /* Whether what is there may be written over; a pipe or a device always may. */
 static int check_output(const request *r)
 {
-    struct stat in, out;
+    struct stat out;
     if ((r->into_stdout ? fstat(STDOUT_FILENO, &out) : stat(r->out, &out)) < 0)
         return CODE_DONE;
-    if (!stat(r->in, &in) && same_file(&in, &out)) {
-        say(target_name(r), "is the input itself: an input is never written to");
-        return CODE_USAGE;
-    }
+    if (path_is_same(r->in, &out))
+        return say_is_input(target_name(r));
     if (r->into_stdout && isatty(STDOUT_FILENO) && !r->force)
         return say_usage("convert", "stdout is a terminal: redirect it, or use --force");
     if (S_ISDIR(out.st_mode)) {
@@ -117,24 +118,6 @@ static int check_numbers(const request *r)
     return CODE_DONE;
 }
 
-static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
-                    const char *text)
-{
-    static const char *const names[] = { "note", "warning", "error" };
-    const request *r = ctx;
-    outbuf name;
-    (void)rule;
-    if (severity == HEFT_NOTE && !r->verbose)
-        return;
-    out_open(&name, -1);
-    out_escaped(&name, tensor);
-    if (tensor.ptr)
-        say(r->in, "%s: %s (tensor \"%s\")", names[severity], text, out_cstr(&name));
-    else
-        say(r->in, "%s: %s", names[severity], text);
-    out_free(&name);
-}
-
 static void set_options(request *r)
 {
     heft_convert_options *o = &r->options;
@@ -147,8 +130,9 @@ static void set_options(request *r)
     o->write.align = (uint32_t)r->align;
     o->write.allow_loss = r->allow_loss;
     o->write.strict = r->strict;
-    o->write.on_loss = on_loss;
-    o->write.loss_ctx = r;
+    r->losses = (losses){ r->in, r->verbose };
+    o->write.on_loss = say_loss;
+    o->write.loss_ctx = &r->losses;
     bool encoder = r->rules.encoder;
     o->keep = r->rules.keep.count || r->rules.drop.count || encoder ? rules_keep : NULL;
     o->rename = r->rules.rename.count || encoder ? rules_rename : NULL;
@@ -164,16 +148,15 @@ static void set_options(request *r)
     o->planned_bytes = &r->planned;
 }
 
-/* The weights of a model folder; for an EMBD file, all that the folder says of them. */
+/* For an EMBD file, all that the folder says of its weights. */
 static int use_folder(request *r)
 {
     const char *dir = r->in;
+    if (strcmp(heft_format_name(r->target), "embd") != 0)
+        return CODE_DONE;
     int code = folder_open(&r->folder, dir);
     if (code)
         return code;
-    r->in = r->folder.weights;
-    if (strcmp(heft_format_name(r->target), "embd") != 0)
-        return CODE_DONE;
     r->rules.encoder = true;
     if (!r->vocab)
         r->vocab = r->folder.vocab;
@@ -300,10 +283,16 @@ static int choose_vocab(request *r, const heft_file *f)
 static int open_and_convert(request *r)
 {
     heft_file *f;
-    int code = model_open(&f, r->in);
-    if (code)
-        return code;
-    code = choose_vocab(r, f);
+    heft_error err;
+    int code = CODE_DONE;
+    if (heft_open(&f, r->in, NULL, &err)) /* what is missing is said by what needs it */
+        return say_error(r->in, &err);
+    struct stat out;
+    bool is_there = !r->into_stdout && !stat(r->out, &out);
+    if (is_there && model_has_file(f, r->in, &out))
+        code = say_is_input(r->out);
+    if (!code)
+        code = choose_vocab(r, f);
     if (!code)
         code = convert(f, r);
     heft_close(f);
@@ -345,7 +334,7 @@ int cmd_convert(int argc, char **argv)
         "Writes IN in another format.  Nothing is cast, transposed or renamed unless asked;\n"
         "checksums of IN are checked on the way; what the target cannot carry is listed\n"
         "before a byte is written.  OUT appears whole or not at all; - is stdout.  IN may be\n"
-        "a folder with model.safetensors, config.json and vocab.txt or tokenizer.json.",
+        "a folder with weights, config.json and vocab.txt or tokenizer.json.",
         "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
         options,
         sizeof options / sizeof *options,

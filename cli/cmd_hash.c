@@ -91,7 +91,7 @@ int cmd_hash(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    code = model_open(&f, args.item[0]);
+    code = model_open_whole(&f, args.item[0]);
     if (code)
         return code;
     code = hash(f, args.item[0], as_json);

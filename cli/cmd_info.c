@@ -1,5 +1,6 @@
 /* cmd_info.c - a file as a whole: what it is, how much is in it, what it says about itself. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -191,8 +192,35 @@ static void put_vocabulary(outbuf *o, const heft_vocab *v)
     out_char(o, '\n');
 }
 
+/* Tensors that share their bytes with an earlier one. */
+static void put_ties(outbuf *o, const heft_file *f, const uint32_t *tied)
+{
+    enum { MOST = 8 };
+    uint32_t shown = 0, all = 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        if (tied[i] == i)
+            continue;
+        bytes += heft_tensor_bytes(f, i);
+        if (all++ >= MOST)
+            continue;
+        label(o, shown++ ? "" : "Tied");
+        out_name(o, heft_tensor_at(f, i).name);
+        out_text(o, " = ");
+        out_name(o, heft_tensor_at(f, tied[i]).name);
+        out_char(o, '\n');
+    }
+    if (!all)
+        return;
+    label(o, "");
+    if (all > shown)
+        out_format(o, "... and %u more, ", all - shown);
+    out_size(o, bytes);
+    out_text(o, " that are stored once\n");
+}
+
 static void print_text(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
-                       bool verbose)
+                       const uint32_t *tied, bool verbose)
 {
     totals sum = count(f);
     const heft_format *format = heft_file_format(f);
@@ -210,6 +238,7 @@ static void print_text(outbuf *o, const heft_file *f, const char *path, const he
     label(o, "Elements");
     out_format(o, "%llu\n", (unsigned long long)sum.elements);
     put_bytes(o, "Data", sum.bytes);
+    put_ties(o, f, tied);
     label(o, "Alignment");
     out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
     put_metadata(o, f);
@@ -272,14 +301,34 @@ static void json_siblings(json *j, const heft_file *f)
     json_end(j, ']');
 }
 
+static void json_ties(json *j, const heft_file *f, const uint32_t *tied)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
+        if (tied[i] == i)
+            continue;
+        if (!any)
+            json_member_begin(j, "tied", '[');
+        any = true;
+        json_begin(j, '{');
+        json_member_str(j, "name", heft_tensor_at(f, i).name);
+        json_member_str(j, "with", heft_tensor_at(f, tied[i]).name);
+        json_member_length(j, "bytes", heft_tensor_bytes(f, i));
+        json_end(j, '}');
+    }
+    if (any)
+        json_end(j, ']');
+}
+
 static void print_json(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
-                       bool verbose)
+                       const uint32_t *tied, bool verbose)
 {
     json j = { o, false };
     json_begin(&j, '{');
     json_file_head(&j, f, path);
     json_member_u64(&j, "tensors", heft_tensor_count(f));
     json_member_u64(&j, "bytes", count(f).bytes);
+    json_ties(&j, f, tied);
     json_member_u64(&j, "alignment", heft_file_alignment(f));
     json_key(&j, str_of("metadata"));
     json_metadata(&j, f);
@@ -325,16 +374,19 @@ int cmd_info(int argc, char **argv)
     code = model_open(&f, args.item[0]);
     if (!code)
         code = vocab_find(&vocab, f, args.item[0]);
-    if (code) {
+    uint32_t *tied = code ? NULL : model_ties(f, args.item[0]);
+    if (!tied) {
+        heft_vocab_close(vocab);
         heft_close(f);
-        return code;
+        return code ? code : CODE_SYSTEM;
     }
     out_open(&o, STDOUT_FILENO);
     if (as_json)
-        print_json(&o, f, args.item[0], vocab, verbose);
+        print_json(&o, f, args.item[0], vocab, tied, verbose);
     else
-        print_text(&o, f, args.item[0], vocab, verbose);
+        print_text(&o, f, args.item[0], vocab, tied, verbose);
     code = out_end(&o, CODE_DONE);
+    free(tied);
     heft_vocab_close(vocab);
     heft_close(f);
     return code;

@@ -1,5 +1,6 @@
 /* cmd_ls.c - the tensors of a file: one line each, as text, tab separated or JSON. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "columns.h"
@@ -8,7 +9,8 @@
 
 typedef struct listing {
     const heft_file *f;
-    bool bytes; /* sizes as numbers */
+    bool bytes;           /* sizes as numbers */
+    const uint32_t *tied; /* the first tensor with the same bytes */
 } listing;
 
 /* ---- columns ---- */
@@ -78,6 +80,25 @@ static void cell_offset(outbuf *o, const void *ctx, uint32_t id)
         out_char(o, '-');
 }
 
+static void cell_file(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    heft_part p;
+    if (first_part(&p, l->f, id) && p.sibling)
+        out_name(o, heft_sibling_at(l->f, p.sibling - 1).name);
+    else
+        out_char(o, '-');
+}
+
+static void cell_tied(outbuf *o, const void *ctx, uint32_t id)
+{
+    const listing *l = ctx;
+    if (l->tied[id] != id)
+        out_name(o, heft_tensor_at(l->f, l->tied[id]).name);
+    else
+        out_char(o, '-');
+}
+
 static const column columns[] = {
     { "NAME", false, cell_name },     { "DTYPE", false, cell_dtype },
     { "SHAPE", false, cell_shape },   { "SIZE", true, cell_size },
@@ -85,6 +106,28 @@ static const column columns[] = {
     { "OFFSET", true, cell_offset },
 };
 enum { SHORT_COLUMNS = 4, LONG_COLUMNS = sizeof columns / sizeof *columns };
+static const column file_column = { "FILE", false, cell_file };
+static const column tied_column = { "TIED TO", false, cell_tied };
+
+static bool has_ties(const listing *l)
+{
+    for (uint32_t i = 0; i < heft_tensor_count(l->f); i++)
+        if (l->tied[i] != i)
+            return true;
+    return false;
+}
+
+/* The file matters where there are several, and so do ties. */
+static size_t choose_columns(column out[LONG_COLUMNS + 2], const listing *l, bool is_long)
+{
+    size_t n = is_long ? LONG_COLUMNS : SHORT_COLUMNS;
+    memcpy(out, columns, sizeof columns);
+    if (is_long && heft_sibling_count(l->f))
+        out[n++] = file_column;
+    if (is_long && has_ties(l))
+        out[n++] = tied_column;
+    return n;
+}
 
 /* ---- JSON ---- */
 
@@ -128,8 +171,9 @@ static void json_attributes(json *j, const heft_file *f, uint32_t id)
     json_end(j, '}');
 }
 
-static void json_tensor(json *j, const heft_file *f, uint32_t id)
+static void json_tensor(json *j, const listing *l, uint32_t id)
 {
+    const heft_file *f = l->f;
     heft_tensor t = heft_tensor_at(f, id);
     json_begin(j, '{');
     json_member_str(j, "name", t.name);
@@ -144,18 +188,21 @@ static void json_tensor(json *j, const heft_file *f, uint32_t id)
         json_part(j, f, heft_part_at(f, t.first_part + i));
     json_end(j, ']');
     json_attributes(j, f, id);
+    if (l->tied[id] != id)
+        json_member_str(j, "tied_to", heft_tensor_at(f, l->tied[id]).name);
     json_end(j, '}');
 }
 
-static void print_json(outbuf *o, const heft_file *f, const char *path, const selection *s)
+static void print_json(outbuf *o, const listing *l, const char *path, const selection *s)
 {
+    const heft_file *f = l->f;
     json j = { o, false };
     json_begin(&j, '{');
     json_file_head(&j, f, path);
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < s->count; i++) {
         json_line(&j);
-        json_tensor(&j, f, s->ids[i]);
+        json_tensor(&j, l, s->ids[i]);
     }
     json_end(&j, ']');
     json_model_parts(&j, f);
@@ -167,7 +214,7 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const se
 
 /* ---- the command ---- */
 
-static int list(const heft_file *f, const char *path, const selection *s, const table *how,
+static int list(const listing *l, const char *path, const selection *s, const table *how,
                 bool as_json)
 {
     outbuf o;
@@ -176,7 +223,7 @@ static int list(const heft_file *f, const char *path, const selection *s, const 
     t.count = s->count;
     out_open(&o, STDOUT_FILENO);
     if (as_json)
-        print_json(&o, f, path, s);
+        print_json(&o, l, path, s);
     else
         table_print(&o, &t);
     return out_end(&o, CODE_DONE);
@@ -211,12 +258,17 @@ int cmd_ls(int argc, char **argv)
     code = model_open(&f, args.item[0]);
     if (code)
         return code;
-    listing l = { f, bytes || raw };
-    table how = { columns, is_long ? LONG_COLUMNS : SHORT_COLUMNS, &l, NULL, 0, raw };
+    uint32_t *tied = is_long || as_json ? model_ties(f, args.item[0]) : NULL;
+    column chosen[LONG_COLUMNS + 2];
+    listing l = { f, bytes || raw, tied };
     code = CODE_SYSTEM;
-    if (model_select(&s, f, args.item[0], args.item + 1, args.count - 1))
-        code = list(f, args.item[0], &s, &how, as_json);
-    free(s.ids);
+    if ((tied || !(is_long || as_json)) &&
+        model_select(&s, f, args.item[0], args.item + 1, args.count - 1)) {
+        table how = { chosen, choose_columns(chosen, &l, is_long), &l, NULL, 0, raw };
+        code = list(&l, args.item[0], &s, &how, as_json);
+        free(s.ids);
+    }
+    free(tied);
     heft_close(f);
     return code;
 }

@@ -244,7 +244,7 @@ int cmd_stats(int argc, char **argv)
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     survey v = { .path = args.item[0] };
-    code = model_open(&f, v.path);
+    code = model_open_whole(&f, v.path);
     if (code)
         return code;
     v.f = f;

@@ -10,9 +10,7 @@
 int folder_open(folder *out, const char *dir)
 {
     static const char *const names[] = { "vocab.txt", "tokenizer.json" };
-    *out = (folder){ .weights = path_in(dir, "model.safetensors") };
-    if (!out->weights)
-        return CODE_SYSTEM;
+    *out = (folder){ .vocab = NULL };
     for (size_t i = 0; i < 2 && !out->vocab; i++) {
         out->vocab = path_in(dir, names[i]);
         if (!out->vocab)
@@ -22,19 +20,15 @@ int folder_open(folder *out, const char *dir)
         free(out->vocab);
         out->vocab = NULL;
     }
-    if (path_exists(out->weights))
-        return CODE_DONE;
-    say(dir, "a folder without a model.safetensors");
-    return CODE_SYSTEM;
+    return CODE_DONE;
 }
 
 void folder_close(folder *f)
 {
-    free(f->weights);
     free(f->vocab);
     free(f->values);
     heft_settings_close(f->settings);
-    *f = (folder){ .weights = NULL };
+    *f = (folder){ .vocab = NULL };
 }
 
 /* ---- metadata ---- */

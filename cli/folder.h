@@ -1,11 +1,10 @@
-/* folder.h - a model as a folder: model.safetensors, config.json, vocab.txt or tokenizer.json. */
+/* folder.h - what stands beside the weights in a folder: config.json, vocab.txt or tokenizer.json. */
 #ifndef HEFT_CLI_FOLDER_H
 #define HEFT_CLI_FOLDER_H
 #include "cmd.h"
 
 typedef struct folder {
-    char *weights; /* the path of model.safetensors */
-    char *vocab;   /* of vocab.txt or tokenizer.json; NULL: there is neither */
+    char *vocab; /* of vocab.txt or tokenizer.json; NULL: there is neither */
     heft_settings *settings;
     heft_value *values; /* metadata of an EMBD file, from config.json */
     size_t count;

@@ -12,6 +12,8 @@ static const command commands[] = {
     { "cat", cmd_cat, "the decoded bytes of a tensor or of a part of the file" },
     { "show", cmd_show, "the values of a tensor, summarised" },
     { "convert", cmd_convert, "write a file in another format" },
+    { "split", cmd_split, "write a model as several files" },
+    { "merge", cmd_merge, "write several files as one" },
     { "verify", cmd_verify, "check structure, checksums, padding, reserved bits" },
     { "diff", cmd_diff, "compare two files, across formats" },
     { "hash", cmd_hash, "content digests, equal for equal tensors whatever the format" },

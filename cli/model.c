@@ -4,10 +4,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "textfile.h"
+
 int model_open(heft_file **out, const char *path)
 {
     heft_error err;
-    return heft_open(out, path, NULL, &err) ? say_error(path, &err) : CODE_DONE;
+    if (heft_open(out, path, NULL, &err))
+        return say_error(path, &err);
+    if (heft_is_whole(*out, &err))
+        say(path, "warning: the model is not whole: %s", err.message);
+    return CODE_DONE;
+}
+
+int model_open_whole(heft_file **out, const char *path)
+{
+    heft_error err;
+    heft_status st = heft_open(out, path, NULL, &err);
+    if (!st)
+        st = heft_is_whole(*out, &err);
+    if (!st)
+        return CODE_DONE;
+    heft_close(*out);
+    *out = NULL;
+    return say_error(path, &err);
+}
+
+/* ---- its files ---- */
+
+char *model_dir(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (path_is_folder(path))
+        return strdup(path);
+    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+}
+
+static bool is_in(const char *dir, heft_str name, const struct stat *file)
+{
+    char *text = strndup(name.ptr, name.len), *path = text ? path_in(dir, text) : NULL;
+    bool is = path && path_is_same(path, file);
+    free(text);
+    free(path);
+    return is;
+}
+
+bool model_has_file(const heft_file *f, const char *path, const struct stat *file)
+{
+    char *dir = model_dir(path);
+    bool has = path_is_same(path, file) || (dir && is_in(dir, heft_file_name(f), file));
+    for (uint32_t i = 0; dir && !has && i < heft_sibling_count(f); i++)
+        has = is_in(dir, heft_sibling_at(f, i).name, file);
+    free(dir);
+    return has;
 }
 
 /* ---- choosing ---- */
@@ -127,6 +175,20 @@ uint64_t tensor_elements(const heft_tensor *t)
         product *= t->dims[i];
     }
     return product;
+}
+
+uint32_t *model_ties(const heft_file *f, const char *path)
+{
+    heft_error err;
+    uint32_t *tied = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tied);
+    if (!tied)
+        say(path, "no memory for a list of tensors");
+    else if (heft_tied(tied, f, &err)) {
+        say_error(path, &err);
+        free(tied);
+        tied = NULL;
+    }
+    return tied;
 }
 
 /* ---- spelling ---- */

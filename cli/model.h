@@ -1,11 +1,19 @@
 /* model.h - what several commands ask of an open file. */
 #ifndef HEFT_CLI_MODEL_H
 #define HEFT_CLI_MODEL_H
+#include <sys/stat.h>
+
 #include "cmd.h"
 #include "jsonout.h"
 
 /* Opens path with the default limits; otherwise says why not, and returns the exit code. */
 int model_open(heft_file **out, const char *path);
+/* The same for what needs all of the model: one that is not whole is refused, where model_open() warns. */
+int model_open_whole(heft_file **out, const char *path);
+/* The folder in which its files lie; NULL: no memory. */
+char *model_dir(const char *path);
+/* Whether the model, opened by that path, is or has that file. */
+bool model_has_file(const heft_file *f, const char *path, const struct stat *file);
 
 /* The numbers of the tensors whose names match one of the patterns, or of all without patterns.
  * False: no memory, which was said. */
@@ -28,6 +36,9 @@ uint32_t model_values(const heft_file *f, uint32_t tensor);
 uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t most);
 /* Product of the dimensions; UINT64_MAX when it does not fit. */
 uint64_t tensor_elements(const heft_tensor *t);
+
+/* What heft_tied() says; NULL: no memory, which was said. */
+uint32_t *model_ties(const heft_file *f, const char *path);
 
 const char *dtype_name(heft_dtype t); /* "f32"; NULL for none */
 const char *encoding_name(uint8_t encoding);

@@ -69,6 +69,30 @@ static bool set_number(const char *text, uint64_t *to)
     return true;
 }
 
+/* K, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024; a B may follow. */
+static bool set_size(const char *text, uint64_t *to)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end == 'k' ? 'K' : *end) : NULL;
+    bool is_binary = unit && end[1] == 'i';
+    if (unit)
+        end += is_binary ? 2 : 1;
+    end += *end == 'B';
+    if (*text < '0' || *text > '9' || *end || errno || !v)
+        return false;
+    for (long n = unit ? unit - units + 1 : 0; n; n--) {
+        unsigned step = is_binary ? 1024 : 1000;
+        if (v > UINT64_MAX / step)
+            return false;
+        v *= step;
+    }
+    *to = v;
+    return true;
+}
+
 static bool set_real(const char *text, double *to)
 {
     char *end;
@@ -103,6 +127,8 @@ static bool set_value(const opt *p, const char *text, size_t most)
         return append(p->to, text, most);
     case OPT_NUMBER:
         return set_number(text, p->to);
+    case OPT_SIZE:
+        return set_size(text, p->to);
     case OPT_REAL:
         return set_real(text, p->to);
     }

@@ -10,6 +10,7 @@ typedef enum opt_kind {
     OPT_TEXT,   /* const char * */
     OPT_LIST,   /* opt_list: may be given several times */
     OPT_NUMBER, /* uint64_t, decimal */
+    OPT_SIZE,   /* uint64_t bytes: 500, 500MB, 2GiB */
     OPT_REAL    /* double, not negative */
 } opt_kind;
 

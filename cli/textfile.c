@@ -58,3 +58,9 @@ bool path_is_folder(const char *path)
     struct stat about;
     return !stat(path, &about) && S_ISDIR(about.st_mode);
 }
+
+bool path_is_same(const char *path, const struct stat *file)
+{
+    struct stat about;
+    return !stat(path, &about) && about.st_dev == file->st_dev && about.st_ino == file->st_ino;
+}

@@ -25,8 +25,8 @@ static size_t damage(uint8_t *data, size_t size, uint64_t *x)
     for (uint64_t n = 1 + next_random(x) % CHANGES; n && size; n--) {
         size_t reach = next_random(x) % 4 && size > 512 ? 512 : size;
         uint8_t *at = data + next_random(x) % reach;
-        *at = next_random(x) % 2 ? (uint8_t)next_random(x)
-                                 : (uint8_t)(*at ^ 1u << next_random(x) % 8);
+        uint64_t bits = next_random(x) % 2 ? next_random(x) : *at ^ 1u << next_random(x) % 8;
+        *at = (uint8_t)bits;
     }
     return next_random(x) % 8 ? size : next_random(x) % (size + 1);
 }

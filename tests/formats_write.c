@@ -58,6 +58,15 @@ static heft_hash *hash(const heft_file *f, heft_hash *model)
     return tensors;
 }
 
+/* Tensor i of a in b, which was made of it: some formats hold one, without a name. */
+static uint32_t counterpart(const heft_file *a, uint32_t i, const heft_file *b, const losses *lost)
+{
+    heft_str name = heft_tensor_at(a, i).name;
+    if (!(heft_format_caps(heft_file_format(b)) & HEFT_ONE_TENSOR))
+        return heft_find(b, name.ptr, name.len);
+    return was_said(lost, name, HEFT_WARNING) ? HEFT_NONE : 0;
+}
+
 /* Every tensor of a is in b, unless it was said to be lost, and as it was, unless it was said to be
  * carried in another form; and b has no others. */
 static void compare_models(const heft_file *a, const heft_file *b, const losses *lost)
@@ -66,7 +75,7 @@ static void compare_models(const heft_file *a, const heft_file *b, const losses 
     uint32_t kept = 0;
     for (uint32_t i = 0; i < heft_tensor_count(a); i++) {
         heft_tensor t = heft_tensor_at(a, i);
-        uint32_t k = heft_find(b, t.name.ptr, t.name.len);
+        uint32_t k = counterpart(a, i, b, lost);
         kept += k != HEFT_NONE;
         if (was_said(lost, t.name, HEFT_WARNING))
             continue;

@@ -50,7 +50,9 @@ heft_bytes heft_test_model(const char *format, const test_tensor *tensors, size_
 const char *heft_test_writable(size_t i)
 {
     for (size_t k = 0; k < heft_format_count(); k++)
-        if (heft_format_caps(heft_format_at(k)) & HEFT_CAN_WRITE && !i--)
+        if ((heft_format_caps(heft_format_at(k)) & (HEFT_CAN_WRITE | HEFT_ONE_TENSOR)) ==
+                HEFT_CAN_WRITE &&
+            !i--)
             return heft_format_name(heft_format_at(k));
     return NULL;
 }

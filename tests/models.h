@@ -13,7 +13,8 @@ typedef struct test_tensor {
 /* A file of that format with these tensors, their bytes drawn at random but always the same; bool
  * tensors hold 0 and 1. */
 heft_bytes heft_test_model(const char *format, const test_tensor *tensors, size_t count);
-/* The i-th format that this build writes, by name; NULL past the last. */
+/* The i-th format that this build writes, by name; NULL past the last.  Those that hold one tensor only are
+ * not among them. */
 const char *heft_test_writable(size_t i);
 /* One f32 tensor "w" of so many bytes. */
 heft_bytes heft_test_one(const char *format, uint64_t bytes);

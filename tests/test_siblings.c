@@ -344,7 +344,7 @@ static void a_program_can_hand_over_siblings(void **state)
     heft_file *f;
     heft_source *source;
     shelf s = { .state = state };
-    heft_siblings siblings = { "model.zt", take, &s };
+    heft_siblings siblings = { .name = "model.zt", .open = take, .ctx = &s };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_bytes b = heft_test_load(in(state, "model.zt"));
     opt.siblings = &siblings;
@@ -390,7 +390,7 @@ static heft_status refuse(heft_source **out, void *ctx, const char *name, heft_e
 static heft_status open_wanted(heft_file **f, shelf *s, const char *own, heft_error *err)
 {
     heft_source *source;
-    heft_siblings siblings = { own, refuse, s };
+    heft_siblings siblings = { .name = own, .open = refuse, .ctx = s };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.siblings = &siblings;
     opt.format = &any_name;
@@ -424,7 +424,7 @@ static void only_single_components_are_opened(void **state)
         heft_file *f;
         uint8_t byte;
         shelf s = { .asked = 0 };
-        wanted = (heft_ix_sibling){ rows[i].label, rows[i].suffix, 8 };
+        wanted = (heft_ix_sibling){ rows[i].label, rows[i].suffix, 8, false, NULL };
         heft_assert_ok(open_wanted(&f, &s, rows[i].own, &err), &err);
         assert_int_equal(s.asked, rows[i].asked ? 1 : 0);
         assert_string_equal(s.last, rows[i].asked ? rows[i].asked : "");
@@ -442,7 +442,7 @@ static void names_beyond_255_bytes_are_not_opened(void **state)
     memset(label, 'x', sizeof label);
     for (size_t len = 255; len <= 256; len++) {
         shelf s = { .asked = 0 };
-        wanted = (heft_ix_sibling){ { label, len }, NULL, 8 };
+        wanted = (heft_ix_sibling){ { label, len }, NULL, 8, false, NULL };
         heft_assert_ok(open_wanted(&f, &s, "m", &err), &err);
         assert_int_equal(s.asked, len == 255);
         heft_close(f);
@@ -455,7 +455,8 @@ static void sizes_that_cannot_be_placed_are_a_limit(void **state)
     heft_file *f;
     shelf s = { .asked = 0 };
     (void)state;
-    wanted = (heft_ix_sibling){ { "x", 1 }, NULL, (UINT64_C(1) << HEFT_PLACE_BITS) + 1 };
+    wanted =
+        (heft_ix_sibling){ { "x", 1 }, NULL, (UINT64_C(1) << HEFT_PLACE_BITS) + 1, false, NULL };
     heft_assert_status(open_wanted(&f, &s, "m", &err), HEFT_E_LIMIT, &err);
     assert_null(f);
 }

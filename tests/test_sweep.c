@@ -247,6 +247,7 @@ static void alternatives_stand_for_one_checksum(void **state)
         fixture f;
         heft_checksum sum;
         begin(&f, 0, 1, 1000);
+        f.f->x.has_readings = true; /* as heft_ix_claim() would have it */
         for (uint32_t i = 0; i < 3; i++) {
             heft_claim *c = add(&f, i % 2 ? "crc32" : "crc32c", 100 + i, 50);
             c->or_next = i < 2;

@@ -113,7 +113,8 @@ enum {
     HEFT_CAN_ENCODE = 16, /* compressed parts */
     HEFT_CAN_META = 32,   /* metadata of some kind */
     HEFT_CAN_DIGEST = 64, /* a digest per part, of the caller's choice */
-    HEFT_CAN_VOCAB = 128  /* a vocabulary */
+    HEFT_CAN_VOCAB = 128, /* a vocabulary */
+    HEFT_ONE_TENSOR = 256 /* holds a single tensor, without its name */
 };
 HEFT_API size_t heft_format_count(void);
 HEFT_API const heft_format *heft_format_at(size_t i); /* in a stable order */
@@ -172,7 +173,8 @@ typedef struct heft_open_options {
         sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL \
     }
 
-/* opt may be NULL.  Reads the index only: nothing grows with the size of the payload.  Files that hold
+/* opt may be NULL.  path is a file, or a folder: the one file of weights in it.  Reads the index only: nothing
+ * grows with the size of the payload.  Files that hold
  * parts of this one are looked for in the directory of path, by one name and not through links that
  * leave it; one that is not there is no error until its bytes are asked for. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_open(heft_file **out, const char *path,
@@ -195,6 +197,28 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_step(heft_file *f, heft_error *err);
 HEFT_API size_t heft_needs(const heft_file *f, const heft_range **out);
 HEFT_API HEFT_MUST_CHECK heft_status heft_feed(heft_file *f, uint64_t offset, const void *data,
                                                size_t len, heft_error *err);
+
+/* One model of several open files, in their order; they stay open until it is closed.  Of metadata with the
+ * same key the first counts. */
+typedef enum heft_duplicates { /* of tensors of the same name in two files: */
+                               HEFT_DUPLICATES_REFUSE,
+                               HEFT_DUPLICATES_FIRST, /* the first is kept */
+                               HEFT_DUPLICATES_LAST
+} heft_duplicates;
+typedef struct heft_join_options {
+    size_t size; /* = sizeof(heft_join_options) */
+    heft_duplicates duplicates;
+    /* A file, by its number, has another value under a key than one before it.  NULL: never mind. */
+    void (*on_conflict)(void *ctx, heft_str key, uint32_t file);
+    void *ctx;
+} heft_join_options;
+#define HEFT_JOIN_OPTIONS_INIT                                        \
+    {                                                                 \
+        sizeof(heft_join_options), HEFT_DUPLICATES_REFUSE, NULL, NULL \
+    }
+HEFT_API HEFT_MUST_CHECK heft_status heft_join(heft_file **out, const heft_file *const *files,
+                                               uint32_t count, const heft_join_options *opt,
+                                               heft_error *err);
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
@@ -230,6 +254,7 @@ typedef struct heft_part { /* "data", "indices", "scale", or a part of the file 
 #define HEFT_NONE UINT32_MAX /* no such tensor; also "the file itself" as an owner */
 
 HEFT_API const heft_format *heft_file_format(const heft_file *f);
+HEFT_API heft_str heft_file_name(const heft_file *f);    /* without directories; empty: not known */
 HEFT_API heft_str heft_file_version(const heft_file *f); /* "1", "100", "snapshot"; may be empty */
 HEFT_API uint64_t heft_file_size(const heft_file *f);
 HEFT_API uint64_t heft_file_alignment(
@@ -246,6 +271,10 @@ typedef struct heft_sibling {
 HEFT_API uint32_t heft_sibling_count(const heft_file *f);
 HEFT_API heft_sibling heft_sibling_at(const heft_file *f, uint32_t i);
 
+/* Whether all files that belong to the model are at hand and hold what is said of them; what is lacking is not
+ * listed, or cannot be read.  heft_verify() says all that is wrong, this the first thing. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_is_whole(const heft_file *f, heft_error *err);
+
 HEFT_API uint32_t heft_tensor_count(const heft_file *f);
 HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */
 HEFT_API uint32_t heft_find(const heft_file *f, const char *name, size_t len); /* or HEFT_NONE */
@@ -258,6 +287,11 @@ HEFT_API uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id);
 HEFT_API uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char *role, size_t len);
 HEFT_API heft_part heft_part_at(const heft_file *f, uint32_t part);
 HEFT_API uint32_t heft_model_parts(const heft_file *f, uint32_t *first); /* how many, from *first */
+
+/* Tensors that share their bytes, as tied weights do: first, with room for heft_tensor_count() numbers, gets for
+ * each tensor the first one that lies in the same places of the same files, perhaps itself. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_tied(uint32_t *first, const heft_file *f,
+                                               heft_error *err);
 
 typedef enum heft_kind {
     HEFT_NULL,
@@ -464,6 +498,19 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char 
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err);
 HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file behind; NULL is harmless */
 
+/* Files of one folder that appear together: all under their names when the set is finished, in the order in which
+ * they were added, or none of them, and what was there before is as it was.  The folder is made when it is not
+ * there.  flags as above. */
+typedef struct heft_sink_set heft_sink_set;
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_open(heft_sink_set **out, const char *dir,
+                                                        uint32_t flags, heft_error *err);
+/* A file of the set, by a name that is one component of a path.  Finishing or discarding the sink leaves its file to
+ * the set, which does not appear while one of them is unfinished. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s,
+                                                       const char *name, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_finish(heft_sink_set *take, heft_error *err);
+HEFT_API void heft_sink_set_discard(heft_sink_set *s); /* NULL is harmless */
+
 /* Something the target cannot carry: HEFT_NOTE, carried in another form; HEFT_WARNING, left out or
  * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular. */
 typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
@@ -606,6 +653,29 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const
 /* Undoes what an interrupted edit left behind, which heft_open() refuses; *undone: there was something. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *path,
                                                     heft_error *err);
+
+/* ---- splitting ---------------------------------------------------------------------------- */
+
+typedef struct heft_split_options {
+    size_t size; /* = sizeof(heft_split_options) */
+    heft_convert_options
+        convert;        /* of every file; its callbacks but for the progress are not used */
+    uint64_t max_bytes; /* of a file that has more than one tensor; 0: no limit */
+    uint32_t count;     /* of files, at least; 0: as many as max_bytes makes */
+    const char *stem;   /* what their names begin with */
+    /* Where the file of that name goes; files that are referred to come before those that refer. */
+    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
+    void *ctx;
+} heft_split_options;
+#define HEFT_SPLIT_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL \
+    }
+/* Whether models of that format come in several files. */
+HEFT_API bool heft_can_split(const heft_format *f);
+/* Writes the model as several files, none of which has half a tensor.  The tensors keep their order. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
+                                                const heft_split_options *opt, heft_error *err);
 
 #ifdef __cplusplus
 }

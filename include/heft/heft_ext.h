@@ -54,6 +54,11 @@ struct heft_siblings {
     /* The file of that name, again a single component, beside it. */
     heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
+    /* The same for files that are models themselves, whose names must not be links.  NULL: as open. */
+    heft_status (*open_plain)(heft_source **out, void *ctx, const char *name, heft_error *err);
+    /* Calls fn with the name of every file beside it.  NULL: nobody knows them. */
+    heft_status (*list)(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
+                        heft_error *err);
 };
 
 /* ---- sinks -------------------------------------------------------------------------------- */
@@ -72,6 +77,8 @@ typedef struct heft_sink_ops {
     /* Makes len bytes of another file this one's at offset without moving them; all three are multiples
      * of 4096, and nothing else is written there.  false: that is not possible here.  May be NULL. */
     bool (*share)(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
+    /* len bytes that were written, before finish.  NULL: they cannot be had again. */
+    heft_status (*read_at)(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err);
 } heft_sink_ops;
 struct heft_sink {
     const heft_sink_ops *ops;
@@ -135,7 +142,7 @@ typedef struct heft_codec {
                           bool *whole, heft_error *err);
     void (*close)(void *state);
     /* One frame of in_len bytes, by an encoder that is used again and again.  out has room for
-     * bound(in_len). */
+     * bound(in_len).  All four NULL: it only decodes. */
     size_t (*bound)(size_t in_len);
     /* level 0: the usual one; checksums: frames carry one of their content, when the codec has such. */
     heft_status (*encoder)(void **state, int level, bool checksums, heft_error *err);

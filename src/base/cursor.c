@@ -28,6 +28,14 @@ heft_cur heft_cur_open(heft_in *in, uint64_t off, uint64_t len, const char *what
     };
 }
 
+heft_status heft_in_decode(heft_in *in, heft_encoding e, heft_range stored, void *out, size_t *len)
+{
+    if (in->decode)
+        return in->decode(in, e, stored, out, len);
+    return heft_error_set(in->err, HEFT_E_UNSUPPORTED, stored.offset,
+                          "what is compressed here cannot be decoded");
+}
+
 heft_cur heft_cur_whole(heft_in *in, uint64_t off, uint64_t len, const char *what)
 {
     heft_cur c = heft_cur_open(in, off, len, what);

@@ -19,8 +19,16 @@ typedef struct heft_in {
     const uint8_t *(*window)(struct heft_in *in, uint64_t off, uint64_t want, uint64_t *have);
     /* Records that [off, off + len) is wanted. */
     void (*need)(struct heft_in *in, uint64_t off, uint64_t len);
+    /* Into out, the first bytes of what a compressed range decodes to: *len says how many are wanted, then how many
+     * there are.  Fewer: it decodes to no more.  HEFT_AGAIN as above; HEFT_E_UNSUPPORTED without a
+     * decoder.  NULL: there is none at all. */
+    heft_status (*decode)(struct heft_in *in, heft_encoding e, heft_range stored, void *out,
+                          size_t *len);
     heft_error *err;
 } heft_in;
+
+/* heft_in.decode, whether it is there or not. */
+heft_status heft_in_decode(heft_in *in, heft_encoding e, heft_range stored, void *out, size_t *len);
 
 typedef struct heft_cur {
     const uint8_t *p, *end, *start; /* of what is at hand */

@@ -110,17 +110,24 @@ typedef struct look {
     size_t state_bytes;
 } look;
 
+static void digest_more(void *ctx, const void *data, size_t len)
+{
+    look *l = ctx;
+    if (l->digest)
+        l->digest->update(l->state, data, len);
+}
+
 static heft_status look_through(look *l, heft_error *err)
 {
     const heft_ix_part_row *p = &l->s.row;
-    heft_status st = HEFT_OK;
+    l->s.decoded = digest_more;
+    l->s.seen_ctx = l;
+    heft_status st = p->length ? HEFT_OK : heft_stream_read(l->buf, &l->s, 0, err);
     for (uint64_t at = 0; at < p->length && !st && !heft_meter_halted(l->c->meter);) {
         size_t n = p->length - at < STEP ? (size_t)(p->length - at) : STEP;
         st = heft_stream_read(l->buf, &l->s, n, err);
         if (st)
             break;
-        if (l->digest)
-            l->digest->update(l->state, l->buf, n);
         size_t odd = holds_truth(p) && l->j->odd == HEFT_NOWHERE ? first_above_one(l->buf, n) : n;
         if (odd < n)
             l->j->odd = at + odd;

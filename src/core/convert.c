@@ -1,4 +1,6 @@
 /* convert.c - one file's model, changed as asked, in another format's terms. */
+#include "core/convert.h"
+
 #include "core/contents.h"
 #include "core/copy.h"
 #include "core/measure.h"
@@ -12,7 +14,8 @@ typedef struct conversion {
     heft_vec origins;  /* by part to be written */
     heft_vocab *vocab; /* the input's */
     uint8_t *passing;  /* by part of the input: heft_passing */
-    bool decodes;      /* what is compressed is decoded once before, for its digests */
+    const heft_converting *how;
+    bool decodes; /* what is compressed is decoded once before, for its digests */
     heft_error *err;
 } conversion;
 
@@ -86,6 +89,9 @@ static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtyp
     if (!o)
         return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
     *o = (heft_origin){ .part = part, .dtype = row->dtype };
+    const heft_dtype_info *d = heft_dtype_get(row->dtype);
+    if (d && length != HEFT_NOWHERE) /* a format may still want it in another type */
+        o->elements = heft_div(length, d->block_bytes) * d->block_elems;
     if (turn) { /* the shape of the new tensor is turned already */
         o->transposed = true;
         o->rows = heft_ix_dims(&c->p.x, id)[1];
@@ -95,8 +101,14 @@ static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtyp
         (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
          !heft_dtype_bytes(&length, to, o->elements)))
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    return heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
-                        (heft_range){ row->offset, length }, length, HEFT_RAW);
+    heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
+                                  (heft_range){ row->offset, length }, length, HEFT_RAW);
+    if (!st && c->how->links) { /* it stays where it is, as it is */
+        heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
+        own->stored = row->stored;
+        own->encoding = row->encoding;
+    }
+    return st;
 }
 
 static heft_status add_parts(conversion *c, uint32_t id, uint32_t source, const change *ch)
@@ -232,8 +244,10 @@ static heft_status add_metadata(conversion *c)
 {
     const heft_index *from = &c->in->x;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
-        if (!replacement(c, heft_ix_value(from, i)->key))
+    uint32_t given = c->how->own_metadata ? 0 : from->values.len;
+    for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
+        if (!replacement(c, heft_ix_value(from, i)->key) &&
+            !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
             st = heft_transfer_value(&c->p, from, i, HEFT_NONE, HEFT_NONE);
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
         if (!heft_value_is_text(&c->opt.set[i]))
@@ -273,7 +287,7 @@ static heft_status add_model_parts(conversion *c)
 static heft_status add_vocab(conversion *c)
 {
     c->p.plan.vocab = c->opt.vocab;
-    if (c->opt.vocab || !c->in->x.tokens.length_bytes)
+    if (c->opt.vocab || !c->in->x.tokens.length_bytes || c->how->own_metadata)
         return HEFT_OK;
     heft_status st = heft_vocab_open(&c->vocab, c->in, c->err);
     c->p.plan.vocab = c->vocab;
@@ -282,11 +296,11 @@ static heft_status add_vocab(conversion *c)
 
 /* ---- all of it ---- */
 
-static heft_status ties(heft_plan *plan, uint32_t *same)
+static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
 {
     conversion *c =
         (conversion *)(void *)plan; /* the planner comes first in it, the plan in the planner */
-    return heft_ties(same, &c->p, c->in, c->origins.ptr, c->err);
+    return heft_ties(same, &c->p, c->in, c->origins.ptr, contents, c->err);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
@@ -304,9 +318,51 @@ static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
     return st == HEFT_E_FORMAT ? HEFT_OK : st;
 }
 
+/* What shared bytes cost in a target that cannot share them. */
+static heft_status note_ties(conversion *c)
+{
+    heft_error text;
+    uint32_t all = c->p.x.parts.len;
+    uint64_t count = 0, bytes = 0;
+    uint32_t *same = heft_plan_alloc(&c->p.plan, all * sizeof *same);
+    if (!same)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < all; i++)
+        same[i] = i;
+    heft_status st = heft_ties(same, &c->p, c->in, c->origins.ptr, false, c->err);
+    for (uint32_t i = 0; i < all; i++) {
+        count += same[i] != i;
+        bytes += same[i] != i ? heft_ix_part_row_at(&c->p.x, i)->length : 0;
+    }
+    if (st || !count)
+        return st;
+    heft_error_plain(&text, HEFT_OK, "%U %s bytes with others, which %s cannot: %U bytes more",
+                     count, count == 1 ? "tensor shares its" : "tensors share their",
+                     c->p.format->name, bytes);
+    return heft_plan_loss(&c->p.plan, HEFT_NOTE, "heft/tied", HEFT_NONE, text.message);
+}
+
+static heft_status link_parts(conversion *c)
+{
+    const heft_origin *o = c->origins.ptr;
+    heft_str *spelled = heft_plan_alloc(&c->p.plan, c->p.x.parts.len * sizeof *spelled);
+    if (!spelled)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < c->p.x.parts.len; i++)
+        spelled[i] = heft_ix_digest_of(&c->in->x, o[i].part);
+    c->p.plan.spelled = spelled;
+    c->p.plan.links = c->how->links;
+    c->p.plan.link_count = c->how->link_count;
+    return HEFT_OK;
+}
+
 static heft_status plan(conversion *c)
 {
-    c->p.x.err = c->err;
+    c->p.x.err = c->p.plan.err = c->err;
+    if (c->in->lacking.status) { /* what is not listed would be missed by nobody */
+        *c->err = c->in->lacking;
+        return c->err->status;
+    }
     if (c->p.format == c->in->format)
         c->p.x.generator = c->in->x.generator;
     heft_status st = add_tensors(c);
@@ -314,14 +370,20 @@ static heft_status plan(conversion *c)
         st = add_metadata(c);
     if (!st)
         st = add_model_parts(c);
+    if (!st && c->how->links)
+        st = link_parts(c);
     c->p.plan.ties = ties;
     c->p.plan.in_order = in_order;
     if (!st)
         st = add_vocab(c);
     if (!st)
         st = heft_planner_run(&c->p, c->err);
+    if (!st && !c->p.plan.same)
+        st = note_ties(c);
     if (!st && c->opt.planned_bytes)
         *c->opt.planned_bytes = c->p.plan.file_bytes;
+    if (!st && c->how->planned)
+        st = c->how->planned(c->how->ctx, &c->p, c->err);
     return st;
 }
 
@@ -350,6 +412,8 @@ static heft_status write_out(conversion *c, heft_sink *sink, heft_watch *watch)
         st = heft_watch_end(watch, c->err);
     if (!st)
         st = heft_planner_digests(&c->p, c->err);
+    if (!st && plan->late && sink->ops->write_at)
+        st = heft_planner_gaps(&c->p, sink, c->err);
     return st ? st : heft_planner_back(&c->p, sink, c->err);
 }
 
@@ -420,14 +484,16 @@ static heft_status checked_write(conversion *c, heft_sink *sink)
     return st;
 }
 
-heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *take,
-                         const heft_convert_options *opt, heft_error *err)
+heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
+                            const heft_convert_options *opt, const heft_converting *how,
+                            heft_error *err)
 {
+    static const heft_converting plainly = { .ctx = NULL };
     heft_error own;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    conversion c = { .in = in, .opt = o, .err = err ? err : &own };
+    conversion c = { .in = in, .opt = o, .how = how ? how : &plainly, .err = err ? err : &own };
     heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
     heft_file_enter(in); /* names and metadata are lent by the file as well */
     if (!st)
@@ -446,6 +512,12 @@ heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *
         return take->ops->finish(take, c.err);
     heft_sink_discard(take);
     return st;
+}
+
+heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *take,
+                         const heft_convert_options *opt, heft_error *err)
+{
+    return heft_convert_as(in, to, take, opt, NULL, err);
 }
 
 void heft_sink_discard(heft_sink *s)

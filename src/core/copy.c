@@ -115,6 +115,21 @@ static heft_status assemble(worker *w, uint64_t at, size_t len, uint32_t *i)
     return st;
 }
 
+/* How many bytes of [from, to) are left for later, if it begins with any; else cuts *n before the next. */
+static uint64_t left_out(const copy *job, uint64_t from, uint64_t to, uint32_t i, size_t *n)
+{
+    if (!job->c->p->plan.late || !job->c->sink->ops->write_at)
+        return 0;
+    while (i < job->place_count && place_end(job, i) <= from)
+        i++;
+    uint64_t begins = i < job->place_count ? place(job, i)->offset : to;
+    if (begins > from)
+        return (begins < to ? begins : to) - from;
+    uint64_t ends = place_end(job, i);
+    *n = ends - from < *n ? (size_t)(ends - from) : *n;
+    return 0;
+}
+
 static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
 {
     const heft_copying *c = w->job->c;
@@ -122,6 +137,12 @@ static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
     heft_status st = HEFT_OK;
     while (from < to && !st && !heft_meter_halted(c->meter)) {
         size_t n = to - from < BUFFER ? (size_t)(to - from) : BUFFER;
+        uint64_t later = left_out(w->job, from, to, i, &n);
+        if (later) {
+            heft_meter_add(c->meter, later);
+            from += later;
+            continue;
+        }
         st = assemble(w, from, n, &i);
         if (!st)
             st = heft_sink_put(c->sink, from, w->buf, n, &w->producer.err);

@@ -11,7 +11,7 @@ typedef struct heft_origin { /* of a part that is to be written, by its number *
     heft_dtype dtype;        /* there */
     bool transposed;
     uint64_t rows, columns; /* there, when transposed */
-    uint64_t elements;      /* of what is to be written, when it is cast or transposed or made */
+    uint64_t elements;      /* of what is to be written */
     heft_making making;     /* of another layout: part is that of the data or values … */
     uint32_t tensor;        /* … of this tensor */
 } heft_origin;

@@ -11,15 +11,27 @@ typedef struct heft_beside { /* a sibling, opened or not */
     heft_source *source;
     const uint8_t *whole; /* or NULL */
     heft_error *why;      /* there is no source; or NULL */
+    const char *rule;     /* of the finding that says so; NULL: by the status */
+    heft_file *model;     /* a file in its own right, which has the source; or NULL */
     heft_status status;
+    bool is_lent; /* somebody else closes it */
 } heft_beside;
+
+typedef struct heft_member { /* a file whose tensors are among this one's */
+    const heft_file *file;
+    uint32_t base; /* its number, for heft_ix_place(); those beside it follow */
+} heft_member;
 
 struct heft_file {
     const heft_host *host;
     heft_source *source;           /* NULL: fed */
     const heft_siblings *siblings; /* of the caller, while opening */
     heft_beside *beside;           /* one for each of x.siblings, once opened */
-    uint32_t beside_count;
+    uint32_t beside_count, beside_room;
+    heft_member *members;
+    uint32_t member_count, member_room;
+    heft_str name;      /* of the file, or empty */
+    heft_error lacking; /* status 0: nothing, of what the files of a set should hold */
     const heft_format *format;
     heft_inbox inbox;
     heft_index x;
@@ -52,9 +64,6 @@ bool heft_file_has(const heft_file *f, uint64_t place);
 /* Stored bytes of the file and its siblings, wherever they come from; places, see model/index.h. */
 heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
                             heft_error *err);
-/* Bytes of a raw part, little-endian however they are stored. */
-heft_status heft_raw_bytes(const heft_file *f, const heft_ix_part_row *p, uint64_t from, void *buf,
-                           size_t len, heft_error *err);
 const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len); /* or NULL */
 /* Around work on lent bytes; leave says whether they were all there. */
 void heft_file_enter(const heft_file *f);

@@ -190,6 +190,36 @@ static bool find_claim(const heft_editing *g, const char *algorithm, heft_range 
     return false;
 }
 
+/* The checksum of a range that a claim covers the end of, from that and from the bytes before the range.  Both
+ * algorithms are linear: joined to nothing, the beginning is what it adds to the whole. */
+static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r, uint32_t *out)
+{
+    enum { MOST = 4096 };
+    uint8_t before[MOST];
+    uint32_t lo = 0, hi = heft_ix_claims(&g->in->x), begin, none = 0;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (heft_ix_claim_at(&g->in->x, g->claims[mid]).range[0].offset <= r.offset)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (!lo)
+        return false;
+    heft_claim c = heft_ix_claim_at(&g->in->x, g->claims[lo - 1]);
+    uint64_t skip = r.offset - c.range[0].offset;
+    bool covers = c.range[0].length >= skip && c.range[0].length - skip == r.length &&
+                  !c.range[1].length && !c.zeros && !c.decoded && !c.or_next;
+    if (!covers || skip > MOST || !heft_str_is(heft_lit(c.algorithm), d->name) ||
+        heft_file_bytes(g->in, c.range[0].offset, before, (size_t)skip, NULL))
+        return false;
+    d->init(&begin);
+    d->update(&begin, before, (size_t)skip);
+    d->join(&begin, &none, r.length);
+    *out = heft_le32(c.expect) ^ begin;
+    return true;
+}
+
 static heft_status read_data(heft_editing *g, const heft_digest *d, heft_range r, void *state,
                              heft_error *err)
 {
@@ -211,10 +241,11 @@ static heft_status carry_data(heft_editing *g, const heft_digest *d, heft_range 
                               heft_error *err)
 {
     heft_claim c;
-    if (!find_claim(g, d->name, r, &c))
+    uint32_t said;
+    if (find_claim(g, d->name, r, &c))
+        said = heft_le32(c.expect);
+    else if (!find_tail(g, d, r, &said))
         return read_data(g, d, r, state, err);
-    uint32_t said = (uint32_t)c.expect[0] | (uint32_t)c.expect[1] << 8 |
-                    (uint32_t)c.expect[2] << 16 | (uint32_t)c.expect[3] << 24;
     d->join(state, &said, r.length);
     return HEFT_OK;
 }
@@ -276,10 +307,12 @@ heft_status heft_edit_make_pieces(heft_editing *g)
         st = sort_claims(g);
     if (!st)
         st = make(g, 0, plan->front_bytes, heft_planner_front);
+    g->p.passed_by = plan->late ? carry
+                                : NULL; /* what stands between data asks for its checksums */
+    g->p.passed_by_ctx = g;
     if (!st)
         st = moves ? move_whole(g) : move_each(g);
     g->p.passed_by = carry;
-    g->p.passed_by_ctx = g;
     if (!st)
         st = heft_planner_digests(&g->p, g->err);
     if (!st)

@@ -1,4 +1,5 @@
 /* file.c - opening: windows are filled until the parser is content. */
+#include "core/join.h"
 #include "core/measure.h"
 
 enum {
@@ -16,6 +17,7 @@ void heft_close(heft_file *f)
 {
     if (!f)
         return;
+    heft_members_free(f);
     heft_beside_close(f);
     heft_inbox_free(&f->inbox);
     heft_ix_free(&f->x);
@@ -50,6 +52,8 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     if (host->entropy)
         host->entropy(f->x.key, sizeof f->x.key);
     heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);
+    f->inbox.host = host;
+    f->inbox.in.decode = heft_inbox_decode;
     *out = f;
     return HEFT_OK;
 }
@@ -167,6 +171,15 @@ static heft_status parse(heft_file *f, heft_error *err)
     return st == HEFT_AGAIN ? want_more(f, err) : st;
 }
 
+static heft_status keep_name(heft_file *f, heft_error *err)
+{
+    if (f->siblings)
+        f->name = heft_arena_copy(&f->x.arena, heft_lit(f->siblings->name));
+    return f->siblings && !f->name.ptr
+               ? heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of the file")
+               : HEFT_OK;
+}
+
 heft_status heft_step(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -186,7 +199,11 @@ heft_status heft_step(heft_file *f, heft_error *err)
     if (!st)
         st = heft_beside_open(f, err);
     if (!st)
+        st = heft_join_siblings(f, err);
+    if (!st)
         st = heft_measure(f, err);
+    if (!st)
+        st = keep_name(f, err);
     f->ready = !st;
     return st;
 }
@@ -285,6 +302,11 @@ void heft_source_close(heft_source *s)
 const heft_format *heft_file_format(const heft_file *f)
 {
     return f->format;
+}
+
+heft_str heft_file_name(const heft_file *f)
+{
+    return f->name;
 }
 
 heft_str heft_file_version(const heft_file *f)
@@ -427,7 +449,13 @@ static heft_checksum checksum_of(const heft_file *f, const heft_claim *c)
 bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
 {
     const heft_claim *claims = f->x.claims.ptr;
-    for (uint32_t k = 0; k < f->x.claims.len; k++) {
+    uint32_t alone = f->x.has_readings ? 0 : f->x.claims.len; /* each a checksum by itself */
+    if (i < alone) {
+        *out = checksum_of(f, &claims[i]);
+        return true;
+    }
+    i -= alone;
+    for (uint32_t k = alone; k < f->x.claims.len; k++) {
         if (k && claims[k - 1].or_next)
             continue;
         if (!i--) {

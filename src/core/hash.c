@@ -241,7 +241,7 @@ heft_status heft_hash_model(heft_hash *model, heft_hash *tensors, const heft_fil
     heft_meter meter = { .fn = progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .meter = &meter };
     heft_file_enter(f); /* names are lent by the file as well */
-    heft_status st = heft_measured(f, err);
+    heft_status st = f->lacking.status ? heft_is_whole(f, err) : heft_measured(f, err);
     if (!st)
         st = cut(&s, err);
     if (!st) {

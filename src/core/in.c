@@ -80,6 +80,12 @@ static void need(heft_in *in, uint64_t off, uint64_t len)
     end = end < most ? end : most;
     if (end <= off)
         return;
+    const heft_range *last = b->needs.len ? (const heft_range *)b->needs.ptr + b->needs.len - 1
+                                          : NULL;
+    if (last && off >= last->offset && off - last->offset < last->length)
+        off = last->offset + last->length; /* the rest is on its way */
+    if (end <= off)
+        return;
     if (end - off > b->limit - b->held) {
         b->over_limit = true;
         return;

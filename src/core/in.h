@@ -2,19 +2,25 @@
  * so far, and the list of pieces that it wants. */
 #ifndef HEFT_IN_H
 #define HEFT_IN_H
+#include <heft/heft_ext.h>
+
 #include "base/arena.h"
 #include "base/cursor.h"
 
 typedef struct heft_inbox {
     heft_in in; /* first: parsers get its address */
     heft_memory *mem;
-    const uint8_t *whole; /* or NULL */
-    heft_vec segments;    /* disjoint, ascending, never adjacent */
-    heft_vec needs;       /* heft_range */
-    uint64_t held, limit; /* bytes in segments; the most there may be */
+    const uint8_t *whole;  /* or NULL */
+    heft_vec segments;     /* disjoint, ascending, never adjacent */
+    heft_vec needs;        /* heft_range */
+    const heft_host *host; /* NULL: nothing can be decoded while parsing */
+    uint64_t held, limit;  /* bytes in segments; the most there may be */
     bool over_limit, no_memory;
 } heft_inbox;
 
+/* heft_in.decode for the inbox's host. */
+heft_status heft_inbox_decode(heft_in *in, heft_encoding e, heft_range stored, void *out,
+                              size_t *len);
 void heft_inbox_init(heft_inbox *b, heft_memory *mem, uint64_t file_size, uint64_t limit);
 void heft_inbox_free(heft_inbox *b);
 /* Forgets the needs, before a parser runs. */

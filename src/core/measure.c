@@ -139,7 +139,7 @@ static heft_status demand(const heft_file *f, uint32_t part, heft_error *err)
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     heft_stream s;
     if (row->length != HEFT_NOWHERE)
-        return heft_stream_possible(row, err);
+        return heft_stream_possible(f, part, row->length, err);
     heft_status st = heft_stream_start(&s, f, part, err);
     if (st)
         return st;

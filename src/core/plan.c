@@ -2,6 +2,7 @@
 #include "core/plan.h"
 
 #include "base/sort.h"
+#include "core/stream.h"
 #include "model/names.h"
 
 enum { OUT_BUFFER = 256 << 10 };
@@ -57,8 +58,11 @@ static heft_status settle_order(heft_plan *p)
     if (!p->order)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
-        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++)
-            p->order[count++] = heft_ix_row(p->x, t)->first_part + k;
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (!p->same || p->same[part] == part)
+                p->order[count++] = part;
+        }
     p->order_count = count;
     return HEFT_OK;
 }
@@ -71,7 +75,7 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start)
     return settle_order(p);
 }
 
-heft_status heft_plan_ties(heft_plan *p)
+static heft_status find_ties(heft_plan *p, bool contents)
 {
     uint32_t count = p->x->parts.len;
     p->same = heft_plan_alloc(p, count * sizeof *p->same);
@@ -79,14 +83,46 @@ heft_status heft_plan_ties(heft_plan *p)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < count; i++)
         p->same[i] = i;
-    return p->ties ? p->ties(p, p->same) : HEFT_OK;
+    return p->ties ? p->ties(p, p->same, contents) : HEFT_OK;
+}
+
+heft_status heft_plan_ties(heft_plan *p)
+{
+    return find_ties(p, true);
+}
+
+heft_status heft_plan_share(heft_plan *p)
+{
+    return find_ties(p, false);
 }
 
 typedef struct range_digest {
     const char *algorithm;
     heft_range range;
     uint8_t bytes[HEFT_CLAIM_BYTES];
+    bool known;
 } range_digest;
+
+static heft_status join_range(heft_planner *p, const heft_digest *d, heft_range r, uint8_t *out,
+                              heft_error *err)
+{
+    uint32_t state;
+    d->init(&state);
+    heft_status st = heft_segments_join(&p->written, d->name, r, &state, p->passed_by,
+                                        p->passed_by_ctx, err);
+    d->final(out, &state);
+    return st;
+}
+
+/* Once all its bytes went to the sink; in order, until heft_planner_digests() sorts what is known. */
+static heft_status settle_digest(heft_planner *p, range_digest *r, heft_error *err)
+{
+    heft_status st = r->known ? HEFT_OK
+                              : join_range(p, heft_host_digest(p->host, r->algorithm), r->range,
+                                           r->bytes, err);
+    r->known = !st;
+    return st;
+}
 
 heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_range r,
                                    uint32_t *number)
@@ -98,15 +134,16 @@ heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_
     if (!heft_segments_want(&p->written, p->host, algorithm))
         return heft_error_plain(plan->err, HEFT_E_UNSUPPORTED, "%s of a range cannot be computed",
                                 algorithm);
-    *to = (range_digest){ algorithm, r, { 0 } };
+    *to = (range_digest){ algorithm, r, { 0 }, false };
     *number = p->range_digests.len - 1;
     return HEFT_OK;
 }
 
 const uint8_t *heft_plan_range_digest(const heft_plan *plan, uint32_t number)
 {
-    const heft_planner *p = (const heft_planner *)plan;
-    return ((const range_digest *)p->range_digests.ptr)[number].bytes;
+    heft_planner *p = (heft_planner *)(uintptr_t)plan; /* for a stream, when first asked for */
+    range_digest *r = (range_digest *)p->range_digests.ptr + number;
+    return settle_digest(p, r, plan->err) ? NULL : r->bytes;
 }
 
 const uint8_t *heft_plan_part_digest(const heft_plan *plan, uint32_t part)
@@ -203,15 +240,30 @@ static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
     return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
 }
 
+/* Parts that are another's lie where that lies. */
+static void place_same(heft_plan *p)
+{
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
+}
+
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     bool moves = false;
     heft_status st = settle_order(p);
     if (!st)
         st = heft_planner_moves_whole((heft_planner *)p, &moves);
-    if (st || !moves)
-        return st ? st : place_each(p, start, tail_align);
-    return heft_planner_move((heft_planner *)p, start, tail_align) ? HEFT_OK : too_long(p);
+    if (!st && !moves)
+        st = place_each(p, start, tail_align);
+    else if (!st && !heft_planner_move((heft_planner *)p, start, tail_align))
+        st = too_long(p);
+    if (!st)
+        place_same(p);
+    return st;
 }
 
 void *heft_plan_alloc(heft_plan *p, size_t size)
@@ -251,6 +303,9 @@ static heft_status check_options(heft_planner *p, heft_error *err)
                                 (uint64_t)o->align);
     if (o->encoding != HEFT_RAW && !(f->caps & HEFT_CAN_ENCODE))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts", f->name);
+    const heft_codec *codec = heft_host_codec(p->host, o->encoding);
+    if (codec && !codec->encoder)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
     if (o->digest && !(f->caps & HEFT_CAN_DIGEST))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
                                 f->name);
@@ -470,17 +525,6 @@ static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint6
     return st;
 }
 
-static heft_status join_range(heft_planner *p, const heft_digest *d, heft_range r, uint8_t *out,
-                              heft_error *err)
-{
-    uint32_t state;
-    d->init(&state);
-    heft_status st = heft_segments_join(&p->written, d->name, r, &state, p->passed_by,
-                                        p->passed_by_ctx, err);
-    d->final(out, &state);
-    return st;
-}
-
 static heft_status digest_nothing(heft_planner *p, const heft_digest *d, uint8_t *out,
                                   heft_error *err)
 {
@@ -518,10 +562,8 @@ heft_status heft_planner_digests(heft_planner *p, heft_error *err)
     range_digest *asked = p->range_digests.ptr;
     heft_status st = HEFT_OK;
     heft_segments_sort(&p->written);
-    for (uint32_t i = 0; i < p->range_digests.len && !st; i++) {
-        const heft_digest *d = heft_host_digest(p->host, asked[i].algorithm);
-        st = join_range(p, d, asked[i].range, asked[i].bytes, err);
-    }
+    for (uint32_t i = 0; i < p->range_digests.len && !st; i++)
+        st = settle_digest(p, &asked[i], err);
     return st ? st : join_parts(p, err);
 }
 
@@ -536,4 +578,24 @@ heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err)
         return HEFT_OK;
     uint64_t expect = p->plan.appended ? HEFT_NOWHERE : p->plan.file_bytes - p->plan.data_end;
     return encode(p, sink, p->plan.data_end, expect, p->format->back, err);
+}
+
+heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
+{
+    uint8_t block[4096];
+    uint32_t *places, count;
+    uint64_t at = p->plan.front_bytes;
+    heft_status st = heft_planner_places(p, &places, &count, err);
+    for (uint32_t i = 0; i <= count && !st; i++) {
+        const heft_ix_part_row *part = i < count ? heft_ix_part_row_at(&p->x, places[i]) : NULL;
+        uint64_t end = part ? part->offset : p->plan.data_end;
+        for (size_t n; at < end && !st; at += n) {
+            n = end - at < sizeof block ? (size_t)(end - at) : sizeof block;
+            st = heft_planner_gap(p, places, count, i, at, n, block);
+            if (!st)
+                st = heft_sink_put(sink, at, block, n, err);
+        }
+        at = part ? end + part->stored : end;
+    }
+    return st;
 }

@@ -7,6 +7,11 @@ typedef struct heft_model_bytes { /* a part of the file itself, at hand */
     heft_str role, bytes;
 } heft_model_bytes;
 
+typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL: none */
+    const heft_digest *digest;
+    void *state;
+} heft_tap;
+
 typedef struct heft_planner {
     heft_plan plan; /* first: formats call back through it */
     const heft_format *format;
@@ -42,6 +47,8 @@ heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count
  * what between() writes, then the plan's fill. */
 heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
                              uint32_t i, uint64_t at, size_t len, uint8_t *dst);
+/* All those bytes of a late plan, once the digests are known. */
+heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
 /* ---- a file that is written anew, keep.c ---- */
 
 /* From the first byte to the last that tensors have in the file, those without bytes included at the end;

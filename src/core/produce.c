@@ -16,7 +16,10 @@ static const heft_ix_part_row *source_row(const heft_copying *c, uint32_t part)
 bool heft_part_is_whole(const heft_copying *c, uint32_t part)
 {
     const heft_digest *d = c->p->part_digest;
-    return c->origins[part].making || !heft_ix_is_plain(source_row(c, part)) || (d && !d->join) ||
+    const heft_ix_part_row *from = source_row(c, part);
+    bool any_order = heft_ix_is_plain(from) ||
+                     (from->encoding == HEFT_RAW && from->flags & HEFT_P_VIEW);
+    return c->origins[part].making || !any_order || (d && !d->join) ||
            heft_watch_tap(c->watch, c->origins[part].part) != HEFT_NONE;
 }
 
@@ -51,13 +54,25 @@ static void feed_tap(heft_tap *tap, const void *data, size_t len)
         tap->digest->update(tap->state, data, len);
 }
 
+static bool claims_decoded(const heft_producer *w)
+{
+    return w->claim != HEFT_NONE && heft_ix_claim_at(&w->c->in->x, w->claim).decoded;
+}
+
+/* What a compressed part decodes to. */
+static void decoded_seen(void *ctx, const void *data, size_t len)
+{
+    heft_producer *w = ctx;
+    if (claims_decoded(w))
+        feed_tap(&w->source, data, len);
+}
+
 /* Stored bytes of a part that is not plain. */
 static void stored_seen(void *ctx, const void *data, size_t len)
 {
     heft_producer *w = ctx;
-    bool decoded = w->claim != HEFT_NONE && heft_ix_claim_at(&w->c->in->x, w->claim).decoded;
     uint64_t at = w->stream.row.offset + w->stream.taken;
-    if (!decoded)
+    if (!claims_decoded(w))
         feed_tap(&w->source, data, len);
     if (heft_watch_seen(w->c->watch, at, data, len, &w->err))
         heft_meter_fail(w->c->meter, &w->err);
@@ -75,11 +90,8 @@ static heft_status read_source(heft_producer *w, uint64_t from, void *dst, size_
     bool plain = heft_ix_is_plain(row);
     heft_status st = w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
                                  : heft_read(dst, w->c->in, o->part, from, len, &w->err);
-    if (!st && w->in_order) {
-        bool decoded = w->claim != HEFT_NONE && heft_ix_claim_at(&w->c->in->x, w->claim).decoded;
-        if (plain || decoded)
-            feed_tap(&w->source, dst, len);
-    }
+    if (!st && w->in_order && plain)
+        feed_tap(&w->source, dst, len);
     if (!st && plain)
         st = heft_watch_seen(w->c->watch, row->offset + from, dst, len, &w->err);
     return st;
@@ -241,6 +253,7 @@ static heft_status open_source(heft_producer *w, const heft_origin *o)
     if (st)
         return st;
     w->stream.seen = stored_seen;
+    w->stream.decoded = decoded_seen;
     w->stream.seen_ctx = w;
     w->claim = heft_watch_tap(w->c->watch, o->part);
     return HEFT_OK;

@@ -10,11 +10,6 @@ enum {
     HEFT_UNIT = 8 * HEFT_BLOCK_ELEMENTS /* of the largest block, as the widest it is cast to */
 };
 
-typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL: none */
-    const heft_digest *digest;
-    void *state;
-} heft_tap;
-
 /* One worker's view of the part it is at. */
 typedef struct heft_producer {
     const heft_copying *c;

@@ -1,6 +1,6 @@
 /* read.c - bytes of an open file. */
+#include "core/spread.h"
 #include "core/stream.h"
-#include "model/blocks.h"
 
 static void enter(heft_source *s)
 {
@@ -93,52 +93,6 @@ heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_
     return HEFT_OK;
 }
 
-/* Whole units: numbers, or blocks. */
-static void turn(uint8_t *p, size_t len, heft_dtype t, uint32_t size)
-{
-    bool is_block = heft_block_can_turn(t);
-    for (size_t at = 0; at + size <= len; at += size) {
-        if (is_block)
-            heft_block_turn(p + at, t);
-        for (uint32_t i = 0; i < size / 2 && !is_block; i++) {
-            uint8_t swap = p[at + i];
-            p[at + i] = p[at + size - 1 - i];
-            p[at + size - 1 - i] = swap;
-        }
-    }
-}
-
-/* Whole units are read to where they go; one that an end cuts is read beside it. */
-static heft_status read_turned(const heft_file *f, const heft_ix_part_row *p, uint64_t from,
-                               uint8_t *out, size_t len, heft_error *err)
-{
-    heft_dtype t = p->dtype;
-    uint32_t size = heft_block_can_turn(t) ? heft_dtype_get(t)->block_bytes : heft_dtype_number(t);
-    heft_status st = HEFT_OK;
-    for (size_t n = 0; len && !st; out += n, from += n, len -= n) {
-        uint8_t one[HEFT_BLOCK_BYTES];
-        uint32_t skip = (uint32_t)(from - heft_div(from, size) * size);
-        if (!skip && len >= size) {
-            n = len - len % size;
-            st = heft_file_bytes(f, p->offset + from, out, n, err);
-            turn(out, n, t, size);
-            continue;
-        }
-        n = size - skip < len ? size - skip : len;
-        st = heft_file_bytes(f, p->offset + from - skip, one, size, err);
-        turn(one, size, t, size);
-        memcpy(out, one + skip, n);
-    }
-    return st;
-}
-
-heft_status heft_raw_bytes(const heft_file *f, const heft_ix_part_row *p, uint64_t from, void *buf,
-                           size_t len, heft_error *err)
-{
-    return p->flags & HEFT_P_BIG_ENDIAN ? read_turned(f, p, from, buf, len, err)
-                                        : heft_file_bytes(f, p->offset + from, buf, len, err);
-}
-
 const void *heft_view(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
@@ -173,7 +127,13 @@ heft_status heft_read(void *buf, const heft_file *f, uint32_t part, uint64_t fro
                                 (uint64_t)len, from, p->length);
     if (p->encoding != HEFT_RAW)
         return read_decoded(buf, f, part, from, len, err);
-    return heft_raw_bytes(f, p, from, buf, len, err);
+    if (heft_ix_is_plain(p))
+        return heft_file_bytes(f, p->offset + from, buf, len, err);
+    heft_spread e = heft_spread_of(f, part, NULL);
+    heft_file_enter(f); /* elements may be lent */
+    heft_status st = heft_spread_read(&e, from, buf, len, err);
+    heft_status there = heft_file_leave(f, err);
+    return there ? there : st;
 }
 
 void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
@@ -189,22 +149,43 @@ void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
 
 /* ---- mapped pages ---- */
 
+static bool is_mapped(const heft_source *s, const uint8_t *whole)
+{
+    return s && s->ops->populate && whole;
+}
+
 bool heft_file_is_mapped(const heft_file *f)
 {
-    return f->source && f->source->ops->populate && f->inbox.whole;
+    bool all = f->source || f->beside_count;
+    if (f->source)
+        all = is_mapped(f->source, f->inbox.whole);
+    for (uint32_t i = 0; i < f->beside_count; i++)
+        all = all && (f->beside[i].status || is_mapped(f->beside[i].source, f->beside[i].whole));
+    return all;
+}
+
+/* The mapped file that the part lies in, or NULL. */
+static heft_source *mapping_of(const heft_file *f, const heft_ix_part_row *p)
+{
+    uint32_t number = heft_ix_place_file(&f->x, p->offset);
+    heft_source *s = number ? f->beside[number - 1].source : f->source;
+    const uint8_t *whole = number ? f->beside[number - 1].whole : f->inbox.whole;
+    return p->stored && is_mapped(s, whole) ? s : NULL;
 }
 
 heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *err)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    if (!heft_file_is_mapped(f) || !p->stored)
+    heft_source *s = mapping_of(f, p);
+    if (!s)
         return HEFT_OK;
-    return f->source->ops->populate(f->source, p->offset, p->stored, err);
+    return s->ops->populate(s, heft_ix_place_offset(&f->x, p->offset), p->stored, err);
 }
 
 void heft_part_forget(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    if (heft_file_is_mapped(f) && p->stored)
-        f->source->ops->let_go(f->source, p->offset, p->stored);
+    heft_source *s = mapping_of(f, p);
+    if (s)
+        s->ops->let_go(s, heft_ix_place_offset(&f->x, p->offset), p->stored);
 }

@@ -94,10 +94,7 @@ static heft_status cut_shares(load *l, heft_error *err)
 static heft_status read_piece(load *l, uint32_t at, uint64_t from, uint64_t n, heft_error *err)
 {
     uint32_t i = l->order[at];
-    const heft_ix_part_row *row = row_at(l, at);
     uint8_t *to = (uint8_t *)l->buffers[i] + from;
-    if (row->encoding == HEFT_RAW)
-        return heft_raw_bytes(l->f, row, from, to, (size_t)n, err);
     return heft_read(to, l->f, l->parts[i], from, (size_t)n, err);
 }
 

@@ -29,8 +29,9 @@ static heft_str file_name(heft_file *f, const heft_ix_sibling *s)
     heft_str stem = { "", 0 }, suffix = heft_lit(s->suffix ? s->suffix : ""), name = { NULL, 0 };
     if (s->suffix)
         stem = heft_lit(f->siblings->name);
-    if (ends_with(stem, suffix))
-        stem.len -= suffix.len;
+    heft_str own = s->own ? heft_lit(s->own) : suffix;
+    if (ends_with(stem, own))
+        stem.len -= own.len;
     char *to = heft_arena_alloc(&f->x.arena, stem.len + s->label.len + suffix.len + 2, 1), *end;
     if (!to)
         return name;
@@ -63,6 +64,45 @@ static heft_status remember(heft_file *f, heft_beside *b, heft_status st, const 
     return HEFT_OK;
 }
 
+/* A shard that is no file of the same format: what is wrong with it is said with its name. */
+static heft_status refuse_model(heft_file *f, heft_beside *b, const heft_error *cause)
+{
+    heft_error why;
+    heft_status st = cause->status == HEFT_E_IO ? HEFT_E_IO : HEFT_E_FORMAT;
+    b->source = NULL;
+    b->whole = NULL;
+    if (cause->status == HEFT_E_NOMEM)
+        return HEFT_E_NOMEM;
+    heft_error_plain(&why, st, "the file %q is none of this model's: %s", b->name, cause->message);
+    b->rule = "heft/shard";
+    return remember(f, b, st, &why);
+}
+
+static uint64_t memory_left(const heft_file *f)
+{
+    uint64_t used = f->x.mem.used;
+    for (uint32_t i = 0; i < f->beside_count; i++)
+        used += f->beside[i].model ? f->beside[i].model->x.mem.used : 0;
+    return used < f->x.limits.memory ? f->x.limits.memory - used : 1;
+}
+
+static heft_status open_model(heft_file *f, heft_beside *b)
+{
+    heft_error cause;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.host = f->host;
+    opt.format = f->format;
+    opt.limits = f->x.limits;
+    opt.limits.memory = memory_left(f);
+    heft_status st = heft_open_source(&b->model, b->source, &opt, &cause);
+    if (!st && (b->model->x.siblings.len || b->model->x.listed.len)) {
+        heft_close(b->model);
+        b->model = NULL;
+        st = heft_error_plain(&cause, HEFT_E_FORMAT, "it is an index of other files itself");
+    }
+    return st ? refuse_model(f, b, &cause) : HEFT_OK;
+}
+
 static heft_status refuse_size(heft_beside *b, const heft_ix_sibling *s, heft_error *why)
 {
     heft_status st = heft_error_plain(why, HEFT_E_FORMAT,
@@ -79,6 +119,13 @@ static bool is_other_file(const heft_source *opened, const heft_ix_sibling *s)
     return opened->size > most || (s->size != HEFT_NOWHERE && opened->size != s->size);
 }
 
+static heft_status open_named(const heft_file *f, heft_beside *b, bool is_model, heft_error *err)
+{
+    const heft_siblings *s = f->siblings;
+    return is_model && s->open_plain ? s->open_plain(&b->source, s->ctx, b->name.ptr, err)
+                                     : s->open(&b->source, s->ctx, b->name.ptr, err);
+}
+
 static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling *s, bool may_open)
 {
     heft_error cause = { .message = "" }, why;
@@ -89,7 +136,7 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
         heft_error_plain(&why, st, "%q is not the name of a file beside this one", b->name);
     else if (!may_open)
         heft_error_plain(&why, st, "the file %q is one too many", b->name);
-    else if (f->siblings->open(&b->source, f->siblings->ctx, b->name.ptr, &cause)) {
+    else if (open_named(f, b, s->is_model, &cause)) {
         b->source = NULL;
         heft_error_plain(&why, st, "the file %q is not at hand: it %s", b->name, cause.message);
         why.os = cause.os;
@@ -101,7 +148,7 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
         return remember(f, b, st, &why);
     if (b->source->ops->lend && b->source->size)
         b->whole = b->source->ops->lend(b->source, 0, b->source->size);
-    return HEFT_OK;
+    return s->is_model ? open_model(f, b) : HEFT_OK;
 }
 
 heft_status heft_beside_open(heft_file *f, heft_error *err)
@@ -115,7 +162,7 @@ heft_status heft_beside_open(heft_file *f, heft_error *err)
     if (!f->beside)
         return no_memory(err);
     memset(f->beside, 0, count * sizeof *f->beside);
-    f->beside_count = count;
+    f->beside_count = f->beside_room = count;
     for (uint32_t i = 0; i < count && !st; i++) {
         const heft_ix_sibling *s = heft_ix_sibling_at(&f->x, i + 1);
         f->beside[i].name = f->siblings ? file_name(f, s) : s->label;
@@ -126,12 +173,17 @@ heft_status heft_beside_open(heft_file *f, heft_error *err)
 
 void heft_beside_close(heft_file *f)
 {
-    for (uint32_t i = 0; i < f->beside_count; i++)
-        heft_source_close(f->beside[i].source);
+    for (uint32_t i = 0; i < f->beside_count; i++) {
+        heft_beside *b = &f->beside[i];
+        if (b->model)
+            heft_close(b->model);
+        else if (!b->is_lent)
+            heft_source_close(b->source);
+    }
     if (f->beside)
-        heft_mem_resize(&f->x.mem, f->beside, f->beside_count * sizeof *f->beside, 0);
+        heft_mem_resize(&f->x.mem, f->beside, f->beside_room * sizeof *f->beside, 0);
     f->beside = NULL;
-    f->beside_count = 0;
+    f->beside_count = f->beside_room = 0;
 }
 
 heft_status heft_beside_status(const heft_file *f, uint32_t number, heft_error *err)

@@ -17,10 +17,13 @@ static uint64_t place(const heft_stream *s)
     return heft_ix_place_offset(&s->f->x, s->row.offset) + s->taken - s->in_len;
 }
 
-static heft_status start(heft_stream *s, const heft_file *f, const heft_ix_part_row *row,
-                         heft_error *err)
+static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
+                         const heft_ix_part_row *row, heft_error *err)
 {
-    *s = (heft_stream){ .f = f, .row = *row, .whole = true };
+    const heft_ix_view *v = heft_ix_view_of(&f->x, part);
+    *s = (heft_stream){ .f = f, .row = *row, .content = row->length, .whole = true };
+    s->elements = heft_spread_of(f, part, NULL);
+    s->content = v ? v->content : row->length;
     if (s->row.encoding == HEFT_RAW)
         return HEFT_OK;
     s->codec = heft_host_codec(f->host, s->row.encoding);
@@ -33,7 +36,7 @@ static heft_status start(heft_stream *s, const heft_file *f, const heft_ix_part_
         if (!s->buf)
             return heft_error_plain(err, HEFT_E_NOMEM, "no memory to decode a part");
     }
-    heft_status st = s->codec->open(&s->state, s->row.length, err);
+    heft_status st = s->codec->open(&s->state, s->content, err);
     if (st)
         heft_stream_stop(s);
     return st;
@@ -46,7 +49,9 @@ void heft_stream_stop(heft_stream *s)
         s->codec->close(s->state);
     if (s->buf)
         al->resize(al->ctx, s->buf, PIECE, 0, 64);
-    s->state = s->buf = NULL;
+    if (s->all)
+        al->resize(al->ctx, s->all, (size_t)s->content, 0, 64);
+    s->state = s->buf = s->all = NULL;
 }
 
 /* More stored bytes, if there are any. */
@@ -84,10 +89,10 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
     bool stuck = !took && !*len;
     s->in += took;
     s->in_len -= took;
-    if (stuck && s->taken == s->row.stored && s->made < s->row.length && !s->counts)
+    if (stuck && s->taken == s->row.stored && s->made < s->content && !s->counts)
         return heft_error_set(err, HEFT_E_FORMAT, place(s),
                               "the part decodes to %U bytes, its tensor needs %U", s->made,
-                              s->row.length);
+                              s->content);
     return HEFT_OK;
 }
 
@@ -103,7 +108,7 @@ static heft_status finish(heft_stream *s, heft_error *err)
         if (len)
             return heft_error_set(err, HEFT_E_FORMAT, place(s),
                                   "the part decodes to more than the %U bytes its tensor needs",
-                                  s->row.length);
+                                  s->content);
         if (s->in_len + (size_t)(s->row.stored - s->taken) == before && !s->whole)
             return heft_error_set(err, HEFT_E_FORMAT, place(s), "the last frame is cut short");
     }
@@ -148,7 +153,7 @@ heft_status heft_stream_measure(uint64_t *length, const heft_file *f, uint32_t p
     heft_stream s;
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     row.length = most_decoded(&row);
-    heft_status st = start(&s, f, &row, err);
+    heft_status st = start(&s, f, part, &row, err);
     if (st)
         return st;
     s.counts = true;
@@ -168,13 +173,17 @@ static uint64_t most_ever(const heft_ix_part_row *row)
     return heft_mul(&most, row->stored, ratio) ? most : UINT64_MAX;
 }
 
-heft_status heft_stream_possible(const heft_ix_part_row *row, heft_error *err)
+heft_status heft_stream_possible(const heft_file *f, uint32_t part, uint64_t length,
+                                 heft_error *err)
 {
-    if (row->encoding == HEFT_RAW || row->length <= most_ever(row))
+    const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
+    const heft_ix_view *v = heft_ix_view_of(&f->x, part);
+    length = v ? v->content : length;
+    if (row->encoding == HEFT_RAW || length <= most_ever(row))
         return HEFT_OK;
     return heft_error_set(err, HEFT_E_FORMAT, row->offset,
                           "%U bytes never decode to the %U that the part's tensor needs",
-                          row->stored, row->length);
+                          row->stored, length);
 }
 
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err)
@@ -184,8 +193,8 @@ heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part,
     if (row.length == HEFT_NOWHERE)
         st = heft_stream_measure(&row.length, f, part, err);
     if (!st)
-        st = heft_stream_possible(&row, err);
-    return st ? st : start(s, f, &row, err);
+        st = heft_stream_possible(f, part, row.length, err);
+    return st ? st : start(s, f, part, &row, err);
 }
 
 /* ---- reading ---- */
@@ -194,35 +203,109 @@ heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part,
 static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (s->seen && !heft_ix_is_plain(&s->row)) {
-        st = heft_file_bytes(s->f, s->row.offset + s->made, buf, len, err);
+    if (heft_ix_is_plain(&s->row))
+        return heft_file_bytes(s->f, s->row.offset + s->given, buf, len, err);
+    if (s->seen && !s->elements.strides) {
+        st = heft_file_bytes(s->f, s->row.offset + s->given, buf, len, err);
         if (st)
             return st;
-        s->taken = s->made;
+        s->taken = s->given;
         s->seen(s->seen_ctx, buf, len);
     }
-    st = heft_raw_bytes(s->f, &s->row, s->made, buf, len, err);
-    s->made += len;
+    return heft_spread_read(&s->elements, s->given, buf, len, err);
+}
+
+/* The next bytes of the content; behind its last byte there must be nothing. */
+static heft_status read_content(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    while (len && !st) {
+        size_t n = len;
+        st = decode(s, out, &n, err);
+        if (st)
+            break;
+        if (s->decoded)
+            s->decoded(s->seen_ctx, out, n);
+        out += n;
+        s->made += n;
+        len -= n;
+    }
+    return st || s->made < s->content ? st : finish(s, err);
+}
+
+static heft_status drop_content(heft_stream *s, uint64_t till, heft_error *err)
+{
+    uint8_t drop[4096];
+    heft_status st = HEFT_OK;
+    while (s->made < till && !st) {
+        uint64_t left = till - s->made;
+        st = read_content(s, drop, left < sizeof drop ? (size_t)left : sizeof drop, err);
+    }
     return st;
+}
+
+/* Elements that lie apart have to be there as a whole. */
+static heft_status read_all(heft_stream *s, heft_error *err)
+{
+    const heft_allocator *al = s->f->host->allocator;
+    if (s->all)
+        return HEFT_OK;
+    if (s->content <= SIZE_MAX)
+        s->all = al->resize(al->ctx, NULL, 0, (size_t)s->content, 64);
+    if (!s->all)
+        return heft_error_plain(err, HEFT_E_NOMEM,
+                                "no memory for %U bytes of a compressed part in another order",
+                                s->content);
+    s->elements.content = s->all;
+    return read_content(s, s->all, (size_t)s->content, err);
+}
+
+/* Numbers that come in order, each with its bytes turned round. */
+static heft_status read_turned(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+{
+    uint32_t size = heft_dtype_number(s->row.dtype);
+    heft_status st = HEFT_OK;
+    for (size_t n = 0; len && !st; out += n, len -= n) {
+        if (s->number_left) {
+            n = s->number_left < len ? s->number_left : len;
+            memcpy(out, s->number + size - s->number_left, n);
+            s->number_left -= (uint32_t)n;
+        } else if (len >= size) {
+            n = len & ~(size_t)(size - 1);
+            st = read_content(s, out, n, err);
+            heft_turn(out, n, s->row.dtype);
+        } else {
+            n = 0;
+            st = read_content(s, s->number, size, err);
+            heft_turn(s->number, size, s->row.dtype);
+            s->number_left = size;
+        }
+    }
+    return st;
+}
+
+static heft_status read_decoded(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+{
+    heft_status st;
+    if (s->elements.strides) {
+        st = read_all(s, err);
+        return st ? st : heft_spread_read(&s->elements, s->given, out, len, err);
+    }
+    st = s->given ? HEFT_OK : drop_content(s, s->elements.first, err);
+    if (!st)
+        st = s->row.flags & HEFT_P_BIG_ENDIAN ? read_turned(s, out, len, err)
+                                              : read_content(s, out, len, err);
+    return st || s->given + len < s->row.length ? st : drop_content(s, s->content, err);
 }
 
 heft_status heft_stream_read(void *buf, heft_stream *s, size_t len, heft_error *err)
 {
-    uint8_t *out = buf;
-    if (len > s->row.length - s->made)
+    if (len > s->row.length - s->given)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes are asked for, %U are left",
-                                (uint64_t)len, s->row.length - s->made);
-    heft_status st = HEFT_OK;
-    if (!s->codec)
-        return read_raw(s, buf, len, err);
-    while (len && !st) {
-        size_t n = len;
-        st = decode(s, out, &n, err);
-        out += st ? 0 : n;
-        s->made += st ? 0 : n;
-        len -= st ? 0 : n;
-    }
-    return st || s->made < s->row.length ? st : finish(s, err);
+                                (uint64_t)len, s->row.length - s->given);
+    heft_status st = s->codec ? read_decoded(s, buf, len, err) : read_raw(s, buf, len, err);
+    s->given += st ? 0 : len;
+    return st;
 }
 
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err)
@@ -230,7 +313,7 @@ heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err)
     uint8_t drop[4096];
     heft_status st = HEFT_OK;
     if (!s->codec && !s->seen) {
-        s->made += len;
+        s->given += len;
         return HEFT_OK;
     }
     for (; len && !st; len -= len < sizeof drop ? len : sizeof drop)

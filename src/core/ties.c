@@ -37,6 +37,26 @@ static int order_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
+/* Of two parts that are views of the same bytes. */
+static int order_views(const heft_index *x, uint32_t a, uint32_t b)
+{
+    const heft_ix_view *v = heft_ix_view_of(x, a), *w = heft_ix_view_of(x, b);
+    if (!v || !w)
+        return !v - !w;
+    uint32_t rank = heft_ix_row(x, v->tensor)->rank;
+    const uint64_t *s = heft_ix_strides(x, v), *t = heft_ix_strides(x, w);
+    int order = order_u64(v->first, w->first);
+    order = order ? order : order_u64(rank, heft_ix_row(x, w->tensor)->rank);
+    if (order || !s || !t)
+        return order ? order : !s - !t;
+    for (uint32_t i = 0; i < rank && !order; i++) {
+        order = order_u64(s[i], t[i]);
+        order = order ? order
+                      : order_u64(heft_ix_dims(x, v->tensor)[i], heft_ix_dims(x, w->tensor)[i]);
+    }
+    return order;
+}
+
 static int order_sources(const ties *t, uint32_t a, uint32_t b)
 {
     const heft_ix_part_row *p = source(t, a), *q = source(t, b);
@@ -52,6 +72,7 @@ static int order_sources(const ties *t, uint32_t a, uint32_t b)
     order = order ? order : order_u64(o->rows, r->rows);
     order = order ? order : order_u64(o->making, r->making);
     order = order ? order : order_u64(o->tensor, r->tensor);
+    order = order || !(p->flags & HEFT_P_VIEW) ? order : order_views(&t->in->x, o->part, r->part);
     if (order || p->encoding == HEFT_RAW)
         return order;
     /* each of two digests of what is decoded has to be checked */
@@ -68,7 +89,7 @@ static void tie_sources(ties *t)
 {
     heft_sort(t->ids, t->scratch, t->count, source_below, t);
     for (uint32_t i = 1; i < t->count; i++)
-        if (!order_sources(t, t->ids[i - 1], t->ids[i]))
+        if (source(t, t->ids[i])->stored && !order_sources(t, t->ids[i - 1], t->ids[i]))
             t->same[t->ids[i]] = t->same[t->ids[i - 1]];
 }
 
@@ -224,7 +245,7 @@ static void list_parts(ties *t)
 }
 
 heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
-                      const heft_origin *origins, heft_error *err)
+                      const heft_origin *origins, bool contents, heft_error *err)
 {
     uint32_t all = p->x.parts.len;
     heft_memory mem = { in->host->allocator, UINT64_MAX, 0 };
@@ -239,8 +260,8 @@ heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
     list_parts(&t);
     tie_sources(&t);
     heft_file_enter(in);
-    heft_status st = mark_firsts(&t, err);
-    if (!st) {
+    heft_status st = contents ? mark_firsts(&t, err) : HEFT_OK;
+    if (!st && contents) {
         heft_sort(t.ids, t.scratch, t.count, mark_below, &t);
         keep_candidates(&t);
         st = tie_bytes(&t, err);
@@ -250,4 +271,52 @@ heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
         same[i] = same[same[i]];
     heft_mem_resize(&mem, t.marks, bytes, 0);
     return there ? there : st;
+}
+
+/* ---- tensors of a file that share their bytes ---- */
+
+static int order_places(const heft_index *x, uint32_t a, uint32_t b)
+{
+    const heft_ix_tensor_row *p = heft_ix_row(x, a), *q = heft_ix_row(x, b);
+    int order = order_u64(p->part_count, q->part_count);
+    for (uint32_t k = 0; !order && k < p->part_count; k++) {
+        const heft_ix_part_row *i = heft_ix_part_row_at(x, p->first_part + k);
+        const heft_ix_part_row *j = heft_ix_part_row_at(x, q->first_part + k);
+        order = order_u64(i->offset, j->offset);
+        order = order ? order : order_u64(i->stored, j->stored);
+        order = order ? order : order_u64(i->encoding, j->encoding);
+    }
+    return order;
+}
+
+static bool place_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return order_places(ctx, a, b) < 0;
+}
+
+static bool has_bytes(const heft_index *x, uint32_t tensor)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    uint64_t stored = 0;
+    for (uint32_t k = 0; k < row->part_count; k++)
+        stored |= heft_ix_part_row_at(x, row->first_part + k)->stored;
+    return stored;
+}
+
+heft_status heft_tied(uint32_t *first, const heft_file *f, heft_error *err)
+{
+    uint32_t n = heft_ix_tensors(&f->x);
+    heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
+    size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
+    uint32_t *ids = heft_mem_resize(&mem, NULL, 0, bytes);
+    if (!ids)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to find shared bytes");
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = first[i] = i;
+    heft_sort(ids, ids + n, n, place_below, &f->x);
+    for (uint32_t i = 1; i < n; i++)
+        if (has_bytes(&f->x, ids[i]) && !order_places(&f->x, ids[i - 1], ids[i]))
+            first[ids[i]] = first[ids[i - 1]];
+    heft_mem_resize(&mem, ids, bytes, 0);
+    return HEFT_OK;
 }

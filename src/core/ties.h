@@ -4,9 +4,9 @@
 #include "core/copy.h"
 
 /* Sets same[part], which holds each part's own number, to the first part of the same bytes.  What is looked at:
- * parts made of the same stored bytes in the same way, and parts that are copied byte for byte.  Whole
- * parts are read only where length, beginning and end are those of another. */
+ * parts made of the same stored bytes in the same way and, with contents, parts that are copied byte for
+ * byte.  Whole parts are read only where length, beginning and end are those of another. */
 heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
-                      const heft_origin *origins, heft_error *err);
+                      const heft_origin *origins, bool contents, heft_error *err);
 
 #endif

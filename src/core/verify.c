@@ -47,9 +47,11 @@ static void report_siblings(verify *v)
     for (uint32_t i = 1; i <= v->f->x.siblings.len; i++) {
         heft_error why;
         heft_status st = heft_beside_status(v->f, i, &why);
+        const char *rule = v->f->beside[i - 1].rule;
+        if (st && !rule)
+            rule = st == HEFT_E_IO ? "heft/file-missing" : "heft/file-size";
         if (st)
-            report(&v->check, HEFT_FAULT, st == HEFT_E_IO ? "heft/file-missing" : "heft/file-size",
-                   nowhere, HEFT_NONE, why.message);
+            report(&v->check, HEFT_FAULT, rule, nowhere, HEFT_NONE, why.message);
     }
 }
 
@@ -76,7 +78,7 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
         size_t at = first_other(buf, n, byte);
         if (at < n) {
             heft_range r = { where.offset + done + at, where.length - done - at };
-            report(c, s, rule, r, HEFT_NONE, "the padding is not made of the byte it should be");
+            c->report(c, s, rule, r, HEFT_NONE, "the padding is not made of the byte it should be");
             return HEFT_OK;
         }
     }
@@ -149,6 +151,50 @@ static heft_status check_claims(verify *v)
     return st;
 }
 
+/* ---- the format's own check ---- */
+
+typedef struct member { /* a file of several */
+    verify own;         /* first: the format sees only that file */
+    verify *all;
+    uint32_t base;
+} member;
+
+/* Places and tensors have other numbers in the model as a whole. */
+static void report_member(heft_check *c, heft_severity s, const char *rule, heft_range where,
+                          uint32_t tensor, const char *text)
+{
+    const member *m = (const member *)c;
+    const heft_index *x = m->own.check.x;
+    uint32_t number = m->base + heft_ix_place_file(x, where.offset);
+    if (where.offset != HEFT_NOWHERE)
+        where.offset = heft_ix_place(number, heft_ix_place_offset(x, where.offset));
+    if (tensor != HEFT_NONE)
+        tensor = heft_ix_find(m->all->check.x, heft_ix_name(x, tensor));
+    report(&m->all->check, s, rule, where, tensor, text);
+}
+
+static heft_status check_member(verify *v, const heft_member *from)
+{
+    member m = { .own = *v, .all = v, .base = from->base };
+    m.own.f = from->file;
+    m.own.check.x = &from->file->x;
+    m.own.check.size = heft_file_size(from->file);
+    m.own.check.report = report_member;
+    m.own.order = NULL;
+    heft_status st = from->file->format->check(&m.own.check);
+    heft_ix_order_free_in(&m.own.mem, m.own.check.x, m.own.order);
+    return st;
+}
+
+static heft_status check_format(verify *v)
+{
+    heft_status st = v->f->format->check ? v->f->format->check(&v->check) : HEFT_OK;
+    for (uint32_t i = 0; i < v->f->member_count && !st; i++)
+        if (v->f->members[i].file->format->check)
+            st = check_member(v, &v->f->members[i]);
+    return st;
+}
+
 /* ---- contents ---- */
 
 static void report_content(void *ctx, const heft_content *found)
@@ -207,9 +253,12 @@ static heft_status check_all(verify *v)
         report(&v->check, notes[i].severity, notes[i].rule, (heft_range){ notes[i].at, 0 },
                notes[i].tensor, notes[i].text);
     report_siblings(v);
+    if (f->x.split.number)
+        report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
+               "one of several files of a model: the first of them stands for all");
     heft_status st = check_claims(v);
-    if (!st && f->format->check)
-        st = f->format->check(&v->check);
+    if (!st)
+        st = check_format(v);
     if (!st)
         st = heft_contents(f, v->meter, report_content, v, &v->result->bytes_checked, v->check.err);
     if (!st)

@@ -16,6 +16,13 @@ static heft_status no_memory(heft_error *err)
 
 static bool touches_payload(const heft_index *x, const heft_claim *c)
 {
+    if (c->tensor != HEFT_NONE && heft_ix_row(x, c->tensor)->part_count) {
+        const heft_ix_part_row *own = heft_ix_part_row_at(x, heft_ix_row(x, c->tensor)->first_part);
+        if (own->stored &&
+            heft_range_in((heft_range){ own->offset - c->range[0].offset, own->stored },
+                          c->range[0].length))
+            return true; /* the usual: the tensor's own */
+    }
     for (int r = 0; r < HEFT_CLAIM_RANGES; r++)
         for (uint32_t i = 0; c->range[r].length && i < x->parts.len; i++) {
             const heft_ix_part_row *p = heft_ix_part_row_at(x, i);
@@ -42,7 +49,8 @@ static uint8_t way(heft_watch *w, const heft_claim *c, heft_passing_fn passing, 
         uint32_t file = heft_ix_place_file(&w->f->x, c->range[0].offset);
         if (file && !is_used(&w->f->x, file, passing, ctx))
             return NOT_AT_ALL;
-        bool joins = touches_payload(&w->f->x, c) && heft_segments_want(&w->seen, h, c->algorithm);
+        bool joins = !c->apart && touches_payload(&w->f->x, c) &&
+                     heft_segments_want(&w->seen, h, c->algorithm);
         return joins ? JOINED : BEFORE;
     }
     const heft_ix_part_row *p = heft_ix_part_row_at(&w->f->x, c->part);

@@ -1,5 +1,5 @@
 /* writer.c - a model declared call by call, its bytes handed over part by part. */
-#include "core/plan.h"
+#include "core/append.h"
 
 struct heft_writer {
     heft_planner p;
@@ -13,6 +13,10 @@ struct heft_writer {
     uint64_t got;       /* … and how many came */
     uint32_t place;     /* a stream: up to where it is filled: the place that comes next … */
     uint64_t at;        /* … and the byte */
+    heft_tap tap;       /* digest of the part whose bytes come */
+    heft_appender *to;  /* of compressed parts, which take their places as they come, or NULL */
+    uint32_t filled;    /* pieces that wait to be encoded; the next one is being filled */
+    bool spoiled[HEFT_APPEND_MOST];
 };
 
 static heft_status wrong(heft_error *err, const char *what)
@@ -66,6 +70,12 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
 static void release(heft_writer *w)
 {
     const heft_allocator *al = w->p.host->allocator;
+    if (w->to) {
+        heft_append_close(w->to);
+        al->resize(al->ctx, w->to, sizeof *w->to, 0, 64);
+    }
+    if (w->tap.state)
+        al->resize(al->ctx, w->tap.state, w->tap.digest->state_bytes, 0, 64);
     heft_planner_free(&w->p);
     al->resize(al->ctx, w, sizeof *w, 0, 16);
 }
@@ -181,6 +191,8 @@ static heft_status find_places(heft_writer *w, heft_error *err)
         w->place_of[i] = HEFT_NONE;
     for (uint32_t i = 0; i < w->place_count; i++)
         w->place_of[w->places[i]] = i;
+    for (uint32_t i = 0; w->p.plan.appended && i < w->p.plan.order_count; i++)
+        w->place_of[w->p.plan.order[i]] = i; /* those without bytes, too */
     return HEFT_OK;
 }
 
@@ -220,13 +232,79 @@ static heft_status fill_gaps(heft_writer *w, uint32_t last, heft_error *err)
     return st;
 }
 
-/* To the next part that has bytes. */
-static void pass_empty(heft_writer *w)
+/* ---- compressed parts ---- */
+
+static heft_status open_appender(heft_writer *w, heft_error *err)
 {
-    while (w->part < w->p.x.parts.len && w->got == row(w, w->part)->length) {
+    const heft_allocator *al = w->p.host->allocator;
+    w->to = al->resize(al->ctx, NULL, 0, sizeof *w->to, 64);
+    if (!w->to)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compress");
+    return heft_append_open(w->to, &w->p, w->sink, err);
+}
+
+static void encode_piece(void *arg, size_t i)
+{
+    heft_writer *w = arg;
+    heft_error unused;
+    w->spoiled[i] = heft_append_encode(w->to, &w->to->pieces[i], &unused) != HEFT_OK;
+}
+
+/* Encodes what waits, side by side, and writes it in order. */
+static heft_status flush_pieces(heft_writer *w, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    heft_host_run(w->p.host, w->filled, encode_piece, w);
+    for (uint32_t i = 0; i < w->filled && !st; i++) {
+        if (w->spoiled[i]) /* once more, for what it says */
+            st = heft_append_encode(w->to, &w->to->pieces[i], err);
+        if (!st)
+            st = heft_append_write(w->to, &w->to->pieces[i], err);
+    }
+    w->filled = 0;
+    return st;
+}
+
+/* Bytes of a part from w->got on: all of them into pieces. */
+static heft_status add_pieces(heft_writer *w, uint32_t part, const uint8_t *data, size_t len,
+                              heft_error *err)
+{
+    uint64_t whole = row(w, part)->length, at = w->got;
+    heft_status st = HEFT_OK;
+    do {
+        heft_piece *s = &w->to->pieces[w->filled];
+        uint64_t from = heft_div(at, w->to->piece) * w->to->piece;
+        size_t have = (size_t)(at - from),
+               n = w->to->piece - have < len ? w->to->piece - have : len;
+        if (n)
+            memcpy(s->raw + have, data, n);
+        data += n;
+        at += n;
+        len -= n;
+        s->part = part;
+        s->from = from;
+        s->len = have + n;
+        s->last = at == whole;
+        w->filled += s->last || s->len == w->to->piece;
+        if (w->filled == w->to->width)
+            st = flush_pieces(w, err);
+    } while (len && !st);
+    return st;
+}
+
+/* ---- parts in their order ---- */
+
+/* To the next part that has bytes; of those that have none it is said that they are there. */
+static heft_status pass_empty(heft_writer *w, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    while (!st && w->part < w->p.x.parts.len && w->got == row(w, w->part)->length) {
+        if (w->to && !w->got && w->place_of[w->part] != HEFT_NONE)
+            st = add_pieces(w, w->part, NULL, 0, err);
         w->part++;
         w->got = 0;
     }
+    return st;
 }
 
 heft_status heft_writer_begin(heft_writer *w, heft_error *err)
@@ -241,23 +319,46 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
         st = heft_planner_run(&w->p, err);
     if (!st)
         st = find_places(w, err);
-    if (!st && w->sink->ops->reserve)
+    if (!st && w->sink->ops->reserve && !w->p.plan.appended)
         st = w->sink->ops->reserve(w->sink, w->p.plan.file_bytes, err);
     if (!st)
         st = heft_planner_front(&w->p, w->sink, err);
     w->at = w->p.plan.front_bytes;
-    if (!st && w->sink->ops->write_at)
+    if (!st && w->p.plan.appended)
+        st = open_appender(w, err);
+    else if (!st && w->sink->ops->write_at && !w->p.plan.late)
         st = fill_gaps(w, w->place_count, err);
-    w->begun = !st;
     if (!st)
-        pass_empty(w);
+        st = pass_empty(w, err);
+    w->begun = !st;
     return break_off(w, st, err);
+}
+
+/* Digests that cannot be joined from pieces of the file take the bytes as they come. */
+static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_t len,
+                          heft_error *err)
+{
+    const heft_allocator *al = w->p.host->allocator;
+    const heft_digest *d = w->p.part_digest;
+    if (!d || d->join)
+        return HEFT_OK;
+    if (!w->tap.state)
+        w->tap = (heft_tap){ d, al->resize(al->ctx, NULL, 0, d->state_bytes, 64) };
+    if (!w->tap.state || (!w->got && !d->init(w->tap.state)))
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a digest");
+    d->update(w->tap.state, data, len);
+    if (w->got + len == row(w, part)->length)
+        d->final(w->p.part_digests[part], w->tap.state);
+    return HEFT_OK;
 }
 
 static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t len, heft_error *err)
 {
     const heft_ix_part_row *p = row(w, part);
     uint64_t to = p->offset + w->got;
+    heft_status st = digest(w, part, data, len, err);
+    if (st)
+        return st;
     if (w->sink->ops->write_at)
         return write_out(w, to, data, len, err);
     if (w->place_of[part] + !!w->got < w->place)
@@ -265,7 +366,7 @@ static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t l
                                 "%s stores these tensors in another order than they are declared "
                                 "in, which a stream cannot take",
                                 w->p.format->name);
-    heft_status st = fill_gaps(w, w->place_of[part], err);
+    st = fill_gaps(w, w->place_of[part], err);
     return st ? st : write_out(w, to, data, len, err);
 }
 
@@ -284,9 +385,12 @@ heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, si
     if (len > row(w, part)->length - w->got)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
                                 (uint64_t)part, row(w, part)->length);
-    heft_status st = w->place_of[part] == HEFT_NONE ? HEFT_OK : put(w, part, data, len, err);
+    heft_status st = HEFT_OK;
+    if (w->place_of[part] != HEFT_NONE)
+        st = w->to ? add_pieces(w, part, data, len, err) : put(w, part, data, len, err);
     w->got += len;
-    pass_empty(w);
+    if (!st)
+        st = pass_empty(w, err);
     return break_off(w, st, err);
 }
 
@@ -306,10 +410,16 @@ static heft_status check_complete(const heft_writer *w, heft_error *err)
 heft_status heft_writer_finish(heft_writer *w, heft_error *err)
 {
     heft_status st = check_complete(w, err);
-    if (!st && !w->sink->ops->write_at)
+    if (!st && w->to) {
+        st = flush_pieces(w, err);
+        w->p.plan.data_end = w->to->at;
+    } else if (!st && !w->sink->ops->write_at) {
         st = fill_gaps(w, w->place_count, err);
+    }
     if (!st)
         st = heft_planner_digests(&w->p, err);
+    if (!st && w->sink->ops->write_at && w->p.plan.late)
+        st = heft_planner_gaps(&w->p, w->sink, err);
     if (!st)
         st = heft_planner_back(&w->p, w->sink, err);
     if (st) {

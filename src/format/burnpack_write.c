@@ -417,11 +417,24 @@ static heft_status place(heft_plan *p)
     if (!heft_align_up(&b->data_start, HEFT_BURNPACK_HEADER + count.total, HEFT_BURNPACK_ALIGN) ||
         !heft_add(&p->data_end, p->data_end, b->data_start))
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
-    for (uint32_t i = 0; i < p->order_count; i++)
-        heft_ix_part_row_at(p->x, p->order[i])->offset += b->data_start;
+    for (uint32_t i = 0; i < p->x->parts.len; i++)
+        heft_ix_part_row_at(p->x, i)->offset += b->data_start;
     p->front_bytes = b->data_start;
     p->file_bytes = p->data_end;
     return check_sizes(p);
+}
+
+/* Burn reads tied weights that are stored once; verify says of each that it is one. */
+static heft_status share(heft_plan *p)
+{
+    heft_status st = heft_plan_share(p);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        uint32_t part = heft_ix_row(p->x, t)->first_part;
+        if (p->same[part] != part)
+            st = heft_plan_loss(p, HEFT_NOTE, "burnpack/shared", t,
+                                "its data are those of another tensor, stored once");
+    }
+    return st;
 }
 
 /* ---- what the format is called with ---- */
@@ -445,6 +458,8 @@ heft_status heft_burnpack_plan(heft_plan *p)
         st = plan_metadata(p);
     if (!st)
         st = sort_all(p);
+    if (!st)
+        st = share(p);
     return st ? st : place(p);
 }
 

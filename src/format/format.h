@@ -16,6 +16,13 @@ typedef struct heft_frame { /* a compressed piece of a part: bytes in the file, 
     uint32_t stored, content;
 } heft_frame;
 
+typedef struct heft_plan_link { /* a file beside the one that is written */
+    heft_str name;              /* what the index calls it */
+    const char *algorithm;
+    uint8_t digest[HEFT_CLAIM_BYTES]; /* of all of it, as heft_digest.final gives it */
+    uint64_t size;
+} heft_plan_link;
+
 typedef struct heft_plan heft_plan;
 struct heft_plan {
     /* The model; plan() sets the offsets of its parts.  Until then these tell where a part lies in
@@ -35,24 +42,31 @@ struct heft_plan {
     const char *digest;     /* algorithm of a digest per part for back() to write, or NULL */
     bool digest_decoded;    /* it covers decoded bytes, not stored ones */
     bool appended;          /* set by heft_plan_append() */
+    bool late;              /* between() needs digests of the parts before it */
     /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
      * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
     uint32_t frame_bytes;
     bool frame_checksums;
     void (*frames_end)(heft_out *o, const heft_frame *frames, uint32_t count);
-    uint32_t *same;          /* from heft_plan_ties(), or NULL */
+    uint32_t *same;          /* from heft_plan_ties() or heft_plan_share(), or NULL */
     const heft_vocab *vocab; /* of the model, or NULL */
     /* The file as it is, when it is this one that is planned anew, in its own format: tensors and parts
      * have the same numbers, and their bytes stay stored as they are.  What the file says of them
      * (encodings, digests, ids) is written again, not made.  Or NULL. */
     const heft_index *kept;
+    /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
+     * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
+    const heft_plan_link *links;
+    uint32_t link_count;
+    const heft_str *spelled;
     void *priv; /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
     /* Engine's side of heft_plan_loss(). */
     heft_status (*loss)(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                         const char *text);
-    heft_status (*ties)(heft_plan *p, uint32_t *same); /* NULL: bytes are not known beforehand */
+    /* NULL: bytes are not known beforehand. */
+    heft_status (*ties)(heft_plan *p, uint32_t *same, bool contents);
     /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of
      * each row ascend.  NULL: there are no sparse tensors. */
     heft_status (*in_order)(heft_plan *p, uint32_t tensor, bool *strictly);
@@ -71,7 +85,7 @@ void heft_plan_drop(heft_plan *p, uint32_t tensor);
 void heft_plan_compact(heft_plan *p);
 /* Gives a tensor another shape of as many elements. */
 heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank);
-/* Places every raw part of the tensors from `start` on, in p->order, at multiples of p->align, each
+/* Places every raw part of the tensors, but those that p->same gives the place of another, from `start` on, in p->order, at multiples of p->align, each
  * behind room for what the format's between() writes, and sets data_end to the end of the last, padded to
  * tail_align (1: not).  With p->kept, all of the data is moved as one, what lies between parts with
  * them, unless between() has something to say. */
@@ -87,6 +101,8 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start);
 /* Sets p->same, by part: the first of those that will have the same bytes, perhaps the part itself.  What the
  * format leaves out of p->order then is not written; back() gives it the place of the first. */
 heft_status heft_plan_ties(heft_plan *p);
+/* The same for parts that share their bytes in the file they come from, whatever these are: nothing is read. */
+heft_status heft_plan_share(heft_plan *p);
 /* Whether this build can compute the digest. */
 bool heft_plan_can_digest(const heft_plan *p, const char *algorithm);
 /* For back(): emits into o, and sets digest to that of what was emitted. */
@@ -97,7 +113,8 @@ heft_status heft_plan_digested(const heft_plan *p, heft_out *o, const char *algo
  * heft_plan_range_digest().  Only algorithms that can be joined from pieces: crc32, crc32c. */
 heft_status heft_plan_digest_range(heft_plan *p, const char *algorithm, heft_range r,
                                    uint32_t *number);
-/* For back(): bytes as heft_digest.final gives them (checksums little-endian). */
+/* For back(), and for a late between() of what lies before: bytes as heft_digest.final gives them (checksums
+ * little-endian). */
 const uint8_t *heft_plan_range_digest(const heft_plan *p, uint32_t number);
 const uint8_t *heft_plan_part_digest(const heft_plan *p, uint32_t part);
 void *heft_plan_alloc(heft_plan *p, size_t size); /* cleared; NULL: no memory, error set */
@@ -123,6 +140,31 @@ struct heft_check {
     heft_error *err;
 };
 
+/* ---- models in several files ---------------------------------------------------------------- */
+
+typedef struct heft_set { /* that is being written */
+    heft_str stem;
+    uint32_t count; /* files, the index aside */
+    const heft_index *x;
+    const uint32_t *file, *order; /* by tensor of x: its file, from 0 on; tensors by name */
+    uint64_t bytes;               /* of all tensors */
+} heft_set;
+
+enum { HEFT_SET_VALUES = 4 };
+typedef struct heft_sharding {
+    const char *version; /* generation of the format that can be split; NULL: any */
+    /* The name of file i of so many, or of the index when i == count. */
+    void (*name)(heft_out *o, heft_str stem, uint32_t i, uint32_t count);
+    /* A text beside the files that lists what is in them; or NULL. */
+    void (*index)(heft_out *o, const heft_set *s);
+    /* The index is a file of the format that refers to the parts of the others: see heft_plan.links. */
+    bool is_linked;
+    /* What file i says of itself in its metadata: how many values.  The metadata of the model are then those of file 0
+     * alone.  tensors: of the model.  NULL: nothing. */
+    uint32_t (*values)(heft_value out[HEFT_SET_VALUES], uint32_t i, uint32_t count,
+                       uint32_t tensors);
+} heft_sharding;
+
 /* ---- a format ----------------------------------------------------------------------------- */
 
 struct heft_format {
@@ -141,10 +183,11 @@ struct heft_format {
     /* Header and, if it comes first, the index: front_bytes. */
     heft_status (*front)(const heft_plan *p, heft_out *o);
     /* What stands right in front of a part, wherever that is: a record's head.  Any order, any number
-     * of times, on any thread.  May be NULL. */
+     * of times, on any thread, unless the plan is late.  May be NULL. */
     heft_status (*between)(const heft_plan *p, uint32_t part, heft_out *o);
     /* What follows the data: file_bytes - data_end.  May be NULL. */
     heft_status (*back)(const heft_plan *p, heft_out *o);
+    const heft_sharding *sharding; /* NULL: models come in one file */
 };
 
 size_t heft_registry_count(void);

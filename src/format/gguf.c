@@ -213,6 +213,8 @@ static heft_status read_all(heft_gguf_reader *r)
     if (!heft_align_up(&data, x->data_start, align))
         return heft_error_set(x->err, HEFT_E_FORMAT, x->data_start, "the data begin past 2^64");
     st = place_data(x, data);
+    if (!st)
+        st = heft_gguf_read_split(x);
     return st ? st : heft_restore_attributes(x);
 }
 
@@ -261,6 +263,8 @@ static void check_tensors(heft_check *c, uint64_t data, uint64_t align)
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, t);
         heft_range where = { part->offset, part->stored };
+        if (heft_ix_place_file(x, part->offset))
+            break; /* those of the other files come last, and are checked there */
         if (heft_ix_row(x, t)->name_len >= HEFT_GGUF_NAME)
             c->report(c, HEFT_NOTE, "gguf/long-name", where, t,
                       "its name has more than the 63 bytes that ggml reads");
@@ -283,6 +287,8 @@ static heft_status check_padding(heft_check *c, uint64_t align)
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
         if (order[i] >= c->x->parts.len)
             continue; /* the vocabulary, among the metadata */
+        if (heft_ix_place_file(c->x, part->offset))
+            break;
         st = c->padding(c, "gguf/padding", HEFT_NOTE, (heft_range){ at, part->offset - at }, 0);
         at = part->offset + part->stored;
     }
@@ -297,7 +303,7 @@ static heft_status check_padding(heft_check *c, uint64_t align)
 static heft_status gguf_check(heft_check *c)
 {
     uint64_t align = heft_gguf_alignment(c->x), data;
-    if (!heft_gguf_find(c->x, "general.architecture"))
+    if (!c->x->split.number && !heft_gguf_find(c->x, "general.architecture"))
         c->report(c, HEFT_NOTE, "gguf/architecture", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
                   "the metadata have no general.architecture");
     if (align < HEFT_GGUF_LEAST_ALIGN)
@@ -331,4 +337,5 @@ const heft_format heft_format_gguf = {
     .check = gguf_check,
     .plan = heft_gguf_plan,
     .front = heft_gguf_front,
+    .sharding = &heft_gguf_sharding,
 };

@@ -76,6 +76,10 @@ void heft_gguf_put_text(heft_out *o, heft_str s);
 /* Kind and value, its children included. */
 void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i);
 
+/* gguf_split.c: what a file says of the set that it belongs to becomes x->split. */
+heft_status heft_gguf_read_split(heft_index *x);
+extern const heft_sharding heft_gguf_sharding;
+
 heft_status heft_gguf_plan(heft_plan *p);
 heft_status heft_gguf_front(const heft_plan *p, heft_out *o);
 

@@ -156,7 +156,7 @@ static void put_payload(heft_out *o, const heft_index *x, uint32_t i, uint32_t k
                         uint32_t *inner)
 {
     const heft_value *v = heft_ix_value(x, i);
-    uint64_t bits = v->as.b;
+    uint64_t bits = v->kind == HEFT_KIND_BOOL && v->as.b;
     if (v->kind == HEFT_KIND_LIST) {
         heft_out_u32(o, *inner = kind_in(x, i));
         heft_out_u64(o, v->as.of.count);

@@ -422,6 +422,8 @@ static heft_status plan(heft_plan *p, bool checkpoint)
     *l = (layout){ .checkpoint = checkpoint };
     p->priv = l;
     heft_status st = plan_losses(p, l);
+    if (!st)
+        st = heft_plan_share(p);
     return st ? st : plan_places(p, l);
 }
 

@@ -366,9 +366,12 @@ static heft_status st_parse(heft_in *in, heft_index *x)
                               "the file has %U bytes, the length of the header alone takes 8",
                               in->size);
     heft_cur c = heft_cur_whole(in, 0, HEFT_ST_LENGTH, "the length of the header");
-    uint64_t n = heft_cur_u64(&c), left = in->size - HEFT_ST_LENGTH;
+    const uint8_t *first = heft_cur_take(&c, HEFT_ST_LENGTH);
     if (c.st)
         return c.st;
+    uint64_t n = heft_le64(first), left = in->size - HEFT_ST_LENGTH;
+    if (n > HEFT_ST_MAX_HEADER && heft_st_is_text(first))
+        return heft_st_parse_index(in, x);
     if (n > HEFT_ST_MAX_HEADER)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
                               "a header of %U bytes is announced, at most 100000000 are allowed",
@@ -393,6 +396,8 @@ static heft_status st_parse(heft_in *in, heft_index *x)
 static heft_status st_check(heft_check *c)
 {
     uint64_t data = c->size;
+    if (c->x->listed.len) /* an index has no data; its files are looked at one by one */
+        return HEFT_OK;
     for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++) {
         uint64_t offset = heft_ix_part_row_at(c->x, t)->offset;
         data = offset < data ? offset : data;
@@ -418,6 +423,8 @@ static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
         return 0;
     uint64_t n = heft_le64(head);
     size_t at = HEFT_ST_LENGTH;
+    if (heft_st_is_index(head, head_len))
+        return SURE;
     if (n >= 2 && n <= HEFT_ST_MAX_HEADER && n <= size - HEFT_ST_LENGTH) {
         while (at < head_len && is_space(head[at]))
             at++;
@@ -439,4 +446,5 @@ const heft_format heft_format_safetensors = {
     .check = st_check,
     .plan = heft_st_plan,
     .front = heft_st_front,
+    .sharding = &heft_st_sharding,
 };

@@ -90,4 +90,5 @@ const heft_format heft_format_ztensor = {
     .plan = zt_plan,
     .front = zt_front,
     .back = zt_back,
+    .sharding = &heft_zt2_sharding,
 };

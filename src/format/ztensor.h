@@ -106,5 +106,6 @@ heft_status heft_zt2_check(heft_check *c);
 heft_status heft_zt2_plan(heft_plan *p);
 heft_status heft_zt2_front(const heft_plan *p, heft_out *o);
 heft_status heft_zt2_back(const heft_plan *p, heft_out *o);
+extern const heft_sharding heft_zt2_sharding;
 
 #endif

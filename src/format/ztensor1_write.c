@@ -268,11 +268,11 @@ static bool role_below(const void *ctx, uint32_t a, uint32_t b)
                           heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;
 }
 
-/* Where a part lies in the file it comes from; 0 when it comes from none. */
+/* Where a part lies in the file it comes from; 0 when it comes from none: then they stay as they are. */
 static bool lies_before(const void *ctx, uint32_t a, uint32_t b)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(ctx, a), *q = heft_ix_part_row_at(ctx, b);
-    return p->offset != q->offset ? p->offset < q->offset : !p->length && q->length;
+    return p->offset != q->offset ? p->offset < q->offset : p->offset && !p->length && q->length;
 }
 
 static heft_status sort(heft_plan *p, listing *l,
@@ -292,8 +292,11 @@ static heft_status order_parts(heft_plan *p)
     if (!parts.at)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
-        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++)
-            parts.at[parts.count++] = heft_ix_row(p->x, t)->first_part + k;
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (p->same[part] == part)
+                parts.at[parts.count++] = part;
+        }
     heft_status st = sort(p, &parts, lies_before);
     p->order = parts.at;
     p->order_count = parts.count;
@@ -347,7 +350,8 @@ static void put_hex(char *to, uint8_t byte, const char *digits)
 static void put_digest(heft_out *o, const heft_plan *p, uint32_t part)
 {
     static const uint8_t none[HEFT_CLAIM_BYTES];
-    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, part) : none; /* only counted */
+    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, p->same[part])
+                                  : none; /* only counted */
     bool is_crc = heft_str_is(heft_lit(p->digest), "crc32c");
     heft_str start = heft_lit(is_crc ? "crc32c:0x" : "sha256:");
     uint32_t count = is_crc ? 4 : 32;
@@ -377,11 +381,12 @@ static void put_part(heft_out *o, const heft_plan *p, uint32_t t, uint32_t part)
 {
     const zt_plan *z = p->priv;
     heft_dtype type = written_type(p->x, t, part);
-    const heft_ix_part_row *row = heft_ix_part_row_at(p->x, part);
+    heft_str role = heft_ix_role(p->x, heft_ix_part_row_at(p->x, part)->role);
+    const heft_ix_part_row *row = heft_ix_part_row_at(p->x, p->same[part]);
     bool is_zstd = row->encoding == HEFT_ZSTD, has_type = !z->g->is_10;
     bool is_logical = has_type && heft_zt_type_of(type)->logical;
     heft_str kept = p->kept ? heft_ix_digest_of(p->kept, part) : (heft_str){ NULL, 0 };
-    heft_cbor_put_text(o, heft_ix_role(p->x, row->role));
+    heft_cbor_put_text(o, role);
     heft_cbor_put_map(o, 2u + has_type + is_logical + is_zstd + (is_zstd && z->g->is_logical) +
                              (kept.len || p->digest));
     if (has_type)
@@ -580,6 +585,8 @@ heft_status heft_zt1_plan(heft_plan *p)
         st = sort(p, &z->metadata, key_below);
     if (!st)
         st = order_tensors(p);
+    if (!st)
+        st = heft_plan_share(p);
     if (!st)
         st = order_parts(p);
     return st ? st : place(p);

@@ -152,7 +152,7 @@ static heft_status read_shard(heft_zt2_reader *r, heft_zt2_shard *shard)
                               "no full stop",
                               shard->name);
     heft_status st = read_identity(r, shard->name, &id);
-    heft_ix_sibling sibling = { shard->name, ".zt", id.size };
+    heft_ix_sibling sibling = { shard->name, ".zt", id.size, false, NULL };
     if (!st)
         st = heft_ix_sibling_add(r->x, sibling, &shard->number);
     shard->size = id.size;

@@ -8,7 +8,8 @@
 #include "format/losses.h"
 #include "format/ztensor2.h"
 
-enum { FRAME = 1 << 20 }; /* content of a compressed frame */
+enum { FRAME = 1 << 20 };                                  /* content of a compressed frame */
+#define OFFSET_MASK ((UINT64_C(1) << HEFT_PLACE_BITS) - 1) /* of a place */
 
 typedef struct zt2_plan { /* heft_plan.priv */
     uint32_t *objects;    /* tensors in the order of their keys */
@@ -219,6 +220,16 @@ static bool are_parts_sorted(const heft_index *x, uint32_t t)
     return sorted;
 }
 
+/* Nothing is written but the manifest. */
+static heft_status link_all(heft_plan *p)
+{
+    p->same = heft_plan_alloc(p, p->x->parts.len * sizeof *p->same);
+    p->order = heft_plan_alloc(p, sizeof *p->order);
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++)
+        p->same[i] = i;
+    return p->same && p->order ? HEFT_OK : HEFT_E_NOMEM;
+}
+
 static heft_status prepare(heft_plan *p, zt2_plan *s)
 {
     uint32_t n = heft_ix_tensors(p->x);
@@ -232,8 +243,8 @@ static heft_status prepare(heft_plan *p, zt2_plan *s)
     s->objects = heft_plan_alloc(p, 2 * (size_t)n * sizeof(uint32_t));
     if (!s->values.ids || !s->parts || !s->objects)
         return HEFT_E_NOMEM;
-    heft_status st = heft_plan_ties(p);
-    if (!st)
+    heft_status st = p->links ? link_all(p) : heft_plan_ties(p);
+    if (!st && !p->links)
         st = settle_order(p, s, s->objects);
     for (uint32_t i = 0; i < n; i++)
         s->objects[i] = i;
@@ -255,6 +266,8 @@ static heft_status note_order(heft_plan *p, const zt2_plan *s)
 
 /* ---- the manifest ---- */
 
+enum { XXH3 = 8, SHA256 = 32 }; /* bytes of a digest */
+
 static void put_hex(heft_out *o, const char *name, const uint8_t *bytes, uint32_t count,
                     bool is_number)
 {
@@ -273,10 +286,9 @@ static void put_hex(heft_out *o, const char *name, const uint8_t *bytes, uint32_
 
 static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
 {
-    enum { XXH3 = 8, SHA256 = 32 };
-    if (p->kept) {
+    if (p->kept || p->links) {
         heft_cbor_put_text(o, heft_lit("digest"));
-        heft_cbor_put_text(o, heft_ix_digest_of(p->kept, part));
+        heft_cbor_put_text(o, p->links ? p->spelled[part] : heft_ix_digest_of(p->kept, part));
         return;
     }
     bool is_xxh3 = heft_str_is(heft_lit(p->digest), "xxh3");
@@ -300,10 +312,11 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
     }
     bool encoded = row->encoding != HEFT_RAW;
     bool has_digest = !p->kept || heft_ix_digest_of(p->kept, part).len;
-    heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0));
+    heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0) +
+                             (p->links != NULL));
     heft_cbor_put_text(o, heft_lit("blob"));
     heft_cbor_put_array(o, 2);
-    heft_cbor_put_u64(o, row->offset);
+    heft_cbor_put_u64(o, p->links ? row->offset & OFFSET_MASK : row->offset);
     heft_cbor_put_u64(o, row->stored);
     if (logical.ptr) {
         heft_cbor_put_text(o, heft_lit("type"));
@@ -311,6 +324,10 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
     }
     heft_cbor_put_text(o, heft_lit("dtype"));
     heft_cbor_put_text(o, storage);
+    if (p->links) {
+        heft_cbor_put_text(o, heft_lit("shard"));
+        heft_cbor_put_text(o, p->links[(row->offset >> HEFT_PLACE_BITS) - 1].name);
+    }
     if (has_digest)
         put_digest(p, o, p->same[part]);
     if (encoded) {
@@ -347,11 +364,29 @@ static void put_object(const heft_plan *p, heft_out *o, uint32_t t)
     }
 }
 
+/* Their names are numbers: in order of length, then of digits. */
+static void put_links(const heft_plan *p, heft_out *o)
+{
+    heft_cbor_put_text(o, heft_lit("shards"));
+    heft_cbor_put_map(o, p->link_count);
+    for (uint32_t i = 0; i < p->link_count; i++) {
+        const heft_plan_link *link = &p->links[i];
+        heft_cbor_put_text(o, link->name);
+        heft_cbor_put_map(o, 2);
+        heft_cbor_put_text(o, heft_lit("size"));
+        heft_cbor_put_u64(o, link->size);
+        heft_cbor_put_text(o, heft_lit("digest"));
+        put_hex(o, link->algorithm, link->digest, XXH3, true);
+    }
+}
+
 static void put_manifest(const heft_plan *p, heft_out *o)
 {
     zt2_plan *s = p->priv;
     bool has_values = heft_zt2_has_values(&s->values, HEFT_NONE);
-    heft_cbor_put_map(o, has_values ? 2 : 1);
+    heft_cbor_put_map(o, 1u + has_values + (p->links != NULL));
+    if (p->links)
+        put_links(p, o);
     heft_cbor_put_text(o, heft_lit("objects"));
     heft_cbor_put_map(o, heft_ix_tensors(p->x));
     for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++)
@@ -427,12 +462,6 @@ static heft_status place(heft_plan *p, zt2_plan *s)
     if (!heft_plan_room(p, &start))
         start = p->align;
     heft_status st = heft_plan_place(p, start, p->align);
-    for (uint32_t i = 0; !st && i < p->x->parts.len; i++) {
-        heft_ix_part_row *row = heft_ix_part_row_at(p->x, i);
-        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
-        row->offset = first->offset;
-        row->stored = first->stored;
-    }
     p->front_bytes = HEFT_ZT_MAGIC;
     if (!st)
         st = measure(p, s);
@@ -490,3 +519,18 @@ heft_status heft_zt2_back(const heft_plan *p, heft_out *o)
     heft_out_str(o, magic);
     return o->st;
 }
+
+/* ---- models in several files: §7 ---- */
+
+static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    char number[20];
+    heft_out_str(o, stem);
+    if (i < count) {
+        heft_out_u8(o, '-');
+        heft_out_bytes(o, number, heft_u64_text(number, i + 1));
+    }
+    heft_out_str(o, heft_lit(".zt"));
+}
+
+const heft_sharding heft_zt2_sharding = { .version = "2", .name = put_name, .is_linked = true };

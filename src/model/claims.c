@@ -42,6 +42,7 @@ heft_status heft_ix_claim(heft_index *x, heft_claim c)
         return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for a checksum");
     c.part = HEFT_NONE;
     *to = c;
+    x->has_readings = x->has_readings || c.or_next;
     return HEFT_OK;
 }
 

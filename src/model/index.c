@@ -20,7 +20,7 @@ static const heft_str data_role = { "data", 4 };
 
 void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits)
 {
-    *x = (heft_index){ .mem = { .al = al } };
+    *x = (heft_index){ .mem = { .al = al }, .stated = HEFT_NOWHERE };
     if (limits)
         x->limits = *limits;
     heft_limits *l = &x->limits;
@@ -49,7 +49,10 @@ static const column columns[] = {
     { offsetof(heft_index, notes), sizeof(heft_note) },
     { offsetof(heft_index, roles), sizeof(heft_str) },
     { offsetof(heft_index, siblings), sizeof(heft_ix_sibling) },
+    { offsetof(heft_index, listed), sizeof(heft_ix_listed) },
     { offsetof(heft_index, layouts), sizeof(heft_str) },
+    { offsetof(heft_index, views), sizeof(heft_ix_view) },
+    { offsetof(heft_index, strides), sizeof(uint64_t) },
     { offsetof(heft_index, open), sizeof(uint32_t) },
     { offsetof(heft_index, base_ids), 16 },
     { offsetof(heft_index, param_ids), 8 },
@@ -72,6 +75,9 @@ void heft_ix_reset(heft_index *x)
     x->last_role = 0;
     x->data_start = x->data_end = 0;
     x->unmeasured = 0;
+    x->has_readings = false;
+    x->stated = HEFT_NOWHERE;
+    x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
     x->strict = x->sealed = x->unread = false;
     x->own = 0;
 }

@@ -30,7 +30,10 @@ typedef struct heft_ix_tensor_row {
     uint8_t flags;
 } heft_ix_tensor_row;
 
-enum { HEFT_P_BIG_ENDIAN = 1 }; /* heft_ix_part_row.flags: raw, each number's bytes turned round */
+enum {                        /* heft_ix_part_row.flags */
+       HEFT_P_BIG_ENDIAN = 1, /* each number's bytes are turned round */
+       HEFT_P_VIEW = 2        /* there is a heft_ix_view of it */
+};
 
 typedef struct heft_ix_part_row {
     uint64_t offset, stored;
@@ -43,8 +46,18 @@ typedef struct heft_ix_part_row {
 /* Whether what is stored is what the tensor has, byte for byte. */
 static inline bool heft_ix_is_plain(const heft_ix_part_row *p)
 {
-    return p->encoding == HEFT_RAW && !(p->flags & HEFT_P_BIG_ENDIAN);
+    return p->encoding == HEFT_RAW && !(p->flags & (HEFT_P_BIG_ENDIAN | HEFT_P_VIEW));
 }
+
+/* Where the elements of a dense part lie in what it decodes to, when they do not fill that in order: element
+ * (i, j, …) stands `first` bytes and i * strides[0] + j * strides[1] + … elements behind its first byte.
+ * Columns of a matrix stored one by one, a part of a storage that others share, one row for all. */
+typedef struct heft_ix_view {
+    uint64_t content; /* bytes that the part decodes to; raw: those stored */
+    uint64_t first;
+    uint32_t part, tensor; /* of all views the parts ascend */
+    uint32_t strides;      /* position in the pool, one for each dimension; HEFT_NONE: row-major */
+} heft_ix_view;
 
 enum { HEFT_CLAIM_RANGES = 2, HEFT_CLAIM_BYTES = 32 };
 typedef struct heft_claim { /* "the digest of these bytes is said to be this" */
@@ -57,6 +70,7 @@ typedef struct heft_claim { /* "the digest of these bytes is said to be this" */
     bool decoded;     /* covers the part's bytes as they are once decoded */
     bool advisory;    /* broken, it is a warning, and no obstacle to copying */
     bool or_next;     /* the next claim is another reading of the same checksum */
+    bool apart;       /* covers no byte of a tensor: need not be looked for among them */
     bool at_open;     /* checked when the file is opened, too: covers what the parser has read */
     const char *note; /* what to say when this reading is the one that holds; NULL: nothing */
     uint8_t expect[HEFT_CLAIM_BYTES];
@@ -77,8 +91,24 @@ typedef struct heft_ix_sibling {
     heft_str label;     /* its name; with a suffix, the name is STEM-label.suffix */
     const char *suffix; /* that this file's own name loses to become the stem, or NULL */
     uint64_t size;      /* that it is said to have */
+    bool is_model;      /* a file in its own right, whose tensors belong to this one's */
+    const char *own;    /* what this file's own name loses instead of the suffix, or NULL */
 } heft_ix_sibling;
+
+/* What a file says of a tensor in such a file. */
+typedef struct heft_ix_listed {
+    heft_str name, file;
+    uint64_t at;      /* where it says so */
+    uint32_t sibling; /* the file's number */
+} heft_ix_listed;
 enum { HEFT_PLACE_BITS = 44 };
+
+/* What a file says of itself as one of several that are one model; count 0: nothing. */
+typedef struct heft_ix_split {
+    uint32_t number, count;
+    uint64_t tensors; /* of all together, or HEFT_NOWHERE */
+    heft_str prefix;  /* of the keys in its metadata that say so: they are not the model's */
+} heft_ix_split;
 
 typedef struct heft_note {
     heft_severity severity;
@@ -116,7 +146,7 @@ typedef struct heft_index {
     uint64_t file_bytes; /* 0 while planning */
     uint64_t key[2];
     heft_vec tensors, parts, model_parts, dims, values, attrs, claims, digests, notes, roles,
-        layouts, siblings;
+        layouts, siblings, listed, views, strides;
     heft_vec base_ids, param_ids; /* per tensor, 16 and 8 bytes; empty unless some tensor has one */
     heft_names names, role_names;
     uint32_t last_role; /* that was interned or met */
@@ -130,8 +160,11 @@ typedef struct heft_index {
     bool unread; /* the file says things that the index does not hold: it cannot be written again */
     bool strict; /* values that break the rules of their type or layout are faults of the file */
     uint32_t unmeasured; /* parts of a length that only decoding tells */
-    heft_vec open;       /* containers begun and not ended, as numbers of values */
-    bool sealed;         /* names can be looked up */
+    bool has_readings;   /* some claim is or_next */
+    heft_ix_split split;
+    uint64_t stated; /* bytes that all tensors are said to have, or HEFT_NOWHERE */
+    heft_vec open;   /* containers begun and not ended, as numbers of values */
+    bool sealed;     /* names can be looked up */
     /* Told now and then how far the names have come, while the index is filled; or NULL. */
     void (*passed)(void *ctx, const char *name);
     void *passed_ctx;
@@ -164,6 +197,16 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
  * size against the length when that is not HEFT_NOWHERE, and the range against the file. */
 heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
                           uint64_t length);
+/* The same for elements that lie apart, of a tensor that has its shape: `content` decoded bytes come from the range
+ * `where` (raw: as many as are stored), element 0 stands at byte `first` of them, and strides, one for each
+ * dimension, count elements; NULL: row-major.  What turns out to be contiguous is recorded as such, so
+ * that heft_ix_dense() would have done.  Refuses elements outside of the content.  A raw part's digest
+ * is to be a claim over its range, not heft_ix_digest(); that of a compressed one covers all its content. */
+heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_range where,
+                            heft_encoding e, uint64_t content, uint64_t first,
+                            const uint64_t *strides);
+/* The numbers of the part added last are stored with their most significant byte first. */
+void heft_ix_big_endian(heft_index *x);
 /* Metadata of the file; strings are lent.  LIST and MAP open a container: _end closes it. */
 heft_status heft_ix_meta(heft_index *x, heft_value v);
 void heft_ix_meta_end(heft_index *x);
@@ -185,6 +228,16 @@ void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                   const char *text);
 /* A file beside this one; *number is for heft_ix_place(). */
 heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *number);
+/* Adds what another index holds, but for its metadata, whose files have numbers from base on here;
+ * kept says which of its tensors (a byte each).  Names stay lent by what lends them there.  Unseals. */
+heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base,
+                          const uint8_t *kept);
+/* A top-level value of another index's metadata, with all in it. */
+heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t i);
+/* Takes a value of the top level away that is no container. */
+void heft_ix_drop_value(heft_index *x, uint32_t i);
+/* Whether two top-level values say the same. */
+bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k);
 /* A copy that lives as long as the index; ptr NULL: no memory, and the error is set. */
 heft_str heft_ix_copy(heft_index *x, heft_str s);
 /* Tensors' parts by where they lie: *out holds the numbers of all parts with bytes, by offset.
@@ -195,7 +248,7 @@ void heft_ix_order_free(heft_index *x, uint32_t *ids);
 uint32_t *heft_ix_order_in(heft_memory *m, const heft_index *x, uint32_t *count);
 void heft_ix_order_free_in(heft_memory *m, const heft_index *x, uint32_t *ids);
 /* Renumbers the tensors, each of which has one part, so that their parts ascend: by offset, empty ones
- * first. */
+ * first.  Not for an index with views. */
 heft_status heft_ix_sort(heft_index *x);
 
 /* Claims of the file and of its parts, counted through. */
@@ -216,6 +269,12 @@ static inline uint32_t heft_ix_tensors(const heft_index *x)
 static inline heft_ix_tensor_row *heft_ix_row(const heft_index *x, uint32_t id)
 {
     return (heft_ix_tensor_row *)x->tensors.ptr + id;
+}
+/* Whether a key of the metadata is about the file's place in a set, and not about the model. */
+static inline bool heft_ix_is_of_set(const heft_index *x, heft_str key)
+{
+    heft_str prefix = x->split.prefix;
+    return prefix.len && key.len > prefix.len && !memcmp(key.ptr, prefix.ptr, prefix.len);
 }
 /* Where byte `offset` of a file is, this one being number 0 and the first of its siblings 1. */
 static inline uint64_t heft_ix_place(uint32_t number, uint64_t offset)
@@ -260,6 +319,12 @@ static inline uint32_t heft_ix_value_next(const heft_index *x, uint32_t i)
 {
     const heft_value *v = heft_ix_value(x, i);
     return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP ? v->as.of.end : i + 1;
+}
+/* NULL: the elements of the part lie in order.  heft_ix_strides(): NULL: in order from v->first on. */
+const heft_ix_view *heft_ix_view_of(const heft_index *x, uint32_t part);
+static inline const uint64_t *heft_ix_strides(const heft_index *x, const heft_ix_view *v)
+{
+    return v->strides == HEFT_NONE ? NULL : (const uint64_t *)x->strides.ptr + v->strides;
 }
 heft_str heft_ix_role(const heft_index *x, uint32_t role);
 heft_str heft_ix_layout(const heft_index *x, uint32_t tensor); /* "dense", "sparse_csr", … */

@@ -38,6 +38,15 @@ uint32_t heft_names_add(heft_names *n, heft_names_of of, uint64_t hash, heft_str
     return HEFT_NONE;
 }
 
+void heft_names_replace(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i)
+{
+    uint32_t at = (uint32_t)hash & n->mask;
+    while (n->slots[at] && !heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
+        at = (at + 1) & n->mask;
+    if (n->slots[at])
+        n->slots[at] = i + 1;
+}
+
 uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint64_t hash, heft_str name)
 {
     if (!n->slots)

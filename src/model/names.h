@@ -14,6 +14,8 @@ uint64_t heft_names_hash(const uint64_t key[2], heft_str name);
 bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count);
 /* The number of the name that is there already, or HEFT_NONE when i was added. */
 uint32_t heft_names_add(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i);
+/* A name that is there stands for i from now on. */
+void heft_names_replace(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i);
 uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint64_t hash, heft_str name);
 void heft_names_free(heft_memory *m, heft_names *n);
 

@@ -19,6 +19,9 @@ static const heft_codec *const codecs[] = {
 #ifdef HEFT_HAVE_ZSTD
     &heft_zstd_codec,
 #endif
+#ifdef HEFT_HAVE_ZLIB
+    &heft_inflate_codec,
+#endif
     NULL,
 };
 

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_LINKS = 8 };
@@ -47,9 +48,9 @@ static bool follow(const place *p, char name[NAME_MAX + 1])
     return is_component(name);
 }
 
-static heft_status open_sibling(heft_source **out, void *ctx, const char *wanted, heft_error *err)
+static heft_status open_named(heft_source **out, place *p, const char *wanted, bool links,
+                              heft_error *err)
 {
-    place *p = ctx;
     char name[NAME_MAX + 1];
     heft_error own;
     *out = NULL;
@@ -60,24 +61,43 @@ static heft_status open_sibling(heft_source **out, void *ctx, const char *wanted
     heft_status st = p->dir < 0 ? open_dir(p, err) : HEFT_OK;
     if (st)
         return st;
-    for (int links = 0;; links++) {
+    for (int followed = 0;; followed++) {
         st = heft_source_at(out, p->dir, name, O_NOFOLLOW, HEFT_ACCESS_AUTO, err);
         if (st != HEFT_E_IO || err->os != ELOOP)
             return st;
-        if (links == MOST_LINKS || !follow(p, name))
+        if (!links)
+            return heft_error_plain(err, HEFT_E_IO, "is a symbolic link, and none is followed");
+        if (followed == MOST_LINKS || !follow(p, name))
             return heft_error_plain(err, HEFT_E_IO, "is a link that leads out of its directory");
     }
 }
 
-heft_status heft_open(heft_file **out, const char *path, const heft_open_options *opt,
-                      heft_error *err)
+static heft_status open_sibling(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    return open_named(out, ctx, name, true, err);
+}
+
+static heft_status open_plain(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    return open_named(out, ctx, name, false, err);
+}
+
+static heft_status list(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
+                        heft_error *err)
+{
+    place *p = ctx;
+    heft_status st = p->dir < 0 ? open_dir(p, err) : HEFT_OK;
+    return st ? st : heft_folder_list(p->dir, fn, arg, err);
+}
+
+static heft_status open_file(heft_file **out, const char *path, const heft_open_options *opt,
+                             heft_error *err)
 {
     heft_source *s;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
     place p = { path, slash ? (size_t)(slash - path) + 1 : 0, -1 };
-    heft_siblings siblings = { slash ? slash + 1 : path, open_sibling, &p };
-    *out = NULL;
+    heft_siblings siblings = { slash ? slash + 1 : path, open_sibling, &p, open_plain, list };
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
     o.size = sizeof o;
@@ -93,5 +113,20 @@ heft_status heft_open(heft_file **out, const char *path, const heft_open_options
         st = heft_open_source(out, s, &o, err);
     if (p.dir >= 0)
         close(p.dir);
+    return st;
+}
+
+heft_status heft_open(heft_file **out, const char *path, const heft_open_options *opt,
+                      heft_error *err)
+{
+    struct stat about;
+    char *entry;
+    *out = NULL;
+    if (stat(path, &about) || !S_ISDIR(about.st_mode))
+        return open_file(out, path, opt, err);
+    heft_status st = heft_folder_entry(&entry, path, err);
+    if (!st)
+        st = open_file(out, entry, opt, err);
+    free(entry);
     return st;
 }

@@ -12,6 +12,12 @@ heft_status heft_os_error(heft_error *err, int os, const char *what);
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
                            heft_error *err);
 
+/* The path of the file that stands for the model in a folder; to be freed. */
+heft_status heft_folder_entry(char **out, const char *path, heft_error *err);
+/* Calls fn with every name in it. */
+heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
+                             heft_error *err);
+
 /* ---- past the system's cache, direct.c ---- */
 
 typedef struct heft_direct heft_direct;
@@ -35,6 +41,7 @@ extern const heft_digest heft_isal_crc32, heft_isal_crc32c; /* crc_isal.c */
 extern const heft_digest heft_openssl_sha256;               /* digest_openssl.c */
 extern const heft_digest heft_xxhash_xxh3;                  /* digest_xxhash.c */
 extern const heft_codec heft_zstd_codec;                    /* zstd.c */
+extern const heft_codec heft_inflate_codec;                 /* inflate.c */
 
 /* ---- mappings that may lose their file, fault.c ---- */
 

@@ -2,7 +2,7 @@
  *
  * It is written without a name where the file system can do that (O_TMPFILE), so that even a
  * killed program leaves nothing behind, and under a hidden name beside the target otherwise. */
-#include "port/port.h"
+#include "port/sink_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,7 @@ typedef struct file_sink {
     char *path;    /* owns the text that name points into */
     const char *name;
     char temporary[NAME_MAX + 1]; /* empty: no name yet */
+    char old[NAME_MAX + 1]; /* of the file that is replaced, while it may come back; or empty */
 } file_sink;
 
 static heft_status fail(heft_error *err, int os, const char *what)
@@ -90,6 +91,8 @@ static void discard(heft_sink *s)
         close(f->fd);
     if (f->temporary[0])
         unlinkat(f->dir, f->temporary, 0);
+    if (f->old[0])
+        unlinkat(f->dir, f->old, 0);
     if (f->dir >= 0)
         close(f->dir);
     free(f->path);
@@ -166,19 +169,73 @@ static heft_status appear_over(file_sink *f, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status finish(heft_sink *s, heft_error *err)
+heft_status heft_file_sink_settle(heft_sink *s, heft_error *err)
+{
+    const file_sink *f = (const file_sink *)s;
+    bool sync = f->replaces || f->flags & HEFT_SINK_SYNC;
+    return sync && fsync(f->fd) ? fail(err, errno, "writing to disk failed") : HEFT_OK;
+}
+
+heft_status heft_file_sink_appear(heft_sink *s, heft_error *err)
 {
     file_sink *f = (file_sink *)s;
     bool sync = f->replaces || f->flags & HEFT_SINK_SYNC;
-    heft_status st = HEFT_OK;
-    if (sync && fsync(f->fd))
-        st = fail(err, errno, "writing to disk failed");
-    if (!st)
-        st = f->flags & HEFT_SINK_REPLACE ? appear_over(f, err) : appear_new(f, err);
+    heft_status st = f->flags & HEFT_SINK_REPLACE ? appear_over(f, err) : appear_new(f, err);
     if (!st && sync && fsync(f->dir) && errno != EINVAL && errno != EBADF)
         st = fail(err, errno, "writing to disk failed");
+    return st;
+}
+
+/* A second name for the file that is there, should it have to come back. */
+heft_status heft_file_sink_keep_old(heft_sink *s, heft_error *err)
+{
+    file_sink *f = (file_sink *)s;
+    char staged[sizeof f->temporary];
+    memcpy(staged, f->temporary, sizeof staged);
+    int os = f->replaces ? EEXIST : 0;
+    for (int tries = 0; os == EEXIST && tries < 100; tries++) {
+        temporary_name(f);
+        os = linkat(f->dir, f->name, f->dir, f->temporary, 0) ? errno : 0;
+    }
+    if (!os && f->replaces)
+        memcpy(f->old, f->temporary, sizeof f->old);
+    memcpy(f->temporary, staged, sizeof staged);
+    return os ? fail(err, os, "cannot be kept while it is replaced") : HEFT_OK;
+}
+
+void heft_file_sink_undo(heft_sink *s)
+{
+    file_sink *f = (file_sink *)s;
+    if (!f->old[0])
+        unlinkat(f->dir, f->name, 0);
+    else if (!renameat(f->dir, f->old, f->dir, f->name))
+        f->old[0] = '\0';
+}
+
+static heft_status finish(heft_sink *s, heft_error *err)
+{
+    heft_status st = heft_file_sink_settle(s, err);
+    if (!st)
+        st = heft_file_sink_appear(s, err);
     discard(s);
     return st;
+}
+
+static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
+{
+    const file_sink *f = (const file_sink *)s;
+    uint8_t *p = buf;
+    while (len) {
+        ssize_t n = pread(f->fd, p, len, (off_t)off);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return fail(err, n ? errno : EIO, "reading back failed");
+        p += n;
+        off += (size_t)n;
+        len -= (size_t)n;
+    }
+    return HEFT_OK;
 }
 
 static const heft_sink_ops file_ops = {
@@ -187,7 +244,13 @@ static const heft_sink_ops file_ops = {
     .finish = finish,
     .discard = discard,
     .share = share,
+    .read_at = read_at,
 };
+
+bool heft_sink_is_file(const heft_sink *s)
+{
+    return s->ops == &file_ops;
+}
 
 /* ---- streams ---- */
 

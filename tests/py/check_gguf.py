@@ -131,6 +131,23 @@ def opaque_is_not_cast():
             yield "there is a file"
 
 
+def many_texts():
+    """Hundreds of thousands of texts: one node each, and no copy."""
+    texts = [f"token {i}" for i in range(300_000)]
+    meta = [("general.architecture", "str", "x"), ("tokenizer.ggml.tokens", "arr", ("str", texts)), ("end", "u8", 1)]
+    with tempfile.TemporaryDirectory() as scratch:
+        path, out = pathlib.Path(scratch, "in.gguf"), pathlib.Path(scratch, "out.gguf")
+        path.write_bytes(gen_gguf.File([gen_gguf.tensor("t", "f32", (3,))], meta).bytes())
+        found = json.loads(heft("info", "--json", "--verbose", path))
+        if found["metadata"]["tokenizer.ggml.tokens"] != texts or found["vocabulary"]["tokens"] != len(texts):
+            yield "texts are others"
+        if found["memory"] > 48 * len(texts):
+            yield f"the index takes {found['memory']} bytes"
+        heft("convert", path, out)
+        if out.read_bytes() != path.read_bytes():
+            yield "it is not written as it was"
+
+
 def shared_files():
     """Files of the world beside the checkout: damaged ones are refused at the first wrong byte."""
     for path, at in (("damaged/ggml-vocab-bert-bge.gguf", 208), ("damaged/ggml-vocab-gpt-2.gguf", 335)):
@@ -163,6 +180,7 @@ def main():
             results.append(run(f"{path.name} written again", keeps_kinds, path))
     results += [run(f"values of {name}", decodes, name) for name in ggml_blocks.DECODERS]
     results.append(run("difference of blocks", differs_in_one))
+    results.append(run("many texts", many_texts))
     results.append(run("opaque blocks", opaque_is_not_cast))
     results.append(run("files beside the checkout", shared_files))
     return tap.report(results)

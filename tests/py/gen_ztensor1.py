@@ -3,10 +3,11 @@
 
 CBOR and zstd frames (of stored and repeated blocks) are made here, in plain Python."""
 import hashlib
+import pathlib
 import struct
 import sys
 
-from cbor import Open, Pairs, Raw, encode, head
+from cbor import Open, Pairs, Raw, encode
 from samples import CASTAGNOLI, Samples, crc, describe, patch, tensor
 
 OLD, MAGIC, ALIGN = b"ZTEN0001", b"ZTEN1000", 64
@@ -586,11 +587,24 @@ def bad_sparse(s):
         s.bad(f"ztensor10_csr_{name}.zt", sparse("1.0", [3, 4], "sparse_csr", **csr | {"indices": ("u64", columns)}), expect, why)
 
 
+def manifests(s, root):
+    """ROOT/cbor: the manifests of all these samples, alone."""
+    top = pathlib.Path(root, "cbor")
+    top.mkdir(parents=True, exist_ok=True)
+    for path in sorted(s.dir.glob("*/ztensor[01]*.zt")):
+        data = path.read_bytes()
+        end = len(data) - (16 if data[-8:] == MAGIC else 8)
+        size = int.from_bytes(data[end:end + 8], "little") if end >= 8 else 0
+        if 0 < size <= min(end - 8, 4096):
+            (top / f"{path.parent.name}_{path.stem}.cbor").write_bytes(data[end - size:end])
+
+
 def main():
     s = Samples(sys.argv[1], "ztensor")
     for write in (good_01, bad_01, good_dense, good_attributes, good_spellings, good_zstd, good_layouts, bad_container, bad_cbor,
                   bad_versions, bad_schema, bad_keys, bad_but_read, bad_zstd, bad_sparse):
         write(s)
+    manifests(s, sys.argv[1])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import struct
 import sys
 
 from cbor import Raw, encode
-from samples import Samples, describe, tensor
+from samples import Samples, tensor
 from xxh3 import xxh3
 
 MAGIC = b"\x89ZT2\r\n\x1a\n"

@@ -154,7 +154,13 @@ def read(raw):
     tensors.sort(key=lambda t: (t["begin"], t["end"]))
     start, at = up(10 + n), 0
     pieces = [raw[10 + n:start]]
+    last = None
     for t in tensors:
+        tied = last is not None and (t["begin"], t["end"]) == (last["begin"], last["end"]) and t["end"] > t["begin"]
+        if tied:  # tied weights: the same bytes once more
+            t["nbytes"], t["sha256"] = last["nbytes"], last["sha256"]
+            continue
+        last = t
         need(t["begin"] == up(at), f"{t['name']!r}: its data begin at {t['begin']}, not {up(at)}")
         pieces.append(raw[start + at:start + t["begin"]])
         data = raw[start + t["begin"]:start + t["end"]]

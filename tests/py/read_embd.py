@@ -3,7 +3,6 @@
 
 A reader of its own, stricter than any format asks for: every byte has to be accounted for."""
 import json
-import struct
 import sys
 import zlib
 

@@ -47,8 +47,12 @@ def read(data, align=ALIGN):
     entries = [read_entry(index, checkpoint) for _ in range(index.numbers("I"))]
     demand(index.at == len(index.data), "the index is longer than its entries")
     unique((e[0] for e in entries), "a name")
-    listed = []
+    listed, places = [], set()
     for name, dtype, dims, grad, offset, length in entries:
+        if (offset, length) in places and length:  # tied weights: the same bytes once more
+            listed.append({**describe(name, dtype, dims, data[offset:offset + length]), "flag": grad})
+            continue
+        places.add((offset, length))
         demand(offset % align == 0 and offset >= up(b.at, align), f"{name} at {offset}, the last ended at {b.at}")
         b.padding(offset, 0)
         listed.append({**describe(name, dtype, dims, b.take(length)), "flag": grad})

@@ -1,0 +1,277 @@
+/* cmd_merge.c - several files as one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <heft/heft_ext.h>
+
+#include "losses.h"
+#include "model.h"
+#include "opt.h"
+#include "progress.h"
+#include "sinkwatch.h"
+#include "textfile.h"
+
+typedef struct request {
+    char **in;
+    uint32_t count;
+    const char *out, *to, *version, *duplicates;
+    uint64_t align, threads;
+    bool strict, allow_loss, force, no_verify, verbose;
+    heft_file **files; /* NULL: a file that another one has anyway */
+    const heft_file **kept;
+    uint32_t *numbers; /* of the kept ones among the inputs */
+    uint32_t kept_count, conflicts;
+    heft_file *joined;
+    const heft_format *target;
+    heft_executor executor;
+    heft_host host;
+    losses losses;
+} request;
+
+static void close_all(request *r)
+{
+    heft_close(r->joined);
+    for (uint32_t i = 0; r->files && i < r->count; i++)
+        heft_close(r->files[i]);
+    free(r->files);
+    free(r->kept);
+    free(r->numbers);
+}
+
+/* ---- the inputs ---- */
+
+static int open_all(request *r)
+{
+    int code = CODE_DONE;
+    r->files = calloc(r->count, sizeof *r->files);
+    r->kept = calloc(r->count, sizeof *r->kept);
+    r->numbers = calloc(r->count, sizeof *r->numbers);
+    if (!r->files || !r->kept || !r->numbers) {
+        say(NULL, "no memory for a list of files");
+        return CODE_SYSTEM;
+    }
+    for (uint32_t i = 0; i < r->count && !code; i++)
+        code = model_open_whole(&r->files[i], r->in[i]);
+    return code;
+}
+
+/* A file may be given along with the index that names it, as patterns of the shell do. */
+static bool is_part_of_another(const request *r, uint32_t i)
+{
+    struct stat about;
+    bool is = false;
+    if (stat(r->in[i], &about) || !S_ISREG(about.st_mode))
+        return false;
+    for (uint32_t k = 0; k < r->count && !is; k++)
+        is = k != i && heft_sibling_count(r->files[k]) && !path_is_same(r->in[k], &about) &&
+             model_has_file(r->files[k], r->in[k], &about);
+    return is;
+}
+
+static void choose_inputs(request *r)
+{
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (is_part_of_another(r, i))
+            continue;
+        r->numbers[r->kept_count] = i;
+        r->kept[r->kept_count++] = r->files[i];
+    }
+    if (!r->kept_count)
+        r->kept[r->kept_count++] = r->files[0];
+}
+
+static void on_conflict(void *ctx, heft_str key, uint32_t file)
+{
+    request *r = ctx;
+    outbuf name;
+    out_open(&name, -1);
+    out_escaped(&name, key);
+    say(r->in[r->numbers[file]],
+        "%s: metadata \"%s\" differ from those of an earlier file, which are kept",
+        r->strict ? "error" : "warning", out_cstr(&name));
+    out_free(&name);
+    r->conflicts++;
+}
+
+static int join(request *r)
+{
+    heft_error err;
+    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
+    const char *rule = r->duplicates;
+    o.on_conflict = on_conflict;
+    o.ctx = r;
+    if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
+        return say_usage("merge", "--duplicates is first or last, not '%s'", rule);
+    if (rule)
+        o.duplicates = *rule == 'f' ? HEFT_DUPLICATES_FIRST : HEFT_DUPLICATES_LAST;
+    if (heft_join(&r->joined, r->kept, r->kept_count, &o, &err)) {
+        int code = say_error(r->out, &err);
+        return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
+    }
+    return r->strict && r->conflicts ? CODE_CANNOT : CODE_DONE;
+}
+
+/* ---- the target ---- */
+
+static int choose_target(request *r)
+{
+    const heft_format *of_input = heft_file_format(r->kept[0]);
+    r->target = r->to ? heft_format_find(r->to) : heft_format_for_path(r->out);
+    if (!r->target && r->to)
+        return say_usage("merge", "no format is called '%s': heft formats lists them", r->to);
+    if (!r->target)
+        return say_usage("merge", "the suffix of '%s' tells no format: use --to", r->out);
+    if (!(heft_format_caps(r->target) & HEFT_CAN_WRITE)) {
+        say(r->out, "%s cannot be written by this build", heft_format_name(r->target));
+        return CODE_CANNOT;
+    }
+    return of_input ? CODE_DONE : CODE_CANNOT;
+}
+
+static bool has_word(const char *words, heft_str word)
+{
+    while (*words) {
+        size_t len = strcspn(words, " ");
+        if (len == word.len && !memcmp(words, word.ptr, len))
+            return true;
+        words += len + (words[len] == ' ');
+    }
+    return false;
+}
+
+/* Parts of a generation become a whole of the same, where it can be written. */
+static const char *choose_version(const request *r, char room[32])
+{
+    heft_str own = heft_file_version(r->kept[0]);
+    bool is_same = heft_file_format(r->kept[0]) == r->target && own.len && own.len < 32 &&
+                   has_word(heft_format_versions(r->target), own);
+    if (r->version || !is_same)
+        return r->version;
+    memcpy(room, own.ptr, own.len);
+    room[own.len] = '\0';
+    return room;
+}
+
+static int check_output(const request *r)
+{
+    struct stat out;
+    if (stat(r->out, &out))
+        return CODE_DONE;
+    for (uint32_t i = 0; i < r->count; i++)
+        if (model_has_file(r->files[i], r->in[i], &out)) {
+            say(r->out, "is one of the inputs: an input is never written to");
+            return CODE_USAGE;
+        }
+    if (S_ISDIR(out.st_mode)) {
+        say(r->out, "is a directory");
+        return CODE_USAGE;
+    }
+    if (!S_ISREG(out.st_mode) || r->force)
+        return CODE_DONE;
+    say(r->out, "exists already: --force replaces it");
+    return CODE_USAGE;
+}
+
+/* ---- the command ---- */
+
+static void set_options(request *r, heft_convert_options *o, progress *p, char room[32])
+{
+    r->executor = heft_executor_threads((uint32_t)r->threads);
+    r->host = *heft_host_default();
+    r->host.executor = &r->executor;
+    r->losses = (losses){ r->kept_count == 1 ? r->in[r->numbers[0]] : r->out, r->verbose };
+    o->write.host = &r->host;
+    o->write.version = choose_version(r, room);
+    o->write.align = (uint32_t)r->align;
+    o->write.strict = r->strict;
+    o->write.allow_loss = r->allow_loss;
+    o->write.on_loss = say_loss;
+    o->write.loss_ctx = &r->losses;
+    o->no_verify = r->no_verify;
+    o->progress = progress_step;
+    o->progress_ctx = p;
+}
+
+static int merge(request *r)
+{
+    heft_error err;
+    heft_sink *sink;
+    atomic_bool sink_failed = false;
+    progress p;
+    char room[32];
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    const heft_file *in = r->joined ? r->joined : r->kept[0];
+    heft_status st = heft_sink_file(&sink, r->out, r->force ? HEFT_SINK_REPLACE : 0, &err);
+    if (!st)
+        st = sink_watch(&sink, &sink_failed, &err);
+    if (st)
+        return say_error(r->out, &err);
+    set_options(r, &o, &p, room);
+    progress_begin(&p, r->out);
+    progress_catch_interrupt();
+    st = heft_convert(in, r->target, sink, &o, &err);
+    progress_end(&p);
+    bool about_target = sink_failed || st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
+    return st ? say_error(about_target ? r->out : r->losses.path, &err) : CODE_DONE;
+}
+
+static int prepare(request *r)
+{
+    enum { MOST_THREADS = 1024 };
+    if (r->threads > MOST_THREADS)
+        return say_usage("merge", "--threads is at most %d", MOST_THREADS);
+    if (r->align > UINT32_MAX || (r->align & (r->align - 1)))
+        return say_usage("merge", "--align is a power of two below 2^32");
+    int code = open_all(r);
+    if (code)
+        return code;
+    choose_inputs(r);
+    code = choose_target(r);
+    if (!code)
+        code = check_output(r);
+    return code || r->kept_count == 1 ? code : join(r);
+}
+
+int cmd_merge(int argc, char **argv)
+{
+    request r = { .in = NULL };
+    const opt options[] = {
+        { "to", 't', OPT_TEXT, &r.to, "FORMAT", "target format; else the suffix of OUT tells" },
+        { "format-version", 0, OPT_TEXT, &r.version, "V", "generation of the target format" },
+        { "duplicates", 0, OPT_TEXT, &r.duplicates, "first|last",
+          "which tensor of a name counts; else it is an error" },
+        { "align", 0, OPT_NUMBER, &r.align, "N", "payloads at multiples of N bytes" },
+        { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
+        { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
+        { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },
+        { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
+        { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
+        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes on stderr" },
+    };
+    const opt_usage usage = {
+        "merge",
+        "IN... OUT",
+        "Writes one file with all tensors of the inputs: the files of a model in several\n"
+        "files, by its folder or its index, or files that have nothing to do with each other.\n"
+        "Two tensors of the same name are an error, unless --duplicates says which counts; of\n"
+        "metadata under the same key the first counts, and a difference is a warning.",
+        "heft merge shards/ model.safetensors",
+        options,
+        sizeof options / sizeof *options,
+        2,
+        -1,
+    };
+    opt_args args;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    r.in = args.item;
+    r.count = (uint32_t)args.count - 1;
+    r.out = args.item[r.count];
+    code = prepare(&r);
+    if (!code)
+        code = merge(&r);
+    close_all(&r);
+    return code;
+}

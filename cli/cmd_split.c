@@ -1,0 +1,203 @@
+/* cmd_split.c - one model as several files in a folder. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <heft/heft_ext.h>
+
+#include "losses.h"
+#include "model.h"
+#include "opt.h"
+#include "progress.h"
+#include "textfile.h"
+
+typedef struct request {
+    const char *in, *dir, *to, *stem;
+    uint64_t max_size, count, threads;
+    bool strict, allow_loss, force, no_verify, verbose;
+    const heft_file *f;
+    const heft_format *target;
+    heft_sink_set *set;
+    bool about_target; /* the error is about a file of the folder */
+    heft_executor executor;
+    heft_host host;
+    losses losses;
+    heft_split_options options;
+} request;
+
+/* ---- the target ---- */
+
+static int choose_target(request *r)
+{
+    r->target = r->to ? heft_format_find(r->to) : heft_file_format(r->f);
+    if (!r->target)
+        return say_usage("split", "no format is called '%s': heft formats lists them", r->to);
+    if (heft_can_split(r->target))
+        return CODE_DONE;
+    say(r->in, "models in %s come in one file: choose another format with --to",
+        heft_format_name(r->target));
+    return CODE_CANNOT;
+}
+
+/* safetensors are looked for under this name; others keep that of the file they come from. */
+static char *choose_stem(const request *r)
+{
+    heft_str name = heft_file_name(r->f);
+    size_t len = name.len;
+    if (r->stem)
+        return strdup(r->stem);
+    while (len && name.ptr[len - 1] != '.')
+        len--;
+    bool is_plain = len > 1 && strcmp(heft_format_name(r->target), "safetensors") != 0;
+    return is_plain ? strndup(name.ptr, len - 1) : strdup("model");
+}
+
+/* ---- files ---- */
+
+/* Many files are open at once: as many as the system lets us have. */
+static void allow_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit))
+        return; /* then there are fewer */
+}
+
+static heft_status refuse(heft_error *err, const char *name, const char *why)
+{
+    *err = (heft_error){ .status = HEFT_E_ARGUMENT, .offset = HEFT_NOWHERE };
+    snprintf(err->message, sizeof err->message, "%s: %s", name, why);
+    return err->status;
+}
+
+static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
+{
+    request *r = ctx;
+    struct stat about;
+    char *path = path_in(r->dir, name);
+    bool is_there = path && !stat(path, &about);
+    free(path);
+    *out = NULL;
+    r->about_target = true;
+    if (is_there && model_has_file(r->f, r->in, &about))
+        return refuse(err, name, "is the input itself: an input is never written to");
+    if (is_there && S_ISREG(about.st_mode) && !r->force)
+        return refuse(err, name, "exists already: --force replaces it");
+    heft_status st = heft_sink_set_add(out, r->set, name, err);
+    r->about_target = st;
+    return st;
+}
+
+/* ---- the command ---- */
+
+static void set_options(request *r, progress *p)
+{
+    heft_convert_options *c = &r->options.convert;
+    r->executor = heft_executor_threads((uint32_t)r->threads);
+    r->host = *heft_host_default();
+    r->host.executor = &r->executor;
+    r->losses = (losses){ r->in, r->verbose };
+    c->write.host = &r->host;
+    c->write.strict = r->strict;
+    c->write.allow_loss = r->allow_loss;
+    c->write.on_loss = say_loss;
+    c->write.loss_ctx = &r->losses;
+    c->no_verify = r->no_verify;
+    c->progress = progress_step;
+    c->progress_ctx = p;
+    r->options.max_bytes = r->max_size;
+    r->options.count = (uint32_t)r->count;
+    r->options.open = open_file;
+    r->options.ctx = r;
+}
+
+static int split(request *r)
+{
+    heft_error err;
+    progress p;
+    char *stem = choose_stem(r);
+    if (!stem) {
+        say(r->in, "no memory for a name");
+        return CODE_SYSTEM;
+    }
+    heft_status st = heft_sink_set_open(&r->set, r->dir, r->force ? HEFT_SINK_REPLACE : 0, &err);
+    r->about_target = st;
+    r->options = (heft_split_options)HEFT_SPLIT_OPTIONS_INIT;
+    r->options.stem = stem;
+    set_options(r, &p);
+    allow_files();
+    progress_begin(&p, r->dir);
+    progress_catch_interrupt();
+    if (!st)
+        st = heft_split(r->f, r->target, &r->options, &err);
+    progress_end(&p);
+    if (st)
+        heft_sink_set_discard(r->set);
+    else if ((st = heft_sink_set_finish(r->set, &err)))
+        r->about_target = true;
+    free(stem);
+    return st ? say_error(r->about_target ? r->dir : r->in, &err) : CODE_DONE;
+}
+
+static int check(const request *r)
+{
+    enum { MOST_THREADS = 1024, MOST_FILES = 4096 };
+    if (!r->max_size && !r->count)
+        return say_usage("split", "--max-size or --count expected");
+    if (r->count > MOST_FILES)
+        return say_usage("split", "--count is at most %d", MOST_FILES);
+    if (r->threads > MOST_THREADS)
+        return say_usage("split", "--threads is at most %d", MOST_THREADS);
+    return CODE_DONE;
+}
+
+int cmd_split(int argc, char **argv)
+{
+    request r = { .in = NULL };
+    const opt options[] = {
+        { "max-size", 's', OPT_SIZE, &r.max_size, "N", "bytes of a file at most: 500MB, 2GiB" },
+        { "count", 'n', OPT_NUMBER, &r.count, "N", "files at least" },
+        { "to", 't', OPT_TEXT, &r.to, "FORMAT", "target format; else that of IN" },
+        { "name", 0, OPT_TEXT, &r.stem, "STEM", "what the files' names begin with" },
+        { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
+        { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
+        { "force", 'f', OPT_FLAG, &r.force, NULL, "replace files of the same names" },
+        { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
+        { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
+        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes on stderr" },
+    };
+    const opt_usage usage = {
+        "split",
+        "IN OUTDIR",
+        "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
+        "No tensor is cut; one that is larger than --max-size has a file of its own.  With\n"
+        "--count, the files are as equal as the order of the tensors lets them be.  All\n"
+        "files appear together, when they are complete, or none of them.",
+        "heft split --max-size 5GB model.safetensors shards/",
+        options,
+        sizeof options / sizeof *options,
+        2,
+        2,
+    };
+    opt_args args;
+    heft_file *f;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    r.in = args.item[0];
+    r.dir = args.item[1];
+    code = check(&r);
+    if (!code)
+        code = model_open_whole(&f, r.in);
+    if (code)
+        return code;
+    r.f = f;
+    code = choose_target(&r);
+    if (!code)
+        code = split(&r);
+    heft_close(f);
+    return code;
+}

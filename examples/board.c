@@ -1,0 +1,116 @@
+/* board.c - a model in flash, on a machine without an operating system.
+ *
+ * The file, a Burnpack or any other format that the library was built with, is an array of bytes that the linker puts
+ * where it likes; 64 KiB of memory are all that opening it may take; its tensors are used where they lie.
+ * board_run() prints a line for each, through whatever the board has for that, and returns 0.
+ *
+ * What the board brings: board_model, board_print(), and a compiler's usual memcpy, memmove, memset and
+ * memcmp.  tools/check_board.py builds it without a C library and runs it. */
+#include <heft/heft_ext.h>
+
+extern const uint8_t board_model[];
+extern const size_t board_model_bytes;
+void board_print(const char *text, size_t len);
+int board_run(void);
+
+enum { MEMORY = 64 << 10 };
+
+/* ---- printing ---- */
+
+static void print(const char *text)
+{
+    size_t len = 0;
+    while (text[len])
+        len++;
+    board_print(text, len);
+}
+
+static void print_number(uint64_t v)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    uint32_t low =
+        (uint32_t)v; /* 64 bits are not divided here: that takes a helper on small machines */
+    if (v > UINT32_MAX) {
+        print("more than 4294967295");
+        return;
+    }
+    do {
+        digits[--at] = (char)('0' + low % 10);
+        low /= 10;
+    } while (low);
+    board_print(digits + at, sizeof digits - at);
+}
+
+/* The sum of a tensor's bytes stands for whatever the board does with them. */
+static uint32_t sum_of(const uint8_t *data, uint64_t bytes)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < (size_t)bytes; i++)
+        sum = sum * 31 + data[i];
+    return sum;
+}
+
+static void print_tensor(const heft_file *f, uint32_t id)
+{
+    heft_tensor t = heft_tensor_at(f, id);
+    heft_part p = heft_part_at(f, t.first_part);
+    const heft_dtype_info *type = heft_dtype_get(t.dtype);
+    const uint8_t *data = heft_view(f, t.first_part);
+    board_print(t.name.ptr, t.name.len);
+    print(" ");
+    print(type ? type->name : "bytes");
+    for (uint32_t i = 0; i < t.rank; i++) {
+        print(i ? "x" : " ");
+        print_number(t.dims[i]);
+    }
+    print(" at ");
+    print_number(p.offset);
+    print(" sum ");
+    print_number(data ? sum_of(data, p.length) : 0);
+    print("\n");
+}
+
+/* ---- opening ---- */
+
+static int fail(const heft_error *err)
+{
+    print("error: ");
+    print(err->message);
+    print("\n");
+    return 1;
+}
+
+/* Nothing but the memory that was lent: no threads, no digests beyond checksums, no codecs. */
+static heft_status open_model(heft_file **out, const heft_host *host, heft_error *err)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.host = host;
+    heft_status st = heft_begin(out, board_model_bytes, &opt, err);
+    if (!st)
+        st = heft_feed(*out, 0, board_model, board_model_bytes, err); /* lent, not copied */
+    return st ? st : heft_step(*out, err);
+}
+
+int board_run(void)
+{
+    static _Alignas(64) uint8_t memory[MEMORY];
+    heft_arena_memory arena = { memory, sizeof memory, 0, 0 };
+    heft_allocator al = heft_allocator_over(&arena);
+    heft_host host = { .size = sizeof host, .allocator = &al };
+    heft_verify_result found;
+    heft_error err;
+    heft_file *f = NULL;
+    if (open_model(&f, &host, &err))
+        return fail(&err);
+    for (uint32_t id = 0; id < heft_tensor_count(f); id++)
+        print_tensor(f, id);
+    if (heft_verify(&found, f, NULL, NULL, NULL, NULL, &err))
+        return fail(&err);
+    print_number(found.faults);
+    print(" faults, ");
+    print_number(arena.peak);
+    print(" bytes of memory\n");
+    heft_close(f);
+    return found.faults != 0;
+}

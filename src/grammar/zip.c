@@ -1,0 +1,570 @@
+/* zip.c - the directory of a zip archive, compared with what stands at the members.
+ *
+ *   member   "PK" 3 4  u16 version, flags, method, time, date  u32 crc, stored, content
+ *            u16 name, extra: their lengths  name  extra  data
+ *            [["PK" 7 8]  u32 crc  u32 or u64 stored, content]     when flag 3 is set
+ *   entry    "PK" 1 2  u16 made by, version, flags, method, time, date  u32 crc, stored, content
+ *            u16 name, extra, comment: lengths  u16 disk, attributes  u32 attributes, head
+ *            name  extra  comment
+ *   end64    "PK" 6 6  u64 bytes that follow  u16 made by, version  u32 disk, disk
+ *            u64 entries, entries, bytes of the directory, its place
+ *            "PK" 6 7  u32 disk  u64 place of end64  u32 disks
+ *   end      "PK" 5 6  u16 disk, disk, entries, entries  u32 bytes of the directory, its place
+ *            u16 comment: its length  comment
+ *
+ * Numbers that do not fit are all ones and stand in an extra field (id 1) or in end64.
+ */
+#include "grammar/zip.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/sort.h"
+#include "base/text.h"
+#include "grammar/zip_signs.h"
+
+enum { MEMBER = 30, ENTRY = 46, END = 22, LOCATOR = 20, END64 = 56, MOST_COMMENT = 0xFFFF };
+enum { FLAG_ENCRYPTED = 1, FLAG_DESCRIBED = 8, FLAG_PATCH = 0x20, FLAG_STRONG = 0x40 };
+enum { FLAG_MASKED = 0x2000, FLAGS_OF_DEFLATE = 6, FLAG_UTF8 = 0x800 };
+enum { FLAGS_KNOWN = FLAG_DESCRIBED | FLAGS_OF_DEFLATE | FLAG_UTF8 };
+enum { EXTRA_ZIP64 = 1, FULL16 = 0xFFFF };
+enum { MOST_INFLATED = 1032 }; /* times: two bits of deflate say 258 bytes */
+
+static const uint32_t FULL32 = UINT32_MAX;
+
+typedef struct reader {
+    heft_in *in;
+    heft_zip *z;
+} reader;
+
+static heft_status fail_at(const reader *r, uint64_t at, heft_status st, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(r->in->err, st, at, fmt, &ap);
+    va_end(ap);
+    return st;
+}
+
+/* ---- the end of the archive ---- */
+
+typedef struct end_record {
+    uint64_t at; /* of the record itself */
+    uint64_t entries, entries_here, bytes, place;
+    uint32_t disk, directory_disk;
+} end_record;
+
+/* Where the last signature of an end record stands, which is where every reader looks first. */
+static heft_status find_end(const reader *r, uint64_t *at)
+{
+    uint64_t size = r->in->size, most = END + MOST_COMMENT;
+    if (size < END)
+        return fail_at(r, size, HEFT_E_FORMAT,
+                       "zip: the file has %U bytes, the end of an archive alone takes 22", size);
+    heft_cur c = heft_cur_whole(r->in, size - END, END, "zip: the end of the archive");
+    *at = size - END;
+    if (c.st || heft_cur_u32(&c) == SIGN_END)
+        return c.st;
+    most = size < most ? size : most;
+    c = heft_cur_whole(r->in, size - most, most, "zip: the end of the archive");
+    const uint8_t *p = heft_cur_take(&c, most);
+    if (!p)
+        return c.st;
+    for (uint64_t i = most - END; i; i--)
+        if (heft_le32(p + i - 1) == SIGN_END) {
+            *at = size - most + i - 1;
+            return HEFT_OK;
+        }
+    return fail_at(r, size, HEFT_E_FORMAT,
+                   "zip: no end of a central directory: not an archive, or cut short");
+}
+
+static heft_status read_end(const reader *r, end_record *e)
+{
+    heft_status st = find_end(r, &e->at);
+    if (st)
+        return st;
+    heft_cur c = heft_cur_whole(r->in, e->at, END, "zip: the end of the archive");
+    heft_cur_take(&c, 4);
+    e->disk = heft_cur_u16(&c);
+    e->directory_disk = heft_cur_u16(&c);
+    e->entries_here = heft_cur_u16(&c);
+    e->entries = heft_cur_u16(&c);
+    e->bytes = heft_cur_u32(&c);
+    e->place = heft_cur_u32(&c);
+    uint64_t comment = heft_cur_u16(&c), left = r->in->size - e->at - END;
+    if (c.st)
+        return c.st;
+    if (comment != left)
+        return fail_at(r, e->at + END - 2, HEFT_E_FORMAT,
+                       "zip: a comment of %U bytes is announced, %U bytes follow", comment, left);
+    r->z->comment = comment;
+    return HEFT_OK;
+}
+
+static bool agrees(uint64_t small, uint64_t full, uint64_t large)
+{
+    return small == full || small == large;
+}
+
+/* Puts the numbers of end64 in the place of those of the end; *e then begins where end64 does. */
+static heft_status read_end64(const reader *r, end_record *e, uint64_t at, uint64_t locator)
+{
+    if (at > locator || locator - at < END64)
+        return fail_at(r, locator + 8, HEFT_E_FORMAT,
+                       "zip: the zip64 record cannot lie at %U: its locator stands at %U", at,
+                       locator);
+    heft_cur c = heft_cur_whole(r->in, at, END64, "zip: the zip64 record");
+    uint32_t sign = heft_cur_u32(&c);
+    uint64_t bytes = heft_cur_u64(&c);
+    heft_cur_u32(&c); /* versions */
+    end_record big = { .at = at };
+    big.disk = heft_cur_u32(&c);
+    big.directory_disk = heft_cur_u32(&c);
+    big.entries_here = heft_cur_u64(&c);
+    big.entries = heft_cur_u64(&c);
+    big.bytes = heft_cur_u64(&c);
+    big.place = heft_cur_u64(&c);
+    if (c.st)
+        return c.st;
+    if (sign != SIGN_END64 || bytes != locator - at - 12)
+        return fail_at(r, at, HEFT_E_FORMAT,
+                       "zip: no zip64 record of %U bytes stands in front of its locator",
+                       locator - at);
+    if (!agrees(e->entries, FULL16, big.entries) || !agrees(e->bytes, FULL32, big.bytes) ||
+        !agrees(e->place, FULL32, big.place) ||
+        !agrees(e->entries_here, FULL16, big.entries_here) || !agrees(e->disk, FULL16, big.disk) ||
+        !agrees(e->directory_disk, FULL16, big.directory_disk))
+        return fail_at(r, e->at, HEFT_E_FORMAT,
+                       "zip: the end of the archive and its zip64 record disagree");
+    *e = big;
+    return HEFT_OK;
+}
+
+static heft_status look_for_end64(const reader *r, end_record *e)
+{
+    if (e->at < LOCATOR)
+        return HEFT_OK;
+    heft_cur c = heft_cur_whole(r->in, e->at - LOCATOR, LOCATOR, "zip: the zip64 locator");
+    uint32_t sign = heft_cur_u32(&c), disk = heft_cur_u32(&c);
+    uint64_t at = heft_cur_u64(&c);
+    uint32_t disks = heft_cur_u32(&c);
+    if (c.st || sign != SIGN_LOCATOR)
+        return c.st;
+    if (disk || disks > 1)
+        return fail_at(r, e->at - LOCATOR, HEFT_E_UNSUPPORTED,
+                       "zip: the archive has %U volumes, only whole archives are read",
+                       (uint64_t)disks);
+    return read_end64(r, e, at, e->at - LOCATOR);
+}
+
+static heft_status find_directory(const reader *r, uint64_t *entries)
+{
+    end_record e = { 0 };
+    heft_status st = read_end(r, &e);
+    if (!st)
+        st = look_for_end64(r, &e);
+    if (st)
+        return st;
+    if (e.disk || e.directory_disk || e.entries != e.entries_here)
+        return fail_at(r, e.at, HEFT_E_UNSUPPORTED,
+                       "zip: a volume of an archive in several, only whole archives are read");
+    if (e.place > e.at || e.bytes != e.at - e.place)
+        return fail_at(r, e.at, HEFT_E_FORMAT,
+                       "zip: a central directory of %U bytes at %U does not end at %U, where the "
+                       "end of the archive begins",
+                       e.bytes, e.place, e.at);
+    if (e.entries > heft_div(e.bytes, ENTRY))
+        return fail_at(r, e.at, HEFT_E_FORMAT,
+                       "zip: %U members are announced in a directory of %U bytes", e.entries,
+                       e.bytes);
+    r->z->directory = (heft_range){ e.place, e.bytes };
+    *entries = e.entries;
+    return HEFT_OK;
+}
+
+/* ---- headers ---- */
+
+typedef struct header { /* what a member's two headers have in common */
+    uint32_t flags, method, crc, name, extra;
+    uint64_t stored, content, head;
+} header;
+
+static void read_common(heft_cur *c, header *h)
+{
+    heft_cur_u16(c); /* the version needed: flags and method tell more */
+    h->flags = heft_cur_u16(c);
+    h->method = heft_cur_u16(c);
+    heft_cur_u32(c); /* time and date */
+    h->crc = heft_cur_u32(c);
+    h->stored = heft_cur_u32(c);
+    h->content = heft_cur_u32(c);
+    h->name = heft_cur_u16(c);
+    h->extra = heft_cur_u16(c);
+}
+
+/* §4.5.3: the field has the numbers that are all ones in the header, in this order. */
+static heft_status take_wide(const reader *r, header *h, heft_cur *c, uint64_t bytes, heft_str name)
+{
+    uint64_t *wide[] = { &h->content, &h->stored, &h->head };
+    uint64_t at = heft_cur_pos(c);
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        if (*wide[i] != FULL32)
+            continue;
+        if (bytes < 8)
+            return fail_at(r, at, HEFT_E_FORMAT,
+                           "zip: member %q: its zip64 field is too short for its numbers", name);
+        *wide[i] = heft_cur_u64(c);
+        bytes -= 8;
+    }
+    heft_cur_take(c, bytes);
+    return c->st;
+}
+
+/* Replaces numbers that are all ones.  Fewer than four bytes at the end are padding of some writers'. */
+static heft_status read_extra(const reader *r, header *h, uint64_t at, heft_str name)
+{
+    heft_cur c = heft_cur_whole(r->in, at, h->extra, "zip: the extra fields of a member");
+    bool is_wide = false;
+    while (!c.st && heft_cur_left(&c) >= 4) {
+        uint32_t id = heft_cur_u16(&c);
+        uint64_t bytes = heft_cur_u16(&c);
+        if (bytes > heft_cur_left(&c))
+            return fail_at(r, heft_cur_pos(&c) - 4, HEFT_E_FORMAT,
+                           "zip: member %q: an extra field of %U bytes, %U are left", name, bytes,
+                           heft_cur_left(&c));
+        if (id != EXTRA_ZIP64) {
+            heft_cur_take(&c, bytes);
+            continue;
+        }
+        if (is_wide)
+            return fail_at(r, heft_cur_pos(&c) - 4, HEFT_E_FORMAT,
+                           "zip: member %q: two zip64 fields", name);
+        is_wide = true;
+        heft_status st = take_wide(r, h, &c, bytes, name);
+        if (st)
+            return st;
+    }
+    return c.st;
+}
+
+/* ---- the central directory ---- */
+
+static heft_status check_name(const reader *r, heft_str name, uint64_t at)
+{
+    size_t valid = heft_utf8_valid(name.ptr, name.len);
+    if (!name.len)
+        return fail_at(r, at, HEFT_E_FORMAT, "zip: a member without a name");
+    if (valid < name.len)
+        return fail_at(r, at + valid, HEFT_E_UNSUPPORTED, "zip: the name of a member is not UTF-8");
+    if (heft_str_has_nul(name))
+        return fail_at(r, at, HEFT_E_FORMAT, "zip: member %q: a zero byte in its name", name);
+    return HEFT_OK;
+}
+
+static heft_status check_method(const reader *r, const header *h, heft_str name, uint64_t at)
+{
+    if (h->flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED))
+        return fail_at(r, at, HEFT_E_UNSUPPORTED, "zip: member %q: it is encrypted", name);
+    if (h->flags & ~(uint32_t)FLAGS_KNOWN)
+        return fail_at(r, at, HEFT_E_UNSUPPORTED, "zip: member %q: flags 0x%X", name,
+                       (uint64_t)h->flags);
+    if (h->method != HEFT_ZIP_STORED && h->method != HEFT_ZIP_DEFLATED)
+        return fail_at(r, at, HEFT_E_UNSUPPORTED,
+                       "zip: member %q: method %U is neither stored nor deflated", name,
+                       (uint64_t)h->method);
+    if (h->method == HEFT_ZIP_STORED && h->stored != h->content)
+        return fail_at(r, at, HEFT_E_FORMAT,
+                       "zip: member %q: %U bytes are stored for a content of %U", name, h->stored,
+                       h->content);
+    uint64_t most;
+    if (h->method == HEFT_ZIP_DEFLATED &&
+        (!h->stored || (heft_mul(&most, h->stored, MOST_INFLATED) && h->content > most)))
+        return fail_at(r, at, HEFT_E_FORMAT,
+                       "zip: member %q: no %U bytes inflate to the %U that it is said to have",
+                       name, h->stored, h->content);
+    return HEFT_OK;
+}
+
+static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
+{
+    uint64_t at = heft_cur_pos(c);
+    if (heft_cur_u32(c) != SIGN_ENTRY)
+        return c->st ? c->st : fail_at(r, at, HEFT_E_FORMAT, "zip: no entry of a member here");
+    header h;
+    heft_cur_u16(c); /* made by */
+    read_common(c, &h);
+    uint32_t comment = heft_cur_u16(c), disk = heft_cur_u16(c);
+    heft_cur_take(c, 6); /* attributes */
+    h.head = heft_cur_u32(c);
+    e->name_at = heft_cur_pos(c);
+    const uint8_t *name = heft_cur_take(c, h.name);
+    uint64_t extra = heft_cur_pos(c);
+    heft_cur_take(c, (uint64_t)h.extra + comment);
+    if (c->st)
+        return c->st;
+    e->name = (heft_str){ (const char *)name, h.name };
+    heft_status st = check_name(r, e->name, e->name_at);
+    if (!st)
+        st = read_extra(r, &h, extra, e->name);
+    if (!st && disk && disk != FULL16)
+        st = fail_at(r, at, HEFT_E_UNSUPPORTED, "zip: member %q: it lies in another volume",
+                     e->name);
+    if (!st)
+        st = check_method(r, &h, e->name, at);
+    e->head = h.head;
+    e->stored = h.stored;
+    e->content = h.content;
+    e->crc = h.crc;
+    e->method = (uint8_t)h.method;
+    e->is_described = h.flags & FLAG_DESCRIBED;
+    return st;
+}
+
+static heft_status read_directory(const reader *r, heft_cur *c)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; !st && i < r->z->count; i++)
+        st = read_entry(r, c, &r->z->entries[i]);
+    if (!st && heft_cur_left(c))
+        return fail_at(r, heft_cur_pos(c), HEFT_E_FORMAT,
+                       "zip: %U bytes behind the last entry of the directory", heft_cur_left(c));
+    return st;
+}
+
+/* ---- at the members ---- */
+
+/* A number of the header in front of a member; with a descriptor it may be left for that to say. */
+static bool repeats(uint64_t local, uint64_t central, bool is_described)
+{
+    return local == central || (is_described && !local);
+}
+
+static heft_status check_header(const reader *r, const header *h, const heft_zip_entry *e,
+                                const uint8_t *name)
+{
+    bool later = e->is_described;
+    const char *what = NULL;
+    if (h->name != e->name.len || memcmp(name, e->name.ptr, e->name.len))
+        what = "name";
+    else if (h->method != e->method)
+        what = "method";
+    else if ((h->flags & ~(uint32_t)(FLAGS_OF_DEFLATE | FLAG_UTF8)) != (later ? FLAG_DESCRIBED : 0))
+        what = "flags";
+    else if (!repeats(h->crc, e->crc, later))
+        what = "CRC-32";
+    else if (!repeats(h->stored, e->stored, later) || !repeats(h->content, e->content, later))
+        what = "size";
+    if (what)
+        return fail_at(r, e->head, HEFT_E_FORMAT,
+                       "zip: member %q: the header at its data has another %s than the directory",
+                       e->name, what);
+    return HEFT_OK;
+}
+
+/* §4.3.9: with a signature or without, with numbers of 32 bits or 64. */
+static heft_status read_descriptor(const reader *r, heft_zip_entry *e)
+{
+    enum { LONGEST = 24 };
+    uint8_t buf[LONGEST];
+    uint64_t left = r->z->directory.offset - e->end;
+    heft_cur c = heft_cur_whole(r->in, e->end, left < LONGEST ? left : LONGEST,
+                                "zip: a data descriptor");
+    uint64_t have = heft_cur_left(&c);
+    const uint8_t *p = heft_cur_take(&c, have);
+    if (!p)
+        return c.st;
+    for (uint32_t form = 0; form < 4; form++) {
+        heft_out o = { .buf = buf, .cap = sizeof buf };
+        if (!(form & 2))
+            heft_out_u32(&o, SIGN_DESCRIPTOR);
+        heft_out_u32(&o, e->crc);
+        for (uint32_t i = 0; i < 2; i++) {
+            uint64_t n = i ? e->content : e->stored;
+            heft_out_u32(&o, (uint32_t)n);
+            if (form & 1 || n > UINT32_MAX) /* no form of 32 bits has a larger number */
+                heft_out_u32(&o, (uint32_t)(n >> 32));
+        }
+        if (o.len <= have && !memcmp(p, buf, o.len)) {
+            e->end += o.len;
+            return HEFT_OK;
+        }
+    }
+    return fail_at(r, e->end, HEFT_E_FORMAT,
+                   "zip: member %q: what follows its data is not its data descriptor", e->name);
+}
+
+static heft_status read_member(const reader *r, heft_zip_entry *e)
+{
+    uint64_t limit = r->z->directory.offset;
+    if (e->head > limit || limit - e->head < MEMBER)
+        return fail_at(r, e->name_at, HEFT_E_FORMAT,
+                       "zip: member %q: it cannot begin at %U, the directory is at %U", e->name,
+                       e->head, limit);
+    heft_cur c = heft_cur_open(r->in, e->head, limit - e->head, "zip: the header of a member");
+    header h;
+    uint32_t sign = heft_cur_u32(&c);
+    read_common(&c, &h);
+    h.head = 0;
+    const uint8_t *name = heft_cur_take(&c, h.name);
+    uint64_t extra = heft_cur_pos(&c);
+    if (!c.st && sign != SIGN_MEMBER)
+        return fail_at(r, e->head, HEFT_E_FORMAT, "zip: member %q: no header at %U", e->name,
+                       e->head);
+    heft_cur_take(&c, h.extra);
+    heft_status st = c.st;
+    if (!st)
+        st = read_extra(r, &h, extra, e->name);
+    if (!st)
+        st = check_header(r, &h, e, name);
+    if (st)
+        return st;
+    e->data = heft_cur_pos(&c);
+    if (!heft_range_in((heft_range){ e->data, e->stored }, limit))
+        return fail_at(r, e->head, HEFT_E_FORMAT,
+                       "zip: member %q: its %U bytes at %U reach past the directory at %U", e->name,
+                       e->stored, e->data, limit);
+    e->end = e->data + e->stored;
+    return e->is_described ? read_descriptor(r, e) : HEFT_OK;
+}
+
+/* All members whose headers are at hand, and one want for each place where some are missing: members that lie
+ * near each other are asked for together. */
+static heft_status read_members(const reader *r)
+{
+    enum { NEAR = 64 << 10, HEAD = 512 };
+    const heft_zip *z = r->z;
+    const heft_zip_entry *before = NULL;
+    uint64_t from = 0, to = 0; /* what is wanted; to 0: nothing */
+    bool again = false;
+    for (uint32_t i = 0; i < z->count; i++) {
+        heft_zip_entry *e = &z->entries[z->by_place[i]];
+        if (to && e->head - from <= to - from + NEAR) {
+            to = e->head + HEAD;
+            continue;
+        }
+        if (to)
+            r->in->need(r->in, from, to - from);
+        to = 0;
+        heft_status st = read_member(r, e);
+        if (st == HEFT_AGAIN) {
+            again = true;
+            from = e->head;
+            to = from + HEAD;
+        } else if (st) {
+            return st;
+        } else if (before && before->end > e->head) {
+            return fail_at(r, e->head, HEFT_E_FORMAT, "zip: members %q and %q overlap",
+                           before->name, e->name);
+        } else {
+            before = e;
+        }
+    }
+    if (to)
+        r->in->need(r->in, from, to - from);
+    return again ? HEFT_AGAIN : HEFT_OK;
+}
+
+/* ---- the whole ---- */
+
+static bool place_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_zip_entry *entries = ctx;
+    return entries[a].head < entries[b].head;
+}
+
+static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_zip_entry *entries = ctx;
+    return heft_str_order(entries[a].name, entries[b].name) < 0;
+}
+
+static heft_status sort_entries(const reader *r, uint32_t *scratch)
+{
+    const heft_zip *z = r->z;
+    for (uint32_t i = 0; i < z->count; i++)
+        z->by_place[i] = z->by_name[i] = i;
+    heft_sort(z->by_place, scratch, z->count, place_below, z->entries);
+    heft_sort(z->by_name, scratch, z->count, name_below, z->entries);
+    for (uint32_t i = 1; i < z->count; i++) {
+        const heft_zip_entry *e = &z->entries[z->by_name[i]];
+        if (heft_str_eq(e->name, z->entries[z->by_name[i - 1]].name))
+            return fail_at(r, e->name_at, HEFT_E_FORMAT, "zip: two members are called %q", e->name);
+    }
+    return HEFT_OK;
+}
+
+/* Entries are sparse in no file: 46 bytes and a name stand for each, and are at hand already. */
+static heft_status make_room(const reader *r, heft_arena *arena, uint64_t entries,
+                             uint32_t **scratch)
+{
+    heft_zip *z = r->z;
+    uint64_t bytes = 0;
+    if (entries < UINT32_MAX && heft_mul(&bytes, entries, sizeof *z->entries) &&
+        bytes <= SIZE_MAX) {
+        z->count = (uint32_t)entries;
+        z->entries = heft_arena_alloc(arena, (size_t)bytes, 8);
+        z->by_place = heft_arena_alloc(arena, z->count * sizeof *z->by_place, 4);
+        z->by_name = heft_arena_alloc(arena, z->count * sizeof *z->by_name, 4);
+        *scratch = heft_arena_alloc(arena, z->count * sizeof **scratch, 4);
+    }
+    if (!z->entries || !z->by_place || !z->by_name || !*scratch)
+        return fail_at(r, z->directory.offset, HEFT_E_NOMEM,
+                       "zip: no memory for the entries of %U members", entries);
+    memset(z->entries, 0, (size_t)bytes);
+    return HEFT_OK;
+}
+
+heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena)
+{
+    *out = (heft_zip){ 0 };
+    reader r = { .in = in, .z = out };
+    uint64_t entries = 0;
+    uint32_t *scratch = NULL;
+    heft_status st = find_directory(&r, &entries);
+    heft_cur c;
+    if (!st) {
+        c = heft_cur_whole(in, out->directory.offset, out->directory.length,
+                           "zip: the central directory");
+        st = c.st;
+    }
+    if (!st && entries)
+        st = make_room(&r, arena, entries, &scratch);
+    if (!st)
+        st = read_directory(&r, &c);
+    if (!st && entries)
+        st = sort_entries(&r, scratch);
+    return st ? st : read_members(&r);
+}
+
+uint32_t heft_zip_find(const heft_zip *z, heft_str name)
+{
+    uint32_t low = 0, high = z->count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        int order = heft_str_order(z->entries[z->by_name[mid]].name, name);
+        if (!order)
+            return z->by_name[mid];
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return HEFT_NONE;
+}
+
+heft_str heft_zip_first(int *bits, const uint8_t *head, size_t len)
+{
+    enum { SURE = 32 };
+    const heft_str none = { "", 0 };
+    *bits = 0;
+    if (len < 4)
+        return none;
+    uint32_t sign = heft_le32(head);
+    *bits = sign == SIGN_MEMBER || sign == SIGN_END ? SURE : 0;
+    if (sign != SIGN_MEMBER || len <= MEMBER)
+        return none;
+    size_t name = heft_le16(head + MEMBER - 4), left = len - MEMBER;
+    return (heft_str){ (const char *)head + MEMBER, name < left ? name : left };
+}

@@ -1,0 +1,295 @@
+/* lanes.c - blocks of elements as f32 and back, in loops without branches, which compilers turn into vector
+ * instructions of the baseline. */
+#include "model/lanes.h"
+
+#include "model/float.h"
+#include "model/number.h"
+
+void heft_lanes_order(void *array, uint32_t size)
+{
+    uint8_t *p = array;
+    if (!heft_is_big_endian())
+        return;
+    for (uint32_t i = 0; i < HEFT_LANES; i++, p += size)
+        for (uint32_t a = 0, b = size - 1; a < b; a++, b--) {
+            uint8_t moved = p[a];
+            p[a] = p[b];
+            p[b] = moved;
+        }
+}
+
+/* Codes of a type narrower than f32 as f32. */
+static void widen(uint32_t *restrict f, const uint32_t *restrict codes,
+                  const heft_float_layout *restrict l)
+{
+    uint32_t sign = 1u << (l->exp_bits + l->mant_bits), up = 23u - l->mant_bits;
+    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, least = 1u << 23;
+    uint32_t special = l->specials == HEFT_F_IEEE      ? sign - (1u << l->mant_bits)
+                       : l->specials == HEFT_F_ONE_NAN ? sign - 1
+                                                       : sign;
+    uint32_t negative_zero = l->specials == HEFT_F_NEG_ZERO ? sign : UINT32_MAX;
+    /* HEFT_F_IEEE: the exponent of infinity; the payload stays where it is. */
+    uint32_t keep = l->specials == HEFT_F_IEEE ? least - 1 : 0;
+    uint32_t above = l->specials == HEFT_F_IEEE ? 0x7F800000 : 0x7FC00000;
+    uint32_t to_sign = 31u - l->exp_bits - l->mant_bits;
+    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+        uint32_t code = codes[i], abs = code & (sign - 1), placed = abs << up;
+        /* A subnormal: read with the least exponent, then take away the hidden bit it lacks. */
+        uint32_t tiny =
+            heft_f32_bits(heft_f32_of(placed + rebias + least) - heft_f32_of(rebias + least));
+        uint32_t wide = heft_pick(placed < least, tiny, placed + rebias);
+        wide = heft_pick(abs >= special, above | (placed & keep), wide);
+        wide |= (code & sign) << to_sign;
+        f[i] = heft_pick(code == negative_zero, above, wide);
+    }
+}
+
+/* The other way round, for types of at most eight bits. */
+static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
+                   const heft_float_layout *restrict l)
+{
+    uint32_t sign = 1u << (l->exp_bits + l->mant_bits), top = (uint32_t)heft_float_top(l);
+    uint32_t down = 23u - l->mant_bits, below = (1u << (down - 1)) - 1;
+    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, least = rebias + (1u << 23);
+    /* A float whose last place is worth as much as that of a subnormal: the sum rounds it. */
+    uint32_t unit = (uint32_t)(151 - l->bias - l->mant_bits) << 23;
+    bool is_ieee = l->specials == HEFT_F_IEEE, no_minus_zero = l->specials == HEFT_F_NEG_ZERO;
+    uint32_t nan = l->specials == HEFT_F_ONE_NAN ? sign - 1 : no_minus_zero ? sign : top;
+    uint32_t payload = is_ieee ? (1u << l->mant_bits) - 1 : 0,
+             quiet = is_ieee ? payload / 2 + 1 : 0;
+    uint32_t nan_sign = is_ieee || l->specials == HEFT_F_ONE_NAN ? sign : 0;
+    uint32_t to_sign = 31u - l->exp_bits - l->mant_bits;
+    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+        uint32_t size = f[i] & 0x7FFFFFFF, minus = f[i] >> to_sign & sign;
+        uint32_t normal = (size + below + (size >> down & 1) - rebias) >> down;
+        uint32_t capped = heft_pick(size < least, size, least);
+        uint32_t tiny = heft_f32_bits(heft_f32_of(capped) + heft_f32_of(unit)) - unit;
+        uint32_t abs = heft_pick(size < least, tiny, normal);
+        abs = heft_pick(abs < top, abs, top);
+        uint32_t code = abs | heft_pick(no_minus_zero & !abs, 0, minus);
+        uint32_t kept = size >> down & payload;
+        uint32_t broken = nan | (minus & nan_sign) | heft_pick(!kept, quiet, kept);
+        codes[i] = heft_pick(size > 0x7F800000, broken, code);
+    }
+}
+
+static void load_u8(uint32_t *out, const uint8_t *src, size_t n)
+{
+    uint8_t raw[HEFT_LANES] = { 0 };
+    heft_lanes_copy(raw, src, n, 1);
+    for (uint32_t i = 0; i < HEFT_LANES; i++)
+        out[i] = raw[i];
+}
+
+static void load_u16(uint32_t *out, const uint8_t *src, size_t n)
+{
+    uint16_t raw[HEFT_LANES] = { 0 };
+    heft_lanes_copy(raw, src, n, sizeof *raw);
+    heft_lanes_order(raw, sizeof *raw);
+    for (uint32_t i = 0; i < HEFT_LANES; i++)
+        out[i] = raw[i];
+}
+
+static void load_u32(uint32_t *out, const uint8_t *src, size_t n)
+{
+    heft_lanes_copy(out, src, n, sizeof *out);
+    heft_lanes_order(out, sizeof *out);
+}
+
+/* n <= HEFT_LANES elements of 1, 2 or 4 bytes. */
+void heft_lanes_codes(uint32_t *out, uint32_t size, const uint8_t *src, size_t n)
+{
+    if (size == 4)
+        load_u32(out, src, n);
+    else if (size == 2)
+        load_u16(out, src, n);
+    else
+        load_u8(out, src, n);
+}
+
+/* n <= HEFT_LANES elements, from number `first` of the block at src on, of a packed type. */
+static void load_packed(uint32_t *out, const uint8_t *src, uint32_t first, size_t n, uint32_t bits)
+{
+    for (uint32_t i = 0; i < HEFT_LANES; i++)
+        out[i] = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = (first + i) * bits, low = at % 8;
+        uint32_t pair = src[at / 8];
+        if (low + bits > 8)
+            pair |= (uint32_t)src[at / 8 + 1] << 8;
+        out[i] = pair >> low & ((1u << bits) - 1);
+    }
+}
+
+static void store_u8(uint8_t *dst, const uint32_t *codes, size_t n)
+{
+    uint8_t raw[HEFT_LANES];
+    for (uint32_t i = 0; i < HEFT_LANES; i++)
+        raw[i] = (uint8_t)codes[i];
+    heft_lanes_copy(dst, raw, n, 1);
+}
+
+static uint32_t bits_of(heft_dtype packed)
+{
+    return 1u + heft_float_layouts[packed].exp_bits + heft_float_layouts[packed].mant_bits;
+}
+
+/* n <= HEFT_LANES elements to the block at dst on; what is left of the last block becomes 0. */
+void heft_lanes_store_packed(uint8_t *dst, const uint32_t *codes, size_t n, heft_dtype t)
+{
+    uint32_t bits = bits_of(t);
+    uint64_t bytes;
+    if (heft_dtype_bytes(&bytes, t, n))
+        memset(dst, 0, (size_t)bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i * bits, low = at % 8, pair = codes[i] << low;
+        dst[at / 8] |= (uint8_t)pair;
+        if (low + bits > 8)
+            dst[at / 8 + 1] |= (uint8_t)(pair >> 8);
+    }
+}
+
+/* f32 or narrower, with an exponent and a mantissa. */
+bool heft_lanes_fit_f32(heft_dtype t)
+{
+    const heft_float_layout *l = heft_float_layout_of(t);
+    return l && l->specials != HEFT_F_POWERS && t != HEFT_F64;
+}
+
+/* Integers of which f32 holds each exactly; so it does truth values. */
+bool heft_lanes_are_small_ints(heft_dtype t)
+{
+    return t == HEFT_U8 || t == HEFT_I8 || t == HEFT_U16 || t == HEFT_I16 || t == HEFT_BOOL;
+}
+
+static void widen_ints(uint32_t *restrict f, const uint32_t *restrict codes, heft_dtype t)
+{
+    uint32_t up = 32 - 8 * heft_dtype_size(t);
+    for (uint32_t i = 0; i < HEFT_LANES && t == HEFT_BOOL; i++)
+        f[i] = heft_f32_bits(codes[i] ? 1.0F : 0.0F);
+    if (t == HEFT_BOOL)
+        return;
+    bool is_signed = heft_dtype_is_signed_int(t);
+    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+        int32_t value = is_signed ? (int32_t)(codes[i] << up) >> up : (int32_t)codes[i];
+        f[i] = heft_f32_bits((float)value);
+    }
+}
+
+/* n <= HEFT_LANES elements of a plain type of which f32 holds all numbers, as f32. */
+void heft_lanes_load(uint32_t *f, heft_dtype t, const uint8_t *src, size_t n)
+{
+    uint32_t codes[HEFT_LANES] = { 0 };
+    heft_lanes_codes(codes, heft_dtype_size(t), src, n);
+    if (heft_lanes_are_small_ints(t)) {
+        widen_ints(f, codes, t);
+        return;
+    }
+    if (t == HEFT_F32)
+        heft_lanes_copy(f, codes, HEFT_LANES, sizeof *f);
+    else if (t == HEFT_BF16)
+        for (uint32_t i = 0; i < HEFT_LANES; i++)
+            f[i] = codes[i] << 16;
+    else
+        widen(f, codes, &heft_float_layouts[t]);
+}
+
+static void store_f32(uint8_t *dst, heft_dtype t, const uint32_t *f, size_t n)
+{
+    uint16_t narrow[HEFT_LANES];
+    if (t == HEFT_F16)
+        for (uint32_t i = 0; i < HEFT_LANES; i++)
+            narrow[i] = heft_f32_to_f16(f[i]);
+    else
+        for (uint32_t i = 0; i < HEFT_LANES; i++)
+            narrow[i] = heft_f32_to_bf16(f[i]);
+    heft_lanes_order(narrow, sizeof *narrow);
+    heft_lanes_copy(dst, narrow, n, sizeof *narrow);
+}
+
+void heft_lanes_f64(void *dst, const uint32_t *f, size_t n)
+{
+    uint64_t wide[HEFT_LANES];
+    for (uint32_t i = 0; i < HEFT_LANES; i++)
+        wide[i] = heft_f32_to_f64(f[i]);
+    heft_lanes_copy(dst, wide, n, sizeof *wide);
+}
+
+/* Towards zero, to the nearest of [low, high]; NaN becomes 0. */
+static void f32_to_ints(uint32_t *restrict codes, const uint32_t *restrict f, double low,
+                        double high)
+{
+    const double half = 2147483648.0; /* what an int32_t does not hold any more */
+    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+        double d = (double)heft_f32_of(f[i]);
+        d = d == d ? d : 0;
+        d = d < low ? low : d;
+        d = d > high ? high : d;
+        uint32_t top = d >= half;
+        codes[i] = (uint32_t)(int32_t)(d - (top ? half : 0)) ^ top << 31;
+    }
+}
+
+static void store_u16(uint8_t *dst, const uint32_t *codes, size_t n)
+{
+    uint16_t raw[HEFT_LANES];
+    for (uint32_t i = 0; i < HEFT_LANES; i++)
+        raw[i] = (uint16_t)codes[i];
+    heft_lanes_order(raw, sizeof *raw);
+    heft_lanes_copy(dst, raw, n, sizeof *raw);
+}
+
+static void store_ints(uint8_t *dst, heft_dtype to, const uint32_t *f, size_t n)
+{
+    uint32_t codes[HEFT_LANES], size = heft_dtype_size(to);
+    double range = size == 1 ? 256.0 : size == 2 ? 65536.0 : 4294967296.0;
+    double low = heft_dtype_is_signed_int(to) ? -range / 2 : 0;
+    f32_to_ints(codes, f, low, low + range - 1);
+    if (size == 1) {
+        store_u8(dst, codes, n);
+    } else if (size == 2) {
+        store_u16(dst, codes, n);
+    } else {
+        heft_lanes_order(codes, sizeof *codes);
+        heft_lanes_copy(dst, codes, n, sizeof *codes);
+    }
+}
+
+/* f32, n <= HEFT_LANES of them, as another type. */
+void heft_lanes_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n)
+{
+    uint32_t codes[HEFT_LANES];
+    uint64_t wide[HEFT_LANES];
+    switch (to) {
+    case HEFT_F16:
+    case HEFT_BF16:
+        store_f32(dst, to, f, n);
+        return;
+    case HEFT_F32:
+        heft_lanes_order(f, sizeof *f);
+        heft_lanes_copy(dst, f, n, sizeof *f);
+        return;
+    case HEFT_F64:
+        heft_lanes_f64(wide, f, HEFT_LANES);
+        heft_lanes_order(wide, sizeof *wide);
+        heft_lanes_copy(dst, wide, n, sizeof *wide);
+        return;
+    default:
+        if (!heft_float_layout_of(to)) {
+            store_ints(dst, to, f, n);
+            return;
+        }
+        narrow(codes, f, &heft_float_layouts[to]);
+        if (heft_dtype_size(to))
+            store_u8(dst, codes, n);
+        else
+            heft_lanes_store_packed(dst, codes, n, to);
+    }
+}
+
+void heft_lanes_load_packed(uint32_t *f, heft_dtype t, const uint8_t *src, uint32_t first, size_t n)
+{
+    uint32_t codes[HEFT_LANES];
+    load_packed(codes, src, first, n, bits_of(t));
+    widen(f, codes, &heft_float_layouts[t]);
+}

@@ -1,0 +1,257 @@
+/* merge.c - several indexes become one: rows are copied, numbers and places move. */
+#include "base/error.h"
+#include "model/index.h"
+
+typedef struct merge {
+    heft_index *x;
+    const heft_index *from;
+    uint32_t base;   /* the number that from's own file has in x */
+    uint32_t *ids;   /* from's tensors -> x's, or HEFT_NONE */
+    uint32_t digest; /* of from's, the next that was not passed */
+} merge;
+
+static heft_status no_memory(heft_index *x)
+{
+    return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to join %U tensors",
+                            (uint64_t)x->tensors.len);
+}
+
+static uint64_t moved(const merge *m, uint64_t place)
+{
+    if (place == HEFT_NOWHERE)
+        return place;
+    return heft_ix_place(m->base + heft_ix_place_file(m->from, place),
+                         heft_ix_place_offset(m->from, place));
+}
+
+static bool is_container(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
+}
+
+/* ---- tensors ---- */
+
+/* Digests ascend by part: one look passes all. */
+static heft_status add_digest(merge *m, uint32_t part)
+{
+    const heft_digest_row *rows = m->from->digests.ptr;
+    while (m->digest < m->from->digests.len && rows[m->digest].part < part)
+        m->digest++;
+    if (m->digest == m->from->digests.len || rows[m->digest].part != part)
+        return HEFT_OK;
+    heft_digest_row *to = heft_vec_push(&m->x->mem, &m->x->digests, sizeof *to);
+    if (!to)
+        return no_memory(m->x);
+    *to = rows[m->digest];
+    to->part = m->x->parts.len - 1;
+    return HEFT_OK;
+}
+
+static heft_status add_parts(merge *m, uint32_t source, uint32_t id)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(m->from, source);
+    heft_status st = HEFT_OK;
+    for (uint32_t i = row->first_part; i < row->first_part + row->part_count && !st; i++) {
+        const heft_ix_part_row *p = heft_ix_part_row_at(m->from, i);
+        heft_range where = { moved(m, p->offset), p->stored };
+        st = heft_ix_part(m->x, id, heft_ix_role(m->from, p->role), p->dtype, where, p->length,
+                          (heft_encoding)p->encoding);
+        if (!st)
+            heft_ix_part_row_at(m->x, m->x->parts.len - 1)->flags = p->flags;
+        if (!st)
+            st = add_digest(m, i);
+    }
+    return st;
+}
+
+static heft_status add_attributes(merge *m, uint32_t source, uint32_t id)
+{
+    const heft_ix_attr_row *attrs = m->from->attrs.ptr;
+    uint32_t i = heft_ix_row(m->from, source)->attrs, open[HEFT_MAX_DEPTH], depth = 0;
+    heft_status st = HEFT_OK;
+    for (i = i ? i - 1 : m->from->attrs.len;
+         !st && i < m->from->attrs.len && attrs[i].tensor == source;) {
+        const heft_value *v = &attrs[i].value;
+        st = heft_ix_attr(m->x, id, *v);
+        if (!st && is_container(v))
+            open[depth++] = v->as.of.end;
+        for (i++; !st && depth && open[depth - 1] == i; depth--)
+            heft_ix_attr_end(m->x);
+    }
+    return st;
+}
+
+static heft_status add_ids(merge *m, uint32_t source, uint32_t id)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(m->from, source);
+    const uint8_t *base_id = heft_ix_base_id_at(m->from, source);
+    heft_status st = base_id ? heft_ix_base_id(m->x, id, base_id) : HEFT_OK;
+    if (!st && row->flags & HEFT_T_PARAM_ID)
+        st = heft_ix_param_id(m->x, id, ((const uint64_t *)m->from->param_ids.ptr)[source]);
+    heft_ix_row(m->x, id)->flags = row->flags;
+    return st;
+}
+
+static heft_status add_tensor(merge *m, uint32_t source)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(m->from, source);
+    uint64_t *dims;
+    uint32_t id;
+    heft_status st = heft_ix_tensor(m->x, heft_ix_name(m->from, source), row->dtype, row->rank,
+                                    &dims, &id);
+    if (st)
+        return st;
+    m->ids[source] = id;
+    if (row->rank)
+        memcpy(dims, heft_ix_dims(m->from, source), row->rank * sizeof *dims);
+    st = heft_ix_set_layout(m->x, id, heft_ix_layout(m->from, source));
+    if (!st)
+        st = add_parts(m, source, id);
+    if (!st)
+        st = add_ids(m, source, id);
+    return st ? st : add_attributes(m, source, id);
+}
+
+/* ---- what is said of the files ---- */
+
+static uint32_t tensor_of(const merge *m, uint32_t tensor)
+{
+    return tensor == HEFT_NONE ? tensor : m->ids[tensor];
+}
+
+static heft_status add_claims(const merge *m)
+{
+    const heft_claim *claims = m->from->claims.ptr;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < m->from->claims.len && !st; i++) {
+        heft_claim c = claims[i];
+        for (int r = 0; r < HEFT_CLAIM_RANGES; r++)
+            c.range[r].offset = c.range[r].length ? moved(m, c.range[r].offset) : 0;
+        c.tensor = tensor_of(m, c.tensor);
+        st = heft_ix_claim(m->x, c);
+    }
+    return st;
+}
+
+static void add_notes(const merge *m)
+{
+    const heft_note *notes = m->from->notes.ptr;
+    for (uint32_t i = 0; i < m->from->notes.len; i++)
+        heft_ix_note(m->x, notes[i].severity, notes[i].rule, moved(m, notes[i].at),
+                     tensor_of(m, notes[i].tensor), notes[i].text);
+}
+
+static heft_status add_model_parts(const merge *m)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < m->from->model_parts.len && !st; i++) {
+        const heft_ix_part_row *p = heft_ix_part_row_at(m->from, m->from->parts.len + i);
+        heft_range where = { moved(m, p->offset), p->stored };
+        heft_str role = heft_ix_role(m->from, p->role);
+        if (heft_ix_part_find(m->x, HEFT_NONE, role) == HEFT_NONE)
+            st = heft_ix_part(m->x, HEFT_NONE, role, p->dtype, where, p->length,
+                              (heft_encoding)p->encoding);
+    }
+    if (!m->x->tokens.length_bytes && m->from->tokens.length_bytes) {
+        m->x->tokens = m->from->tokens;
+        m->x->tokens.where.offset = moved(m, m->from->tokens.where.offset);
+    }
+    return st;
+}
+
+heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, const uint8_t *kept)
+{
+    uint32_t n = heft_ix_tensors(from);
+    size_t bytes = ((size_t)n + 1) * sizeof(uint32_t);
+    merge m = { .x = x, .from = from, .base = base };
+    m.ids = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    if (!m.ids)
+        return no_memory(x);
+    x->sealed = false;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < n && !st; i++) {
+        m.ids[i] = HEFT_NONE;
+        if (kept[i])
+            st = add_tensor(&m, i);
+    }
+    if (!st)
+        st = add_claims(&m);
+    if (!st)
+        st = add_model_parts(&m);
+    if (!st)
+        add_notes(&m);
+    heft_mem_resize(&x->mem, m.ids, bytes, 0);
+    return st;
+}
+
+/* ---- metadata ---- */
+
+heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t i)
+{
+    uint32_t end = heft_ix_value_next(from, i), open[HEFT_MAX_DEPTH], depth = 0;
+    heft_status st = HEFT_OK;
+    while (i < end && !st) {
+        const heft_value *v = heft_ix_value(from, i);
+        st = heft_ix_meta(x, *v);
+        if (!st && is_container(v))
+            open[depth++] = v->as.of.end;
+        for (i++; !st && depth && open[depth - 1] == i; depth--)
+            heft_ix_meta_end(x);
+    }
+    return st;
+}
+
+void heft_ix_drop_value(heft_index *x, uint32_t i)
+{
+    heft_value *values = x->values.ptr;
+    memmove(values + i, values + i + 1, (x->values.len - i - 1) * sizeof *values);
+    x->values.len--;
+    for (uint32_t k = i; k < x->values.len; k++)
+        if (is_container(&values[k]))
+            values[k].as.of.end--;
+}
+
+static bool same_str(heft_str a, heft_str b)
+{
+    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
+}
+
+/* i and k: where the two values begin, to which the ends of containers are compared. */
+static bool same_one(const heft_value *a, uint32_t i, const heft_value *b, uint32_t k)
+{
+    if (a->kind != b->kind || !same_str(a->key, b->key))
+        return false;
+    switch (a->kind) {
+    case HEFT_NULL:
+        return true;
+    case HEFT_KIND_BOOL:
+        return a->as.b == b->as.b;
+    case HEFT_KIND_STR:
+    case HEFT_KIND_BYTES:
+    case HEFT_KIND_ID128:
+        return same_str(a->as.s, b->as.s);
+    case HEFT_KIND_LIST:
+    case HEFT_KIND_MAP:
+        return a->as.of.end - i == b->as.of.end - k;
+    case HEFT_KIND_ARRAY: {
+        size_t size = heft_dtype_get(a->as.array.dtype)->block_bytes;
+        size_t bytes = a->as.array.count * size;
+        return a->as.array.count == b->as.array.count && a->as.array.dtype == b->as.array.dtype &&
+               (!bytes || !memcmp(a->as.array.ptr, b->as.array.ptr, bytes));
+    }
+    case HEFT_KIND_INT:
+    case HEFT_KIND_UINT:
+    case HEFT_KIND_FLOAT:
+        break;
+    }
+    return a->as.u == b->as.u; /* floats bit for bit */
+}
+
+bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k)
+{
+    uint32_t end = heft_ix_value_next(x, i), first = i, other = k;
+    bool same = end - i == heft_ix_value_next(y, k) - k;
+    for (; same && i < end; i++, k++)
+        same = same_one(heft_ix_value(x, i), first, heft_ix_value(y, k), other);
+    return same;
+}

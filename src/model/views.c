@@ -1,0 +1,121 @@
+/* views.c - tensors whose elements do not fill their part in order. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "model/dtype.h"
+#include "model/index.h"
+
+typedef struct extent { /* of a tensor's elements */
+    uint64_t elements, bytes;
+    uint64_t span; /* elements from the first to the last, what lies between included */
+    bool in_order; /* they fill the span, the last dimension fastest */
+} extent;
+
+static heft_status no_memory(heft_index *x)
+{
+    return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for the index");
+}
+
+static heft_status measure(extent *s, heft_index *x, uint32_t tensor, uint64_t at,
+                           const uint64_t *strides)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    const uint64_t *dims = heft_ix_dims(x, tensor);
+    uint32_t size = heft_dtype_size(row->dtype);
+    uint64_t step = 1, far;
+    bool fits = heft_product(&s->elements, dims, row->rank) &&
+                heft_dtype_bytes(&s->bytes, row->dtype, s->elements);
+    s->span = s->elements ? 1 : 0;
+    s->in_order = true;
+    for (uint32_t i = row->rank; fits && strides && s->elements && i--;) {
+        s->in_order = s->in_order && (dims[i] == 1 || strides[i] == step);
+        step *= dims[i]; /* at most the product, which fits */
+        fits = heft_mul(&far, dims[i] - 1, strides[i]) && heft_add(&s->span, s->span, far);
+    }
+    if (!strides)
+        s->span = s->elements;
+    if (!s->in_order && !size)
+        return heft_error_set(x->err, HEFT_E_UNSUPPORTED, at,
+                              "tensor %q: elements of %s cannot lie apart", heft_ix_name(x, tensor),
+                              heft_dtype_name(row->dtype));
+    if (!fits || (size && !heft_mul(&s->span, s->span, size)))
+        return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                              "tensor %q: the shape and its strides pass 64 bits",
+                              heft_ix_name(x, tensor));
+    s->span = size ? s->span : s->bytes;
+    return HEFT_OK;
+}
+
+static heft_status add_view(heft_index *x, uint32_t tensor, heft_ix_view v, const uint64_t *strides)
+{
+    uint32_t rank = heft_ix_row(x, tensor)->rank;
+    if (strides && !heft_vec_reserve(&x->mem, &x->strides, rank, sizeof *strides))
+        return no_memory(x);
+    heft_ix_view *to = heft_vec_push(&x->mem, &x->views, sizeof *to);
+    if (!to)
+        return no_memory(x);
+    v.part = x->parts.len - 1;
+    v.tensor = tensor;
+    v.strides = strides ? x->strides.len : HEFT_NONE;
+    *to = v;
+    if (strides) {
+        memcpy((uint64_t *)x->strides.ptr + x->strides.len, strides, rank * sizeof *strides);
+        x->strides.len += rank;
+    }
+    heft_ix_part_row_at(x, v.part)->flags |= HEFT_P_VIEW;
+    return HEFT_OK;
+}
+
+heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_range where,
+                            heft_encoding e, uint64_t content, uint64_t first,
+                            const uint64_t *strides)
+{
+    heft_dtype t = heft_ix_row(x, tensor)->dtype;
+    extent s = { 0 };
+    uint64_t end;
+    heft_status st = measure(&s, x, tensor, at, strides);
+    if (st)
+        return st;
+    if (!heft_add(&end, first, s.span) || end > content)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                              "tensor %q: its elements take bytes %U to %U of %U",
+                              heft_ix_name(x, tensor), first, end, content);
+    if (x->file_bytes && !heft_ix_place_file(x, where.offset) &&
+        !heft_range_in(where, x->file_bytes))
+        return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                              "tensor %q: %U bytes at %U pass the end of the file, %U",
+                              heft_ix_name(x, tensor), where.length, where.offset, x->file_bytes);
+    if (e == HEFT_RAW) { /* no more than it touches */
+        where = (heft_range){ where.offset + first, s.span };
+        content = s.span;
+        first = 0;
+    }
+    st = heft_ix_part(x, tensor, heft_lit("data"), t, where, s.bytes, e);
+    if (st || (s.in_order && !first && content == s.bytes))
+        return st;
+    heft_ix_view v = { .content = content, .first = first };
+    return add_view(x, tensor, v, s.in_order ? NULL : strides);
+}
+
+void heft_ix_big_endian(heft_index *x)
+{
+    heft_ix_part_row *p = heft_ix_part_row_at(x, x->parts.len - 1);
+    if (heft_dtype_number(p->dtype) > 1)
+        p->flags |= HEFT_P_BIG_ENDIAN;
+}
+
+const heft_ix_view *heft_ix_view_of(const heft_index *x, uint32_t part)
+{
+    const heft_ix_view *views = x->views.ptr;
+    uint32_t low = 0, high = x->views.len;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (views[mid].part == part)
+            return &views[mid];
+        if (views[mid].part < part)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return NULL;
+}

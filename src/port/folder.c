@@ -1,0 +1,187 @@
+/* folder.c - a model as a folder: the file in it that stands for the model.
+ *
+ * The usual names come first, as programs that load such folders have it; else it is the one index, else the
+ * one file of weights, where the files of a numbered set count as one: its first. */
+#include "port/port.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NUMBERS = 15 }; /* of "-00001-of-00002" */
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n > m && !strcmp(name + n - m, end);
+}
+
+static bool are_digits(const char *p)
+{
+    for (int i = 0; i < 5; i++)
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+    return true;
+}
+
+/* Where the numbers of a file of a set begin, or NULL: "-00001-of-00002" in front of the suffix. */
+static const char *numbers_in(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    if (!dot || dot - name <= NUMBERS)
+        return NULL;
+    const char *p = dot - NUMBERS;
+    bool is = *p == '-' && are_digits(p + 1) && !memcmp(p + 6, "-of-", 4) && are_digits(p + 10);
+    return is ? p : NULL;
+}
+
+static bool is_first(const char *name)
+{
+    const char *numbers = numbers_in(name);
+    return !numbers || !memcmp(numbers + 1, "00001", 5);
+}
+
+/* What a name says, the more the better. */
+typedef enum rank { NO_WEIGHTS, WEIGHTS, INDEX, USUAL_INDEX, USUAL } rank;
+
+static rank rank_of(const char *name)
+{
+    static const char index[] = ".safetensors.index.json";
+    if (!strcmp(name, "model.safetensors"))
+        return USUAL;
+    if (!strcmp(name, "model.safetensors.index.json"))
+        return USUAL_INDEX;
+    if (ends_with(name, index))
+        return INDEX;
+    return *name != '.' && heft_format_for_path(name) && is_first(name) ? WEIGHTS : NO_WEIGHTS;
+}
+
+typedef struct choice {
+    rank rank;
+    char **names; /* of that rank */
+    size_t count, room;
+} choice;
+
+static void forget(choice *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        free(c->names[i]);
+    c->count = 0;
+}
+
+static bool take(choice *c, const char *name)
+{
+    rank r = rank_of(name);
+    if (!r || r < c->rank)
+        return true;
+    if (r > c->rank)
+        forget(c);
+    c->rank = r;
+    if (c->count == c->room) {
+        char **more = realloc(c->names, (2 * c->room + 16) * sizeof *more);
+        if (!more)
+            return false;
+        c->names = more;
+        c->room = 2 * c->room + 16;
+    }
+    c->names[c->count] = strdup(name);
+    return c->names[c->count++];
+}
+
+static heft_status look_through(choice *c, DIR *dir, heft_error *err)
+{
+    const struct dirent *e = NULL;
+    bool room = true;
+    do {
+        errno = 0;
+        e = readdir(dir);
+        room = !e || take(c, e->d_name);
+    } while (e && room);
+    if (!room)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to look through a folder");
+    return errno ? heft_os_error(err, errno, "the folder cannot be read") : HEFT_OK;
+}
+
+/* "model-1.zt" belongs to "model.zt". */
+static bool belongs_to(const char *name, const char *root)
+{
+    const char *dot = strrchr(root, '.');
+    size_t stem = dot ? (size_t)(dot - root) : 0;
+    return stem && !strncmp(name, root, stem) && name[stem] == '-' && ends_with(name, dot);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The one to which all others belong; it is among the shortest. */
+static const char *choose(choice *c, heft_error *err)
+{
+    size_t root = 0;
+    for (size_t i = 1; i < c->count; i++)
+        if (strlen(c->names[i]) < strlen(c->names[root]))
+            root = i;
+    for (size_t i = 0; i < c->count; i++) {
+        if (i == root || belongs_to(c->names[i], c->names[root]))
+            continue;
+        qsort(c->names, c->count, sizeof *c->names, by_name); /* whatever the folder's order */
+        heft_error_plain(err, HEFT_E_IO,
+                         "a folder with several files of weights, %q and %q among them: name one "
+                         "of them",
+                         (heft_str){ c->names[0], strlen(c->names[0]) },
+                         (heft_str){ c->names[1], strlen(c->names[1]) });
+        return NULL;
+    }
+    return c->names[root];
+}
+
+heft_status heft_folder_entry(char **out, const char *path, heft_error *err)
+{
+    choice c = { NO_WEIGHTS, NULL, 0, 0 };
+    size_t len = strlen(path);
+    DIR *dir = opendir(path);
+    *out = NULL;
+    if (!dir)
+        return heft_os_error(err, errno, "the folder cannot be opened");
+    heft_status st = look_through(&c, dir, err);
+    closedir(dir);
+    if (!st && !c.count)
+        st = heft_error_plain(err, HEFT_E_IO, "a folder without a file of weights");
+    const char *name = st ? NULL : choose(&c, err);
+    if (!st && !name)
+        st = HEFT_E_IO;
+    if (!st) {
+        *out = malloc(len + strlen(name) + 2);
+        st = *out ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory for a path");
+    }
+    if (!st) {
+        memcpy(*out, path, len);
+        (*out)[len] = '/';
+        strcpy(*out + len + (len && path[len - 1] != '/'), name);
+    }
+    forget(&c);
+    free(c.names);
+    return st;
+}
+
+heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
+                             heft_error *err)
+{
+    const struct dirent *e;
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        int os = errno;
+        if (fd >= 0)
+            close(fd);
+        return heft_os_error(err, os, "the folder cannot be read");
+    }
+    while ((e = readdir(d)))
+        fn(arg, e->d_name);
+    closedir(d);
+    return HEFT_OK;
+}

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""check_bombs.py HEFT: small files that announce or decode to far more than they are, in zTensor and Burnpack.  Every
+command refuses each of them within 2 s of processor time and 128 MiB, or reads it within them.  TAP on stdout.
+
+The memory is what the kernel saw at most, under a limit of address space that makes a larger request fail."""
+import concurrent.futures
+import os
+import pathlib
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from cbor import Raw, encode, head
+from gen_ztensor1 import File, T, frame, numbers, repeated
+from gen_ztensor2 import FLOOR, File as File2, seek_table
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+MIB, GIB = 1 << 20, 1 << 30
+SECONDS, MEMORY, PATIENCE = 2, 128 * MIB, 30
+ROOM = 2 * GIB  # of address space: threads and mappings take theirs
+DONE, FAULT, INVALID, CANNOT = 0, 1, 3, 5
+COMMANDS = [("ls",), ("info",), ("verify",), ("hash",), ("stats",), ("convert",)]
+
+
+# ---- frames ----
+
+def one_block_too_long(claimed):
+    """A frame of a repeated byte whose head says how much that is."""
+    return repeated(b"\0", claimed, claimed)
+
+
+def dense(stored, shape, version="1.0", **more):
+    f = File(version)
+    o = f.tensor("u8", shape, "dense", {"data": f.part("u8", b"", stored=stored)})
+    data = o["components"]["data"]
+    data.pop("uncompressed_length", None)
+    data |= more
+    return f.end(f.root({"t": o}))
+
+
+def unknown_layout(stored, version="1.0"):
+    """Nothing says how much such a component holds."""
+    f = File(version)
+    part = {k: v for k, v in f.part("u8", b"", stored=stored).items() if k != "uncompressed_length"}
+    return f.end(f.root({"t": f.tensor("u8", [4], "quantized_4bit", {"data": part})}))
+
+
+def sparse(stored):
+    f = File()
+    parts = {"values": f.part("f32", b"", stored=stored), "indices": f.part("u64", b"", stored=stored),
+             "indptr": f.part("u64", numbers("Q", [0, 2**40]))}
+    return f.end(f.root({"t": f.tensor("f32", [1, 2**41], "sparse_csr", parts)}))
+
+
+def seekable(content, frames, claimed):
+    """zTensor 2: so many frames of zeros, and a table that agrees."""
+    f = File2(FLOOR)
+    one = struct.pack("<IBI", 0xFD2FB528, 0xA4, content)
+    blocks = -(-content // 131072)
+    one += b"".join(struct.pack("<I", min(131072, content - i * 131072) << 3 | 2 | (i + 1 == blocks))[:3] + b"\0" for i in range(blocks))
+    one += bytes(4)
+    encoded = one * frames + seek_table([(len(one), content)] * frames)
+    part = {"dtype": "u8", "blob": f.blob(encoded), "encoding": "zt.zstd-seekable/1", "decoded_length": claimed}
+    return f.end({"objects": {"t": {"shape": [claimed], "layout": "dense", "parts": {"data": part}}}})
+
+
+# ---- manifests ----
+
+def manifest(raw, version="1.0"):
+    return File(version).end(raw)
+
+
+def burnpack(raw, size=None):
+    return b"NRUB\x01\x00" + struct.pack("<I", len(raw) if size is None else size) + raw + bytes(512)
+
+
+def nested(byte, levels, end=b"\0"):
+    return b"\xa1\x61x" + byte * levels + end
+
+
+def names(count):
+    """A map of tensors that all have the same long name but for its end."""
+    return b"".join(encode("n" * 200 + str(i)) + b"\xa0" for i in range(count))
+
+
+def announced(key, head_byte, count, filler):
+    return b"\xa1" + encode(key) + bytes([head_byte]) + count.to_bytes(8, "big") + filler
+
+
+def files():
+    """(name, bytes, what verify may end with)"""
+    bad = {FAULT}
+    yield "decodes to 4 GiB, has 8 bytes", dense(repeated(b"\0", 4 * GIB), [8]), bad
+    yield "decodes to 4 GiB, has 8 bytes, 1.2", dense(repeated(b"\0", 4 * GIB), [8], "1.2", uncompressed_length=8), bad
+    yield "says 4 GiB, has 8 bytes", dense(one_block_too_long(4 * GIB), [8]), bad
+    yield "says 2^62 bytes", dense(repeated(b"\0", MIB, 2**62), [2**20]), bad
+    yield "has 2^60 bytes, decodes to 1 MiB", dense(repeated(b"\0", MIB), [2**60]), bad
+    yield "has 2^40 bytes, decodes to nothing", dense(frame(b""), [2**40]), bad
+    yield "announces 2^60 bytes, 1.2", dense(repeated(b"\0", MIB), [2**20], "1.2", uncompressed_length=2**60), bad
+    yield "a window of 2^41 bytes", dense(frame(T[3], window=0xF8), [8]), bad
+    yield "a window of 1 GiB", dense(frame(T[3], window=0xA0), [8]), bad | {DONE}
+    yield "10,000 frames of nothing and one too many", dense(frame(b"") * 10000 + frame(bytes(9)), [8]), bad
+    yield "skippable frames without end", dense((struct.pack("<II", 0x184D2A50, 0)) * 200000, [8]), bad
+    yield "a component of an unknown layout, 64 GiB", unknown_layout(repeated(b"\0", 64 * GIB)[:MIB]), bad | {CANNOT}
+    yield "a component of an unknown layout, 300 MiB", unknown_layout(repeated(b"\0", 300 * MIB)), bad | {DONE, CANNOT}
+    yield "sparse parts of 2^40 entries", sparse(repeated(b"\0", 2 * GIB)), bad | {CANNOT}
+    yield "zTensor 2: frames of 16 MiB, 4 GiB in all", seekable(16 * MIB, 256, 4 * GIB), bad
+    yield "zTensor 2: frames of 1 GiB", seekable(GIB, 2, 2 * GIB), bad
+    yield "zTensor 2: 2^50 bytes", seekable(MIB, 1, 2**50), bad
+    yield "zTensor 2: a million frames", seekable(1, 100000, 2**20), bad
+    for name, wrap, keys in (("zTensor", manifest, ["tensors"]), ("zTensor 1.2", lambda r: manifest(r, "1.2"), ["objects"]),
+                             ("Burnpack", burnpack, ["tensors", "metadata", "scalars"])):
+        for byte, what in ((b"\x81", "lists"), (b"\x9f", "open lists"), (b"\xa1\x61x", "maps"), (b"\xc1", "tags"), (b"\xbf\x61x", "open maps"),
+                           (b"\x81\xc1\xa1\x00", "all of them")):
+            yield f"{name}: 1,000,000 {what}", wrap(nested(byte, 1000000)), bad | {CANNOT}
+        for key in keys:
+            for count in (2**64 - 1, 2**32, 2**28):
+                yield f"{name}: a map of {count} {key}", wrap(announced(key, 0xBB, count, bytes(4096))), bad | {CANNOT}
+                yield f"{name}: a list of {count} {key}", wrap(announced(key, 0x9B, count, bytes(4096))), bad | {CANNOT}
+            yield f"{name}: as many {key} as there are bytes", wrap(announced(key, 0xBB, 4 * MIB, bytes(8 * MIB))), bad | {CANNOT}
+        yield f"{name}: a text of 2^60 bytes", wrap(b"\xa1\x7b" + (2**60).to_bytes(8, "big")), bad
+        yield f"{name}: 500,000 chunks of a text", wrap(b"\xa1\x7f" + b"\x61a" * 500000 + b"\xff\0"), bad
+        yield f"{name}: 20,000 long names", wrap(b"\xa1" + encode(keys[0]) + head(5, 20000) + names(20000)), bad
+    yield "zTensor: a shape of a million dimensions", one_shape(1000000), bad | {CANNOT}
+    yield "zTensor: 60,000 dimensions", one_shape(60000), bad | {DONE, CANNOT}
+    yield "zTensor: 100,000 components", components(100000), bad | {CANNOT}
+    yield "Burnpack: a manifest of 4 GiB", burnpack(b"\xa0", 2**32 - 1), bad
+    yield "zTensor: a manifest of 2^64 - 1 bytes", File().end(b"\xa0", 2**64 - 1), bad
+
+
+def one_shape(rank):
+    f = File()
+    o = f.dense(T)
+    o["shape"] = Raw(head(4, rank) + b"\x01" * (rank - 1) + b"\x08")
+    return f.end(f.root({"t": o}))
+
+
+def components(count):
+    f = File()
+    o = f.dense(T)
+    o["components"] = {f"c{i}": {"offset": 64, "length": 8} for i in range(count)} | o["components"]
+    return f.end(f.root({"t": o}))
+
+
+# ---- running ----
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
+
+
+def run(*args):
+    """(exit status, seconds of processor time, bytes of memory at most)"""
+    child = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limit)
+    deadline = time.monotonic() + 4 * PATIENCE
+    while True:
+        pid, status, used = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return child.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+        if time.monotonic() > deadline:
+            child.kill()
+        time.sleep(0.002)
+
+
+def check(job):
+    name, path, allowed = job
+    wrong = []
+    for command in COMMANDS:
+        out = [str(path) + ".out", "--to", "safetensors", "--force"] if command[0] == "convert" else []
+        code, seconds, memory = run(HEFT, *command, path, *out)
+        if code < 0 or code == 4:
+            wrong.append(f"{command[0]} ended with {code}")
+        if command[0] == "verify" and code not in allowed:
+            wrong.append(f"verify ended with {code}, not {sorted(allowed)}")
+        if seconds > SECONDS * SLOWER:
+            wrong.append(f"{command[0]} took {seconds:.1f} s")
+        if memory > MEMORY * SLOWER:
+            wrong.append(f"{command[0]} took {memory // MIB} MiB")
+    return name, wrong
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = []
+        for i, (name, data, allowed) in enumerate(files()):
+            path = pathlib.Path(folder, f"{i}.bin")
+            path.write_bytes(data)
+            jobs.append((name, path, allowed))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return tap.report(pool.map(check, jobs))
+
+
+HEFT, SLOWER = sys.argv[1], float(os.environ.get("HEFT_SLOWER", "1"))
+sys.exit(main())

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""check_numpy.py HEFT: NumPy writes, heft reads; heft writes, NumPy reads.  TAP on stdout; skipped without NumPy."""
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    print("1..0 # SKIP NumPy is not here")
+    sys.exit(0)
+
+TYPES = {"?": "bool", "u1": "u8", "i1": "i8", "u2": "u16", "i2": "i16", "f2": "f16", "u4": "u32", "i4": "i32", "f4": "f32",
+         "u8": "u64", "i8": "i64", "f8": "f64", "c8": "c64", "c16": "c128"}
+SHAPES = [(), (1,), (0,), (5,), (3, 4), (2, 0, 3), (4, 1, 3, 2), (64, 65), (1,) * 32]
+UNSUPPORTED = {"objects": np.array([{}, None], dtype=object), "text": np.array(["a", "bc"]), "bytes": np.array([b"a"]),
+               "dates": np.array(["2020-01-01"], dtype="M8[D]"), "spans": np.array([3], dtype="m8[s]"),
+               "records": np.zeros(2, dtype=[("a", "<f4"), ("b", "<i8")]), "void": np.zeros(3, dtype="V2"),
+               "extended": np.zeros(3, dtype="g"), "extended_complex": np.zeros(3, dtype="G")}
+
+
+def heft(*args, code=0):
+    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, timeout=60, check=False)
+    if p.returncode != code:
+        raise AssertionError(f"{' '.join(map(str, args))} ended with {p.returncode}: {p.stderr.decode()[:200]}")
+    return p
+
+
+def random_array(dtype, shape, order, layout):
+    rng = np.random.default_rng(zlib.crc32(repr((dtype, shape)).encode()))
+    kind = np.dtype(dtype)
+    count = int(np.prod(shape))
+    data = rng.integers(0, 2 if dtype == "?" else 256, count * kind.itemsize, dtype="u1").tobytes()
+    a = np.frombuffer(data, dtype=kind.newbyteorder("<")).reshape(shape)
+    a = a.astype(kind.newbyteorder(order)) if order == ">" else a
+    return np.asfortranarray(a) if layout == "F" else a
+
+
+def plain_bytes(a):
+    return np.ascontiguousarray(a).astype(a.dtype.newbyteorder("<")).tobytes()
+
+
+def compare(path, arrays):
+    listed = {t["name"]: t for t in json.loads(heft("ls", "--json", path).stdout)["tensors"]}
+    if set(listed) != set(arrays):
+        yield f"names are {sorted(listed)}"
+        return
+    for name, a in arrays.items():
+        t = listed[name]
+        if t["shape"] != list(a.shape) or t["dtype"] != TYPES[a.dtype.str[1:].replace("b1", "?")]:
+            yield f"{name}: {t['dtype']} {t['shape']}, not {a.dtype} {a.shape}"
+        if hashlib.sha256(heft("cat", path, "--", name).stdout).digest() != hashlib.sha256(plain_bytes(a)).digest():
+            yield f"{name}: bytes are others"
+    heft("verify", path)
+
+
+def same(a, b):
+    return a.shape == b.shape and a.dtype == b.dtype.newbyteorder("<") and plain_bytes(a) == plain_bytes(b)
+
+
+def arrays_of(order, layout):
+    return {f"{dtype} {i}".replace("?", "bool"): random_array(dtype, shape, order, layout)
+            for dtype in TYPES for i, shape in enumerate(SHAPES)}
+
+
+def check_archive(root, save, order, layout):
+    path, out = root / "in.npz", root / "out.npz"
+    arrays = arrays_of(order, layout)
+    save(path, **arrays)
+    yield from compare(path, arrays)
+    heft("convert", "--force", path, out)
+    with np.load(out) as z:
+        if z.files != list(arrays):
+            yield "written: names are others"
+        yield from (f"written: {n} is another" for n in arrays if not same(z[n], arrays[n]))
+    with zipfile.ZipFile(out) as z:
+        if z.testzip():
+            yield f"written: {z.testzip()} has another CRC-32"
+    with subprocess.Popen([HEFT, "convert", "--force", "--to", "npz", path, "/dev/stdout"], stdout=subprocess.PIPE) as p:
+        if p.stdout.read() != out.read_bytes():
+            yield "a pipe gets other bytes than a file"
+
+
+def check_files(root, order, layout):
+    for dtype in TYPES:
+        for shape in SHAPES:
+            a = random_array(dtype, shape, order, layout)
+            path, out = root / "in.npy", root / "out.npy"
+            np.save(path, a)
+            heft("convert", "--force", path, out)
+            if not same(np.load(out), a):
+                yield f"{dtype} {shape} is another"
+            if a.size and a.shape and not same(np.load(out, mmap_mode="r"), a):
+                yield f"{dtype} {shape} is another when mapped"
+
+
+def check_versions(root):
+    a = random_array("f4", (3, 4), "<", "F")
+    for version in ((1, 0), (2, 0), (3, 0)):
+        path = root / "v.npy"
+        with path.open("wb") as f:
+            np.lib.format.write_array(f, a, version=version)
+        yield from compare(path, {"data": a})
+
+
+def check_unsupported(root):
+    for name, a in UNSUPPORTED.items():
+        for save in (np.savez, np.savez_compressed):
+            path = root / "u.npz"
+            save(path, fine=np.zeros(3), x=a)
+            said = heft("ls", path, code=5).stderr.decode()
+            if "array 'x'" not in said:
+                yield f"{name}: {said}"
+
+
+def check_refused_without_a_file(root):
+    path, out = root / "three.npz", root / "one.npy"
+    np.savez(path, a=np.zeros(3), b=np.ones(2), c=np.ones(1))
+    heft("convert", path, out, code=5)
+    if out.exists():
+        yield "there is a file"
+    heft("convert", "--keep", "b", path, out)
+    if not same(np.load(out), np.ones(2)):
+        yield "the one that was kept is another"
+
+
+def check_large(root):
+    """Larger than every buffer, by columns, compressed and not; turned, cast and transposed on the way."""
+    a = np.asfortranarray(np.random.default_rng(1).random((1500, 1100)).astype(">f8"))
+    for save in (np.savez, np.savez_compressed):
+        path, out = root / "large.npz", root / "large_out.npz"
+        save(path, a=a)
+        heft("convert", "--force", path, out)
+        if not same(np.load(out)["a"], a):
+            yield "copied, it is another"
+        heft("convert", "--force", "--cast", "f32", "--transpose", "a", path, out)
+        if not same(np.load(out)["a"], a.T.astype("<f4")):
+            yield "transposed and cast, it is another"
+
+
+def tests(root):
+    for order in "<>":
+        for layout in "CF":
+            for save in (np.savez, np.savez_compressed):
+                yield f"{save.__name__} {order} {layout}", list(check_archive(root, save, order, layout))
+            yield f"save {order} {layout}", list(check_files(root, order, layout))
+    yield "versions", list(check_versions(root))
+    yield "what has no numbers", list(check_unsupported(root))
+    yield "one array to a file", list(check_refused_without_a_file(root))
+    yield "large arrays", list(check_large(root))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        return tap.report(tests(pathlib.Path(scratch)))
+
+
+HEFT = sys.argv[1]
+sys.exit(main())

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""gen_npz.py ROOT: .npz files below ROOT/npz, written without heft, NumPy and zipfile.
+
+Good ones: stored and deflated members, zip64, data descriptors, comments, orders.  Bad ones: archives that lie,
+members that do not hold what is said of them, and checksums that are wrong."""
+import dataclasses
+import struct
+import sys
+import zlib
+
+import npy_bytes as npy
+from samples import Samples
+
+FULL32, FULL16 = 0xFFFFFFFF, 0xFFFF
+
+
+def deflated(data, level=6):
+    c = zlib.compressobj(level, zlib.DEFLATED, -15)
+    return c.compress(data) + c.flush()
+
+
+@dataclasses.dataclass
+class Member:
+    name: bytes
+    content: bytes
+    deflate: bool = False
+    wide: bool = False            # numbers in zip64 fields, as NumPy writes them
+    descriptor: str = ""          # "signed", "plain", "wide"
+    before: bytes = b""           # bytes in front of it
+    pad: int = 0                  # bytes of a field of another writer's
+    # Lies; None: the truth.
+    data: bytes = None
+    size: int = None
+    crc: int = None
+    local: dict = dataclasses.field(default_factory=dict)
+    central: dict = dataclasses.field(default_factory=dict)
+
+
+def numbers(m):
+    data = m.data if m.data is not None else deflated(m.content) if m.deflate else m.content
+    size = len(m.content) if m.size is None else m.size
+    crc = zlib.crc32(m.content) if m.crc is None else m.crc
+    return data, size, crc
+
+
+def fields_of(m, central):
+    data, size, crc = numbers(m)
+    f = {"version": 45 if m.wide else 20, "flags": 8 if m.descriptor else 0, "method": 8 if m.deflate else 0,
+         "crc": crc, "stored": len(data), "size": size, "name": m.name, "extra": b""}
+    if m.name != m.name.decode(errors="replace").encode("ascii", errors="replace"):
+        f["flags"] |= 0x800
+    if m.wide:
+        f["extra"] += struct.pack("<HHQQ", 1, 16, size, len(data))
+        f["stored"] = f["size"] = FULL32
+    if m.descriptor and not central:
+        f["crc"] = 0
+        if not m.wide:
+            f["stored"] = f["size"] = 0
+    if m.pad and not central:
+        f["extra"] += struct.pack("<HH", 0xD935, m.pad - 4) + bytes(m.pad - 4)
+    f.update(m.central if central else m.local)
+    return f
+
+
+def head(m):
+    f = fields_of(m, False)
+    return struct.pack("<IHHHHHIIIHH", 0x04034B50, f["version"], f["flags"], f["method"], 0, 0x21, f["crc"],
+                       f["stored"], f["size"], len(f["name"]), len(f["extra"])) + f["name"] + f["extra"]
+
+
+def descriptor(m):
+    data, size, crc = numbers(m)
+    if not m.descriptor:
+        return b""
+    layout = "<IQQ" if m.descriptor == "wide" else "<III"
+    signature = b"" if m.descriptor == "plain" else b"PK\7\x08"
+    return signature + struct.pack(layout, crc, len(data), size)
+
+
+def entry(m, at):
+    f = {"disk": 0, "at": at, "comment": b"", **fields_of(m, True)}
+    return struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 0x314, f["version"], f["flags"], f["method"], 0, 0x21,
+                       f["crc"], f["stored"], f["size"], len(f["name"]), len(f["extra"]), len(f["comment"]),
+                       f["disk"], 0, 0o600 << 16, f["at"]) + f["name"] + f["extra"] + f["comment"]
+
+
+def archive(members, order=None, wide_end=False, comment=b"", **lies):
+    out, places = b"", []
+    for m in members:
+        out += m.before
+        places.append(len(out))
+        out += head(m) + numbers(m)[0] + descriptor(m)
+    directory = b"".join(entry(members[i], places[i]) for i in order or range(len(members)))
+    at, end = len(out), b""
+    count = len(order or members)
+    if wide_end:
+        end = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, count, count, len(directory), at)
+        end += struct.pack("<IIQI", 0x07064B50, 0, at + len(directory), 1)
+    f = {"count": FULL16 if wide_end else count, "bytes": FULL32 if wide_end else len(directory),
+         "at": FULL32 if wide_end else at, "disk": 0, **lies}
+    end += struct.pack("<IHHHHIIH", 0x06054B50, f["disk"], f["disk"], f["count"], f["count"], f["bytes"], f["at"],
+                       len(comment)) + comment
+    return out + directory + end
+
+
+def member(t, order="<", fortran=False, version=(1, 0), align=64, suffix=".npy", **more):
+    return Member((t[0] + suffix).encode(), npy.array(t, order, fortran, version=version, align=align), **more)
+
+
+SHAPES = [("w", "f32", (4, 5)), ("b", "f64", (7,)), ("scale", "f16", ()), ("none", "i32", (0, 3)),
+          ("mask", "bool", (33,)), ("ids", "i64", (3, 2, 2)), ("z", "c64", (2, 3))]
+TENSORS = [npy.tensor(*t) for t in SHAPES]
+
+
+# ---- good -------------------------------------------------------------------------------------
+
+def good_members(s):
+    for word, more in (("stored", {}), ("deflated", {"deflate": True})):
+        s.good(f"{word}.npz", archive([member(t, **more) for t in TENSORS]), TENSORS)
+        s.good(f"{word}_numpy.npz", archive([member(t, wide=True, **more) for t in TENSORS]), TENSORS)
+        s.good(f"{word}_big.npz", archive([member(t, ">", **more) for t in TENSORS]), TENSORS)
+        s.good(f"{word}_fortran.npz", archive([member(t, fortran=True, **more) for t in TENSORS]), TENSORS)
+        s.good(f"{word}_fortran_big.npz", archive([member(t, ">", True, **more) for t in TENSORS]), TENSORS)
+        s.good(f"{word}_versions.npz",
+               archive([member(t, version=(1 + i % 3, 0), **more) for i, t in enumerate(TENSORS)]), TENSORS)
+        s.good(f"{word}_long_header.npz", archive([member(t, align=4096, **more) for t in TENSORS]), TENSORS)
+        for kind in ("signed", "plain", "wide"):
+            s.good(f"{word}_{kind}.npz", archive([member(t, descriptor=kind, **more) for t in TENSORS]), TENSORS)
+    mixed = [member(t, deflate=i % 2 == 0, wide=i % 3 == 0) for i, t in enumerate(TENSORS)]
+    s.good("mixed.npz", archive(mixed), TENSORS)
+    large = [npy.tensor("large", "f32", (500, 400)), npy.tensor("other", "i16", (70000,))]
+    s.good("large_deflated.npz", archive([member(t, "<", True, deflate=True) for t in large]), large)
+    s.good("large_stored.npz", archive([member(t, ">", True) for t in large]), large)
+    zeros = ("zeros", "f32", (300, 1000), bytes(1200000))
+    s.good("compressible.npz", archive([member(zeros, deflate=True)]), [zeros])
+
+
+def good_archives(s):
+    plain = [member(t) for t in TENSORS]
+    s.good("empty.npz", archive([]), [])
+    s.good("zip64.npz", archive(plain, wide_end=True), TENSORS)
+    s.good("comment.npz", archive(plain, comment=b"made by hand"), TENSORS)
+    s.good("comment_long.npz", archive(plain, comment=b"x" * 65535, wide_end=True), TENSORS)
+    s.good("backwards.npz", archive(plain, order=range(len(plain) - 1, -1, -1)), TENSORS[::-1])
+    s.good("padded.npz", archive([member(t, pad=4 + 7 * i) for i, t in enumerate(TENSORS)]), TENSORS)
+    s.good("gaps.npz", archive([plain[0]] + [member(t, before=b"gap" * 50) for t in TENSORS[1:]]), TENSORS)
+    many = [npy.tensor(f"layer.{i}.weight", "u8", (i % 5, 3)) for i in range(700)]
+    s.good("many.npz", archive([member(t) for t in many]), many)
+    names = ["with space", "a/b", "\u00e9\u4e2d\U0001f600", "", ".npy", "tab\t", "x" * 3000]
+    named = [npy.tensor(n, "u8", (i + 1,)) for i, n in enumerate(names)]
+    s.good("names.npz", archive([member(t) for t in named]), named)
+    bare = [npy.tensor("bare", "f32", (3,)), npy.tensor("packed", "f32", (5,))]
+    s.good("no_suffix.npz", archive([plain[0], member(bare[0], suffix=""),
+                                     member(bare[1], suffix="", deflate=True)]), [TENSORS[0], *bare])
+    others = [Member(b"config.json", b'{"a": 1}'), Member(b"notes", b"packed notes" * 9, deflate=True),
+              Member(b"folder/", b"")]
+    s.good("parts.npz", archive([plain[0], *others, plain[1]]), TENSORS[:2])
+    s.good("parts_first.npz", archive([*others, plain[0]]), TENSORS[:1])
+
+
+# ---- bad --------------------------------------------------------------------------------------
+
+def lies(s):
+    t = TENSORS[0]
+    deflate = {"deflate": True}
+    content = member(t).content
+    for name, m, expect, why in (
+        ("crc_stored", member(t, crc=1), "reject", "another CRC-32"),
+        ("crc_deflated", member(t, crc=1, **deflate), "reject", "another CRC-32 of what was compressed"),
+        ("crc_described", member(t, crc=1, descriptor="signed"), "reject", "another CRC-32 behind the data"),
+        ("deflate_broken", member(t, data=b"\x07" + bytes(90), **deflate), "reject", "not deflated at all"),
+        ("deflate_cut", member(t, data=deflated(content)[:-3], **deflate), "reject", "a stream that is cut"),
+        ("deflate_behind", member(t, data=deflated(content) + b"x", **deflate), "reject", "a byte behind the stream"),
+        ("deflate_less", member(t, size=len(content) + 1, **deflate), "reject", "a byte less than is said"),
+        ("deflate_more", member(t, size=len(content) - 1, **deflate), "reject", "a byte more than is said"),
+        ("deflate_bomb", member(t, size=1 << 40, wide=True, **deflate), "reject", "a TiB of two hundred bytes"),
+        ("deflate_header", Member(b"x.npy", content[:40], deflate=True), "reject", "compressed, cut in its header"),
+        ("deflate_empty", Member(b"x.npy", b"", deflate=True), "reject", "compressed nothing"),
+        ("stored_empty", Member(b"x.npy", b""), "reject", "an array of no bytes"),
+        ("stored_size", member(t, size=7), "reject", "stored, but of two sizes"),
+        ("not_an_array", Member(b"x.npy", b"PK\3\4 or so, but no array"), "reject", "called an array and none"),
+        ("cut_array", Member(b"x.npy", content[:-1]), "reject", "an array without its last byte"),
+        ("cut_deflated", Member(b"x.npy", content[:-1], deflate=True), "reject", "the same, compressed"),
+        ("trailing", Member(b"x.npy", content + b"more"), "warn", "bytes behind an array"),
+        ("trailing_deflated", Member(b"x.npy", content + b"more", deflate=True), "warn", "the same, compressed"),
+        ("encrypted", member(t, local={"flags": 1}, central={"flags": 1}), "refuse", "encrypted"),
+        ("method", member(t, local={"method": 12}, central={"method": 12}), "refuse", "compressed by bzip2"),
+        ("local_name", member(t, local={"name": b"v.npy"}), "reject", "another name at the data"),
+        ("local_method", member(t, local={"method": 8}), "reject", "another method at the data"),
+        ("local_size", member(t, local={"stored": 3}), "reject", "another size at the data"),
+        ("local_crc", member(t, local={"crc": 3}), "reject", "another CRC-32 at the data"),
+        ("no_header", member(t, central={"at": 4}), "reject", "no header where one should be"),
+        ("far", member(t, central={"at": 1 << 31}), "reject", "behind the end of the file"),
+        ("name_latin1", Member(b"\xe9.npy", content, central={"flags": 0}, local={"flags": 0}), "refuse",
+         "a name that is not UTF-8"),
+        ("name_nul", Member(b"a\0b.npy", content), "reject", "a zero byte in a name"),
+        ("name_none", Member(b"", content), "reject", "no name"),
+        ("object", Member(b"x.npy", npy.header("{'descr': '|O', 'fortran_order': False, 'shape': (), }") + b"cos"),
+         "refuse", "Python objects"),
+        ("object_deflated", Member(b"x.npy", npy.header("{'descr': '|O', 'fortran_order': False, 'shape': ()}"),
+                                   deflate=True), "refuse", "compressed Python objects"),
+        ("record", Member(b"x.npy", npy.header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}")
+                          + bytes(4)), "refuse", "records"),
+    ):
+        s.bad(f"{name}.npz", archive([m, member(TENSORS[1])]), expect, why)
+
+
+def broken_archives(s):
+    two = [member(t) for t in TENSORS[:2]]
+    whole = archive(two)
+    s.bad("cut.npz", whole[:-1], "reject", "the last byte is missing")
+    s.bad("cut_half.npz", whole[:len(whole) // 2], "reject", "cut in the middle")
+    s.bad("behind.npz", whole + b"\0", "reject", "a byte behind the end")
+    s.bad("magic.npz", whole[:30], "reject", "nothing but a header")
+    s.bad("twice.npz", archive(two, order=[0, 0, 1]), "reject", "a member twice in the directory")
+    same = [two[0], Member(two[0].name, two[1].content)]
+    s.bad("same_name.npz", archive(same), "reject", "two members of a name")
+    t = npy.tensor("w", "f32", (2,))
+    s.bad("same_tensor.npz", archive([member(t), member(t, suffix="")]), "reject", "w and w.npy")
+    overlap = Member(b"in.npy", two[1].content)
+    outer = Member(b"out.npy", npy.header("{'descr': '|u1', 'fortran_order': False, 'shape': (%d,)}"
+                                          % len(head(overlap) + overlap.content)) + head(overlap) + overlap.content)
+    inner_at = len(head(outer)) + len(outer.content) - len(head(overlap) + overlap.content)
+    directory = entry(outer, 0) + entry(overlap, inner_at)
+    body = head(outer) + outer.content
+    end = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 2, 2, len(directory), len(body), 0)
+    s.bad("overlap.npz", body + directory + end, "reject", "a member inside another")
+    for name, expect, more, why in (
+        ("disk", "refuse", {"disk": 1}, "a volume of several"),
+        ("count_more", "reject", {"count": 3}, "more members than entries"),
+        ("count_less", "reject", {"count": 1}, "fewer members than entries"),
+        ("count_most", "reject", {"count": 65535}, "65535 members"),
+        ("directory_size", "reject", {"bytes": 5}, "a directory of five bytes"),
+        ("directory_place", "reject", {"at": 5}, "a directory in the first member"),
+        ("directory_far", "reject", {"at": FULL32, "bytes": FULL32}, "a directory behind the end"),
+    ):
+        s.bad(f"{name}.npz", archive(two, **more), expect, why)
+    wide = archive(two, wide_end=True)
+    at = wide.index(b"PK\6\6")
+    for name, offset, layout, value, why in (
+        ("zip64_size", 4, "<Q", 2**64 - 1, "a zip64 record of 2^64 - 1 bytes"),
+        ("zip64_count", 32, "<Q", 2**63, "2^63 members"),
+        ("zip64_directory", 40, "<Q", 2**64 - 8, "a directory whose end wraps"),
+        ("zip64_place", 56 + 8, "<Q", 2**64 - 1, "a zip64 record behind the end"),
+    ):
+        bad = bytearray(wide)
+        struct.pack_into(layout, bad, at + offset, value)
+        if name == "zip64_count":
+            struct.pack_into(layout, bad, at + 24, value)
+        s.bad(f"{name}.npz", bytes(bad), "reject", why)
+    s.bad("parts_noted.npz", archive([*two, Member(b"config.json", b"{}")]), "accept", "a member that is no array")
+    s.bad("parts_crc.npz", archive([*two, Member(b"config.json", b"{}", crc=1)]), "reject",
+          "another CRC-32 of a member that is no array")
+
+
+def main():
+    s = Samples(sys.argv[1], "npz")
+    for make in (good_members, good_archives, lies, broken_archives):
+        make(s)
+
+
+main()

@@ -1,0 +1,201 @@
+"""gen_shards.py - models in several safetensors files, written with the standard library alone: good ones,
+and ones with a fault each.
+
+write(folder, ...) writes a good set; FAULTS lists (name, what changes it, rule and severity that verify reports, exit
+status of verify and of what needs the whole model); REFUSED lists indexes that are not opened at all."""
+import json
+import os
+import pathlib
+import struct
+
+STEM, COUNT = "model", 3
+INDEX = f"{STEM}.safetensors.index.json"
+TENSORS = {  # name: (dtype, shape, file); the order is that of the files and, in each, of its header
+    "wte.weight": ("F32", [4, 3], 1), "a": ("I64", [2], 1), "none": ("F32", [0, 4], 2), "scalar": ("F64", [], 2),
+    "half": ("BF16", [5], 2), "\u00e4 b\"c": ("U8", [3], 3), "flags": ("BOOL", [4], 3)}
+SIZES = {"F64": 8, "F32": 4, "I64": 8, "BF16": 2, "U8": 1, "BOOL": 1}
+
+
+def name_of(i, count=COUNT, stem=STEM):
+    return f"{stem}-{i:05d}-of-{count:05d}.safetensors"
+
+
+def data_of(name, dtype, shape):
+    count = 1
+    for d in shape:
+        count *= d
+    if dtype == "BOOL":
+        return bytes(i & 1 for i in range(count))
+    seed = sum(name.encode())
+    return bytes((seed * 31 + i * 7) & 127 for i in range(count * SIZES[dtype]))
+
+
+def pack(tensors, metadata=None):
+    """tensors: {name: (dtype, shape, bytes)}"""
+    header = {"__metadata__": metadata} if metadata else {}
+    blob = b""
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(blob), len(blob) + len(data)]}
+        blob += data
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + blob
+
+
+def whole():
+    return {n: (d, s, data_of(n, d, s)) for n, (d, s, _) in TENSORS.items()}
+
+
+def of_file(i):
+    return {n: t for n, t in whole().items() if TENSORS[n][2] == i}
+
+
+def index_of():
+    return {"metadata": {"total_size": sum(len(t[2]) for t in whole().values())},
+            "weight_map": {n: name_of(TENSORS[n][2]) for n in sorted(TENSORS)}}
+
+
+def write_index(folder, index):
+    (folder / INDEX).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
+
+
+def write(folder):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True)
+    for i in range(1, COUNT + 1):
+        (folder / name_of(i)).write_bytes(pack(of_file(i), {"format": "pt"}))
+    write_index(folder, index_of())
+
+
+# ---- faults: each changes a good set ----
+
+def rewrite(i, change, metadata=None):
+    def go(folder):
+        tensors = of_file(i)
+        change(tensors)
+        (folder / name_of(i)).write_bytes(pack(tensors, metadata or {"format": "pt"}))
+    return go
+
+
+def reindex(change):
+    def go(folder):
+        index = index_of()
+        change(index)
+        write_index(folder, index)
+    return go
+
+
+def missing(folder):
+    (folder / name_of(2)).unlink()
+
+
+def link_out(folder):
+    outside = folder.parent / "outside.safetensors"
+    (folder / name_of(2)).rename(outside)
+    (folder / name_of(2)).symlink_to(outside)
+
+
+def link_in(folder):
+    (folder / name_of(2)).rename(folder / "blob")
+    (folder / name_of(2)).symlink_to("blob")
+
+
+def a_folder(folder):
+    (folder / name_of(2)).unlink()
+    (folder / name_of(2)).mkdir()
+
+
+def a_pipe(folder):
+    (folder / name_of(2)).unlink()
+    os.mkfifo(folder / name_of(2))
+
+
+def cut(folder):
+    path = folder / name_of(3)
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def garbage(folder):
+    (folder / name_of(3)).write_bytes(b"\xff" * 100)
+
+
+def empty(folder):
+    (folder / name_of(3)).write_bytes(b"")
+
+
+def an_index(folder):
+    (folder / name_of(3)).write_text(json.dumps(index_of()))
+
+
+def another_format(folder):
+    (folder / name_of(3)).write_bytes(b"NRUB" + bytes(60))
+
+
+def elsewhere(index):
+    index["weight_map"]["a"] = name_of(2)
+
+
+def absent(index):
+    index["weight_map"]["ghost"] = name_of(1)
+
+
+def unlisted(index):
+    del index["weight_map"]["a"]
+
+
+def total(value):
+    def go(index):
+        index["metadata"]["total_size"] = value
+    return go
+
+
+def twice(tensors):
+    tensors["a"] = whole()["a"]
+
+
+def fewer(index):
+    for name in list(index["weight_map"]):
+        if index["weight_map"][name] == name_of(2):
+            del index["weight_map"][name]
+    index["metadata"] = {}
+
+
+def stray(folder):
+    (folder / name_of(1, 2)).write_bytes(pack(of_file(1)))
+
+
+MISSING, BROKEN = "heft/file-missing", "heft/shard"
+FAULTS = [
+    ("missing", missing, MISSING, "fault", 1, 4), ("link_out", link_out, MISSING, "fault", 1, 4),
+    ("link_in", link_in, MISSING, "fault", 1, 4), ("a_folder", a_folder, MISSING, "fault", 1, 4),
+    ("a_pipe", a_pipe, MISSING, "fault", 1, 4), ("cut", cut, BROKEN, "fault", 1, 3),
+    ("garbage", garbage, BROKEN, "fault", 1, 3), ("empty", empty, BROKEN, "fault", 1, 3),
+    ("an_index", an_index, BROKEN, "fault", 1, 3), ("another_format", another_format, BROKEN, "fault", 1, 3),
+    ("elsewhere", reindex(elsewhere), "heft/shard-tensor", "fault", 1, 3),
+    ("absent", reindex(absent), "heft/shard-tensor", "fault", 1, 3),
+    ("renamed", rewrite(1, lambda t: t.update(b=t.pop("a"))), "heft/shard-tensor", "fault", 1, 3),
+    ("twice", rewrite(2, twice), "heft/shard-twice", "fault", 1, 3),
+    ("unlisted", reindex(unlisted), "heft/shard-unlisted", "warning", 0, 0),
+    ("total", reindex(total(7)), "heft/shard-total", "warning", 0, 0),
+    ("total_float", reindex(total(1.5)), "safetensors/total-size", "note", 0, 0),
+    ("fewer", reindex(fewer), "heft/shard-number", "warning", 0, 0),
+    ("unused", reindex(fewer), "heft/shard-extra", "warning", 0, 0),
+    ("stray", stray, "heft/shard-extra", "warning", 0, 0),
+    ("metadata", rewrite(2, lambda t: None, {"format": "np"}), "heft/shard-metadata", "warning", 0, 0),
+]
+
+
+def mapped_to(name):
+    return json.dumps({"weight_map": {"a": name}})
+
+
+REFUSED = {  # name: the text of the index
+    "up": mapped_to("../" + name_of(1)), "deep": mapped_to("sub/" + name_of(1)), "absolute": mapped_to("/etc/passwd"),
+    "backslash": mapped_to("sub\\" + name_of(1)), "dot": mapped_to("."), "dots": mapped_to(".."), "nothing": mapped_to(""),
+    "nul": mapped_to("a\0b"), "long": mapped_to("x" * 256), "number": json.dumps({"weight_map": {"a": 1}}),
+    "list": json.dumps({"weight_map": ["a"]}), "no_map": json.dumps({"metadata": {}, "a": "\"weight_map\""}),
+    "cut": json.dumps(index_of())[:-3], "behind": json.dumps(index_of()) + "x",
+    "twice": '{"weight_map": {"a": "x.safetensors", "a": "y.safetensors"}}',
+    "two_maps": '{"weight_map": {}, "weight_map": {}}', "two_metadata": '{"metadata": {}, "metadata": {}, "weight_map": {}}',
+    "metadata_list": '{"metadata": [], "weight_map": {}}', "same_key": '{"metadata": {"a": "x", "a": "y"}, "weight_map": {}}',
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""read_npz.py FILE...: reads .npy and .npz files as heft writes them, without heft, NumPy and zipfile, and refuses what
+their descriptions do not allow or heft does not promise: version 1.0, rows first, little-endian; members
+stored, in order, without gaps, data aligned, headers and directory and descriptors that agree.
+
+Prints a JSON document per file.  The first file that is refused ends it with status 1."""
+import ast
+import hashlib
+import json
+import pathlib
+import struct
+import sys
+import zlib
+
+ALIGN = 64
+TYPES = {"|b1": "bool", "|u1": "u8", "|i1": "i8", "<u2": "u16", "<i2": "i16", "<f2": "f16", "<u4": "u32", "<i4": "i32",
+         "<f4": "f32", "<u8": "u64", "<i8": "i64", "<f8": "f64", "<c8": "c64", "<c16": "c128"}
+
+
+class Refused(Exception):
+    pass
+
+
+def need(condition, why):
+    if not condition:
+        raise Refused(why)
+
+
+def array(raw, name, at, align):
+    """The array that raw is, whose first byte is byte `at` of the file."""
+    need(raw[:8] == b"\x93NUMPY\1\0", f"{name}: not an array of version 1.0")
+    n = struct.unpack("<H", raw[8:10])[0]
+    text = raw[10:10 + n].decode("ascii")
+    need(text.endswith("\n"), f"{name}: its header does not end a line")
+    header = ast.literal_eval(text)
+    need(list(header) == ["descr", "fortran_order", "shape"], f"{name}: fields are {list(header)}")
+    need(header["fortran_order"] is False, f"{name}: columns first")
+    need(header["descr"] in TYPES, f"{name}: type {header['descr']}")
+    need((at + 10 + n) % align == 0, f"{name}: its data are at {at + 10 + n}")
+    count, data = 1, raw[10 + n:]
+    for d in header["shape"]:
+        count *= d
+    need(len(data) == count * int(header["descr"][2:]), f"{name}: {len(data)} bytes for {header['shape']}")
+    return {"name": name, "dtype": TYPES[header["descr"]], "shape": list(header["shape"]), "nbytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def entry(raw, at):
+    sign, _, version, flags, method, time, date, crc, stored, size, n, extra, comment, disk, _, _, head = \
+        struct.unpack_from("<IHHHHHHIIIHHHHHII", raw, at)
+    need(sign == 0x02014B50, f"no entry at {at}")
+    need((flags & ~0x800, method, time, date, comment, disk) == (8, 0, 0, 0x21, 0, 0), f"odd entry at {at}")
+    need(stored == size and size < 2**32 - 1 and version == 20 and not extra, f"odd sizes at {at}")
+    return raw[at + 46:at + 46 + n].decode(), flags, crc, size, head, at + 46 + n
+
+
+def member(raw, name, flags, crc, size, head):
+    """Where the member's data begin, and what follows it."""
+    sign, version, local, method, _, date, *zeros, n, extra = struct.unpack_from("<IHHHHHIIIHH", raw, head)
+    need((sign, version, local, method, date) == (0x04034B50, 20, flags, 0, 0x21), f"{name}: odd header")
+    need(zeros == [0, 0, 0], f"{name}: numbers before their time")
+    need(raw[head + 30:head + 30 + n].decode() == name, f"{name}: another name at its data")
+    need(bool(flags & 0x800) == (not name.isascii()), f"{name}: flags {flags:x}")
+    padding = raw[head + 30 + n:head + 30 + n + extra]
+    if extra:
+        need(padding == struct.pack("<HH", 0xD935, extra - 4) + bytes(extra - 4), f"{name}: odd padding")
+    at = head + 30 + n + extra
+    need(zlib.crc32(raw[at:at + size]) == crc, f"{name}: another CRC-32")
+    need(raw[at + size:at + size + 16] == b"PK\7\x08" + struct.pack("<III", crc, size, size), f"{name}: descriptor")
+    return at, at + size + 16
+
+
+def read(raw, align=None):
+    align = max(align or ALIGN, ALIGN)
+    if raw[:1] == b"\x93":
+        return {"tensors": [array(raw, "data", 0, align)]}
+    sign, disk, _, here, count, length, directory, comment = struct.unpack_from("<IHHHHIIH", raw, len(raw) - 22)
+    need((sign, disk, comment) == (0x06054B50, 0, 0) and here == count, "no plain end of an archive")
+    need(directory + length == len(raw) - 22, "the directory does not end at the end")
+    tensors, at, follows = [], directory, 0
+    for _ in range(count):
+        name, flags, crc, size, head, at = entry(raw, at)
+        need(head == follows, f"{name}: a gap before it")
+        begin, follows = member(raw, name, flags, crc, size, head)
+        need(name.endswith(".npy"), f"{name} is no array")
+        tensors.append(array(raw[begin:begin + size], name[:-4], begin, align))
+    need(follows == directory and at == len(raw) - 22, "bytes that belong to nothing")
+    return {"tensors": tensors}
+
+
+def main():
+    for path in sys.argv[1:]:
+        try:
+            print(json.dumps(read(pathlib.Path(path).read_bytes())))
+        except Refused as e:
+            print(f"{path}: {e}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,414 @@
+/* test_shards.c - models in several files from a program: joined, split, opened while memory runs out, and files that
+ * appear together or not at all. */
+#include "heft_test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static const char *in(void **state, const char *name)
+{
+    return heft_test_path(*state, name);
+}
+
+/* A safetensors file with one tensor of four bytes for each letter of names. */
+static void save_model(void **state, const char *name, const char *names, const char *metadata)
+{
+    char header[1024], file[1200];
+    int len = snprintf(header, sizeof header, "{\"__metadata__\":{%s}", metadata);
+    size_t count = strlen(names);
+    for (size_t i = 0; i < count; i++)
+        len += snprintf(header + len, sizeof header - (size_t)len,
+                        ",\"%c\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[%zu,%zu]}",
+                        names[i], 4 * i, 4 * i + 4);
+    len += snprintf(header + len, sizeof header - (size_t)len, "}");
+    memset(file, 0, sizeof file);
+    file[0] = (char)(len & 0xFF);
+    file[1] = (char)(len >> 8);
+    memcpy(file + 8, header, (size_t)len);
+    for (size_t i = 0; i < count; i++)
+        memset(file + 8 + len + 4 * i, names[i], 4);
+    heft_test_save(in(state, name), file, 8 + (size_t)len + 4 * count);
+}
+
+static const char index_text[] =
+    "{\"metadata\": {\"total_size\": 12, \"from\": \"index\"}, \"weight_map\": "
+    "{\"a\": \"m-00001-of-00002.safetensors\", \"b\": \"m-00001-of-00002.safetensors\", "
+    "\"c\": \"m-00002-of-00002.safetensors\"}}";
+
+static int make_set(void **state)
+{
+    if (heft_test_dir_make(state))
+        return -1;
+    save_model(state, "m-00001-of-00002.safetensors", "ab", "\"format\":\"pt\"");
+    save_model(state, "m-00002-of-00002.safetensors", "c", "\"format\":\"pt\",\"k\":\"v\"");
+    heft_test_save(in(state, "m.safetensors.index.json"), index_text, sizeof index_text - 1);
+    return 0;
+}
+
+static heft_file *open_named(void **state, const char *name)
+{
+    heft_error err;
+    heft_file *f;
+    heft_assert_ok(heft_open(&f, in(state, name), NULL, &err), &err);
+    return f;
+}
+
+static heft_status read_tensor(uint8_t out[4], const heft_file *f, const char *name,
+                               heft_error *err)
+{
+    uint32_t id = heft_find(f, name, strlen(name));
+    assert_int_not_equal(id, HEFT_NONE);
+    return heft_read(out, f, heft_tensor_at(f, id).first_part, 0, 4, err);
+}
+
+static void assert_tensor(const heft_file *f, const char *name, const char *bytes)
+{
+    heft_error err;
+    uint8_t got[4];
+    heft_assert_ok(read_tensor(got, f, name, &err), &err);
+    assert_memory_equal(got, bytes, 4);
+}
+
+static void assert_meta(const heft_file *f, const char *key, const char *text)
+{
+    heft_value v;
+    assert_true(heft_meta_find(&v, f, key));
+    assert_int_equal(v.as.s.len, strlen(text));
+    assert_memory_equal(v.as.s.ptr, text, v.as.s.len);
+}
+
+/* ---- sets ----------------------------------------------------------------------------------- */
+
+static void a_folder_and_its_index_are_the_same_model(void **state)
+{
+    static const char *const names[] = { "", "m.safetensors.index.json" };
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        heft_error err;
+        heft_file *f = open_named(state, names[i]);
+        assert_int_equal(heft_tensor_count(f), 3);
+        assert_tensor(f, "b", "bbbb");
+        assert_tensor(f, "c", "cccc");
+        assert_meta(f, "format", "pt");
+        assert_meta(f, "from", "index");
+        assert_meta(f, "k", "v");
+        assert_int_equal(heft_file_name(f).len, strlen("m.safetensors.index.json"));
+        assert_non_null(heft_view(f, heft_tensor_at(f, heft_find(f, "c", 1)).first_part));
+        assert_true(heft_file_is_mapped(f));
+        heft_assert_ok(heft_part_populate(f, heft_tensor_at(f, 2).first_part, &err), &err);
+        heft_part_forget(f, heft_tensor_at(f, 2).first_part);
+        assert_tensor(f, "c", "cccc");
+        heft_assert_ok(heft_is_whole(f, &err), &err);
+        heft_close(f);
+    }
+}
+
+static void an_index_in_memory_lists_nothing(void **state)
+{
+    heft_error err;
+    heft_file *f;
+    heft_bytes b = heft_test_load(in(state, "m.safetensors.index.json"));
+    heft_hash hash;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    assert_int_equal(heft_tensor_count(f), 0);
+    heft_assert_fails(heft_is_whole(f, &err), HEFT_E_IO, &err, "not at hand");
+    heft_assert_fails(heft_hash_model(&hash, NULL, f, NULL, NULL, &err), HEFT_E_IO, &err,
+                      "not at hand");
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+static void limits_hold_for_all_files_together(void **state)
+{
+    heft_error err;
+    heft_file *f;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.limits.tensors = 2;
+    heft_assert_fails(heft_open(&f, in(state, ""), &opt, &err), HEFT_E_LIMIT, &err, "3 tensors");
+    assert_null(f);
+}
+
+static heft_status open_with(heft_test_memory *m, void **state, heft_file **f, heft_error *err)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.host = &m->host;
+    return heft_open(f, in(state, ""), &opt, err);
+}
+
+static void no_memory_is_no_harm(void **state)
+{
+    for (uint32_t n = 1;; n++) {
+        heft_test_memory m;
+        heft_error err;
+        heft_file *f;
+        heft_test_memory_init(&m, n);
+        heft_status st = open_with(&m, state, &f, &err);
+        if (!st)
+            heft_close(f);
+        else
+            heft_assert_status(st, HEFT_E_NOMEM, &err);
+        heft_assert_all_freed(&m);
+        if (!st)
+            break;
+        assert_true(n < 1000);
+    }
+}
+
+/* ---- joining -------------------------------------------------------------------------------- */
+
+static void count_conflict(void *ctx, heft_str key, uint32_t file)
+{
+    uint32_t *all = ctx;
+    assert_int_equal(key.len, 1);
+    *all += file;
+}
+
+static void files_are_joined_as_they_are_asked_to_be(void **state)
+{
+    static const struct {
+        heft_duplicates rule;
+        heft_status status;
+        const char *b;
+    } rows[] = { { HEFT_DUPLICATES_REFUSE, HEFT_E_ARGUMENT, NULL },
+                 { HEFT_DUPLICATES_FIRST, HEFT_OK, "bbbb" },
+                 { HEFT_DUPLICATES_LAST, HEFT_OK, "bbbb" } };
+    save_model(state, "x.safetensors", "ab", "\"k\":\"1\",\"l\":\"2\"");
+    save_model(state, "y.safetensors", "bc", "\"k\":\"2\",\"l\":\"2\"");
+    heft_file *x = open_named(state, "x.safetensors"), *y = open_named(state, "y.safetensors"), *f;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        uint32_t conflicts = 0;
+        heft_join_options opt = HEFT_JOIN_OPTIONS_INIT;
+        opt.duplicates = rows[i].rule;
+        opt.on_conflict = count_conflict;
+        opt.ctx = &conflicts;
+        heft_assert_status(heft_join(&f, (const heft_file *const[]){ x, y }, 2, &opt, &err),
+                           rows[i].status, &err);
+        if (rows[i].status) {
+            assert_null(f);
+            continue;
+        }
+        assert_int_equal(conflicts, 1);
+        assert_int_equal(heft_tensor_count(f), 3);
+        assert_tensor(f, "b", rows[i].b);
+        assert_int_equal(
+            heft_part_at(f, heft_tensor_at(f, heft_find(f, "b", 1)).first_part).sibling,
+            rows[i].rule == HEFT_DUPLICATES_FIRST ? 1 : 2);
+        assert_meta(f, "k", "1");
+        heft_assert_ok(heft_verify(NULL, f, NULL, NULL, NULL, NULL, &err), &err);
+        heft_close(f);
+    }
+    heft_close(x);
+    heft_close(y);
+}
+
+static void sets_are_joined_like_files(void **state)
+{
+    heft_error err;
+    save_model(state, "x.bin", "xy", "\"z\":\"1\"");
+    heft_file *set = open_named(state, "m.safetensors.index.json"), *x = open_named(state, "x.bin"),
+              *f;
+    heft_assert_ok(heft_join(&f, (const heft_file *const[]){ x, set }, 2, NULL, &err), &err);
+    assert_int_equal(heft_tensor_count(f), 5);
+    assert_tensor(f, "x", "xxxx");
+    assert_tensor(f, "c", "cccc");
+    assert_meta(f, "z", "1");
+    heft_assert_ok(heft_is_whole(f, &err), &err);
+    heft_close(f);
+    heft_assert_fails(heft_join(&f, NULL, 0, NULL, &err), HEFT_E_ARGUMENT, &err, "no files");
+    heft_close(set);
+    heft_close(x);
+}
+
+/* ---- files that appear together ------------------------------------------------------------- */
+
+static void put_file(heft_sink_set *s, const char *name, const char *text)
+{
+    heft_error err;
+    heft_sink *sink;
+    heft_assert_ok(heft_sink_set_add(&sink, s, name, &err), &err);
+    heft_assert_ok(sink->ops->write_at(sink, 0, text, strlen(text), &err), &err);
+    heft_assert_ok(sink->ops->finish(sink, &err), &err);
+}
+
+static void assert_file(void **state, const char *name, const char *text)
+{
+    heft_bytes b = heft_test_load(in(state, name));
+    assert_int_equal(b.len, strlen(text));
+    assert_memory_equal(b.p, text, b.len);
+    heft_test_free(&b);
+}
+
+static heft_sink_set *open_set(void **state, const char *dir, uint32_t flags)
+{
+    heft_error err;
+    heft_sink_set *s;
+    heft_assert_ok(heft_sink_set_open(&s, in(state, dir), flags, &err), &err);
+    return s;
+}
+
+static void a_set_appears_as_a_whole(void **state)
+{
+    heft_error err;
+    heft_sink_set *s = open_set(state, "new", 0);
+    put_file(s, "a", "one");
+    put_file(s, "b", "two");
+    assert_int_equal(heft_test_dir_entries(in(state, "new")), 0);
+    heft_assert_ok(heft_sink_set_finish(s, &err), &err);
+    assert_int_equal(heft_test_dir_entries(in(state, "new")), 2);
+    assert_file(state, "new/a", "one");
+    assert_file(state, "new/b", "two");
+}
+
+static void a_set_that_is_discarded_leaves_nothing(void **state)
+{
+    heft_error err;
+    heft_sink *sink;
+    heft_sink_set *s = open_set(state, "new", 0);
+    put_file(s, "a", "one");
+    heft_sink_set_discard(s);
+    assert_false(heft_test_exists(in(state, "new")));
+    s = open_set(state, "new", 0);
+    put_file(s, "a", "one");
+    heft_assert_ok(heft_sink_set_add(&sink, s, "b", &err), &err);
+    heft_sink_discard(sink);
+    heft_assert_fails(heft_sink_set_finish(s, &err), HEFT_E_ARGUMENT, &err, "not complete");
+    assert_false(heft_test_exists(in(state, "new")));
+    heft_sink_set_discard(NULL);
+}
+
+/* Somebody else was faster. */
+static void a_set_that_cannot_appear_takes_back_what_did(void **state)
+{
+    heft_error err;
+    assert_int_equal(mkdir(in(state, "d"), 0700), 0);
+    heft_sink_set *s = open_set(state, "d", 0);
+    put_file(s, "a", "one");
+    put_file(s, "b", "two");
+    put_file(s, "c", "three");
+    heft_test_save(in(state, "d/b"), "other", 5);
+    heft_assert_fails(heft_sink_set_finish(s, &err), HEFT_E_ARGUMENT, &err, "exists already");
+    assert_int_equal(heft_test_dir_entries(in(state, "d")), 1);
+    assert_file(state, "d/b", "other");
+}
+
+static void what_was_replaced_comes_back(void **state)
+{
+    heft_error err;
+    assert_int_equal(mkdir(in(state, "d"), 0700), 0);
+    heft_test_save(in(state, "d/a"), "old", 3);
+    heft_sink_set *s = open_set(state, "d", HEFT_SINK_REPLACE);
+    put_file(s, "n", "new");
+    put_file(s, "a", "one");
+    put_file(s, "b", "two");
+    assert_int_equal(mkdir(in(state, "d/b"), 0700), 0); /* no file can take its place */
+    heft_assert_status(heft_sink_set_finish(s, &err), HEFT_E_IO, &err);
+    assert_int_equal(heft_test_dir_entries(in(state, "d")), 2);
+    assert_file(state, "d/a", "old");
+    assert_int_equal(rmdir(in(state, "d/b")), 0);
+    s = open_set(state, "d", HEFT_SINK_REPLACE);
+    put_file(s, "a", "one");
+    put_file(s, "b", "two");
+    heft_assert_ok(heft_sink_set_finish(s, &err), &err);
+    assert_int_equal(heft_test_dir_entries(in(state, "d")), 2);
+    assert_file(state, "d/a", "one");
+}
+
+static void names_of_a_set_stay_in_its_folder(void **state)
+{
+    static const char *const names[] = { "", ".", "..", "a/b", "../a", "/a" };
+    heft_error err;
+    heft_sink *sink;
+    heft_sink_set *s = open_set(state, "d", 0);
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        heft_assert_fails(heft_sink_set_add(&sink, s, names[i], &err), HEFT_E_ARGUMENT, &err,
+                          "no name of a file");
+    heft_sink_set_discard(s);
+    heft_test_save(in(state, "file"), "x", 1);
+    heft_assert_status(heft_sink_set_open(&s, in(state, "file"), 0, &err), HEFT_E_IO, &err);
+    heft_assert_status(heft_sink_set_open(&s, in(state, "no/where"), 0, &err), HEFT_E_IO, &err);
+}
+
+/* ---- splitting ------------------------------------------------------------------------------ */
+
+static heft_status open_sink(heft_sink **out, void *ctx, const char *name, heft_error *err)
+{
+    return heft_sink_set_add(out, ctx, name, err);
+}
+
+static heft_status split(const heft_file *f, const heft_format *to, heft_sink_set *s,
+                         const heft_host *host, heft_error *err)
+{
+    heft_split_options opt = HEFT_SPLIT_OPTIONS_INIT;
+    opt.convert.write.host = host;
+    opt.count = 2;
+    opt.open = open_sink;
+    opt.ctx = s;
+    return heft_split(f, to, &opt, err);
+}
+
+/* For each format that is split, until there is enough memory. */
+static void splitting_without_memory_leaves_nothing(void **state)
+{
+    for (size_t i = 0; i < heft_format_count(); i++) {
+        const heft_format *to = heft_format_at(i);
+        heft_status st = heft_can_split(to) ? HEFT_E_NOMEM : HEFT_OK;
+        for (uint32_t n = 1; st; n++) {
+            heft_test_memory m;
+            heft_error err;
+            heft_file *f;
+            heft_test_memory_init(&m, 0);
+            heft_assert_ok(open_with(&m, state, &f, &err), &err);
+            heft_test_memory_rewind(&m);
+            m.fail_at = n;
+            heft_sink_set *s = open_set(state, "out", 0);
+            st = split(f, to, s, &m.host, &err);
+            if (st)
+                heft_assert_status(st, HEFT_E_NOMEM, &err);
+            heft_sink_set_discard(s);
+            heft_close(f);
+            heft_assert_all_freed(&m);
+            assert_false(heft_test_exists(in(state, "out")));
+            assert_true(n < 5000);
+        }
+    }
+}
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+    heft_error err;
+    heft_file *f = open_named(state, "m.safetensors.index.json");
+    heft_split_options opt = HEFT_SPLIT_OPTIONS_INIT;
+    const heft_format *to = heft_file_format(f);
+    heft_assert_fails(heft_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "neither size nor");
+    opt.count = 1;
+    heft_assert_fails(heft_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "where the files go");
+    opt.open = open_sink;
+    opt.stem = "a/b";
+    heft_assert_fails(heft_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "'a/b'");
+    heft_assert_fails(heft_split(f, heft_format_find("mag"), &opt, &err), HEFT_E_UNSUPPORTED, &err,
+                      "one file");
+    heft_close(f);
+}
+
+int main(void)
+{
+#define IN_A_SET(test) cmocka_unit_test_setup_teardown(test, make_set, heft_test_dir_remove)
+    const struct CMUnitTest tests[] = {
+        IN_A_SET(a_folder_and_its_index_are_the_same_model),
+        IN_A_SET(an_index_in_memory_lists_nothing),
+        IN_A_SET(limits_hold_for_all_files_together),
+        IN_A_SET(no_memory_is_no_harm),
+        IN_A_SET(files_are_joined_as_they_are_asked_to_be),
+        IN_A_SET(sets_are_joined_like_files),
+        IN_A_SET(a_set_appears_as_a_whole),
+        IN_A_SET(a_set_that_is_discarded_leaves_nothing),
+        IN_A_SET(a_set_that_cannot_appear_takes_back_what_did),
+        IN_A_SET(what_was_replaced_comes_back),
+        IN_A_SET(names_of_a_set_stay_in_its_folder),
+        IN_A_SET(splitting_without_memory_leaves_nothing),
+        IN_A_SET(options_that_make_no_sense_are_refused),
+    };
+    return cmocka_run_group_tests_name("shards", tests, NULL, NULL);
+}

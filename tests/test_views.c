@@ -1,0 +1,248 @@
+/* test_views.c - elements that lie apart: gathered from memory and from a file, whole and in pieces, and
+ * compared with what walking the strides gives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/stream.h"
+
+enum { STORAGE = 1 << 16, MOST_RANK = 4 };
+
+typedef struct backed { /* an open file of bytes at hand, that may refuse to lend them */
+    heft_source source;
+    heft_file f;
+    heft_error err;
+    uint8_t bytes[STORAGE];
+} backed;
+
+static uint32_t seed = 1;
+
+static uint32_t any(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % below;
+}
+
+static heft_status read_bytes(heft_source *s, uint64_t offset, void *buf, size_t len,
+                              heft_error *err)
+{
+    (void)err;
+    memcpy(buf, ((backed *)(void *)s)->bytes + offset, len);
+    return HEFT_OK;
+}
+
+static const heft_source_ops ops = { .read = read_bytes };
+
+static backed *open_backed(bool lends)
+{
+    backed *b = calloc(1, sizeof *b);
+    heft_limits limits = { 0 };
+    assert_non_null(b);
+    for (size_t i = 0; i < STORAGE; i++)
+        b->bytes[i] = (uint8_t)any(256);
+    b->source = (heft_source){ &ops, STORAGE };
+    b->f.host = heft_host_default();
+    b->f.source = &b->source;
+    heft_ix_init(&b->f.x, b->f.host->allocator, &limits);
+    heft_inbox_init(&b->f.inbox, &b->f.x.mem, STORAGE, UINT64_MAX);
+    b->f.inbox.whole = lends ? b->bytes : NULL;
+    b->f.x.err = &b->err;
+    b->f.x.file_bytes = STORAGE;
+    return b;
+}
+
+static void drop(backed *b)
+{
+    heft_inbox_free(&b->f.inbox);
+    heft_ix_free(&b->f.x);
+    free(b);
+}
+
+typedef struct shape {
+    uint32_t rank;
+    uint64_t dims[MOST_RANK], strides[MOST_RANK];
+    heft_dtype dtype;
+    bool big_endian;
+} shape;
+
+static uint32_t add(backed *b, const shape *s, uint64_t offset, uint64_t first)
+{
+    uint64_t *dims;
+    uint32_t id;
+    heft_range where = { offset, STORAGE - offset };
+    assert_int_equal(heft_ix_tensor(&b->f.x, (heft_str){ "t", 1 }, s->dtype, s->rank, &dims, &id),
+                     HEFT_OK);
+    memcpy(dims, s->dims, s->rank * sizeof *dims);
+    heft_status st = heft_ix_strided(&b->f.x, id, 0, where, HEFT_RAW, where.length, first,
+                                     s->strides);
+    if (st)
+        print_message("# %s\n", b->err.message);
+    assert_int_equal(st, HEFT_OK);
+    if (s->big_endian)
+        heft_ix_big_endian(&b->f.x);
+    return id;
+}
+
+/* Element by element, as the definition has it. */
+static uint64_t walk(uint8_t *out, const backed *b, const shape *s, uint64_t start)
+{
+    uint32_t size = heft_dtype_size(s->dtype), number = heft_dtype_number(s->dtype);
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < s->rank; i++)
+        count *= s->dims[i];
+    for (uint64_t n = 0; n < count; n++) {
+        uint64_t rest = n, at = 0;
+        for (uint32_t d = s->rank; d--;) {
+            at += rest % s->dims[d] * s->strides[d];
+            rest /= s->dims[d];
+        }
+        for (uint32_t i = 0; i < size; i++) {
+            uint32_t from = s->big_endian ? i / number * number + number - 1 - i % number : i;
+            out[n * size + i] = b->bytes[start + at * size + from];
+        }
+    }
+    return count * size;
+}
+
+static void compare(backed *b, uint32_t part, const uint8_t *want, uint64_t len)
+{
+    uint8_t *got = malloc(len + 1);
+    heft_stream *s;
+    assert_int_equal(heft_ix_part_row_at(&b->f.x, part)->length, len);
+    assert_int_equal(heft_read(got, &b->f, part, 0, len, NULL), HEFT_OK);
+    assert_memory_equal(got, want, len);
+    for (int i = 0; i < 20; i++) {
+        uint64_t from = any((uint32_t)len + 1), n = any((uint32_t)(len - from) + 1);
+        assert_int_equal(heft_read(got, &b->f, part, from, n, NULL), HEFT_OK);
+        assert_memory_equal(got, want + from, n);
+    }
+    assert_int_equal(heft_stream_open(&s, &b->f, part, NULL), HEFT_OK);
+    for (uint64_t at = 0, n; at < len; at += n) {
+        n = 1 + any(40);
+        n = n < len - at ? n : len - at;
+        assert_int_equal(heft_stream_read(got, s, n, NULL), HEFT_OK);
+        assert_memory_equal(got, want + at, n);
+    }
+    heft_stream_close(s);
+    free(got);
+}
+
+static shape any_shape(void)
+{
+    static const heft_dtype types[] = {
+        HEFT_U8, HEFT_F16, HEFT_F32, HEFT_F64, HEFT_C64, HEFT_C128
+    };
+    shape s = { .rank = 1 + any(MOST_RANK), .dtype = types[any(6)], .big_endian = any(2) };
+    for (uint32_t i = 0; i < s.rank; i++) {
+        s.dims[i] = 1 + any(7);
+        s.strides[i] = any(3) ? any(60) : 0;
+    }
+    if (!any(3)) { /* columns first */
+        uint64_t step = 1;
+        for (uint32_t i = 0; i < s.rank; i++) {
+            s.strides[i] = step;
+            step *= s.dims[i];
+        }
+    }
+    return s;
+}
+
+static void any_strides_give_what_walking_them_gives(void **state)
+{
+    (void)state;
+    uint8_t *want = malloc(STORAGE);
+    for (int i = 0; i < 400; i++) {
+        backed *b = open_backed(i & 1);
+        shape s = any_shape();
+        uint64_t offset = any(1000), first = any(50) * heft_dtype_size(s.dtype);
+        uint32_t id = add(b, &s, offset, first);
+        uint64_t len = walk(want, b, &s, offset + first);
+        compare(b, heft_ix_row(&b->f.x, id)->first_part, want, len);
+        drop(b);
+    }
+    free(want);
+}
+
+static void what_is_contiguous_is_no_view(void **state)
+{
+    (void)state;
+    backed *b = open_backed(true);
+    shape s = { .rank = 3, .dims = { 4, 1, 5 }, .strides = { 5, 77, 1 }, .dtype = HEFT_F32 };
+    uint32_t part = heft_ix_row(&b->f.x, add(b, &s, 100, 24))->first_part;
+    assert_null(heft_ix_view_of(&b->f.x, part));
+    assert_ptr_equal(heft_view(&b->f, part), b->bytes + 124);
+    s.strides[2] = 2;
+    part = heft_ix_row(&b->f.x, add(b, &s, 100, 24))->first_part;
+    assert_non_null(heft_ix_view_of(&b->f.x, part));
+    assert_null(heft_view(&b->f, part));
+    drop(b);
+}
+
+static void an_empty_tensor_has_no_bytes(void **state)
+{
+    (void)state;
+    backed *b = open_backed(true);
+    shape s = {
+        .rank = 2, .dims = { UINT64_MAX, 0 }, .strides = { UINT64_MAX, 9 }, .dtype = HEFT_F32
+    };
+    const heft_ix_part_row *p =
+        heft_ix_part_row_at(&b->f.x, heft_ix_row(&b->f.x, add(b, &s, 7, 0))->first_part);
+    assert_int_equal(p->length, 0);
+    assert_int_equal(p->stored, 0);
+    drop(b);
+}
+
+typedef struct refusal {
+    shape s;
+    uint64_t first;
+    heft_status st;
+    const char *says;
+} refusal;
+
+static const refusal refusals[] = {
+    { { 1, { 3 }, { STORAGE / 8 }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "of 65536" },
+    { { 1, { 2 }, { 1 }, HEFT_F32, false }, STORAGE - 4, HEFT_E_FORMAT, "of 65536" },
+    { { 1, { 2 }, { 1 }, HEFT_F32, false }, UINT64_MAX, HEFT_E_FORMAT, "of 65536" },
+    { { 1, { 2 }, { UINT64_MAX }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
+    { { 1, { 3 }, { UINT64_MAX }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
+    { { 2, { UINT64_MAX, 2 }, { 0, 0 }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
+    { { 1, { 4 }, { 2 }, HEFT_F4_E2M1, false }, 0, HEFT_E_UNSUPPORTED, "cannot lie apart" },
+};
+
+static void elements_outside_of_their_bytes_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        const refusal *r = &refusals[i];
+        backed *b = open_backed(true);
+        uint64_t *dims;
+        uint32_t id;
+        assert_int_equal(
+            heft_ix_tensor(&b->f.x, (heft_str){ "t", 1 }, r->s.dtype, r->s.rank, &dims, &id),
+            HEFT_OK);
+        memcpy(dims, r->s.dims, r->s.rank * sizeof *dims);
+        heft_status st = heft_ix_strided(&b->f.x, id, 0, (heft_range){ 0, STORAGE }, HEFT_RAW,
+                                         STORAGE, r->first, r->s.strides);
+        if (st != r->st || !strstr(b->err.message, r->says))
+            print_message("# %zu: %d %s\n", i, st, b->err.message);
+        assert_int_equal(st, r->st);
+        assert_non_null(strstr(b->err.message, r->says));
+        drop(b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_strides_give_what_walking_them_gives),
+        cmocka_unit_test(what_is_contiguous_is_no_view),
+        cmocka_unit_test(an_empty_tensor_has_no_bytes),
+        cmocka_unit_test(elements_outside_of_their_bytes_are_refused),
+    };
+    return cmocka_run_group_tests_name("views", tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""check_board.py: builds examples/board.c and the core without a C library, for x86-64 and i386, each with the same
+model as an array of bytes, and runs them.  As a wasm32 object it needs the library's functions, the board's, and four for
+memory.  TAP on stdout."""
+import concurrent.futures
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "tests/py"))
+from gen_burnpack import Pack, few  # noqa: E402
+
+LAYERS = ["base", "model", "grammar", "format", "core", "beside", "bare"]
+FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/include", f"-I{TOP}/src",
+         "-isystem", f"{TOP}/src/bare/libc"]
+# Nothing of the compiler's that takes an operating system: no canaries, no tables for a loader.
+GCC = ["-fno-pic", "-no-pie", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
+TARGETS = {"x86_64": ["gcc", "-m64", *GCC], "i386": ["gcc", "-m32", *GCC]}
+WASM = ["clang", "--target=wasm32"]
+MEM = {"memcpy", "memmove", "memset", "memcmp"}
+MEMORY = 64 << 10
+
+
+def run(*command):
+    p = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+    return p.returncode, p.stdout, (p.stdout + p.stderr).splitlines()
+
+
+def model_source(data):
+    rows = ",\n".join(", ".join(str(b) for b in data[i:i + 24]) for i in range(0, len(data), 24))
+    return ("#include <stddef.h>\n#include <stdint.h>\nextern const uint8_t board_model[];\nextern const size_t board_model_bytes;\n"
+            f"_Alignas(64) const uint8_t board_model[] = {{\n{rows}}};\nconst size_t board_model_bytes = sizeof board_model;\n")
+
+
+def expected(pack, data):
+    """The lines that the program prints, but for how much memory it took."""
+    start = len(data) - max(end for _, end in pack.places.values())
+    for name, dtype, shape, content in pack.tensors:
+        total = 0
+        for byte in content:
+            total = (total * 31 + byte) % 2**32
+        yield f"{name} {dtype} {'x'.join(map(str, shape))} at {start + pack.places[name][0]} sum {total}"
+    yield "0 faults"
+
+
+def build(compiler, sources, folder):
+    """Complaints, and the objects."""
+    def compile_one(source):
+        obj = folder / f"{source.parent.name}_{source.stem}.o"
+        status, _, lines = run(*compiler, *FLAGS, "-c", source, "-o", obj)
+        return obj, lines if status else []
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(compile_one, sources))
+    return [line for _, lines in made for line in lines], [obj for obj, _ in made]
+
+
+def check_native(name, compiler, folder, want):
+    core = [p for layer in LAYERS for p in sorted((TOP / "src" / layer).glob("*.c"))]
+    own = [TOP / "examples/board.c", TOP / "tests/board_mem.c", TOP / f"tests/board_{name}.c", folder / "model.c"]
+    into, program = folder / name, folder / f"board_{name}"
+    into.mkdir()
+    wrong, objects = build(compiler, core + own, into)
+    if not wrong:
+        status, _, lines = run(*compiler, "-nostdlib", "-static", *objects, "-o", program)
+        wrong = lines if status else []
+    yield f"board.c and the core link for {name}, without any library", wrong
+    if wrong:
+        return
+    status, out, lines = run(program)
+    got = out.splitlines()
+    memory = re.fullmatch(r"0 faults, (\d+) bytes of memory", got[-1]) if got else None
+    got = got[:-1] + ["0 faults"] if memory else got
+    yield f"it lists the model on {name}", [] if status == 0 and got == want else [f"exit status {status}", *lines]
+    fits = memory and 0 < int(memory[1]) <= MEMORY
+    yield f"in no more than 64 KiB on {name}", [] if fits else lines
+
+
+def check_wasm(folder):
+    wrong, objects = build(WASM, [TOP / "examples/board.c"], folder)
+    yield "board.c compiles for wasm32", wrong
+    if wrong:
+        return
+    _, out, _ = run("llvm-nm", "--undefined-only", objects[0])
+    names = {line.split()[-1] for line in out.splitlines()}
+    foreign = sorted(n for n in names - MEM if not n.startswith(("heft_", "board_", "__")))
+    yield "and needs the library, the board, and functions for memory", [f"it also needs {n}" for n in foreign]
+
+
+def results(folder):
+    pack = Pack(few(), metadata={"purpose": "a board"})
+    data = pack.bytes()
+    (folder / "model.c").write_text(model_source(data))
+    for name, compiler in TARGETS.items():
+        yield from check_native(name, compiler, folder, list(expected(pack, data)))
+    yield from check_wasm(folder)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        return tap.report(results(pathlib.Path(folder)))
+
+
+sys.exit(main())
