@@ -158,8 +158,8 @@ def check(job):
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
-        for generator in ("gen_burnpack.py", "gen_embd.py", "gen_mag.py", "gen_gptrs.py", "gen_npy.py", "gen_npz.py", "gen_safetensors.py",
-                          "gen_gguf.py", "gen_ztensor1.py", "gen_ztensor2.py"):
+        for generator in ("gen_burnpack.py", "gen_embd.py", "gen_mag.py", "gen_gptrs.py", "gen_npz.py",
+                          "gen_safetensors.py", "gen_gguf.py", "gen_ztensor1.py", "gen_ztensor2.py"):
             subprocess.run([sys.executable, HERE / generator, root], check=True)
         paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
         jobs = [(p, t, a) for p in paths for t in TARGETS for a in ALIGNMENTS]
