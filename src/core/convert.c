@@ -372,7 +372,7 @@ static heft_status plan(conversion *c)
         st = add_model_parts(c);
     if (!st && c->how->links)
         st = link_parts(c);
-    c->p.plan.ties = ties;
+    c->p.plan.ties = c->how->no_ties ? NULL : ties;
     c->p.plan.in_order = in_order;
     if (!st)
         st = add_vocab(c);

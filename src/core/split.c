@@ -67,7 +67,7 @@ static heft_status collect(void *ctx, const heft_planner *p, heft_error *err)
 static heft_status survey(splitting *s)
 {
     heft_convert_options o = s->convert;
-    heft_converting how = { .ctx = s, .planned = collect };
+    heft_converting how = { .ctx = s, .planned = collect, .no_ties = true };
     o.dry_run = true;
     o.write.on_loss = s->opt.convert.write.on_loss;
     o.write.loss_ctx = s->opt.convert.write.loss_ctx;
@@ -102,7 +102,7 @@ static heft_status convert_run(splitting *s, uint32_t file, uint32_t files, heft
 {
     heft_value values[HEFT_SET_VALUES];
     heft_convert_options o = s->convert;
-    heft_converting how = { .own_metadata = s->to->sharding->values && file };
+    heft_converting how = { .own_metadata = s->to->sharding->values && file, .no_ties = is_trial };
     s->at = 0;
     o.keep = is_in_run;
     o.ctx = s;
