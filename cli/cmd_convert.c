@@ -285,7 +285,7 @@ static int open_and_convert(request *r)
     heft_file *f;
     heft_error err;
     int code = CODE_DONE;
-    if (heft_open(&f, r->in, NULL, &err)) /* what is missing is said by what needs it */
+    if (model_open_status(&f, r->in, &err)) /* what is missing is said by what needs it */
         return say_error(r->in, &err);
     struct stat out;
     bool is_there = !r->into_stdout && !stat(r->out, &out);

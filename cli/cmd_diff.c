@@ -246,8 +246,8 @@ static int diff(comparison *c, bool as_json)
 static int open_both(heft_file **a, heft_file **b, const comparison *c)
 {
     *a = *b = NULL;
-    int code = model_open_whole(a, c->path_a);
-    return code ? code : model_open_whole(b, c->path_b);
+    int code = model_open_either(a, c->path_a);
+    return code ? code : model_open_either(b, c->path_b);
 }
 
 int cmd_diff(int argc, char **argv)

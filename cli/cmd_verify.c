@@ -196,7 +196,7 @@ static int verify(report *r, json *all)
     int code = CODE_DONE;
     out_open(&r->findings, -1);
     r->j = (json){ &r->findings, false };
-    heft_status st = heft_open(&f, r->path, NULL, &err);
+    heft_status st = model_open_status(&f, r->path, &err);
     r->f = f;
     if (!st)
         st = check(r, &err);

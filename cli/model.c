@@ -6,27 +6,60 @@
 
 #include "textfile.h"
 
+/* What --key says to every command that opens a file. */
+static const char *wanted_key;
+
+bool model_set_key(const char *key)
+{
+    wanted_key = key;
+    return *key;
+}
+
+heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.key = wanted_key;
+    return heft_open(out, path, &opt, err);
+}
+
 int model_open(heft_file **out, const char *path)
 {
     heft_error err;
-    if (heft_open(out, path, NULL, &err))
+    if (model_open_status(out, path, &err))
         return say_error(path, &err);
     if (heft_is_whole(*out, &err))
         say(path, "warning: the model is not whole: %s", err.message);
     return CODE_DONE;
 }
 
+static int keep_if_whole(heft_file **out, heft_file *f, const char *path)
+{
+    heft_error err;
+    *out = f;
+    if (!heft_is_whole(f, &err))
+        return CODE_DONE;
+    heft_close(f);
+    *out = NULL;
+    return say_error(path, &err);
+}
+
 int model_open_whole(heft_file **out, const char *path)
 {
     heft_error err;
-    heft_status st = heft_open(out, path, NULL, &err);
-    if (!st)
-        st = heft_is_whole(*out, &err);
-    if (!st)
-        return CODE_DONE;
-    heft_close(*out);
+    heft_file *f;
     *out = NULL;
-    return say_error(path, &err);
+    return model_open_status(&f, path, &err) ? say_error(path, &err) : keep_if_whole(out, f, path);
+}
+
+int model_open_either(heft_file **out, const char *path)
+{
+    heft_file *f;
+    if (!wanted_key || heft_open(&f, path, NULL, NULL))
+        return model_open_whole(out, path);
+    if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK))
+        return keep_if_whole(out, f, path);
+    heft_close(f);
+    return model_open_whole(out, path);
 }
 
 /* ---- its files ---- */

@@ -14,6 +14,12 @@ int model_open_whole(heft_file **out, const char *path);
 char *model_dir(const char *path);
 /* Whether the model, opened by that path, is or has that file. */
 bool model_has_file(const heft_file *f, const char *path, const struct stat *file);
+/* The same where the status counts. */
+heft_status model_open_status(heft_file **out, const char *path, heft_error *err);
+/* Whole as well, of two files of which only those that nest have the key. */
+int model_open_either(heft_file **out, const char *path);
+/* The key that is opened of every file; false: it is none. */
+bool model_set_key(const char *key);
 
 /* The numbers of the tensors whose names match one of the patterns, or of all without patterns.
  * False: no memory, which was said. */

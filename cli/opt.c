@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "model.h"
 
 enum { FIRST_LONG = 256, OPTIONS_MAX = 32, HELP_COLUMN = 26 };
 
-/* Of every command; the last two entries of what getopt_long gets. */
+/* Of every command; the last three entries of what getopt_long gets. */
 static const opt common[] = {
     { "color", 0, OPT_TEXT, NULL, "WHEN", "auto, always or never" },
+    { "key", 0, OPT_TEXT, NULL, "KEY", "of a file that nests (torch) this part: state_dict" },
     { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
 };
 enum { COMMON = sizeof common / sizeof *common };
@@ -184,11 +186,13 @@ static bool take_option(int *code, const opt_usage *u, int c, int argc, char **a
     *code = CODE_USAGE;
     if (!p)
         *code = say_bad_option(u, c, argv[optind - 1]);
-    else if (p == &common[1])
+    else if (p == &common[2])
         *code = print_help(u);
     else if (p == &common[0] && !term_set_colour(optarg))
         say_usage(u->command, "--color is auto, always or never, not '%s'", optarg);
-    else if (p != &common[0] && !set_value(p, optarg, (size_t)argc))
+    else if (p == &common[1] && !model_set_key(optarg))
+        say_usage(u->command, "--key is empty");
+    else if (p != &common[0] && p != &common[1] && !set_value(p, optarg, (size_t)argc))
         say_usage(u->command, "'%s' is no value for --%s", optarg, p->name);
     else
         return true;

@@ -262,8 +262,8 @@ static heft_bytes many_tensors(void)
     heft_writer *w;
     heft_error err;
     const uint64_t one = 1;
-    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
-                                    heft_test_sink_init(&sink, false), NULL, &err),
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), heft_test_sink_init(&sink, false),
+                                    NULL, &err),
                    &err);
     for (uint32_t i = 0, part; i < NAMES; i++) {
         char name[32];

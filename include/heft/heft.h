@@ -110,11 +110,12 @@ enum {
     HEFT_CAN_WRITE = 2,
     HEFT_CAN_APPEND = 4, /* takes further tensors after heft_writer_begin() */
     HEFT_CAN_SPARSE = 8,
-    HEFT_CAN_ENCODE = 16, /* compressed parts */
-    HEFT_CAN_META = 32,   /* metadata of some kind */
-    HEFT_CAN_DIGEST = 64, /* a digest per part, of the caller's choice */
-    HEFT_CAN_VOCAB = 128, /* a vocabulary */
-    HEFT_ONE_TENSOR = 256 /* holds a single tensor, without its name */
+    HEFT_CAN_ENCODE = 16,  /* compressed parts */
+    HEFT_CAN_META = 32,    /* metadata of some kind */
+    HEFT_CAN_DIGEST = 64,  /* a digest per part, of the caller's choice */
+    HEFT_CAN_VOCAB = 128,  /* a vocabulary */
+    HEFT_ONE_TENSOR = 256, /* holds a single tensor, without its name */
+    HEFT_CAN_PICK = 512    /* nests: a part of it can be opened, see heft_open_options.key */
 };
 HEFT_API size_t heft_format_count(void);
 HEFT_API const heft_format *heft_format_at(size_t i); /* in a stable order */
@@ -167,10 +168,13 @@ typedef struct heft_open_options {
     const heft_host *host;     /* NULL: heft_host_default() */
     heft_limits limits;
     const heft_siblings *siblings; /* NULL: heft_open() looks beside its path, the others nowhere */
+    /* Of a file that nests (HEFT_CAN_PICK) the part that is wanted, "state_dict" or "ema.model": what it holds
+     * is named as if it were all.  NULL: the whole file.  Borrowed until the file is open. */
+    const char *key;
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                      \
-    {                                                               \
-        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL \
+#define HEFT_OPEN_OPTIONS_INIT                                            \
+    {                                                                     \
+        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL \
     }
 
 /* opt may be NULL.  path is a file, or a folder: the one file of weights in it.  Reads the index only: nothing
@@ -646,7 +650,7 @@ typedef struct heft_edit_result {
 
 /* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
  * was asked for is another.  Its format and version stay, and so do the tensors' bytes: they are not
- * read, unless a checksum must be made over them.  What the format cannot carry is HEFT_E_LOSSY;
+ * read, unless a checksum must be made over them that the file does not have.  What the format cannot carry is HEFT_E_LOSSY;
  * HEFT_E_UNSUPPORTED: this build cannot write all that the file says.  out and opt may be NULL. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const char *path,
                                                     const heft_edit_options *opt, heft_error *err);

@@ -39,6 +39,10 @@ static const stranger strangers[] = {
     { "\x7f"
       "ELF",
       "a program" },
+    { "\x80\x02", "a Python pickle without what PyTorch puts around it" },
+    { "\x80\x03", "a Python pickle without what PyTorch puts around it" },
+    { "\x80\x04", "a Python pickle without what PyTorch puts around it" },
+    { "\x80\x05", "a Python pickle without what PyTorch puts around it" },
     { "{", "a JSON text" },
 };
 

@@ -259,6 +259,14 @@ static heft_status choose_version(heft_editing *g, const char **out)
     return HEFT_OK;
 }
 
+static bool has_turned(const heft_index *x)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < x->parts.len && !any; i++)
+        any = heft_ix_part_row_at(x, i)->flags & HEFT_P_BIG_ENDIAN;
+    return any;
+}
+
 static heft_status check_file(const heft_editing *g)
 {
     const heft_file *f = g->in;
@@ -272,6 +280,10 @@ static heft_status check_file(const heft_editing *g)
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                                 "it says things that are not known here, and that an edit would "
                                 "lose");
+    if (has_turned(&f->x))
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                "its numbers are big-endian, which is not written: it cannot be "
+                                "edited (convert it)");
     return heft_measured(f, g->err);
 }
 

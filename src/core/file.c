@@ -49,6 +49,7 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     *f = (heft_file){ .host = host, .format = o.format, .siblings = o.siblings };
     heft_ix_init(&f->x, al, &o.limits);
     f->x.file_bytes = file_size;
+    f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
     if (host->entropy)
         host->entropy(f->x.key, sizeof f->x.key);
     heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);
@@ -153,6 +154,10 @@ static heft_status check_at_open(heft_file *f, heft_error *err)
 
 static heft_status parse(heft_file *f, heft_error *err)
 {
+    if (f->x.pick.len && !(f->format->caps & HEFT_CAN_PICK))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "%s files do not nest: there is no key %q to pick",
+                                f->format->title, f->x.pick);
     f->x.err = f->inbox.in.err = err;
     heft_ix_reset(&f->x);
     f->passed = 0;

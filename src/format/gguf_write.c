@@ -160,7 +160,8 @@ static heft_status plan_alignment(heft_plan *p, gguf_plan *g)
     const heft_value *v = heft_gguf_find(p->x, heft_gguf_alignment_key);
     uint64_t said = heft_gguf_alignment(p->x);
     g->align = p->asked_align ? p->asked_align : said ? said : HEFT_GGUF_ALIGN;
-    g->align = g->align < HEFT_GGUF_LEAST_ALIGN ? HEFT_GGUF_LEAST_ALIGN : g->align;
+    if (g->align < HEFT_GGUF_LEAST_ALIGN && !p->kept)
+        g->align = HEFT_GGUF_LEAST_ALIGN;
     g->puts_alignment = !v && g->align != HEFT_GGUF_ALIGN;
     g->entries = g->puts_alignment;
     if (g->align > HEFT_GGUF_MAX_ALIGN)

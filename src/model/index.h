@@ -144,6 +144,7 @@ typedef struct heft_index {
     heft_limits limits;
     heft_error *err;     /* of the call that is filling it */
     uint64_t file_bytes; /* 0 while planning */
+    heft_str pick;       /* of a file that nests: the part that is wanted; empty: all of it */
     uint64_t key[2];
     heft_vec tensors, parts, model_parts, dims, values, attrs, claims, digests, notes, roles,
         layouts, siblings, listed, views, strides;

@@ -1,0 +1,622 @@
+/* pickle.c - the machine that pickles are programs for: a stack of values, marks on it, and a memo.
+ *
+ * Opcodes are those of Lib/pickletools.py of Python 3.11.  One function obeys several of them where the
+ * difference is a number, which the table holds.
+ */
+#include "grammar/pickle_machine.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/text.h"
+
+enum { NEWEST = 5, IS_LAST = 1 };
+
+typedef void obey(heft_pickle *p, uint32_t arg);
+
+typedef struct opcode {
+    obey *fn;
+    uint32_t arg;
+} opcode;
+
+/* ---- failing: the first one counts ---- */
+
+void heft_pickle_fail(heft_pickle *p, heft_status st, const char *fmt, ...)
+{
+    va_list ap;
+    if (p->st)
+        return;
+    va_start(ap, fmt);
+    heft_error_set_list(p->c.in->err, st, p->at, fmt, &ap);
+    va_end(ap);
+    p->st = st;
+}
+
+void heft_pickle_no_memory(heft_pickle *p)
+{
+    heft_pickle_fail(p, HEFT_E_NOMEM, "no memory: the values of %s take %U bytes", p->c.what,
+                     p->arena->mem->used);
+}
+
+/* ---- values ---- */
+
+static bool add_value(heft_pickle *p, heft_pickle_value v, uint32_t *number)
+{
+    heft_pickle_value *to = heft_vec_push(p->arena->mem, &p->values, sizeof *to);
+    *number = p->values.len - 1;
+    if (!to) {
+        heft_pickle_no_memory(p);
+        return false;
+    }
+    *to = v;
+    to->at = (uint32_t)(p->at - p->c.base);
+    return true;
+}
+
+static void push_number(heft_pickle *p, uint32_t number)
+{
+    uint32_t *to = p->st ? NULL : heft_vec_push(p->arena->mem, &p->stack, sizeof *to);
+    if (to)
+        *to = number;
+    else
+        heft_pickle_no_memory(p);
+}
+
+void heft_pickle_push(heft_pickle *p, heft_pickle_value v)
+{
+    uint32_t number;
+    if (!p->st && !p->c.st && add_value(p, v, &number))
+        push_number(p, number);
+}
+
+/* None, the truth values and () are one value each. */
+void heft_pickle_push_single(heft_pickle *p, uint32_t *single, heft_pickle_value v)
+{
+    if (*single == HEFT_NONE && !add_value(p, v, single))
+        return;
+    push_number(p, *single);
+}
+
+/* ---- the stack ---- */
+
+static uint32_t *stack_at(const heft_pickle *p, uint32_t i)
+{
+    return (uint32_t *)p->stack.ptr + i;
+}
+
+static uint32_t floor_of(const heft_pickle *p)
+{
+    return p->marks.len ? ((uint32_t *)p->marks.ptr)[p->marks.len - 1] : 0;
+}
+
+/* Whether there are so many values above the mark. */
+static bool has(heft_pickle *p, uint32_t count)
+{
+    uint32_t have = p->stack.len - floor_of(p);
+    if (have < count)
+        heft_pickle_fail(p, HEFT_E_FORMAT,
+                         "%s: an opcode needs %U values, there are %U on the stack", p->c.what,
+                         (uint64_t)count, (uint64_t)have);
+    return have >= count;
+}
+
+/* Of a stack that has one. */
+static uint32_t pop(heft_pickle *p)
+{
+    return *stack_at(p, --p->stack.len);
+}
+
+/* The values above the last mark, which goes: from *first to the end of the stack. */
+static bool pop_mark(heft_pickle *p, uint32_t *first)
+{
+    if (!p->marks.len) {
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an opcode needs a mark on the stack, there is none",
+                         p->c.what);
+        return false;
+    }
+    *first = ((uint32_t *)p->marks.ptr)[--p->marks.len];
+    return true;
+}
+
+/* ---- items ---- */
+
+enum { RUN_HEAD = 2 }; /* of a run of edges: where the next one is, and how many follow */
+
+static uint32_t *edge_at(const heft_pickle *p, uint32_t i)
+{
+    return (uint32_t *)p->edges.ptr + i;
+}
+
+/* A run behind the others, at the end of the container's list of them. */
+static bool begin_run(heft_pickle *p, uint32_t container)
+{
+    heft_pickle_value *v = heft_pickle_at(p, container);
+    uint32_t at = p->edges.len;
+    if (!heft_vec_reserve(p->arena->mem, &p->edges, RUN_HEAD, sizeof at)) {
+        heft_pickle_no_memory(p);
+        return false;
+    }
+    p->edges.len += RUN_HEAD;
+    edge_at(p, at)[0] = HEFT_NONE;
+    edge_at(p, at)[1] = 0;
+    if (v->as.items.count)
+        *edge_at(p, v->as.items.last) = at;
+    else
+        v->as.items.first = at;
+    v->as.items.last = at;
+    return true;
+}
+
+/* Moves the stack from `first` on into the container. */
+static void take_items(heft_pickle *p, uint32_t container, uint32_t first)
+{
+    uint32_t count = p->stack.len - first;
+    heft_pickle_value *v = heft_pickle_at(p, container);
+    if (!count || p->st)
+        return;
+    uint32_t last = v->as.items.last;
+    bool goes_on = v->as.items.count && last + RUN_HEAD + edge_at(p, last)[1] == p->edges.len;
+    if (!goes_on && !begin_run(p, container))
+        return;
+    if (count > UINT32_MAX - v->as.items.count ||
+        !heft_vec_reserve(p->arena->mem, &p->edges, count, sizeof first)) {
+        heft_pickle_no_memory(p);
+        return;
+    }
+    memcpy(edge_at(p, p->edges.len), stack_at(p, first), count * sizeof first);
+    p->edges.len += count;
+    edge_at(p, v->as.items.last)[1] += count;
+    v->as.items.count += count;
+    p->stack.len = first;
+}
+
+/* A container of what the stack holds from `first` on. */
+static void push_of(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
+{
+    uint32_t number;
+    if (kind == HEFT_PICKLE_DICT && (p->stack.len - first) % 2) {
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a dictionary of a key without a value", p->c.what);
+        return;
+    }
+    if (p->st || !add_value(p, heft_pickle_value_of(kind), &number))
+        return;
+    take_items(p, number, first);
+    push_number(p, number);
+}
+
+/* ---- containers ---- */
+
+static void obey_mark(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    uint32_t *to = heft_vec_push(p->arena->mem, &p->marks, sizeof *to);
+    if (to)
+        *to = p->stack.len;
+    else
+        heft_pickle_no_memory(p);
+}
+
+static void obey_empty(heft_pickle *p, uint32_t kind)
+{
+    heft_pickle_push(p, heft_pickle_value_of((heft_pickle_kind)kind));
+}
+
+static void obey_tuple(heft_pickle *p, uint32_t count)
+{
+    if (has(p, count))
+        push_of(p, HEFT_PICKLE_TUPLE, p->stack.len - count);
+}
+
+static void obey_marked(heft_pickle *p, uint32_t kind)
+{
+    uint32_t first;
+    if (pop_mark(p, &first))
+        push_of(p, (heft_pickle_kind)kind, first);
+}
+
+/* What takes items of that kind: the container itself, or what stands for an object's.
+ * HEFT_NONE: the value takes none. */
+static uint32_t content_of(heft_pickle *p, uint32_t container, heft_pickle_kind kind)
+{
+    uint32_t made;
+    heft_pickle_value *v = heft_pickle_at(p, container);
+    if (v->kind == kind)
+        return container;
+    if (v->kind == HEFT_PICKLE_OBJECT && v->as.object.content == HEFT_NONE &&
+        add_value(p, heft_pickle_value_of(kind), &made))
+        heft_pickle_at(p, container)->as.object.content = made;
+    v = heft_pickle_at(p, container);
+    if (v->kind == HEFT_PICKLE_OBJECT && heft_pickle_is(p, v->as.object.content, kind))
+        return v->as.object.content;
+    heft_pickle_fail(p, HEFT_E_FORMAT, "%s: items are added to what is no container of such",
+                     p->c.what);
+    return HEFT_NONE;
+}
+
+/* The items from `first` on go into what lies below them. */
+static void add_items(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
+{
+    if (first <= floor_of(p)) {
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: items without a container", p->c.what);
+        return;
+    }
+    if (kind == HEFT_PICKLE_DICT && (p->stack.len - first) % 2) {
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a key without a value", p->c.what);
+        return;
+    }
+    uint32_t to = content_of(p, *stack_at(p, first - 1), kind);
+    if (to != HEFT_NONE)
+        take_items(p, to, first);
+}
+
+static void obey_add_one(heft_pickle *p, uint32_t kind)
+{
+    uint32_t count = kind == HEFT_PICKLE_DICT ? 2 : 1;
+    if (has(p, count + 1))
+        add_items(p, (heft_pickle_kind)kind, p->stack.len - count);
+}
+
+static void obey_add_marked(heft_pickle *p, uint32_t kind)
+{
+    uint32_t first;
+    if (pop_mark(p, &first))
+        add_items(p, (heft_pickle_kind)kind, first);
+}
+
+/* ---- the stack and the memo ---- */
+
+static void obey_pop(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    if (p->marks.len && p->stack.len == floor_of(p))
+        p->marks.len--;
+    else if (has(p, 1))
+        p->stack.len--;
+}
+
+static void obey_pop_mark(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    uint32_t first;
+    if (pop_mark(p, &first))
+        p->stack.len = first;
+}
+
+static void obey_dup(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    if (has(p, 1))
+        push_number(p, *stack_at(p, p->stack.len - 1));
+}
+
+/* A number of the memo: in so many bytes, or as a line. */
+static bool take_memo_number(heft_pickle *p, uint32_t bytes, uint64_t *number)
+{
+    int64_t i = 0;
+    if (bytes) {
+        *number = heft_pickle_take_number(p, bytes);
+    } else {
+        bool is_number = heft_pickle_decimal(&i, heft_pickle_take_line(p)) && i >= 0;
+        *number = (uint64_t)i;
+        if (!is_number && !p->c.st)
+            heft_pickle_fail(p, HEFT_E_FORMAT, "%s: no number of the memo", p->c.what);
+    }
+    return !p->st && !p->c.st;
+}
+
+/* Writers count their entries, each of which takes at least a byte: larger numbers are not believed. */
+static void memoize(heft_pickle *p, uint64_t number)
+{
+    enum { SPARE = 255 }; /* whoever counts from elsewhere than 0 */
+    uint64_t most = p->at - p->c.base + SPARE;
+    if (!has(p, 1))
+        return;
+    if (number > most || number >= HEFT_NONE) {
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: entry %U of the memo after %U bytes", p->c.what,
+                         number, most - SPARE);
+        return;
+    }
+    if (number >= p->memo.len) {
+        uint32_t more = (uint32_t)number + 1 - p->memo.len;
+        if (!heft_vec_reserve(p->arena->mem, &p->memo, more, sizeof more)) {
+            heft_pickle_no_memory(p);
+            return;
+        }
+        memset((uint32_t *)p->memo.ptr + p->memo.len, 0xFF, more * sizeof more);
+        p->memo.len += more;
+    }
+    uint32_t *to = (uint32_t *)p->memo.ptr + number;
+    p->memoized += *to == HEFT_NONE;
+    *to = *stack_at(p, p->stack.len - 1);
+}
+
+static void obey_put(heft_pickle *p, uint32_t bytes)
+{
+    uint64_t number;
+    if (take_memo_number(p, bytes, &number))
+        memoize(p, number);
+}
+
+static void obey_memoize(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    memoize(p, p->memoized);
+}
+
+static void obey_get(heft_pickle *p, uint32_t bytes)
+{
+    uint64_t number;
+    if (!take_memo_number(p, bytes, &number))
+        return;
+    uint32_t v = number < p->memo.len ? ((uint32_t *)p->memo.ptr)[number] : HEFT_NONE;
+    if (v == HEFT_NONE)
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: entry %U of the memo was never made", p->c.what,
+                         number);
+    else
+        push_number(p, v);
+}
+
+/* ---- names, and what would be called ---- */
+
+static void push_global(heft_pickle *p, uint32_t module, uint32_t name)
+{
+    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_GLOBAL);
+    v.as.global.module = module;
+    v.as.global.name = name;
+    heft_pickle_push(p, v);
+}
+
+static bool add_line(heft_pickle *p, uint32_t *number)
+{
+    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_TEXT);
+    v.as.s = heft_pickle_take_line(p);
+    return !p->st && !p->c.st && heft_pickle_is_utf8(p, v.as.s) && add_value(p, v, number);
+}
+
+static void obey_global(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    uint32_t module, name;
+    if (add_line(p, &module) && add_line(p, &name))
+        push_global(p, module, name);
+}
+
+static void obey_stack_global(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    if (!has(p, 2))
+        return;
+    uint32_t name = pop(p), module = pop(p);
+    if (heft_pickle_is(p, name, HEFT_PICKLE_TEXT) && heft_pickle_is(p, module, HEFT_PICKLE_TEXT))
+        push_global(p, module, name);
+    else
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: the name of a global is not a text", p->c.what);
+}
+
+static void push_object(heft_pickle *p, uint32_t callable, uint32_t args, bool is_instance)
+{
+    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_OBJECT);
+    v.as.object.callable = callable;
+    v.as.object.args = args;
+    v.as.object.state = v.as.object.content = HEFT_NONE;
+    v.is_instance = is_instance;
+    heft_pickle_push(p, v);
+}
+
+/* Of three values the last, keyword arguments, is passed over: it is None or {} but for classes that
+ * nobody here knows. */
+static void obey_call(heft_pickle *p, uint32_t code)
+{
+    if (!has(p, code == 0x92 ? 3 : 2))
+        return;
+    if (code == 0x92)
+        p->stack.len--;
+    uint32_t args = pop(p), callable = pop(p);
+    if (heft_pickle_is(p, args, HEFT_PICKLE_TUPLE))
+        push_object(p, callable, args, code != 'R');
+    else
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a call whose arguments are no tuple", p->c.what);
+}
+
+/* i names the class, o has it below its arguments. */
+static void obey_old_call(heft_pickle *p, uint32_t letter)
+{
+    uint32_t first, callable = HEFT_NONE;
+    if (letter == 'i') {
+        obey_global(p, 0);
+        if (p->st || p->c.st)
+            return;
+        callable = pop(p);
+    }
+    if (!pop_mark(p, &first))
+        return;
+    if (letter == 'o' && first == p->stack.len) {
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a call of nothing", p->c.what);
+        return;
+    }
+    if (letter == 'o')
+        callable = *stack_at(p, first++);
+    push_of(p, HEFT_PICKLE_TUPLE, first);
+    if (p->st)
+        return;
+    uint32_t args = pop(p);
+    p->stack.len -= letter == 'o';
+    push_object(p, callable, args, false); /* it calls whatever is named */
+}
+
+static void obey_build(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    if (!has(p, 2))
+        return;
+    uint32_t state = pop(p);
+    heft_pickle_value *v = heft_pickle_at(p, *stack_at(p, p->stack.len - 1));
+    if (v->kind != HEFT_PICKLE_OBJECT)
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a state for what is no object", p->c.what);
+    else if (v->as.object.state != HEFT_NONE)
+        heft_pickle_fail(p, HEFT_E_UNSUPPORTED, "%s: an object that is given two states",
+                         p->c.what);
+    else
+        v->as.object.state = state;
+}
+
+static void obey_persistent(heft_pickle *p, uint32_t is_line)
+{
+    uint32_t id;
+    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_PERSISTENT);
+    if (is_line) {
+        if (!add_line(p, &id))
+            return;
+    } else {
+        if (!has(p, 1))
+            return;
+        id = pop(p);
+    }
+    v.as.id = id;
+    heft_pickle_push(p, v);
+}
+
+/* ---- the rest ---- */
+
+static void obey_proto(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    uint32_t version = heft_cur_u8(&p->c);
+    if (version > NEWEST)
+        heft_pickle_fail(p, HEFT_E_UNSUPPORTED,
+                         "%s: pickle protocol %U, 5 is the newest that is known", p->c.what,
+                         (uint64_t)version);
+}
+
+static void obey_frame(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    uint64_t bytes = heft_cur_u64(&p->c), left = heft_cur_left(&p->c);
+    if (!p->c.st && bytes > left)
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a frame of %U bytes, %U are left", p->c.what, bytes,
+                         left);
+}
+
+static void obey_stop(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    if (!has(p, 1))
+        return;
+    p->root = pop(p);
+    p->stopped = true;
+}
+
+static void obey_outside(heft_pickle *p, uint32_t arg)
+{
+    (void)arg;
+    heft_pickle_fail(p, HEFT_E_UNSUPPORTED,
+                     "%s: it needs a registry or buffers that are kept outside of the file",
+                     p->c.what);
+}
+
+static const opcode opcodes[256] = {
+    ['('] = { obey_mark, 0 },
+    [')'] = { heft_pickle_obey_single, HEFT_PICKLE_TUPLE },
+    ['.'] = { obey_stop, 0 },
+    ['0'] = { obey_pop, 0 },
+    ['1'] = { obey_pop_mark, 0 },
+    ['2'] = { obey_dup, 0 },
+    ['B'] = { heft_pickle_obey_bytes, 4 },
+    ['C'] = { heft_pickle_obey_bytes, 1 },
+    ['F'] = { heft_pickle_obey_decimal, 'F' },
+    ['G'] = { heft_pickle_obey_float, 0 },
+    ['I'] = { heft_pickle_obey_decimal, 'I' },
+    ['J'] = { heft_pickle_obey_int, 4 },
+    ['K'] = { heft_pickle_obey_int, 1 },
+    ['L'] = { heft_pickle_obey_decimal, 'L' },
+    ['M'] = { heft_pickle_obey_int, 2 },
+    ['N'] = { heft_pickle_obey_single, HEFT_PICKLE_NONE },
+    ['P'] = { obey_persistent, 1 },
+    ['Q'] = { obey_persistent, 0 },
+    ['R'] = { obey_call, 'R' },
+    ['S'] = { heft_pickle_obey_quoted, 0 },
+    ['T'] = { heft_pickle_obey_old_text, 4 },
+    ['U'] = { heft_pickle_obey_old_text, 1 },
+    ['V'] = { heft_pickle_obey_escaped_text, 0 },
+    ['X'] = { heft_pickle_obey_text, 4 },
+    [']'] = { obey_empty, HEFT_PICKLE_LIST },
+    ['a'] = { obey_add_one, HEFT_PICKLE_LIST },
+    ['b'] = { obey_build, 0 },
+    ['c'] = { obey_global, 0 },
+    ['d'] = { obey_marked, HEFT_PICKLE_DICT },
+    ['e'] = { obey_add_marked, HEFT_PICKLE_LIST },
+    ['g'] = { obey_get, 0 },
+    ['h'] = { obey_get, 1 },
+    ['i'] = { obey_old_call, 'i' },
+    ['j'] = { obey_get, 4 },
+    ['l'] = { obey_marked, HEFT_PICKLE_LIST },
+    ['o'] = { obey_old_call, 'o' },
+    ['p'] = { obey_put, 0 },
+    ['q'] = { obey_put, 1 },
+    ['r'] = { obey_put, 4 },
+    ['s'] = { obey_add_one, HEFT_PICKLE_DICT },
+    ['t'] = { obey_marked, HEFT_PICKLE_TUPLE },
+    ['u'] = { obey_add_marked, HEFT_PICKLE_DICT },
+    ['}'] = { obey_empty, HEFT_PICKLE_DICT },
+    [0x80] = { obey_proto, 0 },
+    [0x81] = { obey_call, 0x81 },
+    [0x82] = { obey_outside, 0 },
+    [0x83] = { obey_outside, 0 },
+    [0x84] = { obey_outside, 0 },
+    [0x85] = { obey_tuple, 1 },
+    [0x86] = { obey_tuple, 2 },
+    [0x87] = { obey_tuple, 3 },
+    [0x88] = { heft_pickle_obey_bool, true },
+    [0x89] = { heft_pickle_obey_bool, false },
+    [0x8A] = { heft_pickle_obey_long, 1 },
+    [0x8B] = { heft_pickle_obey_long, 4 },
+    [0x8C] = { heft_pickle_obey_text, 1 },
+    [0x8D] = { heft_pickle_obey_text, 8 },
+    [0x8E] = { heft_pickle_obey_bytes, 8 },
+    [0x8F] = { obey_empty, HEFT_PICKLE_SET },
+    [0x90] = { obey_add_marked, HEFT_PICKLE_SET },
+    [0x91] = { obey_marked, HEFT_PICKLE_SET },
+    [0x92] = { obey_call, 0x92 },
+    [0x93] = { obey_stack_global, 0 },
+    [0x94] = { obey_memoize, 0 },
+    [0x95] = { obey_frame, 0 },
+    [0x96] = { heft_pickle_obey_bytes, 8 },
+    [0x97] = { obey_outside, 0 },
+    [0x98] = { obey_outside, 0 },
+};
+
+heft_status heft_pickle_read(heft_pickle *out, heft_in *in, heft_range where, heft_arena *arena,
+                             const char *what)
+{
+    *out = (heft_pickle){ .c = heft_cur_open(in, where.offset, where.length, what),
+                          .arena = arena,
+                          .none = HEFT_NONE,
+                          .truth = { HEFT_NONE, HEFT_NONE },
+                          .unit = HEFT_NONE,
+                          .root = HEFT_NONE };
+    while (!out->st && !out->c.st && !out->stopped) {
+        out->at = heft_cur_pos(&out->c);
+        if (out->at - where.offset > UINT32_MAX)
+            heft_pickle_fail(out, HEFT_E_LIMIT, "%s: a pickle of more than 4 GiB", what);
+        const opcode *o = &opcodes[heft_cur_u8(&out->c)];
+        if (out->c.st)
+            break;
+        if (o->fn)
+            o->fn(out, o->arg);
+        else
+            heft_pickle_fail(out, HEFT_E_FORMAT, "%s: opcode 0x%X is none of pickle's", what,
+                             (uint64_t)(uint8_t)out->c.p[-1]);
+    }
+    return out->c.st ? out->c.st : out->st;
+}
+
+void heft_pickle_free(heft_pickle *p)
+{
+    if (!p->arena)
+        return;
+    heft_memory *m = p->arena->mem;
+    heft_vec_free(m, &p->values, sizeof(heft_pickle_value));
+    heft_vec_free(m, &p->edges, sizeof(uint32_t));
+    heft_vec_free(m, &p->stack, sizeof(uint32_t));
+    heft_vec_free(m, &p->marks, sizeof(uint32_t));
+    heft_vec_free(m, &p->memo, sizeof(uint32_t));
+}

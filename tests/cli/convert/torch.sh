@@ -1,0 +1,5 @@
+$PYTHON -c 'import samples; samples.nested("nested.pt")'
+$HEFT convert --key model nested.pt model.safetensors
+$HEFT diff --key model nested.pt model.safetensors && echo equal
+$HEFT show model.safetensors turned
+$HEFT convert nested.pt other.pt; echo $?

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""check_torch.py HEFT SHARED GENERATOR: what PyTorch makes of files, and what heft does: the samples that the
+generator says PyTorch loads, files that PyTorch itself writes here, and those that lie beside the checkout.
+Same names, shapes, element types and bytes.  Skipped without PyTorch.  TAP on stdout."""
+import hashlib
+import json
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import types
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+FOLDERS = ["burn-store", "candle", "facenet", "lpips", "taesd", "silero-vad", "burn"]
+SUFFIXES = {".pt", ".pth", ".jit"}
+BROKEN = {"broken.pt"}
+
+
+class Careful(pickle.Unpickler):
+    """Calls what belongs to weights, and nothing else: these are other people's files."""
+
+    MODULES = {"torch", "torch._utils", "torch._tensor", "torch.storage", "torch.nn.parameter"}
+
+    def find_class(self, module, name):
+        if (module, name) != ("collections", "OrderedDict"):
+            if module not in self.MODULES or name in {"load", "_load_from_bytes"} or "." in name:
+                raise pickle.UnpicklingError(f"{module}.{name}")
+        return super().find_class(module, name)
+
+
+CAREFUL = types.SimpleNamespace(Unpickler=Careful, load=lambda f, **more: Careful(f, **more).load())
+
+
+def heft(*args):
+    p = subprocess.run([HEFT, *args], capture_output=True, timeout=60, check=False)
+    if p.returncode:
+        raise RuntimeError(f"heft {args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace')[:200]}")
+    return p.stdout
+
+
+def names(torch):
+    short = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
+             "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "bool", "complex64": "c64", "complex128": "c128",
+             "qint8": "i8", "quint8": "u8", "qint32": "i32"}
+    return {getattr(torch, name): own for name, own in short.items()}
+
+
+def flatten(torch, value, path, found):
+    if isinstance(value, torch.Tensor):
+        found[path or "tensor"] = value
+    elif isinstance(value, dict):
+        if path and ("state" in value and "param_groups" in value or "." not in path and path.startswith("optim")):
+            return  # what heft keeps apart
+        for key, item in value.items():
+            flatten(torch, item, f"{path}.{key}" if path else str(key), found)
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            flatten(torch, item, f"{path}.{i}" if path else str(i), found)
+
+
+def raw(torch, t):
+    t = t.detach()
+    if t.is_quantized:
+        t = t.int_repr()
+    t = t.contiguous()
+    if t.dtype == torch.bfloat16:
+        t = t.view(torch.int16)
+    return t.numpy().tobytes()
+
+
+def load(torch, path):
+    """{name: tensor}, and whether these are all that the file has: TorchScript's attributes are others."""
+    if path.suffix == ".jit":
+        return dict(torch.jit.load(path, map_location="cpu").state_dict()), False
+    found = {}
+    flatten(torch, torch.load(path, map_location="cpu", pickle_module=CAREFUL), "", found)
+    return found, True
+
+
+def compare(torch, path, known=None):
+    want, is_all = (known, True) if known else load(torch, path)
+    got = {t["name"]: t for t in json.loads(heft("ls", "--json", str(path)))["tensors"]}
+    if is_all and list(got) != list(want):
+        yield f"the tensors are {list(got)}, not {list(want)}"
+    spelled = names(torch)
+    for name, tensor in want.items():
+        t = got.get(name)
+        if t is None:
+            yield f"there is no {name}"
+            continue
+        if t["shape"] != list(tensor.shape) or t["dtype"] != spelled[tensor.dtype]:
+            yield f"{name} is {t['dtype']} {t['shape']}, not {spelled[tensor.dtype]} {list(tensor.shape)}"
+        data, own = heft("cat", str(path), name), raw(torch, tensor)
+        if data != own:
+            yield f"{name}: its bytes have SHA-256 {hashlib.sha256(data).hexdigest()}, not {hashlib.sha256(own).hexdigest()}"
+
+
+def views(torch):
+    """What torch.save() may be given, by name."""
+    x = torch.arange(120, dtype=torch.float32).reshape(2, 3, 4, 5)
+    every = {str(t): torch.arange(12).to(t).reshape(3, 4) for t in names(torch) if "q" not in str(t)}
+    tied = torch.arange(6.0)
+    yield "types", every
+    yield "views", {"whole": x, "transposed": x.transpose(1, 3), "permuted": x.permute(3, 0, 2, 1), "every second": x[:, ::2],
+                    "inside": x[1, 1:, 2:, 3], "one row": x[0, 0, 0].expand(7, 5), "last": x[:, :, :, -1],
+                    "channels last": x.contiguous(memory_format=torch.channels_last), "none": x[:, :0], "scalar": x[1, 2, 3, 4]}
+    yield "tied", {"a": tied, "b": tied, "c": tied[2:], "d": {"a": tied}}
+    yield "parameters", {"p": torch.nn.Parameter(x), "q": torch.nn.Parameter(x[0], requires_grad=False)}
+    yield "quantized", {"q": torch.quantize_per_tensor(x, 0.5, 3, torch.quint8)}
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Linear(5, 6))
+    yield "state", model.state_dict()
+    optimizer = torch.optim.Adam(model.parameters())
+    sum(p.sum() for p in model.parameters()).backward()
+    optimizer.step()
+    yield "checkpoint", {"epoch": 3, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "list": [x, (x[0], 1)]}
+
+
+def written(torch, folder):
+    for name, value in views(torch):
+        for protocol in (2, 3, 4, 5):
+            for is_zip in (True, False):
+                path = folder / f"{name} {'zip' if is_zip else 'legacy'} {protocol}.pt"
+                torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=is_zip)
+                yield path
+    path = folder / "script.jit"
+    torch.jit.script(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))).save(str(path))
+    yield path
+
+
+def modules(torch, folder):
+    """Modules that are saved whole, and what their state_dict() is."""
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.TransformerEncoderLayer(8, 2),
+                                torch.nn.LSTM(4, 5, 2), torch.nn.Embedding(5, 3))
+    for is_zip in (True, False):
+        path = folder / f"module {'zip' if is_zip else 'legacy'}.pt"
+        torch.save(model, path, _use_new_zipfile_serialization=is_zip)
+        yield path, model.state_dict()
+
+
+def generated(generator, folder):
+    subprocess.run([sys.executable, generator, folder], check=True)
+    for facts in sorted(folder.glob("*/good/*.json")):
+        if json.loads(facts.read_text()).get("judge") == "torch":
+            yield facts.with_suffix("")
+
+
+def main():
+    global HEFT
+    HEFT, shared, generator = sys.argv[1:4]
+    try:
+        import torch
+    except ImportError:
+        print("1..0 # SKIP python3-torch is not installed")
+        return 0
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        found = [p for d in FOLDERS for p in sorted((pathlib.Path(shared) / "data" / d).rglob("*"))]
+        paths = [p for p in found if p.suffix in SUFFIXES and p.name not in BROKEN]
+        paths += [*written(torch, folder), *generated(generator, folder / "samples")]
+        results = []
+        for path, known in [*((p, None) for p in paths), *modules(torch, folder)]:
+            try:
+                results.append((path.name, list(compare(torch, path, known))))
+            except Exception as e:
+                results.append((path.name, [f"{type(e).__name__}: {e}"]))
+        return tap.report(results)
+
+
+sys.exit(main())

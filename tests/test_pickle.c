@@ -1,0 +1,335 @@
+/* test_pickle.c - the pickle machine: what each opcode makes, and what is refused. */
+#include "grammar/pickle.h"
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "core/in.h"
+#include "test_memory.h"
+
+typedef struct reading {
+    test_memory t;
+    heft_memory m;
+    heft_arena arena;
+    heft_error err;
+    heft_inbox box;
+    heft_pickle p;
+    heft_status st;
+} reading;
+
+static void begin(reading *r, uint32_t fail_at)
+{
+    memset(r, 0, sizeof *r);
+    test_memory_init(&r->t, fail_at);
+    r->m = (heft_memory){ .al = &r->t.al, .limit = UINT64_MAX };
+    r->arena.mem = &r->m;
+}
+
+/* Of a pickle that stands behind four other bytes. */
+static void open_bytes(reading *r, const void *data, size_t len)
+{
+    enum { BEFORE = 4 };
+    static uint8_t file[70000];
+    assert_true(len + BEFORE <= sizeof file);
+    memset(file, 'x', BEFORE);
+    memcpy(file + BEFORE, data, len);
+    heft_inbox_init(&r->box, &r->m, BEFORE + len, UINT64_MAX);
+    r->box.whole = file;
+    r->box.in.err = &r->err;
+    r->st = heft_pickle_read(&r->p, &r->box.in, (heft_range){ BEFORE, len }, &r->arena, "it");
+}
+
+static void close_reading(reading *r)
+{
+    heft_pickle_free(&r->p);
+    heft_arena_free(&r->arena);
+    heft_inbox_free(&r->box);
+    assert_int_equal(r->t.live, 0);
+}
+
+/* ---- a value as text ---- */
+
+enum { ROOM = 400 };
+
+static void put(char *to, const char *text, size_t len)
+{
+    size_t at = strlen(to);
+    assert_true(at + len < ROOM);
+    memcpy(to + at, text, len);
+    to[at + len] = 0;
+}
+
+static void show(char *to, const heft_pickle *p, uint32_t v, int depth);
+
+static void show_items(char *to, const heft_pickle *p, uint32_t v, const char *ends, int depth)
+{
+    uint32_t item, n = 0;
+    bool is_dict = heft_pickle_is(p, v, HEFT_PICKLE_DICT);
+    heft_pickle_items i = heft_pickle_items_of(p, v);
+    put(to, ends, 1);
+    for (; heft_pickle_next(p, &i, &item); n++) {
+        if (n)
+            put(to, is_dict && n % 2 ? ":" : ",", 1);
+        show(to, p, item, depth);
+    }
+    put(to, ends + 1, 1);
+    assert_int_equal(n, heft_pickle_at(p, v)->as.items.count);
+}
+
+static void show_object(char *to, const heft_pickle *p, const heft_pickle_value *o, int depth)
+{
+    put(to, o->is_instance ? "new " : "call ", o->is_instance ? 4 : 5);
+    show(to, p, o->as.object.callable, depth);
+    show(to, p, o->as.object.args, depth);
+    if (o->as.object.state != HEFT_NONE) {
+        put(to, "|", 1);
+        show(to, p, o->as.object.state, depth);
+    }
+    if (o->as.object.content != HEFT_NONE) {
+        put(to, "+", 1);
+        show(to, p, o->as.object.content, depth);
+    }
+}
+
+static void show(char *to, const heft_pickle *p, uint32_t v, int depth)
+{
+    static const char *const ends[] = { [HEFT_PICKLE_TUPLE] = "()",
+                                        [HEFT_PICKLE_LIST] = "[]",
+                                        [HEFT_PICKLE_DICT] = "{}",
+                                        [HEFT_PICKLE_SET] = "<>" };
+    const heft_pickle_value *o = heft_pickle_at(p, v);
+    char number[40] = "";
+    if (!depth) {
+        put(to, "...", 3);
+        return;
+    }
+    switch (o->kind) {
+    case HEFT_PICKLE_NONE:
+        put(to, "None", 4);
+        break;
+    case HEFT_PICKLE_BOOL:
+        put(to, o->as.b ? "T" : "F", 1);
+        break;
+    case HEFT_PICKLE_INT:
+        snprintf(number, sizeof number, "%lld", (long long)o->as.i);
+        break;
+    case HEFT_PICKLE_FLOAT:
+        snprintf(number, sizeof number, "%.17gf", o->as.f);
+        break;
+    case HEFT_PICKLE_BIG:
+        snprintf(number, sizeof number, "big%zu", o->as.s.len);
+        break;
+    case HEFT_PICKLE_DECIMAL:
+    case HEFT_PICKLE_TEXT:
+    case HEFT_PICKLE_BYTES:
+        put(to,
+            o->kind == HEFT_PICKLE_TEXT    ? "'"
+            : o->kind == HEFT_PICKLE_BYTES ? "b'"
+                                           : "d'",
+            o->kind == HEFT_PICKLE_TEXT ? 1 : 2);
+        put(to, o->as.s.ptr, o->as.s.len);
+        put(to, "'", 1);
+        break;
+    case HEFT_PICKLE_GLOBAL:
+        put(to, heft_pickle_module(p, v).ptr, heft_pickle_module(p, v).len);
+        put(to, ".", 1);
+        put(to, heft_pickle_name(p, v).ptr, heft_pickle_name(p, v).len);
+        break;
+    case HEFT_PICKLE_OBJECT:
+        show_object(to, p, o, depth - 1);
+        break;
+    case HEFT_PICKLE_PERSISTENT:
+        put(to, "@", 1);
+        show(to, p, o->as.id, depth - 1);
+        break;
+    default:
+        show_items(to, p, v, ends[o->kind], depth - 1);
+    }
+    put(to, number, strlen(number));
+}
+
+/* ---- what is read ---- */
+
+#define BYTES(literal) literal, sizeof(literal) - 1
+
+static const struct {
+    const char *data;
+    size_t len;
+    const char *value;
+} good[] = {
+    { BYTES("N."), "None" },
+    { BYTES("\x80\x02\x88."), "T" },
+    { BYTES("I01\n."), "T" },
+    { BYTES("I00\n."), "F" },
+    { BYTES("I-12\n."), "-12" },
+    { BYTES("I9223372036854775807\n."), "9223372036854775807" },
+    { BYTES("I-9223372036854775808\n."), "-9223372036854775808" },
+    { BYTES("I9223372036854775808\n."), "d'9223372036854775808'" },
+    { BYTES("L5L\n."), "5" },
+    { BYTES("F1e5\n."), "d'1e5'" },
+    { BYTES("K\xff."), "255" },
+    { BYTES("M\x01\x02."), "513" },
+    { BYTES("J\xfe\xff\xff\xff."), "-2" },
+    { BYTES("\x8a\x00."), "0" },
+    { BYTES("\x8a\x01\xff."), "-1" },
+    { BYTES("\x8a\x02\xff\x00."), "255" },
+    { BYTES("\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80."), "-9223372036854775808" },
+    { BYTES("\x8b\x09\x00\x00\x00"
+            "123456789."),
+      "big9" },
+    { BYTES("G\x3f\xf8\x00\x00\x00\x00\x00\x00."), "1.5f" },
+    { BYTES("X\x02\x00\x00\x00\xc3\xa9."), "'\xc3\xa9'" },
+    { BYTES("\x8c\x01"
+            "a."),
+      "'a'" },
+    { BYTES("U\x01"
+            "a."),
+      "'a'" },
+    { BYTES("U\x01\xe9."), "b'\xe9'" },
+    { BYTES("C\x01\xe9."), "b'\xe9'" },
+    { BYTES("V\xe9\\u4e2d\\U0001F600\\x\n."), "'\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80\\x'" },
+    { BYTES("S'a\\n\\x41\\''\n."), "'a\nA''" },
+    { BYTES(")."), "()" },
+    { BYTES("NN\x86\x85."), "((None,None))" },
+    { BYTES("(NNt."), "(None,None)" },
+    { BYTES("](K\x01K\x02"
+            "eK\x03"
+            "a."),
+      "[1,2,3]" },
+    { BYTES("](]K\x01"
+            "aK\x02"
+            "eK\x03"
+            "a."),
+      "[[1],2,3]" },
+    { BYTES("}(NK\x01u\x88K\x02s."), "{None:1,T:2}" },
+    { BYTES("(NK\x01"
+            "d."),
+      "{None:1}" },
+    { BYTES("\x8f(K\x01\x90."), "<1>" },
+    { BYTES("(K\x01K\x02\x91."), "<1,2>" },
+    { BYTES("(K\x01(K\x02"
+            "001N."),
+      "None" },
+    { BYTES("K\x07q\x00"
+            "0h\x00h\x00\x86."),
+      "(7,7)" },
+    { BYTES("K\x07p10\n0g10\n."), "7" },
+    { BYTES("K\x07\x94K\x08\x94"
+            "00h\x00h\x01\x86."),
+      "(7,8)" },
+    { BYTES("K\x07"
+            "2\x86."),
+      "(7,7)" },
+    { BYTES("]q\x00h\x00"
+            "a."),
+      "[[[[[[...]]]]]]" },
+    { BYTES("cmod\nname\n."), "mod.name" },
+    { BYTES("\x8c\x01m\x8c\x01n\x93."), "m.n" },
+    { BYTES("cm\nn\nK\x01\x85R."), "call m.n(1)" },
+    { BYTES("cm\nn\n)\x81}b."), "new m.n()|{}" },
+    { BYTES("cm\nn\n)}\x92."), "new m.n()" },
+    { BYTES("(K\x01im\nn\n."), "call m.n(1)" },
+    { BYTES("(cm\nn\nK\x01o."), "call m.n(1)" },
+    { BYTES("cm\nn\n)RNNs."), "call m.n()+{None:None}" },
+    { BYTES("cm\nn\n)R(NNe."), "call m.n()+[None,None]" },
+    { BYTES("NQ."), "@None" },
+    { BYTES("P12\n."), "@'12'" },
+    { BYTES("\x80\x04\x95\x02\x00\x00\x00\x00\x00\x00\x00N."), "None" },
+    { BYTES("\x96\x01\x00\x00\x00\x00\x00\x00\x00z."), "b'z'" },
+};
+
+static void values(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        char text[ROOM] = "";
+        reading r;
+        begin(&r, 0);
+        open_bytes(&r, good[i].data, good[i].len);
+        if (r.st)
+            fail_msg("%s: %s", good[i].value, r.err.message);
+        show(text, &r.p, r.p.root, 6);
+        assert_string_equal(text, good[i].value);
+        assert_int_equal(heft_pickle_end(&r.p), 4 + good[i].len);
+        close_reading(&r);
+    }
+}
+
+static void no_pickle_that_is_cut_short_is_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        for (size_t len = 0; len < good[i].len; len++) {
+            reading r;
+            begin(&r, 0);
+            open_bytes(&r, good[i].data, len);
+            assert_int_equal(r.st, HEFT_E_FORMAT);
+            assert_in_range(r.err.offset, 4, 4 + len);
+            close_reading(&r);
+        }
+}
+
+static void memory_that_runs_out_is_said(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        for (uint32_t n = 1;; n++) {
+            reading r;
+            begin(&r, n);
+            open_bytes(&r, good[i].data, good[i].len);
+            uint32_t calls = r.t.calls;
+            assert_int_equal(r.st, calls >= n ? HEFT_E_NOMEM : HEFT_OK);
+            close_reading(&r);
+            if (calls < n)
+                break;
+        }
+}
+
+static void members_are_found_the_last_one_counts(void **state)
+{
+    (void)state;
+    reading r;
+    uint64_t n;
+    begin(&r, 0);
+    open_bytes(&r, BYTES("}(\x8c\x01"
+                         "aK\x01\x8c\x01"
+                         "bK\x02\x8c\x01"
+                         "aK\x03u."));
+    assert_true(heft_pickle_u64(&n, &r.p, heft_pickle_member(&r.p, r.p.root, "a")));
+    assert_int_equal(n, 3);
+    assert_int_equal(heft_pickle_member(&r.p, r.p.root, "c"), HEFT_NONE);
+    assert_int_equal(heft_pickle_member(&r.p, 1, "a"), HEFT_NONE);
+    assert_int_equal(heft_pickle_item(&r.p, r.p.root, 0), HEFT_NONE);
+    close_reading(&r);
+}
+
+/* One byte makes a value: the worst there is. */
+static void memory_is_in_proportion_to_the_bytes(void **state)
+{
+    enum { LEN = 60000, MOST = 100 };
+    static const char worst[] = { ']', '}', '(', '2', 'N' };
+    static char data[LEN];
+    (void)state;
+    for (size_t i = 0; i < sizeof worst; i++) {
+        reading r;
+        memset(data, worst[i], LEN);
+        data[0] = 'N';
+        data[LEN - 1] = '.';
+        begin(&r, 0);
+        open_bytes(&r, data, LEN);
+        assert_in_range(r.t.live, 0, LEN * MOST);
+        close_reading(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values),
+        cmocka_unit_test(no_pickle_that_is_cut_short_is_read),
+        cmocka_unit_test(memory_that_runs_out_is_said),
+        cmocka_unit_test(members_are_found_the_last_one_counts),
+        cmocka_unit_test(memory_is_in_proportion_to_the_bytes),
+    };
+    return cmocka_run_group_tests_name("pickle", tests, NULL, NULL);
+}
