@@ -284,7 +284,11 @@ static int order_places(const heft_index *x, uint32_t a, uint32_t b)
         const heft_ix_part_row *j = heft_ix_part_row_at(x, q->first_part + k);
         order = order_u64(i->offset, j->offset);
         order = order ? order : order_u64(i->stored, j->stored);
+        order = order ? order : order_u64(i->length, j->length);
         order = order ? order : order_u64(i->encoding, j->encoding);
+        order = order ? order : order_u64(i->flags, j->flags);
+        if (!order && i->flags & HEFT_P_VIEW)
+            order = order_views(x, p->first_part + k, q->first_part + k);
     }
     return order;
 }

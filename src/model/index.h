@@ -206,6 +206,9 @@ heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t 
 heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_range where,
                             heft_encoding e, uint64_t content, uint64_t first,
                             const uint64_t *strides);
+/* Makes the part added last a view of the same kind as one of another index, if that is one. */
+heft_status heft_ix_view_copy(heft_index *x, uint32_t tensor, const heft_index *from,
+                              uint32_t part);
 /* The numbers of the part added last are stored with their most significant byte first. */
 void heft_ix_big_endian(heft_index *x);
 /* Metadata of the file; strings are lent.  LIST and MAP open a container: _end closes it. */

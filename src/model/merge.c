@@ -59,6 +59,8 @@ static heft_status add_parts(merge *m, uint32_t source, uint32_t id)
         if (!st)
             heft_ix_part_row_at(m->x, m->x->parts.len - 1)->flags = p->flags;
         if (!st)
+            st = heft_ix_view_copy(m->x, id, m->from, i);
+        if (!st)
             st = add_digest(m, i);
     }
     return st;

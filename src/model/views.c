@@ -97,6 +97,12 @@ heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_ra
     return add_view(x, tensor, v, s.in_order ? NULL : strides);
 }
 
+heft_status heft_ix_view_copy(heft_index *x, uint32_t tensor, const heft_index *from, uint32_t part)
+{
+    const heft_ix_view *v = heft_ix_view_of(from, part);
+    return v ? add_view(x, tensor, *v, heft_ix_strides(from, v)) : HEFT_OK;
+}
+
 void heft_ix_big_endian(heft_index *x)
 {
     heft_ix_part_row *p = heft_ix_part_row_at(x, x->parts.len - 1);

@@ -13,6 +13,7 @@ import read_embd
 import read_gguf
 import read_gptrs
 import read_mag
+import read_npz
 import read_safetensors
 import read_ztensor1
 import read_ztensor2
@@ -30,6 +31,8 @@ TARGETS = {
     "gguf": [("gguf", "3", [], NUMBER[:1] + (["u32", 7],)), ("gguf", "2", [], TEXT[:1] + (["str", "some text"],))],
     "gptrs": [("gptrs-checkpoint", "2", [], None), ("gptrs-archive", "2", [], None)],
     "mag": [("mag", "1", [], NUMBER), ("mag", "100", [], NUMBER), ("mag", "snapshot", [], None)],
+    "npy": [("npz", None, [], None)],
+    "npz": [("npz", None, [], None)],
     "safetensors": [("safetensors", None, [], TEXT)],
     "ztensor": [("ztensor", "1.0", [], TEXT), ("ztensor", "1.1", ["--digest", "crc32c"], TEXT),
                 ("ztensor", "1.2", ["--digest", "sha256", *ZSTD], TEXT), ("ztensor", "1.2", [], NUMBER[:1] + (7,)),
@@ -55,7 +58,7 @@ def judge(name, version, options, path):
         return read_ztensor1.read(path, version, None, options[1] if "--digest" in options else None)
     if name == "ztensor":
         return read_ztensor2.read(path, read_ztensor2.FLOOR if options else None)
-    reader = {"mag": read_mag, "embd": read_embd, "burnpack": read_burnpack}
+    reader = {"mag": read_mag, "embd": read_embd, "burnpack": read_burnpack, "npz": read_npz}
     return reader.get(name, read_gptrs).read(path.read_bytes())
 
 
@@ -127,8 +130,8 @@ def check(job):
 def checked(job):
     try:
         return check(job)
-    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad, read_ztensor2.Bad,
-            ValueError, KeyError) as e:
+    except (read_mag.Bad, read_npz.Refused, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad,
+            read_ztensor2.Bad, ValueError, KeyError) as e:
         return f"{job[0].name} as {job[1][:2]}", [repr(e)[:300]]
 
 
@@ -139,7 +142,7 @@ def main():
             if generator.stem[4:] not in ("samples", "cast_vectors"):
                 subprocess.run([sys.executable, generator, root], check=True)
         paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
-        jobs = [(p, t) for p in paths for t in TARGETS[p.parts[-3]]]
+        jobs = [(p, t) for p in paths for t in TARGETS.get(p.parts[-3], [])]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return tap.report(pool.map(checked, jobs))

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -411,6 +412,18 @@ def merge_plain_files(top):
     demand((top / "again.safetensors").read_bytes() == (top / "all.safetensors").read_bytes(), "files beside their index")
 
 
+def merge_views(top):
+    """Columns stored one by one, big-endian: what is read in another order is so in a joined model, too."""
+    header = "{'descr': '>f4', 'fortran_order': True, 'shape': (3, 4), }"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    columns = b"".join(struct.pack(">f", 4 * r + c) for c in range(4) for r in range(3))
+    (top / "m.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + columns)
+    (top / "x.safetensors").write_bytes(gen.pack({"x": ("U8", [1], b"x")}))
+    heft("merge", top / "x.safetensors", top / "m.npy", top / "out.safetensors")
+    names = [t["name"] for t in heft_json("ls", top / "out.safetensors")["tensors"]]
+    demand(heft("cat", top / "out.safetensors", names[1]).stdout == struct.pack("<12f", *range(12)), "the numbers")
+
+
 def merge_duplicates(top):
     for name, byte in (("a", b"a"), ("b", b"b")):
         (top / f"{name}.safetensors").write_bytes(gen.pack({"x": ("U8", [3], byte * 3), name: ("U8", [1], byte)}))
@@ -469,7 +482,7 @@ def tied(top):
 
 CHECKS = [good_set_is_one_model, good_set_converts, folders, split_by_size, split_by_count, split_leaves_what_is_there,
           split_never_writes_its_input, split_killed_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
-          split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_duplicates, merge_metadata, tied]
+          split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied]
 
 
 def run(title, check):
