@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_npm.py HEFT DIR: readers from the packages below DIR judge the files that heft writes.  TAP on stdout.
+"""check_gguf_npm.py HEFT DIR: readers from the packages below DIR judge the files that heft writes.  TAP on stdout.
 
 The samples of gen_gguf.py are converted to GGUF; each reader must list the tensors and the metadata that
 read_gguf.py finds there."""
