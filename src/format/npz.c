@@ -105,8 +105,10 @@ static heft_status add_part(reader *r, const heft_zip_entry *e)
                                   place.content, place.encoding);
     heft_ix_note(r->x, HEFT_NOTE, "npz/no-array", e->data, HEFT_NONE,
                  "a member is no array: it is a part of the file");
-    if (st || place.encoding == HEFT_DEFLATE)
+    if (st)
         return st;
+    if (place.encoding == HEFT_DEFLATE)
+        return add_digest(r, r->x->parts.len + r->x->model_parts.len - 1, e->crc);
     heft_claim c = claim_of(e);
     c.apart = true;
     return heft_ix_claim(r->x, c);
