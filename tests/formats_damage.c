@@ -292,17 +292,25 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool fail_on
     return met;
 }
 
-/* Every request of a sample, but of those with hundreds of tensors, whose requests are alike, ever fewer. */
+/* Every request of a sample, but of those with hundreds of tensors or values, whose requests are alike,
+ * ever fewer; and of all where HEFT_TEST_FEWER says so, for builds that take ten times as long. */
 static uint32_t next_request(uint32_t n, bool has_many)
 {
-    return n + 1 + (has_many ? n / 32 : 0);
+    static const char *fewer;
+    fewer = fewer ? fewer : getenv("HEFT_TEST_FEWER");
+    return n + 1 + (fewer ? n / 8 : has_many ? n / 32 : 0);
+}
+
+static bool has_many(const heft_file *f)
+{
+    enum { MANY = 256 };
+    return heft_tensor_count(f) > MANY || heft_meta_count(f) > MANY;
 }
 
 void check_memory(const sample *s)
 {
-    enum { MANY = 256 };
     heft_file *f;
-    bool opens = !open_sample(&f, s, NULL, NULL), many = opens && heft_tensor_count(f) > MANY;
+    bool opens = !open_sample(&f, s, NULL, NULL), many = opens && has_many(f);
     for (size_t way = 0; way < heft_test_way_count; way++)
         for (uint32_t n = 1; starve_opening(&heft_test_ways[way], s, n, n & 1);
              n = next_request(n, many))
