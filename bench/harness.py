@@ -230,7 +230,7 @@ def sentence_shapes():
 def written_formats(inputs):
     """Those that hold a model of many tensors, safetensors first."""
     out = subprocess.run([HEFT, "formats", "--json"], check=True, stdout=subprocess.PIPE).stdout
-    names = [f["name"] for f in json.loads(out)["formats"] if f["read"] and f["write"]]
+    names = [f["name"] for f in json.loads(out)["formats"] if f["read"] and f["write"] and f["name"] != "npy"]
     trial = inputs.path("trial")
     names = [name for name in names if program("make", trial, name, 1, 1, 2) is not None]
     inputs.drop(trial)
