@@ -41,7 +41,7 @@ void out_many(outbuf *o, const void *p, size_t n);
 
 static inline void out_bytes(outbuf *o, const void *p, size_t n)
 {
-    if (n >= o->room - o->used) {
+    if (!n || n >= o->room - o->used) {
         out_many(o, p, n);
         return;
     }

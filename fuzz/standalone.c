@@ -64,10 +64,12 @@ int main(int argc, char **argv)
         fputs("usage: fuzz_NAME ROUNDS FILE...\n", stderr);
         return 2;
     }
+    unsigned long rounds = strtoul(argv[1], NULL, 10);
+    rounds = getenv("HEFT_TEST_FEWER") ? rounds / 4 : rounds; /* a build that takes long */
     for (int i = 2; i < argc; i++) {
         printf("%s\n", argv[i]); /* the last one printed is the one that failed */
         fflush(stdout);
-        if (!try_file(argv[i], strtoul(argv[1], NULL, 10)))
+        if (!try_file(argv[i], rounds))
             return 1;
     }
     return 0;

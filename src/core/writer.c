@@ -276,9 +276,10 @@ static heft_status add_pieces(heft_writer *w, uint32_t part, const uint8_t *data
         uint64_t from = heft_div(at, w->to->piece) * w->to->piece;
         size_t have = (size_t)(at - from),
                n = w->to->piece - have < len ? w->to->piece - have : len;
-        if (n)
+        if (n) { /* without any, there may be no place either */
             memcpy(s->raw + have, data, n);
-        data += n;
+            data += n;
+        }
         at += n;
         len -= n;
         s->part = part;
