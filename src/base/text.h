@@ -13,6 +13,10 @@ uint32_t heft_str_fnv1a(heft_str s); /* FNV-1a, 32 bits: no hash for names of st
 bool heft_str_has_nul(heft_str s);
 /* Length of the longest valid prefix: len when all of it is UTF-8 (RFC 3629). */
 size_t heft_utf8_valid(const void *p, size_t len);
+static inline bool heft_str_is_utf8(heft_str s)
+{
+    return heft_utf8_valid(s.ptr, s.len) == s.len;
+}
 bool heft_is_ascii(const void *p, size_t len);
 /* Decimal digits of v, no terminator; returns how many, at most 20. */
 size_t heft_u64_text(char out[20], uint64_t v);

@@ -42,7 +42,7 @@ static bool is_there(const heft_index *x, heft_str key)
 
 static heft_status check_value(const heft_editing *g, const heft_value *v)
 {
-    if (heft_transfer_is_container(v))
+    if (heft_value_nests(v))
         return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: lists and maps are not set",
                                 v->key);
     if (!heft_value_is_text(v))

@@ -107,9 +107,8 @@ static const heft_value *value(const values *v, uint32_t i)
 
 static uint32_t next_value(const values *v, uint32_t i)
 {
-    heft_kind kind = value(v, i)->kind;
-    bool holds = kind == HEFT_KIND_LIST || kind == HEFT_KIND_MAP;
-    return holds ? value(v, i)->as.of.end - v->base : i + 1;
+    const heft_value *own = value(v, i);
+    return heft_value_nests(own) ? own->as.of.end - v->base : i + 1;
 }
 
 static bool key_before(const void *ctx, uint32_t a, uint32_t b)

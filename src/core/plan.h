@@ -64,6 +64,7 @@ heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err
 heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
 /* Computes the digests that back() will ask for, once all data are written. */
 heft_status heft_planner_digests(heft_planner *p, heft_error *err);
+void heft_planner_digests_free(heft_planner *p);
 /* At a place of the file, whatever the sink is: streams are written in order. */
 heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
 heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);

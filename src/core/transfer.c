@@ -1,11 +1,6 @@
 /* transfer.c - metadata, attributes and parts of a file, into the model of another. */
 #include "core/transfer.h"
 
-bool heft_transfer_is_container(const heft_value *v)
-{
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
-}
-
 /* Containers close where their ends say. */
 heft_status heft_transfer_value(heft_planner *p, const heft_index *from, uint32_t i,
                                 uint32_t source, uint32_t id)
@@ -13,13 +8,13 @@ heft_status heft_transfer_value(heft_planner *p, const heft_index *from, uint32_
     const heft_ix_attr_row *attrs = from->attrs.ptr;
     heft_value v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
     void (*close)(heft_index *) = source == HEFT_NONE ? heft_ix_meta_end : heft_ix_attr_end;
-    uint32_t end = heft_transfer_is_container(&v) ? v.as.of.end : i + 1, depth = 0;
+    uint32_t end = heft_value_next(&v, i), depth = 0;
     uint32_t open[HEFT_MAX_DEPTH];
     heft_status st = HEFT_OK;
     while (i < end && !st) {
         v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
         st = source == HEFT_NONE ? heft_ix_meta(&p->x, v) : heft_ix_attr(&p->x, id, v);
-        if (!st && heft_transfer_is_container(&v))
+        if (!st && heft_value_nests(&v))
             open[depth++] = v.as.of.end;
         for (i++; !st && depth && open[depth - 1] == i; depth--)
             close(&p->x);
@@ -41,7 +36,7 @@ heft_status heft_transfer_attributes(heft_planner *p, const heft_index *from, ui
     uint32_t k = row->attrs ? row->attrs - 1 : from->attrs.len;
     while (k < from->attrs.len && attrs[k].tensor == source && !st) {
         const heft_value *v = &attrs[k].value;
-        uint32_t next = heft_transfer_is_container(v) ? v->as.of.end : k + 1;
+        uint32_t next = heft_value_next(v, k);
         st = heft_transfer_value(p, from, k, source, id);
         k = next;
     }

@@ -3,7 +3,6 @@
 #define HEFT_TRANSFER_H
 #include "core/plan.h"
 
-bool heft_transfer_is_container(const heft_value *v);
 /* Value i of `from` with all its children: of the metadata or, unless source is HEFT_NONE, of the
  * attributes of that tensor, for tensor id of the model. */
 heft_status heft_transfer_value(heft_planner *p, const heft_index *from, uint32_t i,

@@ -20,11 +20,6 @@ typedef struct bpk_plan { /* heft_plan.priv */
     uint64_t manifest_bytes, data_start;
 } bpk_plan;
 
-static bool is_text(heft_str s)
-{
-    return heft_utf8_valid(s.ptr, s.len) == s.len;
-}
-
 /* ---- attributes ---- */
 
 static heft_str stored_dtype(const heft_index *x, uint32_t tensor)
@@ -85,7 +80,7 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     heft_str name = heft_ix_name(x, t);
     uint64_t elements, bytes;
-    if (!is_text(name))
+    if (!heft_str_is_utf8(name))
         return "a name that is not UTF-8 cannot be stored in a Burnpack";
     if (heft_str_has_nul(name))
         return "a name with a NUL is not stored in a Burnpack (rename it)";
@@ -195,7 +190,8 @@ static heft_status plan_scalars(heft_plan *p, uint32_t map)
     heft_status st = HEFT_OK;
     for (uint32_t i = map + 1; i < end && !st; i = heft_ix_value_next(p->x, i)) {
         const heft_value *v = heft_ix_value(p->x, i);
-        bool fits = v->kind >= HEFT_KIND_BOOL && v->kind <= HEFT_KIND_FLOAT && is_text(v->key);
+        bool fits = v->kind >= HEFT_KIND_BOOL && v->kind <= HEFT_KIND_FLOAT &&
+                    heft_str_is_utf8(v->key);
         if (fits)
             b->scalars.at[b->scalars.count++] = i;
         else
@@ -215,18 +211,10 @@ static heft_status plan_text(heft_plan *p, uint32_t i)
     heft_value *v = heft_ix_value(p->x, i);
     char room[HEFT_F64_TEXT];
     heft_str text;
-    if (!is_text(v->key) || !heft_value_text(&text, v, room))
+    if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
         return left_out(p, v->key, "a Burnpack stores only text");
     b->metadata.at[b->metadata.count++] = i;
-    if (v->kind == HEFT_KIND_STR)
-        return HEFT_OK;
-    text = heft_arena_copy(p->arena, text);
-    if (!text.ptr)
-        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory for metadata");
-    v->kind = HEFT_KIND_STR;
-    v->as.s = text;
-    return heft_loss_say(p, HEFT_NOTE, "burnpack/metadata-text", HEFT_NONE,
-                         "metadata %q becomes text", v->key);
+    return heft_loss_as_text(p, "burnpack/metadata-text", v, text);
 }
 
 static heft_status plan_metadata(heft_plan *p)

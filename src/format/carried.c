@@ -119,7 +119,7 @@ heft_status heft_restore_attributes(heft_index *x)
         attribute a = is_entry ? attribute_of(v.key, &name) : ATTRIBUTES;
         uint32_t tensor = a < ATTRIBUTES ? heft_ix_find(x, name) : HEFT_NONE;
         next = i == next ? heft_ix_value_next(x, i) : next;
-        if (v.kind == HEFT_KIND_LIST || v.kind == HEFT_KIND_MAP)
+        if (heft_value_nests(&v))
             v.as.of.end -= i - kept; /* what was taken so far stood before it */
         if (tensor != HEFT_NONE)
             st = restore(x, a, tensor, v.as.s, &taken);

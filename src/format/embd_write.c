@@ -23,7 +23,7 @@ typedef struct embd_plan { /* heft_plan.priv */
 
 static bool is_text(heft_str s, uint64_t most)
 {
-    return s.len <= most && heft_utf8_valid(s.ptr, s.len) == s.len;
+    return s.len <= most && heft_str_is_utf8(s);
 }
 
 /* ---- tensors ---- */

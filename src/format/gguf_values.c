@@ -17,11 +17,6 @@ static bool is_number(const heft_value *v)
     return v->kind == HEFT_KIND_INT || v->kind == HEFT_KIND_UINT || v->kind == HEFT_KIND_FLOAT;
 }
 
-static bool is_container(const heft_value *v)
-{
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
-}
-
 /* ---- numbers ---- */
 
 static uint64_t double_as_f32(double f)
@@ -80,11 +75,6 @@ static heft_dtype common_type(const heft_index *x, uint32_t list)
 
 typedef enum sort { NOTHING, NUMBER, TRUTH, TEXT, ARRAY } sort;
 
-static bool is_text(heft_str s)
-{
-    return heft_utf8_valid(s.ptr, s.len) == s.len;
-}
-
 static sort sort_of(const heft_value *v)
 {
     bool typed = v->kind == HEFT_KIND_ARRAY;
@@ -93,7 +83,7 @@ static sort sort_of(const heft_value *v)
     if (v->kind == HEFT_KIND_BOOL)
         return TRUTH;
     if (v->kind == HEFT_KIND_STR)
-        return is_text(v->as.s) ? TEXT : NOTHING;
+        return heft_str_is_utf8(v->as.s) ? TEXT : NOTHING;
     if (v->kind == HEFT_KIND_BYTES)
         return v->stored == HEFT_U8 ? TEXT : ARRAY;
     if (v->kind == HEFT_KIND_LIST ||
@@ -129,7 +119,7 @@ bool heft_gguf_can_carry(const heft_index *x, uint32_t i)
     if (sort_of(heft_ix_value(x, i)) == NOTHING)
         return false;
     for (uint32_t k = i; k < heft_ix_value_next(x, i); k++)
-        if (is_container(heft_ix_value(x, k)) &&
+        if (heft_value_nests(heft_ix_value(x, k)) &&
             (heft_ix_value(x, k)->kind == HEFT_KIND_MAP || kind_in(x, k) == HEFT_GGUF_KINDS))
             return false;
     return true;

@@ -115,7 +115,7 @@ static void put_tokens(heft_out *o, const heft_vocab *v)
 
 static bool is_key(heft_str key)
 {
-    return key.len && key.len <= HEFT_GGUF_KEY && heft_utf8_valid(key.ptr, key.len) == key.len;
+    return key.len && key.len <= HEFT_GGUF_KEY && heft_str_is_utf8(key);
 }
 
 static bool is_alignment(heft_str key)

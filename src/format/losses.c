@@ -16,6 +16,18 @@ heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint3
     return heft_plan_loss(p, s, rule, tensor, text.ptr);
 }
 
+heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, heft_str text)
+{
+    if (v->kind == HEFT_KIND_STR)
+        return HEFT_OK;
+    text = heft_arena_copy(p->arena, text);
+    if (!text.ptr)
+        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory for metadata");
+    v->kind = HEFT_KIND_STR;
+    v->as.s = text;
+    return heft_loss_say(p, HEFT_NOTE, rule, HEFT_NONE, "metadata %q becomes text", v->key);
+}
+
 heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept)
 {
     const heft_index *x = p->x;

@@ -9,6 +9,9 @@ heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint3
 /* A warning for each part of the file itself, the vocabulary included, but the one of the role `kept`,
  * which may be NULL. */
 heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept);
+/* Makes a value the text that is written, with a note where it was none.  It has such a text
+ * (heft_value_text()). */
+heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, heft_str text);
 /* A warning for each top-level metadata value. */
 heft_status heft_loss_metadata(heft_plan *p, const char *rule);
 /* A warning for each kind of per-tensor attribute that some tensor has and no flag of `kept`

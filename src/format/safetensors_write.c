@@ -23,18 +23,13 @@ static const char *type_name(heft_dtype t)
     return NULL;
 }
 
-static bool is_text(heft_str s)
-{
-    return heft_utf8_valid(s.ptr, s.len) == s.len;
-}
-
 /* ---- metadata ---- */
 
 static bool has_text(const heft_value *v)
 {
     char room[HEFT_F64_TEXT];
     heft_str text;
-    return is_text(v->key) && heft_value_text(&text, v, room);
+    return heft_str_is_utf8(v->key) && heft_value_text(&text, v, room);
 }
 
 static heft_status plan_metadata(heft_plan *p)
@@ -74,7 +69,7 @@ static const char *obstacle(const heft_index *x, uint32_t t)
         return "only dense tensors can be stored in safetensors";
     if (heft_st_is_metadata(name))
         return "its name means the metadata in safetensors (rename it)";
-    if (!is_text(name))
+    if (!heft_str_is_utf8(name))
         return "a name that is not UTF-8 cannot be stored in safetensors";
     if (!elements_of(&elements, heft_ix_dims(x, t), row->rank))
         return "its dimensions are larger than safetensors readers take";
@@ -150,7 +145,7 @@ static bool put_metadata(heft_out *o, const heft_index *x)
     bool follows = false;
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
         const heft_value *v = heft_ix_value(x, i);
-        if (!is_text(v->key) || !heft_value_text(&text, v, room))
+        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
             continue;
         heft_out_str(o, heft_lit(follows ? "," : "\"__metadata__\":{"));
         heft_json_put_str(o, v->key);

@@ -34,11 +34,6 @@ typedef struct zt_plan { /* heft_plan.priv */
     uint64_t manifest_bytes;
 } zt_plan;
 
-static bool is_text(heft_str s)
-{
-    return heft_utf8_valid(s.ptr, s.len) == s.len;
-}
-
 static bool is_sparse(const heft_ix_tensor_row *row)
 {
     return row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
@@ -80,7 +75,7 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     uint32_t data = main_part(x, t);
     uint64_t elements, bytes;
-    if (!is_text(heft_ix_name(x, t)))
+    if (!heft_str_is_utf8(heft_ix_name(x, t)))
         return "a name that is not UTF-8 cannot be stored in zTensor";
     if (heft_zt_holds_nul(heft_ix_name(x, t)))
         return "a name with a NUL is not stored in zTensor (rename it)";
@@ -219,15 +214,7 @@ static heft_status plan_text(heft_plan *p, heft_value *v, bool *kept)
         return heft_loss_say(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
                              "metadata %q is left out: zTensor %s stores only text", v->key,
                              z->g->name);
-    if (v->kind == HEFT_KIND_STR)
-        return HEFT_OK;
-    text = heft_arena_copy(p->arena, text);
-    if (!text.ptr)
-        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory for metadata");
-    v->kind = HEFT_KIND_STR;
-    v->as.s = text;
-    return heft_loss_say(p, HEFT_NOTE, "ztensor/metadata-text", HEFT_NONE,
-                         "metadata %q becomes text", v->key);
+    return heft_loss_as_text(p, "ztensor/metadata-text", v, text);
 }
 
 static heft_status plan_metadata(heft_plan *p)
@@ -239,7 +226,7 @@ static heft_status plan_metadata(heft_plan *p)
     heft_status st = heft_meta_unique(p->x, "the metadata");
     for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
         heft_value *v = heft_ix_value(p->x, i);
-        bool kept = is_text(v->key);
+        bool kept = heft_str_is_utf8(v->key);
         if (!kept)
             st = left_out(p, v->key, "its key is not UTF-8");
         else if (!z->g->any_value)
@@ -303,16 +290,11 @@ static heft_status order_parts(heft_plan *p)
     return st;
 }
 
-static uint32_t next_attribute(const heft_value *v, uint32_t i)
-{
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP ? v->as.of.end : i + 1;
-}
-
 static uint32_t count_attributes(const heft_index *x, uint32_t t)
 {
     uint32_t count = 0;
     heft_value v;
-    for (uint32_t i = 0; heft_ix_attribute(&v, x, t, i); i = next_attribute(&v, i))
+    for (uint32_t i = 0; heft_ix_attribute(&v, x, t, i); i = heft_value_next(&v, i))
         count++;
     return count;
 }
@@ -442,7 +424,7 @@ static void put_attributes(heft_out *o, const heft_plan *p, uint32_t t, uint32_t
     owner w = { p->x, t };
     heft_value v;
     uint32_t n = 0;
-    for (uint32_t i = 0; heft_ix_attribute(&v, p->x, t, i); i = next_attribute(&v, i))
+    for (uint32_t i = 0; heft_ix_attribute(&v, p->x, t, i); i = heft_value_next(&v, i))
         z->room[n++] = i;
     heft_sort(z->room, z->room + count, count, attribute_below, &w);
     put_key(o, "attributes");

@@ -24,17 +24,6 @@ static uint32_t value_count(const heft_index *x, uint32_t tensor)
     return n;
 }
 
-static bool is_container(const heft_value *v)
-{
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
-}
-
-/* Behind value i and what belongs to it. */
-static uint32_t next_of(const heft_value *v, uint32_t i)
-{
-    return is_container(v) ? v->as.of.end : i + 1;
-}
-
 uint32_t heft_zt2_most_values(const heft_index *x)
 {
     uint32_t most = x->values.len;
@@ -54,26 +43,21 @@ int heft_zt2_key_order(heft_str a, heft_str b)
 
 /* ---- what can be written ---- */
 
-static bool is_text(heft_str s)
-{
-    return heft_utf8_valid(s.ptr, s.len) == s.len;
-}
-
 const char *heft_zt2_value_fault(const heft_index *x, uint32_t tensor, uint32_t i)
 {
     heft_value v = value_at(x, tensor, i);
-    uint32_t ends[HEFT_ZT2_DEPTH], depth = 0, end = next_of(&v, i);
+    uint32_t ends[HEFT_ZT2_DEPTH], depth = 0, end = heft_value_next(&v, i);
     uint32_t most = HEFT_ZT2_DEPTH - (tensor == HEFT_NONE ? FILE_DEPTH : OBJECT_DEPTH);
     const char *why = heft_zt2_bad_name(v.key);
     for (; !why && i < end; i++) {
         v = value_at(x, tensor, i);
         while (depth && ends[depth - 1] <= i)
             depth--;
-        if (!is_text(v.key))
+        if (!heft_str_is_utf8(v.key))
             why = "a key that is not UTF-8";
-        else if (is_container(&v) && depth == most)
+        else if (heft_value_nests(&v) && depth == most)
             why = "lists and maps nested deeper than 32 levels";
-        else if (is_container(&v))
+        else if (heft_value_nests(&v))
             ends[depth++] = v.as.of.end;
     }
     return why;
@@ -162,7 +146,7 @@ static uint32_t list_values(heft_zt2_values *v, uint32_t tensor)
         heft_value value = value_at(v->x, tensor, i);
         if (!heft_zt2_value_fault(v->x, tensor, i) && !is_kept_type(v->x, tensor, value.key))
             v->ids[n++] = i;
-        i = next_of(&value, i);
+        i = heft_value_next(&value, i);
     }
     return n;
 }
@@ -191,7 +175,7 @@ static level open_level(heft_zt2_values *v, uint32_t tensor, uint32_t i, uint32_
     for (uint32_t k = i + 1; k < c.as.of.end;) {
         heft_value child = value_at(v->x, tensor, k);
         ids[l.count++] = k;
-        k = next_of(&child, k);
+        k = heft_value_next(&child, k);
     }
     l.left = l.count;
     if (l.is_map)
@@ -219,7 +203,7 @@ void heft_zt2_put_values(heft_zt2_values *v, heft_out *o, uint32_t tensor)
         if (l->is_map)
             heft_cbor_put_text(o, value.key);
         heft_zt_put_scalar(o, &value);
-        if (is_container(&value)) {
+        if (heft_value_nests(&value)) {
             stack[depth] = open_level(v, tensor, i, v->ids + used);
             used += stack[depth++].count;
         }

@@ -85,8 +85,7 @@ static heft_status plan_values(heft_plan *p, uint32_t tensor)
             st = heft_loss_say(p, HEFT_WARNING, "ztensor/attribute", tensor,
                                "%s %q is left out: %s cannot be stored in zTensor 2",
                                tensor == HEFT_NONE ? "metadata" : "attribute", v.key, why);
-        bool is_container = v.kind == HEFT_KIND_LIST || v.kind == HEFT_KIND_MAP;
-        i = is_container ? v.as.of.end : i + 1;
+        i = heft_value_next(&v, i);
     }
     return st;
 }

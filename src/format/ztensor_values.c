@@ -214,7 +214,7 @@ static heft_value value_at(const heft_index *x, uint32_t tensor, uint32_t i)
 static void put_str(heft_out *o, const heft_value *v)
 {
     heft_str s = v->as.s;
-    if (v->kind == HEFT_KIND_STR && heft_utf8_valid(s.ptr, s.len) == s.len)
+    if (v->kind == HEFT_KIND_STR && heft_str_is_utf8(s))
         heft_cbor_put_text(o, s);
     else
         heft_cbor_put_bytes(o, s);
@@ -295,7 +295,7 @@ void heft_zt_put_value(heft_out *o, const heft_index *x, uint32_t tensor, uint32
         heft_zt_put_scalar(o, &v);
         if (depth)
             left[depth - 1]--;
-        if (v.kind == HEFT_KIND_LIST || v.kind == HEFT_KIND_MAP) {
+        if (heft_value_nests(&v)) {
             is_map[depth] = v.kind == HEFT_KIND_MAP;
             left[depth++] = v.as.of.count;
         }

@@ -43,7 +43,7 @@ static void push_string(heft_pickle *p, heft_pickle_kind kind, heft_str s)
 /* What Python 2 wrote as a text may hold any bytes. */
 static void push_old_text(heft_pickle *p, heft_str s)
 {
-    bool is_text = heft_utf8_valid(s.ptr, s.len) == s.len;
+    bool is_text = heft_str_is_utf8(s);
     push_string(p, is_text ? HEFT_PICKLE_TEXT : HEFT_PICKLE_BYTES, s);
 }
 

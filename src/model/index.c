@@ -294,11 +294,6 @@ heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t 
 
 /* ---- values ---- */
 
-static bool is_container(const heft_value *v)
-{
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
-}
-
 static heft_status too_deep(heft_index *x, heft_str key)
 {
     return heft_error_plain(x->err, HEFT_E_LIMIT, "metadata %q is nested deeper than %U", key,
@@ -320,7 +315,7 @@ static heft_status open_container(heft_index *x, heft_value *v, uint32_t count)
 heft_status heft_ix_meta(heft_index *x, heft_value v)
 {
     const uint32_t *open = x->open.ptr;
-    if (is_container(&v) && x->open.len >= x->limits.depth)
+    if (heft_value_nests(&v) && x->open.len >= x->limits.depth)
         return too_deep(x, v.key);
     if (x->open.len)
         heft_ix_value(x, open[x->open.len - 1])->as.of.count++;
@@ -328,7 +323,7 @@ heft_status heft_ix_meta(heft_index *x, heft_value v)
     if (!to)
         return no_memory(x);
     *to = v;
-    return is_container(&v) ? open_container(x, to, x->values.len) : HEFT_OK;
+    return heft_value_nests(&v) ? open_container(x, to, x->values.len) : HEFT_OK;
 }
 
 void heft_ix_meta_end(heft_index *x)
@@ -345,7 +340,7 @@ static heft_value *attr_value(const heft_index *x, uint32_t i)
 heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v)
 {
     const uint32_t *open = x->open.ptr;
-    if (is_container(&v) && x->open.len >= x->limits.depth)
+    if (heft_value_nests(&v) && x->open.len >= x->limits.depth)
         return too_deep(x, v.key);
     if (x->open.len)
         attr_value(x, open[x->open.len - 1])->as.of.count++;
@@ -355,7 +350,7 @@ heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v)
     *to = (heft_ix_attr_row){ v, tensor };
     if (!heft_ix_row(x, tensor)->attrs)
         heft_ix_row(x, tensor)->attrs = x->attrs.len;
-    return is_container(&v) ? open_container(x, &to->value, x->attrs.len) : HEFT_OK;
+    return heft_value_nests(&v) ? open_container(x, &to->value, x->attrs.len) : HEFT_OK;
 }
 
 void heft_ix_attr_end(heft_index *x)
@@ -535,35 +530,7 @@ uint32_t heft_ix_part_find(const heft_index *x, uint32_t owner, heft_str role)
     return HEFT_NONE;
 }
 
-/* ---- attributes ---- */
-
-const uint8_t *heft_ix_base_id_at(const heft_index *x, uint32_t tensor)
-{
-    if (!(heft_ix_row(x, tensor)->flags & HEFT_T_BASE_ID))
-        return NULL;
-    return (const uint8_t *)x->base_ids.ptr + 16ull * tensor;
-}
-
-/* Those kept in columns and flags, in the order of their bits. */
-static heft_value column_attribute(const heft_index *x, uint32_t tensor, uint8_t flag)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
-    heft_value v = { .kind = HEFT_NULL };
-    if (flag == HEFT_T_BASE_ID) {
-        v = (heft_value){ .kind = HEFT_KIND_ID128, .key = heft_lit("gptrs.base_id") };
-        v.as.s = (heft_str){ (const char *)heft_ix_base_id_at(x, tensor), 16 };
-    } else if (flag == HEFT_T_GRAD_KNOWN) {
-        v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = heft_lit("gptrs.requires_grad") };
-        v.as.b = row->flags & HEFT_T_GRAD;
-    } else if (flag == HEFT_T_PARAM_ID) {
-        v = (heft_value){ .kind = HEFT_KIND_UINT, .key = heft_lit("burn.param_id") };
-        v.as.u = ((const uint64_t *)x->param_ids.ptr)[tensor];
-    } else {
-        v = (heft_value){ .kind = HEFT_KIND_UINT, .key = heft_lit("embd.name_hash") };
-        v.as.u = heft_str_fnv1a(heft_ix_name(x, tensor));
-    }
-    return v;
-}
+/* ---- layouts ---- */
 
 static const char *const layout_names[] = { "dense", "sparse_csr", "sparse_coo" };
 
@@ -596,28 +563,4 @@ heft_str heft_ix_layout(const heft_index *x, uint32_t tensor)
     if (layout < HEFT_OTHER)
         return heft_lit(layout_names[layout]);
     return ((const heft_str *)x->layouts.ptr)[layout - HEFT_OTHER];
-}
-
-bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i)
-{
-    static const uint8_t kept[] = { HEFT_T_BASE_ID, HEFT_T_GRAD_KNOWN, HEFT_T_PARAM_ID,
-                                    HEFT_T_NAME_HASH };
-    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
-    uint32_t kept_count = 0;
-    for (size_t k = 0; k < sizeof kept; k++) {
-        if (!(row->flags & kept[k]))
-            continue;
-        if (kept_count++ == i) {
-            *out = column_attribute(x, tensor, kept[k]);
-            return true;
-        }
-    }
-    i -= kept_count;
-    if (!row->attrs || i >= x->attrs.len - (row->attrs - 1))
-        return false;
-    const heft_ix_attr_row *a = (const heft_ix_attr_row *)x->attrs.ptr + (row->attrs - 1) + i;
-    *out = a->value;
-    if (is_container(out))
-        out->as.of.end = out->as.of.end - (row->attrs - 1) + kept_count;
-    return a->tensor == tensor;
 }

@@ -318,11 +318,19 @@ static inline heft_value *heft_ix_value(const heft_index *x, uint32_t i)
 {
     return (heft_value *)x->values.ptr + i;
 }
-/* The value behind value i and its children. */
+/* Whether others may be its children. */
+static inline bool heft_value_nests(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
+}
+/* What stands behind value i, which is v, and its children: in the metadata or in attributes. */
+static inline uint32_t heft_value_next(const heft_value *v, uint32_t i)
+{
+    return heft_value_nests(v) ? v->as.of.end : i + 1;
+}
 static inline uint32_t heft_ix_value_next(const heft_index *x, uint32_t i)
 {
-    const heft_value *v = heft_ix_value(x, i);
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP ? v->as.of.end : i + 1;
+    return heft_value_next(heft_ix_value(x, i), i);
 }
 /* NULL: the elements of the part lie in order.  heft_ix_strides(): NULL: in order from v->first on. */
 const heft_ix_view *heft_ix_view_of(const heft_index *x, uint32_t part);

@@ -24,11 +24,6 @@ static uint64_t moved(const merge *m, uint64_t place)
                          heft_ix_place_offset(m->from, place));
 }
 
-static bool is_container(const heft_value *v)
-{
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
-}
-
 /* ---- tensors ---- */
 
 /* Digests ascend by part: one look passes all. */
@@ -75,7 +70,7 @@ static heft_status add_attributes(merge *m, uint32_t source, uint32_t id)
          !st && i < m->from->attrs.len && attrs[i].tensor == source;) {
         const heft_value *v = &attrs[i].value;
         st = heft_ix_attr(m->x, id, *v);
-        if (!st && is_container(v))
+        if (!st && heft_value_nests(v))
             open[depth++] = v->as.of.end;
         for (i++; !st && depth && open[depth - 1] == i; depth--)
             heft_ix_attr_end(m->x);
@@ -195,7 +190,7 @@ heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t 
     while (i < end && !st) {
         const heft_value *v = heft_ix_value(from, i);
         st = heft_ix_meta(x, *v);
-        if (!st && is_container(v))
+        if (!st && heft_value_nests(v))
             open[depth++] = v->as.of.end;
         for (i++; !st && depth && open[depth - 1] == i; depth--)
             heft_ix_meta_end(x);
@@ -209,7 +204,7 @@ void heft_ix_drop_value(heft_index *x, uint32_t i)
     memmove(values + i, values + i + 1, (x->values.len - i - 1) * sizeof *values);
     x->values.len--;
     for (uint32_t k = i; k < x->values.len; k++)
-        if (is_container(&values[k]))
+        if (heft_value_nests(&values[k]))
             values[k].as.of.end--;
 }
 

@@ -77,7 +77,7 @@ static heft_str attr_key(const void *ctx, uint32_t i)
 static uint32_t attr_next(const heft_index *x, uint32_t i)
 {
     const heft_value *v = &((const heft_ix_attr_row *)x->attrs.ptr)[i].value;
-    return v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP ? v->as.of.end : i + 1;
+    return heft_value_next(v, i);
 }
 
 /* Values [i, end), those within others left aside. */

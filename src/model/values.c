@@ -12,7 +12,7 @@ bool heft_value_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TEXT
     switch (v->kind) {
     case HEFT_KIND_STR:
         *out = v->as.s;
-        return heft_utf8_valid(v->as.s.ptr, v->as.s.len) == v->as.s.len;
+        return heft_str_is_utf8(v->as.s);
     case HEFT_KIND_BOOL:
         *out = heft_lit(v->as.b ? "true" : "false");
         return true;
@@ -84,7 +84,7 @@ static void close_gaps(heft_index *x, const children *c, uint32_t *moved)
     moved[i] = to;
     x->values.len = to;
     for (i = 0; i < to; i++)
-        if (v[i].kind == HEFT_KIND_LIST || v[i].kind == HEFT_KIND_MAP)
+        if (heft_value_nests(&v[i]))
             v[i].as.of.end = moved[v[i].as.of.end];
 }
 

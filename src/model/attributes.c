@@ -1,0 +1,55 @@
+/* attributes.c - what is said of a tensor: values of its own, and those kept in columns and flags. */
+#include "base/text.h"
+#include "model/index.h"
+
+const uint8_t *heft_ix_base_id_at(const heft_index *x, uint32_t tensor)
+{
+    if (!(heft_ix_row(x, tensor)->flags & HEFT_T_BASE_ID))
+        return NULL;
+    return (const uint8_t *)x->base_ids.ptr + 16ull * tensor;
+}
+
+/* Those kept in columns and flags, in the order of their bits. */
+static heft_value column_attribute(const heft_index *x, uint32_t tensor, uint8_t flag)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    heft_value v = { .kind = HEFT_NULL };
+    if (flag == HEFT_T_BASE_ID) {
+        v = (heft_value){ .kind = HEFT_KIND_ID128, .key = heft_lit("gptrs.base_id") };
+        v.as.s = (heft_str){ (const char *)heft_ix_base_id_at(x, tensor), 16 };
+    } else if (flag == HEFT_T_GRAD_KNOWN) {
+        v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = heft_lit("gptrs.requires_grad") };
+        v.as.b = row->flags & HEFT_T_GRAD;
+    } else if (flag == HEFT_T_PARAM_ID) {
+        v = (heft_value){ .kind = HEFT_KIND_UINT, .key = heft_lit("burn.param_id") };
+        v.as.u = ((const uint64_t *)x->param_ids.ptr)[tensor];
+    } else {
+        v = (heft_value){ .kind = HEFT_KIND_UINT, .key = heft_lit("embd.name_hash") };
+        v.as.u = heft_str_fnv1a(heft_ix_name(x, tensor));
+    }
+    return v;
+}
+
+bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i)
+{
+    static const uint8_t kept[] = { HEFT_T_BASE_ID, HEFT_T_GRAD_KNOWN, HEFT_T_PARAM_ID,
+                                    HEFT_T_NAME_HASH };
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    uint32_t kept_count = 0;
+    for (size_t k = 0; k < sizeof kept; k++) {
+        if (!(row->flags & kept[k]))
+            continue;
+        if (kept_count++ == i) {
+            *out = column_attribute(x, tensor, kept[k]);
+            return true;
+        }
+    }
+    i -= kept_count;
+    if (!row->attrs || i >= x->attrs.len - (row->attrs - 1))
+        return false;
+    const heft_ix_attr_row *a = (const heft_ix_attr_row *)x->attrs.ptr + (row->attrs - 1) + i;
+    *out = a->value;
+    if (heft_value_nests(out))
+        out->as.of.end = out->as.of.end - (row->attrs - 1) + kept_count;
+    return a->tensor == tensor;
+}
