@@ -95,6 +95,58 @@ static void parts_are_read_whatever_the_access(void **state)
     }
 }
 
+/* Elements that lie apart, their bytes turned round: as NumPy writes them, column by column. */
+static heft_bytes turned_array(void)
+{
+    static const char head[] = "{'descr': '>f4', 'fortran_order': True, 'shape': (1900, 1203), }";
+    enum { HEAD = 128, ELEMENTS = 1900 * 1203 };
+    heft_bytes b = { malloc(HEAD + ELEMENTS * 4), HEAD + ELEMENTS * 4 };
+    uint64_t random = 7;
+    memset(b.p, ' ', HEAD);
+    memcpy(b.p, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(b.p + 10, head, sizeof head - 1);
+    b.p[HEAD - 1] = '\n';
+    for (size_t i = HEAD; i < b.len; i++)
+        b.p[i] = (uint8_t)heft_test_random(&random, 256);
+    return b;
+}
+
+static heft_bytes compressed_model(void)
+{
+    heft_bytes plain = heft_test_model("mag", tensors + 1, HEFT_COUNT(tensors) - 1);
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    heft_test_sink sink;
+    heft_error err;
+    heft_file *f;
+    o.write.encoding = HEFT_ZSTD;
+    heft_assert_ok(heft_test_open(&f, plain, NULL, &err), &err);
+    heft_assert_ok(
+        heft_convert(f, heft_format_find("ztensor"), heft_test_sink_init(&sink, false), &o, &err),
+        &err);
+    heft_close(f);
+    heft_bytes b = heft_test_copy(sink.p, sink.len);
+    heft_test_sink_free(&sink);
+    heft_test_free(&plain);
+    return b;
+}
+
+static void what_is_not_plain_is_read_as_one_by_one(void **state)
+{
+    heft_bytes files[] = { turned_array(), compressed_model() };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(files); i++) {
+        heft_error err;
+        heft_file *f;
+        reading r;
+        heft_assert_ok(heft_test_open(&f, files[i], NULL, &err), &err);
+        prepare(&r, f);
+        heft_assert_ok(read_all(&r, NULL, NULL, &err), &err);
+        assert_all_read(&r);
+        finish(&r);
+        heft_test_free(&files[i]);
+    }
+}
+
 typedef struct seen {
     uint64_t done, total, stop_at;
 } seen;
@@ -216,6 +268,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_DIRECTORY(parts_are_read_whatever_the_access),
+        cmocka_unit_test(what_is_not_plain_is_read_as_one_by_one),
         cmocka_unit_test(progress_counts_every_byte_and_stops),
         cmocka_unit_test(what_is_no_part_is_refused),
         IN_A_DIRECTORY(a_file_cut_short_is_an_error),
