@@ -134,19 +134,6 @@ static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
 
 /* ---- where the data lie ---- */
 
-static heft_status refuse_overlap(heft_index *x, const uint32_t *order, uint32_t count)
-{
-    for (uint32_t i = 1; i < count; i++) {
-        const heft_ix_part_row *a = heft_ix_part_row_at(x, order[i - 1]);
-        const heft_ix_part_row *b = heft_ix_part_row_at(x, order[i]);
-        if (b->offset < a->offset + a->length)
-            return heft_error_set(x->err, HEFT_E_FORMAT, b->offset,
-                                  "tensors %q and %q: their data overlap",
-                                  heft_ix_name(x, order[i - 1]), heft_ix_name(x, order[i]));
-    }
-    return HEFT_OK;
-}
-
 /* Every tensor has one part, of its own number. */
 static heft_status place_data(heft_index *x, uint64_t data)
 {
@@ -167,7 +154,7 @@ static heft_status place_data(heft_index *x, uint64_t data)
     uint32_t *order = NULL, count = 0;
     heft_status st = heft_ix_order(x, &order, &count);
     if (!st)
-        st = refuse_overlap(x, order, count);
+        st = heft_ix_refuse_overlap(x, order, count);
     heft_ix_order_free(x, order);
     return st;
 }

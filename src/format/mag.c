@@ -147,19 +147,6 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
 
 /* ---- what can be said once all records are known ---- */
 
-static heft_status refuse_overlap(heft_index *x, const uint32_t *order, uint32_t count)
-{
-    for (uint32_t i = 1; i < count; i++) {
-        const heft_ix_part_row *a = heft_ix_part_row_at(x, order[i - 1]);
-        const heft_ix_part_row *b = heft_ix_part_row_at(x, order[i]);
-        if (b->offset < a->offset + a->length)
-            return heft_error_set(x->err, HEFT_E_FORMAT, b->offset,
-                                  "tensors %q and %q: their data overlap",
-                                  heft_ix_name(x, order[i - 1]), heft_ix_name(x, order[i]));
-    }
-    return HEFT_OK;
-}
-
 static void read_code_3_as_i32(heft_index *x)
 {
     heft_mag_u8_to_i32(x);
@@ -182,7 +169,7 @@ static heft_status check_places(heft_index *x, const heft_mag_layout *l, const p
     if (l == &heft_mag_layout_100 && heft_mag_code_3_is_i32(x, order, x->file_bytes))
         read_code_3_as_i32(x);
     if (order)
-        st = refuse_overlap(x, order, count);
+        st = heft_ix_refuse_overlap(x, order, count);
     heft_ix_order_free(x, order);
     return st;
 }

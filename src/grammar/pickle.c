@@ -39,7 +39,7 @@ void heft_pickle_no_memory(heft_pickle *p)
 
 /* ---- values ---- */
 
-static bool add_value(heft_pickle *p, heft_pickle_value v, uint32_t *number)
+bool heft_pickle_add(heft_pickle *p, heft_pickle_value v, uint32_t *number)
 {
     heft_pickle_value *to = heft_vec_push(p->arena->mem, &p->values, sizeof *to);
     *number = p->values.len - 1;
@@ -64,21 +64,21 @@ static void push_number(heft_pickle *p, uint32_t number)
 void heft_pickle_push(heft_pickle *p, heft_pickle_value v)
 {
     uint32_t number;
-    if (!p->st && !p->c.st && add_value(p, v, &number))
+    if (!p->st && !p->c.st && heft_pickle_add(p, v, &number))
         push_number(p, number);
 }
 
 /* None, the truth values and () are one value each. */
 void heft_pickle_push_single(heft_pickle *p, uint32_t *single, heft_pickle_value v)
 {
-    if (*single == HEFT_NONE && !add_value(p, v, single))
+    if (*single == HEFT_NONE && !heft_pickle_add(p, v, single))
         return;
     push_number(p, *single);
 }
 
 /* ---- the stack ---- */
 
-static uint32_t *stack_at(const heft_pickle *p, uint32_t i)
+uint32_t *heft_pickle_stack_at(const heft_pickle *p, uint32_t i)
 {
     return (uint32_t *)p->stack.ptr + i;
 }
@@ -89,7 +89,7 @@ static uint32_t floor_of(const heft_pickle *p)
 }
 
 /* Whether there are so many values above the mark. */
-static bool has(heft_pickle *p, uint32_t count)
+bool heft_pickle_has(heft_pickle *p, uint32_t count)
 {
     uint32_t have = p->stack.len - floor_of(p);
     if (have < count)
@@ -100,13 +100,13 @@ static bool has(heft_pickle *p, uint32_t count)
 }
 
 /* Of a stack that has one. */
-static uint32_t pop(heft_pickle *p)
+uint32_t heft_pickle_pop(heft_pickle *p)
 {
-    return *stack_at(p, --p->stack.len);
+    return *heft_pickle_stack_at(p, --p->stack.len);
 }
 
 /* The values above the last mark, which goes: from *first to the end of the stack. */
-static bool pop_mark(heft_pickle *p, uint32_t *first)
+bool heft_pickle_pop_mark(heft_pickle *p, uint32_t *first)
 {
     if (!p->marks.len) {
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an opcode needs a mark on the stack, there is none",
@@ -162,7 +162,7 @@ static void take_items(heft_pickle *p, uint32_t container, uint32_t first)
         heft_pickle_no_memory(p);
         return;
     }
-    memcpy(edge_at(p, p->edges.len), stack_at(p, first), count * sizeof first);
+    memcpy(edge_at(p, p->edges.len), heft_pickle_stack_at(p, first), count * sizeof first);
     p->edges.len += count;
     edge_at(p, v->as.items.last)[1] += count;
     v->as.items.count += count;
@@ -170,14 +170,14 @@ static void take_items(heft_pickle *p, uint32_t container, uint32_t first)
 }
 
 /* A container of what the stack holds from `first` on. */
-static void push_of(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
+void heft_pickle_push_of(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
 {
     uint32_t number;
     if (kind == HEFT_PICKLE_DICT && (p->stack.len - first) % 2) {
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a dictionary of a key without a value", p->c.what);
         return;
     }
-    if (p->st || !add_value(p, heft_pickle_value_of(kind), &number))
+    if (p->st || !heft_pickle_add(p, heft_pickle_value_of(kind), &number))
         return;
     take_items(p, number, first);
     push_number(p, number);
@@ -202,15 +202,15 @@ static void obey_empty(heft_pickle *p, uint32_t kind)
 
 static void obey_tuple(heft_pickle *p, uint32_t count)
 {
-    if (has(p, count))
-        push_of(p, HEFT_PICKLE_TUPLE, p->stack.len - count);
+    if (heft_pickle_has(p, count))
+        heft_pickle_push_of(p, HEFT_PICKLE_TUPLE, p->stack.len - count);
 }
 
 static void obey_marked(heft_pickle *p, uint32_t kind)
 {
     uint32_t first;
-    if (pop_mark(p, &first))
-        push_of(p, (heft_pickle_kind)kind, first);
+    if (heft_pickle_pop_mark(p, &first))
+        heft_pickle_push_of(p, (heft_pickle_kind)kind, first);
 }
 
 /* What takes items of that kind: the container itself, or what stands for an object's.
@@ -222,7 +222,7 @@ static uint32_t content_of(heft_pickle *p, uint32_t container, heft_pickle_kind 
     if (v->kind == kind)
         return container;
     if (v->kind == HEFT_PICKLE_OBJECT && v->as.object.content == HEFT_NONE &&
-        add_value(p, heft_pickle_value_of(kind), &made))
+        heft_pickle_add(p, heft_pickle_value_of(kind), &made))
         heft_pickle_at(p, container)->as.object.content = made;
     v = heft_pickle_at(p, container);
     if (v->kind == HEFT_PICKLE_OBJECT && heft_pickle_is(p, v->as.object.content, kind))
@@ -243,7 +243,7 @@ static void add_items(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a key without a value", p->c.what);
         return;
     }
-    uint32_t to = content_of(p, *stack_at(p, first - 1), kind);
+    uint32_t to = content_of(p, *heft_pickle_stack_at(p, first - 1), kind);
     if (to != HEFT_NONE)
         take_items(p, to, first);
 }
@@ -251,14 +251,14 @@ static void add_items(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
 static void obey_add_one(heft_pickle *p, uint32_t kind)
 {
     uint32_t count = kind == HEFT_PICKLE_DICT ? 2 : 1;
-    if (has(p, count + 1))
+    if (heft_pickle_has(p, count + 1))
         add_items(p, (heft_pickle_kind)kind, p->stack.len - count);
 }
 
 static void obey_add_marked(heft_pickle *p, uint32_t kind)
 {
     uint32_t first;
-    if (pop_mark(p, &first))
+    if (heft_pickle_pop_mark(p, &first))
         add_items(p, (heft_pickle_kind)kind, first);
 }
 
@@ -269,7 +269,7 @@ static void obey_pop(heft_pickle *p, uint32_t arg)
     (void)arg;
     if (p->marks.len && p->stack.len == floor_of(p))
         p->marks.len--;
-    else if (has(p, 1))
+    else if (heft_pickle_has(p, 1))
         p->stack.len--;
 }
 
@@ -277,15 +277,15 @@ static void obey_pop_mark(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     uint32_t first;
-    if (pop_mark(p, &first))
+    if (heft_pickle_pop_mark(p, &first))
         p->stack.len = first;
 }
 
 static void obey_dup(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
-    if (has(p, 1))
-        push_number(p, *stack_at(p, p->stack.len - 1));
+    if (heft_pickle_has(p, 1))
+        push_number(p, *heft_pickle_stack_at(p, p->stack.len - 1));
 }
 
 /* A number of the memo: in so many bytes, or as a line. */
@@ -308,7 +308,7 @@ static void memoize(heft_pickle *p, uint64_t number)
 {
     enum { SPARE = 255 }; /* whoever counts from elsewhere than 0 */
     uint64_t most = p->at - p->c.base + SPARE;
-    if (!has(p, 1))
+    if (!heft_pickle_has(p, 1))
         return;
     if (number > most || number >= HEFT_NONE) {
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: entry %U of the memo after %U bytes", p->c.what,
@@ -326,7 +326,7 @@ static void memoize(heft_pickle *p, uint64_t number)
     }
     uint32_t *to = (uint32_t *)p->memo.ptr + number;
     p->memoized += *to == HEFT_NONE;
-    *to = *stack_at(p, p->stack.len - 1);
+    *to = *heft_pickle_stack_at(p, p->stack.len - 1);
 }
 
 static void obey_put(heft_pickle *p, uint32_t bytes)
@@ -355,126 +355,6 @@ static void obey_get(heft_pickle *p, uint32_t bytes)
         push_number(p, v);
 }
 
-/* ---- names, and what would be called ---- */
-
-static void push_global(heft_pickle *p, uint32_t module, uint32_t name)
-{
-    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_GLOBAL);
-    v.as.global.module = module;
-    v.as.global.name = name;
-    heft_pickle_push(p, v);
-}
-
-static bool add_line(heft_pickle *p, uint32_t *number)
-{
-    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_TEXT);
-    v.as.s = heft_pickle_take_line(p);
-    return !p->st && !p->c.st && heft_pickle_is_utf8(p, v.as.s) && add_value(p, v, number);
-}
-
-static void obey_global(heft_pickle *p, uint32_t arg)
-{
-    (void)arg;
-    uint32_t module, name;
-    if (add_line(p, &module) && add_line(p, &name))
-        push_global(p, module, name);
-}
-
-static void obey_stack_global(heft_pickle *p, uint32_t arg)
-{
-    (void)arg;
-    if (!has(p, 2))
-        return;
-    uint32_t name = pop(p), module = pop(p);
-    if (heft_pickle_is(p, name, HEFT_PICKLE_TEXT) && heft_pickle_is(p, module, HEFT_PICKLE_TEXT))
-        push_global(p, module, name);
-    else
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: the name of a global is not a text", p->c.what);
-}
-
-static void push_object(heft_pickle *p, uint32_t callable, uint32_t args, bool is_instance)
-{
-    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_OBJECT);
-    v.as.object.callable = callable;
-    v.as.object.args = args;
-    v.as.object.state = v.as.object.content = HEFT_NONE;
-    v.is_instance = is_instance;
-    heft_pickle_push(p, v);
-}
-
-/* Of three values the last, keyword arguments, is passed over: it is None or {} but for classes that
- * nobody here knows. */
-static void obey_call(heft_pickle *p, uint32_t code)
-{
-    if (!has(p, code == 0x92 ? 3 : 2))
-        return;
-    if (code == 0x92)
-        p->stack.len--;
-    uint32_t args = pop(p), callable = pop(p);
-    if (heft_pickle_is(p, args, HEFT_PICKLE_TUPLE))
-        push_object(p, callable, args, code != 'R');
-    else
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a call whose arguments are no tuple", p->c.what);
-}
-
-/* i names the class, o has it below its arguments. */
-static void obey_old_call(heft_pickle *p, uint32_t letter)
-{
-    uint32_t first, callable = HEFT_NONE;
-    if (letter == 'i') {
-        obey_global(p, 0);
-        if (p->st || p->c.st)
-            return;
-        callable = pop(p);
-    }
-    if (!pop_mark(p, &first))
-        return;
-    if (letter == 'o' && first == p->stack.len) {
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a call of nothing", p->c.what);
-        return;
-    }
-    if (letter == 'o')
-        callable = *stack_at(p, first++);
-    push_of(p, HEFT_PICKLE_TUPLE, first);
-    if (p->st)
-        return;
-    uint32_t args = pop(p);
-    p->stack.len -= letter == 'o';
-    push_object(p, callable, args, false); /* it calls whatever is named */
-}
-
-static void obey_build(heft_pickle *p, uint32_t arg)
-{
-    (void)arg;
-    if (!has(p, 2))
-        return;
-    uint32_t state = pop(p);
-    heft_pickle_value *v = heft_pickle_at(p, *stack_at(p, p->stack.len - 1));
-    if (v->kind != HEFT_PICKLE_OBJECT)
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a state for what is no object", p->c.what);
-    else if (v->as.object.state != HEFT_NONE)
-        heft_pickle_fail(p, HEFT_E_UNSUPPORTED, "%s: an object that is given two states",
-                         p->c.what);
-    else
-        v->as.object.state = state;
-}
-
-static void obey_persistent(heft_pickle *p, uint32_t is_line)
-{
-    uint32_t id;
-    heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_PERSISTENT);
-    if (is_line) {
-        if (!add_line(p, &id))
-            return;
-    } else {
-        if (!has(p, 1))
-            return;
-        id = pop(p);
-    }
-    v.as.id = id;
-    heft_pickle_push(p, v);
-}
-
 /* ---- the rest ---- */
 
 static void obey_proto(heft_pickle *p, uint32_t arg)
@@ -499,9 +379,9 @@ static void obey_frame(heft_pickle *p, uint32_t arg)
 static void obey_stop(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
-    if (!has(p, 1))
+    if (!heft_pickle_has(p, 1))
         return;
-    p->root = pop(p);
+    p->root = heft_pickle_pop(p);
     p->stopped = true;
 }
 
@@ -530,9 +410,9 @@ static const opcode opcodes[256] = {
     ['L'] = { heft_pickle_obey_decimal, 'L' },
     ['M'] = { heft_pickle_obey_int, 2 },
     ['N'] = { heft_pickle_obey_single, HEFT_PICKLE_NONE },
-    ['P'] = { obey_persistent, 1 },
-    ['Q'] = { obey_persistent, 0 },
-    ['R'] = { obey_call, 'R' },
+    ['P'] = { heft_pickle_obey_persistent, 1 },
+    ['Q'] = { heft_pickle_obey_persistent, 0 },
+    ['R'] = { heft_pickle_obey_call, 'R' },
     ['S'] = { heft_pickle_obey_quoted, 0 },
     ['T'] = { heft_pickle_obey_old_text, 4 },
     ['U'] = { heft_pickle_obey_old_text, 1 },
@@ -540,16 +420,16 @@ static const opcode opcodes[256] = {
     ['X'] = { heft_pickle_obey_text, 4 },
     [']'] = { obey_empty, HEFT_PICKLE_LIST },
     ['a'] = { obey_add_one, HEFT_PICKLE_LIST },
-    ['b'] = { obey_build, 0 },
-    ['c'] = { obey_global, 0 },
+    ['b'] = { heft_pickle_obey_build, 0 },
+    ['c'] = { heft_pickle_obey_global, 0 },
     ['d'] = { obey_marked, HEFT_PICKLE_DICT },
     ['e'] = { obey_add_marked, HEFT_PICKLE_LIST },
     ['g'] = { obey_get, 0 },
     ['h'] = { obey_get, 1 },
-    ['i'] = { obey_old_call, 'i' },
+    ['i'] = { heft_pickle_obey_old_call, 'i' },
     ['j'] = { obey_get, 4 },
     ['l'] = { obey_marked, HEFT_PICKLE_LIST },
-    ['o'] = { obey_old_call, 'o' },
+    ['o'] = { heft_pickle_obey_old_call, 'o' },
     ['p'] = { obey_put, 0 },
     ['q'] = { obey_put, 1 },
     ['r'] = { obey_put, 4 },
@@ -558,7 +438,7 @@ static const opcode opcodes[256] = {
     ['u'] = { obey_add_marked, HEFT_PICKLE_DICT },
     ['}'] = { obey_empty, HEFT_PICKLE_DICT },
     [0x80] = { obey_proto, 0 },
-    [0x81] = { obey_call, 0x81 },
+    [0x81] = { heft_pickle_obey_call, 0x81 },
     [0x82] = { obey_outside, 0 },
     [0x83] = { obey_outside, 0 },
     [0x84] = { obey_outside, 0 },
@@ -575,8 +455,8 @@ static const opcode opcodes[256] = {
     [0x8F] = { obey_empty, HEFT_PICKLE_SET },
     [0x90] = { obey_add_marked, HEFT_PICKLE_SET },
     [0x91] = { obey_marked, HEFT_PICKLE_SET },
-    [0x92] = { obey_call, 0x92 },
-    [0x93] = { obey_stack_global, 0 },
+    [0x92] = { heft_pickle_obey_call, 0x92 },
+    [0x93] = { heft_pickle_obey_stack_global, 0 },
     [0x94] = { obey_memoize, 0 },
     [0x95] = { obey_frame, 0 },
     [0x96] = { heft_pickle_obey_bytes, 8 },

@@ -16,6 +16,28 @@ void heft_pickle_push(heft_pickle *p, heft_pickle_value v);
 /* One that is made once and pushed again: *single is its number. */
 void heft_pickle_push_single(heft_pickle *p, uint32_t *single, heft_pickle_value v);
 
+/* A value with a number of its own; false: something has failed. */
+bool heft_pickle_add(heft_pickle *p, heft_pickle_value v, uint32_t *number);
+uint32_t *heft_pickle_stack_at(const heft_pickle *p, uint32_t i);
+/* Whether so many values stand above the latest mark; a failure if not. */
+bool heft_pickle_has(heft_pickle *p, uint32_t count);
+uint32_t heft_pickle_pop(heft_pickle *p);
+/* *first: the place of what stands above the latest mark, which is taken away. */
+bool heft_pickle_pop_mark(heft_pickle *p, uint32_t *first);
+/* What stands on the stack from `first` on becomes the items of a new container. */
+void heft_pickle_push_of(heft_pickle *p, heft_pickle_kind kind, uint32_t first);
+
+/* ---- pickle_calls.c ---- */
+
+void heft_pickle_obey_global(heft_pickle *p, uint32_t arg);
+void heft_pickle_obey_stack_global(heft_pickle *p, uint32_t arg);
+void heft_pickle_obey_call(heft_pickle *p, uint32_t code);
+void heft_pickle_obey_old_call(heft_pickle *p, uint32_t letter);
+void heft_pickle_obey_build(heft_pickle *p, uint32_t arg);
+void heft_pickle_obey_persistent(heft_pickle *p, uint32_t is_line);
+
+/* ---- pickle_scalars.c ---- */
+
 /* Up to the end of the line, which is passed. */
 heft_str heft_pickle_take_line(heft_pickle *p);
 /* A number of so many bytes, least first. */

@@ -251,6 +251,9 @@ void heft_ix_order_free(heft_index *x, uint32_t *ids);
 /* The same in memory of the caller's; NULL: there is none. */
 uint32_t *heft_ix_order_in(heft_memory *m, const heft_index *x, uint32_t *count);
 void heft_ix_order_free_in(heft_memory *m, const heft_index *x, uint32_t *ids);
+/* Of tensors in that order, each of which has one part, of its own number: HEFT_E_FORMAT where one begins
+ * within another. */
+heft_status heft_ix_refuse_overlap(heft_index *x, const uint32_t *order, uint32_t count);
 /* Renumbers the tensors, each of which has one part, so that their parts ascend: by offset, empty ones
  * first.  Not for an index with views. */
 heft_status heft_ix_sort(heft_index *x);
