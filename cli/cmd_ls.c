@@ -202,7 +202,7 @@ static void print_json(outbuf *o, const listing *l, const char *path, const sele
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < s->count; i++) {
         json_line(&j);
-        json_tensor(&j, l, s->ids[i]);
+        json_tensor(&j, l, selected(s, i));
     }
     json_end(&j, ']');
     json_model_parts(&j, f);

@@ -18,7 +18,7 @@ typedef struct survey {
 
 static heft_tensor tensor_of(const survey *v, uint32_t row)
 {
-    return heft_tensor_at(v->f, v->chosen.ids[row]);
+    return heft_tensor_at(v->f, selected(&v->chosen, row));
 }
 
 static void cell_name(outbuf *o, const void *ctx, uint32_t row)
@@ -188,7 +188,7 @@ static void summarise_one(void *ctx, size_t i)
     work *w = ctx;
     survey *v = w->ctx;
     if (work_step(w, 0))
-        (void)summarise(&v->sums[i], w, v->f, v->path, v->chosen.ids[i]);
+        (void)summarise(&v->sums[i], w, v->f, v->path, selected(&v->chosen, (uint32_t)i));
 }
 
 static int survey_all(survey *v)
@@ -200,7 +200,7 @@ static int survey_all(survey *v)
         return CODE_SYSTEM;
     }
     for (uint32_t i = 0; i < v->chosen.count; i++)
-        w.total += 2 * heft_tensor_bytes(v->f, v->chosen.ids[i]);
+        w.total += 2 * heft_tensor_bytes(v->f, selected(&v->chosen, i));
     return work_run(&w, v->chosen.count, summarise_one) ? say_error(w.path, &w.err) : CODE_DONE;
 }
 
