@@ -136,11 +136,10 @@ static void sort_words(uint32_t *order, uint64_t *words, const heft_index *x, un
         order[i] = (uint32_t)(from[i] & ((UINT64_C(1) << id_bits) - 1));
 }
 
-/* Room for n numbers in order, and behind them for what sorting them takes. */
-static void sort_places(uint32_t *order, const heft_index *x, uint64_t all)
+/* In words there is room for two for each tensor. */
+static void sort_places(uint32_t *order, uint64_t *words, const heft_index *x, uint64_t all)
 {
     uint32_t n = x->tensors.len;
-    uint64_t *words = (uint64_t *)(void *)(order + n + n % 2);
     unsigned key_bits = bits_of(all), id_bits = bits_of(n);
     if (key_bits + id_bits <= 64) {
         sort_words(order, words, x, key_bits, id_bits);
@@ -167,46 +166,71 @@ static void renumber(heft_index *x, const uint32_t *order, uint32_t *number)
             notes[i].tensor = number[notes[i].tensor];
 }
 
-/* Element i of a column becomes what element order[i] was.  Columns of ids end with the last tensor that
- * has one: the others have zeros. */
-static inline bool gather(heft_index *x, heft_vec *column, size_t elem, const uint32_t *order)
+/* Memory that was in use: what nobody has touched yet costs more than what is moved into it. */
+typedef struct spare {
+    void *ptr;
+    size_t bytes;
+} spare;
+
+static bool make_spare(heft_index *x, spare *s, size_t bytes)
 {
-    heft_vec to = { NULL, 0, 0 };
+    void *p = heft_mem_resize(&x->mem, s->ptr, s->bytes, bytes);
+    if (p)
+        *s = (spare){ p, bytes };
+    return p;
+}
+
+/* Element i of a column becomes what element order[i] was; its memory is the spare one then.  Columns of ids
+ * end with the last tensor that has one: the others have zeros. */
+static inline bool gather(heft_index *x, heft_vec *column, size_t elem, const uint32_t *order,
+                          spare *s)
+{
     uint32_t n = x->tensors.len, had = column->len;
     if (!had)
         return true;
-    if (!heft_vec_reserve(&x->mem, &to, n, elem))
+    if (!make_spare(x, s, n * elem))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         if (order[i] < had)
-            memcpy((char *)to.ptr + i * elem, (const char *)column->ptr + order[i] * elem, elem);
+            memcpy((char *)s->ptr + i * elem, (const char *)column->ptr + order[i] * elem, elem);
         else
-            memset((char *)to.ptr + i * elem, 0, elem);
+            memset((char *)s->ptr + i * elem, 0, elem);
     }
-    to.len = n;
-    heft_vec_free(&x->mem, column, elem);
-    *column = to;
+    spare old = { column->ptr, column->cap * elem };
+    *column = (heft_vec){ s->ptr, n, n };
+    *s = old;
     return true;
+}
+
+static bool gather_all(heft_index *x, const uint32_t *order, spare *s)
+{
+    enum { BASE_ID = 16, PARAM_ID = 8 };
+    bool room = gather(x, &x->tensors, sizeof(heft_ix_tensor_row), order, s) &&
+                gather(x, &x->parts, sizeof(heft_ix_part_row), order, s) &&
+                gather(x, &x->base_ids, BASE_ID, order, s) &&
+                gather(x, &x->param_ids, PARAM_ID, order, s);
+    for (uint32_t i = 0; room && i < x->tensors.len; i++)
+        heft_ix_row(x, i)->first_part = i;
+    return room;
 }
 
 heft_status heft_ix_sort(heft_index *x)
 {
-    enum { BASE_ID = 16, PARAM_ID = 8 };
-    size_t n = x->tensors.len, bytes = (n + 1) * (sizeof(uint32_t) + 2 * sizeof(uint64_t));
+    size_t n = x->tensors.len, bytes = n * sizeof(uint32_t);
+    spare words = { NULL, 0 };
     uint64_t all;
     if (ascends(x, &all))
         return HEFT_OK;
     uint32_t *order = heft_mem_resize(&x->mem, NULL, 0, bytes);
-    if (!order)
-        return no_memory(x);
-    sort_places(order, x, all);
-    renumber(x, order, order + n);
-    bool room = gather(x, &x->tensors, sizeof(heft_ix_tensor_row), order) &&
-                gather(x, &x->parts, sizeof(heft_ix_part_row), order) &&
-                gather(x, &x->base_ids, BASE_ID, order) &&
-                gather(x, &x->param_ids, PARAM_ID, order);
-    for (uint32_t i = 0; room && i < n; i++)
-        heft_ix_row(x, i)->first_part = i;
-    heft_mem_resize(&x->mem, order, bytes, 0);
+    bool room = order && make_spare(x, &words, n * 2 * sizeof(uint64_t));
+    if (room) {
+        sort_places(order, words.ptr, x, all);
+        renumber(x, order, words.ptr);
+        room = gather_all(x, order, &words);
+    }
+    if (words.ptr)
+        heft_mem_resize(&x->mem, words.ptr, words.bytes, 0);
+    if (order)
+        heft_mem_resize(&x->mem, order, bytes, 0);
     return room ? HEFT_OK : no_memory(x);
 }
