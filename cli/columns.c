@@ -12,10 +12,10 @@ enum { ALIGNED_ROWS = 50000, SAMPLED_ROWS = 1000, COLUMNS_MAX = 16 };
 
 /* ---- rows ---- */
 
-static void raw_row(outbuf *o, const table *t, uint32_t row)
+static void raw_row(outbuf *o, const table *t, const table_row *row)
 {
     for (size_t c = 0; c < t->width; c++) {
-        t->columns[c].cell(o, t->ctx, row);
+        t->columns[c].cell(o, row);
         out_char(o, c + 1 < t->width ? '\t' : '\n');
     }
 }
@@ -58,49 +58,57 @@ static void measure(size_t *widths, outbuf *cell, const table *t)
     for (size_t c = 0; c < t->width; c++)
         widths[c] = strlen(t->columns[c].title);
     uint32_t sampled = t->count > ALIGNED_ROWS ? SAMPLED_ROWS : t->count;
-    for (uint32_t i = 0; i < sampled; i++)
+    for (uint32_t i = 0; i < sampled; i++) {
+        table_row row = table_row_at(t, i);
         for (size_t c = 0; c < t->width; c++) {
             cell->used = 0;
-            t->columns[c].cell(cell, t->ctx, table_row(t, i));
+            t->columns[c].cell(cell, &row);
             size_t width = text_width(cell->buf, cell->used);
             if (width > widths[c] && width <= TABLE_WIDEST)
                 widths[c] = width;
         }
+    }
+}
+
+static void move_right(outbuf *o, size_t from, size_t pad)
+{
+    char *cell = o->buf + from;
+    memmove(cell + pad, cell, o->used - from);
+    memset(cell, ' ', pad);
 }
 
 /* The cell of column c is what o, which writes to memory, has from `from` on; it is `used` wide. */
-static void end_cell(outbuf *o, size_t from, size_t used, const table *t, size_t c, size_t width)
+static inline void end_cell(outbuf *o, size_t from, size_t used, const table *t, size_t c,
+                            size_t width)
 {
     enum { STEP = 32 }; /* spaces at once: what is too many will be written over */
     bool last = c + 1 == t->width, right = t->columns[c].right;
     size_t pad = used < width && (right || !last) ? width - used : 0;
     if (!out_reserve(o, pad + STEP))
         return;
-    char *cell = o->buf + from, *end = o->buf + o->used;
-    if (right && pad) {
-        memmove(cell + pad, cell, (size_t)(end - cell));
-        memset(cell, ' ', pad);
-    } else {
+    char *end = o->buf + o->used;
+    if (right && pad)
+        move_right(o, from, pad);
+    else
         for (size_t at = 0; at < pad; at += STEP)
             memset(end + at, ' ', STEP);
-    }
     end[pad] = last ? '\n' : ' ';
     o->used += pad + 1;
 }
 
-static inline void put_row(outbuf *o, const table *t, const size_t *widths, uint32_t row,
+static inline void put_row(outbuf *o, const table *t, const size_t *widths, const table_row *row,
                            bool is_plain)
 {
     for (size_t c = 0; c < t->width; c++) {
         size_t from = o->used;
-        t->columns[c].cell(o, t->ctx, row);
+        t->columns[c].cell(o, row);
         size_t len = o->used - from;
         end_cell(o, from, is_plain ? len : text_width(o->buf + from, len), t, c, widths[c]);
     }
 }
 
 /* Nearly every row is ASCII: as wide as it is long.  A look at the whole of it tells. */
-static void padded_row(outbuf *o, const table *t, const size_t *widths, uint32_t row)
+static void padded_row(outbuf *o, const table *t, const size_t *widths, const table_row *row)
 {
     size_t from = o->used;
     put_row(o, t, widths, row, true);
@@ -112,7 +120,7 @@ static void padded_row(outbuf *o, const table *t, const size_t *widths, uint32_t
 
 /* ---- pieces of a long table: made on all threads, printed in order by whichever is free ---- */
 
-enum { PIECE = 2048, SLOTS = 32 };
+enum { PIECE = 2048, SLOTS = 32, AHEAD = 16 };
 
 typedef struct rows {
     const table *t;
@@ -162,6 +170,22 @@ static void hand_over(rows *r, size_t piece)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Rows [from, to), at most AHEAD, whose names come from anywhere in the file. */
+static void make_rows(outbuf *o, const rows *r, uint32_t from, uint32_t to)
+{
+    table_row row[AHEAD];
+    for (uint32_t i = from; i < to; i++) {
+        row[i - from] = table_row_at(r->t, i);
+        __builtin_prefetch(row[i - from].tensor.name.ptr);
+    }
+    for (uint32_t i = 0; i < to - from; i++) {
+        if (r->widths)
+            padded_row(o, r->t, r->widths, &row[i]);
+        else
+            raw_row(o, r->t, &row[i]);
+    }
+}
+
 static void make_piece(void *arg, size_t piece)
 {
     rows *r = arg;
@@ -169,12 +193,8 @@ static void make_piece(void *arg, size_t piece)
     uint32_t from = (uint32_t)piece * PIECE, left = r->t->count - from;
     uint32_t to = from + (left < PIECE ? left : PIECE);
     o->used = 0;
-    for (uint32_t i = from; i < to; i++) {
-        if (r->widths)
-            padded_row(o, r->t, r->widths, table_row(r->t, i));
-        else
-            raw_row(o, r->t, table_row(r->t, i));
-    }
+    for (uint32_t i = from; i < to; i += AHEAD)
+        make_rows(o, r, i, to - i < AHEAD ? to : i + AHEAD);
     hand_over(r, piece);
 }
 
