@@ -2,7 +2,7 @@
 #include "dump.h"
 #include "models.h"
 
-#include "core/core.h"
+#include "core/read/file.h"
 #include "format/burnpack.h"
 
 /* ---- losses --------------------------------------------------------------------------------- */
