@@ -3,7 +3,7 @@
 #include "models.h"
 
 #include "core/read/file.h"
-#include "format/burnpack.h"
+#include "format/burnpack/burnpack.h"
 
 /* ---- losses --------------------------------------------------------------------------------- */
 

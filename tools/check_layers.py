@@ -24,17 +24,16 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 
 # Where a directory's files may include from.  heft.h: what a program sees; heft_ext.h: what
 # plugs something in; a directory's own headers are its own.
+ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h"],
     "src/model": ["heft.h", "src/base"],
     "src/grammar": ["heft.h", "src/base"],
     "src/format": ["heft.h", "src/base", "src/model", "src/grammar"],
-    "src/core/read": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"],
-    "src/core/check": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h", "src/core/read"],
-    "src/core/write": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h", "src/core/read",
-                       "src/core/check"],
-    "src/core/edit": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h", "src/core/read",
-                      "src/core/check", "src/core/write"],
+    "src/core/read": ENGINE,
+    "src/core/check": [*ENGINE, "src/core/read"],
+    "src/core/write": [*ENGINE, "src/core/read", "src/core/check"],
+    "src/core/edit": [*ENGINE, "src/core/read", "src/core/check", "src/core/write"],
     "src/beside": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/bare": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
@@ -42,6 +41,9 @@ MAY_INCLUDE = {
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
 }
+# A family of formats sees what all formats share, and no other family.
+for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir()):
+    MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/check",
                 "src/core/write", "src/core/edit", "src/beside", "src/bare"]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
