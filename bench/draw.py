@@ -40,11 +40,17 @@ def ticks(low, high):
                 yield digit * 10 ** power
 
 
+def kind_of(label):
+    """What gives a line its colour: of "jansson on safetensors" the format."""
+    return label.split(" on ")[-1]
+
+
 class Chart:
     """Lines over logarithmic axes; labels in `peers` are dashed."""
 
     def __init__(self, top, title, axes, lines, peers):
         self.top, self.title, self.axes, self.lines, self.peers = top + TOP, title, axes, lines, peers
+        self.kinds = list(dict.fromkeys(kind_of(label) for label in lines))
         self.xs = sorted({p[0] for points in lines.values() for p in points})
         self.low = min(p[2] for points in lines.values() for p in points) / 1.15
         self.high = max(p[3] for points in lines.values() for p in points) * 1.15
@@ -90,7 +96,7 @@ class Chart:
         yield from self.frame()
         order = sorted(self.lines.items(), key=lambda entry: -entry[1][-1][1])
         for i, (label, points) in enumerate(order):
-            colour = COLOURS[list(self.lines).index(label) % len(COLOURS)]
+            colour = COLOURS[self.kinds.index(kind_of(label)) % len(COLOURS)]
             yield from self.line(label, points, colour, self.top + 12 + 21 * i)
 
 

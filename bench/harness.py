@@ -109,6 +109,10 @@ def speed(size, times):
     return [size / 1e9 / t for t in times]
 
 
+def physical_memory():
+    return os.sysconf("SC_PHYS_PAGES") * PAGE
+
+
 def processors():
     return len(os.sched_getaffinity(0))
 
@@ -214,8 +218,7 @@ def machine(directory):
         for line in f:
             key, _, value = line.partition(":")
             fields.setdefault(key.strip(), value.strip())
-    memory = os.sysconf("SC_PHYS_PAGES") * PAGE / GIB
     return {"date": time.strftime("%Y-%m-%d"), "heft": first_line(HEFT, "--version"),
             "cpu": fields.get("model name") or platform.machine(), "processors": processors(),
-            "memory": f"{memory:.0f} GiB", "kernel": f"{platform.system()} {platform.release().split('-')[0]}",
+            "memory": f"{physical_memory() / GIB:.0f} GiB", "kernel": f"{platform.system()} {platform.release().split('-')[0]}",
             "file_system": file_system(directory)}

@@ -4,7 +4,8 @@ import shutil
 import statistics
 import sys
 
-from harness import BUILD, GIB, HEFT, MIB, lines_of, processors, program, read_all, seconds, speed, take_turns, touch
+from harness import (BUILD, GIB, HEFT, MIB, lines_of, peak_memory, processors, program, read_all, seconds, speed,
+                     take_turns, touch)
 from inputs import write_sentence_model
 from payloads import add_share, loading_speed
 
@@ -13,7 +14,7 @@ PYTHON_READER = str(BUILD.parent / "bench" / "reader.py")
 
 def python(r, inputs, formats, quick):
     """heft_read_many on one thread, into fresh memory, beside numpy and PyTorch; 512 MiB."""
-    mib = 64 if quick else 512
+    mib = 96 if quick else 512
     for peer, suffix in (("numpy", "npy"), ("numpy", "npz"), ("torch", "pt")):
         path = inputs.path("made." + suffix)
         if lines_of(sys.executable, PYTHON_READER, "make", path, mib) is None:
@@ -29,6 +30,10 @@ def python(r, inputs, formats, quick):
         took = take_turns(2 if quick else 5, {"heft": lambda: loading_speed("heft:fresh", path, "one"),
                                               "peer": read})
         add_share(r, f"all of a .{suffix}", took["heft"], took["peer"], peer, None)
+        peak = peak_memory(HEFT, "convert", "--allow-loss", path, inputs.path("converted.safetensors"))
+        if peak is not None:
+            r.add(f"a .{suffix} to safetensors: memory beside the mapped file", peak / MIB, "MiB", 64)
+        inputs.drop(inputs.path("converted.safetensors"))
         inputs.drop(path)
 
 

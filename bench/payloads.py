@@ -3,7 +3,7 @@ import os
 import shutil
 import subprocess
 
-from harness import (BUILD, GIB, HEFT, MIB, peak_memory, processors, program, read_all, seconds, speed,
+from harness import (BUILD, GIB, HEFT, MIB, peak_memory, physical_memory, processors, program, read_all, seconds, speed,
                      take_turns, touch)
 
 LIMIT = str(BUILD / "bench" / "limit")
@@ -198,6 +198,8 @@ def growing(r, inputs, formats, quick):
     """The same work from 16 MiB to 8 GiB, page cache warm; what writes ends where two files fill it."""
     copy, out = inputs.path("copy"), inputs.path("converted")
     for mib in (16, 128) if quick else (16, 64, 256, 1024, 4096, 8192):
+        if mib * MIB > physical_memory() // 2:
+            break
         path = inputs.model("embd", mib)
         total = os.path.getsize(path)
         runs = {"sum of all bytes": lambda: seconds(LIMIT, "sum", path, "1"),

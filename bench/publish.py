@@ -11,6 +11,7 @@ from harness import RESULTS, TOP, bound_of, first_line, number, verdict_of
 
 PAGE, PICTURE = TOP / "docs" / "performance.md", TOP / "docs" / "cost.svg"
 BEGIN, END = "<!-- figures: written by bench/publish.py -->", "<!-- end of figures -->"
+GRIDS = {"scaling", "growing"}  # sections that measure the same at several sizes
 PYTHON_VERSION = "import {0}; print({0}.__version__)"
 ASKED = {"cp, cat and sha256sum": ("cp", "--version"), "zstd": ("zstd", "--version"),
          "jansson": ("pkg-config", "--modversion", "jansson"),
@@ -51,6 +52,25 @@ def table(rows):
         yield f"| {' | '.join(cells)} |"
 
 
+def grid(rows):
+    """Rows that tell what and how large, as lines and columns; the others as in table()."""
+    cells, sizes, plain = {}, {}, []
+    for row in rows:
+        fits = re.fullmatch(r"(.+), (\d+ (tensors|MiB|GiB))", row["what"])
+        if fits:
+            cells.setdefault((fits[1], row["unit"]), {})[fits[2]] = number(row["median"])
+            sizes[fits[2]] = True
+        else:
+            plain.append(row)
+    yield f"| | {' | '.join(sizes)} | |"
+    yield "|---" * (len(sizes) + 2) + "|"
+    for (what, unit), values in cells.items():
+        yield f"| {what} | {' | '.join(values.get(size, '') for size in sizes)} | {unit} |"
+    if plain:
+        yield ""
+        yield from table(plain)
+
+
 def tables(results):
     versions = ", ".join(f"{name} {version}" for name, version in results.get("peers", {}).items())
     held = [row["holds"] for row in results["figures"]]
@@ -63,7 +83,7 @@ def tables(results):
         rows = [row for row in results["figures"] if row["section"] == section["name"]]
         if rows:
             yield f"\n### {section['name']}\n\n{section['about']}\n"
-            yield from table(rows)
+            yield from (grid if section["name"] in GRIDS else table)(rows)
 
 
 def publish(path):
