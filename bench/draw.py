@@ -9,7 +9,8 @@ UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
 STYLE = """
 .page{fill:#fff}.t{font-size:16px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}
 text{fill:#1f2328}.g{stroke:#d8dee4}.f{stroke:#59636e;fill:none}.s{fill:#59636e}
-@media(prefers-color-scheme:dark){.page{fill:#0d1117}text{fill:#e6edf3}.g{stroke:#30363d}.f{stroke:#9198a1}.s{fill:#9198a1}}
+@media(prefers-color-scheme:dark){
+.page{fill:#0d1117}text{fill:#e6edf3}.g{stroke:#30363d}.f{stroke:#9198a1}.s{fill:#9198a1}}
 """
 
 

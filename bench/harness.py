@@ -155,7 +155,7 @@ class Report:
         figure = "" if row["median"] is None else f"{number(row['median'])} {row['unit']}"
         spread = f"{number(row['min'])} - {number(row['max'])}" if row["runs"] > 1 else ""
         own = f"{number(row['own'])} {row['own_unit']}" if row["own"] is not None else ""
-        print(f"  {row['what']:<56} {figure:>15} {spread:>17}  {bound_of(row):<8} "
+        print(f"  {row['what']:<60} {figure:>15} {spread:>17}  {bound_of(row):<8} "
               f"{verdict_of(row):<7} {own:>14}".rstrip(), flush=True)
 
     def add(self, what, values, unit, limit=None, at_least=False, peer=None, own=None):
@@ -170,17 +170,17 @@ class Report:
 
     def ratio(self, what, times, peers, peer, limit=None, own=None):
         """How many times the peer's time it took: at most."""
-        self.add(f"{what}: time, of {peer}", [a / b for a, b in zip(times, peers)], "x", limit, peer=peer,
+        self.add(f"{what}: time / {peer}", [a / b for a, b in zip(times, peers)], "x", limit, peer=peer,
                  own=own)
 
     def faster(self, what, times, peers, peer, limit=None, own=None):
         """How many times the peer's speed it has: at least."""
-        self.add(f"{what}: speed, of {peer}", [b / a for a, b in zip(times, peers)], "x", limit,
+        self.add(f"{what}: speed / {peer}", [b / a for a, b in zip(times, peers)], "x", limit,
                  at_least=True, peer=peer, own=own)
 
     def missing(self, what, peer, limit=None, own=None):
         """A row whose peer is not there."""
-        self.keep({"what": f"{what}: speed, of {peer}", "unit": "x", "median": None, "min": None, "max": None,
+        self.keep({"what": f"{what}: speed / {peer}", "unit": "x", "median": None, "min": None, "max": None,
                    "runs": 0, "limit": limit, "at_least": True, "peer": peer, "holds": None,
                    "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None})
 
@@ -220,5 +220,6 @@ def machine(directory):
             fields.setdefault(key.strip(), value.strip())
     return {"date": time.strftime("%Y-%m-%d"), "heft": first_line(HEFT, "--version"),
             "cpu": fields.get("model name") or platform.machine(), "processors": processors(),
-            "memory": f"{physical_memory() / GIB:.0f} GiB", "kernel": f"{platform.system()} {platform.release().split('-')[0]}",
+            "memory": f"{physical_memory() / GIB:.0f} GiB",
+            "kernel": f"{platform.system()} {platform.release().split('-')[0]}",
             "file_system": file_system(directory)}

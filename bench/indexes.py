@@ -91,7 +91,7 @@ def listing(r, inputs, formats, quick):
         runs["tree " + fmt] = lambda fmt=fmt: tree(fmt, files[fmt])[0][0]
     took = take_turns(3 if quick else 5, runs)
     for fmt in files:
-        r.add(f"heft ls, {fmt}", [n / t for t in took[fmt]], "rows/s", 1e6, at_least=True)
+        r.add(f"heft ls, {fmt}", [n / t / 1e6 for t in took[fmt]], "M rows/s", 1, at_least=True)
         if "tree " + fmt in took:
             r.faster(f"heft ls, {fmt}", took[fmt], took["tree " + fmt], "libcbor", 10)
     inputs.drop(out, *files.values())

@@ -3,8 +3,8 @@ import os
 import shutil
 import subprocess
 
-from harness import (BUILD, GIB, HEFT, MIB, peak_memory, physical_memory, processors, program, read_all, seconds, speed,
-                     take_turns, touch)
+from harness import (BUILD, GIB, HEFT, MIB, peak_memory, physical_memory, processors, program, read_all,
+                     seconds, speed, take_turns, touch)
 
 LIMIT = str(BUILD / "bench" / "limit")
 COPY = [HEFT, "convert", "--allow-loss"]
@@ -79,7 +79,7 @@ def converting(r, inputs, formats, quick):
     inputs.drop(inputs.model(previous, mib))
 
 
-def remembering(r, inputs, formats, quick):
+def memory(r, inputs, formats, quick):
     """The most memory beside the mapped file that conversions take, two threads; 288 MiB."""
     out = inputs.path("converted")
     for source in formats:
@@ -174,7 +174,7 @@ def compressing(r, inputs, formats, quick):
                                       ("unpacked, 1 thread", "one", "zstd -d -T0", None)):
         times = took["zstd" if ours == "pack" else "unzstd"]
         r.faster(what, took[ours], times, theirs, limit, own=(speed(total, took[ours]), "GB/s"))
-    r.add("size when packed, of what zstd makes", os.path.getsize(packed) / os.path.getsize(peer), "x",
+    r.add("packed: size / zstd", os.path.getsize(packed) / os.path.getsize(peer), "x",
           peer="zstd -T0")
     inputs.drop(path, packed, peer, out)
 

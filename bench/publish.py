@@ -76,7 +76,7 @@ def tables(results):
     held = [row["holds"] for row in results["figures"]]
     yield f"{describe(results)}. Peers: {versions}."
     yield ""
-    yield (f"{held.count(True)} figures are within their limit, {held.count(False)} over it. The run took "
+    yield (f"Within their limit: {held.count(True)} figures; over it: {held.count(False)}. The run took "
            f"{results['took'] // 60} minutes {results['took'] % 60} seconds.")
     yield "\n![Cost against size](cost.svg)"
     for section in results["sections"]:
