@@ -16,6 +16,11 @@ def many(quick):
     return 100_000 if quick else 1_000_000
 
 
+def chosen(formats, quick):
+    """If quick, those that have a limit."""
+    return [fmt for fmt in formats if not quick or fmt in BARE or fmt in TREES]
+
+
 def opened(path, times=1):
     return program("open", "heft", path, times)
 
@@ -32,7 +37,7 @@ def best(lines):
 def opening(r, inputs, formats, quick):
     """heft_open of a million tensors, beside a bare loop over the same index, jansson and libcbor."""
     n = many(quick)
-    formats = [fmt for fmt in formats if fmt not in SMALL]
+    formats = [fmt for fmt in chosen(formats, quick) if fmt not in SMALL]
     files = {fmt: inputs.index(fmt, n) for fmt in formats}
     touch(GIB if quick else 3 * GIB)
     passes, runs = 2 if quick else 1, {}  # short ones: the best of a process
@@ -66,7 +71,7 @@ def scaling(r, inputs, formats, quick):
     def per_tensor(fmt, n, lines):
         return min(v[0] for v in lines) / n * 1e9
 
-    for fmt in formats:
+    for fmt in chosen(formats, quick):
         most = [n for n in passes if fmt not in SMALL or n <= 100_000]
         files = {n: inputs.index(fmt, n) for n in most}
         runs = {n: lambda n=n: per_tensor(fmt, n, opened(files[n], passes[n])) for n in most}

@@ -53,7 +53,7 @@ def main():
     r, about = Report(), {**machine(a.dir), "quick": a.quick}
     print(publish.describe(about))
     if a.quick:
-        print("quick: a tenth of the tensors and of the bytes that the sections name, and fewer turns")
+        print("quick: a tenth of the tensors and of the bytes that the sections name, fewer formats, fewer turns")
     warm_memory(GIB if a.quick else 10 * GIB)
     try:
         with tempfile.TemporaryDirectory(prefix="tmp", dir=a.dir) as directory:
