@@ -4,7 +4,8 @@
  *                                        not; cold: touched memory, a file that is not cached
  *   heft:window                          the same 1 GiB of touched memory, over and over
  *   pread:touched pread:fresh            pread on all processors, in pieces
- *   direct:cold                          the same with O_DIRECT */
+ *   direct:cold                          the same with O_DIRECT
+ * Cold files are read by two threads for each processor. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -43,7 +44,24 @@ static void make_cold(const char *path)
     close(fd);
 }
 
+/* As many as there are processors; twice that where they wait for a disk, one of each pair copying meanwhile. */
+static heft_executor threads_for(const run *r)
+{
+    uint32_t all = heft_executor_threads(0).width;
+    return heft_executor_threads(r->one ? 1 : r->cold ? 2 * all : all);
+}
+
 /* ---- heft ---- */
+
+static const heft_host *host_for(const run *r)
+{
+    static heft_host host;
+    static heft_executor threads;
+    threads = threads_for(r);
+    host = *heft_host_default();
+    host.executor = &threads;
+    return &host;
+}
 
 static heft_file *open_file(const run *r)
 {
@@ -52,10 +70,7 @@ static heft_file *open_file(const run *r)
     heft_file *f;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_access how = r->cold ? HEFT_ACCESS_DIRECT : HEFT_ACCESS_AUTO;
-    static heft_host one;
-    one = *heft_host_default();
-    one.executor = NULL;
-    opt.host = r->one ? &one : NULL;
+    opt.host = host_for(r);
     if (heft_source_file(&s, r->path, how, &err) || heft_open_source(&f, s, &opt, &err))
         die(r->path, err.message);
     return f;
@@ -121,7 +136,7 @@ static void read_piece(void *arg, size_t i)
 
 static uint64_t run_pread(const run *r, double *took)
 {
-    heft_executor all = heft_executor_threads(0);
+    heft_executor all = threads_for(r);
     reading d = { .room = room_for(r), .size = r->size };
     double begin = now();
     d.fd = open(r->path, O_RDONLY | (r->cold ? O_DIRECT : 0));

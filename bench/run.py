@@ -7,6 +7,7 @@ that drifts does not count.  Memory that a run will need is touched beforehand. 
 (build/bench) and removed.  Results also go to bench/results.json.  In a row: the figure, the lowest and the
 highest, the limit, whether it is kept, and, of ratios, the figure of heft itself."""
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -50,6 +51,7 @@ def run(r, inputs, a):
 
 def main():
     a, began = arguments(), time.perf_counter()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was made is removed
     r, about = Report(), {**machine(a.dir), "quick": a.quick}
     print(publish.describe(about))
     if a.quick:
