@@ -73,7 +73,7 @@ def scaling(r, inputs, formats, quick):
         most = [n for n in passes if fmt not in SMALL or n <= 100_000]
         files = {n: inputs.index(fmt, n) for n in most}
         runs = {n: lambda n=n: per_tensor(fmt, n, opened(files[n], passes[n])) for n in most}
-        took = take_turns(2 if quick else 5, runs)
+        took = take_turns(2 if quick else 4, runs)
         for n in most:
             r.add(f"{fmt}, {n} tensors", took[n], "ns/tensor")
         r.add(f"{fmt}: growth from {most[0]} to {most[-1]}",
