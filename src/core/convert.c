@@ -300,7 +300,7 @@ static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
 {
     conversion *c =
         (conversion *)(void *)plan; /* the planner comes first in it, the plan in the planner */
-    return heft_ties(same, &c->p, c->in, c->origins.ptr, contents, c->err);
+    return heft_ties(same, &c->p, c->in, c->origins.ptr, contents && !c->how->no_contents, c->err);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
@@ -372,7 +372,7 @@ static heft_status plan(conversion *c)
         st = add_model_parts(c);
     if (!st && c->how->links)
         st = link_parts(c);
-    c->p.plan.ties = c->how->no_ties ? NULL : ties;
+    c->p.plan.ties = ties;
     c->p.plan.in_order = in_order;
     if (!st)
         st = add_vocab(c);
