@@ -269,7 +269,7 @@ static heft_status add_model_part(conversion *c, uint32_t part)
         return HEFT_OK;
     if (c->in->x.tokens.length_bytes && heft_str_is(role, "vocab"))
         return HEFT_OK; /* add_vocab() sees to it */
-    return heft_transfer_model_part(&c->p, c->in, part, c->err);
+    return heft_planner_part_of(&c->p, c->in, part, c->err);
 }
 
 static heft_status add_model_parts(conversion *c)

@@ -109,6 +109,21 @@ def check_transposing(root, temporary):
     yield from nothing_left(root, "f.npz", "f.zt", "c.zt", "tmp")
 
 
+def check_parts(root, _):
+    """What is no array is of no use to another format, however large it is."""
+    with zipfile.ZipFile(root / "parts.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
+        with z.open("a.npy", "w") as f:
+            np.lib.format.write_array(f, np.arange(MIB, dtype="<f4"))
+        with z.open("notes.bin", "w") as f:
+            for _ in range(256):
+                f.write(bytes(MIB))
+    yield from within(["convert", root / "parts.npz", root / "parts.safetensors"])
+    if not np.array_equal(tensor(root / "parts.safetensors", "a"), np.arange(MIB, dtype="<f4")):
+        yield "the result is another"
+    (root / "parts.safetensors").unlink()
+    (root / "parts.npz").unlink()
+
+
 def check_stream(root, temporary):
     """Into a pipe, whose directory is no place for files."""
     a = large("F")
@@ -182,6 +197,7 @@ def check_killed(root, _):
 CHECKS = {
     "turned, in bounded memory": check_turning,
     "transposed, in bounded memory": check_transposing,
+    "parts that are left out": check_parts,
     "into a pipe": check_stream,
     "no directory for temporary files": check_no_directory,
     "temporary files may not be so large": check_limit,
