@@ -43,13 +43,27 @@ static void make_cold(const char *path)
 
 /* ---- heft ---- */
 
+/* Threads that wait for a disk, one of each pair copying meanwhile. */
+static const heft_host *waiting_host(void)
+{
+    static heft_host host;
+    static heft_executor threads;
+    threads = heft_executor_threads(2 * heft_executor_threads(0).width);
+    host = *heft_host_default();
+    host.executor = &threads;
+    return &host;
+}
+
 static heft_file *open_file(const run *r)
 {
     heft_source *s;
     heft_error err;
     heft_file *f;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_access how = r->cold ? HEFT_ACCESS_DIRECT : HEFT_ACCESS_AUTO;
-    if (heft_source_file(&s, r->path, how, &err) || heft_open_source(&f, s, NULL, &err))
+    if (r->cold)
+        opt.host = waiting_host();
+    if (heft_source_file(&s, r->path, how, &err) || heft_open_source(&f, s, &opt, &err))
         die(r->path, err.message);
     return f;
 }
