@@ -45,6 +45,8 @@ heft_status heft_host_resolve(const heft_host **out, const heft_host *wanted, he
 const heft_digest *heft_host_digest(const heft_host *h, const char *name); /* or NULL */
 /* fn(arg, i) for i below n, on the host's threads. */
 void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+/* The same for what the index does. */
+void heft_host_lend_threads(const heft_host *h, heft_index *x);
 
 /* Recognises a format: NULL when none does. */
 const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,

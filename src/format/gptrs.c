@@ -34,7 +34,8 @@ static heft_status check_entry(heft_index *x, const heft_gptrs_entry *e, bool ch
         return heft_error_set(x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: element type %U is unknown (0 to 3 are known)", e->name,
                               (uint64_t)e->tag);
-    if (checkpoint && !heft_is_ascii(e->name.ptr, e->name.len))
+    if (checkpoint && !heft_is_ascii_name((const uint8_t *)e->name.ptr, e->name.len) &&
+        !heft_is_ascii(e->name.ptr, e->name.len))
         return heft_error_set(x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: a name in a checkpoint is ASCII", e->name);
     if (e->rank > UINT16_MAX)
@@ -52,21 +53,22 @@ static heft_status keep_base_id(heft_index *x, uint32_t id, const uint8_t *base_
 
 heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *e, bool checkpoint)
 {
-    uint64_t *dims;
-    uint32_t id;
     heft_status st = check_entry(x, e, checkpoint);
-    if (!st)
-        st = heft_ix_tensor(x, e->name, types[e->tag], (uint32_t)e->rank, &dims, &id);
     if (st)
         return st;
-    for (size_t i = 0; i < e->rank; i++)
-        dims[i] = heft_le64(e->dims + 8 * i);
-    heft_ix_row(x, id)->flags = (uint8_t)(HEFT_T_GRAD_KNOWN | (e->grad ? HEFT_T_GRAD : 0));
-    if (!e->rank)
-        heft_ix_note(x, HEFT_WARNING, "gptrs/rank-0", e->at, id,
+    heft_ix_record r = { .name = e->name,
+                         .shape = e->dims,
+                         .at = e->at,
+                         .offset = e->offset,
+                         .length = e->length,
+                         .rank = (uint32_t)e->rank,
+                         .dtype = types[e->tag],
+                         .flags = (uint8_t)(HEFT_T_GRAD_KNOWN | (e->grad ? HEFT_T_GRAD : 0)) };
+    st = heft_ix_add(x, &r);
+    if (!st && !e->rank)
+        heft_ix_note(x, HEFT_WARNING, "gptrs/rank-0", e->at, r.id,
                      "its rank is 0, which gpt-rs does not read");
-    st = heft_ix_dense(x, id, e->at, e->offset, e->length);
-    return st ? st : keep_base_id(x, id, e->base_id);
+    return st ? st : keep_base_id(x, r.id, e->base_id);
 }
 
 static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)

@@ -27,9 +27,9 @@ enum {
 
 static heft_str read_key(heft_cur *c, uint32_t len, const char *what)
 {
-    if (!c->st && !len)
+    if (heft_unlikely(!len))
         heft_cur_fail(c, "%s is empty", what);
-    if (!c->st && len > HEFT_MAG_MAX_KEY)
+    if (heft_unlikely(len > HEFT_MAG_MAX_KEY))
         heft_cur_fail(c, "%s has %U bytes, at most %U are allowed", what, (uint64_t)len,
                       (uint64_t)HEFT_MAG_MAX_KEY);
     return heft_cur_text(c, len, what);
@@ -94,19 +94,21 @@ static heft_status check_head(heft_index *x, const heft_mag_layout *l, uint64_t 
     return HEFT_OK;
 }
 
-/* dims from the file; §limits: 1 to 2^63 - 1, and their product is the element count. */
-static heft_status read_shape(heft_index *x, heft_str name, uint64_t at, uint64_t *dims,
-                              uint32_t rank, const uint8_t *shape, uint64_t elements)
+/* §limits: dimensions of 1 to 2^63 - 1, and their product is the element count. */
+static heft_status check_shape(heft_index *x, heft_str name, uint64_t at, const uint8_t *shape,
+                               uint32_t rank, uint64_t elements)
 {
+    uint64_t product = 1;
+    bool fits = true;
     for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = heft_le64(shape + 8 * i);
-        if (!dims[i] || dims[i] > INT64_MAX)
+        uint64_t dim = heft_le64(shape + 8 * i);
+        fits = heft_mul(&product, product, dim) && fits;
+        if (!dim || dim > INT64_MAX)
             return heft_error_set(x->err, HEFT_E_FORMAT, at + TENSOR_HEAD + 8 * i,
                                   "tensor %q: dimension %U is %U, not 1 to 2^63 - 1", name,
-                                  (uint64_t)i, dims[i]);
+                                  (uint64_t)i, dim);
     }
-    uint64_t product;
-    if (!heft_product(&product, dims, rank))
+    if (!fits)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: its shape holds more than 2^64 elements", name);
     if (product != elements)
@@ -132,16 +134,22 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
     heft_status st = check_head(x, l, at, aux, name);
     if (st)
         return st;
-    uint64_t *dims, offset = heft_le64(head + 12);
-    uint32_t id;
-    st = heft_ix_tensor(x, name, l->types[aux & 255], rank, &dims, &id);
-    if (!st)
-        st = read_shape(x, name, at, dims, rank, shape, heft_le64(head + 4));
-    if (!st)
-        st = heft_ix_dense(x, id, at, offset, HEFT_NOWHERE);
-    if (st)
-        return st;
-    note_place(s, id, offset, heft_ix_part_row_at(x, heft_ix_row(x, id)->first_part)->length);
+    heft_ix_record r = { .name = name,
+                         .shape = shape,
+                         .at = at,
+                         .offset = heft_le64(head + 12),
+                         .length = HEFT_NOWHERE,
+                         .rank = rank,
+                         .dtype = l->types[aux & 255] };
+    uint64_t elements = heft_le64(head + 4);
+    st = heft_ix_add(x, &r);
+    /* a product of 1 to 2^63 - 1 has no dimension that is anything else */
+    if (heft_unlikely(st || r.elements != elements || elements - 1 >= INT64_MAX)) {
+        heft_status bad = check_shape(x, name, at, shape, rank, elements);
+        if (bad || st)
+            return bad ? bad : st;
+    }
+    note_place(s, r.id, r.offset, r.length);
     return HEFT_OK;
 }
 

@@ -202,6 +202,7 @@ heft_status heft_ix_sort(heft_index *x)
     sort_places(order, x, all);
     renumber(x, order, order + n);
     bool room = gather(x, &x->tensors, sizeof(heft_ix_tensor_row), order) &&
+                gather(x, &x->hashes, sizeof(uint32_t), order) &&
                 gather(x, &x->parts, sizeof(heft_ix_part_row), order) &&
                 gather(x, &x->base_ids, BASE_ID, order) &&
                 gather(x, &x->param_ids, PARAM_ID, order);
