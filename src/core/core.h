@@ -35,7 +35,6 @@ struct heft_file {
     const heft_format *format;
     heft_inbox inbox;
     heft_index x;
-    uint64_t passed;  /* the parser has read what lies before, and the source let go of it */
     bool wanted_ends; /* head and tail were asked for */
     bool ready;
 };

@@ -13,6 +13,7 @@
 
 #include "base/blake3.h"
 #include "format/losses.h"
+#include "model/slices.h"
 
 enum {
     MAGIC = 8,
@@ -90,9 +91,9 @@ static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)
     return HEFT_OK;
 }
 
-typedef struct places { /* what the entries said together */
-    uint64_t data;      /* where payloads can begin */
-    uint64_t end;       /* of the last one with bytes */
+typedef struct places {  /* what the entries said together */
+    uint64_t data;       /* where payloads can begin */
+    uint64_t begin, end; /* of the first one with bytes, of the last */
     bool ascending;
 } places;
 
@@ -105,7 +106,71 @@ static void note_place(places *s, heft_index *x, const heft_gptrs_entry *e)
                      "its data lie over the header or the index");
     if (e->offset < s->end)
         s->ascending = false;
+    s->begin = s->end ? s->begin : e->offset;
     s->end = e->offset + e->length;
+}
+
+/* Those of entries that stand behind the others. */
+static void join_places(places *s, const places *more)
+{
+    if (!more->end)
+        return;
+    s->ascending = s->ascending && more->ascending && more->begin >= s->end;
+    s->begin = s->end ? s->begin : more->begin;
+    s->end = more->end;
+}
+
+typedef struct many {
+    bool checkpoint;
+    uint64_t data;
+    places places[HEFT_IX_SLICES];
+} many;
+
+static void skip_entry(const void *ctx, heft_cur *c, uint32_t *rank)
+{
+    const many *m = ctx;
+    uint32_t id_bytes = m->checkpoint ? BASE_ID : 0;
+    heft_cur_take(c, heft_cur_u32(c));
+    const uint8_t *middle = heft_cur_take(c, id_bytes + 4);
+    *rank = middle ? heft_le32(middle + id_bytes) : 0;
+    heft_cur_take(c, UINT64_C(8) * *rank + TAIL);
+}
+
+static heft_status read_run(heft_cur *c, heft_index *x, bool checkpoint, uint32_t count, places *s)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++) {
+        heft_gptrs_entry e;
+        st = read_entry(c, &e, checkpoint);
+        if (!st)
+            st = heft_gptrs_add(x, &e, checkpoint);
+        if (!st)
+            note_place(s, x, &e);
+    }
+    return st;
+}
+
+static heft_status read_slice(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t slice)
+{
+    many *m = ctx;
+    places s = { .data = m->data, .ascending = true };
+    heft_status st = read_run(c, x, m->checkpoint, count, &s);
+    m->places[slice] = s;
+    return st;
+}
+
+static heft_status read_entries(heft_cur *c, heft_index *x, bool checkpoint, uint32_t count,
+                                places *s)
+{
+    many m = { .checkpoint = checkpoint, .data = s->data };
+    heft_ix_slicing how = {
+        .skip = skip_entry, .read = read_slice, .ctx = &m, .base_ids = checkpoint
+    };
+    if (!heft_ix_slices(x, c, count, &how))
+        return read_run(c, x, checkpoint, count, s);
+    for (uint32_t i = 0; i < HEFT_IX_SLICES; i++)
+        join_places(s, &m.places[i]);
+    return HEFT_OK;
 }
 
 static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, places *s)
@@ -116,14 +181,8 @@ static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, plac
         return c->st;
     x->version = heft_lit("2");
     heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(c), min_bytes);
-    for (uint32_t i = 0; i < tensors && !st; i++) {
-        heft_gptrs_entry e;
-        st = read_entry(c, &e, checkpoint);
-        if (!st)
-            st = heft_gptrs_add(x, &e, checkpoint);
-        if (!st)
-            note_place(s, x, &e);
-    }
+    if (!st)
+        st = read_entries(c, x, checkpoint, tensors, s);
     if (!st && heft_cur_left(c))
         heft_ix_note(x, HEFT_NOTE, "gptrs/index-length", heft_cur_pos(c), HEFT_NONE,
                      "the index is longer than its entries");

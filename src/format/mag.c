@@ -11,6 +11,7 @@
 #include "format/mag.h"
 
 #include "model/names.h"
+#include "model/slices.h"
 
 enum {
     HEADER = 24,
@@ -59,11 +60,13 @@ static heft_status read_meta(heft_cur *c, heft_index *x)
     return heft_ix_meta(x, v);
 }
 
-typedef struct places {   /* what the records said together */
-    uint64_t end, lowest; /* behind the payload of the last one; the lowest offset */
-    uint32_t lowest_tensor;
+typedef struct places {          /* what the records said together */
+    uint64_t begin, end, lowest; /* of the first one's payload, behind the last one's; the lowest */
+    uint32_t count, lowest_tensor;
     bool ascending; /* each payload begins behind the one before */
 } places;
+
+static const places no_places = { .lowest = UINT64_MAX, .ascending = true };
 
 static void note_place(places *s, uint32_t id, uint64_t offset, uint64_t bytes)
 {
@@ -73,7 +76,20 @@ static void note_place(places *s, uint32_t id, uint64_t offset, uint64_t bytes)
         s->lowest = offset;
         s->lowest_tensor = id;
     }
+    s->begin = s->count++ ? s->begin : offset;
     s->end = offset + bytes;
+}
+
+/* Those of records that stand behind the others. */
+static void join_places(places *s, const places *more)
+{
+    s->ascending = s->ascending && more->ascending && more->begin >= s->end;
+    if (more->lowest < s->lowest) {
+        s->lowest = more->lowest;
+        s->lowest_tensor = more->lowest_tensor;
+    }
+    s->count += more->count;
+    s->end = more->end;
 }
 
 static heft_status check_head(heft_index *x, const heft_mag_layout *l, uint64_t at, uint32_t aux,
@@ -150,6 +166,52 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
             return bad ? bad : st;
     }
     note_place(s, r.id, r.offset, r.length);
+    return HEFT_OK;
+}
+
+typedef struct many {
+    const heft_mag_layout *layout;
+    places places[HEFT_IX_SLICES];
+} many;
+
+static void skip_tensor(const void *ctx, heft_cur *c, uint32_t *rank)
+{
+    (void)ctx;
+    const uint8_t *head = heft_cur_take(c, TENSOR_HEAD);
+    *rank = head ? heft_le32(head) >> 8 & 255 : 0;
+    const uint8_t *shape = heft_cur_take(c, 8 * *rank + 4);
+    heft_cur_take(c, shape ? heft_le32(shape + 8 * *rank) : 0);
+}
+
+static heft_status read_run(heft_cur *c, heft_index *x, const heft_mag_layout *l, uint32_t count,
+                            places *s)
+{
+    heft_status st = HEFT_OK;
+    *s = no_places;
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = read_tensor(c, x, l, s);
+    return st;
+}
+
+static heft_status read_slice(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t slice)
+{
+    many *m = ctx;
+    places s; /* not in m, where the workers would be in each other's way */
+    heft_status st = read_run(c, x, m->layout, count, &s);
+    m->places[slice] = s;
+    return st;
+}
+
+static heft_status read_tensors(heft_cur *c, heft_index *x, const heft_mag_layout *l,
+                                uint32_t count, places *s)
+{
+    many m = { .layout = l };
+    heft_ix_slicing how = { .skip = skip_tensor, .read = read_slice, .ctx = &m };
+    if (!heft_ix_slices(x, c, count, &how))
+        return read_run(c, x, l, count, s);
+    *s = m.places[0];
+    for (uint32_t i = 1; i < HEFT_IX_SLICES; i++)
+        join_places(s, &m.places[i]);
     return HEFT_OK;
 }
 
@@ -230,9 +292,9 @@ static heft_status read_records(heft_cur *c, heft_index *x, const heft_mag_layou
     heft_status st = heft_ix_reserve(x, heft_cur_pos(c), tensors, left - meta_bytes, MIN_TENSOR);
     for (uint32_t i = 0; i < metas && !st; i++)
         st = read_meta(c, x);
-    places s = { .lowest = UINT64_MAX, .ascending = true };
-    for (uint32_t i = 0; i < tensors && !st; i++)
-        st = read_tensor(c, x, l, &s);
+    places s = no_places;
+    if (!st)
+        st = read_tensors(c, x, l, tensors, &s);
     if (!st)
         st = check_places(x, l, &s, heft_cur_pos(c));
     if (!st)

@@ -79,8 +79,20 @@ void heft_ix_reset(heft_index *x)
     x->has_readings = false;
     x->stated = HEFT_NOWHERE;
     x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
-    x->strict = x->sealed = x->unread = false;
+    x->strict = x->sealed = x->unread = x->lost_notes = false;
+    x->passed_from = NULL;
     x->own = 0;
+}
+
+void heft_ix_lend(heft_index *to, const heft_index *x)
+{
+    *to = *x;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        *column_of(to, &columns[i]) = (heft_vec){ NULL, 0, 0 };
+    to->roles = (heft_vec){ x->roles.ptr, x->roles.len, x->roles.len };
+    to->mem.limit = 0;
+    to->arena = (heft_arena){ &to->mem, NULL };
+    to->err = NULL;
 }
 
 void heft_ix_free(heft_index *x)
@@ -168,7 +180,7 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
         return heft_ix_no_memory(x);
     *hash = (uint32_t)heft_names_hash(x->key, name);
     if (heft_unlikely(x->tensors.len % PASSED_EVERY == 0) && x->passed)
-        x->passed(x->passed_ctx, name.ptr);
+        x->passed(x->passed_ctx, &x->passed_from, name.ptr);
     *row = (heft_ix_tensor_row){
         .name = name.ptr,
         .name_len = (uint32_t)name.len,
@@ -249,6 +261,12 @@ static inline bool intern(heft_index *x, heft_str role, uint32_t *out)
         return false;
     *out = x->last_role;
     return true;
+}
+
+bool heft_ix_know_data(heft_index *x)
+{
+    uint32_t role;
+    return intern(x, data_role, &role);
 }
 
 /* Behind the parts of the tensor added last. */
@@ -342,8 +360,9 @@ static inline bool has_room(const heft_index *x, const heft_ix_record *r)
     const heft_str *last = (const heft_str *)x->roles.ptr + x->last_role;
     return x->tensors.len < x->tensors.cap && x->tensors.len < x->limits.tensors &&
            x->hashes.len < x->hashes.cap && x->parts.len < x->parts.cap &&
-           r->rank < x->dims.cap - x->dims.len && r->rank <= UINT16_MAX &&
-           r->name.len <= UINT32_MAX && x->roles.len && last->ptr == data_role.ptr;
+           r->rank <= x->dims.cap - x->dims.len && r->rank <= UINT16_MAX &&
+           r->name.len <= UINT32_MAX && x->roles.len &&
+           (last->ptr == data_role.ptr || heft_str_eq(*last, data_role));
 }
 
 /* Shape and bytes, into *part; false: what is wrong is for others to say. */
@@ -388,7 +407,7 @@ heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
     ((uint32_t *)x->hashes.ptr)[x->hashes.len++] = (uint32_t)heft_names_hash(x->key, r->name);
     x->dims.len += r->rank;
     if (heft_unlikely(x->tensors.len % PASSED_EVERY == 0) && x->passed)
-        x->passed(x->passed_ctx, r->name.ptr);
+        x->passed(x->passed_ctx, &x->passed_from, r->name.ptr);
     return HEFT_OK;
 }
 

@@ -178,8 +178,10 @@ typedef struct heft_index {
     heft_vec open;   /* containers begun and not ended, as numbers of values */
     bool sealed;     /* names can be looked up */
     /* Told now and then how far the names have come, while the index is filled; or NULL. */
-    void (*passed)(void *ctx, const char *name);
+    void (*passed)(void *ctx, const char **from, const char *name);
     void *passed_ctx;
+    const char *passed_from; /* what lies before was reported */
+    bool lost_notes;         /* there was no room for one */
     /* fn(arg, i) for each i below n, side by side where the host can; NULL: one after the other. */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
     void *run_ctx;
@@ -195,6 +197,10 @@ heft_status heft_ix_seal(heft_index *x);
 
 /* heft_index.run, whether it is there or not. */
 void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+/* For one who fills a share of x: the same, but with empty columns, no memory and no messages. */
+void heft_ix_lend(heft_index *to, const heft_index *x);
+/* Makes "data" the role that was met last; false: no memory. */
+bool heft_ix_know_data(heft_index *x);
 /* HEFT_E_NOMEM, with a message that tells how large the index is. */
 heft_status heft_ix_no_memory(heft_index *x);
 
