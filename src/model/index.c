@@ -355,25 +355,31 @@ static heft_status add_slowly(heft_index *x, heft_ix_record *r)
     return HEFT_OK;
 }
 
+static inline bool knows_data(const heft_index *x)
+{
+    const heft_str *roles = x->roles.ptr;
+    return x->roles.len && (roles[x->last_role].ptr == data_role.ptr ||
+                            heft_str_eq(roles[x->last_role], data_role));
+}
+
 static inline bool has_room(const heft_index *x, const heft_ix_record *r)
 {
-    const heft_str *last = (const heft_str *)x->roles.ptr + x->last_role;
     return x->tensors.len < x->tensors.cap && x->tensors.len < x->limits.tensors &&
            x->hashes.len < x->hashes.cap && x->parts.len < x->parts.cap &&
            r->rank <= x->dims.cap - x->dims.len && r->rank <= UINT16_MAX &&
-           r->name.len <= UINT32_MAX && x->roles.len &&
-           (last->ptr == data_role.ptr || heft_str_eq(*last, data_role));
+           r->name.len <= UINT32_MAX && knows_data(x);
 }
 
-/* Shape and bytes, into *part; false: what is wrong is for others to say. */
-static inline bool take_shape(const heft_index *x, heft_ix_record *r, uint64_t *dims)
+/* The shape goes behind the others, what it comes to into r; false: what is wrong is for others to say. */
+static inline bool take_shape(const heft_index *x, heft_ix_record *r)
 {
+    uint64_t *pool = x->dims.ptr; /* NULL while every tensor is a scalar */
     uint64_t n = 1, bytes;
     uint32_t size = heft_dtype_size(r->dtype);
     bool fits = size;
     for (uint32_t i = 0; i < r->rank; i++) {
-        dims[i] = heft_le64(r->shape + 8 * i);
-        fits = heft_mul(&n, n, dims[i]) && fits;
+        uint64_t dim = pool[x->dims.len + i] = heft_le64(r->shape + 8 * i);
+        fits = heft_mul(&n, n, dim) && fits;
     }
     fits = heft_mul(&bytes, n, size) && fits;
     r->elements = n;
@@ -385,8 +391,8 @@ static inline bool take_shape(const heft_index *x, heft_ix_record *r, uint64_t *
 
 heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
 {
-    uint64_t *dims = (uint64_t *)x->dims.ptr + x->dims.len, length = r->length;
-    if (heft_unlikely(!has_room(x, r) || !take_shape(x, r, dims))) {
+    uint64_t length = r->length;
+    if (heft_unlikely(!has_room(x, r) || !take_shape(x, r))) {
         r->length = length;
         return add_slowly(x, r);
     }
