@@ -201,6 +201,14 @@ void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i),
 void heft_ix_lend(heft_index *to, const heft_index *x);
 /* Makes "data" the role that was met last; false: no memory. */
 bool heft_ix_know_data(heft_index *x);
+extern const heft_str heft_ix_data;
+/* After a tensor was added: a word to the engine now and then. */
+static inline void heft_ix_pass(heft_index *x, const char *name)
+{
+    enum { EVERY = 1024 };
+    if (x->passed && x->tensors.len % EVERY == 0)
+        x->passed(x->passed_ctx, &x->passed_from, name);
+}
 /* HEFT_E_NOMEM, with a message that tells how large the index is. */
 heft_status heft_ix_no_memory(heft_index *x);
 
