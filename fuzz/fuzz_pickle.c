@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/in.h"
+#include "core/read/in.h"
 #include "fuzz.h"
 #include "grammar/pickle.h"
 

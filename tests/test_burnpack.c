@@ -2,8 +2,8 @@
 #include "dump.h"
 #include "models.h"
 
-#include "core/core.h"
-#include "format/burnpack.h"
+#include "core/read/file.h"
+#include "format/burnpack/burnpack.h"
 
 /* ---- losses --------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* test_inbox.c - pieces of a file that arrive in any order, against a plain map of bytes. */
 #include "heft_test.h"
 
-#include "core/in.h"
+#include "core/read/in.h"
 
 enum { SIZE = 3000 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "core/in.h"
+#include "core/read/in.h"
 #include "test_memory.h"
 
 typedef struct reading {

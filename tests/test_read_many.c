@@ -95,6 +95,61 @@ static void parts_are_read_whatever_the_access(void **state)
     }
 }
 
+/* ---- past the cache ---- */
+
+enum { COLD = 21 * MIB + 4321, RANGES = 300, READERS = 4 };
+
+typedef struct cold {
+    heft_source *s;
+    const uint8_t *bytes;
+    size_t wrong[READERS];
+} cold;
+
+static void read_ranges(void *arg, size_t reader)
+{
+    cold *c = arg;
+    uint64_t random = reader + 1;
+    uint8_t *got = malloc(5 * MIB);
+    for (int i = 0; i < RANGES; i++) {
+        heft_error err;
+        uint32_t most = i % 3 ? 5000 : 5 * MIB;
+        size_t at = (size_t)heft_test_random(&random, COLD);
+        size_t len = (size_t)heft_test_random(&random, most) + 1;
+        len = len < COLD - at ? len : COLD - at;
+        bool right = !c->s->ops->read(c->s, at, got, len, &err) && !memcmp(got, c->bytes + at, len);
+        c->wrong[reader] += !right;
+    }
+    free(got);
+}
+
+/* Some of it cached: what is at hand, what is read past the cache, and what was read before agree. */
+static void any_range_is_read_past_the_cache(void **state)
+{
+    const char *path = heft_test_path(*state, "cold");
+    heft_executor threads = heft_executor_threads(READERS);
+    uint8_t *bytes = malloc(COLD);
+    uint64_t random = 11;
+    cold c = { .bytes = bytes };
+    heft_error err;
+    for (size_t i = 0; i < COLD; i++)
+        bytes[i] = (uint8_t)heft_test_random(&random, 256);
+    heft_test_save(path, bytes, COLD);
+    make_cold(path);
+    int fd = open(path, O_RDONLY);
+    uint8_t *room = malloc(10 * MIB);
+    assert_true(pread(fd, room, 10 * MIB, 0) == 10 * MIB);
+    close(fd);
+    heft_assert_ok(heft_source_file(&c.s, path, HEFT_ACCESS_DIRECT, &err), &err);
+    threads.run(threads.ctx, READERS, read_ranges, &c);
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(c.wrong[i], 0);
+    c.s->ops->close(c.s);
+    free(room);
+    free(bytes);
+}
+
+/* ---- every kind of part ---- */
+
 /* Elements that lie apart, their bytes turned round: as NumPy writes them, column by column. */
 static heft_bytes turned_array(void)
 {
@@ -268,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_DIRECTORY(parts_are_read_whatever_the_access),
+        IN_A_DIRECTORY(any_range_is_read_past_the_cache),
         cmocka_unit_test(what_is_not_plain_is_read_as_one_by_one),
         cmocka_unit_test(progress_counts_every_byte_and_stops),
         cmocka_unit_test(what_is_no_part_is_refused),

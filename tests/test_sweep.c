@@ -1,7 +1,7 @@
 /* test_sweep.c - checksums computed in pieces and joined, against the same bit by bit. */
 #include "models.h"
 
-#include "core/sweep.h"
+#include "core/check/sweep.h"
 
 enum { BYTES = 9 << 20, CLAIMS = 80 };
 

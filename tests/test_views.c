@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/stream.h"
+#include "core/read/stream.h"
 
 enum { STORAGE = 1 << 16, MOST_RANK = 4 };
 

@@ -61,7 +61,7 @@ def build(compiler, sources, folder):
 
 
 def check_native(name, compiler, folder, want):
-    core = [p for layer in LAYERS for p in sorted((TOP / "src" / layer).glob("*.c"))]
+    core = [p for layer in LAYERS for p in sorted((TOP / "src" / layer).rglob("*.c"))]
     own = [TOP / "examples/board.c", TOP / "tests/board_mem.c", TOP / f"tests/board_{name}.c", folder / "model.c"]
     into, program = folder / name, folder / f"board_{name}"
     into.mkdir()

@@ -44,7 +44,7 @@ def compile_one(compiler, source, into):
 def check(target, into):
     """Yields (title, complaints)."""
     compiler, linker, lister = TARGETS[target]
-    sources = sorted(p for layer in LAYERS for p in (TOP / "src" / layer).glob("*.c"))
+    sources = sorted(p for layer in LAYERS for p in (TOP / "src" / layer).rglob("*.c"))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         built = list(pool.map(lambda s: compile_one(compiler, s, into), sources))
     broken = [text for _, status, text in built if status]

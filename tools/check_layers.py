@@ -3,8 +3,8 @@
 
   includes   every #include points downward
   ifdef      conditions of the preprocessor stand only where differences are allowed to live
-  calls      objects of the core call nothing outside it but four mem functions, and format
-             files only what a format may call
+  calls      objects of the core call nothing outside it but four mem functions, format files
+             only what a format may call, and the engine's parts nothing above them
   data       the core has no data that can be written to
   names      everything that links is called heft_...
 
@@ -24,12 +24,16 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 
 # Where a directory's files may include from.  heft.h: what a program sees; heft_ext.h: what
 # plugs something in; a directory's own headers are its own.
+ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h"],
     "src/model": ["heft.h", "src/base"],
     "src/grammar": ["heft.h", "src/base"],
     "src/format": ["heft.h", "src/base", "src/model", "src/grammar"],
-    "src/core": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"],
+    "src/core/read": ENGINE,
+    "src/core/check": [*ENGINE, "src/core/read"],
+    "src/core/write": [*ENGINE, "src/core/read", "src/core/check"],
+    "src/core/edit": [*ENGINE, "src/core/read", "src/core/check", "src/core/write"],
     "src/beside": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/bare": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
@@ -37,7 +41,11 @@ MAY_INCLUDE = {
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
 }
-FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core", "src/beside", "src/bare"]
+# A family of formats sees what all formats share, and no other family.
+for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir()):
+    MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
+FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/check",
+                "src/core/write", "src/core/edit", "src/beside", "src/bare"]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
@@ -115,9 +123,9 @@ def unpack(archive, into):
         subprocess.run(["ar", "x", str(pathlib.Path(archive).resolve())], cwd=into, check=True)
         paths = [pathlib.Path(into, n) for n in names]
     for p in paths:
-        m = re.match(r"(src)_([a-z]+)_", p.name)
-        if m:
-            found.append((f"{m[1]}/{m[2]}", p))
+        layer = next((d for d in FREESTANDING if p.name.startswith(d.replace("/", "_") + "_")), None)
+        if layer:
+            found.append((layer, p))
     return found
 
 
@@ -141,6 +149,15 @@ def call_faults(objects, defined):
                 and defined[name] != "src/format"
             ):
                 yield f"{path.name}: a format may not call {name}"
+
+
+def upward_faults(objects, defined):
+    """The engine's parts call each other downward, too, whichever header declares what they call."""
+    for directory, path in objects:
+        for letter, name in symbols(path):
+            target = defined.get(name, "") if letter == "U" and directory.startswith("src/core/") else ""
+            if target.startswith("src/core/") and target not in [directory, *MAY_INCLUDE[directory]]:
+                yield f"{path.name}: calls {name} of {target}"
 
 
 def data_faults(objects):
@@ -170,6 +187,7 @@ def object_checks(archive):
         bare = [d for d in FREESTANDING if d != "src/bare" and not seen[d]]
         yield "the archive holds objects of every layer", [f"none of {d}" for d in bare]
         yield "calls stay inside the core", list(call_faults(objects, defined))
+        yield "the engine's parts call downward", list(upward_faults(objects, defined))
         yield "no data that can be written to", list(data_faults(objects))
         yield "linked names begin with heft_", list(name_faults(objects))
 

@@ -137,8 +137,10 @@ typedef enum heft_access {
     HEFT_ACCESS_MAP,
     HEFT_ACCESS_READ,     /* pread only; no mapping, no signal handler */
     HEFT_ACCESS_POPULATE, /* mapped, and all in memory before it is open */
-    HEFT_ACCESS_DIRECT /* as AUTO, but large reads of what the system's cache does not hold go past it:
-                          faster for a cold file that is read once, and only there */
+    HEFT_ACCESS_DIRECT /* as AUTO, but what the system's cache does not hold as the file is opened is
+                          read past it: faster for a cold file that is read once, and only there.
+                          An executor of twice as many threads as processors keeps the disk busy
+                          while others copy. */
 } heft_access;
 /* A regular file.  A mapped file that shrinks while it is open makes the call that met the gap,
  * and every later one, end with HEFT_E_IO.  What the library lends, names as well as views, is

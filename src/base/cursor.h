@@ -87,6 +87,13 @@ static inline uint64_t heft_le64(const uint8_t *p)
     return (uint64_t)heft_le32(p) | (uint64_t)heft_le32(p + 4) << 32;
 }
 
+static inline uint64_t heft_be64(const uint8_t *p)
+{
+    return (uint64_t)p[0] << 56 | (uint64_t)p[1] << 48 | (uint64_t)p[2] << 40 |
+           (uint64_t)p[3] << 32 | (uint64_t)p[4] << 24 | (uint64_t)p[5] << 16 |
+           (uint64_t)p[6] << 8 | (uint64_t)p[7];
+}
+
 static inline uint8_t heft_cur_u8(heft_cur *c)
 {
     const uint8_t *p = heft_cur_take(c, 1);

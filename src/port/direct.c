@@ -12,81 +12,142 @@
 #include <unistd.h>
 
 enum {
-    ALIGN = 4096,              /* of memory and offsets: no disk asks for more */
-    SHARE = 4 << 20,           /* looked at, and read, at a time */
-    ROOM = SHARE + ALIGN,      /* the caller's memory is rarely aligned as the file is */
-    ROOMS = 8,                 /* kept, one for each thread that reads */
-    PAGES = SHARE / ALIGN + 2, /* of a share, or fewer */
+    ALIGN = 4096,     /* of memory and offsets: no disk asks for more */
+    SHARE = 4 << 20,  /* looked at, and read, at a time */
+    SMALL = 64 << 10, /* of less than that a good deal is read ahead, but no share */
+    AHEAD = 256 << 10,
+    LOOKS = 8,            /* pages of a share that are asked for */
+    ROOM = SHARE + ALIGN, /* the caller's memory is rarely aligned as the file is */
+    ROOMS = 8,            /* kept, one for each thread that reads */
 };
+
+/* What was read last, of huge pages, since a disk takes a request in few pieces. */
+typedef struct room {
+    uint64_t off; /* in the file, of the first byte */
+    size_t len;
+    uint8_t *bytes;
+} room;
 
 struct heft_direct {
     int cached, direct; /* descriptors of the file, the first one borrowed */
-    const uint8_t *map; /* of the file, borrowed: tells what is cached; or NULL: nothing is */
-    size_t page;
-    _Atomic(void *) rooms[ROOMS];
+    size_t shares;
+    bool *in_cache; /* by share of the file, as it was opened */
+    _Atomic(room *) rooms[ROOMS];
 };
 
-/* ---- rooms: of huge pages, since a disk takes a request in few pieces ---- */
+/* ---- rooms: in nobody's hands, or in one thread's ---- */
 
-static void *take_room(heft_direct *d)
+static void free_room(room *r)
 {
-    void *room = NULL;
-    for (int i = 0; i < ROOMS && !room; i++)
-        room = atomic_exchange(&d->rooms[i], NULL);
-    return room ? room : heft_buffer_new(ROOM);
+    if (r)
+        heft_buffer_free(r->bytes, ROOM);
+    free(r);
 }
 
-static void give_room(heft_direct *d, void *room)
+static room *new_room(void)
 {
-    for (int i = 0; i < ROOMS && room; i++)
-        room = atomic_exchange(&d->rooms[i], room);
-    heft_buffer_free(room, ROOM);
+    room *r = calloc(1, sizeof *r);
+    if (r)
+        r->bytes = heft_buffer_new(ROOM);
+    if (r && r->bytes)
+        return r;
+    free(r);
+    return NULL;
+}
+
+static bool holds(const room *r, uint64_t off)
+{
+    return off >= r->off && off - r->off < r->len;
+}
+
+static void give_room(heft_direct *d, room *r)
+{
+    for (int i = 0; i < ROOMS && r; i++)
+        r = atomic_exchange(&d->rooms[i], r);
+    free_room(r);
+}
+
+/* One that holds the byte at off, else any. */
+static room *take_room(heft_direct *d, uint64_t off)
+{
+    room *other = NULL;
+    for (int i = 0; i < ROOMS; i++) {
+        room *r = atomic_exchange(&d->rooms[i], NULL);
+        if (r && holds(r, off)) {
+            give_room(d, other);
+            return r;
+        }
+        if (other)
+            give_room(d, r);
+        else
+            other = r;
+    }
+    return other ? other : new_room();
+}
+
+/* ---- what is cached ---- */
+
+static bool has_page(const uint8_t *page)
+{
+    unsigned char is_there;
+    return !mincore((void *)(uintptr_t)page, 1, &is_there) && is_there & 1;
+}
+
+static bool has_share(const uint8_t *map, size_t len)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    bool all = true;
+    for (size_t i = 0; i < LOOKS && all; i++)
+        all = has_page((const uint8_t *)((uintptr_t)(map + i * (len / LOOKS)) & ~(page - 1)));
+    return all;
+}
+
+/* Asked once, before anything is read, of a mapping, which can tell without asking for the pages: a
+ * read that does not wait would fetch them.  A share counts when the next one, too, is there, since
+ * a read through the cache near its end sets off readahead of what is to be read past it. */
+static void look(heft_direct *d, const uint8_t *map, size_t size)
+{
+    bool next = true;
+    for (size_t i = d->shares; i-- && map;) {
+        size_t at = i * SHARE;
+        bool is_there = has_share(map + at, size - at < SHARE ? size - at : SHARE);
+        d->in_cache[i] = is_there && next;
+        next = is_there;
+    }
 }
 
 /* ---- opening ---- */
 
-heft_direct *heft_direct_open(int fd, const void *map)
+heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
 {
     char self[64];
     heft_direct *d = calloc(1, sizeof *d);
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     if (!d)
         return NULL;
-    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     d->cached = fd;
-    d->map = map;
-    d->page = (size_t)sysconf(_SC_PAGESIZE);
+    d->shares = (size_t)((size + SHARE - 1) / SHARE);
+    d->in_cache = calloc(d->shares + 1, sizeof *d->in_cache);
     d->direct = open(self, O_RDONLY | O_DIRECT | O_CLOEXEC);
-    if (d->direct >= 0)
+    if (d->in_cache && d->direct >= 0) {
+        look(d, map, (size_t)size);
         return d;
-    free(d);
+    }
+    heft_direct_close(d);
     return NULL;
 }
 
 void heft_direct_close(heft_direct *d)
 {
     for (int i = 0; i < ROOMS; i++)
-        heft_buffer_free(atomic_load(&d->rooms[i]), ROOM);
-    close(d->direct);
+        free_room(atomic_load(&d->rooms[i]));
+    if (d->direct >= 0)
+        close(d->direct);
+    free(d->in_cache);
     free(d);
 }
 
 /* ---- reading ---- */
-
-/* How many of the bytes from off on, at most len and a share, are alike: in the cache, or not.  The
- * mapping answers without asking for a page, which a read that does not wait would do. */
-static size_t look(const heft_direct *d, uint64_t off, size_t len, bool *cached)
-{
-    unsigned char pages[PAGES];
-    size_t skip = off % d->page, n = len < SHARE ? len : SHARE, i = 0;
-    size_t count = (skip + n + d->page - 1) / d->page;
-    *cached = false;
-    if (!d->map || mincore((void *)(uintptr_t)(d->map + off - skip), skip + n, pages))
-        return n;
-    *cached = pages[0] & 1;
-    while (i < count && (pages[i] & 1) == *cached)
-        i++;
-    return i == count ? n : i * d->page - skip;
-}
 
 static size_t read_cached(const heft_direct *d, uint64_t off, uint8_t *buf, size_t len)
 {
@@ -97,33 +158,43 @@ static size_t read_cached(const heft_direct *d, uint64_t off, uint8_t *buf, size
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Up to ROOM bytes that begin in the block of off; how many of them lie from off on. */
-static size_t read_blocks(const heft_direct *d, uint64_t off, uint8_t *room, size_t len)
+/* Fills the room with blocks from that of off on: for len bytes, and for those that will be asked for
+ * next.  False: there is nothing. */
+static bool fill(const heft_direct *d, room *r, uint64_t off, size_t len)
 {
-    size_t skip = off % ALIGN, want = (skip + len + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    size_t skip = off % ALIGN, most = len < SMALL ? AHEAD : SHARE, want = skip + most;
     ssize_t n;
+    want = (want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     do
-        n = pread(d->direct, room, want < ROOM ? want : ROOM, (off_t)(off - skip));
+        n = pread(d->direct, r->bytes, want, (off_t)(off - skip));
     while (n < 0 && errno == EINTR);
-    return n > (ssize_t)skip ? (size_t)n - skip : 0;
+    r->off = off - skip;
+    r->len = n > 0 ? (size_t)n : 0;
+    return holds(r, off);
+}
+
+static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len)
+{
+    room *r = take_room(d, off);
+    size_t n = 0;
+    if (r && (holds(r, off) || fill(d, r, off, len))) {
+        size_t from = (size_t)(off - r->off);
+        n = r->len - from < len ? r->len - from : len;
+        memcpy(buf, r->bytes + from, n);
+    }
+    give_room(d, r);
+    return n;
 }
 
 size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len)
 {
-    uint8_t *to = buf, *room = take_room(d);
-    size_t done = 0, n = room ? 1 : 0;
-    while (done < len && n) {
-        bool cached;
-        size_t alike = look(d, off + done, len - done, &cached);
-        if (cached) {
-            n = read_cached(d, off + done, to + done, alike);
-        } else {
-            n = read_blocks(d, off + done, room, alike);
-            n = n < alike ? n : alike;
-            memcpy(to + done, room + (off + done) % ALIGN, n);
-        }
-        done += n;
+    size_t done = 0, n = 1;
+    for (; done < len && n; done += n) {
+        uint64_t at = off + done;
+        size_t left = len - done;
+        n = d->in_cache[at / SHARE]
+                ? read_cached(d, at, (uint8_t *)buf + done, left < SHARE ? left : SHARE)
+                : read_past(d, at, (uint8_t *)buf + done, left);
     }
-    give_room(d, room);
     return done;
 }

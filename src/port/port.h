@@ -23,7 +23,7 @@ heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), v
 typedef struct heft_direct heft_direct;
 /* A way past the cache to the file that fd is and that is mapped at map, or not at all; NULL: there is
  * none.  Both are borrowed. */
-heft_direct *heft_direct_open(int fd, const void *map);
+heft_direct *heft_direct_open(int fd, const void *map, uint64_t size);
 void heft_direct_close(heft_direct *d);
 /* Bytes from off on, which may be fewer than len, even none: the rest is for an ordinary read.  From any
  * number of threads at once. */

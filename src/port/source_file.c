@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 enum {
-    BULK = 16 << 10,  /* from here on, pread */
-    DIRECT = 1 << 20, /* from here on, past the cache, when that is asked for */
+    BULK = 16 << 10, /* from here on, pread */
 };
 
 typedef struct file_source {
@@ -90,7 +89,7 @@ static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len
     file_source *f = (file_source *)s;
     if (atomic_load(&f->is_cut))
         return cut_short(err, HEFT_NOWHERE);
-    if (f->direct && len >= DIRECT) {
+    if (f->direct) {
         size_t done = heft_direct_read(f->direct, off, buf, len);
         return read_bulk(f, off + done, (uint8_t *)buf + done, len - done, err);
     }
@@ -226,7 +225,7 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
     if (!st)
         st = map_file(f, how, err);
     if (!st && how == HEFT_ACCESS_DIRECT)
-        f->direct = heft_direct_open(f->fd, f->map);
+        f->direct = heft_direct_open(f->fd, f->map, f->base.size);
     if (st)
         close_file(&f->base);
     else

@@ -1,0 +1,298 @@
+/* verify.c - what a file asserts about itself, and what its format demands. */
+#include "core/check/contents.h"
+#include "core/check/sweep.h"
+#include "core/read/sparse.h"
+
+typedef struct verify {
+    heft_check check; /* first: formats report through it */
+    const heft_file *f;
+    heft_verify_result *result;
+    heft_finding_fn fn;
+    void *ctx;
+    heft_meter *meter;
+    heft_memory mem; /* of the order */
+    uint32_t *order, order_count;
+} verify;
+
+static void report(heft_check *c, heft_severity s, const char *rule, heft_range where,
+                   uint32_t tensor, const char *text)
+{
+    verify *v = (verify *)c;
+    uint32_t file = heft_ix_place_file(c->x, where.offset);
+    where.offset = heft_ix_place_offset(c->x, where.offset);
+    heft_finding finding = { s, rule, where, tensor, text, file };
+    uint32_t *count = s == HEFT_FAULT     ? &v->result->faults
+                      : s == HEFT_WARNING ? &v->result->warnings
+                                          : &v->result->notes;
+    ++*count;
+    if (v->fn)
+        v->fn(v->ctx, &finding);
+}
+
+static heft_status bytes(heft_check *c, uint64_t place, void *buf, size_t len)
+{
+    return heft_file_bytes(((verify *)c)->f, place, buf, len, c->err);
+}
+
+static bool has(heft_check *c, uint64_t place)
+{
+    return heft_file_has(((verify *)c)->f, place);
+}
+
+/* ---- files beside the file ---- */
+
+static void report_siblings(verify *v)
+{
+    heft_range nowhere = { HEFT_NOWHERE, 0 };
+    for (uint32_t i = 1; i <= v->f->x.siblings.len; i++) {
+        heft_error why;
+        heft_status st = heft_beside_status(v->f, i, &why);
+        const char *rule = v->f->beside[i - 1].rule;
+        if (st && !rule)
+            rule = st == HEFT_E_IO ? "heft/file-missing" : "heft/file-size";
+        if (st)
+            report(&v->check, HEFT_FAULT, rule, nowhere, HEFT_NONE, why.message);
+    }
+}
+
+/* ---- padding ---- */
+
+static size_t first_other(const uint8_t *p, size_t len, uint8_t byte)
+{
+    size_t i = 0;
+    while (i < len && p[i] == byte)
+        i++;
+    return i;
+}
+
+static heft_status padding(heft_check *c, const char *rule, heft_severity s, heft_range where,
+                           uint8_t byte)
+{
+    verify *v = (verify *)c;
+    uint8_t buf[512];
+    for (uint64_t done = 0; done < where.length; done += sizeof buf) {
+        size_t n = where.length - done < sizeof buf ? (size_t)(where.length - done) : sizeof buf;
+        heft_status st = heft_file_bytes(v->f, where.offset + done, buf, n, c->err);
+        if (st)
+            return st;
+        size_t at = first_other(buf, n, byte);
+        if (at < n) {
+            heft_range r = { where.offset + done + at, where.length - done - at };
+            c->report(c, s, rule, r, HEFT_NONE, "the padding is not made of the byte it should be");
+            return HEFT_OK;
+        }
+    }
+    return HEFT_OK;
+}
+
+/* ---- order ---- */
+
+static heft_status order(heft_check *c, const uint32_t **out, uint32_t *count)
+{
+    verify *v = (verify *)c;
+    if (!v->order)
+        v->order = heft_ix_order_in(&v->mem, c->x, &v->order_count);
+    if (!v->order)
+        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to check where the data lie");
+    *out = v->order;
+    *count = v->order_count;
+    return HEFT_OK;
+}
+
+/* ---- checksums ---- */
+
+static void report_claim(verify *v, const heft_claim *c, heft_claim_state state)
+{
+    heft_range where = c->range[0];
+    if (state == HEFT_CLAIM_BROKEN)
+        report(&v->check, c->advisory ? HEFT_WARNING : HEFT_FAULT, c->rule, where, c->tensor,
+               "the checksum does not match the bytes it covers");
+    else if (state == HEFT_CLAIM_UNCHECKED)
+        report(&v->check, HEFT_WARNING, "heft/unchecked", where, c->tensor,
+               "a checksum was not checked: this build lacks its algorithm");
+    else if (c->note)
+        report(&v->check, HEFT_NOTE, c->rule, where, c->tensor, c->note);
+    if (state != HEFT_CLAIM_UNCHECKED)
+        v->result->bytes_checked += c->range[0].length + c->range[1].length;
+}
+
+static void report_claims(verify *v, const heft_claim_state *states)
+{
+    for (uint32_t i = 0, pick; heft_claims_next(v->f, states, &i, &pick);) {
+        heft_claim c = heft_ix_claim_at(&v->f->x, pick);
+        if (!c.decoded && heft_file_has(v->f, c.range[0].offset))
+            report_claim(v, &c, states[pick]);
+    }
+}
+
+/* Of files that are not at hand, which has been reported, nothing can be said. */
+static void skip_missing(const heft_file *f, uint8_t *skip, uint32_t claims)
+{
+    for (uint32_t i = 0; i < claims; i++)
+        skip[i] = !heft_file_has(f, heft_ix_claim_at(&f->x, i).range[0].offset);
+}
+
+static heft_status check_claims(verify *v)
+{
+    heft_memory mem = { v->f->host->allocator, UINT64_MAX, 0 };
+    uint32_t claims = heft_ix_claims(&v->f->x);
+    size_t room = claims * (sizeof(heft_claim_state) + 1);
+    if (!claims)
+        return HEFT_OK;
+    heft_claim_state *states = heft_mem_resize(&mem, NULL, 0, room);
+    if (!states)
+        return heft_error_plain(v->check.err, HEFT_E_NOMEM, "no memory to check checksums");
+    uint8_t *skip = (uint8_t *)(states + claims);
+    skip_missing(v->f, skip, claims);
+    heft_status st = heft_sweep(states, v->f, skip, v->meter, v->check.err);
+    if (!st)
+        report_claims(v, states);
+    heft_mem_resize(&mem, states, room, 0);
+    return st;
+}
+
+/* ---- the format's own check ---- */
+
+typedef struct member { /* a file of several */
+    verify own;         /* first: the format sees only that file */
+    verify *all;
+    uint32_t base;
+} member;
+
+/* Places and tensors have other numbers in the model as a whole. */
+static void report_member(heft_check *c, heft_severity s, const char *rule, heft_range where,
+                          uint32_t tensor, const char *text)
+{
+    const member *m = (const member *)c;
+    const heft_index *x = m->own.check.x;
+    uint32_t number = m->base + heft_ix_place_file(x, where.offset);
+    if (where.offset != HEFT_NOWHERE)
+        where.offset = heft_ix_place(number, heft_ix_place_offset(x, where.offset));
+    if (tensor != HEFT_NONE)
+        tensor = heft_ix_find(m->all->check.x, heft_ix_name(x, tensor));
+    report(&m->all->check, s, rule, where, tensor, text);
+}
+
+static heft_status check_member(verify *v, const heft_member *from)
+{
+    member m = { .own = *v, .all = v, .base = from->base };
+    m.own.f = from->file;
+    m.own.check.x = &from->file->x;
+    m.own.check.size = heft_file_size(from->file);
+    m.own.check.report = report_member;
+    m.own.order = NULL;
+    heft_status st = from->file->format->check(&m.own.check);
+    heft_ix_order_free_in(&m.own.mem, m.own.check.x, m.own.order);
+    return st;
+}
+
+static heft_status check_format(verify *v)
+{
+    heft_status st = v->f->format->check ? v->f->format->check(&v->check) : HEFT_OK;
+    for (uint32_t i = 0; i < v->f->member_count && !st; i++)
+        if (v->f->members[i].file->format->check)
+            st = check_member(v, &v->f->members[i]);
+    return st;
+}
+
+/* ---- contents ---- */
+
+static void report_content(void *ctx, const heft_content *found)
+{
+    verify *v = ctx;
+    report(&v->check, found->severity, found->rule, found->where, found->tensor, found->text);
+}
+
+/* ---- sparse tensors ---- */
+
+static bool is_at_hand(const heft_file *f, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&f->x, t);
+    for (uint32_t k = 0; k < row->part_count; k++)
+        if (!heft_file_has(f, heft_ix_part_row_at(&f->x, row->first_part + k)->offset))
+            return false;
+    return true;
+}
+
+static heft_status check_sparse(verify *v, uint32_t t)
+{
+    heft_error why;
+    heft_sparse_order order;
+    heft_range nowhere = { HEFT_NOWHERE, 0 };
+    heft_status st = heft_sparse_check(v->f, t, &order, &why);
+    if (st == HEFT_E_FORMAT)
+        report(&v->check, HEFT_FAULT, "heft/sparse", nowhere, t, why.message);
+    if (!st && order.twice)
+        report(&v->check, v->f->x.strict ? HEFT_FAULT : HEFT_WARNING, "heft/sparse-twice", nowhere,
+               t, "two entries are in the same place");
+    if (!st && !order.ascends && !order.twice && v->f->x.strict)
+        report(&v->check, HEFT_FAULT, "heft/sparse-order", nowhere, t,
+               "the columns of a row do not ascend");
+    if (st != HEFT_E_NOMEM && st != HEFT_E_IO)
+        return HEFT_OK;
+    *v->check.err = why;
+    return st;
+}
+
+static heft_status check_all_sparse(verify *v)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(&v->f->x) && !st; t++) {
+        uint8_t layout = heft_ix_row(&v->f->x, t)->layout;
+        if ((layout == HEFT_SPARSE_CSR || layout == HEFT_SPARSE_COO) && is_at_hand(v->f, t))
+            st = check_sparse(v, t);
+    }
+    return st;
+}
+
+static heft_status check_all(verify *v)
+{
+    const heft_file *f = v->f;
+    const heft_note *notes = f->x.notes.ptr;
+    for (uint32_t i = 0; i < f->x.notes.len; i++)
+        report(&v->check, notes[i].severity, notes[i].rule, (heft_range){ notes[i].at, 0 },
+               notes[i].tensor, notes[i].text);
+    report_siblings(v);
+    if (f->x.split.number)
+        report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
+               "one of several files of a model: the first of them stands for all");
+    heft_status st = check_claims(v);
+    if (!st)
+        st = check_format(v);
+    if (!st)
+        st = heft_contents(f, v->meter, report_content, v, &v->result->bytes_checked, v->check.err);
+    if (!st)
+        st = check_all_sparse(v);
+    return st;
+}
+
+heft_status heft_verify(heft_verify_result *out, const heft_file *f, heft_finding_fn fn, void *ctx,
+                        heft_progress_fn progress, void *progress_ctx, heft_error *err)
+{
+    heft_verify_result own;
+    heft_error own_error;
+    heft_meter meter = { .fn = progress, .ctx = progress_ctx };
+    verify v = {
+        .check = { .x = &f->x,
+                   .size = heft_file_size(f),
+                   .report = report,
+                   .padding = padding,
+                   .bytes = bytes,
+                   .has = has,
+                   .order = order,
+                   .err = err ? err : &own_error },
+        .f = f,
+        .result = out ? out : &own,
+        .fn = fn,
+        .ctx = ctx,
+        .meter = &meter,
+        .mem = { f->host->allocator, UINT64_MAX, 0 },
+    };
+    *v.result = (heft_verify_result){ 0, 0, 0, 0 };
+    heft_file_enter(f); /* names and digests are lent by the file as well */
+    meter.total = heft_sweep_bytes(f) + heft_contents_bytes(f);
+    heft_status st = check_all(&v);
+    heft_status there = heft_file_leave(f, v.check.err);
+    heft_ix_order_free_in(&v.mem, &f->x, v.order);
+    return there ? there : st;
+}

@@ -1,0 +1,212 @@
+/* watch.c - each claim is judged in one of three ways: before the copy, by a sweep, when the copy
+ * does not pass all of its bytes or a digest would need them in another order; during the copy, by
+ * a tap on one part; after the copy, joined from the pieces that passed by. */
+#include "core/check/watch.h"
+
+#include "core/check/contents.h"
+
+enum { STEP = 64 << 10 };
+
+enum { BEFORE, TAPPED, JOINED, NOT_AT_ALL };
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check checksums");
+}
+
+static bool touches_payload(const heft_index *x, const heft_claim *c)
+{
+    if (c->tensor != HEFT_NONE && heft_ix_row(x, c->tensor)->part_count) {
+        const heft_ix_part_row *own = heft_ix_part_row_at(x, heft_ix_row(x, c->tensor)->first_part);
+        if (own->stored &&
+            heft_range_in((heft_range){ own->offset - c->range[0].offset, own->stored },
+                          c->range[0].length))
+            return true; /* the usual: the tensor's own */
+    }
+    for (int r = 0; r < HEFT_CLAIM_RANGES; r++)
+        for (uint32_t i = 0; c->range[r].length && i < x->parts.len; i++) {
+            const heft_ix_part_row *p = heft_ix_part_row_at(x, i);
+            if (p->stored && p->offset < c->range[r].offset + c->range[r].length &&
+                c->range[r].offset < p->offset + p->stored)
+                return true;
+        }
+    return false;
+}
+
+/* Whether anything is copied from the file beside this one that the claim is about. */
+static bool is_used(const heft_index *x, uint32_t file, heft_passing_fn passing, void *ctx)
+{
+    for (uint32_t i = 0; i < x->parts.len; i++)
+        if (heft_ix_place_file(x, heft_ix_part_row_at(x, i)->offset) == file && passing(ctx, i))
+            return true;
+    return !file;
+}
+
+static uint8_t way(heft_watch *w, const heft_claim *c, heft_passing_fn passing, void *ctx)
+{
+    const heft_host *h = w->f->host;
+    if (c->part == HEFT_NONE) {
+        uint32_t file = heft_ix_place_file(&w->f->x, c->range[0].offset);
+        if (file && !is_used(&w->f->x, file, passing, ctx))
+            return NOT_AT_ALL;
+        bool joins = !c->apart && touches_payload(&w->f->x, c) &&
+                     heft_segments_want(&w->seen, h, c->algorithm);
+        return joins ? JOINED : BEFORE;
+    }
+    const heft_ix_part_row *p = heft_ix_part_row_at(&w->f->x, c->part);
+    if (c->part >= w->f->x.parts.len || !p->length)
+        return BEFORE;
+    heft_passing p_is = passing(ctx, c->part);
+    if (p_is != HEFT_COPIED)
+        return p_is == HEFT_TIED ? BEFORE : NOT_AT_ALL;
+    if (!c->decoded && heft_segments_want(&w->seen, h, c->algorithm))
+        return JOINED;
+    return heft_host_digest(h, c->algorithm) ? TAPPED : NOT_AT_ALL;
+}
+
+static bool allocate(heft_watch *w)
+{
+    w->count = heft_ix_claims(&w->f->x);
+    if (!w->count)
+        return true;
+    w->states = heft_mem_resize(&w->mem, NULL, 0, w->count * sizeof *w->states);
+    w->later = heft_mem_resize(&w->mem, NULL, 0, w->count);
+    return w->states && w->later;
+}
+
+void heft_watch_free(heft_watch *w)
+{
+    if (w->states)
+        heft_mem_resize(&w->mem, w->states, w->count * sizeof *w->states, 0);
+    if (w->later)
+        heft_mem_resize(&w->mem, w->later, w->count, 0);
+    heft_segments_free(&w->seen);
+}
+
+/* At the first checksum, of those judged so far, that no reading of it makes true. */
+static heft_status demand(const heft_watch *w, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0, pick; !st && heft_claims_next(w->f, w->states, &i, &pick);) {
+        heft_claim c = heft_ix_claim_at(&w->f->x, pick);
+        if (w->states[pick] == HEFT_CLAIM_BROKEN && !c.advisory)
+            st = heft_error_set(err, HEFT_E_CHECKSUM,
+                                heft_ix_place_offset(&w->f->x, c.range[0].offset),
+                                "%s: the checksum does not match the bytes it covers", c.rule);
+    }
+    return st;
+}
+
+heft_status heft_watch_begin(heft_watch *w, const heft_file *f, bool off, heft_passing_fn passing,
+                             void *ctx, heft_error *err)
+{
+    heft_meter meter = { .fn = NULL };
+    *w = (heft_watch){ .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .off = off };
+    heft_segments_init(&w->seen, f->host);
+    if (off)
+        return HEFT_OK;
+    if (!allocate(w))
+        return no_memory(err);
+    if (!w->count)
+        return HEFT_OK;
+    for (uint32_t i = 0; i < w->count; i++) {
+        heft_claim c = heft_ix_claim_at(&f->x, i);
+        w->later[i] = way(w, &c, passing, ctx);
+    }
+    heft_status st = heft_sweep(w->states, f, w->later, &meter, err);
+    return st ? st : demand(w, err);
+}
+
+uint32_t heft_watch_tap(const heft_watch *w, uint32_t part)
+{
+    const heft_digest_row *rows = w->f->x.digests.ptr;
+    uint32_t lo = 0, hi = w->off ? 0 : w->f->x.digests.len;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (rows[mid].part < part)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    uint32_t claim = w->f->x.claims.len + lo;
+    if (w->off || lo == w->f->x.digests.len || rows[lo].part != part || w->later[claim] != TAPPED)
+        return HEFT_NONE;
+    return claim;
+}
+
+void heft_watch_settle(heft_watch *w, uint32_t claim, const uint8_t *digest, uint32_t bytes)
+{
+    heft_claim c = heft_ix_claim_at(&w->f->x, claim);
+    w->states[claim] = memcmp(c.expect, digest, bytes) ? HEFT_CLAIM_BROKEN : HEFT_CLAIM_HOLDS;
+}
+
+heft_status heft_watch_seen(heft_watch *w, uint64_t off, const void *data, size_t len,
+                            heft_error *err)
+{
+    return heft_segments_add(&w->seen, off, data, len, err);
+}
+
+/* Bytes that did not pass by: read now. */
+static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
+                                heft_error *err)
+{
+    const heft_watch *w = ctx;
+    const heft_allocator *al = w->f->host->allocator;
+    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
+    heft_status st = buf ? HEFT_OK : no_memory(err);
+    for (uint64_t done = 0; done < r.length && !st; done += STEP) {
+        size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
+        st = heft_file_bytes(w->f, r.offset + done, buf, n, err);
+        if (!st)
+            d->update(state, buf, n);
+    }
+    if (buf)
+        al->resize(al->ctx, buf, STEP, 0, 64);
+    return st;
+}
+
+static heft_status join(heft_watch *w, uint32_t i, heft_error *err)
+{
+    static const uint8_t zeros[64] = { 0 };
+    heft_claim c = heft_ix_claim_at(&w->f->x, i);
+    const heft_digest *d = heft_host_digest(w->f->host, c.algorithm);
+    uint8_t got[64];
+    uint32_t state;
+    d->init(&state);
+    heft_status st = heft_segments_join(&w->seen, c.algorithm, c.range[0], &state, read_missing, w,
+                                        err);
+    if (c.zeros)
+        d->update(&state, zeros, c.zeros < sizeof zeros ? c.zeros : sizeof zeros);
+    if (!st)
+        st = heft_segments_join(&w->seen, c.algorithm, c.range[1], &state, read_missing, w, err);
+    d->final(got, &state);
+    if (!st)
+        heft_watch_settle(w, i, got, d->bytes);
+    return st;
+}
+
+heft_status heft_watch_end(heft_watch *w, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    if (w->off || !w->count)
+        return HEFT_OK;
+    heft_segments_sort(&w->seen);
+    for (uint32_t i = 0; i < w->count && !st; i++)
+        if (w->later[i] == JOINED)
+            st = join(w, i, err);
+    return st ? st : demand(w, err);
+}
+
+heft_status heft_check_all(const heft_file *f, heft_error *err)
+{
+    heft_meter meter = { .fn = NULL };
+    heft_watch w = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 } };
+    heft_segments_init(&w.seen, f->host);
+    heft_status st = allocate(&w) ? HEFT_OK : no_memory(err);
+    if (!st && w.count)
+        st = heft_sweep(w.states, f, NULL, &meter, err);
+    if (!st)
+        st = demand(&w, err);
+    heft_watch_free(&w);
+    return st ? st : heft_contents_demand(f, err);
+}

@@ -1,0 +1,416 @@
+/* check.c - before a byte is changed, the edited file is opened as it will be, and compared with what
+ * there is.  A writer that drops or bends something is found out here, whatever the format. */
+#include "base/sort.h"
+#include "core/check/watch.h"
+#include "core/edit/edit.h"
+#include "model/values.h"
+
+/* ---- checksums that cover no data ---- */
+
+static heft_passing nothing_passes(void *ctx, uint32_t part)
+{
+    (void)ctx;
+    (void)part;
+    return HEFT_LEFT_OUT;
+}
+
+heft_status heft_edit_check_claims(const heft_file *f, heft_error *err)
+{
+    heft_watch w;
+    heft_status st = heft_watch_begin(&w, f, false, nothing_passes, NULL, err);
+    heft_watch_free(&w);
+    return st;
+}
+
+/* ---- the edited file as a source ---- */
+
+typedef struct edited {
+    heft_source base;
+    const heft_editing *g;
+} edited;
+
+static heft_status read_edited(heft_source *s, uint64_t at, void *buf, size_t len, heft_error *err)
+{
+    return heft_edit_bytes(((const edited *)s)->g, at, buf, len, err);
+}
+
+static void close_edited(heft_source *s)
+{
+    (void)s;
+}
+
+static const heft_source_ops edited_ops = { .read = read_edited, .close = close_edited };
+
+/* ---- comparing ---- */
+
+static heft_status differs(const heft_editing *g, const char *what)
+{
+    return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                            "an edit would change more than was asked for: %s", what);
+}
+
+static heft_status tensor_differs(const heft_editing *g, uint32_t t, const char *what)
+{
+    return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                            "an edit would change more than was asked for: tensor %q: %s",
+                            heft_ix_name(&g->in->x, t), what);
+}
+
+static bool same_array(const heft_value *a, const heft_value *b)
+{
+    uint64_t bytes;
+    return a->as.array.count == b->as.array.count && a->as.array.dtype == b->as.array.dtype &&
+           heft_dtype_bytes(&bytes, a->as.array.dtype, a->as.array.count) &&
+           (!bytes || !memcmp(a->as.array.ptr, b->as.array.ptr, (size_t)bytes));
+}
+
+/* Children aside: of those, only how many there are. */
+static bool same_value(const heft_value *a, const heft_value *b)
+{
+    if (a->kind != b->kind || a->stored != b->stored || !heft_str_eq(a->key, b->key))
+        return false;
+    switch (a->kind) {
+    case HEFT_NULL:
+        return true;
+    case HEFT_KIND_BOOL:
+        return a->as.b == b->as.b;
+    case HEFT_KIND_INT:
+    case HEFT_KIND_UINT:
+        return a->as.u == b->as.u;
+    case HEFT_KIND_FLOAT:
+        return !memcmp(&a->as.f, &b->as.f, sizeof a->as.f);
+    case HEFT_KIND_STR:
+    case HEFT_KIND_BYTES:
+    case HEFT_KIND_ID128:
+        return heft_str_eq(a->as.s, b->as.s);
+    case HEFT_KIND_ARRAY:
+        return same_array(a, b);
+    case HEFT_KIND_LIST:
+    case HEFT_KIND_MAP:
+        return a->as.of.count == b->as.of.count;
+    }
+    return false;
+}
+
+/* Values one after the other: metadata, or attributes of one tensor. */
+typedef struct values {
+    const uint8_t *first;
+    size_t step; /* from one to the next */
+    uint32_t base, count;
+    uint32_t *top, tops; /* those of the top level, by key; counted from base */
+} values;
+
+static const heft_value *value(const values *v, uint32_t i)
+{
+    return (const heft_value *)(const void *)(v->first + i * v->step);
+}
+
+static uint32_t next_value(const values *v, uint32_t i)
+{
+    const heft_value *own = value(v, i);
+    return heft_value_nests(own) ? own->as.of.end - v->base : i + 1;
+}
+
+static bool key_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(value(ctx, a)->key, value(ctx, b)->key) < 0;
+}
+
+static bool sort_values(heft_editing *g, values *v)
+{
+    v->top = heft_mem_resize(&g->e->mem, NULL, 0, 2 * (size_t)(v->count + 1) * sizeof *v->top);
+    if (!v->top)
+        return false;
+    for (uint32_t i = 0; i < v->count; i = next_value(v, i))
+        v->top[v->tops++] = i;
+    heft_sort(v->top, v->top + v->count, v->tops, key_before, v);
+    return true;
+}
+
+static void free_values(heft_editing *g, values *v)
+{
+    if (v->top)
+        heft_mem_resize(&g->e->mem, v->top, 2 * (size_t)(v->count + 1) * sizeof *v->top, 0);
+}
+
+static bool same_tree(const values *a, uint32_t i, const values *b, uint32_t j)
+{
+    uint32_t count = next_value(a, i) - i;
+    if (count != next_value(b, j) - j)
+        return false;
+    for (uint32_t k = 0; k < count; k++)
+        if (!same_value(value(a, i + k), value(b, j + k)))
+            return false;
+    return true;
+}
+
+/* b is what a becomes; edited: values that are set or taken away do not count. */
+static bool same_values(const heft_editing *g, const values *a, const values *b, bool is_edited)
+{
+    uint32_t i = 0, j = 0;
+    for (;;) {
+        while (is_edited && i < a->tops &&
+               (heft_edit_sets(g, value(a, a->top[i])->key) ||
+                heft_edit_unsets(g, value(a, a->top[i])->key)))
+            i++;
+        while (is_edited && j < b->tops && heft_edit_sets(g, value(b, b->top[j])->key))
+            j++;
+        if (i == a->tops || j == b->tops)
+            return i == a->tops && j == b->tops;
+        if (!same_tree(a, a->top[i++], b, b->top[j++]))
+            return false;
+    }
+}
+
+static heft_status compare_values(heft_editing *g, values *a, values *b, bool is_edited, bool *same)
+{
+    bool room = sort_values(g, a) && sort_values(g, b);
+    *same = room && same_values(g, a, b, is_edited);
+    free_values(g, a);
+    free_values(g, b);
+    return room ? HEFT_OK : heft_error_plain(g->err, HEFT_E_NOMEM, "no memory to check the edit");
+}
+
+static values metadata_of(const heft_index *x)
+{
+    return (values){ .first = x->values.ptr, .step = sizeof(heft_value), .count = x->values.len };
+}
+
+static values attributes_of(const heft_index *x, uint32_t t)
+{
+    const heft_ix_attr_row *rows = x->attrs.ptr;
+    uint32_t from = heft_ix_row(x, t)->attrs, end;
+    if (!from--)
+        return (values){ .count = 0 };
+    for (end = from; end < x->attrs.len && rows[end].tensor == t;)
+        end++;
+    return (values){ .first = (const uint8_t *)&rows[from].value,
+                     .step = sizeof *rows,
+                     .base = from,
+                     .count = end - from };
+}
+
+/* ---- metadata ---- */
+
+static const heft_value *find_value(const heft_index *x, heft_str key)
+{
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+        if (heft_str_eq(heft_ix_value(x, i)->key, key))
+            return heft_ix_value(x, i);
+    return NULL;
+}
+
+/* A number that is a text now is as good, and so is a truth value that is a number. */
+static bool is_carried(const heft_value *asked, const heft_value *now)
+{
+    char room[2][HEFT_F64_TEXT];
+    heft_value v = *asked;
+    heft_str a, b;
+    if (v.kind == HEFT_KIND_BOOL && (now->kind == HEFT_KIND_INT || now->kind == HEFT_KIND_UINT))
+        return now->as.u == v.as.b;
+    v.stored = now->stored;
+    return same_value(&v, now) || (heft_value_text(&a, asked, room[0]) &&
+                                   heft_value_text(&b, now, room[1]) && heft_str_eq(a, b));
+}
+
+static heft_status check_set(heft_editing *g, const heft_file *now)
+{
+    for (size_t i = 0; i < g->opt.set_count; i++) {
+        heft_str key = g->opt.set[i].key;
+        const heft_value *asked = find_value(&g->p.x, key), *is = find_value(&now->x, key);
+        if (!asked || !is || !is_carried(asked, is))
+            return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                    "metadata %q cannot be set: it would not be read back as such",
+                                    key);
+    }
+    return HEFT_OK;
+}
+
+static heft_status check_metadata(heft_editing *g, const heft_file *now)
+{
+    values a = metadata_of(&g->in->x), b = metadata_of(&now->x);
+    bool same;
+    heft_status st = check_set(g, now);
+    if (!st)
+        st = compare_values(g, &a, &b, true, &same);
+    return st || same ? st : differs(g, "metadata");
+}
+
+/* ---- tensors ---- */
+
+static bool same_part(const heft_editing *g, uint32_t part, const heft_index *now, uint32_t other)
+{
+    const heft_index *x = &g->in->x;
+    const heft_ix_part_row *a = heft_ix_part_row_at(x, part), *b = heft_ix_part_row_at(now, other);
+    bool is_there = !a->stored || b->offset == heft_ix_part_row_at(&g->p.x, part)->offset;
+    return is_there && a->stored == b->stored && a->length == b->length && a->dtype == b->dtype &&
+           a->encoding == b->encoding && a->flags == b->flags &&
+           heft_str_eq(heft_ix_digest_of(x, part), heft_ix_digest_of(now, other));
+}
+
+static bool same_ids(const heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
+{
+    const heft_index *x = &g->in->x;
+    const uint8_t *a = heft_ix_base_id_at(x, t), *b = heft_ix_base_id_at(now, other);
+    const uint64_t *ids = x->param_ids.ptr, *now_ids = now->param_ids.ptr;
+    bool is_renamed = !heft_str_eq(heft_edit_name(g, t), heft_ix_name(x, t));
+    if (!a != !b || (a && !is_renamed && memcmp(a, b, 16) != 0))
+        return false;
+    return !(heft_ix_row(x, t)->flags & HEFT_T_PARAM_ID) || ids[t] == now_ids[other];
+}
+
+static bool same_shape(const heft_index *x, uint32_t t, const heft_index *now, uint32_t other)
+{
+    const heft_ix_tensor_row *a = heft_ix_row(x, t), *b = heft_ix_row(now, other);
+    if (a->rank != b->rank || a->dtype != b->dtype ||
+        !heft_str_eq(heft_ix_layout(x, t), heft_ix_layout(now, other)))
+        return false;
+    return !a->rank ||
+           !memcmp(heft_ix_dims(x, t), heft_ix_dims(now, other), a->rank * sizeof(uint64_t));
+}
+
+static heft_status check_parts(heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
+{
+    const heft_index *x = &g->in->x;
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    if (row->part_count != heft_ix_row(now, other)->part_count)
+        return tensor_differs(g, t, "its parts");
+    for (uint32_t i = row->first_part; i < row->first_part + row->part_count; i++) {
+        heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, i)->role);
+        uint32_t same = heft_ix_part_find(now, other, role);
+        if (same == HEFT_NONE || !same_part(g, i, now, same))
+            return tensor_differs(g, t, "its parts, or what is said of them");
+    }
+    return HEFT_OK;
+}
+
+static heft_status check_tensor(heft_editing *g, uint32_t t, const heft_index *now)
+{
+    const heft_index *x = &g->in->x;
+    uint32_t other = heft_ix_find(now, heft_edit_name(g, t));
+    if (other == HEFT_NONE)
+        return tensor_differs(g, t, "its name");
+    if (!same_shape(x, t, now, other))
+        return tensor_differs(g, t, "its shape, type or layout");
+    if (heft_ix_row(x, t)->flags != heft_ix_row(now, other)->flags || !same_ids(g, t, now, other))
+        return tensor_differs(g, t, "its ids");
+    heft_status st = check_parts(g, t, now, other);
+    values a = attributes_of(x, t), b = attributes_of(now, other);
+    bool same = !a.count && !b.count;
+    if (!st && !same)
+        st = compare_values(g, &a, &b, false, &same);
+    return st || same ? st : tensor_differs(g, t, "its attributes");
+}
+
+/* ---- parts of the file itself ---- */
+
+static heft_status same_bytes(heft_editing *g, uint32_t part, const heft_file *now, uint32_t other,
+                              bool *same)
+{
+    uint8_t a[1024], b[sizeof a];
+    uint64_t length = heft_ix_part_row_at(&g->in->x, part)->length;
+    heft_status st = HEFT_OK;
+    *same = length == heft_ix_part_row_at(&now->x, other)->length;
+    for (uint64_t at = 0; *same && at < length && !st; at += sizeof a) {
+        size_t n = length - at < sizeof a ? (size_t)(length - at) : sizeof a;
+        st = heft_read(a, g->in, part, at, n, g->err);
+        if (!st)
+            st = heft_read(b, now, other, at, n, g->err);
+        *same = !st && !memcmp(a, b, n);
+    }
+    return st;
+}
+
+/* Ids of special tokens are metadata in some formats, and may be what is edited. */
+static bool same_tokens(const heft_vocab *a, const heft_vocab *b, bool and_special)
+{
+    uint32_t count = heft_vocab_count(a);
+    bool same = count == heft_vocab_count(b);
+    for (int s = 0; s < HEFT_SPECIALS && same && and_special; s++)
+        same = heft_vocab_special(a, (heft_special)s) == heft_vocab_special(b, (heft_special)s);
+    for (uint32_t i = 0; i < count && same; i++)
+        same = heft_str_eq(heft_vocab_token(a, i), heft_vocab_token(b, i));
+    return same;
+}
+
+static heft_status check_vocab(heft_editing *g, const heft_file *now)
+{
+    heft_vocab *v;
+    heft_status st = heft_vocab_open(&v, now, g->err);
+    if (st)
+        return st == HEFT_E_NOTFOUND ? differs(g, "the vocabulary") : st;
+    bool same = same_tokens(g->vocab, v, !g->opt.set_count && !g->opt.unset_count);
+    heft_vocab_close(v);
+    return same ? HEFT_OK : differs(g, "the vocabulary");
+}
+
+static heft_status check_model_parts(heft_editing *g, const heft_file *now)
+{
+    uint32_t first, count = heft_model_parts(g->in, &first);
+    heft_status st = g->vocab ? check_vocab(g, now) : HEFT_OK;
+    if (!st && count != now->x.model_parts.len)
+        return differs(g, "parts of the file");
+    for (uint32_t i = first; i < first + count && !st; i++) {
+        heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
+        uint32_t other = heft_ix_part_find(&now->x, HEFT_NONE, role);
+        bool same = g->vocab && heft_str_is(role, "vocab");
+        if (other != HEFT_NONE && !same)
+            st = same_bytes(g, i, now, other, &same);
+        if (!st && (other == HEFT_NONE || !same))
+            return differs(g, "parts of the file");
+    }
+    return st;
+}
+
+/* ---- all of it ---- */
+
+/* A version that follows from what the file holds may change with it. */
+static heft_status check_version(const heft_editing *g, const heft_file *now)
+{
+    heft_str a = g->in->x.version, b = now->x.version;
+    bool follows = !heft_edit_writes(g->in->format, a) && g->opt.unset_count;
+    if (heft_str_eq(a, b) || follows)
+        return HEFT_OK;
+    return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                            "%s %q is read, but not written: it cannot be edited (convert it)",
+                            g->in->format->name, a);
+}
+
+static heft_status check_model(heft_editing *g, const heft_file *now)
+{
+    heft_status st = check_version(g, now);
+    if (!st && heft_ix_tensors(&now->x) != heft_ix_tensors(&g->in->x))
+        return differs(g, "the number of tensors");
+    if (!st && !heft_str_eq(g->in->x.generator, now->x.generator))
+        return differs(g, "the generator");
+    if (!st && heft_ix_claims(&now->x) < heft_ix_claims(&g->in->x))
+        return differs(g, "checksums");
+    if (!st)
+        st = check_metadata(g, now);
+    for (uint32_t t = 0; t < heft_ix_tensors(&g->in->x) && !st; t++)
+        st = check_tensor(g, t, &now->x);
+    return st ? st : check_model_parts(g, now);
+}
+
+heft_status heft_edit_check(heft_editing *g)
+{
+    heft_error why;
+    heft_file *now;
+    edited source = { { &edited_ops, g->e->size }, g };
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    o.format = g->in->format;
+    o.host = g->e->host;
+    o.limits = g->in->x.limits;
+    heft_status st = heft_open_source(&now, &source.base, &o, &why);
+    if (!st) {
+        st = heft_edit_check_claims(now, &why);
+        if (st)
+            heft_close(now);
+    }
+    if (st)
+        return heft_error_plain(g->err, st == HEFT_E_FORMAT ? HEFT_E_UNSUPPORTED : st,
+                                "the edited file would be wrong: %s", why.message);
+    st = check_model(g, now);
+    heft_close(now);
+    return st;
+}

@@ -1,0 +1,318 @@
+/* edit.c - a file's model, with a few values and names changed, planned in its own format. */
+#include "core/edit/edit.h"
+
+#include "core/read/measure.h"
+#include "core/write/transfer.h"
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the edit");
+}
+
+/* ---- what was asked for ---- */
+
+static heft_status take_name(heft_editing *g, const heft_rename *r)
+{
+    uint32_t t = heft_ix_find(&g->in->x, r->from);
+    if (t == HEFT_NONE)
+        return heft_error_plain(g->err, HEFT_E_NOTFOUND, "no tensor is called %q", r->from);
+    if (g->names[t].ptr)
+        return heft_error_plain(g->err, HEFT_E_ARGUMENT, "tensor %q gets two names", r->from);
+    if (heft_utf8_valid(r->to.ptr, r->to.len) < r->to.len)
+        return heft_error_plain(g->err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
+                                r->from, r->to);
+    g->names[t] = r->to.ptr ? r->to : heft_lit("");
+    return HEFT_OK;
+}
+
+static heft_status take_names(heft_editing *g)
+{
+    heft_status st = HEFT_OK;
+    if (!g->opt.rename_count)
+        return HEFT_OK;
+    g->names = heft_plan_alloc(&g->p.plan, heft_ix_tensors(&g->in->x) * sizeof *g->names);
+    if (!g->names)
+        return HEFT_E_NOMEM;
+    for (size_t i = 0; i < g->opt.rename_count && !st; i++)
+        st = take_name(g, &g->opt.rename[i]);
+    return st;
+}
+
+/* ---- tensors ---- */
+
+static heft_status add_parts(heft_editing *g, uint32_t t)
+{
+    const heft_index *from = &g->in->x;
+    const heft_ix_tensor_row *row = heft_ix_row(from, t);
+    heft_status st = HEFT_OK;
+    for (uint32_t i = row->first_part; i < row->first_part + row->part_count && !st; i++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(from, i);
+        if (g->p.x.parts.len != i)
+            return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                    "tensor %q: its parts are out of order", heft_ix_name(from, t));
+        st = heft_ix_part(&g->p.x, t, heft_ix_role(from, part->role), part->dtype,
+                          (heft_range){ part->offset, part->stored }, part->length,
+                          (heft_encoding)part->encoding);
+        if (!st)
+            heft_ix_part_row_at(&g->p.x, i)->flags = part->flags;
+    }
+    return st;
+}
+
+static heft_status add_tensor(heft_editing *g, uint32_t t)
+{
+    const heft_index *from = &g->in->x;
+    const heft_ix_tensor_row *row = heft_ix_row(from, t);
+    uint64_t *dims;
+    uint32_t id;
+    heft_status st = heft_ix_tensor(&g->p.x, heft_edit_name(g, t), row->dtype, row->rank, &dims,
+                                    &id);
+    if (!st && row->rank)
+        memcpy(dims, heft_ix_dims(from, t), row->rank * sizeof *dims);
+    if (!st)
+        st = heft_ix_set_layout(&g->p.x, id, heft_ix_layout(from, t));
+    if (!st)
+        st = add_parts(g, t);
+    return st ? st : heft_transfer_attributes(&g->p, from, id, t, false);
+}
+
+static heft_status add_tensors(heft_editing *g)
+{
+    heft_error twice;
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(&g->in->x) && !st; t++)
+        st = add_tensor(g, t);
+    if (st)
+        return st;
+    g->p.x.err = &twice;
+    st = heft_ix_seal(&g->p.x);
+    g->p.x.err = g->err;
+    if (st)
+        return heft_error_plain(g->err, st == HEFT_E_FORMAT ? HEFT_E_ARGUMENT : st,
+                                "after renaming, %s", twice.message);
+    return HEFT_OK;
+}
+
+/* ---- metadata ---- */
+
+static bool is_whole(double f)
+{
+    return f >= -9007199254740992.0 && f <= 9007199254740992.0 && f == (double)(int64_t)f;
+}
+
+/* To the nearest that the element type has. */
+static void round_to(double *f, heft_dtype t)
+{
+    uint64_t room[2];
+    if (heft_can_cast(t, HEFT_F64) && heft_cast(room, t, f, HEFT_F64, 1))
+        heft_to_f64(f, t, room, 0, 1);
+}
+
+/* A number takes the kind of the number that it replaces, and the element type that this is stored with, where
+ * that can hold it. */
+static heft_value fitted(heft_value v, const heft_value *had)
+{
+    if (had->kind == HEFT_KIND_UINT && v.kind == HEFT_KIND_INT && v.as.i >= 0)
+        v.as.u = (uint64_t)v.as.i;
+    else if (had->kind == HEFT_KIND_INT && v.kind == HEFT_KIND_UINT && v.as.u <= INT64_MAX)
+        v.as.i = (int64_t)v.as.u;
+    else if (had->kind == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && is_whole((double)v.as.i))
+        v.as.f = (double)v.as.i;
+    else if (had->kind != v.kind)
+        return v;
+    v.kind = had->kind;
+    v.stored = had->stored;
+    if (v.kind == HEFT_KIND_FLOAT && v.stored)
+        round_to(&v.as.f, v.stored);
+    return v;
+}
+
+static heft_status add_set(heft_editing *g, const heft_value *had)
+{
+    heft_status st = HEFT_OK;
+    for (size_t i = 0; i < g->opt.set_count && !st; i++)
+        if (heft_str_eq(g->opt.set[i].key, had->key))
+            st = heft_ix_meta(&g->p.x, fitted(g->opt.set[i], had));
+    return st;
+}
+
+/* What is replaced stays in its place. */
+static heft_status add_metadata(heft_editing *g)
+{
+    const heft_index *from = &g->in->x;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i)) {
+        const heft_value *v = heft_ix_value(from, i);
+        if (heft_edit_sets(g, v->key))
+            st = add_set(g, v);
+        else if (!heft_edit_unsets(g, v->key))
+            st = heft_transfer_value(&g->p, from, i, HEFT_NONE, HEFT_NONE);
+    }
+    for (size_t i = 0; i < g->opt.set_count && !st; i++)
+        if (!heft_edit_has(from, g->opt.set[i].key))
+            st = heft_ix_meta(&g->p.x, g->opt.set[i]);
+    return st;
+}
+
+/* ---- parts of the file itself ---- */
+
+static heft_status add_model_parts(heft_editing *g)
+{
+    uint32_t first, count = heft_model_parts(g->in, &first);
+    bool has_vocab = g->in->x.tokens.length_bytes;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = first; i < first + count && !st; i++) {
+        heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
+        if (!has_vocab || !heft_str_is(role, "vocab"))
+            st = heft_transfer_model_part(&g->p, g->in, i, g->err);
+    }
+    if (!st && has_vocab)
+        st = heft_vocab_open(&g->vocab, g->in, g->err);
+    g->p.plan.vocab = g->vocab;
+    return st;
+}
+
+/* ---- the plan ---- */
+
+/* What the format calls the file's version, when it can write it; else what it writes without being asked:
+ * reading that shows whether it is the same. */
+static heft_status choose_version(heft_editing *g, const char **out)
+{
+    heft_str has = g->in->x.version;
+    *out = NULL;
+    if (!heft_edit_writes(g->in->format, has))
+        return HEFT_OK;
+    char *copy = heft_arena_alloc(&g->e->arena, has.len + 1, 1);
+    if (!copy)
+        return no_memory(g->err);
+    memcpy(copy, has.ptr, has.len);
+    copy[has.len] = '\0';
+    *out = copy;
+    return HEFT_OK;
+}
+
+static bool has_turned(const heft_index *x)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < x->parts.len && !any; i++)
+        any = heft_ix_part_row_at(x, i)->flags & HEFT_P_BIG_ENDIAN;
+    return any;
+}
+
+static heft_status check_file(const heft_editing *g)
+{
+    const heft_file *f = g->in;
+    if (!f->format->plan)
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
+                                f->format->name);
+    if (f->x.siblings.len)
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                "parts of it lie in other files: it cannot be edited");
+    if (f->x.unread)
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                "it says things that are not known here, and that an edit would "
+                                "lose");
+    if (has_turned(&f->x))
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                "its numbers are big-endian, which is not written: it cannot be "
+                                "edited (convert it)");
+    return heft_measured(f, g->err);
+}
+
+static heft_status run(heft_editing *g)
+{
+    heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
+    o.host = g->e->host;
+    o.strict = true;
+    o.on_loss = g->opt.on_loss;
+    o.loss_ctx = g->opt.loss_ctx;
+    heft_status st = choose_version(g, &o.version);
+    if (!st)
+        st = heft_planner_init(&g->p, g->in->format, &o, g->err);
+    if (st)
+        return st;
+    g->p.x.err = g->p.plan.err = g->err;
+    g->p.x.generator = g->in->x.generator;
+    g->p.plan.kept = &g->in->x;
+    st = take_names(g);
+    if (!st)
+        st = add_tensors(g);
+    if (!st)
+        st = add_metadata(g);
+    if (!st)
+        st = add_model_parts(g);
+    return st ? st : heft_planner_run(&g->p, g->err);
+}
+
+static heft_status plan(heft_editing *g)
+{
+    heft_status st = check_file(g);
+    if (!st)
+        st = heft_edit_check_asked(g);
+    if (!st)
+        st = heft_edit_check_claims(g->in, g->err);
+    if (!st)
+        st = run(g);
+    if (!st)
+        st = heft_edit_make_pieces(g);
+    if (!st)
+        st = heft_edit_check(g);
+    if (g->p.host)
+        heft_planner_free(&g->p);
+    heft_vocab_close(g->vocab);
+    return st;
+}
+
+heft_status heft_edit_plan(heft_edit **out, const heft_file *f, const heft_edit_options *opt,
+                           heft_error *err)
+{
+    heft_error own;
+    const heft_host *host;
+    heft_editing g = { .in = f, .opt = HEFT_EDIT_OPTIONS_INIT, .err = err ? err : &own };
+    *out = NULL;
+    if (opt)
+        memcpy(&g.opt, opt, opt->size < sizeof g.opt ? opt->size : sizeof g.opt);
+    heft_status st = heft_host_resolve(&host, g.opt.host ? g.opt.host : f->host, g.err);
+    if (st)
+        return st;
+    g.e = host->allocator->resize(host->allocator->ctx, NULL, 0, sizeof *g.e, 16);
+    if (!g.e)
+        return no_memory(g.err);
+    *g.e = (heft_edit){ .host = host, .mem = { host->allocator, UINT64_MAX, 0 } };
+    g.e->arena.mem = &g.e->mem;
+    heft_file_enter(f); /* names and metadata are lent by the file */
+    st = plan(&g);
+    heft_status there = heft_file_leave(f, g.err);
+    st = there ? there : st;
+    if (st)
+        heft_edit_close(g.e);
+    else
+        *out = g.e;
+    return st;
+}
+
+void heft_edit_close(heft_edit *e)
+{
+    if (!e)
+        return;
+    const heft_allocator *al = e->host->allocator;
+    heft_arena_free(&e->arena);
+    heft_vec_free(&e->mem, &e->pieces, sizeof(heft_edit_piece));
+    al->resize(al->ctx, e, sizeof *e, 0, 16);
+}
+
+size_t heft_edit_pieces(const heft_edit *e, const heft_edit_piece **out)
+{
+    *out = e->pieces.ptr;
+    return e->pieces.len;
+}
+
+uint64_t heft_edit_size(const heft_edit *e)
+{
+    return e->size;
+}
+
+bool heft_edit_is_in_place(const heft_edit *e)
+{
+    return e->in_place;
+}

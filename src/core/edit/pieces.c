@@ -1,0 +1,345 @@
+/* pieces.c - the edited file, front to back: bytes that are made, and ranges of the file as it is.
+ *
+ * Checksums over data that stays are not made again.  What the file says of a range is joined to what
+ * is said of the bytes around it, so that data which is damaged stays known as damaged. */
+#include "base/sort.h"
+#include "core/edit/edit.h"
+
+enum { STEP = 64 << 10 };
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the edited file's index");
+}
+
+/* ---- pieces ---- */
+
+static heft_status add_piece(heft_editing *g, heft_edit_piece piece)
+{
+    heft_edit_piece *last = g->e->pieces.ptr;
+    last = g->e->pieces.len ? last + (g->e->pieces.len - 1) : NULL;
+    if (!piece.length)
+        return HEFT_OK;
+    if (last && !last->data && !piece.data && last->from + last->length == piece.from) {
+        last->length += piece.length;
+        return HEFT_OK;
+    }
+    heft_edit_piece *to = heft_vec_push(&g->e->mem, &g->e->pieces, sizeof *to);
+    if (!to)
+        return no_memory(g->err);
+    *to = piece;
+    return HEFT_OK;
+}
+
+static heft_status add_copy(heft_editing *g, uint64_t at, uint64_t length, uint64_t from)
+{
+    return add_piece(g, (heft_edit_piece){ at, length, from, NULL });
+}
+
+/* *to is where the bytes go. */
+static heft_status add_bytes(heft_editing *g, uint64_t at, uint64_t length, uint8_t **to)
+{
+    *to = length <= SIZE_MAX - 1 ? heft_arena_alloc(&g->e->arena, (size_t)length + 1, 1) : NULL;
+    if (!*to)
+        return no_memory(g->err);
+    return add_piece(g, (heft_edit_piece){ at, length, HEFT_NOWHERE, *to });
+}
+
+/* ---- what the format writes ---- */
+
+typedef struct memory_sink {
+    heft_sink base;
+    uint64_t at, length; /* of the file */
+    uint8_t *to;
+} memory_sink;
+
+static heft_status write_at(heft_sink *s, uint64_t at, const void *data, size_t len,
+                            heft_error *err)
+{
+    const memory_sink *m = (const memory_sink *)s;
+    if (at < m->at || !heft_range_in((heft_range){ at - m->at, len }, m->length))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "more was written than was planned");
+    memcpy(m->to + (at - m->at), data, len);
+    return HEFT_OK;
+}
+
+static const heft_sink_ops memory_ops = { .write_at = write_at };
+
+static heft_status make(heft_editing *g, uint64_t at, uint64_t length,
+                        heft_status (*emit)(heft_planner *, heft_sink *, heft_error *))
+{
+    memory_sink m = { { &memory_ops }, at, length, NULL };
+    heft_status st = add_bytes(g, at, length, &m.to);
+    return st ? st : emit(&g->p, &m.base, g->err);
+}
+
+/* What stands in front of place i, or behind all of them. */
+static heft_status make_gap(heft_editing *g, const uint32_t *places, uint32_t count, uint32_t i,
+                            heft_range r)
+{
+    uint8_t *to;
+    if (!r.length)
+        return HEFT_OK;
+    heft_status st = add_bytes(g, r.offset, r.length, &to);
+    if (!st)
+        st = heft_planner_gap(&g->p, places, count, i, r.offset, (size_t)r.length, to);
+    if (!st)
+        st = heft_segments_add(&g->p.written, r.offset, to, (size_t)r.length, g->err);
+    return st;
+}
+
+/* ---- data ---- */
+
+static heft_status misplaced(heft_editing *g)
+{
+    return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                            "%s was planned with data on top of "
+                            "each other",
+                            g->p.format->name);
+}
+
+/* Where the data begins that begins there now. */
+static uint64_t moved_to(const heft_editing *g, const heft_range *data)
+{
+    uint64_t to = 0;
+    for (uint32_t i = 0; i < g->p.plan.order_count; i++) {
+        uint32_t part = g->p.plan.order[i];
+        const heft_ix_part_row *old = heft_ix_part_row_at(&g->in->x, part);
+        if (old->stored && old->offset == data->offset)
+            to = heft_ix_part_row_at(&g->p.x, part)->offset;
+    }
+    return to;
+}
+
+static heft_status move_whole(heft_editing *g)
+{
+    const heft_plan *plan = &g->p.plan;
+    heft_range data;
+    heft_kept_data(plan->kept, &data);
+    uint64_t to = moved_to(g, &data), front = plan->front_bytes;
+    if (!g->p.format->back)
+        data.length = plan->kept->file_bytes - data.offset;
+    if (to < front || to + data.length > plan->data_end)
+        return misplaced(g);
+    heft_status st = make_gap(g, NULL, 0, 0, (heft_range){ front, to - front });
+    if (!st)
+        st = add_copy(g, to, data.length, data.offset);
+    to += data.length;
+    return st ? st : make_gap(g, NULL, 0, 0, (heft_range){ to, plan->data_end - to });
+}
+
+static heft_status move_each(heft_editing *g)
+{
+    uint32_t *places, count;
+    uint64_t at = g->p.plan.front_bytes;
+    heft_status st = heft_planner_places(&g->p, &places, &count, g->err);
+    for (uint32_t i = 0; i < count && !st; i++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(&g->p.x, places[i]);
+        const heft_ix_part_row *old = heft_ix_part_row_at(&g->in->x, places[i]);
+        if (part->offset < at)
+            return misplaced(g);
+        st = make_gap(g, places, count, i, (heft_range){ at, part->offset - at });
+        if (!st)
+            st = add_copy(g, part->offset, part->stored, old->offset);
+        at = part->offset + part->stored;
+    }
+    if (!st && at > g->p.plan.data_end)
+        return misplaced(g);
+    return st ? st : make_gap(g, places, count, count, (heft_range){ at, g->p.plan.data_end - at });
+}
+
+/* ---- checksums ---- */
+
+static bool claim_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_ix_claim_at(ctx, a).range[0].offset < heft_ix_claim_at(ctx, b).range[0].offset;
+}
+
+static heft_status sort_claims(heft_editing *g)
+{
+    uint32_t n = heft_ix_claims(&g->in->x);
+    g->claims = heft_plan_alloc(&g->p.plan, 2 * (size_t)n * sizeof *g->claims);
+    if (!g->claims)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        g->claims[i] = i;
+    heft_sort(g->claims, g->claims + n, n, claim_before, &g->in->x);
+    return HEFT_OK;
+}
+
+/* What the file says of exactly these of its bytes. */
+static bool find_claim(const heft_editing *g, const char *algorithm, heft_range r, heft_claim *out)
+{
+    uint32_t lo = 0, n = heft_ix_claims(&g->in->x), hi = n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (heft_ix_claim_at(&g->in->x, g->claims[mid]).range[0].offset < r.offset)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < n; lo++) {
+        *out = heft_ix_claim_at(&g->in->x, g->claims[lo]);
+        if (out->range[0].offset != r.offset)
+            return false;
+        bool is_it = out->range[0].length == r.length && !out->range[1].length && !out->zeros &&
+                     !out->decoded && !out->or_next;
+        if (is_it && heft_str_is(heft_lit(out->algorithm), algorithm))
+            return true;
+    }
+    return false;
+}
+
+/* The checksum of a range that a claim covers the end of, from that and from the bytes before the range.  Both
+ * algorithms are linear: joined to nothing, the beginning is what it adds to the whole. */
+static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r, uint32_t *out)
+{
+    enum { MOST = 4096 };
+    uint8_t before[MOST];
+    uint32_t lo = 0, hi = heft_ix_claims(&g->in->x), begin, none = 0;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (heft_ix_claim_at(&g->in->x, g->claims[mid]).range[0].offset <= r.offset)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (!lo)
+        return false;
+    heft_claim c = heft_ix_claim_at(&g->in->x, g->claims[lo - 1]);
+    uint64_t skip = r.offset - c.range[0].offset;
+    bool covers = c.range[0].length >= skip && c.range[0].length - skip == r.length &&
+                  !c.range[1].length && !c.zeros && !c.decoded && !c.or_next;
+    if (!covers || skip > MOST || !heft_str_is(heft_lit(c.algorithm), d->name) ||
+        heft_file_bytes(g->in, c.range[0].offset, before, (size_t)skip, NULL))
+        return false;
+    d->init(&begin);
+    d->update(&begin, before, (size_t)skip);
+    d->join(&begin, &none, r.length);
+    *out = heft_le32(c.expect) ^ begin;
+    return true;
+}
+
+static heft_status read_data(heft_editing *g, const heft_digest *d, heft_range r, void *state,
+                             heft_error *err)
+{
+    uint8_t *buf = heft_mem_resize(&g->e->mem, NULL, 0, STEP);
+    heft_status st = buf ? HEFT_OK : no_memory(err);
+    for (uint64_t done = 0; done < r.length && !st; done += STEP) {
+        size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
+        st = heft_file_bytes(g->in, r.offset + done, buf, n, err);
+        if (!st)
+            d->update(state, buf, n);
+    }
+    if (buf)
+        heft_mem_resize(&g->e->mem, buf, STEP, 0);
+    return st;
+}
+
+/* The algorithms that are joined have states that are numbers. */
+static heft_status carry_data(heft_editing *g, const heft_digest *d, heft_range r, void *state,
+                              heft_error *err)
+{
+    heft_claim c;
+    uint32_t said;
+    if (find_claim(g, d->name, r, &c))
+        said = heft_le32(c.expect);
+    else if (!find_tail(g, d, r, &said))
+        return read_data(g, d, r, state, err);
+    d->join(state, &said, r.length);
+    return HEFT_OK;
+}
+
+static const heft_edit_piece *piece_at(const heft_edit *e, uint64_t at)
+{
+    const heft_edit_piece *pieces = e->pieces.ptr;
+    uint32_t lo = 0, hi = e->pieces.len;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (pieces[mid].at + pieces[mid].length <= at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < e->pieces.len ? pieces + lo : NULL;
+}
+
+static heft_status carry(void *ctx, const heft_digest *d, heft_range r, void *state,
+                         heft_error *err)
+{
+    heft_editing *g = ctx;
+    heft_status st = HEFT_OK;
+    while (r.length && !st) {
+        const heft_edit_piece *p = piece_at(g->e, r.offset);
+        if (!p)
+            return heft_error_set(err, HEFT_E_ARGUMENT, r.offset, "a checksum passes the end");
+        uint64_t skip = r.offset - p->at, left = p->length - skip;
+        uint64_t n = left < r.length ? left : r.length;
+        if (p->data)
+            d->update(state, (const uint8_t *)p->data + skip, (size_t)n);
+        else
+            st = carry_data(g, d, (heft_range){ p->from + skip, n }, state, err);
+        r = (heft_range){ r.offset + n, r.length - n };
+    }
+    return st;
+}
+
+/* ---- all of it ---- */
+
+static bool is_in_place(const heft_edit *e)
+{
+    const heft_edit_piece *pieces = e->pieces.ptr;
+    bool stays = true;
+    for (uint32_t i = 0; i < e->pieces.len; i++)
+        stays = stays && (pieces[i].data || pieces[i].from == pieces[i].at);
+    return stays;
+}
+
+heft_status heft_edit_make_pieces(heft_editing *g)
+{
+    heft_plan *plan = &g->p.plan;
+    bool moves;
+    if (plan->appended || plan->digest)
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s cannot be edited by this build",
+                                g->p.format->name);
+    heft_status st = heft_planner_moves_whole(&g->p, &moves);
+    if (!st)
+        st = sort_claims(g);
+    if (!st)
+        st = make(g, 0, plan->front_bytes, heft_planner_front);
+    g->p.passed_by = plan->late ? carry
+                                : NULL; /* what stands between data asks for its checksums */
+    g->p.passed_by_ctx = g;
+    if (!st)
+        st = moves ? move_whole(g) : move_each(g);
+    g->p.passed_by = carry;
+    if (!st)
+        st = heft_planner_digests(&g->p, g->err);
+    if (!st)
+        st = make(g, plan->data_end, plan->file_bytes - plan->data_end, heft_planner_back);
+    g->e->size = plan->file_bytes;
+    g->e->in_place = is_in_place(g->e);
+    return st;
+}
+
+heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_t len,
+                            heft_error *err)
+{
+    uint8_t *to = buf;
+    heft_status st = HEFT_OK;
+    while (len && !st) {
+        const heft_edit_piece *p = piece_at(g->e, at);
+        if (!p || at < p->at)
+            return heft_error_set(err, HEFT_E_UNSUPPORTED, at, "nothing was planned there");
+        uint64_t skip = at - p->at, left = p->length - skip;
+        size_t n = left < len ? (size_t)left : len;
+        if (p->data)
+            memcpy(to, (const uint8_t *)p->data + skip, n);
+        else
+            st = heft_file_bytes(g->in, p->from + skip, to, n, err);
+        to += n;
+        at += n;
+        len -= n;
+    }
+    return st;
+}

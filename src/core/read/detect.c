@@ -1,0 +1,61 @@
+/* detect.c - a format is recognised by content: the best bid wins. */
+#include "core/read/file.h"
+
+const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,
+                               size_t tail_len, uint64_t size)
+{
+    const heft_format *best = NULL;
+    int most = 0;
+    for (size_t i = 0; i < heft_registry_count(); i++) {
+        const heft_format *f = heft_registry_at(i);
+        int bits = f->probe(head, head_len, tail, tail_len, size);
+        if (bits > most) {
+            most = bits;
+            best = f;
+        }
+    }
+    return best;
+}
+
+typedef struct stranger {
+    const char *begins, *is;
+} stranger;
+
+static const stranger strangers[] = {
+    { "<!DOCTYPE", "an HTML page: the download got a web page instead of the file" },
+    { "<!doctype", "an HTML page: the download got a web page instead of the file" },
+    { "<html", "an HTML page: the download got a web page instead of the file" },
+    { "<HTML", "an HTML page: the download got a web page instead of the file" },
+    { "<?xml", "an XML document" },
+    { "version https://git-lfs.github.com/spec/",
+      "a Git LFS pointer: fetch the file itself with 'git lfs pull'" },
+    { "\x1f\x8b", "compressed with gzip: unpack it first" },
+    { "\x28\xb5\x2f\xfd", "compressed with zstd: unpack it first" },
+    { "\xfd"
+      "7zXZ",
+      "compressed with xz: unpack it first" },
+    { "\x89HDF", "an HDF5 file, which this build does not read" },
+    { "PK\x03\x04", "a zip archive of a kind that this build does not read" },
+    { "\x7f"
+      "ELF",
+      "a program" },
+    { "\x80\x02", "a Python pickle without what PyTorch puts around it" },
+    { "\x80\x03", "a Python pickle without what PyTorch puts around it" },
+    { "\x80\x04", "a Python pickle without what PyTorch puts around it" },
+    { "\x80\x05", "a Python pickle without what PyTorch puts around it" },
+    { "{", "a JSON text" },
+};
+
+heft_status heft_detect_stranger(const uint8_t *head, size_t head_len, uint64_t size,
+                                 heft_error *err)
+{
+    if (!size)
+        return heft_error_plain(err, HEFT_E_FORMAT, "the file is empty");
+    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
+        heft_str begins = heft_lit(strangers[i].begins);
+        if (begins.len <= head_len && !memcmp(begins.ptr, head, begins.len))
+            return heft_error_plain(err, HEFT_E_FORMAT, "not a file of weights: it is %s",
+                                    strangers[i].is);
+    }
+    return heft_error_plain(err, HEFT_E_FORMAT, "no known format recognises this file");
+}

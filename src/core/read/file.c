@@ -1,0 +1,258 @@
+/* file.c - a file from its first byte to its closing, and what it has to tell. */
+#include "core/read/file.h"
+
+static void release(const heft_host *h, heft_file *f)
+{
+    h->allocator->resize(h->allocator->ctx, f, sizeof *f, 0, 16);
+}
+
+void heft_source_close(heft_source *s)
+{
+    if (s)
+        s->ops->close(s);
+}
+
+void heft_beside_close(heft_file *f)
+{
+    for (uint32_t i = 0; i < f->beside_count; i++) {
+        heft_beside *b = &f->beside[i];
+        if (b->model)
+            heft_close(b->model);
+        else if (!b->is_lent)
+            heft_source_close(b->source);
+    }
+    if (f->beside)
+        heft_mem_resize(&f->x.mem, f->beside, f->beside_room * sizeof *f->beside, 0);
+    f->beside = NULL;
+    f->beside_count = f->beside_room = 0;
+}
+
+void heft_members_free(heft_file *f)
+{
+    if (f->members)
+        heft_mem_resize(&f->x.mem, f->members, f->member_room * sizeof *f->members, 0);
+    f->members = NULL;
+    f->member_count = f->member_room = 0;
+}
+
+void heft_close(heft_file *f)
+{
+    if (!f)
+        return;
+    heft_members_free(f);
+    heft_beside_close(f);
+    heft_inbox_free(&f->inbox);
+    heft_ix_free(&f->x);
+    heft_source_close(f->source);
+    release(f->host, f);
+}
+
+static heft_open_options options_or_default(const heft_open_options *opt)
+{
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    if (opt)
+        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    return o;
+}
+
+heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,
+                       heft_error *err)
+{
+    const heft_host *host;
+    heft_open_options o = options_or_default(opt);
+    *out = NULL;
+    heft_status st = heft_host_resolve(&host, o.host, err);
+    if (st)
+        return st;
+    const heft_allocator *al = host->allocator;
+    heft_file *f = al->resize(al->ctx, NULL, 0, sizeof *f, 16);
+    if (!f)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for an open file");
+    *f = (heft_file){ .host = host, .format = o.format, .siblings = o.siblings };
+    heft_ix_init(&f->x, al, &o.limits);
+    f->x.file_bytes = file_size;
+    f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
+    heft_host_lend_threads(host, &f->x);
+    if (host->entropy)
+        host->entropy(f->x.key, sizeof f->x.key);
+    heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);
+    f->inbox.host = host;
+    f->inbox.in.decode = heft_inbox_decode;
+    *out = f;
+    return HEFT_OK;
+}
+
+/* ---- getters ---- */
+
+const heft_format *heft_file_format(const heft_file *f)
+{
+    return f->format;
+}
+
+heft_str heft_file_name(const heft_file *f)
+{
+    return f->name;
+}
+
+heft_str heft_file_version(const heft_file *f)
+{
+    return f->x.version;
+}
+
+uint64_t heft_file_size(const heft_file *f)
+{
+    return f->inbox.in.size;
+}
+
+uint64_t heft_file_memory(const heft_file *f)
+{
+    return f->x.mem.used + sizeof *f;
+}
+
+uint64_t heft_file_alignment(const heft_file *f)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < f->x.parts.len; i++) {
+        const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, i);
+        bits |= p->stored ? p->offset | 64 << 10 : 0;
+    }
+    return bits & (~bits + 1);
+}
+
+uint32_t heft_tensor_count(const heft_file *f)
+{
+    return heft_ix_tensors(&f->x);
+}
+
+heft_tensor heft_tensor_at(const heft_file *f, uint32_t id)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
+    return (heft_tensor){
+        .name = { row->name, row->name_len },
+        .dims = heft_ix_dims(&f->x, id),
+        .rank = row->rank,
+        .first_part = row->first_part,
+        .part_count = row->part_count,
+        .dtype = row->dtype,
+        .layout = row->layout < HEFT_OTHER ? row->layout : (uint8_t)HEFT_OTHER,
+    };
+}
+
+uint32_t heft_find(const heft_file *f, const char *name, size_t len)
+{
+    heft_file_enter(f);
+    uint32_t id = heft_ix_find(&f->x, (heft_str){ name, len });
+    heft_file_disarm(f); /* whoever reads the tensor is told */
+    return id;
+}
+
+heft_str heft_layout_name(const heft_file *f, uint32_t tensor)
+{
+    return heft_ix_layout(&f->x, tensor);
+}
+
+uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
+    if (row->part_count == 1) /* whatever its role is */
+        return heft_ix_part_row_at(&f->x, row->first_part)->length;
+    uint32_t data = heft_ix_part_find(&f->x, id, heft_lit("data"));
+    if (data != HEFT_NONE)
+        return heft_ix_part_row_at(&f->x, data)->length;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < row->part_count; i++) {
+        uint64_t length = heft_ix_part_row_at(&f->x, row->first_part + i)->length;
+        if (length == HEFT_NOWHERE)
+            return HEFT_NOWHERE;
+        sum += length;
+    }
+    return sum;
+}
+
+uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char *role, size_t len)
+{
+    return heft_ix_part_find(&f->x, owner, (heft_str){ role, len });
+}
+
+heft_part heft_part_at(const heft_file *f, uint32_t part)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    return (heft_part){
+        .role = heft_ix_role(&f->x, p->role),
+        .offset = heft_ix_place_offset(&f->x, p->offset),
+        .sibling = heft_ix_place_file(&f->x, p->offset),
+        .stored = p->stored,
+        .length = p->length,
+        .digest = heft_ix_digest_of(&f->x, part),
+        .dtype = p->dtype,
+        .encoding = p->encoding,
+    };
+}
+
+uint32_t heft_model_parts(const heft_file *f, uint32_t *first)
+{
+    *first = f->x.parts.len;
+    return f->x.model_parts.len;
+}
+
+uint32_t heft_meta_count(const heft_file *f)
+{
+    return f->x.values.len;
+}
+
+heft_value heft_meta_at(const heft_file *f, uint32_t i)
+{
+    return *heft_ix_value(&f->x, i);
+}
+
+uint32_t heft_meta_next(const heft_file *f, uint32_t i)
+{
+    return heft_ix_value_next(&f->x, i);
+}
+
+bool heft_meta_find(heft_value *out, const heft_file *f, const char *key)
+{
+    for (uint32_t i = 0; i < f->x.values.len; i = heft_ix_value_next(&f->x, i)) {
+        if (heft_str_is(heft_ix_value(&f->x, i)->key, key)) {
+            *out = *heft_ix_value(&f->x, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool heft_attribute(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i)
+{
+    return heft_ix_attribute(out, &f->x, tensor, i);
+}
+
+static heft_checksum checksum_of(const heft_file *f, const heft_claim *c)
+{
+    heft_range r = { heft_ix_place_offset(&f->x, c->range[0].offset), c->range[0].length };
+    return (heft_checksum){ c->rule, c->algorithm, r,
+                            heft_ix_place_file(&f->x, c->range[0].offset) };
+}
+
+bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
+{
+    const heft_claim *claims = f->x.claims.ptr;
+    uint32_t alone = f->x.has_readings ? 0 : f->x.claims.len; /* each a checksum by itself */
+    if (i < alone) {
+        *out = checksum_of(f, &claims[i]);
+        return true;
+    }
+    i -= alone;
+    for (uint32_t k = alone; k < f->x.claims.len; k++) {
+        if (k && claims[k - 1].or_next)
+            continue;
+        if (!i--) {
+            *out = checksum_of(f, &claims[k]);
+            return true;
+        }
+    }
+    if (i >= f->x.digests.len)
+        return false;
+    heft_claim c = heft_ix_claim_at(&f->x, f->x.claims.len + (uint32_t)i);
+    *out = checksum_of(f, &c);
+    return true;
+}

@@ -1,0 +1,76 @@
+/* file.h - an open file, and how the engine's parts get at its bytes. */
+#ifndef HEFT_FILE_H
+#define HEFT_FILE_H
+#include <heft/heft_ext.h>
+
+#include "core/read/in.h"
+#include "format/format.h"
+
+typedef struct heft_beside { /* a sibling, opened or not */
+    heft_str name;           /* of the file, or its label */
+    heft_source *source;
+    const uint8_t *whole; /* or NULL */
+    heft_error *why;      /* there is no source; or NULL */
+    const char *rule;     /* of the finding that says so; NULL: by the status */
+    heft_file *model;     /* a file in its own right, which has the source; or NULL */
+    heft_status status;
+    bool is_lent; /* somebody else closes it */
+} heft_beside;
+
+typedef struct heft_member { /* a file whose tensors are among this one's */
+    const heft_file *file;
+    uint32_t base; /* its number, for heft_ix_place(); those beside it follow */
+} heft_member;
+
+struct heft_file {
+    const heft_host *host;
+    heft_source *source;           /* NULL: fed */
+    const heft_siblings *siblings; /* of the caller, while opening */
+    heft_beside *beside;           /* one for each of x.siblings, once opened */
+    uint32_t beside_count, beside_room;
+    heft_member *members;
+    uint32_t member_count, member_room;
+    heft_str name;      /* of the file, or empty */
+    heft_error lacking; /* status 0: nothing, of what the files of a set should hold */
+    const heft_format *format;
+    heft_inbox inbox;
+    heft_index x;
+    bool wanted_ends; /* head and tail were asked for */
+    bool ready;
+};
+
+/* The host, or the default one, checked for what is indispensable. */
+heft_status heft_host_resolve(const heft_host **out, const heft_host *wanted, heft_error *err);
+const heft_digest *heft_host_digest(const heft_host *h, const char *name); /* or NULL */
+const heft_codec *heft_host_codec(const heft_host *h, heft_encoding e);    /* or NULL */
+/* fn(arg, i) for i below n, on the host's threads. */
+void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+/* The same for what the index does. */
+void heft_host_lend_threads(const heft_host *h, heft_index *x);
+
+/* Recognises a format: NULL when none does. */
+const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,
+                               size_t tail_len, uint64_t size);
+/* HEFT_E_FORMAT with a guess at what the file is instead. */
+heft_status heft_detect_stranger(const uint8_t *head, size_t head_len, uint64_t size,
+                                 heft_error *err);
+
+/* Opens the files beside this one, as far as they are there, after a parse; siblings.c. */
+heft_status heft_beside_open(heft_file *f, heft_error *err);
+void heft_beside_close(heft_file *f);
+void heft_members_free(heft_file *f);
+/* Why the bytes of a sibling cannot be had: HEFT_OK when they can.  number is that of a place. */
+heft_status heft_beside_status(const heft_file *f, uint32_t number, heft_error *err);
+/* Whether the bytes of that place can be had. */
+bool heft_file_has(const heft_file *f, uint64_t place);
+
+/* Stored bytes of the file and its siblings, wherever they come from; places, see model/index.h. */
+heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
+                            heft_error *err);
+const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len); /* or NULL */
+/* Around work on lent bytes; leave says whether they were all there. */
+void heft_file_enter(const heft_file *f);
+heft_status heft_file_leave(const heft_file *f, heft_error *err);
+void heft_file_disarm(const heft_file *f); /* leaves without a look at the file */
+
+#endif

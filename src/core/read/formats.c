@@ -1,0 +1,96 @@
+/* formats.c - what is known of formats from outside, and small facts of the library. */
+#include "core/read/file.h"
+
+uint32_t heft_version(void)
+{
+    return (uint32_t)HEFT_VERSION_MAJOR << 16 | HEFT_VERSION_MINOR << 8 | HEFT_VERSION_PATCH;
+}
+
+const char *heft_status_name(heft_status s)
+{
+    static const char *const names[] = { "ok",        "format", "unsupported", "limit",
+                                         "no-memory", "io",     "checksum",    "not-found",
+                                         "argument",  "lossy",  "cancelled" };
+    if (s == HEFT_AGAIN)
+        return "again";
+    return s <= 0 && s >= HEFT_E_CANCELLED ? names[-s] : "unknown";
+}
+
+size_t heft_format_count(void)
+{
+    return heft_registry_count();
+}
+
+const heft_format *heft_format_at(size_t i)
+{
+    return i < heft_registry_count() ? heft_registry_at(i) : NULL;
+}
+
+const heft_format *heft_format_find(const char *name)
+{
+    for (size_t i = 0; i < heft_registry_count(); i++)
+        if (heft_str_is(heft_lit(name), heft_registry_at(i)->name))
+            return heft_registry_at(i);
+    return NULL;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool ends_with(heft_str path, heft_str suffix)
+{
+    if (suffix.len >= path.len)
+        return false;
+    for (size_t i = 0; i < suffix.len; i++)
+        if (lower(path.ptr[path.len - suffix.len + i]) != suffix.ptr[i])
+            return false;
+    return true;
+}
+
+static bool has_suffix(const heft_format *f, heft_str path)
+{
+    for (const char *p = f->suffixes; *p;) {
+        heft_str one = { p, 0 };
+        while (p[one.len] && p[one.len] != ' ')
+            one.len++;
+        if (one.len && ends_with(path, one))
+            return true;
+        p += one.len + (p[one.len] == ' ');
+    }
+    return false;
+}
+
+const heft_format *heft_format_for_path(const char *path)
+{
+    for (size_t i = 0; i < heft_registry_count(); i++)
+        if (has_suffix(heft_registry_at(i), heft_lit(path)))
+            return heft_registry_at(i);
+    return NULL;
+}
+
+const char *heft_format_name(const heft_format *f)
+{
+    return f->name;
+}
+
+const char *heft_format_title(const heft_format *f)
+{
+    return f->title;
+}
+
+const char *heft_format_suffixes(const heft_format *f)
+{
+    return f->suffixes;
+}
+
+const char *heft_format_versions(const heft_format *f)
+{
+    return f->versions;
+}
+
+uint32_t heft_format_caps(const heft_format *f)
+{
+    return f->caps;
+}

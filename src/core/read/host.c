@@ -1,0 +1,93 @@
+/* host.c - what the library runs on. */
+#include "core/read/file.h"
+
+#include "base/crc.h"
+
+/* ---- checksums that every build has ---- */
+
+static bool crc_init(void *state)
+{
+    *(uint32_t *)state = 0;
+    return true;
+}
+
+static void crc_final(uint8_t *out, void *state)
+{
+    uint32_t v = *(uint32_t *)state;
+    for (int i = 0; out && i < 4; i++)
+        out[i] = (uint8_t)(v >> 8 * i);
+}
+
+static void crc32_update(void *state, const void *data, size_t len)
+{
+    *(uint32_t *)state = heft_crc32(*(uint32_t *)state, data, len);
+}
+
+static void crc32_join(void *state, const void *next, uint64_t len)
+{
+    *(uint32_t *)state = heft_crc32_join(*(uint32_t *)state, *(const uint32_t *)next, len);
+}
+
+static void crc32c_update(void *state, const void *data, size_t len)
+{
+    *(uint32_t *)state = heft_crc32c(*(uint32_t *)state, data, len);
+}
+
+static void crc32c_join(void *state, const void *next, uint64_t len)
+{
+    *(uint32_t *)state = heft_crc32c_join(*(uint32_t *)state, *(const uint32_t *)next, len);
+}
+
+static const heft_digest floor_digests[] = {
+    { "crc32", 4, 4, crc_init, crc32_update, crc_final, crc32_join },
+    { "crc32c", 4, 4, crc_init, crc32c_update, crc_final, crc32c_join },
+};
+
+static bool same_name(const char *a, const char *b)
+{
+    return heft_str_eq(heft_lit(a), heft_lit(b));
+}
+
+const heft_digest *heft_host_digest(const heft_host *h, const char *name)
+{
+    for (size_t i = 0; h->digests && h->digests[i]; i++)
+        if (same_name(h->digests[i]->name, name))
+            return h->digests[i];
+    for (size_t i = 0; i < sizeof floor_digests / sizeof *floor_digests; i++)
+        if (same_name(floor_digests[i].name, name))
+            return &floor_digests[i];
+    return NULL;
+}
+
+heft_status heft_host_resolve(const heft_host **out, const heft_host *wanted, heft_error *err)
+{
+    const heft_host *h = wanted ? wanted : heft_host_default();
+    if (!h->allocator || !h->allocator->resize)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
+    *out = h;
+    return HEFT_OK;
+}
+
+void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+    if (h->executor && n > 1) {
+        h->executor->run(h->executor->ctx, n, fn, arg);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        fn(arg, i);
+}
+
+void heft_host_lend_threads(const heft_host *h, heft_index *x)
+{
+    x->run = h->executor ? h->executor->run : NULL;
+    x->run_ctx = h->executor ? h->executor->ctx : NULL;
+}
+
+const heft_codec *heft_host_codec(const heft_host *h, heft_encoding e)
+{
+    for (size_t i = 0; h->codecs && h->codecs[i]; i++)
+        if (h->codecs[i]->encoding == e)
+            return h->codecs[i];
+    return NULL;
+}

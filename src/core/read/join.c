@@ -1,0 +1,375 @@
+/* join.c - one model of several files: the files beside an index, or those that a program hands over.
+ *
+ * Each file has an index of its own, which stays; its rows are copied into the one index, in which its
+ * bytes have places of their own.  What an index lists is compared with what its files hold. */
+#include "core/read/join.h"
+
+#include "model/names.h"
+
+typedef struct joining {
+    heft_file *f;
+    const heft_join_options *opt;
+    uint32_t *starts;  /* by member: the number of its first tensor, counted through; one more */
+    uint8_t *kept;     /* by tensor, counted through; those of f itself come first */
+    heft_names listed; /* f->x.listed by name */
+    uint32_t own;      /* tensors of f itself */
+    heft_error *err;
+} joining;
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to join the files of a model");
+}
+
+/* ---- names ---- */
+
+static uint32_t member_of(const joining *j, uint32_t tensor)
+{
+    uint32_t low = 0, high = j->f->member_count;
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+        if (j->starts[mid] <= tensor)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static heft_str name_of(const void *ctx, uint32_t tensor)
+{
+    const joining *j = ctx;
+    if (tensor < j->own)
+        return heft_ix_name(&j->f->x, tensor);
+    uint32_t m = member_of(j, tensor);
+    return heft_ix_name(&j->f->members[m].file->x, tensor - j->starts[m]);
+}
+
+static heft_str listed_name(const void *ctx, uint32_t i)
+{
+    return ((const heft_ix_listed *)((const heft_file *)ctx)->x.listed.ptr)[i].name;
+}
+
+static const heft_ix_listed *find_listed(const joining *j, heft_str name)
+{
+    heft_names_of of = { listed_name, j->f };
+    uint64_t hash = heft_names_hash(j->f->x.key, name);
+    uint32_t i = heft_names_find(&j->listed, of, hash, name);
+    return i == HEFT_NONE ? NULL : (const heft_ix_listed *)j->f->x.listed.ptr + i;
+}
+
+static uint32_t number_of(const joining *j, uint32_t tensor)
+{
+    return tensor < j->own ? 0 : j->f->members[member_of(j, tensor)].base;
+}
+
+/* ---- a tensor in two files ---- */
+
+/* Of an index, the one in the file that it names; else the first. */
+static heft_status choose(joining *j, uint32_t before, uint32_t tensor, heft_str name)
+{
+    heft_error why;
+    const heft_ix_listed *l = find_listed(j, name);
+    bool later = j->opt ? j->opt->duplicates == HEFT_DUPLICATES_LAST
+                        : l && number_of(j, tensor) == l->sibling;
+    j->kept[later ? before : tensor] = 0;
+    if (j->opt && j->opt->duplicates != HEFT_DUPLICATES_REFUSE)
+        return HEFT_OK;
+    if (j->opt)
+        return heft_error_plain(j->err, HEFT_E_ARGUMENT, "tensor %q is in two of the files", name);
+    heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is in %q and in %q", name,
+                     heft_member_name(j->f, number_of(j, before)),
+                     heft_member_name(j->f, number_of(j, tensor)));
+    return heft_join_note(j->f, HEFT_FAULT, "heft/shard-twice", HEFT_NOWHERE, HEFT_NONE, &why);
+}
+
+/* The table holds one number per name: that of the tensor which is kept. */
+static heft_status choose_all(joining *j, heft_names *seen, uint32_t total)
+{
+    heft_names_of of = { name_of, j };
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < total && !st; i++) {
+        heft_str name = name_of(j, i);
+        uint64_t hash = heft_names_hash(j->f->x.key, name);
+        uint32_t before = heft_names_add(seen, of, hash, name, i);
+        j->kept[i] = 1;
+        if (before != HEFT_NONE)
+            st = choose(j, before, i, name);
+        if (before != HEFT_NONE && j->kept[i])
+            heft_names_replace(seen, of, hash, name, i);
+    }
+    return st;
+}
+
+/* ---- all rows ---- */
+
+static heft_status add_listed(joining *j)
+{
+    heft_index *x = &j->f->x;
+    heft_names_of of = { listed_name, j->f };
+    if (!x->listed.len)
+        return HEFT_OK;
+    if (!heft_names_room(&x->mem, &j->listed, x->listed.len))
+        return no_memory(j->err);
+    for (uint32_t i = 0; i < x->listed.len; i++) {
+        const heft_ix_listed *l = (const heft_ix_listed *)x->listed.ptr + i;
+        if (heft_names_add(&j->listed, of, heft_names_hash(x->key, l->name), l->name, i) !=
+            HEFT_NONE)
+            return heft_error_set(j->err, HEFT_E_FORMAT, l->at, "tensor %q is listed twice",
+                                  l->name);
+    }
+    return HEFT_OK;
+}
+
+static heft_status merge_all(joining *j)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t m = 0; m < j->f->member_count && !st; m++) {
+        const heft_member *member = &j->f->members[m];
+        st = heft_ix_merge(&j->f->x, &member->file->x, member->base, j->kept + j->starts[m]);
+    }
+    return st ? st : heft_ix_seal(&j->f->x);
+}
+
+static heft_status join_tensors(joining *j)
+{
+    heft_memory *mem = &j->f->x.mem;
+    uint32_t members = j->f->member_count;
+    uint64_t total = j->own = heft_ix_tensors(&j->f->x);
+    heft_names seen = { NULL, 0, 0 };
+    for (uint32_t m = 0; m < members; m++) {
+        j->starts[m] = (uint32_t)total;
+        total += heft_ix_tensors(&j->f->members[m].file->x);
+    }
+    if (total > j->f->x.limits.tensors)
+        return heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors pass the limit of %U", total,
+                                (uint64_t)j->f->x.limits.tensors);
+    j->kept = heft_mem_resize(mem, NULL, 0, (size_t)total + 1);
+    heft_status st = j->kept && heft_names_room(mem, &seen, (uint32_t)total) ? HEFT_OK
+                                                                             : no_memory(j->err);
+    if (!st)
+        st = choose_all(j, &seen, (uint32_t)total);
+    heft_names_free(mem, &seen);
+    if (!st)
+        st = merge_all(j);
+    if (j->kept)
+        heft_mem_resize(mem, j->kept, (size_t)total + 1, 0);
+    return st;
+}
+
+/* ---- metadata: of the same key, the first counts ---- */
+
+static heft_str value_key(const void *ctx, uint32_t i)
+{
+    return heft_ix_value(ctx, i)->key;
+}
+
+static heft_status conflict(joining *j, heft_str key, uint32_t m)
+{
+    heft_error why;
+    if (j->opt) {
+        if (j->opt->on_conflict)
+            j->opt->on_conflict(j->opt->ctx, key, m);
+        return HEFT_OK;
+    }
+    heft_error_plain(&why, HEFT_E_FORMAT, "metadata %q of %q differ from those of another file",
+                     key, heft_member_name(j->f, j->f->members[m].base));
+    return heft_join_note(j->f, HEFT_WARNING, "heft/shard-metadata", HEFT_NOWHERE, HEFT_NONE, &why);
+}
+
+static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
+{
+    heft_index *x = &j->f->x;
+    const heft_index *from = &j->f->members[m].file->x;
+    heft_names_of of = { value_key, x };
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i)) {
+        heft_str key = heft_ix_value(from, i)->key;
+        if (heft_ix_is_of_set(from, key))
+            continue;
+        uint64_t hash = heft_names_hash(x->key, key);
+        uint32_t known = heft_names_find(seen, of, hash, key), at = x->values.len;
+        if (known == HEFT_NONE) {
+            st = heft_ix_merge_value(x, from, i);
+            if (!st)
+                heft_names_add(seen, of, hash, key, at);
+        } else if (!heft_ix_same_value(x, known, from, i)) {
+            st = conflict(j, key, m);
+        }
+    }
+    return st;
+}
+
+static void drop_values_of_set(heft_index *x)
+{
+    for (uint32_t i = 0; i < x->values.len;) {
+        const heft_value *v = heft_ix_value(x, i);
+        bool is_plain = v->kind != HEFT_KIND_LIST && v->kind != HEFT_KIND_MAP;
+        if (is_plain && heft_ix_is_of_set(x, v->key))
+            heft_ix_drop_value(x, i);
+        else
+            i = heft_ix_value_next(x, i);
+    }
+}
+
+static heft_status join_metadata(joining *j)
+{
+    heft_index *x = &j->f->x;
+    drop_values_of_set(x);
+    heft_names seen = { NULL, 0, 0 };
+    heft_names_of of = { value_key, x };
+    uint64_t most = x->values.len;
+    for (uint32_t m = 0; m < j->f->member_count; m++)
+        most += j->f->members[m].file->x.values.len;
+    if (most > UINT32_MAX / 4 || !heft_names_room(&x->mem, &seen, (uint32_t)most))
+        return no_memory(j->err);
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        heft_str key = heft_ix_value(x, i)->key;
+        heft_names_add(&seen, of, heft_names_hash(x->key, key), key, i);
+    }
+    heft_status st = HEFT_OK;
+    for (uint32_t m = 0; m < j->f->member_count && !st; m++)
+        st = join_values(j, &seen, m);
+    heft_names_free(&x->mem, &seen);
+    return st;
+}
+
+/* ---- both ways ---- */
+
+static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *err)
+{
+    joining j = { .f = f, .opt = opt, .err = err };
+    size_t bytes = (f->member_count + (size_t)1) * sizeof *j.starts;
+    heft_memory *mem = &f->x.mem;
+    f->x.err = err;
+    j.starts = heft_mem_resize(mem, NULL, 0, bytes);
+    heft_status st = j.starts ? add_listed(&j) : no_memory(err);
+    if (!st)
+        st = join_tensors(&j);
+    if (!st)
+        st = join_metadata(&j);
+    if (!st)
+        st = heft_check_listed(f, err);
+    if (!st)
+        st = heft_check_members(f);
+    heft_names_free(mem, &j.listed);
+    if (j.starts)
+        heft_mem_resize(mem, j.starts, bytes, 0);
+    f->x.err = NULL;
+    return st == HEFT_E_NOMEM ? no_memory(err) : st;
+}
+
+static bool has_room_for_members(heft_file *f, uint32_t count)
+{
+    size_t bytes = (count + (size_t)1) * sizeof *f->members;
+    f->members = heft_mem_resize(&f->x.mem, NULL, 0, bytes);
+    f->member_room = f->members ? count + 1 : 0;
+    f->member_count = 0;
+    return f->members;
+}
+
+heft_status heft_join_siblings(heft_file *f, heft_error *err)
+{
+    bool is_set = false;
+    heft_members_free(f);
+    f->lacking.status = HEFT_OK;
+    for (uint32_t i = 0; i < f->beside_count; i++) {
+        bool is_model = heft_ix_sibling_at(&f->x, i + 1)->is_model;
+        is_set = is_set || is_model;
+        if (is_model && f->beside[i].status)
+            heft_lacks(f, f->beside[i].why);
+    }
+    if (!is_set)
+        return HEFT_OK;
+    if (!has_room_for_members(f, f->beside_count))
+        return no_memory(err);
+    for (uint32_t i = 0; i < f->beside_count; i++)
+        if (f->beside[i].model)
+            f->members[f->member_count++] = (heft_member){ f->beside[i].model, i + 1 };
+    heft_file_enter(f);
+    heft_status st = join(f, NULL, err);
+    heft_status there = heft_file_leave(f, err);
+    if (!st && heft_check_numbers(f))
+        st = no_memory(err);
+    return there ? there : st;
+}
+
+/* ---- files that a program hands over ---- */
+
+static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err)
+{
+    uint32_t number;
+    heft_ix_sibling s = { heft_lit("one of the files"), NULL, from->inbox.in.size, true, NULL };
+    heft_beside *b = &f->beside[f->beside_count];
+    if (!from->ready || !from->source)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");
+    *b = (heft_beside){ s.label, from->source, from->inbox.whole, NULL, NULL, NULL, HEFT_OK, true };
+    heft_status st = heft_ix_sibling_add(&f->x, s, &number);
+    if (st)
+        return st;
+    f->beside_count++;
+    f->members[f->member_count++] = (heft_member){ from, number };
+    for (uint32_t i = 0; i < from->beside_count && !st; i++) {
+        heft_ix_sibling own = *heft_ix_sibling_at(&from->x, i + 1);
+        own.label = from->beside[i].name;
+        own.suffix = NULL;
+        f->beside[f->beside_count] = from->beside[i];
+        f->beside[f->beside_count].model = NULL;
+        f->beside[f->beside_count++].is_lent = true;
+        st = heft_ix_sibling_add(&f->x, own, &number);
+    }
+    if (!st && from->lacking.status)
+        heft_lacks(f, &from->lacking);
+    return st;
+}
+
+static heft_status add_files(heft_file *f, const heft_file *const *files, uint32_t count,
+                             heft_error *err)
+{
+    uint64_t beside = 0;
+    for (uint32_t i = 0; i < count; i++)
+        beside += 1 + (uint64_t)files[i]->beside_count;
+    if (beside > UINT32_MAX || !has_room_for_members(f, count))
+        return no_memory(err);
+    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, (size_t)beside * sizeof *f->beside);
+    f->beside_room = f->beside ? (uint32_t)beside : 0;
+    if (!f->beside)
+        return no_memory(err);
+    f->x.err = err;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = add_file(f, files[i], err);
+    return st;
+}
+
+heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t count,
+                      const heft_join_options *opt, heft_error *err)
+{
+    heft_error own;
+    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
+    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
+    err = err ? err : &own;
+    *out = NULL;
+    if (!count)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
+    if (opt)
+        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    open.host = files[0]->host;
+    open.limits.memory = UINT64_MAX;
+    heft_status st = heft_begin(out, 0, &open, err);
+    if (st)
+        return st;
+    (*out)->format = files[0]->format;
+    (*out)->x.version = files[0]->x.version;
+    (*out)->x.generator = files[0]->x.generator;
+    (*out)->x.strict = files[0]->x.strict;
+    st = add_files(*out, files, count, err);
+    if (!st)
+        st = join(*out, &o, err);
+    (*out)->ready = !st;
+    if (st) {
+        heft_close(*out);
+        *out = NULL;
+    }
+    return st;
+}

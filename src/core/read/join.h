@@ -1,0 +1,21 @@
+/* join.h - files in their own right that make one model together. */
+#ifndef HEFT_JOIN_H
+#define HEFT_JOIN_H
+#include "core/read/file.h"
+
+/* After the files beside f were opened: adds the tensors of those that are models. */
+heft_status heft_join_siblings(heft_file *f, heft_error *err);
+/* Remembers what stands in the way of all that needs the whole model. */
+void heft_lacks(heft_file *f, const heft_error *why);
+/* A finding about the files of a model, with names in it; a fault makes the model less than whole. */
+heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
+                           uint32_t tensor, const heft_error *why);
+/* What a file is called, by its number for heft_ix_place(). */
+heft_str heft_member_name(const heft_file *f, uint32_t number);
+/* What an index lists, and what the files say of themselves, once all are joined: listed.c. */
+heft_status heft_check_listed(heft_file *f, heft_error *err);
+heft_status heft_check_members(heft_file *f);
+/* What the numbers in the names of an index's files say: numbers.c. */
+heft_status heft_check_numbers(heft_file *f);
+
+#endif

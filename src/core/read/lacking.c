@@ -1,0 +1,42 @@
+/* lacking.c - what the files of a model are found to lack. */
+#include "core/read/join.h"
+
+enum { TEXT = 240 };
+
+heft_str heft_member_name(const heft_file *f, uint32_t number)
+{
+    return number ? f->beside[number - 1].name : heft_lit("this file");
+}
+
+/* The first of them stands in the way of all that needs the whole model. */
+void heft_lacks(heft_file *f, const heft_error *why)
+{
+    if (f->lacking.status)
+        return;
+    f->lacking = *why;
+    f->lacking.offset = HEFT_NOWHERE;
+}
+
+/* The text lives in the arena. */
+heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
+                           uint32_t tensor, const heft_error *why)
+{
+    char *text = heft_arena_alloc(&f->x.arena, TEXT, 1);
+    if (!text)
+        return HEFT_E_NOMEM;
+    memcpy(text, why->message, TEXT);
+    heft_ix_note(&f->x, s, rule, at, tensor, text);
+    if (s == HEFT_FAULT)
+        heft_lacks(f, why);
+    return HEFT_OK;
+}
+
+heft_status heft_is_whole(const heft_file *f, heft_error *err)
+{
+    for (uint32_t i = 1; !f->lacking.status && i <= f->beside_count; i++)
+        if (heft_beside_status(f, i, err))
+            return f->beside[i - 1].status;
+    if (f->lacking.status && err)
+        *err = f->lacking;
+    return f->lacking.status;
+}

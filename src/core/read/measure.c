@@ -1,0 +1,157 @@
+/* measure.c - the lengths of sparse tensors' parts follow from each other; one tells the rest. */
+#include "core/read/measure.h"
+
+#include "core/read/stream.h"
+
+enum { MOST_DECODED = 1 << 30 }; /* while opening, for a length that the last row pointer tells */
+
+/* A part that is broken is for verify to report. */
+static heft_status excuse(heft_status st)
+{
+    bool system = st == HEFT_E_NOMEM || st == HEFT_E_IO;
+    return system ? st : HEFT_OK;
+}
+
+/* Entries of a part of so many bytes, one element of which is as many as each says. */
+static bool entries_of(uint64_t *out, const heft_ix_part_row *p, uint64_t each)
+{
+    uint64_t size = heft_dtype_size(p->dtype) * each;
+    if (p->length == HEFT_NOWHERE || !size)
+        return false;
+    *out = heft_div(p->length, size);
+    return true;
+}
+
+static bool set_length(heft_ix_part_row *p, uint64_t entries, uint64_t each)
+{
+    uint64_t length, size = heft_dtype_size(p->dtype) * each;
+    if (!size || !heft_mul(&length, entries, size))
+        return false;
+    p->length = length;
+    return true;
+}
+
+static heft_status measure_part(heft_file *f, uint32_t part, heft_error *err)
+{
+    uint64_t length;
+    heft_status st = heft_stream_measure(&length, f, part, err);
+    if (!st)
+        heft_ix_part_row_at(&f->x, part)->length = length;
+    return excuse(st);
+}
+
+/* The last number of a part of row pointers. */
+static heft_status last_number(uint64_t *out, heft_file *f, uint32_t part, heft_error *err)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
+    uint32_t size = heft_dtype_size(row->dtype);
+    uint8_t number[8] = { 0 };
+    if (!size || size > sizeof number || row->length < size || row->length == HEFT_NOWHERE ||
+        row->length > MOST_DECODED)
+        return HEFT_E_UNSUPPORTED;
+    heft_status st = heft_read(number, f, part, row->length - size, size, err);
+    *out = heft_le64(number);
+    return st;
+}
+
+typedef struct sparse { /* parts of a sparse tensor, or HEFT_NONE */
+    uint32_t values, indices, indptr, coords;
+    uint64_t rank;
+} sparse;
+
+static sparse sparse_of(const heft_index *x, uint32_t t)
+{
+    return (sparse){ heft_ix_part_find(x, t, heft_lit("values")),
+                     heft_ix_part_find(x, t, heft_lit("indices")),
+                     heft_ix_part_find(x, t, heft_lit("indptr")),
+                     heft_ix_part_find(x, t, heft_lit("coords")), heft_ix_row(x, t)->rank };
+}
+
+static bool told_by(uint64_t *entries, const heft_index *x, uint32_t part, uint64_t each)
+{
+    return part != HEFT_NONE && entries_of(entries, heft_ix_part_row_at(x, part), each);
+}
+
+static void settle(heft_index *x, uint32_t part, uint64_t entries, uint64_t each)
+{
+    heft_ix_part_row *p = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
+    if (p && p->length == HEFT_NOWHERE)
+        set_length(p, entries, each);
+}
+
+/* How many entries a sparse tensor has: what is known already, then the row pointers, then counting. */
+static heft_status count_entries(uint64_t *entries, bool *known, heft_file *f, const sparse *s,
+                                 heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    *known = told_by(entries, &f->x, s->values, 1) || told_by(entries, &f->x, s->indices, 1) ||
+             told_by(entries, &f->x, s->coords, s->rank);
+    if (!*known && s->indptr != HEFT_NONE) {
+        st = last_number(entries, f, s->indptr, err);
+        *known = !st;
+    } else if (!*known && s->coords != HEFT_NONE) {
+        st = measure_part(f, s->coords, err); /* less compressible than values are */
+        *known = told_by(entries, &f->x, s->coords, s->rank);
+    }
+    return excuse(st);
+}
+
+static heft_status measure_sparse(heft_file *f, uint32_t t, heft_error *err)
+{
+    sparse s = sparse_of(&f->x, t);
+    uint64_t entries = 0;
+    bool known;
+    heft_status st = count_entries(&entries, &known, f, &s, err);
+    if (st || !known)
+        return st;
+    settle(&f->x, s.values, entries, 1);
+    settle(&f->x, s.indices, entries, 1);
+    settle(&f->x, s.coords, entries, s.rank);
+    return HEFT_OK;
+}
+
+static heft_status measure_tensor(heft_file *f, uint32_t t, heft_error *err)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&f->x, t);
+    bool is_sparse = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
+    uint32_t unknown = 0;
+    for (uint32_t i = 0; i < row->part_count; i++)
+        unknown += heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_NOWHERE;
+    if (!unknown)
+        return HEFT_OK;
+    heft_status st = is_sparse ? measure_sparse(f, t, err) : HEFT_OK;
+    for (uint32_t i = 0; i < row->part_count && !st; i++)
+        if (heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_NOWHERE)
+            st = measure_part(f, row->first_part + i, err);
+    return st;
+}
+
+heft_status heft_measure(heft_file *f, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; f->x.unmeasured && t < heft_ix_tensors(&f->x) && !st; t++)
+        st = measure_tensor(f, t, err);
+    return st;
+}
+
+static heft_status demand(const heft_file *f, uint32_t part, heft_error *err)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
+    heft_stream s;
+    if (row->length != HEFT_NOWHERE)
+        return heft_stream_possible(f, part, row->length, err);
+    heft_status st = heft_stream_start(&s, f, part, err);
+    if (st)
+        return st;
+    heft_stream_stop(&s);
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED, "the length of a part is not known");
+}
+
+heft_status heft_measured(const heft_file *f, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < f->x.parts.len && !st; i++)
+        if (heft_ix_part_row_at(&f->x, i)->encoding != HEFT_RAW)
+            st = demand(f, i, err);
+    return st;
+}

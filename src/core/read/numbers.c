@@ -1,0 +1,121 @@
+/* numbers.c - files of a set are numbered, "model-00001-of-00003.safetensors": what that says against
+ * what is listed, and against what else lies in the folder. */
+#include "core/read/join.h"
+
+enum { DIGITS = 5, NUMBERS = 2 * DIGITS + 5 };
+
+typedef struct numbered { /* a name of that form */
+    heft_str stem, suffix;
+    uint32_t number, of;
+} numbered;
+
+static bool read_digits(uint32_t *out, const char *p)
+{
+    *out = 0;
+    for (int i = 0; i < DIGITS; i++) {
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+        *out = *out * 10 + (uint32_t)(p[i] - '0');
+    }
+    return true;
+}
+
+static bool read_name(numbered *out, heft_str name)
+{
+    size_t dot = name.len;
+    while (dot && name.ptr[dot - 1] != '.')
+        dot--;
+    if (dot < NUMBERS + 1)
+        return false;
+    size_t at = dot - 1 - NUMBERS;
+    const char *p = name.ptr + at;
+    out->stem = (heft_str){ name.ptr, at };
+    out->suffix = (heft_str){ name.ptr + dot - 1, name.len - dot + 1 };
+    return *p == '-' && read_digits(&out->number, p + 1) && !memcmp(p + 1 + DIGITS, "-of-", 4) &&
+           read_digits(&out->of, p + DIGITS + 5);
+}
+
+static bool is_of_set(const numbered *a, const numbered *b)
+{
+    return heft_str_eq(a->stem, b->stem) && heft_str_eq(a->suffix, b->suffix);
+}
+
+/* ---- files that are not listed ---- */
+
+typedef struct strays {
+    heft_file *f;
+    numbered first;
+    heft_status st;
+} strays;
+
+/* Files of an index are in the order of their names. */
+static bool is_listed(const heft_file *f, heft_str name)
+{
+    uint32_t low = 0, high = f->beside_count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        int order = heft_str_order(heft_ix_sibling_at(&f->x, mid + 1)->label, name);
+        if (!order)
+            return true;
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return false;
+}
+
+static void look_at(void *arg, const char *text)
+{
+    strays *s = arg;
+    heft_error why;
+    numbered n;
+    heft_str name = heft_lit(text);
+    if (s->st || !read_name(&n, name) || !is_of_set(&n, &s->first) || is_listed(s->f, name))
+        return;
+    heft_error_plain(&why, HEFT_E_FORMAT,
+                     "the file %q is numbered as one of the model's, but not "
+                     "listed",
+                     name);
+    s->st = heft_join_note(s->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE, &why);
+}
+
+/* A folder that cannot be read is no fault of the model. */
+static heft_status find_strays(heft_file *f, const numbered *first)
+{
+    strays s = { f, *first, HEFT_OK };
+    heft_error err;
+    if (f->siblings && f->siblings->list && f->siblings->list(f->siblings->ctx, look_at, &s, &err))
+        return err.status == HEFT_E_NOMEM ? HEFT_E_NOMEM : s.st;
+    return s.st;
+}
+
+/* ---- numbers ---- */
+
+static heft_status note_numbers(heft_file *f, const numbered *first, bool agree)
+{
+    heft_error why;
+    if (agree && first->of == f->beside_count)
+        return HEFT_OK;
+    if (agree)
+        heft_error_plain(&why, HEFT_E_FORMAT, "the files are numbered up to %U, and %U are listed",
+                         (uint64_t)first->of, (uint64_t)f->beside_count);
+    else
+        heft_error_plain(&why, HEFT_E_FORMAT, "the files are numbered as those of several sets");
+    return heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE, &why);
+}
+
+heft_status heft_check_numbers(heft_file *f)
+{
+    numbered first, n;
+    bool agree = true;
+    if (!f->x.listed.len || !read_name(&first, heft_ix_sibling_at(&f->x, 1)->label))
+        return HEFT_OK;
+    for (uint32_t i = 2; i <= f->beside_count; i++) {
+        if (!read_name(&n, heft_ix_sibling_at(&f->x, i)->label))
+            return HEFT_OK; /* names of another kind mean nothing here */
+        agree = agree && is_of_set(&n, &first) && n.of == first.of;
+    }
+    heft_status st = note_numbers(f, &first, agree);
+    return st ? st : find_strays(f, &first);
+}

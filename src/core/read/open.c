@@ -1,0 +1,246 @@
+/* open.c - opening: windows are filled until the parser is content. */
+#include "core/read/join.h"
+#include "core/read/measure.h"
+
+enum {
+    ENDS = 64 << 10, /* bytes of head and tail that are fetched before anything is known */
+    PROBE = 64,      /* what a probe may count on, see format.h */
+    BEHIND = 4 << 20 /* bytes read that the source is told about at a time */
+};
+
+/* Head and tail, or the whole of a small file. */
+static bool want_ends(heft_file *f)
+{
+    uint64_t size = f->inbox.in.size;
+    if (f->wanted_ends || f->inbox.whole)
+        return false;
+    f->wanted_ends = true;
+    if (size)
+        f->inbox.in.need(&f->inbox.in, 0, size < 2 * ENDS ? size : ENDS);
+    if (size >= 2 * ENDS)
+        f->inbox.in.need(&f->inbox.in, size - ENDS, ENDS);
+    return size;
+}
+
+static heft_status detect(heft_file *f, heft_error *err)
+{
+    uint64_t size = f->inbox.in.size, least = size < PROBE ? size : PROBE, head_len, tail_len;
+    heft_in *in = &f->inbox.in;
+    const uint8_t *head = in->window(in, 0, ENDS, &head_len);
+    uint64_t from = size < ENDS ? 0 : size - ENDS;
+    const uint8_t *tail = in->window(in, from, ENDS, &tail_len);
+    if (head_len < least)
+        in->need(in, 0, least);
+    if (tail_len < size - from)
+        in->need(in, from, size - from);
+    if (f->inbox.needs.len)
+        return HEFT_AGAIN;
+    f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
+    if (!f->format)
+        return heft_detect_stranger(head, (size_t)head_len, size, err);
+    return HEFT_OK;
+}
+
+/* A parser that wants more than it may have is told so here, where the limit is known. */
+static heft_status want_more(const heft_file *f, heft_error *err)
+{
+    if (f->inbox.over_limit)
+        return heft_error_plain(err, HEFT_E_LIMIT,
+                                "the index takes more than the limit of %U bytes", f->inbox.limit);
+    if (f->inbox.no_memory)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to note what is wanted");
+    return HEFT_AGAIN;
+}
+
+/* An index as large as the memory that it fills need not stay mapped while it is read. */
+static void let_go(void *ctx, const char **from, const char *name)
+{
+    const heft_file *f = ctx;
+    uintptr_t whole = (uintptr_t)f->inbox.whole, at = (uintptr_t)name - whole;
+    uintptr_t passed = *from ? (uintptr_t)*from - whole : 0;
+    if (at >= f->inbox.in.size || at < passed || at - passed < BEHIND) /* huge when it is a copy */
+        return;
+    f->source->ops->let_go(f->source, passed, at - passed);
+    *from = name;
+}
+
+/* Over bytes that the parser has just read: they are at hand. */
+static heft_status check_claim(heft_file *f, const heft_claim *c, const heft_digest *d,
+                               heft_error *err)
+{
+    const heft_allocator *al = f->host->allocator;
+    heft_in *in = &f->inbox.in;
+    uint64_t have;
+    uint8_t got[64];
+    const uint8_t *p = in->window(in, c->range[0].offset, c->range[0].length, &have);
+    void *state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
+    if (!state || !d->init(state)) {
+        if (state)
+            al->resize(al->ctx, state, d->state_bytes, 0, 64);
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a digest");
+    }
+    d->update(state, p, (size_t)have);
+    d->final(got, state);
+    al->resize(al->ctx, state, d->state_bytes, 0, 64);
+    if (have == c->range[0].length && !memcmp(got, c->expect, d->bytes))
+        return HEFT_OK;
+    return heft_error_set(err, HEFT_E_CHECKSUM, c->range[0].offset,
+                          "%s: the %s digest does not match the bytes it covers", c->rule,
+                          c->algorithm);
+}
+
+/* Without the algorithm, verify will say that it was not checked. */
+static heft_status check_at_open(heft_file *f, heft_error *err)
+{
+    const heft_claim *claims = f->x.claims.ptr;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < f->x.claims.len && !st; i++) {
+        const heft_digest *d = heft_host_digest(f->host, claims[i].algorithm);
+        if (claims[i].at_open && d)
+            st = check_claim(f, &claims[i], d, err);
+    }
+    return st;
+}
+
+static heft_status parse(heft_file *f, heft_error *err)
+{
+    if (f->x.pick.len && !(f->format->caps & HEFT_CAN_PICK))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "%s files do not nest: there is no key %q to pick",
+                                f->format->title, f->x.pick);
+    f->x.err = f->inbox.in.err = err;
+    heft_ix_reset(&f->x);
+    f->x.passed = f->inbox.whole && f->source && f->source->ops->let_go ? let_go : NULL;
+    f->x.passed_ctx = f;
+    heft_file_enter(f);
+    heft_status st = f->format->parse(&f->inbox.in, &f->x);
+    if (!st && !f->x.sealed) /* a format may have looked names up */
+        st = heft_ix_seal(&f->x);
+    if (!st)
+        st = check_at_open(f, err);
+    heft_status there = heft_file_leave(f, err);
+    f->x.err = f->inbox.in.err = NULL;
+    if (there)
+        return there;
+    return st == HEFT_AGAIN ? want_more(f, err) : st;
+}
+
+static heft_status keep_name(heft_file *f, heft_error *err)
+{
+    if (f->siblings)
+        f->name = heft_arena_copy(&f->x.arena, heft_lit(f->siblings->name));
+    return f->siblings && !f->name.ptr
+               ? heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of the file")
+               : HEFT_OK;
+}
+
+heft_status heft_step(heft_file *f, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    if (f->ready)
+        return HEFT_OK;
+    heft_inbox_clear(&f->inbox);
+    if (want_ends(f))
+        return want_more(f, err);
+    if (!f->format) {
+        heft_file_enter(f);
+        st = detect(f, err);
+        heft_status there = heft_file_leave(f, err);
+        st = there ? there : st == HEFT_AGAIN ? want_more(f, err) : st;
+    }
+    if (!st)
+        st = parse(f, err);
+    if (!st)
+        st = heft_beside_open(f, err);
+    if (!st)
+        st = heft_join_siblings(f, err);
+    if (!st)
+        st = heft_measure(f, err);
+    if (!st)
+        st = keep_name(f, err);
+    f->ready = !st;
+    return st;
+}
+
+size_t heft_needs(const heft_file *f, const heft_range **out)
+{
+    *out = f->inbox.needs.ptr;
+    return f->inbox.needs.len;
+}
+
+heft_status heft_feed(heft_file *f, uint64_t offset, const void *data, size_t len, heft_error *err)
+{
+    heft_range r = { offset, len };
+    if (f->source || f->ready)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "this file takes no more bytes");
+    if (!heft_range_in(r, f->inbox.in.size))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the end of the file, %U",
+                                (uint64_t)len, offset, f->inbox.in.size);
+    if (!offset && len == f->inbox.in.size) {
+        f->inbox.whole = data;
+        return HEFT_OK;
+    }
+    if (f->inbox.whole)
+        return HEFT_OK;
+    if (len > f->inbox.limit - f->inbox.held)
+        return heft_error_plain(err, HEFT_E_LIMIT,
+                                "the index takes more than the limit of %U bytes", f->inbox.limit);
+    return heft_inbox_feed(&f->inbox, offset, data, len, err);
+}
+
+/* ---- with a source ---- */
+
+static heft_status fetch(heft_file *f, heft_error *err)
+{
+    const heft_range *needs;
+    size_t n = heft_needs(f, &needs);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *to;
+        heft_range r = needs[i];
+        if (r.length > SIZE_MAX)
+            return heft_error_plain(err, HEFT_E_LIMIT, "%U bytes at once", r.length);
+        heft_status st = heft_inbox_room(&f->inbox, r.offset, (size_t)r.length, &to, err);
+        if (!st)
+            st = f->source->ops->read(f->source, r.offset, to, (size_t)r.length, err);
+        if (!st)
+            st = heft_inbox_join(&f->inbox, r.offset, err);
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+static heft_status drive(heft_file *f, heft_error *err)
+{
+    heft_source *s = f->source;
+    if (s->ops->lend && s->size)
+        f->inbox.whole = s->ops->lend(s, 0, s->size);
+    for (;;) {
+        heft_status st = heft_step(f, err);
+        if (st == HEFT_AGAIN)
+            st = fetch(f, err);
+        else
+            return st;
+        if (st)
+            return st;
+    }
+}
+
+heft_status heft_open_source(heft_file **out, heft_source *take, const heft_open_options *opt,
+                             heft_error *err)
+{
+    heft_error own; /* parsers and sources write into it when the caller gave none */
+    err = err ? err : &own;
+    heft_status st = heft_begin(out, take->size, opt, err);
+    if (st) {
+        heft_source_close(take);
+        return st;
+    }
+    (*out)->source = take;
+    st = drive(*out, err);
+    if (st) {
+        heft_close(*out);
+        *out = NULL;
+    }
+    return st;
+}

@@ -1,0 +1,57 @@
+/* read.c - bytes of parts, decoded and in the order of their tensors. */
+#include "core/read/spread.h"
+#include "core/read/stream.h"
+
+const void *heft_view(const heft_file *f, uint32_t part)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    return heft_ix_is_plain(p) && p->stored ? heft_file_lend(f, p->offset, p->stored) : NULL;
+}
+
+/* A compressed part has no middle to begin at: what lies before `from` is decoded and dropped. */
+static heft_status read_decoded(void *buf, const heft_file *f, uint32_t part, uint64_t from,
+                                size_t len, heft_error *err)
+{
+    heft_stream s;
+    heft_status st = heft_stream_start(&s, f, part, err);
+    if (st)
+        return st;
+    heft_file_enter(f);
+    st = heft_stream_skip(&s, from, err);
+    if (!st)
+        st = heft_stream_read(buf, &s, len, err);
+    heft_stream_stop(&s);
+    heft_status there = heft_file_leave(f, err);
+    return there ? there : st;
+}
+
+heft_status heft_read(void *buf, const heft_file *f, uint32_t part, uint64_t from, size_t len,
+                      heft_error *err)
+{
+    if (part >= f->x.parts.len + f->x.model_parts.len)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    if (p->length != HEFT_NOWHERE && !heft_range_in((heft_range){ from, len }, p->length))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the end of the part, %U",
+                                (uint64_t)len, from, p->length);
+    if (p->encoding != HEFT_RAW)
+        return read_decoded(buf, f, part, from, len, err);
+    if (heft_ix_is_plain(p))
+        return heft_file_bytes(f, p->offset + from, buf, len, err);
+    heft_spread e = heft_spread_of(f, part, NULL);
+    heft_file_enter(f); /* elements may be lent */
+    heft_status st = heft_spread_read(&e, from, buf, len, err);
+    heft_status there = heft_file_leave(f, err);
+    return there ? there : st;
+}
+
+void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, parts[i]);
+        uint32_t number = heft_ix_place_file(&f->x, p->offset);
+        heft_source *s = number ? f->beside[number - 1].source : f->source;
+        if (s && s->ops->will_need && heft_file_has(f, p->offset))
+            s->ops->will_need(s, heft_ix_place_offset(&f->x, p->offset), p->stored);
+    }
+}

@@ -1,0 +1,144 @@
+/* read_many.c - many parts into the caller's memory, on all threads.
+ *
+ * Parts are read in the order in which they lie, in shares of about SHARE bytes: a large part is several
+ * shares, many small ones are one. */
+#include "base/sort.h"
+#include "core/read/meter.h"
+#include "core/read/stream.h"
+
+enum { SHARE = 4 << 20 };
+
+typedef struct place { /* where a share begins */
+    uint32_t at;       /* in the order */
+    uint64_t from;     /* byte of that part */
+} place;
+
+typedef struct load {
+    const heft_file *f;
+    void *const *buffers;
+    const uint32_t *parts;
+    uint32_t *order, count; /* numbers in `parts`; behind them room for as many */
+    heft_memory mem;
+    heft_vec shares;
+    heft_meter meter;
+} load;
+
+static const heft_ix_part_row *row_at(const load *l, uint32_t at)
+{
+    return heft_ix_part_row_at(&l->f->x, l->parts[l->order[at]]);
+}
+
+/* ---- shares ---- */
+
+static bool lies_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const load *l = ctx;
+    return heft_ix_part_row_at(&l->f->x, l->parts[a])->offset <
+           heft_ix_part_row_at(&l->f->x, l->parts[b])->offset;
+}
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the reading");
+}
+
+static heft_status check_parts(load *l, heft_error *err)
+{
+    uint32_t all = l->f->x.parts.len + l->f->x.model_parts.len;
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (l->parts[i] >= all)
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U",
+                                    (uint64_t)l->parts[i]);
+        uint64_t length = heft_ix_part_row_at(&l->f->x, l->parts[i])->length;
+        if (length == HEFT_NOWHERE)
+            return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                    "part %U decodes to a number of bytes that is not known",
+                                    (uint64_t)l->parts[i]);
+        l->meter.total += length;
+        l->order[i] = i;
+    }
+    return HEFT_OK;
+}
+
+static bool begin_share(load *l, uint32_t at, uint64_t from)
+{
+    place *p = heft_vec_push(&l->mem, &l->shares, sizeof *p);
+    if (p)
+        *p = (place){ at, from };
+    return p;
+}
+
+/* An encoded part has no middle to begin at: it is in one share. */
+static heft_status cut_shares(load *l, heft_error *err)
+{
+    uint64_t filled = SHARE;
+    for (uint32_t i = 0; i < l->count; i++) {
+        const heft_ix_part_row *row = row_at(l, i);
+        bool splits = row->encoding == HEFT_RAW;
+        for (uint64_t from = 0; from < row->length;) {
+            if (filled >= SHARE) {
+                if (!begin_share(l, i, from))
+                    return no_memory(err);
+                filled = 0;
+            }
+            uint64_t n = row->length - from;
+            n = splits && n > SHARE - filled ? SHARE - filled : n;
+            filled += n;
+            from += n;
+        }
+    }
+    return HEFT_OK;
+}
+
+/* ---- reading ---- */
+
+static heft_status read_piece(load *l, uint32_t at, uint64_t from, uint64_t n, heft_error *err)
+{
+    uint32_t i = l->order[at];
+    uint8_t *to = (uint8_t *)l->buffers[i] + from;
+    return heft_read(to, l->f, l->parts[i], from, (size_t)n, err);
+}
+
+static void run_share(void *arg, size_t share)
+{
+    load *l = arg;
+    const place *p = (const place *)l->shares.ptr + share;
+    bool is_last = share + 1 == l->shares.len;
+    place end = is_last ? (place){ l->count, 0 } : p[1];
+    uint64_t from = p->from;
+    heft_error err;
+    for (uint32_t i = p->at; i <= end.at && i < l->count; i++, from = 0) {
+        uint64_t to = i == end.at ? end.from : row_at(l, i)->length;
+        if (heft_meter_halted(&l->meter))
+            return;
+        if (to > from && read_piece(l, i, from, to - from, &err)) {
+            heft_meter_fail(&l->meter, &err);
+            return;
+        }
+        heft_meter_add(&l->meter, to - from);
+    }
+}
+
+heft_status heft_read_many(void *const *buffers, const heft_file *f, const uint32_t *parts,
+                           uint32_t count, heft_progress_fn progress, void *ctx, heft_error *err)
+{
+    load l = { .f = f, .buffers = buffers, .parts = parts, .count = count };
+    size_t bytes = ((size_t)count * 2 + 1) * sizeof *l.order;
+    l.mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
+    l.meter = (heft_meter){ .fn = progress, .ctx = ctx };
+    l.order = heft_mem_resize(&l.mem, NULL, 0, bytes);
+    if (!l.order)
+        return no_memory(err);
+    heft_status st = check_parts(&l, err);
+    if (!st) {
+        heft_sort(l.order, l.order + count, count, lies_before, &l);
+        st = cut_shares(&l, err);
+    }
+    if (!st) {
+        heft_host_run(f->host, l.shares.len, run_share, &l);
+        st = heft_meter_end(&l.meter, err);
+    }
+    heft_vec_free(&l.mem, &l.shares, sizeof(place));
+    heft_mem_resize(&l.mem, l.order, bytes, 0);
+    return st;
+}

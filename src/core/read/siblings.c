@@ -1,0 +1,185 @@
+/* siblings.c - files beside a file: a parser says what they are called, whoever opened the file
+ * knows how to get at them.  They are opened at once, since an open file does not change; one
+ * that is not there, or not the one that is meant, is remembered as such. */
+#include "core/read/file.h"
+
+enum { MOST_NAME = 255, MOST_OPEN = 4096 };
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the files beside this one");
+}
+
+/* ---- names ---- */
+
+static bool ends_with(heft_str s, heft_str end)
+{
+    return s.len > end.len && !memcmp(s.ptr + (s.len - end.len), end.ptr, end.len);
+}
+
+static char *append(char *to, heft_str s)
+{
+    memcpy(to, s.ptr, s.len);
+    return to + s.len;
+}
+
+/* The file's name, with its end; ptr NULL: no memory. */
+static heft_str file_name(heft_file *f, const heft_ix_sibling *s)
+{
+    heft_str stem = { "", 0 }, suffix = heft_lit(s->suffix ? s->suffix : ""), name = { NULL, 0 };
+    if (s->suffix)
+        stem = heft_lit(f->siblings->name);
+    heft_str own = s->own ? heft_lit(s->own) : suffix;
+    if (ends_with(stem, own))
+        stem.len -= own.len;
+    char *to = heft_arena_alloc(&f->x.arena, stem.len + s->label.len + suffix.len + 2, 1), *end;
+    if (!to)
+        return name;
+    end = append(to, stem);
+    if (s->suffix)
+        *end++ = '-';
+    end = append(append(end, s->label), suffix);
+    *end = '\0';
+    return (heft_str){ to, (size_t)(end - to) };
+}
+
+/* One component of a path, whoever is going to open it. */
+static bool is_component(heft_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!name.ptr[i] || name.ptr[i] == '/' || name.ptr[i] == '\\')
+            return false;
+    return name.len && name.len <= MOST_NAME && !heft_str_is(name, ".") && !heft_str_is(name, "..");
+}
+
+/* ---- opening ---- */
+
+static heft_status remember(heft_file *f, heft_beside *b, heft_status st, const heft_error *why)
+{
+    b->status = st;
+    b->why = heft_arena_alloc(&f->x.arena, sizeof *why, _Alignof(heft_error));
+    if (!b->why)
+        return HEFT_E_NOMEM;
+    *b->why = *why;
+    return HEFT_OK;
+}
+
+/* A shard that is no file of the same format: what is wrong with it is said with its name. */
+static heft_status refuse_model(heft_file *f, heft_beside *b, const heft_error *cause)
+{
+    heft_error why;
+    heft_status st = cause->status == HEFT_E_IO ? HEFT_E_IO : HEFT_E_FORMAT;
+    b->source = NULL;
+    b->whole = NULL;
+    if (cause->status == HEFT_E_NOMEM)
+        return HEFT_E_NOMEM;
+    heft_error_plain(&why, st, "the file %q is none of this model's: %s", b->name, cause->message);
+    b->rule = "heft/shard";
+    return remember(f, b, st, &why);
+}
+
+static uint64_t memory_left(const heft_file *f)
+{
+    uint64_t used = f->x.mem.used;
+    for (uint32_t i = 0; i < f->beside_count; i++)
+        used += f->beside[i].model ? f->beside[i].model->x.mem.used : 0;
+    return used < f->x.limits.memory ? f->x.limits.memory - used : 1;
+}
+
+static heft_status open_model(heft_file *f, heft_beside *b)
+{
+    heft_error cause;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.host = f->host;
+    opt.format = f->format;
+    opt.limits = f->x.limits;
+    opt.limits.memory = memory_left(f);
+    heft_status st = heft_open_source(&b->model, b->source, &opt, &cause);
+    if (!st && (b->model->x.siblings.len || b->model->x.listed.len)) {
+        heft_close(b->model);
+        b->model = NULL;
+        st = heft_error_plain(&cause, HEFT_E_FORMAT, "it is an index of other files itself");
+    }
+    return st ? refuse_model(f, b, &cause) : HEFT_OK;
+}
+
+static heft_status refuse_size(heft_beside *b, const heft_ix_sibling *s, heft_error *why)
+{
+    heft_status st = heft_error_plain(why, HEFT_E_FORMAT,
+                                      "the file %q has %U bytes, not the %U it should have",
+                                      b->name, b->source->size, s->size);
+    heft_source_close(b->source);
+    b->source = NULL;
+    return st;
+}
+
+static bool is_other_file(const heft_source *opened, const heft_ix_sibling *s)
+{
+    uint64_t most = UINT64_C(1) << HEFT_PLACE_BITS;
+    return opened->size > most || (s->size != HEFT_NOWHERE && opened->size != s->size);
+}
+
+static heft_status open_named(const heft_file *f, heft_beside *b, bool is_model, heft_error *err)
+{
+    const heft_siblings *s = f->siblings;
+    return is_model && s->open_plain ? s->open_plain(&b->source, s->ctx, b->name.ptr, err)
+                                     : s->open(&b->source, s->ctx, b->name.ptr, err);
+}
+
+static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling *s, bool may_open)
+{
+    heft_error cause = { .message = "" }, why;
+    heft_status st = HEFT_E_IO;
+    if (!f->siblings)
+        heft_error_plain(&why, st, "the file of %q is not at hand", b->name);
+    else if (!is_component(b->name))
+        heft_error_plain(&why, st, "%q is not the name of a file beside this one", b->name);
+    else if (!may_open)
+        heft_error_plain(&why, st, "the file %q is one too many", b->name);
+    else if (open_named(f, b, s->is_model, &cause)) {
+        b->source = NULL;
+        heft_error_plain(&why, st, "the file %q is not at hand: it %s", b->name, cause.message);
+        why.os = cause.os;
+        if (cause.status == HEFT_E_NOMEM)
+            return HEFT_E_NOMEM;
+    } else
+        st = is_other_file(b->source, s) ? refuse_size(b, s, &why) : HEFT_OK;
+    if (st)
+        return remember(f, b, st, &why);
+    if (b->source->ops->lend && b->source->size)
+        b->whole = b->source->ops->lend(b->source, 0, b->source->size);
+    return s->is_model ? open_model(f, b) : HEFT_OK;
+}
+
+heft_status heft_beside_open(heft_file *f, heft_error *err)
+{
+    uint32_t count = f->x.siblings.len;
+    heft_status st = HEFT_OK;
+    heft_beside_close(f);
+    if (!count)
+        return HEFT_OK;
+    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, count * sizeof *f->beside);
+    if (!f->beside)
+        return no_memory(err);
+    memset(f->beside, 0, count * sizeof *f->beside);
+    f->beside_count = f->beside_room = count;
+    for (uint32_t i = 0; i < count && !st; i++) {
+        const heft_ix_sibling *s = heft_ix_sibling_at(&f->x, i + 1);
+        f->beside[i].name = f->siblings ? file_name(f, s) : s->label;
+        st = f->beside[i].name.ptr ? open_one(f, &f->beside[i], s, i < MOST_OPEN) : HEFT_E_NOMEM;
+    }
+    return st ? no_memory(err) : HEFT_OK;
+}
+
+/* ---- getters ---- */
+
+uint32_t heft_sibling_count(const heft_file *f)
+{
+    return f->x.siblings.len;
+}
+
+heft_sibling heft_sibling_at(const heft_file *f, uint32_t i)
+{
+    return (heft_sibling){ f->beside[i].name, heft_ix_sibling_at(&f->x, i + 1)->size,
+                           f->beside[i].status };
+}

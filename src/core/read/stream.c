@@ -1,0 +1,340 @@
+/* stream.c - a codec is given the stored bytes piece by piece and made to give exactly as many
+ * bytes as the part is said to have: not one less, and not one more. */
+#include "core/read/stream.h"
+
+enum { PIECE = 128 << 10 };
+
+static uint64_t place(const heft_stream *s)
+{
+    return heft_ix_place_offset(&s->f->x, s->row.offset) + s->taken - s->in_len;
+}
+
+static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
+                         const heft_ix_part_row *row, heft_error *err)
+{
+    const heft_ix_view *v = heft_ix_view_of(&f->x, part);
+    *s = (heft_stream){ .f = f, .row = *row, .content = row->length, .whole = true };
+    s->elements = heft_spread_of(f, part, NULL);
+    s->content = v ? v->content : row->length;
+    if (s->row.encoding == HEFT_RAW)
+        return HEFT_OK;
+    s->codec = heft_host_codec(f->host, s->row.encoding);
+    if (!s->codec)
+        return heft_error_set(err, HEFT_E_UNSUPPORTED, place(s),
+                              "this build cannot decode this part");
+    if (!heft_file_lend(f, s->row.offset, s->row.stored)) {
+        const heft_allocator *al = f->host->allocator;
+        s->buf = al->resize(al->ctx, NULL, 0, PIECE, 64);
+        if (!s->buf)
+            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to decode a part");
+    }
+    heft_status st = s->codec->open(&s->state, s->content, err);
+    if (st)
+        heft_stream_stop(s);
+    return st;
+}
+
+void heft_stream_stop(heft_stream *s)
+{
+    const heft_allocator *al = s->f->host->allocator;
+    if (s->state)
+        s->codec->close(s->state);
+    if (s->buf)
+        al->resize(al->ctx, s->buf, PIECE, 0, 64);
+    if (s->all)
+        al->resize(al->ctx, s->all, (size_t)s->content, 0, 64);
+    s->state = s->buf = s->all = NULL;
+}
+
+/* More stored bytes, if there are any. */
+static heft_status refill(heft_stream *s, heft_error *err)
+{
+    uint64_t left = s->row.stored - s->taken;
+    size_t n = left < PIECE ? (size_t)left : PIECE;
+    const uint8_t *lent = heft_file_lend(s->f, s->row.offset, s->row.stored);
+    heft_status st = HEFT_OK;
+    if (s->in_len || !n)
+        return HEFT_OK;
+    s->in = lent ? lent + s->taken : s->buf;
+    if (!lent)
+        st = heft_file_bytes(s->f, s->row.offset + s->taken, s->buf, n, err);
+    if (st)
+        return st;
+    if (s->seen)
+        s->seen(s->seen_ctx, s->in, n);
+    s->taken += n;
+    s->in_len = n;
+    return HEFT_OK;
+}
+
+static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error *err)
+{
+    heft_status st = refill(s, err);
+    size_t took = s->in_len;
+    if (!st)
+        st = s->codec->decode(s->state, s->in, &took, out, len, &s->whole, err);
+    if (st) {
+        if (err && st == HEFT_E_FORMAT)
+            err->offset = place(s);
+        return st;
+    }
+    bool stuck = !took && !*len;
+    s->in += took;
+    s->in_len -= took;
+    if (stuck && s->taken == s->row.stored && s->made < s->content && !s->counts)
+        return heft_error_set(err, HEFT_E_FORMAT, place(s),
+                              "the part decodes to %U bytes, its tensor needs %U", s->made,
+                              s->content);
+    return HEFT_OK;
+}
+
+/* Behind the last byte: frames must be complete, and give nothing more. */
+static heft_status finish(heft_stream *s, heft_error *err)
+{
+    while (s->taken < s->row.stored || s->in_len || !s->whole) {
+        uint8_t more;
+        size_t len = 1, before = s->in_len + (size_t)(s->row.stored - s->taken);
+        heft_status st = decode(s, &more, &len, err);
+        if (st)
+            return st;
+        if (len)
+            return heft_error_set(err, HEFT_E_FORMAT, place(s),
+                                  "the part decodes to more than the %U bytes its tensor needs",
+                                  s->content);
+        if (s->in_len + (size_t)(s->row.stored - s->taken) == before && !s->whole)
+            return heft_error_set(err, HEFT_E_FORMAT, place(s), "the last frame is cut short");
+    }
+    return HEFT_OK;
+}
+
+/* ---- parts whose length only decoding tells ---- */
+
+/* Most that such a part may hold: time has a limit, too. */
+static uint64_t most_decoded(const heft_ix_part_row *row)
+{
+    enum { RATIO = 256, LEAST = 1 << 30 };
+    if (row->stored > UINT64_MAX / RATIO)
+        return UINT64_MAX - 1;
+    return row->stored * RATIO > LEAST ? row->stored * RATIO : LEAST;
+}
+
+static heft_status count_bytes(heft_stream *s, heft_error *err)
+{
+    uint8_t scratch[4096];
+    heft_status st = HEFT_OK;
+    while (!st && (s->taken < s->row.stored || s->in_len || !s->whole)) {
+        size_t n = sizeof scratch, before = s->in_len + (size_t)(s->row.stored - s->taken);
+        st = decode(s, scratch, &n, err);
+        if (st)
+            return st;
+        s->made += n;
+        if (s->made > s->row.length)
+            return heft_error_set(err, HEFT_E_FORMAT, place(s),
+                                  "the part decodes to more than %U bytes, and the file does not "
+                                  "say to how many",
+                                  s->row.length);
+        if (!n && s->in_len + (size_t)(s->row.stored - s->taken) == before && !s->whole)
+            return heft_error_set(err, HEFT_E_FORMAT, place(s), "the last frame is cut short");
+    }
+    return st;
+}
+
+heft_status heft_stream_measure(uint64_t *length, const heft_file *f, uint32_t part,
+                                heft_error *err)
+{
+    heft_stream s;
+    heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
+    row.length = most_decoded(&row);
+    heft_status st = start(&s, f, part, &row, err);
+    if (st)
+        return st;
+    s.counts = true;
+    heft_file_enter(f);
+    st = count_bytes(&s, err);
+    heft_status there = heft_file_leave(f, err);
+    heft_stream_stop(&s);
+    *length = s.made;
+    return there ? there : st;
+}
+
+/* The most that so many bytes decode to: four make a block of 128 KiB in zstd, a byte makes 1032 in
+ * deflate.  What is said to be more need not be tried. */
+static uint64_t most_ever(const heft_ix_part_row *row)
+{
+    uint64_t ratio = row->encoding == HEFT_ZSTD ? 128 << 8 : 1032, most;
+    return heft_mul(&most, row->stored, ratio) ? most : UINT64_MAX;
+}
+
+heft_status heft_stream_possible(const heft_file *f, uint32_t part, uint64_t length,
+                                 heft_error *err)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
+    const heft_ix_view *v = heft_ix_view_of(&f->x, part);
+    length = v ? v->content : length;
+    if (row->encoding == HEFT_RAW || length <= most_ever(row))
+        return HEFT_OK;
+    return heft_error_set(err, HEFT_E_FORMAT, row->offset,
+                          "%U bytes never decode to the %U that the part's tensor needs",
+                          row->stored, length);
+}
+
+heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err)
+{
+    heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
+    heft_status st = HEFT_OK;
+    if (row.length == HEFT_NOWHERE)
+        st = heft_stream_measure(&row.length, f, part, err);
+    if (!st)
+        st = heft_stream_possible(f, part, row.length, err);
+    return st ? st : start(s, f, part, &row, err);
+}
+
+/* ---- reading ---- */
+
+/* Stored bytes are shown to whoever watches before they are turned round. */
+static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    if (heft_ix_is_plain(&s->row))
+        return heft_file_bytes(s->f, s->row.offset + s->given, buf, len, err);
+    if (s->seen && !s->elements.strides) {
+        st = heft_file_bytes(s->f, s->row.offset + s->given, buf, len, err);
+        if (st)
+            return st;
+        s->taken = s->given;
+        s->seen(s->seen_ctx, buf, len);
+    }
+    return heft_spread_read(&s->elements, s->given, buf, len, err);
+}
+
+/* The next bytes of the content; behind its last byte there must be nothing. */
+static heft_status read_content(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    while (len && !st) {
+        size_t n = len;
+        st = decode(s, out, &n, err);
+        if (st)
+            break;
+        if (s->decoded)
+            s->decoded(s->seen_ctx, out, n);
+        out += n;
+        s->made += n;
+        len -= n;
+    }
+    return st || s->made < s->content ? st : finish(s, err);
+}
+
+static heft_status drop_content(heft_stream *s, uint64_t till, heft_error *err)
+{
+    uint8_t drop[4096];
+    heft_status st = HEFT_OK;
+    while (s->made < till && !st) {
+        uint64_t left = till - s->made;
+        st = read_content(s, drop, left < sizeof drop ? (size_t)left : sizeof drop, err);
+    }
+    return st;
+}
+
+/* Elements that lie apart have to be there as a whole. */
+static heft_status read_all(heft_stream *s, heft_error *err)
+{
+    const heft_allocator *al = s->f->host->allocator;
+    if (s->all)
+        return HEFT_OK;
+    if (s->content <= SIZE_MAX)
+        s->all = al->resize(al->ctx, NULL, 0, (size_t)s->content, 64);
+    if (!s->all)
+        return heft_error_plain(err, HEFT_E_NOMEM,
+                                "no memory for %U bytes of a compressed part in another order",
+                                s->content);
+    s->elements.content = s->all;
+    return read_content(s, s->all, (size_t)s->content, err);
+}
+
+/* Numbers that come in order, each with its bytes turned round. */
+static heft_status read_turned(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+{
+    uint32_t size = heft_dtype_number(s->row.dtype);
+    heft_status st = HEFT_OK;
+    for (size_t n = 0; len && !st; out += n, len -= n) {
+        if (s->number_left) {
+            n = s->number_left < len ? s->number_left : len;
+            memcpy(out, s->number + size - s->number_left, n);
+            s->number_left -= (uint32_t)n;
+        } else if (len >= size) {
+            n = len & ~(size_t)(size - 1);
+            st = read_content(s, out, n, err);
+            heft_turn(out, n, s->row.dtype);
+        } else {
+            n = 0;
+            st = read_content(s, s->number, size, err);
+            heft_turn(s->number, size, s->row.dtype);
+            s->number_left = size;
+        }
+    }
+    return st;
+}
+
+static heft_status read_decoded(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+{
+    heft_status st;
+    if (s->elements.strides) {
+        st = read_all(s, err);
+        return st ? st : heft_spread_read(&s->elements, s->given, out, len, err);
+    }
+    st = s->given ? HEFT_OK : drop_content(s, s->elements.first, err);
+    if (!st)
+        st = s->row.flags & HEFT_P_BIG_ENDIAN ? read_turned(s, out, len, err)
+                                              : read_content(s, out, len, err);
+    return st || s->given + len < s->row.length ? st : drop_content(s, s->content, err);
+}
+
+heft_status heft_stream_read(void *buf, heft_stream *s, size_t len, heft_error *err)
+{
+    if (len > s->row.length - s->given)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes are asked for, %U are left",
+                                (uint64_t)len, s->row.length - s->given);
+    heft_status st = s->codec ? read_decoded(s, buf, len, err) : read_raw(s, buf, len, err);
+    s->given += st ? 0 : len;
+    return st;
+}
+
+heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err)
+{
+    uint8_t drop[4096];
+    heft_status st = HEFT_OK;
+    if (!s->codec && !s->seen) {
+        s->given += len;
+        return HEFT_OK;
+    }
+    for (; len && !st; len -= len < sizeof drop ? len : sizeof drop)
+        st = heft_stream_read(drop, s, len < sizeof drop ? (size_t)len : sizeof drop, err);
+    return st;
+}
+
+heft_status heft_stream_open(heft_stream **out, const heft_file *f, uint32_t part, heft_error *err)
+{
+    const heft_allocator *al = f->host->allocator;
+    *out = NULL;
+    if (part >= f->x.parts.len + f->x.model_parts.len)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
+    heft_stream *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
+    if (!s)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a stream");
+    heft_status st = heft_stream_start(s, f, part, err);
+    if (st)
+        al->resize(al->ctx, s, sizeof *s, 0, 16);
+    else
+        *out = s;
+    return st;
+}
+
+void heft_stream_close(heft_stream *s)
+{
+    if (!s)
+        return;
+    const heft_allocator *al = s->f->host->allocator;
+    heft_stream_stop(s);
+    al->resize(al->ctx, s, sizeof *s, 0, 16);
+}

@@ -1,0 +1,45 @@
+/* stream.h - the decoded bytes of a part, front to back. */
+#ifndef HEFT_STREAM_H
+#define HEFT_STREAM_H
+#include "core/read/spread.h"
+
+enum { HEFT_STREAM_NUMBER = 8 };
+
+struct heft_stream {
+    const heft_file *f;
+    heft_ix_part_row row;
+    const heft_codec *codec; /* NULL: raw */
+    void *state;
+    uint8_t *buf; /* stored bytes on their way, unless the source lends them */
+    const uint8_t *in;
+    size_t in_len;
+    uint64_t content;            /* bytes to be decoded: row.length, and what a view leaves out */
+    uint64_t taken, made, given; /* bytes fetched, decoded, and handed out */
+    bool whole;                  /* a frame has just ended */
+    bool counts;                 /* row.length is only a limit */
+    heft_spread elements;        /* of a raw part, or of one in `all` */
+    uint8_t *all;                /* the content of a compressed part whose elements lie apart */
+    uint8_t number[HEFT_STREAM_NUMBER]; /* the rest of one that was cut and turned */
+    uint32_t number_left;
+    /* Is shown the stored bytes of a compressed part as they are fetched, and those of a raw one that is not
+     * plain but lies in order; decoded, the whole content of a compressed part.  May be NULL. */
+    void (*seen)(void *ctx, const void *data, size_t len);
+    void (*decoded)(void *ctx, const void *data, size_t len);
+    void *seen_ctx;
+};
+
+/* A part whose length is not known is measured first. */
+heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err);
+void heft_stream_stop(heft_stream *s);
+/* Passes over the next len bytes, of which the part must have as many left. */
+heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err);
+
+/* How many bytes a part decodes to, for one whose row does not tell. */
+heft_status heft_stream_measure(uint64_t *length, const heft_file *f, uint32_t part,
+                                heft_error *err);
+
+/* Whether the part's stored bytes can decode to so many at all: HEFT_E_FORMAT. */
+heft_status heft_stream_possible(const heft_file *f, uint32_t part, uint64_t length,
+                                 heft_error *err);
+
+#endif

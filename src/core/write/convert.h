@@ -1,0 +1,21 @@
+/* convert.h - a conversion that is one of several. */
+#ifndef HEFT_CONVERT_H
+#define HEFT_CONVERT_H
+#include "core/write/plan.h"
+
+typedef struct heft_converting {
+    void *ctx;
+    /* Once everything is planned; or NULL. */
+    heft_status (*planned)(void *ctx, const heft_planner *p, heft_error *err);
+    bool own_metadata; /* that of the options alone, nothing of the input's */
+    bool no_ties;      /* equal parts are not looked for: sizes are the largest that they can be */
+    const heft_plan_link *links; /* see heft_plan; or NULL */
+    uint32_t link_count;
+} heft_converting;
+
+/* heft_convert(); how may be NULL. */
+heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
+                            const heft_convert_options *opt, const heft_converting *how,
+                            heft_error *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* linked.c - each file is read back before it appears: its digest, and where its parts came to lie. */
+#include "core/write/linked.h"
+
+enum { STEP = 1 << 20, LABEL = 20 };
+
+typedef struct kept { /* a sink that does not let its file appear */
+    heft_sink base;
+    heft_sink_ops ops; /* those that the inner sink has */
+    heft_sink *inner;  /* NULL: it is gone */
+    heft_file *file;
+    char label[LABEL];
+} kept;
+
+typedef struct read_back { /* what was written, as a source */
+    heft_source base;
+    heft_sink *from;
+    const heft_allocator *al;
+} read_back;
+
+struct heft_linked {
+    const heft_host *host;
+    const heft_format *format;
+    kept *files;
+    heft_plan_link *links;
+    uint32_t room, count;
+    heft_file *joined;
+};
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the files of a model");
+}
+
+/* ---- the sink ---- */
+
+static heft_status write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
+                            heft_error *err)
+{
+    heft_sink *inner = ((const kept *)s)->inner;
+    return inner->ops->write_at(inner, off, data, len, err);
+}
+
+static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
+{
+    heft_sink *inner = ((const kept *)s)->inner;
+    return inner->ops->reserve(inner, size, err);
+}
+
+static heft_status finish(heft_sink *s, heft_error *err)
+{
+    (void)s;
+    (void)err;
+    return HEFT_OK;
+}
+
+static void discard(heft_sink *s)
+{
+    kept *k = (kept *)s;
+    heft_sink_discard(k->inner);
+    k->inner = NULL;
+}
+
+heft_sink *heft_linked_sink(heft_linked *l, heft_sink *inner)
+{
+    kept *k = &l->files[l->count];
+    k->ops = (heft_sink_ops){ .write_at = write_at,
+                              .reserve = inner->ops->reserve ? reserve : NULL,
+                              .finish = finish,
+                              .discard = discard };
+    k->base.ops = &k->ops;
+    k->inner = inner;
+    return &k->base;
+}
+
+/* ---- the source ---- */
+
+static heft_status read_source(heft_source *s, uint64_t offset, void *buf, size_t len,
+                               heft_error *err)
+{
+    heft_sink *from = ((const read_back *)s)->from;
+    return from->ops->read_at(from, offset, buf, len, err);
+}
+
+static void close_source(heft_source *s)
+{
+    const heft_allocator *al = ((const read_back *)s)->al;
+    al->resize(al->ctx, s, sizeof(read_back), 0, 16);
+}
+
+static heft_status open_back(heft_linked *l, kept *k, uint64_t size, heft_error *err)
+{
+    static const heft_source_ops ops = { .read = read_source, .close = close_source };
+    const heft_allocator *al = l->host->allocator;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    read_back *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
+    if (!s)
+        return no_memory(err);
+    *s = (read_back){ { &ops, size }, k->inner, al };
+    opt.host = l->host;
+    opt.format = l->format;
+    return heft_open_source(&k->file, &s->base, &opt, err);
+}
+
+static heft_status digest(const heft_linked *l, const kept *k, heft_plan_link *link,
+                          heft_error *err)
+{
+    const heft_allocator *al = l->host->allocator;
+    const heft_digest *d = heft_host_digest(l->host, link->algorithm);
+    size_t bytes = d ? STEP + d->state_bytes : 0;
+    uint8_t *buf = d ? al->resize(al->ctx, NULL, 0, bytes, 64) : NULL;
+    void *state = buf ? buf + STEP : NULL;
+    if (!d)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                                link->algorithm);
+    heft_status st = buf && d->init(state) ? HEFT_OK : no_memory(err);
+    for (uint64_t at = 0; !st && at < link->size; at += STEP) {
+        size_t n = link->size - at < STEP ? (size_t)(link->size - at) : STEP;
+        st = k->inner->ops->read_at(k->inner, at, buf, n, err);
+        if (!st)
+            d->update(state, buf, n);
+    }
+    if (!st)
+        d->final(link->digest, state);
+    if (buf)
+        al->resize(al->ctx, buf, bytes, 0, 64);
+    return st;
+}
+
+heft_status heft_linked_add(heft_linked *l, uint64_t size, heft_error *err)
+{
+    kept *k = &l->files[l->count];
+    heft_plan_link *link = &l->links[l->count];
+    if (!size || !k->inner->ops->read_at)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "a file that others refer to cannot be read back");
+    size_t len = heft_u64_text(k->label, l->count + 1);
+    *link = (heft_plan_link){ { k->label, len }, "xxh3", { 0 }, size };
+    l->count++;
+    heft_status st = digest(l, k, link, err);
+    return st ? st : open_back(l, k, size, err);
+}
+
+/* ---- all of them ---- */
+
+heft_status heft_linked_begin(heft_linked **out, const heft_host *h, const heft_format *format,
+                              uint32_t count, heft_error *err)
+{
+    const heft_allocator *al = h->allocator;
+    size_t bytes = count * (sizeof(kept) + sizeof(heft_plan_link));
+    heft_linked *l = al->resize(al->ctx, NULL, 0, sizeof *l, 16);
+    *out = NULL;
+    if (!l)
+        return no_memory(err);
+    *l = (heft_linked){ .host = h, .format = format, .room = count };
+    l->files = al->resize(al->ctx, NULL, 0, bytes, 16);
+    if (!l->files) {
+        al->resize(al->ctx, l, sizeof *l, 0, 16);
+        return no_memory(err);
+    }
+    memset(l->files, 0, bytes);
+    l->links = (heft_plan_link *)(void *)(l->files + count);
+    *out = l;
+    return HEFT_OK;
+}
+
+heft_status heft_linked_join(heft_linked *l, const heft_file **out, const heft_plan_link **links,
+                             heft_error *err)
+{
+    const heft_allocator *al = l->host->allocator;
+    size_t bytes = l->count * sizeof(heft_file *);
+    const heft_file **files = al->resize(al->ctx, NULL, 0, bytes, 16);
+    if (!files)
+        return no_memory(err);
+    for (uint32_t i = 0; i < l->count; i++)
+        files[i] = l->files[i].file;
+    heft_status st = heft_join(&l->joined, files, l->count, NULL, err);
+    al->resize(al->ctx, files, bytes, 0, 16);
+    *out = l->joined;
+    *links = l->links;
+    return st;
+}
+
+static void close_files(heft_linked *l)
+{
+    heft_close(l->joined);
+    l->joined = NULL;
+    for (uint32_t i = 0; i < l->count; i++) {
+        heft_close(l->files[i].file);
+        l->files[i].file = NULL;
+    }
+}
+
+heft_status heft_linked_finish(heft_linked *l, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    close_files(l);
+    for (uint32_t i = 0; i < l->room && !st; i++) {
+        heft_sink *inner = l->files[i].inner;
+        l->files[i].inner = NULL;
+        st = inner ? inner->ops->finish(inner, err) : HEFT_OK;
+    }
+    return st;
+}
+
+void heft_linked_free(heft_linked *l)
+{
+    if (!l)
+        return;
+    const heft_allocator *al = l->host->allocator;
+    close_files(l);
+    for (uint32_t i = 0; i < l->room; i++)
+        heft_sink_discard(l->files[i].inner);
+    al->resize(al->ctx, l->files, l->room * (sizeof(kept) + sizeof(heft_plan_link)), 0, 16);
+    al->resize(al->ctx, l, sizeof *l, 0, 16);
+}

@@ -1,0 +1,53 @@
+/* maker.h - the parts of a tensor in another layout than the one it is stored in, byte by byte from the
+ * first to the last: a sparse tensor's dense data, or the parts of a sparse tensor that is stored dense. */
+#ifndef HEFT_MAKER_H
+#define HEFT_MAKER_H
+#include "core/read/sparse.h"
+
+typedef enum heft_making {
+    HEFT_MAKE_NOTHING, /* as it is stored */
+    HEFT_MAKE_DENSE,   /* from a tensor that has passed heft_sparse_check() */
+    HEFT_MAKE_VALUES,  /* from a dense one: what is not all zero bits */
+    HEFT_MAKE_COLUMNS,
+    HEFT_MAKE_ROWS,
+    HEFT_MAKE_COORDS
+} heft_making;
+
+typedef struct heft_scan { /* the elements of dense data that are not zero */
+    heft_stream s;
+    uint8_t *buf; /* NULL: not open */
+    uint32_t size, at, have;
+    uint64_t left;  /* bytes that are not in buf yet */
+    uint64_t place; /* of the element at `at` */
+} heft_scan;
+
+typedef struct heft_maker {
+    const heft_file *f;
+    uint32_t tensor, part;
+    heft_making making;
+    /* of dense data */
+    heft_entries entries;
+    bool pending, ascends; /* an entry waits; its block is never one that is done */
+    uint8_t *block;
+    uint64_t begin, end, block_elements; /* of the block, in elements */
+    uint64_t elements;                   /* of the tensor */
+    /* from dense data */
+    heft_scan scan;
+    bool done;           /* no element is left */
+    uint64_t row, count; /* row pointers: the next one, and elements before it */
+    uint32_t dim;
+    /* what is handed out: bytes [at, have) of the block, or of item */
+    uint64_t at, have;
+    uint8_t item[HEFT_SPARSE_VALUE];
+} heft_maker;
+
+/* part: of the values, or of the dense data. */
+heft_status heft_maker_open(heft_maker *m, const heft_file *f, uint32_t tensor, uint32_t part,
+                            heft_making making, heft_error *err);
+heft_status heft_maker_read(heft_maker *m, void *buf, size_t len, heft_error *err);
+void heft_maker_close(heft_maker *m); /* one of zeros is harmless */
+
+/* How many elements of dense data are not zero. */
+heft_status heft_count_filled(uint64_t *out, const heft_file *f, uint32_t part, heft_error *err);
+
+#endif

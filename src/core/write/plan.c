@@ -1,0 +1,461 @@
+/* plan.c - layout before bytes: what formats call while planning, and what runs them. */
+#include "core/write/plan.h"
+
+#include "base/sort.h"
+#include "core/read/stream.h"
+#include "model/names.h"
+
+enum { OUT_BUFFER = 256 << 10 };
+
+/* ---- what formats call ---- */
+
+heft_status heft_plan_loss(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
+                           const char *text)
+{
+    return p->loss(p, s, rule, tensor, text);
+}
+
+static heft_status loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,
+                        const char *text)
+{
+    heft_planner *p = (heft_planner *)plan;
+    heft_str name = { NULL, 0 };
+    bool stops = (s == HEFT_FAULT && !p->opt.allow_loss) || (s == HEFT_WARNING && p->opt.strict);
+    if (tensor != HEFT_NONE)
+        name = heft_ix_name(&p->x, tensor);
+    if (stops)
+        s = HEFT_FAULT;
+    else if (s == HEFT_FAULT)
+        s = HEFT_WARNING; /* settled */
+    p->losses += stops;
+    if (p->opt.on_loss)
+        p->opt.on_loss(p->opt.loss_ctx, s, rule, name, text);
+    return HEFT_OK;
+}
+
+void heft_plan_drop(heft_plan *p, uint32_t tensor)
+{
+    heft_ix_row(p->x, tensor)->flags |= HEFT_T_DROPPED;
+}
+
+void heft_plan_compact(heft_plan *p)
+{
+    heft_ix_compact(p->x);
+}
+
+heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank)
+{
+    return heft_ix_reshape(p->x, tensor, dims, rank);
+}
+
+/* Unless the format has an order of its own: that of the tensors. */
+static heft_status settle_order(heft_plan *p)
+{
+    uint32_t count = 0;
+    if (p->order)
+        return HEFT_OK;
+    p->order = heft_plan_alloc(p, p->x->parts.len * sizeof *p->order);
+    if (!p->order)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (!p->same || p->same[part] == part)
+                p->order[count++] = part;
+        }
+    p->order_count = count;
+    return HEFT_OK;
+}
+
+heft_status heft_plan_append(heft_plan *p, uint64_t start)
+{
+    p->appended = true;
+    p->front_bytes = p->data_end = start;
+    p->file_bytes = 0;
+    return settle_order(p);
+}
+
+static heft_status find_ties(heft_plan *p, bool contents)
+{
+    uint32_t count = p->x->parts.len;
+    p->same = heft_plan_alloc(p, count * sizeof *p->same);
+    if (!p->same)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        p->same[i] = i;
+    return p->ties ? p->ties(p, p->same, contents) : HEFT_OK;
+}
+
+heft_status heft_plan_ties(heft_plan *p)
+{
+    return find_ties(p, true);
+}
+
+heft_status heft_plan_share(heft_plan *p)
+{
+    return find_ties(p, false);
+}
+
+/* Bytes that stand in front of a part, padding aside. */
+static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
+{
+    const heft_format *f = ((const heft_planner *)plan)->format;
+    heft_out count = heft_out_counting();
+    heft_status st = f->between ? f->between(plan, part, &count) : HEFT_OK;
+    *out = count.total;
+    return st;
+}
+
+heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves)
+{
+    const heft_plan *plan = &p->plan;
+    heft_range data;
+    uint64_t head = 0;
+    heft_status st = HEFT_OK;
+    *moves = plan->kept && heft_kept_data(plan->kept, &data);
+    for (uint32_t i = 0; *moves && !st && p->format->between && i < plan->order_count; i++) {
+        st = head_bytes(plan, plan->order[i], &head);
+        *moves = !head;
+    }
+    return st;
+}
+
+static heft_status too_long(heft_plan *p)
+{
+    return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+}
+
+/* One after the other. */
+static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
+{
+    uint64_t at = start, head;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < p->order_count && !st; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, p->order[i]);
+        st = head_bytes(p, p->order[i], &head);
+        part->stored = p->kept ? heft_ix_part_row_at(p->kept, p->order[i])->stored : part->length;
+        if (!heft_add(&at, at, head) || !heft_align_up(&at, at, p->align) ||
+            !heft_add(&at, at, part->stored))
+            return too_long(p);
+        part->offset = at - part->stored;
+    }
+    return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
+}
+
+/* Parts that are another's lie where that lies. */
+static void place_same(heft_plan *p)
+{
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
+}
+
+heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
+{
+    bool moves = false;
+    heft_status st = settle_order(p);
+    if (!st)
+        st = heft_planner_moves_whole((heft_planner *)p, &moves);
+    if (!st && !moves)
+        st = place_each(p, start, tail_align);
+    else if (!st && !heft_planner_move((heft_planner *)p, start, tail_align))
+        st = too_long(p);
+    if (!st)
+        place_same(p);
+    return st;
+}
+
+void *heft_plan_alloc(heft_plan *p, size_t size)
+{
+    void *mem = heft_arena_alloc(p->arena, size ? size : 1, 16);
+    if (mem)
+        memset(mem, 0, size);
+    else
+        heft_error_plain(p->err, HEFT_E_NOMEM, "no memory to plan the file");
+    return mem;
+}
+
+heft_str heft_plan_model_part(heft_plan *plan, const char *role)
+{
+    const heft_planner *p = (const heft_planner *)plan;
+    const heft_model_bytes *parts = p->model_bytes.ptr;
+    for (uint32_t i = 0; i < p->model_bytes.len; i++)
+        if (heft_str_is(parts[i].role, role))
+            return parts[i].bytes;
+    return (heft_str){ NULL, 0 };
+}
+
+/* ---- what runs them ---- */
+
+static heft_status check_options(heft_planner *p, heft_error *err)
+{
+    const heft_write_options *o = &p->opt;
+    const heft_format *f = p->format;
+    if (!f || !f->plan)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
+                                f ? f->name : "this format");
+    if (o->version && !*f->versions)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no %s version %s: it has only one",
+                                f->name, o->version);
+    if (o->align & (o->align - 1))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "an alignment of %U is no power of two",
+                                (uint64_t)o->align);
+    if (o->encoding != HEFT_RAW && !(f->caps & HEFT_CAN_ENCODE))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts", f->name);
+    const heft_codec *codec = heft_host_codec(p->host, o->encoding);
+    if (codec && !codec->encoder)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
+    if (o->digest && !(f->caps & HEFT_CAN_DIGEST))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
+                                f->name);
+    return HEFT_OK;
+}
+
+heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
+                              const heft_write_options *opt, heft_error *err)
+{
+    heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
+    if (opt)
+        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    *p = (heft_planner){ .format = fmt, .opt = o };
+    heft_status st = heft_host_resolve(&p->host, o.host, err);
+    if (st)
+        return st;
+    heft_limits limits = { 0, UINT64_MAX, UINT32_MAX - 1, 0 };
+    heft_ix_init(&p->x, p->host->allocator, &limits);
+    heft_host_lend_threads(p->host, &p->x);
+    if (p->host->entropy)
+        p->host->entropy(p->x.key, sizeof p->x.key);
+    p->arena.mem = &p->x.mem;
+    heft_segments_init(&p->written, p->host);
+    p->plan = (heft_plan){
+        .x = &p->x,
+        .version = o.version,
+        .align = o.align ? o.align
+                 : fmt   ? fmt->align
+                         : 1,
+        .asked_align = o.align,
+        .arena = &p->arena,
+        .loss = loss,
+        .encoding = o.encoding,
+        .digest = o.digest,
+        .allow_loss = o.allow_loss,
+    };
+    return check_options(p, err);
+}
+
+void heft_planner_free(heft_planner *p)
+{
+    heft_arena_free(&p->arena);
+    heft_segments_free(&p->written);
+    heft_planner_digests_free(p);
+    heft_vec_free(&p->x.mem, &p->model_bytes, sizeof(heft_model_bytes));
+    heft_ix_free(&p->x);
+}
+
+heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str bytes, heft_error *err)
+{
+    heft_model_bytes *m = heft_vec_push(&p->x.mem, &p->model_bytes, sizeof *m);
+    if (!m)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for part %q", role);
+    *m = (heft_model_bytes){ role, bytes };
+    p->x.err = err;
+    return heft_ix_part(&p->x, HEFT_NONE, role, HEFT_UNTYPED, (heft_range){ 0, bytes.len },
+                        bytes.len, HEFT_RAW);
+}
+
+static heft_status prepare_part_digests(heft_planner *p, heft_error *err)
+{
+    p->part_digest = heft_host_digest(p->host, p->plan.digest);
+    if (!p->part_digest)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                                p->plan.digest);
+    if (p->part_digest->join && !p->plan.appended)
+        heft_segments_want(&p->written, p->host, p->plan.digest);
+    p->part_digests = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof *p->part_digests);
+    return p->part_digests ? HEFT_OK : HEFT_E_NOMEM;
+}
+
+bool heft_value_is_text(const heft_value *v)
+{
+    bool key = heft_str_is_utf8(v->key);
+    return key && (v->kind != HEFT_KIND_STR || heft_str_is_utf8(v->as.s));
+}
+
+/* Names and keys that occur twice are the caller's fault: some formats would write them and none
+ * would read them. */
+static heft_status check_names(heft_planner *p, heft_error *err)
+{
+    heft_error why;
+    p->x.err = &why;
+    heft_status st = p->x.sealed ? HEFT_OK : heft_ix_seal(&p->x);
+    if (!st)
+        st = heft_meta_unique(&p->x, "the metadata");
+    p->x.err = err;
+    if (st)
+        return heft_error_plain(err, st == HEFT_E_FORMAT ? HEFT_E_ARGUMENT : st, "%s", why.message);
+    return HEFT_OK;
+}
+
+heft_status heft_planner_run(heft_planner *p, heft_error *err)
+{
+    p->plan.err = p->x.err = err;
+    heft_status st = check_names(p, err);
+    if (!st)
+        st = p->format->plan(&p->plan);
+    if (!st && !p->losses && p->plan.digest)
+        st = prepare_part_digests(p, err);
+    if (p->losses && (!st || st == HEFT_E_LOSSY))
+        return heft_error_plain(err, HEFT_E_LOSSY, "%s cannot carry this model as it is: %U %s",
+                                p->format->name, (uint64_t)p->losses,
+                                p->losses == 1 ? "obstacle" : "obstacles");
+    return st;
+}
+
+static bool placed_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_ix_part_row_at(ctx, a)->offset < heft_ix_part_row_at(ctx, b)->offset;
+}
+
+heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err)
+{
+    uint32_t n = 0;
+    p->plan.err = err;
+    uint32_t *ids = heft_plan_alloc(&p->plan, 2 * (size_t)p->x.parts.len * sizeof *ids);
+    if (!ids)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < p->plan.order_count; i++)
+        if (heft_ix_part_row_at(&p->x, p->plan.order[i])->stored || p->format->between)
+            ids[n++] = p->plan.order[i];
+    heft_sort(ids, ids + p->x.parts.len, n, placed_before, &p->x);
+    *out = ids;
+    *count = n;
+    return HEFT_OK;
+}
+
+/* ---- between places ---- */
+
+typedef struct cutout { /* of bytes that are written in order: those that are wanted */
+    uint8_t *dst;
+    uint64_t base, from, to; /* where the bytes begin; where those wanted lie */
+} cutout;
+
+static heft_status cut_out(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    const cutout *c = ctx;
+    uint64_t begin = c->base + at, end = begin + len;
+    uint64_t from = begin > c->from ? begin : c->from, to = end < c->to ? end : c->to;
+    if (from < to)
+        memcpy(c->dst + (from - c->from), (const uint8_t *)data + (from - begin),
+               (size_t)(to - from));
+    return HEFT_OK;
+}
+
+heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
+                             uint32_t i, uint64_t at, size_t len, uint8_t *dst)
+{
+    uint8_t buf[256];
+    cutout c = { dst, p->plan.front_bytes, at, at + len };
+    heft_out o = { .buf = buf, .cap = sizeof buf, .flush = cut_out, .ctx = &c };
+    memset(dst, p->plan.fill, len);
+    if (!p->format->between || i == count)
+        return HEFT_OK;
+    if (i) {
+        const heft_ix_part_row *before = heft_ix_part_row_at(&p->x, places[i - 1]);
+        c.base = before->offset + before->stored;
+    }
+    heft_status st = p->format->between(&p->plan, places[i], &o);
+    return st ? st : heft_out_flush(&o);
+}
+
+/* ---- into a sink ---- */
+
+heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err)
+{
+    if (!len)
+        return HEFT_OK;
+    return s->ops->write_at ? s->ops->write_at(s, at, data, len, err)
+                            : s->ops->write(s, data, len, err);
+}
+
+heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err)
+{
+    uint8_t block[512];
+    memset(block, byte, sizeof block);
+    heft_status st = HEFT_OK;
+    for (uint64_t done = 0; done < len && !st; done += sizeof block)
+        st = heft_sink_put(s, at + done, block,
+                           len - done < sizeof block ? (size_t)(len - done) : sizeof block, err);
+    return st;
+}
+
+typedef struct flushing {
+    heft_planner *p;
+    heft_sink *sink;
+    uint64_t base;
+    heft_error *err;
+} flushing;
+
+static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    const flushing *fl = ctx;
+    heft_status st = heft_segments_add(&fl->p->written, fl->base + at, data, len, fl->err);
+    return st ? st : heft_sink_put(fl->sink, fl->base + at, data, len, fl->err);
+}
+
+static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint64_t expect,
+                          heft_status (*fn)(const heft_plan *, heft_out *), heft_error *err)
+{
+    const heft_allocator *al = p->host->allocator;
+    flushing fl = { p, sink, base, err };
+    uint8_t *buf = al->resize(al->ctx, NULL, 0, OUT_BUFFER, 64);
+    if (!buf)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to write the index");
+    heft_out o = { .buf = buf, .cap = OUT_BUFFER, .flush = flush, .ctx = &fl };
+    p->plan.err = err;
+    heft_status st = fn(&p->plan, &o);
+    if (!st)
+        st = heft_out_flush(&o);
+    al->resize(al->ctx, buf, OUT_BUFFER, 0, 64);
+    if (!st && expect != HEFT_NOWHERE &&
+        o.total != expect) /* a fault of the format's own code, found before it does harm */
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s planned %U bytes and wrote %U",
+                                p->format->name, expect, o.total);
+    return st;
+}
+
+heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err)
+{
+    return encode(p, sink, 0, p->plan.front_bytes, p->format->front, err);
+}
+
+heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err)
+{
+    if (!p->format->back)
+        return HEFT_OK;
+    uint64_t expect = p->plan.appended ? HEFT_NOWHERE : p->plan.file_bytes - p->plan.data_end;
+    return encode(p, sink, p->plan.data_end, expect, p->format->back, err);
+}
+
+heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
+{
+    uint8_t block[4096];
+    uint32_t *places, count;
+    uint64_t at = p->plan.front_bytes;
+    heft_status st = heft_planner_places(p, &places, &count, err);
+    for (uint32_t i = 0; i <= count && !st; i++) {
+        const heft_ix_part_row *part = i < count ? heft_ix_part_row_at(&p->x, places[i]) : NULL;
+        uint64_t end = part ? part->offset : p->plan.data_end;
+        for (size_t n; at < end && !st; at += n) {
+            n = end - at < sizeof block ? (size_t)(end - at) : sizeof block;
+            st = heft_planner_gap(p, places, count, i, at, n, block);
+            if (!st)
+                st = heft_sink_put(sink, at, block, n, err);
+        }
+        at = part ? end + part->stored : end;
+    }
+    return st;
+}

@@ -1,0 +1,72 @@
+/* plan.h - the engine's side of planning: a model to be written, from a file or from calls. */
+#ifndef HEFT_PLAN_H
+#define HEFT_PLAN_H
+#include "core/check/segments.h"
+
+typedef struct heft_model_bytes { /* a part of the file itself, at hand */
+    heft_str role, bytes;
+} heft_model_bytes;
+
+typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL: none */
+    const heft_digest *digest;
+    void *state;
+} heft_tap;
+
+typedef struct heft_planner {
+    heft_plan plan; /* first: formats call back through it */
+    const heft_format *format;
+    const heft_host *host;
+    heft_write_options opt;
+    heft_index x;
+    heft_arena arena;
+    heft_vec model_bytes;
+    uint32_t losses;                           /* that stop the writing */
+    heft_segments written;                     /* checksums of what went to the sink */
+    heft_vec range_digests;                    /* that the format asked for */
+    uint8_t (*part_digests)[HEFT_CLAIM_BYTES]; /* by part, when plan.digest asks for them */
+    const heft_digest *part_digest;
+    /* Carries a checksum over a range that was not written, because it is there; or NULL. */
+    heft_status (*passed_by)(void *ctx, const heft_digest *d, heft_range r, void *state,
+                             heft_error *err);
+    void *passed_by_ctx;
+} heft_planner;
+
+heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
+                              const heft_write_options *opt, heft_error *err);
+void heft_planner_free(heft_planner *p);
+/* Whether key and text of a value that the caller gave are UTF-8. */
+bool heft_value_is_text(const heft_value *v);
+/* bytes are borrowed. */
+heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str bytes,
+                                    heft_error *err);
+/* Asks the format for losses and the layout; HEFT_E_LOSSY when something stands in the way. */
+heft_status heft_planner_run(heft_planner *p, heft_error *err);
+/* Parts that take bytes in the order of their places: owned by the planner's arena. */
+heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err);
+/* Bytes [at, at + len) of the file, which lie in front of place i of so many, or behind the last:
+ * what between() writes, then the plan's fill. */
+heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
+                             uint32_t i, uint64_t at, size_t len, uint8_t *dst);
+/* All those bytes of a late plan, once the digests are known. */
+heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
+/* ---- a file that is written anew, keep.c ---- */
+
+/* From the first byte to the last that tensors have in the file, those without bytes included at the end;
+ * false: there are none. */
+bool heft_kept_data(const heft_index *kept, heft_range *out);
+/* Whether all data of plan.kept is moved as one. */
+heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves);
+/* Moves it to start; false: it would pass 2^64. */
+bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align);
+
+/* Runs front() or back() into the sink. */
+heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
+heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
+/* Computes the digests that back() will ask for, once all data are written. */
+heft_status heft_planner_digests(heft_planner *p, heft_error *err);
+void heft_planner_digests_free(heft_planner *p);
+/* At a place of the file, whatever the sink is: streams are written in order. */
+heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
+heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);
+
+#endif

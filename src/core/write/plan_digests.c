@@ -1,0 +1,154 @@
+/* plan_digests.c - checksums that a file says of itself: asked for while planning, known once the bytes went
+ * to the sink. */
+#include "core/write/plan.h"
+
+/* ---- of ranges and parts ---- */
+
+typedef struct range_digest {
+    const char *algorithm;
+    heft_range range;
+    uint8_t bytes[HEFT_CLAIM_BYTES];
+    bool known;
+} range_digest;
+
+static heft_status join_range(heft_planner *p, const heft_digest *d, heft_range r, uint8_t *out,
+                              heft_error *err)
+{
+    uint32_t state;
+    d->init(&state);
+    heft_status st = heft_segments_join(&p->written, d->name, r, &state, p->passed_by,
+                                        p->passed_by_ctx, err);
+    d->final(out, &state);
+    return st;
+}
+
+/* Once all its bytes went to the sink; in order, until heft_planner_digests() sorts what is known. */
+static heft_status settle_digest(heft_planner *p, range_digest *r, heft_error *err)
+{
+    heft_status st = r->known ? HEFT_OK
+                              : join_range(p, heft_host_digest(p->host, r->algorithm), r->range,
+                                           r->bytes, err);
+    r->known = !st;
+    return st;
+}
+
+heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_range r,
+                                   uint32_t *number)
+{
+    heft_planner *p = (heft_planner *)plan;
+    range_digest *to = heft_vec_push(&p->x.mem, &p->range_digests, sizeof *to);
+    if (!to)
+        return heft_error_plain(plan->err, HEFT_E_NOMEM, "no memory for a checksum");
+    if (!heft_segments_want(&p->written, p->host, algorithm))
+        return heft_error_plain(plan->err, HEFT_E_UNSUPPORTED, "%s of a range cannot be computed",
+                                algorithm);
+    *to = (range_digest){ algorithm, r, { 0 }, false };
+    *number = p->range_digests.len - 1;
+    return HEFT_OK;
+}
+
+const uint8_t *heft_plan_range_digest(const heft_plan *plan, uint32_t number)
+{
+    heft_planner *p = (heft_planner *)(uintptr_t)plan; /* for a stream, when first asked for */
+    range_digest *r = (range_digest *)p->range_digests.ptr + number;
+    return settle_digest(p, r, plan->err) ? NULL : r->bytes;
+}
+
+const uint8_t *heft_plan_part_digest(const heft_plan *plan, uint32_t part)
+{
+    return ((const heft_planner *)plan)->part_digests[part];
+}
+
+/* ---- of what a format writes itself ---- */
+
+bool heft_plan_can_digest(const heft_plan *plan, const char *algorithm)
+{
+    return heft_host_digest(((const heft_planner *)plan)->host, algorithm);
+}
+
+typedef struct digesting {
+    const heft_digest *d;
+    void *state;
+    heft_out *to;
+} digesting;
+
+static heft_status pass_on(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    const digesting *g = ctx;
+    (void)at;
+    g->d->update(g->state, data, len);
+    heft_out_bytes(g->to, data, len);
+    return g->to->st;
+}
+
+heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *algorithm,
+                               void (*emit)(const heft_plan *p, heft_out *o),
+                               uint8_t digest[HEFT_CLAIM_BYTES])
+{
+    const heft_host *h = ((const heft_planner *)plan)->host;
+    const heft_allocator *al = h->allocator;
+    digesting g = { heft_host_digest(h, algorithm), NULL, o };
+    uint8_t buf[4096];
+    heft_out own = { .buf = buf, .cap = sizeof buf, .flush = pass_on, .ctx = &g };
+    g.state = g.d ? al->resize(al->ctx, NULL, 0, g.d->state_bytes, 64) : NULL;
+    heft_status st = g.state && g.d->init(g.state)
+                         ? HEFT_OK
+                         : heft_error_plain(plan->err, HEFT_E_NOMEM, "no memory for a digest");
+    if (!st) {
+        emit(plan, &own);
+        st = heft_out_flush(&own);
+        g.d->final(digest, g.state);
+    }
+    if (g.state)
+        al->resize(al->ctx, g.state, g.d->state_bytes, 0, 64);
+    return st;
+}
+
+/* ---- when all is written ---- */
+
+static heft_status digest_nothing(heft_planner *p, const heft_digest *d, uint8_t *out,
+                                  heft_error *err)
+{
+    const heft_allocator *al = p->host->allocator;
+    void *state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
+    heft_status st = state && d->init(state)
+                         ? HEFT_OK
+                         : heft_error_plain(err, HEFT_E_NOMEM, "no memory for a digest");
+    if (!st)
+        d->final(out, state);
+    if (state)
+        al->resize(al->ctx, state, d->state_bytes, 0, 64);
+    return st;
+}
+
+/* Of parts that went by in pieces, and of those that had no bytes to go by. */
+static heft_status join_parts(heft_planner *p, heft_error *err)
+{
+    const heft_digest *d = p->part_digest;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; d && !p->plan.appended && i < p->plan.order_count && !st; i++) {
+        uint32_t part = p->plan.order[i];
+        const heft_ix_part_row *row = heft_ix_part_row_at(&p->x, part);
+        heft_range r = { row->offset, row->stored };
+        if (d->join)
+            st = join_range(p, d, r, p->part_digests[part], err);
+        else if (!row->stored)
+            st = digest_nothing(p, d, p->part_digests[part], err);
+    }
+    return st;
+}
+
+heft_status heft_planner_digests(heft_planner *p, heft_error *err)
+{
+    range_digest *asked = p->range_digests.ptr;
+    heft_status st = HEFT_OK;
+    heft_segments_sort(&p->written);
+    for (uint32_t i = 0; i < p->range_digests.len && !st; i++)
+        st = settle_digest(p, &asked[i], err);
+    return st ? st : join_parts(p, err);
+}
+
+void heft_planner_digests_free(heft_planner *p)
+{
+    heft_vec_free(&p->x.mem, &p->range_digests, sizeof(range_digest));
+}

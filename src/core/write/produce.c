@@ -1,0 +1,359 @@
+/* produce.c - raw bytes are read to where they go; everything else passes through elements. */
+#include "core/write/produce.h"
+
+enum { SCRATCH = 256 << 10 }; /* twice: elements before a cast, and a row of a matrix */
+
+static const heft_ix_part_row *target_row(const heft_producer *w, uint32_t part)
+{
+    return heft_ix_part_row_at(&w->c->p->x, part);
+}
+
+static const heft_ix_part_row *source_row(const heft_copying *c, uint32_t part)
+{
+    return heft_ix_part_row_at(&c->in->x, c->origins[part].part);
+}
+
+bool heft_part_is_whole(const heft_copying *c, uint32_t part)
+{
+    const heft_digest *d = c->p->part_digest;
+    const heft_ix_part_row *from = source_row(c, part);
+    bool any_order = heft_ix_is_plain(from) ||
+                     (from->encoding == HEFT_RAW && from->flags & HEFT_P_VIEW);
+    return c->origins[part].making || !any_order || (d && !d->join) ||
+           heft_watch_tap(c->watch, c->origins[part].part) != HEFT_NONE;
+}
+
+/* ---- digests that go along ---- */
+
+static heft_status open_tap(heft_producer *w, heft_tap *tap, const heft_digest *d)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    void *state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
+    if (!state || !d->init(state)) {
+        if (state)
+            al->resize(al->ctx, state, d->state_bytes, 0, 64);
+        return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory for a digest");
+    }
+    *tap = (heft_tap){ d, state };
+    return HEFT_OK;
+}
+
+static void close_tap(heft_producer *w, heft_tap *tap, uint8_t *out)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    if (!tap->digest)
+        return;
+    tap->digest->final(out, tap->state);
+    al->resize(al->ctx, tap->state, tap->digest->state_bytes, 0, 64);
+    *tap = (heft_tap){ NULL, NULL };
+}
+
+static void feed_tap(heft_tap *tap, const void *data, size_t len)
+{
+    if (tap->digest)
+        tap->digest->update(tap->state, data, len);
+}
+
+static bool claims_decoded(const heft_producer *w)
+{
+    return w->claim != HEFT_NONE && heft_ix_claim_at(&w->c->in->x, w->claim).decoded;
+}
+
+/* What a compressed part decodes to. */
+static void decoded_seen(void *ctx, const void *data, size_t len)
+{
+    heft_producer *w = ctx;
+    if (claims_decoded(w))
+        feed_tap(&w->source, data, len);
+}
+
+/* Stored bytes of a part that is not plain. */
+static void stored_seen(void *ctx, const void *data, size_t len)
+{
+    heft_producer *w = ctx;
+    uint64_t at = w->stream.row.offset + w->stream.taken;
+    if (!claims_decoded(w))
+        feed_tap(&w->source, data, len);
+    if (heft_watch_seen(w->c->watch, at, data, len, &w->err))
+        heft_meter_fail(w->c->meter, &w->err);
+}
+
+/* ---- source bytes ---- */
+
+/* Bytes of the source part as its tensor has them. */
+static heft_status read_source(heft_producer *w, uint64_t from, void *dst, size_t len)
+{
+    const heft_origin *o = &w->c->origins[w->part];
+    const heft_ix_part_row *row = source_row(w->c, w->part);
+    if (w->maker)
+        return heft_maker_read(w->maker, dst, len, &w->err);
+    bool plain = heft_ix_is_plain(row);
+    heft_status st = w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
+                                 : heft_read(dst, w->c->in, o->part, from, len, &w->err);
+    if (!st && w->in_order && plain)
+        feed_tap(&w->source, dst, len);
+    if (!st && plain)
+        st = heft_watch_seen(w->c->watch, row->offset + from, dst, len, &w->err);
+    return st;
+}
+
+static void gather(uint8_t *dst, const uint8_t *row, uint64_t count, uint64_t stride, uint32_t size)
+{
+    for (uint64_t i = 0; i < count; i++, dst += stride, row += size)
+        memcpy(dst, row, size);
+}
+
+/* The same with the size known to the compiler, where it matters. */
+static void gather_sized(uint8_t *dst, const uint8_t *row, uint64_t n, uint64_t stride,
+                         uint32_t size)
+{
+    if (size == 4)
+        gather(dst, row, n, stride, 4);
+    else if (size == 2)
+        gather(dst, row, n, stride, 2);
+    else
+        gather(dst, row, n, stride, size);
+}
+
+/* Elements [first, first + count) of the transposed matrix, row by row of the source: of each
+ * source row, the columns that the wanted elements touch.  Few elements touch few rows. */
+static heft_status read_turned(heft_producer *w, uint64_t first, uint64_t count, uint32_t size,
+                               uint8_t *dst)
+{
+    const heft_origin *o = &w->c->origins[w->part];
+    const uint8_t *lent = w->turned ? w->turned : heft_view(w->c->in, o->part);
+    uint8_t *line = w->scratch + SCRATCH;
+    uint64_t last = first + count - 1, touched = count < o->rows ? count : o->rows;
+    for (uint64_t i = 0; i < touched; i++) {
+        /* the element of row r, column k stands at k * rows + r of the target */
+        uint64_t k0 = heft_div(first + i, o->rows), r = first + i - k0 * o->rows;
+        uint64_t n = heft_div(last - r, o->rows) - k0 + 1, at = (r * o->columns + k0) * size;
+        heft_status st = lent ? HEFT_OK
+                              : heft_read(line, w->c->in, o->part, at, (size_t)(n * size), &w->err);
+        if (st)
+            return st;
+        gather_sized(dst + (k0 * o->rows + r - first) * size, lent ? lent + at : line, n,
+                     o->rows * size, size);
+    }
+    return HEFT_OK;
+}
+
+/* ---- elements, in units: as many as fill whole blocks of source and target ---- */
+
+typedef struct unit {
+    uint32_t elements;
+    uint32_t source, target; /* bytes of it */
+    heft_dtype from, to;
+} unit;
+
+static unit unit_of(const heft_producer *w, heft_dtype to)
+{
+    heft_dtype from = w->c->origins[w->part].dtype;
+    const heft_dtype_info *s = heft_dtype_get(from), *t = heft_dtype_get(to);
+    /* powers of two: the larger is a multiple of the smaller */
+    uint32_t n = s->block_elems > t->block_elems ? s->block_elems : t->block_elems;
+    uint64_t source, target;
+    heft_dtype_bytes(&source, from, n);
+    heft_dtype_bytes(&target, to, n);
+    return (unit){ n, (uint32_t)source, (uint32_t)target, from, to };
+}
+
+static heft_status read_elements(heft_producer *w, const unit *u, uint64_t first, uint64_t count,
+                                 uint8_t *dst)
+{
+    const heft_origin *o = &w->c->origins[w->part];
+    uint64_t from, bytes;
+    if (o->transposed)
+        return read_turned(w, first, count, heft_dtype_size(u->from), dst);
+    if (!heft_dtype_bytes(&from, u->from, first) || !heft_dtype_bytes(&bytes, u->from, count))
+        return heft_error_plain(&w->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+    return read_source(w, from, dst, (size_t)bytes);
+}
+
+/* Units of the target, in its own element type; the last may have fewer elements than the others. */
+static heft_status make_units(heft_producer *w, const unit *u, uint64_t first, uint64_t count,
+                              uint8_t *dst)
+{
+    uint64_t at = first * u->elements, left = w->c->origins[w->part].elements - at;
+    uint64_t elements = count * u->elements < left ? count * u->elements : left;
+    if (u->to == u->from)
+        return read_elements(w, u, at, elements, dst);
+    heft_status st = read_elements(w, u, at, elements, w->scratch);
+    if (!st && !heft_cast(dst, u->to, w->scratch, u->from, (size_t)elements))
+        st = heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
+                              heft_dtype_name(u->from), heft_dtype_name(u->to));
+    return st;
+}
+
+/* A unit that the end of a buffer cuts is made once and kept for the next buffer. */
+static heft_status make_one(heft_producer *w, const unit *u, uint64_t first)
+{
+    if (w->one_first == first)
+        return HEFT_OK;
+    w->one_first = first;
+    return make_units(w, u, first, 1, w->one);
+}
+
+static heft_status make_bytes(heft_producer *w, heft_dtype to, uint64_t from, size_t len,
+                              uint8_t *dst)
+{
+    unit u = unit_of(w, to);
+    uint32_t size = u.target;
+    uint64_t most = SCRATCH / (u.source > size ? u.source : size);
+    heft_status st = HEFT_OK;
+    while (len && !st) {
+        uint64_t first = heft_div(from, size), skip = from - first * size, count = len / size;
+        bool whole = !skip && count;
+        count = !whole ? 1 : count < most ? count : most;
+        st = whole ? make_units(w, &u, first, count, dst) : make_one(w, &u, first);
+        size_t n = (size_t)(whole ? count * size : size - skip);
+        n = n < len ? n : len;
+        if (!st && !whole)
+            memcpy(dst, w->one + skip, n);
+        dst += n;
+        from += n;
+        len -= n;
+    }
+    return st;
+}
+
+/* ---- parts ---- */
+
+/* A compressed matrix has to be there before it can be turned. */
+static heft_status decode_all(heft_producer *w)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    uint64_t length = w->stream.row.length;
+    w->turned = length > SIZE_MAX ? NULL : al->resize(al->ctx, NULL, 0, (size_t)length, 64);
+    if (!w->turned)
+        return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to turn a compressed matrix");
+    w->turned_len = length;
+    return read_source(w, 0, w->turned, (size_t)length);
+}
+
+static heft_status open_maker(heft_producer *w, const heft_origin *o)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    w->maker = al->resize(al->ctx, NULL, 0, sizeof *w->maker, 64);
+    if (!w->maker)
+        return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to change a layout");
+    heft_status st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, &w->err);
+    if (!st)
+        return HEFT_OK;
+    al->resize(al->ctx, w->maker, sizeof *w->maker, 0, 64);
+    w->maker = NULL;
+    return st;
+}
+
+static heft_status open_source(heft_producer *w, const heft_origin *o)
+{
+    if (o->making)
+        return open_maker(w, o);
+    heft_status st = heft_stream_start(&w->stream, w->c->in, o->part, &w->err);
+    if (st)
+        return st;
+    w->stream.seen = stored_seen;
+    w->stream.decoded = decoded_seen;
+    w->stream.seen_ctx = w;
+    w->claim = heft_watch_tap(w->c->watch, o->part);
+    return HEFT_OK;
+}
+
+static void close_source(heft_producer *w)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    if (w->maker) {
+        heft_maker_close(w->maker);
+        al->resize(al->ctx, w->maker, sizeof *w->maker, 0, 64);
+    } else {
+        heft_stream_stop(&w->stream);
+    }
+    w->maker = NULL;
+}
+
+static void leave_part(heft_producer *w)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    if (w->part != HEFT_NONE && w->in_order) {
+        close_source(w);
+        close_tap(w, &w->source, NULL);
+        close_tap(w, &w->target, NULL);
+    }
+    if (w->turned)
+        al->resize(al->ctx, w->turned, (size_t)w->turned_len, 0, 64);
+    w->turned = NULL;
+    w->part = HEFT_NONE;
+}
+
+static heft_status enter_part(heft_producer *w, uint32_t part)
+{
+    const heft_origin *o = &w->c->origins[part];
+    leave_part(w);
+    w->one_first = HEFT_NOWHERE;
+    w->in_order = heft_part_is_whole(w->c, part);
+    w->claim = HEFT_NONE;
+    if (!w->in_order) {
+        w->part = part;
+        return HEFT_OK;
+    }
+    heft_status st = open_source(w, o);
+    if (st)
+        return st;
+    w->part = part;
+    if (w->claim != HEFT_NONE)
+        st = open_tap(
+            w, &w->source,
+            heft_host_digest(w->c->in->host, heft_ix_claim_at(&w->c->in->x, w->claim).algorithm));
+    if (!st && w->c->p->part_digest && !w->c->p->part_digest->join)
+        st = open_tap(w, &w->target, w->c->p->part_digest);
+    return !st && o->transposed ? decode_all(w) : st;
+}
+
+static void end_part(heft_producer *w)
+{
+    uint8_t digest[64];
+    if (w->in_order && w->source.digest) {
+        uint32_t bytes = w->source.digest->bytes;
+        close_tap(w, &w->source, digest);
+        heft_watch_settle(w->c->watch, w->claim, digest, bytes);
+    }
+    if (w->in_order && w->target.digest)
+        close_tap(w, &w->target, w->c->p->part_digests[w->part]);
+    leave_part(w);
+}
+
+bool heft_producer_init(heft_producer *w, const heft_copying *c)
+{
+    const heft_allocator *al = c->in->host->allocator;
+    *w = (heft_producer){ .c = c, .part = HEFT_NONE };
+    w->scratch = al->resize(al->ctx, NULL, 0, 2 * SCRATCH, 64);
+    return w->scratch;
+}
+
+void heft_producer_free(heft_producer *w)
+{
+    const heft_allocator *al = w->c->in->host->allocator;
+    leave_part(w);
+    if (w->scratch)
+        al->resize(al->ctx, w->scratch, 2 * SCRATCH, 0, 64);
+}
+
+heft_status heft_produce(heft_producer *w, uint32_t part, uint64_t from, size_t len, uint8_t *dst)
+{
+    const heft_ix_part_row *row = target_row(w, part);
+    const heft_origin *o = &w->c->origins[part];
+    heft_status st = w->part == part ? HEFT_OK : enter_part(w, part);
+    if (st)
+        return st;
+    /* bytes of no type stay as they are, whatever they are said to be now */
+    bool is_cast = row->dtype != o->dtype && row->dtype && o->dtype;
+    if (o->transposed || is_cast)
+        st = make_bytes(w, row->dtype, from, len, dst);
+    else
+        st = read_source(w, from, dst, len);
+    if (!st && w->in_order)
+        feed_tap(&w->target, dst, len);
+    if (!st && from + len == row->length)
+        end_part(w);
+    return st;
+}

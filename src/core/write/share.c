@@ -1,0 +1,78 @@
+/* share.c - parts that are copied as they are, by sharing the disk's blocks: where both files keep them at
+ * multiples of a block, and nobody wants to see the bytes. */
+#include "core/write/share.h"
+
+enum {
+    BLOCK = 4096,    /* of nearly every file system; one with larger ones says no */
+    LEAST = 64 << 10 /* less is copied as fast */
+};
+
+/* ---- what can be shared ---- */
+
+static bool is_looked_at(const heft_copying *c, uint32_t part)
+{
+    return c->p->part_digest || c->p->written.digest_count || c->watch->seen.digest_count ||
+           heft_watch_tap(c->watch, c->origins[part].part) != HEFT_NONE;
+}
+
+static bool is_changed(const heft_copying *c, uint32_t part)
+{
+    const heft_origin *o = &c->origins[part];
+    const heft_ix_part_row *from = heft_ix_part_row_at(&c->in->x, o->part);
+    return o->making || o->transposed || !heft_ix_is_plain(from) ||
+           o->dtype != heft_ix_part_row_at(&c->p->x, part)->dtype;
+}
+
+/* The blocks of a part, in the target; false: too few, or they lie across those of the source. */
+static bool whole_blocks(heft_range *out, uint64_t to, uint64_t from, uint64_t length)
+{
+    uint64_t skip = (0 - to) & (BLOCK - 1);
+    if ((to ^ from) & (BLOCK - 1) || length < LEAST)
+        return false;
+    *out = (heft_range){ to + skip, (length - skip) & ~(uint64_t)(BLOCK - 1) };
+    return true;
+}
+
+static heft_source *source_of(const heft_file *f, uint64_t place)
+{
+    uint32_t number = heft_ix_place_file(&f->x, place);
+    return number ? f->beside[number - 1].source : f->source;
+}
+
+/* ---- sharing ---- */
+
+/* false: the file system does not do that. */
+static bool share(const heft_copying *c, uint32_t part, heft_range r)
+{
+    const heft_file *f = c->in;
+    const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, part);
+    const heft_ix_part_row *from = heft_ix_part_row_at(&f->x, c->origins[part].part);
+    heft_source *s = source_of(f, from->offset);
+    uint64_t at = heft_ix_place_offset(&f->x, from->offset) + (r.offset - to->offset);
+    return s && c->sink->ops->share(c->sink, r.offset, s, at, r.length);
+}
+
+heft_status heft_share_parts(const heft_copying *c, const uint32_t *places, uint32_t count,
+                             heft_memory *m, heft_vec *shared, heft_error *err)
+{
+    if (!c->sink->ops->share)
+        return HEFT_OK;
+    for (uint32_t i = 0; i < count && !heft_meter_halted(c->meter); i++) {
+        const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, places[i]);
+        uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[places[i]].part)->offset;
+        heft_range r;
+        if (is_looked_at(c, places[i]) || is_changed(c, places[i]) ||
+            !whole_blocks(&r, to->offset, heft_ix_place_offset(&c->in->x, from), to->stored))
+            continue;
+        heft_range *kept = heft_vec_push(m, shared, sizeof *kept);
+        if (!kept)
+            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the copy");
+        *kept = r;
+        if (!share(c, places[i], r)) {
+            shared->len--;
+            break;
+        }
+        heft_meter_add(c->meter, r.length);
+    }
+    return HEFT_OK;
+}

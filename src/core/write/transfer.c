@@ -1,0 +1,60 @@
+/* transfer.c - metadata, attributes and parts of a file, into the model of another. */
+#include "core/write/transfer.h"
+
+/* Containers close where their ends say. */
+heft_status heft_transfer_value(heft_planner *p, const heft_index *from, uint32_t i,
+                                uint32_t source, uint32_t id)
+{
+    const heft_ix_attr_row *attrs = from->attrs.ptr;
+    heft_value v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
+    void (*close)(heft_index *) = source == HEFT_NONE ? heft_ix_meta_end : heft_ix_attr_end;
+    uint32_t end = heft_value_next(&v, i), depth = 0;
+    uint32_t open[HEFT_MAX_DEPTH];
+    heft_status st = HEFT_OK;
+    while (i < end && !st) {
+        v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
+        st = source == HEFT_NONE ? heft_ix_meta(&p->x, v) : heft_ix_attr(&p->x, id, v);
+        if (!st && heft_value_nests(&v))
+            open[depth++] = v.as.of.end;
+        for (i++; !st && depth && open[depth - 1] == i; depth--)
+            close(&p->x);
+    }
+    return st;
+}
+
+heft_status heft_transfer_attributes(heft_planner *p, const heft_index *from, uint32_t id,
+                                     uint32_t source, bool cast)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(from, source);
+    const heft_ix_attr_row *attrs = from->attrs.ptr;
+    heft_status st = HEFT_OK;
+    heft_ix_row(&p->x, id)->flags = row->flags & (HEFT_T_GRAD_KNOWN | HEFT_T_GRAD);
+    if (row->flags & HEFT_T_PARAM_ID)
+        st = heft_ix_param_id(&p->x, id, ((const uint64_t *)from->param_ids.ptr)[source]);
+    if (cast)
+        return st;
+    uint32_t k = row->attrs ? row->attrs - 1 : from->attrs.len;
+    while (k < from->attrs.len && attrs[k].tensor == source && !st) {
+        const heft_value *v = &attrs[k].value;
+        uint32_t next = heft_value_next(v, k);
+        st = heft_transfer_value(p, from, k, source, id);
+        k = next;
+    }
+    return st;
+}
+
+heft_status heft_transfer_model_part(heft_planner *p, const heft_file *from, uint32_t part,
+                                     heft_error *err)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&from->x, part);
+    heft_str role = heft_ix_role(&from->x, row->role);
+    if (row->length > SIZE_MAX)
+        return heft_error_plain(err, HEFT_E_LIMIT, "part %q does not fit into memory", role);
+    char *copy = heft_arena_alloc(&p->arena, (size_t)row->length + 1, 1);
+    if (!copy)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for part %q", role);
+    heft_status st = heft_read(copy, from, part, 0, (size_t)row->length, err);
+    if (st)
+        return st;
+    return heft_planner_model_part(p, role, (heft_str){ copy, (size_t)row->length }, err);
+}

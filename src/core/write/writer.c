@@ -1,0 +1,433 @@
+/* writer.c - a model declared call by call, its bytes handed over part by part. */
+#include "core/write/append.h"
+
+struct heft_writer {
+    heft_planner p;
+    heft_sink *sink;
+    bool begun;
+    heft_error failed; /* what left the model or the file incomplete; status 0: nothing did */
+    uint32_t *places;  /* parts by place, for filling what lies between them */
+    uint32_t place_count;
+    uint32_t *place_of; /* part -> its position in places, or HEFT_NONE: left out */
+    uint32_t part;      /* whose bytes come next … */
+    uint64_t got;       /* … and how many came */
+    uint32_t place;     /* a stream: up to where it is filled: the place that comes next … */
+    uint64_t at;        /* … and the byte */
+    heft_tap tap;       /* digest of the part whose bytes come */
+    heft_appender *to;  /* of compressed parts, which take their places as they come, or NULL */
+    uint32_t filled;    /* pieces that wait to be encoded; the next one is being filled */
+    bool spoiled[HEFT_APPEND_MOST];
+};
+
+static heft_status wrong(heft_error *err, const char *what)
+{
+    return heft_error_plain(err, HEFT_E_ARGUMENT, "%s", what);
+}
+
+/* From here on the writer can only be discarded. */
+static heft_status break_off(heft_writer *w, heft_status st, const heft_error *err)
+{
+    if (st && !w->failed.status) {
+        w->failed = (heft_error){ st, 0, HEFT_NOWHERE, "an earlier call failed" };
+        if (err)
+            w->failed = *err;
+    }
+    return st;
+}
+
+static heft_status broken(const heft_writer *w, heft_error *err)
+{
+    if (err && w->failed.status)
+        *err = w->failed;
+    return w->failed.status;
+}
+
+heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sink *take,
+                             const heft_write_options *opt, heft_error *err)
+{
+    const heft_host *host;
+    *out = NULL;
+    heft_status st = heft_host_resolve(&host, opt ? opt->host : NULL, err);
+    const heft_allocator *al = st ? NULL : host->allocator;
+    heft_writer *w = al ? al->resize(al->ctx, NULL, 0, sizeof *w, 16) : NULL;
+    if (!st && !w)
+        st = heft_error_plain(err, HEFT_E_NOMEM, "no memory for a writer");
+    if (st) {
+        heft_sink_discard(take);
+        return st;
+    }
+    *w = (heft_writer){ .sink = take };
+    st = heft_planner_init(&w->p, fmt, opt, err);
+    if (!st && !take)
+        st = wrong(err, "there is no sink to write to");
+    if (st)
+        heft_writer_discard(w);
+    else
+        *out = w;
+    return st;
+}
+
+static void release(heft_writer *w)
+{
+    const heft_allocator *al = w->p.host->allocator;
+    if (w->to) {
+        heft_append_close(w->to);
+        al->resize(al->ctx, w->to, sizeof *w->to, 0, 64);
+    }
+    if (w->tap.state)
+        al->resize(al->ctx, w->tap.state, w->tap.digest->state_bytes, 0, 64);
+    heft_planner_free(&w->p);
+    al->resize(al->ctx, w, sizeof *w, 0, 16);
+}
+
+void heft_writer_discard(heft_writer *w)
+{
+    if (!w)
+        return;
+    heft_sink_discard(w->sink);
+    release(w);
+}
+
+/* ---- declaring ---- */
+
+static heft_status copy_str(heft_writer *w, heft_str *s, heft_error *err)
+{
+    w->p.x.err = err;
+    *s = heft_ix_copy(&w->p.x, *s);
+    return s->ptr ? HEFT_OK : HEFT_E_NOMEM;
+}
+
+heft_status heft_writer_meta(heft_writer *w, heft_value v, heft_error *err)
+{
+    if (w->begun)
+        return wrong(err, "metadata come before heft_writer_begin()");
+    if (!heft_value_is_text(&v))
+        return wrong(err, "the key or text of metadata is not UTF-8");
+    heft_status st = copy_str(w, &v.key, err);
+    if (!st && (v.kind == HEFT_KIND_STR || v.kind == HEFT_KIND_BYTES))
+        st = copy_str(w, &v.as.s, err);
+    if (!st && v.kind == HEFT_KIND_ARRAY) {
+        heft_str raw = { v.as.array.ptr,
+                         v.as.array.count * (size_t)heft_dtype_size(v.as.array.dtype) };
+        st = copy_str(w, &raw, err);
+        v.as.array.ptr = raw.ptr;
+    }
+    if (!st)
+        st = heft_ix_meta(&w->p.x, v);
+    return break_off(w, st, err);
+}
+
+heft_status heft_writer_meta_end(heft_writer *w, heft_error *err)
+{
+    if (w->begun || !w->p.x.open.len)
+        return wrong(err, "no list or map of metadata is open");
+    heft_ix_meta_end(&w->p.x);
+    return HEFT_OK;
+}
+
+heft_status heft_writer_tensor(uint32_t *part, heft_writer *w, heft_str name, heft_dtype t,
+                               const uint64_t *dims, uint32_t rank, heft_error *err)
+{
+    uint64_t *to, bytes;
+    uint32_t id;
+    if (w->begun)
+        return wrong(err, "tensors come before heft_writer_begin()");
+    if (!heft_dtype_get(t))
+        return wrong(err, "there is no such element type");
+    if (heft_utf8_valid(name.ptr, name.len) != name.len)
+        return wrong(err, "a tensor's name is not UTF-8");
+    if (!heft_product(&bytes, dims, rank) || !heft_dtype_bytes(&bytes, t, bytes))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q: the shape passes 64 bits", name);
+    heft_status st = copy_str(w, &name, err);
+    if (!st)
+        st = heft_ix_tensor(&w->p.x, name, t, rank, &to, &id);
+    if (!st && rank) /* the shape of a scalar may be NULL */
+        memcpy(to, dims, rank * sizeof *dims);
+    *part = w->p.x.parts.len;
+    if (!st)
+        st = heft_ix_dense(&w->p.x, id, HEFT_NOWHERE, 0, HEFT_NOWHERE);
+    return break_off(w, st, err);
+}
+
+heft_status heft_writer_model_part(heft_writer *w, heft_str role, const void *data, size_t len,
+                                   heft_error *err)
+{
+    heft_str bytes = { data, len };
+    if (w->begun)
+        return wrong(err, "parts of the file come before heft_writer_begin()");
+    heft_status st = copy_str(w, &role, err);
+    if (!st)
+        st = copy_str(w, &bytes, err);
+    if (!st)
+        st = heft_planner_model_part(&w->p, role, bytes, err);
+    return break_off(w, st, err);
+}
+
+heft_status heft_writer_vocab(heft_writer *w, const heft_vocab *v, heft_error *err)
+{
+    if (w->begun)
+        return wrong(err, "the vocabulary comes before heft_writer_begin()");
+    w->p.plan.vocab = v;
+    return HEFT_OK;
+}
+
+/* ---- writing ---- */
+
+static const heft_ix_part_row *row(const heft_writer *w, uint32_t part)
+{
+    return heft_ix_part_row_at(&w->p.x, part);
+}
+
+static heft_status find_places(heft_writer *w, heft_error *err)
+{
+    uint32_t parts = w->p.x.parts.len;
+    heft_status st = heft_planner_places(&w->p, &w->places, &w->place_count, err);
+    if (st)
+        return st;
+    w->place_of = heft_plan_alloc(&w->p.plan, parts * sizeof *w->place_of);
+    if (!w->place_of)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < parts; i++)
+        w->place_of[i] = HEFT_NONE;
+    for (uint32_t i = 0; i < w->place_count; i++)
+        w->place_of[w->places[i]] = i;
+    for (uint32_t i = 0; w->p.plan.appended && i < w->p.plan.order_count; i++)
+        w->place_of[w->p.plan.order[i]] = i; /* those without bytes, too */
+    return HEFT_OK;
+}
+
+static heft_status write_out(heft_writer *w, uint64_t at, const void *data, size_t len,
+                             heft_error *err)
+{
+    heft_status st = heft_segments_add(&w->p.written, at, data, len, err);
+    return st ? st : heft_sink_put(w->sink, at, data, len, err);
+}
+
+/* What stands in front of place i, from byte `at` to byte `to`. */
+static heft_status fill_gap(heft_writer *w, uint32_t i, uint64_t at, uint64_t to, heft_error *err)
+{
+    uint8_t block[4096];
+    heft_status st = HEFT_OK;
+    for (size_t n; at < to && !st; at += n) {
+        n = to - at < sizeof block ? (size_t)(to - at) : sizeof block;
+        st = heft_planner_gap(&w->p, w->places, w->place_count, i, at, n, block);
+        if (!st)
+            st = write_out(w, at, block, n, err);
+    }
+    return st;
+}
+
+/* All gaps from the place that comes next up to that in front of place `last`, which may be the
+ * end; payloads in between are passed over. */
+static heft_status fill_gaps(heft_writer *w, uint32_t last, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (; w->place <= last && !st; w->place++) {
+        bool is_end = w->place == w->place_count;
+        const heft_ix_part_row *part = is_end ? NULL : row(w, w->places[w->place]);
+        st = fill_gap(w, w->place, w->at, part ? part->offset : w->p.plan.data_end, err);
+        if (part)
+            w->at = part->offset + part->stored;
+    }
+    return st;
+}
+
+/* ---- compressed parts ---- */
+
+static heft_status open_appender(heft_writer *w, heft_error *err)
+{
+    const heft_allocator *al = w->p.host->allocator;
+    w->to = al->resize(al->ctx, NULL, 0, sizeof *w->to, 64);
+    if (!w->to)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compress");
+    return heft_append_open(w->to, &w->p, w->sink, err);
+}
+
+static void encode_piece(void *arg, size_t i)
+{
+    heft_writer *w = arg;
+    heft_error unused;
+    w->spoiled[i] = heft_append_encode(w->to, &w->to->pieces[i], &unused) != HEFT_OK;
+}
+
+/* Encodes what waits, side by side, and writes it in order. */
+static heft_status flush_pieces(heft_writer *w, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    heft_host_run(w->p.host, w->filled, encode_piece, w);
+    for (uint32_t i = 0; i < w->filled && !st; i++) {
+        if (w->spoiled[i]) /* once more, for what it says */
+            st = heft_append_encode(w->to, &w->to->pieces[i], err);
+        if (!st)
+            st = heft_append_write(w->to, &w->to->pieces[i], err);
+    }
+    w->filled = 0;
+    return st;
+}
+
+/* Bytes of a part from w->got on: all of them into pieces. */
+static heft_status add_pieces(heft_writer *w, uint32_t part, const uint8_t *data, size_t len,
+                              heft_error *err)
+{
+    uint64_t whole = row(w, part)->length, at = w->got;
+    heft_status st = HEFT_OK;
+    do {
+        heft_piece *s = &w->to->pieces[w->filled];
+        uint64_t from = heft_div(at, w->to->piece) * w->to->piece;
+        size_t have = (size_t)(at - from),
+               n = w->to->piece - have < len ? w->to->piece - have : len;
+        if (n) { /* without any, there may be no place either */
+            memcpy(s->raw + have, data, n);
+            data += n;
+        }
+        at += n;
+        len -= n;
+        s->part = part;
+        s->from = from;
+        s->len = have + n;
+        s->last = at == whole;
+        w->filled += s->last || s->len == w->to->piece;
+        if (w->filled == w->to->width)
+            st = flush_pieces(w, err);
+    } while (len && !st);
+    return st;
+}
+
+/* ---- parts in their order ---- */
+
+/* To the next part that has bytes; of those that have none it is said that they are there. */
+static heft_status pass_empty(heft_writer *w, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    while (!st && w->part < w->p.x.parts.len && w->got == row(w, w->part)->length) {
+        if (w->to && !w->got && w->place_of[w->part] != HEFT_NONE)
+            st = add_pieces(w, w->part, NULL, 0, err);
+        w->part++;
+        w->got = 0;
+    }
+    return st;
+}
+
+heft_status heft_writer_begin(heft_writer *w, heft_error *err)
+{
+    heft_error own;
+    err = err ? err : &own;
+    if (w->begun || w->p.x.open.len)
+        return wrong(err, w->begun ? "the writing has begun already"
+                                   : "a list or map of metadata is still open");
+    heft_status st = broken(w, err);
+    if (!st)
+        st = heft_planner_run(&w->p, err);
+    if (!st)
+        st = find_places(w, err);
+    if (!st && w->sink->ops->reserve && !w->p.plan.appended)
+        st = w->sink->ops->reserve(w->sink, w->p.plan.file_bytes, err);
+    if (!st)
+        st = heft_planner_front(&w->p, w->sink, err);
+    w->at = w->p.plan.front_bytes;
+    if (!st && w->p.plan.appended)
+        st = open_appender(w, err);
+    else if (!st && w->sink->ops->write_at && !w->p.plan.late)
+        st = fill_gaps(w, w->place_count, err);
+    if (!st)
+        st = pass_empty(w, err);
+    w->begun = !st;
+    return break_off(w, st, err);
+}
+
+/* Digests that cannot be joined from pieces of the file take the bytes as they come. */
+static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_t len,
+                          heft_error *err)
+{
+    const heft_allocator *al = w->p.host->allocator;
+    const heft_digest *d = w->p.part_digest;
+    if (!d || d->join)
+        return HEFT_OK;
+    if (!w->tap.state)
+        w->tap = (heft_tap){ d, al->resize(al->ctx, NULL, 0, d->state_bytes, 64) };
+    if (!w->tap.state || (!w->got && !d->init(w->tap.state)))
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a digest");
+    d->update(w->tap.state, data, len);
+    if (w->got + len == row(w, part)->length)
+        d->final(w->p.part_digests[part], w->tap.state);
+    return HEFT_OK;
+}
+
+static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t len, heft_error *err)
+{
+    const heft_ix_part_row *p = row(w, part);
+    uint64_t to = p->offset + w->got;
+    heft_status st = digest(w, part, data, len, err);
+    if (st)
+        return st;
+    if (w->sink->ops->write_at)
+        return write_out(w, to, data, len, err);
+    if (w->place_of[part] + !!w->got < w->place)
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "%s stores these tensors in another order than they are declared "
+                                "in, which a stream cannot take",
+                                w->p.format->name);
+    st = fill_gaps(w, w->place_of[part], err);
+    return st ? st : write_out(w, to, data, len, err);
+}
+
+heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, size_t len,
+                             heft_error *err)
+{
+    if (!w->begun)
+        return wrong(err, "data come after heft_writer_begin()");
+    if (w->failed.status)
+        return broken(w, err);
+    if (!len)
+        return HEFT_OK;
+    if (part != w->part)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
+                                (uint64_t)part, (uint64_t)w->part);
+    if (len > row(w, part)->length - w->got)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
+                                (uint64_t)part, row(w, part)->length);
+    heft_status st = HEFT_OK;
+    if (w->place_of[part] != HEFT_NONE)
+        st = w->to ? add_pieces(w, part, data, len, err) : put(w, part, data, len, err);
+    w->got += len;
+    if (!st)
+        st = pass_empty(w, err);
+    return break_off(w, st, err);
+}
+
+static heft_status check_complete(const heft_writer *w, heft_error *err)
+{
+    if (w->failed.status)
+        return broken(w, err);
+    if (!w->begun)
+        return wrong(err, "the writing has not begun");
+    if (w->part < w->p.x.parts.len)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U lacks %U of its %U bytes",
+                                (uint64_t)w->part, row(w, w->part)->length - w->got,
+                                row(w, w->part)->length);
+    return HEFT_OK;
+}
+
+heft_status heft_writer_finish(heft_writer *w, heft_error *err)
+{
+    heft_status st = check_complete(w, err);
+    if (!st && w->to) {
+        st = flush_pieces(w, err);
+        w->p.plan.data_end = w->to->at;
+    } else if (!st && !w->sink->ops->write_at) {
+        st = fill_gaps(w, w->place_count, err);
+    }
+    if (!st)
+        st = heft_planner_digests(&w->p, err);
+    if (!st && w->sink->ops->write_at && w->p.plan.late)
+        st = heft_planner_gaps(&w->p, w->sink, err);
+    if (!st)
+        st = heft_planner_back(&w->p, w->sink, err);
+    if (st) {
+        heft_writer_discard(w);
+        return st;
+    }
+    st = w->sink->ops->finish(w->sink, err);
+    release(w);
+    return st;
+}

@@ -1,0 +1,485 @@
+/* manifest.c - the CBOR of a Burnpack: tensors, metadata, scalars; burnpack.c shows it.
+ *
+ * As the reference does, it passes over keys that it does not know and over tags, and takes items in any
+ * order and of any length; what occurs twice, the reference takes the last of and we refuse, but for metadata.
+ */
+#include "format/burnpack/burnpack.h"
+#include "model/values.h"
+
+typedef struct reader {
+    heft_cbor c;
+    heft_index *x;
+    heft_burnpack_manifest *found;
+    heft_burnpack_schemes schemes;
+    bool noted_field, noted_key; /* unknown ones */
+} reader;
+
+static void note(reader *r, heft_severity s, const char *rule, uint32_t tensor, const char *text)
+{
+    heft_ix_note(r->x, s, rule, heft_cbor_offset(&r->c, r->c.item), tensor, text);
+}
+
+static bool is_key(const heft_cbor *c, const char *name, size_t len)
+{
+    return c->str.len == len && !memcmp(c->str.ptr, name, len);
+}
+
+/* A key of the root or of a descriptor; the reference takes byte strings for them, too. */
+static bool is_name(heft_cbor_kind k)
+{
+    return k == HEFT_CBOR_TEXT || k == HEFT_CBOR_BYTES;
+}
+
+/* ---- a tensor ---- */
+
+enum { MOST_RANK = 8 }; /* of descriptors that are read in one go */
+enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, PARAM_ID = 8, REQUIRED = 7 };
+static const char *const field_names[] = { "dtype", "shape", "data_offsets", "param_id" };
+
+typedef struct descriptor {
+    heft_str name;
+    uint64_t at, begin, end, param_id;
+    uint32_t id, fields;
+    bool has_id;
+} descriptor;
+
+static uint32_t field_of(const heft_cbor *c)
+{
+    return is_key(c, "dtype", 5)           ? DTYPE
+           : is_key(c, "shape", 5)         ? SHAPE
+           : is_key(c, "data_offsets", 12) ? OFFSETS
+           : is_key(c, "param_id", 8)      ? PARAM_ID
+                                           : 0;
+}
+
+static const char *name_of(uint32_t field)
+{
+    uint32_t i = 0;
+    while (field >> i != 1)
+        i++;
+    return field_names[i];
+}
+
+/* Whether the item read last, which was k, is an unsigned number; bignums are what the reference takes as well,
+ * but does not write. */
+static bool is_number(reader *r, const descriptor *d, heft_cbor_kind k, uint64_t *out)
+{
+    if (k == HEFT_CBOR_BYTES)
+        note(r, HEFT_WARNING, "burnpack/bignum", d->id,
+             "a number is stored as a bignum, which no writer does");
+    return heft_cbor_u64(out, &r->c, k);
+}
+
+static bool read_number(reader *r, const descriptor *d, uint64_t *out)
+{
+    return is_number(r, d, heft_cbor_next(&r->c), out);
+}
+
+/* The reference reads a byte string as the list of its bytes. */
+static heft_status read_shape_bytes(reader *r, const descriptor *d)
+{
+    heft_status st = HEFT_OK;
+    note(r, HEFT_WARNING, "burnpack/shape-bytes", d->id,
+         "its shape is stored as a byte string, which no writer does");
+    for (size_t i = 0; i < r->c.str.len && !st; i++)
+        st = heft_ix_dim(r->x, (uint8_t)r->c.str.ptr[i]);
+    return st;
+}
+
+static heft_status read_shape(reader *r, const descriptor *d)
+{
+    heft_cbor_kind k = heft_cbor_next(&r->c);
+    uint64_t dim;
+    if (k == HEFT_CBOR_BYTES)
+        return read_shape_bytes(r, d);
+    if (k != HEFT_CBOR_ARRAY)
+        return heft_cbor_fail(&r->c, "tensor %q: its shape is not a list", d->name);
+    while ((k = heft_cbor_next(&r->c)) != HEFT_CBOR_ARRAY_END) {
+        if (!is_number(r, d, k, &dim))
+            return heft_cbor_fail(
+                &r->c, "tensor %q: a dimension is not a number from 0 to 2^64 - 1", d->name);
+        heft_status st = heft_ix_dim(r->x, dim);
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+static heft_status read_offsets(reader *r, descriptor *d)
+{
+    heft_cbor *c = &r->c;
+    if (heft_cbor_next(c) != HEFT_CBOR_ARRAY || !read_number(r, d, &d->begin) ||
+        !read_number(r, d, &d->end) || heft_cbor_next(c) != HEFT_CBOR_ARRAY_END)
+        return heft_cbor_fail(c, "tensor %q: its data_offsets are not two numbers", d->name);
+    if (d->begin > d->end)
+        return heft_cbor_fail(c, "tensor %q: its data begin at %U and end before, at %U", d->name,
+                              d->begin, d->end);
+    return HEFT_OK;
+}
+
+static heft_status read_param_id(reader *r, const descriptor *d)
+{
+    heft_cbor_kind k = heft_cbor_next(&r->c);
+    uint64_t id;
+    if (k == HEFT_CBOR_NULL)
+        return HEFT_OK;
+    if (!is_number(r, d, k, &id))
+        return heft_cbor_fail(&r->c, "tensor %q: its param_id is not a number from 0 to 2^64 - 1",
+                              d->name);
+    return heft_ix_param_id(r->x, d->id, id);
+}
+
+static heft_status skip_field(reader *r, const descriptor *d)
+{
+    if (!r->noted_field)
+        note(r, HEFT_NOTE, "burnpack/unknown-field", d->id,
+             "its descriptor has a field of unknown name; others may have as well");
+    r->noted_field = r->x->unread = true;
+    return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
+}
+
+/* The value of the key read last. */
+static heft_status read_field(reader *r, descriptor *d, heft_burnpack_type *type)
+{
+    uint32_t field = field_of(&r->c);
+    if (heft_unlikely(d->fields & field))
+        return heft_cbor_fail(&r->c, "tensor %q: its %s occurs twice", d->name, name_of(field));
+    d->fields |= field;
+    switch (field) {
+    case DTYPE:
+        return heft_burnpack_read_type(type, &r->c, r->x, &r->schemes, d->name);
+    case SHAPE:
+        return read_shape(r, d);
+    case OFFSETS:
+        return read_offsets(r, d);
+    case PARAM_ID:
+        return read_param_id(r, d);
+    default:
+        return skip_field(r, d);
+    }
+}
+
+/* Offsets are those of the descriptor; where the data begin shows when all are known. */
+static heft_status place_tensor(reader *r, const descriptor *d, const heft_burnpack_type *type)
+{
+    heft_index *x = r->x;
+    heft_value stored = { .kind = HEFT_KIND_STR, .key = { "stored_dtype", 12 } };
+    heft_range where = { d->begin, d->end - d->begin };
+    heft_status st = HEFT_OK;
+    heft_ix_row(x, d->id)->dtype = type->dtype;
+    r->found->has_text_bool = r->found->has_text_bool || type->is_text;
+    r->found->is_of_0_22 = r->found->is_of_0_22 || type->is_of_0_22;
+    if (!type->is_opaque)
+        st = heft_ix_dense(x, d->id, d->at, where.offset, where.length);
+    else if (!(st = heft_ix_set_layout(x, d->id, heft_lit(heft_burnpack_qfloat))))
+        st = heft_ix_part(x, d->id, heft_lit("data"), HEFT_U8, where, where.length, HEFT_RAW);
+    if (st || !type->stored.ptr)
+        return st;
+    stored.as.s = type->stored;
+    return heft_ix_attr(x, d->id, stored);
+}
+
+static void remember(reader *r, const descriptor *d)
+{
+    heft_burnpack_manifest *m = r->found;
+    if (d->end > m->end || !m->end) {
+        m->end = d->end;
+        m->end_tensor = d->id;
+    }
+    m->is_unaligned = m->is_unaligned || (d->begin % HEFT_BURNPACK_ALIGN && d->end > d->begin);
+    if (d->end - d->begin > HEFT_BURNPACK_MAX_TENSOR)
+        heft_ix_note(r->x, HEFT_WARNING, "burnpack/tensor-size", d->at, d->id,
+                     "it is larger than 10 GiB: Burn will refuse this file");
+}
+
+static bool look_at_shape(heft_cbor_look *l, uint64_t *dims, uint32_t *rank)
+{
+    bool fits = heft_cbor_look_text(l, "shape", 5) &&
+                heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, MOST_RANK, rank);
+    for (uint32_t i = 0; fits && i < *rank; i++)
+        fits = heft_cbor_look_u64(l, &dims[i]);
+    return fits;
+}
+
+static bool look_at_offsets(heft_cbor_look *l, descriptor *d)
+{
+    uint32_t n;
+    return heft_cbor_look_text(l, "data_offsets", 12) &&
+           heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, 2, &n) && n == 2 &&
+           heft_cbor_look_u64(l, &d->begin) && heft_cbor_look_u64(l, &d->end) && d->begin <= d->end;
+}
+
+/* Looks at a name and its descriptor as every writer spells them; its dims, of which there is room for
+ * MOST_RANK, are *rank. */
+static bool look_at_usual(const heft_cbor *c, descriptor *d, heft_dtype *type, uint64_t *dims,
+                          uint32_t *rank, heft_cbor_look *l)
+{
+    uint32_t fields;
+    if (!heft_cbor_look_at(l, c, 2, 2) || !heft_cbor_look_string(l, &d->name) ||
+        !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 4, &fields) || fields < 3 ||
+        !heft_cbor_look_text(l, "dtype", 5) || !heft_burnpack_look_type(l, type) ||
+        !look_at_shape(l, dims, rank) || !look_at_offsets(l, d))
+        return false;
+    d->has_id = fields == 4;
+    return !d->has_id ||
+           (heft_cbor_look_text(l, "param_id", 8) && heft_cbor_look_u64(l, &d->param_id));
+}
+
+/* *read: whether the next tensor was one. */
+static heft_status read_usual(reader *r, bool *read)
+{
+    descriptor d = { .at = heft_cbor_offset(&r->c, r->c.p) };
+    uint64_t dims[MOST_RANK], *to;
+    heft_dtype type;
+    uint32_t rank;
+    heft_cbor_look l;
+    *read = look_at_usual(&r->c, &d, &type, dims, &rank, &l);
+    if (!*read)
+        return HEFT_OK;
+    heft_cbor_accept(&r->c, &l, 2);
+    heft_status st = heft_ix_tensor(r->x, d.name, type, rank, &to, &d.id);
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < rank; i++)
+        to[i] = dims[i];
+    st = heft_ix_dense(r->x, d.id, d.at, d.begin, d.end - d.begin);
+    if (!st && d.has_id)
+        st = heft_ix_param_id(r->x, d.id, d.param_id);
+    if (!st)
+        remember(r, &d);
+    return st;
+}
+
+/* The descriptor behind the name read last. */
+static heft_status read_any(reader *r)
+{
+    heft_cbor *c = &r->c;
+    descriptor d = { .name = c->str, .at = heft_cbor_offset(c, c->item) };
+    heft_burnpack_type type = { .name = { NULL, 0 } };
+    heft_cbor_kind k;
+    uint64_t *dims;
+    heft_status st = heft_ix_tensor(r->x, d.name, HEFT_UNTYPED, 0, &dims, &d.id);
+    if (!st && heft_cbor_next(c) != HEFT_CBOR_MAP)
+        return heft_cbor_fail(c, "tensor %q: its descriptor is not a map", d.name);
+    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
+        if (!is_name(k))
+            return heft_cbor_fail(c, "tensor %q: a key of its descriptor is not a text", d.name);
+        st = read_field(r, &d, &type);
+    }
+    uint32_t missing = REQUIRED & ~d.fields;
+    if (!st && missing)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, d.at, "tensor %q: it has no %s", d.name,
+                              name_of(missing & (0 - missing)));
+    if (!st)
+        st = place_tensor(r, &d, &type);
+    if (!st)
+        remember(r, &d);
+    return st;
+}
+
+static heft_status read_tensors(reader *r)
+{
+    enum { LEAST = 34 }; /* bytes of a nameless scalar */
+    heft_cbor *c = &r->c;
+    heft_cbor_kind k = heft_cbor_next(c);
+    uint64_t at = heft_cbor_offset(c, c->item), count = c->u;
+    if (k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(c, "\"tensors\" is not a map");
+    if (c->flags & HEFT_CBOR_INDEFINITE)
+        count = 0;
+    heft_status st = heft_ix_reserve(r->x, at, count, (uint64_t)(c->end - c->p), LEAST);
+    for (bool read; !st;) {
+        st = read_usual(r, &read);
+        if (st || read)
+            continue;
+        if ((k = heft_cbor_next(c)) == HEFT_CBOR_MAP_END)
+            break;
+        st = k == HEFT_CBOR_TEXT ? read_any(r)
+                                 : heft_cbor_fail(c, "the name of a tensor is not a text");
+    }
+    if (!st && heft_ix_tensors(r->x) > HEFT_BURNPACK_MAX_TENSORS)
+        heft_ix_note(r->x, HEFT_WARNING, "burnpack/tensor-count", at, HEFT_NONE,
+                     "there are more than 100000 tensors: Burn will refuse this file");
+    return st;
+}
+
+/* ---- metadata ---- */
+
+static heft_status keep_last(reader *r, uint32_t parent, uint64_t at)
+{
+    uint32_t dropped;
+    heft_status st = heft_ix_meta_keep_last(r->x, parent, &dropped);
+    if (dropped)
+        heft_ix_note(r->x, HEFT_WARNING, "burnpack/metadata-twice", at, HEFT_NONE,
+                     "a key of the metadata occurs twice; the last one counts");
+    return st;
+}
+
+static heft_status read_metadata(reader *r)
+{
+    heft_cbor *c = &r->c;
+    heft_cbor_kind k = heft_cbor_next(c);
+    if (k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(c, "\"metadata\" is not a map");
+    while ((k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
+        heft_value v = { .kind = HEFT_KIND_STR, .key = c->str };
+        if (k != HEFT_CBOR_TEXT)
+            return heft_cbor_fail(c, "a key of the metadata is not a text");
+        if (heft_cbor_next(c) != HEFT_CBOR_TEXT)
+            return heft_cbor_fail(c, "metadata %q: the value is not a text", v.key);
+        v.as.s = c->str;
+        heft_status st = heft_ix_meta(r->x, v);
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+/* The value of {"Int": ...} and its like, whose head k was read last; false: it is none of them.  Either
+ * way the reader is behind it, or has failed. */
+static bool read_scalar(heft_cbor *c, heft_cbor_kind k, heft_value *v)
+{
+    if (k != HEFT_CBOR_MAP || c->flags & HEFT_CBOR_INDEFINITE || c->u != 1) {
+        heft_cbor_skip(c, k);
+        return false;
+    }
+    heft_cbor_kind key = heft_cbor_next(c);
+    heft_str name = key == HEFT_CBOR_TEXT ? c->str : (heft_str){ "", 0 };
+    heft_cbor_skip(c, key);
+    k = heft_cbor_next(c);
+    bool fits = true;
+    if (heft_str_is(name, "Int") && (k == HEFT_CBOR_UINT || k == HEFT_CBOR_NINT)) {
+        v->kind = HEFT_KIND_INT;
+        v->as.i = k == HEFT_CBOR_UINT ? (int64_t)c->u : -1 - (int64_t)c->u;
+        fits = c->u <= INT64_MAX;
+    } else if (heft_str_is(name, "UInt") && k == HEFT_CBOR_UINT) {
+        v->kind = HEFT_KIND_UINT;
+        v->as.u = c->u;
+    } else if (heft_str_is(name, "Float") && k == HEFT_CBOR_FLOAT) {
+        v->kind = HEFT_KIND_FLOAT;
+        v->as.f = heft_cbor_f64(c);
+    } else if (heft_str_is(name, "Bool") && (k == HEFT_CBOR_TRUE || k == HEFT_CBOR_FALSE)) {
+        v->kind = HEFT_KIND_BOOL;
+        v->as.b = k == HEFT_CBOR_TRUE;
+    } else {
+        fits = false;
+    }
+    heft_cbor_skip(c, k);
+    heft_cbor_next(c); /* the end of the map */
+    return fits;
+}
+
+/* Burn before 0.22 has no scalars and passes over them, whatever they are. */
+static heft_status odd_scalar(reader *r)
+{
+    r->x->unread = true;
+    note(r, HEFT_WARNING, "burnpack/scalar", HEFT_NONE,
+         "a scalar is none that Burn knows: it is passed over, and Burn 0.22 refuses this file");
+    return r->c.st;
+}
+
+/* The first scalar that is one opens the map of them. */
+static heft_status add_scalar(reader *r, heft_value v, uint32_t *map)
+{
+    heft_value scalars = { .kind = HEFT_KIND_MAP, .key = heft_lit("burn.scalars") };
+    heft_status st = HEFT_OK;
+    if (*map == HEFT_NONE) {
+        *map = r->x->values.len;
+        st = heft_ix_meta(r->x, scalars);
+    }
+    return st ? st : heft_ix_meta(r->x, v);
+}
+
+static heft_status read_scalars(reader *r)
+{
+    heft_cbor *c = &r->c;
+    heft_cbor_kind k = heft_cbor_next(c);
+    uint32_t map = HEFT_NONE;
+    uint64_t at = heft_cbor_offset(c, c->item);
+    heft_status st = HEFT_OK;
+    r->found->is_of_0_22 = true;
+    if (k != HEFT_CBOR_MAP) {
+        heft_cbor_skip(c, k);
+        return odd_scalar(r);
+    }
+    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
+        heft_value v = { .kind = HEFT_NULL, .key = c->str };
+        if (k != HEFT_CBOR_TEXT)
+            return heft_cbor_fail(c, "the name of a scalar is not a text");
+        st = read_scalar(c, heft_cbor_next(c), &v) ? add_scalar(r, v, &map) : odd_scalar(r);
+        st = c->st ? c->st : st;
+    }
+    if (st || map == HEFT_NONE)
+        return st;
+    heft_ix_meta_end(r->x);
+    return keep_last(r, map, at);
+}
+
+/* ---- the manifest ---- */
+
+enum { TENSORS = 1, METADATA = 2, SCALARS = 4 };
+
+static heft_status skip_key(reader *r)
+{
+    if (!r->noted_key)
+        note(r, HEFT_NOTE, "burnpack/unknown-key", HEFT_NONE,
+             "the manifest has a key of unknown name; there may be more");
+    r->noted_key = r->x->unread = true;
+    return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
+}
+
+static heft_status read_key(reader *r, uint32_t *seen)
+{
+    const heft_cbor *c = &r->c;
+    uint32_t key = is_key(c, "tensors", 7)    ? TENSORS
+                   : is_key(c, "metadata", 8) ? METADATA
+                   : is_key(c, "scalars", 7)  ? SCALARS
+                                              : 0;
+    if (*seen & key)
+        return heft_cbor_fail(&r->c, "the manifest has two keys %q", c->str);
+    *seen |= key;
+    return key == TENSORS    ? read_tensors(r)
+           : key == METADATA ? read_metadata(r)
+           : key == SCALARS  ? read_scalars(r)
+                             : skip_key(r);
+}
+
+static heft_status read_root(reader *r)
+{
+    heft_cbor *c = &r->c;
+    heft_cbor_kind k;
+    uint32_t seen = 0;
+    heft_status st = HEFT_OK;
+    if (heft_cbor_next(c) != HEFT_CBOR_MAP)
+        return heft_cbor_fail(c, "the manifest is not a map");
+    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
+        if (!is_name(k))
+            return heft_cbor_fail(c, "a key of the manifest is not a text");
+        st = read_key(r, &seen);
+    }
+    if (st)
+        return st;
+    if (!(seen & TENSORS))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, HEFT_BURNPACK_HEADER,
+                              "the manifest has no \"tensors\"");
+    if (c->p < c->end)
+        heft_ix_note(r->x, HEFT_WARNING, "burnpack/manifest-tail", heft_cbor_offset(c, c->p),
+                     HEFT_NONE, "bytes follow the manifest that it does not account for");
+    return keep_last(r, HEFT_NONE, HEFT_BURNPACK_HEADER);
+}
+
+heft_status heft_burnpack_read_manifest(heft_burnpack_manifest *out, heft_index *x,
+                                        const uint8_t *p, size_t len)
+{
+    enum { DEPTH = 128 }; /* of the reference, the root counted */
+    uint32_t depth = x->limits.depth < DEPTH ? x->limits.depth : (uint32_t)DEPTH;
+    reader r = { .c = heft_cbor_open(p, len, HEFT_BURNPACK_HEADER, depth, &x->arena, x->err),
+                 .x = x,
+                 .found = out };
+    *out = (heft_burnpack_manifest){ .end = 0 };
+    heft_status st = read_root(&r);
+    if (r.c.st == HEFT_E_LIMIT && depth == DEPTH)
+        return heft_error_set(x->err, HEFT_E_FORMAT, heft_cbor_offset(&r.c, r.c.item),
+                              "the manifest is nested deeper than 128 levels, which Burn refuses");
+    return st;
+}

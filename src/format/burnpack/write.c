@@ -1,0 +1,463 @@
+/* write.c - planning and writing of Burnpacks; burnpack.c shows their layout.
+ *
+ * As Burn's own writer has it: names sorted by their bytes, data in the order of the model, everything in its
+ * shortest form, and no key without something in it but "tensors".
+ */
+#include "base/sort.h"
+#include "format/burnpack/burnpack.h"
+#include "format/losses.h"
+#include "model/names.h"
+#include "model/values.h"
+
+typedef struct listing { /* numbers, sorted by name */
+    uint32_t *at, count;
+} listing;
+
+typedef struct bpk_plan { /* heft_plan.priv */
+    bool text_bool;       /* as Burn 0.20 has it */
+    heft_str scheme;      /* the last one that was found to be one */
+    listing tensors, metadata, scalars;
+    uint64_t manifest_bytes, data_start;
+} bpk_plan;
+
+/* ---- attributes ---- */
+
+static heft_str stored_dtype(const heft_index *x, uint32_t tensor)
+{
+    heft_value v;
+    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
+        if (v.kind == HEFT_KIND_STR && heft_str_is(v.key, "stored_dtype"))
+            return v.as.s;
+    return (heft_str){ NULL, 0 };
+}
+
+static bool is_carried(const heft_value *attribute)
+{
+    return heft_str_is(attribute->key, "stored_dtype") ||
+           heft_str_is(attribute->key, "burn.param_id");
+}
+
+/* Other formats keep it as an attribute like any other. */
+static heft_status take_param_id(heft_index *x, uint32_t tensor)
+{
+    heft_value v;
+    if (heft_ix_row(x, tensor)->flags & HEFT_T_PARAM_ID || !heft_ix_row(x, tensor)->attrs)
+        return HEFT_OK;
+    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
+        if (heft_str_is(v.key, "burn.param_id") &&
+            (v.kind == HEFT_KIND_UINT || (v.kind == HEFT_KIND_INT && v.as.i >= 0)))
+            return heft_ix_param_id(x, tensor, v.as.u);
+    return HEFT_OK;
+}
+
+/* ---- tensors ---- */
+
+/* Whether CBOR of a quantized type can be made of it. */
+static heft_status check_scheme(heft_plan *p, heft_str stored, bool *is_one)
+{
+    bpk_plan *b = p->priv;
+    heft_out o = heft_out_counting();
+    *is_one = stored.ptr && b->scheme.ptr == stored.ptr && b->scheme.len == stored.len;
+    if (*is_one || !stored.ptr || !heft_burnpack_put_stored(&o, stored))
+        return HEFT_OK;
+    o = (heft_out){ .cap = (size_t)o.total, .buf = heft_plan_alloc(p, (size_t)o.total) };
+    if (!o.buf)
+        return HEFT_E_NOMEM;
+    heft_burnpack_put_stored(&o, stored);
+    heft_cbor c = heft_cbor_open(o.buf, o.len, 0, HEFT_CBOR_DEPTH, p->arena, NULL);
+    if (heft_cbor_next(&c) == HEFT_CBOR_MAP && c.u == 1 && !c.flags &&
+        heft_cbor_next(&c) == HEFT_CBOR_TEXT && heft_str_is(c.str, "QFloat") &&
+        !heft_cbor_skip(&c, heft_cbor_next(&c)) && heft_cbor_next(&c) == HEFT_CBOR_MAP_END)
+        *is_one = c.p == c.end;
+    if (*is_one)
+        b->scheme = stored;
+    return HEFT_OK;
+}
+
+/* Why a tensor that is dense cannot be carried, or NULL. */
+static const char *obstacle(const heft_index *x, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    heft_str name = heft_ix_name(x, t);
+    uint64_t elements, bytes;
+    if (!heft_str_is_utf8(name))
+        return "a name that is not UTF-8 cannot be stored in a Burnpack";
+    if (heft_str_has_nul(name))
+        return "a name with a NUL is not stored in a Burnpack (rename it)";
+    if (row->layout == HEFT_DENSE && (!heft_product(&elements, heft_ix_dims(x, t), row->rank) ||
+                                      !heft_dtype_bytes(&bytes, row->dtype, elements) ||
+                                      bytes != heft_ix_part_row_at(x, row->first_part)->length))
+        return "its bytes are not those of its shape, as Burn requires";
+    return NULL;
+}
+
+static heft_status refuse(heft_plan *p, uint32_t t, const char *why)
+{
+    heft_plan_drop(p, t);
+    return heft_plan_loss(p, HEFT_FAULT, "burnpack/tensor", t, why);
+}
+
+static heft_status plan_quantized(heft_plan *p, uint32_t t)
+{
+    bool is_one = false;
+    heft_status st = check_scheme(p, stored_dtype(p->x, t), &is_one);
+    if (st || is_one)
+        return st;
+    return refuse(p, t, "a quantized tensor without its scheme cannot be stored in a Burnpack");
+}
+
+static heft_status plan_type(heft_plan *p, uint32_t t)
+{
+    const bpk_plan *b = p->priv;
+    heft_dtype type = heft_ix_row(p->x, t)->dtype;
+    heft_str stored = stored_dtype(p->x, t);
+    if (type != HEFT_BOOL && !heft_burnpack_type_name(type).ptr) {
+        heft_plan_drop(p, t);
+        return heft_loss_say(p, HEFT_FAULT, "burnpack/dtype", t,
+                             "element type %s cannot be stored in a Burnpack (cast it: --cast f32)",
+                             heft_dtype_name(type));
+    }
+    if (!stored.ptr)
+        return HEFT_OK;
+    if (!heft_burnpack_is_stored(type, stored))
+        return heft_loss_say(p, HEFT_WARNING, "burnpack/stored-dtype", t,
+                             "its stored_dtype %q is left out: Burn has no such type", stored);
+    if (b->text_bool && type != HEFT_F32)
+        return heft_loss_say(p, HEFT_NOTE, "burnpack/bool-kind", t,
+                             "it is no longer said to be %q, which Burn 0.20 does not know",
+                             stored);
+    return HEFT_OK;
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    bool quantized = heft_str_is(heft_ix_layout(p->x, t), heft_burnpack_qfloat) &&
+                     row->part_count == 1 && row->dtype == HEFT_U8;
+    if (!quantized && !heft_loss_is_plain(p->x, t))
+        return refuse(p, t, "only dense tensors and Burn's quantized ones go into a Burnpack");
+    const char *why = quantized || heft_burnpack_type_name(row->dtype).ptr ||
+                              row->dtype == HEFT_BOOL
+                          ? obstacle(p->x, t)
+                          : NULL;
+    if (why)
+        return refuse(p, t, why);
+    heft_status st = quantized ? plan_quantized(p, t) : plan_type(p, t);
+    if (!st)
+        st = take_param_id(p->x, t);
+    uint64_t bytes = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part)->length;
+    if (st || bytes <= HEFT_BURNPACK_MAX_TENSOR)
+        return st;
+    return heft_plan_loss(p, HEFT_FAULT, "burnpack/tensor-size", t,
+                          "it is larger than 10 GiB: Burn will refuse the file");
+}
+
+static heft_status plan_tensors(heft_plan *p)
+{
+    heft_status st = heft_loss_attributes_but(p, "burnpack/attributes", HEFT_T_PARAM_ID,
+                                              is_carried);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t);
+    if (st)
+        return st;
+    heft_plan_compact(p);
+    if (heft_ix_tensors(p->x) <= HEFT_BURNPACK_MAX_TENSORS)
+        return HEFT_OK;
+    return heft_plan_loss(p, HEFT_FAULT, "burnpack/tensor-count", HEFT_NONE,
+                          "there are more than 100000 tensors: Burn will refuse the file");
+}
+
+/* ---- metadata ---- */
+
+static bool is_scalars(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_MAP && heft_str_is(v->key, "burn.scalars");
+}
+
+static heft_status left_out(heft_plan *p, heft_str key, const char *why)
+{
+    return heft_loss_say(p, HEFT_WARNING, "burnpack/metadata", HEFT_NONE,
+                         "metadata %q is left out: %s", key, why);
+}
+
+static heft_status plan_scalars(heft_plan *p, uint32_t map)
+{
+    bpk_plan *b = p->priv;
+    uint32_t end = heft_ix_value_next(p->x, map);
+    b->scalars.at = heft_plan_alloc(p, (end - map) * sizeof *b->scalars.at);
+    if (!b->scalars.at)
+        return HEFT_E_NOMEM;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = map + 1; i < end && !st; i = heft_ix_value_next(p->x, i)) {
+        const heft_value *v = heft_ix_value(p->x, i);
+        bool fits = v->kind >= HEFT_KIND_BOOL && v->kind <= HEFT_KIND_FLOAT &&
+                    heft_str_is_utf8(v->key);
+        if (fits)
+            b->scalars.at[b->scalars.count++] = i;
+        else
+            st = left_out(p, v->key, "a scalar is a number or a truth value");
+    }
+    if (st)
+        return st;
+    return heft_plan_loss(p, HEFT_NOTE, "burnpack/scalars", HEFT_NONE,
+                          b->scalars.count ? "Burn before 0.22 passes over the scalars"
+                                           : "a Burnpack does not say that there are no scalars");
+}
+
+/* A value that is none becomes the text that is written. */
+static heft_status plan_text(heft_plan *p, uint32_t i)
+{
+    bpk_plan *b = p->priv;
+    heft_value *v = heft_ix_value(p->x, i);
+    char room[HEFT_F64_TEXT];
+    heft_str text;
+    if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
+        return left_out(p, v->key, "a Burnpack stores only text");
+    b->metadata.at[b->metadata.count++] = i;
+    return heft_loss_as_text(p, "burnpack/metadata-text", v, text);
+}
+
+static heft_status plan_metadata(heft_plan *p)
+{
+    bpk_plan *b = p->priv;
+    b->metadata.at = heft_plan_alloc(p, p->x->values.len * sizeof *b->metadata.at);
+    if (!b->metadata.at)
+        return HEFT_E_NOMEM;
+    heft_status st = heft_meta_unique(p->x, "the metadata");
+    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i))
+        st = is_scalars(heft_ix_value(p->x, i)) ? plan_scalars(p, i) : plan_text(p, i);
+    return st;
+}
+
+/* ---- order ---- */
+
+static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_value(ctx, a)->key, heft_ix_value(ctx, b)->key) < 0;
+}
+
+static heft_status sort(heft_plan *p, listing *l,
+                        bool (*below)(const void *ctx, uint32_t a, uint32_t b))
+{
+    uint32_t *scratch = heft_plan_alloc(p, l->count * sizeof *scratch);
+    if (!scratch)
+        return HEFT_E_NOMEM;
+    heft_sort(l->at, scratch, l->count, below, p->x);
+    return HEFT_OK;
+}
+
+static heft_status sort_keys(heft_plan *p, listing *l)
+{
+    bool is_sorted = true;
+    for (uint32_t i = 1; i < l->count; i++)
+        is_sorted = is_sorted && key_below(p->x, l->at[i - 1], l->at[i]);
+    if (is_sorted)
+        return HEFT_OK;
+    heft_status st = sort(p, l, key_below);
+    return st ? st
+              : heft_plan_loss(p, HEFT_NOTE, "burnpack/order", HEFT_NONE,
+                               "the metadata are written in the order of their keys");
+}
+
+static heft_status sort_all(heft_plan *p)
+{
+    bpk_plan *b = p->priv;
+    uint32_t n = heft_ix_tensors(p->x);
+    b->tensors = (listing){ heft_plan_alloc(p, n * sizeof *b->tensors.at), n };
+    if (!b->tensors.at)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < n; t++)
+        b->tensors.at[t] = t;
+    heft_status st = sort(p, &b->tensors, name_below);
+    if (!st)
+        st = sort_keys(p, &b->metadata);
+    return st ? st : sort_keys(p, &b->scalars);
+}
+
+/* ---- the manifest ---- */
+
+static void put_key(heft_out *o, const char *key)
+{
+    heft_cbor_put_text(o, heft_lit(key));
+}
+
+static void put_type(heft_out *o, const heft_index *x, uint32_t t, bool text_bool)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    heft_str stored = row->attrs ? stored_dtype(x, t) : (heft_str){ NULL, 0 };
+    if (row->layout == HEFT_DENSE)
+        heft_burnpack_put_type(o, row->dtype, stored, text_bool);
+    else
+        heft_burnpack_put_stored(o, stored);
+}
+
+static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
+{
+    const bpk_plan *b = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    const heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part);
+    bool has_id = row->flags & HEFT_T_PARAM_ID;
+    heft_cbor_put_text(o, heft_ix_name(p->x, t));
+    heft_cbor_put_map(o, has_id ? 4 : 3);
+    put_key(o, "dtype");
+    put_type(o, p->x, t, b->text_bool);
+    put_key(o, "shape");
+    heft_cbor_put_array(o, row->rank);
+    for (uint32_t i = 0; i < row->rank; i++)
+        heft_cbor_put_u64(o, heft_ix_dims(p->x, t)[i]);
+    put_key(o, "data_offsets");
+    heft_cbor_put_array(o, 2);
+    heft_cbor_put_u64(o, part->offset - b->data_start);
+    heft_cbor_put_u64(o, part->offset - b->data_start + part->length);
+    if (!has_id)
+        return;
+    put_key(o, "param_id");
+    heft_cbor_put_u64(o, ((const uint64_t *)p->x->param_ids.ptr)[t]);
+}
+
+static void put_scalar(heft_out *o, const heft_value *v)
+{
+    heft_cbor_put_text(o, v->key);
+    heft_cbor_put_map(o, 1);
+    if (v->kind == HEFT_KIND_INT) {
+        put_key(o, "Int");
+        heft_cbor_put_i64(o, v->as.i);
+    } else if (v->kind == HEFT_KIND_UINT) {
+        put_key(o, "UInt");
+        heft_cbor_put_u64(o, v->as.u);
+    } else if (v->kind == HEFT_KIND_FLOAT) {
+        put_key(o, "Float");
+        heft_cbor_put_f64(o, v->as.f);
+    } else {
+        put_key(o, "Bool");
+        heft_cbor_put_bool(o, v->as.b);
+    }
+}
+
+static void put_manifest(heft_out *o, const heft_plan *p)
+{
+    const bpk_plan *b = p->priv;
+    heft_cbor_put_map(o, 1u + (b->metadata.count > 0) + (b->scalars.count > 0));
+    put_key(o, "tensors");
+    heft_cbor_put_map(o, b->tensors.count);
+    for (uint32_t i = 0; i < b->tensors.count; i++)
+        put_tensor(o, p, b->tensors.at[i]);
+    if (b->metadata.count) {
+        put_key(o, "metadata");
+        heft_cbor_put_map(o, b->metadata.count);
+    }
+    for (uint32_t i = 0; i < b->metadata.count; i++) {
+        const heft_value *v = heft_ix_value(p->x, b->metadata.at[i]);
+        heft_cbor_put_text(o, v->key);
+        heft_cbor_put_text(o, v->as.s);
+    }
+    if (b->scalars.count) {
+        put_key(o, "scalars");
+        heft_cbor_put_map(o, b->scalars.count);
+    }
+    for (uint32_t i = 0; i < b->scalars.count; i++)
+        put_scalar(o, heft_ix_value(p->x, b->scalars.at[i]));
+}
+
+/* ---- places ---- */
+
+static heft_status check_sizes(heft_plan *p)
+{
+    const bpk_plan *b = p->priv;
+    heft_status st = HEFT_OK;
+    if (b->manifest_bytes > UINT32_MAX)
+        return heft_error_plain(
+            p->err, HEFT_E_LOSSY,
+            "the manifest would have %U bytes, its length has room for 2^32 - 1",
+            b->manifest_bytes);
+    if (b->manifest_bytes > HEFT_BURNPACK_MAX_METADATA)
+        st = heft_plan_loss(p, HEFT_FAULT, "burnpack/manifest-size", HEFT_NONE,
+                            "the manifest is larger than 100 MiB: Burn will refuse the file");
+    if (!st && p->file_bytes > HEFT_BURNPACK_MAX_FILE)
+        st = heft_plan_loss(p, HEFT_FAULT, "burnpack/file-size", HEFT_NONE,
+                            "the file is larger than 100 GiB: Burn will refuse it");
+    return st;
+}
+
+/* Offsets in the manifest count from where the data begin, so that these can be placed before it is known
+ * how long it is. */
+static heft_status place(heft_plan *p)
+{
+    bpk_plan *b = p->priv;
+    heft_status st = HEFT_OK;
+    if (p->asked_align > HEFT_BURNPACK_ALIGN && !p->kept)
+        st = heft_plan_loss(p, HEFT_NOTE, "burnpack/align", HEFT_NONE,
+                            "payloads are aligned to 256, which is all that a Burnpack can say");
+    p->align = HEFT_BURNPACK_ALIGN;
+    p->fill = 0;
+    if (!st)
+        st = heft_plan_place(p, 0, 1);
+    if (st)
+        return st;
+    heft_out count = heft_out_counting();
+    put_manifest(&count, p);
+    b->manifest_bytes = count.total;
+    if (!heft_align_up(&b->data_start, HEFT_BURNPACK_HEADER + count.total, HEFT_BURNPACK_ALIGN) ||
+        !heft_add(&p->data_end, p->data_end, b->data_start))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    for (uint32_t i = 0; i < p->x->parts.len; i++)
+        heft_ix_part_row_at(p->x, i)->offset += b->data_start;
+    p->front_bytes = b->data_start;
+    p->file_bytes = p->data_end;
+    return check_sizes(p);
+}
+
+/* Burn reads tied weights that are stored once; verify says of each that it is one. */
+static heft_status share(heft_plan *p)
+{
+    heft_status st = heft_plan_share(p);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        uint32_t part = heft_ix_row(p->x, t)->first_part;
+        if (p->same[part] != part)
+            st = heft_plan_loss(p, HEFT_NOTE, "burnpack/shared", t,
+                                "its data are those of another tensor, stored once");
+    }
+    return st;
+}
+
+/* ---- what the format is called with ---- */
+
+heft_status heft_burnpack_plan(heft_plan *p)
+{
+    bpk_plan *b = heft_plan_alloc(p, sizeof *b);
+    heft_str version = heft_lit(p->version ? p->version : "0.21");
+    if (!b)
+        return HEFT_E_NOMEM;
+    p->priv = b;
+    b->text_bool = heft_str_is(version, "0.20");
+    if (!b->text_bool && !heft_str_is(version, "0.21"))
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "Burnpacks of Burn %q cannot be written, only of 0.21 and 0.20",
+                                version);
+    heft_status st = heft_loss_parts(p, "burnpack/parts", NULL);
+    if (!st)
+        st = plan_tensors(p);
+    if (!st)
+        st = plan_metadata(p);
+    if (!st)
+        st = sort_all(p);
+    if (!st)
+        st = share(p);
+    return st ? st : place(p);
+}
+
+heft_status heft_burnpack_front(const heft_plan *p, heft_out *o)
+{
+    const bpk_plan *b = p->priv;
+    heft_out_str(o, heft_lit("NRUB"));
+    heft_out_u16(o, 1);
+    heft_out_u32(o, (uint32_t)b->manifest_bytes);
+    put_manifest(o, p);
+    heft_out_fill(o, 0, b->data_start - o->total);
+    return o->st;
+}

@@ -1,0 +1,449 @@
+/* embd.c - EMBD .weights files, in the layout that is specified:
+ *    0  "EMBD"   4  u16 1, u16 minor   8  u32 flags
+ *   12  u32 offset and size of the metadata       20  u32 offset and size of the vocabulary
+ *   28  u32 offset of the index   32  u32 tensors   36  u32 offset, u64 size of the data
+ *   48  u64 size of the file   56  u32 CRC-32 of [0, 56)   60  u32 0
+ *       metadata: u32 entries, u32 their bytes; u16 key length, u16 value length, key, value
+ *       vocabulary: vocab.c
+ *       index: per tensor u32 FNV-1a of the name, u8 element type, u8 rank, u16 name length,
+ *              u32 shape[4], u64 offset in the data; then the names, end to end
+ *       data, each tensor begun at a multiple of 64
+ *  -16  u32 CRC-32 of the data, u32 CRC-32 of all before the footer, "DBME", u32 0
+ *
+ * The sections stand anywhere, wherever their offsets say.  The programs of EMBD themselves use
+ * another layout under the same magic: simple.c.
+ */
+#include "format/embd/embd.h"
+
+#include "base/crc.h"
+#include "model/names.h"
+
+enum {
+    HEADER = HEFT_EMBD_HEADER,
+    FOOTER = HEFT_EMBD_FOOTER,
+    DESCRIPTOR = HEFT_EMBD_DESCRIPTOR,
+    RANK = HEFT_EMBD_RANK,
+    CHECKED = 56, /* bytes of the header that its checksum covers */
+    KNOWN_FLAGS = 15,
+    META_HEAD = 8,
+    META_ENTRY = 4
+};
+
+const char heft_embd_version[] = "1.0", heft_embd_simple_version[] = "simple";
+
+const heft_dtype heft_embd_types[HEFT_EMBD_TYPES] = { HEFT_F32, HEFT_F16, HEFT_BF16,
+                                                      HEFT_I32, HEFT_I16, HEFT_I8,
+                                                      HEFT_U32, HEFT_U16, HEFT_U8 };
+
+typedef struct layout {
+    uint32_t flags, minor, tensors;
+    heft_range meta, vocab, index, data; /* index: with the names */
+    uint64_t footer;
+} layout;
+
+/* ---- header and footer ---- */
+
+static heft_status fail(heft_index *x, uint64_t at, const char *what)
+{
+    return heft_error_set(x->err, HEFT_E_FORMAT, at, "%s", what);
+}
+
+static layout read_layout(const uint8_t *h, uint64_t size)
+{
+    return (layout){
+        .flags = heft_le32(h + 8),
+        .minor = heft_le16(h + 6),
+        .tensors = heft_le32(h + 32),
+        .meta = { heft_le32(h + 12), heft_le32(h + 16) },
+        .vocab = { heft_le32(h + 20), heft_le32(h + 24) },
+        .index = { heft_le32(h + 28), 0 },
+        .data = { heft_le32(h + 36), heft_le64(h + 40) },
+        .footer = size - FOOTER,
+    };
+}
+
+static heft_status check_flags(heft_index *x, const layout *l)
+{
+    if (l->flags & ~(uint32_t)KNOWN_FLAGS)
+        return heft_error_set(x->err, HEFT_E_FORMAT, 8,
+                              "reserved flags are set (0x%X), they must be zero",
+                              (uint64_t)l->flags);
+    if (l->flags & HEFT_EMBD_COMPRESSED)
+        return fail(x, 8, "the data are said to be compressed, for which nothing is defined");
+    if (l->flags & HEFT_EMBD_VOCAB && !l->vocab.length)
+        return fail(x, 24, "a vocabulary is announced, and its size is 0");
+    if (!(l->flags & HEFT_EMBD_VOCAB) && l->vocab.length)
+        heft_ix_note(x, HEFT_WARNING, "embd/vocab-flag", 8, HEFT_NONE,
+                     "there is a vocabulary, but its flag is not set");
+    return HEFT_OK;
+}
+
+static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l)
+{
+    if (heft_le16(h + 4) != 1)
+        return heft_error_set(x->err, HEFT_E_FORMAT, 4, "version %U.%U is not 1.x",
+                              (uint64_t)heft_le16(h + 4), (uint64_t)l->minor);
+    if (heft_le64(h + 48) != x->file_bytes)
+        return heft_error_set(x->err, HEFT_E_FORMAT, 48,
+                              "the file has %U bytes, its header says %U", x->file_bytes,
+                              heft_le64(h + 48));
+    if (heft_le32(h + 60))
+        heft_ix_note(x, HEFT_WARNING, "embd/reserved", 60, HEFT_NONE,
+                     "reserved bytes of the header are not 0");
+    x->unread = l->minor || heft_le32(h + 60);
+    x->own = l->flags;
+    if (l->minor)
+        heft_ix_note(x, HEFT_WARNING, "embd/minor", 6, HEFT_NONE,
+                     "a minor version above 0: it may say more than is read here");
+    return check_flags(x, l);
+}
+
+static heft_status check_footer(heft_index *x, const uint8_t *f, const layout *l)
+{
+    if (memcmp(f + 8, "DBME", 4) != 0)
+        return fail(x, l->footer + 8, "the footer does not end with 'DBME'");
+    if (heft_le32(f + 12))
+        heft_ix_note(x, HEFT_WARNING, "embd/reserved", l->footer + 12, HEFT_NONE,
+                     "reserved bytes of the footer are not 0");
+    if (l->data.length && l->data.offset + l->data.length < l->footer)
+        heft_ix_note(x, HEFT_WARNING, "embd/footer", l->footer, HEFT_NONE,
+                     "the footer does not follow the data");
+    return HEFT_OK;
+}
+
+/* Without the flag they should be 0; what stands there all the same is worth a warning at most. */
+static heft_status claim(heft_index *x, const layout *l, const char *rule, heft_range range,
+                         const uint8_t *stored)
+{
+    heft_claim c = { .rule = rule,
+                     .algorithm = "crc32",
+                     .range = { range },
+                     .tensor = HEFT_NONE,
+                     .advisory = !(l->flags & HEFT_EMBD_CHECKSUMS) };
+    memcpy(c.expect, stored, 4);
+    return c.advisory && !heft_le32(stored) ? HEFT_OK : heft_ix_claim(x, c);
+}
+
+static heft_status claim_all(heft_index *x, const layout *l, const uint8_t *h, const uint8_t *f)
+{
+    heft_status st = claim(x, l, "embd/header-crc", (heft_range){ 0, CHECKED }, h + CHECKED);
+    if (!st)
+        st = claim(x, l, "embd/data-crc", l->data, f);
+    return st ? st : claim(x, l, "embd/file-crc", (heft_range){ 0, l->footer }, f + 4);
+}
+
+/* ---- metadata ---- */
+
+static heft_status read_entries(heft_cur *c, heft_index *x, uint32_t entries, uint64_t end)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < entries && !st; i++) {
+        uint16_t key = heft_cur_u16(c), value = heft_cur_u16(c);
+        heft_value v = { .kind = HEFT_KIND_STR };
+        v.key = heft_cur_text(c, key, "a metadata key");
+        v.as.s = heft_cur_text(c, value, "a metadata value");
+        st = c->st ? c->st : heft_ix_meta(x, v);
+    }
+    if (!st && heft_cur_pos(c) != end)
+        st = heft_cur_fail(c, "the metadata entries end here, total_size puts their end at %U",
+                           end);
+    return st;
+}
+
+/* Sets the section to what it takes, should its size leave out the head. */
+static heft_status read_metadata(heft_in *in, heft_index *x, heft_range *section)
+{
+    if (!section->length)
+        return HEFT_OK;
+    heft_cur c = heft_cur_whole(in, section->offset, META_HEAD, "the metadata");
+    uint64_t entries = heft_cur_u32(&c), total = heft_cur_u32(&c);
+    if (c.st)
+        return c.st;
+    if (section->length != META_HEAD + total && section->length != total)
+        return heft_error_set(x->err, HEFT_E_FORMAT, section->offset + 4,
+                              "the metadata take %U bytes, their total_size is %U", section->length,
+                              total);
+    if (entries * META_ENTRY > total)
+        return heft_error_set(x->err, HEFT_E_FORMAT, section->offset,
+                              "%U metadata entries are announced in %U bytes", entries, total);
+    section->length = META_HEAD + total;
+    c = heft_cur_whole(in, section->offset + META_HEAD, total, "the metadata");
+    if (c.st)
+        return c.st;
+    heft_status st = read_entries(&c, x, (uint32_t)entries, section->offset + section->length);
+    return st ? st : heft_meta_unique(x, "the metadata");
+}
+
+/* ---- the index ---- */
+
+static heft_status check_place(heft_index *x, const layout *l, uint64_t at, uint32_t id,
+                               uint64_t offset)
+{
+    heft_str name = heft_ix_name(x, id);
+    const heft_ix_part_row *part = heft_ix_part_row_at(x, id); /* one part each */
+    if (part->length > l->data.length - offset)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
+                              "tensor %q: %U bytes at %U pass the end of the data, %U", name,
+                              part->length, offset, l->data.length);
+    if (l->flags & HEFT_EMBD_ALIGNED && offset % HEFT_EMBD_ALIGN)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
+                              "tensor %q: its data at %U are not aligned to 64, as the flag says",
+                              name, offset);
+    return HEFT_OK;
+}
+
+static heft_status read_shape(heft_index *x, heft_str name, uint64_t at, const uint8_t *d,
+                              uint64_t *dims, uint32_t rank)
+{
+    for (uint32_t i = 0; i < RANK; i++) {
+        uint64_t dim = heft_le32(d + 8 + 4 * i);
+        if (i < rank ? !dim : dim)
+            return heft_error_set(x->err, HEFT_E_FORMAT, at + 8 + 4 * (uint64_t)i,
+                                  i < rank ? "tensor %q: dimension %U is 0"
+                                           : "tensor %q: dimension %U is unused and not 0",
+                                  name, (uint64_t)i);
+        if (i < rank)
+            dims[i] = dim;
+    }
+    return HEFT_OK;
+}
+
+static heft_status check_descriptor(heft_index *x, uint64_t at, const uint8_t *d, heft_str name)
+{
+    if (heft_str_fnv1a(name) != heft_le32(d))
+        return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                              "tensor %q: the hash of its name is 0x%X, 0x%X is stored", name,
+                              (uint64_t)heft_str_fnv1a(name), (uint64_t)heft_le32(d));
+    if (d[4] >= HEFT_EMBD_TYPES)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at + 4,
+                              "tensor %q: element type %U is not 0 to 8", name, (uint64_t)d[4]);
+    if (!d[5] || d[5] > RANK)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at + 5,
+                              "tensor %q: its rank is %U, not 1 to 4", name, (uint64_t)d[5]);
+    return HEFT_OK;
+}
+
+static heft_status read_tensor(heft_index *x, const layout *l, uint64_t at, const uint8_t *d,
+                               heft_str name)
+{
+    uint64_t *dims, offset = heft_le64(d + 24);
+    uint32_t id;
+    heft_status st = check_descriptor(x, at, d, name);
+    if (!st)
+        st = heft_ix_tensor(x, name, heft_embd_types[d[4]], d[5], &dims, &id);
+    if (!st)
+        st = read_shape(x, name, at, d, dims, d[5]);
+    if (!st && offset > l->data.length)
+        st = heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
+                            "tensor %q: its data begin at %U, the end of the data is %U", name,
+                            offset, l->data.length);
+    if (!st)
+        st = heft_ix_dense(x, id, at, l->data.offset + offset, HEFT_NOWHERE);
+    if (!st)
+        st = check_place(x, l, at, id, offset);
+    if (st)
+        return st;
+    heft_ix_row(x, id)->flags |= HEFT_T_NAME_HASH;
+    if (!name.len)
+        heft_ix_note(x, HEFT_WARNING, "embd/empty-name", at, id, "its name is empty");
+    return HEFT_OK;
+}
+
+static heft_status read_tensors(heft_cur *d, heft_cur *names, heft_index *x, const layout *l)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < l->tensors && !st; i++) {
+        uint64_t at = heft_cur_pos(d);
+        const uint8_t *p = heft_cur_take(d, DESCRIPTOR);
+        if (!p)
+            return d->st;
+        heft_str name = heft_cur_text(names, heft_le16(p + 6), "a tensor's name");
+        st = names->st ? names->st : read_tensor(x, l, at, p, name);
+    }
+    return st;
+}
+
+/* Sets the extent of the index, which only its descriptors tell. */
+static heft_status read_index(heft_in *in, heft_index *x, layout *l)
+{
+    uint64_t at = l->index.offset, room = l->footer > at ? l->footer - at : 0;
+    uint64_t bytes = (uint64_t)l->tensors * DESCRIPTOR;
+    heft_status st = heft_ix_reserve(x, 32, l->tensors, room, DESCRIPTOR);
+    if (st)
+        return st;
+    heft_cur d = heft_cur_whole(in, at, bytes, "the index"), lengths = d;
+    l->index.length = bytes;
+    for (uint32_t i = 0; i < l->tensors; i++) {
+        const uint8_t *p = heft_cur_take(&lengths, DESCRIPTOR);
+        l->index.length += p ? heft_le16(p + 6) : 0;
+    }
+    if (d.st)
+        return d.st;
+    heft_cur names = heft_cur_whole(in, at + bytes, l->index.length - bytes, "the names");
+    return names.st ? names.st : read_tensors(&d, &names, x, l);
+}
+
+/* ---- sections and places ---- */
+
+typedef struct section {
+    const char *name;
+    heft_range where;
+} section;
+
+static heft_status check_overlap(heft_index *x, const section *a, const section *b)
+{
+    uint64_t a_end = a->where.offset + a->where.length, b_end = b->where.offset + b->where.length;
+    if (!a->where.length || !b->where.length || a_end <= b->where.offset ||
+        b_end <= a->where.offset)
+        return HEFT_OK;
+    return heft_error_set(x->err, HEFT_E_FORMAT, a->where.offset,
+                          "%s, at %U to %U, and %s, at %U to %U, overlap", a->name, a->where.offset,
+                          a_end, b->name, b->where.offset, b_end);
+}
+
+static heft_status check_sections(heft_index *x, const layout *l)
+{
+    const section all[] = {
+        { "the header", { 0, HEADER } }, { "the metadata", l->meta },
+        { "the vocabulary", l->vocab },  { "the index", l->index },
+        { "the data", l->data },         { "the footer", { l->footer, FOOTER } },
+    };
+    enum { COUNT = sizeof all / sizeof *all };
+    heft_status st = HEFT_OK;
+    for (unsigned i = 0; i < COUNT && !st; i++) {
+        if (!heft_range_in(all[i].where, x->file_bytes) && all[i].where.length)
+            return heft_error_set(x->err, HEFT_E_FORMAT, all[i].where.offset,
+                                  "%s: %U bytes at %U pass the end of the file, %U", all[i].name,
+                                  all[i].where.length, all[i].where.offset, x->file_bytes);
+        for (unsigned k = 0; k < i && !st; k++)
+            st = check_overlap(x, &all[k], &all[i]);
+    }
+    return st;
+}
+
+static void note_overlaps(heft_index *x, const uint32_t *order, uint32_t count)
+{
+    uint64_t reach = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(x, order[i]);
+        if (order[i] >= x->parts.len)
+            continue; /* the vocabulary */
+        if (part->offset < reach)
+            heft_ix_note(x, HEFT_WARNING, "embd/overlap", part->offset, order[i],
+                         "its data overlap with another tensor's");
+        if (part->offset + part->stored > reach)
+            reach = part->offset + part->stored;
+    }
+}
+
+/* Every tensor has one part, of its own number. */
+static heft_status check_places(heft_index *x, const layout *l)
+{
+    uint64_t reach = 0;
+    bool ascending = true;
+    if (l->flags & HEFT_EMBD_ALIGNED && l->tensors && l->data.offset % HEFT_EMBD_ALIGN)
+        heft_ix_note(x, HEFT_WARNING, "embd/align", l->data.offset, HEFT_NONE,
+                     "offsets within the data are multiples of 64, the data themselves begin at "
+                     "none");
+    for (uint32_t i = 0; i < x->parts.len && ascending; i++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(x, i);
+        ascending = part->offset >= reach;
+        reach = part->offset + part->stored;
+    }
+    uint32_t *order = NULL, count = 0;
+    heft_status st = ascending ? HEFT_OK : heft_ix_order(x, &order, &count);
+    if (!st)
+        note_overlaps(x, order, count);
+    heft_ix_order_free(x, order);
+    return st;
+}
+
+/* ---- parsing ---- */
+
+/* One of three things has to hold, so that damaged files get the better message: the size, the
+ * header's checksum, the mark at the end. */
+static bool is_specified(const uint8_t *h, const uint8_t *f, uint64_t size)
+{
+    return heft_le64(h + 48) == size || heft_crc32(0, h, CHECKED) == heft_le32(h + CHECKED) ||
+           !memcmp(f + 8, "DBME", 4);
+}
+
+static heft_status name_version(heft_index *x, uint32_t minor)
+{
+    char text[24] = "1.";
+    size_t len = 2 + heft_u64_text(text + 2, minor);
+    x->version = minor ? heft_ix_copy(x, (heft_str){ text, len }) : heft_lit(heft_embd_version);
+    return x->version.ptr ? HEFT_OK : HEFT_E_NOMEM;
+}
+
+static heft_status parse_specified(heft_in *in, heft_index *x, const uint8_t *h, const uint8_t *f)
+{
+    layout l = read_layout(h, in->size);
+    heft_status st = check_header(x, h, &l);
+    if (!st)
+        st = check_sections(x, &l);
+    if (!st)
+        st = check_footer(x, f, &l);
+    if (!st)
+        st = read_metadata(in, x, &l.meta);
+    if (!st && l.vocab.length)
+        st = heft_embd_read_vocab(in, x, l.vocab);
+    if (!st)
+        st = read_index(in, x, &l);
+    if (!st)
+        st = check_sections(x, &l); /* now that their extent is known */
+    if (!st)
+        st = check_places(x, &l);
+    if (!st)
+        st = claim_all(x, &l, h, f);
+    return st ? st : name_version(x, l.minor);
+}
+
+static heft_status embd_parse(heft_in *in, heft_index *x)
+{
+    heft_cur start = heft_cur_open(in, 0, 4, "the magic");
+    const uint8_t *magic = heft_cur_take(&start, 4);
+    if (!magic)
+        return start.st;
+    if (memcmp(magic, "EMBD", 4) != 0)
+        return fail(x, 0, "it does not begin with 'EMBD'");
+    if (in->size < HEADER + FOOTER)
+        return heft_embd_simple_parse(in, x);
+    heft_cur head = heft_cur_whole(in, 0, HEADER, "the header");
+    const uint8_t *h = heft_cur_take(&head, HEADER);
+    if (!h)
+        return head.st;
+    heft_cur tail = heft_cur_whole(in, in->size - FOOTER, FOOTER, "the footer");
+    const uint8_t *f = heft_cur_take(&tail, FOOTER);
+    if (!f)
+        return tail.st;
+    return is_specified(h, f, in->size) ? parse_specified(in, x, h, f)
+                                        : heft_embd_simple_parse(in, x);
+}
+
+/* ---- the format ---- */
+
+static int embd_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
+                      uint64_t size)
+{
+    (void)tail;
+    (void)tail_len;
+    (void)size;
+    return head_len >= 4 && !memcmp(head, "EMBD", 4) ? 32 : 0;
+}
+
+const heft_format heft_format_embd = {
+    .name = "embd",
+    .title = "EMBD .weights",
+    .suffixes = ".weights",
+    .versions = "1.0 simple",
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_VOCAB,
+    .align = HEFT_EMBD_ALIGN,
+    .probe = embd_probe,
+    .parse = embd_parse,
+    .check = heft_embd_check,
+    .plan = heft_embd_plan,
+    .front = heft_embd_front,
+    .between = heft_embd_between,
+    .back = heft_embd_back,
+};

@@ -1,0 +1,328 @@
+/* gguf.c - the files of ggml.
+ *
+ *    0  "GGUF"   4  u32 version: 1, 2 or 3
+ *    8  u64 tensors   16  u64 entries of metadata; both u32 in version 1
+ *       entries: key, u32 kind, value (meta.c)
+ *       tensors: name, u32 rank, u64 dimensions, the innermost first, u32 element type,
+ *                u64 offset in the data, a multiple of the alignment
+ *       zeros up to a multiple of the alignment, then the data
+ *
+ * Key and name are texts: u64 length, bytes.  The alignment is 32 or what the metadata say under
+ * "general.alignment".  In version 1 lengths, counts and dimensions are u32.  A file of version 3 may be
+ * big-endian throughout; its version says so.  ggml wants the data in the order of the tensors, each
+ * padded to the alignment.
+ */
+#include "format/gguf/gguf.h"
+
+#include "format/carried.h"
+#include "model/blocks.h"
+
+enum {
+    VERSION_AT = 4,
+    COUNTS_AT = 8,
+    NEWEST = 3,
+    KIND = 4, /* bytes of a kind, a rank, a type */
+    OFFSET = 8
+};
+
+/* ---- tensors ---- */
+
+/* Product, and that the innermost dimension is of whole blocks. */
+static heft_status check_shape(heft_gguf_reader *r, heft_str name, uint64_t at,
+                               const uint64_t *dims, uint32_t rank, heft_dtype t)
+{
+    const heft_dtype_info *d = heft_dtype_get(t);
+    uint64_t elements, inner = rank ? dims[rank - 1] : 1;
+    if (!heft_product(&elements, dims, rank) || elements > INT64_MAX)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
+                              "tensor %q: its shape holds more than 2^63 - 1 elements", name);
+    if (!heft_dtype_whole(t, inner))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
+                              "tensor %q: rows of %U elements are no whole blocks of %s, which "
+                              "hold %U",
+                              name, inner, d->name, (uint64_t)d->block_elems);
+    return HEFT_OK;
+}
+
+static heft_status read_shape(heft_gguf_reader *r, heft_str name, uint64_t *dims, uint32_t rank)
+{
+    for (uint32_t i = rank; i-- > 0;) {
+        dims[i] = heft_gguf_length(r);
+        if (!r->c.st && (!dims[i] || dims[i] > INT64_MAX))
+            return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
+                                  "tensor %q: dimension %U is %U, not 1 to 2^63 - 1", name,
+                                  (uint64_t)(rank - 1 - i), dims[i]);
+    }
+    return r->c.st;
+}
+
+static heft_status read_type(heft_gguf_reader *r, heft_str name, heft_dtype *t)
+{
+    uint32_t number = heft_gguf_u32(r);
+    if (r->c.st)
+        return r->c.st;
+    if (number >= heft_gguf_type_count)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
+                              "tensor %q: element type %U is none that is known (0 to %U)", name,
+                              (uint64_t)number, (uint64_t)heft_gguf_type_count - 1);
+    *t = heft_gguf_types[number].dtype;
+    if (!*t)
+        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
+                              "tensor %q: element type %s is one that ggml has removed", name,
+                              heft_gguf_types[number].removed);
+    if (r->big_endian && heft_dtype_get(*t)->block_elems > 1 && !heft_block_can_turn(*t))
+        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
+                              "tensor %q: blocks of %s cannot be read from a big-endian file", name,
+                              heft_dtype_name(*t));
+    return HEFT_OK;
+}
+
+/* Its place counts from the data, which begin behind the last record. */
+static heft_status read_place(heft_gguf_reader *r, heft_str name, heft_dtype t, uint64_t elements,
+                              uint64_t align, heft_range *out)
+{
+    uint64_t offset = heft_gguf_u64(r), left = heft_cur_left(&r->c), bytes;
+    if (r->c.st)
+        return r->c.st;
+    if (offset & (align - 1))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
+                              "tensor %q: its offset %U is no multiple of %U", name, offset, align);
+    if (!heft_dtype_bytes(&bytes, t, elements) ||
+        !heft_range_in((heft_range){ offset, bytes }, left))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
+                              "tensor %q: %U bytes at %U of the data pass the end of the file",
+                              name, bytes, offset);
+    *out = (heft_range){ offset, bytes };
+    return HEFT_OK;
+}
+
+static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
+{
+    uint64_t dims[HEFT_GGUF_RANK], *to, elements = 1;
+    heft_str name = heft_gguf_text(r, "a tensor's name");
+    uint32_t rank = heft_gguf_u32(r), id;
+    heft_range where;
+    heft_dtype t = HEFT_UNTYPED;
+    uint64_t at = heft_cur_pos(&r->c);
+    if (r->c.st)
+        return r->c.st;
+    if (rank > HEFT_GGUF_RANK)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
+                              "tensor %q: %U dimensions, at most 4 are allowed", name,
+                              (uint64_t)rank);
+    r->number = r->c;
+    r->after_number = true;
+    heft_status st = read_shape(r, name, dims, rank);
+    if (!st)
+        st = read_type(r, name, &t);
+    if (!st)
+        st = check_shape(r, name, at, dims, rank, t);
+    if (st)
+        return st;
+    heft_product(&elements, dims, rank);
+    st = read_place(r, name, t, elements, align, &where);
+    if (!st)
+        st = heft_ix_tensor(r->x, name, t, rank, &to, &id);
+    if (st)
+        return st;
+    memcpy(to, dims, rank * sizeof *to);
+    st = heft_ix_part(r->x, id, heft_lit("data"), t, where, where.length, HEFT_RAW);
+    if (!st && r->big_endian)
+        heft_ix_part_row_at(r->x, id)->flags |= HEFT_P_BIG_ENDIAN;
+    return st;
+}
+
+/* ---- where the data lie ---- */
+
+/* Every tensor has one part, of its own number. */
+static heft_status place_data(heft_index *x, uint64_t data)
+{
+    uint64_t end = data;
+    bool ascending = true;
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(x, t);
+        part->offset += data; /* no more than twice the size of the file */
+        if (!heft_range_in((heft_range){ part->offset, part->length }, x->file_bytes))
+            return heft_error_set(x->err, HEFT_E_FORMAT, part->offset,
+                                  "tensor %q: %U bytes at %U pass the end of the file, %U",
+                                  heft_ix_name(x, t), part->length, part->offset, x->file_bytes);
+        ascending = ascending && part->offset >= end;
+        end = part->offset + part->length;
+    }
+    if (ascending)
+        return HEFT_OK;
+    uint32_t *order = NULL, count = 0;
+    heft_status st = heft_ix_order(x, &order, &count);
+    if (!st)
+        st = heft_ix_refuse_overlap(x, order, count);
+    heft_ix_order_free(x, order);
+    return st;
+}
+
+/* ---- the header ---- */
+
+static heft_status read_counts(heft_gguf_reader *r, uint64_t *tensors, uint64_t *entries)
+{
+    uint64_t least = r->length_bytes + 1 + KIND + 1; /* bytes of an entry */
+    *tensors = heft_gguf_length(r);
+    *entries = heft_gguf_length(r);
+    uint64_t left = heft_cur_left(&r->c), bytes;
+    if (r->c.st)
+        return r->c.st;
+    if (!heft_mul(&bytes, *entries, least) || bytes > left)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
+                              "%U entries of metadata are announced, %U bytes are left", *entries,
+                              left);
+    uint64_t record = r->length_bytes + KIND + KIND + OFFSET;
+    if (!heft_mul(&bytes, *tensors, record) || bytes > left)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, COUNTS_AT,
+                              "%U tensors are announced, %U bytes are left", *tensors, left);
+    return HEFT_OK;
+}
+
+static heft_status read_all(heft_gguf_reader *r)
+{
+    uint64_t tensors, entries, align, data;
+    heft_index *x = r->x;
+    heft_status st = read_counts(r, &tensors, &entries);
+    if (!st)
+        st = heft_gguf_read_metadata(r, entries);
+    if (st)
+        return st;
+    align = heft_gguf_alignment(x);
+    st = heft_ix_reserve(x, COUNTS_AT, tensors, heft_cur_left(&r->c),
+                         r->length_bytes + KIND + KIND + OFFSET);
+    for (uint64_t i = 0; i < tensors && !st; i++)
+        st = heft_gguf_blame(r, read_tensor(r, align));
+    if (st)
+        return st;
+    x->data_start = heft_cur_pos(&r->c);
+    if (!heft_align_up(&data, x->data_start, align))
+        return heft_error_set(x->err, HEFT_E_FORMAT, x->data_start, "the data begin past 2^64");
+    st = place_data(x, data);
+    if (!st)
+        st = heft_gguf_read_split(x);
+    return st ? st : heft_restore_attributes(x);
+}
+
+/* A big-endian file shows in its version: the upper half of a small number is zero. */
+static heft_status read_version(heft_gguf_reader *r, const uint8_t *head)
+{
+    static const char *const names[] = { "1", "2", "3" };
+    uint32_t version = heft_le32(head + VERSION_AT);
+    r->big_endian = version && !(version & 0xFFFF);
+    if (r->big_endian)
+        version = (uint32_t)head[VERSION_AT + 2] << 8 | head[VERSION_AT + 3];
+    if (!version || (r->big_endian && version < NEWEST))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, VERSION_AT, "there is no%s version %U",
+                              r->big_endian ? " big-endian" : "", (uint64_t)version);
+    if (version > NEWEST)
+        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, VERSION_AT,
+                              "version %U is newer than what is known here, 3", (uint64_t)version);
+    r->length_bytes = version == 1 ? 4 : 8;
+    r->x->version = heft_lit(names[version - 1]);
+    if (r->big_endian)
+        heft_ix_note(r->x, HEFT_NOTE, "gguf/big-endian", VERSION_AT, HEFT_NONE,
+                     "the file is big-endian");
+    return HEFT_OK;
+}
+
+static heft_status gguf_parse(heft_in *in, heft_index *x)
+{
+    heft_gguf_reader r = { .c = heft_cur_open(in, 0, in->size, "the file"), .x = x };
+    const uint8_t *head = heft_cur_take(&r.c, COUNTS_AT);
+    if (!head)
+        return r.c.st;
+    if (memcmp(head, "GGUF", VERSION_AT) != 0)
+        return heft_error_set(x->err, HEFT_E_FORMAT, 0, "it does not begin with 'GGUF'");
+    heft_status st = read_version(&r, head);
+    return st ? st : read_all(&r);
+}
+
+/* ---- checking ---- */
+
+/* What ggml asks of the tensors beyond what can be read. */
+static void check_tensors(heft_check *c, uint64_t data, uint64_t align)
+{
+    const heft_index *x = c->x;
+    uint64_t expected = data;
+    bool in_order = true;
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(x, t);
+        heft_range where = { part->offset, part->stored };
+        if (heft_ix_place_file(x, part->offset))
+            break; /* those of the other files come last, and are checked there */
+        if (heft_ix_row(x, t)->name_len >= HEFT_GGUF_NAME)
+            c->report(c, HEFT_NOTE, "gguf/long-name", where, t,
+                      "its name has more than the 63 bytes that ggml reads");
+        if (in_order && part->offset != expected)
+            c->report(c, HEFT_WARNING, "gguf/order", where, t,
+                      "its data do not follow those of the tensor before, as ggml requires "
+                      "(perhaps more)");
+        in_order = in_order && part->offset == expected;
+        heft_align_up(&expected, part->offset + part->stored, align);
+    }
+}
+
+static heft_status check_padding(heft_check *c, uint64_t align)
+{
+    const uint32_t *order;
+    uint32_t count;
+    uint64_t at = c->x->data_start, last;
+    heft_status st = c->order(c, &order, &count);
+    for (uint32_t i = 0; i < count && !st; i++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
+        if (order[i] >= c->x->parts.len)
+            continue; /* the vocabulary, among the metadata */
+        if (heft_ix_place_file(c->x, part->offset))
+            break;
+        st = c->padding(c, "gguf/padding", HEFT_NOTE, (heft_range){ at, part->offset - at }, 0);
+        at = part->offset + part->stored;
+    }
+    if (st || !heft_align_up(&last, at, align) || last > c->size)
+        return st;
+    if (last < c->size)
+        c->report(c, HEFT_NOTE, "gguf/trailing", (heft_range){ last, c->size - last }, HEFT_NONE,
+                  "the file goes on behind the data");
+    return c->padding(c, "gguf/padding", HEFT_NOTE, (heft_range){ at, last - at }, 0);
+}
+
+static heft_status gguf_check(heft_check *c)
+{
+    uint64_t align = heft_gguf_alignment(c->x), data;
+    if (!c->x->split.number && !heft_gguf_find(c->x, "general.architecture"))
+        c->report(c, HEFT_NOTE, "gguf/architecture", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
+                  "the metadata have no general.architecture");
+    if (align < HEFT_GGUF_LEAST_ALIGN)
+        c->report(c, HEFT_WARNING, "gguf/alignment", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
+                  "general.alignment is no multiple of 8");
+    if (heft_align_up(&data, c->x->data_start, align))
+        check_tensors(c, data, align);
+    return check_padding(c, align);
+}
+
+/* ---- the format ---- */
+
+static int gguf_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
+                      uint64_t size)
+{
+    (void)tail;
+    (void)tail_len;
+    (void)size;
+    return head_len >= VERSION_AT && !memcmp(head, "GGUF", VERSION_AT) ? 32 : 0;
+}
+
+const heft_format heft_format_gguf = {
+    .name = "gguf",
+    .title = "GGUF",
+    .suffixes = ".gguf",
+    .versions = "3 2",
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_VOCAB,
+    .align = HEFT_GGUF_ALIGN,
+    .probe = gguf_probe,
+    .parse = gguf_parse,
+    .check = gguf_check,
+    .plan = heft_gguf_plan,
+    .front = heft_gguf_front,
+    .sharding = &heft_gguf_sharding,
+};

@@ -1,0 +1,99 @@
+/* types.c - numbers of types and names of keys in GGUF files. */
+#include "format/gguf/gguf.h"
+
+static const heft_dtype value_types[HEFT_GGUF_KINDS] = {
+    HEFT_U8,   HEFT_I8,      HEFT_U16,     HEFT_I16, HEFT_U32, HEFT_I32, HEFT_F32,
+    HEFT_BOOL, HEFT_UNTYPED, HEFT_UNTYPED, HEFT_U64, HEFT_I64, HEFT_F64,
+};
+
+heft_dtype heft_gguf_value_type(uint32_t kind)
+{
+    return kind < HEFT_GGUF_KINDS ? value_types[kind] : HEFT_UNTYPED;
+}
+
+uint32_t heft_gguf_kind_of(heft_dtype t)
+{
+    uint32_t kind = 0;
+    while (kind < HEFT_GGUF_KINDS && (value_types[kind] != t || t == HEFT_UNTYPED))
+        kind++;
+    return kind;
+}
+
+const heft_gguf_type heft_gguf_types[] = {
+    { HEFT_F32, NULL },
+    { HEFT_F16, NULL },
+    { HEFT_Q4_0, NULL },
+    { HEFT_Q4_1, NULL },
+    { HEFT_UNTYPED, "q4_2" },
+    { HEFT_UNTYPED, "q4_3" },
+    { HEFT_Q5_0, NULL },
+    { HEFT_Q5_1, NULL },
+    { HEFT_Q8_0, NULL },
+    { HEFT_Q8_1, NULL },
+    { HEFT_Q2_K, NULL },
+    { HEFT_Q3_K, NULL },
+    { HEFT_Q4_K, NULL },
+    { HEFT_Q5_K, NULL },
+    { HEFT_Q6_K, NULL },
+    { HEFT_Q8_K, NULL },
+    { HEFT_IQ2_XXS, NULL },
+    { HEFT_IQ2_XS, NULL },
+    { HEFT_IQ3_XXS, NULL },
+    { HEFT_IQ1_S, NULL },
+    { HEFT_IQ4_NL, NULL },
+    { HEFT_IQ3_S, NULL },
+    { HEFT_IQ2_S, NULL },
+    { HEFT_IQ4_XS, NULL },
+    { HEFT_I8, NULL },
+    { HEFT_I16, NULL },
+    { HEFT_I32, NULL },
+    { HEFT_I64, NULL },
+    { HEFT_F64, NULL },
+    { HEFT_IQ1_M, NULL },
+    { HEFT_BF16, NULL },
+    { HEFT_UNTYPED, "q4_0_4_4" },
+    { HEFT_UNTYPED, "q4_0_4_8" },
+    { HEFT_UNTYPED, "q4_0_8_8" },
+    { HEFT_TQ1_0, NULL },
+    { HEFT_TQ2_0, NULL },
+    { HEFT_UNTYPED, "iq4_nl_4_4" },
+    { HEFT_UNTYPED, "iq4_nl_4_8" },
+    { HEFT_UNTYPED, "iq4_nl_8_8" },
+    { HEFT_MXFP4, NULL },
+    { HEFT_NVFP4, NULL },
+    { HEFT_Q1_0, NULL },
+};
+const uint32_t heft_gguf_type_count = sizeof heft_gguf_types / sizeof *heft_gguf_types;
+
+const char heft_gguf_alignment_key[] = "general.alignment";
+const char heft_gguf_tokens_key[] = "tokenizer.ggml.tokens";
+
+/* "seperator" is how it is spelled in the world's files. */
+const char *const heft_gguf_special_keys[HEFT_SPECIALS][2] = {
+    [HEFT_PAD] = { "tokenizer.ggml.padding_token_id", NULL },
+    [HEFT_UNK] = { "tokenizer.ggml.unknown_token_id", NULL },
+    [HEFT_CLS] = { "tokenizer.ggml.cls_token_id", NULL },
+    [HEFT_SEP] = { "tokenizer.ggml.seperator_token_id", "tokenizer.ggml.separator_token_id" },
+    [HEFT_MASK] = { "tokenizer.ggml.mask_token_id", NULL },
+};
+
+uint64_t heft_gguf_alignment_of(const heft_value *v)
+{
+    bool is_number = v->kind == HEFT_KIND_UINT || (v->kind == HEFT_KIND_INT && v->as.i > 0);
+    bool is_power = is_number && v->as.u && !(v->as.u & (v->as.u - 1));
+    return is_power && v->as.u <= HEFT_GGUF_MAX_ALIGN ? v->as.u : 0;
+}
+
+const heft_value *heft_gguf_find(const heft_index *x, const char *key)
+{
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+        if (heft_str_is(heft_ix_value(x, i)->key, key))
+            return heft_ix_value(x, i);
+    return NULL;
+}
+
+uint64_t heft_gguf_alignment(const heft_index *x)
+{
+    const heft_value *v = heft_gguf_find(x, heft_gguf_alignment_key);
+    return v ? heft_gguf_alignment_of(v) : HEFT_GGUF_ALIGN;
+}

@@ -1,0 +1,358 @@
+/* write.c - planning and writing of GGUF; gguf.c shows the layout.
+ *
+ * The header lists the metadata and the tensors in the order of the model, and the data follow in that
+ * order, each padded to the alignment, as ggml requires.
+ */
+#include "format/carried.h"
+#include "format/gguf/gguf.h"
+#include "format/losses.h"
+#include "model/names.h"
+
+typedef struct gguf_plan { /* heft_plan.priv */
+    uint32_t version;
+    uint64_t align, data; /* where the data begin */
+    uint64_t entries;
+    bool puts_alignment; /* in front: the metadata say nothing of it */
+    bool puts_tokens; /* behind: the vocabulary is another than the metadata's, or they have none */
+} gguf_plan;
+
+/* ---- the vocabulary ---- */
+
+static bool same_tokens(const heft_index *x, const heft_vocab *v)
+{
+    const heft_value *list = heft_gguf_find(x, heft_gguf_tokens_key);
+    uint32_t count = heft_vocab_count(v);
+    if (!list || list->kind != HEFT_KIND_LIST || list->as.of.count != count)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const heft_value *token = list + 1 + i;
+        if (token->kind != HEFT_KIND_STR || !heft_str_eq(token->as.s, heft_vocab_token(v, i)))
+            return false;
+    }
+    return true;
+}
+
+/* Those that a reader finds by their names. */
+static uint32_t named(const heft_vocab *v, int s)
+{
+    static const char *const names[HEFT_SPECIALS] = {
+        [HEFT_PAD] = "[PAD]", [HEFT_UNK] = "[UNK]",   [HEFT_CLS] = "[CLS]",
+        [HEFT_SEP] = "[SEP]", [HEFT_MASK] = "[MASK]",
+    };
+    heft_str name = heft_lit(names[s]);
+    return heft_vocab_find(v, name.ptr, name.len);
+}
+
+static bool same_special(const heft_index *x, const heft_vocab *v)
+{
+    heft_ix_tokens t = { .count = heft_vocab_count(v) };
+    bool same = true;
+    heft_gguf_find_special(x, &t);
+    for (int s = 0; s < HEFT_SPECIALS; s++) {
+        uint32_t id = heft_vocab_special(v, (heft_special)s);
+        same = same && id == (t.has_special ? t.special[s] : named(v, s));
+    }
+    return same;
+}
+
+/* Whether some special token has an id, and whether all are where their names are. */
+static void look_at_special(const heft_vocab *v, bool *any, bool *by_name)
+{
+    *any = false;
+    *by_name = true;
+    for (int s = 0; s < HEFT_SPECIALS; s++) {
+        uint32_t id = heft_vocab_special(v, (heft_special)s);
+        *any = *any || id != HEFT_NONE;
+        *by_name = *by_name && id == named(v, s);
+    }
+}
+
+static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
+{
+    bool any, by_name;
+    if (p->kept || !p->vocab || (same_tokens(p->x, p->vocab) && same_special(p->x, p->vocab)))
+        return HEFT_OK;
+    g->puts_tokens = true;
+    look_at_special(p->vocab, &any, &by_name);
+    heft_status st = HEFT_OK;
+    if (heft_gguf_find(p->x, heft_gguf_tokens_key))
+        st = heft_plan_loss(p, HEFT_NOTE, "gguf/vocab", HEFT_NONE,
+                            "the metadata's tokens are replaced by the vocabulary");
+    if (!st && !any && !by_name)
+        st = heft_plan_loss(p, HEFT_WARNING, "gguf/special", HEFT_NONE,
+                            "ids of special tokens are left out: that there are none cannot be "
+                            "said, and readers go by their names");
+    return st;
+}
+
+static uint64_t count_special(const heft_vocab *v)
+{
+    uint64_t count = 0;
+    for (int s = 0; s < HEFT_SPECIALS; s++)
+        count += heft_vocab_special(v, (heft_special)s) != HEFT_NONE;
+    return count;
+}
+
+static void put_tokens(heft_out *o, const heft_vocab *v)
+{
+    heft_gguf_put_text(o, heft_lit(heft_gguf_tokens_key));
+    heft_out_u32(o, HEFT_GGUF_ARRAY);
+    heft_out_u32(o, HEFT_GGUF_STRING);
+    heft_out_u64(o, heft_vocab_count(v));
+    for (uint32_t i = 0; i < heft_vocab_count(v); i++)
+        heft_gguf_put_text(o, heft_vocab_token(v, i));
+    for (int s = 0; s < HEFT_SPECIALS; s++) {
+        uint32_t id = heft_vocab_special(v, (heft_special)s);
+        if (id == HEFT_NONE)
+            continue;
+        heft_gguf_put_text(o, heft_lit(heft_gguf_special_keys[s][0]));
+        heft_out_u32(o, heft_gguf_kind_of(HEFT_U32));
+        heft_out_u32(o, id);
+    }
+}
+
+/* ---- metadata ---- */
+
+static bool is_key(heft_str key)
+{
+    return key.len && key.len <= HEFT_GGUF_KEY && heft_str_is_utf8(key);
+}
+
+static bool is_alignment(heft_str key)
+{
+    return heft_str_is(key, heft_gguf_alignment_key);
+}
+
+static bool is_put(const heft_index *x, uint32_t i, const gguf_plan *g)
+{
+    heft_str key = heft_ix_value(x, i)->key;
+    if (is_alignment(key))
+        return true;
+    if (g->puts_tokens && (heft_str_is(key, heft_gguf_tokens_key) || heft_gguf_is_special(key)))
+        return false;
+    return is_key(key) && heft_gguf_can_carry(x, i);
+}
+
+static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
+{
+    const heft_value *v = heft_ix_value(p->x, i);
+    bool tokens = heft_str_is(v->key, heft_gguf_tokens_key) || heft_gguf_is_special(v->key);
+    if (is_put(p->x, i, g)) {
+        g->entries++;
+        if (v->kind == HEFT_KIND_BYTES && v->stored != HEFT_U8)
+            return heft_loss_say(p, HEFT_NOTE, "gguf/metadata-u8", HEFT_NONE,
+                                 "metadata %q becomes an array of u8", v->key);
+        if (heft_gguf_is_nested(p->x, i))
+            return heft_loss_say(p, HEFT_NOTE, "gguf/nested", HEFT_NONE,
+                                 "metadata %q: ggml does not read arrays of arrays", v->key);
+        return HEFT_OK;
+    }
+    if (g->puts_tokens && tokens)
+        return HEFT_OK;
+    return heft_loss_say(p, HEFT_WARNING, "gguf/metadata", HEFT_NONE,
+                         "metadata %q is left out: GGUF stores numbers, texts and arrays of one "
+                         "kind, under keys of 1 to 65535 bytes",
+                         v->key);
+}
+
+static heft_status plan_alignment(heft_plan *p, gguf_plan *g)
+{
+    const heft_value *v = heft_gguf_find(p->x, heft_gguf_alignment_key);
+    uint64_t said = heft_gguf_alignment(p->x);
+    g->align = p->asked_align ? p->asked_align : said ? said : HEFT_GGUF_ALIGN;
+    if (g->align < HEFT_GGUF_LEAST_ALIGN && !p->kept)
+        g->align = HEFT_GGUF_LEAST_ALIGN;
+    g->puts_alignment = !v && g->align != HEFT_GGUF_ALIGN;
+    g->entries = g->puts_alignment;
+    if (g->align > HEFT_GGUF_MAX_ALIGN)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "an alignment of %U is more than GGUF files have here, %U",
+                                g->align, (uint64_t)HEFT_GGUF_MAX_ALIGN);
+    if (v && g->align != said)
+        return heft_loss_say(p, HEFT_NOTE, "gguf/alignment", HEFT_NONE,
+                             "general.alignment becomes %U", g->align);
+    return HEFT_OK;
+}
+
+static heft_status plan_metadata(heft_plan *p, gguf_plan *g)
+{
+    heft_status st = plan_alignment(p, g);
+    if (!st)
+        st = plan_vocab(p, g);
+    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i))
+        st = plan_value(p, i, g);
+    if (!st && g->puts_tokens)
+        g->entries += 1 + count_special(p->vocab);
+    return st;
+}
+
+static void put_metadata(heft_out *o, const heft_plan *p, const gguf_plan *g)
+{
+    const heft_index *x = p->x;
+    uint32_t u32 = heft_gguf_kind_of(HEFT_U32);
+    if (g->puts_alignment) {
+        heft_gguf_put_text(o, heft_lit(heft_gguf_alignment_key));
+        heft_out_u32(o, u32);
+        heft_out_u32(o, (uint32_t)g->align);
+    }
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        if (!is_put(x, i, g))
+            continue;
+        heft_gguf_put_text(o, heft_ix_value(x, i)->key);
+        if (is_alignment(heft_ix_value(x, i)->key)) {
+            heft_out_u32(o, u32);
+            heft_out_u32(o, (uint32_t)g->align);
+        } else {
+            heft_gguf_put_value(o, x, i);
+        }
+    }
+    if (g->puts_tokens)
+        put_tokens(o, p->vocab);
+}
+
+/* ---- tensors ---- */
+
+/* ggml's number; heft_gguf_type_count: it has none. */
+static uint32_t type_number(heft_dtype t)
+{
+    uint32_t n = 0;
+    while (n < heft_gguf_type_count && (heft_gguf_types[n].dtype != t || !t))
+        n++;
+    return n;
+}
+
+/* Why a tensor cannot be carried, or NULL. */
+static const char *obstacle(const heft_index *x, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    const uint64_t *dims = heft_ix_dims(x, t);
+    uint64_t elements;
+    if (!heft_loss_is_plain(x, t))
+        return "only dense tensors can be stored in GGUF";
+    if (heft_str_has_nul(heft_ix_name(x, t)))
+        return "a name with a NUL cannot be stored in GGUF";
+    if (!heft_product(&elements, dims, row->rank) || elements > INT64_MAX)
+        return "more than 2^63 - 1 elements cannot be stored in GGUF";
+    if (!elements)
+        return "a dimension of 0 cannot be stored in GGUF";
+    if (!heft_dtype_whole(row->dtype, row->rank ? dims[row->rank - 1] : 1))
+        return "its rows are no whole blocks, as GGUF requires";
+    return NULL;
+}
+
+/* A scalar may be bent to one dimension of 1; with more than four a tensor is left out. */
+static heft_status plan_rank(heft_plan *p, uint32_t t)
+{
+    const uint64_t one = 1;
+    uint32_t rank = heft_ix_row(p->x, t)->rank;
+    if (rank && rank <= HEFT_GGUF_RANK)
+        return HEFT_OK;
+    heft_status st = heft_loss_say(p, HEFT_FAULT, "gguf/rank", t,
+                                   "rank %U: a tensor in GGUF has 1 to 4 dimensions",
+                                   (uint64_t)rank);
+    if (rank)
+        heft_plan_drop(p, t);
+    return st || rank ? st : heft_plan_reshape(p, t, &one, 1);
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    const char *why = obstacle(p->x, t);
+    if (why) {
+        heft_plan_drop(p, t);
+        return heft_plan_loss(p, HEFT_FAULT, "gguf/tensor", t, why);
+    }
+    if (type_number(row->dtype) == heft_gguf_type_count) {
+        heft_plan_drop(p, t);
+        return heft_loss_say(p, HEFT_FAULT, "gguf/dtype", t,
+                             "element type %s cannot be stored in GGUF (cast it: --cast f32)",
+                             heft_dtype_name(row->dtype));
+    }
+    heft_status st = HEFT_OK;
+    if (row->name_len >= HEFT_GGUF_NAME)
+        st = heft_loss_say(p, HEFT_NOTE, "gguf/long-name", t,
+                           "its name has %U bytes, ggml reads no more than 63",
+                           (uint64_t)row->name_len);
+    return st ? st : plan_rank(p, t);
+}
+
+static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, uint64_t data)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    const uint64_t *dims = heft_ix_dims(x, t);
+    heft_gguf_put_text(o, heft_ix_name(x, t));
+    heft_out_u32(o, row->rank);
+    for (uint32_t i = row->rank; i-- > 0;)
+        heft_out_u64(o, dims[i]);
+    heft_out_u32(o, type_number(row->dtype));
+    heft_out_u64(o, heft_ix_part_row_at(x, row->first_part)->offset - data);
+}
+
+/* ---- what the format is called with ---- */
+
+static void put_header(heft_out *o, const heft_plan *p, const gguf_plan *g)
+{
+    heft_out_str(o, heft_lit("GGUF"));
+    heft_out_u32(o, g->version);
+    heft_out_u64(o, heft_ix_tensors(p->x));
+    heft_out_u64(o, g->entries);
+    put_metadata(o, p, g);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
+        put_tensor(o, p->x, t, g->data);
+}
+
+static heft_status place(heft_plan *p, gguf_plan *g)
+{
+    heft_out count = heft_out_counting();
+    put_header(&count, p, g);
+    if (!heft_align_up(&g->data, count.total, g->align))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    p->align = g->align;
+    p->front_bytes = g->data;
+    heft_status st = heft_plan_place(p, g->data, g->align);
+    p->file_bytes = p->data_end;
+    return st;
+}
+
+static heft_status plan_version(heft_plan *p, gguf_plan *g)
+{
+    heft_str version = heft_lit(p->version ? p->version : "3");
+    g->version = heft_str_is(version, "2") ? 2 : 3;
+    if (g->version == 3 && !heft_str_is(version, "3"))
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "GGUF version %q is not written here (there are 3 and 2)", version);
+    return HEFT_OK;
+}
+
+heft_status heft_gguf_plan(heft_plan *p)
+{
+    gguf_plan *g = heft_plan_alloc(p, sizeof *g);
+    if (!g)
+        return HEFT_E_NOMEM;
+    p->priv = g;
+    heft_status st = plan_version(p, g);
+    if (!st)
+        st = heft_loss_parts(p, "gguf/parts", "vocab");
+    if (!st)
+        st = heft_loss_not_carried(p, "gguf/attributes");
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t);
+    if (st)
+        return st;
+    heft_plan_compact(p);
+    st = heft_carry_attributes(p);
+    if (!st)
+        st = heft_meta_unique(p->x, "the metadata");
+    if (!st)
+        st = plan_metadata(p, g);
+    return st ? st : place(p, g);
+}
+
+heft_status heft_gguf_front(const heft_plan *p, heft_out *o)
+{
+    const gguf_plan *g = p->priv;
+    put_header(o, p, g);
+    heft_out_fill(o, 0, g->data - o->total);
+    return o->st;
+}

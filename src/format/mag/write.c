@@ -1,0 +1,244 @@
+/* write.c - planning and writing of .mag archives; mag.c shows their layout. */
+#include "format/losses.h"
+#include "format/mag/mag.h"
+
+enum { ALIGN = HEFT_MAG_ALIGN, CHECKED_FROM = 12, PADDING = 0xFF };
+
+/* Why a tensor cannot be carried, or NULL. */
+static const char *obstacle(const heft_index *x, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    uint64_t elements;
+    if (!heft_loss_is_plain(x, t))
+        return "only dense tensors can be stored in .mag";
+    if (!row->name_len)
+        return "an empty name cannot be stored in .mag";
+    if (row->name_len > HEFT_MAG_MAX_KEY)
+        return "a name of more than 65535 bytes cannot be stored in .mag";
+    if (heft_str_has_nul(heft_ix_name(x, t)))
+        return "a name with a NUL cannot be stored in .mag";
+    if (!heft_product(&elements, heft_ix_dims(x, t), row->rank) || elements > INT64_MAX)
+        return "more than 2^63 - 1 elements cannot be stored in .mag";
+    return elements ? NULL : "a dimension of 0 cannot be stored in .mag";
+}
+
+static heft_status plan_rank(heft_plan *p, uint32_t t, const heft_mag_layout *l)
+{
+    uint32_t rank = heft_ix_row(p->x, t)->rank;
+    if (rank < l->min_rank)
+        return heft_plan_loss(p, HEFT_FAULT, "mag/rank-0", t,
+                              "rank 0 (a scalar): .mag needs at least one dimension");
+    if (rank > l->max_rank) {
+        heft_plan_drop(p, t);
+        return heft_loss_say(p, HEFT_FAULT, "mag/rank", t,
+                             "rank %U is more than .mag version %s takes (%U)", (uint64_t)rank,
+                             l->version, (uint64_t)l->max_rank);
+    }
+    if (rank > l->reader_rank)
+        return heft_loss_say(p, HEFT_NOTE, "mag/rank", t,
+                             "rank %U is more than Magnetron's reader takes (%U)", (uint64_t)rank,
+                             (uint64_t)l->reader_rank);
+    return HEFT_OK;
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t, const heft_mag_layout *l)
+{
+    const char *why = obstacle(p->x, t);
+    heft_dtype type = heft_ix_row(p->x, t)->dtype;
+    if (!why && heft_mag_code(l, type) != HEFT_MAG_NO_CODE)
+        return plan_rank(p, t, l);
+    heft_plan_drop(p, t);
+    if (why)
+        return heft_plan_loss(p, HEFT_FAULT, "mag/tensor", t, why);
+    if (heft_mag_code(&heft_mag_layout_100, type) != HEFT_MAG_NO_CODE)
+        return heft_loss_say(p, HEFT_FAULT, "mag/dtype", t,
+                             "element type %s cannot be stored in .mag version %s (100 can)",
+                             heft_dtype_name(type), l->version);
+    return heft_loss_say(p, HEFT_FAULT, "mag/dtype", t,
+                         "element type %s cannot be stored in .mag (cast it: --cast f32)",
+                         heft_dtype_name(type));
+}
+
+heft_status heft_mag_plan_tensors(heft_plan *p, const heft_mag_layout *l)
+{
+    heft_status st = heft_loss_parts(p, "mag/parts", NULL);
+    if (!st)
+        st = heft_loss_attributes(p, "mag/attributes", 0);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t, l);
+    if (!st)
+        heft_plan_compact(p);
+    return st;
+}
+
+typedef struct archive { /* heft_plan.priv */
+    const heft_mag_layout *layout;
+    uint64_t records_end;
+    uint32_t metas, crc;
+} archive;
+
+/* Type and bits of a value's record; 0: it has none. */
+static uint32_t encode_value(const heft_value *v, uint64_t *bits)
+{
+    if (!v->key.len || v->key.len > HEFT_MAG_MAX_KEY || heft_str_has_nul(v->key))
+        return 0;
+    switch (v->kind) {
+    case HEFT_KIND_BOOL:
+        *bits = v->as.b;
+        return HEFT_MAG_I64;
+    case HEFT_KIND_INT:
+        *bits = (uint64_t)v->as.i;
+        return HEFT_MAG_I64;
+    case HEFT_KIND_UINT:
+        *bits = v->as.u;
+        return v->as.u <= INT64_MAX ? HEFT_MAG_I64 : 0;
+    case HEFT_KIND_FLOAT:
+        memcpy(bits, &v->as.f, sizeof *bits);
+        return HEFT_MAG_F64;
+    default:
+        return 0;
+    }
+}
+
+static heft_status plan_meta(heft_plan *p, const heft_value *v, uint32_t *metas)
+{
+    uint64_t bits;
+    if (!encode_value(v, &bits))
+        return heft_loss_say(p, HEFT_WARNING, "mag/metadata", HEFT_NONE,
+                             "metadata %q is left out: .mag stores only 64-bit numbers under keys "
+                             "of 1 to 65535 bytes without NUL",
+                             v->key);
+    ++*metas;
+    if (v->kind == HEFT_KIND_BOOL || v->kind == HEFT_KIND_UINT)
+        return heft_loss_say(p, HEFT_NOTE, "mag/metadata-i64", HEFT_NONE,
+                             "metadata %q becomes an i64", v->key);
+    return HEFT_OK;
+}
+
+static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, const heft_mag_layout *l)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    const heft_ix_part_row *part = heft_ix_part_row_at(x, row->first_part);
+    const uint64_t one = 1, *dims = row->rank ? heft_ix_dims(x, t) : &one;
+    uint32_t rank = row->rank ? row->rank : 1; /* a scalar that may be bent */
+    uint64_t elements;
+    (void)heft_product(&elements, dims, rank); /* plan_tensor() saw to it */
+    heft_out_u32(o, heft_mag_code(l, row->dtype) | rank << 8);
+    heft_out_u64(o, elements);
+    heft_out_u64(o, part->offset);
+    for (uint32_t i = 0; i < rank; i++)
+        heft_out_u64(o, dims[i]);
+    heft_out_u32(o, row->name_len);
+    heft_out_str(o, heft_ix_name(x, t));
+}
+
+/* Everything that the checksum covers. */
+static void put_checked(heft_out *o, const heft_index *x, const archive *a)
+{
+    heft_out_u32(o, heft_ix_tensors(x));
+    heft_out_u32(o, a->metas);
+    heft_out_u32(o, 0);
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        const heft_value *v = heft_ix_value(x, i);
+        uint64_t bits;
+        uint32_t type = encode_value(v, &bits);
+        if (!type)
+            continue;
+        heft_out_u32(o, type);
+        heft_out_u64(o, bits);
+        heft_out_u32(o, (uint32_t)v->key.len);
+        heft_out_str(o, v->key);
+    }
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
+        put_tensor(o, x, t, a->layout);
+}
+
+/* Version 1 unless a tensor needs the longer table. */
+static const heft_mag_layout *choose_layout(const heft_index *x)
+{
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        heft_dtype type = heft_ix_row(x, t)->dtype;
+        if (heft_mag_code(&heft_mag_layout_1, type) == HEFT_MAG_NO_CODE &&
+            heft_mag_code(&heft_mag_layout_100, type) != HEFT_MAG_NO_CODE)
+            return &heft_mag_layout_100;
+    }
+    return &heft_mag_layout_1;
+}
+
+static const heft_mag_layout *asked_layout(const heft_plan *p)
+{
+    static const heft_mag_layout *const layouts[] = { &heft_mag_layout_1, &heft_mag_layout_100 };
+    if (!p->version)
+        return choose_layout(p->x);
+    for (unsigned i = 0; i < 2; i++)
+        if (heft_str_is(heft_lit(p->version), layouts[i]->version))
+            return layouts[i];
+    return NULL;
+}
+
+static heft_status place(heft_plan *p, const archive *a)
+{
+    bool is_empty = !heft_ix_tensors(p->x);
+    p->front_bytes = a->records_end;
+    if (!is_empty && !heft_align_up(&p->front_bytes, p->front_bytes, p->align))
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
+                                p->align);
+    uint64_t kept = a->records_end;
+    if (heft_plan_room(p, &kept))
+        p->front_bytes = kept;
+    p->data_end = p->front_bytes;
+    return is_empty ? HEFT_OK : heft_plan_place(p, p->front_bytes, ALIGN);
+}
+
+static heft_status plan_places(heft_plan *p, archive *a)
+{
+    heft_out count = heft_out_counting();
+    put_checked(&count, p->x, a);
+    a->records_end = CHECKED_FROM + count.total;
+    p->fill = PADDING;
+    p->align = p->align > ALIGN ? p->align : ALIGN;
+    heft_status st = place(p, a);
+    if (st || a->layout != &heft_mag_layout_100 || !heft_mag_code_3_is_i32(p->x, NULL, p->data_end))
+        return st;
+    p->align = ALIGN;
+    st = heft_plan_loss(p, HEFT_NOTE, "mag/align", HEFT_NONE,
+                        "payloads are aligned to 64 only: with more room a reader may take u8 for "
+                        "the i32 of early version-100 files");
+    return st ? st : place(p, a);
+}
+
+heft_status heft_mag_archive_plan(heft_plan *p)
+{
+    archive *a = heft_plan_alloc(p, sizeof *a);
+    if (!a)
+        return HEFT_E_NOMEM;
+    p->priv = a;
+    a->layout = asked_layout(p);
+    if (!a->layout)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "there is no .mag version %s (there are 1, 100 and snapshot)",
+                                p->version);
+    heft_status st = heft_mag_plan_tensors(p, a->layout);
+    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i))
+        st = plan_meta(p, heft_ix_value(p->x, i), &a->metas);
+    if (!st)
+        st = plan_places(p, a);
+    if (st)
+        return st;
+    p->file_bytes = p->data_end;
+    uint8_t scratch[HEFT_MAG_CRC_SCRATCH];
+    heft_out o = heft_out_crc32c(&a->crc, scratch, sizeof scratch);
+    put_checked(&o, p->x, a);
+    return heft_out_flush(&o);
+}
+
+heft_status heft_mag_archive_front(const heft_plan *p, heft_out *o)
+{
+    const archive *a = p->priv;
+    heft_out_str(o, heft_lit("MAG!"));
+    heft_out_u32(o, a->layout == &heft_mag_layout_1 ? 1 : 100);
+    heft_out_u32(o, a->crc);
+    put_checked(o, p->x, a);
+    heft_out_fill(o, PADDING, p->front_bytes - a->records_end);
+    return o->st;
+}

@@ -1,0 +1,292 @@
+/* npy_header.c - the literal in the header of an array:
+ *
+ *    {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }
+ *
+ * NumPy lets Python evaluate it.  Here just this dictionary is read: three keys in any order, strings
+ * without escapes, two truth values, decimal integers.
+ */
+#include "format/numpy/npy.h"
+
+typedef struct literal {
+    const char *p, *end, *start;
+    uint64_t base;
+    heft_str name; /* of the array, for messages */
+    heft_error *err;
+    heft_npy *h;
+} literal;
+
+static heft_status fail(const literal *l, heft_status st, const char *fmt, ...)
+{
+    heft_error why;
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(&why, st, 0, fmt, &ap);
+    va_end(ap);
+    return heft_error_set(l->err, st, l->base + (uint64_t)(l->p - l->start), "array %q: %s",
+                          l->name, why.message);
+}
+
+static void pass_space(literal *l)
+{
+    while (l->p < l->end && (*l->p == ' ' || *l->p == '\t' || *l->p == '\n' || *l->p == '\r'))
+        l->p++;
+}
+
+/* The next character that is no space, or 0. */
+static char look(literal *l)
+{
+    pass_space(l);
+    return l->p < l->end ? *l->p : 0;
+}
+
+static bool take(literal *l, char c)
+{
+    bool is = look(l) == c;
+    l->p += is;
+    return is;
+}
+
+static heft_status expect(literal *l, char c, const char *what)
+{
+    const char text[] = { c, 0 };
+    return take(l, c) ? HEFT_OK : fail(l, HEFT_E_FORMAT, "its header has no '%s' %s", text, what);
+}
+
+static heft_status read_string(literal *l, heft_str *out)
+{
+    char quote = look(l);
+    if (quote != '\'' && quote != '"')
+        return fail(l, HEFT_E_FORMAT, "its header has no string where one should be");
+    out->ptr = ++l->p;
+    while (l->p < l->end && *l->p != quote && *l->p != '\\' && *l->p != '\n')
+        l->p++;
+    if (l->p == l->end || *l->p != quote)
+        return fail(l, HEFT_E_FORMAT, "a string in its header does not end, or has an escape");
+    out->len = (size_t)(l->p++ - out->ptr);
+    return HEFT_OK;
+}
+
+/* ---- descr ---- */
+
+typedef struct spelling {
+    const char *text;
+    heft_dtype dtype;
+} spelling;
+
+static const spelling spellings[] = {
+    { "f4", HEFT_F32 }, { "f2", HEFT_F16 },   { "f8", HEFT_F64 }, { "i8", HEFT_I64 },
+    { "i4", HEFT_I32 }, { "i2", HEFT_I16 },   { "i1", HEFT_I8 },  { "u1", HEFT_U8 },
+    { "u2", HEFT_U16 }, { "u4", HEFT_U32 },   { "u8", HEFT_U64 }, { "b1", HEFT_BOOL },
+    { "c8", HEFT_C64 }, { "c16", HEFT_C128 },
+};
+
+typedef struct refusal { /* of what begins so */
+    const char *begins, *what;
+} refusal;
+
+static const refusal refusals[] = {
+    { "O", "Python objects, which are stored as a pickle and not read" },
+    { "S", "byte strings, not numbers" },
+    { "a", "byte strings, not numbers" },
+    { "U", "strings, not numbers" },
+    { "T", "strings, not numbers" },
+    { "M", "dates, not numbers" },
+    { "m", "spans of time, not numbers" },
+    { "V", "raw bytes, as which NumPy stores bfloat16 and others that are not its own: which one "
+           "is not said" },
+    { "f10", "extended precision, which differs between machines" },
+    { "f12", "extended precision, which differs between machines" },
+    { "f16", "extended precision, which differs between machines" },
+    { "c20", "extended precision, which differs between machines" },
+    { "c24", "extended precision, which differs between machines" },
+    { "c32", "extended precision, which differs between machines" },
+};
+
+static bool begins(heft_str s, const char *with)
+{
+    heft_str w = heft_lit(with);
+    return s.len >= w.len && !memcmp(s.ptr, w.ptr, w.len);
+}
+
+static bool is_order(char c)
+{
+    return c == '<' || c == '>' || c == '|' || c == '=';
+}
+
+static heft_status read_descr(literal *l)
+{
+    heft_str s = { NULL, 0 };
+    char next = look(l);
+    if (next == '[' || next == '(' || next == '{')
+        return fail(l, HEFT_E_UNSUPPORTED, "its elements are records (a structured dtype)");
+    heft_status st = read_string(l, &s);
+    if (st)
+        return st;
+    heft_str whole = s;
+    l->h->is_big_endian = s.len && *s.ptr == '>';
+    if (s.len && is_order(*s.ptr))
+        s = (heft_str){ s.ptr + 1, s.len - 1 };
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (heft_str_is(s, spellings[i].text)) {
+            l->h->dtype = spellings[i].dtype;
+            return HEFT_OK;
+        }
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (begins(s, refusals[i].begins))
+            return fail(l, HEFT_E_UNSUPPORTED, "its elements, %q, are %s", whole, refusals[i].what);
+    return fail(l, HEFT_E_FORMAT, "%q is no element type of NumPy's", whole);
+}
+
+/* ---- shape and order ---- */
+
+static heft_status read_dim(literal *l, uint64_t *out)
+{
+    const char *from = l->p;
+    uint64_t v = 0;
+    for (; l->p < l->end && *l->p >= '0' && *l->p <= '9'; l->p++) {
+        uint32_t digit = (uint32_t)(*l->p - '0');
+        if (v > ((uint64_t)INT64_MAX - digit) / 10)
+            return fail(l, HEFT_E_FORMAT, "a dimension passes 2^63 - 1");
+        v = v * 10 + digit;
+    }
+    if (l->p == from || (*from == '0' && l->p - from > 1))
+        return fail(l, HEFT_E_FORMAT, "a dimension is no decimal integer");
+    if (l->p < l->end && *l->p == 'L') /* Python 2 wrote its long integers so */
+        l->p++;
+    *out = v;
+    return HEFT_OK;
+}
+
+static heft_status read_shape(literal *l)
+{
+    heft_npy *h = l->h;
+    bool comma = true, any_comma = false;
+    heft_status st = expect(l, '(', "before its shape");
+    while (!st && look(l) != ')') {
+        if (!comma)
+            return fail(l, HEFT_E_FORMAT, "two dimensions without a comma between them");
+        if (h->rank == HEFT_NPY_RANK)
+            return fail(l, HEFT_E_FORMAT, "it has more than %U dimensions",
+                        (uint64_t)HEFT_NPY_RANK);
+        st = read_dim(l, &h->dims[h->rank]);
+        h->rank += !st;
+        comma = !st && take(l, ',');
+        any_comma = any_comma || comma;
+    }
+    if (!st && h->rank == 1 && !any_comma) /* (3) is a number, (3,) a tuple */
+        return fail(l, HEFT_E_FORMAT, "its shape is no tuple");
+    return st ? st : expect(l, ')', "behind its shape");
+}
+
+static heft_status read_order(literal *l)
+{
+    static const char *const words[] = { "False", "True" };
+    pass_space(l);
+    heft_str left = { l->p, (size_t)(l->end - l->p) };
+    for (size_t i = 0; i < 2; i++)
+        if (begins(left, words[i])) {
+            l->h->is_fortran = i;
+            l->p += heft_lit(words[i]).len;
+            return HEFT_OK;
+        }
+    return fail(l, HEFT_E_FORMAT, "its fortran_order is neither True nor False");
+}
+
+/* ---- the dictionary ---- */
+
+typedef struct field {
+    const char *key;
+    heft_status (*read)(literal *l);
+} field;
+
+static const field fields[] = { { "descr", read_descr },
+                                { "fortran_order", read_order },
+                                { "shape", read_shape } };
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static heft_status read_field(literal *l, uint32_t *seen)
+{
+    heft_str key;
+    heft_status st = read_string(l, &key);
+    if (!st)
+        st = expect(l, ':', "behind a key");
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        if (!heft_str_is(key, fields[i].key))
+            continue;
+        if (*seen >> i & 1)
+            return fail(l, HEFT_E_FORMAT, "its header has %q twice", key);
+        *seen |= 1u << i;
+        return fields[i].read(l);
+    }
+    return fail(l, HEFT_E_FORMAT, "its header has %q, which is none of NumPy's keys", key);
+}
+
+heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, heft_str name,
+                             heft_error *err)
+{
+    literal l = { text.ptr, text.ptr + text.len, text.ptr, at, name, err, out };
+    uint32_t seen = 0;
+    heft_status st = expect(&l, '{', "at its beginning");
+    bool comma = true;
+    while (!st && look(&l) != '}') {
+        if (!comma)
+            return fail(&l, HEFT_E_FORMAT, "two fields of its header without a comma between them");
+        st = read_field(&l, &seen);
+        comma = !st && take(&l, ',');
+    }
+    if (!st)
+        st = expect(&l, '}', "at its end");
+    pass_space(&l);
+    if (!st && l.p < l.end)
+        return fail(&l, HEFT_E_FORMAT, "its header goes on behind its end");
+    for (uint32_t i = 0; i < FIELDS && !st; i++)
+        if (!(seen >> i & 1))
+            st = fail(&l, HEFT_E_FORMAT, "its header has no %q", heft_lit(fields[i].key));
+    return st;
+}
+
+/* ---- writing ---- */
+
+const char *heft_npy_descr(heft_dtype t)
+{
+    static const spelling written[] = {
+        { "<f4", HEFT_F32 }, { "<f2", HEFT_F16 },   { "<f8", HEFT_F64 }, { "<i8", HEFT_I64 },
+        { "<i4", HEFT_I32 }, { "<i2", HEFT_I16 },   { "|i1", HEFT_I8 },  { "|u1", HEFT_U8 },
+        { "<u2", HEFT_U16 }, { "<u4", HEFT_U32 },   { "<u8", HEFT_U64 }, { "|b1", HEFT_BOOL },
+        { "<c8", HEFT_C64 }, { "<c16", HEFT_C128 },
+    };
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        if (written[i].dtype == t)
+            return written[i].text;
+    return NULL;
+}
+
+static void put_literal(heft_out *o, const heft_index *x, uint32_t tensor)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    char digits[20];
+    heft_out_str(o, heft_lit("{'descr': '"));
+    heft_out_str(o, heft_lit(heft_npy_descr(row->dtype)));
+    heft_out_str(o, heft_lit("', 'fortran_order': False, 'shape': ("));
+    for (uint32_t i = 0; i < row->rank; i++) {
+        size_t n = heft_u64_text(digits, heft_ix_dims(x, tensor)[i]);
+        heft_out_bytes(o, digits, n);
+        heft_out_str(o, heft_lit(row->rank == 1 ? "," : i + 1u < row->rank ? ", " : ""));
+    }
+    heft_out_str(o, heft_lit("), }"));
+}
+
+void heft_npy_put(heft_out *o, const heft_index *x, uint32_t tensor, uint32_t align)
+{
+    enum { BEFORE = 10 }; /* magic number, version, length */
+    heft_out count = heft_out_counting();
+    put_literal(&count, x, tensor);
+    uint64_t used = BEFORE + count.total + 1, total = (used + align - 1) & ~((uint64_t)align - 1);
+    heft_out_bytes(o, "\x93NUMPY\1\0", 8);
+    heft_out_u16(o, (uint16_t)(total - BEFORE));
+    put_literal(o, x, tensor);
+    heft_out_fill(o, ' ', total - used);
+    heft_out_u8(o, '\n');
+}

@@ -1,0 +1,228 @@
+/* npz_write.c - planning and writing of .npz archives: stored members, data aligned by a field of padding in
+ * front of each, checksums behind them, so that one pass suffices.  Names and shapes decide every byte. */
+#include "base/crc.h"
+#include "format/losses.h"
+#include "format/numpy/npz.h"
+#include "grammar/zip.h"
+
+typedef struct member {
+    uint64_t head;
+    uint32_t extra, header; /* bytes of padding, and of the array's own header */
+    uint32_t digest;        /* number of that of its data */
+    heft_str name;
+} member;
+
+typedef struct archive { /* heft_plan.priv */
+    member *members;     /* by tensor */
+    bool is_planned;
+} archive;
+
+static const heft_ix_part_row *data_of(const heft_plan *p, uint32_t t)
+{
+    return heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part);
+}
+
+static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    uint32_t *crc = ctx;
+    (void)at;
+    *crc = heft_crc32(*crc, data, len);
+    return HEFT_OK;
+}
+
+/* Of the array's header, then of its data.  Not known while planning, when it takes just room. */
+static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
+{
+    const archive *a = p->priv;
+    uint8_t buf[256];
+    heft_out o = { .buf = buf, .cap = sizeof buf, .flush = add_crc, .ctx = out };
+    *out = 0;
+    if (!a->is_planned)
+        return HEFT_OK;
+    heft_npy_put(&o, p->x, t, HEFT_NPY_ALIGN);
+    heft_status st = heft_out_flush(&o);
+    const uint8_t *data = heft_plan_range_digest(p, a->members[t].digest);
+    if (st || !data)
+        return st ? st : HEFT_E_ARGUMENT;
+    *out = heft_crc32_join(*out, heft_le32(data), data_of(p, t)->length);
+    return HEFT_OK;
+}
+
+static heft_zip_member member_of(const heft_plan *p, uint32_t t)
+{
+    const member *m = &((const archive *)p->priv)->members[t];
+    return (heft_zip_member){ m->name, m->head, m->header + data_of(p, t)->length, 0, m->extra };
+}
+
+static heft_status put_descriptor(const heft_plan *p, uint32_t t, heft_out *o)
+{
+    heft_zip_member m = member_of(p, t);
+    heft_status st = content_crc(p, t, &m.crc);
+    if (!st)
+        heft_zip_put_descriptor(o, &m);
+    return st ? st : o->st;
+}
+
+/* ---- planning ---- */
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t)
+{
+    enum { MOST_NAME = 65535 - 4 };
+    heft_str name = heft_ix_name(p->x, t);
+    const char *why = name.len > MOST_NAME     ? "a name of more than 65531 bytes"
+                      : heft_str_has_nul(name) ? "a name with a NUL"
+                                               : NULL;
+    if (!why)
+        return heft_npy_plan_tensor(p, t);
+    heft_plan_drop(p, t);
+    return heft_loss_say(p, HEFT_FAULT, "npz/name", t, "%s cannot be that of a member", why);
+}
+
+static heft_status name_member(heft_plan *p, uint32_t t, member *m)
+{
+    heft_str name = heft_ix_name(p->x, t);
+    size_t len = name.len + HEFT_NPZ_SUFFIX;
+    char *text = heft_arena_alloc(p->arena, len, 1);
+    if (!text)
+        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory to plan the file");
+    memcpy(text, name.ptr, name.len);
+    memcpy(text + name.len, heft_npz_suffix, len - name.len);
+    m->name = (heft_str){ text, len };
+    return HEFT_OK;
+}
+
+/* Sets where a member and its data begin; *end becomes where what follows its data begins. */
+static bool place_member(heft_plan *p, uint32_t t, member *m, uint64_t *end)
+{
+    heft_ix_part_row *part = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part);
+    heft_out count = heft_out_counting();
+    heft_npy_put(&count, p->x, t, HEFT_NPY_ALIGN);
+    m->header = (uint32_t)count.total;
+    m->head = *end;
+    m->extra = 0;
+    heft_zip_member head = member_of(p, t);
+    heft_zip_put_head(&count, &head);
+    uint64_t at, aligned;
+    if (!heft_add(&at, m->head, count.total) || !heft_align_up(&aligned, at, p->align))
+        return false;
+    while (aligned > at && aligned - at < HEFT_ZIP_EXTRA)
+        aligned += p->align;
+    m->extra = (uint32_t)(aligned - at);
+    part->offset = aligned;
+    part->stored = part->length;
+    return heft_add(end, aligned, part->length) && *end < INT64_MAX;
+}
+
+static heft_status place(heft_plan *p, archive *a)
+{
+    heft_status st = HEFT_OK;
+    uint64_t end = 0;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        st = name_member(p, t, &a->members[t]);
+        if (st)
+            break;
+        heft_out descriptor = heft_out_counting();
+        if (t) {
+            heft_zip_member before = member_of(p, t - 1);
+            heft_zip_put_descriptor(&descriptor, &before);
+        }
+        end += descriptor.total;
+        if (!place_member(p, t, &a->members[t], &end))
+            return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^63 bytes");
+        p->order[t] = heft_ix_row(p->x, t)->first_part;
+        const heft_ix_part_row *part = data_of(p, t);
+        st = heft_plan_digest_range(p, "crc32", (heft_range){ part->offset, part->length },
+                                    &a->members[t].digest);
+    }
+    p->order_count = heft_ix_tensors(p->x);
+    p->data_end = end;
+    return st;
+}
+
+static heft_status measure_back(heft_plan *p, archive *a)
+{
+    heft_out count = heft_out_counting();
+    heft_status st = heft_npz_back(p, &count);
+    a->is_planned = true;
+    if (!st && !heft_add(&p->file_bytes, p->data_end, count.total))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    return st;
+}
+
+/* Data that is kept stays as it is, and is written here as an array of plain numbers. */
+static heft_status check_kept(const heft_plan *p)
+{
+    for (uint32_t i = 0; p->kept && i < p->kept->parts.len; i++)
+        if (!heft_ix_is_plain(heft_ix_part_row_at(p->kept, i)))
+            return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                    "array %q is compressed, or stored in another order: it cannot "
+                                    "be edited (convert it)",
+                                    heft_ix_name(p->kept, heft_ix_owner(p->kept, i)));
+    return HEFT_OK;
+}
+
+heft_status heft_npz_plan(heft_plan *p)
+{
+    archive *a = heft_plan_alloc(p, sizeof *a);
+    if (!a)
+        return HEFT_E_NOMEM;
+    p->priv = a;
+    p->late = true;
+    p->align = p->align > HEFT_NPY_ALIGN ? p->align : HEFT_NPY_ALIGN;
+    if (p->align > HEFT_NPY_MOST_ALIGN)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
+                                p->align);
+    heft_status st = check_kept(p);
+    if (!st)
+        st = heft_loss_parts(p, "npz/parts", NULL);
+    if (!st)
+        st = heft_loss_metadata(p, "npz/metadata");
+    if (!st)
+        st = heft_loss_attributes(p, "npz/attributes", 0);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t);
+    if (st)
+        return st;
+    heft_plan_compact(p);
+    a->members = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *a->members);
+    p->order = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *p->order);
+    st = a->members && p->order ? place(p, a) : HEFT_E_NOMEM;
+    return st ? st : measure_back(p, a);
+}
+
+/* ---- bytes ---- */
+
+/* The descriptor of the member before, and both headers of the one that comes. */
+heft_status heft_npz_between(const heft_plan *p, uint32_t part, heft_out *o)
+{
+    uint32_t t = heft_ix_owner(p->x, part);
+    heft_status st = t ? put_descriptor(p, t - 1, o) : HEFT_OK;
+    heft_zip_member m = member_of(p, t);
+    if (st)
+        return st;
+    heft_zip_put_head(o, &m);
+    heft_npy_put(o, p->x, t, HEFT_NPY_ALIGN);
+    return o->st;
+}
+
+heft_status heft_npz_front(const heft_plan *p, heft_out *o)
+{
+    (void)p; /* the first member begins the file */
+    return o->st;
+}
+
+heft_status heft_npz_back(const heft_plan *p, heft_out *o)
+{
+    uint32_t count = heft_ix_tensors(p->x);
+    uint64_t start = o->total;
+    heft_status st = count ? put_descriptor(p, count - 1, o) : HEFT_OK;
+    heft_range directory = { p->data_end + (o->total - start), o->total };
+    for (uint32_t t = 0; t < count && !st; t++) {
+        heft_zip_member m = member_of(p, t);
+        st = content_crc(p, t, &m.crc);
+        heft_zip_put_entry(o, &m);
+    }
+    directory.length = o->total - directory.length;
+    heft_zip_put_end(o, count, directory);
+    return st ? st : o->st;
+}

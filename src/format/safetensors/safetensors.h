@@ -1,0 +1,36 @@
+/* safetensors.h - what reading and writing safetensors share. */
+#ifndef HEFT_SAFETENSORS_H
+#define HEFT_SAFETENSORS_H
+#include "format/format.h"
+
+enum {
+    HEFT_ST_LENGTH = 8,             /* of the field in front of the header */
+    HEFT_ST_MAX_HEADER = 100000000, /* what every reader refuses to go beyond */
+    HEFT_ST_ALIGN = 8               /* the least that data must be aligned to */
+};
+
+typedef struct heft_st_type {
+    const char *name;
+    heft_dtype dtype;
+} heft_st_type;
+extern const heft_st_type heft_st_types[];
+extern const size_t heft_st_type_count;
+
+/* The key that is no tensor. */
+static inline bool heft_st_is_metadata(heft_str key)
+{
+    return key.len == 12 && !memcmp(key.ptr, "__metadata__", 12);
+}
+
+/* The index of a model in several files: index.c. */
+bool heft_st_is_index(const uint8_t *head, size_t head_len);
+/* Whether a file that begins with these eight bytes is a JSON object rather than a header's length. */
+bool heft_st_is_text(const uint8_t *first);
+heft_status heft_st_parse_index(heft_in *in, heft_index *x);
+
+extern const heft_sharding heft_st_sharding;
+
+heft_status heft_st_plan(heft_plan *p);
+heft_status heft_st_front(const heft_plan *p, heft_out *o);
+
+#endif

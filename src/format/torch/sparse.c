@@ -1,0 +1,128 @@
+/* sparse.c - sparse tensors: (layout, data), where data is (coords, values, shape, …) or (row pointers,
+ * columns, values, shape), with tensors that have to lie in order. */
+#include "format/torch/torch.h"
+
+enum { MOST_PARTS = 3 };
+
+static const struct {
+    const char *spelled, *layout;
+    const char *roles[MOST_PARTS];
+    uint32_t parts, values; /* how many, and which of them has the values; the shape follows */
+} layouts[] = {
+    { "torch.sparse_coo", "sparse_coo", { "coords", "values" }, 2, 1 },
+    { "torch.sparse_csr", "sparse_csr", { "indptr", "indices", "values" }, 3, 2 },
+};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+
+typedef struct sparse {
+    heft_str name;
+    uint64_t at;
+    uint32_t layout;         /* number in the table */
+    uint32_t rank, size, id; /* of the tensor: its shape, a tuple */
+    heft_torch_flat parts[MOST_PARTS];
+} sparse;
+
+static heft_status fail(const heft_torch *t, const sparse *s, heft_status st, const char *what)
+{
+    return heft_error_set(t->x->err, st, s->at, "tensor %q: %s", s->name, what);
+}
+
+/* torch.serialization._get_layout("torch.sparse_coo"); LAYOUTS: none of the table. */
+static uint32_t layout_of(const heft_pickle *p, uint32_t value)
+{
+    uint32_t n = 0;
+    if (!heft_pickle_is(p, value, HEFT_PICKLE_OBJECT))
+        return LAYOUTS;
+    uint32_t text = heft_pickle_item(p, heft_pickle_at(p, value)->as.object.args, 0);
+    if (!heft_pickle_is(p, text, HEFT_PICKLE_TEXT))
+        return LAYOUTS;
+    while (n < LAYOUTS && !heft_str_is(heft_pickle_at(p, text)->as.s, layouts[n].spelled))
+        n++;
+    return n;
+}
+
+static uint64_t dim(const heft_pickle *p, uint32_t size, uint32_t i)
+{
+    uint64_t n = 0;
+    heft_pickle_u64(&n, p, heft_pickle_item(p, size, i));
+    return n;
+}
+
+/* How the counts of the parts belong together; what they hold is for heft_verify(). */
+static heft_status check_counts(const heft_torch *t, const sparse *s)
+{
+    const heft_pickle *p = &t->p;
+    const heft_torch_flat *first = &s->parts[0], *values = &s->parts[layouts[s->layout].values];
+    if (values->rank != 1)
+        return fail(t, s, HEFT_E_UNSUPPORTED, "sparse, with values that are dense tensors");
+    bool fits = first->rank == 2 && dim(p, first->size, 0) == s->rank &&
+                dim(p, first->size, 1) == values->elements;
+    if (layouts[s->layout].parts == MOST_PARTS)
+        fits = s->rank == 2 && first->rank == 1 && s->parts[1].rank == 1 && first->elements &&
+               first->elements - 1 == dim(p, s->size, 0) &&
+               s->parts[1].elements == values->elements;
+    return fits ? HEFT_OK
+                : fail(t, s, HEFT_E_FORMAT, "sparse, with parts whose shapes do not fit together");
+}
+
+static heft_status read_shape(const heft_torch *t, sparse *s, uint32_t value)
+{
+    uint64_t n;
+    if (value != HEFT_NONE)
+        value = heft_torch_meaning_of(t, value).value;
+    if (!heft_pickle_is(&t->p, value, HEFT_PICKLE_TUPLE))
+        return fail(t, s, HEFT_E_FORMAT, "sparse, without a shape");
+    s->size = value;
+    s->rank = heft_pickle_at(&t->p, value)->as.items.count;
+    for (uint32_t i = 0; i < s->rank; i++)
+        if (!heft_pickle_u64(&n, &t->p, heft_pickle_item(&t->p, value, i)))
+            return fail(t, s, HEFT_E_FORMAT, "sparse, with a dimension that is no number");
+    return HEFT_OK;
+}
+
+static heft_status read_parts(heft_torch *t, sparse *s, uint32_t data)
+{
+    uint32_t count = layouts[s->layout].parts;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t part = heft_pickle_item(&t->p, data, i);
+        heft_status st = part == HEFT_NONE ? fail(t, s, HEFT_E_FORMAT, "sparse, with too few parts")
+                                           : heft_torch_flat_of(t, s->name, part, &s->parts[i]);
+        if (st)
+            return st;
+    }
+    heft_status st = read_shape(t, s, heft_pickle_item(&t->p, data, count));
+    return st ? st : check_counts(t, s);
+}
+
+static heft_status add_parts(heft_torch *t, const sparse *s)
+{
+    heft_status st = heft_ix_set_layout(t->x, s->id, heft_lit(layouts[s->layout].layout));
+    for (uint32_t i = 0; !st && i < layouts[s->layout].parts; i++) {
+        const heft_torch_flat *part = &s->parts[i];
+        st = heft_ix_part(t->x, s->id, heft_lit(layouts[s->layout].roles[i]), part->type,
+                          part->where, part->where.length, HEFT_RAW);
+        if (!st && t->is_big_endian)
+            heft_ix_big_endian(t->x);
+    }
+    return st;
+}
+
+heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m)
+{
+    sparse s = { .name = name, .at = heft_pickle_place(&t->p, m->value) };
+    uint64_t *dims;
+    s.layout = layout_of(&t->p, heft_pickle_item(&t->p, m->args, 0));
+    if (s.layout == LAYOUTS)
+        return fail(t, &s, HEFT_E_UNSUPPORTED, "sparse, in a layout that is not read");
+    heft_status st = read_parts(t, &s, heft_pickle_item(&t->p, m->args, 1));
+    if (!st)
+        st = heft_torch_charge(t, s.rank, s.at);
+    if (!st)
+        st = heft_ix_tensor(t->x, name, s.parts[layouts[s.layout].values].type, s.rank, &dims,
+                            &s.id);
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < s.rank; i++)
+        dims[i] = dim(&t->p, s.size, i);
+    return add_parts(t, &s);
+}

@@ -1,0 +1,292 @@
+/* tensor.c - a tensor from the arguments of the call that rebuilds it: a view of a storage. */
+#include "format/torch/torch.h"
+
+typedef struct view { /* of a storage, as elements of the tensor's type */
+    heft_torch_storage *s;
+    const heft_torch_type *type;
+    uint64_t base, room; /* bytes of the storage that it is a view of */
+    uint64_t first;      /* element */
+    uint32_t size, stride, rank;
+    uint64_t at;
+} view;
+
+static heft_status fail(const heft_torch *t, const view *v, heft_str name, heft_status st,
+                        const char *what)
+{
+    return heft_error_set(t->x->err, st, v->at, "tensor %q: %s", name, what);
+}
+
+/* (key, offset, elements) of a storage's view, in legacy files; its numbers count the storage's type. */
+static bool narrow(const heft_pickle *p, view *v, uint32_t meta)
+{
+    uint64_t offset, elements, size = heft_dtype_size(v->s->type->type);
+    if (meta == HEFT_NONE || heft_pickle_is(p, meta, HEFT_PICKLE_NONE))
+        return true;
+    return heft_pickle_u64(&offset, p, heft_pickle_item(p, meta, 1)) &&
+           heft_pickle_u64(&elements, p, heft_pickle_item(p, meta, 2)) &&
+           heft_mul(&v->base, offset, size) && heft_mul(&v->room, elements, size) &&
+           heft_range_in((heft_range){ v->base, v->room }, v->s->bytes);
+}
+
+static heft_status find_storage(const heft_torch *t, view *v, heft_str name, uint32_t arg)
+{
+    const heft_pickle *p = &t->p;
+    if (!heft_pickle_is(p, arg, HEFT_PICKLE_PERSISTENT))
+        return fail(t, v, name, HEFT_E_FORMAT, "its storage is no persistent id");
+    uint32_t id = heft_pickle_at(p, arg)->as.id, key = heft_pickle_item(p, id, 2);
+    if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
+        return fail(t, v, name, HEFT_E_FORMAT, "its storage has no key");
+    v->s = heft_torch_storage_find(t, heft_pickle_at(p, key)->as.s);
+    if (!v->s || !v->s->is_placed)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, v->at,
+                              "tensor %q: its storage, %q, is not in the file", name,
+                              heft_pickle_at(p, key)->as.s);
+    v->type = v->s->type;
+    v->room = v->s->bytes;
+    if (!narrow(p, v, heft_pickle_item(p, id, 5)))
+        return fail(t, v, name, HEFT_E_FORMAT, "the view of its storage reaches past the storage");
+    return HEFT_OK;
+}
+
+/* A tuple of numbers, or a torch.Size of one. */
+static bool read_sizes(const heft_torch *t, uint32_t *tuple, uint32_t *count)
+{
+    const heft_pickle *p = &t->p;
+    uint64_t n;
+    if (*tuple == HEFT_NONE)
+        return false;
+    *tuple = heft_torch_meaning_of(t, *tuple).value;
+    if (!heft_pickle_is(p, *tuple, HEFT_PICKLE_TUPLE))
+        return false;
+    *count = heft_pickle_at(p, *tuple)->as.items.count;
+    for (uint32_t i = 0; i < *count; i++)
+        if (!heft_pickle_u64(&n, p, heft_pickle_item(p, *tuple, i)))
+            return false;
+    return true;
+}
+
+static heft_status read_view(const heft_torch *t, view *v, heft_str name,
+                             const heft_torch_meaning *m)
+{
+    enum { STORAGE, OFFSET, SIZE, STRIDE, DTYPE = 6 };
+    const heft_pickle *p = &t->p;
+    uint32_t strides = 0;
+    v->at = heft_pickle_place(p, m->value);
+    heft_status st = find_storage(t, v, name, heft_pickle_item(p, m->args, STORAGE));
+    if (st)
+        return st;
+    v->size = heft_pickle_item(p, m->args, SIZE);
+    v->stride = heft_pickle_item(p, m->args, STRIDE);
+    if (!heft_pickle_u64(&v->first, p, heft_pickle_item(p, m->args, OFFSET)))
+        return fail(t, v, name, HEFT_E_FORMAT, "its offset is no number");
+    if (!read_sizes(t, &v->size, &v->rank) || !read_sizes(t, &v->stride, &strides) ||
+        strides != v->rank)
+        return fail(t, v, name, HEFT_E_FORMAT,
+                    "its shape and its strides are not as many numbers, none below 0");
+    if (m->form == HEFT_TORCH_TYPED)
+        v->type = heft_torch_type_of_dtype(p, heft_pickle_item(p, m->args, DTYPE));
+    if (!v->type || !v->type->type)
+        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, v->at,
+                              "tensor %q: elements of type %s are not read", name,
+                              v->type ? v->type->dtype : "unknown");
+    return HEFT_OK;
+}
+
+/* ---- attributes ---- */
+
+static heft_status put_attr(heft_torch *t, uint32_t tensor, const char *key, uint32_t value)
+{
+    heft_value v;
+    if (value == HEFT_NONE || !heft_torch_scalar(t, &v, value))
+        return t->st;
+    v.key = heft_lit(key);
+    return heft_ix_attr(t->x, tensor, v);
+}
+
+/* (scheme, scale, zero point), or (scheme, scales, zero points, axis) with tensors. */
+static heft_status put_quantizer(heft_torch *t, uint32_t tensor, uint32_t params)
+{
+    const heft_pickle *p = &t->p;
+    uint32_t scheme = heft_pickle_item(p, params, 0);
+    heft_status st = put_attr(t, tensor, "torch.qscheme", scheme);
+    if (!st)
+        st = put_attr(t, tensor, "torch.scale", heft_pickle_item(p, params, 1));
+    if (!st)
+        st = put_attr(t, tensor, "torch.zero_point", heft_pickle_item(p, params, 2));
+    return st ? st : put_attr(t, tensor, "torch.axis", heft_pickle_item(p, params, 3));
+}
+
+static heft_status put_type(heft_torch *t, uint32_t tensor, const heft_torch_type *type)
+{
+    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
+    v.as.s = heft_lit(type->dtype);
+    return type->is_other ? heft_ix_attr(t->x, tensor, v) : HEFT_OK;
+}
+
+/* Of tensors with one storage the later ones say so. */
+static void note_shared(heft_torch *t, const view *v, uint32_t tensor)
+{
+    if (v->s->first_tensor == HEFT_NONE)
+        v->s->first_tensor = tensor;
+    else
+        heft_ix_note(t->x, HEFT_NOTE, "torch/shared", v->at, tensor,
+                     "it shares its storage with a tensor before it");
+}
+
+/* ---- placing ---- */
+
+static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str name)
+{
+    enum { FEW = 16 };
+    heft_index *x = t->x;
+    uint64_t few[FEW], *strides = few, first, size = heft_dtype_size(v->type->type);
+    if (v->rank > FEW)
+        strides = heft_arena_alloc(&x->arena, v->rank * sizeof *strides, 8);
+    if (!strides)
+        return fail(t, v, name, HEFT_E_NOMEM, "no memory for its strides");
+    for (uint32_t i = 0; i < v->rank; i++)
+        heft_pickle_u64(&strides[i], &t->p, heft_pickle_item(&t->p, v->stride, i));
+    if (!heft_mul(&first, v->first, size) || first > INT64_MAX)
+        return fail(t, v, name, HEFT_E_FORMAT, "its offset passes 63 bits");
+    heft_range where = { v->s->offset + v->base, v->room };
+    heft_encoding e = HEFT_RAW;
+    uint64_t content = v->room;
+    if (v->s->is_deflated) {
+        where = (heft_range){ v->s->offset, v->s->stored };
+        e = HEFT_DEFLATE;
+        content = v->s->bytes;
+        first += v->base; /* at most the storage's size: no overflow */
+    }
+    heft_status st = heft_ix_strided(x, id, v->at, where, e, content, first, strides);
+    if (!st && t->is_big_endian)
+        heft_ix_big_endian(x);
+    return st;
+}
+
+/* Strides of 0, and storages that are shared, make tensors of any size of a few bytes.  What is listed is to be
+ * read at some time, so there is a limit to what a file makes of itself, about that of a compressed one. */
+static heft_status weigh(heft_torch *t, const view *v, heft_str name, uint64_t bytes)
+{
+    enum { TIMES = 1024 };
+    static const uint64_t any = UINT64_C(1) << 30;
+    uint64_t most;
+    if (!heft_mul(&most, t->in->size, TIMES))
+        most = UINT64_MAX;
+    if (!heft_add(&t->bytes, t->bytes, bytes) || (t->bytes > any && t->bytes > most))
+        return heft_error_set(t->x->err, HEFT_E_LIMIT, v->at,
+                              "tensor %q: its %U bytes and those before it are more than %U times "
+                              "the file's",
+                              name, bytes, (uint64_t)TIMES);
+    return HEFT_OK;
+}
+
+static heft_status measure(heft_torch *t, const view *v, uint32_t id, heft_str name)
+{
+    uint64_t elements, bytes;
+    if (!heft_product(&elements, heft_ix_dims(t->x, id), v->rank) ||
+        !heft_dtype_bytes(&bytes, v->type->type, elements))
+        return fail(t, v, name, HEFT_E_FORMAT, "its shape passes 64 bits");
+    return weigh(t, v, name, bytes);
+}
+
+static heft_status add(heft_torch *t, heft_str name, const view *v, uint32_t *id)
+{
+    uint64_t *dims;
+    heft_status st = heft_torch_charge(t, v->rank, v->at);
+    if (!st)
+        st = heft_ix_tensor(t->x, name, v->type->type, v->rank, &dims, id);
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < v->rank; i++)
+        heft_pickle_u64(&dims[i], &t->p, heft_pickle_item(&t->p, v->size, i));
+    st = measure(t, v, *id, name);
+    if (!st)
+        st = place(t, v, *id, name);
+    if (!st)
+        st = put_type(t, *id, v->type);
+    if (!st)
+        note_shared(t, v, *id);
+    return st;
+}
+
+/* Scales and zero points for each channel are tensors: NAME.scale and NAME.zero_point. */
+static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
+{
+    static const char *const ends[] = { NULL, ".scale", ".zero_point" };
+    for (uint32_t i = 1; i < sizeof ends / sizeof *ends; i++) {
+        uint32_t arg = heft_pickle_item(&t->p, params, i), id;
+        heft_torch_meaning m = { .kind = HEFT_TORCH_VALUE };
+        if (arg != HEFT_NONE)
+            m = heft_torch_meaning_of(t, arg);
+        if (m.kind != HEFT_TORCH_TENSOR || m.form == HEFT_TORCH_QUANTIZED)
+            continue;
+        heft_str end = heft_lit(ends[i]);
+        char *full = heft_arena_alloc(&t->x->arena, name.len + end.len, 1);
+        if (!full)
+            return heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a name");
+        memcpy(full, name.ptr, name.len);
+        memcpy(full + name.len, end.ptr, end.len);
+        heft_str whole = { full, name.len + end.len };
+        view v = { .s = NULL };
+        heft_status st = read_view(t, &v, whole, &m);
+        if (!st)
+            st = add(t, whole, &v, &id);
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_meaning *m)
+{
+    enum { QUANTIZER = 4 };
+    uint32_t id, params = heft_pickle_item(&t->p, m->args, QUANTIZER);
+    view v = { .s = NULL };
+    heft_status st = read_view(t, &v, name, m);
+    if (!st)
+        st = add(t, name, &v, &id);
+    if (st || m->form != HEFT_TORCH_QUANTIZED)
+        return st;
+    st = put_quantizer(t, id, params);
+    return st ? st : add_channels(t, name, params);
+}
+
+/* Elements of a view that lie in order; false: they do not, or the shape passes 64 bits. */
+static bool in_order(const heft_torch *t, const view *v, uint64_t *elements)
+{
+    uint64_t dim, stride;
+    *elements = 1;
+    for (uint32_t i = v->rank; i--;) {
+        heft_pickle_u64(&dim, &t->p, heft_pickle_item(&t->p, v->size, i));
+        heft_pickle_u64(&stride, &t->p, heft_pickle_item(&t->p, v->stride, i));
+        if ((dim > 1 && stride != *elements) || !heft_mul(elements, *elements, dim))
+            return false;
+        if (!dim)
+            return true;
+    }
+    return true;
+}
+
+heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out)
+{
+    view v = { .s = NULL };
+    uint64_t first, elements;
+    heft_torch_meaning m = heft_torch_meaning_of(t, value);
+    v.at = heft_pickle_place(&t->p, value);
+    if (m.kind != HEFT_TORCH_TENSOR || m.form == HEFT_TORCH_QUANTIZED)
+        return fail(t, &v, name, HEFT_E_FORMAT, "a part of it is no tensor");
+    heft_status st = read_view(t, &v, name, &m);
+    if (st)
+        return st;
+    if (v.s->is_deflated || !in_order(t, &v, &elements))
+        return fail(t, &v, name, HEFT_E_UNSUPPORTED, "a part of it is deflated, or not in order");
+    uint64_t size = heft_dtype_size(v.type->type);
+    *out = (heft_torch_flat){ .type = v.type->type, .size = v.size, .rank = v.rank };
+    out->elements = elements;
+    if (!heft_mul(&first, v.first, size) || !heft_mul(&out->where.length, elements, size) ||
+        !heft_range_in((heft_range){ first, out->where.length }, v.room))
+        return fail(t, &v, name, HEFT_E_FORMAT, "a part of it reaches past its storage");
+    out->where.offset = v.s->offset + v.base + first;
+    v.s->first_tensor = heft_ix_tensors(t->x);
+    return weigh(t, &v, name, out->where.length);
+}

@@ -1,0 +1,418 @@
+/* torch.c - what torch.save() writes: a zip archive, or the legacy stream; and TorchScript's archives.
+ *
+ *   zip      NAME/data.pkl     the pickle
+ *            NAME/data/KEY     a storage, stored as it is
+ *            NAME/byteorder    "little" or "big"; without it: little
+ *            NAME/version      decimal; other members are TorchScript's code and marks of the writer
+ *
+ *   legacy   pickle of the number 0x1950A86A20F9469CFC6C
+ *            pickle of 1001, the protocol's version
+ *            pickle of a dictionary about the machine
+ *            the pickle
+ *            pickle of the list of the storages' keys
+ *            for each: u64 elements, and the elements, little-endian
+ *
+ * torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2 are what is followed.
+ */
+#include "format/torch/torch.h"
+
+enum { LEGACY_VERSION = 1001 };
+
+/* ---- the pickle, once its storages have places ---- */
+
+static heft_status read_pickle(heft_torch *t, heft_range where, const char *what)
+{
+    enum { WORK = 16, LEAST_WORK = 64 << 10 };
+    heft_status st = heft_pickle_read(&t->p, t->in, where, &t->x->arena, what);
+    t->pickle_bytes = heft_pickle_end(&t->p) - where.offset;
+    t->work = t->pickle_bytes * WORK + LEAST_WORK;
+    return st ? st : heft_torch_storages(t);
+}
+
+/* ---- zip ---- */
+
+typedef struct archive {
+    heft_zip z;
+    heft_str folder;  /* "NAME/": that of the first member */
+    heft_str storage; /* what their names have in front of the key: "NAME/data/" */
+} archive;
+
+static bool begins(heft_str s, heft_str with)
+{
+    return s.len >= with.len && !memcmp(s.ptr, with.ptr, with.len);
+}
+
+static const heft_zip_entry *member(const archive *a, const char *name)
+{
+    heft_str end = heft_lit(name);
+    for (uint32_t i = 0; i < a->z.count; i++) {
+        heft_str s = a->z.entries[i].name;
+        if (s.len == a->folder.len + end.len && begins(s, a->folder) &&
+            !memcmp(s.ptr + a->folder.len, end.ptr, end.len))
+            return &a->z.entries[i];
+    }
+    return NULL;
+}
+
+/* The bytes of a member that is read whole; *out is empty when there is none. */
+static heft_status small_member(const heft_torch *t, const archive *a, const char *name,
+                                heft_str *out)
+{
+    enum { MOST = 32 };
+    const heft_zip_entry *e = member(a, name);
+    *out = (heft_str){ "", 0 };
+    if (!e)
+        return HEFT_OK;
+    if (e->method != HEFT_ZIP_STORED || e->stored > MOST)
+        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, e->head,
+                              "member %q: deflated, or of more than %U bytes", e->name,
+                              (uint64_t)MOST);
+    heft_cur c = heft_cur_whole(t->in, e->data, e->stored, "a member of the archive");
+    const uint8_t *p = heft_cur_take(&c, e->stored);
+    if (!p)
+        return c.st;
+    *out = (heft_str){ (const char *)p, (size_t)e->stored };
+    while (out->len && (out->ptr[out->len - 1] == '\n' || out->ptr[out->len - 1] == '\r'))
+        out->len--;
+    return HEFT_OK;
+}
+
+static heft_status read_marks(heft_torch *t, const archive *a)
+{
+    heft_str order, version;
+    heft_status st = small_member(t, a, "byteorder", &order);
+    if (!st)
+        st = small_member(t, a, "version", &version);
+    if (st)
+        return st;
+    t->is_big_endian = heft_str_is(order, "big");
+    if (order.len && !t->is_big_endian && !heft_str_is(order, "little"))
+        return heft_error_plain(t->x->err, HEFT_E_FORMAT,
+                                "the byte order is neither 'little' nor 'big' but %q", order);
+    bool is_text = heft_is_ascii(version.ptr, version.len) && !heft_str_has_nul(version);
+    t->x->version = is_text ? version : heft_lit("");
+    return HEFT_OK;
+}
+
+static heft_status open_archive(heft_torch *t, archive *a)
+{
+    static const char data[] = "data/";
+    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena);
+    if (st)
+        return st;
+    heft_str first = a->z.count ? a->z.entries[0].name : (heft_str){ "", 0 };
+    size_t len = 0;
+    while (len < first.len && first.ptr[len] != '/')
+        len++;
+    a->folder = (heft_str){ first.ptr, len < first.len ? len + 1 : 0 };
+    char *name = heft_arena_alloc(&t->x->arena, a->folder.len + sizeof data, 1);
+    if (!name)
+        return heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a name");
+    memcpy(name, a->folder.ptr, a->folder.len);
+    memcpy(name + a->folder.len, data, sizeof data);
+    a->storage = (heft_str){ name, a->folder.len + sizeof data - 1 };
+    return HEFT_OK;
+}
+
+/* A storage that no tensor needs may be of any size. */
+static heft_status place_storage(const heft_torch *t, heft_torch_storage *s,
+                                 const heft_zip_entry *e)
+{
+    s->offset = e->data;
+    s->stored = e->stored;
+    s->is_placed = true;
+    s->is_deflated = e->method == HEFT_ZIP_DEFLATED;
+    if (!s->type->type || s->bytes == e->content)
+        return HEFT_OK;
+    if (s->bytes > e->content || s->is_deflated)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, e->head,
+                              "storage %q: the pickle says %U bytes, the archive has %U", s->key,
+                              s->bytes, e->content);
+    heft_ix_note(t->x, HEFT_WARNING, "torch/storage-size", e->data + s->bytes, HEFT_NONE,
+                 "a storage has more bytes than the pickle says");
+    return HEFT_OK;
+}
+
+static heft_status place_storages(const heft_torch *t, const archive *a)
+{
+    for (uint32_t i = 0; i < a->z.count; i++) {
+        const heft_zip_entry *e = &a->z.entries[i];
+        if (!begins(e->name, a->storage))
+            continue;
+        heft_str key = { e->name.ptr + a->storage.len, e->name.len - a->storage.len };
+        heft_torch_storage *s = heft_torch_storage_find(t, key);
+        heft_status st = s ? place_storage(t, s, e) : HEFT_OK;
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+/* The checksum of a member that is stored.  Writers may leave it out: it is 0 then. */
+static heft_status claim(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor)
+{
+    heft_claim c = { .rule = "torch/crc32",
+                     .algorithm = "crc32",
+                     .range = { { e->data, e->stored } },
+                     .tensor = tensor,
+                     .part = HEFT_NONE };
+    for (uint32_t i = 0; i < sizeof e->crc; i++)
+        c.expect[i] = (uint8_t)(e->crc >> 8 * i);
+    if (e->method != HEFT_ZIP_STORED || !e->stored || !e->crc)
+        return HEFT_OK;
+    return heft_ix_claim(t->x, c);
+}
+
+static heft_status claim_all(const heft_torch *t, const archive *a, const heft_zip_entry *pickle)
+{
+    heft_status st = claim(t, pickle, HEFT_NONE);
+    for (uint32_t i = 0; !st && i < a->z.count; i++) {
+        const heft_zip_entry *e = &a->z.entries[i];
+        if (!begins(e->name, a->storage))
+            continue;
+        heft_str key = { e->name.ptr + a->storage.len, e->name.len - a->storage.len };
+        const heft_torch_storage *s = heft_torch_storage_find(t, key);
+        if (s && s->first_tensor != HEFT_NONE)
+            st = claim(t, e, s->first_tensor);
+    }
+    return st;
+}
+
+static heft_status parse_zip(heft_torch *t)
+{
+    archive a = { .folder = { "", 0 } };
+    heft_status st = open_archive(t, &a);
+    if (!st)
+        st = read_marks(t, &a);
+    if (st)
+        return st;
+    const heft_zip_entry *pickle = member(&a, "data.pkl");
+    if (!pickle)
+        return heft_error_set(
+            t->x->err, member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,
+            a.z.directory.offset, "the archive has no member %qdata.pkl%s", a.folder,
+            member(&a, "model.json") ? ": it is an early TorchScript's" : "");
+    if (pickle->method != HEFT_ZIP_STORED)
+        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, pickle->head,
+                              "member %q is deflated: PyTorch stores it", pickle->name);
+    st = read_pickle(t, (heft_range){ pickle->data, pickle->stored }, "data.pkl");
+    if (!st)
+        st = place_storages(t, &a);
+    if (!st)
+        st = heft_torch_walk(t);
+    if (!st && t->is_script)
+        heft_ix_note(t->x, HEFT_NOTE, "torch/script", a.z.directory.offset, HEFT_NONE,
+                     "TorchScript: its code and the constants in it are not read");
+    return st ? st : claim_all(t, &a, pickle);
+}
+
+/* ---- legacy ---- */
+
+/* 0x1950A86A20F9469CFC6C: as a number of protocol 2, and in decimal. */
+static const char magic_bytes[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+static const char magic_text[] = "119547037146038801333356";
+
+/* A pickle of which only the value counts: a number. */
+static heft_status read_head(const heft_torch *t, uint64_t *at, const char *what,
+                             heft_pickle_value *value)
+{
+    heft_pickle p;
+    heft_range where = { *at, t->in->size - *at };
+    heft_status st = heft_pickle_read(&p, t->in, where, &t->x->arena, what);
+    if (!st)
+        *value = *heft_pickle_at(&p, p.root);
+    *at = heft_pickle_end(&p);
+    heft_pickle_free(&p);
+    return st;
+}
+
+static heft_status read_heads(const heft_torch *t, uint64_t *at)
+{
+    heft_pickle_value v;
+    heft_status st = read_head(t, at, "the magic number", &v);
+    if (st)
+        return st;
+    bool is_magic = (v.kind == HEFT_PICKLE_BIG && v.as.s.len == sizeof magic_bytes - 1 &&
+                     !memcmp(v.as.s.ptr, magic_bytes, v.as.s.len)) ||
+                    (v.kind == HEFT_PICKLE_DECIMAL && heft_str_is(v.as.s, magic_text));
+    if (!is_magic)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, 0,
+                              "it does not begin with PyTorch's number");
+    uint64_t begins_at = *at;
+    st = read_head(t, at, "the protocol's version", &v);
+    if (st)
+        return st;
+    if (v.kind != HEFT_PICKLE_INT || v.as.i != LEGACY_VERSION)
+        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, begins_at,
+                              "the protocol's version is not 1001");
+    return read_head(t, at, "what is said of the machine", &v);
+}
+
+/* All sizes are asked for at once: where they stand follows from the pickle. */
+static heft_status check_size(const heft_torch *t, heft_torch_storage *s, uint64_t *at)
+{
+    enum { SIZE = 8 };
+    heft_cur c = heft_cur_whole(t->in, *at, SIZE, "the size of a storage");
+    uint64_t elements = heft_cur_u64(&c), first = *at;
+    s->offset = *at + SIZE;
+    s->is_placed = true;
+    if (c.st && c.st != HEFT_AGAIN)
+        return c.st;
+    if (!c.st && elements != s->elements)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, first,
+                              "storage %q: the pickle says %U elements, %U stand before them",
+                              s->key, s->elements, elements);
+    if (!heft_range_in((heft_range){ s->offset, s->bytes }, t->in->size))
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, s->offset,
+                              "storage %q: %U bytes are needed, %U are left", s->key, s->bytes,
+                              t->in->size - s->offset);
+    *at = s->offset + s->bytes;
+    return c.st;
+}
+
+static heft_status take_key(const heft_torch *t, const heft_pickle *keys, uint32_t item,
+                            heft_torch_storage **s)
+{
+    uint64_t at = heft_pickle_place(keys, item);
+    *s = NULL;
+    if (heft_pickle_is(keys, item, HEFT_PICKLE_TEXT))
+        *s = heft_torch_storage_find(t, heft_pickle_at(keys, item)->as.s);
+    if (!*s || (*s)->is_placed)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, at,
+                              "the storages' keys: one is not the pickle's, or comes twice");
+    if (!(*s)->type->type)
+        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, at,
+                              "storage %q: elements of type %s are not read", (*s)->key,
+                              (*s)->type->dtype);
+    return HEFT_OK;
+}
+
+static heft_status place_in_stream(const heft_torch *t, const heft_pickle *keys)
+{
+    uint64_t at = heft_pickle_end(keys);
+    uint32_t item;
+    bool again = false;
+    if (!heft_pickle_is(keys, keys->root, HEFT_PICKLE_LIST))
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, at, "the storages' keys are no list");
+    heft_pickle_items i = heft_pickle_items_of(keys, keys->root);
+    while (heft_pickle_next(keys, &i, &item)) {
+        heft_torch_storage *s;
+        heft_status st = take_key(t, keys, item, &s);
+        if (!st)
+            st = check_size(t, s, &at);
+        if (st && st != HEFT_AGAIN)
+            return st;
+        again = again || st == HEFT_AGAIN;
+    }
+    if (at < t->in->size)
+        heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
+                     "bytes behind the last storage");
+    return again ? HEFT_AGAIN : HEFT_OK;
+}
+
+static heft_status parse_legacy(heft_torch *t)
+{
+    uint64_t at = 0, size = t->in->size;
+    heft_pickle keys = { .arena = NULL };
+    heft_status st = read_heads(t, &at);
+    if (!st)
+        st = read_pickle(t, (heft_range){ at, size - at }, "the pickle");
+    if (st)
+        return st;
+    at = heft_pickle_end(&t->p);
+    st = heft_pickle_read(&keys, t->in, (heft_range){ at, size - at }, &t->x->arena,
+                          "the storages' keys");
+    if (!st)
+        st = place_in_stream(t, &keys);
+    heft_pickle_free(&keys);
+    t->x->version = heft_lit("legacy");
+    return st ? st : heft_torch_walk(t);
+}
+
+/* ---- the format ---- */
+
+static bool is_tar(const uint8_t *head, size_t len)
+{
+    enum { USTAR = 257 };
+    static const char *const names[] = { "sys_info", "pickle", "tensors", "storages" };
+    heft_str name = { (const char *)head, 0 };
+    if (len < USTAR + 5 || memcmp(head + USTAR, "ustar", 5) != 0)
+        return false;
+    while (name.len < 100 && name.ptr[name.len])
+        name.len++;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (heft_str_is(name, names[i]))
+            return true;
+    return false;
+}
+
+static heft_status torch_parse(heft_in *in, heft_index *x)
+{
+    enum { TAR_HEAD = 512 };
+    heft_torch t = { .in = in, .x = x };
+    uint64_t have = in->size < TAR_HEAD ? in->size : TAR_HEAD;
+    heft_cur c = heft_cur_whole(in, 0, have, "the file");
+    const uint8_t *head = heft_cur_take(&c, have);
+    if (!head)
+        return c.st;
+    if (is_tar(head, (size_t)have))
+        return heft_error_set(x->err, HEFT_E_UNSUPPORTED, 0,
+                              "a tar archive, as PyTorch wrote them before version 0.1.11: load "
+                              "and save it with a newer PyTorch");
+    heft_status st = have > 1 && head[0] == 'P' && head[1] == 'K' ? parse_zip(&t)
+                                                                  : parse_legacy(&t);
+    heft_pickle_free(&t.p);
+    return st;
+}
+
+/* The pickle of the number, of any protocol. */
+static bool is_legacy(const uint8_t *head, size_t len)
+{
+    enum { FRAME = 9, SIZE = sizeof magic_bytes - 1 };
+    heft_str text = heft_lit(magic_text);
+    if (len > text.len + 1 && head[0] == 'L' && !memcmp(head + 1, text.ptr, text.len))
+        return true;
+    if (len < 2 || head[0] != 0x80 || head[1] > 5)
+        return false;
+    size_t at = len > 2 && head[2] == 0x95 ? 2 + FRAME : 2;
+    return len >= at + 2 + SIZE && head[at] == 0x8A && head[at + 1] == SIZE &&
+           !memcmp(head + at + 2, magic_bytes, SIZE);
+}
+
+static bool has_text(const uint8_t *p, size_t len, const char *text)
+{
+    heft_str t = heft_lit(text);
+    for (size_t i = 0; i + t.len <= len; i++)
+        if (p[i] == (uint8_t)*text && !memcmp(p + i, t.ptr, t.len))
+            return true;
+    return false;
+}
+
+static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
+                       uint64_t size)
+{
+    enum { SURE = 80, TAR = 64, NAMED = 16 };
+    int bits;
+    (void)size;
+    if (is_legacy(head, head_len))
+        return SURE;
+    if (is_tar(head, head_len))
+        return TAR;
+    heft_str first = heft_zip_first(&bits, head, head_len);
+    static const char *const names[] = { "/data.pkl", "/byteorder", "/.format_version", "/data/0" };
+    for (size_t i = 0; bits && i < sizeof names / sizeof *names; i++)
+        if (has_text((const uint8_t *)first.ptr, first.len, names[i]))
+            return bits + NAMED;
+    return bits && has_text(tail, tail_len, "/data.pkl") ? bits + NAMED : 0;
+}
+
+const heft_format heft_format_torch = {
+    .name = "torch",
+    .title = "PyTorch",
+    .suffixes = ".pt .pth",
+    .versions = "",
+    .caps = HEFT_CAN_READ | HEFT_CAN_META | HEFT_CAN_SPARSE | HEFT_CAN_PICK,
+    .align = 64,
+    .probe = torch_probe,
+    .parse = torch_parse,
+};

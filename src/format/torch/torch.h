@@ -1,0 +1,113 @@
+/* torch.h - what the files of the PyTorch format share: a pickle, the storages that it speaks of, and
+ * what its calls stand for. */
+#ifndef HEFT_TORCH_H
+#define HEFT_TORCH_H
+#include "format/format.h"
+#include "grammar/pickle.h"
+#include "grammar/zip.h"
+
+typedef struct heft_torch_type { /* an element type, by its names in PyTorch */
+    const char *dtype;           /* of torch.DTYPE */
+    const char *storage;         /* torch.STORAGE, or NULL: it has no storage of its own */
+    heft_dtype type;             /* HEFT_UNTYPED: none of heft's */
+    bool is_other;               /* heft's type is not the same thing: tensors keep the name */
+} heft_torch_type;
+
+typedef struct heft_torch_storage { /* a piece of memory of which tensors are views */
+    heft_str key;                   /* as the pickle and the container name it */
+    const heft_torch_type *type;
+    uint64_t at;       /* of the opcode that first speaks of it */
+    uint64_t elements; /* of its type */
+    uint64_t offset, bytes;
+    uint64_t stored;       /* of a deflated one; bytes is what it inflates to */
+    uint32_t first_tensor; /* that is a view of it, or HEFT_NONE */
+    bool is_placed, is_deflated;
+} heft_torch_storage;
+
+typedef struct heft_torch {
+    heft_in *in;
+    heft_index *x;
+    heft_pickle p;
+    heft_torch_storage *storages; /* by key */
+    uint32_t storage_count;
+    bool is_big_endian;
+    bool is_script; /* it has objects of classes that TorchScript keeps as code */
+    heft_status st; /* of what has no status of its own: a value of metadata */
+    uint64_t pickle_bytes;
+    uint64_t bytes; /* of all tensors so far, as they are read */
+    uint64_t work;  /* steps and bytes of names that walking the graph may still take */
+    uint32_t told;  /* names of calls that were reported */
+    uint32_t calls[32];
+} heft_torch;
+
+/* ---- storages ---- */
+
+/* By the name of a storage class, or of an element type. */
+const heft_torch_type *heft_torch_type_of_storage(const heft_pickle *p, uint32_t global);
+const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t global);
+/* Legacy streams have the classes of modules behind persistent ids, with their source: ("module", class, file,
+ * text).  The class, or the value itself. */
+uint32_t heft_torch_class(const heft_pickle *p, uint32_t value);
+/* All that the pickle speaks of, in t->storages. */
+heft_status heft_torch_storages(heft_torch *t);
+heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key);
+
+/* ---- calls ---- */
+
+typedef enum heft_torch_kind {
+    HEFT_TORCH_VALUE,     /* what it is in the pickle */
+    HEFT_TORCH_TENSOR,    /* a call that rebuilds one: of call */
+    HEFT_TORCH_SPARSE,    /* a call that rebuilds a sparse one */
+    HEFT_TORCH_PAIRS,     /* a list of keys and values, each pair a tuple or list */
+    HEFT_TORCH_NAMESPACE, /* attributes that are settings */
+    HEFT_TORCH_NUMBER,    /* numpy's scalar: of call */
+    HEFT_TORCH_DEVICE,    /* of call */
+    HEFT_TORCH_OBJECT,    /* of a class that is not known: its attributes and items */
+    HEFT_TORCH_OPAQUE,    /* a value that is left out */
+    HEFT_TORCH_REFUSED    /* holds tensors in a form that is not read */
+} heft_torch_kind;
+
+typedef enum heft_torch_form {                      /* of a tensor's arguments */
+                               HEFT_TORCH_PLAIN,    /* storage, offset, size, stride, … */
+                               HEFT_TORCH_TYPED,    /* …, requires_grad, hooks, dtype */
+                               HEFT_TORCH_QUANTIZED /* …, (scheme, scale, zero point) */
+} heft_torch_form;
+
+typedef struct heft_torch_meaning {
+    heft_torch_kind kind;
+    heft_torch_form form;
+    uint32_t value;    /* the container, or the call */
+    uint32_t callable; /* of a call */
+    uint32_t args;
+} heft_torch_meaning;
+
+/* What a value stands for: calls are looked up in a table, and those of them that hand on an argument
+ * are followed. */
+heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value);
+/* Reports a call that is not in the table, once. */
+void heft_torch_tell(heft_torch *t, uint32_t object);
+/* Adds the tensor that the call rebuilds. */
+heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_meaning *m);
+/* A tensor that is a part of another and lies in order: bytes of the file. */
+typedef struct heft_torch_flat {
+    heft_range where;
+    uint64_t elements;
+    uint32_t size, rank; /* its shape, a tuple */
+    heft_dtype type;
+} heft_torch_flat;
+heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out);
+/* Adds the sparse tensor that the call rebuilds; sparse.c. */
+heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m);
+/* A value of metadata; false: it is none, or t->st says why it cannot be had. */
+bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value);
+
+/* ---- the graph ---- */
+
+/* Values that are shared are looked at again wherever they are used; the pickle's size sets how often.
+ * HEFT_E_LIMIT: too often. */
+heft_status heft_torch_charge(heft_torch *t, uint64_t work, uint64_t at);
+
+/* Lists tensors and metadata of the value that x->pick names, or of all. */
+heft_status heft_torch_walk(heft_torch *t);
+
+#endif

@@ -1,0 +1,552 @@
+/* v1.c - reading zTensor 1.0, 1.1 and 1.2, and checking them and 0.1.
+ *
+ *   "ZTEN1000", zeros, components at multiples of 64 with zeros between, the manifest in CBOR,
+ *   u64 length of the manifest, from 1.1 on "ZTEN1000" again
+ *
+ *   1.0    {"version", "generator", "attributes": {text: text}, "tensors": {name: {"dtype", "shape",
+ *          "format", "components": {role: {"offset", "length", "encoding"?, "digest"?}}}}}
+ *   1.1 …  {"version", "attributes"?, "objects": {name: {"shape", "format", "attributes"?,
+ *          "components": {role: {"dtype", "type"?, "offset", "length", "uncompressed_length"?,
+ *          "encoding"?, "digest"?}}}}}
+ *
+ * Keys may come in any order.  A map whose meaning depends on keys that follow it is passed over, and
+ * read once they are known.
+ */
+#include "format/ztensor/ztensor.h"
+
+#include "base/compiler.h"
+
+enum { VERSION, GENERATOR, ATTRIBUTES, TENSORS, OBJECTS, ROOT_FIELDS };
+enum { T_DTYPE, T_SHAPE, T_FORMAT, T_COMPONENTS, T_ATTRIBUTES, TENSOR_FIELDS };
+enum { P_OFFSET, P_LENGTH, P_ENCODING, P_DIGEST, P_DTYPE, P_TYPE, P_DECODED, PART_FIELDS };
+
+/* In the order of the structs of the first writer: keys that are numbers mean these. */
+static const char *const root_names[] = { "version", "generator", "attributes", "tensors",
+                                          "objects" };
+static const char *const tensor_names[] = { "dtype", "shape", "format", "components",
+                                            "attributes" };
+static const char *const part_names[] = { "offset", "length", "encoding",           "digest",
+                                          "dtype",  "type",   "uncompressed_length" };
+
+static const heft_zt_fields root_fields = { "the manifest", root_names, ROOT_FIELDS };
+static const heft_zt_fields tensor_fields = { "a tensor", tensor_names, TENSOR_FIELDS };
+static const heft_zt_fields part_fields = { "a component", part_names, PART_FIELDS };
+
+typedef struct reader {
+    heft_cbor *c;
+    heft_index *x;
+    bool is_10;  /* the container of 1.0 */
+    bool packed; /* some keys were numbers */
+    uint32_t seen;
+    heft_str version;
+    heft_zt_item others; /* "tensors" in a container for "objects", or the other way round */
+} reader;
+
+static void note(const reader *r, uint32_t tensor, const char *rule, const char *text)
+{
+    uint64_t at = heft_cbor_offset(r->c, r->c->item);
+    heft_ix_note(r->x, HEFT_WARNING, rule, at, tensor, text);
+}
+
+/* ---- components ---- */
+
+typedef struct tensor {
+    uint32_t id;
+    uint64_t at;
+    bool is_10;      /* its components have no element type of their own */
+    heft_dtype type; /* "dtype" of 1.0 */
+} tensor;
+
+typedef struct component {
+    heft_zt_part part;
+    heft_str dtype, type;
+} component;
+
+/* What is said under a key that is not known. */
+static heft_status pass_unknown(reader *r, heft_cbor_kind k)
+{
+    r->x->unread = true;
+    return heft_cbor_skip(r->c, k);
+}
+
+/* By either spelling; the one of the other generations is noted. */
+static heft_status find_type(reader *r, const tensor *t, heft_str name, heft_dtype *out)
+{
+    for (size_t i = 0; i < heft_zt_type_count; i++) {
+        const heft_zt_type *type = &heft_zt_types[i];
+        bool is_short = *type->name && heft_str_is(name, type->name);
+        bool is_long = *type->long_name && heft_str_is(name, type->long_name);
+        bool is_logical = type->logical && heft_str_is(name, type->logical);
+        if (!is_short && !is_long && !is_logical)
+            continue;
+        *out = type->dtype;
+        if (!(t->is_10 ? is_long : is_short))
+            note(r, t->id, "ztensor/dtype-spelling",
+                 "its element type is spelled as in another generation of zTensor");
+        return HEFT_OK;
+    }
+    return heft_cbor_fail(r->c, "tensor %q: element type %q is unknown", heft_ix_name(r->x, t->id),
+                          name);
+}
+
+/* "type": what the elements stand for. */
+static heft_status find_logical(reader *r, const tensor *t, heft_str name, heft_dtype *type)
+{
+    heft_value kept = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
+    for (size_t i = 0; i < heft_zt_type_count; i++)
+        if (heft_zt_types[i].logical && heft_str_is(name, heft_zt_types[i].logical) &&
+            heft_zt_types[i].base == *type) {
+            *type = heft_zt_types[i].dtype;
+            return HEFT_OK;
+        }
+    note(r, t->id, "ztensor/logical-type",
+         "its logical type is unknown: it is read as the type it is stored in");
+    kept.as.s = name;
+    return heft_ix_attr(r->x, t->id, kept);
+}
+
+static bool is_index(const heft_index *x, uint32_t id, heft_str role)
+{
+    uint8_t layout = heft_ix_row(x, id)->layout;
+    if (layout == HEFT_SPARSE_CSR)
+        return heft_str_is(role, "indices") || heft_str_is(role, "indptr");
+    return layout == HEFT_SPARSE_COO && heft_str_is(role, "coords");
+}
+
+/* The component that has the tensor's elements. */
+static bool is_main(const heft_index *x, uint32_t id, heft_str role)
+{
+    uint8_t layout = heft_ix_row(x, id)->layout;
+    if (layout == HEFT_SPARSE_CSR || layout == HEFT_SPARSE_COO)
+        return heft_str_is(role, "values");
+    return heft_str_is(role, "data");
+}
+
+static heft_status settle_type(reader *r, const tensor *t, component *c)
+{
+    heft_index *x = r->x;
+    heft_zt_part *p = &c->part;
+    bool is_dense = heft_ix_row(x, t->id)->layout == HEFT_DENSE;
+    heft_status st = HEFT_OK;
+    if (c->dtype.ptr)
+        st = find_type(r, t, c->dtype, &p->dtype);
+    else if (!t->is_10)
+        return heft_cbor_fail(r->c, "tensor %q, component %q: \"dtype\" is missing",
+                              heft_ix_name(x, t->id), p->role);
+    else if (is_index(x, t->id, p->role))
+        p->dtype = HEFT_U64;
+    else if (is_main(x, t->id, p->role) && heft_ix_row(x, t->id)->layout < HEFT_OTHER)
+        p->dtype = t->type;
+    if (!st && c->type.ptr)
+        st = find_logical(r, t, c->type, &p->dtype);
+    if (!st && (!t->is_10 || is_dense) && is_main(x, t->id, p->role))
+        heft_ix_row(x, t->id)->dtype = p->dtype;
+    return st;
+}
+
+static heft_status read_digest(reader *r, heft_cbor_kind k, heft_str *out)
+{
+    return k == HEFT_CBOR_NULL ? HEFT_OK : heft_zt_want_text(r->c, k, "digest", out);
+}
+
+static heft_status read_part_field(reader *r, uint32_t field, heft_cbor_kind k, component *p)
+{
+    switch (field) {
+    case P_OFFSET:
+        return heft_zt_want_u64(r->c, k, "offset", &p->part.where.offset);
+    case P_LENGTH:
+        return heft_zt_want_u64(r->c, k, "length", &p->part.where.length);
+    case P_ENCODING:
+        return heft_zt_read_encoding(r->c, k, &p->part.is_zstd);
+    case P_DIGEST:
+        return read_digest(r, k, &p->part.digest);
+    case P_DTYPE:
+        return heft_zt_want_text(r->c, k, "dtype", &p->dtype);
+    case P_TYPE:
+        return k == HEFT_CBOR_NULL ? HEFT_OK : heft_zt_want_text(r->c, k, "type", &p->type);
+    case P_DECODED:
+        return k == HEFT_CBOR_NULL
+                   ? HEFT_OK
+                   : heft_zt_want_u64(r->c, k, "uncompressed_length", &p->part.decoded);
+    default:
+        return pass_unknown(r, k);
+    }
+}
+
+/* What has to be there is. */
+static heft_status demand(reader *r, const heft_zt_fields *f, uint32_t seen, uint32_t wanted,
+                          heft_str name)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        if (wanted & ~seen & 1u << i)
+            return heft_cbor_fail(r->c, "%q: \"%s\" is missing in %s", name, f->names[i], f->what);
+    return HEFT_OK;
+}
+
+static heft_status read_component(reader *r, const tensor *t, heft_str role, heft_cbor_kind k)
+{
+    component p = { .part = { .role = role, .decoded = HEFT_NOWHERE } };
+    uint32_t seen = 0;
+    p.part.at = heft_cbor_offset(r->c, r->c->item);
+    if (r->c->st || k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(r->c, "component %q is no map", role);
+    while ((k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
+        uint32_t field = heft_zt_field(r->c, k, &part_fields, &seen, &r->packed);
+        heft_status st = r->c->st;
+        if (!st)
+            st = read_part_field(r, field, heft_cbor_next(r->c), &p);
+        if (st)
+            return st;
+    }
+    heft_status st = demand(r, &part_fields, seen, 1u << P_OFFSET | 1u << P_LENGTH, role);
+    if (!st)
+        st = settle_type(r, t, &p);
+    return st ? st : heft_zt_add_part(r->x, t->id, &p.part);
+}
+
+static heft_status read_components(reader *r, const tensor *t, heft_cbor_kind k)
+{
+    if (r->c->st || k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(r->c, "components is no map");
+    while ((k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
+        heft_str role;
+        heft_status st = heft_zt_want_text(r->c, k, "a component's name", &role);
+        if (!st)
+            st = read_component(r, t, role, heft_cbor_next(r->c));
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+/* ---- tensors ---- */
+
+static heft_status read_dtype(reader *r, tensor *t, heft_cbor_kind k)
+{
+    heft_str name;
+    heft_status st = heft_zt_want_text(r->c, k, "dtype", &name);
+    if (!st)
+        st = find_type(r, t, name, &t->type);
+    if (!st && t->is_10)
+        heft_ix_row(r->x, t->id)->dtype = t->type;
+    return st;
+}
+
+static heft_status read_format(reader *r, const tensor *t, heft_cbor_kind k)
+{
+    heft_str name;
+    heft_status st = heft_zt_want_text(r->c, k, "format", &name);
+    return st ? st : heft_ix_set_layout(r->x, t->id, name);
+}
+
+static heft_status read_attributes(reader *r, const tensor *t, heft_cbor_kind k)
+{
+    if (k == HEFT_CBOR_NULL)
+        return HEFT_OK;
+    if (r->c->st || k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(r->c, "attributes is no map");
+    return heft_zt_read_values(r->c, r->x, t->id, "a tensor's attributes");
+}
+
+static heft_status read_tensor_field(reader *r, tensor *t, uint32_t field, uint32_t seen,
+                                     heft_cbor_kind k, heft_zt_item *later)
+{
+    uint32_t first = 1u << T_SHAPE | 1u << T_FORMAT | (t->is_10 ? 1u << T_DTYPE : 0);
+    switch (field) {
+    case T_DTYPE:
+        return t->is_10 ? read_dtype(r, t, k) : pass_unknown(r, k);
+    case T_SHAPE:
+        return heft_zt_read_shape(r->c, k, r->x);
+    case T_FORMAT:
+        return read_format(r, t, k);
+    case T_ATTRIBUTES:
+        return read_attributes(r, t, k);
+    case T_COMPONENTS:
+        return (seen & first) == first ? read_components(r, t, k)
+                                       : heft_zt_pass_over(r->c, k, later);
+    default:
+        return pass_unknown(r, k);
+    }
+}
+
+static heft_status read_later(reader *r, const tensor *t, heft_zt_item components)
+{
+    heft_cbor *outer = r->c, own = heft_zt_reopen(outer, components);
+    r->c = &own;
+    heft_status st = read_components(r, t, heft_cbor_next(&own));
+    r->c = outer;
+    return st;
+}
+
+static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_kind k)
+{
+    tensor t = { .is_10 = is_10, .at = heft_cbor_offset(r->c, r->c->item) };
+    heft_zt_item later = { NULL, NULL };
+    uint64_t *dims;
+    uint32_t seen = 0;
+    if (r->c->st || k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(r->c, "tensor %q is no map", name);
+    heft_status st = heft_ix_tensor(r->x, name, HEFT_UNTYPED, 0, &dims, &t.id);
+    while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
+        uint32_t field = heft_zt_field(r->c, k, &tensor_fields, &seen, &r->packed);
+        st = r->c->st;
+        if (!st)
+            st = read_tensor_field(r, &t, field, seen, heft_cbor_next(r->c), &later);
+    }
+    uint32_t wanted = 1u << T_SHAPE | 1u << T_FORMAT | 1u << T_COMPONENTS;
+    if (!st)
+        st = demand(r, &tensor_fields, seen, wanted | (is_10 ? 1u << T_DTYPE : 0), name);
+    if (!st && later.from)
+        st = read_later(r, &t, later);
+    return st ? st : heft_zt_check_layout(r->x, t.id, t.at);
+}
+
+static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
+{
+    enum { LEAST = 29 }; /* bytes of a tensor's entry; more than CBOR demands of a pair */
+    if (r->c->st || k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(r->c, "%s is no map", is_10 ? "tensors" : "objects");
+    uint64_t at = heft_cbor_offset(r->c, r->c->item), left = (uint64_t)(r->c->end - r->c->p);
+    bool counted = !(r->c->flags & HEFT_CBOR_INDEFINITE);
+    heft_status st = counted ? heft_ix_reserve(r->x, at, r->c->u, left, LEAST) : HEFT_OK;
+    for (bool read; !st;) {
+        heft_str name;
+        st = heft_zt1_read_usual(r->c, r->x, is_10, &read);
+        if (st || read)
+            continue;
+        if ((k = heft_cbor_next(r->c)) == HEFT_CBOR_MAP_END)
+            break;
+        st = heft_zt_want_text(r->c, k, "a tensor's name", &name);
+        if (!st)
+            st = read_tensor(r, is_10, name, heft_cbor_next(r->c));
+    }
+    return st;
+}
+
+/* ---- the root ---- */
+
+static heft_status read_root_attributes(reader *r, heft_cbor_kind k)
+{
+    const heft_index *x = r->x;
+    if (k == HEFT_CBOR_NULL) {
+        note(r, HEFT_NONE, "ztensor/attributes", "the attributes are null, which 1.0 refuses");
+        return HEFT_OK;
+    }
+    if (r->c->st || k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(r->c, "attributes is no map");
+    heft_status st = heft_zt_read_values(r->c, r->x, HEFT_NONE, "the attributes");
+    for (uint32_t i = 0; r->is_10 && !st && i < x->values.len; i = heft_ix_value_next(x, i))
+        if (heft_ix_value(x, i)->kind != HEFT_KIND_STR) {
+            note(r, HEFT_NONE, "ztensor/attribute-text",
+                 "an attribute of the file is no text, which 1.0 refuses");
+            break;
+        }
+    return st;
+}
+
+static heft_status read_generator(reader *r, heft_cbor_kind k)
+{
+    return k == HEFT_CBOR_NULL ? HEFT_OK
+                               : heft_zt_want_text(r->c, k, "generator", &r->x->generator);
+}
+
+static heft_status read_root_field(reader *r, uint32_t field, heft_cbor_kind k)
+{
+    uint32_t own = r->is_10 ? TENSORS : OBJECTS, other = r->is_10 ? OBJECTS : TENSORS;
+    if (field == own)
+        return read_tensors(r, r->is_10, k);
+    if (field == other)
+        return heft_zt_pass_over(r->c, k, &r->others);
+    if (field == VERSION)
+        return heft_zt_want_text(r->c, k, "version", &r->version);
+    if (field == GENERATOR)
+        return read_generator(r, k);
+    return field == ATTRIBUTES ? read_root_attributes(r, k) : pass_unknown(r, k);
+}
+
+static heft_status read_others(reader *r)
+{
+    heft_cbor *outer = r->c;
+    note(r, HEFT_NONE, "ztensor/container",
+         r->is_10 ? "a manifest of 1.1 or later in the container of 1.0"
+                  : "a manifest of 1.0 in the container of 1.1");
+    heft_cbor own = heft_zt_reopen(r->c, r->others);
+    r->c = &own;
+    heft_status st = read_tensors(r, !r->is_10, heft_cbor_next(&own));
+    r->c = outer;
+    return st;
+}
+
+/* Which of "tensors" and "objects" is meant, when it is not simply the one that was read. */
+static heft_status settle_tensors(reader *r)
+{
+    uint32_t own = r->is_10 ? TENSORS : OBJECTS;
+    if (r->seen & 1u << own) {
+        r->x->unread = r->x->unread || r->others.from;
+        if (r->others.from)
+            note(
+                r, HEFT_NONE, "ztensor/both-maps",
+                "there are \"tensors\" and \"objects\": those of the other generation are ignored");
+        return HEFT_OK;
+    }
+    if (r->others.from)
+        return read_others(r);
+    return heft_cbor_fail(r->c, "\"%s\" is missing in the manifest", root_names[own]);
+}
+
+static heft_status read_root(reader *r)
+{
+    heft_cbor_kind k = heft_cbor_next(r->c);
+    heft_status st = r->c->st;
+    if (!st && k != HEFT_CBOR_MAP)
+        return heft_cbor_fail(r->c, "the manifest is no map");
+    while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
+        uint32_t field = heft_zt_field(r->c, k, &root_fields, &r->seen, &r->packed);
+        st = r->c->st;
+        if (!st)
+            st = read_root_field(r, field, heft_cbor_next(r->c));
+    }
+    if (!st)
+        st = heft_zt_close_manifest(r->c);
+    return st ? st : settle_tensors(r);
+}
+
+/* ---- the version ---- */
+
+/* Digits at *at, which moves behind them; false: there are none, or too many. */
+static bool take_number(heft_str s, size_t *at, uint32_t *out)
+{
+    enum { MOST = 9 };
+    size_t first = *at;
+    *out = 0;
+    while (*at < s.len && s.ptr[*at] >= '0' && s.ptr[*at] <= '9' && *at - first < MOST)
+        *out = *out * 10 + (uint32_t)(s.ptr[(*at)++] - '0');
+    return *at > first;
+}
+
+/* MAJOR.MINOR, and perhaps further numbers; *len is that of the first two. */
+static bool parse_version(heft_str s, uint32_t *major, uint32_t *minor, size_t *len)
+{
+    size_t at = 0;
+    uint32_t patch;
+    if (!take_number(s, &at, major) || at == s.len || s.ptr[at++] != '.' ||
+        !take_number(s, &at, minor))
+        return false;
+    *len = at;
+    while (at < s.len)
+        if (s.ptr[at++] != '.' || !take_number(s, &at, &patch))
+            return false;
+    return true;
+}
+
+/* §6.1: another major version is refused, a newer minor one is not. */
+static heft_status settle_version(reader *r)
+{
+    enum { MAJOR = 1, NEWEST_MINOR = 2 };
+    uint32_t major, minor;
+    size_t len;
+    if (!(r->seen & 1u << VERSION))
+        return heft_cbor_fail(r->c, "\"version\" is missing in the manifest");
+    if (!parse_version(r->version, &major, &minor, &len))
+        return heft_cbor_fail(r->c, "version %q is none", r->version);
+    if (major != MAJOR)
+        return heft_cbor_fail(r->c, "version %q: a file with this magic number is of version 1",
+                              r->version);
+    if (minor > NEWEST_MINOR)
+        note(r, HEFT_NONE, "ztensor/version-newer",
+             "the version is newer than any that is known here: there may be more than is read");
+    else if (r->is_10 != !minor)
+        note(r, HEFT_NONE, "ztensor/version-container",
+             "the version is that of another container than the file has");
+    r->x->version = (heft_str){ r->version.ptr, len };
+    return HEFT_OK;
+}
+
+static void note_absent(reader *r)
+{
+    if (r->is_10 && !(r->seen & 1u << ATTRIBUTES))
+        note(r, HEFT_NONE, "ztensor/attributes", "there are no attributes, which 1.0 refuses");
+    if (r->is_10 && !r->x->generator.ptr)
+        note(r, HEFT_NONE, "ztensor/generator", "there is no generator, which 1.0 refuses");
+    if (r->packed)
+        note(r, HEFT_NONE, "ztensor/packed-keys", "some keys are numbers instead of names");
+}
+
+heft_status heft_zt1_parse(heft_in *in, heft_index *x)
+{
+    heft_cbor c;
+    heft_range where;
+    reader r = { .c = &c, .x = x };
+    heft_status st = heft_zt_find_manifest(in, x, &where, &r.is_10);
+    if (!st)
+        st = heft_zt_open_manifest(&c, in, x, where);
+    if (!st)
+        st = heft_zt_settle_depth(&c, read_root(&r));
+    if (!st)
+        st = settle_version(&r);
+    if (st)
+        return st;
+    note_absent(&r);
+    if (r.is_10 && where.offset == HEFT_ZT_MAGIC)
+        heft_ix_note(x, HEFT_WARNING, "ztensor/manifest-length", where.offset, HEFT_NONE,
+                     "the manifest begins right behind the magic number; section 6 wants it "
+                     "shorter than the file less 16 bytes");
+    return HEFT_OK;
+}
+
+/* ---- checking ---- */
+
+static void check_tensor(heft_check *c, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(c->x, t);
+    for (uint32_t i = 0; i < row->part_count; i++) {
+        const heft_ix_part_row *p = heft_ix_part_row_at(c->x, row->first_part + i);
+        if (p->offset % HEFT_ZT_ALIGN)
+            c->report(c, HEFT_WARNING, "ztensor/align-64", (heft_range){ p->offset, p->stored }, t,
+                      "its data do not begin at a multiple of 64");
+    }
+    if (heft_zt_holds_nul(heft_ix_name(c->x, t)))
+        c->report(c, HEFT_WARNING, "ztensor/nul-in-name", (heft_range){ HEFT_NOWHERE, 0 }, t,
+                  "there is a NUL in its name");
+}
+
+/* Up to the next multiple of 64 there is padding; what a gap has beyond belongs to nobody, such as what
+ * the first writer left behind when a name came twice. */
+static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
+{
+    uint64_t aligned;
+    if (!heft_align_up(&aligned, from, HEFT_ZT_ALIGN) || aligned > to)
+        aligned = to;
+    heft_range padding = { from, aligned - from }, unused = { aligned, to - aligned };
+    heft_status st = c->padding(c, "ztensor/padding", HEFT_WARNING, padding, 0);
+    return st ? st : c->padding(c, "ztensor/unused", HEFT_NOTE, unused, 0);
+}
+
+/* Components that share bytes share all of them. */
+static heft_status check_places(heft_check *c)
+{
+    const uint32_t *order;
+    uint32_t count;
+    heft_range last = { c->x->data_start, 0 }; /* that ends furthest so far */
+    heft_status st = c->order(c, &order, &count);
+    for (uint32_t i = 0; i <= count && !st; i++) {
+        const heft_ix_part_row *p = i < count ? heft_ix_part_row_at(c->x, order[i]) : NULL;
+        uint64_t end = last.offset + last.length, begin = p ? p->offset : c->x->data_end;
+        bool is_shared = p && p->offset == last.offset && p->stored == last.length;
+        if (begin < end && !is_shared && p)
+            c->report(c, HEFT_WARNING, "ztensor/overlap", (heft_range){ begin, p->stored },
+                      heft_ix_owner(c->x, order[i]), "its data overlap partly with others");
+        if (begin > end)
+            st = check_gap(c, end, begin);
+        if (p && p->offset + p->stored > end)
+            last = (heft_range){ p->offset, p->stored };
+    }
+    return st;
+}
+
+heft_status heft_zt1_check(heft_check *c)
+{
+    for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++)
+        check_tensor(c, t);
+    return check_places(c);
+}

@@ -1,0 +1,593 @@
+/* v1_write.c - planning and writing of zTensor 1.0, 1.1 and 1.2; v1.c shows their layout.
+ *
+ * As the reference writers have it: keys in the order of their structs, names and roles sorted by their
+ * bytes, data in the order of the model.  The manifest comes last and is not aligned.
+ */
+#include "base/sort.h"
+#include "format/losses.h"
+#include "format/ztensor/ztensor.h"
+#include "model/names.h"
+#include "model/values.h"
+
+typedef struct generation {
+    const char *name, *version;
+    bool is_10;      /* one element type for a tensor, and no attributes of tensors */
+    bool any_value;  /* metadata is not only text */
+    bool is_logical; /* "type" and "uncompressed_length" */
+} generation;
+
+static const generation generations[] = {
+    { "1.0", "1.0", true, false, false },
+    { "1.1", "1.1.0", false, false, false },
+    { "1.2", "1.2.0", false, true, true },
+};
+enum { GENERATIONS = sizeof generations / sizeof *generations };
+
+typedef struct listing { /* numbers, sorted by name or key */
+    uint32_t *at, count;
+} listing;
+
+typedef struct zt_plan { /* heft_plan.priv */
+    const generation *g;
+    listing tensors, metadata;
+    uint32_t *room; /* twice the most attributes or components that a tensor has */
+    uint64_t manifest_bytes;
+} zt_plan;
+
+static bool is_sparse(const heft_ix_tensor_row *row)
+{
+    return row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
+}
+
+/* ---- tensors ---- */
+
+static bool has_type(const generation *g, heft_dtype t)
+{
+    const heft_zt_type *type = heft_zt_type_of(t);
+    return type && (*type->name || g->is_logical);
+}
+
+static bool is_index(const heft_index *x, const heft_ix_tensor_row *row, uint32_t part)
+{
+    heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, part)->role);
+    return is_sparse(row) && !heft_str_is(role, "values");
+}
+
+/* The part that tells the tensor's element type in 1.0. */
+static uint32_t main_part(const heft_index *x, uint32_t t)
+{
+    bool sparse = is_sparse(heft_ix_row(x, t));
+    return heft_ix_part_find(x, t, heft_lit(sparse ? "values" : "data"));
+}
+
+/* Bytes without a type are the tensor's elements, or bytes. */
+static heft_dtype written_type(const heft_index *x, uint32_t t, uint32_t part)
+{
+    heft_dtype type = heft_ix_part_row_at(x, part)->dtype;
+    if (!type && part == main_part(x, t))
+        type = heft_ix_row(x, t)->dtype;
+    return type ? type : (heft_dtype)HEFT_U8;
+}
+
+/* Why a tensor cannot be carried, whatever its element types, or NULL. */
+static const char *obstacle(const heft_index *x, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    uint32_t data = main_part(x, t);
+    uint64_t elements, bytes;
+    if (!heft_str_is_utf8(heft_ix_name(x, t)))
+        return "a name that is not UTF-8 cannot be stored in zTensor";
+    if (heft_zt_holds_nul(heft_ix_name(x, t)))
+        return "a name with a NUL is not stored in zTensor (rename it)";
+    if (data == HEFT_NONE && row->layout < HEFT_OTHER)
+        return "it lacks the data that its layout needs";
+    if (row->layout == HEFT_DENSE && (!heft_product(&elements, heft_ix_dims(x, t), row->rank) ||
+                                      !heft_dtype_bytes(&bytes, row->dtype, elements) ||
+                                      bytes != heft_ix_part_row_at(x, data)->length))
+        return "its bytes are not those of its shape, as zTensor requires";
+    return NULL;
+}
+
+static heft_status refuse_type(heft_plan *p, uint32_t t, heft_dtype type)
+{
+    const zt_plan *z = p->priv;
+    heft_plan_drop(p, t);
+    return heft_loss_say(p, HEFT_FAULT, "ztensor/dtype", t,
+                         "element type %s cannot be stored in zTensor %s", heft_dtype_name(type),
+                         z->g->name);
+}
+
+/* Readers take 64-bit indices only. */
+static heft_status widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part)
+{
+    uint32_t size = heft_dtype_size(part->dtype);
+    if (p->kept || part->dtype == HEFT_U64 || !heft_can_cast(HEFT_U64, part->dtype))
+        return HEFT_OK;
+    if (!heft_mul(&part->length, heft_div(part->length, size), sizeof(uint64_t)))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    heft_str role = heft_ix_role(p->x, part->role);
+    heft_dtype from = part->dtype;
+    part->dtype = HEFT_U64;
+    return heft_loss_say(p, HEFT_NOTE, "ztensor/indices", t, "%q become u64 from %s", role,
+                         heft_dtype_name(from));
+}
+
+/* Parts of layouts that are not known here, and further parts of dense tensors. */
+static heft_status plan_other(heft_plan *p, uint32_t t, uint32_t number)
+{
+    const zt_plan *z = p->priv;
+    const heft_ix_part_row *part = heft_ix_part_row_at(p->x, number);
+    heft_str role = heft_ix_role(p->x, part->role);
+    if (z->g->is_10 && part->dtype && part->dtype != heft_ix_row(p->x, t)->dtype)
+        return heft_loss_say(p, HEFT_WARNING, "ztensor/part-dtype", t,
+                             "that %q is of type %s is left out", role,
+                             heft_dtype_name(part->dtype));
+    if (z->g->is_10 || part->dtype)
+        return HEFT_OK;
+    heft_dtype own = heft_ix_row(p->x, t)->dtype;
+    uint32_t main = main_part(p->x, t);
+    bool is_main = main != HEFT_NONE && part == heft_ix_part_row_at(p->x, main);
+    if (is_main && own && own != HEFT_U8)
+        return heft_loss_say(p, HEFT_WARNING, "ztensor/part-dtype", t,
+                             "its element type %s is left out: the bytes of %q are stored as u8",
+                             heft_dtype_name(own), role);
+    return heft_loss_say(p, HEFT_NOTE, "ztensor/part-dtype", t,
+                         "%q, which has no element type, is stored as %s", role,
+                         heft_dtype_name(written_type(p->x, t, number)));
+}
+
+static heft_status plan_part(heft_plan *p, uint32_t t, uint32_t part)
+{
+    const zt_plan *z = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    heft_ix_part_row *data = heft_ix_part_row_at(p->x, part);
+    bool is_main = part == main_part(p->x, t) && row->layout < HEFT_OTHER;
+    if (is_index(p->x, row, part))
+        return widen_index(p, t, data);
+    heft_status st = is_main ? HEFT_OK : plan_other(p, t, part);
+    bool is_stored = is_main || !z->g->is_10;
+    heft_dtype type = written_type(p->x, t, part);
+    if (st || !is_stored || has_type(z->g, type))
+        return st;
+    return refuse_type(p, t, type);
+}
+
+/* 1.0 demands an element type of every tensor. */
+static heft_status plan_own_type(heft_plan *p, uint32_t t)
+{
+    const zt_plan *z = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    if (!z->g->is_10 || row->layout < HEFT_OTHER || has_type(z->g, row->dtype))
+        return HEFT_OK;
+    if (row->dtype)
+        return refuse_type(p, t, row->dtype);
+    return heft_plan_loss(p, HEFT_NOTE, "ztensor/no-dtype", t,
+                          "it has no element type, and is said to be of uint8");
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    const char *why = obstacle(p->x, t);
+    if (why) {
+        heft_plan_drop(p, t);
+        return heft_plan_loss(p, HEFT_FAULT, "ztensor/tensor", t, why);
+    }
+    heft_status st = plan_own_type(p, t);
+    if (!st && row->name_len && heft_str_has_nul(heft_ix_name(p->x, t)))
+        st = heft_plan_loss(p, HEFT_NOTE, "ztensor/nul-in-name", t,
+                            "the NUL in its name is kept, which not every reader takes");
+    for (uint32_t i = 0; i < row->part_count && !st && !(row->flags & HEFT_T_DROPPED); i++)
+        st = plan_part(p, t, row->first_part + i);
+    return st;
+}
+
+static heft_status plan_tensors(heft_plan *p)
+{
+    const zt_plan *z = p->priv;
+    heft_status st = HEFT_OK;
+    if (z->g->is_10)
+        st = heft_loss_attributes(p, "ztensor/attributes", 0);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t);
+    if (!st)
+        heft_plan_compact(p);
+    return st;
+}
+
+/* ---- metadata ---- */
+
+static heft_status left_out(heft_plan *p, heft_str key, const char *why)
+{
+    return heft_loss_say(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
+                         "metadata %q is left out: %s", key, why);
+}
+
+/* A value that is no text becomes the text that is written. */
+static heft_status plan_text(heft_plan *p, heft_value *v, bool *kept)
+{
+    const zt_plan *z = p->priv;
+    char room[HEFT_F64_TEXT];
+    heft_str text;
+    *kept = heft_value_text(&text, v, room);
+    if (!*kept)
+        return heft_loss_say(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
+                             "metadata %q is left out: zTensor %s stores only text", v->key,
+                             z->g->name);
+    return heft_loss_as_text(p, "ztensor/metadata-text", v, text);
+}
+
+static heft_status plan_metadata(heft_plan *p)
+{
+    zt_plan *z = p->priv;
+    z->metadata.at = heft_plan_alloc(p, p->x->values.len * sizeof *z->metadata.at);
+    if (!z->metadata.at)
+        return HEFT_E_NOMEM;
+    heft_status st = heft_meta_unique(p->x, "the metadata");
+    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
+        heft_value *v = heft_ix_value(p->x, i);
+        bool kept = heft_str_is_utf8(v->key);
+        if (!kept)
+            st = left_out(p, v->key, "its key is not UTF-8");
+        else if (!z->g->any_value)
+            st = plan_text(p, v, &kept);
+        if (kept)
+            z->metadata.at[z->metadata.count++] = i;
+    }
+    return st;
+}
+
+/* ---- order ---- */
+
+static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_value(ctx, a)->key, heft_ix_value(ctx, b)->key) < 0;
+}
+
+static bool role_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_role(ctx, heft_ix_part_row_at(ctx, a)->role),
+                          heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;
+}
+
+/* Where a part lies in the file it comes from; 0 when it comes from none: then they stay as they are. */
+static bool lies_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(ctx, a), *q = heft_ix_part_row_at(ctx, b);
+    return p->offset != q->offset ? p->offset < q->offset : p->offset && !p->length && q->length;
+}
+
+static heft_status sort(heft_plan *p, listing *l,
+                        bool (*below)(const void *ctx, uint32_t a, uint32_t b))
+{
+    uint32_t *scratch = heft_plan_alloc(p, l->count * sizeof *scratch);
+    if (!scratch)
+        return HEFT_E_NOMEM;
+    heft_sort(l->at, scratch, l->count, below, p->x);
+    return HEFT_OK;
+}
+
+/* Data are written in the order in which they are read. */
+static heft_status order_parts(heft_plan *p)
+{
+    listing parts = { heft_plan_alloc(p, p->x->parts.len * sizeof *parts.at), 0 };
+    if (!parts.at)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (p->same[part] == part)
+                parts.at[parts.count++] = part;
+        }
+    heft_status st = sort(p, &parts, lies_before);
+    p->order = parts.at;
+    p->order_count = parts.count;
+    return st;
+}
+
+static uint32_t count_attributes(const heft_index *x, uint32_t t)
+{
+    uint32_t count = 0;
+    heft_value v;
+    for (uint32_t i = 0; heft_ix_attribute(&v, x, t, i); i = heft_value_next(&v, i))
+        count++;
+    return count;
+}
+
+static heft_status order_tensors(heft_plan *p)
+{
+    zt_plan *z = p->priv;
+    uint32_t n = heft_ix_tensors(p->x), most = 0;
+    z->tensors = (listing){ heft_plan_alloc(p, n * sizeof *z->tensors.at), n };
+    if (!z->tensors.at)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < n; t++) {
+        uint32_t parts = heft_ix_row(p->x, t)->part_count, count = count_attributes(p->x, t);
+        z->tensors.at[t] = t;
+        count = parts > count ? parts : count;
+        most = count > most ? count : most;
+    }
+    z->room = heft_plan_alloc(p, 2 * (size_t)most * sizeof *z->room);
+    return z->room ? sort(p, &z->tensors, name_below) : HEFT_E_NOMEM;
+}
+
+/* ---- the manifest ---- */
+
+static void put_key(heft_out *o, const char *key)
+{
+    heft_cbor_put_text(o, heft_lit(key));
+}
+
+static void put_hex(char *to, uint8_t byte, const char *digits)
+{
+    to[0] = digits[byte >> 4];
+    to[1] = digits[byte & 15];
+}
+
+static void put_digest(heft_out *o, const heft_plan *p, uint32_t part)
+{
+    static const uint8_t none[HEFT_CLAIM_BYTES];
+    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, p->same[part])
+                                  : none; /* only counted */
+    bool is_crc = heft_str_is(heft_lit(p->digest), "crc32c");
+    heft_str start = heft_lit(is_crc ? "crc32c:0x" : "sha256:");
+    uint32_t count = is_crc ? 4 : 32;
+    char text[80];
+    memcpy(text, start.ptr, start.len);
+    for (uint32_t i = 0; i < count; i++) /* a number: its last byte first */
+        put_hex(text + start.len + 2 * i, bytes[is_crc ? 3 - i : i],
+                is_crc ? "0123456789ABCDEF" : "0123456789abcdef");
+    put_key(o, "digest");
+    heft_cbor_put_text(o, (heft_str){ text, start.len + 2 * count });
+}
+
+static void put_type(heft_out *o, const generation *g, heft_dtype t)
+{
+    const heft_zt_type *type = heft_zt_type_of(t), *stored = type;
+    if (type->logical)
+        stored = heft_zt_type_of(type->base);
+    put_key(o, "dtype");
+    put_key(o, g->is_10 ? stored->long_name : stored->name);
+    if (!type->logical)
+        return;
+    put_key(o, "type");
+    put_key(o, type->logical);
+}
+
+static void put_part(heft_out *o, const heft_plan *p, uint32_t t, uint32_t part)
+{
+    const zt_plan *z = p->priv;
+    heft_dtype type = written_type(p->x, t, part);
+    heft_str role = heft_ix_role(p->x, heft_ix_part_row_at(p->x, part)->role);
+    const heft_ix_part_row *row = heft_ix_part_row_at(p->x, p->same[part]);
+    bool is_zstd = row->encoding == HEFT_ZSTD, has_type = !z->g->is_10;
+    bool is_logical = has_type && heft_zt_type_of(type)->logical;
+    heft_str kept = p->kept ? heft_ix_digest_of(p->kept, part) : (heft_str){ NULL, 0 };
+    heft_cbor_put_text(o, role);
+    heft_cbor_put_map(o, 2u + has_type + is_logical + is_zstd + (is_zstd && z->g->is_logical) +
+                             (kept.len || p->digest));
+    if (has_type)
+        put_type(o, z->g, type);
+    put_key(o, "offset");
+    heft_cbor_put_u64(o, row->offset);
+    put_key(o, "length");
+    heft_cbor_put_u64(o, row->stored);
+    if (is_zstd && z->g->is_logical) {
+        put_key(o, "uncompressed_length");
+        heft_cbor_put_u64(o, row->length);
+    }
+    if (is_zstd) {
+        put_key(o, "encoding");
+        put_key(o, "zstd");
+    }
+    if (kept.len) {
+        put_key(o, "digest");
+        heft_cbor_put_text(o, kept);
+    } else if (p->digest)
+        put_digest(o, p, part);
+}
+
+static void put_parts(heft_out *o, const heft_plan *p, uint32_t t)
+{
+    const zt_plan *z = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    for (uint32_t i = 0; i < row->part_count; i++)
+        z->room[i] = row->first_part + i;
+    heft_sort(z->room, z->room + row->part_count, row->part_count, role_below, p->x);
+    put_key(o, "components");
+    heft_cbor_put_map(o, row->part_count);
+    for (uint32_t i = 0; i < row->part_count; i++)
+        put_part(o, p, t, z->room[i]);
+}
+
+typedef struct owner {
+    const heft_index *x;
+    uint32_t tensor;
+} owner;
+
+static bool attribute_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const owner *w = ctx;
+    heft_value v, u;
+    return heft_ix_attribute(&v, w->x, w->tensor, a) && heft_ix_attribute(&u, w->x, w->tensor, b) &&
+           heft_str_order(v.key, u.key) < 0;
+}
+
+static void put_attributes(heft_out *o, const heft_plan *p, uint32_t t, uint32_t count)
+{
+    const zt_plan *z = p->priv;
+    owner w = { p->x, t };
+    heft_value v;
+    uint32_t n = 0;
+    for (uint32_t i = 0; heft_ix_attribute(&v, p->x, t, i); i = heft_value_next(&v, i))
+        z->room[n++] = i;
+    heft_sort(z->room, z->room + count, count, attribute_below, &w);
+    put_key(o, "attributes");
+    heft_cbor_put_map(o, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (heft_ix_attribute(&v, p->x, t, z->room[i]))
+            heft_cbor_put_text(o, v.key);
+        heft_zt_put_value(o, p->x, t, z->room[i]);
+    }
+}
+
+static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
+{
+    const zt_plan *z = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    uint32_t attributes = z->g->is_10 ? 0 : count_attributes(p->x, t);
+    heft_cbor_put_text(o, heft_ix_name(p->x, t));
+    heft_cbor_put_map(o, 3u + z->g->is_10 + !!attributes);
+    if (z->g->is_10)
+        put_type(o, z->g, row->dtype ? row->dtype : (heft_dtype)HEFT_U8);
+    put_key(o, "shape");
+    heft_cbor_put_array(o, row->rank);
+    for (uint32_t i = 0; i < row->rank; i++)
+        heft_cbor_put_u64(o, heft_ix_dims(p->x, t)[i]);
+    put_key(o, "format");
+    heft_cbor_put_text(o, heft_ix_layout(p->x, t));
+    if (attributes)
+        put_attributes(o, p, t, attributes);
+    put_parts(o, p, t);
+}
+
+static void put_metadata(heft_out *o, const heft_plan *p)
+{
+    const zt_plan *z = p->priv;
+    if (!z->g->is_10 && !z->metadata.count)
+        return;
+    put_key(o, "attributes");
+    heft_cbor_put_map(o, z->metadata.count);
+    for (uint32_t i = 0; i < z->metadata.count; i++) {
+        heft_cbor_put_text(o, heft_ix_value(p->x, z->metadata.at[i])->key);
+        heft_zt_put_value(o, p->x, HEFT_NONE, z->metadata.at[i]);
+    }
+}
+
+static void put_generator(heft_out *o, const heft_index *x)
+{
+    const uint64_t numbers[] = { HEFT_VERSION_MAJOR, HEFT_VERSION_MINOR, HEFT_VERSION_PATCH };
+    char own[80] = "heft";
+    size_t len = 4;
+    for (unsigned i = 0; i < 3; i++) {
+        own[len++] = i ? '.' : ' ';
+        len += heft_u64_text(own + len, numbers[i]);
+    }
+    put_key(o, "generator");
+    heft_cbor_put_text(o, x->generator.ptr ? x->generator : (heft_str){ own, len });
+}
+
+static void put_manifest(heft_out *o, const heft_plan *p)
+{
+    const zt_plan *z = p->priv;
+    heft_cbor_put_map(o, z->g->is_10 ? 4 : 2u + (z->metadata.count > 0));
+    put_key(o, "version");
+    put_key(o, z->g->version);
+    if (z->g->is_10)
+        put_generator(o, p->x);
+    put_metadata(o, p);
+    put_key(o, z->g->is_10 ? "tensors" : "objects");
+    heft_cbor_put_map(o, z->tensors.count);
+    for (uint32_t i = 0; i < z->tensors.count; i++)
+        put_tensor(o, p, z->tensors.at[i]);
+}
+
+/* ---- places ---- */
+
+static heft_status place(heft_plan *p)
+{
+    zt_plan *z = p->priv;
+    uint64_t footer = z->g->is_10 ? 8 : 16;
+    bool is_empty = !p->order_count;
+    p->align = p->align > HEFT_ZT_ALIGN ? p->align : HEFT_ZT_ALIGN;
+    uint64_t kept = HEFT_ZT_MAGIC;
+    p->front_bytes = is_empty && !z->g->is_10 ? HEFT_ZT_MAGIC : HEFT_ZT_ALIGN;
+    if (p->encoding != HEFT_RAW)
+        return heft_plan_append(p, p->front_bytes);
+    if (heft_plan_room(p, &kept))
+        p->front_bytes = HEFT_ZT_MAGIC;
+    else
+        kept = p->front_bytes;
+    heft_status st = heft_plan_place(p, kept, 1);
+    if (st)
+        return st;
+    heft_out count = heft_out_counting();
+    put_manifest(&count, p);
+    if (!heft_add(&p->file_bytes, p->data_end, count.total + footer))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    return HEFT_OK;
+}
+
+static const generation *asked_generation(const heft_plan *p)
+{
+    for (size_t i = 0; p->version && i < GENERATIONS; i++)
+        if (heft_str_is(heft_lit(p->version), generations[i].name))
+            return &generations[i];
+    return p->version ? NULL : &generations[0];
+}
+
+static heft_status check_asked(const heft_plan *p, const generation *g)
+{
+    if (!g)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "there is no zTensor version %s to write (there are 1.0, 1.1, 1.2 "
+                                "and 2)",
+                                p->version);
+    if (p->digest && !heft_str_is(heft_lit(p->digest), "crc32c") &&
+        !heft_str_is(heft_lit(p->digest), "sha256"))
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                "digests in zTensor %s are crc32c or sha256, not %s", g->name,
+                                p->digest);
+    if (p->encoding != HEFT_RAW && p->encoding != HEFT_ZSTD)
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                "zTensor compresses with zstd and nothing else");
+    return HEFT_OK;
+}
+
+heft_status heft_zt1_plan(heft_plan *p)
+{
+    zt_plan *z = heft_plan_alloc(p, sizeof *z);
+    if (!z)
+        return HEFT_E_NOMEM;
+    p->priv = z;
+    z->g = asked_generation(p);
+    heft_status st = check_asked(p, z->g);
+    if (!st)
+        st = heft_loss_parts(p, "ztensor/parts", NULL);
+    if (!st)
+        st = plan_metadata(p);
+    if (!st)
+        st = plan_tensors(p);
+    if (!st)
+        st = sort(p, &z->metadata, key_below);
+    if (!st)
+        st = order_tensors(p);
+    if (!st)
+        st = heft_plan_share(p);
+    if (!st)
+        st = order_parts(p);
+    return st ? st : place(p);
+}
+
+heft_status heft_zt1_front(const heft_plan *p, heft_out *o)
+{
+    heft_out_str(o, heft_lit("ZTEN1000"));
+    heft_out_fill(o, 0, p->front_bytes - o->total);
+    return o->st;
+}
+
+heft_status heft_zt1_back(const heft_plan *p, heft_out *o)
+{
+    const zt_plan *z = p->priv;
+    uint64_t start = o->total;
+    put_manifest(o, p);
+    heft_out_u64(o, o->total - start);
+    if (!z->g->is_10)
+        heft_out_str(o, heft_lit("ZTEN1000"));
+    return o->st;
+}

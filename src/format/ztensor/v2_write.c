@@ -1,0 +1,535 @@
+/* v2_write.c - planning and writing of zTensor 2; v2.c shows its layout.
+ *
+ * In canonical form (§6.3), unless the caller asks for compression or another alignment: blobs at multiples of
+ * 64 KiB in the order of the names of objects and parts, equal content stored once, a digest of every
+ * part, the manifest last.  The same tensors give the same file.
+ */
+#include "base/sort.h"
+#include "format/losses.h"
+#include "format/ztensor/v2.h"
+
+enum { FRAME = 1 << 20 };                                  /* content of a compressed frame */
+#define OFFSET_MASK ((UINT64_C(1) << HEFT_PLACE_BITS) - 1) /* of a place */
+
+typedef struct zt2_plan { /* heft_plan.priv */
+    uint32_t *objects;    /* tensors in the order of their keys */
+    uint32_t *parts;      /* room for twice the parts of the object that has the most */
+    uint32_t most_parts;
+    heft_zt2_values values;
+    uint64_t manifest; /* bytes, unless parts are compressed */
+} zt2_plan;
+
+/* ---- losses ---- */
+
+static heft_status drop(heft_plan *p, uint32_t t, const char *rule, const char *why)
+{
+    heft_plan_drop(p, t);
+    return heft_loss_say(p, HEFT_FAULT, rule, t, "%s cannot be stored in zTensor 2", why);
+}
+
+/* Objects have no type of their own: a reader takes that of the data, or of the values. */
+static heft_status plan_type(heft_plan *p, uint32_t t)
+{
+    heft_dtype own = heft_ix_row(p->x, t)->dtype, read = HEFT_UNTYPED;
+    uint32_t data = heft_ix_part_find(p->x, t, heft_lit("data"));
+    if (data == HEFT_NONE)
+        data = heft_ix_part_find(p->x, t, heft_lit("values"));
+    if (data != HEFT_NONE)
+        read = heft_ix_part_row_at(p->x, data)->dtype;
+    if (own == read || !own || (own == HEFT_U8 && data != HEFT_NONE && !read))
+        return HEFT_OK;
+    return heft_loss_say(p, HEFT_WARNING, "ztensor/part-dtype", t,
+                         "its element type %s is left out", heft_dtype_name(own));
+}
+
+static heft_status plan_parts(heft_plan *p, uint32_t t, bool *kept)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    for (uint32_t k = 0; k < row->part_count; k++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part + k);
+        const char *why = heft_zt2_bad_name(heft_ix_role(p->x, part->role));
+        *kept = false;
+        if (why)
+            return drop(p, t, "ztensor/part-name", why);
+        if (!heft_zt2_type_of(part->dtype)) {
+            heft_plan_drop(p, t);
+            return heft_loss_say(p, HEFT_FAULT, "ztensor/dtype", t,
+                                 "element type %s cannot be stored in zTensor 2",
+                                 heft_dtype_name(part->dtype));
+        }
+        heft_status st = HEFT_OK;
+        if (!part->dtype)
+            st = heft_loss_say(p, HEFT_NOTE, "ztensor/part-dtype", t,
+                               "the bytes of %q, which have no element type, are stored as u8",
+                               heft_ix_role(p->x, part->role));
+        if (st)
+            return st;
+        *kept = true;
+    }
+    return HEFT_OK;
+}
+
+static heft_status plan_values(heft_plan *p, uint32_t tensor)
+{
+    heft_value v;
+    heft_status st = HEFT_OK;
+    bool more = true;
+    for (uint32_t i = 0; !st && more;) {
+        more = tensor == HEFT_NONE ? i < p->x->values.len : heft_ix_attribute(&v, p->x, tensor, i);
+        if (!more)
+            break;
+        if (tensor == HEFT_NONE)
+            v = *heft_ix_value(p->x, i);
+        const char *why = heft_zt2_value_fault(p->x, tensor, i);
+        if (why)
+            st = heft_loss_say(p, HEFT_WARNING, "ztensor/attribute", tensor,
+                               "%s %q is left out: %s cannot be stored in zTensor 2",
+                               tensor == HEFT_NONE ? "metadata" : "attribute", v.key, why);
+        i = heft_value_next(&v, i);
+    }
+    return st;
+}
+
+/* What readers demand of the entries, and verify reports as a fault. */
+static heft_status plan_entries(heft_plan *p, uint32_t t)
+{
+    bool strictly = true;
+    heft_status st = p->in_order ? p->in_order(p, t, &strictly) : HEFT_OK;
+    if (st || strictly)
+        return st;
+    heft_plan_drop(p, t);
+    return heft_plan_loss(p, HEFT_FAULT, "ztensor/entries", t,
+                          "its entries are not in the order that zTensor 2 demands, or wrong");
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    heft_str name = heft_ix_name(p->x, t), role;
+    const char *why = heft_zt2_bad_name(name);
+    bool kept = true;
+    uint64_t n;
+    if (!why && heft_utf8_valid(name.ptr, name.len) != name.len)
+        why = "a name that is not UTF-8";
+    if (!why && row->rank > HEFT_ZT2_RANK)
+        why = "more than 64 dimensions";
+    if (!why && !heft_product(&n, heft_ix_dims(p->x, t), row->rank))
+        why = "a shape of more than 2^64 elements";
+    if (!why && !row->part_count)
+        why = "a tensor without parts";
+    if (why)
+        return drop(p, t, "ztensor/tensor", why);
+    heft_status st = plan_parts(p, t, &kept);
+    if (st || !kept)
+        return st;
+    why = heft_zt2_layout_fault(p->x, t, &role);
+    if (why) {
+        heft_plan_drop(p, t);
+        return heft_loss_say(p, HEFT_FAULT, "ztensor/layout", t, "%s%s%s", role.len ? role.ptr : "",
+                             role.len ? ": " : "", why);
+    }
+    if (row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO)
+        st = plan_entries(p, t);
+    if (!st && row->layout >= HEFT_OTHER)
+        st = plan_type(p, t);
+    return !st && (row->attrs || row->flags) ? plan_values(p, t) : st;
+}
+
+static heft_status plan_model(heft_plan *p)
+{
+    heft_status st = heft_loss_parts(p, "ztensor/parts", NULL);
+    if (!st)
+        st = plan_values(p, HEFT_NONE);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t);
+    heft_plan_compact(p);
+    return st;
+}
+
+/* ---- orders ---- */
+
+static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_zt2_key_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+static heft_str role_of(const heft_index *x, uint32_t part)
+{
+    return heft_ix_role(x, heft_ix_part_row_at(x, part)->role);
+}
+
+static bool role_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(role_of(ctx, a), role_of(ctx, b)) < 0;
+}
+
+static bool role_key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_zt2_key_order(role_of(ctx, a), role_of(ctx, b)) < 0;
+}
+
+/* The parts of a tensor, sorted, in s->parts. */
+static uint32_t sort_parts(const zt2_plan *s, const heft_index *x, uint32_t t,
+                           bool (*below)(const void *ctx, uint32_t a, uint32_t b))
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    for (uint32_t k = 0; k < row->part_count; k++)
+        s->parts[k] = row->first_part + k;
+    heft_sort(s->parts, s->parts + s->most_parts, row->part_count, below, x);
+    return row->part_count;
+}
+
+/* Of parts with the same bytes, the first in the order of names is the one that is stored. */
+static heft_status settle_order(heft_plan *p, const zt2_plan *s, uint32_t *tensors)
+{
+    uint32_t n = heft_ix_tensors(p->x), all = p->x->parts.len;
+    uint32_t *stored = heft_plan_alloc(p, all * sizeof *stored); /* by group, plus one */
+    p->order = heft_plan_alloc(p, all * sizeof *p->order);
+    if (!stored || !p->order)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        tensors[i] = i;
+    heft_sort(tensors, tensors + n, n, name_below, p->x);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t count = sort_parts(s, p->x, tensors[i], role_below);
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t part = s->parts[k], group = p->same[part];
+            if (!stored[group]) {
+                stored[group] = part + 1;
+                p->order[p->order_count++] = part;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < all; i++)
+        p->same[i] = stored[p->same[i]] ? stored[p->same[i]] - 1 : i;
+    return HEFT_OK;
+}
+
+static bool are_parts_sorted(const heft_index *x, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    bool sorted = true;
+    for (uint32_t k = 1; k < row->part_count; k++)
+        sorted = sorted && role_key_below(x, row->first_part + k - 1, row->first_part + k);
+    return sorted;
+}
+
+/* Nothing is written but the manifest. */
+static heft_status link_all(heft_plan *p)
+{
+    p->same = heft_plan_alloc(p, p->x->parts.len * sizeof *p->same);
+    p->order = heft_plan_alloc(p, sizeof *p->order);
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++)
+        p->same[i] = i;
+    return p->same && p->order ? HEFT_OK : HEFT_E_NOMEM;
+}
+
+static heft_status prepare(heft_plan *p, zt2_plan *s)
+{
+    uint32_t n = heft_ix_tensors(p->x);
+    for (uint32_t t = 0; t < n; t++) {
+        uint32_t count = heft_ix_row(p->x, t)->part_count;
+        s->most_parts = count > s->most_parts ? count : s->most_parts;
+    }
+    s->values = (heft_zt2_values){ .x = p->x, .room = heft_zt2_most_values(p->x) };
+    s->values.ids = heft_plan_alloc(p, 2 * (size_t)s->values.room * sizeof(uint32_t));
+    s->parts = heft_plan_alloc(p, 2 * (size_t)s->most_parts * sizeof(uint32_t));
+    s->objects = heft_plan_alloc(p, 2 * (size_t)n * sizeof(uint32_t));
+    if (!s->values.ids || !s->parts || !s->objects)
+        return HEFT_E_NOMEM;
+    heft_status st = p->links ? link_all(p) : heft_plan_ties(p);
+    if (!st && !p->links)
+        st = settle_order(p, s, s->objects);
+    for (uint32_t i = 0; i < n; i++)
+        s->objects[i] = i;
+    heft_sort(s->objects, s->objects + n, n, key_below, p->x);
+    return st;
+}
+
+/* Maps are sorted: what had an order of its own loses it. */
+static heft_status note_order(heft_plan *p, const zt2_plan *s)
+{
+    bool sorted = !s->values.moved;
+    for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++)
+        sorted = sorted && s->objects[i] == i && are_parts_sorted(p->x, i);
+    return sorted ? HEFT_OK
+                  : heft_plan_loss(p, HEFT_NOTE, "ztensor/order", HEFT_NONE,
+                                   "tensors, parts and attributes are listed in the order of "
+                                   "their names, the shorter first");
+}
+
+/* ---- the manifest ---- */
+
+enum { XXH3 = 8, SHA256 = 32 }; /* bytes of a digest */
+
+static void put_hex(heft_out *o, const char *name, const uint8_t *bytes, uint32_t count,
+                    bool is_number)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[2 * HEFT_CLAIM_BYTES + 8];
+    size_t len = heft_lit(name).len;
+    memcpy(text, name, len);
+    text[len++] = ':';
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t b = bytes ? bytes[is_number ? count - 1 - i : i] : 0;
+        text[len++] = digits[b >> 4];
+        text[len++] = digits[b & 15];
+    }
+    heft_cbor_put_text(o, (heft_str){ text, len });
+}
+
+static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
+{
+    if (p->kept || p->links) {
+        heft_cbor_put_text(o, heft_lit("digest"));
+        heft_cbor_put_text(o, p->links ? p->spelled[part] : heft_ix_digest_of(p->kept, part));
+        return;
+    }
+    bool is_xxh3 = heft_str_is(heft_lit(p->digest), "xxh3");
+    const uint8_t *digest = o->buf ? heft_plan_part_digest(p, part)
+                                   : NULL; /* counting: any will do */
+    heft_cbor_put_text(o, heft_lit("digest"));
+    put_hex(o, p->digest, digest, is_xxh3 ? XXH3 : SHA256, is_xxh3);
+}
+
+static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t part)
+{
+    const heft_ix_part_row *own = heft_ix_part_row_at(p->x, part);
+    const heft_ix_part_row *row = heft_ix_part_row_at(p->x, p->same[part]);
+    const heft_zt2_type *type = heft_zt2_type_of(own->dtype);
+    heft_str storage = heft_lit(type->storage), logical = { NULL, 0 };
+    if (type->logical)
+        logical = heft_lit(type->logical);
+    else if (!heft_zt2_kept_type(p->x, tensor, part, &storage, &logical)) {
+        storage = heft_lit(type->storage);
+        logical.ptr = NULL;
+    }
+    bool encoded = row->encoding != HEFT_RAW;
+    bool has_digest = !p->kept || heft_ix_digest_of(p->kept, part).len;
+    heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0) +
+                             (p->links != NULL));
+    heft_cbor_put_text(o, heft_lit("blob"));
+    heft_cbor_put_array(o, 2);
+    heft_cbor_put_u64(o, p->links ? row->offset & OFFSET_MASK : row->offset);
+    heft_cbor_put_u64(o, row->stored);
+    if (logical.ptr) {
+        heft_cbor_put_text(o, heft_lit("type"));
+        heft_cbor_put_text(o, logical);
+    }
+    heft_cbor_put_text(o, heft_lit("dtype"));
+    heft_cbor_put_text(o, storage);
+    if (p->links) {
+        heft_cbor_put_text(o, heft_lit("shard"));
+        heft_cbor_put_text(o, p->links[(row->offset >> HEFT_PLACE_BITS) - 1].name);
+    }
+    if (has_digest)
+        put_digest(p, o, p->same[part]);
+    if (encoded) {
+        heft_cbor_put_text(o, heft_lit("encoding"));
+        heft_cbor_put_text(o, heft_lit(heft_zt2_zstd));
+        heft_cbor_put_text(o, heft_lit("decoded_length"));
+        heft_cbor_put_u64(o, row->length);
+    }
+}
+
+static void put_object(const heft_plan *p, heft_out *o, uint32_t t)
+{
+    zt2_plan *s = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    bool has_values = heft_zt2_has_values(&s->values, t);
+    heft_cbor_put_text(o, heft_ix_name(p->x, t));
+    heft_cbor_put_map(o, has_values ? 4 : 3);
+    heft_cbor_put_text(o, heft_lit("parts"));
+    uint32_t count = sort_parts(s, p->x, t, role_key_below);
+    heft_cbor_put_map(o, count);
+    for (uint32_t k = 0; k < count; k++) {
+        heft_cbor_put_text(o, role_of(p->x, s->parts[k]));
+        put_part(p, o, t, s->parts[k]);
+    }
+    heft_cbor_put_text(o, heft_lit("shape"));
+    heft_cbor_put_array(o, row->rank);
+    for (uint32_t i = 0; i < row->rank; i++)
+        heft_cbor_put_u64(o, heft_ix_dims(p->x, t)[i]);
+    heft_cbor_put_text(o, heft_lit("layout"));
+    heft_cbor_put_text(o, heft_zt2_layout_spelled(heft_ix_layout(p->x, t)));
+    if (has_values) {
+        heft_cbor_put_text(o, heft_lit("attributes"));
+        heft_zt2_put_values(&s->values, o, t);
+    }
+}
+
+/* Their names are numbers: in order of length, then of digits. */
+static void put_links(const heft_plan *p, heft_out *o)
+{
+    heft_cbor_put_text(o, heft_lit("shards"));
+    heft_cbor_put_map(o, p->link_count);
+    for (uint32_t i = 0; i < p->link_count; i++) {
+        const heft_plan_link *link = &p->links[i];
+        heft_cbor_put_text(o, link->name);
+        heft_cbor_put_map(o, 2);
+        heft_cbor_put_text(o, heft_lit("size"));
+        heft_cbor_put_u64(o, link->size);
+        heft_cbor_put_text(o, heft_lit("digest"));
+        put_hex(o, link->algorithm, link->digest, XXH3, true);
+    }
+}
+
+static void put_manifest(const heft_plan *p, heft_out *o)
+{
+    zt2_plan *s = p->priv;
+    bool has_values = heft_zt2_has_values(&s->values, HEFT_NONE);
+    heft_cbor_put_map(o, 1u + has_values + (p->links != NULL));
+    if (p->links)
+        put_links(p, o);
+    heft_cbor_put_text(o, heft_lit("objects"));
+    heft_cbor_put_map(o, heft_ix_tensors(p->x));
+    for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++)
+        put_object(p, o, s->objects[i]);
+    if (has_values) {
+        heft_cbor_put_text(o, heft_lit("attributes"));
+        heft_zt2_put_values(&s->values, o, HEFT_NONE);
+    }
+}
+
+static heft_status too_large(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_LOSSY, "the manifest would have more than 1 GiB");
+}
+
+static heft_status measure(heft_plan *p, zt2_plan *s)
+{
+    heft_out count = heft_out_counting();
+    put_manifest(p, &count);
+    s->manifest = count.total;
+    if (s->values.twice.ptr)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT, "the metadata have the key %q twice",
+                                s->values.twice);
+    return count.total > HEFT_ZT2_MANIFEST ? too_large(p->err) : note_order(p, s);
+}
+
+/* ---- compressed parts ---- */
+
+/* As v2_seek.c reads it. */
+static void put_seek_table(heft_out *o, const heft_frame *frames, uint32_t count)
+{
+    enum { ENTRY = 8, TAIL = 9 };
+    heft_out_u32(o, 0x184D2A5E);
+    heft_out_u32(o, count * ENTRY + TAIL);
+    for (uint32_t i = 0; i < count; i++) {
+        heft_out_u32(o, frames[i].stored);
+        heft_out_u32(o, frames[i].content);
+    }
+    heft_out_u32(o, count);
+    heft_out_u8(o, 0);
+    heft_out_u32(o, 0x8F92EAB1);
+}
+
+/* ---- what the format is called with ---- */
+
+static heft_status check_options(heft_plan *p)
+{
+    bool is_known = !p->digest || heft_str_is(heft_lit(p->digest), "xxh3") ||
+                    heft_str_is(heft_lit(p->digest), "sha256");
+    if (!is_known)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "zTensor 2 has digests of xxh3 and sha256, not of %s", p->digest);
+    if (p->encoding != HEFT_RAW && p->encoding != HEFT_ZSTD)
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "zTensor 2 compresses with zstd only");
+    if (!heft_plan_can_digest(p, "xxh3"))
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                "this build cannot compute xxh3, which zTensor 2 needs");
+    if (!p->digest && !p->kept)
+        p->digest = "xxh3";
+    p->digest_decoded = true;
+    p->align = p->asked_align            ? p->asked_align
+               : p->encoding != HEFT_RAW ? HEFT_ZT2_FLOOR
+                                         : HEFT_ZT2_CANONICAL;
+    p->align = p->align < HEFT_ZT2_FLOOR ? HEFT_ZT2_FLOOR : p->align;
+    if (p->kept)
+        p->align = p->kept->own % HEFT_ZT2_CANONICAL ? HEFT_ZT2_FLOOR : HEFT_ZT2_CANONICAL;
+    return HEFT_OK;
+}
+
+static heft_status place(heft_plan *p, zt2_plan *s)
+{
+    uint64_t start = HEFT_ZT_MAGIC;
+    if (!heft_plan_room(p, &start))
+        start = p->align;
+    heft_status st = heft_plan_place(p, start, p->align);
+    p->front_bytes = HEFT_ZT_MAGIC;
+    if (!st)
+        st = measure(p, s);
+    if (!st && !heft_add(&p->file_bytes, p->data_end, s->manifest + HEFT_ZT2_FOOTER))
+        st = heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    return st;
+}
+
+heft_status heft_zt2_plan(heft_plan *p)
+{
+    zt2_plan *s = heft_plan_alloc(p, sizeof *s);
+    heft_status st = s ? check_options(p) : HEFT_E_NOMEM;
+    p->priv = s;
+    if (!st)
+        st = plan_model(p);
+    if (!st)
+        st = prepare(p, s);
+    if (st || p->encoding == HEFT_RAW)
+        return st ? st : place(p, s);
+    p->frame_bytes = FRAME;
+    p->frame_checksums = true;
+    p->frames_end = put_seek_table;
+    st = measure(p, s); /* for what would be wrong with it */
+    return st ? st : heft_plan_append(p, HEFT_ZT_MAGIC);
+}
+
+static const heft_str magic = { "\x89ZT2\r\n\x1a\n", HEFT_ZT_MAGIC };
+
+heft_status heft_zt2_front(const heft_plan *p, heft_out *o)
+{
+    (void)p;
+    heft_out_str(o, magic);
+    return o->st;
+}
+
+heft_status heft_zt2_back(const heft_plan *p, heft_out *o)
+{
+    uint8_t hash[HEFT_CLAIM_BYTES];
+    uint64_t at, before;
+    if (!heft_align_up(&at, p->data_end, p->align))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    heft_out_fill(o, 0, at - p->data_end);
+    before = o->total;
+    heft_status st = heft_plan_digested(p, o, "xxh3", put_manifest, hash);
+    uint64_t length = o->total - before;
+    if (!st && length > HEFT_ZT2_MANIFEST)
+        st = too_large(p->err);
+    if (st)
+        return st;
+    heft_out_u64(o, at);
+    heft_out_u64(o, length);
+    heft_out_bytes(o, hash, 8);
+    heft_out_u32(o, HEFT_ZT2_VERSION);
+    heft_out_u32(o, 0);
+    heft_out_str(o, magic);
+    return o->st;
+}
+
+/* ---- models in several files: §7 ---- */
+
+static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    char number[20];
+    heft_out_str(o, stem);
+    if (i < count) {
+        heft_out_u8(o, '-');
+        heft_out_bytes(o, number, heft_u64_text(number, i + 1));
+    }
+    heft_out_str(o, heft_lit(".zt"));
+}
+
+const heft_sharding heft_zt2_sharding = { .version = "2", .name = put_name, .is_linked = true };

@@ -1,0 +1,94 @@
+/* ztensor.c - which generation of zTensor a file is of, or is to be.
+ *
+ *   first 8 bytes              last 8 bytes         generation
+ *   "ZTEN0001"                 u64 size             0.1
+ *   "ZTEN1000"                 u64 size             1.0
+ *   "ZTEN1000"                 "ZTEN1000"           1.1, 1.2
+ *   89 "ZT2" 0D 0A 1A 0A       the same             2
+ */
+#include "format/ztensor/ztensor.h"
+
+typedef struct generation {
+    const char *magic;
+    heft_status (*parse)(heft_in *in, heft_index *x);
+} generation;
+
+static const generation generations[] = {
+    { "ZTEN1000", heft_zt1_parse },
+    { "ZTEN0001", heft_zt01_parse },
+    { "\x89ZT2\r\n\x1a\n", heft_zt2_parse },
+};
+enum { GENERATIONS = sizeof generations / sizeof *generations };
+
+/* NULL: none of them begins so. */
+static const generation *generation_of(const uint8_t *magic)
+{
+    for (unsigned i = 0; i < GENERATIONS; i++)
+        if (!memcmp(magic, generations[i].magic, HEFT_ZT_MAGIC))
+            return &generations[i];
+    return NULL;
+}
+
+static heft_status zt_parse(heft_in *in, heft_index *x)
+{
+    heft_cur c = heft_cur_open(in, 0, HEFT_ZT_MAGIC, "the magic number");
+    const uint8_t *magic = heft_cur_take(&c, HEFT_ZT_MAGIC);
+    if (!magic)
+        return c.st;
+    const generation *g = generation_of(magic);
+    if (!g)
+        return heft_error_set(x->err, HEFT_E_FORMAT, 0,
+                              "it begins with the magic number of no generation of zTensor");
+    return g->parse(in, x);
+}
+
+static heft_status zt_check(heft_check *c)
+{
+    return heft_str_is(c->x->version, "2") ? heft_zt2_check(c) : heft_zt1_check(c);
+}
+
+static bool writes_2(const heft_plan *p)
+{
+    return p->version && heft_str_is(heft_lit(p->version), "2");
+}
+
+static heft_status zt_plan(heft_plan *p)
+{
+    return writes_2(p) ? heft_zt2_plan(p) : heft_zt1_plan(p);
+}
+
+static heft_status zt_front(const heft_plan *p, heft_out *o)
+{
+    return writes_2(p) ? heft_zt2_front(p, o) : heft_zt1_front(p, o);
+}
+
+static heft_status zt_back(const heft_plan *p, heft_out *o)
+{
+    return writes_2(p) ? heft_zt2_back(p, o) : heft_zt1_back(p, o);
+}
+
+static int zt_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
+                    uint64_t size)
+{
+    (void)tail;
+    (void)tail_len;
+    (void)size;
+    return head_len >= HEFT_ZT_MAGIC && generation_of(head) ? 8 * HEFT_ZT_MAGIC : 0;
+}
+
+const heft_format heft_format_ztensor = {
+    .name = "ztensor",
+    .title = "zTensor",
+    .suffixes = ".zt",
+    .versions = "1.0 1.1 1.2 2",
+    .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_APPEND | HEFT_CAN_SPARSE | HEFT_CAN_ENCODE |
+            HEFT_CAN_META | HEFT_CAN_DIGEST,
+    .align = HEFT_ZT_ALIGN,
+    .probe = zt_probe,
+    .parse = zt_parse,
+    .check = zt_check,
+    .plan = zt_plan,
+    .front = zt_front,
+    .back = zt_back,
+    .sharding = &heft_zt2_sharding,
+};
