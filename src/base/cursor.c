@@ -91,12 +91,11 @@ heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...)
     return c->st;
 }
 
-heft_str heft_cur_text(heft_cur *c, uint64_t n, const char *what)
+heft_str heft_cur_text_at(heft_cur *c, const uint8_t *p, uint64_t n, const char *what)
 {
-    uint64_t pos = heft_cur_pos(c);
-    const uint8_t *p = heft_cur_take(c, n);
     if (!p)
         return (heft_str){ "", 0 };
+    uint64_t pos = heft_cur_pos(c) - n;
     size_t len = (size_t)n, valid = heft_utf8_valid(p, len);
     if (heft_unlikely(valid < len)) {
         heft_error_set(c->in->err, HEFT_E_FORMAT, pos + valid, "%s is not UTF-8: byte 0x%X", what,

@@ -12,6 +12,7 @@
 #include <heft/heft.h>
 
 #include "base/compiler.h"
+#include "base/text.h"
 
 typedef struct heft_in {
     uint64_t size; /* of the whole file */
@@ -124,7 +125,16 @@ static inline uint64_t heft_cur_u64(heft_cur *c)
     return p ? heft_le64(p) : 0;
 }
 
+/* The n bytes at p, which were taken; heft_cur_text() for what is not plain. */
+heft_str heft_cur_text_at(heft_cur *c, const uint8_t *p, uint64_t n, const char *what);
+
 /* n bytes of UTF-8; fails when they are not.  what names them in the message: "the key". */
-heft_str heft_cur_text(heft_cur *c, uint64_t n, const char *what);
+static inline heft_str heft_cur_text(heft_cur *c, uint64_t n, const char *what)
+{
+    const uint8_t *p = heft_cur_take(c, n);
+    if (p && heft_is_ascii_name(p, (size_t)n))
+        return (heft_str){ (const char *)p, (size_t)n };
+    return heft_cur_text_at(c, p, n, what);
+}
 
 #endif

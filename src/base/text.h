@@ -1,6 +1,8 @@
 /* text.h - strings with a length, UTF-8, and numbers as text, without a libc. */
 #ifndef HEFT_TEXT_H
 #define HEFT_TEXT_H
+#include <string.h>
+
 #include <heft/heft.h>
 
 /* For literals: heft_lit("data"). */
@@ -18,6 +20,19 @@ static inline bool heft_str_is_utf8(heft_str s)
     return heft_utf8_valid(s.ptr, s.len) == s.len;
 }
 bool heft_is_ascii(const void *p, size_t len);
+/* The same in a few instructions for names of 8 bytes and more; false also when it does not look. */
+static inline bool heft_is_ascii_name(const uint8_t *p, size_t len)
+{
+    uint64_t word, bits = 0;
+    if (len < sizeof word)
+        return false;
+    for (size_t i = 0; i < len - sizeof word; i += sizeof word) {
+        memcpy(&word, p + i, sizeof word);
+        bits |= word;
+    }
+    memcpy(&word, p + len - sizeof word, sizeof word); /* some bytes again */
+    return !((bits | word) & UINT64_C(0x8080808080808080));
+}
 /* Decimal digits of v, no terminator; returns how many, at most 20. */
 size_t heft_u64_text(char out[20], uint64_t v);
 /* Shell-style match on bytes: * ? [a-z] [!a] and \ before a literal character; bounded work. */

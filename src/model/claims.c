@@ -55,6 +55,8 @@ void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at,
     heft_note *to = heft_vec_push(&x->mem, &x->notes, sizeof *to);
     if (to)
         *to = (heft_note){ s, rule, text, at, tensor };
+    else
+        x->lost_notes = true;
 }
 
 /* ---- digests of parts ---- */

@@ -9,12 +9,10 @@
 #include "model/names.h"
 
 enum {
-    PROBE_AHEAD = 16,    /* names whose slots are on their way into the cache */
-    PASSED_EVERY = 1024, /* names between two words to the engine */
-    SPARE = 64 << 10     /* bytes of a column that are worth giving back */
+    SPARE = 64 << 10 /* bytes of a column that are worth giving back */
 };
 
-static const heft_str data_role = { "data", 4 };
+const heft_str heft_ix_data = { "data", 4 };
 
 /* ---- lifetime ---- */
 
@@ -39,6 +37,7 @@ typedef struct column {
 
 static const column columns[] = {
     { offsetof(heft_index, tensors), sizeof(heft_ix_tensor_row) },
+    { offsetof(heft_index, hashes), sizeof(uint32_t) },
     { offsetof(heft_index, parts), sizeof(heft_ix_part_row) },
     { offsetof(heft_index, model_parts), sizeof(heft_ix_part_row) },
     { offsetof(heft_index, dims), sizeof(uint64_t) },
@@ -78,8 +77,20 @@ void heft_ix_reset(heft_index *x)
     x->has_readings = false;
     x->stated = HEFT_NOWHERE;
     x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
-    x->strict = x->sealed = x->unread = false;
+    x->strict = x->sealed = x->unread = x->lost_notes = false;
+    x->passed_from = NULL;
     x->own = 0;
+}
+
+void heft_ix_lend(heft_index *to, const heft_index *x)
+{
+    *to = *x;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        *column_of(to, &columns[i]) = (heft_vec){ NULL, 0, 0 };
+    to->roles = (heft_vec){ x->roles.ptr, x->roles.len, x->roles.len };
+    to->mem.limit = 0;
+    to->arena = (heft_arena){ &to->mem, NULL };
+    to->err = NULL;
 }
 
 void heft_ix_free(heft_index *x)
@@ -89,7 +100,21 @@ void heft_ix_free(heft_index *x)
         heft_vec_free(&x->mem, column_of(x, &columns[i]), columns[i].elem);
 }
 
-static heft_status no_memory(heft_index *x)
+/* Columns grow by doubling. */
+void heft_ix_trim(heft_index *x)
+{
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        heft_vec *v = column_of(x, &columns[i]);
+        size_t elem = columns[i].elem, kept = (v->len + (size_t)!v->len) * elem;
+        if ((v->cap - v->len) * elem < SPARE)
+            continue;
+        void *p = heft_mem_resize(&x->mem, v->ptr, v->cap * elem, kept);
+        if (p)
+            *v = (heft_vec){ p, v->len, (uint32_t)(kept / elem) };
+    }
+}
+
+heft_status heft_ix_no_memory(heft_index *x)
 {
     if (x->tensors.len)
         return heft_error_plain(x->err, HEFT_E_NOMEM,
@@ -97,6 +122,16 @@ static heft_status no_memory(heft_index *x)
                                 heft_ix_name(x, x->tensors.len - 1));
     return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory: the index takes %U bytes",
                             x->mem.used);
+}
+
+void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+    if (x->run && n > 1) {
+        x->run(x->run_ctx, n, fn, arg);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        fn(arg, i);
 }
 
 /* ---- filling ---- */
@@ -113,9 +148,10 @@ heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t
         return heft_error_set(x->err, HEFT_E_LIMIT, at, "%U tensors pass the limit of %U", count,
                               (uint64_t)x->limits.tensors);
     if (!heft_vec_reserve(&x->mem, &x->tensors, count, sizeof(heft_ix_tensor_row)) ||
+        !heft_vec_reserve(&x->mem, &x->hashes, count, sizeof(uint32_t)) ||
         !heft_vec_reserve(&x->mem, &x->parts, count, sizeof(heft_ix_part_row)) ||
         !heft_vec_reserve(&x->mem, &x->dims, count, sizeof(uint64_t)))
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     return HEFT_OK;
 }
 
@@ -135,16 +171,16 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
     /* one to spare, so that *dims is a pointer into the pool even when nothing goes there */
     if (heft_unlikely(rank >= x->dims.cap - x->dims.len) &&
         !heft_vec_reserve(&x->mem, &x->dims, (uint64_t)rank + 1, sizeof(uint64_t)))
-        return no_memory(x);
-    heft_ix_tensor_row *row = heft_vec_push(&x->mem, &x->tensors, sizeof *row);
+        return heft_ix_no_memory(x);
+    uint32_t *hash = heft_vec_push(&x->mem, &x->hashes, sizeof *hash);
+    heft_ix_tensor_row *row = hash ? heft_vec_push(&x->mem, &x->tensors, sizeof *row) : NULL;
     if (heft_unlikely(!row))
-        return no_memory(x);
-    if (heft_unlikely(x->tensors.len % PASSED_EVERY == 0) && x->passed)
-        x->passed(x->passed_ctx, name.ptr);
+        return heft_ix_no_memory(x);
+    *hash = (uint32_t)heft_names_hash(x->key, name);
+    heft_ix_pass(x, name.ptr);
     *row = (heft_ix_tensor_row){
         .name = name.ptr,
         .name_len = (uint32_t)name.len,
-        .hash = heft_names_hash(x->key, name),
         .dims = x->dims.len,
         .first_part = x->parts.len,
         .rank = (uint16_t)rank,
@@ -164,7 +200,7 @@ heft_status heft_ix_dim(heft_index *x, uint64_t dim)
         return too_many(x, heft_ix_name(x, x->tensors.len - 1), "dimensions", UINT16_MAX);
     uint64_t *to = heft_vec_push(&x->mem, &x->dims, sizeof *to);
     if (heft_unlikely(!to))
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     *to = dim;
     row->rank++;
     return HEFT_OK;
@@ -224,6 +260,12 @@ static inline bool intern(heft_index *x, heft_str role, uint32_t *out)
     return true;
 }
 
+bool heft_ix_know_data(heft_index *x)
+{
+    uint32_t role;
+    return intern(x, heft_ix_data, &role);
+}
+
 /* Behind the parts of the tensor added last. */
 static inline heft_status add_part(heft_index *x, heft_ix_tensor_row *owner, heft_str role,
                                    heft_ix_part_row row)
@@ -234,7 +276,7 @@ static inline heft_status add_part(heft_index *x, heft_ix_tensor_row *owner, hef
                                ? heft_vec_push(&x->mem, &x->parts, sizeof *to)
                                : NULL;
     if (heft_unlikely(!to))
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     *to = row;
     owner->part_count++;
     return HEFT_OK;
@@ -251,7 +293,7 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
                                ? heft_vec_push(&x->mem, &x->model_parts, sizeof *to)
                                : NULL;
     if (!to)
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     *to = row;
     return HEFT_OK;
 }
@@ -289,7 +331,7 @@ heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t 
     if (heft_unlikely(x->file_bytes && !heft_range_in(where, x->file_bytes)))
         return bad_dense(x, tensor, at, offset, length);
     heft_ix_part_row part = { offset, bytes, bytes, 0, row->dtype, HEFT_RAW, 0 };
-    return add_part(x, row, data_role, part);
+    return add_part(x, row, heft_ix_data, part);
 }
 
 /* ---- values ---- */
@@ -307,7 +349,7 @@ static heft_status open_container(heft_index *x, heft_value *v, uint32_t count)
     v->as.of.end = count;
     uint32_t *open = heft_vec_push(&x->mem, &x->open, sizeof *open);
     if (!open)
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     *open = count - 1;
     return HEFT_OK;
 }
@@ -321,7 +363,7 @@ heft_status heft_ix_meta(heft_index *x, heft_value v)
         heft_ix_value(x, open[x->open.len - 1])->as.of.count++;
     heft_value *to = heft_vec_push(&x->mem, &x->values, sizeof *to);
     if (!to)
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     *to = v;
     return heft_value_nests(&v) ? open_container(x, to, x->values.len) : HEFT_OK;
 }
@@ -346,7 +388,7 @@ heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v)
         attr_value(x, open[x->open.len - 1])->as.of.count++;
     heft_ix_attr_row *to = heft_vec_push(&x->mem, &x->attrs, sizeof *to);
     if (!to)
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     *to = (heft_ix_attr_row){ v, tensor };
     if (!heft_ix_row(x, tensor)->attrs)
         heft_ix_row(x, tensor)->attrs = x->attrs.len;
@@ -378,7 +420,7 @@ heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16]
 {
     void *to = column_slot(x, &x->base_ids, tensor, 16);
     if (!to)
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     memcpy(to, id, 16);
     heft_ix_row(x, tensor)->flags |= HEFT_T_BASE_ID;
     return HEFT_OK;
@@ -396,7 +438,7 @@ heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *numb
                                 s.label, most, room);
     heft_ix_sibling *to = heft_vec_push(&x->mem, &x->siblings, sizeof *to);
     if (!to)
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     *to = s;
     *number = x->siblings.len;
     return HEFT_OK;
@@ -406,7 +448,7 @@ heft_status heft_ix_param_id(heft_index *x, uint32_t tensor, uint64_t id)
 {
     uint64_t *to = column_slot(x, &x->param_ids, tensor, sizeof id);
     if (!to)
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     *to = id;
     heft_ix_row(x, tensor)->flags |= HEFT_T_PARAM_ID;
     return HEFT_OK;
@@ -416,7 +458,7 @@ heft_str heft_ix_copy(heft_index *x, heft_str s)
 {
     heft_str copy = heft_arena_copy(&x->arena, s);
     if (!copy.ptr)
-        no_memory(x);
+        heft_ix_no_memory(x);
     return copy;
 }
 
@@ -438,83 +480,23 @@ void heft_ix_compact(heft_index *x)
                     (uint8_t *)x->base_ids.ptr + 16ull * i, 16);
         if (i < x->param_ids.len)
             ((uint64_t *)x->param_ids.ptr)[kept] = ((uint64_t *)x->param_ids.ptr)[i];
+        ((uint32_t *)x->hashes.ptr)[kept] = ((uint32_t *)x->hashes.ptr)[i];
         *heft_ix_row(x, kept++) = *row;
     }
-    x->tensors.len = kept;
+    x->tensors.len = x->hashes.len = kept;
     x->sealed = false;
 }
 
 heft_status heft_ix_reshape(heft_index *x, uint32_t tensor, const uint64_t *dims, uint32_t rank)
 {
     if (!heft_vec_reserve(&x->mem, &x->dims, (uint64_t)rank + 1, sizeof *dims))
-        return no_memory(x);
+        return heft_ix_no_memory(x);
     if (rank)
         memcpy((uint64_t *)x->dims.ptr + x->dims.len, dims, rank * sizeof *dims);
     heft_ix_row(x, tensor)->dims = x->dims.len;
     heft_ix_row(x, tensor)->rank = (uint16_t)rank;
     x->dims.len += rank;
     return HEFT_OK;
-}
-
-/* ---- names ---- */
-
-/* The slot that holds the name, or the free one where it belongs.  The bits of a slot that a number
- * plus one leaves free are those of the hash that did not choose the slot: rows, which lie far
- * apart, are looked at only where they agree, and names only where all 64 bits do. */
-static uint32_t probe(const heft_index *x, heft_str name, uint64_t hash)
-{
-    const heft_names *n = &x->names;
-    uint32_t low = (uint32_t)hash, at = low & n->mask;
-    for (; n->slots[at]; at = (at + 1) & n->mask) {
-        if ((n->slots[at] ^ low) & ~n->mask)
-            continue;
-        const heft_ix_tensor_row *row = heft_ix_row(x, (n->slots[at] & n->mask) - 1);
-        if (row->hash == hash && heft_str_eq((heft_str){ row->name, row->name_len }, name))
-            break;
-    }
-    return at;
-}
-
-/* Columns grow by doubling: what nobody will fill goes back. */
-static void trim(heft_index *x)
-{
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        heft_vec *v = column_of(x, &columns[i]);
-        size_t elem = columns[i].elem, kept = (v->len + (size_t)!v->len) * elem;
-        if ((v->cap - v->len) * elem < SPARE)
-            continue;
-        void *p = heft_mem_resize(&x->mem, v->ptr, v->cap * elem, kept);
-        if (p)
-            *v = (heft_vec){ p, v->len, (uint32_t)(kept / elem) };
-    }
-}
-
-heft_status heft_ix_seal(heft_index *x)
-{
-    trim(x);
-    uint32_t n = x->tensors.len;
-    if (!heft_names_room(&x->mem, &x->names, n))
-        return no_memory(x);
-    for (uint32_t i = 0; i < n; i++) {
-        const heft_ix_tensor_row *row = heft_ix_row(x, i);
-        if (n - i > PROBE_AHEAD)
-            heft_prefetch_line(&x->names.slots[(uint32_t)row[PROBE_AHEAD].hash & x->names.mask]);
-        uint32_t at = probe(x, heft_ix_name(x, i), row->hash);
-        if (heft_unlikely(x->names.slots[at]))
-            return heft_error_plain(x->err, HEFT_E_FORMAT, "tensor %q occurs twice",
-                                    heft_ix_name(x, i));
-        x->names.slots[at] = ((uint32_t)row->hash & ~x->names.mask) | (i + 1);
-    }
-    x->sealed = true;
-    return HEFT_OK;
-}
-
-uint32_t heft_ix_find(const heft_index *x, heft_str name)
-{
-    if (!x->sealed || name.len > UINT32_MAX)
-        return HEFT_NONE;
-    uint32_t slot = x->names.slots[probe(x, name, heft_names_hash(x->key, name))];
-    return slot ? (slot & x->names.mask) - 1 : HEFT_NONE;
 }
 
 uint32_t heft_ix_part_find(const heft_index *x, uint32_t owner, heft_str role)
@@ -550,7 +532,7 @@ heft_status heft_ix_set_layout(heft_index *x, uint32_t tensor, heft_str name)
     if (i >= HEFT_OTHER && i - HEFT_OTHER == x->layouts.len) {
         others = heft_vec_push(&x->mem, &x->layouts, sizeof *others);
         if (!others)
-            return no_memory(x);
+            return heft_ix_no_memory(x);
         *others = name;
     }
     *to = (uint8_t)i;

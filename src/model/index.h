@@ -19,7 +19,6 @@ enum {                        /* heft_ix_tensor_row.flags */
 
 typedef struct heft_ix_tensor_row {
     const char *name;
-    uint64_t hash; /* of the name, keyed per index */
     uint32_t name_len;
     uint32_t dims; /* position in the pool */
     uint32_t first_part;
@@ -29,6 +28,17 @@ typedef struct heft_ix_tensor_row {
     uint8_t layout; /* heft_layout; from HEFT_OTHER on, numbers of names */
     uint8_t flags;
 } heft_ix_tensor_row;
+
+typedef struct
+    heft_ix_record { /* a whole dense tensor with one raw part "data", as a file has it */
+    heft_str name;
+    const uint8_t *shape;        /* rank numbers of eight bytes, little-endian */
+    uint64_t at, offset, length; /* as heft_ix_dense() takes them; length becomes the part's */
+    uint64_t elements;           /* set: the product of the shape */
+    uint32_t rank, id;           /* id is set */
+    heft_dtype dtype;
+    uint8_t flags; /* of the row */
+} heft_ix_record;
 
 enum {                        /* heft_ix_part_row.flags */
        HEFT_P_BIG_ENDIAN = 1, /* each number's bytes are turned round */
@@ -146,8 +156,9 @@ typedef struct heft_index {
     uint64_t file_bytes; /* 0 while planning */
     heft_str pick;       /* of a file that nests: the part that is wanted; empty: all of it */
     uint64_t key[2];
-    heft_vec tensors, parts, model_parts, dims, values, attrs, claims, digests, notes, roles,
-        layouts, siblings, listed, views, strides;
+    heft_vec tensors, hashes, parts, model_parts, dims, values, attrs, claims, digests, notes,
+        roles, layouts, siblings, listed, views, strides;
+    /* hashes: of the tensors' names, keyed by `key`, 32 bits each */
     heft_vec base_ids, param_ids; /* per tensor, 16 and 8 bytes; empty unless some tensor has one */
     heft_names names, role_names;
     uint32_t last_role; /* that was interned or met */
@@ -167,16 +178,39 @@ typedef struct heft_index {
     heft_vec open;   /* containers begun and not ended, as numbers of values */
     bool sealed;     /* names can be looked up */
     /* Told now and then how far the names have come, while the index is filled; or NULL. */
-    void (*passed)(void *ctx, const char *name);
+    void (*passed)(void *ctx, const char **from, const char *name);
     void *passed_ctx;
+    const char *passed_from; /* what lies before was reported */
+    bool lost_notes;         /* there was no room for one */
+    /* fn(arg, i) for each i below n, side by side where the host can; NULL: one after the other. */
+    void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+    void *run_ctx;
 } heft_index;
 
 /* ---- lifetime: the engine's business ---- */
 void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits);
 void heft_ix_reset(heft_index *x); /* empty again; memory is kept where that helps */
 void heft_ix_free(heft_index *x);
+void heft_ix_trim(heft_index *x); /* gives back what no column will fill */
 /* Builds the name table; a name that occurs twice is HEFT_E_FORMAT. */
 heft_status heft_ix_seal(heft_index *x);
+
+/* heft_index.run, whether it is there or not. */
+void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+/* For one who fills a share of x: the same, but with empty columns, no memory and no messages. */
+void heft_ix_lend(heft_index *to, const heft_index *x);
+/* Makes "data" the role that was met last; false: no memory. */
+bool heft_ix_know_data(heft_index *x);
+extern const heft_str heft_ix_data;
+/* After a tensor was added: a word to the engine now and then. */
+static inline void heft_ix_pass(heft_index *x, const char *name)
+{
+    enum { EVERY = 1024 };
+    if (x->passed && x->tensors.len % EVERY == 0)
+        x->passed(x->passed_ctx, &x->passed_from, name);
+}
+/* HEFT_E_NOMEM, with a message that tells how large the index is. */
+heft_status heft_ix_no_memory(heft_index *x);
 
 /* ---- filling: what a parser may call; each sets x->err when it fails ---- */
 /* The file announces count tensors whose records take at least min_bytes of the left bytes: refused when
@@ -198,7 +232,9 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
  * size against the length when that is not HEFT_NOWHERE, and the range against the file. */
 heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
                           uint64_t length);
-/* The same for elements that lie apart, of a tensor that has its shape: `content` decoded bytes come from the range
+/* A tensor, its shape and its part at once, as heft_ix_tensor() and heft_ix_dense() add them. */
+heft_status heft_ix_add(heft_index *x, heft_ix_record *r);
+/* As heft_ix_dense(), for elements that lie apart, of a tensor that has its shape: `content` decoded bytes come from the range
  * `where` (raw: as many as are stored), element 0 stands at byte `first` of them, and strides, one for each
  * dimension, count elements; NULL: row-major.  What turns out to be contiguous is recorded as such, so
  * that heft_ix_dense() would have done.  Refuses elements outside of the content.  A raw part's digest

@@ -10,7 +10,7 @@ uint64_t heft_names_hash(const uint64_t key[2], heft_str name)
     return heft_siphash13(key, name.ptr, name.len);
 }
 
-bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count)
+bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
 {
     uint64_t slots = 16;
     while (slots < 2ull * count)
@@ -21,9 +21,16 @@ bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count)
     n->slots = heft_mem_resize(m, NULL, 0, (size_t)slots * sizeof *n->slots);
     if (!n->slots)
         return false;
-    memset(n->slots, 0, (size_t)slots * sizeof *n->slots);
     n->mask = (uint32_t)(slots - 1);
     n->count = 0;
+    return true;
+}
+
+bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count)
+{
+    if (!heft_names_slots(m, n, count))
+        return false;
+    memset(n->slots, 0, ((size_t)n->mask + 1) * sizeof *n->slots);
     return true;
 }
 

@@ -12,6 +12,8 @@ typedef struct heft_names_of { /* where the names are: number -> name */
 uint64_t heft_names_hash(const uint64_t key[2], heft_str name);
 /* Room for count names at a load of at most a half; existing entries are forgotten. */
 bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count);
+/* The same, but the slots are to be cleared by the caller. */
+bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count);
 /* The number of the name that is there already, or HEFT_NONE when i was added. */
 uint32_t heft_names_add(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i);
 /* A name that is there stands for i from now on. */

@@ -236,7 +236,7 @@ static bool gather_tensors(heft_index *x, const uint32_t *order, spare *s)
 static bool gather_all(heft_index *x, const uint32_t *order, spare *s)
 {
     enum { BASE_ID = 16, PARAM_ID = 8 };
-    return gather_tensors(x, order, s) &&
+    return gather_tensors(x, order, s) && gather(x, &x->hashes, sizeof(uint32_t), order, s) &&
            gather(x, &x->parts, sizeof(heft_ix_part_row), order, s) &&
            gather(x, &x->base_ids, BASE_ID, order, s) &&
            gather(x, &x->param_ids, PARAM_ID, order, s);

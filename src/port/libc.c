@@ -8,7 +8,7 @@
 
 enum {
     HUGE_PAGE = 2 << 20, /* nearly everywhere; elsewhere the advice means less */
-    LARGE = 2 * HUGE_PAGE
+    LARGE = 3 << 20      /* a quarter of it may be lost to rounding */
 };
 
 /* ---- memory ---- */

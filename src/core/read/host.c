@@ -78,6 +78,12 @@ void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i)
         fn(arg, i);
 }
 
+void heft_host_lend_threads(const heft_host *h, heft_index *x)
+{
+    x->run = h->executor ? h->executor->run : NULL;
+    x->run_ctx = h->executor ? h->executor->ctx : NULL;
+}
+
 const heft_codec *heft_host_codec(const heft_host *h, heft_encoding e)
 {
     for (size_t i = 0; h->codecs && h->codecs[i]; i++)

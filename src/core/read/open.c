@@ -53,14 +53,15 @@ static heft_status want_more(const heft_file *f, heft_error *err)
 }
 
 /* An index as large as the memory that it fills need not stay mapped while it is read. */
-static void let_go(void *ctx, const char *name)
+static void let_go(void *ctx, const char **from, const char *name)
 {
-    heft_file *f = ctx;
-    uintptr_t at = (uintptr_t)name - (uintptr_t)f->inbox.whole; /* huge when it is a copy */
-    if (at >= f->inbox.in.size || at < f->passed || at - f->passed < BEHIND)
+    const heft_file *f = ctx;
+    uintptr_t whole = (uintptr_t)f->inbox.whole, at = (uintptr_t)name - whole;
+    uintptr_t passed = *from ? (uintptr_t)*from - whole : 0;
+    if (at >= f->inbox.in.size || at < passed || at - passed < BEHIND) /* huge when it is a copy */
         return;
-    f->source->ops->let_go(f->source, f->passed, at - f->passed);
-    f->passed = at;
+    f->source->ops->let_go(f->source, passed, at - passed);
+    *from = name;
 }
 
 /* Over bytes that the parser has just read: they are at hand. */
@@ -109,7 +110,6 @@ static heft_status parse(heft_file *f, heft_error *err)
                                 f->format->title, f->x.pick);
     f->x.err = f->inbox.in.err = err;
     heft_ix_reset(&f->x);
-    f->passed = 0;
     f->x.passed = f->inbox.whole && f->source && f->source->ops->let_go ? let_go : NULL;
     f->x.passed_ctx = f;
     heft_file_enter(f);

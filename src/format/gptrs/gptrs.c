@@ -13,6 +13,7 @@
 
 #include "base/blake3.h"
 #include "format/losses.h"
+#include "model/slices.h"
 
 enum {
     MAGIC = 8,
@@ -34,7 +35,8 @@ static heft_status check_entry(heft_index *x, const heft_gptrs_entry *e, bool ch
         return heft_error_set(x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: element type %U is unknown (0 to 3 are known)", e->name,
                               (uint64_t)e->tag);
-    if (checkpoint && !heft_is_ascii(e->name.ptr, e->name.len))
+    if (checkpoint && !heft_is_ascii_name((const uint8_t *)e->name.ptr, e->name.len) &&
+        !heft_is_ascii(e->name.ptr, e->name.len))
         return heft_error_set(x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: a name in a checkpoint is ASCII", e->name);
     if (e->rank > UINT16_MAX)
@@ -52,21 +54,22 @@ static heft_status keep_base_id(heft_index *x, uint32_t id, const uint8_t *base_
 
 heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *e, bool checkpoint)
 {
-    uint64_t *dims;
-    uint32_t id;
     heft_status st = check_entry(x, e, checkpoint);
-    if (!st)
-        st = heft_ix_tensor(x, e->name, types[e->tag], (uint32_t)e->rank, &dims, &id);
     if (st)
         return st;
-    for (size_t i = 0; i < e->rank; i++)
-        dims[i] = heft_le64(e->dims + 8 * i);
-    heft_ix_row(x, id)->flags = (uint8_t)(HEFT_T_GRAD_KNOWN | (e->grad ? HEFT_T_GRAD : 0));
-    if (!e->rank)
-        heft_ix_note(x, HEFT_WARNING, "gptrs/rank-0", e->at, id,
+    heft_ix_record r = { .name = e->name,
+                         .shape = e->dims,
+                         .at = e->at,
+                         .offset = e->offset,
+                         .length = e->length,
+                         .rank = (uint32_t)e->rank,
+                         .dtype = types[e->tag],
+                         .flags = (uint8_t)(HEFT_T_GRAD_KNOWN | (e->grad ? HEFT_T_GRAD : 0)) };
+    st = heft_ix_add(x, &r);
+    if (!st && !e->rank)
+        heft_ix_note(x, HEFT_WARNING, "gptrs/rank-0", e->at, r.id,
                      "its rank is 0, which gpt-rs does not read");
-    st = heft_ix_dense(x, id, e->at, e->offset, e->length);
-    return st ? st : keep_base_id(x, id, e->base_id);
+    return st ? st : keep_base_id(x, r.id, e->base_id);
 }
 
 static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)
@@ -88,9 +91,9 @@ static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)
     return HEFT_OK;
 }
 
-typedef struct places { /* what the entries said together */
-    uint64_t data;      /* where payloads can begin */
-    uint64_t end;       /* of the last one with bytes */
+typedef struct places {  /* what the entries said together */
+    uint64_t data;       /* where payloads can begin */
+    uint64_t begin, end; /* of the first one with bytes, of the last */
     bool ascending;
 } places;
 
@@ -103,7 +106,71 @@ static void note_place(places *s, heft_index *x, const heft_gptrs_entry *e)
                      "its data lie over the header or the index");
     if (e->offset < s->end)
         s->ascending = false;
+    s->begin = s->end ? s->begin : e->offset;
     s->end = e->offset + e->length;
+}
+
+/* Those of entries that stand behind the others. */
+static void join_places(places *s, const places *more)
+{
+    if (!more->end)
+        return;
+    s->ascending = s->ascending && more->ascending && more->begin >= s->end;
+    s->begin = s->end ? s->begin : more->begin;
+    s->end = more->end;
+}
+
+typedef struct many {
+    bool checkpoint;
+    uint64_t data;
+    places places[HEFT_IX_SLICES];
+} many;
+
+static void skip_entry(const void *ctx, heft_cur *c, uint32_t *rank)
+{
+    const many *m = ctx;
+    uint32_t id_bytes = m->checkpoint ? BASE_ID : 0;
+    heft_cur_take(c, heft_cur_u32(c));
+    const uint8_t *middle = heft_cur_take(c, id_bytes + 4);
+    *rank = middle ? heft_le32(middle + id_bytes) : 0;
+    heft_cur_take(c, UINT64_C(8) * *rank + TAIL);
+}
+
+static heft_status read_run(heft_cur *c, heft_index *x, bool checkpoint, uint32_t count, places *s)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++) {
+        heft_gptrs_entry e;
+        st = read_entry(c, &e, checkpoint);
+        if (!st)
+            st = heft_gptrs_add(x, &e, checkpoint);
+        if (!st)
+            note_place(s, x, &e);
+    }
+    return st;
+}
+
+static heft_status read_slice(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t slice)
+{
+    many *m = ctx;
+    places s = { .data = m->data, .ascending = true };
+    heft_status st = read_run(c, x, m->checkpoint, count, &s);
+    m->places[slice] = s;
+    return st;
+}
+
+static heft_status read_entries(heft_cur *c, heft_index *x, bool checkpoint, uint32_t count,
+                                places *s)
+{
+    many m = { .checkpoint = checkpoint, .data = s->data };
+    heft_ix_slicing how = {
+        .skip = skip_entry, .read = read_slice, .ctx = &m, .base_ids = checkpoint
+    };
+    if (!heft_ix_slices(x, c, count, &how))
+        return read_run(c, x, checkpoint, count, s);
+    for (uint32_t i = 0; i < HEFT_IX_SLICES; i++)
+        join_places(s, &m.places[i]);
+    return HEFT_OK;
 }
 
 static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, places *s)
@@ -114,14 +181,8 @@ static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, plac
         return c->st;
     x->version = heft_lit("2");
     heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(c), min_bytes);
-    for (uint32_t i = 0; i < tensors && !st; i++) {
-        heft_gptrs_entry e;
-        st = read_entry(c, &e, checkpoint);
-        if (!st)
-            st = heft_gptrs_add(x, &e, checkpoint);
-        if (!st)
-            note_place(s, x, &e);
-    }
+    if (!st)
+        st = read_entries(c, x, checkpoint, tensors, s);
     if (!st && heft_cur_left(c))
         heft_ix_note(x, HEFT_NOTE, "gptrs/index-length", heft_cur_pos(c), HEFT_NONE,
                      "the index is longer than its entries");

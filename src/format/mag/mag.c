@@ -11,6 +11,7 @@
 #include "format/mag/mag.h"
 
 #include "model/names.h"
+#include "model/slices.h"
 
 enum {
     HEADER = 24,
@@ -27,9 +28,9 @@ enum {
 
 static heft_str read_key(heft_cur *c, uint32_t len, const char *what)
 {
-    if (!c->st && !len)
+    if (heft_unlikely(!len))
         heft_cur_fail(c, "%s is empty", what);
-    if (!c->st && len > HEFT_MAG_MAX_KEY)
+    if (heft_unlikely(len > HEFT_MAG_MAX_KEY))
         heft_cur_fail(c, "%s has %U bytes, at most %U are allowed", what, (uint64_t)len,
                       (uint64_t)HEFT_MAG_MAX_KEY);
     return heft_cur_text(c, len, what);
@@ -59,11 +60,13 @@ static heft_status read_meta(heft_cur *c, heft_index *x)
     return heft_ix_meta(x, v);
 }
 
-typedef struct places {   /* what the records said together */
-    uint64_t end, lowest; /* behind the payload of the last one; the lowest offset */
-    uint32_t lowest_tensor;
+typedef struct places {          /* what the records said together */
+    uint64_t begin, end, lowest; /* of the first one's payload, behind the last one's; the lowest */
+    uint32_t count, lowest_tensor;
     bool ascending; /* each payload begins behind the one before */
 } places;
+
+static const places no_places = { .lowest = UINT64_MAX, .ascending = true };
 
 static void note_place(places *s, uint32_t id, uint64_t offset, uint64_t bytes)
 {
@@ -73,7 +76,20 @@ static void note_place(places *s, uint32_t id, uint64_t offset, uint64_t bytes)
         s->lowest = offset;
         s->lowest_tensor = id;
     }
+    s->begin = s->count++ ? s->begin : offset;
     s->end = offset + bytes;
+}
+
+/* Those of records that stand behind the others. */
+static void join_places(places *s, const places *more)
+{
+    s->ascending = s->ascending && more->ascending && more->begin >= s->end;
+    if (more->lowest < s->lowest) {
+        s->lowest = more->lowest;
+        s->lowest_tensor = more->lowest_tensor;
+    }
+    s->count += more->count;
+    s->end = more->end;
 }
 
 static heft_status check_head(heft_index *x, const heft_mag_layout *l, uint64_t at, uint32_t aux,
@@ -94,19 +110,21 @@ static heft_status check_head(heft_index *x, const heft_mag_layout *l, uint64_t 
     return HEFT_OK;
 }
 
-/* dims from the file; §limits: 1 to 2^63 - 1, and their product is the element count. */
-static heft_status read_shape(heft_index *x, heft_str name, uint64_t at, uint64_t *dims,
-                              uint32_t rank, const uint8_t *shape, uint64_t elements)
+/* §limits: dimensions of 1 to 2^63 - 1, and their product is the element count. */
+static heft_status check_shape(heft_index *x, heft_str name, uint64_t at, const uint8_t *shape,
+                               uint32_t rank, uint64_t elements)
 {
+    uint64_t product = 1;
+    bool fits = true;
     for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = heft_le64(shape + 8 * i);
-        if (!dims[i] || dims[i] > INT64_MAX)
+        uint64_t dim = heft_le64(shape + 8 * i);
+        fits = heft_mul(&product, product, dim) && fits;
+        if (!dim || dim > INT64_MAX)
             return heft_error_set(x->err, HEFT_E_FORMAT, at + TENSOR_HEAD + 8 * i,
                                   "tensor %q: dimension %U is %U, not 1 to 2^63 - 1", name,
-                                  (uint64_t)i, dims[i]);
+                                  (uint64_t)i, dim);
     }
-    uint64_t product;
-    if (!heft_product(&product, dims, rank))
+    if (!fits)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: its shape holds more than 2^64 elements", name);
     if (product != elements)
@@ -132,16 +150,68 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
     heft_status st = check_head(x, l, at, aux, name);
     if (st)
         return st;
-    uint64_t *dims, offset = heft_le64(head + 12);
-    uint32_t id;
-    st = heft_ix_tensor(x, name, l->types[aux & 255], rank, &dims, &id);
-    if (!st)
-        st = read_shape(x, name, at, dims, rank, shape, heft_le64(head + 4));
-    if (!st)
-        st = heft_ix_dense(x, id, at, offset, HEFT_NOWHERE);
-    if (st)
-        return st;
-    note_place(s, id, offset, heft_ix_part_row_at(x, heft_ix_row(x, id)->first_part)->length);
+    heft_ix_record r = { .name = name,
+                         .shape = shape,
+                         .at = at,
+                         .offset = heft_le64(head + 12),
+                         .length = HEFT_NOWHERE,
+                         .rank = rank,
+                         .dtype = l->types[aux & 255] };
+    uint64_t elements = heft_le64(head + 4);
+    st = heft_ix_add(x, &r);
+    /* a product of 1 to 2^63 - 1 has no dimension that is anything else */
+    if (heft_unlikely(st || r.elements != elements || elements - 1 >= INT64_MAX)) {
+        heft_status bad = check_shape(x, name, at, shape, rank, elements);
+        if (bad || st)
+            return bad ? bad : st;
+    }
+    note_place(s, r.id, r.offset, r.length);
+    return HEFT_OK;
+}
+
+typedef struct many {
+    const heft_mag_layout *layout;
+    places places[HEFT_IX_SLICES];
+} many;
+
+static void skip_tensor(const void *ctx, heft_cur *c, uint32_t *rank)
+{
+    (void)ctx;
+    const uint8_t *head = heft_cur_take(c, TENSOR_HEAD);
+    *rank = head ? heft_le32(head) >> 8 & 255 : 0;
+    const uint8_t *shape = heft_cur_take(c, 8 * *rank + 4);
+    heft_cur_take(c, shape ? heft_le32(shape + 8 * *rank) : 0);
+}
+
+static heft_status read_run(heft_cur *c, heft_index *x, const heft_mag_layout *l, uint32_t count,
+                            places *s)
+{
+    heft_status st = HEFT_OK;
+    *s = no_places;
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = read_tensor(c, x, l, s);
+    return st;
+}
+
+static heft_status read_slice(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t slice)
+{
+    many *m = ctx;
+    places s; /* not in m, where the workers would be in each other's way */
+    heft_status st = read_run(c, x, m->layout, count, &s);
+    m->places[slice] = s;
+    return st;
+}
+
+static heft_status read_tensors(heft_cur *c, heft_index *x, const heft_mag_layout *l,
+                                uint32_t count, places *s)
+{
+    many m = { .layout = l };
+    heft_ix_slicing how = { .skip = skip_tensor, .read = read_slice, .ctx = &m };
+    if (!heft_ix_slices(x, c, count, &how))
+        return read_run(c, x, l, count, s);
+    *s = m.places[0];
+    for (uint32_t i = 1; i < HEFT_IX_SLICES; i++)
+        join_places(s, &m.places[i]);
     return HEFT_OK;
 }
 
@@ -222,9 +292,9 @@ static heft_status read_records(heft_cur *c, heft_index *x, const heft_mag_layou
     heft_status st = heft_ix_reserve(x, heft_cur_pos(c), tensors, left - meta_bytes, MIN_TENSOR);
     for (uint32_t i = 0; i < metas && !st; i++)
         st = read_meta(c, x);
-    places s = { .lowest = UINT64_MAX, .ascending = true };
-    for (uint32_t i = 0; i < tensors && !st; i++)
-        st = read_tensor(c, x, l, &s);
+    places s = no_places;
+    if (!st)
+        st = read_tensors(c, x, l, tensors, &s);
     if (!st)
         st = check_places(x, l, &s, heft_cur_pos(c));
     if (!st)
