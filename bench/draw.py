@@ -1,13 +1,17 @@
-#!/usr/bin/env python3
-"""draw.py RESULTS OUT.svg: cost against size, from what run.py wrote."""
-import json
+"""draw.py - cost against size, from what run.py wrote, as a picture for light and dark pages."""
 import math
 import re
-import sys
+from html import escape
 
-WIDTH, HEIGHT, LEFT, TOP, GAP = 460, 300, 62, 46, 250
-COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777", "#bb5500"]
+WIDTH, HEIGHT, LEFT, TOP, LEGEND, BELOW = 470, 300, 78, 52, 215, 66
+COLOURS = ["#3b82c4", "#e0526a", "#2e9b57", "#b8860b", "#8a63d2", "#d2691e", "#1f9e9e", "#c2569b", "#808080"]
 UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
+STYLE = """
+.page{fill:#fff}.t{font-size:16px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}
+text{fill:#1f2328}.g{stroke:#d8dee4}.f{stroke:#59636e;fill:none}.s{fill:#59636e}
+@media(prefers-color-scheme:dark){
+.page{fill:#0d1117}text{fill:#e6edf3}.g{stroke:#30363d}.f{stroke:#9198a1}.s{fill:#9198a1}}
+"""
 
 
 def series(figures, section, pattern):
@@ -15,81 +19,110 @@ def series(figures, section, pattern):
     found = {}
     for row in figures:
         fits = re.fullmatch(pattern, row["what"])
-        if row["section"].startswith(section + ":") and fits:
+        if row["section"] == section and fits and row["median"]:
             x = int(fits["size"]) * UNITS.get(fits.groupdict().get("unit"), 1)
             found.setdefault(fits["label"], []).append((x, row["median"], row["min"], row["max"]))
     return {label: sorted(points) for label, points in found.items()}
 
 
 def short(x):
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
-        if x >= size and x % size == 0:
-            return f"{x // size} {unit}"
-    return f"10^{round(math.log10(x))}"
+    """16 MiB, 8 GiB, or 10,000."""
+    for unit in ("GiB", "MiB"):
+        if x >= UNITS[unit] and x % UNITS[unit] == 0:
+            return f"{x // UNITS[unit]} {unit}"
+    return f"{x:,}"
+
+
+def ticks(low, high):
+    """1, 2 and 5 times powers of ten."""
+    for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
+        for digit in (1, 2, 5):
+            if low <= digit * 10 ** power <= high:
+                yield digit * 10 ** power
+
+
+def kind_of(label):
+    """What gives a line its colour: of "jansson on safetensors" the format."""
+    return label.split(" on ")[-1]
 
 
 class Chart:
-    def __init__(self, left, title, lines):
-        self.left, self.title, self.lines = left, title, lines
+    """Lines over logarithmic axes; labels in `peers` are dashed."""
+
+    def __init__(self, top, title, axes, lines, peers):
+        self.top, self.title, self.axes, self.lines, self.peers = top + TOP, title, axes, lines, peers
+        self.kinds = list(dict.fromkeys(kind_of(label) for label in lines))
         self.xs = sorted({p[0] for points in lines.values() for p in points})
-        self.top = max(p[1] for points in lines.values() for p in points) * 1.1
+        self.low = min(p[2] for points in lines.values() for p in points) / 1.15
+        self.high = max(p[3] for points in lines.values() for p in points) * 1.15
 
     def x(self, value):
         low, high = math.log(self.xs[0]), math.log(self.xs[-1])
-        return self.left + (math.log(value) - low) / ((high - low) or 1) * WIDTH
+        return LEFT + 14 + (math.log(value) - low) / ((high - low) or 1) * (WIDTH - 28)
 
     def y(self, value):
-        return TOP + HEIGHT - min(value, self.top) / self.top * HEIGHT
+        low, high = math.log(self.low), math.log(self.high)
+        return self.top + HEIGHT - (math.log(value) - low) / (high - low) * HEIGHT
 
-    def axes(self):
-        yield f'<text x="{self.left}" y="{TOP - 16}" class="t">{self.title}</text>'
-        step = 10 ** math.floor(math.log10(self.top))
-        step = step / 2 if self.top / step < 3 else step
-        for i in range(int(self.top / step) + 1):
-            y = self.y(i * step)
-            yield f'<path d="M{self.left} {y:.1f}h{WIDTH}" class="g"/>'
-            yield f'<text x="{self.left - 8}" y="{y + 4:.1f}" class="r">{i * step:g}</text>'
-        for x in self.xs:
-            yield f'<text x="{self.x(x):.1f}" y="{TOP + HEIGHT + 20}" class="m">{short(x)}</text>'
+    def frame(self):
+        bottom = self.top + HEIGHT
+        yield f'<text x="{LEFT}" y="{self.top - 18}" class="t">{escape(self.title)}</text>'
+        for value in ticks(self.low, self.high):
+            y = self.y(value)
+            yield f'<path d="M{LEFT} {y:.1f}h{WIDTH}" class="g"/>'
+            yield f'<text x="{LEFT - 9}" y="{y + 4.5:.1f}" class="e">{value:,g}</text>'
+        for value in self.xs:
+            x = self.x(value)
+            yield f'<path d="M{x:.1f} {bottom}v5" class="f"/>'
+            yield f'<text x="{x:.1f}" y="{bottom + 21}" class="m">{short(value)}</text>'
+        yield f'<rect x="{LEFT}" y="{self.top}" width="{WIDTH}" height="{HEIGHT}" class="f"/>'
+        yield f'<text x="{LEFT + WIDTH // 2}" y="{bottom + 42}" class="m s">{escape(self.axes[0])}</text>'
+        yield (f'<text transform="translate(18 {self.top + HEIGHT // 2}) rotate(-90)" class="m s">'
+               f'{escape(self.axes[1])}</text>')
+
+    def line(self, label, points, colour, at):
+        """One of them, and its entry of the legend at height `at`."""
+        dash = ' stroke-dasharray="6 4"' if label.startswith(self.peers) else ""
+        path = " ".join(f"{self.x(p[0]):.1f},{self.y(p[1]):.1f}" for p in points)
+        yield f'<g stroke="{colour}" fill="none" stroke-width="2"><polyline points="{path}"{dash}/>'
+        for x, _, low, high in points:
+            yield f'<path d="M{self.x(x):.1f} {self.y(low):.1f}V{self.y(high):.1f}" stroke-width="1.2"/>'
+        yield f'<path d="M{LEFT + WIDTH + 14} {at - 4}h24"{dash}/></g>'
+        for x, median, _, _ in points:
+            yield f'<circle cx="{self.x(x):.1f}" cy="{self.y(median):.1f}" r="3" fill="{colour}"/>'
+        yield f'<text x="{LEFT + WIDTH + 45}" y="{at}">{escape(label)}</text>'
 
     def draw(self):
-        yield from self.axes()
-        for i, (label, points) in enumerate(self.lines.items()):
-            colour, at = COLOURS[i % len(COLOURS)], TOP + 14 + 18 * i
-            path = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y, _, _ in points)
-            yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-            for x, _, low, high in points:
-                yield (f'<path d="M{self.x(x):.1f} {self.y(low):.1f}V{self.y(high):.1f}" stroke="{colour}" '
-                       'opacity="0.5"/>')
-            legend = self.left + WIDTH + 12
-            yield f'<path d="M{legend} {at - 4}h18" stroke="{colour}" stroke-width="3"/>'
-            yield f'<text x="{legend + 24}" y="{at}">{label}</text>'
+        """In the legend the lines stand as they end, the highest first."""
+        yield from self.frame()
+        order = sorted(self.lines.items(), key=lambda entry: -entry[1][-1][1])
+        for i, (label, points) in enumerate(order):
+            colour = COLOURS[self.kinds.index(kind_of(label)) % len(COLOURS)]
+            yield from self.line(label, points, colour, self.top + 12 + 21 * i)
 
 
-def main():
-    results = json.load(open(sys.argv[1], encoding="utf-8"))
-    figures = results["figures"]
+def draw(results, about):
+    """The picture; None when the sections scaling and growing were not measured."""
     wanted = [
-        ("Opening: ns per tensor, by number of tensors",
-         series(figures, "scaling", r"(?P<label>.+), (?P<size>\d+) tensors")),
-        ("Payload: GB/s, by size",
-         series(figures, "growing", r"(?P<label>.+), (?P<size>\d+) (?P<unit>MiB|GiB)")),
+        ("Opening a file: time per tensor", ("tensors in the file", "nanoseconds per tensor"),
+         series(results["figures"], "scaling", r"(?P<label>.+), (?P<size>\d+) tensors"), ("jansson", "libcbor")),
+        ("Working on the payload: speed", ("payload", "GB/s"),
+         series(results["figures"], "growing", r"(?P<label>.+), (?P<size>\d+) (?P<unit>MiB|GiB)"),
+         ("cp", "sum")),
     ]
-    charts = [Chart(LEFT + i * (WIDTH + GAP), title, lines)
-              for i, (title, lines) in enumerate((t, l) for t, l in wanted if l)]
+    charts, top = [], 0
+    for title, axes, lines, peers in wanted:
+        if lines:
+            charts.append(Chart(top, title, axes, lines, peers))
+            top += TOP + HEIGHT + BELOW
     if not charts:
-        sys.exit("these results have neither of the sections scaling and growing")
+        return None
+    wide, high = LEFT + WIDTH + LEGEND, top + 46
     body = "\n".join(line for chart in charts for line in chart.draw())
-    about = f"{results['date']}, {results['heft']}, {results['cpu']}, {results['processors']} processors"
-    wide, high = charts[-1].left + WIDTH + GAP - 40, TOP + HEIGHT + 64
-    with open(sys.argv[2], "w", encoding="utf-8") as out:
-        out.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" '
-                  'font-family="sans-serif" font-size="12">\n'
-                  '<style>.t{font-size:15px;font-weight:bold}.r{text-anchor:end}.m{text-anchor:middle}'
-                  '.g{stroke:#ddd}</style>\n'
-                  f'<rect width="{wide}" height="{high}" fill="#fff"/>\n{body}\n'
-                  f'<text x="{LEFT}" y="{high - 14}">{about}; median, lowest and highest</text>\n</svg>\n')
-
-
-if __name__ == "__main__":
-    main()
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
+            'font-family="system-ui,sans-serif" font-size="13" role="img">\n'
+            f"<title>Cost against size</title>\n<style>{STYLE}</style>\n"
+            f'<rect width="{wide}" height="{high}" class="page"/>\n{body}\n'
+            f'<text x="{LEFT}" y="{high - 34}" class="s" font-size="12">{escape(about)}.</text>\n'
+            f'<text x="{LEFT}" y="{high - 16}" class="s" font-size="12">Both axes logarithmic; median, lowest and '
+            "highest of the turns; dashed: peers.</text>\n</svg>\n")

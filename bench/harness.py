@@ -1,4 +1,4 @@
-"""harness.py - what the sections of run.py share: running in turns, figures, inputs."""
+"""harness.py - what the sections of run.py share: running in turns, figures, the machine."""
 import contextlib
 import json
 import mmap
@@ -7,7 +7,6 @@ import pathlib
 import platform
 import shutil
 import statistics
-import struct
 import subprocess
 import sys
 import time
@@ -15,9 +14,10 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BUILD = TOP / "build"
 HEFT = str(BUILD / "heft")
+RESULTS = TOP / "bench" / "results.json"
 MIB, GIB = 1 << 20, 1 << 30
-LAYER = 8  # tensors that make.c writes per layer
 PAGE = mmap.PAGESIZE
+POPULATE_WRITE = 23  # madvise(), Linux 5.14
 
 
 # ---- running ---------------------------------------------------------------------------------
@@ -25,16 +25,20 @@ PAGE = mmap.PAGESIZE
 
 def touch(size):
     """Makes the machine find so much memory now, not while the clock runs."""
-    with contextlib.closing(mmap.mmap(-1, size)) as m:
-        for at in range(0, size, PAGE):
-            m[at] = 1
+    with contextlib.closing(mmap.mmap(-1, max(size, PAGE))) as m:
+        try:
+            m.madvise(mmap.MADV_HUGEPAGE)
+            m.madvise(POPULATE_WRITE)
+        except (OSError, AttributeError):
+            for at in range(0, size, PAGE):
+                m[at] = 1
 
 
-def warm_memory(quick):
-    """The same for most of the machine's memory, once: the page cache takes what it finds."""
+def warm_memory(most):
+    """The same for the machine's free memory, once: the page cache takes what it finds."""
     with open("/proc/meminfo", encoding="utf-8") as f:
         free = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in f}["MemFree"]
-    touch(min(free * 3 // 4, (4 if quick else 16) * GIB) // PAGE * PAGE + PAGE)
+    touch(min(free * 3 // 4, most) // PAGE * PAGE)
 
 
 def read_all(path):
@@ -43,15 +47,23 @@ def read_all(path):
             pass
 
 
-def program(name, *args):
-    """Lines that a program of this folder prints, as lists of numbers; None when it fails."""
-    done = subprocess.run([str(BUILD / "bench" / name), *map(str, args)],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def has_program(name):
+    return (BUILD / "bench" / name).exists()
+
+
+def lines_of(*argv):
+    """What a program prints, as lists of numbers; None when it fails, which it tells itself."""
+    done = subprocess.run(list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
     if done.returncode:
         print(f"  {done.stderr.strip()}", file=sys.stderr)
         return None
-    out = done.stdout
-    return [[float(word) for word in line.split()] for line in out.splitlines()]
+    return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+def program(name, *args):
+    """The same, of a program of this folder."""
+    return lines_of(BUILD / "bench" / name, *args)
 
 
 def seconds(*argv, out=os.devnull):
@@ -69,17 +81,17 @@ def seconds(*argv, out=os.devnull):
 
 
 def peak_memory(*argv):
-    """The most memory of its own, mapped files aside, that a command was seen with."""
+    """The most memory of its own, mapped files aside, that a command was seen with; None: it failed."""
     peak = 0
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
         while p.poll() is None:
             with contextlib.suppress(OSError):
-                text = pathlib.Path(f"/proc/{p.pid}/status").read_text()
+                text = pathlib.Path(f"/proc/{p.pid}/status").read_text(encoding="utf-8")
                 own = [int(line.split()[1]) for line in text.splitlines()
                        if line.startswith(("RssAnon", "RssShmem"))]
                 peak = max(peak, sum(own) * 1024)
             time.sleep(0.0005)
-    return peak
+    return None if p.returncode else peak
 
 
 def take_turns(rounds, runs):
@@ -93,145 +105,122 @@ def take_turns(rounds, runs):
     return results
 
 
+def speed(size, times):
+    """GB/s of each run."""
+    return [size / 1e9 / t for t in times]
+
+
+def physical_memory():
+    return os.sysconf("SC_PHYS_PAGES") * PAGE
+
+
+def processors():
+    return len(os.sched_getaffinity(0))
+
+
 # ---- figures ---------------------------------------------------------------------------------
 
 
+def number(x):
+    return f"{x:.0f}" if x >= 1000 else f"{x:.3g}"
+
+
+def bound_of(row):
+    return "" if row["limit"] is None else f"{'>=' if row['at_least'] else '<='} {row['limit']:g}"
+
+
+def verdict_of(row):
+    if row["median"] is None:
+        return f"{row['peer']} is not installed"
+    return {None: "", True: "within", False: "OVER"}[row["holds"]]
+
+
 class Report:
+    """Rows of figures, grouped by section, printed as they come."""
+
     def __init__(self):
-        self.rows = []
-        self.section = ""
+        self.rows, self.sections, self.began = [], [], 0.0
 
-    def begin(self, section):
-        self.section = section
-        print(f"\n{section}", flush=True)
+    def begin(self, name, about):
+        self.sections.append({"name": name, "about": about})
+        self.began = time.perf_counter()
+        print(f"\n{name}: {about}", flush=True)
 
-    def add(self, what, values, unit, limit=None, at_least=False, peer=None):
-        """limit: the most that the median may be, or the least."""
+    def end(self):
+        took = time.perf_counter() - self.began
+        self.sections[-1]["seconds"] = round(took, 1)
+        print(f"  ({took:.0f} s)", flush=True)
+
+    def keep(self, row):
+        self.rows.append({"section": self.sections[-1]["name"], **row})
+        figure = "" if row["median"] is None else f"{number(row['median'])} {row['unit']}"
+        spread = f"{number(row['min'])} - {number(row['max'])}" if row["runs"] > 1 else ""
+        own = f"{number(row['own'])} {row['own_unit']}" if row["own"] is not None else ""
+        print(f"  {row['what']:<60} {figure:>15} {spread:>17}  {bound_of(row):<8} "
+              f"{verdict_of(row):<7} {own:>14}".rstrip(), flush=True)
+
+    def add(self, what, values, unit, limit=None, at_least=False, peer=None, own=None):
+        """limit: the most that the median may be, or the least.  own: values and unit of a figure that says
+        the same without a peer."""
         values = values if isinstance(values, list) else [values]
         median = statistics.median(values)
         holds = None if limit is None else median >= limit if at_least else median <= limit
-        self.rows.append({"section": self.section, "what": what, "unit": unit, "median": median,
-                          "min": min(values), "max": max(values), "runs": len(values),
-                          "limit": limit, "at_least": at_least, "peer": peer, "holds": holds})
-        spread = f"{min(values):.4g} - {max(values):.4g}" if len(values) > 1 else ""
-        bound = "" if limit is None else f"{'>=' if at_least else '<='} {limit:g}"
-        verdict = {None: "", True: "holds", False: "MISSED"}[holds]
-        print(f"  {what:<58} {median:>10.4g} {unit:<10} {spread:>21}  {bound:<12} {verdict}",
-              flush=True)
+        self.keep({"what": what, "unit": unit, "median": median, "min": min(values), "max": max(values),
+                   "runs": len(values), "limit": limit, "at_least": at_least, "peer": peer, "holds": holds,
+                   "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None})
 
-    def ratio(self, what, values, peers, peer, limit=None):
-        self.add(f"{what} : {peer}", [a / b for a, b in zip(values, peers)], "x", limit, peer=peer)
+    def ratio(self, what, times, peers, peer, limit=None, own=None):
+        """How many times the peer's time it took: at most."""
+        self.add(f"{what}: time / {peer}", [a / b for a, b in zip(times, peers)], "x", limit, peer=peer,
+                 own=own)
+
+    def faster(self, what, times, peers, peer, limit=None, own=None):
+        """How many times the peer's speed it has: at least."""
+        self.add(f"{what}: speed / {peer}", [b / a for a, b in zip(times, peers)], "x", limit,
+                 at_least=True, peer=peer, own=own)
+
+    def missing(self, what, peer, limit=None, own=None):
+        """A row whose peer is not there."""
+        self.keep({"what": f"{what}: speed / {peer}", "unit": "x", "median": None, "min": None, "max": None,
+                   "runs": 0, "limit": limit, "at_least": True, "peer": peer, "holds": None,
+                   "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None})
 
     def write(self, path, about):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({**about, "figures": self.rows}, indent=1) + "\n")
+        path.write_text(json.dumps({**about, "sections": self.sections, "figures": self.rows}, indent=1) + "\n",
+                        encoding="utf-8")
 
 
-def machine():
-    model = ""
+# ---- the machine -----------------------------------------------------------------------------
+
+
+def first_line(*argv):
+    """What a program says first of itself; None: it is not here."""
     with contextlib.suppress(OSError):
-        for line in open("/proc/cpuinfo", encoding="utf-8"):
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    version = subprocess.run([HEFT, "--version"], check=True, stdout=subprocess.PIPE, text=True)
-    return {"date": time.strftime("%Y-%m-%d"), "heft": version.stdout.strip(), "cpu": model,
-            "processors": len(os.sched_getaffinity(0)), "system": platform.system(),
-            "release": platform.release().split("-")[0]}
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        return done.stdout.split("\n")[0].strip() if done.returncode == 0 else None
+    return None
 
 
-# ---- inputs ----------------------------------------------------------------------------------
+def file_system(path):
+    """Its type: the mount whose path is the longest that leads to this one."""
+    best, path = ("", "unknown"), str(pathlib.Path(path).resolve())
+    with contextlib.suppress(OSError), open("/proc/mounts", encoding="utf-8") as f:
+        for line in f:
+            _, mount, kind = line.split()[:3]
+            if (path + "/").startswith(mount.rstrip("/") + "/") and len(mount) >= len(best[0]):
+                best = mount, kind
+    return best[1]
 
 
-class Inputs:
-    """Files of the temporary directory, made when they are first asked for."""
-
-    def __init__(self, directory):
-        self.directory = pathlib.Path(directory)
-
-    def path(self, name):
-        return str(self.directory / name)
-
-    def make(self, name, fmt, layers, rows, columns, *holes):
-        path = self.path(name)
-        if not os.path.exists(path):
-            if program("make", path, fmt, layers, rows, columns, *holes) is None:
-                sys.exit(f"{fmt}: no input could be made")
-            if not holes:
-                read_all(path)
-        return path
-
-    def index(self, fmt, tensors):
-        """Many tensors of two elements, no payload written."""
-        return self.make(f"{tensors}.{fmt}", fmt, tensors // LAYER, 1, 2, "holes")
-
-    def model(self, fmt, size):
-        """A few hundred tensors of f32 and f16: six matrices of 8 or 16 MiB a layer."""
-        side = 2048
-        return self.make(f"{size}.{fmt}", fmt, max(1, size // (72 * MIB)), side, side)
-
-    def sparse(self, fmt, size):
-        """800 tensors, whatever the size, and nothing but holes for their payload."""
-        layers, rows = 100, 64
-        return self.make(f"sparse-{size}.{fmt}", fmt, layers, rows, size // (18 * layers * rows),
-                         "holes")
-
-    def sentence_model(self):
-        """A model folder of the shapes of all-MiniLM-L6-v2."""
-        folder = self.directory / "MiniLM"
-        folder.mkdir()
-        header, at = {}, 0
-        for name, shape in sentence_shapes():
-            size = 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
-            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
-            at += size
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        with open(folder / "model.safetensors", "wb") as out:
-            out.write(struct.pack("<Q", len(text)) + text)
-            for left in range(at, 0, -MIB):
-                out.write(os.urandom(min(left, MIB)))
-        words = ["[PAD]", *(f"[unused{i}]" for i in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        words += [f"word{i}" for i in range(VOCABULARY - len(words))]
-        (folder / "vocab.txt").write_text("".join(w + "\n" for w in words))
-        (folder / "config.json").write_text(json.dumps({
-            "hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6, "num_attention_heads": 12,
-            "max_position_embeddings": 512, "vocab_size": VOCABULARY}))
-        return str(folder)
-
-    def drop(self, *paths):
-        for path in paths:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
-
-
-VOCABULARY = 30522
-
-
-def sentence_shapes():
-    hidden, inner = 384, 1536
-    yield "embeddings.word_embeddings.weight", [VOCABULARY, hidden]
-    yield "embeddings.position_embeddings.weight", [512, hidden]
-    yield "embeddings.token_type_embeddings.weight", [2, hidden]
-    norms = ["embeddings.LayerNorm"]
-    for i in range(6):
-        at = f"encoder.layer.{i}."
-        for name, out, into in [("attention.self.query", hidden, hidden), ("attention.self.key", hidden, hidden),
-                                ("attention.self.value", hidden, hidden), ("attention.output.dense", hidden, hidden),
-                                ("intermediate.dense", inner, hidden), ("output.dense", hidden, inner)]:
-            yield f"{at}{name}.weight", [out, into]
-            yield f"{at}{name}.bias", [out]
-        norms += [at + "attention.output.LayerNorm", at + "output.LayerNorm"]
-    for name in norms:
-        yield f"{name}.weight", [hidden]
-        yield f"{name}.bias", [hidden]
-
-
-def written_formats(inputs):
-    """Those that hold a model of many tensors, safetensors first."""
-    out = subprocess.run([HEFT, "formats", "--json"], check=True, stdout=subprocess.PIPE).stdout
-    names = [f["name"] for f in json.loads(out)["formats"] if f["read"] and f["write"] and f["name"] != "npy"]
-    trial = inputs.path("trial")
-    names = [name for name in names if program("make", trial, name, 1, 1, 2) is not None]
-    inputs.drop(trial)
-    return sorted(names, key=lambda name: (name != "safetensors", name))
+def machine(directory):
+    """What figures depend on; nothing that tells whose machine it is."""
+    fields = {}
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as f:
+        for line in f:
+            key, _, value = line.partition(":")
+            fields.setdefault(key.strip(), value.strip())
+    return {"date": time.strftime("%Y-%m-%d"), "heft": first_line(HEFT, "--version"),
+            "cpu": fields.get("model name") or platform.machine(), "processors": processors(),
+            "memory": f"{physical_memory() / GIB:.0f} GiB",
+            "kernel": f"{platform.system()} {platform.release().split('-')[0]}",
+            "file_system": file_system(directory)}

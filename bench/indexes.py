@@ -1,119 +1,142 @@
 """indexes.py - figures that depend on how many tensors there are, not on their bytes."""
-import struct
+import os
+import statistics
 
-from harness import BUILD, GIB, HEFT, MIB, program, seconds, statistics, take_turns, touch
+from harness import BUILD, GIB, HEFT, MIB, has_program, program, seconds, take_turns, touch
+from inputs import write_gguf
 
+BARE = {"mag", "gptrs-archive", "gptrs-checkpoint"}  # an index that hardly needs decoding
+TREES = {"safetensors": ("json", "jansson", 20), "burnpack": ("cbor", "libcbor", 10),
+         "ztensor": ("cbor", "libcbor", 10)}  # what decodes the same header, and by how much it is beaten
+SMALL = {"npz"}  # the directory of an archive: a member's own header is read for each tensor
+MEMORY = 150  # bytes per tensor
 MANY = 1_000_000
 
 
+def many(quick):
+    return MANY // 10 if quick else MANY
+
+
+def chosen(formats, quick):
+    """If quick, those that have a limit."""
+    return [fmt for fmt in formats if not quick or fmt in BARE or fmt in TREES]
+
+
+def opened(path, times=1):
+    return program("open", "heft", path, times)
+
+
+def tree(fmt, path, times=1):
+    return program(TREES[fmt][0], path, times)
+
+
 def opening(r, inputs, formats, quick):
-    """heft_open of a million tensors, beside jansson, beside a bare loop, and each other."""
-    files = {fmt: inputs.index(fmt, MANY) for fmt in formats}
-    bare = [fmt for fmt, path in files.items() if program("open", "floor", path, 1)]
-    touch(3 * GIB)
-    rounds = 3 if quick else 11
-    has_json = (BUILD / "bench" / "json").exists() and "safetensors" in files
+    """heft_open of a million tensors, beside a bare loop over the same index, jansson and libcbor."""
+    count = {fmt: MANY if fmt in BARE else many(quick) for fmt in chosen(formats, quick) if fmt not in SMALL}
+    files = {fmt: inputs.index(fmt, n) for fmt, n in count.items()}
+    touch(GIB if quick else 3 * GIB)
     runs = {}
-    if has_json:
-        runs["json"] = lambda: program("json", files["safetensors"], 1)[0]
-        runs["info"] = lambda: seconds(HEFT, "info", files["safetensors"])
-    cbor = [fmt for fmt in files if fmt in ("burnpack", "ztensor") and (BUILD / "bench" / "cbor").exists()]
-    for fmt in cbor:
-        runs["cbor " + fmt] = lambda path=files[fmt]: program("cbor", path, 1)[0]
-        runs["ls " + fmt] = lambda path=files[fmt]: seconds(HEFT, "ls", path)
     for fmt, path in files.items():
-        runs[fmt] = lambda path=path: program("open", "heft", path, 1)[0]
-        if fmt in bare:
-            runs["floor " + fmt] = lambda path=path: program("open", "floor", path, 1)[0]
-    results = take_turns(rounds, runs)
-    took = {label: [v[0] if isinstance(v, list) else v for v in values]
-            for label, values in results.items()}
-    if has_json:
-        r.add("jansson, the same header", took["json"], "s")
-        r.add("heft info, the whole process", took["info"], "s")
-        r.ratio("heft info", took["info"], took["json"], "jansson", 0.1)
-        r.ratio("safetensors", took["safetensors"], took["json"], "jansson", 0.1)
-    for fmt in files:
-        r.add(f"{fmt}", took[fmt], "s")
-        if fmt in cbor:
-            r.add(f"libcbor, the same manifest of {fmt}", took["cbor " + fmt], "s")
-            r.ratio(fmt, took[fmt], took["cbor " + fmt], "libcbor", 0.1)
-            r.ratio(f"heft ls, {fmt}", took["ls " + fmt], took["cbor " + fmt], "libcbor", 0.1)
-        elif fmt != "safetensors" and "safetensors" in files:
-            r.ratio(fmt, took[fmt], took["safetensors"], "safetensors", 0.5)
-        if fmt in bare:
-            r.ratio(fmt, took[fmt], took["floor " + fmt], "bare loop")
-        index, own, highest = ([v[i] / MANY for v in results[fmt]] for i in (2, 3, 4))
-        r.add(f"{fmt}: the index says", index, "B/tensor", 160)
-        r.add(f"{fmt}: growth of RssAnon", own, "B/tensor", 160)
-        r.add(f"{fmt}: growth of VmHWM, mapped file included", highest, "B/tensor", 160)
+        runs[fmt] = lambda path=path: opened(path)[0]
+        if fmt in BARE:
+            runs["bare " + fmt] = lambda path=path: program("open", "floor", path, 1)[0]
+        if fmt in TREES and has_program(TREES[fmt][0]):
+            runs["tree " + fmt] = lambda fmt=fmt, path=path: tree(fmt, path)[0]
+    results = take_turns(3 if quick else 5, runs)
+    for fmt, n in count.items():
+        took, own = [v[0] for v in results[fmt]], ([v[0] * 1e3 for v in results[fmt]], "ms")
+        if fmt in BARE:
+            r.ratio(fmt, took, [v[0] for v in results["bare " + fmt]], "bare loop", 1.5, own=own)
+        elif fmt not in TREES:
+            r.add(f"{fmt}: time", own[0], "ms")
+        elif "tree " + fmt in results:
+            _, peer, limit = TREES[fmt]
+            r.faster(fmt, took, [v[0] for v in results["tree " + fmt]], peer, limit, own=own)
+        else:
+            r.missing(fmt, TREES[fmt][1], TREES[fmt][2], own=own)
+        r.add(f"{fmt}: memory of its own", [v[3] / n for v in results[fmt]], "B/tensor", MEMORY)
+        r.add(f"{fmt}: with pages of the mapped file", [v[4] / n for v in results[fmt]], "B/tensor",
+              MEMORY if n == MANY else None)  # some MiB of them, however few tensors there are
+    if quick:
+        inputs.drop(*(files[fmt] for fmt in BARE & set(files)))
 
 
 def scaling(r, inputs, formats, quick):
     """Time per tensor, from a thousand to a million."""
-    passes = {1000: 200, 10_000: 50, 100_000: 10, MANY: 1 if quick else 3}
-    for fmt in formats:
-        files = {n: inputs.index(fmt, n) for n in passes}
-        runs = {n: lambda n=n: min(v[0] for v in program("open", "heft", files[n], passes[n]))
-                for n in passes}
-        for n, took in take_turns(2 if quick else 7, runs).items():
-            r.add(f"{fmt}, {n} tensors", [t / n * 1e9 for t in took], "ns/tensor")
+    passes = {1000: 50, 10_000: 10, 100_000: 3} if quick else \
+        {1000: 200, 10_000: 50, 100_000: 10, 1_000_000: 3}
+
+    def per_tensor(fmt, n, lines):
+        return min(v[0] for v in lines) / n * 1e9
+
+    for fmt in chosen(formats, quick):
+        most = [n for n in passes if fmt not in SMALL or n <= 100_000]
+        files = {n: inputs.index(fmt, n) for n in most}
+        runs = {n: lambda n=n: per_tensor(fmt, n, opened(files[n], passes[n])) for n in most}
+        took = take_turns(2 if quick else 4, runs)
+        for n in most:
+            r.add(f"{fmt}, {n} tensors", took[n], "ns/tensor")
+        r.add(f"{fmt}: growth from {most[0]} to {most[-1]}",
+              [b / a for a, b in zip(took[most[0]], took[most[-1]])], "x", 2)
+        if fmt in TREES and has_program(TREES[fmt][0]):
+            for n in most:
+                few = max(1, passes[n] // 10)
+                figure = [per_tensor(fmt, n, tree(fmt, files[n], few)) for _ in range(1 if quick else 2)]
+                r.add(f"{TREES[fmt][1]} on {fmt}, {n} tensors", figure, "ns/tensor", peer=TREES[fmt][1])
 
 
 def listing(r, inputs, formats, quick):
     """heft ls of a million rows, into a file."""
-    out = inputs.path("listing")
-    files = {fmt: inputs.index(fmt, MANY) for fmt in formats}
+    n, out = many(quick), inputs.path("listing")
+    files = {fmt: inputs.index(fmt, n) for fmt in formats if fmt not in SMALL}
     runs = {fmt: lambda path=path: seconds(HEFT, "ls", path, out=out) for fmt, path in files.items()}
-    for fmt, took in take_turns(3 if quick else 7, runs).items():
-        r.add(f"heft ls, {fmt}", [MANY / t for t in took], "rows/s", 1e6, at_least=True)
+    for fmt in {"burnpack", "ztensor"} & set(files) if has_program("cbor") else []:
+        runs["tree " + fmt] = lambda fmt=fmt: tree(fmt, files[fmt])[0][0]
+    took = take_turns(3 if quick else 5, runs)
+    for fmt in files:
+        r.add(f"heft ls, {fmt}", [n / t / 1e6 for t in took[fmt]], "M rows/s", 1, at_least=True)
+        if "tree " + fmt in took:
+            r.faster(f"heft ls, {fmt}", took[fmt], took["tree " + fmt], "libcbor", 10)
     inputs.drop(out, *files.values())
 
 
-def verifying(r, inputs, formats, quick):
-    """heft verify of a million tensors."""
-    for fmt in formats:
-        path = inputs.index(fmt, MANY)
-        took = take_turns(3 if quick else 7, {"verify": lambda: seconds(HEFT, "verify", path)})
-        r.add(f"heft verify, {fmt}, a million tensors", took["verify"], "s")
-        inputs.drop(path)
+def find_ggml():
+    """The library to measure: one that was named, or what npm installed."""
+    named = os.environ.get("HEFT_BENCH_GGML")
+    found = [named] if named else sorted(
+        str(path) for path in (BUILD / "npm-bench" / "node_modules").glob("@node-llama-cpp/*/bins/*/libggml-base.so"))
+    return found[0] if found and has_program("ggml") else None
+
+
+def ggml(r, inputs, formats, quick):
+    """heft ls of a GGUF with 100,000 tensors and 500,000 texts, beside ggml's own reader."""
+    if "gguf" not in formats:
+        return
+    tensors, path, library = 20_000 if quick else 100_000, inputs.path("texts.gguf"), find_ggml()
+    write_gguf(path, tensors, 500_000)
+    rounds = 3 if quick else 7
+    took = take_turns(rounds, {c: lambda c=c: seconds(HEFT, c, path) for c in ("ls", "info")})
+    what, own = f"heft ls, {tensors} tensors", ([t * 1e3 for t in took["ls"]], "ms")
+    theirs = program("ggml", library, path, 1) if library else None
+    if theirs:  # once: it compares each name with every other
+        r.faster(what, took["ls"], [theirs[0][0]] * rounds, "ggml", 5, own=own)
+    else:
+        r.missing(what, "ggml", 5, own=own)
+    r.add("heft info, vocabulary and all", [t * 1e3 for t in took["info"]], "ms")
+    inputs.drop(path)
 
 
 def finding(r, inputs, formats, quick):
-    """Opening, finding one tensor and reading its first bytes: small and large payload."""
+    """Opening, finding one of 800 tensors and reading its first bytes: 64 MiB and 8 GiB of payload."""
     sizes = {"64 MiB": 64 * MIB, "8 GiB": 8 * GIB}
+    if quick:
+        formats = formats[:2]
     for fmt in formats:
         files = {label: inputs.sparse(fmt, size) for label, size in sizes.items()}
         runs = {label: lambda path=path: statistics.median(
                     v[0] for v in program("open", "find", path, 100))
                 for label, path in files.items()}
-        took = take_turns(5 if quick else 11, runs)
-        for label in sizes:
-            r.add(f"{fmt}, one of 800 tensors, {label}", [t * 1e6 for t in took[label]], "us")
-        r.ratio(f"{fmt}, 8 GiB", took["8 GiB"], took["64 MiB"], "64 MiB", 1.25)
+        took = take_turns(3 if quick else 7, runs)
+        r.ratio(f"{fmt}, 8 GiB", took["8 GiB"], took["64 MiB"], "64 MiB", 1.25,
+                own=([t * 1e6 for t in took["8 GiB"]], "us"))
         inputs.drop(*files.values())
-
-
-def write_texts(path, tensors, texts):
-    """A GGUF of so many tensors of two f32 each and one array of so many texts."""
-    def text(s):
-        return struct.pack("<Q", len(s)) + s.encode()
-    with open(path, "wb") as f:
-        f.write(b"GGUF" + struct.pack("<IQQ", 3, tensors, 1) + text("tokenizer.ggml.tokens"))
-        f.write(struct.pack("<IIQ", 9, 8, texts) + b"".join(text(f"token{i}") for i in range(texts)))
-        f.write(b"".join(text(f"blk.{i // 8}.ffn_down_exps.weight.{i % 8}") + struct.pack("<IQIQ", 1, 2, 0, 32 * i)
-                         for i in range(tensors)))
-        f.write(bytes(-f.tell() % 32))
-        f.truncate(f.tell() + 32 * tensors)
-
-
-def texts(r, inputs, formats, quick):
-    """heft ls and heft info of a GGUF with 100,000 tensors and 500,000 texts."""
-    if "gguf" not in formats:
-        return
-    path = inputs.path("texts.gguf")
-    write_texts(path, 100_000, 500_000)
-    took = take_turns(3 if quick else 11, {c: lambda c=c: seconds(HEFT, c, path) for c in ("ls", "info")})
-    r.add("heft ls", took["ls"], "s", 0.1)
-    r.add("heft info, vocabulary and all", took["info"], "s")
-    inputs.drop(path)

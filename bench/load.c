@@ -1,8 +1,11 @@
-/* load HOW FILE TIMES - reads all tensors of FILE into memory; a line of seconds and bytes each time.
+/* load HOW FILE TIMES [one] - reads all tensors of FILE into memory, "one": on one thread; a line of seconds
+ * and bytes each time.
  *   heft:touched heft:fresh heft:cold    heft_read_many() into memory that was touched before, or
  *                                        not; cold: touched memory, a file that is not cached
+ *   heft:window                          the same 1 GiB of touched memory, over and over
  *   pread:touched pread:fresh            pread on all processors, in pieces
- *   direct:cold                          the same with O_DIRECT */
+ *   direct:cold                          the same with O_DIRECT
+ * Cold files are read by two threads for each processor. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,21 +18,21 @@
 
 #include "measure.h"
 
-enum { PIECE = 4 << 20, BLOCK = 4096 };
+enum { PIECE = 4 << 20, BLOCK = 4096, WINDOW = 1 << 30 };
 
 typedef struct run {
     const char *path;
-    bool fresh, cold;
-    uint64_t size;
+    bool fresh, cold, one;
+    uint64_t size, room; /* of the file, of the memory it is read to */
 } run;
 
 static uint8_t *room_for(const run *r)
 {
-    uint8_t *room = heft_buffer_new((size_t)r->size + PIECE);
+    uint8_t *room = heft_buffer_new((size_t)r->room);
     if (!room)
         die(r->path, "no memory");
     if (!r->fresh)
-        memset(room, 1, (size_t)r->size + PIECE);
+        memset(room, 1, (size_t)r->room);
     return room;
 }
 
@@ -41,14 +44,20 @@ static void make_cold(const char *path)
     close(fd);
 }
 
+/* As many as there are processors; twice that where they wait for a disk, one of each pair copying meanwhile. */
+static heft_executor threads_for(const run *r)
+{
+    uint32_t all = heft_executor_threads(0).width;
+    return heft_executor_threads(r->one ? 1 : r->cold ? 2 * all : all);
+}
+
 /* ---- heft ---- */
 
-/* Threads that wait for a disk, one of each pair copying meanwhile. */
-static const heft_host *waiting_host(void)
+static const heft_host *host_for(const run *r)
 {
     static heft_host host;
     static heft_executor threads;
-    threads = heft_executor_threads(2 * heft_executor_threads(0).width);
+    threads = threads_for(r);
     host = *heft_host_default();
     host.executor = &threads;
     return &host;
@@ -61,35 +70,49 @@ static heft_file *open_file(const run *r)
     heft_file *f;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_access how = r->cold ? HEFT_ACCESS_DIRECT : HEFT_ACCESS_AUTO;
-    if (r->cold)
-        opt.host = waiting_host();
+    opt.host = host_for(r);
     if (heft_source_file(&s, r->path, how, &err) || heft_open_source(&f, s, &opt, &err))
         die(r->path, err.message);
     return f;
+}
+
+/* From part `first` on as many as there is room for; how many. */
+static uint32_t read_some(const run *r, const heft_file *f, uint32_t first, uint8_t *room,
+                          uint64_t *bytes)
+{
+    uint32_t left = heft_tensor_count(f) - first, n = 0;
+    uint32_t *parts = malloc(left * sizeof *parts);
+    void **buffers = malloc(left * sizeof *buffers);
+    uint64_t used = 0;
+    heft_error err;
+    for (; parts && buffers && n < left; n++) {
+        parts[n] = heft_tensor_at(f, first + n).first_part;
+        buffers[n] = room + used;
+        if (heft_part_at(f, parts[n]).length > r->room - used)
+            break;
+        used += heft_part_at(f, parts[n]).length;
+    }
+    if (!n)
+        die(r->path, "no room for a tensor");
+    if (heft_read_many(buffers, f, parts, n, NULL, NULL, &err))
+        die(r->path, err.message);
+    free(parts);
+    free(buffers);
+    *bytes += used;
+    return n;
 }
 
 static uint64_t run_heft(const run *r, double *took)
 {
     uint8_t *room = room_for(r);
     double begin = now();
-    heft_error err;
     heft_file *f = open_file(r);
-    uint32_t n = heft_tensor_count(f);
-    uint32_t *parts = malloc((n + 1ull) * sizeof *parts);
-    void **buffers = malloc((n + 1ull) * sizeof *buffers);
     uint64_t bytes = 0;
-    for (uint32_t i = 0; parts && buffers && i < n; i++) {
-        parts[i] = heft_tensor_at(f, i).first_part;
-        buffers[i] = room + bytes;
-        bytes += heft_part_at(f, parts[i]).length;
-    }
-    if (heft_read_many(buffers, f, parts, n, NULL, NULL, &err))
-        die(r->path, err.message);
+    for (uint32_t i = 0, n = heft_tensor_count(f); i < n;)
+        i += read_some(r, f, i, room, &bytes);
     *took = now() - begin;
-    free(parts);
-    free(buffers);
     heft_close(f);
-    heft_buffer_free(room, (size_t)r->size + PIECE);
+    heft_buffer_free(room, (size_t)r->room);
     return bytes;
 }
 
@@ -113,7 +136,7 @@ static void read_piece(void *arg, size_t i)
 
 static uint64_t run_pread(const run *r, double *took)
 {
-    heft_executor all = heft_executor_threads(0);
+    heft_executor all = threads_for(r);
     reading d = { .room = room_for(r), .size = r->size };
     double begin = now();
     d.fd = open(r->path, O_RDONLY | (r->cold ? O_DIRECT : 0));
@@ -124,29 +147,37 @@ static uint64_t run_pread(const run *r, double *took)
     if (atomic_load(&d.failed))
         die(r->path, "cannot be read");
     close(d.fd);
-    heft_buffer_free(d.room, (size_t)r->size + PIECE);
+    heft_buffer_free(d.room, (size_t)r->room);
     return r->size;
 }
 
 static const struct {
     const char *name;
     uint64_t (*go)(const run *r, double *took);
-    bool fresh, cold;
+    bool fresh, cold, window;
 } hows[] = {
-    { "heft:touched", run_heft, false, false }, { "heft:fresh", run_heft, true, false },
-    { "heft:cold", run_heft, false, true },     { "pread:touched", run_pread, false, false },
-    { "pread:fresh", run_pread, true, false },  { "direct:cold", run_pread, false, true },
+    { "heft:touched", run_heft, false, false, false },
+    { "heft:fresh", run_heft, true, false, false },
+    { "heft:cold", run_heft, false, true, false },
+    { "heft:window", run_heft, false, false, true },
+    { "pread:touched", run_pread, false, false, false },
+    { "pread:fresh", run_pread, true, false, false },
+    { "direct:cold", run_pread, false, true, false },
 };
 
 int main(int argc, char **argv)
 {
     struct stat st;
-    for (size_t k = 0; argc == 4 && k < sizeof hows / sizeof *hows; k++) {
+    bool one = argc == 5 && !strcmp(argv[4], "one");
+    for (size_t k = 0; (argc == 4 || one) && k < sizeof hows / sizeof *hows; k++) {
         if (strcmp(argv[1], hows[k].name))
             continue;
         if (stat(argv[2], &st))
             die(argv[2], "is not there");
-        run r = { argv[2], hows[k].fresh, hows[k].cold, (uint64_t)st.st_size };
+        uint64_t size = (uint64_t)st.st_size, room = size + PIECE;
+        if (hows[k].window && room > WINDOW)
+            room = WINDOW;
+        run r = { argv[2], hows[k].fresh, hows[k].cold, one, size, room };
         for (unsigned long i = strtoul(argv[3], NULL, 10); i; i--) {
             double took;
             if (r.cold)
@@ -156,6 +187,6 @@ int main(int argc, char **argv)
         }
         return 0;
     }
-    fputs("usage: load HOW FILE TIMES\n", stderr);
+    fputs("usage: load HOW FILE TIMES [one]\n", stderr);
     return 2;
 }

@@ -95,18 +95,26 @@ static heft_status open_holes(heft_sink **out, const char *path, const char *byt
 
 /* ---- the model ---- */
 
-/* Zeros, where they become holes: checksums over them hold. */
-static const char *random_bytes(bool zeros)
+/* As weights are: f32 around zero, few of them large, with low halves that are finite as f16, too.  Zeros
+ * where they become holes: checksums over them hold. */
+static const char *some_weights(bool zeros)
 {
     uint64_t state = 88172645463325252ull;
-    uint64_t *p = mmap(NULL, PATTERN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    float *p = mmap(NULL, PATTERN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     for (size_t i = 0; i < PATTERN / sizeof *p && !zeros; i++) {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        p[i] = state & 0xBFFFBFFFBFFFBFFFull; /* no exponent of all ones, f16 or f32: all finite */
+        float sum = 0;
+        for (int k = 0; k < 64; k += 16)
+            sum += (float)(state >> k & 0xFFFF) / 65536 - 0.5F;
+        uint32_t bits;
+        sum *= 0.05F;
+        memcpy(&bits, &sum, sizeof bits);
+        bits = (bits & 0xFFFF8000) | (state & 0x3FFF); /* sums of few bits have few of their own */
+        memcpy(&p[i], &bits, sizeof bits);
     }
     return (const char *)p;
 }
@@ -177,7 +185,7 @@ int main(int argc, char **argv)
         return 2;
     }
     model m = { (uint32_t)strtoul(argv[3], NULL, 10), strtoull(argv[4], NULL, 10),
-                strtoull(argv[5], NULL, 10), random_bytes(argc == 7), argc == 7 };
+                strtoull(argv[5], NULL, 10), some_weights(argc == 7), argc == 7 };
     if (!m.bytes || write_model(argv[1], argv[2], &m, &err)) {
         fprintf(stderr, "%s: %s\n", argv[1], m.bytes ? err.message : "no memory");
         return 1;

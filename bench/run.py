@@ -1,47 +1,78 @@
 #!/usr/bin/env python3
-"""run.py [--quick] [--only SECTION,...] [--dir DIR]: what heft costs, beside its limits and peers.
+"""run.py [--quick] [--only SECTION,...] [--dir DIR] [--publish]: what heft costs, beside its limits and peers.
 
 Things that are compared run in turns, A B A B; the first turn is dropped.  A figure is the median of the
 rest, with the lowest and the highest; a ratio is the median of the ratios of each turn, so that a machine
 that drifts does not count.  Memory that a run will need is touched beforehand.  Inputs are made in DIR
-(build/bench/tmp) and removed.  Results also go to build/bench/results.json."""
+(build/bench) and removed.  Results also go to bench/results.json.  In a row: the figure, the lowest and the
+highest, the limit, whether it is kept, and, of ratios, the figure of heft itself."""
 import argparse
+import signal
+import sys
 import tempfile
+import time
 
 import indexes
+import others
 import payloads
-from harness import BUILD, Inputs, Report, machine, warm_memory, written_formats
+import publish
+from harness import BUILD, GIB, RESULTS, Report, machine, warm_memory
+from inputs import Inputs, formats_written
 
-SECTIONS = [indexes.opening, indexes.scaling, indexes.listing, indexes.verifying, indexes.finding, indexes.texts,
-            payloads.sweeping, payloads.converting, payloads.growing, payloads.loading, payloads.writing,
-            payloads.compressing, payloads.casting, payloads.hashing, payloads.parameters,
-            payloads.embedding]
+SECTIONS = [indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
+            payloads.verifying, payloads.converting, payloads.memory, payloads.loading, payloads.cold,
+            payloads.writing, payloads.compressing, payloads.casting, payloads.growing,
+            others.python, others.hashing, others.parameters, others.embedding]
+NAMES = [section.__name__ for section in SECTIONS]
 
 
-def main():
+def arguments():
     args = argparse.ArgumentParser(description=__doc__,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--quick", action="store_true", help="fewer turns, smaller models")
-    args.add_argument("--only", default="", metavar="SECTION,...",
-                      help=", ".join(section.__name__ for section in SECTIONS))
+    args.add_argument("--only", default="", metavar="SECTION,...", help=", ".join(NAMES))
     args.add_argument("--dir", default=str(BUILD / "bench"), help="where inputs are made")
+    args.add_argument("--publish", action="store_true", help="the tables and the picture of docs/performance.md")
     a = args.parse_args()
-    wanted = a.only.split(",") if a.only else [section.__name__ for section in SECTIONS]
-    r, about = Report(), machine()
-    print(", ".join(f"{key} {value}" for key, value in about.items()))
-    warm_memory(a.quick)
-    with tempfile.TemporaryDirectory(prefix="tmp", dir=a.dir) as directory:
-        inputs = Inputs(directory)
-        formats = written_formats(inputs)
-        for section in SECTIONS:
-            if section.__name__ in wanted:
-                r.begin(f"{section.__name__}: {section.__doc__}")
-                section(r, inputs, formats, a.quick)
-    r.write(BUILD / "bench" / "results.json", {**about, "quick": a.quick})
-    missed = sum(row["holds"] is False for row in r.rows)
-    print(f"\n{len(r.rows)} figures, {sum(row['holds'] is True for row in r.rows)} limits hold, "
-          f"{missed} missed; written to build/bench/results.json")
+    a.wanted = a.only.split(",") if a.only else NAMES
+    if set(a.wanted) - set(NAMES):
+        args.error(f"there is no section {', '.join(sorted(set(a.wanted) - set(NAMES)))}")
+    return a
+
+
+def run(r, inputs, a):
+    formats = formats_written(inputs)
+    for section in SECTIONS:
+        if section.__name__ in a.wanted:
+            r.begin(section.__name__, section.__doc__)
+            section(r, inputs, formats, a.quick)
+            r.end()
+
+
+def main():
+    a, began = arguments(), time.perf_counter()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was made is removed
+    r, about = Report(), {**machine(a.dir), "quick": a.quick}
+    print(publish.describe(about))
+    if a.quick:
+        print("quick: a tenth of the tensors and of the bytes that the sections name, fewer formats, fewer turns")
+    warm_memory(GIB if a.quick else 10 * GIB)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tmp", dir=a.dir) as directory:
+            run(r, Inputs(directory), a)
+    finally:
+        r.write(RESULTS, {**about, "peers": publish.peers(), "took": round(time.perf_counter() - began)})
+    over = [row for row in r.rows if row["holds"] is False]
+    print(f"\n{len(r.rows)} figures in {time.perf_counter() - began:.0f} s, "
+          f"{sum(row['holds'] is True for row in r.rows)} within their limit, {len(over)} over it"
+          f"{':' if over else ''}")
+    for row in over:
+        print(f"  {row['section']}, {row['what']}")
+    print(f"written to {RESULTS.relative_to(BUILD.parent)}")
+    if a.publish:
+        publish.publish(RESULTS)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -27,6 +27,13 @@ typedef struct heft_in {
     heft_error *err;
 } heft_in;
 
+/* Bytes that are all at hand and in no file, as one: they stay the caller's, and places are counted from their first. */
+typedef struct heft_in_bytes {
+    heft_in in;
+    const uint8_t *bytes;
+} heft_in_bytes;
+heft_in_bytes heft_in_of(const void *bytes, uint64_t size, heft_error *err);
+
 /* heft_in.decode, whether it is there or not. */
 heft_status heft_in_decode(heft_in *in, heft_encoding e, heft_range stored, void *out, size_t *len);
 

@@ -1,0 +1,141 @@
+"""inputs.py - the files that are measured, made when they are first asked for."""
+import contextlib
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+from harness import HEFT, MIB, program, read_all, seconds, touch
+
+LAYER = 8  # tensors that make.c writes per layer
+LARGE = 512 * MIB
+VOCABULARY = 30522
+
+
+class Inputs:
+    """Files of the temporary directory."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+
+    def path(self, name):
+        return str(self.directory / name)
+
+    def make(self, name, fmt, layers, rows, columns, *holes):
+        path = self.path(name)
+        if not os.path.exists(path):
+            if program("make", path, fmt, layers, rows, columns, *holes) is None:
+                sys.exit(f"{fmt}: no input could be made")
+            if not holes:
+                self.settle(path)
+        return path
+
+    def settle(self, path):
+        """In the page cache; and on the disk, where the system would begin to write it there by itself."""
+        if os.path.getsize(path) >= LARGE:
+            with open(path, "rb") as f:
+                os.fsync(f.fileno())
+        read_all(path)
+
+    def index(self, fmt, tensors):
+        """Many tensors of two elements, no payload written."""
+        return self.make(f"{tensors}.{fmt}", fmt, tensors // LAYER, 1, 2, "holes")
+
+    def model(self, fmt, mib):
+        """f32 and f16: six matrices of 8 or 16 MiB a layer, or one layer of less."""
+        name = f"{mib}MiB.{fmt}"
+        if mib < 72:
+            return self.make(name, fmt, 1, mib * 1024 // 18, 1024)
+        return self.make(name, fmt, mib // 72, 2048, 2048)
+
+    def sparse(self, fmt, size):
+        """800 tensors, whatever the size, and nothing but holes for their payload."""
+        layers, rows = 100, 64
+        return self.make(f"sparse-{size}.{fmt}", fmt, layers, rows, size // (18 * layers * rows),
+                         "holes")
+
+    def drop(self, *paths):
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+    def timed(self, size, *command, targets):
+        """Seconds of a command that writes one of `targets`, which are removed before, about `size` bytes."""
+        self.drop(*targets)
+        touch(size + size // 8)
+        return seconds(*command)
+
+
+def formats_written(inputs):
+    """Those that hold a model of many tensors, safetensors first."""
+    out = subprocess.run([HEFT, "formats", "--json"], check=True, stdout=subprocess.PIPE).stdout
+    names = [f["name"] for f in json.loads(out)["formats"] if f["read"] and f["write"] and f["name"] != "npy"]
+    trial = inputs.path("trial")
+    names = [name for name in names if program("make", trial, name, 1, 1, 2) is not None]
+    inputs.drop(trial)
+    return sorted(names, key=lambda name: (name != "safetensors", name))
+
+
+# ---- GGUF with a vocabulary --------------------------------------------------------------------
+
+
+def write_gguf(path, tensors, texts):
+    """So many tensors of two f32 each, and one array of so many texts."""
+    def text(s):
+        return struct.pack("<Q", len(s)) + s.encode()
+    with open(path, "wb") as f:
+        f.write(b"GGUF" + struct.pack("<IQQ", 3, tensors, 1) + text("tokenizer.ggml.tokens"))
+        f.write(struct.pack("<IIQ", 9, 8, texts) + b"".join(text(f"token{i}") for i in range(texts)))
+        f.write(b"".join(text(f"blk.{i // 8}.ffn_down_exps.weight.{i % 8}") + struct.pack("<IQIQ", 1, 2, 0, 32 * i)
+                         for i in range(tensors)))
+        f.write(bytes(-f.tell() % 32))
+        f.truncate(f.tell() + 32 * tensors)
+
+
+# ---- a sentence model --------------------------------------------------------------------------
+
+
+def sentence_shapes():
+    hidden, inner = 384, 1536
+    yield "embeddings.word_embeddings.weight", [VOCABULARY, hidden]
+    yield "embeddings.position_embeddings.weight", [512, hidden]
+    yield "embeddings.token_type_embeddings.weight", [2, hidden]
+    norms = ["embeddings.LayerNorm"]
+    for i in range(6):
+        at = f"encoder.layer.{i}."
+        for name, out, into in [("attention.self.query", hidden, hidden), ("attention.self.key", hidden, hidden),
+                                ("attention.self.value", hidden, hidden), ("attention.output.dense", hidden, hidden),
+                                ("intermediate.dense", inner, hidden), ("output.dense", hidden, inner)]:
+            yield f"{at}{name}.weight", [out, into]
+            yield f"{at}{name}.bias", [out]
+        norms += [at + "attention.output.LayerNorm", at + "output.LayerNorm"]
+    for name in norms:
+        yield f"{name}.weight", [hidden]
+        yield f"{name}.bias", [hidden]
+
+
+def write_sentence_model(folder):
+    """A model folder of the shapes of all-MiniLM-L6-v2; the path of its weights."""
+    os.mkdir(folder)
+    header, at = {}, 0
+    for name, shape in sentence_shapes():
+        size = 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    weights = folder + "/model.safetensors"
+    with open(weights, "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text)
+        for left in range(at, 0, -MIB):
+            out.write(os.urandom(min(left, MIB)))
+    words = ["[PAD]", *(f"[unused{i}]" for i in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words += [f"word{i}" for i in range(VOCABULARY - len(words))]
+    with open(folder + "/vocab.txt", "w", encoding="utf-8") as out:
+        out.writelines(w + "\n" for w in words)
+    with open(folder + "/config.json", "w", encoding="utf-8") as out:
+        json.dump({"hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6,
+                   "num_attention_heads": 12, "max_position_embeddings": 512, "vocab_size": VOCABULARY}, out)
+    return weights

@@ -1,0 +1,107 @@
+"""others.py - the parameter store, content ids, EMBD files, and readers of other makers."""
+import os
+import shutil
+import statistics
+import sys
+
+from harness import (BUILD, GIB, HEFT, MIB, lines_of, peak_memory, processors, program, read_all, seconds, speed,
+                     take_turns, touch)
+from inputs import write_sentence_model
+from payloads import add_share, loading_speed
+
+PYTHON_READER = str(BUILD.parent / "bench" / "reader.py")
+
+
+def python(r, inputs, formats, quick):
+    """heft_read_many on one thread, into fresh memory, beside numpy and PyTorch; 512 MiB."""
+    mib = 96 if quick else 512
+    for peer, suffix in (("numpy", "npy"), ("numpy", "npz"), ("torch", "pt")):
+        path = inputs.path("made." + suffix)
+        if lines_of(sys.executable, PYTHON_READER, "make", path, mib) is None:
+            r.missing(f"all of a .{suffix}", peer)
+            continue
+        inputs.settle(path)
+
+        def read():
+            touch(mib * MIB * 9 // 8)
+            took, got = lines_of(sys.executable, PYTHON_READER, "read", path)[0]
+            return got / took / 1e9
+
+        took = take_turns(2 if quick else 5, {"heft": lambda: loading_speed("heft:fresh", path, "one"),
+                                              "peer": read})
+        add_share(r, f"all of a .{suffix}", took["heft"], took["peer"], peer, None)
+        peak = peak_memory(HEFT, "convert", "--allow-loss", path, inputs.path("converted.safetensors"))
+        if peak is not None:
+            r.add(f"a .{suffix} to safetensors: memory beside the mapped file", peak / MIB, "MiB", 64)
+        inputs.drop(inputs.path("converted.safetensors"))
+        inputs.drop(path)
+
+
+def hashing(r, inputs, formats, quick):
+    """heft hash, a content id by BLAKE3 on all processors, beside the tools for it; 512 MiB."""
+    path = inputs.model(formats[0], 144 if quick else 504)
+    tools = [("sha256sum", ["sha256sum"]), ("b3sum", ["b3sum"])]
+    took = take_turns(2 if quick else 4, {
+        "heft": lambda: seconds(HEFT, "hash", path),
+        **{name: lambda argv=argv: seconds(*argv, path) for name, argv in tools if shutil.which(argv[0])}})
+    own = (speed(os.path.getsize(path), took["heft"]), "GB/s")
+    for name, _ in tools:
+        if name in took:
+            r.faster("heft hash", took["heft"], took[name], name, own=own)
+        else:
+            r.missing("heft hash", name, own=own)
+    inputs.drop(path)
+
+
+def parameters(r, inputs, formats, quick):
+    """The parameter store: acquiring what is there, streaming what does not fit, beside cat; 2 GiB."""
+    mib = 144 if quick else 2016
+    path, threads, rounds = inputs.model(formats[0], mib), processors(), 3 if quick else 5
+    touch(GIB if not quick else GIB // 4)
+    took = take_turns(rounds, {n: lambda n=n: program("params", "resident", path, n)[0][0]
+                               for n in {1, threads}})
+    for n in sorted(took):
+        r.add(f"acquire and release, {n} thread{'s' * (n > 1)}, each", [v / 1e6 for v in took[n]], "M/s", 5,
+              at_least=True)
+    budget = mib // 8
+    took = take_turns(rounds, {
+        "cat": lambda: seconds("cat", path),
+        "stream": lambda: program("params", "stream", path, budget)[0][0],
+        "sum": lambda: program("params", "sum", path, budget)[0][0]})
+    size = os.path.getsize(path)
+    r.faster(f"streaming {mib} MiB through {budget} MiB", took["stream"], took["cat"], "cat", 0.9,
+             own=(speed(size, took["stream"]), "GB/s"))
+    r.faster("the same, every byte summed", took["sum"], took["cat"], "cat",
+             own=(speed(size, took["sum"]), "GB/s"))
+    inputs.drop(path)
+
+
+def embedding(r, inputs, formats, quick):
+    """An EMBD file of the shapes of all-MiniLM-L6-v2, 90 MB, beside cp and cat."""
+    if "embd" not in formats:
+        return
+    folder, path = inputs.path("MiniLM"), inputs.path("MiniLM.weights")
+    copy, out = inputs.path("copy"), inputs.path("converted.weights")
+    source = write_sentence_model(folder)
+    seconds(HEFT, "convert", folder, path)
+    read_all(source)
+    size = os.path.getsize(source)
+
+    def fresh(*command):
+        return inputs.timed(size, *command, targets=(copy, out))
+
+    took = take_turns(3 if quick else 9, {
+        "find": lambda: statistics.median(v[0] for v in program("open", "find", path, 20)),
+        "cat": lambda: seconds("cat", path),
+        "verify": lambda: seconds(HEFT, "verify", path),
+        "cp": lambda: fresh("cp", source, copy),
+        "convert": lambda: fresh(HEFT, "convert", source, out),
+        "folder": lambda: fresh(HEFT, "convert", folder, out),
+    })
+    r.add("opened, one tensor found, its first bytes read", [t * 1e6 for t in took["find"]], "us", 1000)
+    r.ratio("heft verify, three checksums", took["verify"], took["cat"], "cat", 1.3,
+            own=(speed(size, took["verify"]), "GB/s"))
+    for what, label in (("convert", "from safetensors"), ("folder", "from the folder, vocabulary included")):
+        r.ratio(label, took[what], took["cp"], "cp", 1.2, own=(speed(size, took[what]), "GB/s"))
+    inputs.drop(path, copy, out)
+    shutil.rmtree(folder)

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""publish.py [RESULTS]: puts what run.py wrote (bench/results.json) into docs/performance.md, between the two
+marks there, and draws docs/cost.svg.  No figure of that page is typed by hand."""
+import json
+import pathlib
+import re
+import sys
+
+from draw import draw
+from harness import RESULTS, TOP, bound_of, first_line, number, verdict_of
+
+PAGE, PICTURE = TOP / "docs" / "performance.md", TOP / "docs" / "cost.svg"
+BEGIN, END = "<!-- figures: written by bench/publish.py -->", "<!-- end of figures -->"
+GRIDS = {"scaling", "growing"}  # sections that measure the same at several sizes
+PYTHON_VERSION = "import {0}; print({0}.__version__)"
+ASKED = {"cp, cat and sha256sum": ("cp", "--version"), "zstd": ("zstd", "--version"),
+         "jansson": ("pkg-config", "--modversion", "jansson"),
+         "libcbor": ("pkg-config", "--modversion", "libcbor"),
+         "libcrypto": ("pkg-config", "--modversion", "libcrypto"),
+         "numpy": (sys.executable, "-c", PYTHON_VERSION.format("numpy")),
+         "PyTorch": (sys.executable, "-c", PYTHON_VERSION.format("torch"))}
+
+
+def peers():
+    """{name: version} of what heft is compared with, as far as it is here."""
+    found = {name: first_line(*command) for name, command in ASKED.items()}
+    versions = {name: re.search(r"\d+(\.\d+)+", said) for name, said in found.items() if said}
+    return {name: version[0] for name, version in versions.items() if version}
+
+
+def describe(about):
+    """The machine in a line."""
+    return (f"{about['date']}, {about['heft']}, {about['cpu']}, {about['processors']} processors, "
+            f"{about['memory']}, {about['kernel']}, {about['file_system']}"
+            + (", quick run with smaller sizes" if about["quick"] else ""))
+
+
+def table(rows):
+    """The rows of one section, without columns that are empty in all of them."""
+    columns = {"what": [row["what"] for row in rows],
+               "figure": ["" if row["median"] is None else f"{number(row['median'])} {row['unit']}" for row in rows],
+               "lowest and highest": [f"{number(row['min'])} – {number(row['max'])}" if row["runs"] > 1 else ""
+                                      for row in rows],
+               "limit": [bound_of(row).replace(">=", "≥").replace("<=", "≤") for row in rows],
+               "": [verdict_of(row).replace("OVER", "**over**") for row in rows],
+               "heft itself": [f"{number(row['own'])} {row['own_unit']}" if row["own"] is not None else ""
+                               for row in rows]}
+    columns = {name: cells for name, cells in columns.items() if any(cells)}
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
+    for cells in zip(*columns.values()):
+        yield f"| {' | '.join(cells)} |"
+
+
+def grid(rows):
+    """Rows that tell what and how large, as lines and columns; the others as in table()."""
+    cells, sizes, plain = {}, {}, []
+    for row in rows:
+        fits = re.fullmatch(r"(.+), (\d+ (tensors|MiB|GiB))", row["what"])
+        if fits:
+            cells.setdefault((fits[1], row["unit"]), {})[fits[2]] = number(row["median"])
+            sizes[fits[2]] = True
+        else:
+            plain.append(row)
+    yield f"| | {' | '.join(sizes)} | |"
+    yield "|---" * (len(sizes) + 2) + "|"
+    for (what, unit), values in cells.items():
+        yield f"| {what} | {' | '.join(values.get(size, '') for size in sizes)} | {unit} |"
+    if plain:
+        yield ""
+        yield from table(plain)
+
+
+def tables(results):
+    versions = ", ".join(f"{name} {version}" for name, version in results.get("peers", {}).items())
+    held = [row["holds"] for row in results["figures"]]
+    yield f"{describe(results)}. Peers: {versions}."
+    yield ""
+    yield (f"Within their limit: {held.count(True)} figures; over it: {held.count(False)}. The run took "
+           f"{results['took'] // 60} minutes {results['took'] % 60} seconds.")
+    yield "\n![Cost against size](cost.svg)"
+    for section in results["sections"]:
+        rows = [row for row in results["figures"] if row["section"] == section["name"]]
+        if rows:
+            yield f"\n### {section['name']}\n\n{section['about']}\n"
+            yield from (grid if section["name"] in GRIDS else table)(rows)
+
+
+def publish(path):
+    results = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8")
+    before, marked, rest = page.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not marked or not ended:
+        sys.exit(f"{PAGE.name} lacks the marks between which figures stand")
+    picture = draw(results, describe(results))
+    if not picture:
+        sys.exit("a run without the sections scaling and growing is not published")
+    text = "\n".join(tables(results))
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    PICTURE.write_text(picture, encoding="utf-8")
+    print(f"{PAGE.relative_to(TOP)}: {len(results['figures'])} figures; {PICTURE.relative_to(TOP)}")
+
+
+if __name__ == "__main__":
+    publish(sys.argv[1] if len(sys.argv) > 1 else RESULTS)

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""check_bench.py: figures that were never measured, as the bench prints, publishes and draws them.  TAP on stdout."""
+import contextlib
+import io
+import pathlib
+import sys
+import xml.etree.ElementTree
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TOP / "tools"), str(TOP / "bench")]
+import harness  # noqa: E402
+import publish  # noqa: E402
+import tap  # noqa: E402
+
+ABOUT = {"date": "2026-01-02", "heft": "heft 1.2.3", "cpu": "A & B", "processors": 2, "memory": "3 GiB",
+         "kernel": "Linux 6.1", "file_system": "ext4", "quick": False, "took": 61, "peers": {"zstd": "1.5"}}
+
+
+def made_up():
+    """A report and what it printed."""
+    r, out = harness.Report(), io.StringIO()
+    with contextlib.redirect_stdout(out):
+        r.begin("opening", "Opened.")
+        r.faster("one", [1, 2, 3], [20, 44, 90], "jansson", 20, own=([7, 8, 9], "ms"))
+        r.ratio("two", [2, 3, 5], [1, 2, 2], "bare loop", 1.4)
+        r.missing("three", "ggml", 5, own=([4], "ms"))
+        r.begin("scaling", "Grown.")
+        for n in (1000, 1000000):
+            r.add(f"mag, {n} tensors", [40, 50, 60], "ns/tensor")
+            r.add(f"jansson on mag, {n} tensors", 2000, "ns/tensor", peer="jansson")
+        r.begin("growing", "Copied.")
+        for size in ("16 MiB", "8 GiB"):
+            r.add(f"cp, {size}", [2, 3, 4], "GB/s")
+    return r, out.getvalue()
+
+
+def checks():
+    """(title, whether it holds)."""
+    report, printed = made_up()
+    one, two, three = report.rows[:3]
+    yield "a ratio is the median of the turns' ratios", one["median"] == 22 and one["holds"] and one["own"] == 8
+    yield "a limit that is passed is said", two["median"] == 2 and two["holds"] is False and "OVER" in printed
+    yield "a peer that is missing is said", three["holds"] is None and "ggml is not installed" in printed
+    results = {**ABOUT, "sections": report.sections, "figures": report.rows}
+    text = "\n".join(publish.tables(results))
+    yield "a row of the page", "| one: speed / jansson | 22 x | 20 – 30 | ≥ 20 | within | 8 ms |" in text
+    yield "sizes are columns", "| mag | 50 | 50 | ns/tensor |" in text
+    yield "limits are counted", "Within their limit: 1 figures; over it: 1." in text
+    picture = xml.etree.ElementTree.fromstring(publish.draw(results, publish.describe(results)))
+    tags = [element.tag.rsplit("}", 1)[-1] for element in picture.iter()]
+    texts = [element.text or "" for element in picture.iter()]
+    yield "a line for each, a point for each figure", tags.count("polyline") == 3 and tags.count("circle") == 6
+    yield "axes have units", {"1,000,000", "8 GiB", "GB/s", "nanoseconds per tensor"} <= set(texts)
+    yield "the machine and the day are named", any("A & B" in line and "2026-01-02" in line for line in texts)
+    yield "nothing to draw is no picture", publish.draw({**results, "figures": report.rows[:3]}, "") is None
+
+
+if __name__ == "__main__":
+    sys.exit(tap.report((title, [] if holds else ["it does not hold"]) for title, holds in checks()))
