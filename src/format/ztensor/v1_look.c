@@ -15,16 +15,15 @@ typedef struct usual {
 /* In the spelling of its own generation; a logical type has a key of its own behind it. */
 static bool look_at_type(heft_cbor_look *l, usual *u, bool is_10)
 {
-    enum { SHORT = sizeof heft_zt_types->name, LONG = sizeof heft_zt_types->long_name };
+    enum { LONGEST = 8 }; /* of either spelling */
     heft_str s;
-    char key[LONG] = { 0 };
+    char key[LONGEST] = { 0 };
     if (!heft_cbor_look_text(l, "dtype", 5) || !heft_cbor_look_string(l, &s) || !s.len ||
-        s.len >= (size_t)(is_10 ? LONG : SHORT) || !s.ptr[s.len - 1])
+        s.len > LONGEST || !s.ptr[s.len - 1])
         return false;
     memcpy(key, s.ptr, s.len);
     for (size_t i = 0; i < heft_zt_type_count; i++)
-        if (is_10 ? !memcmp(heft_zt_types[i].long_name, key, LONG)
-                  : !memcmp(heft_zt_types[i].name, key, SHORT)) {
+        if (!memcmp(is_10 ? heft_zt_types[i].long_name : heft_zt_types[i].name, key, LONGEST)) {
             u->dtype = heft_zt_types[i].dtype;
             return true;
         }

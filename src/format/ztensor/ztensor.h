@@ -11,7 +11,7 @@ enum { HEFT_ZT_MAGIC = 8, HEFT_ZT_ALIGN = 64 };
 typedef struct heft_zt_type {
     heft_dtype dtype;
     char name[8];        /* 1.1 and later: "f32"; empty: only a logical type */
-    char long_name[16];  /* 1.0 and 0.1: "float32" */
+    char long_name[9];   /* 1.0 and 0.1: "float32" */
     const char *logical; /* 1.2: "complex64", over elements of the type `base` */
     heft_dtype base;
 } heft_zt_type;
