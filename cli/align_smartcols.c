@@ -15,12 +15,12 @@ static bool add_columns(struct libscols_table *s, const table *t)
     return true;
 }
 
-static bool add_row(struct libscols_table *s, outbuf *cell, const table *t, uint32_t row)
+static bool add_row(struct libscols_table *s, outbuf *cell, const table *t, const table_row *row)
 {
     struct libscols_line *line = scols_table_new_line(s, NULL);
     for (size_t c = 0; c < t->width; c++) {
         cell->used = 0;
-        t->columns[c].cell(cell, t->ctx, row);
+        t->columns[c].cell(cell, row);
         if (!line || cell->used > TABLE_WIDEST || scols_line_set_data(line, c, out_cstr(cell)))
             return false;
     }
@@ -32,8 +32,10 @@ static bool add_rows(struct libscols_table *s, const table *t)
     bool ok = true;
     outbuf cell;
     out_open(&cell, -1);
-    for (uint32_t i = 0; i < t->count && ok; i++)
-        ok = add_row(s, &cell, t, table_row(t, i));
+    for (uint32_t i = 0; i < t->count && ok; i++) {
+        table_row row = table_row_at(t, i);
+        ok = add_row(s, &cell, t, &row);
+    }
     out_free(&cell);
     return ok;
 }

@@ -12,22 +12,19 @@ static void put_ability(outbuf *o, uint32_t format, uint32_t ability)
     out_text(o, heft_format_caps(heft_format_at(format)) & ability ? "yes" : "no");
 }
 
-static void cell_name(outbuf *o, const void *ctx, uint32_t i)
+static void cell_name(outbuf *o, const table_row *row)
 {
-    (void)ctx;
-    out_text(o, heft_format_name(heft_format_at(i)));
+    out_text(o, heft_format_name(heft_format_at(row->id)));
 }
 
-static void cell_read(outbuf *o, const void *ctx, uint32_t i)
+static void cell_read(outbuf *o, const table_row *row)
 {
-    (void)ctx;
-    put_ability(o, i, HEFT_CAN_READ);
+    put_ability(o, row->id, HEFT_CAN_READ);
 }
 
-static void cell_write(outbuf *o, const void *ctx, uint32_t i)
+static void cell_write(outbuf *o, const table_row *row)
 {
-    (void)ctx;
-    put_ability(o, i, HEFT_CAN_WRITE);
+    put_ability(o, row->id, HEFT_CAN_WRITE);
 }
 
 static void put_or_dash(outbuf *o, const char *text)
@@ -35,22 +32,19 @@ static void put_or_dash(outbuf *o, const char *text)
     out_text(o, text && *text ? text : "-");
 }
 
-static void cell_suffixes(outbuf *o, const void *ctx, uint32_t i)
+static void cell_suffixes(outbuf *o, const table_row *row)
 {
-    (void)ctx;
-    put_or_dash(o, heft_format_suffixes(heft_format_at(i)));
+    put_or_dash(o, heft_format_suffixes(heft_format_at(row->id)));
 }
 
-static void cell_versions(outbuf *o, const void *ctx, uint32_t i)
+static void cell_versions(outbuf *o, const table_row *row)
 {
-    (void)ctx;
-    put_or_dash(o, heft_format_versions(heft_format_at(i)));
+    put_or_dash(o, heft_format_versions(heft_format_at(row->id)));
 }
 
-static void cell_title(outbuf *o, const void *ctx, uint32_t i)
+static void cell_title(outbuf *o, const table_row *row)
 {
-    (void)ctx;
-    put_or_dash(o, heft_format_title(heft_format_at(i)));
+    put_or_dash(o, heft_format_title(heft_format_at(row->id)));
 }
 
 static const column columns[] = {
@@ -117,8 +111,10 @@ int cmd_formats(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    table t = { columns, sizeof columns / sizeof *columns, NULL,
-                NULL,    (uint32_t)heft_format_count(),    raw };
+    table t = { .columns = columns,
+                .width = sizeof columns / sizeof *columns,
+                .count = (uint32_t)heft_format_count(),
+                .raw = raw };
     out_open(&o, STDOUT_FILENO);
     if (as_json)
         print_json(&o);

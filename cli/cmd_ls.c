@@ -16,39 +16,35 @@ typedef struct listing {
 /* ---- columns ---- */
 
 /* What stands for the tensor's parts in a single line: its data, else the first. */
-static bool first_part(heft_part *p, const heft_file *f, uint32_t id)
+static bool first_part(heft_part *p, const table_row *row)
 {
-    heft_tensor t = heft_tensor_at(f, id);
-    uint32_t part = heft_part_find(f, id, "data", 4);
-    if (part == HEFT_NONE && !t.part_count)
+    const listing *l = row->ctx;
+    uint32_t part = heft_part_find(l->f, row->id, "data", 4);
+    if (part == HEFT_NONE && !row->tensor.part_count)
         return false;
-    *p = heft_part_at(f, part == HEFT_NONE ? t.first_part : part);
+    *p = heft_part_at(l->f, part == HEFT_NONE ? row->tensor.first_part : part);
     return true;
 }
 
-static void cell_name(outbuf *o, const void *ctx, uint32_t id)
+static void cell_name(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
-    out_name(o, heft_tensor_at(l->f, id).name);
+    out_name(o, row->tensor.name);
 }
 
-static void cell_dtype(outbuf *o, const void *ctx, uint32_t id)
+static void cell_dtype(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
-    out_dtype(o, heft_tensor_at(l->f, id).dtype);
+    out_dtype(o, row->tensor.dtype);
 }
 
-static void cell_shape(outbuf *o, const void *ctx, uint32_t id)
+static void cell_shape(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
-    heft_tensor t = heft_tensor_at(l->f, id);
-    out_shape(o, t.dims, t.rank);
+    out_shape(o, row->tensor.dims, row->tensor.rank);
 }
 
-static void cell_size(outbuf *o, const void *ctx, uint32_t id)
+static void cell_size(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
-    uint64_t bytes = heft_tensor_bytes(l->f, id);
+    const listing *l = row->ctx;
+    uint64_t bytes = heft_tensor_bytes(l->f, row->id);
     if (bytes == HEFT_NOWHERE)
         out_char(o, '-');
     else if (l->bytes)
@@ -57,44 +53,42 @@ static void cell_size(outbuf *o, const void *ctx, uint32_t id)
         out_size(o, bytes);
 }
 
-static void cell_layout(outbuf *o, const void *ctx, uint32_t id)
+static void cell_layout(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
-    out_name(o, heft_layout_name(l->f, id));
+    const listing *l = row->ctx;
+    out_name(o, heft_layout_name(l->f, row->id));
 }
 
-static void cell_encoding(outbuf *o, const void *ctx, uint32_t id)
+static void cell_encoding(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
     heft_part p;
-    out_text(o, first_part(&p, l->f, id) ? encoding_name(p.encoding) : "-");
+    out_text(o, first_part(&p, row) ? encoding_name(p.encoding) : "-");
 }
 
-static void cell_offset(outbuf *o, const void *ctx, uint32_t id)
+static void cell_offset(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
     heft_part p;
-    if (first_part(&p, l->f, id))
+    if (first_part(&p, row))
         out_u64(o, p.offset);
     else
         out_char(o, '-');
 }
 
-static void cell_file(outbuf *o, const void *ctx, uint32_t id)
+static void cell_file(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
+    const listing *l = row->ctx;
     heft_part p;
-    if (first_part(&p, l->f, id) && p.sibling)
+    if (first_part(&p, row) && p.sibling)
         out_name(o, heft_sibling_at(l->f, p.sibling - 1).name);
     else
         out_char(o, '-');
 }
 
-static void cell_tied(outbuf *o, const void *ctx, uint32_t id)
+static void cell_tied(outbuf *o, const table_row *row)
 {
-    const listing *l = ctx;
-    if (l->tied[id] != id)
-        out_name(o, heft_tensor_at(l->f, l->tied[id]).name);
+    const listing *l = row->ctx;
+    if (l->tied[row->id] != row->id)
+        out_name(o, heft_tensor_at(l->f, l->tied[row->id]).name);
     else
         out_char(o, '-');
 }
@@ -202,7 +196,7 @@ static void print_json(outbuf *o, const listing *l, const char *path, const sele
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < s->count; i++) {
         json_line(&j);
-        json_tensor(&j, l, s->ids[i]);
+        json_tensor(&j, l, selected(s, i));
     }
     json_end(&j, ']');
     json_model_parts(&j, f);
@@ -264,7 +258,11 @@ int cmd_ls(int argc, char **argv)
     code = CODE_SYSTEM;
     if ((tied || !(is_long || as_json)) &&
         model_select(&s, f, args.item[0], args.item + 1, args.count - 1)) {
-        table how = { chosen, choose_columns(chosen, &l, is_long), &l, NULL, 0, raw };
+        table how = { .columns = chosen,
+                      .width = choose_columns(chosen, &l, is_long),
+                      .ctx = &l,
+                      .tensors_of = f,
+                      .raw = raw };
         code = list(&l, args.item[0], &s, &how, as_json);
         free(s.ids);
     }

@@ -18,17 +18,17 @@ typedef struct survey {
 
 static heft_tensor tensor_of(const survey *v, uint32_t row)
 {
-    return heft_tensor_at(v->f, v->chosen.ids[row]);
+    return heft_tensor_at(v->f, selected(&v->chosen, row));
 }
 
-static void cell_name(outbuf *o, const void *ctx, uint32_t row)
+static void cell_name(outbuf *o, const table_row *row)
 {
-    out_name(o, tensor_of(ctx, row).name);
+    out_name(o, tensor_of(row->ctx, row->id).name);
 }
 
-static void cell_dtype(outbuf *o, const void *ctx, uint32_t row)
+static void cell_dtype(outbuf *o, const table_row *row)
 {
-    out_dtype(o, tensor_of(ctx, row).dtype);
+    out_dtype(o, tensor_of(row->ctx, row->id).dtype);
 }
 
 static void put_count(outbuf *o, const summary *s, uint64_t v)
@@ -47,57 +47,57 @@ static void put_value(outbuf *o, const summary *s, double v)
         out_char(o, '-');
 }
 
-static const summary *sum_of(const void *ctx, uint32_t row)
+static const summary *sum_of(const table_row *row)
 {
-    const survey *v = ctx;
-    return &v->sums[row];
+    const survey *v = row->ctx;
+    return &v->sums[row->id];
 }
 
-static void cell_count(outbuf *o, const void *ctx, uint32_t row)
+static void cell_count(outbuf *o, const table_row *row)
 {
-    put_count(o, sum_of(ctx, row), sum_of(ctx, row)->count);
+    put_count(o, sum_of(row), sum_of(row)->count);
 }
 
-static void cell_min(outbuf *o, const void *ctx, uint32_t row)
+static void cell_min(outbuf *o, const table_row *row)
 {
-    put_value(o, sum_of(ctx, row), sum_of(ctx, row)->min);
+    put_value(o, sum_of(row), sum_of(row)->min);
 }
 
-static void cell_max(outbuf *o, const void *ctx, uint32_t row)
+static void cell_max(outbuf *o, const table_row *row)
 {
-    put_value(o, sum_of(ctx, row), sum_of(ctx, row)->max);
+    put_value(o, sum_of(row), sum_of(row)->max);
 }
 
-static void cell_mean(outbuf *o, const void *ctx, uint32_t row)
+static void cell_mean(outbuf *o, const table_row *row)
 {
-    put_value(o, sum_of(ctx, row), sum_of(ctx, row)->mean);
+    put_value(o, sum_of(row), sum_of(row)->mean);
 }
 
-static void cell_deviation(outbuf *o, const void *ctx, uint32_t row)
+static void cell_deviation(outbuf *o, const table_row *row)
 {
-    put_value(o, sum_of(ctx, row), sum_of(ctx, row)->deviation);
+    put_value(o, sum_of(row), sum_of(row)->deviation);
 }
 
-static void cell_zeros(outbuf *o, const void *ctx, uint32_t row)
+static void cell_zeros(outbuf *o, const table_row *row)
 {
-    put_count(o, sum_of(ctx, row), sum_of(ctx, row)->zeros);
+    put_count(o, sum_of(row), sum_of(row)->zeros);
 }
 
-static void cell_nans(outbuf *o, const void *ctx, uint32_t row)
+static void cell_nans(outbuf *o, const table_row *row)
 {
-    put_count(o, sum_of(ctx, row), sum_of(ctx, row)->nans);
+    put_count(o, sum_of(row), sum_of(row)->nans);
 }
 
-static void cell_infinities(outbuf *o, const void *ctx, uint32_t row)
+static void cell_infinities(outbuf *o, const table_row *row)
 {
-    put_count(o, sum_of(ctx, row), sum_of(ctx, row)->infinities);
+    put_count(o, sum_of(row), sum_of(row)->infinities);
 }
 
 /* Eight blocks, the fullest bin the highest. */
-static void cell_histogram(outbuf *o, const void *ctx, uint32_t row)
+static void cell_histogram(outbuf *o, const table_row *row)
 {
     static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-    const summary *s = sum_of(ctx, row);
+    const summary *s = sum_of(row);
     uint64_t most = 0;
     for (size_t i = 0; i < SUMMARY_BINS; i++)
         most = s->bins[i] > most ? s->bins[i] : most;
@@ -188,7 +188,7 @@ static void summarise_one(void *ctx, size_t i)
     work *w = ctx;
     survey *v = w->ctx;
     if (work_step(w, 0))
-        (void)summarise(&v->sums[i], w, v->f, v->path, v->chosen.ids[i]);
+        (void)summarise(&v->sums[i], w, v->f, v->path, selected(&v->chosen, (uint32_t)i));
 }
 
 static int survey_all(survey *v)
@@ -200,7 +200,7 @@ static int survey_all(survey *v)
         return CODE_SYSTEM;
     }
     for (uint32_t i = 0; i < v->chosen.count; i++)
-        w.total += 2 * heft_tensor_bytes(v->f, v->chosen.ids[i]);
+        w.total += 2 * heft_tensor_bytes(v->f, selected(&v->chosen, i));
     return work_run(&w, v->chosen.count, summarise_one) ? say_error(w.path, &w.err) : CODE_DONE;
 }
 
@@ -210,7 +210,11 @@ static int stats(survey *v, bool as_json, bool raw)
     int code = survey_all(v);
     if (code)
         return code;
-    table t = { columns, sizeof columns / sizeof *columns, v, NULL, v->chosen.count, raw };
+    table t = { .columns = columns,
+                .width = sizeof columns / sizeof *columns,
+                .ctx = v,
+                .count = v->chosen.count,
+                .raw = raw };
     out_open(&o, STDOUT_FILENO);
     if (as_json)
         print_json(&o, v);

@@ -3,42 +3,51 @@
  * rows suggest. */
 #include "columns.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include <heft/heft_ext.h>
 
-enum { ALIGNED_ROWS = 50000, SAMPLED_ROWS = 1000, COLUMNS_MAX = 16, PIECE = 4096, BATCH = 32 };
+enum { ALIGNED_ROWS = 50000, SAMPLED_ROWS = 1000, COLUMNS_MAX = 16 };
 
 /* ---- rows ---- */
 
-typedef struct rows { /* how they are printed */
-    const table *t;
-    size_t widths[COLUMNS_MAX]; /* unless raw */
-    uint32_t first;             /* of the batch */
-    outbuf out[BATCH];
-} rows;
-
-static void raw_row(outbuf *o, const table *t, uint32_t i)
+static void raw_row(outbuf *o, const table *t, const table_row *row)
 {
     for (size_t c = 0; c < t->width; c++) {
-        t->columns[c].cell(o, t->ctx, table_row(t, i));
+        t->columns[c].cell(o, row);
         out_char(o, c + 1 < t->width ? '\t' : '\n');
     }
 }
 
 /* ---- streamed ---- */
 
+static bool is_ascii(const char *p, size_t len)
+{
+    enum { STEP = sizeof(uint64_t) };
+    uint64_t bits = 0, eight;
+    size_t at = 0;
+    for (; len - at >= STEP; at += STEP) {
+        memcpy(&eight, p + at, STEP);
+        bits |= eight;
+    }
+    if (at < len && len >= STEP) { /* the last step overlaps */
+        memcpy(&eight, p + len - STEP, STEP);
+        bits |= eight;
+        at = len;
+    }
+    for (; at < len; at++)
+        bits |= (uint8_t)p[at];
+    return !(bits & UINT64_C(0x8080808080808080));
+}
+
 /* Columns on a screen, near enough: characters, since escapes have taken care of the rest. */
 static size_t text_width(const char *text, size_t len)
 {
-    size_t at = 0;
-    for (uint64_t eight; len - at >= sizeof eight; at += sizeof eight) {
-        memcpy(&eight, text + at, sizeof eight);
-        if (eight & UINT64_C(0x8080808080808080))
-            break; /* not ASCII */
-    }
-    size_t n = at;
-    for (; at < len; at++)
+    size_t n = 0;
+    if (is_ascii(text, len))
+        return len;
+    for (size_t at = 0; at < len; at++)
         n += ((uint8_t)text[at] & 0xC0) != 0x80;
     return n;
 }
@@ -49,85 +58,170 @@ static void measure(size_t *widths, outbuf *cell, const table *t)
     for (size_t c = 0; c < t->width; c++)
         widths[c] = strlen(t->columns[c].title);
     uint32_t sampled = t->count > ALIGNED_ROWS ? SAMPLED_ROWS : t->count;
-    for (uint32_t i = 0; i < sampled; i++)
+    for (uint32_t i = 0; i < sampled; i++) {
+        table_row row = table_row_at(t, i);
         for (size_t c = 0; c < t->width; c++) {
             cell->used = 0;
-            t->columns[c].cell(cell, t->ctx, table_row(t, i));
+            t->columns[c].cell(cell, &row);
             size_t width = text_width(cell->buf, cell->used);
             if (width > widths[c] && width <= TABLE_WIDEST)
                 widths[c] = width;
         }
-}
-
-/* The cell of column c is what o, which writes to memory, has from `from` on. */
-static void pad_cell(outbuf *o, size_t from, const table *t, size_t c, size_t width)
-{
-    size_t len = o->used - from, used = text_width(o->buf + from, len);
-    size_t pad = used < width ? width - used : 0;
-    bool last = c + 1 == t->width;
-    if (pad && t->columns[c].right && out_reserve(o, pad)) {
-        memmove(o->buf + from + pad, o->buf + from, len);
-        memset(o->buf + from, ' ', pad);
-        o->used += pad;
     }
-    if (!t->columns[c].right && !last)
-        out_fill(o, ' ', pad);
-    out_char(o, last ? '\n' : ' ');
 }
 
-static void padded_row(outbuf *o, const table *t, const size_t *widths, uint32_t i)
+static void move_right(outbuf *o, size_t from, size_t pad)
+{
+    char *cell = o->buf + from;
+    memmove(cell + pad, cell, o->used - from);
+    memset(cell, ' ', pad);
+}
+
+/* The cell of column c is what o, which writes to memory, has from `from` on; it is `used` wide. */
+static inline void end_cell(outbuf *o, size_t from, size_t used, const table *t, size_t c,
+                            size_t width)
+{
+    enum { STEP = 32 }; /* spaces at once: what is too many will be written over */
+    bool last = c + 1 == t->width, right = t->columns[c].right;
+    size_t pad = used < width && (right || !last) ? width - used : 0;
+    if (!out_reserve(o, pad + STEP))
+        return;
+    char *end = o->buf + o->used;
+    if (right && pad)
+        move_right(o, from, pad);
+    else
+        for (size_t at = 0; at < pad; at += STEP)
+            memset(end + at, ' ', STEP);
+    end[pad] = last ? '\n' : ' ';
+    o->used += pad + 1;
+}
+
+static inline void put_row(outbuf *o, const table *t, const size_t *widths, const table_row *row,
+                           bool is_plain)
 {
     for (size_t c = 0; c < t->width; c++) {
         size_t from = o->used;
-        t->columns[c].cell(o, t->ctx, table_row(t, i));
-        pad_cell(o, from, t, c, widths[c]);
+        t->columns[c].cell(o, row);
+        size_t len = o->used - from;
+        end_cell(o, from, is_plain ? len : text_width(o->buf + from, len), t, c, widths[c]);
     }
 }
 
-/* ---- batches: pieces of a long table, made on all threads, printed in order ---- */
+/* Nearly every row is ASCII: as wide as it is long.  A look at the whole of it tells. */
+static void padded_row(outbuf *o, const table *t, const size_t *widths, const table_row *row)
+{
+    size_t from = o->used;
+    put_row(o, t, widths, row, true);
+    if (is_ascii(o->buf + from, o->used - from))
+        return;
+    o->used = from;
+    put_row(o, t, widths, row, false);
+}
+
+/* ---- pieces of a long table: made on all threads, printed in order by whichever is free ---- */
+
+enum { PIECE = 2048, SLOTS = 32, AHEAD = 16 };
+
+typedef struct rows {
+    const table *t;
+    const size_t *widths; /* NULL: raw */
+    outbuf *to;
+    pthread_mutex_t lock;
+    pthread_cond_t has_room;
+    size_t slots, printed; /* pieces made and not printed, at most; pieces printed */
+    bool is_printing;
+    bool is_made[SLOTS];
+    outbuf out[SLOTS];
+} rows;
+
+/* Waits until what the slot of a piece had is printed. */
+static outbuf *take_slot(rows *r, size_t piece)
+{
+    pthread_mutex_lock(&r->lock);
+    while (piece - r->printed >= r->slots)
+        pthread_cond_wait(&r->has_room, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+    return &r->out[piece % r->slots];
+}
+
+static void print_piece(rows *r, const outbuf *made)
+{
+    if (!r->to->os)
+        out_bytes(r->to, made->buf, made->used);
+    if (made->os)
+        r->to->os = made->os;
+}
+
+/* Prints the pieces that are next, unless another thread is at it, which will then print this one. */
+static void hand_over(rows *r, size_t piece)
+{
+    pthread_mutex_lock(&r->lock);
+    r->is_made[piece % r->slots] = true;
+    bool prints = !r->is_printing;
+    r->is_printing = true;
+    for (size_t at; prints && r->is_made[at = r->printed % r->slots]; r->printed++) {
+        pthread_mutex_unlock(&r->lock);
+        print_piece(r, &r->out[at]);
+        pthread_mutex_lock(&r->lock);
+        r->is_made[at] = false;
+        pthread_cond_broadcast(&r->has_room);
+    }
+    r->is_printing = r->is_printing && !prints;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Rows [from, to), at most AHEAD, whose names come from anywhere in the file. */
+static void make_rows(outbuf *o, const rows *r, uint32_t from, uint32_t to)
+{
+    table_row row[AHEAD];
+    for (uint32_t i = from; i < to; i++) {
+        row[i - from] = table_row_at(r->t, i);
+        __builtin_prefetch(row[i - from].tensor.name.ptr);
+    }
+    for (uint32_t i = 0; i < to - from; i++) {
+        if (r->widths)
+            padded_row(o, r->t, r->widths, &row[i]);
+        else
+            raw_row(o, r->t, &row[i]);
+    }
+}
 
 static void make_piece(void *arg, size_t piece)
 {
     rows *r = arg;
-    outbuf *o = &r->out[piece];
-    uint32_t from = r->first + (uint32_t)piece * PIECE, left = r->t->count - from;
+    outbuf *o = take_slot(r, piece);
+    uint32_t from = (uint32_t)piece * PIECE, left = r->t->count - from;
     uint32_t to = from + (left < PIECE ? left : PIECE);
     o->used = 0;
-    for (uint32_t i = from; i < to; i++) {
-        if (r->t->raw)
-            raw_row(o, r->t, i);
-        else
-            padded_row(o, r->t, r->widths, i);
-    }
+    for (uint32_t i = from; i < to; i += AHEAD)
+        make_rows(o, r, i, to - i < AHEAD ? to : i + AHEAD);
+    hand_over(r, piece);
 }
 
-static void print_rows(outbuf *o, rows *r)
+static void print_rows(outbuf *o, const table *t, const size_t *widths)
 {
+    rows r = { .t = t, .widths = widths, .to = o };
     heft_executor threads = heft_executor_threads(0);
-    for (size_t i = 0; i < BATCH; i++)
-        out_open(&r->out[i], -1);
-    for (r->first = 0; r->first < r->t->count && !o->os;) {
-        uint32_t left = r->t->count - r->first;
-        size_t pieces = left / PIECE >= BATCH ? BATCH : (left + PIECE - 1) / PIECE;
-        threads.run(threads.ctx, pieces, make_piece, r);
-        for (size_t i = 0; i < pieces; i++) {
-            out_bytes(o, r->out[i].buf, r->out[i].used);
-            if (r->out[i].os)
-                o->os = r->out[i].os;
-        }
-        r->first += left < BATCH * PIECE ? left : BATCH * PIECE;
-    }
-    for (size_t i = 0; i < BATCH; i++)
-        out_free(&r->out[i]);
+    size_t pieces = t->count / PIECE + (t->count % PIECE > 0), slots = 2 * (size_t)threads.width;
+    r.slots = slots < SLOTS ? slots : SLOTS;
+    for (size_t i = 0; i < r.slots; i++)
+        out_open(&r.out[i], -1);
+    pthread_mutex_init(&r.lock, NULL);
+    pthread_cond_init(&r.has_room, NULL);
+    threads.run(threads.ctx, pieces, make_piece, &r);
+    pthread_cond_destroy(&r.has_room);
+    pthread_mutex_destroy(&r.lock);
+    for (size_t i = 0; i < r.slots; i++)
+        out_free(&r.out[i]);
 }
 
-static void print_titles(outbuf *o, outbuf *room, const rows *r)
+static void print_titles(outbuf *o, outbuf *room, const table *t, const size_t *widths)
 {
     room->used = 0;
-    for (size_t c = 0; c < r->t->width; c++) {
+    for (size_t c = 0; c < t->width; c++) {
         size_t from = room->used;
-        out_text(room, r->t->columns[c].title);
-        pad_cell(room, from, r->t, c, r->widths[c]);
+        out_text(room, t->columns[c].title);
+        end_cell(room, from, room->used - from, t, c, widths[c]);
     }
     term_paint(o, COLOUR_BOLD);
     out_bytes(o, room->buf, room->used);
@@ -136,25 +230,19 @@ static void print_titles(outbuf *o, outbuf *room, const rows *r)
 
 static void print_streamed(outbuf *o, const table *t)
 {
-    rows r = { .t = t };
+    size_t widths[COLUMNS_MAX];
     outbuf room;
     out_open(&room, -1);
-    measure(r.widths, &room, t);
-    print_titles(o, &room, &r);
+    measure(widths, &room, t);
+    print_titles(o, &room, t, widths);
     out_free(&room);
-    print_rows(o, &r);
-}
-
-static void print_raw(outbuf *o, const table *t)
-{
-    rows r = { .t = t };
-    print_rows(o, &r);
+    print_rows(o, t, widths);
 }
 
 void table_print(outbuf *o, const table *t)
 {
     if (t->raw)
-        print_raw(o, t);
+        print_rows(o, t, NULL);
     else if (t->count && (t->count > ALIGNED_ROWS || !table_align(o, t)))
         print_streamed(o, t);
 }

@@ -3,27 +3,37 @@
 #define HEFT_CLI_COLUMNS_H
 #include "term.h"
 
+typedef struct table_row { /* what a cell is asked about */
+    const void *ctx;
+    uint32_t id;
+    heft_tensor tensor; /* in a table of tensors */
+} table_row;
+
 typedef struct column {
     const char *title;
     bool right; /* aligned to the right: numbers */
     /* Text without tabs and control characters; never empty. */
-    void (*cell)(outbuf *o, const void *ctx, uint32_t row);
+    void (*cell)(outbuf *o, const table_row *row);
 } column;
 
 typedef struct table {
     const column *columns;
     size_t width; /* how many columns */
     const void *ctx;
-    const uint32_t *rows; /* what cell() is asked for, or NULL: 0, 1, … */
+    const heft_file *tensors_of; /* whose tensors the rows are, or NULL */
+    const uint32_t *rows;        /* their ids, or NULL: 0, 1, … */
     uint32_t count;
     bool raw; /* tab separated, without titles */
 } table;
 
 void table_print(outbuf *o, const table *t);
 
-static inline uint32_t table_row(const table *t, uint32_t i)
+static inline table_row table_row_at(const table *t, uint32_t i)
 {
-    return t->rows ? t->rows[i] : i;
+    table_row row = { .ctx = t->ctx, .id = t->rows ? t->rows[i] : i };
+    if (t->tensors_of)
+        row.tensor = heft_tensor_at(t->tensors_of, row.id);
+    return row;
 }
 /* Titles and rows in columns as wide as their widest cell; false: nothing was written, since this
  * build cannot, or since a cell is wider than TABLE_WIDEST and would push all others away. */

@@ -40,19 +40,25 @@ static void out_code(outbuf *o, uint32_t c)
     out_format(o, c < 0x100 ? "\\x%02x" : "\\u%04x", c);
 }
 
-/* Bytes that begin p, eight at a time, and are printable ASCII but for the backslash: most names are
- * nothing else. */
-static size_t plain_bytes(const uint8_t *p, size_t n)
+enum { STEP = sizeof(uint64_t) };
+
+/* Whether eight bytes are printable ASCII but for the backslash. */
+static bool is_plain(const uint8_t *p)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
+    uint64_t eight;
+    memcpy(&eight, p, sizeof eight);
+    uint64_t backslash = eight ^ ones * '\\', del = eight ^ ones * 0x7F;
+    return !(((backslash - ones) | (del - ones) | (eight - ones * ' ') | eight) & tops);
+}
+
+/* So many of n bytes are that, to begin with: all of most names.  The last step overlaps. */
+static size_t plain_bytes(const uint8_t *p, size_t n)
+{
     size_t at = 0;
-    for (uint64_t eight; n - at >= sizeof eight; at += sizeof eight) {
-        memcpy(&eight, p + at, sizeof eight);
-        uint64_t backslash = eight ^ ones * '\\', del = eight ^ ones * 0x7F;
-        if (((backslash - ones) | (del - ones) | (eight - ones * ' ') | eight) & tops)
-            break;
-    }
-    return at;
+    while (n - at >= STEP && is_plain(p + at))
+        at += STEP;
+    return n >= STEP && n - at < STEP && is_plain(p + n - STEP) ? n : at;
 }
 
 static void escape(outbuf *o, heft_str s, bool backslash)

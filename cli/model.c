@@ -112,13 +112,16 @@ static bool is_wanted(heft_str name, char *const *globs, int glob_count)
     for (int i = 0; i < glob_count; i++)
         if (name_matches(name, globs[i]))
             return true;
-    return !glob_count;
+    return false;
 }
 
 bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
                   int glob_count)
 {
     uint32_t count = heft_tensor_count(f);
+    *out = (selection){ NULL, count };
+    if (!glob_count)
+        return true;
     *out = (selection){ malloc(((size_t)count + 1) * sizeof *out->ids), 0 };
     if (!out->ids) {
         say(path, "no memory for a list of %u tensors", count);
@@ -241,18 +244,23 @@ const char *encoding_name(uint8_t encoding)
 void out_dtype(outbuf *o, heft_dtype t)
 {
     const char *name = dtype_name(t);
-    out_text(o, name ? name : "-");
+    for (const char *c = name ? name : "-"; *c; c++)
+        out_char(o, *c);
 }
 
 void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank)
 {
-    out_char(o, '[');
+    if (!out_reserve(o, (size_t)rank * (DIGITS + 1) + 2))
+        return;
+    char *to = o->buf + o->used;
+    *to++ = '[';
     for (uint32_t i = 0; i < rank; i++) {
         if (i)
-            out_char(o, ',');
-        out_u64(o, dims[i]);
+            *to++ = ',';
+        to = put_u64(to, dims[i]);
     }
-    out_char(o, ']');
+    *to++ = ']';
+    o->used = (size_t)(to - o->buf);
 }
 
 void json_dtype(json *j, heft_dtype t)

@@ -21,14 +21,18 @@ int model_open_either(heft_file **out, const char *path);
 /* The key that is opened of every file; false: it is none. */
 bool model_set_key(const char *key);
 
-/* The numbers of the tensors whose names match one of the patterns, or of all without patterns.
- * False: no memory, which was said. */
+/* The tensors whose names match one of the patterns, or all without patterns.  Its ids are the caller's
+ * to free.  False: no memory, which was said. */
 typedef struct selection {
-    uint32_t *ids;
+    uint32_t *ids; /* NULL: 0, 1, … */
     uint32_t count;
 } selection;
 bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
                   int glob_count);
+static inline uint32_t selected(const selection *s, uint32_t i)
+{
+    return s->ids ? s->ids[i] : i;
+}
 bool name_matches(heft_str name, const char *glob);
 
 /* The tensor of that name; HEFT_NONE after saying that there is none. */

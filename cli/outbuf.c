@@ -64,12 +64,10 @@ bool out_flush(outbuf *o)
     return write_all(o, o->buf, used);
 }
 
-bool out_reserve(outbuf *o, size_t n)
+bool out_make_room(outbuf *o, size_t n)
 {
     if (o->os)
         return false;
-    if (n <= o->room - o->used)
-        return true;
     if (o->fd < 0)
         return grow(o, o->used + n);
     if (!o->room && !grow(o, BUFFER))
@@ -90,15 +88,20 @@ void out_many(outbuf *o, const void *p, size_t n)
     o->used += n;
 }
 
+char *put_digits(char *to, uint64_t v)
+{
+    size_t digits = 1;
+    for (uint64_t rest = v; rest >= 10; rest /= 10)
+        digits++;
+    for (size_t at = digits; at--; v /= 10)
+        to[at] = (char)('0' + v % 10);
+    return to + digits;
+}
+
 void out_u64(outbuf *o, uint64_t v)
 {
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v);
-    out_bytes(o, digits + at, sizeof digits - at);
+    if (out_reserve(o, DIGITS))
+        o->used = (size_t)(put_u64(o->buf + o->used, v) - o->buf);
 }
 
 void out_i64(outbuf *o, int64_t v)
@@ -150,7 +153,8 @@ void out_size(outbuf *o, uint64_t bytes)
     static const char units[] = "KMGTPE";
     if (bytes < 1024) {
         out_u64(o, bytes);
-        out_text(o, " B");
+        out_char(o, ' ');
+        out_char(o, 'B');
         return;
     }
     size_t unit = 0;

@@ -16,8 +16,8 @@ typedef struct outbuf {
 
 void out_open(outbuf *o, int fd);
 void out_free(outbuf *o);
-/* Makes room for n more bytes in the buffer; false when there is none. */
-bool out_reserve(outbuf *o, size_t n);
+/* What out_reserve() does where the buffer is too full. */
+bool out_make_room(outbuf *o, size_t n);
 bool out_flush(outbuf *o);
 void out_u64(outbuf *o, uint64_t v);
 void out_i64(outbuf *o, int64_t v);
@@ -29,6 +29,24 @@ void out_hex(outbuf *o, const void *p, size_t n);
 void out_size(outbuf *o, uint64_t bytes);
 /* Ends what the buffer holds with a zero byte that does not count; never NULL. */
 const char *out_cstr(outbuf *o);
+
+/* Makes room for n more bytes in the buffer; false when there is none. */
+static inline bool out_reserve(outbuf *o, size_t n)
+{
+    return (n <= o->room - o->used && !o->os) || out_make_room(o, n);
+}
+
+enum { DIGITS = 20 }; /* that a number of 64 bits has at most */
+char *put_digits(char *to, uint64_t v);
+
+/* The number in decimal at `to`, which has room for DIGITS; where it ends. */
+static inline char *put_u64(char *to, uint64_t v)
+{
+    if (v >= 10)
+        return put_digits(to, v);
+    *to = (char)('0' + v);
+    return to + 1;
+}
 
 static inline void out_char(outbuf *o, char c)
 {

@@ -43,6 +43,13 @@ static bool watched_share(heft_sink *s, uint64_t offset, heft_source *from, uint
     return w->inner->ops->share(w->inner, offset, from, at, len);
 }
 
+static heft_status watched_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes,
+                                   heft_error *err)
+{
+    const watched *w = (const watched *)s;
+    return note(w, w->inner->ops->scratch(w->inner, out, bytes, err));
+}
+
 static heft_status watched_finish(heft_sink *s, heft_error *err)
 {
     const watched *w = (const watched *)s;
@@ -73,6 +80,7 @@ heft_status sink_watch(heft_sink **sink, atomic_bool *failed, heft_error *err)
         .write_at = inner->write_at ? watched_write_at : NULL,
         .reserve = inner->reserve ? watched_reserve : NULL,
         .share = inner->share ? watched_share : NULL,
+        .scratch = inner->scratch ? watched_scratch : NULL,
         .finish = watched_finish,
         .discard = watched_discard,
     };

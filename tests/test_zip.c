@@ -420,7 +420,7 @@ typedef struct giant { /* a file of which only records exist; what lies between 
         uint64_t at;
         size_t len;
         uint8_t bytes[4096];
-    } pieces[8];
+    } pieces[9];
     size_t count;
 } giant;
 
@@ -456,8 +456,11 @@ static uint64_t giant_end(giant *g, const heft_out *o)
 
 static void wide_numbers_come_back(void **state)
 {
-    static const uint64_t sizes_there[] = { 5, UINT32_MAX, UINT64_C(1) << 33, 0, UINT32_MAX - 1 };
-    static const char *const called[] = { "a", "b\xc3\xa9", "c", "d", "e" };
+    static const uint64_t sizes_there[] = { 5,   UINT32_MAX,     UINT64_C(1) << 33,
+                                            0,   UINT32_MAX - 1, UINT64_C(5) << 30,
+                                            4000 };
+    static const uint64_t deflated[] = { 0, 0, 0, 0, 0, 6 << 20, 7 }; /* 0: it is stored */
+    static const char *const called[] = { "a", "b\xc3\xa9", "c", "d", "e", "f", "g" };
     static const heft_allocator al = { resize, NULL };
     enum { COUNT = sizeof sizes_there / sizeof *sizes_there };
     giant *g = calloc(1, sizeof *g);
@@ -471,14 +474,19 @@ static void wide_numbers_come_back(void **state)
     assert_non_null(g);
     g->in = (heft_in){ .window = giant_window, .err = &g->err };
     for (uint32_t i = 0; i < COUNT; i++) {
-        m[i] = (heft_zip_member){ heft_lit(called[i]), at, sizes_there[i], 7 + i,
-                                  i ? HEFT_ZIP_EXTRA + i : 0 };
+        m[i] = (heft_zip_member){ .name = heft_lit(called[i]),
+                                  .head = at,
+                                  .size = sizes_there[i],
+                                  .crc = 7 + i,
+                                  .extra = i ? HEFT_ZIP_EXTRA + i : 0,
+                                  .is_deflated = deflated[i],
+                                  .deflated = deflated[i] };
         giant_out(g, &o, at);
         if (i)
             heft_zip_put_descriptor(&o, &m[i - 1]);
         m[i].head = at + o.len;
         heft_zip_put_head(&o, &m[i]);
-        at = giant_end(g, &o) + sizes_there[i];
+        at = giant_end(g, &o) + (deflated[i] ? deflated[i] : sizes_there[i]);
     }
     giant_out(g, &o, at);
     heft_zip_put_descriptor(&o, &m[COUNT - 1]);
@@ -496,6 +504,7 @@ static void wide_numbers_come_back(void **state)
     for (uint32_t i = 0; i < COUNT; i++) {
         assert_true(heft_str_eq(z.entries[i].name, m[i].name));
         assert_true(z.entries[i].content == sizes_there[i]);
+        assert_true(z.entries[i].stored == (deflated[i] ? deflated[i] : sizes_there[i]));
         assert_true(z.entries[i].head == m[i].head);
         assert_int_equal(z.entries[i].crc, 7 + i);
     }

@@ -61,6 +61,24 @@ struct heft_siblings {
                         heft_error *err);
 };
 
+/* ---- room for a while ---------------------------------------------------------------------- */
+
+/* Space on a disk for what memory should not hold: compressed elements that are wanted in another order than they
+ * come in.  One thread uses it at a time. */
+typedef struct heft_scratch heft_scratch;
+typedef struct heft_scratch_ops {
+    /* Behind everything written so far; no more in all than was asked for. */
+    heft_status (*write)(heft_scratch *s, const void *data, size_t len, heft_error *err);
+    /* All that was written, in place until close; nothing is written afterwards. */
+    heft_status (*lend)(heft_scratch *s, const void **out, heft_error *err);
+    /* An error once lent bytes turned out not to be there. */
+    heft_status (*state)(heft_scratch *s, heft_error *err);
+    void (*close)(heft_scratch *s); /* gives the space back */
+} heft_scratch_ops;
+struct heft_scratch {
+    const heft_scratch_ops *ops;
+};
+
 /* ---- sinks -------------------------------------------------------------------------------- */
 
 typedef struct heft_sink_ops {
@@ -79,6 +97,8 @@ typedef struct heft_sink_ops {
     bool (*share)(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
     /* len bytes that were written, before finish.  NULL: they cannot be had again. */
     heft_status (*read_at)(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err);
+    /* As that of the host, on the disk that is written to; from several threads at once.  NULL: the host's. */
+    heft_status (*scratch)(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err);
 } heft_sink_ops;
 struct heft_sink {
     const heft_sink_ops *ops;
@@ -160,6 +180,8 @@ struct heft_host {
     const heft_digest *const *digests;      /* up to a NULL; CRC-32 and CRC-32C are always there */
     const heft_codec *const *codecs;        /* up to a NULL; or NULL */
     void (*entropy)(void *buf, size_t len); /* keys for hash tables; NULL: fixed keys */
+    /* Space for so many bytes, all there or HEFT_E_IO.  NULL: what needs it takes memory instead. */
+    heft_status (*scratch)(heft_scratch **out, uint64_t bytes, heft_error *err);
 };
 /* What this build has.  A build without an operating system has no allocator: give one. */
 HEFT_API const heft_host *heft_host_default(void);

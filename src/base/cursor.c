@@ -28,6 +28,26 @@ heft_cur heft_cur_open(heft_in *in, uint64_t off, uint64_t len, const char *what
     };
 }
 
+static const uint8_t *bytes_window(heft_in *in, uint64_t off, uint64_t want, uint64_t *have)
+{
+    uint64_t left = off < in->size ? in->size - off : 0;
+    *have = want < left ? want : left;
+    return ((const heft_in_bytes *)in)->bytes + (off < in->size ? off : in->size);
+}
+
+static void nothing_more(heft_in *in, uint64_t off, uint64_t len)
+{
+    (void)in;
+    (void)off;
+    (void)len;
+}
+
+heft_in_bytes heft_in_of(const void *bytes, uint64_t size, heft_error *err)
+{
+    heft_in in = { .size = size, .window = bytes_window, .need = nothing_more, .err = err };
+    return (heft_in_bytes){ in, bytes };
+}
+
 heft_status heft_in_decode(heft_in *in, heft_encoding e, heft_range stored, void *out, size_t *len)
 {
     if (in->decode)

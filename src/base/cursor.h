@@ -27,6 +27,13 @@ typedef struct heft_in {
     heft_error *err;
 } heft_in;
 
+/* Bytes that are all at hand and in no file, as one: they stay the caller's, and places are counted from their first. */
+typedef struct heft_in_bytes {
+    heft_in in;
+    const uint8_t *bytes;
+} heft_in_bytes;
+heft_in_bytes heft_in_of(const void *bytes, uint64_t size, heft_error *err);
+
 /* heft_in.decode, whether it is there or not. */
 heft_status heft_in_decode(heft_in *in, heft_encoding e, heft_range stored, void *out, size_t *len);
 
@@ -84,6 +91,13 @@ static inline uint32_t heft_le32(const uint8_t *p)
 static inline uint64_t heft_le64(const uint8_t *p)
 {
     return (uint64_t)heft_le32(p) | (uint64_t)heft_le32(p + 4) << 32;
+}
+
+static inline uint64_t heft_be64(const uint8_t *p)
+{
+    return (uint64_t)p[0] << 56 | (uint64_t)p[1] << 48 | (uint64_t)p[2] << 40 |
+           (uint64_t)p[3] << 32 | (uint64_t)p[4] << 24 | (uint64_t)p[5] << 16 |
+           (uint64_t)p[6] << 8 | (uint64_t)p[7];
 }
 
 static inline uint8_t heft_cur_u8(heft_cur *c)

@@ -119,7 +119,7 @@ const uint8_t *heft_plan_range_digest(const heft_plan *p, uint32_t number);
 const uint8_t *heft_plan_part_digest(const heft_plan *p, uint32_t part);
 void *heft_plan_alloc(heft_plan *p, size_t size); /* cleared; NULL: no memory, error set */
 /* Bytes of a part of the file itself, such as "config"; ptr NULL when the model has none. */
-heft_str heft_plan_model_part(heft_plan *p, const char *role);
+heft_status heft_plan_model_part(heft_plan *p, const char *role, heft_str *out);
 
 /* ---- checking: what verify asks of a format beyond its checksums -------------------------- */
 

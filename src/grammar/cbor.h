@@ -97,75 +97,93 @@ static inline uint64_t heft_cbor_offset(const heft_cbor *c, const uint8_t *p)
 /* ---- looking ahead ---- */
 
 /* For records that are nearly always spelled alike: what is expected is looked at piece by piece, all in its
- * shortest form.  A look that met something else is over, whatever it is asked for; nothing was read
- * then, and heft_cbor_next() tells what is there. */
+ * shortest form.  Each look says whether that is there and goes on behind it.  After one that does not,
+ * the look is over: nothing was read, and heft_cbor_next() tells what is there. */
 typedef struct heft_cbor_look {
     const uint8_t *p, *end;
-    bool fits;
 } heft_cbor_look;
 
-/* At the next item, which may nest so many containers. */
-static inline heft_cbor_look heft_cbor_look_at(const heft_cbor *c, uint32_t levels)
+/* At the next items, so many of one container, which may nest so many containers. */
+static inline bool heft_cbor_look_at(heft_cbor_look *l, const heft_cbor *c, uint32_t items,
+                                     uint32_t levels)
 {
-    bool fits = !c->st && c->frame.left && c->max_depth - c->level >= levels;
-    return (heft_cbor_look){ c->p, c->end, fits };
+    *l = (heft_cbor_look){ c->p, c->end };
+    return !c->st && c->frame.left >= items && c->max_depth - c->level >= levels;
 }
 
-/* The bytes that are looked at are the item. */
-static inline void heft_cbor_accept(heft_cbor *c, const heft_cbor_look *l)
+/* The bytes that were looked at are these items. */
+static inline void heft_cbor_accept(heft_cbor *c, const heft_cbor_look *l, uint32_t items)
 {
     c->item = c->p;
     c->p = l->p;
-    c->frame.left--;
+    c->frame.left -= items;
 }
 
 /* A text, of fewer than 24 bytes. */
-static inline void heft_cbor_look_text(heft_cbor_look *l, const char *text, size_t len)
+static inline bool heft_cbor_look_text(heft_cbor_look *l, const char *text, size_t len)
 {
-    l->fits = l->fits && (size_t)(l->end - l->p) > len && *l->p == (0x60 | len) &&
-              !memcmp(l->p + 1, text, len);
-    l->p += l->fits ? 1 + len : 0;
+    if ((size_t)(l->end - l->p) <= len || *l->p != (0x60 | len) || memcmp(l->p + 1, text, len) != 0)
+        return false;
+    l->p += 1 + len;
+    return true;
 }
 
-/* What makes a head of one byte: 0x60 | 3 is a text of three bytes; these follow. */
-static inline uint8_t heft_cbor_look_head(heft_cbor_look *l)
+enum { HEFT_CBOR_HEAD_TEXT = 0x60, HEFT_CBOR_HEAD_ARRAY = 0x80, HEFT_CBOR_HEAD_MAP = 0xA0 };
+
+/* The head of a text, array or map of *n bytes, members or pairs, at most `most`, which are fewer than 24. */
+static inline bool heft_cbor_look_head(heft_cbor_look *l, uint32_t head, uint32_t most, uint32_t *n)
 {
-    l->fits = l->fits && l->p < l->end;
-    return l->fits ? *l->p++ : 0xFF;
+    *n = l->p < l->end ? *l->p++ ^ head : UINT32_MAX;
+    return *n <= most;
 }
 
 /* Any text of ASCII characters, fewer than 256. */
-static inline heft_str heft_cbor_look_string(heft_cbor_look *l)
+static inline bool heft_cbor_look_string(heft_cbor_look *l, heft_str *out)
 {
-    enum { TEXT = 0x60, SHORTEST_LONG = 24 };
-    uint8_t high = 0, info = heft_cbor_look_head(l) ^ TEXT;
-    size_t len = info < SHORTEST_LONG ? info : heft_cbor_look_head(l);
-    l->fits = l->fits &&
-              (info < SHORTEST_LONG || (info == SHORTEST_LONG && len >= SHORTEST_LONG)) &&
-              (size_t)(l->end - l->p) >= len;
-    if (!l->fits)
-        return (heft_str){ "", 0 };
-    for (size_t i = 0; i < len; i++)
-        high |= l->p[i];
-    l->fits = high < 0x80;
+    enum { SHORT = 23, LONG = 24 };
+    static const uint64_t tops = UINT64_C(0x8080808080808080);
+    uint32_t len;
+    if (!heft_cbor_look_head(l, HEFT_CBOR_HEAD_TEXT, LONG, &len))
+        return false;
+    if (len == LONG && (l->p == l->end || (len = *l->p++) <= SHORT))
+        return false;
+    /* eight bytes at once, of which there must be as many behind the text: more than of the last one */
+    if ((size_t)(l->end - l->p) < len + sizeof(uint64_t))
+        return false;
+    uint64_t high = 0;
+    uint32_t at = 0;
+    for (; len - at >= sizeof high; at += (uint32_t)sizeof high)
+        high |= heft_le64(l->p + at);
+    high |= heft_le64(l->p + at) & ((UINT64_C(1) << 8 * (len - at)) - 1);
+    *out = (heft_str){ (const char *)l->p, len };
     l->p += len;
-    return (heft_str){ (const char *)l->p - len, len };
+    return !(high & tops);
 }
 
-static inline uint64_t heft_cbor_look_u64(heft_cbor_look *l)
+/* The number behind a head of two bytes or more. */
+static inline bool heft_cbor_look_long(heft_cbor_look *l, uint64_t *out)
 {
-    uint8_t head = heft_cbor_look_head(l), bytes = 1, at = 0;
-    uint64_t v = 0;
-    if (head < 24)
-        return head;
-    bytes = (uint8_t)(bytes << (head & 3));
-    l->fits = l->fits && head < 0x1C && l->end - l->p >= bytes;
-    while (l->fits && at < bytes)
-        v = v << 8 | l->p[at++];
+    uint32_t info = *l->p++ ^ 24u, bytes = 1u << (info & 3);
+    if (info > 3 || (size_t)(l->end - l->p) < bytes)
+        return false;
+    if ((size_t)(l->end - l->p) >= sizeof *out) {
+        *out = heft_be64(l->p) >> (64 - 8 * bytes);
+    } else {
+        *out = 0;
+        for (uint32_t at = 0; at < bytes; at++)
+            *out = *out << 8 | l->p[at];
+    }
+    l->p += bytes;
     /* One byte holds what is below 2^8, eight what is not below 2^32. */
-    l->fits = l->fits && (bytes == 1 ? v >= 24 : v >> 4 * bytes != 0);
-    l->p += at;
-    return v;
+    return bytes == 1 ? *out >= 24 : *out >> 4 * bytes != 0;
+}
+
+static inline bool heft_cbor_look_u64(heft_cbor_look *l, uint64_t *out)
+{
+    if (l->p == l->end || *l->p >= 24)
+        return l->p < l->end && heft_cbor_look_long(l, out);
+    *out = *l->p++;
+    return true;
 }
 
 /* ---- writing ---- */

@@ -469,6 +469,7 @@ heft_status heft_pickle_read(heft_pickle *out, heft_in *in, heft_range where, he
 {
     *out = (heft_pickle){ .c = heft_cur_open(in, where.offset, where.length, what),
                           .arena = arena,
+                          .apart = HEFT_NOWHERE,
                           .none = HEFT_NONE,
                           .truth = { HEFT_NONE, HEFT_NONE },
                           .unit = HEFT_NONE,

@@ -63,6 +63,8 @@ typedef struct heft_pickle {
     heft_vec values; /* heft_pickle_value */
     heft_vec edges, stack, marks, memo;
     uint64_t at; /* of the opcode that is obeyed */
+    uint64_t
+        apart; /* the pickle is not in the file as it is: the place of what it comes from; or HEFT_NOWHERE */
     uint32_t memoized, none, truth[2], unit;
     uint32_t root; /* of the graph, once it is read */
     heft_status st;
@@ -84,10 +86,10 @@ static inline heft_pickle_value *heft_pickle_at(const heft_pickle *p, uint32_t v
 {
     return (heft_pickle_value *)p->values.ptr + v;
 }
-/* Where in the file the opcode stands that made the value. */
+/* Where in the file the opcode stands that made the value, or what the pickle comes from. */
 static inline uint64_t heft_pickle_place(const heft_pickle *p, uint32_t v)
 {
-    return p->c.base + heft_pickle_at(p, v)->at;
+    return p->apart == HEFT_NOWHERE ? p->c.base + heft_pickle_at(p, v)->at : p->apart;
 }
 static inline bool heft_pickle_is(const heft_pickle *p, uint32_t v, heft_pickle_kind k)
 {

@@ -46,7 +46,7 @@ uint32_t heft_zip_find(const heft_zip *z, heft_str name);
  * speaks for a zip archive, 0: it is none.  Of an empty archive: empty. */
 heft_str heft_zip_first(int *bits, const uint8_t *head, size_t len);
 
-/* ---- writing: stored members, whose checksums follow them ---- */
+/* ---- writing: members whose checksums follow them ---- */
 
 typedef struct heft_zip_member {
     heft_str name;  /* UTF-8, at most 65535 bytes */
@@ -54,6 +54,8 @@ typedef struct heft_zip_member {
     uint64_t size;  /* of the content */
     uint32_t crc;   /* of the content; the local header does without */
     uint32_t extra; /* bytes of padding in the local header: 0, or HEFT_ZIP_EXTRA and more */
+    bool is_deflated;
+    uint64_t deflated; /* the bytes of a deflated one as they are stored */
 } heft_zip_member;
 
 enum { HEFT_ZIP_EXTRA = 6, HEFT_ZIP_MOST_EXTRA = 65535 - 32 };

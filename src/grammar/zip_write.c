@@ -1,4 +1,4 @@
-/* zip_write.c - the records of an archive of stored members; zip.c shows their layout. */
+/* zip_write.c - the records of an archive; zip.c shows their layout. */
 #include "base/text.h"
 #include "grammar/zip.h"
 #include "grammar/zip_signs.h"
@@ -20,6 +20,17 @@ static bool is_wide(uint64_t n)
     return n >= UINT32_MAX;
 }
 
+static uint64_t stored(const heft_zip_member *m)
+{
+    return m->is_deflated ? m->deflated : m->size;
+}
+
+/* Then both sizes are written with 64 bits. */
+static bool has_wide_size(const heft_zip_member *m)
+{
+    return is_wide(m->size) || is_wide(stored(m));
+}
+
 static uint32_t narrow(uint64_t n)
 {
     return is_wide(n) ? UINT32_MAX : (uint32_t)n;
@@ -30,7 +41,7 @@ static void put_common(heft_out *o, const heft_zip_member *m, bool wide)
     bool ascii = heft_is_ascii(m->name.ptr, m->name.len);
     heft_out_u16(o, wide ? VERSION_ZIP64 : VERSION);
     heft_out_u16(o, (uint16_t)(FLAGS | (ascii ? 0 : FLAG_UTF8)));
-    heft_out_u16(o, HEFT_ZIP_STORED);
+    heft_out_u16(o, m->is_deflated ? HEFT_ZIP_DEFLATED : HEFT_ZIP_STORED);
     heft_out_u16(o, 0);
     heft_out_u16(o, DATE);
 }
@@ -39,7 +50,7 @@ static void put_common(heft_out *o, const heft_zip_member *m, bool wide)
  * descriptor's numbers are wide. */
 void heft_zip_put_head(heft_out *o, const heft_zip_member *m)
 {
-    bool wide = is_wide(m->size);
+    bool wide = has_wide_size(m);
     uint32_t size = wide ? UINT32_MAX : 0;
     heft_out_u32(o, SIGN_MEMBER);
     put_common(o, m, wide);
@@ -63,9 +74,9 @@ void heft_zip_put_head(heft_out *o, const heft_zip_member *m)
     heft_out_fill(o, 0, m->extra - HEFT_ZIP_EXTRA);
 }
 
-static void put_size(heft_out *o, uint64_t n)
+static void put_size(heft_out *o, uint64_t n, bool wide)
 {
-    if (is_wide(n))
+    if (wide)
         heft_out_u64(o, n);
     else
         heft_out_u32(o, (uint32_t)n);
@@ -75,20 +86,20 @@ void heft_zip_put_descriptor(heft_out *o, const heft_zip_member *m)
 {
     heft_out_u32(o, SIGN_DESCRIPTOR);
     heft_out_u32(o, m->crc);
-    put_size(o, m->size);
-    put_size(o, m->size);
+    put_size(o, stored(m), has_wide_size(m));
+    put_size(o, m->size, has_wide_size(m));
 }
 
 void heft_zip_put_entry(heft_out *o, const heft_zip_member *m)
 {
-    bool wide = is_wide(m->size), far = is_wide(m->head);
+    bool wide = has_wide_size(m), far = is_wide(m->head);
     uint32_t bytes = (wide ? 16u : 0) + (far ? 8u : 0);
     heft_out_u32(o, SIGN_ENTRY);
     heft_out_u16(o, UNIX | VERSION_ZIP64);
     put_common(o, m, wide || far);
     heft_out_u32(o, m->crc);
-    heft_out_u32(o, narrow(m->size));
-    heft_out_u32(o, narrow(m->size));
+    heft_out_u32(o, wide ? UINT32_MAX : (uint32_t)stored(m));
+    heft_out_u32(o, wide ? UINT32_MAX : (uint32_t)m->size);
     heft_out_u16(o, (uint16_t)m->name.len);
     heft_out_u16(o, (uint16_t)(bytes ? bytes + 4 : 0));
     heft_out_fill(o, 0, 6); /* comment, disk, internal attributes */
@@ -100,8 +111,8 @@ void heft_zip_put_entry(heft_out *o, const heft_zip_member *m)
     heft_out_u16(o, EXTRA_ZIP64);
     heft_out_u16(o, (uint16_t)bytes);
     if (wide) {
-        heft_out_u64(o, m->size);
-        heft_out_u64(o, m->size);
+        heft_out_u64(o, m->size); /* §4.5.3: here, this one first */
+        heft_out_u64(o, stored(m));
     }
     if (far)
         heft_out_u64(o, m->head);

@@ -225,6 +225,8 @@ heft_status heft_ix_claim(heft_index *x, heft_claim c);
  * ascending order.  Unknown algorithms are for the caller: heft_ix_knows_digest(). */
 heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const char *algorithm,
                            heft_str spelled, size_t hex_at, bool decoded);
+/* The CRC-32 of what a compressed part decodes to, as a number. */
+heft_status heft_ix_digest_crc32(heft_index *x, uint32_t part, const char *rule, uint32_t crc);
 bool heft_ix_knows_digest(const char *algorithm);
 /* The digits of such a digest as the bytes that a claim expects; false: they are none. */
 bool heft_ix_digits(uint8_t out[HEFT_CLAIM_BYTES], const char *algorithm, heft_str hex);

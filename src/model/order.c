@@ -1,4 +1,5 @@
 /* order.c - parts and tensors by where they lie in the file. */
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/sort.h"
 #include "model/index.h"
@@ -69,11 +70,12 @@ heft_status heft_ix_refuse_overlap(heft_index *x, const uint32_t *order, uint32_
 /* ---- the columns in another order ---- */
 
 enum { DIGIT = 10, DIGITS = 1 << DIGIT }; /* counters of 4 KiB: they are on the stack */
+enum { AHEAD = 16 };                      /* elements that are on their way into the cache */
 
-/* Offset, which is no larger than a file, and whether there are bytes. */
+/* Offset, which is no larger than a file, and whether there are bytes.  Each tensor has the part of its number. */
 static uint64_t key_of(const heft_index *x, uint32_t tensor)
 {
-    const heft_ix_part_row *part = heft_ix_part_row_at(x, heft_ix_row(x, tensor)->first_part);
+    const heft_ix_part_row *part = (const heft_ix_part_row *)x->parts.ptr + tensor;
     return part->offset << 1 | (part->stored > 0);
 }
 
@@ -82,15 +84,17 @@ static bool below(const void *ctx, uint32_t a, uint32_t b)
     return key_of(ctx, a) < key_of(ctx, b);
 }
 
-/* *all: the bits that any key has. */
-static bool ascends(const heft_index *x, uint64_t *all)
+/* *vary: the bits of keys that not all have in common. */
+static bool ascends(const heft_index *x, uint64_t *vary)
 {
     bool ascends = true;
-    uint64_t before = *all = 0;
+    uint64_t first = x->tensors.len ? key_of(x, 0) : 0, before = first;
+    *vary = 0;
     for (uint32_t i = 0; i < x->tensors.len; i++) {
         uint64_t key = key_of(x, i);
         ascends = ascends && before <= key;
-        *all |= before = key;
+        *vary |= key ^ first;
+        before = key;
     }
     return ascends;
 }
@@ -118,14 +122,14 @@ static void distribute(uint64_t *b, const uint64_t *a, uint32_t n, unsigned shif
         b[at[a[i] >> shift & (DIGITS - 1)]++] = a[i];
 }
 
-/* Keys and numbers in one word, sorted digit by digit. */
-static void sort_words(uint32_t *order, uint64_t *words, const heft_index *x, unsigned key_bits,
-                       unsigned id_bits)
+/* Keys, of which bits [low, low + key_bits) tell, and numbers in one word, sorted digit by digit. */
+static void sort_words(uint32_t *order, uint64_t *words, const heft_index *x, unsigned low,
+                       unsigned key_bits, unsigned id_bits)
 {
     uint32_t n = x->tensors.len;
-    uint64_t *from = words, *to = words + n;
+    uint64_t *from = words, *to = words + n, most = (UINT64_C(1) << key_bits) - 1;
     for (uint32_t i = 0; i < n; i++)
-        from[i] = key_of(x, i) << id_bits | i;
+        from[i] = (key_of(x, i) >> low & most) << id_bits | i;
     for (unsigned shift = id_bits; shift < id_bits + key_bits; shift += DIGIT) {
         distribute(to, from, n, shift);
         uint64_t *swap = from;
@@ -136,14 +140,14 @@ static void sort_words(uint32_t *order, uint64_t *words, const heft_index *x, un
         order[i] = (uint32_t)(from[i] & ((UINT64_C(1) << id_bits) - 1));
 }
 
-/* Room for n numbers in order, and behind them for what sorting them takes. */
-static void sort_places(uint32_t *order, const heft_index *x, uint64_t all)
+/* In words there is room for two for each tensor. */
+static void sort_places(uint32_t *order, uint64_t *words, const heft_index *x, uint64_t vary)
 {
     uint32_t n = x->tensors.len;
-    uint64_t *words = (uint64_t *)(void *)(order + n + n % 2);
-    unsigned key_bits = bits_of(all), id_bits = bits_of(n);
+    unsigned low = bits_of((vary & (0 - vary)) - 1), id_bits = bits_of(n);
+    unsigned key_bits = bits_of(vary >> low); /* at least 1: not all keys are the same */
     if (key_bits + id_bits <= 64) {
-        sort_words(order, words, x, key_bits, id_bits);
+        sort_words(order, words, x, low, key_bits, id_bits);
         return;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -167,46 +171,94 @@ static void renumber(heft_index *x, const uint32_t *order, uint32_t *number)
             notes[i].tensor = number[notes[i].tensor];
 }
 
+/* Memory that was in use: what nobody has touched yet costs more than what is moved into it. */
+typedef struct spare {
+    void *ptr;
+    size_t bytes;
+} spare;
+
+static bool make_spare(heft_index *x, spare *s, size_t bytes)
+{
+    void *p = heft_mem_resize(&x->mem, s->ptr, s->bytes, bytes);
+    if (p)
+        *s = (spare){ p, bytes };
+    return p;
+}
+
+/* The n elements that were put into the spare memory are the column's; its memory is the spare one now. */
+static void exchange(heft_vec *column, size_t elem, spare *s, uint32_t n)
+{
+    spare old = { column->ptr, column->cap * elem };
+    *column = (heft_vec){ s->ptr, n, n };
+    *s = old;
+}
+
 /* Element i of a column becomes what element order[i] was.  Columns of ids end with the last tensor that
  * has one: the others have zeros. */
-static inline bool gather(heft_index *x, heft_vec *column, size_t elem, const uint32_t *order)
+static inline bool gather(heft_index *x, heft_vec *column, size_t elem, const uint32_t *order,
+                          spare *s)
 {
-    heft_vec to = { NULL, 0, 0 };
     uint32_t n = x->tensors.len, had = column->len;
+    const char *from = column->ptr;
     if (!had)
         return true;
-    if (!heft_vec_reserve(&x->mem, &to, n, elem))
+    if (!make_spare(x, s, n * elem))
         return false;
     for (uint32_t i = 0; i < n; i++) {
+        if (n - i > AHEAD)
+            heft_prefetch_line(from + order[i + AHEAD] * elem);
         if (order[i] < had)
-            memcpy((char *)to.ptr + i * elem, (const char *)column->ptr + order[i] * elem, elem);
+            memcpy((char *)s->ptr + i * elem, from + order[i] * elem, elem);
         else
-            memset((char *)to.ptr + i * elem, 0, elem);
+            memset((char *)s->ptr + i * elem, 0, elem);
     }
-    to.len = n;
-    heft_vec_free(&x->mem, column, elem);
-    *column = to;
+    exchange(column, elem, s, n);
     return true;
+}
+
+static bool gather_tensors(heft_index *x, const uint32_t *order, spare *s)
+{
+    uint32_t n = x->tensors.len;
+    const heft_ix_tensor_row *from = x->tensors.ptr;
+    if (!make_spare(x, s, n * sizeof *from))
+        return false;
+    heft_ix_tensor_row *to = s->ptr;
+    for (uint32_t i = 0; i < n; i++) {
+        if (n - i > AHEAD)
+            heft_prefetch_line(&from[order[i + AHEAD]]);
+        to[i] = from[order[i]];
+        to[i].first_part = i;
+    }
+    exchange(&x->tensors, sizeof *from, s, n);
+    return true;
+}
+
+static bool gather_all(heft_index *x, const uint32_t *order, spare *s)
+{
+    enum { BASE_ID = 16, PARAM_ID = 8 };
+    return gather_tensors(x, order, s) &&
+           gather(x, &x->parts, sizeof(heft_ix_part_row), order, s) &&
+           gather(x, &x->base_ids, BASE_ID, order, s) &&
+           gather(x, &x->param_ids, PARAM_ID, order, s);
 }
 
 heft_status heft_ix_sort(heft_index *x)
 {
-    enum { BASE_ID = 16, PARAM_ID = 8 };
-    size_t n = x->tensors.len, bytes = (n + 1) * (sizeof(uint32_t) + 2 * sizeof(uint64_t));
-    uint64_t all;
-    if (ascends(x, &all))
+    size_t n = x->tensors.len, bytes = n * sizeof(uint32_t);
+    spare words = { NULL, 0 };
+    uint64_t vary;
+    if (ascends(x, &vary))
         return HEFT_OK;
     uint32_t *order = heft_mem_resize(&x->mem, NULL, 0, bytes);
-    if (!order)
-        return no_memory(x);
-    sort_places(order, x, all);
-    renumber(x, order, order + n);
-    bool room = gather(x, &x->tensors, sizeof(heft_ix_tensor_row), order) &&
-                gather(x, &x->parts, sizeof(heft_ix_part_row), order) &&
-                gather(x, &x->base_ids, BASE_ID, order) &&
-                gather(x, &x->param_ids, PARAM_ID, order);
-    for (uint32_t i = 0; room && i < n; i++)
-        heft_ix_row(x, i)->first_part = i;
-    heft_mem_resize(&x->mem, order, bytes, 0);
+    bool room = order && make_spare(x, &words, n * 2 * sizeof(uint64_t));
+    if (room) {
+        sort_places(order, words.ptr, x, vary);
+        renumber(x, order, words.ptr);
+        room = gather_all(x, order, &words);
+    }
+    if (words.ptr)
+        heft_mem_resize(&x->mem, words.ptr, words.bytes, 0);
+    if (order)
+        heft_mem_resize(&x->mem, order, bytes, 0);
     return room ? HEFT_OK : no_memory(x);
 }

@@ -32,6 +32,7 @@ static const heft_host host = {
     .digests = digests,
     .codecs = codecs,
     .entropy = heft_os_entropy,
+    .scratch = heft_scratch_temporary,
 };
 
 const heft_host *heft_host_default(void)

@@ -29,6 +29,12 @@ void heft_direct_close(heft_direct *d);
  * number of threads at once. */
 size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len);
 
+/* ---- temporary files, scratch.c ---- */
+
+/* In a directory, or where $TMPDIR says; both as heft_host.scratch. */
+heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_error *err);
+heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_error *err);
+
 /* ---- what this build has ---- */
 
 /* The descriptor of a source that is a file, else -1; borrowed. */

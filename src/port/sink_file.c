@@ -238,6 +238,11 @@ static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, he
     return HEFT_OK;
 }
 
+static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
+{
+    return heft_scratch_in(out, ((const file_sink *)s)->dir, bytes, err);
+}
+
 static const heft_sink_ops file_ops = {
     .write_at = write_at,
     .reserve = reserve,
@@ -245,6 +250,7 @@ static const heft_sink_ops file_ops = {
     .discard = discard,
     .share = share,
     .read_at = read_at,
+    .scratch = scratch,
 };
 
 bool heft_sink_is_file(const heft_sink *s)

@@ -46,6 +46,12 @@ static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, he
     return inner->ops->read_at(inner, off, buf, len, err);
 }
 
+static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
+{
+    heft_sink *inner = ((const member *)s)->inner;
+    return inner->ops->scratch(inner, out, bytes, err);
+}
+
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     (void)err;
@@ -64,6 +70,7 @@ static const heft_sink_ops member_ops = {
     .finish = finish,
     .discard = discard,
     .read_at = read_at,
+    .scratch = scratch,
 };
 
 /* ---- the set ---- */

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,74 @@ def check_files(root, order, layout):
                 yield f"{dtype} {shape} is another when mapped"
 
 
+def members_of(path):
+    """{name: (method, content, CRC-32, the bytes as they are stored)}"""
+    out = {}
+    with zipfile.ZipFile(path) as z, path.open("rb") as f:
+        for i in z.infolist():
+            f.seek(i.header_offset + 26)
+            name, extra = struct.unpack("<HH", f.read(4))
+            f.seek(name + extra, 1)
+            out[i.filename] = (i.compress_type, i.file_size, i.CRC, f.read(i.compress_size))
+    return out
+
+
+def check_edits(root, layout):
+    """Names of an archive are other ones; what is compressed stays as it is, byte for byte."""
+    arrays = {k: v for k, v in arrays_of("<", layout).items() if v.size < 5000}
+    names = list(arrays)
+    path = root / "edited.npz"
+    np.savez_compressed(path, **arrays)
+    with zipfile.ZipFile(path, "a") as z:  # one of them is not compressed
+        with z.open(zipfile.ZipInfo("plain.npy"), "w") as f:
+            np.lib.format.write_array(f, np.asfortranarray(random_array("f4", (64, 65), "<", layout)))
+    arrays["plain"] = random_array("f4", (64, 65), "<", layout)
+    before = members_of(path)
+    new = {names[0]: "caf\u00e9/" + "long" * 50, names[1]: names[2], names[2]: names[1], "plain": "p"}
+    heft("edit", *(a for old, to in new.items() for a in ("--rename", f"{old}={to}")), path)
+    after = members_of(path)
+    want = {new.get(n[:-4], n[:-4]) + ".npy": m for n, m in before.items()}
+    if list(after) != list(want):
+        yield f"members are {list(after)}"
+    if any(after[n] != m for n, m in want.items() if m[0] == zipfile.ZIP_DEFLATED):
+        yield "stored bytes of a compressed member are others"
+    renamed = {new.get(n, n): a for n, a in arrays.items()}
+    with np.load(path) as z:
+        yield from (f"{n} is another" for n, a in renamed.items() if not same(z[n], a))
+        if z["p"].flags.f_contiguous is not True:
+            yield "the order of an array that is not compressed is another"
+    with zipfile.ZipFile(path) as z:
+        if z.testzip():
+            yield f"{z.testzip()} has another CRC-32"
+    yield from compare(path, renamed)
+    was = path.read_bytes()
+    heft("edit", *(a for old, to in new.items() for a in ("--rename", f"{to}={old}")), path)
+    heft("edit", *(a for old, to in new.items() for a in ("--rename", f"{old}={to}")), path)
+    if path.read_bytes() != was:
+        yield "there and back again it is another file"
+    inode = path.stat().st_ino
+    heft("edit", "--rename", "p=q", path)
+    if path.stat().st_ino != inode:
+        yield "a name of the same length was not changed in place"
+
+
+def check_edits_of_others(root):
+    """What heft would lose is refused, and the file left alone."""
+    path = root / "others.npz"
+    np.savez_compressed(path, a=np.arange(5, dtype=">f4"))
+    was = path.read_bytes()
+    p = heft("edit", "--rename", "a=b", path, code=5)
+    if b"big-endian" not in p.stderr or path.read_bytes() != was:
+        yield p.stderr
+    np.savez_compressed(path, a=np.arange(5, dtype="<f4"))
+    with zipfile.ZipFile(path, "a") as z:
+        z.writestr("notes.txt", "text")
+    was = path.read_bytes()
+    heft("edit", "--rename", "a=b", path, code=5)
+    if path.read_bytes() != was:
+        yield "a file that is refused was changed"
+
+
 def check_versions(root):
     a = random_array("f4", (3, 4), "<", "F")
     for version in ((1, 0), (2, 0), (3, 0)):
@@ -155,6 +224,9 @@ def tests(root):
     yield "versions", list(check_versions(root))
     yield "what has no numbers", list(check_unsupported(root))
     yield "one array to a file", list(check_refused_without_a_file(root))
+    for layout in "CF":
+        yield f"names are edited, {layout}", list(check_edits(root, layout))
+    yield "edits that are refused", list(check_edits_of_others(root))
     yield "large arrays", list(check_large(root))
 
 

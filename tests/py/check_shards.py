@@ -15,8 +15,11 @@ import time
 
 import gen_gguf
 import gen_shards as gen
+import read_burnpack
 import read_gguf
+import read_gptrs
 import read_safetensors
+import read_ztensor1
 import read_ztensor2
 from xxh3 import xxh3
 
@@ -480,9 +483,81 @@ def tied(top):
         demand(model_hash(top / f"out.{suffix}") == model_hash(top / "m.safetensors"), suffix)
 
 
+def tied_model(top):
+    """Two pairs, far apart in the order of tensors, and equal bytes that lie in two places."""
+    wte, gate = bytes(range(250)) * 320, bytes(range(7, 207)) * 300  # 80,000 and 60,000 bytes
+    tensors = {"wte": ("F32", [len(wte) // 4], wte), "gate.a": ("F32", [len(gate) // 4], gate)}
+    tensors |= {f"layer.{i}": ("F32", [7500], bytes((i + k) % 249 for k in range(30_000))) for i in range(6)}
+    tensors |= {"gate.b": ("F32", [len(gate) // 4], gate), "head": ("F32", [len(wte) // 4], wte)}
+    (top / "m.safetensors").write_bytes(gen.pack(tensors))
+    heft("convert", "--format-version", "1.0", top / "m.safetensors", top / "apart.zt")
+    heft("convert", "--format-version", "2", top / "m.safetensors", top / "m2.zt")
+    heft("convert", "--format-version", "1.2", top / "m2.zt", top / "m.zt")
+    return tensors
+
+
+TIED = {"wte": "head", "gate.a": "gate.b"}
+
+
+def shards_of(folder, stem):
+    """{tensor: (file, where)}, by the manifest."""
+    raw = (folder / f"{stem}.zt").read_bytes()
+    at, length = int.from_bytes(raw[-40:-32], "little"), int.from_bytes(raw[-32:-24], "little")
+    root = read_ztensor2.read_manifest(raw[at:at + length])
+    return {n: (o["parts"]["data"]["shard"], tuple(o["parts"]["data"]["blob"])) for n, o in root["objects"].items()}
+
+
+def split_keeps_ties(top):
+    tensors = tied_model(top)
+    once = sum(len(t[2]) for n, t in tensors.items() if n not in TIED.values())
+    for how in (["-n", 2], ["-n", 4], ["-n", 8], ["-s", 1], ["-s", 300_000], ["-s", 600_000]):
+        for name in ("m.zt", "m2.zt"):
+            out = top / f"{name} {how[-1]}"
+            heft("split", *how, "--to", "ztensor", "--name", "m", top / name, out)
+            judge_ztensor(out, "m", tensors)
+            places = shards_of(out, "m")
+            for a, b in TIED.items():
+                demand(places[a] == places[b], f"{how}: {a} at {places[a]}, {b} at {places[b]}")
+            files = {f for f, _ in places.values()}
+            if how[0] == "-n":
+                demand(len(files) == how[1], f"{len(files)} files")
+            for f in files:
+                size = (out / f"m-{f}.zt").stat().st_size
+                alone = {p for g, p in places.values() if g == f}
+                demand(how[0] == "-n" or size <= how[1] or len(alone) == 1, f"file {f} has {size} bytes")
+            demand(sum(size for _, size in {(f, p): p[1] for f, p in places.values()}.items()) == once, "bytes are there twice")
+            demand(model_hash(out) == model_hash(top / "m.safetensors"), "the hash")
+            demand(heft_json("verify", out)["findings"] == [], "findings")
+    heft("split", "-n", 9, "--to", "ztensor", top / "m2.zt", top / "nine", code=2)
+    for suffix in ("safetensors", "gguf"):
+        heft("split", "-n", 10, "--to", suffix, top / "m.zt", top / suffix)
+        demand(model_hash(top / suffix) == model_hash(top / "m.safetensors"), suffix)
+
+
+def merge_keeps_ties(top):
+    tensors = tied_model(top)
+    heft("split", "-n", 4, "--to", "ztensor", "--name", "m", top / "m2.zt", top / "set")
+    heft("merge", top / "set", top / "again.zt")
+    demand((top / "again.zt").read_bytes() == (top / "m2.zt").read_bytes(), "merged, it is another file")
+    more = gen.pack({"more": ("F32", [1], b"abcd")})
+    (top / "more.safetensors").write_bytes(more)
+    for suffix, version, read in (("zt", "2", read_ztensor2.read), ("bpk", None, lambda p: read_burnpack.read(p.read_bytes())),
+                                  ("gten", None, lambda p: read_gptrs.read(p.read_bytes())),
+                                  ("zt", "1.0", read_ztensor1.read), ("zt", "1.2", lambda p: read_ztensor1.read(p, "1.2"))):
+        out = top / f"out.{suffix}"
+        heft("merge", "--force", *(["--format-version", version] if version else []), top / "set", top / "more.safetensors", out)
+        got = read(out)
+        want = sorted((n, hashlib.sha256(t[2]).hexdigest()) for n, t in (tensors | {"more": ("F32", [1], b"abcd")}).items())
+        demand(sorted((t["name"], t["sha256"]) for t in got["tensors"]) == want, f"{suffix} {version}: other tensors")
+        listed = {t["name"]: t for t in heft_json("ls", out)["tensors"]}
+        for a, b in TIED.items():
+            demand(listed[a]["parts"][0]["offset"] == listed[b]["parts"][0]["offset"], f"{suffix} {version}: {a} and {b} lie apart")
+
+
 CHECKS = [good_set_is_one_model, good_set_converts, folders, split_by_size, split_by_count, split_leaves_what_is_there,
           split_never_writes_its_input, split_killed_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
-          split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied]
+          split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied,
+          split_keeps_ties, merge_keeps_ties]
 
 
 def run(title, check):

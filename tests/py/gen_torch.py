@@ -204,6 +204,19 @@ def archive(members, folder="model", method=zipfile.ZIP_STORED, deflate=()):
     return out.getvalue()
 
 
+def recheck(data, name, crc=0, content=0):
+    """An archive that says something else of the content of a member, in both headers."""
+    for sign, crc_at, name_at in ((b"PK\3\4", 14, 30), (b"PK\1\2", 16, 46)):
+        at = -1
+        while True:
+            at = data.index(sign, at + 1)
+            if data[at + name_at:at + name_at + len(name)] == name.encode():
+                break
+        old_crc, stored, old = struct.unpack_from("<3I", data, at + crc_at)
+        data = data[:at + crc_at] + struct.pack("<3I", old_crc ^ crc, stored, min(old + content, 2**32 - 2)) + data[at + crc_at + 12:]
+    return data
+
+
 def members(value, protocol=2, more=(), swap=None):
     storages = []
     data = dump(value, protocol, storages)
@@ -332,6 +345,15 @@ def good_deflated(s):
     s.good("deflated.pt", archive(members(every), deflate={"data/0"}), listed)
     big = members(every, more=[("byteorder", b"big")], swap=lambda m: b"".join(m.data[i:i + 4][::-1] for i in range(0, 96, 4)))
     s.good("deflated_big.pt", archive(big, deflate={"data/0"}), listed)
+    value, listed, settings = fresh()
+    every = {name for name, _ in members(value)}
+    s.good("deflated_whole.pt", archive(members(value), deflate=every), listed, metadata=settings, judge="torch")
+    s.good("deflated_pickle.pt", archive(members(value), deflate={"data.pkl"}), listed, metadata=settings, judge="torch")
+    marked = members({"w": tensor(memory("FloatStorage", 6, 4), (2, 3))}, more=[("byteorder", b"little\n")])
+    s.good("deflated_marks.pt", archive(marked, deflate={"byteorder", "version"}), [described("w", tensor(memory("FloatStorage", 6, 4), (2, 3)))])
+    many = {f"model.layers.{i // 8}.block.{i % 8}.weight": tensor(Memory("FloatStorage", noise(i, 4), 1), (1,)) for i in range(300)}
+    every = {name for name, _ in members(many)}
+    s.good("deflated_many.pt", archive(members(many), deflate=every), [described(name, t) for name, t in many.items()], judge="torch")
 
 
 def sparse(layout, *data):
@@ -367,6 +389,8 @@ def good_sparse(s):
     big = members(tensors, more=[("byteorder", b"big")],
                   swap=lambda m: b"".join(m.data[i:i + n][::-1] for n in [len(m.data) // m.count] for i in range(0, len(m.data), n)))
     s.write("good", "sparse_big.pt", archive(big), {"format": "torch", "tensors": listed})
+    for name, all_members in (("sparse_deflated.pt", members(tensors)), ("sparse_deflated_big.pt", big)):
+        s.write("good", name, archive(all_members, deflate={m for m, _ in all_members}), {"format": "torch", "tensors": listed})
 
 
 def bad_sparse(s):
@@ -395,6 +419,8 @@ def bad_sparse(s):
         ("coo_outside", sparse(coo, coords, values, (2, 2)), "reject", "coordinates outside of the shape"),
     ]:
         s.bad(f"sparse_{name}.pt", zipped({"w": call}), expect, why)
+    piece = {"w": sparse(coo, coords, tensor(numbers("FloatStorage", "f", [1, 2, 3, 4], (4,)).args[0], (3,), 1), (2, 3))}
+    s.bad("sparse_piece_deflated.pt", zipped(piece, deflate={"data/1"}), "refuse", "values that are a piece of a deflated storage")
 
 
 def good_shapes(s):
@@ -670,7 +696,19 @@ def bad_archives(s):
     without = [m for m in good if m[0] != "data.pkl"]
     s.bad("no_pickle.pt", archive([("byteorder", b"little"), *without]), "reject", "an archive without data.pkl")
     s.bad("early_script.pt", archive([("data/0", b""), ("model.json", b"{}"), ("code/data.pkl", b"")]), "refuse", "TorchScript before 1.4")
-    s.bad("pickle_deflated.pt", archive(good, deflate={"data.pkl"}), "refuse", "a pickle that is deflated")
+    deflated = {"data.pkl", "version", "data/0", "data/1", "data/2"}
+    packed = archive(good, deflate=deflated)
+    at = packed.index(good[0][1][:0] + b"model/data.pkl") + 14
+    s.bad("pickle_deflated_broken.pt", packed[:at] + b"\xff" + packed[at + 1:], "reject", "a deflated pickle that does not inflate")
+    s.bad("pickle_deflated_crc.pt", recheck(packed, "model/data.pkl", crc=1), "reject", "a deflated pickle with another checksum")
+    s.bad("pickle_deflated_more.pt", recheck(packed, "model/data.pkl", content=-1), "reject", "a pickle that inflates to more")
+    s.bad("pickle_deflated_less.pt", recheck(packed, "model/data.pkl", content=1), "reject", "a pickle that inflates to less")
+    s.bad("pickle_deflated_vast.pt", recheck(packed, "model/data.pkl", content=1 << 40), "reject", "a pickle that is said to inflate to 4 GiB")
+    bomb = [("data.pkl", b"\x80\x02" + b"N0" * (1 << 20) + b"N."), *good[1:]]
+    s.bad("pickle_deflated_bomb.pt", archive(bomb, deflate=deflated), "refuse", "a pickle of 2 MiB that deflates to 2 KiB")
+    s.bad("pickle_deflated_cut.pt", archive([(good[0][0], good[0][1][:-9]), *good[1:]], deflate=deflated), "reject", "a deflated pickle that is cut short")
+    s.bad("storage_deflated_crc.pt", recheck(packed, "model/data/0", crc=1), "reject", "a deflated storage with another checksum")
+    s.bad("byteorder_deflated.pt", archive([*good, ("byteorder", b"little" * 9)], deflate={"byteorder"}), "refuse", "a deflated byte order of many bytes")
     s.bad("byteorder_word.pt", archive([*good, ("byteorder", b"middle")]), "reject", "an unknown byte order")
     s.bad("byteorder_long.pt", archive([*good, ("byteorder", b"little" * 9)]), "refuse", "a byte order of many bytes")
     short = [(n, d[:-1] if n == "data/0" else d) for n, d in good]

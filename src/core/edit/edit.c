@@ -164,7 +164,7 @@ static heft_status add_model_parts(heft_editing *g)
     for (uint32_t i = first; i < first + count && !st; i++) {
         heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
         if (!has_vocab || !heft_str_is(role, "vocab"))
-            st = heft_transfer_model_part(&g->p, g->in, i, g->err);
+            st = heft_planner_part_of(&g->p, g->in, i, g->err);
     }
     if (!st && has_vocab)
         st = heft_vocab_open(&g->vocab, g->in, g->err);

@@ -153,6 +153,8 @@ heft_str heft_layout_name(const heft_file *f, uint32_t tensor)
 uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
+    if (row->part_count == 1) /* whatever its role is */
+        return heft_ix_part_row_at(&f->x, row->first_part)->length;
     uint32_t data = heft_ix_part_find(&f->x, id, heft_lit("data"));
     if (data != HEFT_NONE)
         return heft_ix_part_row_at(&f->x, data)->length;

@@ -41,9 +41,8 @@ void heft_stream_stop(heft_stream *s)
         s->codec->close(s->state);
     if (s->buf)
         al->resize(al->ctx, s->buf, PIECE, 0, 64);
-    if (s->all)
-        al->resize(al->ctx, s->all, (size_t)s->content, 0, 64);
-    s->state = s->buf = s->all = NULL;
+    heft_room_close(&s->all);
+    s->state = s->buf = NULL;
 }
 
 /* More stored bytes, if there are any. */
@@ -236,20 +235,24 @@ static heft_status drop_content(heft_stream *s, uint64_t till, heft_error *err)
     return st;
 }
 
-/* Elements that lie apart have to be there as a whole. */
-static heft_status read_all(heft_stream *s, heft_error *err)
+static heft_status next_content(void *ctx, uint8_t *buf, size_t len, heft_error *err)
 {
-    const heft_allocator *al = s->f->host->allocator;
-    if (s->all)
-        return HEFT_OK;
-    if (s->content <= SIZE_MAX)
-        s->all = al->resize(al->ctx, NULL, 0, (size_t)s->content, 64);
-    if (!s->all)
-        return heft_error_plain(err, HEFT_E_NOMEM,
-                                "no memory for %U bytes of a compressed part in another order",
-                                s->content);
-    s->elements.content = s->all;
-    return read_content(s, s->all, (size_t)s->content, err);
+    return read_content(ctx, buf, len, err);
+}
+
+/* Elements that lie apart have to be there as a whole. */
+static heft_status read_apart(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    if (!s->all.bytes)
+        st = heft_room_fill(&s->all, s->f->host, s->near, s->content, next_content, s, err);
+    if (st) {
+        heft_room_close(&s->all);
+        return st;
+    }
+    s->elements.content = s->all.bytes;
+    st = heft_spread_read(&s->elements, s->given, out, len, err);
+    return st ? st : heft_room_state(&s->all, err);
 }
 
 /* Numbers that come in order, each with its bytes turned round. */
@@ -279,10 +282,8 @@ static heft_status read_turned(heft_stream *s, uint8_t *out, size_t len, heft_er
 static heft_status read_decoded(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
     heft_status st;
-    if (s->elements.strides) {
-        st = read_all(s, err);
-        return st ? st : heft_spread_read(&s->elements, s->given, out, len, err);
-    }
+    if (s->elements.strides)
+        return read_apart(s, out, len, err);
     st = s->given ? HEFT_OK : drop_content(s, s->elements.first, err);
     if (!st)
         st = s->row.flags & HEFT_P_BIG_ENDIAN ? read_turned(s, out, len, err)

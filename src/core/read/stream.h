@@ -1,6 +1,7 @@
 /* stream.h - the decoded bytes of a part, front to back. */
 #ifndef HEFT_STREAM_H
 #define HEFT_STREAM_H
+#include "core/read/room.h"
 #include "core/read/spread.h"
 
 enum { HEFT_STREAM_NUMBER = 8 };
@@ -18,7 +19,8 @@ struct heft_stream {
     bool whole;                  /* a frame has just ended */
     bool counts;                 /* row.length is only a limit */
     heft_spread elements;        /* of a raw part, or of one in `all` */
-    uint8_t *all;                /* the content of a compressed part whose elements lie apart */
+    heft_room all;               /* the content of a compressed part whose elements lie apart … */
+    heft_sink *near;             /* … which is kept on the disk that this writes to; or NULL */
     uint8_t number[HEFT_STREAM_NUMBER]; /* the rest of one that was cut and turned */
     uint32_t number_left;
     /* Is shown the stored bytes of a compressed part as they are fetched, and those of a raw one that is not

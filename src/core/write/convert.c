@@ -269,7 +269,7 @@ static heft_status add_model_part(conversion *c, uint32_t part)
         return HEFT_OK;
     if (c->in->x.tokens.length_bytes && heft_str_is(role, "vocab"))
         return HEFT_OK; /* add_vocab() sees to it */
-    return heft_transfer_model_part(&c->p, c->in, part, c->err);
+    return heft_planner_part_of(&c->p, c->in, part, c->err);
 }
 
 static heft_status add_model_parts(conversion *c)
@@ -300,7 +300,7 @@ static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
 {
     conversion *c =
         (conversion *)(void *)plan; /* the planner comes first in it, the plan in the planner */
-    return heft_ties(same, &c->p, c->in, c->origins.ptr, contents, c->err);
+    return heft_ties(same, &c->p, c->in, c->origins.ptr, contents && !c->how->no_contents, c->err);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
@@ -372,7 +372,7 @@ static heft_status plan(conversion *c)
         st = add_model_parts(c);
     if (!st && c->how->links)
         st = link_parts(c);
-    c->p.plan.ties = c->how->no_ties ? NULL : ties;
+    c->p.plan.ties = ties;
     c->p.plan.in_order = in_order;
     if (!st)
         st = add_vocab(c);

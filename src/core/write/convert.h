@@ -8,7 +8,9 @@ typedef struct heft_converting {
     /* Once everything is planned; or NULL. */
     heft_status (*planned)(void *ctx, const heft_planner *p, heft_error *err);
     bool own_metadata; /* that of the options alone, nothing of the input's */
-    bool no_ties;      /* equal parts are not looked for: sizes are the largest that they can be */
+    bool
+        no_contents; /* parts are tied that come from the same bytes, no others: nothing is read, and sizes
+                        * are the largest that they can be */
     const heft_plan_link *links; /* see heft_plan; or NULL */
     uint32_t link_count;
 } heft_converting;

@@ -46,6 +46,12 @@ static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
     return inner->ops->reserve(inner, size, err);
 }
 
+static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
+{
+    heft_sink *inner = ((const kept *)s)->inner;
+    return inner->ops->scratch(inner, out, bytes, err);
+}
+
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     (void)s;
@@ -66,7 +72,8 @@ heft_sink *heft_linked_sink(heft_linked *l, heft_sink *inner)
     k->ops = (heft_sink_ops){ .write_at = write_at,
                               .reserve = inner->ops->reserve ? reserve : NULL,
                               .finish = finish,
-                              .discard = discard };
+                              .discard = discard,
+                              .scratch = inner->ops->scratch ? scratch : NULL };
     k->base.ops = &k->ops;
     k->inner = inner;
     return &k->base;

@@ -178,14 +178,32 @@ void *heft_plan_alloc(heft_plan *p, size_t size)
     return mem;
 }
 
-heft_str heft_plan_model_part(heft_plan *plan, const char *role)
+/* Most parts are of no use to another format, and any may be as large as a file. */
+static heft_status read_part(heft_plan *plan, heft_model_bytes *m)
+{
+    uint64_t length = heft_ix_part_row_at(&m->from->x, m->part)->length;
+    char *to = length < SIZE_MAX ? heft_arena_alloc(plan->arena, (size_t)length + 1, 1) : NULL;
+    if (!to)
+        return heft_error_plain(plan->err, HEFT_E_NOMEM, "no memory for part %q", m->role);
+    m->bytes = (heft_str){ to, (size_t)length };
+    return heft_read(to, m->from, m->part, 0, (size_t)length, plan->err);
+}
+
+heft_status heft_plan_model_part(heft_plan *plan, const char *role, heft_str *out)
 {
     const heft_planner *p = (const heft_planner *)plan;
-    const heft_model_bytes *parts = p->model_bytes.ptr;
-    for (uint32_t i = 0; i < p->model_bytes.len; i++)
-        if (heft_str_is(parts[i].role, role))
-            return parts[i].bytes;
-    return (heft_str){ NULL, 0 };
+    heft_model_bytes *m = p->model_bytes.ptr;
+    heft_status st = HEFT_OK;
+    uint32_t i = 0;
+    while (i < p->model_bytes.len && !heft_str_is(m[i].role, role))
+        i++;
+    *out = (heft_str){ NULL, 0 };
+    if (i == p->model_bytes.len)
+        return HEFT_OK;
+    if (!m[i].bytes.ptr && m[i].from)
+        st = read_part(plan, &m[i]);
+    *out = m[i].bytes;
+    return st;
 }
 
 /* ---- what runs them ---- */
@@ -255,15 +273,29 @@ void heft_planner_free(heft_planner *p)
     heft_ix_free(&p->x);
 }
 
-heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str bytes, heft_error *err)
+static heft_status add_model_part(heft_planner *p, heft_model_bytes part, uint64_t length,
+                                  heft_error *err)
 {
     heft_model_bytes *m = heft_vec_push(&p->x.mem, &p->model_bytes, sizeof *m);
     if (!m)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for part %q", role);
-    *m = (heft_model_bytes){ role, bytes };
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for part %q", part.role);
+    *m = part;
     p->x.err = err;
-    return heft_ix_part(&p->x, HEFT_NONE, role, HEFT_UNTYPED, (heft_range){ 0, bytes.len },
-                        bytes.len, HEFT_RAW);
+    return heft_ix_part(&p->x, HEFT_NONE, part.role, HEFT_UNTYPED, (heft_range){ 0, length },
+                        length, HEFT_RAW);
+}
+
+heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str bytes, heft_error *err)
+{
+    return add_model_part(p, (heft_model_bytes){ .role = role, .bytes = bytes }, bytes.len, err);
+}
+
+heft_status heft_planner_part_of(heft_planner *p, const heft_file *from, uint32_t part,
+                                 heft_error *err)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&from->x, part);
+    heft_model_bytes m = { .role = heft_ix_role(&from->x, row->role), .from = from, .part = part };
+    return add_model_part(p, m, row->length, err);
 }
 
 static heft_status prepare_part_digests(heft_planner *p, heft_error *err)

@@ -3,8 +3,10 @@
 #define HEFT_PLAN_H
 #include "core/check/segments.h"
 
-typedef struct heft_model_bytes { /* a part of the file itself, at hand */
+typedef struct heft_model_bytes { /* a part of the file itself, at hand … */
     heft_str role, bytes;
+    const heft_file *from; /* … or read from here when the format asks for it */
+    uint32_t part;
 } heft_model_bytes;
 
 typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL: none */
@@ -39,6 +41,9 @@ bool heft_value_is_text(const heft_value *v);
 /* bytes are borrowed. */
 heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str bytes,
                                     heft_error *err);
+/* The same for that part of an open file. */
+heft_status heft_planner_part_of(heft_planner *p, const heft_file *from, uint32_t part,
+                                 heft_error *err);
 /* Asks the format for losses and the layout; HEFT_E_LOSSY when something stands in the way. */
 heft_status heft_planner_run(heft_planner *p, heft_error *err);
 /* Parts that take bytes in the order of their places: owned by the planner's arena. */

@@ -121,7 +121,7 @@ static heft_status read_turned(heft_producer *w, uint64_t first, uint64_t count,
                                uint8_t *dst)
 {
     const heft_origin *o = &w->c->origins[w->part];
-    const uint8_t *lent = w->turned ? w->turned : heft_view(w->c->in, o->part);
+    const uint8_t *lent = w->turned.bytes ? w->turned.bytes : heft_view(w->c->in, o->part);
     uint8_t *line = w->scratch + SCRATCH;
     uint64_t last = first + count - 1, touched = count < o->rows ? count : o->rows;
     for (uint64_t i = 0; i < touched; i++) {
@@ -135,7 +135,7 @@ static heft_status read_turned(heft_producer *w, uint64_t first, uint64_t count,
         gather_sized(dst + (k0 * o->rows + r - first) * size, lent ? lent + at : line, n,
                      o->rows * size, size);
     }
-    return HEFT_OK;
+    return heft_room_state(&w->turned, &w->err);
 }
 
 /* ---- elements, in units: as many as fill whole blocks of source and target ---- */
@@ -219,16 +219,18 @@ static heft_status make_bytes(heft_producer *w, heft_dtype to, uint64_t from, si
 
 /* ---- parts ---- */
 
+static heft_status next_decoded(void *ctx, uint8_t *buf, size_t len, heft_error *err)
+{
+    heft_producer *w = ctx;
+    (void)err; /* is the producer's own */
+    return read_source(w, w->stream.given, buf, len);
+}
+
 /* A compressed matrix has to be there before it can be turned. */
 static heft_status decode_all(heft_producer *w)
 {
-    const heft_allocator *al = w->c->in->host->allocator;
-    uint64_t length = w->stream.row.length;
-    w->turned = length > SIZE_MAX ? NULL : al->resize(al->ctx, NULL, 0, (size_t)length, 64);
-    if (!w->turned)
-        return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to turn a compressed matrix");
-    w->turned_len = length;
-    return read_source(w, 0, w->turned, (size_t)length);
+    return heft_room_fill(&w->turned, w->c->in->host, w->c->sink, w->stream.row.length,
+                          next_decoded, w, &w->err);
 }
 
 static heft_status open_maker(heft_producer *w, const heft_origin *o)
@@ -255,6 +257,7 @@ static heft_status open_source(heft_producer *w, const heft_origin *o)
     w->stream.seen = stored_seen;
     w->stream.decoded = decoded_seen;
     w->stream.seen_ctx = w;
+    w->stream.near = w->c->sink;
     w->claim = heft_watch_tap(w->c->watch, o->part);
     return HEFT_OK;
 }
@@ -273,15 +276,12 @@ static void close_source(heft_producer *w)
 
 static void leave_part(heft_producer *w)
 {
-    const heft_allocator *al = w->c->in->host->allocator;
     if (w->part != HEFT_NONE && w->in_order) {
         close_source(w);
         close_tap(w, &w->source, NULL);
         close_tap(w, &w->target, NULL);
     }
-    if (w->turned)
-        al->resize(al->ctx, w->turned, (size_t)w->turned_len, 0, 64);
-    w->turned = NULL;
+    heft_room_close(&w->turned);
     w->part = HEFT_NONE;
 }
 

@@ -1,5 +1,6 @@
 /* split.c - one model into several files: the tensors in their order are cut into runs, each run is a
- * conversion of its own, and an index says what is where.
+ * conversion of its own, and an index says what is where.  Tensors that come from the same bytes and that the
+ * target can keep in one place are one unit, which is where the first of them is, and is not cut.
  *
  * Nothing is known of a file's size until it is planned, so a run is planned, and made shorter until it fits. */
 #include "core/check/watch.h"
@@ -17,11 +18,13 @@ typedef struct splitting {
     heft_split_options opt;
     heft_convert_options convert; /* of every file */
     heft_index x;                 /* the tensors that will be written, by name */
-    heft_vec bytes;               /* uint64_t, by tensor */
-    heft_vec ends;                /* uint32_t, by file: behind its last tensor */
+    heft_vec unit;                /* uint32_t, by tensor */
+    heft_vec bytes;               /* uint64_t, by unit */
+    heft_vec ends;                /* uint32_t, by file: behind its last unit */
     uint64_t total;
-    uint32_t first, end, at; /* the run that is being converted, and where it has come */
-    uint64_t done;           /* bytes of the files before */
+    uint32_t first, end; /* units of the run that is being converted */
+    uint32_t at;         /* the tensor where that has come */
+    uint64_t done;       /* bytes of the files before */
     uint64_t planned;
     heft_linked *linked; /* the files so far, when the index refers to them */
     heft_error *err;
@@ -32,9 +35,19 @@ static heft_status no_memory(heft_error *err)
     return heft_error_plain(err, HEFT_E_NOMEM, "no memory to split a model");
 }
 
-static uint64_t bytes_of(const splitting *s, uint32_t tensor)
+static uint64_t bytes_of(const splitting *s, uint32_t unit)
 {
-    return ((const uint64_t *)s->bytes.ptr)[tensor];
+    return ((const uint64_t *)s->bytes.ptr)[unit];
+}
+
+static uint32_t units(const splitting *s)
+{
+    return s->bytes.len;
+}
+
+static uint32_t unit_of(const splitting *s, uint32_t tensor)
+{
+    return ((const uint32_t *)s->unit.ptr)[tensor];
 }
 
 static uint32_t tensors(const splitting *s)
@@ -44,30 +57,69 @@ static uint32_t tensors(const splitting *s)
 
 /* ---- what is there to split ---- */
 
-static heft_status collect(void *ctx, const heft_planner *p, heft_error *err)
+/* The tensor whose bytes are those of this one, every part; perhaps this one. */
+static uint32_t tied_to(const heft_planner *p, uint32_t tensor)
 {
-    splitting *s = ctx;
-    s->x.err = err;
-    for (uint32_t i = 0; i < heft_ix_tensors(&p->x); i++) {
-        const heft_ix_tensor_row *row = heft_ix_row(&p->x, i);
-        heft_str name = heft_ix_copy(&s->x, heft_ix_name(&p->x, i));
-        uint64_t *dims, *bytes = heft_vec_push(&s->x.mem, &s->bytes, sizeof *bytes);
-        uint32_t id;
-        if (!bytes || !name.ptr || heft_ix_tensor(&s->x, name, row->dtype, 0, &dims, &id))
-            return no_memory(err);
+    const heft_ix_tensor_row *row = heft_ix_row(&p->x, tensor);
+    uint32_t other = tensor;
+    for (uint32_t k = 0; p->plan.same && k < row->part_count; k++) {
+        uint32_t owner = heft_ix_owner(&p->x, p->plan.same[row->first_part + k]);
+        if (k && owner != other)
+            return tensor;
+        other = owner;
+    }
+    return other;
+}
+
+/* units[t], once it is known, is one more than the number. */
+static heft_status add_unit(splitting *s, const heft_planner *p, uint32_t tensor, uint32_t *units)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&p->x, tensor);
+    uint32_t *unit = &units[tied_to(p, tensor)];
+    uint32_t *to = heft_vec_push(&s->x.mem, &s->unit, sizeof *to);
+    if (!to)
+        return no_memory(s->err);
+    if (!*unit) {
+        uint64_t *bytes = heft_vec_push(&s->x.mem, &s->bytes, sizeof *bytes);
+        if (!bytes)
+            return no_memory(s->err);
         *bytes = 0;
         for (uint32_t k = 0; k < row->part_count; k++)
             *bytes += heft_ix_part_row_at(&p->x, row->first_part + k)->length;
         s->total += *bytes;
+        *unit = s->bytes.len;
     }
+    *to = *unit - 1;
     return HEFT_OK;
+}
+
+static heft_status collect(void *ctx, const heft_planner *p, heft_error *err)
+{
+    splitting *s = ctx;
+    size_t room = ((size_t)heft_ix_tensors(&p->x) + 1) * sizeof(uint32_t);
+    uint32_t id, *of = heft_mem_resize(&s->x.mem, NULL, 0, room);
+    heft_status st = of ? HEFT_OK : no_memory(err);
+    uint64_t *dims;
+    if (of)
+        memset(of, 0, room);
+    s->x.err = err;
+    for (uint32_t i = 0; i < heft_ix_tensors(&p->x) && !st; i++) {
+        heft_str name = heft_ix_copy(&s->x, heft_ix_name(&p->x, i));
+        if (!name.ptr || heft_ix_tensor(&s->x, name, heft_ix_row(&p->x, i)->dtype, 0, &dims, &id))
+            st = no_memory(err);
+        else
+            st = add_unit(s, p, i, of);
+    }
+    if (of)
+        heft_mem_resize(&s->x.mem, of, room, 0);
+    return st;
 }
 
 /* Losses are said here, once for all files. */
 static heft_status survey(splitting *s)
 {
     heft_convert_options o = s->convert;
-    heft_converting how = { .ctx = s, .planned = collect, .no_ties = true };
+    heft_converting how = { .ctx = s, .planned = collect, .no_contents = true };
     o.dry_run = true;
     o.write.on_loss = s->opt.convert.write.on_loss;
     o.write.loss_ctx = s->opt.convert.write.loss_ctx;
@@ -85,8 +137,8 @@ static bool is_in_run(void *ctx, const heft_tensor *t)
     splitting *s = ctx;
     if (s->at == tensors(s) || !heft_str_eq(heft_ix_name(&s->x, s->at), t->name))
         return false;
-    uint32_t i = s->at++;
-    return i >= s->first && i < s->end;
+    uint32_t unit = unit_of(s, s->at++);
+    return unit >= s->first && unit < s->end;
 }
 
 static uint32_t metadata_of(const splitting *s, heft_value out[HEFT_SET_VALUES], uint32_t file,
@@ -102,7 +154,8 @@ static heft_status convert_run(splitting *s, uint32_t file, uint32_t files, heft
 {
     heft_value values[HEFT_SET_VALUES];
     heft_convert_options o = s->convert;
-    heft_converting how = { .own_metadata = s->to->sharding->values && file, .no_ties = is_trial };
+    heft_converting how = { .own_metadata = s->to->sharding->values && file,
+                            .no_contents = is_trial };
     s->at = 0;
     o.keep = is_in_run;
     o.ctx = s;
@@ -125,12 +178,12 @@ static heft_status add_end(splitting *s, uint32_t end)
     return HEFT_OK;
 }
 
-/* As many tensors from s->first on as have at most so many bytes, one at least. */
+/* As many units from `first` on as have at most so many bytes, one at least. */
 static uint32_t take_bytes(const splitting *s, uint32_t first, uint64_t most)
 {
     uint32_t end = first;
     uint64_t sum = 0;
-    while (end < tensors(s) && (end == first || bytes_of(s, end) <= most - sum)) {
+    while (end < units(s) && (end == first || bytes_of(s, end) <= most - sum)) {
         sum += bytes_of(s, end);
         end++;
         if (sum > most)
@@ -139,7 +192,7 @@ static uint32_t take_bytes(const splitting *s, uint32_t first, uint64_t most)
     return end;
 }
 
-/* Takes tensors away whose bytes are `over` together, but for the first. */
+/* Takes units away whose bytes are `over` together, but for the first. */
 static void shorten(splitting *s, uint64_t over)
 {
     uint64_t gone = 0;
@@ -150,7 +203,7 @@ static void shorten(splitting *s, uint64_t over)
 static heft_status cut_by_size(splitting *s)
 {
     heft_status st = HEFT_OK;
-    for (s->first = 0; !st && s->first < tensors(s); s->first = s->end) {
+    for (s->first = 0; !st && s->first < units(s); s->first = s->end) {
         s->end = take_bytes(s, s->first, s->opt.max_bytes);
         bool fits = false;
         while (!st && !fits) {
@@ -170,12 +223,12 @@ static heft_status cut_by_size(splitting *s)
 static uint32_t files_of(const splitting *s, uint64_t most)
 {
     uint32_t files = 0;
-    for (uint32_t at = 0; at < tensors(s); files++)
+    for (uint32_t at = 0; at < units(s); files++)
         at = take_bytes(s, at, most);
     return files;
 }
 
-/* The least size of which so many files are enough; then each file has a tensor at least. */
+/* The least size of which so many files are enough; then each file has a unit at least. */
 static heft_status cut_by_count(splitting *s, uint32_t count)
 {
     uint64_t low = 0, high = s->total;
@@ -188,8 +241,8 @@ static heft_status cut_by_count(splitting *s, uint32_t count)
     }
     heft_status st = HEFT_OK;
     s->ends.len = 0;
-    for (uint32_t at = 0; at < tensors(s) && !st; count--) {
-        uint32_t end = take_bytes(s, at, low), left = tensors(s) - (count - 1);
+    for (uint32_t at = 0; at < units(s) && !st; count--) {
+        uint32_t end = take_bytes(s, at, low), left = units(s) - (count - 1);
         at = end < left ? end : left;
         st = add_end(s, at);
     }
@@ -200,16 +253,17 @@ static heft_status cut(splitting *s)
 {
     uint32_t count = s->opt.count;
     heft_status st = HEFT_OK;
-    if (count > tensors(s) && count > 1)
+    if (count > units(s) && count > 1)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT,
-                                "%U files are asked for, but there are %U tensors", (uint64_t)count,
-                                (uint64_t)tensors(s));
+                                "%U files are asked for, but there are %U tensors%s",
+                                (uint64_t)count, (uint64_t)units(s),
+                                units(s) < tensors(s) ? " with bytes of their own" : "");
     if (s->opt.max_bytes)
         st = cut_by_size(s);
     if (!st && s->ends.len < count)
         st = cut_by_count(s, count);
     if (!st && !s->ends.len) /* a model without tensors is a file, too */
-        st = add_end(s, tensors(s));
+        st = add_end(s, units(s));
     return st;
 }
 
@@ -259,8 +313,8 @@ static heft_status write_file(splitting *s, uint32_t i)
         st = convert_run(s, i, s->ends.len, sink, false);
     if (!st && s->linked)
         st = heft_linked_add(s->linked, s->planned, s->err);
-    for (uint32_t t = s->first; t < s->end; t++)
-        s->done += bytes_of(s, t);
+    for (uint32_t u = s->first; u < s->end; u++)
+        s->done += bytes_of(s, u);
     return st;
 }
 
@@ -299,7 +353,7 @@ static heft_status put_index(const splitting *s, const heft_set *set, heft_sink 
 static heft_status write_text(splitting *s)
 {
     heft_set set = { heft_lit(s->opt.stem), s->ends.len, &s->x, NULL, NULL, s->total };
-    size_t n = tensors(s), bytes = (3 * n + 1) * sizeof(uint32_t);
+    size_t n = tensors(s), bytes = (3 * n + units(s) + 1) * sizeof(uint32_t);
     uint32_t *ids = heft_mem_resize(&s->x.mem, NULL, 0, bytes);
     heft_sink *sink = NULL;
     if (!ids)
@@ -309,9 +363,11 @@ static heft_status write_text(splitting *s)
     heft_sort(ids, ids + n, (uint32_t)n, name_below, &s->x);
     for (uint32_t f = 0; f < s->ends.len; f++) {
         select_run(s, f);
-        for (uint32_t t = s->first; t < s->end; t++)
-            ids[2 * n + t] = f;
+        for (uint32_t u = s->first; u < s->end; u++)
+            ids[3 * n + u] = f;
     }
+    for (uint32_t t = 0; t < n; t++)
+        ids[2 * n + t] = ids[3 * n + unit_of(s, t)];
     set.order = ids;
     set.file = ids + 2 * n;
     heft_status st = open_file(s, s->ends.len, &sink);
@@ -430,6 +486,7 @@ heft_status heft_split(const heft_file *in, const heft_format *to, const heft_sp
         st = check_input(&s);
     if (!st)
         st = write_all(&s);
+    heft_vec_free(&s.x.mem, &s.unit, sizeof(uint32_t));
     heft_vec_free(&s.x.mem, &s.bytes, sizeof(uint64_t));
     heft_vec_free(&s.x.mem, &s.ends, sizeof(uint32_t));
     heft_ix_free(&s.x);

@@ -42,19 +42,3 @@ heft_status heft_transfer_attributes(heft_planner *p, const heft_index *from, ui
     }
     return st;
 }
-
-heft_status heft_transfer_model_part(heft_planner *p, const heft_file *from, uint32_t part,
-                                     heft_error *err)
-{
-    const heft_ix_part_row *row = heft_ix_part_row_at(&from->x, part);
-    heft_str role = heft_ix_role(&from->x, row->role);
-    if (row->length > SIZE_MAX)
-        return heft_error_plain(err, HEFT_E_LIMIT, "part %q does not fit into memory", role);
-    char *copy = heft_arena_alloc(&p->arena, (size_t)row->length + 1, 1);
-    if (!copy)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for part %q", role);
-    heft_status st = heft_read(copy, from, part, 0, (size_t)row->length, err);
-    if (st)
-        return st;
-    return heft_planner_model_part(p, role, (heft_str){ copy, (size_t)row->length }, err);
-}

@@ -11,8 +11,5 @@ heft_status heft_transfer_value(heft_planner *p, const heft_index *from, uint32_
  * said of the stored one holds no longer. */
 heft_status heft_transfer_attributes(heft_planner *p, const heft_index *from, uint32_t id,
                                      uint32_t source, bool cast);
-/* A part of the file itself, with its bytes. */
-heft_status heft_transfer_model_part(heft_planner *p, const heft_file *from, uint32_t part,
-                                     heft_error *err);
 
 #endif

@@ -30,8 +30,8 @@ typedef struct
 /* The dtype that c reads next; name is its tensor's, for messages. */
 heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_index *x,
                                     heft_burnpack_schemes *seen, heft_str name);
-/* One of the plain ones, else the look is over. */
-heft_dtype heft_burnpack_look_type(heft_cbor_look *l);
+/* One of the plain ones. */
+bool heft_burnpack_look_type(heft_cbor_look *l, heft_dtype *out);
 /* The name that the reference gives an element type, ptr NULL: none. */
 heft_str heft_burnpack_type_name(heft_dtype t);
 /* Whether a stored_dtype is one of the reference's for a dense tensor of that type. */

@@ -32,14 +32,13 @@ static bool is_name(heft_cbor_kind k)
 
 /* ---- a tensor ---- */
 
-enum { ARRAY = 0x80, MAP = 0xA0, MOST_RANK = 8 }; /* of descriptors that are read in one go */
+enum { MOST_RANK = 8 }; /* of descriptors that are read in one go */
 enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, PARAM_ID = 8, REQUIRED = 7 };
 static const char *const field_names[] = { "dtype", "shape", "data_offsets", "param_id" };
 
 typedef struct descriptor {
     heft_str name;
     uint64_t at, begin, end, param_id;
-    heft_burnpack_type type;
     uint32_t id, fields;
     bool has_id;
 } descriptor;
@@ -140,7 +139,7 @@ static heft_status skip_field(reader *r, const descriptor *d)
 }
 
 /* The value of the key read last. */
-static heft_status read_field(reader *r, descriptor *d)
+static heft_status read_field(reader *r, descriptor *d, heft_burnpack_type *type)
 {
     uint32_t field = field_of(&r->c);
     if (heft_unlikely(d->fields & field))
@@ -148,7 +147,7 @@ static heft_status read_field(reader *r, descriptor *d)
     d->fields |= field;
     switch (field) {
     case DTYPE:
-        return heft_burnpack_read_type(&d->type, &r->c, r->x, &r->schemes, d->name);
+        return heft_burnpack_read_type(type, &r->c, r->x, &r->schemes, d->name);
     case SHAPE:
         return read_shape(r, d);
     case OFFSETS:
@@ -161,20 +160,22 @@ static heft_status read_field(reader *r, descriptor *d)
 }
 
 /* Offsets are those of the descriptor; where the data begin shows when all are known. */
-static heft_status place_tensor(reader *r, const descriptor *d)
+static heft_status place_tensor(reader *r, const descriptor *d, const heft_burnpack_type *type)
 {
     heft_index *x = r->x;
     heft_value stored = { .kind = HEFT_KIND_STR, .key = { "stored_dtype", 12 } };
     heft_range where = { d->begin, d->end - d->begin };
     heft_status st = HEFT_OK;
-    heft_ix_row(x, d->id)->dtype = d->type.dtype;
-    if (!d->type.is_opaque)
+    heft_ix_row(x, d->id)->dtype = type->dtype;
+    r->found->has_text_bool = r->found->has_text_bool || type->is_text;
+    r->found->is_of_0_22 = r->found->is_of_0_22 || type->is_of_0_22;
+    if (!type->is_opaque)
         st = heft_ix_dense(x, d->id, d->at, where.offset, where.length);
     else if (!(st = heft_ix_set_layout(x, d->id, heft_lit(heft_burnpack_qfloat))))
         st = heft_ix_part(x, d->id, heft_lit("data"), HEFT_U8, where, where.length, HEFT_RAW);
-    if (st || !d->type.stored.ptr)
+    if (st || !type->stored.ptr)
         return st;
-    stored.as.s = d->type.stored;
+    stored.as.s = type->stored;
     return heft_ix_attr(x, d->id, stored);
 }
 
@@ -186,85 +187,91 @@ static void remember(reader *r, const descriptor *d)
         m->end_tensor = d->id;
     }
     m->is_unaligned = m->is_unaligned || (d->begin % HEFT_BURNPACK_ALIGN && d->end > d->begin);
-    m->has_text_bool = m->has_text_bool || d->type.is_text;
-    m->is_of_0_22 = m->is_of_0_22 || d->type.is_of_0_22;
     if (d->end - d->begin > HEFT_BURNPACK_MAX_TENSOR)
         heft_ix_note(r->x, HEFT_WARNING, "burnpack/tensor-size", d->at, d->id,
                      "it is larger than 10 GiB: Burn will refuse this file");
 }
 
-/* Looks at a descriptor as every writer spells it; its dims, of which there is room for MOST_RANK, are *rank. */
-static bool look_at_usual(const heft_cbor *c, descriptor *d, uint64_t *dims, uint32_t *rank,
-                          heft_cbor_look *l)
+static bool look_at_shape(heft_cbor_look *l, uint64_t *dims, uint32_t *rank)
 {
-    *l = heft_cbor_look_at(c, 2);
-    d->has_id = heft_cbor_look_head(l) == (MAP | 4);
-    l->fits = l->fits && (d->has_id || l->p[-1] == (MAP | 3));
-    heft_cbor_look_text(l, "dtype", 5);
-    d->type.dtype = heft_burnpack_look_type(l);
-    heft_cbor_look_text(l, "shape", 5);
-    *rank = heft_cbor_look_head(l) ^ ARRAY;
-    l->fits = l->fits && *rank <= MOST_RANK;
-    for (uint32_t i = 0; l->fits && i < *rank; i++)
-        dims[i] = heft_cbor_look_u64(l);
-    heft_cbor_look_text(l, "data_offsets", 12);
-    l->fits = heft_cbor_look_head(l) == (ARRAY | 2) && l->fits;
-    d->begin = heft_cbor_look_u64(l);
-    d->end = heft_cbor_look_u64(l);
-    if (d->has_id)
-        heft_cbor_look_text(l, "param_id", 8);
-    d->param_id = d->has_id ? heft_cbor_look_u64(l) : 0;
-    return l->fits && d->begin <= d->end;
+    bool fits = heft_cbor_look_text(l, "shape", 5) &&
+                heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, MOST_RANK, rank);
+    for (uint32_t i = 0; fits && i < *rank; i++)
+        fits = heft_cbor_look_u64(l, &dims[i]);
+    return fits;
 }
 
-/* *read: whether it was one. */
-static heft_status read_usual(reader *r, descriptor *d, bool *read)
+static bool look_at_offsets(heft_cbor_look *l, descriptor *d)
 {
+    uint32_t n;
+    return heft_cbor_look_text(l, "data_offsets", 12) &&
+           heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, 2, &n) && n == 2 &&
+           heft_cbor_look_u64(l, &d->begin) && heft_cbor_look_u64(l, &d->end) && d->begin <= d->end;
+}
+
+/* Looks at a name and its descriptor as every writer spells them; its dims, of which there is room for
+ * MOST_RANK, are *rank. */
+static bool look_at_usual(const heft_cbor *c, descriptor *d, heft_dtype *type, uint64_t *dims,
+                          uint32_t *rank, heft_cbor_look *l)
+{
+    uint32_t fields;
+    if (!heft_cbor_look_at(l, c, 2, 2) || !heft_cbor_look_string(l, &d->name) ||
+        !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 4, &fields) || fields < 3 ||
+        !heft_cbor_look_text(l, "dtype", 5) || !heft_burnpack_look_type(l, type) ||
+        !look_at_shape(l, dims, rank) || !look_at_offsets(l, d))
+        return false;
+    d->has_id = fields == 4;
+    return !d->has_id ||
+           (heft_cbor_look_text(l, "param_id", 8) && heft_cbor_look_u64(l, &d->param_id));
+}
+
+/* *read: whether the next tensor was one. */
+static heft_status read_usual(reader *r, bool *read)
+{
+    descriptor d = { .at = heft_cbor_offset(&r->c, r->c.p) };
     uint64_t dims[MOST_RANK], *to;
+    heft_dtype type;
     uint32_t rank;
     heft_cbor_look l;
-    *read = look_at_usual(&r->c, d, dims, &rank, &l);
+    *read = look_at_usual(&r->c, &d, &type, dims, &rank, &l);
     if (!*read)
         return HEFT_OK;
-    heft_cbor_accept(&r->c, &l);
-    heft_status st = heft_ix_tensor(r->x, d->name, d->type.dtype, rank, &to, &d->id);
+    heft_cbor_accept(&r->c, &l, 2);
+    heft_status st = heft_ix_tensor(r->x, d.name, type, rank, &to, &d.id);
     if (st)
         return st;
     for (uint32_t i = 0; i < rank; i++)
         to[i] = dims[i];
-    st = heft_ix_dense(r->x, d->id, d->at, d->begin, d->end - d->begin);
-    return st || !d->has_id ? st : heft_ix_param_id(r->x, d->id, d->param_id);
-}
-
-static heft_status read_any(reader *r, descriptor *d)
-{
-    heft_cbor *c = &r->c;
-    heft_cbor_kind k;
-    uint64_t *dims;
-    *d = (descriptor){ .name = d->name, .at = d->at };
-    heft_status st = heft_ix_tensor(r->x, d->name, HEFT_UNTYPED, 0, &dims, &d->id);
-    if (!st && heft_cbor_next(c) != HEFT_CBOR_MAP)
-        return heft_cbor_fail(c, "tensor %q: its descriptor is not a map", d->name);
-    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
-        if (!is_name(k))
-            return heft_cbor_fail(c, "tensor %q: a key of its descriptor is not a text", d->name);
-        st = read_field(r, d);
-    }
-    uint32_t missing = REQUIRED & ~d->fields;
-    if (!st && missing)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, d->at, "tensor %q: it has no %s", d->name,
-                              name_of(missing & (0 - missing)));
-    return st ? st : place_tensor(r, d);
+    st = heft_ix_dense(r->x, d.id, d.at, d.begin, d.end - d.begin);
+    if (!st && d.has_id)
+        st = heft_ix_param_id(r->x, d.id, d.param_id);
+    if (!st)
+        remember(r, &d);
+    return st;
 }
 
 /* The descriptor behind the name read last. */
-static heft_status read_tensor(reader *r)
+static heft_status read_any(reader *r)
 {
-    descriptor d = { .name = r->c.str, .at = heft_cbor_offset(&r->c, r->c.item) };
-    bool read;
-    heft_status st = read_usual(r, &d, &read);
-    if (!st && !read)
-        st = read_any(r, &d);
+    heft_cbor *c = &r->c;
+    descriptor d = { .name = c->str, .at = heft_cbor_offset(c, c->item) };
+    heft_burnpack_type type = { .name = { NULL, 0 } };
+    heft_cbor_kind k;
+    uint64_t *dims;
+    heft_status st = heft_ix_tensor(r->x, d.name, HEFT_UNTYPED, 0, &dims, &d.id);
+    if (!st && heft_cbor_next(c) != HEFT_CBOR_MAP)
+        return heft_cbor_fail(c, "tensor %q: its descriptor is not a map", d.name);
+    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
+        if (!is_name(k))
+            return heft_cbor_fail(c, "tensor %q: a key of its descriptor is not a text", d.name);
+        st = read_field(r, &d, &type);
+    }
+    uint32_t missing = REQUIRED & ~d.fields;
+    if (!st && missing)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, d.at, "tensor %q: it has no %s", d.name,
+                              name_of(missing & (0 - missing)));
+    if (!st)
+        st = place_tensor(r, &d, &type);
     if (!st)
         remember(r, &d);
     return st;
@@ -281,10 +288,14 @@ static heft_status read_tensors(reader *r)
     if (c->flags & HEFT_CBOR_INDEFINITE)
         count = 0;
     heft_status st = heft_ix_reserve(r->x, at, count, (uint64_t)(c->end - c->p), LEAST);
-    while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
-        if (k != HEFT_CBOR_TEXT)
-            return heft_cbor_fail(c, "the name of a tensor is not a text");
-        st = read_tensor(r);
+    for (bool read; !st;) {
+        st = read_usual(r, &read);
+        if (st || read)
+            continue;
+        if ((k = heft_cbor_next(c)) == HEFT_CBOR_MAP_END)
+            break;
+        st = k == HEFT_CBOR_TEXT ? read_any(r)
+                                 : heft_cbor_fail(c, "the name of a tensor is not a text");
     }
     if (!st && heft_ix_tensors(r->x) > HEFT_BURNPACK_MAX_TENSORS)
         heft_ix_note(r->x, HEFT_WARNING, "burnpack/tensor-count", at, HEFT_NONE,

@@ -198,18 +198,20 @@ static heft_status read_scheme(heft_burnpack_type *out, heft_cbor *c, heft_index
     return st;
 }
 
-heft_dtype heft_burnpack_look_type(heft_cbor_look *l)
+bool heft_burnpack_look_type(heft_cbor_look *l, heft_dtype *out)
 {
-    enum { TEXT = 0x60, LONGEST = 4 };
-    size_t len = heft_cbor_look_head(l) ^ TEXT;
-    l->fits = l->fits && len <= LONGEST && (size_t)(l->end - l->p) >= len;
-    for (unsigned i = 0; l->fits && i < TYPES; i++)
+    enum { LONGEST = 4 };
+    uint32_t len;
+    if (!heft_cbor_look_head(l, HEFT_CBOR_HEAD_TEXT, LONGEST, &len) ||
+        (size_t)(l->end - l->p) < len)
+        return false;
+    for (unsigned i = 0; i < TYPES; i++)
         if (types[i].len == len && !memcmp(types[i].name, l->p, len)) {
             l->p += len;
-            return types[i].dtype;
+            *out = types[i].dtype;
+            return true;
         }
-    l->fits = false;
-    return HEFT_UNTYPED;
+    return false;
 }
 
 heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_index *x,

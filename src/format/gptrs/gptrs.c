@@ -303,15 +303,16 @@ static heft_status plan_config(heft_plan *p, layout *l)
 {
     heft_gptrs_config config = { false, false };
     heft_error why;
-    l->config[1] = heft_plan_model_part(p, "config");
+    heft_status st = heft_plan_model_part(p, "config", &l->config[1]);
+    if (st)
+        return st;
     if (!l->config[1].ptr) {
         l->config[1] = heft_lit("{\"kind\":\"unknown\",\"config\":{}}");
         return heft_plan_loss(p, HEFT_WARNING, "gptrs/config", HEFT_NONE,
                               "no config: a checkpoint has one, so a placeholder of kind 'unknown' "
                               "is written");
     }
-    heft_status st = heft_gptrs_config_read(&config, l->config[1], 0, p->x->limits.depth, p->arena,
-                                            &why);
+    st = heft_gptrs_config_read(&config, l->config[1], 0, p->x->limits.depth, p->arena, &why);
     if (st)
         return heft_error_plain(p->err, st == HEFT_E_NOMEM ? st : HEFT_E_ARGUMENT,
                                 "the config cannot be used: %s", why.message);

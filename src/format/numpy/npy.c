@@ -237,7 +237,7 @@ static heft_status npy_plan(heft_plan *p)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
                                 p->align);
     heft_out count = heft_out_counting();
-    heft_npy_put(&count, p->x, 0, (uint32_t)p->align);
+    heft_npy_put(&count, p->x, 0, (uint32_t)p->align, false);
     p->front_bytes = count.total;
     st = heft_plan_place(p, p->front_bytes, 1);
     p->file_bytes = p->data_end;
@@ -246,7 +246,7 @@ static heft_status npy_plan(heft_plan *p)
 
 static heft_status npy_front(const heft_plan *p, heft_out *o)
 {
-    heft_npy_put(o, p->x, 0, (uint32_t)p->align);
+    heft_npy_put(o, p->x, 0, (uint32_t)p->align, false);
     return o->st;
 }
 

@@ -44,6 +44,7 @@ const char *heft_npy_descr(heft_dtype t);
 /* Reports why a tensor cannot be an array, and drops it then. */
 heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor);
 /* Everything before the data of such a tensor; as many bytes as a multiple of align. */
-void heft_npy_put(heft_out *o, const heft_index *x, uint32_t tensor, uint32_t align);
+void heft_npy_put(heft_out *o, const heft_index *x, uint32_t tensor, uint32_t align,
+                  bool is_fortran);
 
 #endif

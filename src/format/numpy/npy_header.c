@@ -263,13 +263,15 @@ const char *heft_npy_descr(heft_dtype t)
     return NULL;
 }
 
-static void put_literal(heft_out *o, const heft_index *x, uint32_t tensor)
+static void put_literal(heft_out *o, const heft_index *x, uint32_t tensor, bool is_fortran)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     char digits[20];
     heft_out_str(o, heft_lit("{'descr': '"));
     heft_out_str(o, heft_lit(heft_npy_descr(row->dtype)));
-    heft_out_str(o, heft_lit("', 'fortran_order': False, 'shape': ("));
+    heft_out_str(o, heft_lit("', 'fortran_order': "));
+    heft_out_str(o, heft_lit(is_fortran ? "True" : "False"));
+    heft_out_str(o, heft_lit(", 'shape': ("));
     for (uint32_t i = 0; i < row->rank; i++) {
         size_t n = heft_u64_text(digits, heft_ix_dims(x, tensor)[i]);
         heft_out_bytes(o, digits, n);
@@ -278,15 +280,16 @@ static void put_literal(heft_out *o, const heft_index *x, uint32_t tensor)
     heft_out_str(o, heft_lit("), }"));
 }
 
-void heft_npy_put(heft_out *o, const heft_index *x, uint32_t tensor, uint32_t align)
+void heft_npy_put(heft_out *o, const heft_index *x, uint32_t tensor, uint32_t align,
+                  bool is_fortran)
 {
     enum { BEFORE = 10 }; /* magic number, version, length */
     heft_out count = heft_out_counting();
-    put_literal(&count, x, tensor);
+    put_literal(&count, x, tensor, is_fortran);
     uint64_t used = BEFORE + count.total + 1, total = (used + align - 1) & ~((uint64_t)align - 1);
     heft_out_bytes(o, "\x93NUMPY\1\0", 8);
     heft_out_u16(o, (uint16_t)(total - BEFORE));
-    put_literal(o, x, tensor);
+    put_literal(o, x, tensor, is_fortran);
     heft_out_fill(o, ' ', total - used);
     heft_out_u8(o, '\n');
 }

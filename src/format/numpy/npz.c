@@ -65,17 +65,9 @@ static heft_claim claim_of(const heft_zip_entry *e)
     return c;
 }
 
-/* The digest of what a compressed part decodes to, spelled as digests are. */
 static heft_status add_digest(reader *r, uint32_t part, uint32_t crc)
 {
-    static const char digits[] = "0123456789abcdef";
-    char text[] = "crc32:0x00000000";
-    enum { HEX_AT = 8, LENGTH = sizeof text - 1 };
-    for (uint32_t i = 0; i < 8; i++)
-        text[LENGTH - 1 - i] = digits[crc >> 4 * i & 15];
-    heft_str spelled = heft_ix_copy(r->x, (heft_str){ text, LENGTH });
-    return spelled.ptr ? heft_ix_digest(r->x, part, "npz/crc32", "crc32", spelled, HEX_AT, true)
-                       : HEFT_E_NOMEM;
+    return heft_ix_digest_crc32(r->x, part, "npz/crc32", crc);
 }
 
 static heft_status add_array(reader *r, const heft_zip_entry *e)

@@ -1,5 +1,8 @@
 /* npz_write.c - planning and writing of .npz archives: stored members, data aligned by a field of padding in
- * front of each, checksums behind them, so that one pass suffices.  Names and shapes decide every byte. */
+ * front of each, checksums behind them, so that one pass suffices.  Names and shapes decide every byte.
+ *
+ * In an archive that is planned anew, members that are deflated stay so: their stored bytes, in which the array's
+ * header is, are the data, and their checksum is the one that the archive has. */
 #include "base/crc.h"
 #include "format/losses.h"
 #include "format/numpy/npz.h"
@@ -22,6 +25,32 @@ static const heft_ix_part_row *data_of(const heft_plan *p, uint32_t t)
     return heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part);
 }
 
+static bool is_deflated(const heft_plan *p, uint32_t t)
+{
+    return p->kept && data_of(p, t)->encoding == HEFT_DEFLATE;
+}
+
+/* The array's header, in front of data that is not deflated.  What is kept may be in Fortran's order. */
+static void put_header(const heft_plan *p, uint32_t t, heft_out *o)
+{
+    if (!is_deflated(p, t))
+        heft_npy_put(o, p->x, t, HEFT_NPY_ALIGN, p->kept && data_of(p, t)->flags & HEFT_P_VIEW);
+}
+
+/* Numbers of tensors and parts are those of the archive as it is. */
+static heft_status kept_crc(const heft_plan *p, uint32_t t, uint32_t *out)
+{
+    enum { BEFORE = 8 }; /* "crc32:0x" */
+    uint8_t bytes[HEFT_CLAIM_BYTES];
+    heft_str said = heft_ix_digest_of(p->kept, heft_ix_row(p->x, t)->first_part);
+    if (said.len <= BEFORE ||
+        !heft_ix_digits(bytes, "crc32", (heft_str){ said.ptr + BEFORE, said.len - BEFORE }))
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "array %q has no checksum",
+                                heft_ix_name(p->x, t));
+    *out = heft_le32(bytes);
+    return HEFT_OK;
+}
+
 static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
 {
     uint32_t *crc = ctx;
@@ -39,7 +68,9 @@ static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
     *out = 0;
     if (!a->is_planned)
         return HEFT_OK;
-    heft_npy_put(&o, p->x, t, HEFT_NPY_ALIGN);
+    if (is_deflated(p, t))
+        return kept_crc(p, t, out);
+    put_header(p, t, &o);
     heft_status st = heft_out_flush(&o);
     const uint8_t *data = heft_plan_range_digest(p, a->members[t].digest);
     if (st || !data)
@@ -51,7 +82,18 @@ static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
 static heft_zip_member member_of(const heft_plan *p, uint32_t t)
 {
     const member *m = &((const archive *)p->priv)->members[t];
-    return (heft_zip_member){ m->name, m->head, m->header + data_of(p, t)->length, 0, m->extra };
+    heft_zip_member to = { .name = m->name,
+                           .head = m->head,
+                           .size = m->header + data_of(p, t)->length,
+                           .extra = m->extra };
+    if (is_deflated(p, t)) {
+        uint32_t part = heft_ix_row(p->x, t)->first_part;
+        const heft_ix_view *v = heft_ix_view_of(p->kept, part);
+        to.size = v ? v->content : to.size;
+        to.is_deflated = true;
+        to.deflated = heft_ix_part_row_at(p->kept, part)->stored;
+    }
+    return to;
 }
 
 static heft_status put_descriptor(const heft_plan *p, uint32_t t, heft_out *o)
@@ -96,21 +138,23 @@ static bool place_member(heft_plan *p, uint32_t t, member *m, uint64_t *end)
 {
     heft_ix_part_row *part = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part);
     heft_out count = heft_out_counting();
-    heft_npy_put(&count, p->x, t, HEFT_NPY_ALIGN);
+    put_header(p, t, &count);
     m->header = (uint32_t)count.total;
     m->head = *end;
     m->extra = 0;
     heft_zip_member head = member_of(p, t);
     heft_zip_put_head(&count, &head);
     uint64_t at, aligned;
-    if (!heft_add(&at, m->head, count.total) || !heft_align_up(&aligned, at, p->align))
+    bool is_kept = is_deflated(p, t); /* nobody maps it: it needs no alignment */
+    if (!heft_add(&at, m->head, count.total) ||
+        !heft_align_up(&aligned, at, is_kept ? 1 : p->align))
         return false;
     while (aligned > at && aligned - at < HEFT_ZIP_EXTRA)
         aligned += p->align;
     m->extra = (uint32_t)(aligned - at);
     part->offset = aligned;
-    part->stored = part->length;
-    return heft_add(end, aligned, part->length) && *end < INT64_MAX;
+    part->stored = is_kept ? head.deflated : part->length;
+    return heft_add(end, aligned, part->stored) && *end < INT64_MAX;
 }
 
 static heft_status place(heft_plan *p, archive *a)
@@ -131,8 +175,9 @@ static heft_status place(heft_plan *p, archive *a)
             return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^63 bytes");
         p->order[t] = heft_ix_row(p->x, t)->first_part;
         const heft_ix_part_row *part = data_of(p, t);
-        st = heft_plan_digest_range(p, "crc32", (heft_range){ part->offset, part->length },
-                                    &a->members[t].digest);
+        if (!is_deflated(p, t))
+            st = heft_plan_digest_range(p, "crc32", (heft_range){ part->offset, part->length },
+                                        &a->members[t].digest);
     }
     p->order_count = heft_ix_tensors(p->x);
     p->data_end = end;
@@ -149,18 +194,6 @@ static heft_status measure_back(heft_plan *p, archive *a)
     return st;
 }
 
-/* Data that is kept stays as it is, and is written here as an array of plain numbers. */
-static heft_status check_kept(const heft_plan *p)
-{
-    for (uint32_t i = 0; p->kept && i < p->kept->parts.len; i++)
-        if (!heft_ix_is_plain(heft_ix_part_row_at(p->kept, i)))
-            return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
-                                    "array %q is compressed, or stored in another order: it cannot "
-                                    "be edited (convert it)",
-                                    heft_ix_name(p->kept, heft_ix_owner(p->kept, i)));
-    return HEFT_OK;
-}
-
 heft_status heft_npz_plan(heft_plan *p)
 {
     archive *a = heft_plan_alloc(p, sizeof *a);
@@ -172,9 +205,7 @@ heft_status heft_npz_plan(heft_plan *p)
     if (p->align > HEFT_NPY_MOST_ALIGN)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
                                 p->align);
-    heft_status st = check_kept(p);
-    if (!st)
-        st = heft_loss_parts(p, "npz/parts", NULL);
+    heft_status st = heft_loss_parts(p, "npz/parts", NULL);
     if (!st)
         st = heft_loss_metadata(p, "npz/metadata");
     if (!st)
@@ -201,7 +232,7 @@ heft_status heft_npz_between(const heft_plan *p, uint32_t part, heft_out *o)
     if (st)
         return st;
     heft_zip_put_head(o, &m);
-    heft_npy_put(o, p->x, t, HEFT_NPY_ALIGN);
+    put_header(p, t, o);
     return o->st;
 }
 

@@ -100,9 +100,11 @@ static heft_status add_parts(heft_torch *t, const sparse *s)
     for (uint32_t i = 0; !st && i < layouts[s->layout].parts; i++) {
         const heft_torch_flat *part = &s->parts[i];
         st = heft_ix_part(t->x, s->id, heft_lit(layouts[s->layout].roles[i]), part->type,
-                          part->where, part->where.length, HEFT_RAW);
+                          part->where, part->length, part->encoding);
         if (!st && t->is_big_endian)
             heft_ix_big_endian(t->x);
+        if (!st)
+            st = heft_torch_digest(t, part->encoding, part->crc);
     }
     return st;
 }

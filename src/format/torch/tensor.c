@@ -135,6 +135,14 @@ static void note_shared(heft_torch *t, const view *v, uint32_t tensor)
 
 /* ---- placing ---- */
 
+heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc)
+{
+    heft_index *x = t->x;
+    if (e == HEFT_RAW || !crc)
+        return HEFT_OK;
+    return heft_ix_digest_crc32(x, x->parts.len - 1, "torch/crc32", crc);
+}
+
 static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str name)
 {
     enum { FEW = 16 };
@@ -160,7 +168,7 @@ static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str nam
     heft_status st = heft_ix_strided(x, id, v->at, where, e, content, first, strides);
     if (!st && t->is_big_endian)
         heft_ix_big_endian(x);
-    return st;
+    return st ? st : heft_torch_digest(t, e, v->s->crc);
 }
 
 /* Strides of 0, and storages that are shared, make tensors of any size of a few bytes.  What is listed is to be
@@ -278,8 +286,8 @@ heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, hef
     heft_status st = read_view(t, &v, name, &m);
     if (st)
         return st;
-    if (v.s->is_deflated || !in_order(t, &v, &elements))
-        return fail(t, &v, name, HEFT_E_UNSUPPORTED, "a part of it is deflated, or not in order");
+    if (!in_order(t, &v, &elements))
+        return fail(t, &v, name, HEFT_E_UNSUPPORTED, "a part of it is not in order");
     uint64_t size = heft_dtype_size(v.type->type);
     *out = (heft_torch_flat){ .type = v.type->type, .size = v.size, .rank = v.rank };
     out->elements = elements;
@@ -287,6 +295,15 @@ heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, hef
         !heft_range_in((heft_range){ first, out->where.length }, v.room))
         return fail(t, &v, name, HEFT_E_FORMAT, "a part of it reaches past its storage");
     out->where.offset = v.s->offset + v.base + first;
+    out->length = out->where.length;
+    if (v.s->is_deflated) {
+        if (out->length != v.s->bytes)
+            return fail(t, &v, name, HEFT_E_UNSUPPORTED,
+                        "a part of it is a piece of a deflated storage");
+        out->where = (heft_range){ v.s->offset, v.s->stored };
+        out->encoding = HEFT_DEFLATE;
+        out->crc = v.s->crc;
+    }
     v.s->first_tensor = heft_ix_tensors(t->x);
-    return weigh(t, &v, name, out->where.length);
+    return weigh(t, &v, name, out->length);
 }

@@ -20,12 +20,14 @@ enum { LEGACY_VERSION = 1001 };
 
 /* ---- the pickle, once its storages have places ---- */
 
-static heft_status read_pickle(heft_torch *t, heft_range where, const char *what)
+static heft_status read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
+                               const char *what)
 {
     enum { WORK = 16, LEAST_WORK = 64 << 10 };
-    heft_status st = heft_pickle_read(&t->p, t->in, where, &t->x->arena, what);
+    heft_status st = heft_pickle_read(&t->p, in, where, &t->x->arena, what);
     t->pickle_bytes = heft_pickle_end(&t->p) - where.offset;
     t->work = t->pickle_bytes * WORK + LEAST_WORK;
+    t->p.apart = apart;
     return st ? st : heft_torch_storages(t);
 }
 
@@ -54,6 +56,16 @@ static const heft_zip_entry *member(const archive *a, const char *name)
     return NULL;
 }
 
+static heft_status member_bytes(const heft_torch *t, const heft_zip_entry *e, heft_str *out)
+{
+    if (e->method != HEFT_ZIP_STORED)
+        return heft_torch_inflate(t, e, out);
+    heft_cur c = heft_cur_whole(t->in, e->data, e->stored, "a member of the archive");
+    const uint8_t *p = heft_cur_take(&c, e->stored);
+    *out = (heft_str){ (const char *)p, p ? (size_t)e->stored : 0 };
+    return c.st;
+}
+
 /* The bytes of a member that is read whole; *out is empty when there is none. */
 static heft_status small_member(const heft_torch *t, const archive *a, const char *name,
                                 heft_str *out)
@@ -63,15 +75,12 @@ static heft_status small_member(const heft_torch *t, const archive *a, const cha
     *out = (heft_str){ "", 0 };
     if (!e)
         return HEFT_OK;
-    if (e->method != HEFT_ZIP_STORED || e->stored > MOST)
+    if (e->content > MOST)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, e->head,
-                              "member %q: deflated, or of more than %U bytes", e->name,
-                              (uint64_t)MOST);
-    heft_cur c = heft_cur_whole(t->in, e->data, e->stored, "a member of the archive");
-    const uint8_t *p = heft_cur_take(&c, e->stored);
-    if (!p)
-        return c.st;
-    *out = (heft_str){ (const char *)p, (size_t)e->stored };
+                              "member %q: of more than %U bytes", e->name, (uint64_t)MOST);
+    heft_status st = member_bytes(t, e, out);
+    if (st)
+        return st;
     while (out->len && (out->ptr[out->len - 1] == '\n' || out->ptr[out->len - 1] == '\r'))
         out->len--;
     return HEFT_OK;
@@ -122,6 +131,7 @@ static heft_status place_storage(const heft_torch *t, heft_torch_storage *s,
     s->stored = e->stored;
     s->is_placed = true;
     s->is_deflated = e->method == HEFT_ZIP_DEFLATED;
+    s->crc = e->crc;
     if (!s->type->type || s->bytes == e->content)
         return HEFT_OK;
     if (s->bytes > e->content || s->is_deflated)
@@ -178,6 +188,20 @@ static heft_status claim_all(const heft_torch *t, const archive *a, const heft_z
     return st;
 }
 
+/* Values of an inflated pickle have no places of their own in the file: they get the member's. */
+static heft_status read_member(heft_torch *t, const heft_zip_entry *e)
+{
+    heft_str bytes;
+    if (e->method == HEFT_ZIP_STORED)
+        return read_pickle(t, t->in, (heft_range){ e->data, e->stored }, HEFT_NOWHERE, "data.pkl");
+    heft_status st = heft_torch_inflate(t, e, &bytes);
+    if (st)
+        return st;
+    t->inflated = heft_in_of(bytes.ptr, bytes.len, t->x->err);
+    return read_pickle(t, &t->inflated.in, (heft_range){ 0, bytes.len }, e->data,
+                       "data.pkl, inflated");
+}
+
 static heft_status parse_zip(heft_torch *t)
 {
     archive a = { .folder = { "", 0 } };
@@ -192,10 +216,7 @@ static heft_status parse_zip(heft_torch *t)
             t->x->err, member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,
             a.z.directory.offset, "the archive has no member %qdata.pkl%s", a.folder,
             member(&a, "model.json") ? ": it is an early TorchScript's" : "");
-    if (pickle->method != HEFT_ZIP_STORED)
-        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, pickle->head,
-                              "member %q is deflated: PyTorch stores it", pickle->name);
-    st = read_pickle(t, (heft_range){ pickle->data, pickle->stored }, "data.pkl");
+    st = read_member(t, pickle);
     if (!st)
         st = place_storages(t, &a);
     if (!st)
@@ -316,7 +337,7 @@ static heft_status parse_legacy(heft_torch *t)
     heft_pickle keys = { .arena = NULL };
     heft_status st = read_heads(t, &at);
     if (!st)
-        st = read_pickle(t, (heft_range){ at, size - at }, "the pickle");
+        st = read_pickle(t, t->in, (heft_range){ at, size - at }, HEFT_NOWHERE, "the pickle");
     if (st)
         return st;
     at = heft_pickle_end(&t->p);

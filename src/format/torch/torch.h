@@ -20,6 +20,7 @@ typedef struct heft_torch_storage { /* a piece of memory of which tensors are vi
     uint64_t elements; /* of its type */
     uint64_t offset, bytes;
     uint64_t stored;       /* of a deflated one; bytes is what it inflates to */
+    uint32_t crc;          /* of a deflated one, or 0 */
     uint32_t first_tensor; /* that is a view of it, or HEFT_NONE */
     bool is_placed, is_deflated;
 } heft_torch_storage;
@@ -28,6 +29,7 @@ typedef struct heft_torch {
     heft_in *in;
     heft_index *x;
     heft_pickle p;
+    heft_in_bytes inflated;       /* the pickle of an archive that was packed again */
     heft_torch_storage *storages; /* by key */
     uint32_t storage_count;
     bool is_big_endian;
@@ -39,6 +41,11 @@ typedef struct heft_torch {
     uint32_t told;  /* names of calls that were reported */
     uint32_t calls[32];
 } heft_torch;
+
+/* ---- members of archives ---- */
+
+/* What a deflated member inflates to, checked; it lives as long as the index. */
+heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, heft_str *out);
 
 /* ---- storages ---- */
 
@@ -91,10 +98,15 @@ heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_mea
 /* A tensor that is a part of another and lies in order: bytes of the file. */
 typedef struct heft_torch_flat {
     heft_range where;
+    uint64_t length; /* of what that decodes to */
+    heft_encoding encoding;
+    uint32_t crc; /* of a deflated one, or 0 */
     uint64_t elements;
     uint32_t size, rank; /* its shape, a tuple */
     heft_dtype type;
 } heft_torch_flat;
+/* The CRC-32 of what the part added last decodes to, when it is deflated and has one. */
+heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc);
 heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out);
 /* Adds the sparse tensor that the call rebuilds; sparse.c. */
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m);

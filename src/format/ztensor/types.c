@@ -15,12 +15,12 @@ const heft_zt_type heft_zt_types[] = {
     { HEFT_U16, "u16", "uint16", NULL, HEFT_UNTYPED },
     { HEFT_U8, "u8", "uint8", NULL, HEFT_UNTYPED },
     { HEFT_BOOL, "bool", "bool", NULL, HEFT_UNTYPED },
-    { HEFT_F8_E4M3FN, NULL, NULL, "f8_e4m3fn", HEFT_U8 },
-    { HEFT_F8_E5M2, NULL, NULL, "f8_e5m2", HEFT_U8 },
-    { HEFT_F8_E4M3FNUZ, NULL, NULL, "f8_e4m3fnuz", HEFT_U8 },
-    { HEFT_F8_E5M2FNUZ, NULL, NULL, "f8_e5m2fnuz", HEFT_U8 },
-    { HEFT_C64, NULL, NULL, "complex64", HEFT_F32 },
-    { HEFT_C128, NULL, NULL, "complex128", HEFT_F64 },
+    { HEFT_F8_E4M3FN, "", "", "f8_e4m3fn", HEFT_U8 },
+    { HEFT_F8_E5M2, "", "", "f8_e5m2", HEFT_U8 },
+    { HEFT_F8_E4M3FNUZ, "", "", "f8_e4m3fnuz", HEFT_U8 },
+    { HEFT_F8_E5M2FNUZ, "", "", "f8_e5m2fnuz", HEFT_U8 },
+    { HEFT_C64, "", "", "complex64", HEFT_F32 },
+    { HEFT_C128, "", "", "complex128", HEFT_F64 },
 };
 const size_t heft_zt_type_count = sizeof heft_zt_types / sizeof *heft_zt_types;
 

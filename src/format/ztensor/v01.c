@@ -88,7 +88,7 @@ static heft_status read_field(heft_cbor *c, heft_index *x, uint32_t field, entry
 static heft_status find_type(heft_cbor *c, const entry *e, heft_dtype *out)
 {
     for (size_t i = 0; i < heft_zt_type_count; i++)
-        if (heft_zt_types[i].long_name && heft_str_is(e->dtype, heft_zt_types[i].long_name)) {
+        if (*heft_zt_types[i].long_name && heft_str_is(e->dtype, heft_zt_types[i].long_name)) {
             *out = heft_zt_types[i].dtype;
             return HEFT_OK;
         }

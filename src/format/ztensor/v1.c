@@ -74,8 +74,8 @@ static heft_status find_type(reader *r, const tensor *t, heft_str name, heft_dty
 {
     for (size_t i = 0; i < heft_zt_type_count; i++) {
         const heft_zt_type *type = &heft_zt_types[i];
-        bool is_short = type->name && heft_str_is(name, type->name);
-        bool is_long = type->long_name && heft_str_is(name, type->long_name);
+        bool is_short = *type->name && heft_str_is(name, type->name);
+        bool is_long = *type->long_name && heft_str_is(name, type->long_name);
         bool is_logical = type->logical && heft_str_is(name, type->logical);
         if (!is_short && !is_long && !is_logical)
             continue;
@@ -309,13 +309,15 @@ static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
     uint64_t at = heft_cbor_offset(r->c, r->c->item), left = (uint64_t)(r->c->end - r->c->p);
     bool counted = !(r->c->flags & HEFT_CBOR_INDEFINITE);
     heft_status st = counted ? heft_ix_reserve(r->x, at, r->c->u, left, LEAST) : HEFT_OK;
-    while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
+    for (bool read; !st;) {
         heft_str name;
+        st = heft_zt1_read_usual(r->c, r->x, is_10, &read);
+        if (st || read)
+            continue;
+        if ((k = heft_cbor_next(r->c)) == HEFT_CBOR_MAP_END)
+            break;
         st = heft_zt_want_text(r->c, k, "a tensor's name", &name);
-        bool read = false;
         if (!st)
-            st = heft_zt1_read_usual(r->c, r->x, is_10, name, &read);
-        if (!st && !read)
             st = read_tensor(r, is_10, name, heft_cbor_next(r->c));
     }
     return st;

@@ -2,95 +2,92 @@
  * there are.  Anything else is left to the reader that takes keys in any order. */
 #include "format/ztensor/ztensor.h"
 
-enum { MAP = 0xA0, ARRAY = 0x80, LEVELS = 3, MOST_RANK = 8 };
+enum { LEVELS = 3, MOST_RANK = 8 };
 
 typedef struct usual {
+    heft_str name, digest;
+    uint64_t at; /* of the component */
+    heft_range where;
     heft_dtype dtype;
     uint32_t rank;
-    uint64_t dims[MOST_RANK];
-    heft_zt_part part;
 } usual;
 
-static bool spells(heft_str s, const char *name)
-{
-    size_t i = 0;
-    while (name && i < s.len && name[i] == s.ptr[i])
-        i++;
-    return name && i == s.len && !name[i];
-}
-
 /* In the spelling of its own generation; a logical type has a key of its own behind it. */
-static heft_dtype look_type(heft_cbor_look *l, bool is_10)
+static bool look_at_type(heft_cbor_look *l, usual *u, bool is_10)
 {
-    heft_str s = heft_cbor_look_string(l);
-    for (size_t i = 0; l->fits && i < heft_zt_type_count; i++)
-        if (spells(s, is_10 ? heft_zt_types[i].long_name : heft_zt_types[i].name))
-            return heft_zt_types[i].dtype;
-    l->fits = false;
-    return HEFT_UNTYPED;
+    enum { SHORT = sizeof heft_zt_types->name, LONG = sizeof heft_zt_types->long_name };
+    heft_str s;
+    char key[LONG] = { 0 };
+    if (!heft_cbor_look_text(l, "dtype", 5) || !heft_cbor_look_string(l, &s) || !s.len ||
+        s.len >= (size_t)(is_10 ? LONG : SHORT) || !s.ptr[s.len - 1])
+        return false;
+    memcpy(key, s.ptr, s.len);
+    for (size_t i = 0; i < heft_zt_type_count; i++)
+        if (is_10 ? !memcmp(heft_zt_types[i].long_name, key, LONG)
+                  : !memcmp(heft_zt_types[i].name, key, SHORT)) {
+            u->dtype = heft_zt_types[i].dtype;
+            return true;
+        }
+    return false;
 }
 
-static void look_shape(heft_cbor_look *l, usual *u)
+static bool look_at_shape(heft_cbor_look *l, uint64_t *dims, uint32_t *rank)
 {
-    heft_cbor_look_text(l, "shape", 5);
-    u->rank = heft_cbor_look_head(l) ^ ARRAY;
-    l->fits = l->fits && u->rank <= MOST_RANK;
-    for (uint32_t i = 0; l->fits && i < u->rank; i++)
-        u->dims[i] = heft_cbor_look_u64(l);
+    bool fits = heft_cbor_look_text(l, "shape", 5) &&
+                heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, MOST_RANK, rank);
+    for (uint32_t i = 0; fits && i < *rank; i++)
+        fits = heft_cbor_look_u64(l, &dims[i]);
+    return fits;
 }
 
-static void look_component(heft_cbor_look *l, usual *u, bool is_10)
+static bool look_at_component(heft_cbor_look *l, usual *u, bool is_10)
 {
-    uint32_t plain = is_10 ? 2 : 3, pairs = heft_cbor_look_head(l) ^ MAP;
-    l->fits = l->fits && (pairs == plain || pairs == plain + 1);
-    if (!is_10) {
-        heft_cbor_look_text(l, "dtype", 5);
-        u->dtype = look_type(l, is_10);
-    }
-    heft_cbor_look_text(l, "offset", 6);
-    u->part.where.offset = heft_cbor_look_u64(l);
-    heft_cbor_look_text(l, "length", 6);
-    u->part.where.length = heft_cbor_look_u64(l);
-    if (pairs == plain)
-        return;
-    heft_cbor_look_text(l, "digest", 6);
-    u->part.digest = heft_cbor_look_string(l);
+    uint32_t plain = is_10 ? 2 : 3, pairs;
+    if (!heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, plain + 1, &pairs) || pairs < plain ||
+        !(is_10 || look_at_type(l, u, is_10)) || !heft_cbor_look_text(l, "offset", 6) ||
+        !heft_cbor_look_u64(l, &u->where.offset) || !heft_cbor_look_text(l, "length", 6) ||
+        !heft_cbor_look_u64(l, &u->where.length))
+        return false;
+    return pairs == plain ||
+           (heft_cbor_look_text(l, "digest", 6) && heft_cbor_look_string(l, &u->digest));
 }
 
-static bool look_at_tensor(heft_cbor_look *l, usual *u, const heft_cbor *c, bool is_10)
+static bool look_at_tensor(heft_cbor_look *l, usual *u, uint64_t *dims, const heft_cbor *c,
+                           bool is_10)
 {
-    *l = heft_cbor_look_at(c, LEVELS);
-    l->fits = heft_cbor_look_head(l) == (MAP | (is_10 ? 4 : 3)) && l->fits;
-    if (is_10) {
-        heft_cbor_look_text(l, "dtype", 5);
-        u->dtype = look_type(l, is_10);
-    }
-    look_shape(l, u);
-    heft_cbor_look_text(l, "format", 6);
-    heft_cbor_look_text(l, "dense", 5);
-    heft_cbor_look_text(l, "components", 10);
-    l->fits = heft_cbor_look_head(l) == (MAP | 1) && l->fits;
-    heft_cbor_look_text(l, "data", 4);
-    u->part.at = heft_cbor_offset(c, l->p);
-    look_component(l, u, is_10);
-    return l->fits;
+    uint32_t fields = is_10 ? 4 : 3, found, parts;
+    if (!heft_cbor_look_at(l, c, 2, LEVELS) || !heft_cbor_look_string(l, &u->name) ||
+        !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, fields, &found) || found != fields ||
+        !(!is_10 || look_at_type(l, u, is_10)) || !look_at_shape(l, dims, &u->rank) ||
+        !heft_cbor_look_text(l, "format", 6) || !heft_cbor_look_text(l, "dense", 5) ||
+        !heft_cbor_look_text(l, "components", 10) ||
+        !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 1, &parts) || !parts ||
+        !heft_cbor_look_text(l, "data", 4))
+        return false;
+    u->at = heft_cbor_offset(c, l->p);
+    return look_at_component(l, u, is_10);
 }
 
-heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, heft_str name, bool *read)
+heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *read)
 {
-    usual u = { .part = { .role = { "data", 4 }, .decoded = HEFT_NOWHERE } };
+    uint64_t dims[MOST_RANK], *to;
+    usual u = { .digest = { NULL, 0 } };
     heft_cbor_look l;
-    uint64_t *dims;
     uint32_t id;
-    *read = look_at_tensor(&l, &u, c, is_10);
+    *read = look_at_tensor(&l, &u, dims, c, is_10);
     if (!*read)
         return HEFT_OK;
-    heft_cbor_accept(c, &l);
-    u.part.dtype = u.dtype;
-    heft_status st = heft_ix_tensor(x, name, u.dtype, u.rank, &dims, &id);
+    heft_cbor_accept(c, &l, 2);
+    heft_status st = heft_ix_tensor(x, u.name, u.dtype, u.rank, &to, &id);
     if (st)
         return st;
     for (uint32_t i = 0; i < u.rank; i++)
-        dims[i] = u.dims[i];
-    return heft_zt_add_part(x, id, &u.part);
+        to[i] = dims[i];
+    heft_zt_part part = { .at = u.at,
+                          .role = { "data", 4 },
+                          .digest = u.digest,
+                          .where = u.where,
+                          .decoded = HEFT_NOWHERE,
+                          .dtype = u.dtype };
+    return heft_zt_add_part(x, id, &part);
 }

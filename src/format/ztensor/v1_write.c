@@ -44,7 +44,7 @@ static bool is_sparse(const heft_ix_tensor_row *row)
 static bool has_type(const generation *g, heft_dtype t)
 {
     const heft_zt_type *type = heft_zt_type_of(t);
-    return type && (type->name || g->is_logical);
+    return type && (*type->name || g->is_logical);
 }
 
 static bool is_index(const heft_index *x, const heft_ix_tensor_row *row, uint32_t part)

@@ -10,9 +10,9 @@ enum { HEFT_ZT_MAGIC = 8, HEFT_ZT_ALIGN = 64 };
 
 typedef struct heft_zt_type {
     heft_dtype dtype;
-    const char *name;      /* 1.1 and later: "f32"; NULL: only a logical type */
-    const char *long_name; /* 1.0 and 0.1: "float32" */
-    const char *logical;   /* 1.2: "complex64", over elements of the type `base` */
+    char name[8];        /* 1.1 and later: "f32"; empty: only a logical type */
+    char long_name[16];  /* 1.0 and 0.1: "float32" */
+    const char *logical; /* 1.2: "complex64", over elements of the type `base` */
     heft_dtype base;
 } heft_zt_type;
 
@@ -93,8 +93,8 @@ heft_status heft_zt01_parse(heft_in *in, heft_index *x);
 
 /* 1.0, 1.1 and 1.2; the check is that of 0.1 too. */
 heft_status heft_zt1_parse(heft_in *in, heft_index *x);
-/* The entry of the tensor whose name was read last, if it is spelled as usual; *read: it was. */
-heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, heft_str name, bool *read);
+/* The next tensor with its name, if it is spelled as usual; *read: it was. */
+heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *read);
 heft_status heft_zt1_check(heft_check *c);
 heft_status heft_zt1_plan(heft_plan *p);
 heft_status heft_zt1_front(const heft_plan *p, heft_out *o);

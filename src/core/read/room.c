@@ -1,0 +1,82 @@
+/* room.c - memory, or the host's scratch when it would be much. */
+#include "core/read/room.h"
+
+enum {
+    IN_MEMORY = 16 << 20, /* of all threads that may have such a room at once */
+    STEP = 128 << 10
+};
+
+static uint64_t most_in_memory(const heft_host *h)
+{
+    return h->executor && h->executor->width ? IN_MEMORY / h->executor->width : IN_MEMORY;
+}
+
+/* Hosts of programs that were built before there was such a thing say so by their size. */
+static bool has_scratch(const heft_host *h)
+{
+    return h->size >= sizeof *h && h->scratch;
+}
+
+static heft_status no_memory(uint64_t len, heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM,
+                            "no memory for %U bytes of a compressed part in another order", len);
+}
+
+static heft_status fill_memory(heft_room *r, heft_room_read read, void *ctx, heft_error *err)
+{
+    const heft_allocator *al = r->host->allocator;
+    if (r->len <= SIZE_MAX)
+        r->memory = al->resize(al->ctx, NULL, 0, (size_t)r->len, 64);
+    if (!r->memory)
+        return no_memory(r->len, err);
+    r->bytes = r->memory;
+    return read(ctx, r->memory, (size_t)r->len, err);
+}
+
+static heft_status fill_scratch(heft_room *r, heft_room_read read, void *ctx, heft_error *err)
+{
+    const heft_allocator *al = r->host->allocator;
+    const void *lent = NULL;
+    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
+    heft_status st = buf ? HEFT_OK : no_memory(r->len, err);
+    for (uint64_t left = r->len; left && !st;) {
+        size_t n = left < STEP ? (size_t)left : STEP;
+        st = read(ctx, buf, n, err);
+        if (!st)
+            st = r->scratch->ops->write(r->scratch, buf, n, err);
+        left -= n;
+    }
+    if (buf)
+        al->resize(al->ctx, buf, STEP, 0, 64);
+    if (!st)
+        st = r->scratch->ops->lend(r->scratch, &lent, err);
+    r->bytes = lent;
+    return st;
+}
+
+heft_status heft_room_fill(heft_room *out, const heft_host *h, heft_sink *near, uint64_t len,
+                           heft_room_read read, void *ctx, heft_error *err)
+{
+    bool beside = near && near->ops->scratch;
+    *out = (heft_room){ .host = h, .len = len };
+    if (len <= most_in_memory(h) || !(beside || has_scratch(h)))
+        return fill_memory(out, read, ctx, err);
+    heft_status st = beside ? near->ops->scratch(near, &out->scratch, len, err)
+                            : h->scratch(&out->scratch, len, err);
+    return st ? st : fill_scratch(out, read, ctx, err);
+}
+
+heft_status heft_room_state(const heft_room *r, heft_error *err)
+{
+    return r->scratch ? r->scratch->ops->state(r->scratch, err) : HEFT_OK;
+}
+
+void heft_room_close(heft_room *r)
+{
+    if (r->scratch)
+        r->scratch->ops->close(r->scratch);
+    if (r->memory)
+        r->host->allocator->resize(r->host->allocator->ctx, r->memory, (size_t)r->len, 0, 64);
+    *r = (heft_room){ .host = r->host };
+}

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""check_memory.py HEFT: what is converted may be larger than memory, in whatever order it is stored; NumPy is the judge.
+TAP on stdout; skipped without NumPy."""
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    print("1..0 # SKIP NumPy is not here")
+    sys.exit(0)
+
+MIB = 1 << 20
+MOST = 64 * MIB
+ROWS, COLUMNS = 8192, 8200  # 256.25 MiB of f32
+
+
+def large(order):
+    a = np.empty((ROWS, COLUMNS), dtype="<f4", order=order)
+    a[:] = np.arange(COLUMNS) % 251 + (np.arange(ROWS) % 13)[:, None] * 251
+    return a
+
+
+def save(path, **arrays):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
+        for name, a in arrays.items():
+            with z.open(name + ".npy", "w", force_zip64=True) as f:
+                np.lib.format.write_array(f, a)
+
+
+def peak(*args, **env):
+    """(exit status, error output, the most anonymous memory it was seen with)"""
+    most = 0
+    with tempfile.TemporaryFile() as said, subprocess.Popen([HEFT, *map(str, args)], stdout=subprocess.DEVNULL, stderr=said,
+                                                            env=os.environ | env) as p:
+        while p.poll() is None:
+            with contextlib.suppress(OSError, ValueError):
+                for line in pathlib.Path(f"/proc/{p.pid}/status").read_text().splitlines():
+                    most = max(most, int(line.split()[1]) * 1024 if line.startswith("RssAnon") else 0)
+            time.sleep(0.001)
+        said.seek(0)
+        return p.returncode, said.read().decode(), most
+
+
+def within(args, **env):
+    code, said, most = peak(*args, **env)
+    if code:
+        yield f"ended with {code}: {said}"
+    if most > MOST:
+        yield f"took {most // MIB} MiB"
+    if not most:
+        yield "was not seen at work"
+
+
+def tensor(path, name):
+    with open(path, "rb") as f:
+        (size,) = struct.unpack("<Q", f.read(8))
+        t = json.loads(f.read(size))[name]
+    return np.memmap(path, "<f4", "r", 8 + size + t["data_offsets"][0], tuple(t["shape"]))
+
+
+def nothing_left(folder, *known):
+    left = sorted(set(os.listdir(folder)) - set(known))
+    return [f"{left} are left"] if left else []
+
+
+def check_turning(root, temporary):
+    """Fortran's order, deflated; and a second one, for another thread."""
+    a = large("F")
+    save(root / "f.npz", a=a, b=a[:, :4100])
+    yield from within(["convert", root / "f.npz", root / "f.safetensors"], TMPDIR="/nowhere")
+    if not np.array_equal(tensor(root / "f.safetensors", "a"), a) or not np.array_equal(tensor(root / "f.safetensors", "b"), a[:, :4100]):
+        yield "the result is another"
+    (root / "f.safetensors").unlink()
+    yield from within(["stats", root / "f.npz", "a"], TMPDIR=str(temporary))
+    yield from within(["convert", root / "f.npz", root / "f.zt", "--keep", "a", "--compress", "zstd"])
+    yield from nothing_left(root, "f.npz", "f.zt", "tmp")
+
+
+def check_transposing(root, temporary):
+    """Of what is compressed with zstd."""
+    a = large("C")
+    np.save(root / "c.npy", a)
+    yield from within(["convert", root / "c.npy", root / "c.zt", "--compress", "zstd"])
+    (root / "c.npy").unlink()
+    name = json.loads(subprocess.check_output([HEFT, "ls", "--json", root / "c.zt"]))["tensors"][0]["name"]
+    yield from within(["convert", "--transpose", "*", root / "c.zt", root / "t.safetensors"], TMPDIR="/nowhere")
+    if not np.array_equal(tensor(root / "t.safetensors", name), a.T):
+        yield "the result is another"
+    (root / "t.safetensors").unlink()
+    yield from within(["convert", "--transpose", "*", root / "f.npz", root / "t.safetensors", "--keep", "a"])
+    if not np.array_equal(tensor(root / "t.safetensors", "a"), a.T):
+        yield "the result of both is another"
+    (root / "t.safetensors").unlink()
+    yield from nothing_left(root, "f.npz", "f.zt", "c.zt", "tmp")
+
+
+def check_parts(root, _):
+    """What is no array is of no use to another format, however large it is."""
+    with zipfile.ZipFile(root / "parts.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
+        with z.open("a.npy", "w") as f:
+            np.lib.format.write_array(f, np.arange(MIB, dtype="<f4"))
+        with z.open("notes.bin", "w") as f:
+            for _ in range(256):
+                f.write(bytes(MIB))
+    yield from within(["convert", root / "parts.npz", root / "parts.safetensors"])
+    if not np.array_equal(tensor(root / "parts.safetensors", "a"), np.arange(MIB, dtype="<f4")):
+        yield "the result is another"
+    (root / "parts.safetensors").unlink()
+    (root / "parts.npz").unlink()
+
+
+def check_stream(root, temporary):
+    """Into a pipe, whose directory is no place for files."""
+    a = large("F")
+    with subprocess.Popen([HEFT, "convert", "--to", "npz", root / "f.npz", "/dev/stdout", "--keep", "a"], stdout=subprocess.PIPE,
+                          env=os.environ | {"TMPDIR": str(temporary)}) as p, open(root / "p.npz", "wb") as f:
+        shutil.copyfileobj(p.stdout, f)
+    if not np.array_equal(np.load(root / "p.npz")["a"], a):
+        yield "the result is another"
+    (root / "p.npz").unlink()
+    yield from nothing_left(temporary)
+
+
+def one_error(p, *words):
+    lines = p.stderr.decode().splitlines()
+    if p.returncode != 4:
+        yield f"ended with {p.returncode}, not 4: {lines}"
+    if len(lines) != 1 or any(w not in lines[0] for w in words):
+        yield f"said {lines}, not once {words}"
+
+
+def check_no_directory(root, _):
+    p = subprocess.run([HEFT, "hash", root / "f.npz"], capture_output=True, env=os.environ | {"TMPDIR": "/no/such"}, check=False)
+    yield from one_error(p, "/no/such", "No such file or directory")
+
+
+def no_large_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100 * MIB, 100 * MIB))
+
+
+def check_limit(root, temporary):
+    p = subprocess.run([HEFT, "hash", root / "f.npz"], capture_output=True, env=os.environ | {"TMPDIR": str(temporary)},
+                       preexec_fn=no_large_files, check=False)
+    yield from one_error(p, str(temporary), "File too large")
+    yield from nothing_left(temporary)
+
+
+def check_full(root, temporary):
+    """On a disk of 48 MiB: room for what is written, and not for what is in the way."""
+    a = np.asfortranarray(np.arange(32 * MIB // 4, dtype="<f4").reshape(2048, -1) % 64)
+    save(root / "s.npz", a=a)
+    for command, words in ((["convert", root / "s.npz", temporary / "s.safetensors"], ["s.safetensors", "No space left"]),
+                           (["hash", root / "s.npz"], ["No space left"])):
+        size = "48m" if command[0] == "convert" else "16m"
+        script = f'mount -t tmpfs -o size={size} none "$0" || exit 77; export TMPDIR="$0"; "$@"; code=$?; ls -A "$0" >&2; exit $code'
+        p = subprocess.run(["unshare", "-rm", "sh", "-c", script, temporary, HEFT, *command], capture_output=True, check=False)
+        if p.returncode == 77 or b"unshare" in p.stderr:
+            print("# no disk can be made here:", p.stderr.decode().strip())
+            return
+        yield from one_error(p, *words)
+
+
+def check_killed(root, _):
+    """While the temporary file is there."""
+    for _ in range(5):
+        p = subprocess.Popen([HEFT, "convert", root / "f.npz", root / "k.safetensors"])
+        seen = 0
+        while p.poll() is None and not seen:
+            with contextlib.suppress(OSError):
+                links = [os.readlink(f"/proc/{p.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{p.pid}/fd")]
+                seen = sum("(deleted)" in link for link in links) >= 2
+        p.kill()
+        p.wait()
+        yield from nothing_left(root, "f.npz", "f.zt", "c.zt", "s.npz", "tmp", *([] if seen else ["k.safetensors"]))
+        if seen:
+            return
+        (root / "k.safetensors").unlink(missing_ok=True)
+    yield "no temporary file was seen"
+
+
+CHECKS = {
+    "turned, in bounded memory": check_turning,
+    "transposed, in bounded memory": check_transposing,
+    "parts that are left out": check_parts,
+    "into a pipe": check_stream,
+    "no directory for temporary files": check_no_directory,
+    "temporary files may not be so large": check_limit,
+    "a full disk": check_full,
+    "killed": check_killed,
+}
+
+
+def main():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        root = pathlib.Path(folder)
+        temporary = root / "tmp"
+        temporary.mkdir()
+        return tap.report((name, list(check(root, temporary))) for name, check in CHECKS.items())
+
+
+HEFT = sys.argv[1]
+sys.exit(main())
