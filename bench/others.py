@@ -33,8 +33,7 @@ def python(r, inputs, formats, quick):
         peak = peak_memory(HEFT, "convert", "--allow-loss", path, inputs.path("converted.safetensors"))
         if peak is not None:
             r.add(f"a .{suffix} to safetensors: memory beside the mapped file", peak / MIB, "MiB", 64)
-        inputs.drop(inputs.path("converted.safetensors"))
-        inputs.drop(path)
+        inputs.drop(path, inputs.path("converted.safetensors"))
 
 
 def hashing(r, inputs, formats, quick):
