@@ -49,9 +49,8 @@ static inline uint64_t heft_pick64(uint64_t c, uint64_t a, uint64_t b)
 
 static inline uint16_t heft_f32_to_bf16(uint32_t f)
 {
-    uint32_t rounded = (f + 0x7FFF + (f >> 16 & 1)) >> 16, cut = f >> 16;
-    uint32_t nan = cut | (uint32_t) !(cut & 0x7F) << 6;
-    return (uint16_t)heft_pick((f & 0x7FFFFFFF) > 0x7F800000, nan, rounded);
+    uint32_t rounded = f + 0x7FFF + (f >> 16 & 1), nan = f | (uint32_t) !(f & 0x7F0000) << 22;
+    return (uint16_t)(heft_pick((int32_t)(f & 0x7FFFFFFF) > 0x7F800000, nan, rounded) >> 16);
 }
 
 static inline uint16_t heft_f32_to_f16(uint32_t f)
