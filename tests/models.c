@@ -47,6 +47,23 @@ heft_bytes heft_test_model(const char *format, const test_tensor *tensors, size_
     return b;
 }
 
+heft_bytes heft_test_converted(const char *from, const test_tensor *tensors, size_t count,
+                               const char *to, const heft_convert_options *opt)
+{
+    heft_bytes plain = heft_test_model(from, tensors, count);
+    heft_test_sink sink;
+    heft_error err;
+    heft_file *f;
+    heft_assert_ok(heft_test_open(&f, plain, NULL, &err), &err);
+    heft_sink *out = heft_test_sink_init(&sink, false);
+    heft_assert_ok(heft_convert(f, heft_format_find(to), out, opt, &err), &err);
+    heft_close(f);
+    heft_bytes b = heft_test_copy(sink.p, sink.len);
+    heft_test_sink_free(&sink);
+    heft_test_free(&plain);
+    return b;
+}
+
 const char *heft_test_writable(size_t i)
 {
     for (size_t k = 0; k < heft_format_count(); k++)

@@ -168,21 +168,9 @@ static heft_bytes turned_array(void)
 
 static heft_bytes compressed_model(void)
 {
-    heft_bytes plain = heft_test_model("mag", tensors + 1, HEFT_COUNT(tensors) - 1);
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    heft_test_sink sink;
-    heft_error err;
-    heft_file *f;
     o.write.encoding = HEFT_ZSTD;
-    heft_assert_ok(heft_test_open(&f, plain, NULL, &err), &err);
-    heft_assert_ok(
-        heft_convert(f, heft_format_find("ztensor"), heft_test_sink_init(&sink, false), &o, &err),
-        &err);
-    heft_close(f);
-    heft_bytes b = heft_test_copy(sink.p, sink.len);
-    heft_test_sink_free(&sink);
-    heft_test_free(&plain);
-    return b;
+    return heft_test_converted("mag", tensors + 1, HEFT_COUNT(tensors) - 1, "ztensor", &o);
 }
 
 static void what_is_not_plain_is_read_as_one_by_one(void **state)

@@ -38,21 +38,9 @@ static bool share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
 /* Not every format has room between tensors. */
 static heft_bytes aligned_model(void)
 {
-    heft_bytes plain = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    heft_test_sink sink;
-    heft_error err;
-    heft_file *f;
     o.write.align = ALIGN;
-    heft_assert_ok(heft_test_open(&f, plain, NULL, &err), &err);
-    heft_assert_ok(
-        heft_convert(f, heft_format_find("mag"), heft_test_sink_init(&sink, false), &o, &err),
-        &err);
-    heft_close(f);
-    heft_bytes b = heft_test_copy(sink.p, sink.len);
-    heft_test_sink_free(&sink);
-    heft_test_free(&plain);
-    return b;
+    return heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "mag", &o);
 }
 
 static bool cast_large(const heft_tensor *t)

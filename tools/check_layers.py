@@ -22,7 +22,7 @@ import tap
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 
-# Where a directory's files may include from.  heft.h: what a program sees; heft_ext.h: what
+# Where a directory's files may include from.  heft.h: what a program sees, write.h with it; heft_ext.h: what
 # plugs something in; a directory's own headers are its own.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {

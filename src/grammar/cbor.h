@@ -186,6 +186,15 @@ static inline bool heft_cbor_look_u64(heft_cbor_look *l, uint64_t *out)
     return true;
 }
 
+/* An array of *n numbers, at most `most`, which are fewer than 24. */
+static inline bool heft_cbor_look_u64s(heft_cbor_look *l, uint64_t *out, uint32_t most, uint32_t *n)
+{
+    bool fits = heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, most, n);
+    for (uint32_t i = 0; fits && i < *n; i++)
+        fits = heft_cbor_look_u64(l, &out[i]);
+    return fits;
+}
+
 /* ---- writing ---- */
 
 void heft_cbor_put_u64(heft_out *o, uint64_t v);

@@ -147,7 +147,7 @@ heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i)
     return part_claim(x, (const heft_digest_row *)x->digests.ptr + (i - x->claims.len));
 }
 
-heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)
+uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part)
 {
     const heft_digest_row *rows = x->digests.ptr;
     uint32_t lo = 0, hi = x->digests.len;
@@ -158,9 +158,16 @@ heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)
         else
             hi = mid;
     }
-    if (lo < x->digests.len && rows[lo].part == part)
-        return (heft_str){ rows[lo].text, rows[lo].len };
-    return (heft_str){ "", 0 };
+    return lo < x->digests.len && rows[lo].part == part ? lo : HEFT_NONE;
+}
+
+heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)
+{
+    uint32_t i = heft_ix_digest_find(x, part);
+    if (i == HEFT_NONE)
+        return (heft_str){ "", 0 };
+    const heft_digest_row *row = (const heft_digest_row *)x->digests.ptr + i;
+    return (heft_str){ row->text, row->len };
 }
 
 uint32_t heft_ix_owner(const heft_index *x, uint32_t part)

@@ -1,6 +1,6 @@
 /* merge.c - several indexes become one: rows are copied, numbers and places move. */
 #include "base/error.h"
-#include "model/index.h"
+#include "model/values.h"
 
 typedef struct merge {
     heft_index *x;
@@ -208,47 +208,11 @@ void heft_ix_drop_value(heft_index *x, uint32_t i)
             values[k].as.of.end--;
 }
 
-static bool same_str(heft_str a, heft_str b)
-{
-    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
-}
-
-/* i and k: where the two values begin, to which the ends of containers are compared. */
-static bool same_one(const heft_value *a, uint32_t i, const heft_value *b, uint32_t k)
-{
-    if (a->kind != b->kind || !same_str(a->key, b->key))
-        return false;
-    switch (a->kind) {
-    case HEFT_NULL:
-        return true;
-    case HEFT_KIND_BOOL:
-        return a->as.b == b->as.b;
-    case HEFT_KIND_STR:
-    case HEFT_KIND_BYTES:
-    case HEFT_KIND_ID128:
-        return same_str(a->as.s, b->as.s);
-    case HEFT_KIND_LIST:
-    case HEFT_KIND_MAP:
-        return a->as.of.end - i == b->as.of.end - k;
-    case HEFT_KIND_ARRAY: {
-        size_t size = heft_dtype_get(a->as.array.dtype)->block_bytes;
-        size_t bytes = a->as.array.count * size;
-        return a->as.array.count == b->as.array.count && a->as.array.dtype == b->as.array.dtype &&
-               (!bytes || !memcmp(a->as.array.ptr, b->as.array.ptr, bytes));
-    }
-    case HEFT_KIND_INT:
-    case HEFT_KIND_UINT:
-    case HEFT_KIND_FLOAT:
-        break;
-    }
-    return a->as.u == b->as.u; /* floats bit for bit */
-}
-
 bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k)
 {
-    uint32_t end = heft_ix_value_next(x, i), first = i, other = k;
+    uint32_t end = heft_ix_value_next(x, i);
     bool same = end - i == heft_ix_value_next(y, k) - k;
     for (; same && i < end; i++, k++)
-        same = same_one(heft_ix_value(x, i), first, heft_ix_value(y, k), other);
+        same = heft_value_same(heft_ix_value(x, i), heft_ix_value(y, k));
     return same;
 }

@@ -1,8 +1,9 @@
-/* values.c - metadata values: as text, and without repetitions. */
+/* values.c - metadata values: as text, compared, and without repetitions. */
 #include "model/values.h"
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/dtype.h"
 #include "model/names.h"
 
 bool heft_value_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TEXT])
@@ -113,4 +114,41 @@ heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dro
         heft_mem_resize(&x->mem, c.at, bytes, 0);
     return has_room ? HEFT_OK
                     : heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
+}
+
+/* ---- comparing ---- */
+
+static bool same_array(const heft_value *a, const heft_value *b)
+{
+    uint64_t bytes;
+    return a->as.array.count == b->as.array.count && a->as.array.dtype == b->as.array.dtype &&
+           heft_dtype_bytes(&bytes, a->as.array.dtype, a->as.array.count) &&
+           (!bytes || !memcmp(a->as.array.ptr, b->as.array.ptr, (size_t)bytes));
+}
+
+bool heft_value_same(const heft_value *a, const heft_value *b)
+{
+    if (a->kind != b->kind || !heft_str_eq(a->key, b->key))
+        return false;
+    switch (a->kind) {
+    case HEFT_NULL:
+        return true;
+    case HEFT_KIND_BOOL:
+        return a->as.b == b->as.b;
+    case HEFT_KIND_INT:
+    case HEFT_KIND_UINT:
+        return a->as.u == b->as.u;
+    case HEFT_KIND_FLOAT:
+        return !memcmp(&a->as.f, &b->as.f, sizeof a->as.f);
+    case HEFT_KIND_STR:
+    case HEFT_KIND_BYTES:
+    case HEFT_KIND_ID128:
+        return heft_str_eq(a->as.s, b->as.s);
+    case HEFT_KIND_ARRAY:
+        return same_array(a, b);
+    case HEFT_KIND_LIST:
+    case HEFT_KIND_MAP:
+        return a->as.of.count == b->as.of.count;
+    }
+    return false;
 }

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,9 @@ typedef struct room {
 struct heft_direct {
     int cached, direct; /* descriptors of the file, the first one borrowed */
     size_t shares;
-    bool *in_cache; /* by share of the file, as it was opened */
-    _Atomic(room *) rooms[ROOMS];
+    bool *in_cache;       /* by share of the file, as it was opened */
+    pthread_mutex_t lock; /* of the rooms in nobody's hands */
+    room *rooms[ROOMS];
 };
 
 /* ---- rooms: in nobody's hands, or in one thread's ---- */
@@ -60,29 +61,33 @@ static bool holds(const room *r, uint64_t off)
     return off >= r->off && off - r->off < r->len;
 }
 
-static void give_room(heft_direct *d, room *r)
-{
-    for (int i = 0; i < ROOMS && r; i++)
-        r = atomic_exchange(&d->rooms[i], r);
-    free_room(r);
-}
-
-/* One that holds the byte at off, else any. */
+/* One that holds the byte at off, else any; NULL: no memory for another. */
 static room *take_room(heft_direct *d, uint64_t off)
 {
-    room *other = NULL;
-    for (int i = 0; i < ROOMS; i++) {
-        room *r = atomic_exchange(&d->rooms[i], NULL);
-        if (r && holds(r, off)) {
-            give_room(d, other);
-            return r;
-        }
-        if (other)
-            give_room(d, r);
-        else
-            other = r;
+    int found = -1;
+    room *r = NULL;
+    pthread_mutex_lock(&d->lock);
+    for (int i = 0; i < ROOMS; i++)
+        if (d->rooms[i] && (found < 0 || holds(d->rooms[i], off)))
+            found = i;
+    if (found >= 0) {
+        r = d->rooms[found];
+        d->rooms[found] = NULL;
     }
-    return other ? other : new_room();
+    pthread_mutex_unlock(&d->lock);
+    return r ? r : new_room();
+}
+
+static void give_room(heft_direct *d, room *r)
+{
+    pthread_mutex_lock(&d->lock);
+    for (int i = 0; i < ROOMS && r; i++)
+        if (!d->rooms[i]) {
+            d->rooms[i] = r;
+            r = NULL;
+        }
+    pthread_mutex_unlock(&d->lock);
+    free_room(r);
 }
 
 /* ---- what is cached ---- */
@@ -125,6 +130,7 @@ heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
     snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     if (!d)
         return NULL;
+    pthread_mutex_init(&d->lock, NULL);
     d->cached = fd;
     d->shares = (size_t)((size + SHARE - 1) / SHARE);
     d->in_cache = calloc(d->shares + 1, sizeof *d->in_cache);
@@ -140,9 +146,10 @@ heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
 void heft_direct_close(heft_direct *d)
 {
     for (int i = 0; i < ROOMS; i++)
-        free_room(atomic_load(&d->rooms[i]));
+        free_room(d->rooms[i]);
     if (d->direct >= 0)
         close(d->direct);
+    pthread_mutex_destroy(&d->lock);
     free(d->in_cache);
     free(d);
 }

@@ -119,19 +119,9 @@ heft_status heft_watch_begin(heft_watch *w, const heft_file *f, bool off, heft_p
 
 uint32_t heft_watch_tap(const heft_watch *w, uint32_t part)
 {
-    const heft_digest_row *rows = w->f->x.digests.ptr;
-    uint32_t lo = 0, hi = w->off ? 0 : w->f->x.digests.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (rows[mid].part < part)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    uint32_t claim = w->f->x.claims.len + lo;
-    if (w->off || lo == w->f->x.digests.len || rows[lo].part != part || w->later[claim] != TAPPED)
-        return HEFT_NONE;
-    return claim;
+    uint32_t row = w->off ? HEFT_NONE : heft_ix_digest_find(&w->f->x, part);
+    uint32_t claim = row == HEFT_NONE ? HEFT_NONE : w->f->x.claims.len + row;
+    return claim != HEFT_NONE && w->later[claim] == TAPPED ? claim : HEFT_NONE;
 }
 
 void heft_watch_settle(heft_watch *w, uint32_t claim, const uint8_t *digest, uint32_t bytes)

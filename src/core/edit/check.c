@@ -56,40 +56,9 @@ static heft_status tensor_differs(const heft_editing *g, uint32_t t, const char 
                             heft_ix_name(&g->in->x, t), what);
 }
 
-static bool same_array(const heft_value *a, const heft_value *b)
-{
-    uint64_t bytes;
-    return a->as.array.count == b->as.array.count && a->as.array.dtype == b->as.array.dtype &&
-           heft_dtype_bytes(&bytes, a->as.array.dtype, a->as.array.count) &&
-           (!bytes || !memcmp(a->as.array.ptr, b->as.array.ptr, (size_t)bytes));
-}
-
-/* Children aside: of those, only how many there are. */
 static bool same_value(const heft_value *a, const heft_value *b)
 {
-    if (a->kind != b->kind || a->stored != b->stored || !heft_str_eq(a->key, b->key))
-        return false;
-    switch (a->kind) {
-    case HEFT_NULL:
-        return true;
-    case HEFT_KIND_BOOL:
-        return a->as.b == b->as.b;
-    case HEFT_KIND_INT:
-    case HEFT_KIND_UINT:
-        return a->as.u == b->as.u;
-    case HEFT_KIND_FLOAT:
-        return !memcmp(&a->as.f, &b->as.f, sizeof a->as.f);
-    case HEFT_KIND_STR:
-    case HEFT_KIND_BYTES:
-    case HEFT_KIND_ID128:
-        return heft_str_eq(a->as.s, b->as.s);
-    case HEFT_KIND_ARRAY:
-        return same_array(a, b);
-    case HEFT_KIND_LIST:
-    case HEFT_KIND_MAP:
-        return a->as.of.count == b->as.of.count;
-    }
-    return false;
+    return a->stored == b->stored && heft_value_same(a, b);
 }
 
 /* Values one after the other: metadata, or attributes of one tensor. */

@@ -192,15 +192,6 @@ static void remember(reader *r, const descriptor *d)
                      "it is larger than 10 GiB: Burn will refuse this file");
 }
 
-static bool look_at_shape(heft_cbor_look *l, uint64_t *dims, uint32_t *rank)
-{
-    bool fits = heft_cbor_look_text(l, "shape", 5) &&
-                heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, MOST_RANK, rank);
-    for (uint32_t i = 0; fits && i < *rank; i++)
-        fits = heft_cbor_look_u64(l, &dims[i]);
-    return fits;
-}
-
 static bool look_at_offsets(heft_cbor_look *l, descriptor *d)
 {
     uint32_t n;
@@ -218,7 +209,8 @@ static bool look_at_usual(const heft_cbor *c, descriptor *d, heft_dtype *type, u
     if (!heft_cbor_look_at(l, c, 2, 2) || !heft_cbor_look_string(l, &d->name) ||
         !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 4, &fields) || fields < 3 ||
         !heft_cbor_look_text(l, "dtype", 5) || !heft_burnpack_look_type(l, type) ||
-        !look_at_shape(l, dims, rank) || !look_at_offsets(l, d))
+        !heft_cbor_look_text(l, "shape", 5) || !heft_cbor_look_u64s(l, dims, MOST_RANK, rank) ||
+        !look_at_offsets(l, d))
         return false;
     d->has_id = fields == 4;
     return !d->has_id ||

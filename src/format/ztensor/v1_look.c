@@ -30,15 +30,6 @@ static bool look_at_type(heft_cbor_look *l, usual *u, bool is_10)
     return false;
 }
 
-static bool look_at_shape(heft_cbor_look *l, uint64_t *dims, uint32_t *rank)
-{
-    bool fits = heft_cbor_look_text(l, "shape", 5) &&
-                heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, MOST_RANK, rank);
-    for (uint32_t i = 0; fits && i < *rank; i++)
-        fits = heft_cbor_look_u64(l, &dims[i]);
-    return fits;
-}
-
 static bool look_at_component(heft_cbor_look *l, usual *u, bool is_10)
 {
     uint32_t plain = is_10 ? 2 : 3, pairs;
@@ -57,7 +48,8 @@ static bool look_at_tensor(heft_cbor_look *l, usual *u, uint64_t *dims, const he
     uint32_t fields = is_10 ? 4 : 3, found, parts;
     if (!heft_cbor_look_at(l, c, 2, LEVELS) || !heft_cbor_look_string(l, &u->name) ||
         !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, fields, &found) || found != fields ||
-        !(!is_10 || look_at_type(l, u, is_10)) || !look_at_shape(l, dims, &u->rank) ||
+        !(!is_10 || look_at_type(l, u, is_10)) || !heft_cbor_look_text(l, "shape", 5) ||
+        !heft_cbor_look_u64s(l, dims, MOST_RANK, &u->rank) ||
         !heft_cbor_look_text(l, "format", 6) || !heft_cbor_look_text(l, "dense", 5) ||
         !heft_cbor_look_text(l, "components", 10) ||
         !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 1, &parts) || !parts ||

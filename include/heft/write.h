@@ -1,0 +1,208 @@
+/* write.h - files of model weights that are made: written, converted, edited, split.  heft.h includes it
+ * and has the rules. */
+#ifndef HEFT_WRITE_H
+#define HEFT_WRITE_H
+#include <heft/heft.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+typedef struct heft_sink heft_sink;
+enum {
+    HEFT_SINK_REPLACE = 1, /* an existing file is replaced, once the new one is complete */
+    HEFT_SINK_SYNC = 2     /* on disk before the name appears (always so when replacing) */
+};
+/* The file appears whole under its name when the writing is finished, or not at all.  An existing
+ * path that is no regular file (a pipe, /dev/stdout) is written front to back instead. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char *path,
+                                                    uint32_t flags, heft_error *err);
+/* Front to back into a descriptor, which stays the caller's. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err);
+HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file behind; NULL is harmless */
+
+/* Files of one folder that appear together: all under their names when the set is finished, in the order in which
+ * they were added, or none of them, and what was there before is as it was.  The folder is made when it is not
+ * there.  flags as above. */
+typedef struct heft_sink_set heft_sink_set;
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_open(heft_sink_set **out, const char *dir,
+                                                        uint32_t flags, heft_error *err);
+/* A file of the set, by a name that is one component of a path.  Finishing or discarding the sink leaves its file to
+ * the set, which does not appear while one of them is unfinished. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s,
+                                                       const char *name, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_finish(heft_sink_set *take, heft_error *err);
+HEFT_API void heft_sink_set_discard(heft_sink_set *s); /* NULL is harmless */
+
+/* Something the target cannot carry: HEFT_NOTE, carried in another form; HEFT_WARNING, left out or
+ * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular. */
+typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                             const char *text);
+
+typedef struct heft_write_options {
+    size_t size;           /* = sizeof(heft_write_options) */
+    const heft_host *host; /* NULL: heft_host_default() */
+    const char *version;   /* generation of the format, or NULL for its default */
+    const char *digest;    /* "crc32c", "sha256": stored where the format has a place; or NULL */
+    uint32_t align;        /* of payloads, in bytes, a power of two; 0: the format's own */
+    heft_encoding encoding;
+    int encoding_level;   /* 0: the codec's default */
+    bool allow_loss;      /* leave out, or bend, what the format cannot carry */
+    bool strict;          /* treat warnings as losses that stop */
+    heft_loss_fn on_loss; /* called while planning: before any byte is written; may be NULL */
+    void *loss_ctx;
+} heft_write_options;
+#define HEFT_WRITE_OPTIONS_INIT                                                                \
+    {                                                                                          \
+        sizeof(heft_write_options), NULL, NULL, NULL, 0, HEFT_RAW, 0, false, false, NULL, NULL \
+    }
+
+typedef struct heft_writer heft_writer;
+/* Declare metadata, tensors and parts, then begin, then hand over each part's bytes in the order
+ * of declaration, then finish.  After a call that failed for another reason than its arguments
+ * nothing can be written any more: begin, data and finish say why. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_open(heft_writer **out, const heft_format *fmt,
+                                                      heft_sink *take,
+                                                      const heft_write_options *opt,
+                                                      heft_error *err);
+/* A top-level value, or a child of the container opened last.  Names and text are copied. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta(heft_writer *w, heft_value v,
+                                                      heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta_end(heft_writer *w, heft_error *err);
+/* A dense tensor; its one part "data" gets the number *part. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_tensor(uint32_t *part, heft_writer *w,
+                                                        heft_str name, heft_dtype t,
+                                                        const uint64_t *dims, uint32_t rank,
+                                                        heft_error *err);
+/* A part of the file itself, such as gpt-rs' "config"; its bytes are copied at once. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_model_part(heft_writer *w, heft_str role,
+                                                            const void *data, size_t len,
+                                                            heft_error *err);
+/* The model's vocabulary, borrowed until the writer is gone. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_vocab(heft_writer *w, const heft_vocab *v,
+                                                       heft_error *err);
+/* Settles the layout, reports losses, and writes what precedes the data. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_begin(heft_writer *w, heft_error *err);
+/* The next len bytes of a part; parts in order, each in as many pieces as you like. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_data(heft_writer *w, uint32_t part,
+                                                      const void *data, size_t len,
+                                                      heft_error *err);
+/* Completes the file.  w is gone afterwards, whether this succeeds or not. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_finish(heft_writer *w, heft_error *err);
+HEFT_API void heft_writer_discard(heft_writer *w); /* leaves no file behind; NULL is harmless */
+
+/* ---- converting --------------------------------------------------------------------------- */
+
+typedef struct heft_convert_options {
+    size_t size; /* = sizeof(heft_convert_options) */
+    heft_write_options write;
+    bool (*keep)(void *ctx, const heft_tensor *t); /* NULL: all */
+    heft_str (*rename)(
+        void *ctx,
+        const heft_tensor *t); /* NULL: as they are; borrowed until the conversion ends */
+    heft_dtype (*cast)(void *ctx, const heft_tensor *t); /* NULL, or HEFT_UNTYPED: as it is */
+    bool (*transpose)(void *ctx, const heft_tensor *t);  /* NULL: none; rank 2 only */
+    void *ctx;                                           /* handed to these callbacks */
+    const heft_value *set;                               /* top-level metadata to add or replace */
+    size_t set_count;
+    heft_str config;         /* ptr NULL: as the input has it; a JSON text (gpt-rs) */
+    bool no_verify;          /* copy even when a checksum of the input disagrees */
+    bool dry_run;            /* plan and report losses only; the sink may be NULL */
+    uint64_t *planned_bytes; /* NULL, or set to the size of the file to be written */
+    heft_progress_fn progress;
+    void *progress_ctx;
+    const heft_vocab *vocab; /* NULL: as the input has it */
+    /* Sparse tensors that become dense ones; entries of the same element add up.  NULL: none. */
+    bool (*densify)(void *ctx, const heft_tensor *t);
+    /* Dense tensors that become HEFT_SPARSE_CSR (rank 2) or HEFT_SPARSE_COO, of the elements that are not
+     * all zero bits; HEFT_DENSE: stays as it is.  NULL: none. */
+    heft_layout (*sparsify)(void *ctx, const heft_tensor *t);
+} heft_convert_options;
+#define HEFT_CONVERT_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(heft_convert_options), HEFT_WRITE_OPTIONS_INIT, NULL, NULL, NULL, NULL, NULL, NULL, \
+            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL                       \
+    }
+
+/* Everything the input says is written in the target's terms, in the input's order; checksums of
+ * the input are checked on the way.  HEFT_E_LOSSY and HEFT_E_CHECKSUM leave nothing written. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_convert(const heft_file *in, const heft_format *to,
+                                                  heft_sink *take, const heft_convert_options *opt,
+                                                  heft_error *err);
+
+/* ---- editing ------------------------------------------------------------------------------ */
+
+typedef struct heft_rename {
+    heft_str from, to;
+} heft_rename;
+
+typedef struct heft_edit_options {
+    size_t size;           /* = sizeof(heft_edit_options) */
+    const heft_host *host; /* NULL: heft_host_default() */
+    const heft_value *set; /* top-level metadata to add or replace; no lists or maps */
+    size_t set_count;
+    const heft_str
+        *unset; /* top-level metadata to take away: a key that is not there is HEFT_E_NOTFOUND */
+    size_t unset_count;
+    const heft_rename *rename; /* tensors, all at once: names may be exchanged */
+    size_t rename_count;
+    bool dry_run;         /* plan only */
+    heft_loss_fn on_loss; /* may be NULL */
+    void *loss_ctx;
+    heft_progress_fn progress; /* of data that is copied; may be NULL */
+    void *progress_ctx;
+} heft_edit_options;
+#define HEFT_EDIT_OPTIONS_INIT                                                                    \
+    {                                                                                             \
+        sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL \
+    }
+
+typedef struct heft_edit_result {
+    uint64_t size;        /* of the edited file */
+    uint64_t written;     /* bytes that were made anew */
+    uint64_t copied;      /* bytes of data that were moved into a new file */
+    uint32_t other_names; /* hard links to the file, besides the path: see docs/edit.md */
+    bool in_place;        /* else a new file took the place of the old one */
+    bool changed;         /* false: it was like that already, and was left alone */
+    bool undone;          /* an earlier edit had been interrupted, and was undone first */
+} heft_edit_result;
+
+/* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
+ * was asked for is another.  Its format and version stay, and so do the tensors' bytes: they are not
+ * read, unless a checksum must be made over them that the file does not have.  What the format cannot carry is HEFT_E_LOSSY;
+ * HEFT_E_UNSUPPORTED: this build cannot write all that the file says.  out and opt may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const char *path,
+                                                    const heft_edit_options *opt, heft_error *err);
+/* Undoes what an interrupted edit left behind, which heft_open() refuses; *undone: there was something. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *path,
+                                                    heft_error *err);
+
+/* ---- splitting ---------------------------------------------------------------------------- */
+
+typedef struct heft_split_options {
+    size_t size; /* = sizeof(heft_split_options) */
+    heft_convert_options
+        convert;        /* of every file; its callbacks but for the progress are not used */
+    uint64_t max_bytes; /* of a file that has more than one tensor; 0: no limit */
+    uint32_t count;     /* of files, at least; 0: as many as max_bytes makes */
+    const char *stem;   /* what their names begin with */
+    /* Where the file of that name goes; files that are referred to come before those that refer. */
+    heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
+    void *ctx;
+} heft_split_options;
+#define HEFT_SPLIT_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL \
+    }
+/* Whether models of that format come in several files. */
+HEFT_API bool heft_can_split(const heft_format *f);
+/* Writes the model as several files, none of which has half a tensor.  The tensors keep their order. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
+                                                const heft_split_options *opt, heft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
