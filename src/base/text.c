@@ -123,6 +123,14 @@ static uint32_t split_10000(uint64_t *v)
     return rest;
 }
 
+const uint8_t *heft_str_seek(const uint8_t *p, const uint8_t *end, const void *what, size_t len)
+{
+    for (; (size_t)(end - p) >= len; p++)
+        if (*p == *(const uint8_t *)what && !memcmp(p, what, len))
+            return p;
+    return NULL;
+}
+
 size_t heft_u64_text(char out[20], uint64_t v)
 {
     char digits[20];

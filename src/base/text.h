@@ -33,6 +33,8 @@ static inline bool heft_is_ascii_name(const uint8_t *p, size_t len)
     memcpy(&word, p + len - sizeof word, sizeof word); /* some bytes again */
     return !((bits | word) & UINT64_C(0x8080808080808080));
 }
+/* Where the first of such bytes are that end before `end`, or NULL; for short stretches. */
+const uint8_t *heft_str_seek(const uint8_t *p, const uint8_t *end, const void *what, size_t len);
 /* Decimal digits of v, no terminator; returns how many, at most 20. */
 size_t heft_u64_text(char out[20], uint64_t v);
 /* Shell-style match on bytes: * ? [a-z] [!a] and \ before a literal character; bounded work. */

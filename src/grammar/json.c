@@ -446,6 +446,13 @@ void heft_json_pass(heft_json *j, const char *behind)
     j->state = AFTER_VALUE;
 }
 
+void heft_json_move(heft_json *j, const char *behind, heft_arena *arena)
+{
+    heft_json_pass(j, behind);
+    j->arena = arena;
+    j->err = NULL;
+}
+
 heft_status heft_json_fail(heft_json *j, const char *fmt, ...)
 {
     if (j->st)

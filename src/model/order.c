@@ -193,52 +193,91 @@ static void exchange(heft_vec *column, size_t elem, spare *s, uint32_t n)
     *s = old;
 }
 
-/* Element i of a column becomes what element order[i] was.  Columns of ids end with the last tensor that
- * has one: the others have zeros. */
-static inline bool gather(heft_index *x, heft_vec *column, size_t elem, const uint32_t *order,
-                          spare *s)
+/* A column whose element i becomes what element order[i] was, in shares that are made side by side. */
+typedef struct gathering {
+    const char *from;
+    char *to;
+    const uint32_t *order;
+    size_t elem;
+    uint32_t n,
+        had; /* columns of ids end with the last tensor that has one: the others have zeros */
+} gathering;
+
+enum {
+    SHARES = 8,
+    HASH = 4,
+    PARAM_ID = 8,
+    BASE_ID = 16,
+    PART = sizeof(heft_ix_part_row),
+    TENSOR = 0
+};
+
+static void gather_tensors(const gathering *g, uint32_t from, uint32_t end)
 {
-    uint32_t n = x->tensors.len, had = column->len;
-    const char *from = column->ptr;
-    if (!had)
+    const heft_ix_tensor_row *rows = (const heft_ix_tensor_row *)(const void *)g->from;
+    heft_ix_tensor_row *to = (heft_ix_tensor_row *)(void *)g->to;
+    for (uint32_t i = from; i < end; i++) {
+        if (end - i > AHEAD)
+            heft_prefetch_line(&rows[g->order[i + AHEAD]]);
+        to[i] = rows[g->order[i]];
+        to[i].first_part = i;
+    }
+}
+
+static inline void gather_elements(const gathering *g, uint32_t from, uint32_t end, size_t elem)
+{
+    for (uint32_t i = from; i < end; i++) {
+        char *to = g->to + i * elem;
+        if (end - i > AHEAD)
+            heft_prefetch_line(g->from + g->order[i + AHEAD] * elem);
+        if (g->order[i] < g->had)
+            memcpy(to, g->from + g->order[i] * elem, elem);
+        else
+            memset(to, 0, elem);
+    }
+}
+
+static void gather_share(void *arg, size_t share)
+{
+    const gathering *g = arg;
+    uint32_t from = (uint32_t)((uint64_t)g->n * share / SHARES);
+    uint32_t end = (uint32_t)((uint64_t)g->n * (share + 1) / SHARES);
+    switch (g->elem) { /* sizes that the compiler knows are copied in a few instructions */
+    case HASH:
+        gather_elements(g, from, end, HASH);
+        break;
+    case PARAM_ID:
+        gather_elements(g, from, end, PARAM_ID);
+        break;
+    case BASE_ID:
+        gather_elements(g, from, end, BASE_ID);
+        break;
+    case PART:
+        gather_elements(g, from, end, PART);
+        break;
+    default:
+        gather_tensors(g, from, end);
+    }
+}
+
+static bool gather(heft_index *x, heft_vec *column, size_t kind, const uint32_t *order, spare *s)
+{
+    size_t elem = kind == TENSOR ? sizeof(heft_ix_tensor_row) : kind;
+    uint32_t n = x->tensors.len;
+    if (!column->len)
         return true;
     if (!make_spare(x, s, n * elem))
         return false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (n - i > AHEAD)
-            heft_prefetch_line(from + order[i + AHEAD] * elem);
-        if (order[i] < had)
-            memcpy((char *)s->ptr + i * elem, from + order[i] * elem, elem);
-        else
-            memset((char *)s->ptr + i * elem, 0, elem);
-    }
+    gathering g = { column->ptr, s->ptr, order, kind, n, column->len };
+    heft_ix_run(x, SHARES, gather_share, &g);
     exchange(column, elem, s, n);
-    return true;
-}
-
-static bool gather_tensors(heft_index *x, const uint32_t *order, spare *s)
-{
-    uint32_t n = x->tensors.len;
-    const heft_ix_tensor_row *from = x->tensors.ptr;
-    if (!make_spare(x, s, n * sizeof *from))
-        return false;
-    heft_ix_tensor_row *to = s->ptr;
-    for (uint32_t i = 0; i < n; i++) {
-        if (n - i > AHEAD)
-            heft_prefetch_line(&from[order[i + AHEAD]]);
-        to[i] = from[order[i]];
-        to[i].first_part = i;
-    }
-    exchange(&x->tensors, sizeof *from, s, n);
     return true;
 }
 
 static bool gather_all(heft_index *x, const uint32_t *order, spare *s)
 {
-    enum { BASE_ID = 16, PARAM_ID = 8 };
-    return gather_tensors(x, order, s) && gather(x, &x->hashes, sizeof(uint32_t), order, s) &&
-           gather(x, &x->parts, sizeof(heft_ix_part_row), order, s) &&
-           gather(x, &x->base_ids, BASE_ID, order, s) &&
+    return gather(x, &x->tensors, TENSOR, order, s) && gather(x, &x->hashes, HASH, order, s) &&
+           gather(x, &x->parts, PART, order, s) && gather(x, &x->base_ids, BASE_ID, order, s) &&
            gather(x, &x->param_ids, PARAM_ID, order, s);
 }
 

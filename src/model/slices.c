@@ -1,4 +1,5 @@
-/* slices.c - very many records of a file, read by several workers at once.
+/* slices.c - very many records of a file, read by several workers at once; where they begin is told by those
+ * before.
  *
  * Where a record begins shows only by walking there, which takes far less time than reading.  So the first
  * record of each slice is walked to, the columns are shared out, and the slices are read side by side.
@@ -79,18 +80,24 @@ static heft_vec share_of(const heft_vec *v, uint32_t first, uint32_t end)
     return v->cap >= end ? (heft_vec){ v->ptr, first, end } : (heft_vec){ NULL, 0, 0 };
 }
 
+void heft_ix_share(heft_index *to, const heft_index *x, const heft_ix_stretch *s)
+{
+    heft_ix_lend(to, x);
+    to->tensors = share_of(&x->tensors, s->first, s->end);
+    to->hashes = share_of(&x->hashes, s->first, s->end);
+    to->parts = share_of(&x->parts, s->first, s->end);
+    to->dims = share_of(&x->dims, s->first_dim, s->end_dim);
+    to->base_ids = share_of(&x->base_ids, s->first, s->end);
+    to->param_ids = share_of(&x->param_ids, s->first, s->end);
+}
+
 static void share_out(work *w, const heft_index *x, const heft_cur *from)
 {
     for (uint32_t i = 0; i < SLICES; i++) {
         slice *s = &w->of[i];
         uint32_t end = s->first + s->count;
         uint32_t dims = i + 1 < SLICES ? w->of[i + 1].first_dim : x->dims.cap;
-        heft_ix_lend(&s->x, x);
-        s->x.tensors = share_of(&x->tensors, s->first, end);
-        s->x.hashes = share_of(&x->hashes, s->first, end);
-        s->x.parts = share_of(&x->parts, s->first, end);
-        s->x.dims = share_of(&x->dims, s->first_dim, dims);
-        s->x.base_ids = share_of(&x->base_ids, s->first, end);
+        heft_ix_share(&s->x, x, &(heft_ix_stretch){ s->first, end, s->first_dim, dims });
         s->c = quiet(from, &s->in);
         s->c.p = s->begin;
         s->x.passed_from = (const char *)s->begin;

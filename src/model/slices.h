@@ -6,6 +6,8 @@
 
 enum { HEFT_IX_SLICES = 4 };
 
+/* ---- records that tell how long they are: slices.c ---- */
+
 typedef struct heft_ix_slicing {
     /* Moves behind the record that begins here; *rank dimensions are in it.  What is wrong is for read(). */
     void (*skip)(const void *ctx, heft_cur *c, uint32_t *rank);
@@ -19,5 +21,36 @@ typedef struct heft_ix_slicing {
 /* Reads count records from c on into an index without tensors that has room for them.  False: nothing was
  * done, and they have to be read one after the other. */
 bool heft_ix_slices(heft_index *x, heft_cur *c, uint32_t count, const heft_ix_slicing *how);
+
+/* ---- records of a text, which can be told by how they look: seek.c ---- */
+
+typedef struct heft_ix_seeking {
+    /* The first place behind p and before end where a record seems to begin; NULL: none does.  A wrong one
+     * costs time and nothing else. */
+    const uint8_t *(*seek)(const void *ctx, const uint8_t *p, const uint8_t *end);
+    /* Adds the records from p on to x, each with one part and no values, while they begin before end, and
+     * returns the place behind the last one.  One that is not as usual ends them: it begins there.  NULL: one
+     * was refused.  Slices are read at the same time. */
+    const uint8_t *(*read)(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
+                           uint32_t slice);
+    /* The slice is one of those that count; its tensors' numbers are now smaller by `moved` than they
+     * were in read().  Called for one slice after the other. */
+    void (*join)(void *ctx, uint32_t slice, uint32_t moved);
+    void *ctx;
+    bool param_ids; /* there may be some */
+} heft_ix_seeking;
+
+/* Reads records from p on, where one begins, at most so many, into an index whose tensors have one part each.
+ * Returns where the first one that it did not read begins: p when it read none. */
+const uint8_t *heft_ix_seek(heft_index *x, const uint8_t *p, const uint8_t *end, uint32_t most,
+                            const heft_ix_seeking *how);
+
+/* ---- of both ---- */
+
+typedef struct heft_ix_stretch { /* of the columns */
+    uint32_t first, end, first_dim, end_dim;
+} heft_ix_stretch;
+/* As heft_ix_lend(), with these rows to fill. */
+void heft_ix_share(heft_index *to, const heft_index *x, const heft_ix_stretch *s);
 
 #endif

@@ -53,6 +53,14 @@ typedef struct heft_burnpack_manifest { /* what the descriptors said together */
 heft_status heft_burnpack_read_manifest(heft_burnpack_manifest *out, heft_index *x,
                                         const uint8_t *p, size_t len);
 
+/* The tensor that c reads next, if its descriptor is spelled as every writer spells it: *read. */
+heft_status heft_burnpack_read_usual(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found,
+                                     bool *read);
+/* Of very many tensors those that can be read side by side, from the one that c reads next on. */
+void heft_burnpack_read_slices(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found);
+/* Adds the tensor read last, whose descriptor stands at `at`, to what they say together. */
+void heft_burnpack_remember(heft_burnpack_manifest *found, heft_index *x, uint32_t id, uint64_t at);
+
 extern const char heft_burnpack_qfloat[]; /* the layout of quantized tensors */
 
 heft_status heft_burnpack_plan(heft_plan *p);

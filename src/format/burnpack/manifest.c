@@ -32,15 +32,13 @@ static bool is_name(heft_cbor_kind k)
 
 /* ---- a tensor ---- */
 
-enum { MOST_RANK = 8 }; /* of descriptors that are read in one go */
 enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, PARAM_ID = 8, REQUIRED = 7 };
 static const char *const field_names[] = { "dtype", "shape", "data_offsets", "param_id" };
 
 typedef struct descriptor {
     heft_str name;
-    uint64_t at, begin, end, param_id;
+    uint64_t at, begin, end;
     uint32_t id, fields;
-    bool has_id;
 } descriptor;
 
 static uint32_t field_of(const heft_cbor *c)
@@ -179,69 +177,6 @@ static heft_status place_tensor(reader *r, const descriptor *d, const heft_burnp
     return heft_ix_attr(x, d->id, stored);
 }
 
-static void remember(reader *r, const descriptor *d)
-{
-    heft_burnpack_manifest *m = r->found;
-    if (d->end > m->end || !m->end) {
-        m->end = d->end;
-        m->end_tensor = d->id;
-    }
-    m->is_unaligned = m->is_unaligned || (d->begin % HEFT_BURNPACK_ALIGN && d->end > d->begin);
-    if (d->end - d->begin > HEFT_BURNPACK_MAX_TENSOR)
-        heft_ix_note(r->x, HEFT_WARNING, "burnpack/tensor-size", d->at, d->id,
-                     "it is larger than 10 GiB: Burn will refuse this file");
-}
-
-static bool look_at_offsets(heft_cbor_look *l, descriptor *d)
-{
-    uint32_t n;
-    return heft_cbor_look_text(l, "data_offsets", 12) &&
-           heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, 2, &n) && n == 2 &&
-           heft_cbor_look_u64(l, &d->begin) && heft_cbor_look_u64(l, &d->end) && d->begin <= d->end;
-}
-
-/* Looks at a name and its descriptor as every writer spells them; its dims, of which there is room for
- * MOST_RANK, are *rank. */
-static bool look_at_usual(const heft_cbor *c, descriptor *d, heft_dtype *type, uint64_t *dims,
-                          uint32_t *rank, heft_cbor_look *l)
-{
-    uint32_t fields;
-    if (!heft_cbor_look_at(l, c, 2, 2) || !heft_cbor_look_string(l, &d->name) ||
-        !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 4, &fields) || fields < 3 ||
-        !heft_cbor_look_text(l, "dtype", 5) || !heft_burnpack_look_type(l, type) ||
-        !heft_cbor_look_text(l, "shape", 5) || !heft_cbor_look_u64s(l, dims, MOST_RANK, rank) ||
-        !look_at_offsets(l, d))
-        return false;
-    d->has_id = fields == 4;
-    return !d->has_id ||
-           (heft_cbor_look_text(l, "param_id", 8) && heft_cbor_look_u64(l, &d->param_id));
-}
-
-/* *read: whether the next tensor was one. */
-static heft_status read_usual(reader *r, bool *read)
-{
-    descriptor d = { .at = heft_cbor_offset(&r->c, r->c.p) };
-    uint64_t dims[MOST_RANK], *to;
-    heft_dtype type;
-    uint32_t rank;
-    heft_cbor_look l;
-    *read = look_at_usual(&r->c, &d, &type, dims, &rank, &l);
-    if (!*read)
-        return HEFT_OK;
-    heft_cbor_accept(&r->c, &l, 2);
-    heft_status st = heft_ix_tensor(r->x, d.name, type, rank, &to, &d.id);
-    if (st)
-        return st;
-    for (uint32_t i = 0; i < rank; i++)
-        to[i] = dims[i];
-    st = heft_ix_dense(r->x, d.id, d.at, d.begin, d.end - d.begin);
-    if (!st && d.has_id)
-        st = heft_ix_param_id(r->x, d.id, d.param_id);
-    if (!st)
-        remember(r, &d);
-    return st;
-}
-
 /* The descriptor behind the name read last. */
 static heft_status read_any(reader *r)
 {
@@ -265,7 +200,7 @@ static heft_status read_any(reader *r)
     if (!st)
         st = place_tensor(r, &d, &type);
     if (!st)
-        remember(r, &d);
+        heft_burnpack_remember(r->found, r->x, d.id, d.at);
     return st;
 }
 
@@ -280,8 +215,10 @@ static heft_status read_tensors(reader *r)
     if (c->flags & HEFT_CBOR_INDEFINITE)
         count = 0;
     heft_status st = heft_ix_reserve(r->x, at, count, (uint64_t)(c->end - c->p), LEAST);
+    if (!st)
+        heft_burnpack_read_slices(c, r->x, r->found);
     for (bool read; !st;) {
-        st = read_usual(r, &read);
+        st = heft_burnpack_read_usual(c, r->x, r->found, &read);
         if (st || read)
             continue;
         if ((k = heft_cbor_next(c)) == HEFT_CBOR_MAP_END)

@@ -16,6 +16,15 @@ typedef struct heft_st_type {
 extern const heft_st_type heft_st_types[];
 extern const size_t heft_st_type_count;
 
+typedef struct
+    heft_st_header { /* what the entries say together; offsets count from where the data begin */
+    uint64_t data, data_bytes; /* where that is, and how many there are */
+    uint64_t next;             /* where the data end, as far as tensors come in order */
+    bool in_order;
+} heft_st_header;
+/* Fills x from the JSON, whose data and data_bytes are known: header.c. */
+heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header);
+
 /* The key that is no tensor. */
 static inline bool heft_st_is_metadata(heft_str key)
 {

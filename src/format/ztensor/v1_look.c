@@ -2,11 +2,13 @@
  * there are.  Anything else is left to the reader that takes keys in any order. */
 #include "format/ztensor/ztensor.h"
 
-enum { LEVELS = 3, MOST_RANK = 8 };
+#include "model/slices.h"
+
+enum { LEVELS = 3, MOST_RANK = 8, ITEMS = 2 /* of the map of tensors: a name and a tensor */ };
 
 typedef struct usual {
     heft_str name, digest;
-    uint64_t at; /* of the component */
+    const uint8_t *component;
     heft_range where;
     heft_dtype dtype;
     uint32_t rank;
@@ -42,21 +44,29 @@ static bool look_at_component(heft_cbor_look *l, usual *u, bool is_10)
            (heft_cbor_look_text(l, "digest", 6) && heft_cbor_look_string(l, &u->digest));
 }
 
-static bool look_at_tensor(heft_cbor_look *l, usual *u, uint64_t *dims, const heft_cbor *c,
-                           bool is_10)
+/* The one that a dense tensor has. */
+static bool look_at_components(heft_cbor_look *l, usual *u, bool is_10)
 {
-    uint32_t fields = is_10 ? 4 : 3, found, parts;
-    if (!heft_cbor_look_at(l, c, 2, LEVELS) || !heft_cbor_look_string(l, &u->name) ||
-        !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, fields, &found) || found != fields ||
-        !(!is_10 || look_at_type(l, u, is_10)) || !heft_cbor_look_text(l, "shape", 5) ||
-        !heft_cbor_look_u64s(l, dims, MOST_RANK, &u->rank) ||
-        !heft_cbor_look_text(l, "format", 6) || !heft_cbor_look_text(l, "dense", 5) ||
-        !heft_cbor_look_text(l, "components", 10) ||
+    uint32_t parts;
+    if (!heft_cbor_look_text(l, "components", 10) ||
         !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 1, &parts) || !parts ||
         !heft_cbor_look_text(l, "data", 4))
         return false;
-    u->at = heft_cbor_offset(c, l->p);
+    u->component = l->p;
     return look_at_component(l, u, is_10);
+}
+
+static bool look_at_tensor(heft_cbor_look *l, usual *u, uint64_t *dims, const heft_cbor *c,
+                           bool is_10)
+{
+    uint32_t fields = is_10 ? 4 : 3, found;
+    if (!heft_cbor_look_at(l, c, ITEMS, LEVELS) || !heft_cbor_look_string(l, &u->name) ||
+        !heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, fields, &found) || found != fields ||
+        !(!is_10 || look_at_type(l, u, is_10)) || !heft_cbor_look_text(l, "shape", 5) ||
+        !heft_cbor_look_u64s(l, dims, MOST_RANK, &u->rank) ||
+        !heft_cbor_look_text(l, "format", 6) || !heft_cbor_look_text(l, "dense", 5))
+        return false;
+    return look_at_components(l, u, is_10);
 }
 
 heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *read)
@@ -68,17 +78,71 @@ heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *r
     *read = look_at_tensor(&l, &u, dims, c, is_10);
     if (!*read)
         return HEFT_OK;
-    heft_cbor_accept(c, &l, 2);
+    heft_cbor_accept(c, &l, ITEMS);
     heft_status st = heft_ix_tensor(x, u.name, u.dtype, u.rank, &to, &id);
     if (st)
         return st;
     for (uint32_t i = 0; i < u.rank; i++)
         to[i] = dims[i];
-    heft_zt_part part = { .at = u.at,
+    heft_zt_part part = { .at = heft_cbor_offset(c, u.component),
                           .role = { "data", 4 },
                           .digest = u.digest,
                           .where = u.where,
                           .decoded = HEFT_NOWHERE,
                           .dtype = u.dtype };
     return heft_zt_add_part(x, id, &part);
+}
+
+/* ---- side by side ---- */
+
+typedef struct many {
+    const heft_cbor *from;
+    bool is_10;
+} many;
+
+/* Behind the first tensor whose components begin here or later. */
+static const uint8_t *seek(const void *ctx, const uint8_t *p, const uint8_t *end)
+{
+    static const uint8_t key[] = { 0x6A, 'c', 'o', 'm', 'p', 'o', 'n', 'e', 'n', 't', 's' };
+    const many *m = ctx;
+    while (end > p && (p = heft_str_seek(p, end, key, sizeof key)) != NULL) {
+        heft_cbor_look l = { p, m->from->end };
+        usual u;
+        if (look_at_components(&l, &u, m->is_10))
+            return l.p;
+        p++;
+    }
+    return NULL;
+}
+
+static const uint8_t *read_slice(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
+                                 uint32_t slice)
+{
+    const many *m = ctx;
+    heft_cbor c = *m->from;
+    heft_status st = HEFT_OK;
+    bool read = true;
+    (void)slice;
+    c.p = p;
+    while (read && !st && c.p < end)
+        st = heft_zt1_read_usual(&c, x, m->is_10, &read);
+    return st ? NULL : c.p;
+}
+
+/* What tensors say is in the columns. */
+static void join(void *ctx, uint32_t slice, uint32_t moved)
+{
+    (void)ctx;
+    (void)slice;
+    (void)moved;
+}
+
+void heft_zt1_read_slices(heft_cbor *c, heft_index *x, bool is_10)
+{
+    many m = { .from = c, .is_10 = is_10 };
+    heft_ix_seeking how = { .seek = seek, .read = read_slice, .join = join, .ctx = &m };
+    uint32_t before = x->tensors.len;
+    const uint8_t *p = heft_ix_seek(x, c->p, c->end, c->frame.left / ITEMS, &how);
+    heft_cbor_look l = { p, c->end };
+    heft_cbor_accept(c, &l, (x->tensors.len - before) * ITEMS);
 }
