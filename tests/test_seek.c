@@ -4,6 +4,7 @@
 #include "workers.h"
 
 #include "grammar/cbor.h"
+#include "model/records.h"
 #include "model/slices.h"
 
 enum { TENSORS = 80001, ROOM = 40 << 20, LONG = 200 };

@@ -3,6 +3,7 @@
 #include "models.h"
 #include "workers.h"
 
+#include "model/records.h"
 #include "model/slices.h"
 
 enum { TENSORS = 110003, DAMAGES = 24, NEAR = 128, FAR = 16 };

@@ -84,16 +84,6 @@ static inline uint16_t heft_le16(const uint8_t *p)
     return (uint16_t)(p[0] | p[1] << 8);
 }
 
-static inline uint32_t heft_le32(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static inline uint64_t heft_le64(const uint8_t *p)
-{
-    return (uint64_t)heft_le32(p) | (uint64_t)heft_le32(p + 4) << 32;
-}
-
 static inline uint64_t heft_be64(const uint8_t *p)
 {
     return (uint64_t)p[0] << 56 | (uint64_t)p[1] << 48 | (uint64_t)p[2] << 40 |

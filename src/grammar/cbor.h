@@ -186,12 +186,16 @@ static inline bool heft_cbor_look_u64(heft_cbor_look *l, uint64_t *out)
     return true;
 }
 
-/* An array of *n numbers, at most `most`, which are fewer than 24. */
-static inline bool heft_cbor_look_u64s(heft_cbor_look *l, uint64_t *out, uint32_t most, uint32_t *n)
+/* An array of *n numbers, at most `most`, which are fewer than 24; each becomes eight bytes, little-endian. */
+static inline bool heft_cbor_look_u64s(heft_cbor_look *l, uint8_t *out, uint32_t most, uint32_t *n)
 {
     bool fits = heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, most, n);
-    for (uint32_t i = 0; fits && i < *n; i++)
-        fits = heft_cbor_look_u64(l, &out[i]);
+    for (uint32_t i = 0; fits && i < *n; i++) {
+        uint64_t v;
+        fits = heft_cbor_look_u64(l, &v);
+        if (fits)
+            heft_put_le64(out + 8 * i, v);
+    }
     return fits;
 }
 

@@ -401,7 +401,7 @@ void heft_ix_attr_end(heft_index *x)
     attr_value(x, i)->as.of.end = x->attrs.len;
 }
 
-/* The tensor's element of a column that only tensors up to the last one with an element are in;
+/* The tensor's element of a column that only tensors up to the last one with an element are in, to be set;
  * NULL: no memory. */
 static void *column_slot(heft_index *x, heft_vec *v, uint32_t tensor, size_t elem)
 {
@@ -410,7 +410,8 @@ static void *column_slot(heft_index *x, heft_vec *v, uint32_t tensor, size_t ele
         uint32_t room = x->tensors.cap > tensor ? x->tensors.cap - old : tensor + 1 - old;
         if (v->cap <= tensor && !heft_vec_reserve(&x->mem, v, room, elem))
             return NULL;
-        memset((char *)v->ptr + elem * old, 0, elem * (tensor + 1 - old));
+        if (tensor > old)
+            memset((char *)v->ptr + elem * old, 0, elem * (tensor - old));
         v->len = tensor + 1;
     }
     return (char *)v->ptr + elem * tensor;

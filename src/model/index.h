@@ -29,17 +29,6 @@ typedef struct heft_ix_tensor_row {
     uint8_t flags;
 } heft_ix_tensor_row;
 
-typedef struct
-    heft_ix_record { /* a whole dense tensor with one raw part "data", as a file has it */
-    heft_str name;
-    const uint8_t *shape;        /* rank numbers of eight bytes, little-endian */
-    uint64_t at, offset, length; /* as heft_ix_dense() takes them; length becomes the part's */
-    uint64_t elements;           /* set: the product of the shape */
-    uint32_t rank, id;           /* id is set */
-    heft_dtype dtype;
-    uint8_t flags; /* of the row */
-} heft_ix_record;
-
 enum {                        /* heft_ix_part_row.flags */
        HEFT_P_BIG_ENDIAN = 1, /* each number's bytes are turned round */
        HEFT_P_VIEW = 2        /* there is a heft_ix_view of it */
@@ -232,8 +221,6 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
  * size against the length when that is not HEFT_NOWHERE, and the range against the file. */
 heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
                           uint64_t length);
-/* A tensor, its shape and its part at once, as heft_ix_tensor() and heft_ix_dense() add them. */
-heft_status heft_ix_add(heft_index *x, heft_ix_record *r);
 /* As heft_ix_dense(), for elements that lie apart, of a tensor that has its shape: `content` decoded bytes come from the range
  * `where` (raw: as many as are stored), element 0 stands at byte `first` of them, and strides, one for each
  * dimension, count elements; NULL: row-major.  What turns out to be contiguous is recorded as such, so

@@ -10,7 +10,7 @@
 #include "model/names.h"
 
 enum {
-    AT_ONCE = 32,   /* names whose slots are on their way into the cache */
+    AT_ONCE = 32,   /* names at least whose slots are on their way into the cache */
     MANY = 100000,  /* names from which on the slots are shared out */
     SHARES = 4,     /* a power of two */
     MOST_LATE = 64, /* of a share */
@@ -68,15 +68,19 @@ static inline bool enter(const heft_index *x, uint64_t at, uint32_t i)
 }
 
 /* Numbers from *i on of names that belong to the share, whose slots are sent for; *i moves behind them. */
-static uint32_t gather(uint32_t names[AT_ONCE], const heft_index *x, const share *s, uint32_t *i)
+static uint32_t gather(uint32_t names[2 * AT_ONCE], const heft_index *x, const share *s,
+                       uint32_t *i)
 {
+    const uint32_t *hashes = x->hashes.ptr;
     uint32_t count = 0, n = x->tensors.len, mask = x->names.mask, k = *i;
-    for (; k < n && count < AT_ONCE; k++) {
-        names[count] = k; /* stays when it counts */
-        count += (hash_of(x, k) & mask) - s->first < s->end - s->first;
-    }
+    uint64_t first = s->first, slots = s->end - s->first;
+    while (k < n && count < AT_ONCE)
+        for (uint32_t end = n - k < AT_ONCE ? n : k + AT_ONCE; k < end; k++) {
+            names[count] = k; /* stays when it counts */
+            count += (hashes[k] & mask) - first < slots;
+        }
     for (uint32_t j = 0; j < count; j++)
-        heft_prefetch_line(&x->names.slots[hash_of(x, names[j]) & mask]);
+        heft_prefetch_line(&x->names.slots[hashes[names[j]] & mask]);
     *i = k;
     return count;
 }
@@ -102,7 +106,7 @@ static void fill_share(void *arg, size_t number)
     filling *f = arg;
     const heft_index *x = f->x;
     share *s = &f->shares[number];
-    uint32_t names[2][AT_ONCE], i = 0, now = 0;
+    uint32_t names[2][2 * AT_ONCE], i = 0, now = 0;
     memset(x->names.slots + s->first, 0, (size_t)(s->end - s->first) * sizeof *x->names.slots);
     for (uint32_t count = gather(names[0], x, s, &i), next; count; count = next, now = !now) {
         next = gather(names[!now], x, s, &i);

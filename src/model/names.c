@@ -2,13 +2,7 @@
 #include "model/names.h"
 
 #include "base/error.h"
-#include "base/siphash.h"
 #include "base/text.h"
-
-uint64_t heft_names_hash(const uint64_t key[2], heft_str name)
-{
-    return heft_siphash13(key, name.ptr, name.len);
-}
 
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
 {

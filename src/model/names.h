@@ -2,6 +2,7 @@
  * duplicates without comparing everything with everything. */
 #ifndef HEFT_NAMES_H
 #define HEFT_NAMES_H
+#include "base/siphash.h"
 #include "model/index.h"
 
 typedef struct heft_names_of { /* where the names are: number -> name */
@@ -9,7 +10,10 @@ typedef struct heft_names_of { /* where the names are: number -> name */
     const void *ctx;
 } heft_names_of;
 
-uint64_t heft_names_hash(const uint64_t key[2], heft_str name);
+static inline uint64_t heft_names_hash(const uint64_t key[2], heft_str name)
+{
+    return heft_siphash13(key, name.ptr, name.len);
+}
 /* Room for count names at a load of at most a half; existing entries are forgotten. */
 bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count);
 /* The same, but the slots are to be cleared by the caller. */

@@ -2,6 +2,7 @@
  * several at once.  Anything else is left to manifest.c, which takes items in any order. */
 #include "base/compiler.h"
 #include "format/burnpack/burnpack.h"
+#include "model/records.h"
 #include "model/slices.h"
 
 enum { MOST_RANK = 8, ITEMS = 2 /* of the map of tensors: a name and a descriptor */ };
@@ -9,7 +10,7 @@ enum { MOST_RANK = 8, ITEMS = 2 /* of the map of tensors: a name and a descripto
 typedef struct usual {
     heft_str name;
     uint64_t at, begin, end, param_id;
-    uint64_t dims[MOST_RANK];
+    uint8_t shape[8 * MOST_RANK];
     uint32_t rank;
     heft_dtype type;
     bool has_id;
@@ -29,7 +30,7 @@ static bool look_at_descriptor(heft_cbor_look *l, usual *u)
     if (!heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 4, &fields) || fields < 3 ||
         !heft_cbor_look_text(l, "dtype", 5) || !heft_burnpack_look_type(l, &u->type) ||
         !heft_cbor_look_text(l, "shape", 5) ||
-        !heft_cbor_look_u64s(l, u->dims, MOST_RANK, &u->rank) || !look_at_offsets(l, u))
+        !heft_cbor_look_u64s(l, u->shape, MOST_RANK, &u->rank) || !look_at_offsets(l, u))
         return false;
     u->has_id = fields == 4;
     return !u->has_id ||
@@ -56,24 +57,24 @@ heft_status heft_burnpack_read_usual(heft_cbor *c, heft_index *x, heft_burnpack_
 {
     usual u;
     heft_cbor_look l;
-    uint64_t *to;
-    uint32_t id;
     *read = heft_cbor_look_at(&l, c, ITEMS, 2) && heft_cbor_look_string(&l, &u.name) &&
             look_at_descriptor(&l, &u);
     if (!*read)
         return HEFT_OK;
     u.at = heft_cbor_offset(c, c->p);
     heft_cbor_accept(c, &l, ITEMS);
-    heft_status st = heft_ix_tensor(x, u.name, u.type, u.rank, &to, &id);
-    if (st)
-        return st;
-    for (uint32_t i = 0; i < u.rank; i++)
-        to[i] = u.dims[i];
-    st = heft_ix_dense(x, id, u.at, u.begin, u.end - u.begin);
+    heft_ix_record r = { .name = u.name,
+                         .shape = u.shape,
+                         .at = u.at,
+                         .offset = u.begin,
+                         .length = u.end - u.begin,
+                         .rank = u.rank,
+                         .dtype = u.type };
+    heft_status st = heft_ix_add(x, &r);
     if (!st && u.has_id)
-        st = heft_ix_param_id(x, id, u.param_id);
+        st = heft_ix_param_id(x, r.id, u.param_id);
     if (!st)
-        heft_burnpack_remember(found, x, id, u.at);
+        heft_burnpack_remember(found, x, r.id, u.at);
     return st;
 }
 

@@ -9,7 +9,7 @@
  * A base id is the first 16 bytes of BLAKE3(name), or zero.  Payloads lie anywhere; we write them
  * at multiples of 64 with zeros between.
  */
-#include "format/gptrs/gptrs.h"
+#include "format/gptrs/entry.h"
 
 #include "base/blake3.h"
 #include "format/losses.h"
@@ -22,21 +22,19 @@ enum {
     ALIGN = 64
 };
 
-static const heft_dtype types[] = { HEFT_F32, HEFT_F16, HEFT_BF16, HEFT_I32 }; /* by tag */
-enum { TYPES = sizeof types / sizeof *types };
+const heft_dtype heft_gptrs_types[] = { HEFT_F32, HEFT_F16, HEFT_BF16, HEFT_I32 }; /* by tag */
 
 static const char *const magics[] = { "GPTRSTEN", "GPTRSCHK" }; /* by `checkpoint` */
 
 /* ---- reading ---- */
 
-static heft_status check_entry(heft_index *x, const heft_gptrs_entry *e, bool checkpoint)
+heft_status heft_gptrs_check_entry(heft_index *x, const heft_gptrs_entry *e, bool checkpoint)
 {
-    if (e->tag >= TYPES)
+    if (e->tag >= HEFT_GPTRS_TYPES)
         return heft_error_set(x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: element type %U is unknown (0 to 3 are known)", e->name,
                               (uint64_t)e->tag);
-    if (checkpoint && !heft_is_ascii_name((const uint8_t *)e->name.ptr, e->name.len) &&
-        !heft_is_ascii(e->name.ptr, e->name.len))
+    if (checkpoint && !heft_is_ascii(e->name.ptr, e->name.len))
         return heft_error_set(x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: a name in a checkpoint is ASCII", e->name);
     if (e->rank > UINT16_MAX)
@@ -45,38 +43,20 @@ static heft_status check_entry(heft_index *x, const heft_gptrs_entry *e, bool ch
     return HEFT_OK;
 }
 
-static heft_status keep_base_id(heft_index *x, uint32_t id, const uint8_t *base_id)
+static inline heft_str read_name(heft_cur *c, bool *is_ascii)
 {
-    static const uint8_t none[BASE_ID];
-    return base_id && memcmp(base_id, none, BASE_ID) != 0 ? heft_ix_base_id(x, id, base_id)
-                                                          : HEFT_OK;
+    uint32_t len = heft_cur_u32(c);
+    const uint8_t *p = heft_cur_take(c, len);
+    *is_ascii = p && heft_is_ascii_name(p, len);
+    return *is_ascii ? (heft_str){ (const char *)p, len }
+                     : heft_cur_text_at(c, p, len, "a tensor's name");
 }
 
-heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *e, bool checkpoint)
-{
-    heft_status st = check_entry(x, e, checkpoint);
-    if (st)
-        return st;
-    heft_ix_record r = { .name = e->name,
-                         .shape = e->dims,
-                         .at = e->at,
-                         .offset = e->offset,
-                         .length = e->length,
-                         .rank = (uint32_t)e->rank,
-                         .dtype = types[e->tag],
-                         .flags = (uint8_t)(HEFT_T_GRAD_KNOWN | (e->grad ? HEFT_T_GRAD : 0)) };
-    st = heft_ix_add(x, &r);
-    if (!st && !e->rank)
-        heft_ix_note(x, HEFT_WARNING, "gptrs/rank-0", e->at, r.id,
-                     "its rank is 0, which gpt-rs does not read");
-    return st ? st : keep_base_id(x, r.id, e->base_id);
-}
-
-static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)
+static inline heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)
 {
     uint32_t id_bytes = checkpoint ? BASE_ID : 0;
     e->at = heft_cur_pos(c);
-    e->name = heft_cur_text(c, heft_cur_u32(c), "a tensor's name");
+    e->name = read_name(c, &e->is_ascii);
     const uint8_t *middle = heft_cur_take(c, id_bytes + 4);
     e->rank = middle ? heft_le32(middle + id_bytes) : 0;
     e->dims = heft_cur_take(c, 8 * e->rank + TAIL);
@@ -97,11 +77,11 @@ typedef struct places {  /* what the entries said together */
     bool ascending;
 } places;
 
-static void note_place(places *s, heft_index *x, const heft_gptrs_entry *e)
+static inline void note_place(places *s, heft_index *x, const heft_gptrs_entry *e)
 {
     if (!e->length)
         return;
-    if (e->offset < s->data)
+    if (heft_unlikely(e->offset < s->data))
         heft_ix_note(x, HEFT_WARNING, "gptrs/range-in-index", e->offset, heft_ix_tensors(x) - 1,
                      "its data lie over the header or the index");
     if (e->offset < s->end)
@@ -316,7 +296,7 @@ typedef struct layout { /* heft_plan.priv */
 static uint32_t tag_of(heft_dtype t)
 {
     uint32_t tag = 0;
-    while (tag < TYPES && types[tag] != t)
+    while (tag < HEFT_GPTRS_TYPES && heft_gptrs_types[tag] != t)
         tag++;
     return tag;
 }
@@ -330,11 +310,11 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *
         why = "only dense tensors can be stored in .gptrs and .gten";
     else if (checkpoint && !heft_is_ascii(name.ptr, name.len))
         why = "a name in a checkpoint has to be ASCII";
-    if (why || tag_of(row->dtype) == TYPES)
+    if (why || tag_of(row->dtype) == HEFT_GPTRS_TYPES)
         heft_plan_drop(p, t);
     if (why)
         return heft_plan_loss(p, HEFT_FAULT, "gptrs/tensor", t, why);
-    if (tag_of(row->dtype) == TYPES)
+    if (tag_of(row->dtype) == HEFT_GPTRS_TYPES)
         return heft_loss_say(
             p, HEFT_FAULT, "gptrs/dtype", t,
             "element type %s cannot be stored in a gpt-rs file (cast it: --cast f32)",

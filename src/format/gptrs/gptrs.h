@@ -3,19 +3,6 @@
 #define HEFT_GPTRS_H
 #include "format/format.h"
 
-typedef struct heft_gptrs_entry { /* of an index, as it lies in the file */
-    heft_str name;
-    const uint8_t *base_id; /* sixteen bytes, or NULL */
-    const uint8_t *dims;    /* rank numbers of eight bytes */
-    uint64_t rank;
-    uint32_t tag; /* of the element type */
-    uint8_t grad;
-    uint64_t at, offset, length; /* at: where the entry begins */
-} heft_gptrs_entry;
-
-/* Adds a tensor after all checks that do not need the others. */
-heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *e, bool checkpoint);
-
 /* Version 1: from the tensor count on, data between the records. */
 heft_status heft_gptrs_parse_v1(heft_in *in, heft_index *x, uint64_t at, bool checkpoint);
 /* The bincode index of two days in December 2025, over the same version number 2. */

@@ -7,7 +7,7 @@
  *    u64 tensors, then per tensor: u64 length, name, [checkpoint: u128 base id], u64 rank,
  *    u64 dims[rank], u32 element type, u8 requires_grad, u64 offset, u64 length
  */
-#include "format/gptrs/gptrs.h"
+#include "format/gptrs/entry.h"
 
 enum {
     V1_TAIL = 13, /* element type, flag, length */
@@ -44,7 +44,7 @@ heft_status heft_gptrs_parse_v1(heft_in *in, heft_index *x, uint64_t at, bool ch
     heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(&c), V1_MIN);
     at = heft_cur_pos(&c);
     for (uint32_t i = 0; i < tensors && !st; i++) {
-        heft_gptrs_entry e;
+        heft_gptrs_entry e = { .is_ascii = false };
         c = heft_cur_open(in, at, in->size, "a tensor's record");
         st = read_v1(&c, &e);
         if (!st)
@@ -121,7 +121,7 @@ heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool checkp
     x->version = heft_lit("2-bincode");
     heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(index), min_bytes);
     for (uint64_t i = 0; i < tensors && !st; i++) {
-        heft_gptrs_entry e;
+        heft_gptrs_entry e = { .is_ascii = false };
         st = read_bincode(index, &e, checkpoint);
         if (!st)
             st = heft_gptrs_add(x, &e, checkpoint);

@@ -11,6 +11,7 @@
 #include "format/mag/mag.h"
 
 #include "model/names.h"
+#include "model/records.h"
 #include "model/slices.h"
 
 enum {
@@ -26,14 +27,20 @@ enum {
 
 /* ---- reading ---- */
 
-static heft_str read_key(heft_cur *c, uint32_t len, const char *what)
+static heft_str odd_key(heft_cur *c, uint32_t len, const char *what)
 {
-    if (heft_unlikely(!len))
+    if (!len)
         heft_cur_fail(c, "%s is empty", what);
-    if (heft_unlikely(len > HEFT_MAG_MAX_KEY))
+    if (len > HEFT_MAG_MAX_KEY)
         heft_cur_fail(c, "%s has %U bytes, at most %U are allowed", what, (uint64_t)len,
                       (uint64_t)HEFT_MAG_MAX_KEY);
     return heft_cur_text(c, len, what);
+}
+
+static inline heft_str read_key(heft_cur *c, uint32_t len, const char *what)
+{
+    return heft_unlikely(len - 1 >= HEFT_MAG_MAX_KEY) ? odd_key(c, len, what)
+                                                      : heft_cur_text(c, len, what);
 }
 
 static heft_status read_meta(heft_cur *c, heft_index *x)
