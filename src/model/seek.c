@@ -10,6 +10,8 @@
  * columns that nobody touches before there is something to put there, and in the end the gaps are closed. */
 #include "model/slices.h"
 
+#include "base/checked.h"
+
 enum {
     SLICES = HEFT_IX_SLICES,
     MANY = 50000,    /* records, about, from which on it pays */
@@ -68,7 +70,7 @@ static uint64_t estimate(const work *w, const slice *s)
     uint64_t n = 0;
     for (; n < SAMPLED && (next = w->how->seek(w->how->ctx, p, end)) != NULL; n++)
         p = next;
-    return n ? (uint64_t)(s->end - s->begin) / ((uint64_t)(p - s->begin) / n) : 0;
+    return n ? heft_div((uint64_t)(s->end - s->begin), heft_div((uint64_t)(p - s->begin), n)) : 0;
 }
 
 static bool reserve(work *w, uint64_t rows, uint64_t dims)
