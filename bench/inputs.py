@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 
-from harness import HEFT, MIB, program, read_all, seconds, touch
+from harness import HEFT, MIB, Steady, program, read_all, seconds
 
 LAYER = 8  # tensors that make.c writes per layer
 LARGE = 512 * MIB
@@ -19,6 +19,7 @@ class Inputs:
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
+        self.steady = Steady()
 
     def path(self, name):
         return str(self.directory / name)
@@ -61,14 +62,12 @@ class Inputs:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
 
-    def timed(self, size, *command, targets):
-        """Seconds of a command that writes one of `targets`, about `size` bytes.  They are removed before: what
-        memory the last one had is found again at once, the rest is touched."""
-        there = sum(os.path.getsize(path) for path in targets if os.path.exists(path))
-        self.drop(*targets)
-        if there < size * 3 // 4:
-            touch(size + size // 8)
-        return seconds(*command)
+    def timed(self, *command, targets):
+        """Seconds of a command that writes one of `targets`.  They are removed before."""
+        def once():
+            self.drop(*targets)
+            return seconds(*command)
+        return self.steady.run(once)
 
 
 def formats_written(inputs):

@@ -23,12 +23,11 @@ def python(r, inputs, formats, quick):
         inputs.settle(path)
 
         def read():
-            touch(mib * MIB * 9 // 8)
             took, got = lines_of(sys.executable, PYTHON_READER, "read", path)[0]
             return got / took / 1e9
 
-        took = take_turns(2 if quick else 5, {"heft": lambda: loading_speed("heft:fresh", path, "one"),
-                                              "peer": read})
+        took = take_turns(2 if quick else 5, {"heft": lambda: loading_speed(inputs, "heft:fresh", path, "one"),
+                                              "peer": lambda: inputs.steady.run(read)})
         add_share(r, f"all of a .{suffix}", took["heft"], took["peer"], peer, None)
         peak = peak_memory(HEFT, "convert", "--allow-loss", path, inputs.path("converted.safetensors"))
         if peak is not None:
@@ -87,7 +86,7 @@ def embedding(r, inputs, formats, quick):
     size = os.path.getsize(source)
 
     def fresh(*command):
-        return inputs.timed(size, *command, targets=(copy, out))
+        return inputs.timed(*command, targets=(copy, out))
 
     took = take_turns(3 if quick else 9, {
         "find": lambda: statistics.median(v[0] for v in program("open", "find", path, 20)),

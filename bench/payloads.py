@@ -55,7 +55,7 @@ def converting(r, inputs, formats, quick):
         size = os.path.getsize(path)
 
         def fresh(*command):
-            return inputs.timed(size, *command, targets=(copy, out))
+            return inputs.timed(*command, targets=(copy, out))
 
         argv = [*COPY, "--to", target, path, out, "--threads"]
         took = take_turns(4, {
@@ -94,12 +94,12 @@ def memory(r, inputs, formats, quick):
 # ---- load, write -------------------------------------------------------------------------------
 
 
-def loading_speed(how, path, *one):
-    """GB/s; fresh memory is what the machine has found just before."""
-    if how.endswith(":fresh"):
-        touch(os.path.getsize(path) * 9 // 8)
-    took, got = program("load", how, path, 1, *one)[0]
-    return got / took / 1e9
+def loading_speed(inputs, how, path, *one):
+    """GB/s."""
+    def once():
+        took, got = program("load", how, path, 1, *one)[0]
+        return got / took / 1e9
+    return inputs.steady.run(once)
 
 
 def add_share(r, what, ours, peers, peer, limit):
@@ -110,9 +110,8 @@ def add_share(r, what, ours, peers, peer, limit):
 def loading(r, inputs, formats, quick):
     """heft_read_many into the caller's memory, beside pread on all processors; 2 GiB."""
     path = inputs.model("safetensors", 144 if quick else 2016)
-    touch(os.path.getsize(path) * 9 // 8)  # what the first turn leaves the next one finds
     hows = ("heft:touched", "pread:touched", "heft:fresh", "pread:fresh")
-    took = take_turns(5, {how: lambda how=how: loading_speed(how, path) for how in hows})
+    took = take_turns(5, {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
     add_share(r, "into touched memory", took["heft:touched"], took["pread:touched"], "parallel pread", 0.95)
     add_share(r, "into fresh huge pages", took["heft:fresh"], took["pread:fresh"], "parallel pread", 0.9)
     inputs.drop(path)
@@ -121,9 +120,8 @@ def loading(r, inputs, formats, quick):
 def cold(r, inputs, formats, quick):
     """heft_read_many of a file that is not in the page cache, beside O_DIRECT reading of it; 2 GiB."""
     path = inputs.model("safetensors", 504 if quick else 2016)
-    touch(os.path.getsize(path) * 9 // 8)
     if program("load", "direct:cold", path, 1):
-        took = take_turns(4, {how: lambda how=how: loading_speed(how, path)
+        took = take_turns(4, {how: lambda how=how: loading_speed(inputs, how, path)
                                               for how in ("heft:cold", "direct:cold")})
         add_share(r, "a cold file", took["heft:cold"], took["direct:cold"], "O_DIRECT", 0.95)
     inputs.drop(path)
@@ -133,14 +131,12 @@ def writing(r, inputs, formats, quick):
     """The writer, from one buffer in memory, beside write() of the same buffer; 1 GiB."""
     mib, out = 128 if quick else 1024, inputs.path("written")
 
-    touch((mib + 128) * MIB)
-
     def run(how):
         took, wrote = program("write", how, out, mib, 1)[0]
         return wrote / took / 1e9
 
     formats = formats[::2] if quick else formats
-    took = take_turns(5, {how: lambda how=how: run(how) for how in ["plain", *formats]})
+    took = take_turns(5, {how: lambda how=how: inputs.steady.run(lambda: run(how)) for how in ["plain", *formats]})
     for how in formats:
         add_share(r, how, took[how], took["plain"], "write()", 0.95)
 
@@ -158,7 +154,7 @@ def compressing(r, inputs, formats, quick):
     total = os.path.getsize(path)
 
     def fresh(target, *command):
-        return inputs.timed(total, *command, targets=[target])
+        return inputs.timed(*command, targets=[target])
 
     unpack = [HEFT, "convert", "--to", "safetensors", packed, out, "--threads"]
     took = take_turns(3 if quick else 5, {
@@ -202,12 +198,11 @@ def growing(r, inputs, formats, quick):
                 "heft verify": lambda: seconds(HEFT, "verify", path),
                 "heft_read_many": lambda: program("load", "heft:window", path, 1)[0][0]}
         if mib <= 4096:
-            runs["cp"] = lambda: inputs.timed(total, "cp", path, copy, targets=(copy, out))
-            runs["heft convert"] = lambda: inputs.timed(total, *COPY, "--to", "safetensors", path, out,
+            runs["cp"] = lambda: inputs.timed("cp", path, copy, targets=(copy, out))
+            runs["heft convert"] = lambda: inputs.timed(*COPY, "--to", "safetensors", path, out,
                                                         targets=(copy, out))
         else:
             read_all(path)  # what was written before may have driven some of it out
-        touch(min(total, GIB))
         took = take_turns(2 if quick else 3, runs)
         label = f"{mib} MiB" if mib < 1024 else f"{mib // 1024} GiB"
         for what, times in took.items():
