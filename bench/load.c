@@ -76,21 +76,24 @@ static heft_file *open_file(const run *r)
     return f;
 }
 
-/* From part `first` on as many as there is room for; how many. */
+/* From part `first` on as many as there is room for, where memory lies as the file does; how many. */
 static uint32_t read_some(const run *r, const heft_file *f, uint32_t first, uint8_t *room,
                           uint64_t *bytes)
 {
     uint32_t left = heft_tensor_count(f) - first, n = 0;
     uint32_t *parts = malloc(left * sizeof *parts);
     void **buffers = malloc(left * sizeof *buffers);
-    uint64_t used = 0;
+    uint64_t begin = heft_part_at(f, heft_tensor_at(f, first).first_part).offset / BLOCK * BLOCK,
+             end = 0, used = 0;
     heft_error err;
     for (; parts && buffers && n < left; n++) {
         parts[n] = heft_tensor_at(f, first + n).first_part;
-        buffers[n] = room + used;
-        if (heft_part_at(f, parts[n]).length > r->room - used)
+        heft_part p = heft_part_at(f, parts[n]);
+        if (p.offset < end || p.length > r->room || p.offset - begin > r->room - p.length)
             break;
-        used += heft_part_at(f, parts[n]).length;
+        buffers[n] = room + (p.offset - begin);
+        end = p.offset + p.length;
+        used += p.length;
     }
     if (!n)
         die(r->path, "no room for a tensor");

@@ -359,7 +359,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_read(void *buf, const heft_file *f, ui
 /* All decoded bytes of parts[i] into buffers[i], which has room for its length, for i below count: on all
  * threads of the file's host, in the order in which the parts lie.  After an error or a stop the contents
  * of the buffers are undefined.  progress may be NULL.  HEFT_E_ARGUMENT: there is no such part, or its
- * length is not known. */
+ * length is not known.  From a source with HEFT_ACCESS_DIRECT, large parts come without a copy into buffers
+ * whose addresses are, modulo 512, their offsets in the file. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_read_many(void *const *buffers, const heft_file *f,
                                                     const uint32_t *parts, uint32_t count,
                                                     heft_progress_fn progress, void *ctx,

@@ -13,6 +13,8 @@
 
 enum {
     ALIGN = 4096,     /* of memory and offsets: no disk asks for more */
+    SECTOR = 512,     /* of memory: most ask for no more than this */
+    LARGE = 1 << 20,  /* from here on it pays to read into the caller's memory */
     SHARE = 4 << 20,  /* looked at, and read, at a time */
     SMALL = 64 << 10, /* of less than that a good deal is read ahead, but no share */
     AHEAD = 256 << 10,
@@ -165,26 +167,31 @@ static size_t read_cached(const heft_direct *d, uint64_t off, uint8_t *buf, size
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Fills the room with blocks from that of off on: for len bytes, and for those that will be asked for
- * next.  False: there is nothing. */
-static bool fill(const heft_direct *d, room *r, uint64_t off, size_t len)
+static ssize_t read_blocks(const heft_direct *d, uint64_t off, uint8_t *to, size_t len)
 {
-    size_t skip = off % ALIGN, most = len < SMALL ? AHEAD : SHARE, want = skip + most;
     ssize_t n;
-    want = (want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     do
-        n = pread(d->direct, r->bytes, want, (off_t)(off - skip));
+        n = pread(d->direct, to, len, (off_t)off);
     while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* Fills the room with the blocks of the want bytes from off on.  False: there is nothing. */
+static bool fill(const heft_direct *d, room *r, uint64_t off, size_t want)
+{
+    size_t skip = off % ALIGN, blocks = (skip + want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    ssize_t n = read_blocks(d, off - skip, r->bytes, blocks);
     r->off = off - skip;
     r->len = n > 0 ? (size_t)n : 0;
     return holds(r, off);
 }
 
-static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len)
+/* want: how much is read when it has to be, for what will be asked for next. */
+static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, size_t want)
 {
     room *r = take_room(d, off);
     size_t n = 0;
-    if (r && (holds(r, off) || fill(d, r, off, len))) {
+    if (r && (holds(r, off) || fill(d, r, off, want))) {
         size_t from = (size_t)(off - r->off);
         n = r->len - from < len ? r->len - from : len;
         memcpy(buf, r->bytes + from, n);
@@ -193,15 +200,33 @@ static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len)
     return n;
 }
 
+/* Into memory that lies as the file does: whole blocks need no copy, only what stands before and behind them. */
+static size_t read_straight(heft_direct *d, uint64_t off, uint8_t *buf, size_t len)
+{
+    size_t rest = ALIGN - off % ALIGN;
+    if (rest < ALIGN || len < ALIGN)
+        return read_past(d, off, buf, len < rest ? len : rest, rest);
+    len = len < SHARE ? len & ~(size_t)(ALIGN - 1) : SHARE;
+    ssize_t n = read_blocks(d, off, buf, len);
+    return n < 0 && errno == EINVAL ? read_past(d, off, buf, len, SHARE) : n > 0 ? (size_t)n : 0;
+}
+
+static size_t read_cold(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool straight)
+{
+    return straight ? read_straight(d, off, buf, len)
+                    : read_past(d, off, buf, len, len < SMALL ? AHEAD : SHARE);
+}
+
 size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len)
 {
     size_t done = 0, n = 1;
+    bool straight = len >= LARGE && ((uintptr_t)buf - off) % SECTOR == 0;
     for (; done < len && n; done += n) {
         uint64_t at = off + done;
         size_t left = len - done;
         n = d->in_cache[at / SHARE]
                 ? read_cached(d, at, (uint8_t *)buf + done, left < SHARE ? left : SHARE)
-                : read_past(d, at, (uint8_t *)buf + done, left);
+                : read_cold(d, at, (uint8_t *)buf + done, left, straight);
     }
     return done;
 }

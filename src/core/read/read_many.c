@@ -6,7 +6,7 @@
 #include "core/read/meter.h"
 #include "core/read/stream.h"
 
-enum { SHARE = 4 << 20 };
+enum { SHARE = 4 << 20, BLOCK = 4096 };
 
 typedef struct place { /* where a share begins */
     uint32_t at;       /* in the order */
@@ -68,6 +68,13 @@ static bool begin_share(load *l, uint32_t at, uint64_t from)
     return p;
 }
 
+/* So many bytes of a part from `from` on that they end where a block of the file does, if they are that many. */
+static uint64_t up_to_block(const heft_ix_part_row *row, uint64_t from, uint64_t n)
+{
+    uint64_t beyond = (row->offset + from + n) % BLOCK;
+    return n > beyond ? n - beyond : n;
+}
+
 /* An encoded part has no middle to begin at: it is in one share. */
 static heft_status cut_shares(load *l, heft_error *err)
 {
@@ -82,8 +89,9 @@ static heft_status cut_shares(load *l, heft_error *err)
                 filled = 0;
             }
             uint64_t n = row->length - from;
-            n = splits && n > SHARE - filled ? SHARE - filled : n;
-            filled += n;
+            bool ends = splits && n > SHARE - filled;
+            n = ends ? up_to_block(row, from, SHARE - filled) : n;
+            filled = ends ? SHARE : filled + n;
             from += n;
         }
     }
