@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum {
     ALIGN = 4096,     /* of memory and offsets: no disk asks for more */
     SECTOR = 512,     /* of memory: most ask for no more than this */
-    LARGE = 1 << 20,  /* from here on it pays to read into the caller's memory */
+    LARGE = 1 << 20,  /* from here on it pays to read into the caller's memory … */
+    MOST = 6 << 20,   /* … of so much at a time */
     SHARE = 4 << 20,  /* looked at, and read, at a time */
     SMALL = 64 << 10, /* of less than that a good deal is read ahead, but no share */
     AHEAD = 256 << 10,
@@ -186,29 +188,67 @@ static bool fill(const heft_direct *d, room *r, uint64_t off, size_t want)
     return holds(r, off);
 }
 
+/* What of len bytes from off on the room holds, which is some. */
+static size_t copy_out(const room *r, uint64_t off, uint8_t *buf, size_t len)
+{
+    size_t from = (size_t)(off - r->off), n = r->len - from < len ? r->len - from : len;
+    memcpy(buf, r->bytes + from, n);
+    return n;
+}
+
 /* want: how much is read when it has to be, for what will be asked for next. */
 static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, size_t want)
 {
     room *r = take_room(d, off);
     size_t n = 0;
-    if (r && (holds(r, off) || fill(d, r, off, want))) {
-        size_t from = (size_t)(off - r->off);
-        n = r->len - from < len ? r->len - from : len;
-        memcpy(buf, r->bytes + from, n);
-    }
+    if (r && (holds(r, off) || fill(d, r, off, want)))
+        n = copy_out(r, off, buf, len);
     give_room(d, r);
     return n;
 }
 
-/* Into memory that lies as the file does: whole blocks need no copy, only what stands before and behind them. */
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* In one request the block that off lies in, blocks that need no copy, and the block that the rest begins: the last one
+ * into the beginning of the room, which then holds it, the first one behind it. */
+static size_t read_around(const heft_direct *d, room *r, uint64_t off, uint8_t *buf, size_t len)
+{
+    size_t skip = off % ALIGN, head = skip ? least(ALIGN - skip, len) : 0;
+    size_t middle = (len - head) & ~(size_t)(ALIGN - 1), tail = len - head - middle;
+    size_t first = head ? ALIGN : 0, count = 0;
+    struct iovec to[3];
+    if (head)
+        to[count++] = (struct iovec){ r->bytes + ALIGN, ALIGN };
+    if (middle)
+        to[count++] = (struct iovec){ buf + head, middle };
+    if (tail)
+        to[count++] = (struct iovec){ r->bytes, ALIGN };
+    ssize_t n = preadv(d->direct, to, (int)count, (off_t)(off - skip));
+    size_t got = n < 0 ? 0 : (size_t)n;
+    r->off = off - skip + first + middle;
+    r->len = got > first + middle ? got - first - middle : 0;
+    got = got > skip ? least(got - skip, len) : 0;
+    memcpy(buf, r->bytes + ALIGN + skip, least(head, got));
+    if (got > head + middle)
+        memcpy(buf + head + middle, r->bytes, got - head - middle);
+    return got;
+}
+
+/* Into memory that lies as the file does. */
 static size_t read_straight(heft_direct *d, uint64_t off, uint8_t *buf, size_t len)
 {
-    size_t rest = ALIGN - off % ALIGN;
-    if (rest < ALIGN || len < ALIGN)
-        return read_past(d, off, buf, len < rest ? len : rest, rest);
-    len = len < SHARE ? len & ~(size_t)(ALIGN - 1) : SHARE;
-    ssize_t n = read_blocks(d, off, buf, len);
-    return n < 0 && errno == EINVAL ? read_past(d, off, buf, len, SHARE) : n > 0 ? (size_t)n : 0;
+    room *r = take_room(d, off);
+    size_t n = 0;
+    if (r)
+        n = holds(r, off) ? copy_out(r, off, buf, len)
+                          : read_around(d, r, off, buf, least(len, MOST));
+    give_room(d, r);
+    return n ? n
+             : read_past(d, off, buf, len,
+                         SHARE); /* at the end, or where memory must be aligned better */
 }
 
 static size_t read_cold(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool straight)

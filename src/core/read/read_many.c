@@ -6,7 +6,7 @@
 #include "core/read/meter.h"
 #include "core/read/stream.h"
 
-enum { SHARE = 4 << 20, BLOCK = 4096 };
+enum { SHARE = 4 << 20, REST = SHARE / 4, BLOCK = 4096 };
 
 typedef struct place { /* where a share begins */
     uint32_t at;       /* in the order */
@@ -89,7 +89,8 @@ static heft_status cut_shares(load *l, heft_error *err)
                 filled = 0;
             }
             uint64_t n = row->length - from;
-            bool ends = splits && n > SHARE - filled;
+            bool ends = splits &&
+                        n > SHARE - filled + REST; /* less than that is no share of its own */
             n = ends ? up_to_block(row, from, SHARE - filled) : n;
             filled = ends ? SHARE : filled + n;
             from += n;
