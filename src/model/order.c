@@ -288,6 +288,7 @@ heft_status heft_ix_sort(heft_index *x)
     uint64_t vary;
     if (ascends(x, &vary))
         return HEFT_OK;
+    heft_ix_trim(x); /* what it gives back is less to have at the same time */
     uint32_t *order = heft_mem_resize(&x->mem, NULL, 0, bytes);
     bool room = order && make_spare(x, &words, n * 2 * sizeof(uint64_t));
     if (room) {
