@@ -3,7 +3,7 @@ import os
 import shutil
 import subprocess
 
-from harness import (BUILD, GIB, HEFT, MIB, peak_memory, physical_memory, program, read_all,
+from harness import (BUILD, HEFT, MIB, peak_memory, physical_memory, program, read_all,
                      seconds, speed, take_turns, touch)
 
 LIMIT = str(BUILD / "bench" / "limit")

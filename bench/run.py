@@ -3,8 +3,8 @@
 
 Things that are compared run in turns, A B A B; the first turn is dropped.  A figure is the median of the
 rest, with the lowest and the highest; a ratio is the median of the ratios of each turn, so that a machine
-that drifts does not count.  Runs during which the system hands memory back to a host are made again.  Inputs are made in DIR
-(build/bench) and removed.  Results also go to bench/results.json.  In a row: the figure, the lowest and the
+that drifts does not count.  Runs during which the system hands memory back to a host are made again.  Inputs are
+made in DIR (build/bench) and removed.  Results also go to bench/results.json.  In a row: the figure, the lowest and the
 highest, the limit, whether it is kept, and, of ratios, the figure of heft itself."""
 import argparse
 import signal

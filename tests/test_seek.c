@@ -28,98 +28,46 @@ static size_t some(size_t count)
 
 /* ---- JSON ---- */
 
-typedef int (*json_entry)(char *to, size_t room, uint32_t i);
+enum { USUAL, WITH_METADATA, TOO_SHORT, TWICE, LONG_AT_TIMES, FIRST_OTHER };
 
-static int usual(char *to, size_t room, uint32_t i)
-{
-    return snprintf(to, room,
-                    "\"layer.%u.weight\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}",
-                    i, i, i + 1);
-}
-
-static int turned(char *to, size_t room, uint32_t i)
-{
-    return snprintf(
-        to, room,
-        "\"t%u\":{\"data_offsets\":[%u,%u],\"shape\":[1,1,1,1,1,1,1,1,1],\"dtype\":\"U8\"}", i, i,
-        i + 1);
-}
-
-static int spaced(char *to, size_t room, uint32_t i)
-{
-    return snprintf(to, room,
-                    "\n \"s%u\" :\t{ \"dtype\" : \"U8\" , \"shape\" : [ 1 ] , \"data_offsets\" : [ "
-                    "%u , %u ] } ",
-                    i, i, i + 1);
-}
-
-static int with_border(char *to, size_t room, uint32_t i)
-{
-    return snprintf(to, room,
-                    "\"a},b},%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}", i, i,
-                    i + 1);
-}
-
-static int escaped(char *to, size_t room, uint32_t i)
-{
-    return snprintf(to, room,
-                    "\"\\u0041%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}", i, i,
-                    i + 1);
-}
-
-static int with_more(char *to, size_t room, uint32_t i)
-{
-    return snprintf(to, room,
-                    "\"m%u\":{\"x\":{\"y\":{},\"z\":1},\"dtype\":\"U8\",\"shape\":[1],\"data_"
-                    "offsets\":[%u,%u]}",
-                    i, i, i + 1);
-}
-
-static int with_metadata(char *to, size_t room, uint32_t i)
-{
-    return snprintf(to, room,
-                    "\"__metadata__\":{\"a\":\"b\"},\"n%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_"
-                    "offsets\":[%u,%u]}",
-                    i, i, i + 1);
-}
-
-static int too_short(char *to, size_t room, uint32_t i)
-{
-    return snprintf(to, room,
-                    "\"layer.%u\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[%u,%u]}", i, i,
-                    i + 1);
-}
-
-static int twice(char *to, size_t room, uint32_t i)
-{
-    return snprintf(to, room, "\"twice\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}",
-                    i, i + 1);
-}
-
-/* Long where slices begin: there is room for fewer records than there are. */
-static int long_at_times(char *to, size_t room, uint32_t i)
-{
-    char name[LONG + 1] = "";
-    if (i % (TENSORS / 16) < LONG)
-        memset(name, 'x', LONG);
-    return snprintf(to, room, "\"%s%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}",
-                    name, i, i, i + 1);
-}
-
-static const json_entry kinds[] = {
-    usual,     turned,        spaced,    with_border, escaped,
-    with_more, with_metadata, too_short, twice,       long_at_times
+/* # is the tensor's number, where its one byte begins, and < where that ends.  Where slices begin, @ is long: there is
+ * room for fewer records than there are. */
+static const char *const entries[] = {
+    [USUAL] = "'layer.#.weight':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    [WITH_METADATA] =
+        "'__metadata__':{'a':'b'},'n#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    [TOO_SHORT] = "'layer.#':{'dtype':'U8','shape':[2],'data_offsets':[#,<]}",
+    [TWICE] = "'twice':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    [LONG_AT_TIMES] = "'@#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    [FIRST_OTHER] = "'t#':{'data_offsets':[#,<],'shape':[1,1,1,1,1,1,1,1,1],'dtype':'U8'}",
+    "\n 's#' :\t{ 'dtype' : 'U8' , 'shape' : [ 1 ] , 'data_offsets' : [ # , < ] } ",
+    "'a},b},#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    "'\\u0041#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    "'m#':{'x':{'y':{},'z':1},'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
 };
 
-static heft_bytes json_file(json_entry odd, uint32_t which)
+static size_t put_entry(char *to, const char *entry, uint32_t i)
+{
+    char *p = to;
+    for (; *entry; entry++)
+        if (*entry == '#' || *entry == '<')
+            p += sprintf(p, "%u", i + (*entry == '<'));
+        else if (*entry != '@')
+            *p++ = *entry == '\'' ? '"' : *entry;
+        else if (i % (TENSORS / 16) < LONG)
+            p = (char *)memset(p, 'x', LONG) + LONG;
+    return (size_t)(p - to);
+}
+
+static heft_bytes json_file(size_t odd, uint32_t which)
 {
     char *text = malloc(ROOM);
     assert_non_null(text);
     size_t at = 8;
     text[at++] = '{';
     for (uint32_t i = 0; i < TENSORS; i++) {
-        json_entry make = is_place(i, which) || odd == long_at_times ? odd : usual;
-        at += (size_t)make(text + at, ROOM - at, i);
+        bool is_odd = is_place(i, which) || odd == LONG_AT_TIMES;
+        at += put_entry(text + at, entries[is_odd ? odd : USUAL], i);
         text[at++] = ',';
     }
     text[at - 1] = '}';
@@ -135,9 +83,9 @@ static void odd_entries_are_read_in_order(void **state)
 {
     static const uint32_t which[] = { 4, 1, 2, 8, 6 };
     (void)state;
-    for (size_t k = 0; k < HEFT_COUNT(kinds); k++)
+    for (size_t k = 0; k < HEFT_COUNT(entries); k++)
         for (size_t i = 0; i < some(HEFT_COUNT(which)); i++) {
-            heft_bytes b = json_file(kinds[k], which[i]);
+            heft_bytes b = json_file(k, which[i]);
             heft_expect_same_by_workers(b, NULL);
             heft_test_free(&b);
         }
@@ -145,8 +93,8 @@ static void odd_entries_are_read_in_order(void **state)
 
 static void what_is_wrong_is_said_all_the_same(void **state)
 {
-    heft_bytes b = json_file(too_short, 4), c = json_file(twice, 9),
-               d = json_file(with_metadata, 9);
+    heft_bytes b = json_file(TOO_SHORT, 4), c = json_file(TWICE, 9),
+               d = json_file(WITH_METADATA, 9);
     (void)state;
     heft_expect_same_by_workers(b, "its shape as u8 takes 2");
     heft_expect_same_by_workers(c, "occurs twice");
@@ -252,6 +200,26 @@ static void more_than_announced_is_more(void **state)
         heft_expect_same_by_workers(b, NULL);
         heft_test_free(&b);
     }
+}
+
+/* Each tensor's digest is a row of a column that workers have no share of. */
+static void digests_are_read_in_order(void **state)
+{
+    test_tensor *t = calloc(TENSORS, sizeof *t);
+    char(*names)[16] = calloc(TENSORS, sizeof *names);
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    (void)state;
+    assert_true(t && names);
+    for (uint32_t i = 0; i < TENSORS; i++) {
+        snprintf(names[i], sizeof names[i], "%u", i);
+        t[i] = (test_tensor){ names[i], HEFT_U8, 1, { 1 } };
+    }
+    o.write.digest = "crc32c";
+    heft_bytes b = heft_test_converted("safetensors", t, TENSORS, "ztensor", &o);
+    heft_expect_same_by_workers(b, NULL);
+    heft_test_free(&b);
+    free(names);
+    free(t);
 }
 
 /* ---- what is made of guesses ---- */
@@ -372,6 +340,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_said_all_the_same),
         cmocka_unit_test(odd_descriptors_are_read_in_order),
         cmocka_unit_test(more_than_announced_is_more),
+        cmocka_unit_test(digests_are_read_in_order),
         cmocka_unit_test(guesses_count_while_they_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

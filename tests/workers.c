@@ -22,6 +22,7 @@ static void expect_same_part(const heft_file *f, const heft_file *g, uint32_t pa
     heft_part p = heft_part_at(f, part), q = heft_part_at(g, part);
     assert_true(p.offset == q.offset && p.stored == q.stored && p.length == q.length);
     assert_true(p.dtype == q.dtype && p.encoding == q.encoding && p.role.len == q.role.len);
+    assert_true(heft_str_eq(p.digest, q.digest));
 }
 
 static void expect_same_tensors(const heft_file *f, const heft_file *g)

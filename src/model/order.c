@@ -198,9 +198,8 @@ typedef struct gathering {
     const char *from;
     char *to;
     const uint32_t *order;
-    size_t elem;
-    uint32_t n,
-        had; /* columns of ids end with the last tensor that has one: the others have zeros */
+    size_t elem;     /* bytes of each, or TENSOR: rows of tensors, whose parts get their numbers */
+    uint32_t n, had; /* columns of ids end with the last tensor that has one: zeros follow */
 } gathering;
 
 enum {
@@ -288,7 +287,6 @@ heft_status heft_ix_sort(heft_index *x)
     uint64_t vary;
     if (ascends(x, &vary))
         return HEFT_OK;
-    heft_ix_trim(x); /* what it gives back is less to have at the same time */
     uint32_t *order = heft_mem_resize(&x->mem, NULL, 0, bytes);
     bool room = order && make_spare(x, &words, n * 2 * sizeof(uint64_t));
     if (room) {

@@ -53,6 +53,7 @@ static inline bool heft_ix_take_shape(const heft_index *x, heft_ix_record *r)
     return !x->file_bytes || heft_range_in((heft_range){ r->offset, bytes }, x->file_bytes);
 }
 
+/* As heft_ix_tensor() and heft_ix_dense() would add them. */
 static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
 {
     uint64_t length = r->length;

@@ -38,14 +38,9 @@ typedef struct work {
 
 /* ---- before ---- */
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static const uint8_t *near_end(const uint8_t *p, const uint8_t *end)
 {
-    return p + smaller((uint64_t)(end - p), NEAR);
+    return end - p < NEAR ? end : p + NEAR;
 }
 
 /* False: no record seems to begin where a slice should. */
@@ -158,43 +153,44 @@ static void close_tensors(work *w)
     }
 }
 
-static void close_rows(work *w, heft_vec *column, size_t elem)
+/* Elements from `from` on, so many, become those that end the column, from `to` on. */
+static void bring(heft_vec *column, size_t elem, uint32_t to, uint32_t from, uint32_t count)
 {
     char *p = column->ptr;
+    if (count && to < from)
+        memmove(p + to * elem, p + from * elem, count * elem);
+    column->len = to + count;
+}
+
+static void close_rows(work *w, heft_vec *column, size_t elem)
+{
     for (uint32_t k = 0; k < w->kept; k++) {
         const slice *s = &w->of[k];
-        if (s->to < s->room.first)
-            memmove(p + s->to * elem, p + s->room.first * elem, rows_of(s) * elem);
-        column->len = s->to + rows_of(s);
+        bring(column, elem, s->to, s->room.first, rows_of(s));
     }
 }
 
 static void close_dims(work *w)
 {
-    uint64_t *p = w->x->dims.ptr;
     for (uint32_t k = 0; k < w->kept; k++) {
         const slice *s = &w->of[k];
-        uint32_t count = s->x.dims.len - s->room.first_dim;
-        if (count && s->to_dim < s->room.first_dim)
-            memmove(p + s->to_dim, p + s->room.first_dim, count * sizeof *p);
-        w->x->dims.len = s->to_dim + count;
+        bring(&w->x->dims, sizeof(uint64_t), s->to_dim, s->room.first_dim,
+              s->x.dims.len - s->room.first_dim);
     }
 }
 
-/* Ids reach to the last tensor that has one. */
+/* Ids reach to the last tensor that has one: the others have zeros. */
 static void close_ids(work *w)
 {
     heft_vec *ids = &w->x->param_ids;
-    char *p = ids->ptr;
     for (uint32_t k = 0; k < w->kept; k++) {
         const slice *s = &w->of[k];
         uint32_t count = s->x.param_ids.len - s->room.first;
         if (!s->x.param_ids.ptr || !count)
             continue;
-        memset(p + (size_t)ids->len * PARAM_ID, 0, (size_t)(s->to - ids->len) * PARAM_ID);
-        memmove(p + (size_t)s->to * PARAM_ID, p + (size_t)s->room.first * PARAM_ID,
-                (size_t)count * PARAM_ID);
-        ids->len = s->to + count;
+        memset((char *)ids->ptr + (size_t)ids->len * PARAM_ID, 0,
+               (size_t)(s->to - ids->len) * PARAM_ID);
+        bring(ids, PARAM_ID, s->to, s->room.first, count);
     }
 }
 
@@ -229,10 +225,11 @@ const uint8_t *heft_ix_seek(heft_index *x, const uint8_t *p, const uint8_t *end,
         return p;
     heft_ix_run(x, SLICES, read_slice, &w);
     judge(&w, most);
-    if (!w.kept)
-        return p;
-    heft_ix_run(x, COLUMNS, close_gaps, &w);
+    if (w.kept)
+        heft_ix_run(x, COLUMNS, close_gaps, &w);
+    heft_ix_trim(
+        x); /* what comes next shall not have less memory for the room that was not needed */
     for (uint32_t i = 0; i < w.kept; i++)
         how->join(how->ctx, i, w.of[i].room.first - w.of[i].to);
-    return w.of[w.kept - 1].stop;
+    return w.kept ? w.of[w.kept - 1].stop : p;
 }

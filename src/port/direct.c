@@ -169,20 +169,14 @@ static size_t read_cached(const heft_direct *d, uint64_t off, uint8_t *buf, size
     return n > 0 ? (size_t)n : 0;
 }
 
-static ssize_t read_blocks(const heft_direct *d, uint64_t off, uint8_t *to, size_t len)
-{
-    ssize_t n;
-    do
-        n = pread(d->direct, to, len, (off_t)off);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
 /* Fills the room with the blocks of the want bytes from off on.  False: there is nothing. */
 static bool fill(const heft_direct *d, room *r, uint64_t off, size_t want)
 {
     size_t skip = off % ALIGN, blocks = (skip + want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    ssize_t n = read_blocks(d, off - skip, r->bytes, blocks);
+    ssize_t n;
+    do
+        n = pread(d->direct, r->bytes, blocks, (off_t)(off - skip));
+    while (n < 0 && errno == EINTR);
     r->off = off - skip;
     r->len = n > 0 ? (size_t)n : 0;
     return holds(r, off);
@@ -246,9 +240,8 @@ static size_t read_straight(heft_direct *d, uint64_t off, uint8_t *buf, size_t l
         n = holds(r, off) ? copy_out(r, off, buf, len)
                           : read_around(d, r, off, buf, least(len, MOST));
     give_room(d, r);
-    return n ? n
-             : read_past(d, off, buf, len,
-                         SHARE); /* at the end, or where memory must be aligned better */
+    /* nothing: it is the end, or memory must be aligned better */
+    return n ? n : read_past(d, off, buf, len, SHARE);
 }
 
 static size_t read_cold(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool straight)

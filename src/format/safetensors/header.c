@@ -14,7 +14,7 @@ typedef struct reader {
     heft_json j;
     heft_index *x;
     heft_st_header h;
-    bool has_metadata, has_sought;
+    bool has_metadata;
 } reader;
 
 typedef struct entry {
@@ -293,14 +293,14 @@ static void note_space(reader *r, heft_str header, const char *end)
                      "the header is padded with other characters than spaces");
 }
 
-/* The first tensor tells that there are tensors behind it. */
+/* Behind the first tensor there will be others. */
 static heft_status read_entry(reader *r)
 {
-    heft_status st = heft_st_is_metadata(r->j.text) ? read_metadata(r) : read_tensor(r);
-    if (!st && !r->has_sought && r->x->tensors.len) {
-        r->has_sought = true;
+    if (heft_st_is_metadata(r->j.text))
+        return read_metadata(r);
+    heft_status st = read_tensor(r);
+    if (!st && r->x->tensors.len == 1)
         read_slices(r);
-    }
     return st;
 }
 

@@ -16,10 +16,9 @@ typedef struct heft_st_type {
 extern const heft_st_type heft_st_types[];
 extern const size_t heft_st_type_count;
 
-typedef struct
-    heft_st_header { /* what the entries say together; offsets count from where the data begin */
-    uint64_t data, data_bytes; /* where that is, and how many there are */
-    uint64_t next;             /* where the data end, as far as tensors come in order */
+typedef struct heft_st_header { /* what the entries say together */
+    uint64_t data, data_bytes;  /* where the data begin, and how many there are */
+    uint64_t next; /* where they end, as far as tensors come in order, counted from there */
     bool in_order;
 } heft_st_header;
 /* Fills x from the JSON, whose data and data_bytes are known: header.c. */

@@ -149,7 +149,7 @@ static const uint8_t *read_slice(void *ctx, const uint8_t *p, const uint8_t *end
     return st ? NULL : c.p;
 }
 
-/* What tensors say is in the columns. */
+/* What tensors say is in the columns; with digests, which have one of their own, they are read in order. */
 static void join(void *ctx, uint32_t slice, uint32_t moved)
 {
     (void)ctx;
