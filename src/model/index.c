@@ -29,6 +29,7 @@ void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *li
     l->depth = l->depth < HEFT_MAX_DEPTH ? l->depth : HEFT_MAX_DEPTH;
     x->mem.limit = l->memory;
     x->arena.mem = &x->mem;
+    heft_keyed_begin(&x->key);
 }
 
 typedef struct column {
@@ -176,7 +177,7 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
     heft_ix_tensor_row *row = hash ? heft_vec_push(&x->mem, &x->tensors, sizeof *row) : NULL;
     if (heft_unlikely(!row))
         return heft_ix_no_memory(x);
-    *hash = (uint32_t)heft_names_hash(x->key, name);
+    *hash = heft_names_hash(&x->key, name);
     heft_ix_pass(x, name.ptr);
     *row = (heft_ix_tensor_row){
         .name = name.ptr,
@@ -226,14 +227,14 @@ static bool grow_roles(heft_index *x)
         return false;
     for (uint32_t i = 0; i < x->roles.len; i++) {
         heft_str name = role_name(x, i);
-        heft_names_add(&x->role_names, of, heft_names_hash(x->key, name), name, i);
+        heft_names_add(&x->role_names, of, heft_names_hash(&x->key, name), name, i);
     }
     return true;
 }
 
 static bool intern_other(heft_index *x, heft_str role)
 {
-    uint64_t hash = heft_names_hash(x->key, role);
+    uint32_t hash = heft_names_hash(&x->key, role);
     heft_names_of of = { role_name, x };
     uint32_t known = heft_names_find(&x->role_names, of, hash, role);
     if (known != HEFT_NONE) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/keyed.h"
 
 enum {                        /* heft_ix_tensor_row.flags */
        HEFT_T_BASE_ID = 1,    /* the base-id column holds a stored id */
@@ -144,7 +145,7 @@ typedef struct heft_index {
     heft_error *err;     /* of the call that is filling it */
     uint64_t file_bytes; /* 0 while planning */
     heft_str pick;       /* of a file that nests: the part that is wanted; empty: all of it */
-    uint64_t key[2];
+    heft_keyed key;
     heft_vec tensors, hashes, parts, model_parts, dims, values, attrs, claims, digests, notes,
         roles, layouts, siblings, listed, views, strides;
     /* hashes: of the tensors' names, keyed by `key`, 32 bits each */

@@ -172,7 +172,7 @@ uint32_t heft_ix_find(const heft_index *x, heft_str name)
     if (!x->sealed || name.len > UINT32_MAX)
         return HEFT_NONE;
     heft_ix_tensor_row wanted = { .name = name.ptr, .name_len = (uint32_t)name.len };
-    uint64_t at = search(x, (uint32_t)heft_names_hash(x->key, name), &wanted);
+    uint64_t at = search(x, heft_names_hash(&x->key, name), &wanted);
     uint32_t slot = x->names.slots[at];
     return slot ? (slot & x->names.mask) - 1 : HEFT_NONE;
 }

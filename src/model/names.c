@@ -28,9 +28,9 @@ bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count)
     return true;
 }
 
-uint32_t heft_names_add(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i)
+uint32_t heft_names_add(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i)
 {
-    uint32_t at = (uint32_t)hash & n->mask;
+    uint32_t at = hash & n->mask;
     for (; n->slots[at]; at = (at + 1) & n->mask)
         if (heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
             return n->slots[at] - 1;
@@ -39,20 +39,20 @@ uint32_t heft_names_add(heft_names *n, heft_names_of of, uint64_t hash, heft_str
     return HEFT_NONE;
 }
 
-void heft_names_replace(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i)
+void heft_names_replace(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i)
 {
-    uint32_t at = (uint32_t)hash & n->mask;
+    uint32_t at = hash & n->mask;
     while (n->slots[at] && !heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
         at = (at + 1) & n->mask;
     if (n->slots[at])
         n->slots[at] = i + 1;
 }
 
-uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint64_t hash, heft_str name)
+uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, heft_str name)
 {
     if (!n->slots)
         return HEFT_NONE;
-    for (uint32_t at = (uint32_t)hash & n->mask; n->slots[at]; at = (at + 1) & n->mask)
+    for (uint32_t at = hash & n->mask; n->slots[at]; at = (at + 1) & n->mask)
         if (heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
             return n->slots[at] - 1;
     return HEFT_NONE;
@@ -96,7 +96,7 @@ static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t 
         return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
     for (; i < end && !st; i = next(x, i)) {
         heft_str key = of.name(of.ctx, i);
-        if (heft_names_add(&seen, of, heft_names_hash(x->key, key), key, i) != HEFT_NONE)
+        if (heft_names_add(&seen, of, heft_names_hash(&x->key, key), key, i) != HEFT_NONE)
             st = heft_error_plain(x->err, HEFT_E_FORMAT, "key %q occurs twice in %s", key, what);
     }
     heft_names_free(&x->mem, &seen);

@@ -2,7 +2,7 @@
  * duplicates without comparing everything with everything. */
 #ifndef HEFT_NAMES_H
 #define HEFT_NAMES_H
-#include "base/siphash.h"
+#include "base/keyed.h"
 #include "model/index.h"
 
 typedef struct heft_names_of { /* where the names are: number -> name */
@@ -10,19 +10,19 @@ typedef struct heft_names_of { /* where the names are: number -> name */
     const void *ctx;
 } heft_names_of;
 
-static inline uint64_t heft_names_hash(const uint64_t key[2], heft_str name)
+static inline uint32_t heft_names_hash(const heft_keyed *key, heft_str name)
 {
-    return heft_siphash13(key, name.ptr, name.len);
+    return heft_keyed_hash(key, name.ptr, name.len);
 }
 /* Room for count names at a load of at most a half; existing entries are forgotten. */
 bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count);
 /* The same, but the slots are to be cleared by the caller. */
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count);
 /* The number of the name that is there already, or HEFT_NONE when i was added. */
-uint32_t heft_names_add(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i);
+uint32_t heft_names_add(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i);
 /* A name that is there stands for i from now on. */
-void heft_names_replace(heft_names *n, heft_names_of of, uint64_t hash, heft_str name, uint32_t i);
-uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint64_t hash, heft_str name);
+void heft_names_replace(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i);
+uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, heft_str name);
 void heft_names_free(heft_memory *m, heft_names *n);
 
 /* Refuses a metadata key that occurs twice at the top level; for the end of a parse.  what names

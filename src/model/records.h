@@ -78,7 +78,7 @@ static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
     };
     ((heft_ix_part_row *)x->parts.ptr)[x->parts.len++] =
         (heft_ix_part_row){ r->offset, r->length, r->length, x->last_role, r->dtype, HEFT_RAW, 0 };
-    ((uint32_t *)x->hashes.ptr)[x->hashes.len++] = (uint32_t)heft_names_hash(x->key, r->name);
+    ((uint32_t *)x->hashes.ptr)[x->hashes.len++] = heft_names_hash(&x->key, r->name);
     x->dims.len += r->rank;
     heft_ix_pass(x, r->name.ptr);
     return HEFT_OK;

@@ -56,7 +56,7 @@ static uint32_t mark_repeated(heft_index *x, heft_names *seen, children *c)
     uint32_t dropped = 0;
     for (uint32_t k = c->count; k--;) {
         heft_str key = key_of(x, c->at[k]);
-        uint64_t hash = heft_names_hash(x->key, key);
+        uint32_t hash = heft_names_hash(&x->key, key);
         if (heft_names_add(seen, of, hash, key, c->at[k]) != HEFT_NONE) {
             c->at[k] = HEFT_NONE;
             dropped++;

@@ -71,6 +71,12 @@ static heft_str token_of(const void *ctx, uint32_t id)
     return heft_vocab_token(ctx, id);
 }
 
+/* Most tokens are shorter than names. */
+static uint32_t hash_of(const heft_vocab *v, heft_str token)
+{
+    return (uint32_t)heft_siphash13(v->key, token.ptr, token.len);
+}
+
 heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
 {
     heft_names_of of = { token_of, v };
@@ -78,7 +84,7 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
         return no_memory(err);
     for (uint32_t i = 0; i < v->count; i++) {
         heft_str token = token_of(v, i);
-        heft_names_add(&v->names, of, heft_names_hash(v->key, token), token, i);
+        heft_names_add(&v->names, of, hash_of(v, token), token, i);
     }
     for (int i = 0; i < HEFT_SPECIALS && by_name; i++) {
         heft_str token = heft_lit(specials[i].token);
@@ -104,7 +110,7 @@ uint32_t heft_vocab_find(const heft_vocab *v, const char *token, size_t len)
 {
     heft_str s = { token, len };
     heft_names_of of = { token_of, v };
-    return heft_names_find(&v->names, of, heft_names_hash(v->key, s), s);
+    return heft_names_find(&v->names, of, hash_of(v, s), s);
 }
 
 uint32_t heft_vocab_special(const heft_vocab *v, heft_special s)

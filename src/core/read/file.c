@@ -72,9 +72,7 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     heft_ix_init(&f->x, al, &o.limits);
     f->x.file_bytes = file_size;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
-    heft_host_lend_threads(host, &f->x);
-    if (host->entropy)
-        host->entropy(f->x.key, sizeof f->x.key);
+    heft_host_lend(host, &f->x);
     heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);
     f->inbox.host = host;
     f->inbox.in.decode = heft_inbox_decode;

@@ -78,8 +78,11 @@ void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i)
         fn(arg, i);
 }
 
-void heft_host_lend_threads(const heft_host *h, heft_index *x)
+void heft_host_lend(const heft_host *h, heft_index *x)
 {
+    if (h->entropy)
+        h->entropy(x->key.secret, sizeof x->key.secret);
+    heft_keyed_begin(&x->key);
     x->run = h->executor ? h->executor->run : NULL;
     x->run_ctx = h->executor ? h->executor->ctx : NULL;
 }

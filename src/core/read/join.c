@@ -53,7 +53,7 @@ static heft_str listed_name(const void *ctx, uint32_t i)
 static const heft_ix_listed *find_listed(const joining *j, heft_str name)
 {
     heft_names_of of = { listed_name, j->f };
-    uint64_t hash = heft_names_hash(j->f->x.key, name);
+    uint32_t hash = heft_names_hash(&j->f->x.key, name);
     uint32_t i = heft_names_find(&j->listed, of, hash, name);
     return i == HEFT_NONE ? NULL : (const heft_ix_listed *)j->f->x.listed.ptr + i;
 }
@@ -90,7 +90,7 @@ static heft_status choose_all(joining *j, heft_names *seen, uint32_t total)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < total && !st; i++) {
         heft_str name = name_of(j, i);
-        uint64_t hash = heft_names_hash(j->f->x.key, name);
+        uint32_t hash = heft_names_hash(&j->f->x.key, name);
         uint32_t before = heft_names_add(seen, of, hash, name, i);
         j->kept[i] = 1;
         if (before != HEFT_NONE)
@@ -113,7 +113,7 @@ static heft_status add_listed(joining *j)
         return no_memory(j->err);
     for (uint32_t i = 0; i < x->listed.len; i++) {
         const heft_ix_listed *l = (const heft_ix_listed *)x->listed.ptr + i;
-        if (heft_names_add(&j->listed, of, heft_names_hash(x->key, l->name), l->name, i) !=
+        if (heft_names_add(&j->listed, of, heft_names_hash(&x->key, l->name), l->name, i) !=
             HEFT_NONE)
             return heft_error_set(j->err, HEFT_E_FORMAT, l->at, "tensor %q is listed twice",
                                   l->name);
@@ -187,7 +187,7 @@ static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
         heft_str key = heft_ix_value(from, i)->key;
         if (heft_ix_is_of_set(from, key))
             continue;
-        uint64_t hash = heft_names_hash(x->key, key);
+        uint32_t hash = heft_names_hash(&x->key, key);
         uint32_t known = heft_names_find(seen, of, hash, key), at = x->values.len;
         if (known == HEFT_NONE) {
             st = heft_ix_merge_value(x, from, i);
@@ -225,7 +225,7 @@ static heft_status join_metadata(joining *j)
         return no_memory(j->err);
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
         heft_str key = heft_ix_value(x, i)->key;
-        heft_names_add(&seen, of, heft_names_hash(x->key, key), key, i);
+        heft_names_add(&seen, of, heft_names_hash(&x->key, key), key, i);
     }
     heft_status st = HEFT_OK;
     for (uint32_t m = 0; m < j->f->member_count && !st; m++)

@@ -38,7 +38,7 @@ heft_status heft_vocab_open(heft_vocab **out, const heft_file *f, heft_error *er
     heft_status st = heft_vocab_begin(&v, f->host->allocator, t->count, t->where.length, err);
     if (st)
         return st;
-    memcpy(v->key, f->x.key, sizeof v->key);
+    memcpy(v->key, f->x.key.secret, sizeof v->key);
     for (int i = 0; i < HEFT_SPECIALS && t->has_special; i++)
         v->special[i] = t->special[i];
     st = heft_file_bytes(f, t->where.offset, v->text, (size_t)t->where.length, err);

@@ -113,7 +113,7 @@ static heft_status mark(ties *t, uint32_t part, heft_error *err)
         st = heft_read(edges, t->in, from, 0, n, err);
     if (!st && n)
         st = heft_read(edges + EDGE, t->in, from, length - n, n, err);
-    t->marks[part] = heft_siphash13(t->p->x.key, edges, sizeof edges);
+    t->marks[part] = heft_siphash13(t->p->x.key.secret, edges, sizeof edges);
     return st;
 }
 
