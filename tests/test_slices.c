@@ -85,6 +85,18 @@ static void damage_is_met_in_the_same_place(void **state)
     }
 }
 
+/* In bytes that are open as f, the first one's name becomes that of the second one, or of one before that with a
+ * name as long.  False: none has. */
+static bool make_twins(heft_bytes b, const heft_file *f, uint32_t first, uint32_t second)
+{
+    heft_str name = heft_tensor_at(f, first).name;
+    while (heft_tensor_at(f, second).name.len != name.len)
+        second--;
+    size_t at = (size_t)(heft_tensor_at(f, second).name.ptr - (const char *)b.p);
+    memcpy((char *)b.p + at, name.ptr, name.len);
+    return second != first;
+}
+
 /* Twins as far apart as they can be, and on both sides of a border. */
 static void twins_are_found_wherever_they_stand(void **state)
 {
@@ -95,17 +107,31 @@ static void twins_are_found_wherever_they_stand(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(pairs); i++) {
         heft_bytes b = make("mag");
-        uint32_t first = pairs[i][0], second = pairs[i][1];
-        size_t len, other_len;
-        const uint8_t *name = name_in(b, first, &len), *other = name_in(b, second, &other_len);
-        while (other_len != len)
-            other = name_in(b, --second, &other_len);
-        if (second != first) {
-            memcpy((uint8_t *)b.p + (other - (const uint8_t *)b.p), name, len);
+        heft_file *f;
+        heft_error err;
+        heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+        if (make_twins(b, f, pairs[i][0], pairs[i][1]))
             heft_expect_same_by_workers(b, "occurs twice");
-        }
+        heft_close(f);
         heft_test_free(&b);
     }
+}
+
+/* Whichever of them is met first: the message is about the first one of the file. */
+static void of_many_twins_the_first_is_named(void **state)
+{
+    enum { APART = 997, PAIRS = 40 };
+    (void)state;
+    heft_bytes b = make("mag");
+    heft_file *f;
+    heft_error err;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    for (uint32_t i = PAIRS; i > 0; i--)
+        make_twins(b, f, i * APART, TENSORS - 1 - i * APART);
+    heft_close(f);
+    for (int times = 0; times < 10; times++)
+        heft_expect_same_by_workers(b, "occurs twice");
+    heft_test_free(&b);
 }
 
 /* ---- files that change while they are read -------------------------------------------------- */
@@ -143,9 +169,8 @@ static heft_status read_fake(void *ctx, heft_cur *c, heft_index *x, uint32_t cou
     return st;
 }
 
-static bool read_fakes(fake f)
+static bool read_fakes(fake f, const heft_executor *threads)
 {
-    heft_executor threads = heft_executor_threads(4);
     heft_test_memory m;
     heft_index x;
     heft_error err;
@@ -156,8 +181,8 @@ static bool read_fakes(fake f)
     heft_test_memory_init(&m, 0);
     heft_ix_init(&x, &m.al, NULL);
     x.err = &err;
-    x.run = threads.run;
-    x.run_ctx = threads.ctx;
+    x.run = threads->run;
+    x.run_ctx = threads->ctx;
     heft_assert_ok(heft_ix_reserve(&x, 0, TENSORS, TENSORS, 1), &err);
     bool done = heft_ix_slices(&x, &c, TENSORS, &how);
     assert_int_equal(x.tensors.len, done ? TENSORS : 0);
@@ -171,10 +196,26 @@ static bool read_fakes(fake f)
 
 static void what_changes_while_it_is_read_is_read_again(void **state)
 {
+    heft_executor threads = heft_executor_threads(4);
     (void)state;
-    assert_true(read_fakes((fake){ 0, 0 }));
-    assert_false(read_fakes((fake){ 1, 0 }));
-    assert_false(read_fakes((fake){ 0, 3 }));
+    assert_true(read_fakes((fake){ 0, 0 }, &threads));
+    assert_false(read_fakes((fake){ 1, 0 }, &threads));
+    assert_false(read_fakes((fake){ 0, 3 }, &threads));
+}
+
+static void run_backwards(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+    (void)ctx;
+    while (n > 0)
+        fn(arg, --n);
+}
+
+static void no_slice_waits_for_another(void **state)
+{
+    heft_executor backwards = { run_backwards, NULL, 1 };
+    (void)state;
+    assert_true(read_fakes((fake){ 0, 0 }, &backwards));
+    assert_false(read_fakes((fake){ 1, 0 }, &backwards));
 }
 
 int main(void)
@@ -183,7 +224,9 @@ int main(void)
         cmocka_unit_test(all_workers_together_see_what_one_sees),
         cmocka_unit_test(damage_is_met_in_the_same_place),
         cmocka_unit_test(twins_are_found_wherever_they_stand),
+        cmocka_unit_test(of_many_twins_the_first_is_named),
         cmocka_unit_test(what_changes_while_it_is_read_is_read_again),
+        cmocka_unit_test(no_slice_waits_for_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

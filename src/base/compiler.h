@@ -1,14 +1,18 @@
 /* compiler.h - what differs between compilers, and nothing else. */
 #ifndef HEFT_COMPILER_H
 #define HEFT_COMPILER_H
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #if defined(__GNUC__)
-#define heft_unlikely(x)      __builtin_expect(!!(x), 0)
-#define heft_prefetch_line(p) __builtin_prefetch(p)
+#define heft_unlikely(x)          __builtin_expect(!!(x), 0)
+#define heft_prefetch_line(p)     __builtin_prefetch(p)
+#define heft_prefetch_to_write(p) __builtin_prefetch(p, 1)
 #else
-#define heft_unlikely(x)      (x)
-#define heft_prefetch_line(p) ((void)(p))
+#define heft_unlikely(x)          (x)
+#define heft_prefetch_line(p)     ((void)(p))
+#define heft_prefetch_to_write(p) ((void)(p))
 #endif
 
 /* Numbers as files have them, little-endian.  Out of shifted bytes compilers make one load often, not always. */
@@ -46,6 +50,69 @@ static inline void heft_put_le64(uint8_t *to, uint64_t v)
 {
     for (unsigned i = 0; i < 8; i++)
         to[i] = (uint8_t)(v >> 8 * i);
+}
+#endif
+
+/* Numbers in plain memory that several workers read and change at the same time.  Where HEFT_SHARES is 0 the
+ * machine cannot, and there may be one worker only. */
+#if defined(__GNUC__) && __GCC_ATOMIC_INT_LOCK_FREE == 2 && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
+enum { HEFT_SHARES = 1 };
+
+static inline uint32_t heft_shared_u32(const uint32_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static inline void heft_shared_put(uint32_t *p, uint32_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+/* From zero to v; false, and it stays: someone was faster. */
+static inline bool heft_shared_claim(uint32_t *p, uint32_t v)
+{
+    uint32_t zero = 0;
+    return __atomic_compare_exchange_n(p, &zero, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Whoever sees v here sees what was written before it was told. */
+static inline void heft_shared_tell(size_t *p, size_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static inline size_t heft_shared_told(const size_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+#else
+enum { HEFT_SHARES = 0 };
+
+static inline uint32_t heft_shared_u32(const uint32_t *p)
+{
+    return *p;
+}
+
+static inline void heft_shared_put(uint32_t *p, uint32_t v)
+{
+    *p = v;
+}
+
+static inline bool heft_shared_claim(uint32_t *p, uint32_t v)
+{
+    bool was_free = !*p;
+    *p = was_free ? v : *p;
+    return was_free;
+}
+
+static inline void heft_shared_tell(size_t *p, size_t v)
+{
+    *p = v;
+}
+
+static inline size_t heft_shared_told(const size_t *p)
+{
+    return *p;
 }
 #endif
 

@@ -22,7 +22,7 @@ enum { /* DLPack's type codes */
        NO_DL = 255
 };
 
-static const heft_dtype_info dtypes[HEFT_DTYPES] = {
+const heft_dtype_info heft_dtype_rows[HEFT_DTYPES] = {
     [HEFT_BOOL] = { "bool", 1, 1, DL_BOOL, 8 },
     [HEFT_U8] = { "u8", 1, 1, DL_UINT, 8 },
     [HEFT_I8] = { "i8", 1, 1, DL_INT, 8 },
@@ -76,7 +76,7 @@ static const heft_dtype_info dtypes[HEFT_DTYPES] = {
 
 static inline const heft_dtype_info *info_of(heft_dtype t)
 {
-    return t < HEFT_DTYPES && dtypes[t].name ? &dtypes[t] : NULL;
+    return t < HEFT_DTYPES && heft_dtype_rows[t].name ? &heft_dtype_rows[t] : NULL;
 }
 
 const heft_dtype_info *heft_dtype_get(heft_dtype t)
@@ -88,7 +88,7 @@ heft_dtype heft_dtype_find(const char *name, size_t len)
 {
     heft_str wanted = { name, len };
     for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
-        if (dtypes[t].name && heft_str_is(wanted, dtypes[t].name))
+        if (heft_dtype_rows[t].name && heft_str_is(wanted, heft_dtype_rows[t].name))
             return t;
     return HEFT_UNTYPED;
 }
@@ -118,12 +118,6 @@ bool heft_dtype_bytes(uint64_t *out, heft_dtype t, uint64_t n)
         return heft_mul(out, n, d->block_bytes);
     uint64_t blocks = heft_dtype_blocks(t, n) + !heft_dtype_whole(t, n);
     return heft_mul(out, blocks, d->block_bytes);
-}
-
-uint32_t heft_dtype_size(heft_dtype t)
-{
-    const heft_dtype_info *d = info_of(t);
-    return d && d->block_elems == 1 ? d->block_bytes : 0;
 }
 
 uint32_t heft_dtype_number(heft_dtype t)

@@ -84,4 +84,15 @@ static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
     return HEFT_OK;
 }
 
+/* As heft_ix_base_id() would set it. */
+static inline heft_status heft_ix_add_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16])
+{
+    heft_vec *ids = &x->base_ids;
+    if (heft_unlikely(ids->len != tensor || ids->len == ids->cap))
+        return heft_ix_base_id(x, tensor, id);
+    memcpy((uint8_t *)ids->ptr + (size_t)ids->len++ * 16, id, 16);
+    heft_ix_row(x, tensor)->flags |= HEFT_T_BASE_ID;
+    return HEFT_OK;
+}
+
 #endif

@@ -1,15 +1,22 @@
 /* slices.c - very many records of a file, read by several workers at once; where they begin is told by those
  * before.
  *
- * Where a record begins shows only by walking there, which takes far less time than reading.  So the first
- * record of each slice is walked to, the columns are shared out, and the slices are read side by side.
+ * Where a record begins shows only by walking there, which takes far less time than reading.  So whoever reads
+ * a slice walks over it first, and tells where the next one begins; who comes before that is known walks there
+ * too, and waits for nobody.
  * Only what goes well is done here.  A record that is refused or remarkable, or a slice that does not end
  * where the next one begins: all is forgotten, and whoever asked reads the records in order. */
 #include "model/slices.h"
 
 #include "base/checked.h"
+#include "base/compiler.h"
 
-enum { MANY = 100000, SLICES = HEFT_IX_SLICES, BASE_ID = 16 };
+enum {
+    MANY = 100000,
+    SLICES = HEFT_IX_SLICES,
+    SAMPLED = 64, /* records that tell how many dimensions the others have */
+    BASE_ID = 16
+};
 
 typedef struct slice {
     heft_index x; /* with a share of the columns, and no memory */
@@ -21,8 +28,17 @@ typedef struct slice {
     heft_status st;
 } slice;
 
+typedef struct
+    place { /* of a slice's first record; several may tell it, and if the file stays, the same */
+    size_t known; /* how far behind the first record of all, plus one */
+    uint32_t dim; /* in the pool */
+} place;
+
 typedef struct work {
     const heft_ix_slicing *how;
+    const heft_index *x;
+    const heft_cur *from;
+    place places[SLICES];
     slice of[SLICES];
 } work;
 
@@ -44,36 +60,52 @@ static heft_cur quiet(const heft_cur *c, heft_in *in)
     return q;
 }
 
-/* Dimensions of the last slice, to which nobody walks: it may have some more than the others. */
-static uint64_t expected_dims(uint64_t met, uint32_t records, uint32_t last, uint64_t bytes)
+/* ---- to where slices begin ---- */
+
+/* Behind so many records; how many dimensions are in them. */
+static uint64_t walk(const heft_ix_slicing *how, heft_cur *c, uint32_t records)
 {
-    uint64_t most = bytes / sizeof(uint64_t), likely = (heft_div(met, records) + 2) * last;
-    return likely < most ? likely : most;
+    uint64_t dims = 0;
+    for (uint32_t i = 0, rank = 0; i < records && !c->st; i++) {
+        how->skip(how->ctx, c, &rank);
+        dims += rank;
+    }
+    return dims;
 }
 
-/* To the first record of each slice. */
-static bool walk(work *w, heft_index *x, const heft_cur *from, uint32_t count)
+/* Room for the dimensions of them all, going by the first ones. */
+static bool make_room(heft_index *x, const heft_cur *from, uint32_t count,
+                      const heft_ix_slicing *how)
 {
     heft_in in;
     heft_cur c = quiet(from, &in);
-    uint32_t each = count / SLICES, left = count, rank = 0;
-    uint64_t dims = 0;
-    for (uint32_t i = 0; i < SLICES; i++) {
-        slice *s = &w->of[i];
-        s->begin = c.p;
-        s->first = count - left;
-        s->first_dim = (uint32_t)dims;
-        s->count = i + 1 < SLICES ? each : left;
-        left -= s->count;
-        for (uint32_t k = 0; left && k < each && !c.st; k++) {
-            w->how->skip(w->how->ctx, &c, &rank);
-            dims += rank;
-        }
-    }
-    uint32_t last = w->of[SLICES - 1].count;
-    uint64_t room = dims + expected_dims(dims, count - last, last, heft_cur_left(&c));
-    return !c.st && heft_vec_reserve(&x->mem, &x->dims, room, sizeof(uint64_t));
+    uint64_t each = heft_div(walk(how, &c, SAMPLED), SAMPLED) + 2;
+    uint64_t likely = each * count, most = heft_cur_left(from) / sizeof(uint64_t);
+    return !c.st &&
+           heft_vec_reserve(&x->mem, &x->dims, likely < most ? likely : most, sizeof(uint64_t));
 }
+
+/* To where a slice begins; *dim is that of its first record. */
+static bool go_to(work *w, heft_cur *c, uint32_t number, uint32_t *dim)
+{
+    uint32_t i = number;
+    size_t known;
+    while ((known = heft_shared_told(&w->places[i].known)) == 0)
+        i--;
+    uint64_t dims = heft_shared_u32(&w->places[i].dim);
+    c->p = w->from->p + (known - 1);
+    for (; i < number; i++) {
+        dims += walk(w->how, c, w->of[i].count);
+        if (c->st || dims > w->x->dims.cap)
+            return false;
+        heft_shared_put(&w->places[i + 1].dim, (uint32_t)dims);
+        heft_shared_tell(&w->places[i + 1].known, (size_t)(c->p - w->from->p) + 1);
+    }
+    *dim = (uint32_t)dims;
+    return true;
+}
+
+/* ---- to read them ---- */
 
 static heft_vec share_of(const heft_vec *v, uint32_t first, uint32_t end)
 {
@@ -91,24 +123,30 @@ void heft_ix_share(heft_index *to, const heft_index *x, const heft_ix_stretch *s
     to->param_ids = share_of(&x->param_ids, s->first, s->end);
 }
 
-static void share_out(work *w, const heft_index *x, const heft_cur *from)
+/* Its dimensions end where those of the next one begin. */
+static bool lend_share(work *w, uint32_t number)
 {
-    for (uint32_t i = 0; i < SLICES; i++) {
-        slice *s = &w->of[i];
-        uint32_t end = s->first + s->count;
-        uint32_t dims = i + 1 < SLICES ? w->of[i + 1].first_dim : x->dims.cap;
-        heft_ix_share(&s->x, x, &(heft_ix_stretch){ s->first, end, s->first_dim, dims });
-        s->c = quiet(from, &s->in);
-        s->c.p = s->begin;
-        s->x.passed_from = (const char *)s->begin;
-    }
+    slice *s = &w->of[number];
+    heft_in in;
+    heft_cur next = quiet(w->from, &in);
+    uint32_t end_dim = w->x->dims.cap;
+    s->c = quiet(w->from, &s->in);
+    if (!go_to(w, &s->c, number, &s->first_dim) ||
+        (number + 1 < SLICES && !go_to(w, &next, number + 1, &end_dim)) || end_dim < s->first_dim)
+        return false;
+    s->begin = s->c.p;
+    heft_ix_share(&s->x, w->x,
+                  &(heft_ix_stretch){ s->first, s->first + s->count, s->first_dim, end_dim });
+    s->x.passed_from = (const char *)s->begin;
+    return true;
 }
 
 static void read_slice(void *arg, size_t i)
 {
     work *w = arg;
     slice *s = &w->of[i];
-    s->st = w->how->read(w->how->ctx, &s->c, &s->x, s->count, (uint32_t)i);
+    if (lend_share(w, (uint32_t)i))
+        s->st = w->how->read(w->how->ctx, &s->c, &s->x, s->count, (uint32_t)i);
 }
 
 /* The file may have changed meanwhile: nothing that was walked over is taken for granted. */
@@ -136,16 +174,26 @@ static void join_ids(heft_index *x, const slice *s)
     x->base_ids.len = s->x.base_ids.len;
 }
 
+static void share_out(work *w, uint32_t count)
+{
+    uint32_t each = count / SLICES;
+    for (uint32_t i = 0; i < SLICES; i++) {
+        slice *s = &w->of[i];
+        s->first = i * each;
+        s->count = i + 1 < SLICES ? each : count - s->first;
+        s->st = HEFT_AGAIN; /* until it is read */
+    }
+}
+
 bool heft_ix_slices(heft_index *x, heft_cur *c, uint32_t count, const heft_ix_slicing *how)
 {
     bool at_hand = (uint64_t)(c->end - c->start) == c->limit - c->base;
-    if (count < MANY || !x->run || !at_hand || c->st || x->tensors.len || !heft_ix_know_data(x))
-        return false;
-    work w = { .how = how };
-    if (!walk(&w, x, c, count) ||
+    if (!HEFT_SHARES || count < MANY || !x->run || !at_hand || c->st || x->tensors.len ||
+        !heft_ix_know_data(x) || !make_room(x, c, count, how) ||
         (how->base_ids && !heft_vec_reserve(&x->mem, &x->base_ids, count, BASE_ID)))
         return false;
-    share_out(&w, x, c);
+    work w = { .how = how, .x = x, .from = c, .places[0].known = 1 };
+    share_out(&w, count);
     heft_ix_run(x, SLICES, read_slice, &w);
     if (!went_well(&w))
         return false;

@@ -26,7 +26,7 @@ static inline heft_status heft_gptrs_keep_base_id(heft_index *x, uint32_t id,
                                                   const uint8_t *base_id)
 {
     return base_id && (heft_le64(base_id) | heft_le64(base_id + 8))
-               ? heft_ix_base_id(x, id, base_id)
+               ? heft_ix_add_base_id(x, id, base_id)
                : HEFT_OK;
 }
 
