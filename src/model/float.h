@@ -47,10 +47,21 @@ static inline uint64_t heft_pick64(uint64_t c, uint64_t a, uint64_t b)
     return b ^ ((a ^ b) & (0 - c));
 }
 
+static inline uint32_t heft_f32_is_nan(uint32_t f)
+{
+    return (int32_t)(f & 0x7FFFFFFF) > 0x7F800000;
+}
+
+/* Of numbers only. */
+static inline uint16_t heft_f32_round_to_bf16(uint32_t f)
+{
+    return (uint16_t)((f + 0x7FFF + (f >> 16 & 1)) >> 16);
+}
+
 static inline uint16_t heft_f32_to_bf16(uint32_t f)
 {
-    uint32_t rounded = f + 0x7FFF + (f >> 16 & 1), nan = f | (uint32_t) !(f & 0x7F0000) << 22;
-    return (uint16_t)(heft_pick((int32_t)(f & 0x7FFFFFFF) > 0x7F800000, nan, rounded) >> 16);
+    uint16_t nan = (uint16_t)((f | (uint32_t) !(f & 0x7F0000) << 22) >> 16);
+    return (uint16_t)heft_pick(heft_f32_is_nan(f), nan, heft_f32_round_to_bf16(f));
 }
 
 static inline uint16_t heft_f32_to_f16(uint32_t f)
