@@ -9,7 +9,8 @@ enum { HEFT_IX_SLICES = 4 };
 /* ---- records that tell how long they are: slices.c ---- */
 
 typedef struct heft_ix_slicing {
-    /* Moves behind the record that begins here; *rank dimensions are in it.  What is wrong is for read(). */
+    /* Moves behind the record that begins here; *rank dimensions are in it.  What is wrong is for read().  Several
+     * may walk at the same time. */
     void (*skip)(const void *ctx, heft_cur *c, uint32_t *rank);
     /* Reads count records into x, by heft_ix_add() and perhaps heft_ix_base_id().  Slices are read at the
      * same time: what they have to do with each other is kept by their numbers. */
