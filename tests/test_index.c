@@ -16,7 +16,7 @@ static void begin(fixture *f, const heft_limits *limits)
 {
     memset(&f->err, 0, sizeof f->err);
     heft_test_memory_init(&f->m, 0);
-    heft_ix_init(&f->x, &f->m.al, limits);
+    heft_ix_init(&f->x, &f->m.al, limits, (uint64_t[2]){ 0, 0 });
     f->x.err = &f->err;
     f->x.file_bytes = 10000;
 }

@@ -299,7 +299,7 @@ static uint32_t sought(fake f, uint32_t most)
     assert_non_null(bytes);
     f.bytes = bytes;
     heft_test_memory_init(&m, 0);
-    heft_ix_init(&x, &m.al, NULL);
+    heft_ix_init(&x, &m.al, NULL, (uint64_t[2]){ 0, 0 });
     x.err = &err;
     x.run = threads.run;
     x.run_ctx = threads.ctx;

@@ -179,7 +179,7 @@ static bool read_fakes(fake f, const heft_executor *threads)
     heft_cur c = { bytes, bytes + TENSORS + 64, bytes, 0, TENSORS + 64, &in, "records", HEFT_OK };
     heft_ix_slicing how = { .skip = skip_fake, .read = read_fake, .ctx = &f };
     heft_test_memory_init(&m, 0);
-    heft_ix_init(&x, &m.al, NULL);
+    heft_ix_init(&x, &m.al, NULL, (uint64_t[2]){ 0, 0 });
     x.err = &err;
     x.run = threads->run;
     x.run_ctx = threads->ctx;

@@ -48,7 +48,7 @@ static backed *open_backed(bool lends)
     b->source = (heft_source){ &ops, STORAGE };
     b->f.host = heft_host_default();
     b->f.source = &b->source;
-    heft_ix_init(&b->f.x, b->f.host->allocator, &limits);
+    heft_ix_init(&b->f.x, b->f.host->allocator, &limits, (uint64_t[2]){ 0, 0 });
     heft_inbox_init(&b->f.inbox, &b->f.x.mem, STORAGE, UINT64_MAX);
     b->f.inbox.whole = lends ? b->bytes : NULL;
     b->f.x.err = &b->err;

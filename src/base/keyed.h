@@ -17,8 +17,7 @@ typedef struct heft_keyed {
     uint64_t times[1 + HEFT_KEYED_MOST / sizeof(uint32_t)]; /* the first is the length's */
 } heft_keyed;
 
-/* What follows from the secret. */
-void heft_keyed_begin(heft_keyed *key);
+void heft_keyed_begin(heft_keyed *key, const uint64_t secret[2]);
 
 static inline uint64_t heft_keyed_two(const uint64_t times[2], uint64_t word)
 {

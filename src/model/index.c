@@ -16,7 +16,8 @@ const heft_str heft_ix_data = { "data", 4 };
 
 /* ---- lifetime ---- */
 
-void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits)
+void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits,
+                  const uint64_t secret[2])
 {
     *x = (heft_index){ .mem = { .al = al }, .stated = HEFT_NOWHERE };
     if (limits)
@@ -29,7 +30,7 @@ void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *li
     l->depth = l->depth < HEFT_MAX_DEPTH ? l->depth : HEFT_MAX_DEPTH;
     x->mem.limit = l->memory;
     x->arena.mem = &x->mem;
-    heft_keyed_begin(&x->key);
+    heft_keyed_begin(&x->key, secret);
 }
 
 typedef struct column {

@@ -178,7 +178,8 @@ typedef struct heft_index {
 } heft_index;
 
 /* ---- lifetime: the engine's business ---- */
-void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits);
+void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits,
+                  const uint64_t secret[2]);
 void heft_ix_reset(heft_index *x); /* empty again; memory is kept where that helps */
 void heft_ix_free(heft_index *x);
 void heft_ix_trim(heft_index *x); /* gives back what no column will fill */

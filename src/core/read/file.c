@@ -69,10 +69,9 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     if (!f)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory for an open file");
     *f = (heft_file){ .host = host, .format = o.format, .siblings = o.siblings };
-    heft_ix_init(&f->x, al, &o.limits);
+    heft_host_begin(host, &f->x, &o.limits);
     f->x.file_bytes = file_size;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
-    heft_host_lend(host, &f->x);
     heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);
     f->inbox.host = host;
     f->inbox.in.decode = heft_inbox_decode;

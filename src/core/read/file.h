@@ -45,8 +45,8 @@ const heft_digest *heft_host_digest(const heft_host *h, const char *name); /* or
 const heft_codec *heft_host_codec(const heft_host *h, heft_encoding e);    /* or NULL */
 /* fn(arg, i) for i below n, on the host's threads. */
 void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg);
-/* Its threads for what the index does, and a secret for the hashes. */
-void heft_host_lend(const heft_host *h, heft_index *x);
+/* An empty index, with the host's memory and threads and a secret of its own. */
+void heft_host_begin(const heft_host *h, heft_index *x, const heft_limits *limits);
 
 /* Recognises a format: NULL when none does. */
 const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,

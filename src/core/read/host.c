@@ -78,11 +78,12 @@ void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i)
         fn(arg, i);
 }
 
-void heft_host_lend(const heft_host *h, heft_index *x)
+void heft_host_begin(const heft_host *h, heft_index *x, const heft_limits *limits)
 {
+    uint64_t secret[2] = { 0, 0 };
     if (h->entropy)
-        h->entropy(x->key.secret, sizeof x->key.secret);
-    heft_keyed_begin(&x->key);
+        h->entropy(secret, sizeof secret);
+    heft_ix_init(x, h->allocator, limits, secret);
     x->run = h->executor ? h->executor->run : NULL;
     x->run_ctx = h->executor ? h->executor->ctx : NULL;
 }

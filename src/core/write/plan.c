@@ -243,8 +243,7 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
     if (st)
         return st;
     heft_limits limits = { 0, UINT64_MAX, UINT32_MAX - 1, 0 };
-    heft_ix_init(&p->x, p->host->allocator, &limits);
-    heft_host_lend(p->host, &p->x);
+    heft_host_begin(p->host, &p->x, &limits);
     p->arena.mem = &p->x.mem;
     heft_segments_init(&p->written, p->host);
     p->plan = (heft_plan){

@@ -465,7 +465,7 @@ static void prepare(splitting *s)
         s->convert.progress_ctx = s;
     }
     heft_limits limits = { 0, UINT64_MAX, UINT32_MAX - 1, 0 };
-    heft_ix_init(&s->x, s->in->host->allocator, &limits);
+    heft_host_begin(s->in->host, &s->x, &limits);
 }
 
 heft_status heft_split(const heft_file *in, const heft_format *to, const heft_split_options *opt,
