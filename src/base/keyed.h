@@ -35,8 +35,8 @@ static inline uint32_t heft_keyed_hash(const heft_keyed *key, const void *data, 
         sum += heft_keyed_two(times, heft_le64(p));
     sum += heft_keyed_two(times, heft_le64(last));
     uint32_t hash = (uint32_t)(sum >> 32);
-    hash = (hash ^ hash >> 16) *
-           UINT32_C(0x9E3779B1); /* names that count upwards shall not stand in a row */
+    /* names that count upwards shall not stand in a row */
+    hash = (hash ^ hash >> 16) * UINT32_C(0x9E3779B1);
     return hash ^ hash >> 15;
 }
 

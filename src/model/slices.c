@@ -28,8 +28,8 @@ typedef struct slice {
     heft_status st;
 } slice;
 
-typedef struct
-    place { /* of a slice's first record; several may tell it, and if the file stays, the same */
+/* Of a slice's first record.  Several may tell it: the same, unless the file changes. */
+typedef struct place {
     size_t known; /* how far behind the first record of all, plus one */
     uint32_t dim; /* in the pool */
 } place;
