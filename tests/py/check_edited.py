@@ -42,7 +42,7 @@ LONGEST = 1000
 
 
 def heft(*args):
-    return subprocess.run([HEFT, *args], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([HEFT, *args], capture_output=True, text=True, check=False)
 
 
 def judge(name, version, options, path):

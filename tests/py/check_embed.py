@@ -135,7 +135,7 @@ def encode(w, text):
 # ---- comparing ----
 
 def run(*command):
-    p = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60, check=False)
+    p = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
     return p.stdout, [f"{command[0]} ended with {p.returncode}: {p.stderr.strip()}"] if p.returncode else []
 
 

@@ -24,7 +24,7 @@ NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def heft(*args, codes=(0,)):
-    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, timeout=60, check=False)
+    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
     if p.returncode not in codes:
         raise AssertionError(f"{args[0]} ended with {p.returncode}: {p.stderr.decode()[:200]}")
     return p.stdout
@@ -164,7 +164,7 @@ def shared_files():
 def run(title, check, *args):
     try:
         return title, list(check(*args))
-    except (AssertionError, read_gguf.Bad, subprocess.TimeoutExpired) as e:
+    except (AssertionError, read_gguf.Bad) as e:
         return title, [str(e)[:300]]
 
 

@@ -29,7 +29,7 @@ UNSUPPORTED = {"objects": np.array([{}, None], dtype=object), "text": np.array([
 
 
 def heft(*args, code=0):
-    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, timeout=60, check=False)
+    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
     if p.returncode != code:
         raise AssertionError(f"{' '.join(map(str, args))} ended with {p.returncode}: {p.stderr.decode()[:200]}")
     return p

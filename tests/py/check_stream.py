@@ -29,7 +29,7 @@ def write_model(path):
 
 
 def run(stream, path, *budget):
-    p = subprocess.run([stream, path, *budget], capture_output=True, text=True, timeout=120)
+    p = subprocess.run([stream, path, *budget], capture_output=True, text=True)
     peak = re.search(r"peak memory\s+(\d+) kB", p.stderr)
     return p.returncode, p.stdout, int(peak[1]) if peak else 0
 

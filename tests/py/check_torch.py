@@ -36,7 +36,7 @@ CAREFUL = types.SimpleNamespace(Unpickler=Careful, load=lambda f, **more: Carefu
 
 
 def heft(*args):
-    p = subprocess.run([HEFT, *args], capture_output=True, timeout=60, check=False)
+    p = subprocess.run([HEFT, *args], capture_output=True, check=False)
     if p.returncode:
         raise RuntimeError(f"heft {args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace')[:200]}")
     return p.stdout

@@ -29,7 +29,7 @@ def transposed(t):
 
 def convert(source, out, *options):
     p = subprocess.run([HEFT, "convert", "--to", "embd", "--force", *options, str(source), str(out)], capture_output=True,
-                       text=True, timeout=60, check=False)
+                       text=True, check=False)
     return [f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"] if p.returncode else []
 
 

@@ -52,7 +52,7 @@ def convert(source, to, version, align, out, *more):
     args = [HEFT, "convert", "--to", to, *more, "--", str(source), str(out)]
     args[4:4] = ["--format-version", version] if version else []
     args[4:4] = ["--align", str(align)] if align else []
-    return subprocess.run(args, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(args, capture_output=True, text=True, check=False)
 
 
 def judge(to, version, options, align, path):
