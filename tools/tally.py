@@ -3,7 +3,9 @@
 
   run LABEL COMMAND...    TAP on stdout counts test by test, "N of M files as expected" file by
                           file; of anything else the exit status: 0 passed, 77 skipped
-  meson LABEL DIR ARG...  meson test in DIR, its TAP counted test by test
+  meson LABEL DIR SUITES ARG...
+                          meson test in DIR, its TAP counted test by test; a suite of SUITES
+                          (unit,engine,...) without a test counts as a failure
   skip LABEL WHY          a step that cannot be run here
   sum                     a table of the steps and the line "N passed, N failed, N skipped"
 
@@ -74,8 +76,19 @@ def run(book, label, command):
     return add(book, label, counts, since)
 
 
-def meson(book, label, build, args):
+def suites_of(build):
+    """The suites that have a test in a build directory; none when it is not configured."""
+    command = ["meson", "introspect", "--tests", build]
+    p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    tests = json.loads(p.stdout) if p.returncode == 0 else []
+    return {suite.split(":")[-1] for t in tests for suite in t["suite"]}
+
+
+def meson(book, label, build, suites, args):
     since = time.monotonic()
+    missing = sorted(set(suites.split(",")) - suites_of(build))
+    for suite in missing:
+        print(f"{build} has no test of the suite {suite}: something that it needs was not found")
     name = re.sub(r"\W+", "-", label)
     logs = pathlib.Path(build, "meson-logs")
     for old in logs.glob(name + "*.json"):
@@ -84,7 +97,7 @@ def meson(book, label, build, args):
     p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     found = list(logs.glob(name + "*.json"))  # a wrapper adds its name
     tests = [json.loads(line) for log in found for line in log.read_text().splitlines()]
-    total = [0, 0, 0]
+    total = [0, len(missing), 0]
     for t in tests:
         text, status = t.get("stdout") or "", t["returncode"]
         if t["result"] not in ("OK", "SKIP"):
@@ -114,7 +127,7 @@ def main():
     if action == "run":
         return run(book, rest[0], rest[1:])
     if action == "meson":
-        return meson(book, rest[0], rest[1], rest[2:])
+        return meson(book, rest[0], rest[1], rest[2], rest[3:])
     if action == "skip":
         with open(book, "a") as f:
             row = {"label": rest[0], "counts": [0, 0, 1], "seconds": 0, "why": rest[1]}
