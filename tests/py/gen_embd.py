@@ -2,7 +2,8 @@
 """gen_embd.py ROOT: EMBD .weights files below ROOT/embd, written without heft.
 
 Good ones: the specified layout with its sections, vocabularies and checksums in every place and form
-that is read, and the simple stream.  Bad ones: at least one for each refusal of the parsers."""
+that is read, and the simple stream.  One with "rewritten" in its FILE.json is as heft writes it: converted with
+that --format-version it must come out the same.  Bad ones: at least one for each refusal of the parsers."""
 import json
 import pathlib
 import struct
@@ -167,20 +168,21 @@ def facts(meta=(), tokens=None, special=None):
 # ---- what is to be read ----
 
 def good_specified(s):
-    def put(name, tensors=None, change=None, **options):
+    def put(name, tensors=None, change=None, same=False, **options):
         f = File(few() if tensors is None else tensors, **options)
         for key, value in (change or {}).items():
             setattr(f, key, value)
-        s.good(name + ".weights", f.bytes(), f.tensors, **facts(f.meta, f.tokens, f.special))
+        more = {"rewritten": "1.0"} if same else {}
+        s.good(name + ".weights", f.bytes(), f.tensors, **facts(f.meta, f.tokens, f.special), **more)
 
-    put("small")
-    put("all_types", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES])
-    put("ranks", [tensor(f"r{n}", "f32", (2,) * n) for n in (1, 2, 3, 4)])
-    put("no_vocabulary", tokens=None)
-    put("empty_vocabulary", tokens=[], special=(NONE,) * 5)
-    put("no_metadata", meta=[])
-    put("nothing", [], meta=[], tokens=None)
-    put("no_tensors", [])
+    put("small", same=True)
+    put("all_types", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES], same=True)
+    put("ranks", [tensor(f"r{n}", "f32", (2,) * n) for n in (1, 2, 3, 4)], same=True)
+    put("no_vocabulary", tokens=None, same=True)
+    put("empty_vocabulary", tokens=[], special=(NONE,) * 5, same=True)
+    put("no_metadata", meta=[], same=True)
+    put("nothing", [], meta=[], tokens=None, same=True)
+    put("no_tensors", [], same=True)
     put("no_section_of_metadata", meta=[], change={"set": {"meta_at": 0, "meta_size": 0}})
     put("no_checksums", checksums=False)
     put("no_flags", align=1, tokens=None, checksums=False)
@@ -189,9 +191,10 @@ def good_specified(s):
     put("gap", gap=128)
     put("tail", tail=40)
     put("backwards", offsets=[128, 64, 0])
-    put("names_of_one_hash", [tensor(n, "f32", (2,)) for n in TWINS])
-    put("unicode", [tensor("張量.🧠", "f32", (2,)), tensor("sp ace", "i8", (3,))])
-    put("longest_name", [tensor("n" * 65535, "f32", (2,))], meta=[("k" * 65535, "v" * 65535)])
+    put("names_of_one_hash", [tensor(n, "f32", (2,)) for n in TWINS], same=True)
+    put("unicode", [tensor("張量.🧠", "f32", (2,)), tensor("sp ace", "i8", (3,))], same=True)
+    put("longest_name", [tensor("n" * 65535, "f32", (2,))], meta=[("k" * 65535, "v" * 65535)], same=True)
+    put("bert_ids", tokens=[f"token{i}" for i in range(110)], special=(0, 100, 101, 102, 103), same=True)
     put("many", [tensor(f"layers.{i}.w", TYPES[i % 9], (i % 7 + 1, i % 3 + 1)) for i in range(300)],
         meta=[(f"k{i}", str(i)) for i in range(60)])
     put("minor_7", change={"set": {"minor": 7}})

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """gen_gptrs.py ROOT: gpt-rs checkpoints and tensor archives below ROOT/gptrs, written without heft.
 
-Good ones: version 2 as three writers made it, version 1, and the bincode index of two days.
+Good ones: version 2 as three writers made it, version 1, and the bincode index of two days.  One with "rewritten" in
+its FILE.json is as heft writes it: converted with that --format-version it must come out the same.
 Bad ones: at least one for each refusal of the parsers."""
 import json
 import struct
@@ -134,16 +135,17 @@ def every_type():
 # ---- what is to be read ----
 
 def good_version_2(s):
-    def put(name, tensors, trailing=b"", extra=b"", **options):
+    def put(name, tensors, trailing=b"", extra=b"", same=False, **options):
         f = File(tensors, **options)
         f.trailing, f.extra = trailing, extra
-        s.good(name, f.bytes(), tensors)
+        s.good(name, f.bytes(), tensors, **({"rewritten": "2"} if same else {}))
 
     for kind, checkpoint in (("chk", True), ("ten", False)):
-        put(f"{kind}_empty.bin", [], checkpoint=checkpoint)
+        put(f"{kind}_empty.bin", [], checkpoint=checkpoint, same=True)
+        put(f"{kind}_grads.bin", few(), checkpoint=checkpoint, grads=[1, 0, 1], same=True)
         put(f"{kind}.bin", few(), checkpoint=checkpoint, grads=[1, 0, 7])
         put(f"{kind}_unaligned.bin", few(), checkpoint=checkpoint, align=0)
-        put(f"{kind}_types.bin", every_type(), checkpoint=checkpoint)
+        put(f"{kind}_types.bin", every_type(), checkpoint=checkpoint, same=True)
         put(f"{kind}_backwards.bin", few(), checkpoint=checkpoint, align=0, order=[2, 1, 0], gap=b"\xaa" * 13)
         put(f"{kind}_zero_size.bin", [tensor("z", "f32", (3, 0, 2**40)), *few()], checkpoint=checkpoint)
         put(f"{kind}_trailing.bin", few(), checkpoint=checkpoint, trailing=b"more")
@@ -153,7 +155,7 @@ def good_version_2(s):
         put(f"{kind}_bincode_empty.bin", [], checkpoint=checkpoint, bincode=True, config=BARE)
         put(f"{kind}_bincode_kind.bin", few(), checkpoint=checkpoint, bincode=True)
     put("chk_no_ids.bin", few(), ident=NO_ID)
-    put("ten_unicode.bin", [tensor("größe/😀", "f32", (2,)), tensor(" ", "i32", (1,))], checkpoint=False)
+    put("ten_unicode.bin", [tensor("größe/😀", "f32", (2,)), tensor(" ", "i32", (1,))], checkpoint=False, same=True)
     put("ten_many.bin", [tensor(f"layers.{i}.w", "f32", (i % 7 + 1, i % 3 + 1)) for i in range(300)], checkpoint=False)
 
 
@@ -177,7 +179,7 @@ def good_configs(s):
         ("unknown_keys", b'{"eos_token_ids":[2],"kind":"x","kinds":3}'),
         ("bare_and_kind", b'{"kind":"gpt",' + BARE[1:]),
     ]:
-        s.good(f"chk_config_{name}.bin", File(few(), config=config).bytes(), few())
+        s.good(f"chk_config_{name}.bin", File(few(), config=config).bytes(), few(), rewritten="2")
 
 
 def good_version_1(s):

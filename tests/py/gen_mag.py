@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """gen_mag.py ROOT: .mag files below ROOT/mag, written without heft.
 
-Good ones: both archive versions and the snapshot, every element type, every reading of the checksum.
+Good ones: both archive versions and the snapshot, every element type, every reading of the checksum.  One with
+"rewritten" in its FILE.json is as heft writes it: converted with that --format-version it must come out the same.
 Bad ones: at least one for each refusal of the parser."""
 import struct
 import sys
@@ -119,25 +120,29 @@ def listed(meta):
 
 
 def good_archives(s):
-    def put(name, tensors, meta=(), how="", **options):
-        data = Archive(tensors, meta, **options).bytes(how=how)
-        s.good(name, data, tensors, metadata=listed(meta))
+    def put(name, tensors, meta=(), how="", same=False, **options):
+        archive = Archive(tensors, meta, **options)
+        more = {"rewritten": str(archive.version)} if same else {}
+        s.good(name, archive.bytes(how=how), tensors, metadata=listed(meta), **more)
 
-    put("empty.mag", [])
-    put("empty_100.mag", [], version=100)
+    put("empty.mag", [], same=True)
+    put("empty_100.mag", [], same=True, version=100)
     put("meta_only.mag", [], [("min", -2**63), ("max", 2**63 - 1), ("nan", float("nan")), ("-0", -0.0)], slack=40)
-    put("small.mag", few(), META)
-    put("all_1.mag", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES_1], META)
-    put("all_100.mag", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES_100], META, version=100)
+    put("small.mag", few(), META, same=True)
+    put("all_1.mag", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES_1], META, same=True)
+    put("all_100.mag", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES_100], META, same=True, version=100)
     put("no_tail.mag", few(), tail=False)
     put("slack.mag", few(), slack=96)
     put("zero_padding.mag", few(), pad=0)
     put("gaps.mag", few(), gap=128)
     put("align_4096.mag", few(), align=4096)
     put("any_order.mag", few(), META, place=[2, 0, 1])
-    put("ranks.mag", [tensor(f"r{n}", "f32", (1,) * (n - 1) + (2,)) for n in (1, 6, 8, 9, 255)])
-    put("unicode.mag", [tensor("größe/😀", "f32", (1,)), tensor(" ", "f32", (1,))], [("größe/😀", 1)])
-    put("longest_key.mag", [tensor("t" * 65535, "f32", (1,))], [("m" * 65535, 1)])
+    put("ranks.mag", [tensor(f"r{n}", "f32", (1,) * (n - 1) + (2,)) for n in (1, 6, 8, 9, 255)], same=True)
+    put("unicode.mag", [tensor("größe/😀", "f32", (1,)), tensor(" ", "f32", (1,))], [("größe/😀", 1)], same=True)
+    put("longest_key.mag", [tensor("t" * 65535, "f32", (1,))], [("m" * 65535, 1)], same=True)
+    put("two_dictionaries.mag", [tensor("one key", "f32", (2,))], [("one key", -1)], same=True)
+    put("largest_values.mag", [], [("max", 2**63 - 1), ("min", -2**63), ("inf", float("inf")), ("-inf", -float("inf"))],
+        same=True)
     put("many.mag", [tensor(f"layer.{i}.w", TYPES_1[i % 4], (i % 7 + 1, i % 3 + 1)) for i in range(300)],
         [(f"k{i}", float(i) if i % 2 else i) for i in range(60)])
     for how in ("ieee", "zeroed", "ieee zeroed", "skipped", "ieee skipped"):
@@ -324,6 +329,7 @@ def bad_places(s):
     s.bad("key_twice.mag", Archive(twice).bytes(), "reject", "a tensor key twice")
     s.bad("misaligned.mag", Archive([tensor("a", "f32", (2,))], align=4).bytes(), "warn",
           "a payload at no multiple of 64")
+    s.bad("bool_2.mag", Archive([("a", "bool", (3,), b"\0\1\2")]).bytes(), "warn", "a truth value of 2")
     s.bad("key_nul.mag", Archive([tensor("a\0b", "f32", (2,))]).bytes(), "warn",
           "Magnetron aborts over a NUL in a key")
 

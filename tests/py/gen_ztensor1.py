@@ -350,6 +350,25 @@ def good_layouts(s):
             s.write("good", f"ztensor{version.replace('.', '')}_{kind}.zt", f.end(f.root(made)), {"format": "ztensor", "tensors": facts})
 
 
+def good_digests(s):
+    """Checksums in every spelling, over the bytes as they are stored, for parts of every kind."""
+    stored = frame(T[3])
+    for name, spelled in (("crc_small", digest(T[3], "crc32c").lower()), ("crc_short", "crc32c:0x0"),
+                          ("sha_large", "sha256:" + hashlib.sha256(T[3]).hexdigest().upper())):
+        t = ("t", "u8", (0,), b"") if name == "crc_short" else T
+        f = File()
+        s.good(f"ztensor10_{name}.zt", f.end(f.root({"t": f.dense(t, digest=spelled)})), [t])
+    for algorithm in ("crc32c", "sha256"):
+        f = File()
+        o = f.dense(T, stored=stored, algorithm=algorithm)
+        s.good(f"ztensor10_zstd_{algorithm}.zt", f.end(f.root({"t": o})), [T])
+    parts = {"values": tensor("v", "f32", (5,))[3], "indices": numbers("Q", CSR["indices"]), "indptr": numbers("Q", CSR["indptr"])}
+    f = File()
+    made = {r: f.part("f32", d, stored=frame(d), algorithm="sha256") for r, d in parts.items()}
+    facts = {"format": "ztensor", "tensors": [of_parts("csr", "f32", [3, 4], "sparse_csr", parts)]}
+    s.write("good", "ztensor10_csr_zstd_sha256.zt", f.end(f.root({"csr": f.tensor("f32", [3, 4], "sparse_csr", made)})), facts)
+
+
 # ---- 1.0 to 1.2, bad ones ----
 
 def base(version="1.0", **how):
@@ -431,6 +450,8 @@ def bad_versions(s):
                 ("long", "1.1234567890", "reject", "ten digits"), ("space", " 1.0", "reject", "a space in front"), ("number", 1, "reject", "a number"),
                 ("null", NULL, "reject", "null"), ("newer", "1.9", "warn", "a newer minor version"), ("other", "1.2.0" if version == "1.0" else "1.0", "warn", "that of another container")):
             s.bad(f"ztensor{file_of}_version_is_{name}.zt", change(version, ["version"], value), expect, why)
+    for name, value in (("right", "1.0"), ("patched", "1.0.7")):
+        s.bad(f"ztensor10_version_is_{name}.zt", change("1.0", ["version"], value), "accept", f"version {value}, as it should be")
 
 
 def bad_schema(s):
@@ -601,7 +622,7 @@ def manifests(s, root):
 
 def main():
     s = Samples(sys.argv[1], "ztensor")
-    for write in (good_01, bad_01, good_dense, good_attributes, good_spellings, good_zstd, good_layouts, bad_container, bad_cbor,
+    for write in (good_01, bad_01, good_dense, good_attributes, good_spellings, good_zstd, good_layouts, good_digests, bad_container, bad_cbor,
                   bad_versions, bad_schema, bad_keys, bad_but_read, bad_zstd, bad_sparse):
         write(s)
     manifests(s, sys.argv[1])
