@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_conformance.py HEFT SHARED: zTensor 2's own conformance corpus, and files that its library wrote, where
+"""check_corpus.py HEFT SHARED: zTensor 2's own conformance corpus, and files that its library wrote, where
 they lie beside the checkout.  Files in valid/ open, files in reject/ do not pass verify, and canonical
 files come back byte for byte.  TAP on stdout."""
 import pathlib
