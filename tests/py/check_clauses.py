@@ -1,0 +1,490 @@
+#!/usr/bin/env python3
+"""check_clauses.py HEFT: clauses of the specifications that no single sample can show: limits that take large files,
+and what becomes of a file that is converted.  Readers of their own judge what the command wrote.  TAP on stdout."""
+import json
+import pathlib
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+
+import gen_burnpack
+import gen_gptrs
+import gen_mag
+import gen_ztensor1
+import read_burnpack
+import read_embd
+import read_gptrs
+import read_mag
+import read_ztensor1
+from gen_embd import File as Embd
+from gen_embd import TOKENS
+from samples import CASTAGNOLI, crc, tensor
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+CANNOT_CARRY = 5
+REFUSALS = (read_mag.Bad, read_burnpack.Refused, read_ztensor1.Bad, ValueError, KeyError)
+
+
+class Wrong(Exception):
+    pass
+
+
+def same(what, got, want):
+    if got != want:
+        raise Wrong(f"{what}: {str(got)[:300]}, not {str(want)[:300]}")
+
+
+def heft(*args, code=0):
+    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
+    if p.returncode != code:
+        raise Wrong(f"{args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace').strip()[:300]}")
+    return p
+
+
+def written(path, data):
+    path.write_bytes(data)
+    return path
+
+
+def converted(source, to, version=None, *more, out=None):
+    path = out or source.with_name(source.name + "." + to + (version or ""))
+    heft("convert", "--to", to, *(["--format-version", version] if version else []), *more, "--", source, path)
+    return path
+
+
+def safetensors(path, tensors, metadata=None):
+    """{name: (type, shape, bytes or their count)}; bytes that are only counted are zeros, as a hole."""
+    header, at, blob = {"__metadata__": metadata or {}}, 0, b""
+    for name, (dtype, shape, data) in tensors.items():
+        size = data if isinstance(data, int) else len(data)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
+        at, blob = at + size, blob + (b"" if isinstance(data, int) else data)
+    text = json.dumps(header).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + blob)
+        f.truncate(8 + len(text) + at)
+    return path
+
+
+# ---- Burnpack -------------------------------------------------------------------------------
+
+
+def burn_ids(path):
+    return {t["name"]: t.get("param_id") for t in read_burnpack.read(path.read_bytes())["tensors"]}
+
+
+def ids_go_through(to, version=None):
+    def check(room):
+        ids = {"a": 0, "b": 2**64 - 1}
+        tensors = [tensor(name, "f32", (2, 3)) for name in ("b", "a", "c")]
+        source = written(room / "m.bpk", gen_burnpack.Pack(tensors, ids=ids).bytes())
+        back = converted(converted(source, to, version), "burnpack", out=room / "back.bpk")
+        same("ids", burn_ids(back), {**ids, "c": None})
+    return check
+
+
+def ids_are_not_invented(room):
+    source = written(room / "m.mag", gen_mag.Archive(gen_mag.few()).bytes())
+    same("ids", set(burn_ids(converted(source, "burnpack")).values()), {None})
+
+
+def ids_are_listed(room):
+    source = written(room / "m.bpk", gen_burnpack.Pack(gen_burnpack.few(), ids={"a": 2**64 - 1}).bytes())
+    listed = json.loads(heft("ids", "--json", source).stdout)["tensors"]
+    same("ids", {t["name"]: t["burn_id"] for t in listed}, {"b": None, "a": 2**64 - 1, "c.d": None})
+
+
+def burn_metadata(room):
+    source = safetensors(room / "m.safetensors", {"w": ("F32", [1], bytes(4))})
+    out = converted(source, "burnpack", None, "--set", "k=v", "--set", 'n="7"')
+    same("metadata", read_burnpack.read(out.read_bytes())["metadata"], {"k": "v", "n": "7"})
+
+
+def payloads_at_256(to):
+    """Three tensors of a few bytes each, their places given by the listing and their bytes found there."""
+    def check(room):
+        tensors = {name: ("F32", [3], name.encode() * 12) for name in "abc"}
+        out = converted(safetensors(room / "m.safetensors", tensors), to, None, "--align", "256")
+        data = out.read_bytes()
+        for t in json.loads(heft("ls", "--json", out).stdout)["tensors"]:
+            at = t["parts"][0]["offset"]
+            same(f"the offset of {t['name']}, modulo 256", at % 256, 0)
+            same(t["name"], data[at:at + 12], tensors[t["name"]][2])
+    return check
+
+
+# ---- .mag -----------------------------------------------------------------------------------
+
+
+def many_metadata(room):
+    meta = [(f"k{i}", i) for i in range(100000)]
+    source = written(room / "m.mag", gen_mag.Archive([], meta).bytes())
+    heft("verify", source)
+    same("a copy", converted(source, "mag", "1").read_bytes(), source.read_bytes())
+
+
+def mag_crc_range(room):
+    """The checksum of the header is CRC-32C from byte 12 to the end of the tensor records."""
+    source = safetensors(room / "m.safetensors", {"w": ("F32", [2], bytes(8))})
+    data = converted(source, "mag").read_bytes()
+    end = 24 + 24 + 8 + 1  # header, record, one dimension, one letter
+    same("the checksum", struct.unpack_from("<I", data, 8)[0], crc(CASTAGNOLI, data[12:end]))
+    same("the data", data[end:64] + data[72:], b"\xff" * (64 - end + 56))
+
+
+def mag_metadata(room):
+    source = written(room / "m.mag", gen_mag.Archive(gen_mag.few()).bytes())
+    out = converted(source, "mag", "1", "--set", "n=-3", "--set", "x=0.5", "--set", "yes=true", out=room / "o.mag")
+    got = [(m["key"], m["type"], m["value"]) for m in read_mag.read(out.read_bytes())["metadata"]]
+    same("metadata", got, [("n", "i64", -3), ("x", "f64", 0.5), ("yes", "i64", 1)])
+    p = heft("convert", "--set", "t=text", source, room / "t.mag")
+    if b"'t' is left out" not in p.stderr:
+        raise Wrong("a text is left out, and nothing is said")
+    heft("convert", "--strict", "--set", "t=text", source, room / "s.mag", code=CANNOT_CARRY)
+
+
+def mag_default_version(room):
+    for dtype, size, version in (("F32", 4, "1"), ("I32", 4, "1"), ("I64", 8, "100")):
+        source = safetensors(room / "m.safetensors", {"w": (dtype, [2], bytes(2 * size))})
+        out = converted(source, "mag", out=room / f"{dtype}.mag")
+        same(f"version with {dtype}", read_mag.read(out.read_bytes())["version"], version)
+    heft("convert", "--format-version", "1", source, room / "no.mag", code=CANNOT_CARRY)
+
+
+# ---- gpt-rs ---------------------------------------------------------------------------------
+
+
+def config_of(path):
+    return heft("cat", path, "--part", "config").stdout
+
+
+def legacy_config(room):
+    source = written(room / "m.bin", gen_gptrs.File(gen_gptrs.few(), config=gen_gptrs.BARE).bytes())
+    out = converted(source, "gptrs-checkpoint")
+    same("config", read_gptrs.read(out.read_bytes())["config"], {"kind": "gpt", "config": gen_gptrs.GPT})
+
+
+def config_is_kept(room):
+    odd = b' {"runtime": {"x":  1}, "kind":"\\u0067pt", "later": [1.50], "config": {}}\n'
+    source = written(room / "m.bin", gen_gptrs.File(gen_gptrs.few()).bytes())
+    written(room / "c.json", odd)
+    out = converted(source, "gptrs-checkpoint", None, "--config", room / "c.json")
+    same("config", config_of(out), odd)
+    same("config of a copy", config_of(converted(out, "gptrs-checkpoint")), odd)
+
+
+def grads_are_kept(room):
+    source = written(room / "m.bin", gen_gptrs.File(gen_gptrs.few(), grads=[1, 0, 7]).bytes())
+    archive = converted(source, "gptrs-archive")
+    for path in (archive, converted(archive, "gptrs-checkpoint")):
+        same("flags", [t["flag"] for t in read_gptrs.read(path.read_bytes())["tensors"]], [True, False, True])
+
+
+def gptrs_types(room):
+    for dtype, size in (("F64", 8), ("I64", 8), ("U8", 1), ("BOOL", 1), ("I16", 2)):
+        source = safetensors(room / "m.safetensors", {"w": (dtype, [2], bytes(2 * size))})
+        for to in ("gptrs-checkpoint", "gptrs-archive"):
+            heft("convert", "--to", to, source, room / "no", code=CANNOT_CARRY)
+            if (room / "no").exists():
+                raise Wrong(f"{dtype} in {to}: there is a file")
+
+
+def gptrs_names(room):
+    source = safetensors(room / "m.safetensors", {"\u00e9": ("F32", [1], bytes(4))})
+    heft("convert", "--to", "gptrs-checkpoint", source, room / "no", code=CANNOT_CARRY)
+    archive = converted(source, "gptrs-archive")
+    same("names", [t["name"] for t in read_gptrs.read(archive.read_bytes())["tensors"]], ["\u00e9"])
+
+
+def gptrs_has_no_metadata(room):
+    source = written(room / "m.bin", gen_gptrs.File(gen_gptrs.few()).bytes())
+    heft("edit", "--set", "k=v", source, code=CANNOT_CARRY)
+    same("the file", source.read_bytes(), gen_gptrs.File(gen_gptrs.few()).bytes())
+
+
+# ---- EMBD -----------------------------------------------------------------------------------
+
+HIDDEN, INNER, WORDS, PLACES = 384, 1536, 30522, 512
+REQUIRED = {"model_name", "embedding_dim", "vocab_size", "num_layers", "num_attention_heads", "hidden_size",
+            "intermediate_size", "max_position_emb"}
+
+
+def minilm():
+    """The table of required tensors, name by name."""
+    names = {"embeddings.word_embeddings.weight": [WORDS, HIDDEN],
+             "embeddings.position_embeddings.weight": [PLACES, HIDDEN],
+             "embeddings.token_type_embeddings.weight": [2, HIDDEN], "embeddings.LayerNorm.weight": [HIDDEN],
+             "embeddings.LayerNorm.bias": [HIDDEN]}
+    for n in range(6):
+        for suffix, shape in {
+                "attention.self.query.weight": [HIDDEN, HIDDEN], "attention.self.query.bias": [HIDDEN],
+                "attention.self.key.weight": [HIDDEN, HIDDEN], "attention.self.key.bias": [HIDDEN],
+                "attention.self.value.weight": [HIDDEN, HIDDEN], "attention.self.value.bias": [HIDDEN],
+                "attention.output.dense.weight": [HIDDEN, HIDDEN], "attention.output.dense.bias": [HIDDEN],
+                "attention.output.LayerNorm.weight": [HIDDEN], "attention.output.LayerNorm.bias": [HIDDEN],
+                "intermediate.dense.weight": [INNER, HIDDEN], "intermediate.dense.bias": [INNER],
+                "output.dense.weight": [HIDDEN, INNER], "output.dense.bias": [HIDDEN],
+                "output.LayerNorm.weight": [HIDDEN], "output.LayerNorm.bias": [HIDDEN]}.items():
+            names[f"encoder.layer.{n}.{suffix}"] = shape
+    return names
+
+
+def profile_findings(path, rule, severity="fault", code=1):
+    found = json.loads(heft("verify", "--json", "--profile", "all-MiniLM-L6-v2", path, code=code).stdout)["findings"]
+    return [f for f in found if f["rule"] == "profile/" + rule and f["severity"] == severity]
+
+
+def minilm_file(room, shapes, dtype="F32", size=4):
+    count = {name: size * shape[0] * (shape[1] if len(shape) > 1 else 1) for name, shape in shapes.items()}
+    return safetensors(room / "m.safetensors", {name: (dtype, shape, count[name]) for name, shape in shapes.items()})
+
+
+def minilm_is_complete(room):
+    profile_findings(minilm_file(room, minilm()), "tensor", code=0)
+    pooler = {"pooler.dense.weight": [HIDDEN, HIDDEN], "pooler.dense.bias": [HIDDEN]}
+    profile_findings(minilm_file(room, {**minilm(), **pooler}), "tensor", code=0)
+
+
+def minilm_misses_each(room):
+    missing = [f["text"] for f in profile_findings(minilm_file(room, {"other": [1]}), "tensor")]
+    same("tensors asked for", len(missing), len(minilm()))
+    for name in minilm():
+        if not any(name in text for text in missing):
+            raise Wrong(f"{name} is not asked for")
+
+
+def minilm_shapes_and_types(room):
+    turned = {name: shape[::-1] if len(shape) > 1 else [shape[0] + 1] for name, shape in minilm().items()}
+    square = sum(shape == shape[::-1] and len(shape) > 1 for shape in minilm().values())
+    same("wrong shapes", len(profile_findings(minilm_file(room, turned), "shape")), len(turned) - square)
+    same("wrong types", len(profile_findings(minilm_file(room, minilm(), "F16", 2), "dtype")), len(turned))
+
+
+def minilm_metadata(room):
+    source = written(room / "m.weights", Embd(few_floats(), meta=[]).bytes())
+    asked = {key for f in profile_findings(source, "metadata") for key in REQUIRED if f"'{key}'" in f["text"]}
+    same("metadata asked for", asked, REQUIRED)
+
+
+def few_floats():
+    return [tensor("a", "f32", (2, 3))]
+
+
+def embd_writes_sections(room):
+    """Flags, sections, offsets and checksums of a file that is made from another format."""
+    source = safetensors(room / "m.safetensors", {"w": ("F32", [2, 3], bytes(24)), "b": ("I8", [3], b"abc")}, {"k": "v"})
+    written(room / "vocab.txt", "".join(t + "\n" for t in TOKENS[:-1]).encode())
+    got = read_embd.read(converted(source, "embd", None, "--vocab", room / "vocab.txt").read_bytes())
+    same("metadata", got["metadata"], [{"key": "k", "value": "v"}])
+    same("tokens", got["vocab"], TOKENS[:-1])
+    same("special ids", got["special"], [0, 7, 8, 9, 10])
+    same("types", [t["dtype"] for t in got["tensors"]], ["f32", "i8"])
+
+
+def embd_types(room):
+    for dtype, size in (("F64", 8), ("I64", 8), ("U64", 8), ("BOOL", 1)):
+        source = safetensors(room / "m.safetensors", {"w": (dtype, [2], bytes(2 * size))})
+        heft("convert", "--to", "embd", source, room / "no", code=CANNOT_CARRY)
+
+
+def embd_checksums_stop_a_copy(room):
+    good = Embd(few_floats()).bytes()
+    data, footer = struct.unpack_from("<I", good, 36)[0], len(good) - 16
+    for i in (56, 60, 76, data, footer, footer + 4):  # each is covered by a checksum, or is one
+        bad = bytearray(good)
+        bad[i] ^= 1
+        source = written(room / "m.weights", bytes(bad))
+        heft("convert", source, room / "o.weights", code=3)
+        if (room / "o.weights").exists():
+            raise Wrong(f"byte {i} is another, and there is a file")
+
+
+# ---- zTensor --------------------------------------------------------------------------------
+
+ROWS, COLUMNS = 3, 4
+LARGE, LITTLE = 512 << 20, 128 << 20
+CSR = {"values": [1.5, 2.0, -3.0, 4.0, 5.0], "indices": [0, 3, 1, 2, 3], "indptr": [0, 2, 2, 5]}
+COO = {"values": [1.5, 2.0, -3.0], "coords": [0, 2, 2, 1, 0, 3]}
+DENSE = {"csr": [1.5, 0, 0, 2.0, 0, 0, 0, 0, 0, -3.0, 4.0, 5.0], "coo": [0, 1.5, 0, 0, 0, 0, 0, 0, 2.0, 0, 0, -3.0]}
+
+
+def sparse_file(path, version="1.0", stored=None):
+    f, made = gen_ztensor1.File(version), {}
+    for name, parts in (("coo", COO), ("csr", CSR)):
+        packed = {r: ("f32", struct.pack(f"<{len(v)}f", *v)) if r == "values" else ("u64", struct.pack(f"<{len(v)}Q", *v))
+                  for r, v in parts.items()}
+        made[name] = f.tensor("f32", [ROWS, COLUMNS], "sparse_" + name,
+                              {r: f.part(t, d, stored=stored and stored(d)) for r, (t, d) in packed.items()})
+    return written(path, f.end(f.root(made)))
+
+
+def densified(stored=None):
+    def check(room):
+        for version in ("1.0", "1.2"):
+            source = sparse_file(room / f"s{version}.zt", version, stored)
+            out = converted(source, "safetensors", None, "--densify", "*")
+            for name, values in DENSE.items():
+                same(name, struct.unpack("<12f", heft("cat", out, name).stdout), tuple(values))
+    return check
+
+
+def sparsified(kind):
+    """What is dense becomes sparse, judged and made dense again."""
+    def check(room):
+        raw = struct.pack("<12f", *DENSE[kind])
+        source = safetensors(room / "m.safetensors", {kind: ("F32", [ROWS, COLUMNS], raw)})
+        out = converted(source, "ztensor", "1.0", "--sparsify", kind, "--digest", "sha256", "--compress", "zstd")
+        got = read_ztensor1.read(out, "1.0", None, "sha256")["tensors"][0]
+        same("layout", got["layout"], "sparse_" + kind)
+        for role, values in (CSR if kind == "csr" else COO).items():
+            packed = struct.pack(f"<{len(values)}{'f' if role == 'values' else 'Q'}", *values)
+            same(role, heft("cat", out, kind, "--part", role).stdout, packed)
+        back = converted(out, "safetensors", None, "--densify", "*")
+        same("dense again", heft("cat", back, kind).stdout, raw)
+    return check
+
+
+def stored_as(*options, algorithm=None, encoding=None):
+    """1.0 with these options; the reader checks every digest over the bytes that are stored."""
+    def check(room):
+        source = safetensors(room / "m.safetensors", {"w": ("F32", [900], bytes(3600)), "b": ("BOOL", [2], b"\0\1")})
+        out = converted(source, "ztensor", "1.0", *options)
+        same("tensors", len(read_ztensor1.read(out, "1.0", None, algorithm)["tensors"]), 2)
+        data = out.read_bytes()
+        same("zstd", b'hencodingdzstd' in data, encoding == "zstd")
+        if algorithm == "crc32c":
+            same("a crc32c", b"crc32c:0x" in data, True)
+    return check
+
+
+def streamed(room):
+    """To a pipe, compressed and with digests: the bytes of the file."""
+    source = safetensors(room / "m.safetensors", {"w": ("F32", [2000], bytes(8000))})
+    args = ("--format-version", "1.0", "--digest", "sha256", "--compress", "zstd")
+    out = converted(source, "ztensor", "1.0", *args[2:])
+    same("the stream", heft("convert", "--to", "ztensor", *args, source, "-").stdout == out.read_bytes(), True)
+    read_ztensor1.read(out, "1.0", None, "sha256")
+
+
+def streamed_in_little_memory(room):
+    """Zeros that take no room on the disk, compressed into a pipe, under a limit of all memory that is not a file's."""
+    source = safetensors(room / "m.safetensors", {"w": ("U8", [LARGE], LARGE)})
+    p = subprocess.run([HEFT, "convert", "-j", "2", "--to", "ztensor", "--digest", "sha256", "--compress", "zstd", source, "-"],
+                       capture_output=True, check=False,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (LITTLE, LITTLE)))
+    if p.returncode:
+        raise Wrong(f"convert ended with {p.returncode}: {p.stderr.decode().strip()[:300]}")
+    heft("verify", written(room / "m.zt", p.stdout))
+
+
+def ztensor_attributes(room):
+    source = safetensors(room / "m.safetensors", {"w": ("F32", [1], bytes(4))})
+    recommended = {"license": "Apache-2.0", "description": "d", "framework": "PyTorch", "model_name": "n",
+                   "created_at": "2024-01-15T10:30:00Z"}
+    options = [word for k, v in recommended.items() for word in ("--set", f'{k}="{v}"')]
+    out = converted(source, "ztensor", "1.0", *options)
+    same("attributes", read_ztensor1.read(out)["metadata"], recommended)
+    info = json.loads(heft("info", "--json", out).stdout)
+    same("metadata", info["metadata"], recommended)
+
+
+def tied_components(room):
+    f = gen_ztensor1.File()
+    shared = f.dense(tensor("a", "f32", (4,)))
+    source = written(room / "m.zt", f.end(f.root({"a": shared, "b": shared})))
+    out = converted(source, "ztensor", "1.0", out=room / "o.zt")
+    listing = json.loads(heft("ls", "--json", out).stdout)
+    same("offsets", [t["parts"][0]["offset"] for t in listing["tensors"]], [64, 64])
+
+
+def digests_stop_a_copy(room):
+    for algorithm in ("crc32c", "sha256"):
+        f = gen_ztensor1.File()
+        data = f.end(f.root({"t": f.dense(gen_ztensor1.T, algorithm=algorithm)}))
+        source = written(room / "m.zt", data[:64] + bytes([data[64] ^ 1]) + data[65:])
+        p = heft("convert", "--to", "safetensors", source, room / "no", code=3)
+        if (room / "no").exists() or b"ztensor/digest" not in p.stderr:
+            raise Wrong(f"there is a file, or the rule is not named")
+        heft("convert", "--no-verify", "--force", "--to", "safetensors", source, room / "copied")
+
+
+def unknown_layouts(room):
+    """Data, scales and zero points, of whatever length, are listed, read by role and copied."""
+    parts = {"data": bytes(range(8)), "scale": b"ssss", "zero_point": b"z"}
+    f = gen_ztensor1.File()
+    made = {r: f.part("u8", d) for r, d in parts.items()}
+    source = written(room / "m.zt", f.end(f.root({"q": f.tensor("u8", [4, 4], "quantized_4bit", made)})))
+    listing = json.loads(heft("ls", "--json", source).stdout)["tensors"][0]
+    same("layout and roles", (listing["layout"], [p["role"] for p in listing["parts"]]), ("quantized_4bit", sorted(parts)))
+    for options, algorithm in (((), None), (("--digest", "crc32c", "--compress", "zstd"), "crc32c")):
+        out = converted(source, "ztensor", "1.0", *options, out=room / f"{algorithm}.zt")
+        read_ztensor1.read(out, "1.0", None, algorithm)
+        for role, data in parts.items():
+            same(role, heft("cat", out, "q", "--part", role).stdout, data)
+
+
+# ---- the table ------------------------------------------------------------------------------
+
+CLAUSES = [
+    ("Burnpack: param_id through GGUF and back", ids_go_through("gguf")),
+    ("Burnpack: param_id through safetensors and back", ids_go_through("safetensors")),
+    ("Burnpack: param_id through zTensor 1.1 and back", ids_go_through("ztensor", "1.1")),
+    ("Burnpack: param_id through zTensor 1.2 and back", ids_go_through("ztensor", "1.2")),
+    ("Burnpack: param_id through zTensor 2 and back", ids_go_through("ztensor", "2")),
+    ("Burnpack: no param_id is invented", ids_are_not_invented),
+    ("Burnpack: ids lists every param_id", ids_are_listed),
+    ("Burnpack: metadata of the command line", burn_metadata),
+    ("mag: 100,000 metadata entries", many_metadata),
+    ("mag: payloads at multiples of 256", payloads_at_256("mag")),
+    ("mag: the checksum covers bytes 12 to the end of the records", mag_crc_range),
+    ("mag: integers, floats and truth values as metadata", mag_metadata),
+    ("mag: version 1 unless an element type needs 100", mag_default_version),
+    ("gpt-rs: a bare GPT configuration is wrapped", legacy_config),
+    ("gpt-rs: config_json is kept byte for byte", config_is_kept),
+    ("gpt-rs: requires_grad is kept from checkpoint to archive", grads_are_kept),
+    ("gpt-rs: other element types are refused", gptrs_types),
+    ("gpt-rs: names beyond ASCII are refused in checkpoints only", gptrs_names),
+    ("gpt-rs: metadata are refused by edit", gptrs_has_no_metadata),
+    ("gpt-rs: payloads at multiples of 256", payloads_at_256("gptrs-checkpoint")),
+    ("EMBD: the tensors of all-MiniLM-L6-v2 with and without pooler", minilm_is_complete),
+    ("EMBD: each tensor of all-MiniLM-L6-v2 is required", minilm_misses_each),
+    ("EMBD: shapes and element types of all-MiniLM-L6-v2", minilm_shapes_and_types),
+    ("EMBD: metadata of all-MiniLM-L6-v2", minilm_metadata),
+    ("EMBD: sections of a converted file", embd_writes_sections),
+    ("EMBD: other element types are refused", embd_types),
+    ("EMBD: wrong checksums stop a conversion", embd_checksums_stop_a_copy),
+    ("EMBD: payloads at multiples of 256", payloads_at_256("embd")),
+    ("zTensor: payloads at multiples of 256", payloads_at_256("ztensor")),
+    ("zTensor: sparse tensors become dense", densified()),
+    ("zTensor: compressed sparse tensors become dense", densified(gen_ztensor1.frame)),
+    ("zTensor: dense becomes sparse_csr", sparsified("csr")),
+    ("zTensor: dense becomes sparse_coo", sparsified("coo")),
+    ("zTensor: crc32c over raw components", stored_as("--digest", "crc32c", algorithm="crc32c")),
+    ("zTensor: crc32c over compressed components",
+     stored_as("--digest", "crc32c", "--compress", "zstd", algorithm="crc32c", encoding="zstd")),
+    ("zTensor: sha256 over compressed components",
+     stored_as("--digest", "sha256", "--compress", "zstd:9", algorithm="sha256", encoding="zstd")),
+    ("zTensor: a stream has the bytes of a file", streamed),
+    ("zTensor: 512 MiB into a pipe, in 128 MiB of memory", streamed_in_little_memory),
+    ("zTensor: recommended attributes", ztensor_attributes),
+    ("zTensor: components that are shared stay shared", tied_components),
+    ("zTensor: wrong digests stop a conversion", digests_stop_a_copy),
+    ("zTensor: layouts that are unknown are listed, read and copied", unknown_layouts),
+]
+
+
+def run(check):
+    with tempfile.TemporaryDirectory() as room:
+        try:
+            check(pathlib.Path(room))
+        except (Wrong, *REFUSALS) as e:
+            return [str(e)]
+    return []
+
+
+HEFT = sys.argv[1]
+sys.exit(tap.report((title, run(check)) for title, check in CLAUSES))
