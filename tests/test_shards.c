@@ -112,9 +112,9 @@ static void an_index_in_memory_lists_nothing(void **state)
     heft_hash hash;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     assert_int_equal(heft_tensor_count(f), 0);
-    heft_assert_fails(heft_is_whole(f, &err), HEFT_E_IO, &err, "not at hand");
+    heft_assert_fails(heft_is_whole(f, &err), HEFT_E_IO, &err, "its folder is not known");
     heft_assert_fails(heft_hash_model(&hash, NULL, f, NULL, NULL, &err), HEFT_E_IO, &err,
-                      "not at hand");
+                      "its folder is not known");
     heft_close(f);
     heft_test_free(&b);
 }

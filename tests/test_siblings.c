@@ -283,18 +283,14 @@ static void links_within_the_directory_are_followed(void **state)
 
 static void links_that_leave_the_directory_are_not(void **state)
 {
-    static const char *const targets[] = { "sub/blob",    "../blob", "./blob",
-                                           "/etc/passwd", "..",      "model-1.zt" /* a circle */ };
-    assert_int_equal(mkdir(in(state, "sub"), 0700), 0);
-    copy(state, "model-1.zt", "sub/blob");
     copy(state, "model-1.zt", "blob");
-    for (size_t i = 0; i < HEFT_COUNT(targets); i++) {
-        unlink(in(state, "model-1.zt"));
-        assert_int_equal(symlink(targets[i], in(state, "model-1.zt")), 0);
-        heft_file *f = open_model(state);
-        assert_unreadable(f, "far", HEFT_E_IO, "a link that leads out of its directory");
-        heft_close(f);
-    }
+    unlink(in(state, "model-1.zt"));
+    assert_int_equal(symlink("sub/../../blob", in(state, "model-1.zt")), 0);
+    assert_int_equal(mkdir(in(state, "sub"), 0700), 0);
+    heft_file *f = open_model(state);
+    assert_unreadable(f, "far", HEFT_E_IO,
+                      "shard 'model-1.zt' is a symbolic link that leaves the model's folder");
+    heft_close(f);
 }
 
 /* The directory is that of the path, wherever a link there leads. */
@@ -316,7 +312,7 @@ static void without_a_path_there_are_no_siblings(void **state)
     heft_file *f;
     heft_bytes b = heft_test_load(in(state, "model.zt"));
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    assert_unreadable(f, "far", HEFT_E_IO, "the file of '1' is not at hand");
+    assert_unreadable(f, "far", HEFT_E_IO, "shard '1' cannot be opened");
     assert_rules(f, "heft/file-missing@0 heft/file-missing@0 ");
     heft_close(f);
     heft_test_free(&b);

@@ -54,12 +54,18 @@ struct heft_siblings {
     /* The file of that name, again a single component, beside it. */
     heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
-    /* The same for files that are models themselves, whose names must not be links.  NULL: as open. */
-    heft_status (*open_plain)(heft_source **out, void *ctx, const char *name, heft_error *err);
     /* Calls fn with the name of every file beside it.  NULL: nobody knows them. */
     heft_status (*list)(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
                         heft_error *err);
 };
+
+/* Opens the file `name`, a single component of a path, of a model's folder, under the rules that hold
+ * for shards: it is a regular file; symbolic links are followed as long as they stay in the folder or,
+ * when the folder is a snapshot in a cache of Hugging Face, in the folder that holds both `snapshots`
+ * and `blobs`.  Absolute links are refused.  HEFT_E_IO with err->os ENOENT: there is no such file. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_source_in_folder(heft_source **out, const char *folder,
+                                                           const char *name, heft_access how,
+                                                           heft_error *err);
 
 /* ---- room for a while ---------------------------------------------------------------------- */
 

@@ -1,118 +1,85 @@
-/* open.c - opening by path, and the files beside that path.
- *
- * A sibling is one name in the directory of the path.  Links are not followed by the system: one that
- * names another file of the same directory is followed here, every other leads out and is refused. */
+/* open.c - opening by path, and the shards beside that path. */
 #include "port/disk.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { MOST_LINKS = 8 };
+#include "port/model_folder.h"
 
-typedef struct place { /* the directory of a path */
+typedef struct place { /* the folder of a path */
     const char *path;
-    size_t dir_len; /* of path, up to and with the last slash */
-    int dir;        /* -1 until it is needed */
+    size_t dir_len;           /* of path, up to and with the last slash */
+    heft_model_folder folder; /* not open until it is needed */
 } place;
 
 static heft_status open_dir(place *p, heft_error *err)
 {
+    if (p->folder.count)
+        return HEFT_OK;
     char *name = p->dir_len ? strndup(p->path, p->dir_len) : strdup(".");
     if (!name)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of a directory");
-    p->dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int os = errno;
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of a folder");
+    heft_status st = heft_model_folder_open(&p->folder, name, err);
     free(name);
-    return p->dir < 0 ? heft_os_error(err, os, "its directory cannot be opened") : HEFT_OK;
+    return st;
 }
 
-static bool is_component(const char *name)
+static heft_status open_shard(heft_source **out, void *ctx, const char *name, heft_error *err)
 {
-    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
-/* What the link stands for, when that is in the same directory. */
-static bool follow(const place *p, char name[NAME_MAX + 1])
-{
-    char target[NAME_MAX + 1];
-    ssize_t n = readlinkat(p->dir, name, target, sizeof target);
-    if (n <= 0 || (size_t)n == sizeof target)
-        return false;
-    memcpy(name, target, (size_t)n);
-    name[n] = '\0';
-    return is_component(name);
-}
-
-static heft_status open_named(heft_source **out, place *p, const char *wanted, bool links,
-                              heft_error *err)
-{
-    char name[NAME_MAX + 1];
-    heft_error own;
+    place *p = ctx;
     *out = NULL;
-    err = err ? err : &own;
-    if (!is_component(wanted) || strlen(wanted) > NAME_MAX)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "is no name of a file");
-    strcpy(name, wanted);
-    heft_status st = p->dir < 0 ? open_dir(p, err) : HEFT_OK;
-    if (st)
-        return st;
-    for (int followed = 0;; followed++) {
-        st = heft_source_at(out, p->dir, name, O_NOFOLLOW, HEFT_ACCESS_AUTO, err);
-        if (st != HEFT_E_IO || err->os != ELOOP)
-            return st;
-        if (!links)
-            return heft_error_plain(err, HEFT_E_IO, "is a symbolic link, and none is followed");
-        if (followed == MOST_LINKS || !follow(p, name))
-            return heft_error_plain(err, HEFT_E_IO, "is a link that leads out of its directory");
-    }
-}
-
-static heft_status open_sibling(heft_source **out, void *ctx, const char *name, heft_error *err)
-{
-    return open_named(out, ctx, name, true, err);
-}
-
-static heft_status open_plain(heft_source **out, void *ctx, const char *name, heft_error *err)
-{
-    return open_named(out, ctx, name, false, err);
+    heft_status st = open_dir(p, err);
+    return st ? st : heft_model_folder_source(out, &p->folder, name, HEFT_ACCESS_AUTO, err);
 }
 
 static heft_status list(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
                         heft_error *err)
 {
     place *p = ctx;
-    heft_status st = p->dir < 0 ? open_dir(p, err) : HEFT_OK;
-    return st ? st : heft_folder_list(p->dir, fn, arg, err);
+    heft_status st = open_dir(p, err);
+    return st ? st : heft_folder_list(heft_model_folder_descriptor(&p->folder), fn, arg, err);
 }
 
-static heft_status open_file(heft_file **out, const char *path, const heft_open_options *opt,
-                             heft_error *err)
+/* The file that stands for the model in its folder: no more trusted than the other files there. */
+static heft_status open_entry(heft_source **out, place *p, const char *name, heft_error *err)
+{
+    heft_error cause;
+    heft_status st = open_shard(out, p, name, &cause);
+    if (!st)
+        return HEFT_OK;
+    if (st == HEFT_E_NOMEM)
+        return heft_error_plain(err, st, "%s", cause.message);
+    heft_error_plain(err, st, "shard %q %s", (heft_str){ name, strlen(name) }, cause.message);
+    if (err)
+        err->os = cause.os;
+    return st;
+}
+
+/* is_entry: the path was found in a folder rather than named by the caller. */
+static heft_status open_file(heft_file **out, const char *path, bool is_entry,
+                             const heft_open_options *opt, heft_error *err)
 {
     heft_source *s;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
-    place p = { path, slash ? (size_t)(slash - path) + 1 : 0, -1 };
-    heft_siblings siblings = { slash ? slash + 1 : path, open_sibling, &p, open_plain, list };
+    place p = { path, slash ? (size_t)(slash - path) + 1 : 0, { .count = 0 } };
+    heft_siblings siblings = { slash ? slash + 1 : path, open_shard, &p, list };
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
     o.size = sizeof o;
     o.siblings = o.siblings ? o.siblings : &siblings;
-    heft_status st = heft_source_file(&s, path, HEFT_ACCESS_AUTO, err);
+    heft_status st = is_entry ? open_entry(&s, &p, siblings.name, err)
+                              : heft_source_file(&s, path, HEFT_ACCESS_AUTO, err);
     if (!st && heft_journal_is_there(path)) {
         heft_source_close(s);
-        return heft_error_plain(err, HEFT_E_IO,
-                                "an edit of it was interrupted, or is going on: there is a journal "
-                                "beside it ('heft edit' with no options undoes the edit)");
+        st = heft_error_plain(err, HEFT_E_IO,
+                              "an edit of it was interrupted, or is going on: there is a journal "
+                              "beside it ('heft edit' with no options undoes the edit)");
     }
     if (!st)
         st = heft_open_source(out, s, &o, err);
-    if (p.dir >= 0)
-        close(p.dir);
+    heft_model_folder_close(&p.folder);
     return st;
 }
 
@@ -123,10 +90,10 @@ heft_status heft_open(heft_file **out, const char *path, const heft_open_options
     char *entry;
     *out = NULL;
     if (stat(path, &about) || !S_ISDIR(about.st_mode))
-        return open_file(out, path, opt, err);
+        return open_file(out, path, false, opt, err);
     heft_status st = heft_folder_entry(&entry, path, err);
     if (!st)
-        st = open_file(out, entry, opt, err);
+        st = open_file(out, entry, true, opt, err);
     free(entry);
     return st;
 }

@@ -89,6 +89,26 @@ def good_set_converts(top):
         heft("diff", top / "set", top / f"out.{suffix}")
 
 
+def links_in_the_folder_are_followed(top):
+    gen.write(top / "set")
+    gen.write(top / "linked")
+    snapshot, blobs = top / "repository" / "snapshots" / "main", top / "repository" / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for number, name in enumerate(sorted(files_in(top / "set"))):
+        (top / "linked" / name).rename(top / "linked" / f"blob{number}")
+        (top / "linked" / name).symlink_to(f"blob{number}")
+        (blobs / f"{number}").write_bytes((top / "set" / name).read_bytes())
+        (snapshot / name).symlink_to(f"../../blobs/{number}")
+    heft("merge", top / "set", top / "merged.safetensors")
+    for number, path in enumerate((top / "linked", snapshot, snapshot / gen.INDEX)):
+        demand(heft_json("verify", path)["findings"] == [], "findings")
+        demand(model_hash(path) == model_hash(top / "set"), "the hash")
+        out = top / f"merged{number}.safetensors"
+        heft("merge", path, out)
+        demand(out.read_bytes() == (top / "merged.safetensors").read_bytes(), "what was merged")
+
+
 def fault(entry):
     _, change, rule, severity, verify_code, code = entry
 
@@ -554,8 +574,8 @@ def merge_keeps_ties(top):
             demand(listed[a]["parts"][0]["offset"] == listed[b]["parts"][0]["offset"], f"{suffix} {version}: {a} and {b} lie apart")
 
 
-CHECKS = [good_set_is_one_model, good_set_converts, folders, split_by_size, split_by_count, split_leaves_what_is_there,
-          split_never_writes_its_input, split_killed_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
+CHECKS = [good_set_is_one_model, good_set_converts, links_in_the_folder_are_followed, folders, split_by_size,
+          split_by_count, split_leaves_what_is_there, split_never_writes_its_input, split_killed_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
           split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied,
           split_keeps_ties, merge_keeps_ties]
 

@@ -95,9 +95,9 @@ def link_out(folder):
     (folder / name_of(2)).symlink_to(outside)
 
 
-def link_in(folder):
-    (folder / name_of(2)).rename(folder / "blob")
-    (folder / name_of(2)).symlink_to("blob")
+def link_up(folder):
+    (folder / name_of(2)).rename(folder.parent / "outside.safetensors")
+    (folder / name_of(2)).symlink_to("../outside.safetensors")
 
 
 def a_folder(folder):
@@ -167,7 +167,7 @@ def stray(folder):
 MISSING, BROKEN = "heft/file-missing", "heft/shard"
 FAULTS = [
     ("missing", missing, MISSING, "fault", 1, 4), ("link_out", link_out, MISSING, "fault", 1, 4),
-    ("link_in", link_in, MISSING, "fault", 1, 4), ("a_folder", a_folder, MISSING, "fault", 1, 4),
+    ("link_up", link_up, MISSING, "fault", 1, 4), ("a_folder", a_folder, MISSING, "fault", 1, 4),
     ("a_pipe", a_pipe, MISSING, "fault", 1, 4), ("cut", cut, BROKEN, "fault", 1, 3),
     ("garbage", garbage, BROKEN, "fault", 1, 3), ("empty", empty, BROKEN, "fault", 1, 3),
     ("an_index", an_index, BROKEN, "fault", 1, 3), ("another_format", another_format, BROKEN, "fault", 1, 3),

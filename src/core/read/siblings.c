@@ -119,26 +119,19 @@ static bool is_other_file(const heft_source *opened, const heft_ix_sibling *s)
     return opened->size > most || (s->size != HEFT_NOWHERE && opened->size != s->size);
 }
 
-static heft_status open_named(const heft_file *f, heft_beside *b, bool is_model, heft_error *err)
-{
-    const heft_siblings *s = f->siblings;
-    return is_model && s->open_plain ? s->open_plain(&b->source, s->ctx, b->name.ptr, err)
-                                     : s->open(&b->source, s->ctx, b->name.ptr, err);
-}
-
 static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling *s, bool may_open)
 {
     heft_error cause = { .message = "" }, why;
     heft_status st = HEFT_E_IO;
     if (!f->siblings)
-        heft_error_plain(&why, st, "the file of %q is not at hand", b->name);
+        heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known", b->name);
     else if (!is_component(b->name))
         heft_error_plain(&why, st, "%q is not the name of a file beside this one", b->name);
     else if (!may_open)
         heft_error_plain(&why, st, "the file %q is one too many", b->name);
-    else if (open_named(f, b, s->is_model, &cause)) {
+    else if (f->siblings->open(&b->source, f->siblings->ctx, b->name.ptr, &cause)) {
         b->source = NULL;
-        heft_error_plain(&why, st, "the file %q is not at hand: it %s", b->name, cause.message);
+        heft_error_plain(&why, st, "shard %q %s", b->name, cause.message);
         why.os = cause.os;
         if (cause.status == HEFT_E_NOMEM)
             return HEFT_E_NOMEM;

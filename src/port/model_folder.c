@@ -1,0 +1,241 @@
+/* model_folder.c - the files in a model's folder, opened without leaving the folder.
+ *
+ * Shards, indices and companion texts may be symbolic links.  A link is resolved here, component by
+ * component, and never by the system: each directory is opened in the one before it without
+ * following links, and ".." returns to the directory from which the walk came.  So whoever changes
+ * the folder meanwhile cannot lead the walk elsewhere.
+ *
+ * The walk may not climb above the root: the folder itself or, in a cache of Hugging Face, the
+ * folder of the repository, whose snapshots consist of links to the repository's blobs:
+ *
+ *     models--OWNER--NAME/blobs/HASH
+ *     models--OWNER--NAME/snapshots/REVISION/model.safetensors -> ../../blobs/HASH */
+#include "port/model_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    MOST_LINKS = 40, /* as many as Linux follows */
+    DIRECTORY = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+};
+
+heft_status heft_model_folder_open(heft_model_folder *f, const char *path, heft_error *err)
+{
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    *f = (heft_model_folder){ .count = 0 };
+    if (fd < 0)
+        return heft_os_error(err, errno, "is in a folder that cannot be opened");
+    f->levels[f->count++] = fd;
+    return HEFT_OK;
+}
+
+void heft_model_folder_close(heft_model_folder *f)
+{
+    while (f->count)
+        close(f->levels[--f->count]);
+}
+
+int heft_model_folder_descriptor(const heft_model_folder *f)
+{
+    return f->count ? f->levels[f->count - 1] : -1;
+}
+
+/* ---- the root ---- */
+
+static bool is_same_directory(const struct stat *a, const struct stat *b)
+{
+    return S_ISDIR(a->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether `dir` is the folder of a repository, and `below` the folder of the repository's snapshots. */
+static bool is_repository(int dir, const struct stat *below)
+{
+    struct stat snapshots, blobs;
+    return !fstatat(dir, "snapshots", &snapshots, AT_SYMLINK_NOFOLLOW) &&
+           is_same_directory(&snapshots, below) &&
+           !fstatat(dir, "blobs", &blobs, AT_SYMLINK_NOFOLLOW) && S_ISDIR(blobs.st_mode);
+}
+
+/* Opens the directories above the folder, up to the folder of its repository; how many those are, or 0
+ * when the folder is not in a repository. */
+static size_t climb(int up[MOST_ABOVE], int folder)
+{
+    struct stat below;
+    size_t n = 0;
+    bool found = false;
+    for (int dir = folder; n < MOST_ABOVE && !found && !fstat(dir, &below); dir = up[n++]) {
+        up[n] = openat(dir, "..", DIRECTORY);
+        if (up[n] < 0)
+            break;
+        found = is_repository(up[n], &below);
+    }
+    while (!found && n)
+        close(up[--n]);
+    return n;
+}
+
+/* Puts the directories between the root and the folder in front of the folder. */
+static void find_root(heft_model_folder *f)
+{
+    if (f->is_rooted)
+        return;
+    int up[MOST_ABOVE], folder = f->levels[0];
+    size_t above = climb(up, folder);
+    f->is_rooted = true;
+    for (f->count = 0; f->count < above; f->count++)
+        f->levels[f->count] = up[above - 1 - f->count];
+    f->levels[f->count++] = folder;
+}
+
+/* ---- the walk ---- */
+
+typedef struct walk {
+    heft_model_folder *folder;
+    int dirs[MOST_LEVELS];  /* from the root to the current directory */
+    size_t depth, borrowed; /* of dirs: in all, and those at the front that belong to the folder */
+    unsigned links;         /* followed so far */
+    char path[PATH_MAX];    /* what remains to be resolved */
+} walk;
+
+static void begin(walk *w)
+{
+    const heft_model_folder *f = w->folder;
+    memcpy(w->dirs, f->levels, f->count * sizeof *f->levels);
+    w->depth = w->borrowed = f->count;
+}
+
+static void leave(walk *w)
+{
+    w->depth--;
+    if (w->depth >= w->borrowed)
+        close(w->dirs[w->depth]);
+    else
+        w->borrowed = w->depth;
+}
+
+static heft_status refuse(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_IO, "is a symbolic link that leaves the model's folder");
+}
+
+static heft_status unresolved(heft_error *err, int os)
+{
+    return heft_os_error(err, os, "is a symbolic link that cannot be resolved");
+}
+
+static heft_status cannot_open(const walk *w, heft_error *err, int os)
+{
+    return w->links ? unresolved(err, os) : heft_os_error(err, os, "cannot be opened");
+}
+
+/* Puts the target of the link `name` in the current directory in front of what follows the link. */
+static heft_status follow(walk *w, const char *name, const char *rest, heft_error *err)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlinkat(w->dirs[w->depth - 1], name, path, sizeof path);
+    size_t tail = strlen(rest) + 1;
+    if (n < 0)
+        return cannot_open(w, err, errno == EINVAL ? ENOTDIR : errno);
+    if (!w->links++) { /* in the folder itself: nothing has been entered */
+        find_root(w->folder);
+        begin(w);
+    }
+    if (w->links > MOST_LINKS)
+        return unresolved(err, ELOOP);
+    if (!n || path[0] == '/')
+        return refuse(err);
+    if ((size_t)n + tail > sizeof path)
+        return unresolved(err, ENAMETOOLONG);
+    memcpy(path + n, rest, tail);
+    strcpy(w->path, path);
+    return HEFT_OK;
+}
+
+static heft_status enter(walk *w, const char *name, const char *rest, heft_error *err)
+{
+    if (w->depth == MOST_LEVELS)
+        return unresolved(err, ELOOP);
+    int dir = openat(w->dirs[w->depth - 1], name, DIRECTORY);
+    if (dir < 0)
+        return errno == ENOTDIR ? follow(w, name, rest, err) : cannot_open(w, err, errno);
+    w->dirs[w->depth++] = dir;
+    memmove(w->path, rest, strlen(rest) + 1);
+    return HEFT_OK;
+}
+
+static heft_status open_last(heft_source **out, walk *w, const char *name, heft_access how,
+                             heft_error *err)
+{
+    heft_status st = heft_source_at(out, w->dirs[w->depth - 1], name, O_NOFOLLOW, how, err);
+    if (st != HEFT_E_IO)
+        return st;
+    if (err->os == ELOOP)
+        return follow(w, name, "", err);
+    return w->links && err->os == ENOENT ? unresolved(err, ENOENT) : st;
+}
+
+/* Resolves one component of the path; *out is set once that was the last. */
+static heft_status step(heft_source **out, walk *w, heft_access how, heft_error *err)
+{
+    char name[NAME_MAX + 1];
+    const char *from = w->path + strspn(w->path, "/");
+    size_t len = strcspn(from, "/");
+    const char *rest = from + len;
+    if (len > NAME_MAX)
+        return cannot_open(w, err, ENAMETOOLONG);
+    memcpy(name, from, len);
+    name[len] = '\0';
+    bool climbs = !strcmp(name, ".."), stays = !len || !strcmp(name, ".");
+    if (!climbs && !stays)
+        return *rest ? enter(w, name, rest, err) : open_last(out, w, name, how, err);
+    if (climbs)
+        leave(w);
+    if (!w->depth)
+        return refuse(err);
+    if (!*rest)
+        return cannot_open(w, err, EISDIR);
+    memmove(w->path, rest, strlen(rest) + 1);
+    return HEFT_OK;
+}
+
+static bool is_component(const char *name)
+{
+    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           strlen(name) <= NAME_MAX;
+}
+
+heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, const char *name,
+                                     heft_access how, heft_error *err)
+{
+    heft_error own;
+    walk w = { .folder = f };
+    heft_status st = HEFT_OK;
+    *out = NULL;
+    err = err ? err : &own;
+    if (!is_component(name))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "is not the name of a file");
+    begin(&w);
+    strcpy(w.path, name);
+    while (!st && !*out)
+        st = step(out, &w, how, err);
+    while (w.depth > w.borrowed)
+        leave(&w);
+    return st;
+}
+
+heft_status heft_source_in_folder(heft_source **out, const char *folder, const char *name,
+                                  heft_access how, heft_error *err)
+{
+    heft_model_folder f;
+    heft_status st = heft_model_folder_open(&f, folder, err);
+    *out = NULL;
+    if (!st)
+        st = heft_model_folder_source(out, &f, name, how, err);
+    heft_model_folder_close(&f);
+    return st;
+}
