@@ -85,7 +85,7 @@ static int check_output(const request *r)
 
 static int read_config(request *r)
 {
-    int code = text_read(&r->config_text, r->config);
+    int code = text_read(&r->config_text, r->config, TEXT_NAMED);
     r->options.config = r->config_text;
     return code;
 }
@@ -193,7 +193,8 @@ static int prepare(request *r)
     if (!code)
         code = check_output(r);
     if (!code && r->vocab)
-        code = vocab_read(&r->new_vocab, r->vocab);
+        code = vocab_read(&r->new_vocab, r->vocab,
+                          r->vocab == r->folder.vocab ? TEXT_FOUND : TEXT_NAMED);
     if (!code && r->config)
         code = read_config(r);
     if (!code)

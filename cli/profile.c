@@ -96,7 +96,7 @@ int profile_read(heft_profile **out, const char *name)
     *out = NULL;
     if (!path)
         return code;
-    code = text_read(&text, path);
+    code = text_read(&text, path, TEXT_NAMED);
     if (!code && heft_profile_json(out, text, NULL, &err))
         code = say_error(path, &err);
     text_free(text);

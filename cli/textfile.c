@@ -1,35 +1,120 @@
 #include "textfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-int text_read(heft_str *out, const char *path)
+#include <heft/heft_ext.h>
+
+enum { MOST_TEXT = 256 << 20, STEP = 1 << 16 };
+
+static int say_too_long(const char *path)
 {
-    FILE *file = path_is_folder(path) ? NULL : fopen(path, "rb");
-    size_t size = 0;
-    outbuf text;
-    *out = (heft_str){ NULL, 0 };
-    if (!file) {
-        say(path, "%s", strerror(path_is_folder(path) ? EISDIR : errno));
-        return CODE_SYSTEM;
+    say(path, "has more than %d MiB: too long for a text", MOST_TEXT >> 20);
+    return CODE_CANNOT;
+}
+
+static int say_system(const char *path, int os)
+{
+    say(path, "%s", strerror(os));
+    return CODE_SYSTEM;
+}
+
+/* ---- files ---- */
+
+/* As many bytes as the file had when it was opened: a file that has fewer by now is an error. */
+static int read_source(heft_str *out, heft_source *s, const char *path)
+{
+    heft_error err;
+    if (s->size > MOST_TEXT)
+        return say_too_long(path);
+    size_t len = (size_t)s->size;
+    char *text = malloc(len + 1);
+    if (!text)
+        return say_system(path, ENOMEM);
+    if (len && s->ops->read(s, 0, text, len, &err)) {
+        free(text);
+        return say_error(path, &err);
     }
-    out_open(&text, -1);
-    while (out_reserve(&text, 1 << 16) &&
-           (size = fread(text.buf + text.used, 1, text.room - text.used, file)) > 0)
-        text.used += size;
-    int os = text.os ? text.os : ferror(file) ? EIO : 0;
-    fclose(file);
-    if (os) {
-        say(path, "%s", strerror(os));
-        out_free(&text);
-        return CODE_SYSTEM;
-    }
-    *out = (heft_str){ text.buf, text.used };
+    *out = (heft_str){ text, len };
     return CODE_DONE;
+}
+
+static heft_status open_found(heft_source **out, const char *path, heft_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    *out = NULL;
+    *err = (heft_error){ .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE, .message = "no memory" };
+    heft_status st = folder ? heft_source_in_folder(out, folder, slash ? slash + 1 : path,
+                                                    HEFT_ACCESS_READ, err)
+                            : err->status;
+    free(folder);
+    return st;
+}
+
+/* ---- pipes ---- */
+
+/* Up to the end of the pipe, which an endless one never reaches. */
+static int read_pipe(heft_str *out, int fd, const char *path)
+{
+    ssize_t n = 1;
+    outbuf text;
+    out_open(&text, -1);
+    while (n > 0 && text.used <= MOST_TEXT && out_reserve(&text, STEP)) {
+        do
+            n = read(fd, text.buf + text.used, STEP);
+        while (n < 0 && errno == EINTR);
+        text.used += n > 0 ? (size_t)n : 0;
+    }
+    int os = n < 0 ? errno : text.os;
+    if (!os && text.used <= MOST_TEXT) {
+        *out = (heft_str){ text.buf, text.used };
+        return CODE_DONE;
+    }
+    out_free(&text);
+    return os ? say_system(path, os) : say_too_long(path);
+}
+
+static bool is_pipe(const char *path)
+{
+    struct stat about;
+    return !stat(path, &about) && S_ISFIFO(about.st_mode);
+}
+
+static int text_from_pipe(heft_str *out, const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return say_system(path, errno);
+    int code = CODE_SYSTEM;
+    if (fstat(fd, &about) || !S_ISFIFO(about.st_mode))
+        say(path, "changed while it was being opened");
+    else
+        code = read_pipe(out, fd, path);
+    close(fd);
+    return code;
+}
+
+int text_read(heft_str *out, const char *path, text_origin origin)
+{
+    heft_error err;
+    heft_source *s;
+    *out = (heft_str){ NULL, 0 };
+    if (origin == TEXT_NAMED && is_pipe(path))
+        return text_from_pipe(out, path);
+    heft_status st = origin == TEXT_FOUND ? open_found(&s, path, &err)
+                                          : heft_source_file(&s, path, HEFT_ACCESS_READ, &err);
+    if (st)
+        return say_error(path, &err);
+    int code = read_source(out, s, path);
+    heft_source_close(s);
+    return code;
 }
 
 void text_free(heft_str text)
@@ -50,7 +135,8 @@ char *path_in(const char *dir, const char *name)
 
 bool path_exists(const char *path)
 {
-    return !access(path, F_OK);
+    struct stat about;
+    return !lstat(path, &about) || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool path_is_folder(const char *path)

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "textfile.h"
-
 int vocab_find(heft_vocab **out, const heft_file *f, const char *path)
 {
     heft_error err;
@@ -25,14 +23,14 @@ int vocab_print(const heft_vocab *v)
     return out_end(&o, CODE_DONE);
 }
 
-int vocab_read(heft_vocab **out, const char *path)
+int vocab_read(heft_vocab **out, const char *path, text_origin origin)
 {
     heft_error err;
     heft_str text;
     size_t len = strlen(path);
     bool is_json = len > 5 && !strcmp(path + len - 5, ".json");
     *out = NULL;
-    int code = text_read(&text, path);
+    int code = text_read(&text, path, origin);
     if (code)
         return code;
     if (is_json ? heft_vocab_json(out, text, NULL, &err) : heft_vocab_lines(out, text, NULL, &err))
