@@ -1,8 +1,9 @@
 /* cmd_verify.c - what a file asserts about itself, and what its format demands. */
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+#include <heft/heft_ext.h>
 
 #include "model.h"
 #include "opt.h"
@@ -87,32 +88,46 @@ static void on_finding(void *ctx, const heft_finding *finding)
 
 /* ---- files that do not parse ---- */
 
-/* Which format the bytes speak for, although they break its rules; NULL: none. */
-static const heft_format *format_of_bytes(const void *bytes, uint64_t size)
+/* Feeds what is wanted, from buf, which has to live as long as f. */
+static bool feed(heft_file *f, heft_source *s, uint8_t *buf, uint64_t room)
 {
+    heft_error err;
+    const heft_range *needs;
+    for (size_t i = 0, n = heft_needs(f, &needs); i < n; i++) {
+        heft_range r = needs[i];
+        if (r.length > room || s->ops->read(s, r.offset, buf, (size_t)r.length, &err) ||
+            heft_feed(f, r.offset, buf, (size_t)r.length, &err))
+            return false;
+        buf += r.length;
+        room -= r.length;
+    }
+    return true;
+}
+
+/* Which format head and tail speak for, although the file breaks its rules; NULL: none. */
+static const heft_format *format_of(heft_source *s)
+{
+    enum { ENDS = 1 << 20 };
     heft_error err;
     heft_file *f = NULL;
     const heft_format *format = NULL;
-    if (heft_begin(&f, size, NULL, &err))
-        return NULL;
-    if (!heft_feed(f, 0, bytes, (size_t)size, &err) && heft_step(f, &err))
+    uint8_t *buf = malloc(ENDS);
+    if (buf && !heft_begin(&f, s->size, NULL, &err) && heft_step(f, &err) == HEFT_AGAIN &&
+        feed(f, s, buf, ENDS) && heft_step(f, &err))
         format = heft_file_format(f);
     heft_close(f);
+    free(buf);
     return format;
 }
 
 static const heft_format *recognise(const char *path)
 {
-    const heft_format *format = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-    void *map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
-    if (map != MAP_FAILED) {
-        format = format_of_bytes(map, (uint64_t)size);
-        munmap(map, (size_t)size);
-    }
-    if (fd >= 0)
-        close(fd);
+    heft_error err;
+    heft_source *s;
+    if (heft_source_file(&s, path, HEFT_ACCESS_READ, &err))
+        return NULL;
+    const heft_format *format = format_of(s);
+    heft_source_close(s);
     return format;
 }
 
