@@ -1,6 +1,7 @@
 #include "summary.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "model.h"
 #include "number.h"
@@ -86,17 +87,26 @@ static void take_values(summary *s, double *values, size_t n)
 
 /* ---- second pass ---- */
 
+/* Of any value, since the file may have changed after its range was found.  Halved, because the range of
+ * doubles is wider than a double. */
+static size_t bin_of(double value, double low, double scale)
+{
+    double at = (value / 2 - low) * scale;
+    return !(at > 0) ? 0 : at < SUMMARY_BINS ? (size_t)at : SUMMARY_BINS - 1;
+}
+
 static void fill_bins(summary *s, double *values, size_t n)
 {
-    /* Halved, because the range of doubles is wider than a double. */
     double low = s->min / 2, range = s->max / 2 - low;
     double scale = range > 1e-300 ? SUMMARY_BINS / range : 0;
-    uint64_t bins[2][SUMMARY_BINS + 1] = { { 0 } }; /* the maximum falls behind the last */
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(values[i]))
-            bins[i % 2][(size_t)((values[i] / 2 - low) * scale)]++;
-    for (size_t i = 0; i <= SUMMARY_BINS; i++)
-        s->bins[i < SUMMARY_BINS ? i : SUMMARY_BINS - 1] += bins[0][i] + bins[1][i];
+    uint64_t bins[2][SUMMARY_BINS] = { { 0 } };
+    for (size_t i = 0; i < n; i++) {
+        double v = values[i];
+        if (v >= s->min && v <= s->max)
+            bins[i % 2][bin_of(v, low, scale)]++;
+    }
+    for (size_t i = 0; i < SUMMARY_BINS; i++)
+        s->bins[i] += bins[0][i] + bins[1][i];
 }
 
 /* ---- reading ---- */
@@ -129,12 +139,26 @@ static bool pass(summary *s, work *w, stream *t, visit fn)
     return true;
 }
 
+/* Whether each finite value of the first pass fell into a bin in the second. */
+static bool check_bins(const summary *s, work *w, const stream *t)
+{
+    heft_error err = { .status = HEFT_E_IO, .offset = HEFT_NOWHERE };
+    uint64_t binned = 0;
+    for (size_t i = 0; i < SUMMARY_BINS; i++)
+        binned += s->bins[i];
+    if (binned == s->finite)
+        return true;
+    snprintf(err.message, sizeof err.message, "the file changed while it was being read");
+    work_fail(w, t->bytes.path, &err);
+    return false;
+}
+
 static bool both_passes(summary *s, work *w, stream *t)
 {
     if (!pass(s, w, t, take_values))
         return false;
     s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
-    return !s->finite || pass(s, w, t, fill_bins);
+    return !s->finite || (pass(s, w, t, fill_bins) && check_bins(s, w, t));
 }
 
 bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor)

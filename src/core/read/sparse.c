@@ -422,6 +422,11 @@ void heft_entries_close(heft_entries *e)
     heft_elements_close(&e->values);
 }
 
+static heft_status has_changed(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
+}
+
 static heft_status next_csr(heft_entries *e, const uint64_t *dims, heft_error *err)
 {
     uint64_t column = 0;
@@ -432,6 +437,9 @@ static heft_status next_csr(heft_entries *e, const uint64_t *dims, heft_error *e
     }
     if (!st)
         st = heft_elements_index(&e->indices[0], &column, err);
+    bool fits = e->row < dims[0] && column < dims[1] && e->taken < e->row_end;
+    if (!st && (!fits || e->row_end > e->count))
+        st = has_changed(err);
     e->place = e->row * dims[1] + column;
     return st;
 }
@@ -443,6 +451,8 @@ static heft_status next_coo(heft_entries *e, const uint64_t *dims, heft_error *e
     for (uint32_t d = 0; d < e->index_count && !st; d++) {
         uint64_t index = 0;
         st = heft_elements_index(&e->indices[d], &index, err);
+        if (!st && index >= dims[d])
+            st = has_changed(err);
         e->place = e->place * dims[d] + index;
     }
     return st;

@@ -168,6 +168,7 @@ static heft_status add_sparse(conversion *c, uint32_t id, uint32_t source, const
         return st;
     if (!heft_mul(&indices, count, csr ? 1 : row->rank) || !rows)
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+    o.filled = count;
     o.making = HEFT_MAKE_VALUES;
     st = add_made(c, id, o, "values", ch->to, count);
     o.dtype = HEFT_U64;

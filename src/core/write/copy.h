@@ -13,7 +13,8 @@ typedef struct heft_origin { /* of a part that is to be written, by its number *
     uint64_t rows, columns; /* there, when transposed */
     uint64_t elements;      /* of what is to be written */
     heft_making making;     /* of another layout: part is that of the data or values … */
-    uint32_t tensor;        /* … of this tensor */
+    uint32_t tensor;        /* … of this tensor, … */
+    uint64_t filled;        /* … whose dense data have so many elements that are not zero */
 } heft_origin;
 
 typedef struct heft_copying {

@@ -13,6 +13,11 @@ static heft_status no_memory(heft_error *err)
     return heft_error_plain(err, HEFT_E_NOMEM, "no memory to change a tensor's layout");
 }
 
+static heft_status has_changed(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
+}
+
 static uint64_t remainder_of(uint64_t a, uint64_t b)
 {
     return a - heft_div(a, b) * b;
@@ -77,6 +82,7 @@ static void scan_pass(heft_scan *s)
 {
     s->at += s->size;
     s->place++;
+    s->passed++;
 }
 
 heft_status heft_count_filled(uint64_t *out, const heft_file *f, uint32_t part, heft_error *err)
@@ -205,6 +211,8 @@ static heft_status fill_block(heft_maker *m, heft_error *err)
     while (!st && (m->pending || m->entries.taken < m->entries.count)) {
         if (!m->pending)
             st = heft_entries_next(&m->entries, err);
+        if (!st && m->ascends && m->entries.place < m->begin)
+            st = has_changed(err);
         m->pending = m->ascends && m->entries.place >= m->end;
         if (st || m->pending)
             break;
@@ -224,6 +232,15 @@ static void hand_out(heft_maker *m, uint64_t number)
     m->have = sizeof number;
 }
 
+/* Past an element that is not zero: behind the last that was counted there is none. */
+static heft_status pass_entry(heft_maker *m, heft_error *err)
+{
+    bool found = false;
+    scan_pass(&m->scan);
+    heft_status st = m->scan.passed == m->count ? scan_find(&m->scan, &found, err) : HEFT_OK;
+    return !st && found ? has_changed(err) : st;
+}
+
 static heft_status make_value(heft_maker *m, heft_error *err)
 {
     bool found;
@@ -233,8 +250,7 @@ static heft_status make_value(heft_maker *m, heft_error *err)
     memcpy(m->item, m->scan.buf + m->scan.at, m->scan.size);
     m->at = 0;
     m->have = m->scan.size;
-    scan_pass(&m->scan);
-    return HEFT_OK;
+    return pass_entry(m, err);
 }
 
 static heft_status make_column(heft_maker *m, heft_error *err)
@@ -244,14 +260,14 @@ static heft_status make_column(heft_maker *m, heft_error *err)
     if (st || !found)
         return st;
     hand_out(m, remainder_of(m->scan.place, heft_ix_dims(&m->f->x, m->tensor)[1]));
-    scan_pass(&m->scan);
-    return HEFT_OK;
+    return pass_entry(m, err);
 }
 
 /* How many elements lie before the row. */
 static heft_status make_row(heft_maker *m, heft_error *err)
 {
-    uint64_t first = m->row++ * heft_ix_dims(&m->f->x, m->tensor)[1];
+    const uint64_t *dims = heft_ix_dims(&m->f->x, m->tensor);
+    uint64_t first = m->row++ * dims[1];
     heft_status st = HEFT_OK;
     while (!st && !m->done) {
         bool found;
@@ -260,10 +276,9 @@ static heft_status make_row(heft_maker *m, heft_error *err)
         if (st || m->done || m->scan.place >= first)
             break;
         scan_pass(&m->scan);
-        m->count++;
     }
-    hand_out(m, m->count);
-    return st;
+    hand_out(m, m->scan.passed);
+    return !st && m->row > dims[0] && m->scan.passed != m->count ? has_changed(err) : st;
 }
 
 /* Element number `place` has this index in dimension dim. */
@@ -279,6 +294,8 @@ static heft_status make_coord(heft_maker *m, heft_error *err)
 {
     bool found;
     heft_status st = scan_find(&m->scan, &found, err);
+    if (!st && !found && m->scan.passed != m->count)
+        return has_changed(err);
     if (!st && !found) { /* once more, for the next dimension */
         m->dim++;
         scan_close(&m->scan);
@@ -289,16 +306,15 @@ static heft_status make_coord(heft_maker *m, heft_error *err)
     if (st || !found)
         return st;
     hand_out(m, index_in(m, m->scan.place));
-    scan_pass(&m->scan);
-    return HEFT_OK;
+    return pass_entry(m, err);
 }
 
 /* ---- all of them ---- */
 
 heft_status heft_maker_open(heft_maker *m, const heft_file *f, uint32_t tensor, uint32_t part,
-                            heft_making making, heft_error *err)
+                            heft_making making, uint64_t filled, heft_error *err)
 {
-    *m = (heft_maker){ .f = f, .tensor = tensor, .part = part, .making = making };
+    *m = (heft_maker){ .f = f, .tensor = tensor, .part = part, .making = making, .count = filled };
     heft_status st = making == HEFT_MAKE_DENSE ? open_dense(m, err)
                                                : scan_open(&m->scan, f, part, err);
     if (st)
@@ -342,7 +358,7 @@ heft_status heft_maker_read(heft_maker *m, void *buf, size_t len, heft_error *er
     while (len) {
         heft_status st = m->at < m->have ? HEFT_OK : make_more(m, err);
         if (!st && m->at == m->have)
-            st = heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
+            st = has_changed(err);
         if (st)
             return st;
         size_t n = m->have - m->at < len ? (size_t)(m->have - m->at) : len;

@@ -17,8 +17,9 @@ typedef struct heft_scan { /* the elements of dense data that are not zero */
     heft_stream s;
     uint8_t *buf; /* NULL: not open */
     uint32_t size, at, have;
-    uint64_t left;  /* bytes that are not in buf yet */
-    uint64_t place; /* of the element at `at` */
+    uint64_t left;   /* bytes that are not in buf yet */
+    uint64_t place;  /* of the element at `at` */
+    uint64_t passed; /* elements found so far */
 } heft_scan;
 
 typedef struct heft_maker {
@@ -33,17 +34,19 @@ typedef struct heft_maker {
     uint64_t elements;                   /* of the tensor */
     /* from dense data */
     heft_scan scan;
-    bool done;           /* no element is left */
-    uint64_t row, count; /* row pointers: the next one, and elements before it */
+    bool done;      /* no element is left */
+    uint64_t row;   /* row pointers: the next one */
+    uint64_t count; /* elements that are not zero, as heft_count_filled() found them */
     uint32_t dim;
     /* what is handed out: bytes [at, have) of the block, or of item */
     uint64_t at, have;
     uint8_t item[HEFT_SPARSE_VALUE];
 } heft_maker;
 
-/* part: of the values, or of the dense data. */
+/* part: of the values, or of the dense data; filled: what heft_count_filled() found in the latter.  Data
+ * that have changed since are HEFT_E_IO. */
 heft_status heft_maker_open(heft_maker *m, const heft_file *f, uint32_t tensor, uint32_t part,
-                            heft_making making, heft_error *err);
+                            heft_making making, uint64_t filled, heft_error *err);
 heft_status heft_maker_read(heft_maker *m, void *buf, size_t len, heft_error *err);
 void heft_maker_close(heft_maker *m); /* one of zeros is harmless */
 

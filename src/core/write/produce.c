@@ -239,7 +239,8 @@ static heft_status open_maker(heft_producer *w, const heft_origin *o)
     w->maker = al->resize(al->ctx, NULL, 0, sizeof *w->maker, 64);
     if (!w->maker)
         return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to change a layout");
-    heft_status st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, &w->err);
+    heft_status st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, o->filled,
+                                     &w->err);
     if (!st)
         return HEFT_OK;
     al->resize(al->ctx, w->maker, sizeof *w->maker, 0, 64);

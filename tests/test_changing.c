@@ -1,0 +1,269 @@
+/* test_changing.c - files whose bytes change between two passes over them: nothing is written outside of
+ * memory, and the change is reported. */
+#include "models.h"
+
+#include <math.h>
+
+#include "../cli/summary.h"
+
+/* ---- a source that changes ------------------------------------------------------------------ */
+
+typedef struct changing {
+    heft_source base;
+    heft_bytes first, later;
+    uint64_t watched;    /* a byte that each pass reads once */
+    unsigned pass, turn; /* passes so far; the pass from which on the later bytes count */
+} changing;
+
+static heft_status read_changing(heft_source *s, uint64_t offset, void *buf, size_t len,
+                                 heft_error *err)
+{
+    changing *c = (changing *)s;
+    (void)err;
+    c->pass += offset <= c->watched && c->watched - offset < len;
+    memcpy(buf, (c->pass >= c->turn ? c->later.p : c->first.p) + offset, len);
+    return HEFT_OK;
+}
+
+static void close_changing(heft_source *s)
+{
+    (void)s;
+}
+
+static const heft_source_ops ops = { .read = read_changing, .close = close_changing };
+
+/* The file as it is first, whose later bytes differ from `at` on.  Release with release(). */
+static heft_file *open_changing(changing *c, heft_bytes take, uint64_t at, const void *later,
+                                size_t len)
+{
+    heft_error err;
+    heft_file *f;
+    *c = (changing){ .base = { &ops, take.len }, .first = take, .watched = at, .turn = UINT32_MAX };
+    c->later = heft_test_copy(take.p, take.len);
+    memcpy(c->later.p + at, later, len);
+    heft_assert_ok(heft_open_source(&f, &c->base, NULL, &err), &err);
+    c->pass = 0;
+    return f;
+}
+
+static void release(changing *c, heft_file *f)
+{
+    heft_close(f);
+    heft_test_free(&c->first);
+    heft_test_free(&c->later);
+}
+
+/* Offset of a part of the only tensor. */
+static uint64_t offset_of(heft_bytes b, const char *role)
+{
+    heft_error err;
+    heft_file *f;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    uint64_t at = heft_part_at(f, heft_part_find(f, 0, role, strlen(role))).offset;
+    heft_close(f);
+    return at;
+}
+
+/* ---- statistics ----------------------------------------------------------------------------- */
+
+typedef struct survey {
+    const heft_file *f;
+    summary sum;
+    bool ok;
+} survey;
+
+static void summarise_one(void *ctx, size_t i)
+{
+    work *w = ctx;
+    survey *v = w->ctx;
+    v->ok = summarise(&v->sum, w, v->f, "file", (uint32_t)i);
+}
+
+static void statistics_of_a_file_that_changes_are_refused(void **state)
+{
+    static const double later[] = { 3e6, -3e6, 1e308, -1e308, 1e-320, NAN, HUGE_VAL, -HUGE_VAL };
+    static const test_tensor t = { "t", HEFT_F64, 1, { 8 } };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(later); i++) {
+        changing c;
+        heft_bytes b = heft_test_model("safetensors", &t, 1);
+        uint64_t at = offset_of(b, "data");
+        for (size_t k = 0; k < 8; k++) /* 1 to 8 */
+            memcpy(b.p + at + 8 * k, &(double){ (double)k + 1 }, sizeof(double));
+        survey v = { .f = open_changing(&c, b, at, &later[i], sizeof later[i]) };
+        work w = { .ctx = &v, .path = "file" };
+        c.turn = 2;
+        assert_int_equal(work_run(&w, 1, summarise_one), HEFT_E_IO);
+        assert_false(v.ok);
+        assert_non_null(strstr(w.err.message, "changed while it was being read"));
+        release(&c, (heft_file *)(uintptr_t)v.f);
+    }
+}
+
+static void statistics_of_any_range_have_every_value_in_a_bin(void **state)
+{
+    static const double ends[][2] = { { -1e308, 1e308 }, { 0, 5e-324 }, { 0, 1e-300 }, { 7, 7 },
+                                      { -HUGE_VAL, 1 },  { NAN, 3 },    { -0.0, 0 } };
+    static const test_tensor t = { "t", HEFT_F64, 1, { 2 } };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(ends); i++) {
+        changing c;
+        heft_bytes b = heft_test_model("safetensors", &t, 1);
+        uint64_t at = offset_of(b, "data"), binned = 0;
+        memcpy(b.p + at, ends[i], sizeof ends[i]);
+        survey v = { .f = open_changing(&c, b, at, ends[i], sizeof ends[i]) };
+        work w = { .ctx = &v, .path = "file" };
+        assert_int_equal(work_run(&w, 1, summarise_one), HEFT_OK);
+        for (size_t k = 0; k < SUMMARY_BINS; k++)
+            binned += v.sum.bins[k];
+        assert_int_equal(binned, v.sum.finite);
+        release(&c, (heft_file *)(uintptr_t)v.f);
+    }
+}
+
+/* ---- layouts -------------------------------------------------------------------------------- */
+
+static heft_layout as_csr(void *ctx, const heft_tensor *t)
+{
+    (void)ctx, (void)t;
+    return HEFT_SPARSE_CSR;
+}
+
+static heft_layout as_coo(void *ctx, const heft_tensor *t)
+{
+    (void)ctx, (void)t;
+    return HEFT_SPARSE_COO;
+}
+
+static bool always(void *ctx, const heft_tensor *t)
+{
+    (void)ctx, (void)t;
+    return true;
+}
+
+static heft_status convert(const heft_file *f, heft_convert_options opt, heft_bytes *out,
+                           heft_error *err)
+{
+    heft_test_sink sink;
+    heft_status st = heft_convert(f, heft_format_find("ztensor"), heft_test_sink_init(&sink, false),
+                                  &opt, err);
+    if (out)
+        *out = heft_test_copy(sink.p, sink.len);
+    heft_test_sink_free(&sink);
+    return st;
+}
+
+/* In each pass after the first the file may be another: the conversion then fails, and says why.  Returns the
+ * number of passes. */
+static unsigned change_in_each_pass(changing *c, const heft_file *f, heft_convert_options opt)
+{
+    heft_error err;
+    unsigned passes = 0;
+    c->turn = UINT32_MAX;
+    c->pass = 0;
+    heft_assert_ok(convert(f, opt, NULL, &err), &err);
+    passes = c->pass;
+    for (c->turn = 2; c->turn <= passes; c->turn++) {
+        c->pass = 0;
+        heft_assert_fails(convert(f, opt, NULL, &err), HEFT_E_IO, &err, "changed while");
+    }
+    return passes;
+}
+
+static void data_that_change_while_they_become_sparse_are_refused(void **state)
+{
+    static const test_tensor t = { "t", HEFT_F32, 2, { 4, 4 } };
+    static const uint32_t columns[2][2] = { { 1, 0 }, { 0, 0 } }; /* one more, one fewer */
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        changing c;
+        heft_bytes b = heft_test_model("safetensors", &t, 1);
+        uint64_t at = offset_of(b, "data");
+        memset(b.p + at, 0, 64);
+        b.p[at + 20] = 1;
+        b.p[at] = i > 1; /* the first is a zero that will be none, or the other way round */
+        heft_file *f = open_changing(&c, b, at, columns[i / 2], sizeof columns[0]);
+        opt.sparsify = i % 2 ? as_coo : as_csr;
+        assert_int_equal(change_in_each_pass(&c, f, opt), 4);
+        release(&c, f);
+    }
+}
+
+/* A sparse tensor of so many rows, with an entry in the first and one in the last. */
+static heft_bytes sparse_file(uint64_t rows, heft_layout (*layout)(void *, const heft_tensor *))
+{
+    test_tensor t = { "t", HEFT_F32, 2, { rows, 1024 } };
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_error err;
+    heft_file *f;
+    heft_bytes out, b = heft_test_model("safetensors", &t, 1);
+    uint64_t at = offset_of(b, "data");
+    memset(b.p + at, 0, (size_t)rows * 4096);
+    b.p[at] = 1;
+    b.p[at + rows * 4096 - 1] = 1;
+    opt.sparsify = layout;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    heft_assert_ok(convert(f, opt, &out, &err), &err);
+    heft_close(f);
+    heft_test_free(&b);
+    return out;
+}
+
+static void indices_that_change_while_they_become_dense_are_refused(void **state)
+{
+    static const struct {
+        heft_layout (*layout)(void *, const heft_tensor *);
+        const char *role;
+        uint64_t later[2];
+    } rows[] = {
+        { as_coo, "coords", { 64, 63 } },         /* past the last row */
+        { as_coo, "coords", { UINT64_MAX, 63 } }, /* past everything */
+        { as_csr, "indices", { 0, 1024 } },       { as_csr, "indices", { 0, UINT64_MAX } },
+        { as_csr, "indptr", { 0, 3 } }, /* more entries than there are */
+        { as_csr, "indptr", { 0, UINT64_MAX } },
+    };
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    (void)state;
+    opt.densify = always;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        changing c;
+        heft_bytes b = sparse_file(64, rows[i].layout);
+        uint64_t at = offset_of(b, rows[i].role);
+        heft_file *f = open_changing(&c, b, at, rows[i].later, sizeof rows[i].later);
+        assert_in_range(change_in_each_pass(&c, f, opt), 3, 8);
+        release(&c, f);
+    }
+}
+
+/* Entries that were in order when that was looked at may belong to a block that is done. */
+static void entries_that_go_back_meanwhile_are_refused(void **state)
+{
+    enum { ROWS = 4097 }; /* of 4 KiB: more than a block */
+    static const uint64_t later[] = { ROWS - 1, 0 };
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_error err;
+    changing c;
+    (void)state;
+    heft_bytes b = sparse_file(ROWS, as_coo);
+    uint64_t at = offset_of(b, "coords");
+    heft_file *f = open_changing(&c, b, at, later, sizeof later);
+    opt.densify = always;
+    heft_assert_ok(convert(f, opt, NULL, &err), &err);
+    c.turn = c.pass; /* the last */
+    c.pass = 0;
+    heft_assert_fails(convert(f, opt, NULL, &err), HEFT_E_IO, &err, "changed while");
+    release(&c, f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statistics_of_a_file_that_changes_are_refused),
+        cmocka_unit_test(statistics_of_any_range_have_every_value_in_a_bin),
+        cmocka_unit_test(data_that_change_while_they_become_sparse_are_refused),
+        cmocka_unit_test(indices_that_change_while_they_become_dense_are_refused),
+        cmocka_unit_test(entries_that_go_back_meanwhile_are_refused),
+    };
+    return cmocka_run_group_tests_name("changing", tests, NULL, NULL);
+}
