@@ -200,7 +200,7 @@ void out_real_alone(outbuf *o, heft_dtype type, double v)
         return;
     }
     put_alone(o, type, v);
-    if (o->buf[o->used - 1] == '.')
+    if (o->used && o->buf[o->used - 1] == '.')
         out_char(o, '0');
 }
 
@@ -214,7 +214,7 @@ static void put_half(outbuf *o, heft_dtype type, double v, bool plus)
         return;
     }
     put_alone(o, type, v);
-    if (o->buf[o->used - 1] == '.')
+    if (o->used && o->buf[o->used - 1] == '.')
         o->used--;
 }
 
