@@ -252,9 +252,11 @@ static int convert(const heft_file *f, request *r)
     atomic_bool sink_failed = false;
     watch w = { .rules = &r->rules };
     const char *target = target_name(r);
+    int code = rules_check(&r->rules, f, r->in);
+    if (code)
+        return code;
     if (open_sink(&sink, r, &sink_failed, &err))
         return say_error(target, &err);
-    rules_check(&r->rules, f, r->in);
     progress_begin(&w.bar, r->out);
     progress_catch_interrupt();
     r->options.progress = watch_step;

@@ -97,13 +97,14 @@ static void put_replacement(outbuf *o, const char *text, const char *from, const
 
 /* Appends name with its first match, or with all, replaced.  As sed does, an empty match right
  * behind another one does not count. */
-static void substitute(outbuf *o, const substitution *s, const char *name)
+static void substitute(outbuf *o, substitution *s, const char *name)
 {
     enum { GROUPS = 10 };
     regmatch_t m[GROUPS];
     bool behind_match = false;
     for (int flags = 0; !regexec(&s->re, name, GROUPS, m, flags); flags = REG_NOTBOL) {
         bool empty = m[0].rm_so == m[0].rm_eo;
+        s->has_matched = true;
         out_bytes(o, name, (size_t)m[0].rm_so);
         if (!(empty && behind_match && !m[0].rm_so))
             put_replacement(o, s->text, name, m);
@@ -131,25 +132,36 @@ static heft_str keep_name(rules *r, const outbuf *text)
     return (heft_str){ k->text, text->used };
 }
 
-static heft_str substituted(rules *r, const heft_tensor *t)
+/* Puts the name with all substitutions into `now`; false: it is nothing that an expression could match. */
+static bool substitute_all(rules *r, outbuf *now, heft_str name)
 {
-    outbuf now, next;
-    if (t->name.len && memchr(t->name.ptr, 0, t->name.len))
-        return t->name; /* nothing that an expression could match */
-    out_open(&now, -1);
+    outbuf next;
+    if (name.len && memchr(name.ptr, 0, name.len))
+        return false;
+    now->used = 0;
     out_open(&next, -1);
-    out_bytes(&now, t->name.ptr, t->name.len);
+    out_bytes(now, name.ptr, name.len);
     for (size_t i = 0; i < r->rename.count; i++) {
         next.used = 0;
-        substitute(&next, &r->substitutions[i], out_cstr(&now));
-        outbuf turn = now;
-        now = next;
+        substitute(&next, &r->substitutions[i], out_cstr(now));
+        outbuf turn = *now;
+        *now = next;
         next = turn;
     }
-    bool same = now.used == t->name.len && (!now.used || !memcmp(now.buf, t->name.ptr, now.used));
-    heft_str name = same ? t->name : keep_name(r, &now);
-    out_free(&now);
+    now->os = now->os ? now->os : next.os; /* either may be the one that found no memory */
     out_free(&next);
+    return true;
+}
+
+static heft_str substituted(rules *r, const heft_tensor *t)
+{
+    outbuf now;
+    heft_str name = t->name;
+    out_open(&now, -1);
+    if (substitute_all(r, &now, t->name) &&
+        (now.used != t->name.len || (now.used && memcmp(now.buf, t->name.ptr, now.used) != 0)))
+        name = keep_name(r, &now);
+    out_free(&now);
     return name.ptr ? name : t->name;
 }
 
@@ -318,13 +330,20 @@ bool rules_add_values(rules *r, const heft_value *values, size_t count)
     return true;
 }
 
+/* ---- what has no effect ---- */
+
+static void warn(const char *path, const char *option, const char *given)
+{
+    say(path, "warning: no tensor matches --%s '%s'", option, given);
+}
+
 static void check_pattern(const heft_file *f, const char *path, const char *option,
                           const char *glob)
 {
     for (uint32_t i = 0; i < heft_tensor_count(f); i++)
         if (name_matches(heft_tensor_at(f, i).name, glob))
             return;
-    say(path, "warning: no tensor matches --%s '%s'", option, glob);
+    warn(path, option, glob);
 }
 
 static void check_patterns(const heft_file *f, const char *path, const char *option,
@@ -334,14 +353,55 @@ static void check_patterns(const heft_file *f, const char *path, const char *opt
         check_pattern(f, path, option, globs->item[i]);
 }
 
-void rules_check(const rules *r, const heft_file *f, const char *path)
+static size_t count_unmatched(const rules *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->rename.count; i++)
+        n += !r->substitutions[i].has_matched;
+    return n;
+}
+
+static void check_renames(rules *r, const heft_file *f, const char *path)
+{
+    outbuf now;
+    out_open(&now, -1);
+    for (uint32_t i = 0; i < heft_tensor_count(f) && count_unmatched(r); i++)
+        (void)substitute_all(r, &now, heft_tensor_at(f, i).name);
+    out_free(&now);
+    for (size_t i = 0; i < r->rename.count; i++)
+        if (!r->substitutions[i].has_matched)
+            warn(path, "rename", r->rename.item[i]);
+}
+
+/* Most likely a slip, for which nothing is replaced by an empty model. */
+static int refuse_empty(rules *r, const heft_file *f, const char *path)
+{
+    uint32_t count = heft_tensor_count(f);
+    if (!r->keep.count && !r->drop.count)
+        return CODE_DONE;
+    for (uint32_t i = 0; i < count; i++) {
+        heft_tensor t = heft_tensor_at(f, i);
+        if (rules_keep(r, &t))
+            return CODE_DONE;
+    }
+    say(path, "--keep and --drop leave none of %u tensors: nothing is written", count);
+    return CODE_USAGE;
+}
+
+int rules_check(rules *r, const heft_file *f, const char *path)
 {
     check_patterns(f, path, "keep", &r->keep);
     check_patterns(f, path, "drop", &r->drop);
     check_patterns(f, path, "transpose", &r->transpose);
+    check_patterns(f, path, "densify", &r->densify);
     for (size_t i = 0; i < r->cast.count; i++)
         if (r->casts[i].glob)
             check_pattern(f, path, "cast", r->casts[i].glob);
+    for (size_t i = 0; i < r->sparsify.count; i++)
+        if (r->sparsified[i].glob)
+            check_pattern(f, path, "sparsify", r->sparsified[i].glob);
+    check_renames(r, f, path);
+    return refuse_empty(r, f, path);
 }
 
 void rules_release(rules *r)

@@ -9,7 +9,7 @@
 typedef struct substitution { /* s/RE/TEXT/flags */
     regex_t re;
     char *text; /* with \1 and & still in it */
-    bool everywhere;
+    bool everywhere, has_matched;
 } substitution;
 
 typedef struct cast_rule {
@@ -40,8 +40,9 @@ int rules_prepare(rules *r);
 bool rules_add_values(rules *r, const heft_value *values, size_t count);
 void rules_release(rules *r);
 
-/* Warns of patterns that no tensor of the file matches: most likely a slip. */
-void rules_check(const rules *r, const heft_file *f, const char *path);
+/* Warns of patterns and expressions that no tensor of the file matches: most likely a slip.  CODE_USAGE,
+ * after saying so, when patterns leave no tensor. */
+int rules_check(rules *r, const heft_file *f, const char *path);
 
 /* For heft_convert_options; ctx is the rules. */
 bool rules_keep(void *ctx, const heft_tensor *t);
