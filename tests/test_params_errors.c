@@ -280,21 +280,43 @@ static void meet(void *ctx, heft_params_event event, heft_id128 key, uint64_t by
         usleep(100); /* until it waits for us */
 }
 
+enum { SMALL = 64 };
+
+static heft_status small_shape(heft_param *out, const heft_param *src, const void *ctx,
+                               heft_error *err)
+{
+    static const uint64_t dims[] = { SMALL };
+    (void)src, (void)ctx, (void)err;
+    *out = (heft_param){ NULL, SMALL, dims, 1, HEFT_U8 };
+    return HEFT_OK;
+}
+
+static heft_status small_make(void *dst, const heft_param *out, const heft_param *src,
+                              const void *ctx, heft_error *err)
+{
+    (void)src, (void)ctx, (void)err;
+    memset(dst, 0, (size_t)out->bytes);
+    return HEFT_OK;
+}
+
 static void want_of_room_ahead_reaches_nobody(void **state)
 {
+    static const heft_derivation small = { 77, small_shape, small_make, NULL };
     const char *path = heft_test_path(*state, "m.mag");
     meeting m = { .armed = false };
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
     heft_error err;
     heft_param held;
     layers_write(path, "mag", 3);
-    opt.budget = LAYER_BYTES;
+    opt.budget = LAYER_BYTES + SMALL;
     opt.on_event = meet;
     opt.ctx = &m;
     layers s = layers_open(path, opt);
     m.s = &s;
     heft_assert_ok(heft_params_acquire(&held, s.p, s.keys[0], &err), &err);
-    assert_there(&s, 1); /* beyond the budget, and to be evicted */
+    heft_param form; /* to be evicted, which is not enough */
+    heft_assert_ok(heft_params_resolve(&form, s.p, s.keys[0], &small, &err), &err);
+    heft_params_release_form(s.p, s.keys[0], small.kind);
     atomic_store(&m.armed, true);
     heft_params_prefetch(s.p, &s.keys[2], 1);
     while (!atomic_load(&m.began))

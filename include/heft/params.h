@@ -62,7 +62,7 @@ typedef struct heft_params_options {
     size_t size;           /* = sizeof(heft_params_options) */
     const heft_host *host; /* NULL: heft_host_default() */
     uint64_t budget; /* bytes; 0: without a limit.  Parameters in use are never taken away, so what
-                           * is acquired at one time may pass it */
+                           * is acquired at one time may pass it; releasing returns under it */
     bool copy;       /* never lend mapped bytes: always read into memory of the store */
     /* Called for each event but hits, from whichever thread met it, without a lock held. */
     void (*on_event)(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes);
@@ -89,8 +89,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_add_to(heft_params *p, heft_id1
                                                         heft_file *take, heft_error *err);
 
 HEFT_API uint32_t heft_params_count(const heft_params *p);
-HEFT_API heft_id128 heft_params_key_at(const heft_params *p,
-                                       uint32_t i); /* in the order of adding */
+/* In the order of adding; i is below a count that was returned. */
+HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
 /* false when there is none such.  Burn's ids are those that Burnpack files store. */
 HEFT_API bool heft_params_by_name(heft_id128 *key, const heft_params *p, heft_id128 space,
                                   const char *name, size_t len);

@@ -38,7 +38,7 @@ static heft_status try_load(heft_params *p, entry *e)
 static void load_when_there_is_room(heft_params *p, entry *e)
 {
     heft_status st = HEFT_E_LIMIT;
-    atomic_store(&p->wants_room, true); /* from here on every release is told */
+    atomic_fetch_or(&p->attention, ROOM_IS_WANTED); /* from here on every release is told */
     while (st == HEFT_E_LIMIT && !p->stopping) {
         uint64_t seen = p->releases;
         pthread_mutex_unlock(&p->lock);
@@ -47,7 +47,7 @@ static void load_when_there_is_room(heft_params *p, entry *e)
         while (st == HEFT_E_LIMIT && p->releases == seen && !p->stopping)
             pthread_cond_wait(&p->changed, &p->lock);
     }
-    atomic_store(&p->wants_room, false);
+    atomic_fetch_and(&p->attention, ~(unsigned)ROOM_IS_WANTED);
 }
 
 static void *read_ahead(void *arg)

@@ -31,39 +31,32 @@ bool heft_cache_take(heft_params *p, entry *e)
     return true;
 }
 
-void heft_cache_release(heft_params *p, entry *e)
-{
-    atomic_fetch_sub_explicit(&e->word, 1, memory_order_seq_cst);
-    if (!atomic_load_explicit(&p->wants_room, memory_order_seq_cst))
-        return;
-    pthread_mutex_lock(&p->lock);
-    p->releases++;
-    pthread_cond_broadcast(&p->changed);
-    pthread_mutex_unlock(&p->lock);
-}
-
 /* ---- least recently used; under the lock ---- */
+
+static void heap_put(heft_params *p, size_t i, ranked r)
+{
+    p->heap[i] = r;
+    r.e->heap_at = i;
+}
 
 static void heap_up(heft_params *p, size_t i)
 {
-    for (size_t up; i && p->heap[up = (i - 1) / 2].stamp > p->heap[i].stamp; i = up) {
-        ranked swap = p->heap[up];
-        p->heap[up] = p->heap[i];
-        p->heap[i] = swap;
-    }
+    ranked r = p->heap[i];
+    for (size_t up; i && p->heap[up = (i - 1) / 2].stamp > r.stamp; i = up)
+        heap_put(p, i, p->heap[up]);
+    heap_put(p, i, r);
 }
 
-static void heap_down(heft_params *p)
+static void heap_down(heft_params *p, size_t i)
 {
-    size_t i = 0;
+    ranked r = p->heap[i];
     for (size_t c; (c = 2 * i + 1) < p->heap_len; i = c) {
         c += c + 1 < p->heap_len && p->heap[c + 1].stamp < p->heap[c].stamp;
-        if (p->heap[i].stamp <= p->heap[c].stamp)
-            return;
-        ranked swap = p->heap[i];
-        p->heap[i] = p->heap[c];
-        p->heap[c] = swap;
+        if (r.stamp <= p->heap[c].stamp)
+            break;
+        heap_put(p, i, p->heap[c]);
     }
+    heap_put(p, i, r);
 }
 
 /* Room was made before the entry was loaded. */
@@ -73,12 +66,15 @@ static void heap_push(heft_params *p, entry *e)
     heap_up(p, p->heap_len - 1);
 }
 
-static entry *heap_pop(heft_params *p)
+static void heap_remove(heft_params *p, const entry *e)
 {
-    entry *e = p->heap[0].e;
-    p->heap[0] = p->heap[--p->heap_len];
-    heap_down(p);
-    return e;
+    size_t i = e->heap_at;
+    ranked last = p->heap[--p->heap_len];
+    if (i == p->heap_len)
+        return;
+    heap_put(p, i, last);
+    heap_down(p, i);
+    heap_up(p, last.e->heap_at);
 }
 
 /* ---- the budget; under the lock ---- */
@@ -119,27 +115,62 @@ static bool give_up(heft_params *p, entry *e, bool ahead)
     return true;
 }
 
+static bool fits(const heft_params *p, uint64_t bytes)
+{
+    uint64_t resident = p->stats.resident;
+    return !p->opt.budget || (resident <= p->opt.budget && bytes <= p->opt.budget - resident);
+}
+
 /* Evicts until so many bytes more fit, or nothing is left to evict.  Entries in use are set aside,
  * at the end of the heap's own array, and put back; those used since they were ranked are ranked
  * anew. */
-static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
+static void evict(heft_params *p, uint64_t bytes, bool ahead)
 {
     size_t aside = p->heap_room;
-    bool fits = !p->opt.budget;
-    while (!fits) {
-        fits = p->stats.resident <= p->opt.budget && bytes <= p->opt.budget - p->stats.resident;
-        if (fits || !p->heap_len)
-            break;
-        uint64_t ranked_at = p->heap[0].stamp;
-        entry *e = heap_pop(p);
-        if (atomic_load(&e->stamp) != ranked_at)
-            heap_push(p, e);
-        else if (!give_up(p, e, ahead))
-            p->heap[--aside].e = e;
+    while (!fits(p, bytes) && p->heap_len) {
+        ranked least = p->heap[0];
+        heap_remove(p, least.e);
+        if (atomic_load(&least.e->stamp) != least.stamp)
+            heap_push(p, least.e);
+        else if (!give_up(p, least.e, ahead))
+            p->heap[--aside].e = least.e;
     }
     while (aside < p->heap_room)
         heap_push(p, p->heap[aside++].e);
-    return fits;
+}
+
+/* OVER_BUDGET is set before the entries in use are looked at: each is seen to be free, or given up by
+ * whoever releases it.  So nothing is left to evict while it stays set. */
+static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
+{
+    if (fits(p, bytes) || atomic_load(&p->attention) & OVER_BUDGET)
+        return fits(p, bytes);
+    if (!ahead)
+        atomic_fetch_or(&p->attention, OVER_BUDGET);
+    evict(p, bytes, ahead);
+    return fits(p, bytes);
+}
+
+/* After each change of what is resident. */
+static void end_of_excess(heft_params *p)
+{
+    if (fits(p, 0))
+        atomic_fetch_and(&p->attention, ~(unsigned)OVER_BUDGET);
+}
+
+void heft_cache_release(heft_params *p, entry *e)
+{
+    unsigned uses = atomic_fetch_sub_explicit(&e->word, 1, memory_order_seq_cst) & ~(unsigned)STATE;
+    if (!atomic_load_explicit(&p->attention, memory_order_seq_cst) || uses > 1)
+        return;
+    pthread_mutex_lock(&p->lock);
+    if (!fits(p, 0) && give_up(p, e, false)) {
+        heap_remove(p, e);
+        end_of_excess(p);
+    }
+    p->releases++;
+    pthread_cond_broadcast(&p->changed);
+    unlock(p);
 }
 
 /* ---- loading ---- */
@@ -162,14 +193,15 @@ static heft_status wait_for(heft_params *p, load *l, heft_error *err)
 static heft_status reserve(heft_params *p, entry *e, bool ahead, heft_error *err)
 {
     pthread_mutex_lock(&p->lock);
-    bool fits = make_room(p, e->weight, ahead);
+    bool has_room = make_room(p, e->weight, ahead);
     heft_status st = HEFT_OK;
-    if (ahead && !fits)
+    if (ahead && !has_room)
         st = heft_error_plain(err, HEFT_E_LIMIT, "no room under the budget");
     else
         p->stats.resident += e->weight;
     if (p->stats.resident > p->stats.peak)
         p->stats.peak = p->stats.resident;
+    end_of_excess(p);
     unlock(p);
     return st;
 }
@@ -186,6 +218,7 @@ static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, 
         if (st) {
             pthread_mutex_lock(&p->lock);
             p->stats.resident -= e->weight;
+            end_of_excess(p);
             unlock(p);
         }
     }

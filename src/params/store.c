@@ -15,7 +15,9 @@ bool heft_store_room(void **items, size_t *room, size_t count, size_t elem)
 {
     if (count < *room)
         return true;
-    size_t more = *room ? 2 * *room : 16;
+    size_t more = *room ? *room : 16;
+    while (more <= count)
+        more = more > SIZE_MAX / 2 ? SIZE_MAX : 2 * more;
     void *p = more > SIZE_MAX / elem ? NULL : realloc(*items, more * elem);
     if (!p)
         return false;
@@ -72,9 +74,30 @@ static bool grow_table(heft_params *p, size_t count)
         return false;
     t->older = old;
     t->mask = slots - 1;
-    for (uint32_t i = 0; i < p->count; i++)
-        put(t, p->order[i]);
+    const list *order = atomic_load(&p->order);
+    for (uint32_t i = 0; i < atomic_load(&p->count); i++)
+        put(t, order->items[i]);
     atomic_store_explicit(&p->table, t, memory_order_release);
+    return true;
+}
+
+/* As the table. */
+static bool grow_order(heft_params *p, size_t count)
+{
+    list *old = atomic_load(&p->order), *l;
+    size_t room = old ? old->room : 16;
+    while (room < count)
+        room *= 2;
+    if (old && room == old->room)
+        return true;
+    l = malloc(sizeof *l + room * sizeof *l->items);
+    if (!l)
+        return false;
+    l->older = old;
+    l->room = room;
+    if (old)
+        memcpy(l->items, old->items, atomic_load(&p->count) * sizeof *l->items);
+    atomic_store_explicit(&p->order, l, memory_order_release);
     return true;
 }
 
@@ -122,10 +145,13 @@ void heft_params_close(heft_params *p)
         older = t->older;
         free(t);
     }
+    for (list *l = atomic_load(&p->order), *older; l; l = older) {
+        older = l->older;
+        free(l);
+    }
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     free(p->members);
-    free(p->order);
     free(p->burns);
     free(p->heap);
     free(p);
@@ -184,33 +210,34 @@ static heft_status list_entries(member *m, heft_error *err)
     return HEFT_OK;
 }
 
+static bool make_heap(heft_params *p, size_t entries)
+{
+    return heft_store_room((void **)&p->heap, &p->heap_room, entries, sizeof *p->heap);
+}
+
 /* Room in everything that grows with the entries, so that nothing fails half-way. */
 static bool make_lists(heft_params *p, const member *m)
 {
-    size_t all = (size_t)p->count + m->count, heap = p->heap_room + m->count;
-    if (all > UINT32_MAX)
-        return false;
-    entry **order = realloc(p->order, (all + 1) * sizeof *order);
-    p->order = order ? order : p->order;
-    burn_id *burns = realloc(p->burns, (p->burn_count + m->count + 1) * sizeof *burns);
-    p->burns = burns ? burns : p->burns;
-    ranked *ranks = realloc(p->heap, (heap + 1) * sizeof *ranks);
-    p->heap = ranks ? ranks : p->heap;
-    member *members = realloc(p->members, (p->member_count + 1) * sizeof *members);
-    p->members = members ? members : p->members;
-    if (!order || !burns || !ranks || !members || !grow_table(p, all))
-        return false;
-    p->heap_room = heap;
-    return true;
+    size_t all = (size_t)atomic_load(&p->count) + m->count;
+    return all <= UINT32_MAX && make_heap(p, p->entries + m->count) &&
+           heft_store_room((void **)&p->burns, &p->burn_room, p->burn_count + m->count,
+                           sizeof *p->burns) &&
+           heft_store_room((void **)&p->members, &p->member_room, p->member_count,
+                           sizeof *p->members) &&
+           grow_order(p, all) && grow_table(p, all);
 }
 
+/* The place in the order is filled before the count tells of it. */
 static void add_entry(heft_params *p, const member *m, entry *e)
 {
     heft_value v;
-    p->order[p->count++] = e;
-    put(atomic_load(&p->table), e);
+    uint32_t i = atomic_load(&p->count);
     if (attribute(&v, m->file, e->tensor, "burn.param_id") && v.kind == HEFT_KIND_UINT)
         p->burns[p->burn_count++] = (burn_id){ m->space, e->key, v.as.u };
+    atomic_load(&p->order)->items[i] = e;
+    put(atomic_load(&p->table), e);
+    p->entries++;
+    atomic_store_explicit(&p->count, i + 1, memory_order_release);
 }
 
 static int by_burn(const void *a, const void *b)
@@ -231,7 +258,7 @@ static heft_status add_member(heft_params *p, member *m, heft_error *err)
     p->members[p->member_count++] = *m;
     for (uint32_t i = 0; i < m->count; i++)
         add_entry(p, m, &m->entries[i]);
-    qsort(p->burns, p->burn_count, sizeof *p->burns, by_burn);
+    p->burns_are_sorted = false;
     return HEFT_OK;
 }
 
@@ -261,12 +288,12 @@ heft_status heft_params_add(heft_id128 *space, heft_params *p, heft_file *take, 
 
 uint32_t heft_params_count(const heft_params *p)
 {
-    return p->count;
+    return atomic_load_explicit(&p->count, memory_order_acquire);
 }
 
 heft_id128 heft_params_key_at(const heft_params *p, uint32_t i)
 {
-    return p->order[i]->key;
+    return atomic_load_explicit(&p->order, memory_order_acquire)->items[i]->key;
 }
 
 bool heft_params_by_base(heft_id128 *key, const heft_params *p, heft_id128 space, heft_id128 base)
@@ -282,14 +309,26 @@ bool heft_params_by_name(heft_id128 *key, const heft_params *p, heft_id128 space
     return heft_base_param_id(&base, name, len) && heft_params_by_base(key, p, space, base);
 }
 
+/* Sorted when somebody asks: not once for each file that is added. */
+static const burn_id *find_burn(heft_params *p, const burn_id *wanted)
+{
+    if (!p->burn_count)
+        return NULL;
+    if (!p->burns_are_sorted)
+        qsort(p->burns, p->burn_count, sizeof *p->burns, by_burn);
+    p->burns_are_sorted = true;
+    return bsearch(wanted, p->burns, p->burn_count, sizeof *wanted, by_burn);
+}
+
 bool heft_params_by_burn(heft_id128 *key, const heft_params *p, heft_id128 space, uint64_t burn)
 {
+    heft_params *m = (heft_params *)(uintptr_t)p;
     burn_id wanted = { .space = space, .id = burn };
-    const burn_id *found = p->burn_count
-                               ? bsearch(&wanted, p->burns, p->burn_count, sizeof wanted, by_burn)
-                               : NULL;
+    pthread_mutex_lock(&m->lock);
+    const burn_id *found = find_burn(m, &wanted);
     if (found)
         *key = found->key;
+    pthread_mutex_unlock(&m->lock);
     return found;
 }
 
@@ -361,20 +400,16 @@ static entry *find_form(entry *e, uint64_t kind)
     return form;
 }
 
-/* Under the lock; the heap has room for every entry there is. */
+/* Under the lock. */
 static entry *add_form(heft_params *p, entry *e, uint64_t kind)
 {
     entry *form = find_form(e, kind);
     if (form)
         return form;
-    form = calloc(1, sizeof *form);
-    ranked *ranks = form ? realloc(p->heap, (p->heap_room + 2) * sizeof *ranks) : NULL;
-    if (!ranks) {
-        free(form);
+    form = make_heap(p, p->entries + 1) ? calloc(1, sizeof *form) : NULL;
+    if (!form)
         return NULL;
-    }
-    p->heap = ranks;
-    p->heap_room++;
+    p->entries++;
     form->key = e->key;
     form->kind = kind;
     form->source = e;

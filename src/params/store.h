@@ -47,6 +47,7 @@ struct entry {
     bool queued;                /* for reading ahead; guarded */
     load *load;                 /* while LOADING; guarded */
     uint64_t weight;            /* under the budget */
+    size_t heap_at;             /* where it is in the heap, while READY; guarded */
     uint64_t dims[FORM_RANK];   /* of a derived form with a shape of its own */
 };
 
@@ -55,6 +56,13 @@ typedef struct table { /* by key; replaced by a larger one, never changed while 
     size_t mask;
     _Atomic(entry *) slots[];
 } table;
+
+typedef struct
+    list { /* of parameters as they were added; replaced by a longer one as the table is */
+    struct list *older;
+    size_t room;
+    entry *items[];
+} list;
 
 typedef struct member { /* one file of a model */
     heft_id128 space;
@@ -79,28 +87,35 @@ typedef struct event { /* to be told once the lock is free */
     uint64_t bytes;
 } event;
 
+enum {                     /* why whoever gives up the last use of an entry comes for the lock */
+       ROOM_IS_WANTED = 1, /* by the reader */
+       OVER_BUDGET = 2     /* nothing that is not in use is resident then */
+};
+
 struct heft_params {
     heft_params_options opt;
     const heft_host *host;
     _Atomic(table *) table;
-    atomic_uint_fast64_t tick; /* counts acquires */
+    _Atomic(list *) order;
+    atomic_uint_least32_t count; /* of order, after which it grows: readers look at count first */
+    atomic_uint_fast64_t tick;   /* counts acquires */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a load ended, room appeared, something is to be read ahead */
     member *members;
-    size_t member_count;
-    entry **order; /* parameters as they were added */
-    uint32_t count, order_room;
+    size_t member_count, member_room;
     burn_id *burns;
-    size_t burn_count;
-    ranked *heap; /* least recently used first */
+    size_t burn_count, burn_room;
+    bool burns_are_sorted;
+    size_t entries; /* parameters and derived forms: as many as the heap has room for, at least */
+    ranked *heap;   /* least recently used first */
     size_t heap_len, heap_room;
     heft_params_stats stats; /* hits are reckoned from tick */
     event *events;
     size_t event_count, event_room;
     pthread_t reader; /* ahead */
     bool reader_runs, stopping;
-    atomic_bool wants_room; /* the reader waits for a release … */
-    uint64_t releases;      /* … and is told by this; guarded */
+    atomic_uint attention; /* ROOM_IS_WANTED, OVER_BUDGET; changed under the lock */
+    uint64_t releases;     /* of last uses, while room is wanted; guarded */
     entry **queue;
     size_t queue_at, queue_len, queue_room;
 };
@@ -108,7 +123,7 @@ struct heft_params {
 /* ---- store.c ---- */
 entry *heft_store_find(const heft_params *p, heft_id128 key); /* or NULL */
 heft_status heft_store_no_memory(heft_error *err);
-/* Room for one more element; false: no memory. */
+/* Room for more than count elements; false: no memory. */
 bool heft_store_room(void **items, size_t *room, size_t count, size_t elem);
 
 /* ---- cache.c ---- */
