@@ -268,8 +268,8 @@ static const struct {
 } rewritten[] = {
     { "burnpack/good/burnpack_020_", "0.20" },
     { "burnpack/good/burnpack_021_", "0.21" },
-    { "burnpack/good/burnpack_022p2_", "0.21" },
-    { "burnpack/good/burnpack_head_", "0.21" },
+    { "burnpack/good/burnpack_022p2_", "0.22-pre.2" },
+    { "burnpack/good/burnpack_head_", "0.22" },
 };
 
 static void rewrite_same(const heft_file *f, const sample *s)

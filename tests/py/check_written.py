@@ -66,7 +66,7 @@ def judge(to, version, options, align, path):
     if to == "embd":
         return read_embd.read(path.read_bytes(), align or read_embd.ALIGN)
     if to == "burnpack":
-        return read_burnpack.read(path.read_bytes())
+        return read_burnpack.read(path.read_bytes(), version or "0.21")
     if to == "gguf":
         return read_gguf.read(path.read_bytes(), align)
     if to == "ztensor" and version != "2":

@@ -211,16 +211,25 @@ def good_dialects(s):
         s.write("good", f"all_{dialect}.bpk", p.bytes(), facts)
 
 
+SIZE = {"storage": [8, 1, 1, 1, 1], "len": 1}
+SCHEME = {"value": "Q8S", "param": "F32", "store": {"PackedU32": 0}, "level": "Tensor", "mode": "Symmetric"}
+# By the generation that writes it so, the schemes of its file.
 SCHEMES = {
-    "param_level": {"value": "Q8S", "param": "F32", "store": {"PackedU32": 0}, "level": "Tensor", "mode": "Symmetric"},
-    "block": {"value": "Q4S", "param": "F16", "store": "Native",
-              "level": {"Block": {"storage": [8, 1, 1, 1, 1], "len": 1}}, "mode": "Symmetric"},
-    "block_tensor": {"value": "Q4S", "param": "UE4M3", "store": {"PackedU32": 0},
-                     "level": {"BlockTensor": {"block": {"storage": [8, 1, 1, 1, 1], "len": 1}, "global": "F32"}},
-                     "mode": "Symmetric"},
-    "tensor_block": {"value": "Q8F", "store": {"PackedNative": 1}, "mode": "Lookup", "tensor": None,
-                     "block": {"size": {"storage": [4, 1, 1, 1, 1], "len": 1}, "dtype": "UE8M0"}},
-    "odd_texts": {"value": "\u00e9", "n": [-1, -2**63, 2**64 - 1, True, False, None, [], {}], "": {}},
+    "0.19": {"packed": {**SCHEME, "store": "U32"}, "native": {**SCHEME, "value": "E2M1", "store": "Native"}},
+    "0.21": {"tensor": SCHEME, "block": {**SCHEME, "value": "Q4S", "param": "F16", "store": "Native",
+                                         "level": {"Block": SIZE}}},
+    "0.22-pre.2": {"tensor": SCHEME, "block_tensor": {
+        **SCHEME, "value": "Q4S", "param": "UE4M3", "level": {"BlockTensor": {"block": SIZE, "global": "F32"}}}},
+    "0.22": {"tensor": {"value": "Q8F", "store": "Native", "mode": "Symmetric", "tensor": "F32", "block": None},
+             "block": {"value": "Q8F", "store": {"PackedNative": 1}, "mode": "Lookup", "tensor": None,
+                       "block": {"size": SIZE, "dtype": "UE8M0"}}},
+}
+# Of no generation, or of several that do not read each other's.
+ODD_SCHEMES = {
+    "unknown": {"odd_texts": {"value": "\u00e9", "n": [-1, -2**63, 2**64 - 1, True, False, None, [], {}], "": {}}},
+    "no_param": {"tensor": {k: v for k, v in SCHEME.items() if k != "param"}},
+    "padded_0.19": {"packed": {**SCHEME, "store": "U32"}},
+    "two_generations": {"tensor": SCHEME, "block": SCHEMES["0.22"]["block"]},
 }
 HEX_SCHEMES = {
     "float": {"value": 0.5}, "bytes": {"value": b"\x00\xff"}, "quote": {"value": "a\"b"}, "number_key": {5: 1},
@@ -233,23 +242,34 @@ def quantized(name, nbytes):
     return name, "u8", (2, 4), random.Random(name).randbytes(nbytes)
 
 
+def quantized_pack(schemes, dialect="0.21"):
+    every = [quantized(name, 5 * i) for i, name in enumerate(schemes)]
+    return Pack(every, dialect, stored={name: {"QFloat": scheme} for name, scheme in schemes.items()})
+
+
 def good_quantized(s):
-    every = [quantized(name, 5 * i) for i, name in enumerate(SCHEMES)]
-    stored = {name: {"QFloat": scheme} for name, scheme in SCHEMES.items()}
-    put(s, "quantized", Pack(every, stored=stored), texts={n: spelled(d) for n, d in stored.items()}, quantized=stored)
+    for generation, schemes in SCHEMES.items():
+        p = quantized_pack(schemes, generation)
+        texts = {n: spelled(d) for n, d in p.stored.items()}
+        put(s, f"quantized_{generation}", p, None if generation == "0.19" else generation, texts=texts, quantized=texts)
     one = [quantized(f"layer.{i}", 12) for i in range(40)]
-    same = {t[0]: {"QFloat": SCHEMES["param_level"]} for t in one}
+    same = {t[0]: {"QFloat": SCHEME} for t in one}
     texts = {n: spelled(d) for n, d in same.items()}
     put(s, "quantized_alike", Pack(one, stored=same), texts=texts, quantized=same)
-    put(s, "quantized_0.19", Pack(one, "0.19", stored=same), None, texts=texts, quantized=same)
 
 
 def odd_quantized(s):
-    """Schemes that JSON cannot say, or not so that the same bytes could be made of it."""
-    every = [quantized(name, 5 * i) for i, name in enumerate(HEX_SCHEMES)]
-    p = Pack(every, stored={name: {"QFloat": scheme} for name, scheme in HEX_SCHEMES.items()})
-    facts = {"expect": "accept", "why": "schemes that no Burn writes", "rewritten": "0.21"}
-    s.write("bad", "quantized_odd.bpk", p.bytes(), facts)
+    """Schemes that no generation reads, and some that JSON cannot say so that the same bytes could be made of it."""
+    for name, schemes in {**ODD_SCHEMES, "hex": HEX_SCHEMES}.items():
+        s.bad(f"quantized_{name}.bpk", quantized_pack(schemes).bytes(), "warn", "schemes that no Burn reads")
+    long = quantized_pack({"long": {**SCHEME, "store": {"PackedU32": long_head(0, 8)}}})
+    facts = {"expect": "accept", "why": "a scheme that JSON cannot spell so", "rewritten": "0.21"}
+    s.write("bad", "quantized_long.bpk", long.bytes(), facts)
+    legacy = quantized_pack(SCHEMES["0.21"], "0.19")
+    s.bad("quantized_unpadded_0.21.bpk", legacy.bytes(), "warn", "a scheme of Burn 0.20 in a file of 0.19")
+    new = {"q": {"QFloat": SCHEMES["0.22"]["tensor"]}}
+    boolean = Pack([tensor("b", "bool", (3,)), quantized("q", 12)], "0.20", stored=new)
+    s.bad("quantized_0.22_with_text_bool.bpk", boolean.bytes(), "warn", "a scheme of Burn 0.22 beside a Bool of 0.20")
 
 
 def good_shapes(s):

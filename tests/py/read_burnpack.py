@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""read_burnpack.py FILE...: reads .bpk files without heft, and takes only what Burn's own writer writes: CBOR
-in its shortest form, keys in their order, zeros between the data, not a byte too many.
+"""read_burnpack.py [--generation V] FILE...: reads .bpk files without heft, and takes only what Burn's own writer
+writes: CBOR in its shortest form, keys in their order, zeros between the data, not a byte too many.  Refuses element
+types that the reader of that generation of Burn refuses; without one, what no generation reads as a whole.
 
 Prints a JSON document per file: tensors in the order of their data with name, dtype, shape, nbytes, sha256,
 param_id, and the metadata.  The first file that is refused ends it with status 1."""
@@ -17,6 +18,16 @@ FIELDS = [["dtype", "shape", "data_offsets"], ["dtype", "shape", "data_offsets",
 ROOTS = ["tensors", "metadata", "scalars"]
 SCALARS = {"Int": int, "UInt": int, "Float": float, "Bool": bool}
 MAX_DEPTH = 128
+
+# Quantization schemes, generation by generation: the keys in their order, and the variants that each can have.
+GENERATIONS = ["0.19", "0.20", "0.21", "0.22-pre.2", "0.22"]
+OLD_KEYS, NEW_KEYS = ["value", "param", "store", "level", "mode"], ["value", "store", "mode", "tensor", "block"]
+VALUES = ["Q8F", "E5M2", "E4M3", "Q4F", "E2M1", "Q2F", "Q8S", "Q4S", "Q2S"]
+SCALE_TYPES = ["F32", "F16", "BF16", "UE8M0", "UE4M3"]
+STORES = {"0.19": ({"Native", "U32"}, set())}  # bare ones, and those with a dimension
+LATER_STORES = {"Native"}, {"PackedNative", "PackedU32"}
+MODES = {"0.22": {"Symmetric", "Lookup"}}
+LEVELS = {"0.22-pre.2": {"Block", "BlockTensor"}}
 
 
 class Refused(Exception):
@@ -96,6 +107,92 @@ def is_sorted(keys):
     return raw == sorted(raw)
 
 
+# ---- quantization schemes ----
+
+def one_entry(v, keys, why):
+    need(isinstance(v, dict) and len(v) == 1 and next(iter(v)) in keys, f"unknown variant {v!r} of {why}")
+    return next(iter(v.items()))
+
+
+def check_one_of(v, variants, why):
+    need(isinstance(v, str) and v in variants, f"unknown variant {v!r} of {why}")
+
+
+def is_byte(v):
+    return type(v) is int and 0 <= v < 256
+
+
+def check_block_size(v):
+    need(isinstance(v, dict) and list(v) == ["storage", "len"], f"a block of {v!r}")
+    need(len(v["storage"]) == 5 and all(map(is_byte, [*v["storage"], v["len"]])), f"a block of {v!r}")
+
+
+def check_store(v, generation):
+    bare, with_dim = STORES.get(generation, LATER_STORES)
+    if isinstance(v, str):
+        return check_one_of(v, bare, "the store")
+    _, dim = one_entry(v, with_dim, "the store")
+    return need(is_u64(dim), f"packed along {dim!r}")
+
+
+def check_level(v, generation):
+    if isinstance(v, str):
+        return check_one_of(v, {"Tensor"}, "the level")
+    kind, what = one_entry(v, LEVELS.get(generation, {"Block"}), "the level")
+    if kind == "Block":
+        return check_block_size(what)
+    need(isinstance(what, dict) and list(what) == ["block", "global"], f"levels {what!r}")
+    check_block_size(what["block"])
+    return check_one_of(what["global"], SCALE_TYPES, "the global scale")
+
+
+def check_new_scales(scheme):
+    if scheme["tensor"] is not None:
+        check_one_of(scheme["tensor"], SCALE_TYPES, "the scale of the tensor")
+    block = scheme["block"]
+    if block is not None:
+        need(isinstance(block, dict) and list(block) == ["size", "dtype"], f"blocks {block!r}")
+        check_block_size(block["size"])
+        check_one_of(block["dtype"], SCALE_TYPES, "the scales of blocks")
+
+
+def check_scheme(scheme, generation):
+    """What the reader of that generation refuses: unknown variants, missing fields; and keys that are not its own."""
+    keys = NEW_KEYS if generation == "0.22" else OLD_KEYS
+    need(isinstance(scheme, dict), f"the scheme {scheme!r}")
+    for key in keys:
+        need(key in scheme, f"missing field {key}")
+    need(list(scheme) == keys, f"the keys of the scheme are {list(scheme)}")
+    check_one_of(scheme["value"], VALUES, "the value")
+    check_one_of(scheme["mode"], MODES.get(generation, {"Symmetric"}), "the mode")
+    check_store(scheme["store"], generation)
+    if generation == "0.22":
+        return check_new_scales(scheme)
+    check_one_of(scheme["param"], SCALE_TYPES, "the scale")
+    return check_level(scheme["level"], generation)
+
+
+def check_type(dtype, generation):
+    """What the reader of a generation refuses of an element type that some generation has."""
+    if dtype == "Bool" or (isinstance(dtype, dict) and "Bool" in dtype):
+        need((dtype == "Bool") == (generation in ("0.19", "0.20")), f"Bool as {dtype!r}")
+    elif isinstance(dtype, dict):
+        check_scheme(dtype["QFloat"], generation)
+
+
+def readers_of(tensors, generations):
+    """The generations that read every type, and what the last of the others says."""
+    left, why = [], "no generation"
+    for g in generations:
+        try:
+            for t in tensors:
+                check_type(t["stored"], g)
+            left.append(g)
+        except Refused as e:
+            why = f"Burn {g}: {e}"
+    return left, why
+
+
 def type_of(name, dtype):
     """heft's name and the bytes of an element, None: not to be told."""
     if isinstance(dtype, str):
@@ -142,7 +239,7 @@ def check_root(root):
         need(type(v) is SCALARS.get(kind), f"scalar {key!r} is {value!r}")
 
 
-def read(raw):
+def read(raw, generation=None):
     need(len(raw) >= 10 and raw[:4] == b"NRUB", "no header")
     version, n = struct.unpack("<HI", raw[4:10])
     need(version == 1, f"version {version}")
@@ -152,6 +249,8 @@ def read(raw):
     check_root(root)
     tensors = [check_tensor(name, d) for name, d in root["tensors"].items()]
     tensors.sort(key=lambda t: (t["begin"], t["end"]))
+    generations = readers_of(tensors, [generation] if generation else GENERATIONS[1:])
+    need(generations[0], generations[1])
     start, at = up(10 + n), 0
     pieces = [raw[10 + n:start]]
     last = None
@@ -169,14 +268,18 @@ def read(raw):
         at = t["end"]
     need(not any(b"".join(pieces)), "padding that is not zero")
     need(len(raw) == start + at, f"the data end at {start + at}, the file at {len(raw)}")
-    return {"tensors": tensors, "metadata": root.get("metadata", {}), "scalars": root.get("scalars", {})}
+    return {"tensors": tensors, "metadata": root.get("metadata", {}), "scalars": root.get("scalars", {}),
+            "generations": generations[0]}
 
 
 def main():
-    for path in sys.argv[1:]:
+    paths, generation = sys.argv[1:], None
+    if paths[:1] == ["--generation"]:
+        generation, paths = paths[1], paths[2:]
+    for path in paths:
         try:
             with open(path, "rb") as f:
-                print(json.dumps(read(f.read()), default=lambda v: f"bytes {v.hex()}"))
+                print(json.dumps(read(f.read(), generation), default=lambda v: f"bytes {v.hex()}"))
         except (Refused, UnicodeDecodeError) as e:
             print(f"{path}: {e}", file=sys.stderr)
             return 1

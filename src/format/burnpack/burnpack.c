@@ -12,6 +12,12 @@
 
 enum { ALIGN = HEFT_BURNPACK_ALIGN, HEADER = HEFT_BURNPACK_HEADER };
 
+const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIONS] = {
+    { "0.21", HEFT_BURNPACK_0_21, true },           { "0.22", HEFT_BURNPACK_0_22, true },
+    { "0.22-pre.2", HEFT_BURNPACK_0_22_PRE, true }, { "0.20", HEFT_BURNPACK_0_20, true },
+    { "0.19", HEFT_BURNPACK_0_19, false },
+};
+
 /* ---- where the data begin ---- */
 
 /* Whether the file is one of Burn 0.19, whose data follow the manifest without padding.  When all data begin
@@ -45,6 +51,23 @@ static heft_status refuse_size(const heft_index *x, const heft_burnpack_manifest
                           heft_ix_name(x, m->end_tensor), data_end, size);
 }
 
+/* Burn's name of the generation that the file is taken for, one of those that read data placed like these. */
+static const char *find_generation(heft_index *x, const heft_burnpack_manifest *m, uint32_t placed)
+{
+    uint32_t which = m->generations & placed, i = 0;
+    if (!which)
+        heft_ix_note(x, HEFT_WARNING, "burnpack/generations", HEFT_NOWHERE, m->odd_tensor,
+                     "no release of Burn is known to read the file: its element types and the "
+                     "placement of its data belong to different ones");
+    if (!which)
+        which = placed;
+    if (m->has_scalars && which & HEFT_BURNPACK_SCALARS)
+        which &= HEFT_BURNPACK_SCALARS;
+    while (!(heft_burnpack_generations[i].bit & which))
+        i++;
+    return heft_burnpack_generations[i].name;
+}
+
 /* padding: what lies between the manifest and where a padded file's data begin, as far as there is a file. */
 static heft_status find_data(heft_index *x, const heft_burnpack_manifest *m, heft_range padding,
                              uint64_t aligned, const uint8_t *bytes)
@@ -70,10 +93,10 @@ static heft_status find_data(heft_index *x, const heft_burnpack_manifest *m, hef
                      "the padding before the data is not zero");
     for (uint32_t i = 0; i < x->parts.len; i++)
         heft_ix_part_row_at(x, i)->offset += x->data_start;
-    x->version = heft_lit(legacy             ? "0.19"
-                          : m->has_text_bool ? "0.20"
-                          : m->is_of_0_22    ? "0.22"
-                                             : "0.21");
+    uint32_t placed = legacy                     ? HEFT_BURNPACK_0_19
+                      : aligned > padding.offset ? HEFT_BURNPACK_ANY & ~HEFT_BURNPACK_0_19
+                                                 : HEFT_BURNPACK_ANY;
+    x->version = heft_lit(find_generation(x, m, placed));
     return heft_ix_sort(x);
 }
 
@@ -211,7 +234,7 @@ const heft_format heft_format_burnpack = {
     .name = "burnpack",
     .title = "Burnpack",
     .suffixes = ".bpk",
-    .versions = "0.21 0.20",
+    .versions = "0.21 0.20 0.22 0.22-pre.2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,
     .align = ALIGN,
     .probe = burnpack_probe,

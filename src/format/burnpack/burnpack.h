@@ -12,19 +12,42 @@ enum { HEFT_BURNPACK_HEADER = 10, HEFT_BURNPACK_ALIGN = 256 };
 #define HEFT_BURNPACK_MAX_TENSOR   (UINT64_C(10) << 30)
 #define HEFT_BURNPACK_MAX_FILE     (UINT64_C(100) << 30)
 
+/* Generations of Burn that differ in what they read; sets of them are sums. */
+enum {
+    HEFT_BURNPACK_0_19 = 1,
+    HEFT_BURNPACK_0_20 = 2,
+    HEFT_BURNPACK_0_21 = 4,
+    HEFT_BURNPACK_0_22_PRE = 8, /* 0.22.0-pre.1 and -pre.2 */
+    HEFT_BURNPACK_0_22 = 16,
+    HEFT_BURNPACK_ANY = 31,
+    HEFT_BURNPACK_TEXT_BOOL = HEFT_BURNPACK_0_19 |
+                              HEFT_BURNPACK_0_20, /* bool is a text, else a map */
+    HEFT_BURNPACK_SCALARS = HEFT_BURNPACK_0_22_PRE |
+                            HEFT_BURNPACK_0_22 /* others pass over scalars */
+};
+
+typedef struct heft_burnpack_generation {
+    const char *name;
+    uint32_t bit;
+    bool is_written;
+} heft_burnpack_generation;
+
+enum { HEFT_BURNPACK_GENERATIONS = 5 };
+/* A file that several generations read is taken for one of the first of these. */
+extern const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIONS];
+
 typedef struct heft_burnpack_type { /* a stored element type */
     heft_str name;                  /* "F32"; of a map its one key, "Bool" or "QFloat" */
     heft_str stored; /* what is kept as the attribute stored_dtype; ptr NULL: nothing */
     heft_dtype dtype;
-    bool is_opaque;  /* quantized: bytes whose number does not follow from the shape */
-    bool is_text;    /* "Bool", which only Burn 0.20 and before write */
-    bool is_of_0_22; /* fields that came with Burn 0.22 */
+    bool is_opaque;       /* quantized: bytes whose number does not follow from the shape */
+    uint32_t generations; /* that read it */
 } heft_burnpack_type;
 
 typedef struct
     heft_burnpack_schemes { /* the quantization scheme read last: the next one is often the same */
     heft_str raw, text;
-    bool is_of_0_22;
+    uint32_t generations;
 } heft_burnpack_schemes;
 
 /* The dtype that c reads next; name is its tensor's, for messages. */
@@ -41,12 +64,20 @@ void heft_burnpack_put_type(heft_out *o, heft_dtype t, heft_str stored, bool tex
 /* Writes the CBOR that a stored_dtype spells; false: it spells none. */
 bool heft_burnpack_put_stored(heft_out *o, heft_str stored);
 
+/* Of a quantization scheme, as the CBOR of {"QFloat": scheme}: the generations that read it as it is spelled. */
+uint32_t heft_burnpack_scheme_generations(heft_str raw);
+/* The generations that have the same scheme, spelled in their way, for the same bytes of a tensor of this shape. */
+uint32_t heft_burnpack_scheme_carriers(heft_str raw, const uint64_t *dims, uint32_t rank);
+/* Write the scheme as one of its carriers spells it: as it is, if that generation reads it so. */
+void heft_burnpack_put_scheme(heft_out *o, heft_str raw, uint32_t generation);
+
 typedef struct heft_burnpack_manifest { /* what the descriptors said together */
     uint64_t end;                       /* of the data, counted from where they begin … */
     uint32_t end_tensor;                /* … and whose that is */
     bool is_unaligned;                  /* some data do not begin at a multiple of 256 */
-    bool has_text_bool;
-    bool is_of_0_22;
+    bool has_scalars;
+    uint32_t generations; /* that read all types */
+    uint32_t odd_tensor;  /* the first whose type leaves none of them, or HEFT_NONE */
 } heft_burnpack_manifest;
 
 /* Fills x from the CBOR; offsets are left as they are, counted from where the data begin. */
@@ -60,6 +91,28 @@ heft_status heft_burnpack_read_usual(heft_cbor *c, heft_index *x, heft_burnpack_
 void heft_burnpack_read_slices(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found);
 /* Adds the tensor read last, whose descriptor stands at `at`, to what they say together. */
 void heft_burnpack_remember(heft_burnpack_manifest *found, heft_index *x, uint32_t id, uint64_t at);
+
+typedef struct heft_burnpack_schemes_out { /* of the quantized tensors that are written */
+    const heft_burnpack_generation *target;
+    heft_str stored, cbor; /* the stored_dtype spelled last, and its CBOR; ptr NULL: it has none */
+    heft_str respelled;    /* that CBOR, as the target has it */
+    heft_str *of;          /* by tensor; NULL: none is quantized */
+    bool is_noted;         /* that schemes are respelled */
+} heft_burnpack_schemes_out;
+
+typedef enum heft_burnpack_fit {
+    HEFT_BURNPACK_FITS,
+    HEFT_BURNPACK_NO_SCHEME, /* the stored_dtype is none */
+    HEFT_BURNPACK_MISFIT     /* reported: the target cannot read it */
+} heft_burnpack_fit;
+
+/* Whether the target can have the scheme of a quantized tensor; a file that is planned anew keeps any. */
+heft_status heft_burnpack_fit_scheme(heft_burnpack_fit *out, heft_plan *p,
+                                     heft_burnpack_schemes_out *s, heft_str stored,
+                                     uint32_t tensor);
+/* Set s->of of a tensor whose scheme fits, once the numbers of tensors are final. */
+heft_status heft_burnpack_spell_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
+                                       uint32_t tensor);
 
 extern const char heft_burnpack_qfloat[]; /* the layout of quantized tensors */
 

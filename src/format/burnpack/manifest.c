@@ -165,8 +165,10 @@ static heft_status place_tensor(reader *r, const descriptor *d, const heft_burnp
     heft_range where = { d->begin, d->end - d->begin };
     heft_status st = HEFT_OK;
     heft_ix_row(x, d->id)->dtype = type->dtype;
-    r->found->has_text_bool = r->found->has_text_bool || type->is_text;
-    r->found->is_of_0_22 = r->found->is_of_0_22 || type->is_of_0_22;
+    uint32_t generations = r->found->generations & type->generations;
+    if (!generations && r->found->odd_tensor == HEFT_NONE)
+        r->found->odd_tensor = d->id;
+    r->found->generations = generations;
     if (!type->is_opaque)
         st = heft_ix_dense(x, d->id, d->at, where.offset, where.length);
     else if (!(st = heft_ix_set_layout(x, d->id, heft_lit(heft_burnpack_qfloat))))
@@ -326,7 +328,7 @@ static heft_status read_scalars(reader *r)
     uint32_t map = HEFT_NONE;
     uint64_t at = heft_cbor_offset(c, c->item);
     heft_status st = HEFT_OK;
-    r->found->is_of_0_22 = true;
+    r->found->has_scalars = true;
     if (k != HEFT_CBOR_MAP) {
         heft_cbor_skip(c, k);
         return odd_scalar(r);
@@ -405,7 +407,7 @@ heft_status heft_burnpack_read_manifest(heft_burnpack_manifest *out, heft_index 
     reader r = { .c = heft_cbor_open(p, len, HEFT_BURNPACK_HEADER, depth, &x->arena, x->err),
                  .x = x,
                  .found = out };
-    *out = (heft_burnpack_manifest){ .end = 0 };
+    *out = (heft_burnpack_manifest){ .generations = HEFT_BURNPACK_ANY, .odd_tensor = HEFT_NONE };
     heft_status st = read_root(&r);
     if (r.c.st == HEFT_E_LIMIT && depth == DEPTH)
         return heft_error_set(x->err, HEFT_E_FORMAT, heft_cbor_offset(&r.c, r.c.item),

@@ -115,19 +115,6 @@ static void put_hex(heft_out *o, heft_str raw)
     }
 }
 
-/* Keys that came with Burn 0.22: "tensor" and "block" of the scheme, "BlockTensor" of its level. */
-static bool has_fields_of_0_22(heft_str raw)
-{
-    heft_cbor c = heft_cbor_open(raw.ptr, raw.len, 0, HEFT_CBOR_DEPTH, NULL, NULL);
-    heft_cbor_kind k;
-    while ((k = heft_cbor_next(&c)) != HEFT_CBOR_END && k != HEFT_CBOR_FAILED)
-        if (k == HEFT_CBOR_TEXT && c.place == HEFT_CBOR_AS_KEY &&
-            ((c.depth == 2 && (heft_str_is(c.str, "tensor") || heft_str_is(c.str, "block"))) ||
-             (c.depth == 3 && heft_str_is(c.str, "BlockTensor"))))
-            return true;
-    return false;
-}
-
 static heft_status spell_scheme(heft_index *x, heft_burnpack_schemes *seen, heft_str raw)
 {
     heft_out count = heft_out_counting();
@@ -142,7 +129,9 @@ static heft_status spell_scheme(heft_index *x, heft_burnpack_schemes *seen, heft
         put_json(&o, raw);
     else
         put_hex(&o, raw);
-    *seen = (heft_burnpack_schemes){ raw, { (char *)text, len }, has_fields_of_0_22(raw) };
+    *seen = (heft_burnpack_schemes){ raw,
+                                     { (char *)text, len },
+                                     heft_burnpack_scheme_generations(raw) };
     return HEFT_OK;
 }
 
@@ -157,13 +146,19 @@ static heft_status read_plain(heft_burnpack_type *out, heft_cbor *c, heft_str na
 {
     for (unsigned i = 0; i < TYPES; i++)
         if (heft_str_is(c->str, types[i].name)) {
-            *out = (heft_burnpack_type){ .name = c->str, .dtype = types[i].dtype };
+            *out = (heft_burnpack_type){ .name = c->str,
+                                         .dtype = types[i].dtype,
+                                         .generations = HEFT_BURNPACK_ANY };
             return HEFT_OK;
         }
     if (heft_str_is(c->str, "Bool"))
-        *out = (heft_burnpack_type){ .name = c->str, .dtype = HEFT_BOOL, .is_text = true };
+        *out = (heft_burnpack_type){ .name = c->str,
+                                     .dtype = HEFT_BOOL,
+                                     .generations = HEFT_BURNPACK_TEXT_BOOL };
     else if (heft_str_is(c->str, "Flex32"))
-        *out = (heft_burnpack_type){ .name = c->str, .dtype = HEFT_F32, .stored = c->str };
+        *out = (heft_burnpack_type){
+            .name = c->str, .dtype = HEFT_F32, .stored = c->str, .generations = HEFT_BURNPACK_ANY
+        };
     else
         return heft_cbor_fail(c, "tensor %q: element type %q is none of Burnpack's", name, c->str);
     return HEFT_OK;
@@ -176,6 +171,7 @@ static heft_status read_bool(heft_burnpack_type *out, heft_cbor *c, heft_str nam
     for (unsigned i = 0; i < BOOLS; i++)
         if (heft_str_is(c->str, bools[i].store)) {
             out->dtype = bools[i].dtype;
+            out->generations = HEFT_BURNPACK_ANY & ~HEFT_BURNPACK_TEXT_BOOL;
             if (bools[i].stored)
                 out->stored = heft_lit(bools[i].stored);
             return HEFT_OK;
@@ -194,7 +190,7 @@ static heft_status read_scheme(heft_burnpack_type *out, heft_cbor *c, heft_index
     out->dtype = HEFT_U8;
     out->is_opaque = true;
     out->stored = seen->text;
-    out->is_of_0_22 = seen->is_of_0_22;
+    out->generations = seen->generations;
     return st;
 }
 

@@ -14,8 +14,8 @@ typedef struct listing { /* numbers, sorted by name */
 } listing;
 
 typedef struct bpk_plan { /* heft_plan.priv */
-    bool text_bool;       /* as Burn 0.20 has it */
-    heft_str scheme;      /* the last one that was found to be one */
+    heft_burnpack_schemes_out schemes;
+    bool text_bool;
     listing tensors, metadata, scalars;
     uint64_t manifest_bytes, data_start;
 } bpk_plan;
@@ -52,28 +52,6 @@ static heft_status take_param_id(heft_index *x, uint32_t tensor)
 
 /* ---- tensors ---- */
 
-/* Whether CBOR of a quantized type can be made of it. */
-static heft_status check_scheme(heft_plan *p, heft_str stored, bool *is_one)
-{
-    bpk_plan *b = p->priv;
-    heft_out o = heft_out_counting();
-    *is_one = stored.ptr && b->scheme.ptr == stored.ptr && b->scheme.len == stored.len;
-    if (*is_one || !stored.ptr || !heft_burnpack_put_stored(&o, stored))
-        return HEFT_OK;
-    o = (heft_out){ .cap = (size_t)o.total, .buf = heft_plan_alloc(p, (size_t)o.total) };
-    if (!o.buf)
-        return HEFT_E_NOMEM;
-    heft_burnpack_put_stored(&o, stored);
-    heft_cbor c = heft_cbor_open(o.buf, o.len, 0, HEFT_CBOR_DEPTH, p->arena, NULL);
-    if (heft_cbor_next(&c) == HEFT_CBOR_MAP && c.u == 1 && !c.flags &&
-        heft_cbor_next(&c) == HEFT_CBOR_TEXT && heft_str_is(c.str, "QFloat") &&
-        !heft_cbor_skip(&c, heft_cbor_next(&c)) && heft_cbor_next(&c) == HEFT_CBOR_MAP_END)
-        *is_one = c.p == c.end;
-    if (*is_one)
-        b->scheme = stored;
-    return HEFT_OK;
-}
-
 /* Why a tensor that is dense cannot be carried, or NULL. */
 static const char *obstacle(const heft_index *x, uint32_t t)
 {
@@ -99,11 +77,26 @@ static heft_status refuse(heft_plan *p, uint32_t t, const char *why)
 
 static heft_status plan_quantized(heft_plan *p, uint32_t t)
 {
-    bool is_one = false;
-    heft_status st = check_scheme(p, stored_dtype(p->x, t), &is_one);
-    if (st || is_one)
+    bpk_plan *b = p->priv;
+    heft_burnpack_fit fit;
+    heft_status st = heft_burnpack_fit_scheme(&fit, p, &b->schemes, stored_dtype(p->x, t), t);
+    if (st || fit == HEFT_BURNPACK_FITS)
         return st;
-    return refuse(p, t, "a quantized tensor without its scheme cannot be stored in a Burnpack");
+    if (fit == HEFT_BURNPACK_NO_SCHEME)
+        return refuse(p, t, "a quantized tensor without its scheme cannot be stored in a Burnpack");
+    heft_plan_drop(p, t);
+    return HEFT_OK;
+}
+
+/* Spell the types of the quantized tensors for the target, once the numbers of tensors are final. */
+static heft_status spell_schemes(heft_plan *p)
+{
+    bpk_plan *b = p->priv;
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        if (heft_ix_row(p->x, t)->layout != HEFT_DENSE)
+            st = heft_burnpack_spell_scheme(p, &b->schemes, stored_dtype(p->x, t), t);
+    return st;
 }
 
 static heft_status plan_type(heft_plan *p, uint32_t t)
@@ -124,8 +117,8 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
                              "its stored_dtype %q is left out: Burn has no such type", stored);
     if (b->text_bool && type != HEFT_F32)
         return heft_loss_say(p, HEFT_NOTE, "burnpack/bool-kind", t,
-                             "it is no longer said to be %q, which Burn 0.20 does not know",
-                             stored);
+                             "it is no longer said to be %q, which Burn %s does not know", stored,
+                             b->schemes.target->name);
     return HEFT_OK;
 }
 
@@ -161,6 +154,9 @@ static heft_status plan_tensors(heft_plan *p)
     if (st)
         return st;
     heft_plan_compact(p);
+    st = spell_schemes(p);
+    if (st)
+        return st;
     if (heft_ix_tensors(p->x) <= HEFT_BURNPACK_MAX_TENSORS)
         return HEFT_OK;
     return heft_plan_loss(p, HEFT_FAULT, "burnpack/tensor-count", HEFT_NONE,
@@ -197,7 +193,7 @@ static heft_status plan_scalars(heft_plan *p, uint32_t map)
         else
             st = left_out(p, v->key, "a scalar is a number or a truth value");
     }
-    if (st)
+    if (st || (b->scalars.count && b->schemes.target->bit & HEFT_BURNPACK_SCALARS))
         return st;
     return heft_plan_loss(p, HEFT_NOTE, "burnpack/scalars", HEFT_NONE,
                           b->scalars.count ? "Burn before 0.22 passes over the scalars"
@@ -286,14 +282,15 @@ static void put_key(heft_out *o, const char *key)
     heft_cbor_put_text(o, heft_lit(key));
 }
 
-static void put_type(heft_out *o, const heft_index *x, uint32_t t, bool text_bool)
+static void put_type(heft_out *o, const heft_plan *p, uint32_t t)
 {
-    const heft_ix_tensor_row *row = heft_ix_row(x, t);
-    heft_str stored = row->attrs ? stored_dtype(x, t) : (heft_str){ NULL, 0 };
+    const bpk_plan *b = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    heft_str stored = row->attrs ? stored_dtype(p->x, t) : (heft_str){ NULL, 0 };
     if (row->layout == HEFT_DENSE)
-        heft_burnpack_put_type(o, row->dtype, stored, text_bool);
+        heft_burnpack_put_type(o, row->dtype, stored, b->text_bool);
     else
-        heft_burnpack_put_stored(o, stored);
+        heft_out_str(o, b->schemes.of[t]);
 }
 
 static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
@@ -305,7 +302,7 @@ static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
     heft_cbor_put_text(o, heft_ix_name(p->x, t));
     heft_cbor_put_map(o, has_id ? 4 : 3);
     put_key(o, "dtype");
-    put_type(o, p->x, t, b->text_bool);
+    put_type(o, p, t);
     put_key(o, "shape");
     heft_cbor_put_array(o, row->rank);
     for (uint32_t i = 0; i < row->rank; i++)
@@ -427,19 +424,32 @@ static heft_status share(heft_plan *p)
 
 /* ---- what the format is called with ---- */
 
+static heft_status choose_target(heft_plan *p)
+{
+    bpk_plan *b = p->priv;
+    heft_str version = heft_lit(p->version ? p->version : heft_burnpack_generations[0].name);
+    for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++)
+        if (heft_burnpack_generations[i].is_written &&
+            heft_str_is(version, heft_burnpack_generations[i].name))
+            b->schemes.target = &heft_burnpack_generations[i];
+    if (!b->schemes.target)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "Burnpacks of Burn %q cannot be written, only of 0.21, 0.20, 0.22 "
+                                "and 0.22-pre.2",
+                                version);
+    b->text_bool = b->schemes.target->bit & HEFT_BURNPACK_TEXT_BOOL;
+    return HEFT_OK;
+}
+
 heft_status heft_burnpack_plan(heft_plan *p)
 {
     bpk_plan *b = heft_plan_alloc(p, sizeof *b);
-    heft_str version = heft_lit(p->version ? p->version : "0.21");
     if (!b)
         return HEFT_E_NOMEM;
     p->priv = b;
-    b->text_bool = heft_str_is(version, "0.20");
-    if (!b->text_bool && !heft_str_is(version, "0.21"))
-        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
-                                "Burnpacks of Burn %q cannot be written, only of 0.21 and 0.20",
-                                version);
-    heft_status st = heft_loss_parts(p, "burnpack/parts", NULL);
+    heft_status st = choose_target(p);
+    if (!st)
+        st = heft_loss_parts(p, "burnpack/parts", NULL);
     if (!st)
         st = plan_tensors(p);
     if (!st)
