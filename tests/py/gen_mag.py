@@ -150,9 +150,10 @@ def good_archives(s):
 
 
 def good_code_3(s):
-    """Code 3 of version 100: i32 in the first weeks, u8 ever since; only the room tells."""
+    """Code 3 of version 100: i32 in the first weeks, u8 ever since; the room tells, or what pads it."""
     old, new = dict(version=100, types=TYPES_1), dict(version=100)
     wide = [tensor("w", "i32", (40,)), tensor("v", "f32", (2,)), tensor("x", "i32", (5, 5))]
+    many = [tensor(f"m{i}", "f32", (1,)) for i in range(10)]
     narrow = [tensor("w", "u8", (40,)), tensor("v", "f32", (2,)), tensor("x", "u8", (5, 25))]
     for name, tensors, options in [
         ("code3_i32", wide, old),
@@ -161,6 +162,16 @@ def good_code_3(s):
         ("code3_i32_last", [tensor("w", "i32", (40,))], old),
         ("code3_i32_last_no_tail", [tensor("w", "i32", (40,))], {**old, "tail": False}),
         ("code3_i32_last_large_slack", [tensor("w", "i32", (1000,))], {**old, "slack": 16}),
+        ("code3_i32_one", [tensor("w", "i32", (1,))], old),
+        ("code3_i32_small", [tensor("w", "i32", (7,)), tensor("x", "i32", (3,))], old),
+        ("code3_i32_small_any_order", [tensor("w", "i32", (7,)), tensor("v", "f32", (900,)), tensor("x", "i32", (16,))],
+         {**old, "place": [2, 1, 0]}),
+        ("code3_i32_minus_ones_first", [minus_ones("w", 9), tensor("x", "i32", (3,))], old),
+        ("code3_i32_far_apart", [t for i in range(20) for t in (minus_ones(f"w{i}", 2) if i != 9 else
+                                                                tensor("w", "i32", (2,)),
+                                                                tensor(f"x{i}", "f32", (30000,)))], old),
+        ("code3_i32_gaps", [tensor("w", "i32", (40,)), tensor("x", "i32", (7,))], {**old, "gap": 192}),
+        ("code3_i32_last_in_large_slack", many + [tensor("w", "i32", (100,))], {**old, "slack": 200}),
         ("code3_u8", narrow, new),
         ("code3_u8_slack", narrow, {**new, "slack": 64}),
         ("code3_u8_last_slack", [tensor("w", "u8", (20,))], {**new, "slack": 96}),
@@ -170,6 +181,18 @@ def good_code_3(s):
         ("code3_u8_other_code", [tensor("w", "u8", (40,)), tensor("x", "i8", (4,))], {**new, "align": 256}),
     ]:
         s.good(name + ".mag", Archive(tensors, **options).bytes(), tensors)
+    for name, tensors, options in [
+        ("u8_small", [tensor("w", "u8", (7,)), tensor("x", "u8", (3,))], new),
+        ("u8_without_padding", many + [tensor("w", "u8", (64,))], {**new, "slack": 200}),
+        ("i32_minus_ones", [minus_ones("w", 9)], old),
+    ]:
+        s.bad(f"code3_undecided_{name}.mag", Archive(tensors, **options).bytes(), "accept",
+              "nothing decides between u8 and i32", "mag/code-3-undecided")
+
+
+def minus_ones(name, count):
+    """As u8 they are padded as every u8 is."""
+    return name, "i32", (count,), b"\xff" * 4 * count
 
 
 # ---- snapshots ----

@@ -31,10 +31,11 @@ class Samples:
         listed = [describe(*t) for t in tensors]
         self.write("good", name, data, {"format": self.format, "tensors": listed, **more})
 
-    def bad(self, name, data, expect, why):
+    def bad(self, name, data, expect, why, rule=None):
+        """rule: one that verify must report."""
         if expect not in ("reject", "warn", "accept", "refuse"):
             raise ValueError(expect)
-        self.write("bad", name, data, {"expect": expect, "why": why})
+        self.write("bad", name, data, {"expect": expect, "why": why, **({"rule": rule} if rule else {})})
 
 
 def describe(name, dtype, shape, data):

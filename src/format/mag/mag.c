@@ -224,16 +224,37 @@ static heft_status read_tensors(heft_cur *c, heft_index *x, const heft_mag_layou
 
 /* ---- what can be said once all records are known ---- */
 
-static void read_code_3_as_i32(heft_index *x)
+/* Notes by heft_mag_code_3. */
+static const struct {
+    const char *rule, *text;
+} code_3_notes[] = {
+    [HEFT_MAG_U8_PERHAPS] = { "mag/code-3-undecided",
+                              "element type 3 is read as u8, though nothing in the file rules out "
+                              "i32, as before 23 November 2025" },
+    [HEFT_MAG_I32_BY_SIZE] = { "mag/code-3", "element type 3 is read as i32, as before 23 November "
+                                             "2025: u8 would "
+                                             "leave gaps" },
+    [HEFT_MAG_I32_BY_PADDING] = { "mag/code-3",
+                                  "element type 3 is read as i32, as before 23 November 2025: the "
+                                  "bytes behind u8 data would not be padding" },
+};
+
+static heft_status settle_code_3(heft_in *in, heft_index *x, const uint32_t *order)
 {
-    heft_mag_u8_to_i32(x);
-    heft_ix_note(x, HEFT_NOTE, "mag/code-3", HEFT_NOWHERE, HEFT_NONE,
-                 "element type 3 is read as i32, as before 23 November 2025: u8 would leave gaps");
+    heft_mag_code_3 code;
+    heft_status st = heft_mag_weigh_code_3(&code, in, x, order);
+    if (st || code == HEFT_MAG_U8)
+        return st;
+    if (code != HEFT_MAG_U8_PERHAPS)
+        heft_mag_u8_to_i32(x);
+    heft_ix_note(x, HEFT_NOTE, code_3_notes[code].rule, HEFT_NOWHERE, HEFT_NONE,
+                 code_3_notes[code].text);
+    return HEFT_OK;
 }
 
 /* Every tensor has one part of its own number: parts and tensors are counted alike here. */
-static heft_status check_places(heft_index *x, const heft_mag_layout *l, const places *s,
-                                uint64_t records_end)
+static heft_status check_places(heft_in *in, heft_index *x, const heft_mag_layout *l,
+                                const places *s, uint64_t records_end)
 {
     if (s->lowest < records_end)
         return heft_error_set(x->err, HEFT_E_FORMAT, s->lowest,
@@ -243,9 +264,9 @@ static heft_status check_places(heft_index *x, const heft_mag_layout *l, const p
     heft_status st = s->ascending ? HEFT_OK : heft_ix_order(x, &order, &count);
     if (st)
         return st;
-    if (l == &heft_mag_layout_100 && heft_mag_code_3_is_i32(x, order, x->file_bytes))
-        read_code_3_as_i32(x);
-    if (order)
+    if (l == &heft_mag_layout_100)
+        st = settle_code_3(in, x, order);
+    if (!st && order)
         st = heft_ix_refuse_overlap(x, order, count);
     heft_ix_order_free(x, order);
     return st;
@@ -303,7 +324,7 @@ static heft_status read_records(heft_cur *c, heft_index *x, const heft_mag_layou
     if (!st)
         st = read_tensors(c, x, l, tensors, &s);
     if (!st)
-        st = check_places(x, l, &s, heft_cur_pos(c));
+        st = check_places(c->in, x, l, &s, heft_cur_pos(c));
     if (!st)
         st = claim_checksum(x, header + CHECKSUM, heft_cur_pos(c));
     return st ? st : heft_meta_unique(x, "the metadata records");

@@ -10,7 +10,9 @@ enum {
     HEFT_MAG_F64 = 2,
     HEFT_MAG_NO_CODE = 256,
     HEFT_MAG_SNAPSHOT_HEADER = 32,
-    HEFT_MAG_CRC_SCRATCH = 512
+    HEFT_MAG_CRC_SCRATCH = 512,
+    HEFT_MAG_PADDING = 0xFF,
+    HEFT_MAG_PEEKS = 16
 };
 
 typedef struct heft_mag_layout { /* a generation of the format */
@@ -25,10 +27,22 @@ extern const heft_mag_layout heft_mag_layout_1, heft_mag_layout_100, heft_mag_sn
 
 /* HEFT_MAG_NO_CODE: the layout has none for this type. */
 uint32_t heft_mag_code(const heft_mag_layout *l, heft_dtype t);
-/* Code 3 of version 100 is u8, but was i32 before 23 November 2025.  Whether all u8 tensors of a
- * version-100 archive are i32: each has room enough, and one has the room of an i32.  order is
- * that of the payloads, or NULL when they ascend. */
-bool heft_mag_code_3_is_i32(const heft_index *x, const uint32_t *order, uint64_t file_bytes);
+typedef enum heft_mag_code_3 {
+    HEFT_MAG_U8,
+    HEFT_MAG_U8_PERHAPS, /* nothing in the file rules out i32 */
+    HEFT_MAG_I32_BY_SIZE,
+    HEFT_MAG_I32_BY_PADDING
+} heft_mag_code_3;
+
+/* Code 3 of version 100 is u8, but was i32 before 23 November 2025.  All u8 tensors of a version-100 archive are i32
+ * when each has room enough and one has the room of an i32, or bytes behind it that do not pad a u8.  order is that of the
+ * payloads, or NULL when they ascend.  HEFT_AGAIN: some of those bytes are missing; there are at most 63 for each of
+ * HEFT_MAG_PEEKS tensors. */
+heft_status heft_mag_weigh_code_3(heft_mag_code_3 *out, heft_in *in, const heft_index *x,
+                                  const uint32_t *order);
+/* Whether the sizes alone say so of what is written, in the order of its tensors; its padding says u8. */
+bool heft_mag_sizes_say_i32(const heft_index *x, uint64_t file_bytes);
+/* Read all u8 tensors as i32. */
 void heft_mag_u8_to_i32(heft_index *x);
 
 /* Reports the tensors that the layout cannot carry, drops them, and closes the gaps. */

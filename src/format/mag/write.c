@@ -2,7 +2,7 @@
 #include "format/losses.h"
 #include "format/mag/mag.h"
 
-enum { ALIGN = HEFT_MAG_ALIGN, CHECKED_FROM = 12, PADDING = 0xFF };
+enum { ALIGN = HEFT_MAG_ALIGN, CHECKED_FROM = 12 };
 
 /* Why a tensor cannot be carried, or NULL. */
 static const char *obstacle(const heft_index *x, uint32_t t)
@@ -195,10 +195,10 @@ static heft_status plan_places(heft_plan *p, archive *a)
     heft_out count = heft_out_counting();
     put_checked(&count, p->x, a);
     a->records_end = CHECKED_FROM + count.total;
-    p->fill = PADDING;
+    p->fill = HEFT_MAG_PADDING;
     p->align = p->align > ALIGN ? p->align : ALIGN;
     heft_status st = place(p, a);
-    if (st || a->layout != &heft_mag_layout_100 || !heft_mag_code_3_is_i32(p->x, NULL, p->data_end))
+    if (st || a->layout != &heft_mag_layout_100 || !heft_mag_sizes_say_i32(p->x, p->data_end))
         return st;
     p->align = ALIGN;
     st = heft_plan_loss(p, HEFT_NOTE, "mag/align", HEFT_NONE,
@@ -239,6 +239,6 @@ heft_status heft_mag_archive_front(const heft_plan *p, heft_out *o)
     heft_out_u32(o, a->layout == &heft_mag_layout_1 ? 1 : 100);
     heft_out_u32(o, a->crc);
     put_checked(o, p->x, a);
-    heft_out_fill(o, PADDING, p->front_bytes - a->records_end);
+    heft_out_fill(o, HEFT_MAG_PADDING, p->front_bytes - a->records_end);
     return o->st;
 }
