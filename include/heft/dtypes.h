@@ -47,7 +47,7 @@ enum {
     HEFT_Q5_K = 33,
     HEFT_Q6_K = 34,
     HEFT_Q8_K = 35,
-    HEFT_IQ2_XXS = 36, /* from here on opaque: copied, not decoded */
+    HEFT_IQ2_XXS = 36, /* up to HEFT_Q1_0 opaque: copied, not decoded */
     HEFT_IQ2_XS = 37,
     HEFT_IQ3_XXS = 38,
     HEFT_IQ1_S = 39,
@@ -61,7 +61,8 @@ enum {
     HEFT_MXFP4 = 47,
     HEFT_NVFP4 = 48,
     HEFT_Q1_0 = 49,
-    HEFT_DTYPES = 50 /* how many there are */
+    HEFT_Q2_0 = 50,  /* 64 elements a block, decoded */
+    HEFT_DTYPES = 51 /* how many there are */
 };
 
 #endif

@@ -46,6 +46,19 @@ static void decode_simple(float *out, const uint8_t *b, const simple *s)
     }
 }
 
+/* ---- blocks of 64 ---- */
+
+/* Scale, then four codes of 2 bits in a byte, the lowest first; 1 means 0. */
+static void decode_q2_0(float *out, const uint8_t *b)
+{
+    enum { ELEMENTS = 64, CODES = 2, PER_BYTE = 4 };
+    float scale = half_at(b);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        int32_t code = b[CODES + i / PER_BYTE] >> i % PER_BYTE * 2 & 3;
+        out[i] = scale * (float)(code - 1);
+    }
+}
+
 /* ---- blocks of 256 ---- */
 
 enum { BLOCK = HEFT_BLOCK_ELEMENTS };
@@ -163,6 +176,7 @@ static const struct kind {
     [HEFT_Q2_K] = { NULL, decode_q2_k }, [HEFT_Q3_K] = { NULL, decode_q3_k },
     [HEFT_Q4_K] = { NULL, decode_q4_k }, [HEFT_Q5_K] = { NULL, decode_q5_k },
     [HEFT_Q6_K] = { NULL, decode_q6_k }, [HEFT_Q8_K] = { NULL, decode_q8_k },
+    [HEFT_Q2_0] = { NULL, decode_q2_0 },
 };
 
 bool heft_block_is_known(heft_dtype t)
@@ -204,6 +218,7 @@ static const struct {
     [HEFT_IQ4_NL] = { true, { { 0, 1, 2 } } },
     [HEFT_IQ4_XS] = { true, { { 0, 2, 2 } } },
     [HEFT_Q1_0] = { true, { { 0, 1, 2 } } },
+    [HEFT_Q2_0] = { true, { { 0, 1, 2 } } },
     [HEFT_TQ1_0] = { true, { { 52, 1, 2 } } },
     [HEFT_TQ2_0] = { true, { { 64, 1, 2 } } },
     [HEFT_MXFP4] = { true, { { 0, 0, 0 } } },

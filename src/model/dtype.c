@@ -72,6 +72,7 @@ const heft_dtype_info heft_dtype_rows[HEFT_DTYPES] = {
     [HEFT_MXFP4] = { "mxfp4", 32, 17, NO_DL, NO_DL },
     [HEFT_NVFP4] = { "nvfp4", 64, 36, NO_DL, NO_DL },
     [HEFT_Q1_0] = { "q1_0", 128, 18, NO_DL, NO_DL },
+    [HEFT_Q2_0] = { "q2_0", 64, 18, NO_DL, NO_DL },
 };
 
 static inline const heft_dtype_info *info_of(heft_dtype t)

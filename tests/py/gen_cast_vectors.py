@@ -303,17 +303,18 @@ def packed(out, rng):
             record(out, kind, number(to), len(codes), pack(t, codes), pack(t, codes) if to == t else encode_all(to, values))
 
 
-BLOCK_BASE = 24  # heft numbers them in the order of ggml's numbers
+# heft numbers the first ones in the order of ggml's numbers
+BLOCK_NUMBERS = {**{t: 24 + i for i, t in enumerate(ggml_blocks.DECODERS)}, "q2_0": 50}
 
 
 def blocks(out, rng):
-    for i, t in enumerate(ggml_blocks.DECODERS):
+    for t in ggml_blocks.DECODERS:
         count = 2560
         given = ggml_blocks.draw(t, count, rng)
         values = ggml_blocks.decode(t, given)
         for to in ("f16", "bf16", "f32", "f64"):
-            record(out, BLOCK_BASE + i, number(to), count, given, b"".join(encode(to, v) for v in values))
-        record(out, BLOCK_BASE + i, DOUBLES, count, given, b"".join(encode("f64", v) for v in values))
+            record(out, BLOCK_NUMBERS[t], number(to), count, given, b"".join(encode(to, v) for v in values))
+        record(out, BLOCK_NUMBERS[t], DOUBLES, count, given, b"".join(encode("f64", v) for v in values))
 
 
 def main():

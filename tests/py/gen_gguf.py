@@ -342,7 +342,7 @@ def bad_tensors(s):
     s.bad("five_dims.gguf", File(five).bytes(), "reject", "five dimensions, all there")
     for number in (4, 5, 31, 32, 33, 36, 37, 38):
         put(f"type_{number}", "an element type that was removed", expect="refuse", number=number)
-    for number in (42, 43, 100, 2**31, 2**32 - 1):
+    for number in (43, 100, 2**31, 2**32 - 1):
         put(f"type_{number}", "an element type that there is not", number=number)
     put("row_of_blocks", "rows of 3 elements in blocks of 32", number=2)
     put("row_of_256", "rows of 32 elements in blocks of 256", i=1, number=12)

@@ -13,14 +13,14 @@ BLOCKS = {"q4_0": (2, 32, 18), "q4_1": (3, 32, 20), "q5_0": (6, 32, 22), "q5_1":
           "iq2_xxs": (16, 256, 66), "iq2_xs": (17, 256, 74), "iq3_xxs": (18, 256, 98), "iq1_s": (19, 256, 50),
           "iq4_nl": (20, 32, 18), "iq3_s": (21, 256, 110), "iq2_s": (22, 256, 82), "iq4_xs": (23, 256, 136),
           "iq1_m": (29, 256, 56), "tq1_0": (34, 256, 54), "tq2_0": (35, 256, 66), "mxfp4": (39, 32, 17),
-          "nvfp4": (40, 64, 36), "q1_0": (41, 128, 18)}
+          "nvfp4": (40, 64, 36), "q1_0": (41, 128, 18), "q2_0": (42, 64, 18)}
 TYPES = {**PLAIN, **BLOCKS}
 NAMES = {number: name for name, (number, _, _) in TYPES.items()}
 # Where numbers of more than one byte are: (layout, offset of each)
 NUMBERS = {"q4_0": "e", "q4_1": "ee", "q5_0": "eI", "q5_1": "eeI", "q8_0": "e", "q8_1": "ee", "q2_k": "80xee",
            "q3_k": "108xe", "q4_k": "ee", "q5_k": "ee", "q6_k": "208xe", "q8_k": "f256x16h", "iq4_nl": "e",
            "iq4_xs": "eH",
-           "q1_0": "e", "tq1_0": "52xe", "tq2_0": "64xe", "mxfp4": "", "nvfp4": ""}
+           "q1_0": "e", "q2_0": "e", "tq1_0": "52xe", "tq2_0": "64xe", "mxfp4": "", "nvfp4": ""}
 
 
 def bits(data):
@@ -73,6 +73,10 @@ def q8_1(b):
     return [half(b) * signed(c) for c in b[4:36]]
 
 
+def q2_0(b):
+    return [half(b) * (byte // 4 ** k % 4 - 1) for byte in b[2:18] for k in range(4)]
+
+
 def q2_k(b):
     codes = in_runs(quarters, b[16:80], 32)
     return [half(b, 80) * (b[i // 16] & 15) * c - half(b, 82) * (b[i // 16] >> 4) for i, c in enumerate(codes)]
@@ -116,7 +120,7 @@ def q8_k(b):
     return [struct.unpack_from("<f", b)[0] * signed(c) for c in b[4:260]]
 
 
-DECODERS = {f.__name__: f for f in (q4_0, q4_1, q5_0, q5_1, q8_0, q8_1, q2_k, q3_k, q4_k, q5_k, q6_k, q8_k)}
+DECODERS = {f.__name__: f for f in (q4_0, q4_1, q5_0, q5_1, q8_0, q8_1, q2_k, q3_k, q4_k, q5_k, q6_k, q8_k, q2_0)}
 
 
 def decode(name, data):

@@ -62,6 +62,7 @@ const heft_gguf_type heft_gguf_types[] = {
     { HEFT_MXFP4, NULL },
     { HEFT_NVFP4, NULL },
     { HEFT_Q1_0, NULL },
+    { HEFT_Q2_0, NULL },
 };
 const uint32_t heft_gguf_type_count = sizeof heft_gguf_types / sizeof *heft_gguf_types;
 
