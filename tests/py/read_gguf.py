@@ -128,7 +128,7 @@ def judge(data, end, infos, align, meta, wanted_align):
     demand(all(isinstance(k, str) and 0 < len(k.encode()) <= 65535 for k, _, _ in meta), "a key that is none")
     demand(len({k for k, _, _ in meta}) == len(meta), "a key twice")
     demand(len({i[0] for i in infos}) == len(infos), "a name twice")
-    demand(all(1 <= len(i[2]) <= 4 and min(i[2]) > 0 for i in infos), "a shape that ggml does not take")
+    demand(all(1 <= len(i[2]) <= 4 and max(i[2]) < 2**63 for i in infos), "a shape that ggml does not take")
     start = -(-end // align) * align
     demand(not data[end:start].strip(b"\0"), "padding in front of the data is not zero")
     at = 0

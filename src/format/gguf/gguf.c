@@ -48,9 +48,9 @@ static heft_status read_shape(heft_gguf_reader *r, heft_str name, uint64_t *dims
 {
     for (uint32_t i = rank; i-- > 0;) {
         dims[i] = heft_gguf_length(r);
-        if (!r->c.st && (!dims[i] || dims[i] > INT64_MAX))
+        if (!r->c.st && dims[i] > INT64_MAX)
             return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
-                                  "tensor %q: dimension %U is %U, not 1 to 2^63 - 1", name,
+                                  "tensor %q: dimension %U is %U, not 0 to 2^63 - 1", name,
                                   (uint64_t)(rank - 1 - i), dims[i]);
     }
     return r->c.st;

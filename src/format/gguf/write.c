@@ -233,8 +233,9 @@ static const char *obstacle(const heft_index *x, uint32_t t)
         return "a name with a NUL cannot be stored in GGUF";
     if (!heft_product(&elements, dims, row->rank) || elements > INT64_MAX)
         return "more than 2^63 - 1 elements cannot be stored in GGUF";
-    if (!elements)
-        return "a dimension of 0 cannot be stored in GGUF";
+    for (uint32_t i = 0; i < row->rank; i++)
+        if (dims[i] > INT64_MAX)
+            return "a dimension beyond 2^63 - 1 cannot be stored in GGUF";
     if (!heft_dtype_whole(row->dtype, row->rank ? dims[row->rank - 1] : 1))
         return "its rows are no whole blocks, as GGUF requires";
     return NULL;
