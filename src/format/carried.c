@@ -45,7 +45,9 @@ static heft_status carry(heft_plan *p, uint32_t t)
     }
     if (!st && row->flags & HEFT_T_GRAD)
         st = add_entry(p, REQUIRES_GRAD, t, heft_lit("true"));
-    for (uint32_t i = 0; !st && row->attrs && heft_ix_attribute(&v, p->x, t, i); i++)
+    /* Of opaque tensors the record itself says it. */
+    bool has = row->attrs && row->layout == HEFT_DENSE;
+    for (uint32_t i = 0; !st && has && heft_ix_attribute(&v, p->x, t, i); i++)
         if (is_stored_dtype(&v))
             st = add_entry(p, STORED_DTYPE, t, v.as.s);
     return st;

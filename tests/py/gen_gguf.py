@@ -190,6 +190,33 @@ def good_types(s):
     s.good("blocks_wide.gguf", File(wide).bytes(), wide)
 
 
+def good_later_types(s):
+    """Element types newer than heft: bytes up to the next tensor, or to the end of the file."""
+    def put(name, numbers, tensors=None, sizes=(), **options):
+        f = File(tensors or few(), **options)
+        data = f.bytes()
+        start = up(len(f.header()), f.align)
+        ends = sorted({*f.at.values(), len(data) - start})
+        facts = []
+        for i, t in enumerate(f.tensors):
+            fact = describe(*t)
+            if i in numbers:
+                f.replace(i, number=numbers[i], dims=(*t[2][:-1], 11))
+                end = next(e for e in ends if e > f.at[i])
+                raw = data[start + f.at[i]:start + end]
+                fact = {**describe(t[0], None, (*t[2][:-1], 11), raw), "layout": "ggml.opaque"}
+            facts.append(fact)
+        s.write("good", f"later_{name}.gguf", f.bytes(), {"format": "gguf", "tensors": facts, "rewritten": "3"})
+
+    put("first", {0: 43})
+    put("middle", {1: 43})
+    put("last", {2: 65535})
+    put("last_no_tail", {2: 43}, tail=False)
+    put("all", {0: 43, 1: 100, 2: 43})
+    put("aligned", {1: 43}, meta=[*ARCH, ("general.alignment", "u32", 128)], align=128)
+    put("before_empty", {0: 43}, [tensor("a", "f32", (9,)), tensor("e", "f32", (0,)), tensor("e2", "f32", (2, 0))])
+
+
 def good_shapes(s):
     shapes = [(), (1,), (7,), (2, 3), (3, 1, 2), (1, 2, 3, 4), (5, 1, 1, 1)]
     tensors = [tensor(f"r{i}", "f32", d) for i, d in enumerate(shapes)]
@@ -348,8 +375,18 @@ def bad_tensors(s):
     s.bad("five_dims.gguf", File(five).bytes(), "reject", "five dimensions, all there")
     for number in (4, 5, 31, 32, 33, 36, 37, 38):
         put(f"type_{number}", "an element type that was removed", expect="refuse", number=number)
-    for number in (43, 100, 2**31, 2**32 - 1):
-        put(f"type_{number}", "an element type that there is not", number=number)
+    for number in (2**16, 2**31, 2**32 - 1):
+        put(f"type_{number}", "an element type that there cannot be", number=number)
+    s.bad("later_big_endian.gguf", File(few(), big=True).replace(0, number=43).bytes(), "refuse",
+          "blocks whose numbers are not known, big-endian")
+    s.bad("later_v1_removed.gguf", File(few(), version=1).replace(0, number=43).replace(1, number=4).bytes(), "refuse",
+          "an element type that was removed beside a later one")
+    put("later_same_place", "an unknown type in the place of another tensor", number=43, offset=64)
+    put("later_in_another", "an unknown type inside another tensor", number=43, offset=32,
+        tensors=[tensor("a", "f32", (8,)), tensor("b", "f32", (32,))])
+    put("later_past_the_end", "an unknown type behind the end", number=43, offset=10**6 * 32)
+    put("later_at_the_end", "an unknown type where nothing is left", i=2, number=43, offset=160)
+    put("later_huge", "an unknown type of 2^63 elements", number=43, dims=(2**31, 2**31, 2))
     put("row_of_blocks", "rows of 3 elements in blocks of 32", number=2)
     put("row_of_256", "rows of 32 elements in blocks of 256", i=1, number=12)
     put("outer_blocks", "whole blocks in all, but not in a row", dims=(32, 3), number=8)
@@ -372,7 +409,11 @@ def bad_tensors(s):
     s.bad("opaque_big_endian.gguf", raw + bytes(up(len(raw), 32) - len(raw)) + turned[-96:], "refuse", "blocks whose numbers are not known, big-endian")
     padded = bytearray(File(few()).bytes())
     padded[-1] = 1
-    s.bad("padding.gguf", bytes(padded), "accept", "padding that is not zero")
+    s.bad("padding.gguf", bytes(padded), "accept", "padding that is not zero", "gguf/padding")
+    s.bad("cut_padding.gguf", File(few(), tail=False).bytes(), "accept", "no padding at the end", "gguf/cut-padding")
+    nested = [*ARCH, ("a", "arr", ("arr", [("u8", [1])]))]
+    s.bad("nested.gguf", File(few(), nested).bytes(), "accept", "an array of arrays", "gguf/nested")
+    s.bad("later.gguf", File(few()).replace(1, number=43).bytes(), "warn", "a type of later days", "gguf/type")
 
 
 def bad_conversions(s):
@@ -387,7 +428,7 @@ def bad_conversions(s):
 
 def main():
     s = Samples(sys.argv[1], "gguf")
-    for write in (good_meta, good_types, good_shapes, good_places, good_vocabularies, good_attributes, bad_headers,
+    for write in (good_meta, good_types, good_later_types, good_shapes, good_places, good_vocabularies, good_attributes, bad_headers,
                   bad_entries, bad_alignments, bad_tensors, bad_conversions):
         write(s)
 

@@ -83,12 +83,17 @@ def parse(data):
     for _ in range(tensors):
         name, rank = b.text(), b.number("I")
         dims = [b.length() for _ in range(rank)]
-        infos.append((name, ggml_blocks.NAMES[b.number("I")], dims[::-1], b.number("Q")))
+        number = b.number("I")
+        infos.append((name, ggml_blocks.NAMES.get(number, number), dims[::-1], b.number("Q")))
     align = dict((k, v) for k, _, v in meta).get("general.alignment", 32)
     return version, big, meta, place(data, b.at, infos, align, big), (b.at, infos, align)
 
 
-def size_of(dtype, shape):
+def size_of(dtype, shape, room):
+    """room: up to the next tensor, or the end; all of it is an opaque one's."""
+    if isinstance(dtype, int):
+        demand(dtype > max(ggml_blocks.NAMES), f"element type {dtype}")
+        return room if all(shape) else 0
     _, elements, size = ggml_blocks.TYPES[dtype]
     count = 1
     for d in shape:
@@ -97,12 +102,16 @@ def size_of(dtype, shape):
     return count // elements * size
 
 
+def room_at(infos, offset, end):
+    return min([i[3] for i in infos if i[3] > offset], default=end) - offset
+
+
 def place(data, end, infos, align, big):
     start = -(-end // align) * align
     tensors = []
     for name, dtype, shape, offset in infos:
         demand(offset % align == 0, f"{name}: offset {offset}")
-        size = size_of(dtype, shape)
+        size = size_of(dtype, shape, room_at(infos, offset, len(data) - start))
         raw = data[start + offset:start + offset + size]
         demand(len(raw) == size, f"{name}: {size} bytes pass the end")
         tensors.append((name, dtype, shape, ggml_blocks.turn(dtype, raw) if big else raw))
@@ -134,8 +143,8 @@ def judge(data, end, infos, align, meta, wanted_align):
     at = 0
     for name, dtype, shape, offset in infos:
         demand(offset == at, f"{name}: its data are at {offset}, not at {at}")
-        size = size_of(dtype, shape)
-        at = -(-(at + size) // align) * align
+        size = size_of(dtype, shape, room_at(infos, offset, len(data) - start))
+        at = at + size if isinstance(dtype, int) else -(-(at + size) // align) * align
         demand(not data[start + offset + size:start + at].strip(b"\0"), f"{name}: padding is not zero")
     demand(len(data) == start + at, f"the file has {len(data)} bytes, not {start + at}")
 
@@ -145,8 +154,8 @@ def read(data, align=None):
     demand(not big, "a big-endian file")
     judge(data, end, infos, own, meta, align)
     tokens, special = vocabulary(meta)
-    listed = [{"name": n, "dtype": t, "shape": s, "layout": "dense", "sha256": hashlib.sha256(raw).hexdigest()}
-              for n, t, s, raw in tensors]
+    listed = [{"name": n, "dtype": t, "shape": s, "layout": "ggml.opaque" if isinstance(t, int) else "dense",
+               "sha256": hashlib.sha256(raw).hexdigest()} for n, t, s, raw in tensors]
     return {"version": version, "tensors": listed, "metadata": {k: v for k, _, v in meta}, "vocab": tokens,
             "special": special}
 

@@ -36,7 +36,7 @@ static heft_status check_shape(heft_gguf_reader *r, heft_str name, uint64_t at,
     if (!heft_product(&elements, dims, rank) || elements > INT64_MAX)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
                               "tensor %q: its shape holds more than 2^63 - 1 elements", name);
-    if (!heft_dtype_whole(t, inner))
+    if (t && !heft_dtype_whole(t, inner))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
                               "tensor %q: rows of %U elements are no whole blocks of %s, which "
                               "hold %U",
@@ -56,15 +56,30 @@ static heft_status read_shape(heft_gguf_reader *r, heft_str name, uint64_t *dims
     return r->c.st;
 }
 
-static heft_status read_type(heft_gguf_reader *r, heft_str name, heft_dtype *t)
+/* One that is newer than the table: *t is HEFT_UNTYPED. */
+static heft_status read_later_type(heft_gguf_reader *r, heft_str name, uint32_t number)
+{
+    if (number > HEFT_GGUF_MAX_TYPE)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
+                              "tensor %q: element type %U is none that ggml could have (0 to %U)",
+                              name, (uint64_t)number, (uint64_t)HEFT_GGUF_MAX_TYPE);
+    if (r->big_endian)
+        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
+                              "tensor %q: element type %U is not known (0 to %U are), and cannot "
+                              "be read from a big-endian file",
+                              name, (uint64_t)number, (uint64_t)heft_gguf_type_count - 1);
+    return HEFT_OK;
+}
+
+static heft_status read_type(heft_gguf_reader *r, heft_str name, heft_dtype *t, uint32_t *out)
 {
     uint32_t number = heft_gguf_u32(r);
+    *t = HEFT_UNTYPED;
+    *out = number;
     if (r->c.st)
         return r->c.st;
     if (number >= heft_gguf_type_count)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
-                              "tensor %q: element type %U is none that is known (0 to %U)", name,
-                              (uint64_t)number, (uint64_t)heft_gguf_type_count - 1);
+        return read_later_type(r, name, number);
     *t = heft_gguf_types[number].dtype;
     if (!*t)
         return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
@@ -77,7 +92,8 @@ static heft_status read_type(heft_gguf_reader *r, heft_str name, heft_dtype *t)
     return HEFT_OK;
 }
 
-/* Its place counts from the data, which begin behind the last record. */
+/* Its place counts from the data, which begin behind the last record.  The size of an opaque tensor follows from
+ * where the next one begins: until all are known a byte stands for it. */
 static heft_status read_place(heft_gguf_reader *r, heft_str name, heft_dtype t, uint64_t elements,
                               uint64_t align, heft_range *out)
 {
@@ -87,8 +103,10 @@ static heft_status read_place(heft_gguf_reader *r, heft_str name, heft_dtype t, 
     if (offset & (align - 1))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
                               "tensor %q: its offset %U is no multiple of %U", name, offset, align);
-    if (!heft_dtype_bytes(&bytes, t, elements) ||
-        !heft_range_in((heft_range){ offset, bytes }, left))
+    bool fits = t ? heft_dtype_bytes(&bytes, t, elements) : true;
+    if (!t)
+        bytes = elements > 0;
+    if (!fits || !heft_range_in((heft_range){ offset, bytes }, left))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
                               "tensor %q: %U bytes at %U of the data pass the end of the file",
                               name, bytes, offset);
@@ -96,11 +114,22 @@ static heft_status read_place(heft_gguf_reader *r, heft_str name, heft_dtype t, 
     return HEFT_OK;
 }
 
+static heft_status mark_opaque(heft_gguf_reader *r, uint32_t id, uint32_t number, uint64_t at)
+{
+    heft_status st = heft_ix_set_layout(r->x, id, heft_lit(heft_gguf_opaque));
+    if (!r->has_opaque)
+        heft_ix_note(r->x, HEFT_WARNING, "gguf/type", at, id,
+                     "its element type is newer than those known here: its size is deduced from "
+                     "where the next tensor begins (perhaps more)");
+    r->has_opaque = true;
+    return st ? st : heft_gguf_keep_number(r->x, id, number);
+}
+
 static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
 {
     uint64_t dims[HEFT_GGUF_RANK], *to, elements = 1;
     heft_str name = heft_gguf_text(r, "a tensor's name");
-    uint32_t rank = heft_gguf_u32(r), id;
+    uint32_t rank = heft_gguf_u32(r), id, number = 0;
     heft_range where;
     heft_dtype t = HEFT_UNTYPED;
     uint64_t at = heft_cur_pos(&r->c);
@@ -114,7 +143,7 @@ static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
     r->after_number = true;
     heft_status st = read_shape(r, name, dims, rank);
     if (!st)
-        st = read_type(r, name, &t);
+        st = read_type(r, name, &t, &number);
     if (!st)
         st = check_shape(r, name, at, dims, rank, t);
     if (st)
@@ -126,7 +155,9 @@ static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
     if (st)
         return st;
     memcpy(to, dims, rank * sizeof *to);
-    st = heft_ix_part(r->x, id, heft_lit("data"), t, where, where.length, HEFT_RAW);
+    st = t ? HEFT_OK : mark_opaque(r, id, number, at);
+    if (!st)
+        st = heft_ix_part(r->x, id, heft_lit("data"), t, where, where.length, HEFT_RAW);
     if (!st && r->big_endian)
         heft_ix_part_row_at(r->x, id)->flags |= HEFT_P_BIG_ENDIAN;
     return st;
@@ -134,11 +165,27 @@ static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
 
 /* ---- where the data lie ---- */
 
-/* Every tensor has one part, of its own number. */
-static heft_status place_data(heft_index *x, uint64_t data)
+/* Up to where the next tensor begins, or the file ends. */
+static void size_opaque(heft_index *x, const uint32_t *order, uint32_t count)
 {
+    uint64_t end = x->file_bytes, begin = end;
+    for (uint32_t i = count; i-- > 0;) {
+        if (order[i] >= x->parts.len)
+            continue; /* the vocabulary, among the metadata */
+        heft_ix_part_row *part = heft_ix_part_row_at(x, order[i]);
+        end = part->offset < begin ? begin : end;
+        begin = part->offset;
+        if (!part->dtype)
+            part->length = part->stored = end - begin;
+    }
+}
+
+/* Every tensor has one part, of its own number. */
+static heft_status place_data(heft_gguf_reader *r, uint64_t data)
+{
+    heft_index *x = r->x;
     uint64_t end = data;
-    bool ascending = true;
+    bool ascending = !r->has_opaque;
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         heft_ix_part_row *part = heft_ix_part_row_at(x, t);
         part->offset += data; /* no more than twice the size of the file */
@@ -153,6 +200,8 @@ static heft_status place_data(heft_index *x, uint64_t data)
         return HEFT_OK;
     uint32_t *order = NULL, count = 0;
     heft_status st = heft_ix_order(x, &order, &count);
+    if (!st && r->has_opaque)
+        size_opaque(x, order, count);
     if (!st)
         st = heft_ix_refuse_overlap(x, order, count);
     heft_ix_order_free(x, order);
@@ -199,7 +248,7 @@ static heft_status read_all(heft_gguf_reader *r)
     x->data_start = heft_cur_pos(&r->c);
     if (!heft_align_up(&data, x->data_start, align))
         return heft_error_set(x->err, HEFT_E_FORMAT, x->data_start, "the data begin past 2^64");
-    st = place_data(x, data);
+    st = place_data(r, data);
     if (!st)
         st = heft_gguf_read_split(x);
     return st ? st : heft_restore_attributes(x);
@@ -269,6 +318,7 @@ static heft_status check_padding(heft_check *c, uint64_t align)
     const uint32_t *order;
     uint32_t count;
     uint64_t at = c->x->data_start, last;
+    uint32_t last_tensor = HEFT_NONE;
     heft_status st = c->order(c, &order, &count);
     for (uint32_t i = 0; i < count && !st; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
@@ -278,9 +328,16 @@ static heft_status check_padding(heft_check *c, uint64_t align)
             break;
         st = c->padding(c, "gguf/padding", HEFT_NOTE, (heft_range){ at, part->offset - at }, 0);
         at = part->offset + part->stored;
+        last_tensor = order[i];
     }
-    if (st || !heft_align_up(&last, at, align) || last > c->size)
+    if (st || !heft_align_up(&last, at, align))
         return st;
+    if (last > c->size && last_tensor != HEFT_NONE && !heft_gguf_is_opaque(c->x, last_tensor))
+        c->report(c, HEFT_NOTE, "gguf/cut-padding", (heft_range){ at, c->size - at }, last_tensor,
+                  "the padding behind the last tensor is missing: ggml does not load the file's "
+                  "data as a whole");
+    if (last > c->size)
+        return HEFT_OK;
     if (last < c->size)
         c->report(c, HEFT_NOTE, "gguf/trailing", (heft_range){ last, c->size - last }, HEFT_NONE,
                   "the file goes on behind the data");

@@ -8,8 +8,9 @@ enum {
     HEFT_GGUF_LEAST_ALIGN = 8,      /* that the specification allows */
     HEFT_GGUF_MAX_ALIGN = 16 << 20, /* that is taken for an alignment */
     HEFT_GGUF_RANK = 4,
-    HEFT_GGUF_NAME = 64,  /* bytes that ggml has for a tensor's name and a NUL */
-    HEFT_GGUF_KEY = 65535 /* bytes of a key */
+    HEFT_GGUF_MAX_TYPE = 65535, /* that is taken for the number of an element type */
+    HEFT_GGUF_NAME = 64,        /* bytes that ggml has for a tensor's name and a NUL */
+    HEFT_GGUF_KEY = 65535       /* bytes of a key */
 };
 
 typedef enum heft_gguf_kind { /* of metadata; numbers and truth values have an element type */
@@ -30,6 +31,15 @@ typedef struct heft_gguf_type { /* of elements, by ggml's number */
 extern const heft_gguf_type heft_gguf_types[];
 extern const uint32_t heft_gguf_type_count;
 
+/* Layout of a tensor whose element type is newer than that table: bytes whose number does not follow from the shape.
+ * stored_dtype is "ggml:NUMBER". */
+extern const char heft_gguf_opaque[];
+bool heft_gguf_is_opaque(const heft_index *x, uint32_t tensor);
+/* ggml's number of the element type of a tensor; UINT32_MAX: it has none. */
+uint32_t heft_gguf_type_number(const heft_index *x, uint32_t tensor);
+/* What such a tensor has for stored_dtype. */
+heft_status heft_gguf_keep_number(heft_index *x, uint32_t tensor, uint32_t number);
+
 extern const char heft_gguf_alignment_key[], heft_gguf_tokens_key[];
 /* Of special tokens: the key of their id, and another that is read, or NULL. */
 extern const char *const heft_gguf_special_keys[HEFT_SPECIALS][2];
@@ -46,7 +56,8 @@ typedef struct heft_gguf_reader {
     uint64_t field;       /* where the number is that was read last */
     heft_cur number;   /* at the last value that is a number, for what goes wrong behind it … */
     bool after_number; /* … when nothing but numbers has come since */
-    bool noted_bytes;
+    bool noted_bytes, noted_nested;
+    bool has_opaque; /* a tensor of an element type that is not known */
 } heft_gguf_reader;
 
 uint32_t heft_gguf_u32(heft_gguf_reader *r);

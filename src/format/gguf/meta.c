@@ -232,6 +232,11 @@ static heft_status add_array(heft_gguf_reader *r, heft_str key, heft_str top, ui
         return heft_error_set(r->x->err, HEFT_E_LIMIT, r->field,
                               "metadata %q: an array of %U elements", top, count);
     *inner = 0;
+    if (kind == HEFT_GGUF_ARRAY && !r->noted_nested)
+        heft_ix_note(
+            r->x, HEFT_NOTE, "gguf/nested", at, HEFT_NONE,
+            "the metadata have an array of arrays, which ggml does not read (perhaps more)");
+    r->noted_nested = r->noted_nested || kind == HEFT_GGUF_ARRAY;
     if (t)
         return add_numbers(r, key, t, (uint32_t)count);
     if (kind == HEFT_GGUF_STRING)

@@ -66,6 +66,66 @@ const heft_gguf_type heft_gguf_types[] = {
 };
 const uint32_t heft_gguf_type_count = sizeof heft_gguf_types / sizeof *heft_gguf_types;
 
+const char heft_gguf_opaque[] = "ggml.opaque";
+
+static const char mark[] = "ggml:";
+enum { MARK = sizeof mark - 1 };
+
+bool heft_gguf_is_opaque(const heft_index *x, uint32_t tensor)
+{
+    return heft_ix_row(x, tensor)->layout >= HEFT_OTHER &&
+           heft_str_is(heft_ix_layout(x, tensor), heft_gguf_opaque);
+}
+
+static bool read_number(uint32_t *out, heft_str digits)
+{
+    uint32_t number = 0;
+    for (size_t i = 0; i < digits.len; i++) {
+        if (digits.ptr[i] < '0' || digits.ptr[i] > '9')
+            return false;
+        number = number * 10 + (uint32_t)(digits.ptr[i] - '0');
+        if (number > HEFT_GGUF_MAX_TYPE)
+            return false;
+    }
+    *out = number;
+    return digits.len && number >= heft_gguf_type_count;
+}
+
+static uint32_t opaque_number(const heft_index *x, uint32_t tensor)
+{
+    heft_value v;
+    uint32_t number = 0;
+    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
+        if (v.kind == HEFT_KIND_STR && heft_str_is(v.key, "stored_dtype") && v.as.s.len > MARK &&
+            !memcmp(v.as.s.ptr, mark, MARK) &&
+            read_number(&number, (heft_str){ v.as.s.ptr + MARK, v.as.s.len - MARK }))
+            return number;
+    return UINT32_MAX;
+}
+
+uint32_t heft_gguf_type_number(const heft_index *x, uint32_t tensor)
+{
+    heft_dtype t = heft_ix_row(x, tensor)->dtype;
+    if (heft_gguf_is_opaque(x, tensor))
+        return opaque_number(x, tensor);
+    for (uint32_t n = 0; t && n < heft_gguf_type_count; n++)
+        if (heft_gguf_types[n].dtype == t)
+            return n;
+    return UINT32_MAX;
+}
+
+heft_status heft_gguf_keep_number(heft_index *x, uint32_t tensor, uint32_t number)
+{
+    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
+    char text[MARK + 20];
+    memcpy(text, mark, MARK);
+    v.as.s = heft_arena_copy(&x->arena,
+                             (heft_str){ text, MARK + heft_u64_text(text + MARK, number) });
+    if (!v.as.s.ptr)
+        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for an element type");
+    return heft_ix_attr(x, tensor, v);
+}
+
 const char heft_gguf_alignment_key[] = "general.alignment";
 const char heft_gguf_tokens_key[] = "tokenizer.ggml.tokens";
 

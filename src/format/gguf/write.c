@@ -212,22 +212,16 @@ static void put_metadata(heft_out *o, const heft_plan *p, const gguf_plan *g)
 
 /* ---- tensors ---- */
 
-/* ggml's number; heft_gguf_type_count: it has none. */
-static uint32_t type_number(heft_dtype t)
-{
-    uint32_t n = 0;
-    while (n < heft_gguf_type_count && (heft_gguf_types[n].dtype != t || !t))
-        n++;
-    return n;
-}
-
 /* Why a tensor cannot be carried, or NULL. */
 static const char *obstacle(const heft_index *x, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     const uint64_t *dims = heft_ix_dims(x, t);
     uint64_t elements;
-    if (!heft_loss_is_plain(x, t))
+    bool opaque = heft_gguf_is_opaque(x, t) && row->part_count == 1;
+    if (opaque && heft_gguf_type_number(x, t) == UINT32_MAX)
+        return "opaque blocks without the number of their type cannot be stored in GGUF";
+    if (!opaque && !heft_loss_is_plain(x, t))
         return "only dense tensors can be stored in GGUF";
     if (heft_str_has_nul(heft_ix_name(x, t)))
         return "a name with a NUL cannot be stored in GGUF";
@@ -236,7 +230,7 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     for (uint32_t i = 0; i < row->rank; i++)
         if (dims[i] > INT64_MAX)
             return "a dimension beyond 2^63 - 1 cannot be stored in GGUF";
-    if (!heft_dtype_whole(row->dtype, row->rank ? dims[row->rank - 1] : 1))
+    if (!opaque && !heft_dtype_whole(row->dtype, row->rank ? dims[row->rank - 1] : 1))
         return "its rows are no whole blocks, as GGUF requires";
     return NULL;
 }
@@ -264,7 +258,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         heft_plan_drop(p, t);
         return heft_plan_loss(p, HEFT_FAULT, "gguf/tensor", t, why);
     }
-    if (type_number(row->dtype) == heft_gguf_type_count) {
+    if (heft_gguf_type_number(p->x, t) == UINT32_MAX) {
         heft_plan_drop(p, t);
         return heft_loss_say(p, HEFT_FAULT, "gguf/dtype", t,
                              "element type %s cannot be stored in GGUF (cast it: --cast f32)",
@@ -286,7 +280,7 @@ static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, uint64_t da
     heft_out_u32(o, row->rank);
     for (uint32_t i = row->rank; i-- > 0;)
         heft_out_u64(o, dims[i]);
-    heft_out_u32(o, type_number(row->dtype));
+    heft_out_u32(o, heft_gguf_type_number(x, t));
     heft_out_u64(o, heft_ix_part_row_at(x, row->first_part)->offset - data);
 }
 
@@ -303,6 +297,15 @@ static void put_header(heft_out *o, const heft_plan *p, const gguf_plan *g)
         put_tensor(o, p->x, t, g->data);
 }
 
+/* Whether the data end with a tensor that would grow by what pads it, since its size is that up to the end. */
+static bool ends_opaque(const heft_index *x)
+{
+    uint32_t t = heft_ix_tensors(x);
+    while (t && !heft_ix_part_row_at(x, heft_ix_row(x, t - 1)->first_part)->length)
+        t--;
+    return t && heft_gguf_is_opaque(x, t - 1);
+}
+
 static heft_status place(heft_plan *p, gguf_plan *g)
 {
     heft_out count = heft_out_counting();
@@ -311,7 +314,7 @@ static heft_status place(heft_plan *p, gguf_plan *g)
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
     p->align = g->align;
     p->front_bytes = g->data;
-    heft_status st = heft_plan_place(p, g->data, g->align);
+    heft_status st = heft_plan_place(p, g->data, ends_opaque(p->x) ? 1 : g->align);
     p->file_bytes = p->data_end;
     return st;
 }

@@ -152,12 +152,33 @@ static heft_status plan_part(heft_plan *p, uint32_t t, uint32_t part)
     return refuse_type(p, t, type);
 }
 
-/* 1.0 demands an element type of every tensor. */
+/* Whether the elements of a tensor in a layout of another format have a type that only an attribute names. */
+static bool has_named_type(const heft_index *x, uint32_t t)
+{
+    heft_value v;
+    bool has = false;
+    for (uint32_t i = 0; !has && heft_ix_attribute(&v, x, t, i); i++)
+        has = heft_str_is(v.key, "stored_dtype");
+    return has;
+}
+
+/* 1.0 demands an element type of every tensor, and has no attributes. */
 static heft_status plan_own_type(heft_plan *p, uint32_t t)
 {
     const zt_plan *z = p->priv;
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    if (!z->g->is_10 || row->layout < HEFT_OTHER || has_type(z->g, row->dtype))
+    if (!z->g->is_10 || row->layout < HEFT_OTHER)
+        return HEFT_OK;
+    if (has_named_type(p->x, t)) {
+        heft_status st = heft_loss_say(p, HEFT_FAULT, "ztensor/layout", t,
+                                       "nothing can be made of its layout %q without its "
+                                       "stored_dtype, which zTensor 1.0 has no place for (use "
+                                       "--format-version 1.2 or 2)",
+                                       heft_ix_layout(p->x, t));
+        if (st)
+            return st;
+    }
+    if (has_type(z->g, row->dtype))
         return HEFT_OK;
     if (row->dtype)
         return refuse_type(p, t, row->dtype);
