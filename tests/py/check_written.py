@@ -68,7 +68,9 @@ def judge(to, version, options, align, path):
     if to == "burnpack":
         return read_burnpack.read(path.read_bytes(), version or "0.21")
     if to == "gguf":
-        return read_gguf.read(path.read_bytes(), align)
+        got = read_gguf.read(path.read_bytes())
+        opaque = any(t["layout"] != "dense" for t in got["tensors"])  # their sizes may forbid an alignment
+        return got if opaque else read_gguf.read(path.read_bytes(), align)
     if to == "ztensor" and version != "2":
         algorithm = options[1] if "--digest" in options else None
         return read_ztensor1.read(path, version, align, algorithm)

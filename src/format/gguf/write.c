@@ -155,6 +155,25 @@ static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
                          v->key);
 }
 
+/* The largest alignment up to `most` that leaves no room behind an opaque tensor, which would be read as part of it;
+ * behind the last one there is none anyway. */
+static uint64_t keep_opaque_sizes(const heft_index *x, uint64_t most)
+{
+    uint64_t before = 0; /* bits of the lengths of those that are not the last */
+    uint32_t last = HEFT_NONE;
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        uint64_t length = heft_ix_part_row_at(x, heft_ix_row(x, t)->first_part)->length;
+        if (!length)
+            continue;
+        if (last != HEFT_NONE && heft_gguf_is_opaque(x, last))
+            before |= heft_ix_part_row_at(x, heft_ix_row(x, last)->first_part)->length;
+        last = t;
+    }
+    while (most > HEFT_GGUF_LEAST_ALIGN && before & (most - 1))
+        most /= 2;
+    return most;
+}
+
 static heft_status plan_alignment(heft_plan *p, gguf_plan *g)
 {
     const heft_value *v = heft_gguf_find(p->x, heft_gguf_alignment_key);
@@ -162,12 +181,23 @@ static heft_status plan_alignment(heft_plan *p, gguf_plan *g)
     g->align = p->asked_align ? p->asked_align : said ? said : HEFT_GGUF_ALIGN;
     if (g->align < HEFT_GGUF_LEAST_ALIGN && !p->kept)
         g->align = HEFT_GGUF_LEAST_ALIGN;
+    uint64_t wanted = g->align;
+    if (wanted <= HEFT_GGUF_MAX_ALIGN && !p->kept)
+        g->align = keep_opaque_sizes(p->x, wanted);
     g->puts_alignment = !v && g->align != HEFT_GGUF_ALIGN;
     g->entries = g->puts_alignment;
     if (g->align > HEFT_GGUF_MAX_ALIGN)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
                                 "an alignment of %U is more than GGUF files have here, %U",
                                 g->align, (uint64_t)HEFT_GGUF_MAX_ALIGN);
+    if (g->align < wanted) {
+        heft_status st = heft_loss_say(p, HEFT_NOTE, "gguf/alignment", HEFT_NONE,
+                                       "the alignment is %U only: more would add to the bytes of "
+                                       "opaque tensors",
+                                       g->align);
+        if (st)
+            return st;
+    }
     if (v && g->align != said)
         return heft_loss_say(p, HEFT_NOTE, "gguf/alignment", HEFT_NONE,
                              "general.alignment becomes %U", g->align);
