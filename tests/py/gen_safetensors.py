@@ -238,6 +238,10 @@ def bad_files(s):
     for name, header, data, expect, why in HEADERS:
         s.bad(f"{name}.safetensors", file_of(header, data), expect, why)
     whole = file_of(F32, EIGHT)
+    for t in ("F8_E4M3FNUZ", "F8_E5M2FNUZ"):
+        header = b'{"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"%s","shape":[8],"data_offsets":[8,16]}}'
+        s.bad(f"{t.lower()}.safetensors", file_of(header % t.encode(), 2 * EIGHT), "accept",
+              "an element type that older readers refuse", "safetensors/fnuz")
     s.bad("cut_in_data.safetensors", whole[:-1], "reject", "the last byte is missing")
     s.bad("cut_in_header.safetensors", whole[:40], "reject", "cut within the header")
     s.bad("cut_behind_header.safetensors", whole[:-8], "reject", "cut behind the header")

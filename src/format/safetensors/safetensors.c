@@ -40,6 +40,19 @@ const heft_st_type heft_st_types[] = {
 };
 const size_t heft_st_type_count = sizeof heft_st_types / sizeof *heft_st_types;
 
+const char heft_st_fnuz_text[] = "readers before safetensors 0.8 refuse the file for its element "
+                                 "type (perhaps more)";
+
+uint32_t heft_st_find_fnuz(const heft_index *x)
+{
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        heft_dtype type = heft_ix_row(x, t)->dtype;
+        if (type == HEFT_F8_E4M3FNUZ || type == HEFT_F8_E5M2FNUZ)
+            return t;
+    }
+    return HEFT_NONE;
+}
+
 /* ---- where the data lie ---- */
 
 /* next is where the data before it end. */
@@ -156,6 +169,12 @@ static heft_status st_check(heft_check *c)
     for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++) {
         uint64_t offset = heft_ix_part_row_at(c->x, t)->offset;
         data = offset < data ? offset : data;
+    }
+    uint32_t fnuz = heft_st_find_fnuz(c->x);
+    if (fnuz != HEFT_NONE) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(c->x, fnuz);
+        c->report(c, HEFT_NOTE, "safetensors/fnuz", (heft_range){ part->offset, part->stored },
+                  fnuz, heft_st_fnuz_text);
     }
     if (data % HEFT_ST_ALIGN)
         c->report(c, HEFT_NOTE, "safetensors/align", (heft_range){ data, c->size - data },

@@ -235,7 +235,11 @@ heft_status heft_st_plan(heft_plan *p)
     if (st)
         return st;
     heft_plan_compact(p);
-    st = heft_carry_attributes(p);
+    uint32_t fnuz = heft_st_find_fnuz(p->x);
+    if (fnuz != HEFT_NONE)
+        st = heft_plan_loss(p, HEFT_NOTE, "safetensors/fnuz", fnuz, heft_st_fnuz_text);
+    if (!st)
+        st = heft_carry_attributes(p);
     return st ? st : place(p, s);
 }
 
