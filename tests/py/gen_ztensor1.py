@@ -447,8 +447,10 @@ def bad_versions(s):
                 ("none", None, "reject", "no version"), ("2", "2.0", "reject", "major version 2"), ("10", "10.0", "reject", "major version 10"),
                 ("0", "0.1", "reject", "major version 0"), ("word", "one", "reject", "a word"), ("one", "1", "reject", "no minor version"), ("empty", "", "reject", "an empty text"),
                 ("dot", "1.", "reject", "nothing behind the point"), ("junk", "1.0x", "reject", "something behind it"), ("tail", "1.0.", "reject", "a point at its end"),
-                ("long", "1.1234567890", "reject", "ten digits"), ("space", " 1.0", "reject", "a space in front"), ("number", 1, "reject", "a number"),
-                ("null", NULL, "reject", "null"), ("newer", "1.9", "warn", "a newer minor version"), ("other", "1.2.0" if version == "1.0" else "1.0", "warn", "that of another container")):
+                ("long", "1.1234567890", "warn", "ten digits"), ("space", " 1.0", "reject", "a space in front"), ("number", 1, "reject", "a number"),
+                ("null", NULL, "reject", "null"), ("newer", "1.9", "warn", "a newer minor version"), ("much_newer", "1.123456789012345678901234567890", "warn", "a minor version beyond any integer"),
+                ("wraps", "1.4294967296", "warn", "a minor version that wraps to 0"), ("patch", f"{version}.99999999999", "accept", "a patch beyond 32 bits"),
+                ("major", "18446744073709551617.0", "reject", "a major version that wraps to 1"), ("other", "1.2.0" if version == "1.0" else "1.0", "warn", "that of another container")):
             s.bad(f"ztensor{file_of}_version_is_{name}.zt", change(version, ["version"], value), expect, why)
     for name, value in (("right", "1.0"), ("patched", "1.0.7")):
         s.bad(f"ztensor10_version_is_{name}.zt", change("1.0", ["version"], value), "accept", f"version {value}, as it should be")
@@ -603,6 +605,13 @@ def bad_sparse(s):
         for kind, name, shape, parts, why in rows:
             own = {k: v for k, v in ((csr if kind == "csr" else coo) | parts).items() if v}
             s.bad(f"ztensor{version.replace('.', '')}_{kind}_{name}.zt", sparse(version, shape, f"sparse_{kind}", **own), "reject", why)
+    scalar = {"values": ("f32", [1.5]), "coords": ("u64", [])}
+    for version in VERSIONS:
+        for name, own, expect in (("one", scalar, "warn"), ("none", scalar | {"values": ("f32", [])}, "warn"),
+                                  ("two", scalar | {"values": ("f32", [1.5, 2.0])}, "reject"),
+                                  ("coords", scalar | {"coords": ("u64", [0])}, "reject")):
+            s.bad(f"ztensor{version.replace('.', '')}_coo_scalar_{name}.zt", sparse(version, [], "sparse_coo", **own), expect,
+                  "a scalar of entries without coordinates", "ztensor/coo-rank")
     for name, columns, expect, why in (("order", [3, 0, 1, 2, 3], "accept", "columns that do not ascend, as 1.0 allows"),
                                        ("twice", [0, 0, 1, 2, 3], "warn", "a column twice")):
         s.bad(f"ztensor10_csr_{name}.zt", sparse("1.0", [3, 4], "sparse_csr", **csr | {"indices": ("u64", columns)}), expect, why)

@@ -354,6 +354,9 @@ def bad_schema(s):
             ("length_alone", (*PART, "decoded_length"), 8, "decoded_length without an encoding"),
             ("digest_upper", (*PART, "digest"), "xxh3:00FF00FF00FF00FF", "a digest in upper case"),
             ("digest_short", (*PART, "digest"), "xxh3:00ff", "a digest that is too short"), ("digest_bare", (*PART, "digest"), "00ff00ff00ff00ff", "no algorithm"),
+            ("digest_name_upper", (*PART, "digest"), "XXH3:00ff00ff00ff00ff", "an algorithm in upper case"), ("digest_name_space", (*PART, "digest"), "xxh3 :00ff", "a space in an algorithm"),
+            ("digest_name_dash", (*PART, "digest"), "sha-256:00ff", "a dash in an algorithm"), ("digest_name_not_ascii", (*PART, "digest"), "ſha256:00ff", "a letter beyond ASCII in an algorithm"),
+            ("digest_name_empty", (*PART, "digest"), ":00ff", "an algorithm without a name"),
             ("digest_number", (*PART, "digest"), 1, "a digest that is no text"), ("shard_unknown", (*PART, "shard"), "1", "a shard that no table has"),
             ("shard_number", (*PART, "shard"), 1, "a shard that is no text")):
         s.bad(f"ztensor2_{name}.zt", change(path, value), "reject", why)

@@ -146,7 +146,7 @@ static heft_status find_parts(parts *p, const heft_file *f, uint32_t tensor, hef
     p->indptr = find(p, "indptr");
     p->coords = find(p, "coords");
     bool is_csr = row->layout == HEFT_SPARSE_CSR;
-    if (is_csr ? row->rank != 2 : !row->rank)
+    if (is_csr && row->rank != 2)
         return wrong(p, "%U dimensions are not what its layout takes", row->rank, 0);
     if (p->values == HEFT_NONE || (is_csr && (p->indices == HEFT_NONE || p->indptr == HEFT_NONE)) ||
         (!is_csr && p->coords == HEFT_NONE))
@@ -156,6 +156,8 @@ static heft_status find_parts(parts *p, const heft_file *f, uint32_t tensor, hef
         return count_indices(p, is_csr);
     if (!count_of(&p->count, values, heft_dtype_size(values->dtype)))
         return wrong(p, "its values, %U bytes, are no whole number of elements", values->length, 0);
+    if (!row->rank && p->count > 1)
+        return wrong(p, "a scalar has one element, and there are %U entries", p->count, 0);
     return HEFT_OK;
 }
 

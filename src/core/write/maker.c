@@ -183,7 +183,7 @@ static heft_status open_dense(heft_maker *m, heft_error *err)
     const uint64_t *dims = heft_ix_dims(&m->f->x, m->tensor);
     heft_product(&m->elements, dims, row->rank);
     m->block_elements = BLOCK / heft_dtype_size(value_type(m));
-    uint64_t columns = dims[row->rank - 1];
+    uint64_t columns = row->rank ? dims[row->rank - 1] : 1;
     if (columns && columns < m->block_elements) /* whole rows, whose columns may be in any order */
         m->block_elements = heft_div(m->block_elements, columns) * columns;
     heft_status st = heft_entries_open(&m->entries, m->f, m->tensor, err);

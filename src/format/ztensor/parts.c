@@ -297,6 +297,7 @@ heft_status heft_zt_check_layout(heft_index *x, uint32_t tensor, uint64_t at)
         return layout_fails(x, tensor, at,
                             "sparse_coo needs the components \"values\" and \"coords\"");
     if (row->layout == HEFT_SPARSE_COO && !row->rank)
-        return layout_fails(x, tensor, at, "sparse_coo takes one dimension at least");
+        heft_ix_note(x, HEFT_WARNING, "ztensor/coo-rank", at, tensor,
+                     "a scalar is stored as sparse_coo, whose entries have no coordinates then");
     return HEFT_OK;
 }

@@ -415,14 +415,16 @@ static heft_status read_root(reader *r)
 
 /* ---- the version ---- */
 
-/* Digits at *at, which moves behind them; false: there are none, or too many. */
+/* Digits at *at, which moves behind them; false: there are none.  MOST stands for all numbers beyond it. */
 static bool take_number(heft_str s, size_t *at, uint32_t *out)
 {
-    enum { MOST = 9 };
+    enum { MOST = 1000000 };
     size_t first = *at;
     *out = 0;
-    while (*at < s.len && s.ptr[*at] >= '0' && s.ptr[*at] <= '9' && *at - first < MOST)
-        *out = *out * 10 + (uint32_t)(s.ptr[(*at)++] - '0');
+    while (*at < s.len && s.ptr[*at] >= '0' && s.ptr[*at] <= '9') {
+        uint32_t digit = (uint32_t)(s.ptr[(*at)++] - '0');
+        *out = *out < MOST / 10 ? *out * 10 + digit : (uint32_t)MOST;
+    }
     return *at > first;
 }
 

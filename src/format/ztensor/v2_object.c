@@ -91,6 +91,15 @@ static bool is_hex(heft_str s, size_t digits)
     return good;
 }
 
+/* §L2: names of algorithms, so that nothing else passes for one that is not known here. */
+static bool is_algorithm(heft_str s)
+{
+    bool good = s.len > 0;
+    for (size_t i = 0; good && i < s.len; i++)
+        good = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= 'z');
+    return good;
+}
+
 heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algorithm,
                             size_t *hex_at)
 {
@@ -112,8 +121,10 @@ heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algo
             digits = known[i].digits;
         }
     heft_str hex = { out->ptr + colon + 1, colon < out->len ? out->len - colon - 1 : 0 };
-    if (!colon || !is_hex(hex, digits))
-        return heft_cbor_fail(&r->c, "%q is no digest: its name, a colon, hex digits in lower case",
+    if (!is_algorithm((heft_str){ out->ptr, colon }) || !is_hex(hex, digits))
+        return heft_cbor_fail(&r->c,
+                              "%q is no digest: its name, of a-z and 0-9, a colon, hex digits in "
+                              "lower case",
                               *out);
     return HEFT_OK;
 }
