@@ -5,7 +5,7 @@ that a program (gen_NAME.py) writes below the directory that it is given.
 A sample FILE in good/ or bad/ has a FILE.json beside it.  For good ones that lists the tensors:
 name, dtype, shape, layout, sha256 of the bytes, parts, ids.  For bad ones it says in "expect"
 what verify is to make of the file: reject, warn, accept, or refuse: exit status 5, since the
-file passes a limit or needs what this build has not; "rule", if it is there, is one that verify must report.
+file passes a limit or needs what this build has not; "rule", if it is there, is one that verify must report, "without" one that it must not.
 TAP on stdout."""
 import concurrent.futures
 import hashlib
@@ -108,6 +108,8 @@ def check_bad(path, want):
     rules = {f["rule"] for f in report["findings"]}
     if want.get("rule", want["expect"]) not in {*rules, want["expect"]}:
         yield f"{want['rule']} is not reported: {want['why']} ({sorted(rules)})"
+    if want.get("without") in rules:
+        yield f"{want['without']} is reported: {want['why']}"
     heft("ls", "--json", str(path), codes=EXIT_CODES)
 
 

@@ -452,6 +452,28 @@ def bad_sparse(s):
         s.bad(f"ztensor2_coo_{name}.zt", sparse(shape, "zt.sparse_coo/1", **own), "reject", why)
 
 
+def bad_names(s):
+    """Names in form D, or in an order that form C has not, where canonical form wants form C."""
+    def put(name, why, rule=None, without=None, objects=("e\u0301",), part=None, attributes=None, more=None, **how):
+        f = File(how.pop("align", CANONICAL))
+        made = {n: f.dense(tensor(n, "u8", (3,)), **how) | (part or {}) for n in objects}
+        s.bad(f"ztensor2_nfc_{name}.zt", f.end({"objects": made, **({"attributes": attributes} if attributes else {}), **(more or {})}),
+              "accept", why, rule and "ztensor/nfc", without and "ztensor/nfc")
+
+    put("object", "a name in form D", True)
+    put("order", "marks in another order", True, objects=("x\u0301\u0323",))
+    put("never", "the sign for angstrom", True, objects=("\u212b",))
+    put("hangul", "a syllable in its letters", True, objects=("\u1112\u1161\u11ab",))
+    put("key", "the key of an attribute in form D", True, objects=("a",), attributes={"e\u0301": 1})
+    put("object_key", "the key of an object's attribute in form D", True, objects=("a",), part={"attributes": {"m": {"k": 1}, "e\u0301": 1}})
+    put("good", "names in form C", None, True, objects=("\u00e9", "x\u0301", "\ud55c", "\u5c42", "\u0301"), attributes={"\u00e9": 1})
+    put("value", "a value and an inner key in form D", None, True, objects=("a",), attributes={"a": "e\u0301", "m": {"e\u0301": 1}})
+    put("aligned_4096", "another alignment than that of canonical form", None, True, align=FLOOR)
+    put("sha256", "another digest than that of canonical form", None, True, algorithm="sha256")
+    put("no_digest", "no digest", None, True, algorithm=None)
+    put("compressed", "compressed data", None, True, encoded=seekable(tensor("e\u0301", "u8", (3,))[3], 16))
+
+
 # ---- files that belong together ----
 
 def shards(root):
@@ -478,7 +500,7 @@ def main():
     shards(sys.argv[1])
     s = Sorted(sys.argv[1], "ztensor")
     for write in (good_dense, good_attributes, good_files, good_zstd, good_layouts, bad_container, bad_cbor, bad_schema, bad_shards,
-                  bad_values, bad_zstd, bad_sparse):
+                  bad_values, bad_zstd, bad_sparse, bad_names):
         write(s)
 
 

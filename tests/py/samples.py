@@ -31,11 +31,12 @@ class Samples:
         listed = [describe(*t) for t in tensors]
         self.write("good", name, data, {"format": self.format, "tensors": listed, **more})
 
-    def bad(self, name, data, expect, why, rule=None):
-        """rule: one that verify must report."""
+    def bad(self, name, data, expect, why, rule=None, without=None):
+        """rule: one that verify must report; without: one that it must not."""
         if expect not in ("reject", "warn", "accept", "refuse"):
             raise ValueError(expect)
-        self.write("bad", name, data, {"expect": expect, "why": why, **({"rule": rule} if rule else {})})
+        asked = {k: v for k, v in {"rule": rule, "without": without}.items() if v}
+        self.write("bad", name, data, {"expect": expect, "why": why, **asked})
 
 
 def describe(name, dtype, shape, data):

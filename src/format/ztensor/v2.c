@@ -379,5 +379,7 @@ heft_status heft_zt2_check(heft_check *c)
     for (uint32_t i = 0; !st && i < c->x->parts.len; i++)
         if (heft_ix_part_row_at(c->x, i)->encoding == HEFT_ZSTD)
             st = heft_zt2_check_frames(c, i);
+    if (!st)
+        heft_zt2_check_names(c);
     return st;
 }

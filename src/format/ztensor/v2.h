@@ -40,6 +40,11 @@ heft_str heft_zt2_layout_spelled(heft_str known);
  * that it is about, unless it is empty. */
 const char *heft_zt2_layout_fault(const heft_index *x, uint32_t t, heft_str *role);
 
+/* ---- checking: v2_names.c ---- */
+
+/* Note names that are not in Unicode's form C, in a file that has the canonical form otherwise. */
+void heft_zt2_check_names(heft_check *c);
+
 /* ---- reading: v2_object.c ---- */
 
 typedef struct heft_zt2_shard {

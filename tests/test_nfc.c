@@ -1,0 +1,78 @@
+/* test_nfc.c - normalization form C, compared with what Python says of some 100,000 texts. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/nfc.h"
+#include "heft_test.h"
+
+enum { MOST = 65536 };
+
+typedef struct vector {
+    uint8_t text[MOST];
+    uint16_t len;
+    char verdict;
+} vector;
+
+static bool read_vector(vector *v, FILE *f)
+{
+    int c = fgetc(f);
+    v->verdict = (char)c;
+    if (c == EOF)
+        return false;
+    assert_int_equal(fread(&v->len, sizeof v->len, 1, f), 1);
+    assert_int_equal(fread(v->text, 1, v->len, f), v->len);
+    return true;
+}
+
+static void print(const vector *v)
+{
+    for (size_t i = 0; i < v->len; i++)
+        print_error("%02x ", v->text[i]);
+    print_error("\n");
+}
+
+static void what_is_proven_is_what_python_says(void **state)
+{
+    const char *python = getenv("HEFT_PYTHON");
+    char command[512];
+    unsigned seen[256] = { 0 };
+    (void)state;
+    snprintf(command, sizeof command, "%s tests/py/gen_nfc_vectors.py",
+             python ? python : "python3");
+    FILE *f = popen(command, "r");
+    vector *v = malloc(sizeof *v);
+    assert_non_null(f);
+    assert_non_null(v);
+    while (read_vector(v, f)) {
+        bool breaks = heft_str_breaks_nfc((heft_str){ (const char *)v->text, v->len });
+        bool right = v->verdict == '?' || breaks == (v->verdict == 'n');
+        seen[(uint8_t)v->verdict]++;
+        if (!right)
+            print(v);
+        assert_true(right);
+    }
+    assert_int_equal(pclose(f), 0);
+    assert_true(seen['y'] > 50000 && seen['n'] > 5000 && seen['?'] > 1000);
+    free(v);
+}
+
+static void a_character_that_is_cut_is_read_no_further(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len <= 4; len++) {
+        char *text = malloc(len ? len : 1);
+        assert_non_null(text);
+        memcpy(text, "\xf0\x9f\x98\x80", len);
+        assert_false(heft_str_breaks_nfc((heft_str){ text, len }));
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_proven_is_what_python_says),
+        cmocka_unit_test(a_character_that_is_cut_is_read_no_further),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
