@@ -96,9 +96,39 @@ static int test_share(int from, off_t at, int to, off_t to_at, size_t len)
     return stops() ? -1 : heft_system_disk.share(from, at, to, to_at, len);
 }
 
+/* The call happens all the same: a descriptor that stays open would stay locked. */
+static int test_close(int fd)
+{
+    bool fails = stops();
+    int os = errno;
+    heft_system_disk.close(fd);
+    errno = os;
+    return fails ? -1 : 0;
+}
+
+static int test_flush(int fd)
+{
+    return stops() ? -1 : heft_system_disk.flush(fd);
+}
+
+static int test_lock(int fd)
+{
+    return heft_system_disk.lock(fd);
+}
+
 static const heft_disk test_disk = {
-    test_write,  test_truncate, test_sync, test_create, test_name,
-    test_rename, test_remove,   test_copy, test_share,
+    .write = test_write,
+    .truncate = test_truncate,
+    .sync = test_sync,
+    .flush = test_flush,
+    .close = test_close,
+    .lock = test_lock,
+    .create = test_create,
+    .name = test_name,
+    .rename = test_rename,
+    .remove = test_remove,
+    .copy = test_copy,
+    .share = test_share,
 };
 
 /* ---- edits ---------------------------------------------------------------------------------- */

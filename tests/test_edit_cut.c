@@ -183,7 +183,25 @@ static int cut_share(int from, off_t at, int to, off_t to_at, size_t len)
     return (int)cut_copy(from, at, to, to_at, len);
 }
 
+static int cut_flush(int fd)
+{
+    return heft_system_disk.flush(fd);
+}
+
+static int cut_close(int fd)
+{
+    return heft_system_disk.close(fd);
+}
+
+static int cut_lock(int fd)
+{
+    return heft_system_disk.lock(fd);
+}
+
 static const heft_disk cut_disk = {
+    .flush = cut_flush,
+    .close = cut_close,
+    .lock = cut_lock,
     .write = cut_write,
     .truncate = cut_truncate,
     .sync = cut_sync,

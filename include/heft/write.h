@@ -13,10 +13,16 @@ extern "C" {
 typedef struct heft_sink heft_sink;
 enum {
     HEFT_SINK_REPLACE = 1, /* an existing file is replaced, once the new one is complete */
-    HEFT_SINK_SYNC = 2     /* on disk before the name appears (always so when replacing) */
+    HEFT_SINK_SYNC = 2,    /* the file is on disk before it gets its name, and the name is before the
+                            * call that finishes the file returns; so a power cut leaves no file of
+                            * that name or a whole one */
+    HEFT_SINK_NO_SYNC = 4  /* not even where an existing file is replaced, which is synced otherwise: a
+                            * power cut may leave an empty or torn file.  Not together with the above */
 };
-/* The file appears whole under its name when the writing is finished, or not at all.  An existing
- * path that is no regular file (a pipe, /dev/stdout) is written front to back instead. */
+/* The file appears whole under its name when the writing is finished, or not at all.  An error whose message begins
+ * with "saved, but" came after that: the file has its name.  An existing path that is no regular file (a pipe,
+ * /dev/stdout) is written front to back instead.  Temporary files that killed programs left in the directory are
+ * removed, except those that are locked (flock) because they are being written. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char *path,
                                                     uint32_t flags, heft_error *err);
 /* Front to back into a descriptor, which stays the caller's. */

@@ -138,7 +138,7 @@ heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
     d->cached = fd;
     d->shares = (size_t)((size + SHARE - 1) / SHARE);
     d->in_cache = calloc(d->shares + 1, sizeof *d->in_cache);
-    d->direct = open(self, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    d->direct = heft_open_at(AT_FDCWD, self, O_RDONLY | O_DIRECT | O_CLOEXEC);
     if (d->in_cache && d->direct >= 0) {
         look(d, map, (size_t)size);
         return d;
@@ -220,7 +220,10 @@ static size_t read_around(const heft_direct *d, room *r, uint64_t off, uint8_t *
         to[count++] = (struct iovec){ buf + head, middle };
     if (tail)
         to[count++] = (struct iovec){ r->bytes, ALIGN };
-    ssize_t n = preadv(d->direct, to, (int)count, (off_t)(off - skip));
+    ssize_t n;
+    do
+        n = preadv(d->direct, to, (int)count, (off_t)(off - skip));
+    while (n < 0 && errno == EINTR);
     size_t got = n < 0 ? 0 : (size_t)n;
     r->off = off - skip + first + middle;
     r->len = got > first + middle ? got - first - middle : 0;

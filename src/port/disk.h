@@ -1,5 +1,5 @@
-/* disk.h - what editing asks of the system, as a table: tests let each call fail, or be the last one.
- * All but `name` are as the calls they stand for: -1 and errno. */
+/* disk.h - the system calls by which files are written and edited, as a table, so that tests let each of them
+ * fail, or be the last one before a kill. */
 #ifndef HEFT_DISK_H
 #define HEFT_DISK_H
 #include <sys/stat.h>
@@ -7,18 +7,52 @@
 
 #include "port/port.h"
 
+/* Every entry returns what the system call behind it returns: -1 and errno after a failure. */
 typedef struct heft_disk {
+    ssize_t (*read)(int fd, void *buf, size_t len, off_t at);
     ssize_t (*write)(int fd, const void *data, size_t len, off_t at);
+    ssize_t (*append)(int fd, const void *data, size_t len); /* to a pipe or a device */
     int (*truncate)(int fd, off_t size);
+    int (*reserve)(int fd, off_t size); /* allocate blocks for so many bytes */
+    int (*start_sync)(int fd, off_t at,
+                      off_t len); /* begin to write a range to disk, without waiting */
     int (*sync)(int fd);
+    int (*flush)(int fd); /* report the errors that close() would report; fd stays open */
+    int (*close)(int fd);
+    int (*set_mode)(int fd, mode_t mode);
+    int (*lock)(int fd); /* exclusively; EWOULDBLOCK while another program holds the lock */
     int (*create)(int dir, const char *name, int flags, mode_t mode);
-    int (*name)(int fd, int dir, const char *name); /* of a file that has none */
+    int (*name)(int fd, int dir,
+                const char *name); /* name a file that was created with O_TMPFILE */
+    int (*link)(int dir, const char *from, const char *to);
     int (*rename)(int dir, const char *from, const char *to);
+    int (*rename_new)(int dir, const char *from, const char *to); /* EEXIST: `to` exists */
     int (*remove)(int dir, const char *name);
     ssize_t (*copy)(int from, off_t at, int to, off_t to_at, size_t len);
     int (*share)(int from, off_t at, int to, off_t to_at, size_t len); /* the same blocks */
 } heft_disk;
 extern const heft_disk heft_system_disk;
+
+/* The same calls, repeated for as long as signals interrupt them. */
+int heft_disk_create(const heft_disk *d, int dir, const char *name, int flags, mode_t mode);
+int heft_disk_truncate(const heft_disk *d, int fd, off_t size);
+int heft_disk_sync(const heft_disk *d, int fd);
+int heft_disk_flush(const heft_disk *d, int fd);
+int heft_disk_lock(const heft_disk *d, int fd);
+ssize_t heft_disk_copy(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
+int heft_disk_share(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
+/* 0, or the errno that says that so many bytes do not fit; a file system that cannot reserve blocks is no
+ * error. */
+int heft_disk_reserve(const heft_disk *d, int fd, uint64_t size);
+/* Sync a directory; a file system that cannot do that is no error. */
+int heft_disk_sync_dir(const heft_disk *d, int dir);
+/* The same after the last change of a name, when the new file is there and stays whatever happens. */
+heft_status heft_disk_sync_saved(const heft_disk *d, int dir, heft_error *err);
+/* All len bytes, or HEFT_E_IO. */
+heft_status heft_disk_read_all(const heft_disk *d, int fd, uint64_t at, void *buf, size_t len,
+                               heft_error *err);
+heft_status heft_disk_write_all(const heft_disk *d, int fd, uint64_t at, const void *data,
+                                size_t len, heft_error *err);
 
 typedef struct heft_target { /* a file that is edited: open, locked, and seen to be what it was */
     const heft_disk *disk;

@@ -2,62 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/fs.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "port/disk.h"
-
-/* ---- the system ---- */
-
-static int name_file(int fd, int dir, const char *name)
-{
-    char self[64];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW);
-}
-
-static int rename_file(int dir, const char *from, const char *to)
-{
-    return renameat(dir, from, dir, to);
-}
-
-static int remove_file(int dir, const char *name)
-{
-    return unlinkat(dir, name, 0);
-}
-
-static int create_file(int dir, const char *name, int flags, mode_t mode)
-{
-    return openat(dir, name, flags, mode);
-}
-
-static ssize_t copy_bytes(int from, off_t at, int to, off_t to_at, size_t len)
-{
-    return copy_file_range(from, &at, to, &to_at, len, 0);
-}
-
-static int share_bytes(int from, off_t at, int to, off_t to_at, size_t len)
-{
-    struct file_clone_range r = { from, (uint64_t)at, len, (uint64_t)to_at };
-    return ioctl(to, FICLONERANGE, &r);
-}
-
-const heft_disk heft_system_disk = {
-    .write = pwrite,
-    .truncate = ftruncate,
-    .sync = fsync,
-    .create = create_file,
-    .name = name_file,
-    .rename = rename_file,
-    .remove = remove_file,
-    .copy = copy_bytes,
-    .share = share_bytes,
-};
+#include "port/staged.h"
 
 /* ---- the file ---- */
 
@@ -81,41 +30,18 @@ heft_status heft_target_check(const heft_target *t, heft_error *err)
 heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const void *data,
                               size_t len, heft_error *err)
 {
-    const uint8_t *p = data;
-    while (len) {
-        ssize_t n = t->disk->write(fd, p, len, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return heft_os_error(err, n ? errno : ENOSPC, "writing failed");
-        p += n;
-        at += (size_t)n;
-        len -= (size_t)n;
-    }
-    return HEFT_OK;
+    return heft_disk_write_all(t->disk, fd, at, data, len, err);
 }
 
 heft_status heft_target_read(int fd, uint64_t at, void *buf, size_t len, heft_error *err)
 {
-    uint8_t *p = buf;
-    while (len) {
-        ssize_t n = pread(fd, p, len, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return heft_os_error(err, n ? errno : EIO, "reading failed");
-        p += n;
-        at += (size_t)n;
-        len -= (size_t)n;
-    }
-    return HEFT_OK;
+    return heft_disk_read_all(&heft_system_disk, fd, at, buf, len, err);
 }
 
 heft_status heft_target_sync_dir(const heft_target *t, heft_error *err)
 {
-    if (!t->disk->sync(t->dir) || errno == EINVAL || errno == EBADF)
-        return HEFT_OK;
-    return heft_os_error(err, errno, "writing to disk failed");
+    return heft_disk_sync_dir(t->disk, t->dir) ? heft_os_error(err, errno, "writing to disk failed")
+                                               : HEFT_OK;
 }
 
 static void close_target(heft_target *t)
@@ -133,7 +59,7 @@ static heft_status open_dir(heft_target *t, heft_error *err)
     char *end = slash == t->path ? slash + 1 : slash, saved = *end;
     t->name = slash + 1;
     *end = '\0';
-    t->dir = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    t->dir = heft_open_at(AT_FDCWD, t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int os = errno;
     *end = saved;
     return t->dir < 0 ? heft_os_error(err, os, "its directory cannot be opened") : HEFT_OK;
@@ -163,10 +89,10 @@ static heft_status open_target(heft_target *t, const heft_disk *disk, const char
         st = open_dir(t, err);
     if (st)
         return st;
-    t->fd = openat(t->dir, t->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    t->fd = heft_open_at(t->dir, t->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (t->fd < 0)
         return heft_os_error(err, errno, "cannot be written to");
-    if (flock(t->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+    if (heft_disk_lock(disk, t->fd) && errno == EWOULDBLOCK)
         return heft_os_error(err, EBUSY, "another program is editing it");
     if (fstat(t->fd, &t->was))
         return heft_os_error(err, errno, "cannot be looked at");
@@ -218,6 +144,7 @@ static heft_status undo_first(heft_edit_result *r, heft_target *t, const heft_ed
 {
     if (o->dry_run)
         return HEFT_OK; /* heft_open() will say what is the matter */
+    heft_staged_sweep(t->disk, t->dir, t->name);
     heft_status st = heft_journal_undo(&r->undone, t, err);
     if (!st && r->undone && fstat(t->fd, &t->was))
         st = heft_os_error(err, errno, "cannot be looked at");

@@ -11,6 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
+static DIR *open_folder(int dir, const char *path)
+{
+    int fd = heft_open_at(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    int os = errno;
+    if (!d && fd >= 0)
+        close(fd);
+    errno = os;
+    return d;
+}
+
 enum { NUMBERS = 15 }; /* of "-00001-of-00002" */
 
 static bool ends_with(const char *name, const char *end)
@@ -143,7 +154,7 @@ heft_status heft_folder_entry(char **out, const char *path, heft_error *err)
 {
     choice c = { NO_WEIGHTS, NULL, 0, 0 };
     size_t len = strlen(path);
-    DIR *dir = opendir(path);
+    DIR *dir = open_folder(AT_FDCWD, path);
     *out = NULL;
     if (!dir)
         return heft_os_error(err, errno, "the folder cannot be opened");
@@ -172,14 +183,9 @@ heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), v
                              heft_error *err)
 {
     const struct dirent *e;
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        int os = errno;
-        if (fd >= 0)
-            close(fd);
-        return heft_os_error(err, os, "the folder cannot be read");
-    }
+    DIR *d = open_folder(dir, ".");
+    if (!d)
+        return heft_os_error(err, errno, "the folder cannot be read");
     while ((e = readdir(d)))
         fn(arg, e->d_name);
     closedir(d);

@@ -289,10 +289,10 @@ static heft_status store(const journal *j, const heft_target *t, const char *nam
     if (!bytes)
         return no_memory(err);
     t->disk->remove(t->dir, part); /* of an edit that was killed before it began */
-    int fd = t->disk->create(t->dir, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = heft_disk_create(t->disk, t->dir, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     heft_status st = fd < 0 ? heft_os_error(err, errno, "a journal cannot be put beside it")
                             : heft_target_write(t, fd, 0, bytes, len, err);
-    if (!st && t->disk->sync(fd))
+    if (!st && heft_disk_sync(t->disk, fd))
         st = heft_os_error(err, errno, "writing the journal to disk failed");
     if (fd >= 0)
         close(fd);
@@ -311,7 +311,7 @@ static heft_status load(journal *j, const heft_target *t, const char *name, bool
 {
     struct stat is;
     *j = (journal){ .count = 0 };
-    int fd = openat(t->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = heft_open_at(t->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     *there = fd >= 0 || errno != ENOENT;
     if (fd < 0)
         return *there ? heft_os_error(err, errno, "its journal cannot be opened") : HEFT_OK;
@@ -340,9 +340,9 @@ static heft_status write_new(const journal *j, const heft_target *t, heft_error 
     for (uint32_t i = j->count; i-- && !st;)
         st = heft_target_write(t, t->fd, j->records[i].at, j->records[i].new,
                                (size_t)j->records[i].new_len, err);
-    if (!st && j->new_size < j->old_size && t->disk->truncate(t->fd, (off_t)j->new_size))
+    if (!st && j->new_size < j->old_size && heft_disk_truncate(t->disk, t->fd, (off_t)j->new_size))
         st = heft_os_error(err, errno, "cutting it failed");
-    if (!st && t->disk->sync(t->fd))
+    if (!st && heft_disk_sync(t->disk, t->fd))
         st = heft_os_error(err, errno, "writing to disk failed");
     return st;
 }
@@ -353,9 +353,9 @@ static heft_status write_old(const journal *j, const heft_target *t, heft_error 
     for (uint32_t i = 0; i < j->count && !st; i++)
         st = heft_target_write(t, t->fd, j->records[i].at, j->records[i].old,
                                (size_t)j->records[i].old_len, err);
-    if (!st && t->disk->truncate(t->fd, (off_t)j->old_size))
+    if (!st && heft_disk_truncate(t->disk, t->fd, (off_t)j->old_size))
         st = heft_os_error(err, errno, "cutting it failed");
-    if (!st && t->disk->sync(t->fd))
+    if (!st && heft_disk_sync(t->disk, t->fd))
         st = heft_os_error(err, errno, "writing to disk failed");
     return st;
 }
@@ -364,7 +364,7 @@ static heft_status end(const heft_target *t, const char *name, heft_error *err)
 {
     if (t->disk->remove(t->dir, name))
         return heft_os_error(err, errno, "its journal cannot be removed");
-    return heft_target_sync_dir(t, err);
+    return heft_disk_sync_saved(t->disk, t->dir, err);
 }
 
 /* Before the file was touched. */

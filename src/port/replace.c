@@ -4,15 +4,12 @@
  * file system can do that; else it is copied without passing through this program, where the system can
  * do that. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "port/disk.h"
+#include "port/staged.h"
 
 enum {
     BLOCK = 4096,
@@ -24,38 +21,11 @@ enum {
 typedef struct replacing {
     const heft_target *t;
     const heft_edit_options *o;
-    int fd;
-    char name[NAME_MAX + 1]; /* while it is on the way */
-    bool named;
+    heft_staged staged;
     bool no_share, no_copy; /* the system has said that it cannot */
     uint8_t *buf;
     uint64_t done, total;
 } replacing;
-
-/* ---- the new file ---- */
-
-/* One name for each file: what a killed edit has left behind is removed by the next. */
-static void temporary_name(replacing *r)
-{
-    snprintf(r->name, sizeof r->name, ".%.200s.%llx.heft-new", r->t->name,
-             (unsigned long long)r->t->was.st_ino);
-}
-
-static heft_status open_new(replacing *r, heft_error *err)
-{
-    const heft_disk *d = r->t->disk;
-    temporary_name(r);
-    d->remove(r->t->dir, r->name);
-    r->fd = access("/proc/self/fd", X_OK)
-                ? -1
-                : d->create(r->t->dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-    if (r->fd >= 0)
-        return HEFT_OK;
-    r->fd = d->create(r->t->dir, r->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    r->named = r->fd >= 0;
-    return r->named ? HEFT_OK
-                    : heft_os_error(err, errno, "a new file cannot be made in its directory");
-}
 
 /* ---- data ---- */
 
@@ -78,7 +48,7 @@ static heft_status copy_through(replacing *r, heft_edit_piece p, heft_error *err
         n = p.length - at < BUFFER ? p.length - at : BUFFER;
         st = heft_target_read(r->t->fd, p.from + at, r->buf, (size_t)n, err);
         if (!st)
-            st = heft_target_write(r->t, r->fd, p.at + at, r->buf, (size_t)n, err);
+            st = heft_target_write(r->t, r->staged.fd, p.at + at, r->buf, (size_t)n, err);
         if (!st)
             st = step(r, n, err);
     }
@@ -95,9 +65,8 @@ static heft_status copy(replacing *r, heft_edit_piece p, heft_error *err)
 {
     while (p.length && !r->no_copy) {
         size_t most = p.length < STEP ? (size_t)p.length : STEP;
-        ssize_t n = r->t->disk->copy(r->t->fd, (off_t)p.from, r->fd, (off_t)p.at, most);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = heft_disk_copy(r->t->disk, r->t->fd, (off_t)p.from, r->staged.fd, (off_t)p.at,
+                                   most);
         if (n < 0 && !cannot(errno))
             return heft_os_error(err, errno, "copying failed");
         r->no_copy = n <= 0;
@@ -124,7 +93,8 @@ static heft_status move(replacing *r, heft_edit_piece p, heft_error *err)
     if (r->no_share || p.from % BLOCK != p.at % BLOCK || !middle)
         return copy(r, p, err);
     heft_edit_piece shared = part_of(p, head, middle);
-    if (r->t->disk->share(r->t->fd, (off_t)shared.from, r->fd, (off_t)shared.at, (size_t)middle)) {
+    if (heft_disk_share(r->t->disk, r->t->fd, (off_t)shared.from, r->staged.fd, (off_t)shared.at,
+                        (size_t)middle)) {
         if (!cannot(errno))
             return heft_os_error(err, errno, "copying failed");
         r->no_share = true;
@@ -144,9 +114,9 @@ static heft_status write_pieces(replacing *r, const heft_edit *e, uint64_t *copi
     for (size_t i = 0; i < n; i++)
         r->total += p[i].data ? 0 : p[i].length;
     for (size_t i = 0; i < n && !st; i++)
-        st = p[i].data
-                 ? heft_target_write(r->t, r->fd, p[i].at, p[i].data, (size_t)p[i].length, err)
-                 : move(r, p[i], err);
+        st = p[i].data ? heft_target_write(r->t, r->staged.fd, p[i].at, p[i].data,
+                                           (size_t)p[i].length, err)
+                       : move(r, p[i], err);
     *copied = r->total;
     return st;
 }
@@ -162,7 +132,7 @@ static heft_status keep_xattrs(const replacing *r, heft_error *err)
     for (const char *name = names; !st && len > 0 && name < names + len; name += strlen(name) + 1) {
         bool own = !strncmp(name, "user.", 5) || !strncmp(name, "system.posix_acl", 16);
         ssize_t n = fgetxattr(r->t->fd, name, value, XATTR);
-        if (n >= 0 && fsetxattr(r->fd, name, value, (size_t)n, 0) && own)
+        if (n >= 0 && fsetxattr(r->staged.fd, name, value, (size_t)n, 0) && own)
             st = heft_os_error(err, errno, "its attributes cannot be kept");
     }
     free(names);
@@ -175,13 +145,13 @@ static heft_status keep_owner(const replacing *r, heft_error *err)
 {
     const struct stat *was = &r->t->was;
     struct stat is;
-    if (fstat(r->fd, &is))
+    if (fstat(r->staged.fd, &is))
         return heft_os_error(err, errno, "cannot be looked at");
     bool is_ours = is.st_uid == was->st_uid && is.st_gid == was->st_gid;
-    if (!is_ours && fchown(r->fd, was->st_uid, was->st_gid))
+    if (!is_ours && fchown(r->staged.fd, was->st_uid, was->st_gid))
         return heft_os_error(err, errno, "its owner cannot be kept in a new file");
     heft_status st = keep_xattrs(r, err);
-    if (!st && fchmod(r->fd, was->st_mode & 07777))
+    if (!st && fchmod(r->staged.fd, was->st_mode & 07777))
         st = heft_os_error(err, errno, "its mode cannot be kept in a new file");
     return st;
 }
@@ -190,35 +160,35 @@ static heft_status keep_owner(const replacing *r, heft_error *err)
 
 static heft_status appear(replacing *r, heft_error *err)
 {
-    const heft_disk *d = r->t->disk;
-    if (!r->named && d->name(r->fd, r->t->dir, r->name))
-        return heft_os_error(err, errno, "a new file cannot be made in its directory");
-    r->named = true;
-    if (d->rename(r->t->dir, r->name, r->t->name))
-        return heft_os_error(err, errno, "cannot be replaced");
-    r->named = false;
-    return heft_target_sync_dir(r->t, err);
+    const heft_target *t = r->t;
+    heft_status st = heft_target_check(t, err);
+    int os = st ? 0 : heft_staged_replace(&r->staged, t->name);
+    if (os)
+        st = heft_os_error(err, os, "cannot be replaced");
+    if (!st)
+        st = heft_disk_sync_saved(t->disk, t->dir, err);
+    return st;
 }
 
 heft_status heft_replace(const heft_target *t, const heft_edit *e, const heft_edit_options *o,
                          uint64_t *copied, heft_error *err)
 {
-    replacing r = { .t = t, .o = o, .fd = -1 };
-    heft_status st = open_new(&r, err);
+    replacing r = { .t = t, .o = o };
+    heft_status st = HEFT_OK;
+    int os = heft_staged_open(&r.staged, t->disk, t->dir, t->name, 0600);
+    if (os)
+        st = heft_os_error(err, os, "a new file cannot be made in its directory");
     if (!st)
         st = write_pieces(&r, e, copied, err);
     if (!st)
         st = keep_owner(&r, err);
-    if (!st && t->disk->sync(r.fd))
+    if (!st && (heft_disk_sync(t->disk, r.staged.fd) || heft_disk_flush(t->disk, r.staged.fd)))
         st = heft_os_error(err, errno, "writing to disk failed");
     if (!st)
-        st = heft_target_check(t, err);
-    if (!st)
         st = appear(&r, err);
-    if (r.fd >= 0)
-        close(r.fd);
-    if (r.named)
-        t->disk->remove(t->dir, r.name);
+    os = heft_staged_close(&r.staged);
+    if (os && !st)
+        st = heft_os_error(err, os, "saved, but closing it failed");
     free(r.buf);
     return st;
 }

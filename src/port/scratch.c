@@ -2,11 +2,10 @@
  *
  * It is written with ordinary calls, which say what a full disk or a broken one has to say, and mapped when it is
  * whole.  The system takes it away with the last descriptor, however the program ends. */
-#include "port/port.h"
+#include "port/staged.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -23,17 +22,10 @@ typedef struct scratch {
 static heft_status write_next(heft_scratch *base, const void *data, size_t len, heft_error *err)
 {
     scratch *s = (scratch *)base;
-    const uint8_t *p = data;
-    while (len) {
-        ssize_t n = pwrite(s->fd, p, len, (off_t)s->written);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return heft_os_error(err, n ? errno : ENOSPC, "writing a temporary file failed");
-        p += n;
-        s->written += (size_t)n;
-        len -= (size_t)n;
-    }
+    heft_error why;
+    if (heft_disk_write_all(&heft_system_disk, s->fd, s->written, data, len, &why))
+        return heft_os_error(err, why.os, "writing a temporary file failed");
+    s->written += len;
     return HEFT_OK;
 }
 
@@ -85,33 +77,10 @@ static const heft_scratch_ops ops = {
 
 /* ---- the file ---- */
 
-/* Under a name for a moment, where the file system knows no files without one. */
-static int open_named(int dir)
-{
-    for (int tries = 0; tries < 100; tries++) {
-        char name[NAME_MAX + 1];
-        uint32_t r;
-        heft_os_entropy(&r, sizeof r);
-        snprintf(name, sizeof name, ".heft.%08x.tmp", (unsigned)(r ^ (uint32_t)getpid()));
-        int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            unlinkat(dir, name, 0);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
-}
-
 /* Space is found to be missing before anything is decoded. */
 static heft_status reserve(int fd, uint64_t bytes, heft_error *err)
 {
-    int os = bytes > INT64_MAX ? EFBIG : 0;
-    while (!os && fallocate(fd, 0, 0, (off_t)bytes)) {
-        if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
-            os = errno;
-        else if (errno != EINTR)
-            break;
-    }
+    int os = heft_disk_reserve(&heft_system_disk, fd, bytes);
     if (!os)
         return HEFT_OK;
     char what[64];
@@ -123,15 +92,16 @@ static heft_status reserve(int fd, uint64_t bytes, heft_error *err)
 heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_error *err)
 {
     scratch *s = calloc(1, sizeof *s);
+    heft_staged staged;
     *out = NULL;
     if (!s)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a temporary file");
     s->base.ops = &ops;
-    s->fd = openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-    if (s->fd < 0)
-        s->fd = open_named(dir);
-    heft_status st = s->fd < 0 ? heft_os_error(err, errno, "a temporary file cannot be made")
-                               : reserve(s->fd, bytes, err);
+    int os = heft_staged_open(&staged, &heft_system_disk, dir, "heft", 0600);
+    heft_staged_drop_name(&staged);
+    s->fd = staged.fd;
+    heft_status st = os ? heft_os_error(err, os, "a temporary file cannot be made")
+                        : reserve(s->fd, bytes, err);
     if (st)
         close_scratch(&s->base);
     else
@@ -145,7 +115,7 @@ heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_erro
     const char *set = secure_getenv("TMPDIR"), *path = set && *set ? set : "/var/tmp";
     heft_error why;
     *out = NULL;
-    int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     heft_status st = dir < 0 ? heft_os_error(&why, errno, "no room for temporary files")
                              : heft_scratch_in(out, dir, bytes, &why);
     if (dir >= 0)

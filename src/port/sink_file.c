@@ -1,28 +1,25 @@
-/* sink_file.c - a file that appears whole or not at all.
- *
- * It is written without a name where the file system can do that (O_TMPFILE), so that even a
- * killed program leaves nothing behind, and under a hidden name beside the target otherwise. */
+/* sink_file.c - a file that appears whole or not at all: a staged file (staged.h) that gets the target's name once it
+ * is complete, and on disk where that is asked for. */
 #include "port/sink_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/fs.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "port/staged.h"
+
+enum { SYNC_BLOCK = 4 << 20 }; /* as much as a worker writes at a time */
 
 typedef struct file_sink {
     heft_sink base;
-    int fd, dir;
-    uint32_t flags;
-    bool replaces; /* a file of that name was there */
-    char *path;    /* owns the text that name points into */
+    const heft_disk *disk;
+    heft_staged staged;
+    int dir; /* of the target */
+    bool replaces, may_replace, syncs;
+    char *path; /* owns the text that name points into */
     const char *name;
-    char temporary[NAME_MAX + 1]; /* empty: no name yet */
     char old[NAME_MAX + 1]; /* of the file that is replaced, while it may come back; or empty */
 } file_sink;
 
@@ -41,165 +38,99 @@ static heft_status exists_already(heft_error *err)
 
 /* ---- writing ---- */
 
+/* Begin to write finished blocks to disk while others are made, so that the last sync is short.  Each block of the
+ * file is started by the write that ends it, nearly always after all of its bytes were written. */
+static void start_sync(const file_sink *f, uint64_t off, size_t len)
+{
+    uint64_t from = off / SYNC_BLOCK * SYNC_BLOCK, to = (off + len) / SYNC_BLOCK * SYNC_BLOCK;
+    if (from < to)
+        f->disk->start_sync(f->staged.fd, (off_t)from, (off_t)(to - from)); /* syncing tells */
+}
+
 static heft_status write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
                             heft_error *err)
 {
     const file_sink *f = (const file_sink *)s;
-    const uint8_t *p = data;
-    while (len) {
-        ssize_t n = pwrite(f->fd, p, len, (off_t)off);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return fail(err, n ? errno : ENOSPC, "writing failed");
-        p += n;
-        off += (size_t)n;
-        len -= (size_t)n;
-    }
-    return HEFT_OK;
+    heft_status st = heft_disk_write_all(f->disk, f->staged.fd, off, data, len, err);
+    if (!st && f->syncs)
+        start_sync(f, off, len);
+    return st;
 }
 
 /* Space is found to be missing before anything is written; and what follows is faster. */
 static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
 {
     const file_sink *f = (const file_sink *)s;
-    if (!size)
-        return HEFT_OK;
-    if (size > INT64_MAX)
-        return fail(err, EFBIG, "no room for the file");
-    while (fallocate(f->fd, 0, 0, (off_t)size)) {
-        if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
-            return fail(err, errno, "no room for the file");
-        if (errno != EINTR)
-            break;
-    }
-    return HEFT_OK;
+    int os = heft_disk_reserve(f->disk, f->staged.fd, size);
+    return os ? fail(err, os, "no room for the file") : HEFT_OK;
 }
 
 static bool share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len)
 {
-    struct file_clone_range r = { heft_source_descriptor(from), at, len, offset };
-    return r.src_fd >= 0 && !ioctl(((const file_sink *)s)->fd, FICLONERANGE, &r);
+    const file_sink *f = (const file_sink *)s;
+    int fd = heft_source_descriptor(from);
+    return fd >= 0 &&
+           !heft_disk_share(f->disk, fd, (off_t)at, f->staged.fd, (off_t)offset, (size_t)len);
 }
 
-/* ---- names ---- */
+static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
+{
+    const file_sink *f = (const file_sink *)s;
+    return heft_disk_read_all(f->disk, f->staged.fd, off, buf, len, err);
+}
+
+static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
+{
+    return heft_scratch_in(out, ((const file_sink *)s)->dir, bytes, err);
+}
+
+/* ---- appearing ---- */
 
 static void discard(heft_sink *s)
 {
     file_sink *f = (file_sink *)s;
-    if (f->fd >= 0)
-        close(f->fd);
-    if (f->temporary[0])
-        unlinkat(f->dir, f->temporary, 0);
+    (void)heft_staged_close(&f->staged);
     if (f->old[0])
-        unlinkat(f->dir, f->old, 0);
+        f->disk->remove(f->dir, f->old);
     if (f->dir >= 0)
         close(f->dir);
     free(f->path);
     free(f);
 }
 
-static void temporary_name(file_sink *f)
-{
-    uint32_t r;
-    heft_os_entropy(&r, sizeof r);
-    r ^= (uint32_t)getpid();
-    snprintf(f->temporary, sizeof f->temporary, ".%.200s.%08x.tmp", f->name, (unsigned)r);
-}
-
-static heft_status open_named(file_sink *f, heft_error *err)
-{
-    for (int tries = 0; tries < 100; tries++) {
-        temporary_name(f);
-        f->fd = openat(f->dir, f->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (f->fd >= 0)
-            return HEFT_OK;
-        if (errno != EEXIST)
-            break;
-    }
-    f->temporary[0] = '\0';
-    return fail(err, errno, "cannot be created");
-}
-
-static heft_status open_target(file_sink *f, heft_error *err)
-{
-    f->fd = access("/proc/self/fd", X_OK)
-                ? -1
-                : openat(f->dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
-    return f->fd >= 0 ? HEFT_OK : open_named(f, err);
-}
-
-/* Gives the nameless file a name; fails with EEXIST when there is one of it. */
-static int link_as(const file_sink *f, const char *name)
-{
-    char self[64];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
-    return linkat(AT_FDCWD, self, f->dir, name, AT_SYMLINK_FOLLOW);
-}
-
-static heft_status appear_new(file_sink *f, heft_error *err)
-{
-    if (!f->temporary[0]) {
-        if (!link_as(f, f->name))
-            return HEFT_OK;
-    } else {
-        if (!renameat2(f->dir, f->temporary, f->dir, f->name, RENAME_NOREPLACE)) {
-            f->temporary[0] = '\0';
-            return HEFT_OK;
-        }
-        if (errno == EINVAL && !linkat(f->dir, f->temporary, f->dir, f->name, 0))
-            return HEFT_OK; /* discard() takes the temporary name away */
-    }
-    return errno == EEXIST ? exists_already(err) : fail(err, errno, "cannot be given its name");
-}
-
-static heft_status appear_over(file_sink *f, heft_error *err)
-{
-    for (int tries = 0; !f->temporary[0] && tries < 100; tries++) {
-        temporary_name(f);
-        if (!link_as(f, f->temporary))
-            break;
-        f->temporary[0] = '\0';
-        if (errno != EEXIST)
-            return fail(err, errno, "cannot be given its name");
-    }
-    if (renameat(f->dir, f->temporary, f->dir, f->name))
-        return fail(err, errno, "cannot be replaced");
-    f->temporary[0] = '\0';
-    return HEFT_OK;
-}
-
 heft_status heft_file_sink_settle(heft_sink *s, heft_error *err)
 {
     const file_sink *f = (const file_sink *)s;
-    bool sync = f->replaces || f->flags & HEFT_SINK_SYNC;
-    return sync && fsync(f->fd) ? fail(err, errno, "writing to disk failed") : HEFT_OK;
+    if (f->syncs && heft_disk_sync(f->disk, f->staged.fd))
+        return fail(err, errno, "writing to disk failed");
+    return heft_disk_flush(f->disk, f->staged.fd) ? fail(err, errno, "writing failed") : HEFT_OK;
+}
+
+static heft_status appear(file_sink *f, heft_error *err)
+{
+    int os = f->may_replace ? heft_staged_replace(&f->staged, f->name)
+                            : heft_staged_appear(&f->staged, f->name);
+    if (os == EEXIST && !f->may_replace)
+        return exists_already(err);
+    return os ? fail(err, os, "cannot be given its name") : HEFT_OK;
 }
 
 heft_status heft_file_sink_appear(heft_sink *s, heft_error *err)
 {
     file_sink *f = (file_sink *)s;
-    bool sync = f->replaces || f->flags & HEFT_SINK_SYNC;
-    heft_status st = f->flags & HEFT_SINK_REPLACE ? appear_over(f, err) : appear_new(f, err);
-    if (!st && sync && fsync(f->dir) && errno != EINVAL && errno != EBADF)
-        st = fail(err, errno, "writing to disk failed");
-    return st;
+    heft_status st = appear(f, err);
+    if (st)
+        return st;
+    if (f->syncs)
+        st = heft_disk_sync_saved(f->disk, f->dir, err);
+    int os = heft_staged_close(&f->staged);
+    return os && !st ? fail(err, os, "saved, but closing it failed") : st;
 }
 
-/* A second name for the file that is there, should it have to come back. */
 heft_status heft_file_sink_keep_old(heft_sink *s, heft_error *err)
 {
     file_sink *f = (file_sink *)s;
-    char staged[sizeof f->temporary];
-    memcpy(staged, f->temporary, sizeof staged);
-    int os = f->replaces ? EEXIST : 0;
-    for (int tries = 0; os == EEXIST && tries < 100; tries++) {
-        temporary_name(f);
-        os = linkat(f->dir, f->name, f->dir, f->temporary, 0) ? errno : 0;
-    }
-    if (!os && f->replaces)
-        memcpy(f->old, f->temporary, sizeof f->old);
-    memcpy(f->temporary, staged, sizeof staged);
+    int os = f->replaces ? heft_staged_keep(f->old, f->disk, f->dir, f->name) : 0;
     return os ? fail(err, os, "cannot be kept while it is replaced") : HEFT_OK;
 }
 
@@ -207,8 +138,8 @@ void heft_file_sink_undo(heft_sink *s)
 {
     file_sink *f = (file_sink *)s;
     if (!f->old[0])
-        unlinkat(f->dir, f->name, 0);
-    else if (!renameat(f->dir, f->old, f->dir, f->name))
+        f->disk->remove(f->dir, f->name);
+    else if (!f->disk->rename(f->dir, f->old, f->name))
         f->old[0] = '\0';
 }
 
@@ -219,28 +150,6 @@ static heft_status finish(heft_sink *s, heft_error *err)
         st = heft_file_sink_appear(s, err);
     discard(s);
     return st;
-}
-
-static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
-{
-    const file_sink *f = (const file_sink *)s;
-    uint8_t *p = buf;
-    while (len) {
-        ssize_t n = pread(f->fd, p, len, (off_t)off);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return fail(err, n ? errno : EIO, "reading back failed");
-        p += n;
-        off += (size_t)n;
-        len -= (size_t)n;
-    }
-    return HEFT_OK;
-}
-
-static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
-{
-    return heft_scratch_in(out, ((const file_sink *)s)->dir, bytes, err);
 }
 
 static const heft_sink_ops file_ops = {
@@ -258,73 +167,9 @@ bool heft_sink_is_file(const heft_sink *s)
     return s->ops == &file_ops;
 }
 
-/* ---- streams ---- */
-
-typedef struct stream_sink {
-    heft_sink base;
-    int fd;
-    bool own;
-} stream_sink;
-
-static heft_status write_stream(heft_sink *s, const void *data, size_t len, heft_error *err)
-{
-    const uint8_t *p = data;
-    while (len) {
-        ssize_t n = write(((const stream_sink *)s)->fd, p, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return fail(err, errno, "writing failed");
-        p += n;
-        len -= (size_t)n;
-    }
-    return HEFT_OK;
-}
-
-static void discard_stream(heft_sink *s)
-{
-    const stream_sink *f = (const stream_sink *)s;
-    if (f->own)
-        close(f->fd);
-    free(s);
-}
-
-static heft_status finish_stream(heft_sink *s, heft_error *err)
-{
-    const stream_sink *f = (const stream_sink *)s;
-    heft_status st = f->own && close(f->fd) ? fail(err, errno, "writing failed") : HEFT_OK;
-    free(s);
-    return st;
-}
-
-static const heft_sink_ops stream_ops = {
-    .write = write_stream,
-    .finish = finish_stream,
-    .discard = discard_stream,
-};
-
-static heft_status open_stream(heft_sink **out, int fd, bool own, heft_error *err)
-{
-    stream_sink *f = calloc(1, sizeof *f);
-    if (!f) {
-        if (own)
-            close(fd);
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a sink");
-    }
-    *f = (stream_sink){ { &stream_ops }, fd, own };
-    *out = &f->base;
-    return HEFT_OK;
-}
-
-heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err)
-{
-    *out = NULL;
-    return open_stream(out, fd, false, err);
-}
-
 /* ---- opening ---- */
 
-/* The directory of the target and its name there; a link is followed to what it stands for. */
+/* Open the directory of the target; a link is followed to what it stands for. */
 static heft_status split_path(file_sink *f, const char *path, heft_error *err)
 {
     f->path = f->replaces ? realpath(path, NULL) : strdup(path);
@@ -339,27 +184,42 @@ static heft_status split_path(file_sink *f, const char *path, heft_error *err)
     if (keep)
         *keep = '\0';
     const char *dir = slash ? f->path : ".";
-    f->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (f->dir < 0 && errno == EACCES)
-        f->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC); /* enough, but for syncing */
+    f->dir = heft_open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->dir < 0 && errno == EACCES) /* enough, but for syncing */
+        f->dir = heft_open_at(AT_FDCWD, dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int os = errno;
     if (keep)
         *keep = saved;
     return f->dir < 0 ? fail(err, os, "its directory cannot be opened") : HEFT_OK;
 }
 
-static heft_status open_file(heft_sink **out, const char *path, const struct stat *old,
-                             uint32_t flags, heft_error *err)
+static heft_status open_staged(file_sink *f, const struct stat *old, uint32_t flags,
+                               heft_error *err)
+{
+    if (!(flags & HEFT_FILE_SINK_UNSWEPT))
+        heft_staged_sweep(f->disk, f->dir, f->name);
+    int os = heft_staged_open(&f->staged, f->disk, f->dir, f->name, 0666);
+    if (!os && old && f->disk->set_mode(f->staged.fd, old->st_mode & 07777))
+        os = errno;
+    return os ? fail(err, os, "cannot be created") : HEFT_OK;
+}
+
+static heft_status open_file(heft_sink **out, const heft_disk *disk, const char *path,
+                             const struct stat *old, uint32_t flags, heft_error *err)
 {
     file_sink *f = calloc(1, sizeof *f);
     if (!f)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a sink");
-    *f = (file_sink){ .base = { &file_ops }, .fd = -1, .dir = -1, .flags = flags, .replaces = old };
+    *f = (file_sink){ .base = { &file_ops },
+                      .disk = disk,
+                      .staged = { .disk = disk, .fd = -1 },
+                      .dir = -1,
+                      .replaces = old,
+                      .may_replace = flags & HEFT_SINK_REPLACE,
+                      .syncs = flags & HEFT_SINK_SYNC || (old && !(flags & HEFT_SINK_NO_SYNC)) };
     heft_status st = split_path(f, path, err);
     if (!st)
-        st = open_target(f, err);
-    if (!st && old && fchmod(f->fd, old->st_mode & 07777))
-        st = fail(err, errno, "cannot be created");
+        st = open_staged(f, old, flags, err);
     if (st)
         discard(&f->base);
     else
@@ -367,24 +227,35 @@ static heft_status open_file(heft_sink **out, const char *path, const struct sta
     return st;
 }
 
-heft_status heft_sink_file(heft_sink **out, const char *path, uint32_t flags, heft_error *err)
+heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const char *path,
+                                uint32_t flags, heft_error *err)
 {
     struct stat old;
     *out = NULL;
+    if (flags & HEFT_SINK_SYNC && flags & HEFT_SINK_NO_SYNC)
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "a file is to be synced and not to be synced");
     if (stat(path, &old)) {
         if (errno != ENOENT)
             return fail(err, errno, "cannot be created");
         if (!lstat(path, &old))
             return fail(err, ENOENT, "is a symbolic link to nothing");
-        return open_file(out, path, NULL, flags, err);
+        return open_file(out, disk, path, NULL, flags, err);
     }
     if (S_ISDIR(old.st_mode))
         return fail(err, EISDIR, "cannot be created");
     if (!S_ISREG(old.st_mode)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        return fd < 0 ? fail(err, errno, "cannot be opened") : open_stream(out, fd, true, err);
+        int fd = heft_open_at(AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+        return fd < 0 ? fail(err, errno, "cannot be opened")
+                      : heft_stream_sink(out, disk, fd, true, flags & HEFT_SINK_SYNC, err);
     }
     if (!(flags & HEFT_SINK_REPLACE))
         return exists_already(err);
-    return open_file(out, path, &old, flags, err);
+    return open_file(out, disk, path, &old, flags, err);
+}
+
+heft_status heft_sink_file(heft_sink **out, const char *path, uint32_t flags, heft_error *err)
+{
+    return heft_file_sink_open(out, &heft_system_disk, path,
+                               flags & ~(uint32_t)HEFT_FILE_SINK_UNSWEPT, err);
 }

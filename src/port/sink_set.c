@@ -118,7 +118,8 @@ static heft_status open_inner(heft_sink **out, const heft_sink_set *s, const cha
     if (!path)
         return no_memory(err);
     sprintf(path, "%s/%s", s->dir, name);
-    heft_status st = heft_sink_file(out, path, s->flags, err);
+    uint32_t unswept = s->first ? HEFT_FILE_SINK_UNSWEPT : 0; /* once is enough */
+    heft_status st = heft_file_sink_open(out, &heft_system_disk, path, s->flags | unswept, err);
     free(path);
     if (!st && !heft_sink_is_file(*out)) {
         heft_sink_discard(*out);

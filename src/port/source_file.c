@@ -184,7 +184,7 @@ static heft_status open_regular(file_source *f, int dir, const char *path, int f
                                 heft_error *err)
 {
     struct stat st;
-    f->fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+    f->fd = heft_open_at(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     if (f->fd < 0)
         return heft_os_error(err, errno, "cannot be opened");
     if (fstat(f->fd, &st))

@@ -1,0 +1,240 @@
+/* disk.c - the table of system calls, and the loops around calls that may be interrupted or fall short. */
+#include "port/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ---- the system ---- */
+
+static int reserve_blocks(int fd, off_t size)
+{
+    return fallocate(fd, 0, 0, size);
+}
+
+static int start_sync(int fd, off_t at, off_t len)
+{
+    return sync_file_range(fd, at, len, SYNC_FILE_RANGE_WRITE);
+}
+
+/* Network file systems and quotas report failed writes when a descriptor is closed; any descriptor will do. */
+static int flush_file(int fd)
+{
+    int twin = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return twin < 0 ? -1 : close(twin);
+}
+
+static int lock_file(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB);
+}
+
+static int create_file(int dir, const char *name, int flags, mode_t mode)
+{
+    return openat(dir, name, flags, mode);
+}
+
+static int name_file(int fd, int dir, const char *name)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW);
+}
+
+static int link_file(int dir, const char *from, const char *to)
+{
+    return linkat(dir, from, dir, to, 0);
+}
+
+static int rename_file(int dir, const char *from, const char *to)
+{
+    return renameat(dir, from, dir, to);
+}
+
+static int rename_new(int dir, const char *from, const char *to)
+{
+    return renameat2(dir, from, dir, to, RENAME_NOREPLACE);
+}
+
+static int remove_file(int dir, const char *name)
+{
+    return unlinkat(dir, name, 0);
+}
+
+static ssize_t copy_bytes(int from, off_t at, int to, off_t to_at, size_t len)
+{
+    return copy_file_range(from, &at, to, &to_at, len, 0);
+}
+
+static int share_bytes(int from, off_t at, int to, off_t to_at, size_t len)
+{
+    struct file_clone_range r = { from, (uint64_t)at, len, (uint64_t)to_at };
+    return ioctl(to, FICLONERANGE, &r);
+}
+
+const heft_disk heft_system_disk = {
+    .read = pread,
+    .write = pwrite,
+    .append = write,
+    .truncate = ftruncate,
+    .reserve = reserve_blocks,
+    .start_sync = start_sync,
+    .sync = fsync,
+    .flush = flush_file,
+    .close = close,
+    .set_mode = fchmod,
+    .lock = lock_file,
+    .create = create_file,
+    .name = name_file,
+    .link = link_file,
+    .rename = rename_file,
+    .rename_new = rename_new,
+    .remove = remove_file,
+    .copy = copy_bytes,
+    .share = share_bytes,
+};
+
+/* ---- interrupted calls ---- */
+
+static bool is_interrupted(ssize_t result)
+{
+    return result < 0 && errno == EINTR;
+}
+
+int heft_open_at(int dir, const char *path, int flags)
+{
+    int fd;
+    do
+        fd = openat(dir, path, flags);
+    while (is_interrupted(fd));
+    return fd;
+}
+
+int heft_disk_create(const heft_disk *d, int dir, const char *name, int flags, mode_t mode)
+{
+    int fd;
+    do
+        fd = d->create(dir, name, flags, mode);
+    while (is_interrupted(fd));
+    return fd;
+}
+
+int heft_disk_truncate(const heft_disk *d, int fd, off_t size)
+{
+    int failed;
+    do
+        failed = d->truncate(fd, size);
+    while (is_interrupted(failed));
+    return failed;
+}
+
+int heft_disk_sync(const heft_disk *d, int fd)
+{
+    int failed;
+    do
+        failed = d->sync(fd);
+    while (is_interrupted(failed));
+    return failed;
+}
+
+int heft_disk_flush(const heft_disk *d, int fd)
+{
+    int failed;
+    do
+        failed = d->flush(fd);
+    while (is_interrupted(failed));
+    return failed;
+}
+
+int heft_disk_lock(const heft_disk *d, int fd)
+{
+    int failed;
+    do
+        failed = d->lock(fd);
+    while (is_interrupted(failed));
+    return failed;
+}
+
+ssize_t heft_disk_copy(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len)
+{
+    ssize_t n;
+    do
+        n = d->copy(from, at, to, to_at, len);
+    while (is_interrupted(n));
+    return n;
+}
+
+int heft_disk_share(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len)
+{
+    int failed;
+    do
+        failed = d->share(from, at, to, to_at, len);
+    while (is_interrupted(failed));
+    return failed;
+}
+
+int heft_disk_reserve(const heft_disk *d, int fd, uint64_t size)
+{
+    if (size > INT64_MAX)
+        return EFBIG;
+    int failed = 0;
+    do
+        failed = size ? d->reserve(fd, (off_t)size) : 0;
+    while (is_interrupted(failed));
+    bool is_full = failed && (errno == ENOSPC || errno == EFBIG || errno == EDQUOT);
+    return is_full ? errno : 0;
+}
+
+int heft_disk_sync_dir(const heft_disk *d, int dir)
+{
+    int failed = heft_disk_sync(d, dir);
+    return failed && (errno == EINVAL || errno == EBADF) ? 0 : failed;
+}
+
+heft_status heft_disk_sync_saved(const heft_disk *d, int dir, heft_error *err)
+{
+    if (!heft_disk_sync_dir(d, dir))
+        return HEFT_OK;
+    return heft_os_error(
+        err, errno, "saved, but a power cut may undo it, since its directory cannot be synced");
+}
+
+/* ---- calls that fall short ---- */
+
+heft_status heft_disk_read_all(const heft_disk *d, int fd, uint64_t at, void *buf, size_t len,
+                               heft_error *err)
+{
+    uint8_t *p = buf;
+    while (len) {
+        ssize_t n = d->read(fd, p, len, (off_t)at);
+        if (is_interrupted(n))
+            continue;
+        if (n <= 0)
+            return heft_os_error(err, n ? errno : EIO, "reading failed");
+        p += n;
+        at += (size_t)n;
+        len -= (size_t)n;
+    }
+    return HEFT_OK;
+}
+
+heft_status heft_disk_write_all(const heft_disk *d, int fd, uint64_t at, const void *data,
+                                size_t len, heft_error *err)
+{
+    const uint8_t *p = data;
+    while (len) {
+        ssize_t n = d->write(fd, p, len, (off_t)at);
+        if (is_interrupted(n))
+            continue;
+        if (n <= 0)
+            return heft_os_error(err, n ? errno : ENOSPC, "writing failed");
+        p += n;
+        at += (size_t)n;
+        len -= (size_t)n;
+    }
+    return HEFT_OK;
+}

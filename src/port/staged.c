@@ -1,0 +1,203 @@
+/* staged.c - a new file on its way to its name.
+ *
+ * It has no name where the file system can do that (O_TMPFILE), so that a kill leaves nothing behind.  Otherwise,
+ * and for the moment in which it replaces another file, it has a temporary name, ".TARGET.XXXXXXXX.heft-new" with
+ * eight hexadecimal digits.  It is locked (flock) as long as it is open: a file of such a name that can be locked
+ * was left behind by a program that was killed, and the next one that writes into the directory removes it. */
+#include "port/staged.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TARGET_BYTES = 200, TRIES = 100 }; /* of the target's name */
+
+/* ---- names ---- */
+
+static void choose_name(char name[NAME_MAX + 1], const char *target, const char *suffix)
+{
+    uint32_t r;
+    heft_os_entropy(&r, sizeof r);
+    r ^= (uint32_t)getpid();
+    snprintf(name, NAME_MAX + 1, ".%.*s.%08x.%s", TARGET_BYTES, target, (unsigned)r, suffix);
+}
+
+static int link_unnamed(heft_staged *s, const char *target)
+{
+    int os = EEXIST;
+    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
+        choose_name(s->name, target, "heft-new");
+        os = s->disk->name(s->fd, s->dir, s->name) ? errno : 0;
+    }
+    if (os)
+        s->name[0] = '\0';
+    return os;
+}
+
+/* ---- creating ---- */
+
+/* Whether the file is locked and still has its name: between its creation and the lock another program may have taken
+ * it for one that was left behind.  Where locks do not work, nothing is ever removed. */
+static bool is_claimed(const heft_staged *s)
+{
+    struct stat is;
+    if (heft_disk_lock(s->disk, s->fd) && errno == EWOULDBLOCK)
+        return false;
+    return fstat(s->fd, &is) || is.st_nlink;
+}
+
+static int open_named(heft_staged *s, const char *target, mode_t mode)
+{
+    int os = EEXIST;
+    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
+        choose_name(s->name, target, "heft-new");
+        s->fd = heft_disk_create(s->disk, s->dir, s->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                                 mode);
+        os = s->fd < 0 ? errno : 0;
+        if (os || is_claimed(s))
+            continue;
+        s->disk->close(s->fd);
+        s->fd = -1;
+        os = EEXIST;
+    }
+    if (os)
+        s->name[0] = '\0';
+    return os;
+}
+
+int heft_staged_open(heft_staged *s, const heft_disk *d, int dir, const char *target, mode_t mode)
+{
+    *s = (heft_staged){ .disk = d, .dir = dir, .fd = -1 };
+    if (!access("/proc/self/fd", X_OK)) /* by which it gets a name */
+        s->fd = heft_disk_create(d, dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+    if (s->fd < 0)
+        return open_named(s, target, mode);
+    (void)heft_disk_lock(d, s->fd); /* nobody else has it open */
+    return 0;
+}
+
+/* ---- appearing ---- */
+
+int heft_staged_appear(heft_staged *s, const char *target)
+{
+    const heft_disk *d = s->disk;
+    if (!s->name[0])
+        return d->name(s->fd, s->dir, target) ? errno : 0;
+    if (!d->rename_new(s->dir, s->name, target)) {
+        s->name[0] = '\0';
+        return 0;
+    }
+    if (errno != EINVAL) /* the file system cannot refuse to replace */
+        return errno;
+    return d->link(s->dir, s->name, target) ? errno : 0; /* closing removes the temporary name */
+}
+
+int heft_staged_replace(heft_staged *s, const char *target)
+{
+    int os = s->name[0] ? 0 : link_unnamed(s, target);
+    if (!os && s->disk->rename(s->dir, s->name, target))
+        os = errno;
+    else if (!os)
+        s->name[0] = '\0';
+    return os;
+}
+
+void heft_staged_drop_name(heft_staged *s)
+{
+    if (s->name[0])
+        s->disk->remove(s->dir, s->name);
+    s->name[0] = '\0';
+}
+
+int heft_staged_close(heft_staged *s)
+{
+    int os = 0;
+    heft_staged_drop_name(s); /* while the file is locked */
+    if (s->fd >= 0 && s->disk->close(s->fd) && errno != EINTR)
+        os = errno;
+    s->fd = -1;
+    return os;
+}
+
+int heft_staged_keep(char kept[NAME_MAX + 1], const heft_disk *d, int dir, const char *target)
+{
+    int os = EEXIST;
+    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
+        choose_name(kept, target, "heft-old");
+        os = d->link(dir, target, kept) ? errno : 0;
+    }
+    if (os)
+        kept[0] = '\0';
+    return os;
+}
+
+/* ---- what others have left behind ---- */
+
+typedef struct sweep {
+    const heft_disk *disk;
+    int dir;
+    const char *target;
+} sweep;
+
+/* Whether p is one to sixteen hexadecimal digits, which end where the suffix begins. */
+static bool is_number(const char *p, const char *end)
+{
+    size_t n = strspn(p, "0123456789abcdef");
+    return n && n <= 16 && p + n == end;
+}
+
+static bool ends_in(const char *name, const char *suffix, const char **at)
+{
+    size_t len = strlen(name), n = strlen(suffix);
+    *at = len > n ? name + len - n : NULL;
+    return *at && !strcmp(*at, suffix);
+}
+
+/* ".TARGET.DIGITS.heft-new" or, of older versions, ".TARGET.DIGITS.tmp" with eight digits. */
+static bool is_temporary(const char *name, const char *target)
+{
+    const char *suffix, *number;
+    size_t len = strnlen(target, TARGET_BYTES);
+    if (name[0] != '.')
+        return false;
+    if (ends_in(name, ".heft-new", &suffix)) {
+        number = suffix;
+        while (number > name + 1 && number[-1] != '.')
+            number--;
+        return number > name + 2 && is_number(number, suffix);
+    }
+    return ends_in(name, ".tmp", &suffix) && suffix == name + 1 + len + 1 + 8 &&
+           !memcmp(name + 1, target, len) && name[1 + len] == '.' &&
+           is_number(name + 2 + len, suffix);
+}
+
+/* Opening for writing is what locks on network file systems need. */
+static int open_found(int dir, const char *name)
+{
+    int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int fd = heft_open_at(dir, name, O_RDWR | flags);
+    return fd >= 0 ? fd : heft_open_at(dir, name, O_RDONLY | flags);
+}
+
+static void remove_found(void *arg, const char *name)
+{
+    const sweep *w = arg;
+    struct stat is;
+    if (!is_temporary(name, w->target))
+        return;
+    int fd = open_found(w->dir, name);
+    if (fd < 0)
+        return;
+    if (!fstat(fd, &is) && S_ISREG(is.st_mode) && !heft_disk_lock(w->disk, fd))
+        w->disk->remove(w->dir, name);
+    close(fd);
+}
+
+void heft_staged_sweep(const heft_disk *d, int dir, const char *target)
+{
+    sweep w = { d, dir, target };
+    heft_error unheard; /* a directory that cannot be listed keeps what is in it */
+    (void)!heft_folder_list(dir, remove_found, &w, &unheard);
+}

@@ -1,0 +1,564 @@
+/* test_sink_calls.c - the system calls of a sink: their order, and what comes of it when each of them fails or is
+ * interrupted.  Memory fails through --wrap, see meson.build. */
+#include "models.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "port/sink_file.h"
+#include "port/staged.h"
+
+/* ---- a disk that fails and keeps a log ------------------------------------------------------ */
+
+typedef enum call {
+    NO_CALL,
+    READ,
+    WRITE,
+    APPEND,
+    RESERVE,
+    START,
+    SYNC,
+    SYNC_DIR,
+    FLUSH,
+    CLOSE,
+    SET_MODE,
+    LOCK,
+    CREATE,
+    NAME,
+    LINK,
+    RENAME,
+    RENAME_NEW,
+    REMOVE,
+    SHARE,
+    CALLOC,
+    STRDUP,
+    REALPATH
+} call;
+
+static struct {
+    call fails;
+    int os, times;  /* of so many calls in a row */
+    bool is_named;  /* files without names are not to be had */
+    char log[4096]; /* a letter for each call, see letters[] */
+    size_t logged;
+    uint64_t started; /* bytes */
+} plan;
+
+static const char letters[] = " rwa.bsdfcmlCNLRnxh";
+
+static bool fails(call c)
+{
+    if (c < CALLOC && letters[c] != '.' && plan.logged + 1 < sizeof plan.log)
+        plan.log[plan.logged++] = letters[c];
+    if (c != plan.fails || !plan.times)
+        return false;
+    plan.times--;
+    errno = plan.os;
+    return true;
+}
+
+static ssize_t test_read(int fd, void *buf, size_t len, off_t at)
+{
+    return fails(READ) ? -!!plan.os : heft_system_disk.read(fd, buf, len, at);
+}
+
+/* Of more than one byte never all, as the system may. */
+static ssize_t test_write(int fd, const void *data, size_t len, off_t at)
+{
+    size_t some = len > 1 && len < 4096 ? len / 2 : len;
+    return fails(WRITE) ? -!!plan.os : heft_system_disk.write(fd, data, some, at);
+}
+
+static ssize_t test_append(int fd, const void *data, size_t len)
+{
+    return fails(APPEND) ? -!!plan.os : heft_system_disk.append(fd, data, len > 1 ? len / 2 : len);
+}
+
+static int test_reserve(int fd, off_t size)
+{
+    return fails(RESERVE) ? -1 : heft_system_disk.reserve(fd, size);
+}
+
+static int test_start(int fd, off_t at, off_t len)
+{
+    plan.started += (uint64_t)len;
+    return fails(START) ? -1 : heft_system_disk.start_sync(fd, at, len);
+}
+
+static int test_sync(int fd)
+{
+    struct stat is;
+    assert_int_equal(fstat(fd, &is), 0);
+    return fails(S_ISDIR(is.st_mode) ? SYNC_DIR : SYNC) ? -1 : 0;
+}
+
+static int test_flush(int fd)
+{
+    return fails(FLUSH) ? -1 : heft_system_disk.flush(fd);
+}
+
+/* The descriptor is closed all the same, as it is on Linux. */
+static int test_close(int fd)
+{
+    int result = heft_system_disk.close(fd);
+    return fails(CLOSE) ? -1 : result;
+}
+
+static int test_set_mode(int fd, mode_t mode)
+{
+    return fails(SET_MODE) ? -1 : heft_system_disk.set_mode(fd, mode);
+}
+
+static int test_lock(int fd)
+{
+    return fails(LOCK) ? -1 : heft_system_disk.lock(fd);
+}
+
+static int test_create(int dir, const char *name, int flags, mode_t mode)
+{
+    if (plan.is_named && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return fails(CREATE) ? -1 : heft_system_disk.create(dir, name, flags, mode);
+}
+
+static int test_name(int fd, int dir, const char *name)
+{
+    return fails(NAME) ? -1 : heft_system_disk.name(fd, dir, name);
+}
+
+static int test_link(int dir, const char *from, const char *to)
+{
+    return fails(LINK) ? -1 : heft_system_disk.link(dir, from, to);
+}
+
+static int test_rename(int dir, const char *from, const char *to)
+{
+    return fails(RENAME) ? -1 : heft_system_disk.rename(dir, from, to);
+}
+
+static int test_rename_new(int dir, const char *from, const char *to)
+{
+    return fails(RENAME_NEW) ? -1 : heft_system_disk.rename_new(dir, from, to);
+}
+
+static int test_remove(int dir, const char *name)
+{
+    return fails(REMOVE) ? -1 : heft_system_disk.remove(dir, name);
+}
+
+static int test_share(int from, off_t at, int to, off_t to_at, size_t len)
+{
+    (void)from, (void)at, (void)to, (void)to_at, (void)len;
+    return fails(SHARE) ? -1 : 0;
+}
+
+static const heft_disk test_disk = {
+    .read = test_read,
+    .write = test_write,
+    .append = test_append,
+    .reserve = test_reserve,
+    .start_sync = test_start,
+    .sync = test_sync,
+    .flush = test_flush,
+    .close = test_close,
+    .set_mode = test_set_mode,
+    .lock = test_lock,
+    .create = test_create,
+    .name = test_name,
+    .link = test_link,
+    .rename = test_rename,
+    .rename_new = test_rename_new,
+    .remove = test_remove,
+    .share = test_share,
+};
+
+/* ---- the C library's memory ----------------------------------------------------------------- */
+
+void *__real_calloc(size_t n, size_t size);
+char *__real_strdup(const char *text);
+char *__real_realpath(const char *path, char *out);
+void *__wrap_calloc(size_t n, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_realpath(const char *path, char *out);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails(CALLOC) ? NULL : __real_calloc(n, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails(STRDUP) ? NULL : __real_strdup(text);
+}
+
+char *__wrap_realpath(const char *path, char *out)
+{
+    return fails(REALPATH) ? NULL : __real_realpath(path, out);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static const char text[] = "what the file holds";
+
+static void plan_for(call c, int os, int times, bool is_named)
+{
+    memset(&plan, 0, sizeof plan);
+    plan.fails = c;
+    plan.os = os;
+    plan.times = times;
+    plan.is_named = is_named;
+}
+
+/* Opens, reserves, writes, reads back and finishes, on the disk above. */
+static heft_status write_file(const char *path, uint32_t flags, heft_error *err)
+{
+    heft_sink *s;
+    char back[sizeof text] = "";
+    heft_status st = heft_file_sink_open(&s, &test_disk, path, flags, err);
+    if (st)
+        return st;
+    if (s->ops->reserve)
+        st = s->ops->reserve(s, strlen(text), err);
+    if (!st)
+        st = s->ops->write_at ? s->ops->write_at(s, 0, text, strlen(text), err)
+                              : s->ops->write(s, text, strlen(text), err);
+    if (!st && s->ops->read_at)
+        st = s->ops->read_at(s, 0, back, strlen(text), err);
+    if (!st)
+        return s->ops->finish(s, err);
+    heft_sink_discard(s);
+    return st;
+}
+
+static bool holds(const char *path, const char *what)
+{
+    heft_bytes b = heft_test_load(path);
+    bool same = b.len == strlen(what) && !memcmp(b.p, what, b.len);
+    heft_test_free(&b);
+    return same;
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+/* Where in the log the last of these calls is. */
+static size_t last(char letter)
+{
+    const char *at = strrchr(plan.log, letter);
+    assert_non_null(at);
+    return (size_t)(at - plan.log);
+}
+
+static void a_synced_file_is_on_disk_before_it_has_its_name(void **state)
+{
+    static const struct {
+        uint32_t flags;
+        bool is_there, is_named;
+        char name; /* the call that gives the file its name */
+    } rows[] = {
+        { HEFT_SINK_SYNC, false, false, 'N' },
+        { HEFT_SINK_SYNC, false, true, 'n' },
+        { HEFT_SINK_SYNC | HEFT_SINK_REPLACE, false, false, 'R' },
+        { HEFT_SINK_SYNC | HEFT_SINK_REPLACE, true, false, 'R' },
+        { HEFT_SINK_SYNC | HEFT_SINK_REPLACE, true, true, 'R' },
+        { HEFT_SINK_REPLACE, true, false, 'R' },
+    };
+    const char *path = heft_test_path(*state, "x");
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        unlink(path);
+        if (rows[i].is_there)
+            heft_test_save(path, "old", 3);
+        plan_for(NO_CALL, 0, 0, rows[i].is_named);
+        heft_assert_ok(write_file(path, rows[i].flags, &err), &err);
+        assert_true(last('w') < last('s')); /* every byte, then the sync, ... */
+        assert_true(last('s') < last(rows[i].name));
+        assert_true(last('f') < last(rows[i].name));
+        assert_true(last(rows[i].name) <
+                    last('d')); /* ... then the name, which is synced as well */
+        assert_true(holds(path, text));
+        assert_int_equal(heft_test_dir_entries(*state), 1);
+    }
+}
+
+static void a_file_that_is_not_synced_does_not_wait_for_the_disk(void **state)
+{
+    static const struct {
+        uint32_t flags;
+        bool is_there;
+    } rows[] = {
+        { 0, false },
+        { HEFT_SINK_NO_SYNC, false },
+        { HEFT_SINK_REPLACE, false },
+        { HEFT_SINK_REPLACE | HEFT_SINK_NO_SYNC, true },
+    };
+    const char *path = heft_test_path(*state, "x");
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        unlink(path);
+        if (rows[i].is_there)
+            heft_test_save(path, "old", 3);
+        plan_for(NO_CALL, 0, 0, false);
+        heft_assert_ok(write_file(path, rows[i].flags, &err), &err);
+        assert_null(strpbrk(plan.log, "sdb"));
+        assert_true(last('w') < last('f')); /* what close() reports is reported all the same */
+        assert_true(holds(path, text));
+    }
+}
+
+static void finished_blocks_are_on_their_way_to_disk_before_the_sync(void **state)
+{
+    enum { PIECE = 1 << 20, PIECES = 13, BLOCKS = 12 << 20 };
+    heft_error err;
+    heft_sink *s;
+    uint8_t *piece = calloc(1, PIECE);
+    for (int syncs = 0; syncs < 2; syncs++) {
+        plan_for(NO_CALL, 0, 0, false);
+        heft_assert_ok(heft_file_sink_open(&s, &test_disk, heft_test_path(*state, "x"),
+                                           syncs ? HEFT_SINK_SYNC : 0, &err),
+                       &err);
+        for (uint64_t i = 0; i < PIECES; i++)
+            heft_assert_ok(s->ops->write_at(s, i * PIECE, piece, PIECE, &err), &err);
+        assert_int_equal(plan.started, syncs ? BLOCKS : 0);
+        heft_sink_discard(s);
+    }
+    free(piece);
+}
+
+/* ---- failures ------------------------------------------------------------------------------- */
+
+enum { NEW = 0, OVER = HEFT_SINK_REPLACE | HEFT_SINK_SYNC, SYNCED = HEFT_SINK_SYNC };
+
+static void every_call_that_fails_is_reported(void **state)
+{
+    static const struct {
+        call fails;
+        int os;
+        const char *message;
+        uint32_t flags;
+        bool is_named, is_saved;
+    } rows[] = {
+        { CALLOC, ENOMEM, "no memory for a sink", NEW, false, false },
+        { STRDUP, ENOMEM, "cannot be created", NEW, false, false },
+        { REALPATH, ENAMETOOLONG, "cannot be created", OVER, false, false },
+        { CREATE, EROFS, "cannot be created", NEW, true, false },
+        { SET_MODE, EPERM, "cannot be created", OVER, false, false },
+        { SET_MODE, EPERM, "cannot be created", OVER, true, false },
+        { RESERVE, ENOSPC, "no room for the file", NEW, false, false },
+        { RESERVE, EFBIG, "no room for the file", NEW, true, false },
+        { RESERVE, EDQUOT, "no room for the file", OVER, false, false },
+        { WRITE, EIO, "writing failed", NEW, false, false },
+        { WRITE, 0, "writing failed", NEW, true, false }, /* nothing was written: ENOSPC */
+        { READ, EIO, "reading failed", NEW, false, false },
+        { READ, 0, "reading failed", NEW, false, false },
+        { SYNC, EIO, "writing to disk failed", SYNCED, false, false },
+        { SYNC, ENOSPC, "writing to disk failed", OVER, true, false },
+        { FLUSH, EDQUOT, "writing failed", NEW, false, false },
+        { FLUSH, EIO, "writing failed", SYNCED, true, false },
+        { FLUSH, ENOSPC, "writing failed", OVER, false, false },
+        { NAME, EDQUOT, "cannot be given its name", NEW, false, false },
+        { NAME, EDQUOT, "cannot be given its name", OVER, false, false },
+        { RENAME_NEW, EACCES, "cannot be given its name", NEW, true, false },
+        { RENAME, EACCES, "cannot be given its name", OVER, false, false },
+        { RENAME, EACCES, "cannot be given its name", OVER, true, false },
+        { SYNC_DIR, EIO, "saved, but a power cut may undo it", SYNCED, false, true },
+        { SYNC_DIR, EIO, "saved, but a power cut may undo it", OVER, true, true },
+        { CLOSE, EIO, "saved, but closing it failed", NEW, false, true },
+        { CLOSE, EIO, "saved, but closing it failed", OVER, true, true },
+    };
+    const char *path = heft_test_path(*state, "x");
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        bool is_over = rows[i].flags & HEFT_SINK_REPLACE;
+        unlink(path);
+        if (is_over)
+            heft_test_save(path, "old", 3);
+        plan_for(rows[i].fails, rows[i].os, 1, rows[i].is_named);
+        heft_status want = rows[i].fails == CALLOC ? HEFT_E_NOMEM : HEFT_E_IO;
+        heft_assert_fails(write_file(path, rows[i].flags, &err), want, &err, rows[i].message);
+        assert_int_equal(plan.times, 0);
+        if (rows[i].os && want == HEFT_E_IO)
+            assert_int_equal(err.os, rows[i].os);
+        if (rows[i].is_saved || is_over)
+            assert_true(holds(path, rows[i].is_saved ? text : "old"));
+        assert_int_equal(heft_test_dir_entries(*state), rows[i].is_saved || is_over);
+    }
+}
+
+static void what_does_not_matter_is_passed_over(void **state)
+{
+    static const struct {
+        call fails;
+        int os, times;
+        uint32_t flags;
+        bool is_named;
+    } rows[] = {
+        { RESERVE, EOPNOTSUPP, 1, NEW, false },
+        { SYNC_DIR, EINVAL, 1, SYNCED, false },  /* the file system does not know that */
+        { RENAME_NEW, EINVAL, 1, SYNCED, true }, /* nor that: the file is linked */
+        { CREATE, EEXIST, 3, NEW, true },        /* the temporary name is taken */
+        { NAME, EEXIST, 3, OVER, false },
+        { LOCK, ENOLCK, 9, NEW, true },
+        { LOCK, EWOULDBLOCK, 1, NEW, true }, /* another program removes the file: another one */
+        { CLOSE, EINTR, 1, SYNCED, true },   /* closed, and all has been written */
+        { START, EINVAL, 9, SYNCED, false },
+    };
+    const char *path = heft_test_path(*state, "x");
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        unlink(path);
+        plan_for(rows[i].fails, rows[i].os, rows[i].times, rows[i].is_named);
+        heft_assert_ok(write_file(path, rows[i].flags, &err), &err);
+        assert_true(holds(path, text));
+    }
+}
+
+static void interrupted_calls_are_repeated(void **state)
+{
+    static const struct {
+        call fails;
+        uint32_t flags;
+        bool is_named;
+    } rows[] = {
+        { CREATE, NEW, false },  { CREATE, NEW, true }, { LOCK, NEW, true },
+        { RESERVE, NEW, false }, { WRITE, NEW, false }, { READ, NEW, false },
+        { SYNC, SYNCED, false }, { FLUSH, NEW, false }, { SYNC_DIR, SYNCED, false },
+    };
+    const char *path = heft_test_path(*state, "x");
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        unlink(path);
+        plan_for(rows[i].fails, EINTR, 3, rows[i].is_named);
+        heft_assert_ok(write_file(path, rows[i].flags, &err), &err);
+        assert_int_equal(plan.times, 0);
+        assert_true(holds(path, text));
+        assert_int_equal(heft_test_dir_entries(*state), 1);
+    }
+    plan_for(SHARE, EINTR, 3, false);
+    assert_int_equal(heft_disk_share(&test_disk, 0, 0, 0, 0, 1), 0);
+}
+
+static void a_name_that_is_taken_meanwhile_is_left_alone(void **state)
+{
+    const char *path = heft_test_path(*state, "x");
+    for (int is_named = 0; is_named < 2; is_named++) {
+        heft_error err;
+        heft_sink *s;
+        plan_for(is_named ? RENAME_NEW : NO_CALL, EINVAL, 1, is_named);
+        heft_assert_ok(heft_file_sink_open(&s, &test_disk, path, 0, &err), &err);
+        heft_test_save(path, "other", 5);
+        heft_assert_fails(s->ops->finish(s, &err), HEFT_E_ARGUMENT, &err, "exists already");
+        assert_true(holds(path, "other"));
+        assert_int_equal(heft_test_dir_entries(*state), 1);
+        unlink(path);
+    }
+}
+
+static void the_old_file_of_a_set_cannot_always_be_kept(void **state)
+{
+    const char *path = heft_test_path(*state, "x");
+    heft_error err;
+    heft_sink *s;
+    heft_test_save(path, "old", 3);
+    plan_for(LINK, EMLINK, 1, false);
+    heft_assert_ok(heft_file_sink_open(&s, &test_disk, path, OVER, &err), &err);
+    heft_assert_fails(heft_file_sink_keep_old(s, &err), HEFT_E_IO, &err, "cannot be kept");
+    plan_for(LINK, EEXIST, 3, false);
+    heft_assert_ok(heft_file_sink_keep_old(s, &err), &err);
+    assert_int_equal(heft_test_dir_entries(*state), 2);
+    heft_assert_ok(heft_file_sink_appear(s, &err), &err);
+    assert_true(holds(path, ""));
+    heft_file_sink_undo(s);
+    assert_true(holds(path, "old"));
+    heft_sink_discard(s);
+    assert_int_equal(heft_test_dir_entries(*state), 1);
+}
+
+static void flags_that_contradict_each_other_are_refused(void **state)
+{
+    heft_error err;
+    heft_sink *s;
+    heft_assert_fails(
+        heft_sink_file(&s, heft_test_path(*state, "x"), HEFT_SINK_SYNC | HEFT_SINK_NO_SYNC, &err),
+        HEFT_E_ARGUMENT, &err, "synced");
+    assert_null(s);
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static void every_failure_of_a_stream_is_reported(void **state)
+{
+    static const struct {
+        call fails;
+        int os;
+        const char *message;
+    } rows[] = {
+        { CALLOC, ENOMEM, "no memory for a sink" },
+        { APPEND, EIO, "writing failed" },
+        { APPEND, 0, "writing failed" },
+        { SYNC, EIO, "writing failed" },
+        { CLOSE, EDQUOT, "writing failed" },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        plan_for(rows[i].fails, rows[i].os, 1, false);
+        heft_assert_fails(write_file("/dev/null", HEFT_SINK_SYNC, &err),
+                          rows[i].fails == CALLOC ? HEFT_E_NOMEM : HEFT_E_IO, &err,
+                          rows[i].message);
+        assert_int_equal(plan.times, 0);
+    }
+}
+
+static void a_stream_goes_on_after_an_interrupt(void **state)
+{
+    static const call rows[] = { APPEND, SYNC, CLOSE };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        plan_for(rows[i], EINTR, 1, false);
+        heft_assert_ok(write_file("/dev/null", HEFT_SINK_SYNC, &err), &err);
+        assert_int_equal(plan.times, 0);
+        plan_for(SYNC, EINVAL, 1, false); /* a pipe */
+        heft_assert_ok(write_file("/dev/null", HEFT_SINK_SYNC, &err), &err);
+    }
+}
+
+static void a_socket_is_not_opened(void **state)
+{
+    heft_error err;
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", heft_test_path(*state, "x"));
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    heft_assert_fails(write_file(at.sun_path, 0, &err), HEFT_E_IO, &err, "cannot be opened");
+    close(fd);
+}
+
+#define IN_A_DIRECTORY(test) \
+    cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_A_DIRECTORY(a_synced_file_is_on_disk_before_it_has_its_name),
+        IN_A_DIRECTORY(a_file_that_is_not_synced_does_not_wait_for_the_disk),
+        IN_A_DIRECTORY(finished_blocks_are_on_their_way_to_disk_before_the_sync),
+        IN_A_DIRECTORY(every_call_that_fails_is_reported),
+        IN_A_DIRECTORY(what_does_not_matter_is_passed_over),
+        IN_A_DIRECTORY(interrupted_calls_are_repeated),
+        IN_A_DIRECTORY(a_name_that_is_taken_meanwhile_is_left_alone),
+        IN_A_DIRECTORY(the_old_file_of_a_set_cannot_always_be_kept),
+        IN_A_DIRECTORY(flags_that_contradict_each_other_are_refused),
+        IN_A_DIRECTORY(every_failure_of_a_stream_is_reported),
+        IN_A_DIRECTORY(a_stream_goes_on_after_an_interrupt),
+        IN_A_DIRECTORY(a_socket_is_not_opened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
