@@ -16,7 +16,7 @@
 
 typedef struct request {
     const char *in, *out, *to, *version, *compress, *digest, *config, *vocab, *special;
-    bool strict, allow_loss, dry_run, force, no_verify, verbose;
+    bool strict, allow_loss, dry_run, force, no_sync, no_verify, verbose;
     uint64_t align, threads;
     rules rules;
     const heft_format *target;
@@ -214,7 +214,7 @@ static heft_status open_sink(heft_sink **sink, const request *r, atomic_bool *fa
     if (r->into_stdout)
         st = heft_sink_fd(sink, STDOUT_FILENO, err);
     else
-        st = heft_sink_file(sink, r->out, r->force ? HEFT_SINK_REPLACE : 0, err);
+        st = heft_sink_file(sink, r->out, sink_flags(r->force, r->no_sync), err);
     return st ? st : sink_watch(sink, failed, err);
 }
 
@@ -328,6 +328,7 @@ int cmd_convert(int argc, char **argv)
         { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "losses and size only; write nothing" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },
         { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
+        { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk (scratch files)" },
         { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
         { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes and a summary on stderr" },
     };

@@ -17,7 +17,7 @@ typedef struct request {
     uint32_t count;
     const char *out, *to, *version, *duplicates;
     uint64_t align, threads;
-    bool strict, allow_loss, force, no_verify, verbose;
+    bool strict, allow_loss, force, no_sync, no_verify, verbose;
     heft_file **files; /* NULL: a file that another one has anyway */
     const heft_file **kept;
     uint32_t *numbers; /* of the kept ones among the inputs */
@@ -202,7 +202,7 @@ static int merge(request *r)
     char room[32];
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     const heft_file *in = r->joined ? r->joined : r->kept[0];
-    heft_status st = heft_sink_file(&sink, r->out, r->force ? HEFT_SINK_REPLACE : 0, &err);
+    heft_status st = heft_sink_file(&sink, r->out, sink_flags(r->force, r->no_sync), &err);
     if (!st)
         st = sink_watch(&sink, &sink_failed, &err);
     if (st)
@@ -246,6 +246,7 @@ int cmd_merge(int argc, char **argv)
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },
         { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
+        { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk (scratch files)" },
         { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
         { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes on stderr" },
     };

@@ -10,12 +10,13 @@
 #include "model.h"
 #include "opt.h"
 #include "progress.h"
+#include "sinkwatch.h"
 #include "textfile.h"
 
 typedef struct request {
     const char *in, *dir, *to, *stem;
     uint64_t max_size, count, threads;
-    bool strict, allow_loss, force, no_verify, verbose;
+    bool strict, allow_loss, force, no_sync, no_verify, verbose;
     const heft_file *f;
     const heft_format *target;
     heft_sink_set *set;
@@ -123,7 +124,7 @@ static int split(request *r)
         say(r->in, "no memory for a name");
         return CODE_SYSTEM;
     }
-    heft_status st = heft_sink_set_open(&r->set, r->dir, r->force ? HEFT_SINK_REPLACE : 0, &err);
+    heft_status st = heft_sink_set_open(&r->set, r->dir, sink_flags(r->force, r->no_sync), &err);
     r->about_target = st;
     r->options = (heft_split_options)HEFT_SPLIT_OPTIONS_INIT;
     r->options.stem = stem;
@@ -166,6 +167,7 @@ int cmd_split(int argc, char **argv)
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace files of the same names" },
         { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
+        { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk (scratch files)" },
         { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
         { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes on stderr" },
     };

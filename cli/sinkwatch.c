@@ -65,6 +65,11 @@ static void watched_discard(heft_sink *s)
     free(s);
 }
 
+uint32_t sink_flags(bool force, bool no_sync)
+{
+    return (force ? HEFT_SINK_REPLACE : 0) | (no_sync ? HEFT_SINK_NO_SYNC : HEFT_SINK_SYNC);
+}
+
 heft_status sink_watch(heft_sink **sink, atomic_bool *failed, heft_error *err)
 {
     const heft_sink_ops *inner = (*sink)->ops;

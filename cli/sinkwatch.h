@@ -5,6 +5,8 @@
 #include <heft/heft_ext.h>
 #include <stdatomic.h>
 
+/* The flags of heft_sink_file() for an output of a command. */
+uint32_t sink_flags(bool force, bool no_sync);
 /* *sink is taken over and replaced; discarded when there is no memory. */
 HEFT_MUST_CHECK heft_status sink_watch(heft_sink **sink, atomic_bool *failed, heft_error *err);
 
