@@ -7,7 +7,7 @@ from harness import (BUILD, HEFT, MIB, peak_memory, physical_memory, program, re
                      seconds, speed, take_turns, touch)
 
 LIMIT = str(BUILD / "bench" / "limit")
-COPY = [HEFT, "convert", "--allow-loss"]
+COPY = [HEFT, "convert", "--allow-loss", "--no-sync"]  # as cp, which does not wait for the disk either
 
 
 # ---- verify ------------------------------------------------------------------------------------
@@ -67,6 +67,26 @@ def converting(r, inputs, formats, quick):
             r.ratio(f"{source} to {target}, {threads}", took[threads], took["cp"], "cp", limit,
                     own=(speed(size, took[threads]), "GB/s"))
         inputs.drop(path, copy, out)
+
+
+def replacing(r, inputs, formats, quick):
+    """heft convert --force over an existing file, on disk when it ends, beside cp and sync -d; 2 GiB, page cache warm."""
+    path = inputs.model("safetensors", 144 if quick else 2016)
+    copy, out = inputs.path("copy"), inputs.path("converted.safetensors")
+    size = os.path.getsize(path)
+    runs = {"cp": ["sh", "-c", 'cp "$1" "$2" && sync -d "$2"', "sh", path, copy],
+            "heft": [HEFT, "convert", "--force", path, out]}
+    for argv in runs.values():
+        seconds(*argv)
+
+    def settled(argv):
+        os.sync()  # what the run before has freed or left to be written is not this one's
+        return inputs.steady.run(lambda: seconds(*argv))
+
+    took = take_turns(3 if quick else 7, {name: lambda argv=argv: settled(argv) for name, argv in runs.items()})
+    r.ratio("safetensors to safetensors", took["heft"], took["cp"], "cp and sync -d", 1.0,
+            own=(speed(size, took["heft"]), "GB/s"))
+    inputs.drop(path, copy, out)
 
 
 def memory(r, inputs, formats, quick):
@@ -156,9 +176,9 @@ def compressing(r, inputs, formats, quick):
     def fresh(target, *command):
         return inputs.timed(*command, targets=[target])
 
-    unpack = [HEFT, "convert", "--to", "safetensors", packed, out, "--threads"]
+    unpack = [HEFT, "convert", "--no-sync", "--to", "safetensors", packed, out, "--threads"]
     took = take_turns(3 if quick else 5, {
-        "pack": lambda: fresh(packed, HEFT, "convert", "--compress", "zstd:1", path, packed),
+        "pack": lambda: fresh(packed, HEFT, "convert", "--no-sync", "--compress", "zstd:1", path, packed),
         "zstd": lambda: fresh(peer, "zstd", "-q", "-1", "-T0", path, "-o", peer),
         "unpack": lambda: fresh(out, *unpack, "0"), "one": lambda: fresh(out, *unpack, "1"),
         "unzstd": lambda: fresh(out, "zstd", "-q", "-d", "-T0", peer, "-o", out)})

@@ -20,7 +20,7 @@ from harness import BUILD, GIB, RESULTS, Report, machine, warm_memory
 from inputs import Inputs, formats_written
 
 SECTIONS = [indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
-            payloads.verifying, payloads.converting, payloads.memory, payloads.loading, payloads.cold,
+            payloads.verifying, payloads.converting, payloads.replacing, payloads.memory, payloads.loading, payloads.cold,
             payloads.writing, payloads.compressing, payloads.casting, payloads.growing,
             others.python, others.hashing, others.parameters, others.embedding]
 NAMES = [section.__name__ for section in SECTIONS]
