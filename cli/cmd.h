@@ -16,6 +16,7 @@ typedef struct command {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
     const char *help;
+    bool writes; /* files */
 } command;
 
 int cmd_ls(int argc, char **argv);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "folder.h"
+#include "interrupt.h"
 #include "losses.h"
 #include "model.h"
 #include "opt.h"
@@ -207,14 +208,13 @@ static int prepare(request *r)
 static heft_status open_sink(heft_sink **sink, const request *r, atomic_bool *failed,
                              heft_error *err)
 {
-    heft_status st = HEFT_OK;
     *sink = NULL;
     if (r->dry_run)
         return HEFT_OK;
-    if (r->into_stdout)
-        st = heft_sink_fd(sink, STDOUT_FILENO, err);
-    else
-        st = heft_sink_file(sink, r->out, sink_flags(r->force, r->no_sync), err);
+    if (!r->into_stdout)
+        return sink_open(sink, r->out, r->force, r->no_sync, failed, err);
+    interrupt_allow();
+    heft_status st = heft_sink_fd(sink, STDOUT_FILENO, err);
     return st ? st : sink_watch(sink, failed, err);
 }
 
@@ -258,7 +258,6 @@ static int convert(const heft_file *f, request *r)
     if (open_sink(&sink, r, &sink_failed, &err))
         return say_error(target, &err);
     progress_begin(&w.bar, r->out);
-    progress_catch_interrupt();
     r->options.progress = watch_step;
     r->options.progress_ctx = &w;
     heft_status st = heft_convert(f, r->target, sink, &r->options, &err);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "assign.h"
+#include "interrupt.h"
 #include "model.h"
 #include "opt.h"
 #include "progress.h"
@@ -129,8 +130,8 @@ static int edit(request *r)
     heft_edit_result result;
     heft_error err;
     progress bar;
+    interrupt_hold();
     progress_begin(&bar, r->path);
-    progress_catch_interrupt();
     r->options.progress = progress_step;
     r->options.progress_ctx = &bar;
     heft_status st = heft_edit_file(&result, r->path, &r->options, &err);
@@ -144,6 +145,7 @@ static int undo(const request *r)
 {
     bool undone;
     heft_error err;
+    interrupt_hold();
     if (heft_edit_undo(&undone, r->path, &err))
         return say_error(r->path, &err);
     if (!undone)

@@ -202,14 +202,11 @@ static int merge(request *r)
     char room[32];
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     const heft_file *in = r->joined ? r->joined : r->kept[0];
-    heft_status st = heft_sink_file(&sink, r->out, sink_flags(r->force, r->no_sync), &err);
-    if (!st)
-        st = sink_watch(&sink, &sink_failed, &err);
+    heft_status st = sink_open(&sink, r->out, r->force, r->no_sync, &sink_failed, &err);
     if (st)
         return say_error(r->out, &err);
     set_options(r, &o, &p, room);
     progress_begin(&p, r->out);
-    progress_catch_interrupt();
     st = heft_convert(in, r->target, sink, &o, &err);
     progress_end(&p);
     bool about_target = sink_failed || st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;

@@ -6,6 +6,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "interrupt.h"
 #include "losses.h"
 #include "model.h"
 #include "opt.h"
@@ -124,6 +125,7 @@ static int split(request *r)
         say(r->in, "no memory for a name");
         return CODE_SYSTEM;
     }
+    interrupt_hold();
     heft_status st = heft_sink_set_open(&r->set, r->dir, sink_flags(r->force, r->no_sync), &err);
     r->about_target = st;
     r->options = (heft_split_options)HEFT_SPLIT_OPTIONS_INIT;
@@ -131,10 +133,11 @@ static int split(request *r)
     set_options(r, &p);
     allow_files();
     progress_begin(&p, r->dir);
-    progress_catch_interrupt();
     if (!st)
         st = heft_split(r->f, r->target, &r->options, &err);
     progress_end(&p);
+    if (!st && interrupt_is_pending())
+        st = interrupt_error(&err);
     if (st)
         heft_sink_set_discard(r->set);
     else if ((st = heft_sink_set_finish(r->set, &err)))

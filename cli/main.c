@@ -5,22 +5,23 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "interrupt.h"
 
 static const command commands[] = {
-    { "ls", cmd_ls, "list the tensors of a file" },
-    { "info", cmd_info, "format, version, counts, metadata, checksums" },
-    { "cat", cmd_cat, "the decoded bytes of a tensor or of a part of the file" },
-    { "show", cmd_show, "the values of a tensor, summarised" },
-    { "convert", cmd_convert, "write a file in another format" },
-    { "split", cmd_split, "write a model as several files" },
-    { "merge", cmd_merge, "write several files as one" },
-    { "verify", cmd_verify, "check structure, checksums, padding, reserved bits" },
-    { "diff", cmd_diff, "compare two files, across formats" },
-    { "hash", cmd_hash, "content digests, equal for equal tensors whatever the format" },
-    { "ids", cmd_ids, "parameter identities: base ids and Burn's ids" },
-    { "stats", cmd_stats, "minimum, maximum, mean and more of every tensor" },
-    { "edit", cmd_edit, "change metadata and names of tensors in the file itself" },
-    { "formats", cmd_formats, "the formats that this build reads and writes" },
+    { "ls", cmd_ls, "list the tensors of a file", false },
+    { "info", cmd_info, "format, version, counts, metadata, checksums", false },
+    { "cat", cmd_cat, "the decoded bytes of a tensor or of a part of the file", false },
+    { "show", cmd_show, "the values of a tensor, summarised", false },
+    { "convert", cmd_convert, "write a file in another format", true },
+    { "split", cmd_split, "write a model as several files", true },
+    { "merge", cmd_merge, "write several files as one", true },
+    { "verify", cmd_verify, "check structure, checksums, padding, reserved bits", false },
+    { "diff", cmd_diff, "compare two files, across formats", false },
+    { "hash", cmd_hash, "content digests, equal for equal tensors whatever the format", false },
+    { "ids", cmd_ids, "parameter identities: base ids and Burn's ids", false },
+    { "stats", cmd_stats, "minimum, maximum, mean and more of every tensor", false },
+    { "edit", cmd_edit, "change metadata and names of tensors in the file itself", true },
+    { "formats", cmd_formats, "the formats that this build reads and writes", false },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -106,6 +107,8 @@ static int run(int argc, char **argv)
     if (!strcmp(name, "help"))
         return argc > 2 ? help_on(argv[2]) : help();
     const command *c = find_command(name);
+    if (c && c->writes)
+        interrupt_announce();
     if (c)
         return c->run(argc - 1, argv + 1);
     if (*name == '-')
@@ -123,14 +126,24 @@ static void on_bus_error(int signal_number)
     _exit(CODE_SYSTEM);
 }
 
+/* Work that was interrupted too late is done, which is said; the process dies of the signal in any case. */
+static int finish(int code)
+{
+    if (code == CODE_DONE && interrupt_is_pending())
+        say(NULL, "interrupted after the output was complete");
+    interrupt_die();
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     term_prepare();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* writing fails with EFBIG instead */
     signal(SIGBUS, on_bus_error);
     setlocale(LC_CTYPE, "C.UTF-8");
     if (argc > 1)
-        return run(argc, argv);
+        return finish(run(argc, argv));
     say(NULL, "no command given (see heft --help)");
     return CODE_USAGE;
 }

@@ -1,33 +1,14 @@
 #include "progress.h"
 
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "escape.h"
+#include "interrupt.h"
 
 static const double FIRST_AFTER = 0.5, EVERY = 0.1;
 enum { BAR = 24 };
-
-/* The only thing that a signal handler may set. */
-static volatile sig_atomic_t interrupted;
-
-static void note_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupted = 1;
-}
-
-void progress_catch_interrupt(void)
-{
-    struct sigaction act;
-    memset(&act, 0, sizeof act);
-    act.sa_handler = note_interrupt;
-    act.sa_flags = (int)SA_RESETHAND;
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-}
 
 static double now(void)
 {
@@ -68,7 +49,7 @@ void progress_begin(progress *p, const char *label)
 bool progress_step(void *ctx, uint64_t done, uint64_t total)
 {
     progress *p = ctx;
-    if (interrupted)
+    if (interrupt_is_pending())
         return false;
     if (!p->wanted)
         return true;

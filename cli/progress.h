@@ -11,10 +11,8 @@ typedef struct progress {
 } progress;
 
 void progress_begin(progress *p, const char *label);
-/* A heft_progress_fn.  Says stop once the user interrupted. */
+/* A heft_progress_fn.  Stops the work once an interrupt is pending. */
 bool progress_step(void *ctx, uint64_t done, uint64_t total);
 void progress_end(progress *p);
-/* From now on an interrupt stops the work where it can be stopped cleanly; a second one kills. */
-void progress_catch_interrupt(void);
 
 #endif

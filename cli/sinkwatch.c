@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+
+#include "interrupt.h"
 
 typedef struct watched {
     heft_sink base;
@@ -53,7 +56,11 @@ static heft_status watched_scratch(heft_sink *s, heft_scratch **out, uint64_t by
 static heft_status watched_finish(heft_sink *s, heft_error *err)
 {
     const watched *w = (const watched *)s;
-    heft_status st = note(w, w->inner->ops->finish(w->inner, err));
+    bool is_late = interrupt_is_pending();
+    heft_status st = is_late ? interrupt_error(err) : w->inner->ops->finish(w->inner, err);
+    if (is_late)
+        w->inner->ops->discard(w->inner);
+    note(w, st);
     free(s);
     return st;
 }
@@ -94,4 +101,16 @@ heft_status sink_watch(heft_sink **sink, atomic_bool *failed, heft_error *err)
     w->failed = failed;
     *sink = &w->base;
     return HEFT_OK;
+}
+
+heft_status sink_open(heft_sink **sink, const char *path, bool force, bool no_sync,
+                      atomic_bool *failed, heft_error *err)
+{
+    struct stat out;
+    if (!stat(path, &out) && !S_ISREG(out.st_mode))
+        interrupt_allow(); /* a pipe or a device, which may block for ever */
+    else
+        interrupt_hold();
+    heft_status st = heft_sink_file(sink, path, sink_flags(force, no_sync), err);
+    return st ? st : sink_watch(sink, failed, err);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "interrupt.h"
 
 /* Whether colours are wanted: the one thing that --color says to every command. */
 static const char *colour_when = "auto";
@@ -115,7 +116,10 @@ static int code_of(heft_status s)
 
 int say_error(const char *file, const heft_error *err)
 {
-    say_line(file, err->message, err->offset);
+    if (err->status == HEFT_E_CANCELLED && interrupt_is_pending())
+        say_line(NULL, "interrupted; nothing written", HEFT_NOWHERE);
+    else
+        say_line(file, err->message, err->offset);
     return code_of(err->status);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "port/sink_file.h"
@@ -490,6 +491,30 @@ static void flags_that_contradict_each_other_are_refused(void **state)
     assert_null(s);
 }
 
+/* ---- what killed programs leave ------------------------------------------------------------- */
+
+static void what_a_killed_program_left_is_removed(void **state)
+{
+    heft_error err;
+    heft_sink *s, *other;
+    int status;
+    plan_for(NO_CALL, 0, 0, true);
+    pid_t child = fork();
+    if (!child)
+        _exit(heft_file_sink_open(&s, &test_disk, heft_test_path(*state, "x"), 0, &err) ? 1 : 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(heft_test_dir_entries(*state), 1);
+    heft_assert_ok(heft_file_sink_open(&s, &test_disk, heft_test_path(*state, "y"), 0, &err), &err);
+    assert_int_equal(heft_test_dir_entries(*state), 1); /* that of y */
+    heft_assert_ok(heft_sink_file(&other, heft_test_path(*state, "y"), 0, &err), &err);
+    heft_sink_discard(other);
+    assert_int_equal(heft_test_dir_entries(*state), 1); /* being written, it stays */
+    heft_assert_ok(s->ops->finish(s, &err), &err);
+    assert_true(heft_test_exists(heft_test_path(*state, "y")));
+    assert_int_equal(heft_test_dir_entries(*state), 1);
+}
+
 /* ---- streams -------------------------------------------------------------------------------- */
 
 static void every_failure_of_a_stream_is_reported(void **state)
@@ -556,6 +581,7 @@ int main(void)
         IN_A_DIRECTORY(a_name_that_is_taken_meanwhile_is_left_alone),
         IN_A_DIRECTORY(the_old_file_of_a_set_cannot_always_be_kept),
         IN_A_DIRECTORY(flags_that_contradict_each_other_are_refused),
+        IN_A_DIRECTORY(what_a_killed_program_left_is_removed),
         IN_A_DIRECTORY(every_failure_of_a_stream_is_reported),
         IN_A_DIRECTORY(a_stream_goes_on_after_an_interrupt),
         IN_A_DIRECTORY(a_socket_is_not_opened),

@@ -1,0 +1,85 @@
+#include "interrupt.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU };
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+/* The signal that was noted, or 0: all that the handler below may change. */
+static atomic_int pending;
+
+/* The signal is blocked while its handler runs: it is delivered once that returns. */
+static void die_of(int signal_number)
+{
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void announce(int signal_number)
+{
+    static const char text[] = "heft: interrupted; nothing written\n";
+    ssize_t said = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)said;
+    die_of(signal_number);
+}
+
+static void note(int signal_number)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&pending, &none, signal_number))
+        die_of(signal_number);
+}
+
+static void handle_with(void (*handler)(int))
+{
+    struct sigaction act, old;
+    memset(&act, 0, sizeof act);
+    act.sa_handler = handler;
+    act.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < SIGNALS; i++)
+        if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &act, NULL);
+}
+
+void interrupt_announce(void)
+{
+    handle_with(announce);
+}
+
+void interrupt_hold(void)
+{
+    handle_with(note);
+}
+
+void interrupt_allow(void)
+{
+    handle_with(SIG_DFL);
+}
+
+bool interrupt_is_pending(void)
+{
+    return atomic_load(&pending);
+}
+
+heft_status interrupt_error(heft_error *err)
+{
+    *err = (heft_error){ .status = HEFT_E_CANCELLED, .offset = HEFT_NOWHERE };
+    snprintf(err->message, sizeof err->message, "interrupted; nothing written");
+    return err->status;
+}
+
+void interrupt_die(void)
+{
+    sigset_t one;
+    int signal_number = atomic_load(&pending);
+    if (!signal_number)
+        return;
+    die_of(signal_number);
+    sigemptyset(&one); /* only one that was blocked before the command began gets here */
+    sigaddset(&one, signal_number);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+}

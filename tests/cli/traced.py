@@ -1,0 +1,34 @@
+"""Runs heft under strace, which injects failures and signals: traced.run(["inject=..."], args...) gives
+(exit status or -signal, stderr); path: only into calls about this file.  SKIP says why that is not possible here, or
+is None."""
+import os
+import resource
+import shutil
+import subprocess
+
+HEFT = os.environ["HEFT"]
+# glibc knows by this whether a file without a name could get one
+NAMED = "inject=?access,?faccessat,?faccessat2:error=EACCES"
+
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run(injected, *args, path=None, **options):
+    argv = ["strace", "-f", "-o", "/dev/null"] + (["-P", os.path.abspath(path)] if path else [])
+    for rule in injected:
+        argv += ["-e", rule]
+    env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+    done = subprocess.run([*argv, HEFT, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env,
+                          check=False, **options)
+    return done.returncode, done.stderr.strip()
+
+
+def reason():
+    if not shutil.which("strace"):
+        return "there is no strace here"
+    traced = subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL, check=False)
+    return "strace is not allowed here" if traced.returncode else None
+
+
+SKIP = reason()
