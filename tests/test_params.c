@@ -241,7 +241,8 @@ static void a_form_that_fails_leaves_no_trace(void **state)
 typedef struct crowd {
     layers *s;
     atomic_int failures, wrong;
-    uint32_t seed, rounds;
+    atomic_uint seed;
+    uint32_t rounds;
     size_t count;
     bool same;
 } crowd;
@@ -249,7 +250,7 @@ typedef struct crowd {
 static void *hammer(void *arg)
 {
     crowd *c = arg;
-    uint32_t r = __atomic_add_fetch(&c->seed, 2654435761u, __ATOMIC_RELAXED);
+    uint32_t r = atomic_fetch_add(&c->seed, 2654435761u) + 2654435761u;
     heft_derivation d = heft_derive_f32();
     for (uint32_t i = 0; i < c->rounds; i++) {
         r = r * 1664525 + 1013904223;

@@ -3,6 +3,7 @@
 
   includes   every #include points downward
   ifdef      conditions of the preprocessor stand only where differences are allowed to live
+  atomics    so do the compiler's own atomic operations
   calls      objects of the core call nothing outside it but four mem functions, format files
              only what a format may call, and the engine's parts nothing above them
   data       the core has no data that can be written to
@@ -108,6 +109,14 @@ def condition_faults():
                 yield f"{rel(path)}:{n}: #{m[1]} {m[2]} belongs in compiler.h or port/defaults.c"
 
 
+def atomic_faults():
+    for directory in MAY_INCLUDE:
+        for path in sources(directory, ".c", ".h"):
+            for n, line in enumerate(path.read_text().splitlines(), 1):
+                if rel(path) != "src/base/compiler.h" and re.search(r"\b__(atomic|sync)_\w+", line):
+                    yield f"{rel(path)}:{n}: atomic operations of the compiler belong in compiler.h"
+
+
 def tool(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -199,6 +208,7 @@ def main():
     checks = [
         ("includes point downward", list(include_faults())),
         ("conditions stand where differences live", list(condition_faults())),
+        ("atomic operations stand where differences live", list(atomic_faults())),
     ]
     if a.objects:
         checks += object_checks(a.objects)

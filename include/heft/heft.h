@@ -10,6 +10,8 @@
  *     matching _close, _finish or _discard; a parameter called take is taken over, even when
  *     the call fails;
  *   - one heft_file may be read from several threads at once; a writer may not;
+ *   - callbacks run while the call that they were given to runs, on the thread that made that call unless
+ *     their declaration says otherwise, and never while the library holds a lock;
  *   - offsets and sizes are bytes, shapes are row-major with the outermost dimension first,
  *     numbers in files are little-endian, text is UTF-8 and not terminated.
  */
@@ -92,13 +94,15 @@ HEFT_API const heft_dtype_info *heft_dtype_get(heft_dtype t);
 HEFT_API heft_dtype heft_dtype_find(const char *name, size_t len);
 
 /* new_size 0 frees and returns NULL; ptr NULL allocates; NULL otherwise means no memory and
- * leaves ptr as it was.  align is a power of two. */
+ * leaves ptr as it was.  align is a power of two.  Called on all threads of the host's executor, by several at
+ * once. */
 typedef struct heft_allocator {
     void *(*resize)(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align);
     void *ctx;
 } heft_allocator;
 
-/* done and total are bytes.  Return false to stop with HEFT_E_CANCELLED. */
+/* done and total are bytes.  Return false to stop with HEFT_E_CANCELLED.  Called on any thread of the host's executor,
+ * by one at a time; the others go on meanwhile, and the next call tells of their work as well. */
 typedef bool (*heft_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /* ---- formats ------------------------------------------------------------------------------ */

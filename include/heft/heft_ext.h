@@ -48,7 +48,8 @@ HEFT_API void heft_part_forget(const heft_file *f, uint32_t part);
 
 /* ---- files beside a file ------------------------------------------------------------------- */
 
-/* Borrowed until the file is open: heft_open_source() has returned, or heft_step() said HEFT_OK. */
+/* Borrowed until the file is open: heft_open_source() has returned, or heft_step() said HEFT_OK.  Called on the thread
+ * that opens. */
 struct heft_siblings {
     const char *name; /* of the file itself, a single component of a path: "model.zt" */
     /* The file of that name, again a single component, beside it. */
@@ -87,6 +88,8 @@ struct heft_scratch {
 
 /* ---- sinks -------------------------------------------------------------------------------- */
 
+/* write, read_at, reserve, finish, discard and share are called by one thread at a time, which may be any of the host's
+ * executor. */
 typedef struct heft_sink_ops {
     /* Behind everything written so far.  Used when write_at is NULL. */
     heft_status (*write)(heft_sink *s, const void *data, size_t len, heft_error *err);
@@ -142,6 +145,7 @@ HEFT_API heft_executor heft_executor_threads(uint32_t width);
 
 /* ---- digests ------------------------------------------------------------------------------ */
 
+/* Called on all threads of the host's executor, by several at once, each with a state of its own. */
 typedef struct heft_digest {
     const char *name; /* "crc32c" */
     uint32_t bytes, state_bytes;
@@ -157,6 +161,7 @@ typedef struct heft_digest {
 
 /* ---- codecs ------------------------------------------------------------------------------- */
 
+/* As a digest: by several threads at once, each with a state of its own. */
 typedef struct heft_codec {
     heft_encoding encoding;
     const char *name;
@@ -186,7 +191,8 @@ struct heft_host {
     const heft_digest *const *digests;      /* up to a NULL; CRC-32 and CRC-32C are always there */
     const heft_codec *const *codecs;        /* up to a NULL; or NULL */
     void (*entropy)(void *buf, size_t len); /* keys for hash tables; NULL: fixed keys */
-    /* Space for so many bytes, all there or HEFT_E_IO.  NULL: what needs it takes memory instead. */
+    /* Space for so many bytes, all there or HEFT_E_IO; from several threads at once.  NULL: what needs it takes memory
+     * instead. */
     heft_status (*scratch)(heft_scratch **out, uint64_t bytes, heft_error *err);
 };
 /* What this build has.  A build without an operating system has no allocator: give one. */

@@ -64,7 +64,8 @@ typedef struct heft_params_options {
     uint64_t budget; /* bytes; 0: without a limit.  Parameters in use are never taken away, so what
                            * is acquired at one time may pass it; releasing returns under it */
     bool copy;       /* never lend mapped bytes: always read into memory of the store */
-    /* Called for each event but hits, from whichever thread met it, without a lock held. */
+    /* Called for each event but hits, on the thread that met it, by several at once: those that use the store and the
+     * one that reads ahead. */
     void (*on_event)(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes);
     void *ctx;
 } heft_params_options;
@@ -117,6 +118,7 @@ HEFT_API heft_params_stats heft_params_statistics(const heft_params *p);
 
 /* ---- derived forms ------------------------------------------------------------------------ */
 
+/* shape and make are called on the thread that resolves the form, by several threads at once for several forms. */
 typedef struct heft_derivation {
     uint64_t kind; /* names the form: the same kind must always mean the same bytes */
     /* Sets out's bytes, element type and shape, of at most 8 dimensions: dims may stay those of

@@ -13,10 +13,11 @@ extern "C" {
 typedef struct heft_sink heft_sink;
 enum {
     HEFT_SINK_REPLACE = 1, /* an existing file is replaced, once the new one is complete */
-    HEFT_SINK_SYNC = 2,    /* the file is on disk before it gets its name, and the name is before the
+    HEFT_SINK_SYNC = 2, /* the file is on disk before it gets its name, and the name is before the
                             * call that finishes the file returns; so a power cut leaves no file of
                             * that name or a whole one */
-    HEFT_SINK_NO_SYNC = 4  /* not even where an existing file is replaced, which is synced otherwise: a
+    HEFT_SINK_NO_SYNC =
+        4 /* not even where an existing file is replaced, which is synced otherwise: a
                             * power cut may leave an empty or torn file.  Not together with the above */
 };
 /* The file appears whole under its name when the writing is finished, or not at all.  An error whose message begins
@@ -43,7 +44,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_finish(heft_sink_set *take, h
 HEFT_API void heft_sink_set_discard(heft_sink_set *s); /* NULL is harmless */
 
 /* Something the target cannot carry: HEFT_NOTE, carried in another form; HEFT_WARNING, left out or
- * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular. */
+ * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular.  Called on the thread that
+ * plans: the one that called the function. */
 typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                              const char *text);
 

@@ -85,6 +85,18 @@ static inline size_t heft_shared_told(const size_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
+
+/* For a few instructions, none of which calls what a user supplies. */
+static inline void heft_shared_lock(uint32_t *lock)
+{
+    while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+        continue;
+}
+
+static inline void heft_shared_unlock(uint32_t *lock)
+{
+    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
 #else
 enum { HEFT_SHARES = 0 };
 
@@ -113,6 +125,16 @@ static inline void heft_shared_tell(size_t *p, size_t v)
 static inline size_t heft_shared_told(const size_t *p)
 {
     return *p;
+}
+
+static inline void heft_shared_lock(uint32_t *lock)
+{
+    (void)lock;
+}
+
+static inline void heft_shared_unlock(uint32_t *lock)
+{
+    (void)lock;
 }
 #endif
 

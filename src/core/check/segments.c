@@ -10,12 +10,14 @@ typedef struct segment {
 
 void heft_segments_init(heft_segments *s, const heft_host *h)
 {
-    *s = (heft_segments){ .mem = { h->allocator, UINT64_MAX, 0 } };
+    *s = (heft_segments){ .al = h->allocator };
 }
 
 void heft_segments_free(heft_segments *s)
 {
-    heft_vec_free(&s->mem, &s->list, sizeof(segment));
+    if (s->list.ptr)
+        s->al->resize(s->al->ctx, s->list.ptr, s->list.cap * sizeof(segment), 0, 16);
+    s->list = (heft_vec){ NULL, 0, 0 };
 }
 
 static uint32_t number(const heft_segments *s, const char *algorithm)
@@ -38,6 +40,42 @@ bool heft_segments_want(heft_segments *s, const heft_host *h, const char *algori
     return true;
 }
 
+/* false: there is no room beyond the *cap elements. */
+static bool append(heft_segments *s, const segment *piece, uint32_t *cap)
+{
+    heft_shared_lock(&s->lock);
+    bool fits = s->list.len < s->list.cap;
+    if (fits)
+        ((segment *)s->list.ptr)[s->list.len++] = *piece;
+    *cap = s->list.cap;
+    heft_shared_unlock(&s->lock);
+    return fits;
+}
+
+/* The allocator is the caller's, and is not called under the lock: several workers may allocate, and the first one to
+ * come back is served. */
+static bool grow(heft_segments *s, uint32_t cap)
+{
+    enum { FIRST = 64, MOST = 1 << 27 }; /* whose bytes any size_t can count */
+    uint32_t more = cap ? 2 * cap : FIRST;
+    segment *list = more <= MOST ? s->al->resize(s->al->ctx, NULL, 0, more * sizeof *list, 16)
+                                 : NULL;
+    heft_vec unused = { list, 0, more };
+    if (!list)
+        return false;
+    heft_shared_lock(&s->lock);
+    if (s->list.cap == cap) {
+        unused = s->list;
+        s->list = (heft_vec){ list, unused.len, more };
+        if (unused.len)
+            memcpy(list, unused.ptr, unused.len * sizeof *list);
+    }
+    heft_shared_unlock(&s->lock);
+    if (unused.ptr)
+        s->al->resize(s->al->ctx, unused.ptr, unused.cap * sizeof *list, 0, 16);
+    return true;
+}
+
 heft_status heft_segments_add(heft_segments *s, uint64_t off, const void *data, size_t len,
                               heft_error *err)
 {
@@ -48,13 +86,11 @@ heft_status heft_segments_add(heft_segments *s, uint64_t off, const void *data, 
         s->digests[i]->init(&piece.state[i]);
         s->digests[i]->update(&piece.state[i], data, len);
     }
-    while (__atomic_exchange_n(&s->busy, 1, __ATOMIC_ACQUIRE))
-        ;
-    segment *to = heft_vec_push(&s->mem, &s->list, sizeof *to);
-    if (to)
-        *to = piece;
-    __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);
-    return to ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory for checksums");
+    uint32_t cap;
+    while (!append(s, &piece, &cap))
+        if (!grow(s, cap))
+            return heft_error_plain(err, HEFT_E_NOMEM, "no memory for checksums");
+    return HEFT_OK;
 }
 
 /* In place, by a heap: the order of equal offsets does not matter, there are none. */

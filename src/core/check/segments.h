@@ -7,11 +7,11 @@
 enum { HEFT_SEGMENT_DIGESTS = 2 }; /* CRC-32 and CRC-32C */
 
 typedef struct heft_segments {
-    heft_memory mem;
+    const heft_allocator *al;
     const heft_digest *digests[HEFT_SEGMENT_DIGESTS];
     uint32_t digest_count;
-    heft_vec list;
-    int busy; /* atomic */
+    heft_vec list; /* guarded by lock while there are several workers */
+    uint32_t lock;
 } heft_segments;
 
 void heft_segments_init(heft_segments *s, const heft_host *h);

@@ -1,46 +1,48 @@
 /* meter.c - how work on several threads reports and stops. */
 #include "core/read/meter.h"
 
-static bool lock(heft_meter *m, bool wait)
+/* Count bytes; return whether the caller is the one to report, and what. */
+static bool count(heft_meter *m, uint64_t bytes, uint64_t *done)
 {
-    while (__atomic_exchange_n(&m->busy, 1, __ATOMIC_ACQUIRE))
-        if (!wait)
-            return false;
-    return true;
+    heft_shared_lock(&m->lock);
+    m->done += bytes;
+    *done = m->done;
+    bool reports = !m->reporting && !m->stopped;
+    m->reporting = m->reporting || reports;
+    heft_shared_unlock(&m->lock);
+    return reports;
 }
 
-static void unlock(heft_meter *m)
+static void report(heft_meter *m, uint64_t done)
 {
-    __atomic_store_n(&m->busy, 0, __ATOMIC_RELEASE);
+    bool goes_on = m->fn(m->ctx, done, m->total);
+    heft_shared_lock(&m->lock);
+    m->reported = done;
+    m->reporting = false;
+    if (!goes_on)
+        heft_shared_put(&m->stopped, 1);
+    heft_shared_unlock(&m->lock);
 }
 
 void heft_meter_add(heft_meter *m, uint64_t bytes)
 {
-    if (!m->fn)
-        return;
-    lock(m, true);
-    m->done += bytes;
-    if (!m->fn(m->ctx, m->done, m->total))
-        __atomic_store_n(&m->stopped, 1, __ATOMIC_RELAXED);
-    unlock(m);
+    uint64_t done;
+    if (m->fn && count(m, bytes, &done))
+        report(m, done);
 }
 
 bool heft_meter_halted(const heft_meter *m)
 {
-    return __atomic_load_n(&m->stopped, __ATOMIC_RELAXED) ||
-           __atomic_load_n(&m->failed, __ATOMIC_RELAXED);
+    return heft_shared_u32(&m->stopped) || heft_shared_u32(&m->failed);
 }
 
 void heft_meter_fail(heft_meter *m, const heft_error *err)
 {
-    lock(m, true);
-    if (!m->failed) {
+    if (heft_shared_claim(&m->failed, 1))
         m->error = *err;
-        __atomic_store_n(&m->failed, 1, __ATOMIC_RELAXED);
-    }
-    unlock(m);
 }
 
+/* The bytes that workers added while another one reported are reported here. */
 heft_status heft_meter_end(heft_meter *m, heft_error *err)
 {
     if (m->failed) {
@@ -48,6 +50,8 @@ heft_status heft_meter_end(heft_meter *m, heft_error *err)
             *err = m->error;
         return m->error.status;
     }
+    if (m->fn && !m->stopped && m->reported != m->done)
+        report(m, m->done);
     if (m->stopped)
         return heft_error_plain(err, HEFT_E_CANCELLED, "stopped");
     return HEFT_OK;

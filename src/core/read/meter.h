@@ -3,17 +3,23 @@
 #define HEFT_METER_H
 #include "core/read/file.h"
 
-/* Counts, calls back one at a time, remembers a stop. */
+/* Counts bytes, reports them on one thread at a time, remembers a stop.  While the callback runs, other workers count
+ * and go on without a report of their own. */
 typedef struct heft_meter {
     heft_progress_fn fn;
     void *ctx;
-    uint64_t total, done;      /* bytes */
-    int busy, stopped, failed; /* atomic; failed: some worker met an error */
-    heft_error error;          /* the first one */
+    uint64_t total;
+    uint64_t done, reported; /* bytes; guarded by lock, as is reporting */
+    bool reporting;          /* a worker is in fn */
+    uint32_t lock;           /* never held while fn runs */
+    uint32_t stopped;        /* fn said so */
+    uint32_t failed;         /* some worker met an error ... */
+    heft_error error;        /* ... the first of which this is, once all have ended */
 } heft_meter;
 void heft_meter_add(heft_meter *m, uint64_t bytes);
 bool heft_meter_halted(const heft_meter *m); /* stopped or failed: no use in going on */
 void heft_meter_fail(heft_meter *m, const heft_error *err);
+/* After the last worker has ended. */
 heft_status heft_meter_end(heft_meter *m, heft_error *err);
 
 #endif

@@ -1,0 +1,272 @@
+/* test_callbacks.c - what a program supplies is never called while the library holds a lock: a callback may do the work
+ * of another worker itself, on its own thread, where a lock that is held would never be released. */
+#include "models.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "core/check/segments.h"
+#include "core/read/meter.h"
+
+enum { PATIENCE = 300 }; /* seconds, after which a test that waits for itself is killed */
+
+/* ---- work within callbacks ------------------------------------------------------------------ */
+
+static struct {
+    void (*fn)(void *arg, size_t i);
+    void *arg;
+    size_t next, count;
+    bool is_nested;
+    size_t nested; /* items that a callback has worked on */
+    uint64_t done, total;
+    size_t calls;
+} work;
+
+static void run_items(void)
+{
+    while (work.next < work.count)
+        work.fn(work.arg, work.next++);
+}
+
+static void run(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+    (void)ctx;
+    work.fn = fn;
+    work.arg = arg;
+    work.next = 0;
+    work.count = n;
+    run_items();
+}
+
+static bool work_on(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    assert_true(done >= work.done && done <= total);
+    work.done = done;
+    work.total = total;
+    work.calls++;
+    if (!work.is_nested) {
+        work.is_nested = true;
+        work.nested += work.count - work.next;
+        run_items();
+        work.is_nested = false;
+    }
+    return true;
+}
+
+static const test_tensor tensors[] = {
+    { "a", HEFT_F32, 2, { 3000, 700 } },
+    { "b", HEFT_F16, 2, { 2000, 2000 } },
+    { "c", HEFT_I32, 1, { 2500000 } },
+};
+
+static heft_status read_all(const heft_file *f, heft_error *err)
+{
+    static const uint32_t parts[] = { 0, 1, 2 };
+    void *buffers[HEFT_COUNT(parts)];
+    for (size_t i = 0; i < HEFT_COUNT(parts); i++)
+        buffers[i] = heft_buffer_new((size_t)heft_part_at(f, parts[i]).length);
+    heft_status st = heft_read_many(buffers, f, parts, HEFT_COUNT(parts), work_on, NULL, err);
+    for (size_t i = 0; i < HEFT_COUNT(parts); i++)
+        heft_buffer_free(buffers[i], (size_t)heft_part_at(f, parts[i]).length);
+    return st;
+}
+
+static heft_status verify(const heft_file *f, heft_error *err)
+{
+    return heft_verify(NULL, f, NULL, NULL, work_on, NULL, err);
+}
+
+static heft_status hash(const heft_file *f, heft_error *err)
+{
+    heft_hash model, each[HEFT_COUNT(tensors)];
+    return heft_hash_model(&model, each, f, work_on, NULL, err);
+}
+
+static heft_status convert_to(const heft_file *f, const char *format, heft_encoding encoding,
+                              const heft_host *host, heft_error *err)
+{
+    heft_test_sink sink;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    o.progress = work_on;
+    o.write.encoding = encoding;
+    o.write.host = host;
+    heft_status st = heft_convert(f, heft_format_find(format), heft_test_sink_init(&sink, false),
+                                  &o, err);
+    heft_test_sink_free(&sink);
+    return st;
+}
+
+static heft_host nesting_host(heft_executor *x)
+{
+    heft_host host = *heft_host_default();
+    *x = (heft_executor){ run, NULL, 4 };
+    host.executor = x;
+    return host;
+}
+
+static heft_file *open_model(heft_bytes b, const heft_host *host)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *s;
+    heft_file *f;
+    heft_error err;
+    opt.host = host;
+    heft_assert_ok(heft_source_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_open_source(&f, s, &opt, &err), &err);
+    return f;
+}
+
+static void progress_may_work_itself(void **state)
+{
+    heft_executor x;
+    heft_host host = nesting_host(&x);
+    heft_bytes b = heft_test_model("embd", tensors, HEFT_COUNT(tensors));
+    heft_file *f = open_model(b, &host); /* which has checksums */
+    (void)state;
+    alarm(PATIENCE);
+    for (int what = 0; what < 5; what++) {
+        heft_error err;
+        memset(&work, 0, sizeof work);
+        heft_status st = what == 0   ? read_all(f, &err)
+                         : what == 1 ? verify(f, &err)
+                         : what == 2 ? hash(f, &err)
+                         : what == 3 ? convert_to(f, "gptrs-archive", HEFT_RAW, &host, &err)
+                                     : convert_to(f, "ztensor", HEFT_ZSTD, &host, &err);
+        heft_assert_ok(st, &err);
+        assert_true(work.nested);
+        if (what != 1) /* bytes under two checksums are read once */
+            assert_int_equal(work.done, work.total);
+    }
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+/* ---- an allocator that adds to what asks it ------------------------------------------------- */
+
+static heft_segments *growing;
+static bool is_in_allocator;
+static uint64_t added;
+
+static void *add_from_within(void *ctx, void *p, size_t old, size_t new, size_t align)
+{
+    heft_error err;
+    (void)ctx;
+    if (new && !is_in_allocator) {
+        is_in_allocator = true;
+        heft_assert_ok(heft_segments_add(growing, added++, "x", 1, &err), &err);
+        is_in_allocator = false;
+    }
+    const heft_allocator *al = heft_host_default()->allocator;
+    return al->resize(al->ctx, p, old, new, align);
+}
+
+static void the_allocator_may_work_itself(void **state)
+{
+    enum { MANY = 5000 };
+    heft_allocator al = { add_from_within, NULL };
+    heft_host host = *heft_host_default();
+    heft_segments s;
+    heft_error err;
+    uint32_t crc, whole;
+    (void)state;
+    alarm(PATIENCE);
+    host.allocator = &al;
+    growing = &s;
+    heft_segments_init(&s, &host);
+    assert_true(heft_segments_want(&s, &host, "crc32"));
+    while (added < MANY) {
+        uint64_t at = added++;
+        heft_assert_ok(heft_segments_add(&s, at, "x", 1, &err), &err);
+    }
+    const heft_digest *d = s.digests[0];
+    assert_true(d->init(&crc) && d->init(&whole));
+    heft_segments_sort(&s);
+    heft_assert_ok(heft_segments_join(&s, "crc32", (heft_range){ 0, MANY }, &crc, NULL, NULL, &err),
+                   &err);
+    for (int i = 0; i < MANY; i++)
+        d->update(&whole, "x", 1);
+    assert_int_equal(crc, whole);
+    heft_segments_free(&s);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+enum { WORKERS = 4, ITEMS = 20000 };
+
+typedef struct counting { /* without any synchronisation: calls come one after the other */
+    uint64_t calls, last, stop_at;
+    bool stopped;
+} counting;
+
+static bool count_call(void *ctx, uint64_t done, uint64_t total)
+{
+    counting *c = ctx;
+    assert_false(c->stopped);
+    assert_true(done >= c->last && done <= total);
+    c->calls++;
+    c->last = done;
+    c->stopped = c->stop_at && done >= c->stop_at;
+    return !c->stopped;
+}
+
+static void *add_bytes(void *arg)
+{
+    for (int i = 0; i < ITEMS && !heft_meter_halted(arg); i++)
+        heft_meter_add(arg, 1);
+    return NULL;
+}
+
+static void progress_is_told_on_one_thread_at_a_time(void **state)
+{
+    (void)state;
+    for (uint64_t stop_at = 0; stop_at <= ITEMS; stop_at += ITEMS) {
+        pthread_t threads[WORKERS];
+        counting c = { .stop_at = stop_at };
+        heft_meter m = { .fn = count_call, .ctx = &c, .total = WORKERS * ITEMS };
+        heft_error err;
+        for (int i = 0; i < WORKERS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, add_bytes, &m), 0);
+        for (int i = 0; i < WORKERS; i++)
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+        if (stop_at) {
+            heft_assert_status(heft_meter_end(&m, &err), HEFT_E_CANCELLED, &err);
+            assert_true(c.stopped);
+        } else {
+            heft_assert_ok(heft_meter_end(&m, &err), &err);
+            assert_int_equal(c.last, WORKERS * ITEMS); /* the end is told in any case */
+        }
+    }
+}
+
+static void *fail_too(void *arg)
+{
+    heft_error err = { .status = HEFT_E_IO, .message = "the disk is gone" };
+    heft_meter_fail(arg, &err);
+    return NULL;
+}
+
+static void the_first_error_is_kept(void **state)
+{
+    pthread_t threads[WORKERS];
+    heft_meter m = { .fn = NULL };
+    heft_error err;
+    (void)state;
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, fail_too, &m), 0);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_true(heft_meter_halted(&m));
+    heft_assert_fails(heft_meter_end(&m, &err), HEFT_E_IO, &err, "the disk is gone");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(progress_may_work_itself),
+        cmocka_unit_test(the_allocator_may_work_itself),
+        cmocka_unit_test(progress_is_told_on_one_thread_at_a_time),
+        cmocka_unit_test(the_first_error_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
