@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -43,6 +44,13 @@ void term_paint(outbuf *o, term_colour c)
 bool term_is_stdout(void)
 {
     return isatty(STDOUT_FILENO);
+}
+
+size_t term_columns(int fd)
+{
+    enum { USUAL = 80 };
+    struct winsize size;
+    return !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL;
 }
 
 static void say_line(const char *file, const char *text, uint64_t offset)
@@ -118,7 +126,7 @@ int say_error(const char *file, const heft_error *err)
 {
     if (err->status == HEFT_E_CANCELLED && interrupt_is_pending())
         say_line(NULL, "interrupted; nothing written", HEFT_NOWHERE);
-    else
+    else if (err->os != EPIPE) /* whoever reads has had enough */
         say_line(file, err->message, err->offset);
     return code_of(err->status);
 }
@@ -132,6 +140,7 @@ int out_end(outbuf *o, int code)
     out_free(o);
     if (!os)
         return code;
-    say("standard output", "%s", strerror(os));
+    if (os != EPIPE) /* whoever reads has had enough */
+        say("standard output", "%s", strerror(os));
     return CODE_SYSTEM;
 }

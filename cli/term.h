@@ -21,6 +21,9 @@ void term_paint(outbuf *o, term_colour c);
 /* Whether raw bytes on stdout would end up on somebody's screen. */
 bool term_is_stdout(void);
 
+/* How wide the terminal is now: it may change at any time.  At least 1. */
+size_t term_columns(int fd);
+
 /* "heft: FILE: text", one line; file NULL: "heft: text". */
 void say(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The error line of a library call; returns the exit code that belongs to it. */

@@ -2,14 +2,23 @@
 characters made visible; exits as the command does.
 
     python3 terminal.py COMMAND..."""
+import fcntl
 import os
 import pty
+import struct
 import sys
+import termios
 
 
-def main(args):
+def resize(fd, columns):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
+def run(args, columns=80, later=None):
+    """(what appeared, exit status) on a terminal so wide; later: so wide once something has appeared."""
     pid, fd = pty.fork()
     if pid == 0:
+        resize(0, columns)
         os.execvp(args[0], args)
     seen = b""
     while True:
@@ -19,11 +28,17 @@ def main(args):
             break
         if not piece:
             break
+        if later and not seen:
+            resize(fd, later)
         seen += piece
     status = os.waitpid(pid, 0)[1]
-    text = seen.decode(errors="backslashreplace").replace("\r\n", "\n").replace("\x1b", "^[")
-    print(text.replace("\r", "^M"), end="")
-    return os.waitstatus_to_exitcode(status)
+    return seen.decode(errors="backslashreplace").replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
+
+
+def main(args):
+    text, code = run(args)
+    print(text.replace("\x1b", "^[").replace("\r", "^M"), end="")
+    return code
 
 
 if __name__ == "__main__":
