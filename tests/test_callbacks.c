@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <heft/params.h>
+
 #include "core/check/segments.h"
 #include "core/read/meter.h"
 
@@ -190,6 +192,109 @@ static void the_allocator_may_work_itself(void **state)
     heft_segments_free(&s);
 }
 
+/* ---- a parameter store that is asked while it gives up bytes -------------------------------- */
+
+enum { PARAM = 1 << 20, PARAMS = 4 };
+
+static heft_params *asked;
+static size_t answers;
+
+static void ask_store(void)
+{
+    if (asked)
+        answers += heft_params_statistics(asked).loads > 0;
+}
+
+static void *ask_and_free(void *ctx, void *p, size_t old, size_t new, size_t align)
+{
+    (void)ctx;
+    if (!new)
+        ask_store();
+    const heft_allocator *al = heft_host_default()->allocator;
+    return al->resize(al->ctx, p, old, new, align);
+}
+
+typedef struct mapped { /* a source that says that its bytes are mapped */
+    heft_source base;
+    heft_bytes bytes;
+} mapped;
+
+static heft_status read_mapped(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
+{
+    (void)err;
+    memcpy(buf, ((const mapped *)s)->bytes.p + off, len);
+    return HEFT_OK;
+}
+
+static const void *lend_mapped(heft_source *s, uint64_t off, uint64_t len)
+{
+    (void)len;
+    return ((const mapped *)s)->bytes.p + off;
+}
+
+static heft_status populate_mapped(heft_source *s, uint64_t off, uint64_t len, heft_error *err)
+{
+    (void)s, (void)off, (void)len, (void)err;
+    return HEFT_OK;
+}
+
+static void forget_mapped(heft_source *s, uint64_t off, uint64_t len)
+{
+    (void)s, (void)off, (void)len;
+    ask_store();
+}
+
+static void close_mapped(heft_source *s)
+{
+    (void)s;
+}
+
+static void an_eviction_may_ask_the_store(void **state)
+{
+    static const heft_source_ops ops = { .read = read_mapped,
+                                         .lend = lend_mapped,
+                                         .populate = populate_mapped,
+                                         .let_go = forget_mapped,
+                                         .close = close_mapped };
+    static const test_tensor params[PARAMS] = { { "a", HEFT_F32, 1, { PARAM / 4 } },
+                                                { "b", HEFT_F32, 1, { PARAM / 4 } },
+                                                { "c", HEFT_F32, 1, { PARAM / 4 } },
+                                                { "d", HEFT_F32, 1, { PARAM / 4 } } };
+    heft_allocator al = { ask_and_free, NULL };
+    heft_host host = *heft_host_default();
+    heft_bytes b = heft_test_model("safetensors", params, PARAMS);
+    (void)state;
+    alarm(PATIENCE);
+    host.allocator = &al;
+    for (int copies = 0; copies < 2; copies++) {
+        heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+        mapped s = { { &ops, b.len }, b };
+        heft_params *p;
+        heft_file *f;
+        heft_error err;
+        heft_id128 model;
+        opt.host = &host;
+        opt.budget = 2 * PARAM;
+        opt.copy = copies;
+        heft_assert_ok(heft_open_source(&f, &s.base, NULL, &err), &err);
+        heft_assert_ok(heft_params_open(&p, &opt, &err), &err);
+        heft_assert_ok(heft_params_add(&model, p, f, &err), &err);
+        asked = p;
+        answers = 0;
+        for (uint32_t i = 0; i < PARAMS; i++) {
+            heft_param got;
+            heft_id128 key = heft_params_key_at(p, i);
+            heft_assert_ok(heft_params_acquire(&got, p, key, &err), &err);
+            heft_params_release(p, key);
+        }
+        assert_true(heft_params_statistics(p).evictions);
+        assert_true(answers);
+        asked = NULL;
+        heft_params_close(p);
+    }
+    heft_test_free(&b);
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 enum { WORKERS = 4, ITEMS = 20000 };
@@ -265,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(progress_may_work_itself),
         cmocka_unit_test(the_allocator_may_work_itself),
+        cmocka_unit_test(an_eviction_may_ask_the_store),
         cmocka_unit_test(progress_is_told_on_one_thread_at_a_time),
         cmocka_unit_test(the_first_error_is_kept),
     };

@@ -90,10 +90,13 @@ static void note(heft_params *p, heft_params_event what, const entry *e)
 static void unlock(heft_params *p)
 {
     event *events = p->events;
+    holding *dropped = p->dropped;
     size_t n = p->event_count;
+    p->dropped = NULL;
     p->events = NULL;
     p->event_count = p->event_room = 0;
     pthread_mutex_unlock(&p->lock);
+    heft_load_give_back(p, dropped);
     for (size_t i = 0; i < n; i++)
         p->opt.on_event(p->opt.ctx, events[i].what, events[i].key, events[i].bytes);
     free(events);
@@ -107,7 +110,11 @@ static bool give_up(heft_params *p, entry *e, bool ahead)
     /* as if it were being loaded: whoever wants it now comes for the lock */
     if (!atomic_compare_exchange_strong(&e->word, &unused, LOADING))
         return false;
-    heft_load_drop(p, e);
+    holding *h = heft_load_take(e);
+    if (h) {
+        h->next = p->dropped;
+        p->dropped = h;
+    }
     p->stats.resident -= e->weight;
     p->stats.evictions++;
     note(p, HEFT_PARAMS_EVICTION, e);
@@ -305,5 +312,5 @@ heft_status heft_cache_acquire(heft_params *p, entry *e, const heft_derivation *
 void heft_cache_free(heft_params *p, entry *e)
 {
     if ((atomic_load(&e->word) & STATE) == READY)
-        heft_load_drop(p, e);
+        heft_load_give_back(p, heft_load_take(e));
 }

@@ -75,16 +75,33 @@ void heft_load_measured(heft_params *p, entry *e)
 static heft_status allocate(heft_params *p, entry *e, heft_error *err)
 {
     const heft_allocator *al = p->host->allocator;
-    if (e->view.bytes > SIZE_MAX - 1)
+    holding *h = e->view.bytes < SIZE_MAX ? calloc(1, sizeof *h) : NULL;
+    e->held = h;
+    if (!h)
         return heft_store_no_memory(err);
-    e->owned = al->resize(al->ctx, NULL, 0, (size_t)e->view.bytes + 1, ALIGN);
-    return e->owned ? HEFT_OK : heft_store_no_memory(err);
+    h->size = (size_t)e->view.bytes + 1;
+    h->owned = al->resize(al->ctx, NULL, 0, h->size, ALIGN);
+    e->view.data = h->owned;
+    return h->owned ? HEFT_OK : heft_store_no_memory(err);
+}
+
+static heft_status map(entry *e, const void *view, heft_error *err)
+{
+    e->view.data = view;
+    if (!heft_file_is_mapped(e->file))
+        return HEFT_OK;
+    e->held = calloc(1, sizeof *e->held);
+    if (!e->held)
+        return heft_store_no_memory(err);
+    e->held->mapped = e->file;
+    e->held->part = e->part;
+    return heft_part_populate(e->file, e->part, err);
 }
 
 static heft_status read_all(entry *e, heft_error *err)
 {
     heft_stream *s;
-    uint8_t *to = e->owned;
+    uint8_t *to = e->held->owned;
     heft_status st = heft_stream_open(&s, e->file, e->part, err);
     if (st)
         return st;
@@ -101,29 +118,32 @@ static heft_status read_all(entry *e, heft_error *err)
 heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
 {
     const void *view = e->file ? lent(p, e) : NULL;
-    if (view) {
-        e->mapped = heft_file_is_mapped(e->file);
-        e->view.data = view;
-        return e->mapped ? heft_part_populate(e->file, e->part, err) : HEFT_OK;
-    }
-    heft_status st = allocate(p, e, err);
-    if (!st)
+    heft_status st = view ? map(e, view, err) : allocate(p, e, err);
+    if (!st && !view)
         st = e->file ? read_all(e, err)
-                     : d->make(e->owned, &e->view, &e->source->view, d->ctx, err);
-    e->view.data = e->owned;
+                     : d->make(e->held->owned, &e->view, &e->source->view, d->ctx, err);
     if (st)
-        heft_load_drop(p, e);
+        heft_load_give_back(p, heft_load_take(e));
     return st;
 }
 
-void heft_load_drop(heft_params *p, entry *e)
+holding *heft_load_take(entry *e)
+{
+    holding *h = e->held;
+    e->held = NULL;
+    e->view.data = NULL;
+    return h;
+}
+
+void heft_load_give_back(const heft_params *p, holding *list)
 {
     const heft_allocator *al = p->host->allocator;
-    if (e->owned)
-        al->resize(al->ctx, e->owned, (size_t)e->view.bytes + 1, 0, ALIGN);
-    if (e->mapped)
-        heft_part_forget(e->file, e->part);
-    e->owned = NULL;
-    e->mapped = false;
-    e->view.data = NULL;
+    for (holding *h = list, *next; h; h = next) {
+        next = h->next;
+        if (h->owned)
+            al->resize(al->ctx, h->owned, h->size, 0, ALIGN);
+        if (h->mapped)
+            heft_part_forget(h->mapped, h->part);
+        free(h);
+    }
 }

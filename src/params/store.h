@@ -29,6 +29,14 @@ typedef struct load { /* of one entry, shared by those who wait for it; guarded 
     heft_error err;
 } load;
 
+typedef struct holding { /* what an entry has taken and gives back: never under the lock */
+    struct holding *next;
+    const heft_file *mapped; /* the file whose part is mapped, or NULL */
+    uint32_t part;
+    void *owned; /* bytes of the store's own, or NULL */
+    size_t size;
+} holding;
+
 typedef struct entry entry;
 struct entry {
     heft_id128 key;
@@ -41,8 +49,7 @@ struct entry {
     atomic_uint word;
     atomic_uint_fast64_t stamp; /* when it was acquired last */
     heft_param view;            /* while READY, or being used */
-    void *owned;                /* bytes of the store's own */
-    bool mapped;                /* lent by the file, and to be forgotten on eviction */
+    holding *held;              /* NULL: what its bytes are lent by wants nothing back */
     atomic_bool fresh;          /* read ahead and not used since */
     bool queued;                /* for reading ahead; guarded */
     load *load;                 /* while LOADING; guarded */
@@ -110,6 +117,7 @@ struct heft_params {
     ranked *heap;   /* least recently used first */
     size_t heap_len, heap_room;
     heft_params_stats stats; /* hits are reckoned from tick */
+    holding *dropped;        /* by evictions, to be given back once the lock is free */
     event *events;
     size_t event_count, event_room;
     pthread_t reader; /* ahead */
@@ -141,7 +149,10 @@ void heft_cache_free(heft_params *p, entry *e); /* at closing */
 heft_status heft_load_measure(heft_params *p, entry *e, const heft_derivation *d, heft_error *err);
 void heft_load_measured(heft_params *p, entry *e); /* after a measure that succeeded, load or not */
 heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err);
-void heft_load_drop(heft_params *p, entry *e);
+/* Take the bytes from the entry, which has none then; NULL: there is nothing to give back. */
+holding *heft_load_take(entry *e);
+/* Give back a list of them. */
+void heft_load_give_back(const heft_params *p, holding *list);
 
 /* ---- ahead.c ---- */
 void heft_ahead_stop(heft_params *p);
