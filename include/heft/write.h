@@ -11,14 +11,14 @@ extern "C" {
 /* ---- writing ------------------------------------------------------------------------------ */
 
 typedef struct heft_sink heft_sink;
+/* SYNC: the file is on disk before it gets its name, and the name is on disk before the call that finishes the
+ * file returns, so that a power cut leaves the whole file or none of that name.  Replacing a file does that
+ * without being asked; NO_SYNC, for scratch files, never waits for the disk: a power cut may leave an empty or
+ * torn file.  SYNC and NO_SYNC together are HEFT_E_ARGUMENT. */
 enum {
     HEFT_SINK_REPLACE = 1, /* an existing file is replaced, once the new one is complete */
-    HEFT_SINK_SYNC = 2, /* the file is on disk before it gets its name, and the name is before the
-                            * call that finishes the file returns; so a power cut leaves no file of
-                            * that name or a whole one */
-    HEFT_SINK_NO_SYNC =
-        4 /* not even where an existing file is replaced, which is synced otherwise: a
-                            * power cut may leave an empty or torn file.  Not together with the above */
+    HEFT_SINK_SYNC = 2,
+    HEFT_SINK_NO_SYNC = 4
 };
 /* The file appears whole under its name when the writing is finished, or not at all.  An error whose message begins
  * with "saved, but" came after that: the file has its name.  An existing path that is no regular file (a pipe,

@@ -135,10 +135,10 @@ holding *heft_load_take(entry *e)
     return h;
 }
 
-void heft_load_give_back(const heft_params *p, holding *list)
+void heft_load_give_back(const heft_params *p, holding *first)
 {
     const heft_allocator *al = p->host->allocator;
-    for (holding *h = list, *next; h; h = next) {
+    for (holding *h = first, *next; h; h = next) {
         next = h->next;
         if (h->owned)
             al->resize(al->ctx, h->owned, h->size, 0, ALIGN);

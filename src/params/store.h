@@ -151,8 +151,8 @@ void heft_load_measured(heft_params *p, entry *e); /* after a measure that succe
 heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err);
 /* Take the bytes from the entry, which has none then; NULL: there is nothing to give back. */
 holding *heft_load_take(entry *e);
-/* Give back a list of them. */
-void heft_load_give_back(const heft_params *p, holding *list);
+/* Give back one, and those that follow it. */
+void heft_load_give_back(const heft_params *p, holding *first);
 
 /* ---- ahead.c ---- */
 void heft_ahead_stop(heft_params *p);

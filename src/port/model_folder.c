@@ -26,7 +26,7 @@ enum {
 
 heft_status heft_model_folder_open(heft_model_folder *f, const char *path, heft_error *err)
 {
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     *f = (heft_model_folder){ .count = 0 };
     if (fd < 0)
         return heft_os_error(err, errno, "is in a folder that cannot be opened");
@@ -69,7 +69,7 @@ static size_t climb(int up[MOST_ABOVE], int folder)
     size_t n = 0;
     bool found = false;
     for (int dir = folder; n < MOST_ABOVE && !found && !fstat(dir, &below); dir = up[n++]) {
-        up[n] = openat(dir, "..", DIRECTORY);
+        up[n] = heft_open_at(dir, "..", DIRECTORY);
         if (up[n] < 0)
             break;
         found = is_repository(up[n], &below);
@@ -160,7 +160,7 @@ static heft_status enter(walk *w, const char *name, const char *rest, heft_error
 {
     if (w->depth == MOST_LEVELS)
         return unresolved(err, ELOOP);
-    int dir = openat(w->dirs[w->depth - 1], name, DIRECTORY);
+    int dir = heft_open_at(w->dirs[w->depth - 1], name, DIRECTORY);
     if (dir < 0)
         return errno == ENOTDIR ? follow(w, name, rest, err) : cannot_open(w, err, errno);
     w->dirs[w->depth++] = dir;
