@@ -18,12 +18,12 @@
 
 #include "base/blake3.h"
 #include "base/checked.h"
-#include "port/disk.h"
+#include "port/sealed.h"
 
 enum {
     HEAD = 64,
     RECORD = 24,
-    HASH = 32,
+    HASH = HEFT_SEAL,
     VERSION = 1,
     AROUND = 64 << 10, /* bytes at either end of the file by which it is known again */
     STEP = 4096
@@ -181,36 +181,6 @@ static heft_status find_records(journal *j, const heft_target *t, const heft_edi
 
 /* ---- the journal's bytes ---- */
 
-static uint8_t *put(uint8_t *to, uint64_t v, unsigned bytes)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(v >> 8 * i);
-    return to + bytes;
-}
-
-static uint64_t get(const uint8_t *from, unsigned bytes)
-{
-    uint64_t v = 0;
-    for (unsigned i = bytes; i--;)
-        v = v << 8 | from[i];
-    return v;
-}
-
-static uint8_t *put_bytes(uint8_t *to, const void *from, uint64_t len)
-{
-    if (len)
-        memcpy(to, from, (size_t)len);
-    return to + len;
-}
-
-static void hash_bytes(uint8_t out[HASH], const uint8_t *bytes, size_t len)
-{
-    heft_blake3 h;
-    heft_blake3_init(&h);
-    heft_blake3_update(&h, bytes, len);
-    heft_blake3_final(&h, out);
-}
-
 static uint8_t *encode(const journal *j, size_t *len)
 {
     *len = HEAD + HASH;
@@ -219,16 +189,16 @@ static uint8_t *encode(const journal *j, size_t *len)
     uint8_t *bytes = malloc(*len), *to = bytes;
     if (!bytes)
         return NULL;
-    to = put_bytes(to, magic, 8);
-    to = put(put(to, VERSION, 4), j->count, 4);
-    to = put(put(to, j->old_size, 8), j->new_size, 8);
-    to = put_bytes(to, j->around, HASH);
+    to = heft_put_bytes(to, magic, 8);
+    to = heft_put(heft_put(to, VERSION, 4), j->count, 4);
+    to = heft_put(heft_put(to, j->old_size, 8), j->new_size, 8);
+    to = heft_put_bytes(to, j->around, HASH);
     for (uint32_t i = 0; i < j->count; i++) {
         const record *r = &j->records[i];
-        to = put(put(put(to, r->at, 8), r->old_len, 8), r->new_len, 8);
-        to = put_bytes(put_bytes(to, r->old, r->old_len), r->new, r->new_len);
+        to = heft_put(heft_put(heft_put(to, r->at, 8), r->old_len, 8), r->new_len, 8);
+        to = heft_put_bytes(heft_put_bytes(to, r->old, r->old_len), r->new, r->new_len);
     }
-    hash_bytes(to, bytes, *len - HASH);
+    heft_seal(bytes, *len);
     return bytes;
 }
 
@@ -242,22 +212,18 @@ static heft_status damaged(const char *name, heft_error *err)
 
 static heft_status decode(journal *j, const char *name, uint8_t *take, size_t len, heft_error *err)
 {
-    uint8_t hash[HASH];
     *j = (journal){ .bytes = take };
-    if (len < HEAD + HASH || memcmp(take, magic, 8) != 0)
+    if (len < HEAD + HASH || !heft_is_sealed(take, len, magic))
         return damaged(name, err);
-    hash_bytes(hash, take, len - HASH);
-    if (memcmp(hash, take + len - HASH, HASH) != 0)
-        return damaged(name, err);
-    if (get(take + 8, 4) != VERSION)
+    if (heft_get(take + 8, 4) != VERSION)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the journal of an interrupted edit is of version %U: a newer heft "
                                 "is needed to undo it",
-                                get(take + 8, 4));
-    uint64_t count = get(take + 12, 4), left = len - HEAD - HASH;
+                                heft_get(take + 8, 4));
+    uint64_t count = heft_get(take + 12, 4), left = len - HEAD - HASH;
     const uint8_t *p = take + HEAD;
-    j->old_size = get(take + 16, 8);
-    j->new_size = get(take + 24, 8);
+    j->old_size = heft_get(take + 16, 8);
+    j->new_size = heft_get(take + 24, 8);
     memcpy(j->around, take + 32, HASH);
     j->records = count <= left / RECORD ? calloc((size_t)count + 1, sizeof *j->records) : NULL;
     if (!j->records)
@@ -266,7 +232,7 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
         record *r = &j->records[j->count];
         if (left < RECORD)
             return damaged(name, err);
-        *r = (record){ get(p, 8), get(p + 8, 8), get(p + 16, 8), p + RECORD, NULL };
+        *r = (record){ heft_get(p, 8), heft_get(p + 8, 8), heft_get(p + 16, 8), p + RECORD, NULL };
         left -= RECORD;
         if (r->old_len > left || r->new_len > left - r->old_len ||
             !heft_range_in((heft_range){ r->at, r->old_len }, j->old_size) ||
@@ -288,20 +254,7 @@ static heft_status store(const journal *j, const heft_target *t, const char *nam
     uint8_t *bytes = encode(j, &len);
     if (!bytes)
         return no_memory(err);
-    t->disk->remove(t->dir, part); /* of an edit that was killed before it began */
-    int fd = heft_disk_create(t->disk, t->dir, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    heft_status st = fd < 0 ? heft_os_error(err, errno, "a journal cannot be put beside it")
-                            : heft_target_write(t, fd, 0, bytes, len, err);
-    if (!st && heft_disk_sync(t->disk, fd))
-        st = heft_os_error(err, errno, "writing the journal to disk failed");
-    if (fd >= 0)
-        close(fd);
-    if (!st && t->disk->rename(t->dir, part, name))
-        st = heft_os_error(err, errno, "a journal cannot be put beside it");
-    if (st)
-        t->disk->remove(t->dir, part);
-    else if ((st = heft_target_sync_dir(t, err)))
-        t->disk->remove(t->dir, name);
+    heft_status st = heft_sealed_store(t, name, part, bytes, len, err);
     free(bytes);
     return st;
 }
@@ -309,26 +262,14 @@ static heft_status store(const journal *j, const heft_target *t, const char *nam
 static heft_status load(journal *j, const heft_target *t, const char *name, bool *there,
                         heft_error *err)
 {
-    struct stat is;
+    uint8_t *bytes;
+    size_t len;
     *j = (journal){ .count = 0 };
-    int fd = heft_open_at(t->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    *there = fd >= 0 || errno != ENOENT;
-    if (fd < 0)
-        return *there ? heft_os_error(err, errno, "its journal cannot be opened") : HEFT_OK;
-    heft_status st = fstat(fd, &is)        ? heft_os_error(err, errno, "its journal cannot be read")
-                     : S_ISREG(is.st_mode) ? HEFT_OK
-                                           : damaged(name, err);
-    uint8_t *bytes = st ? NULL : malloc((size_t)is.st_size + 1);
-    if (!st && !bytes)
-        st = no_memory(err);
-    if (!st)
-        st = heft_target_read(fd, 0, bytes, (size_t)is.st_size, err);
-    close(fd);
-    if (st) {
-        free(bytes);
-        return st;
-    }
-    return decode(j, name, bytes, (size_t)is.st_size, err);
+    heft_status st = heft_sealed_load(&bytes, &len, t->dir, name, UINT64_MAX, err);
+    *there = bytes;
+    if (st == HEFT_E_FORMAT)
+        return damaged(name, err);
+    return st || !bytes ? st : decode(j, name, bytes, len, err);
 }
 
 /* ---- forth and back ---- */

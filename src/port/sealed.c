@@ -1,0 +1,110 @@
+/* sealed.c - small files that appear whole and on disk, and that end with their own digest. */
+#include "port/sealed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/blake3.h"
+
+/* ---- bytes ---- */
+
+uint8_t *heft_put(uint8_t *to, uint64_t v, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(v >> 8 * i);
+    return to + bytes;
+}
+
+uint64_t heft_get(const uint8_t *from, unsigned bytes)
+{
+    uint64_t v = 0;
+    for (unsigned i = bytes; i--;)
+        v = v << 8 | from[i];
+    return v;
+}
+
+uint8_t *heft_put_bytes(uint8_t *to, const void *from, uint64_t len)
+{
+    if (!len)
+        return to;
+    memcpy(to, from, (size_t)len);
+    return to + len;
+}
+
+static void hash_bytes(uint8_t out[HEFT_SEAL], const uint8_t *bytes, size_t len)
+{
+    heft_blake3 h;
+    heft_blake3_init(&h);
+    heft_blake3_update(&h, bytes, len);
+    heft_blake3_final(&h, out);
+}
+
+void heft_seal(uint8_t *bytes, size_t len)
+{
+    hash_bytes(bytes + len - HEFT_SEAL, bytes, len - HEFT_SEAL);
+}
+
+bool heft_is_sealed(const uint8_t *bytes, size_t len, const char magic[8])
+{
+    uint8_t hash[HEFT_SEAL];
+    if (len < 8 + HEFT_SEAL || memcmp(bytes, magic, 8) != 0)
+        return false;
+    hash_bytes(hash, bytes, len - HEFT_SEAL);
+    return !memcmp(hash, bytes + len - HEFT_SEAL, HEFT_SEAL);
+}
+
+/* ---- on disk ---- */
+
+heft_status heft_sealed_store(const heft_target *t, const char *name, const char *part,
+                              const void *bytes, size_t len, heft_error *err)
+{
+    t->disk->remove(t->dir, part); /* of a program that was killed before it began */
+    int fd = heft_disk_create(t->disk, t->dir, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    heft_status st = fd < 0 ? heft_os_error(err, errno, "a journal cannot be put beside it")
+                            : heft_target_write(t, fd, 0, bytes, len, err);
+    if (!st && heft_disk_sync(t->disk, fd))
+        st = heft_os_error(err, errno, "writing the journal to disk failed");
+    if (fd >= 0)
+        close(fd);
+    if (!st && t->disk->rename(t->dir, part, name))
+        st = heft_os_error(err, errno, "a journal cannot be put beside it");
+    if (st)
+        t->disk->remove(t->dir, part);
+    else if ((st = heft_target_sync_dir(t, err)))
+        t->disk->remove(t->dir, name);
+    return st;
+}
+
+static heft_status read_all(uint8_t **out, size_t *len, int fd, uint64_t most, heft_error *err)
+{
+    struct stat is;
+    if (fstat(fd, &is))
+        return heft_os_error(err, errno, "its journal cannot be read");
+    if (!S_ISREG(is.st_mode) || (uint64_t)is.st_size > most)
+        return heft_error_plain(err, HEFT_E_FORMAT, "what bears the name of a journal is none");
+    *len = (size_t)is.st_size;
+    *out = malloc(*len + 1);
+    if (!*out)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a journal");
+    return heft_target_read(fd, 0, *out, *len, err);
+}
+
+heft_status heft_sealed_load(uint8_t **out, size_t *len, int dir, const char *name, uint64_t most,
+                             heft_error *err)
+{
+    *out = NULL;
+    int fd = heft_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? HEFT_OK
+                               : heft_os_error(err, errno, "its journal cannot be opened");
+    heft_status st = read_all(out, len, fd, most, err);
+    close(fd);
+    if (st) {
+        free(*out);
+        *out = NULL;
+    }
+    return st;
+}
