@@ -10,126 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "port/disk.h"
-
-/* ---- a disk that stops ---------------------------------------------------------------------- */
-
-typedef enum trouble { NONE, KILLED, TORN, FAILS, FAILS_ON } trouble;
-
-static struct {
-    trouble what;
-    int os;
-    unsigned at, calls; /* the call of that number */
-    bool no_copy;       /* the system cannot copy for us */
-    const char *touch;  /* a file that another program writes to at the first call */
-} plan;
-
-static bool stops(void)
-{
-    plan.calls++;
-    if (plan.touch && plan.calls == 1) {
-        FILE *f = fopen(plan.touch, "a");
-        fputc('x', f);
-        fclose(f);
-    }
-    if (plan.what == KILLED && plan.calls == plan.at)
-        raise(SIGKILL);
-    bool fails = plan.what == FAILS_ON ? plan.calls >= plan.at : plan.calls == plan.at;
-    errno = plan.os;
-    return (plan.what == FAILS || plan.what == FAILS_ON) && fails;
-}
-
-static ssize_t test_write(int fd, const void *data, size_t len, off_t at)
-{
-    if (stops())
-        return -1;
-    if (plan.what == TORN && plan.calls == plan.at) {
-        (void)!heft_system_disk.write(fd, data, len / 2 + 1, at);
-        raise(SIGKILL);
-    }
-    return heft_system_disk.write(fd, data, len, at);
-}
-
-static int test_truncate(int fd, off_t size)
-{
-    return stops() ? -1 : heft_system_disk.truncate(fd, size);
-}
-
-/* What a killed program has written stays written: only a machine that is cut off needs the disk. */
-static int test_sync(int fd)
-{
-    (void)fd;
-    return stops() ? -1 : 0;
-}
-
-static int test_create(int dir, const char *name, int flags, mode_t mode)
-{
-    return stops() ? -1 : heft_system_disk.create(dir, name, flags, mode);
-}
-
-static int test_name(int fd, int dir, const char *name)
-{
-    return stops() ? -1 : heft_system_disk.name(fd, dir, name);
-}
-
-static int test_rename(int dir, const char *from, const char *to)
-{
-    return stops() ? -1 : heft_system_disk.rename(dir, from, to);
-}
-
-static int test_remove(int dir, const char *name)
-{
-    return stops() ? -1 : heft_system_disk.remove(dir, name);
-}
-
-static ssize_t test_copy(int from, off_t at, int to, off_t to_at, size_t len)
-{
-    if (plan.no_copy) {
-        errno = EXDEV;
-        return -1;
-    }
-    return stops() ? -1 : heft_system_disk.copy(from, at, to, to_at, len);
-}
-
-static int test_share(int from, off_t at, int to, off_t to_at, size_t len)
-{
-    return stops() ? -1 : heft_system_disk.share(from, at, to, to_at, len);
-}
-
-/* The call happens all the same: a descriptor that stays open would stay locked. */
-static int test_close(int fd)
-{
-    bool fails = stops();
-    int os = errno;
-    heft_system_disk.close(fd);
-    errno = os;
-    return fails ? -1 : 0;
-}
-
-static int test_flush(int fd)
-{
-    return stops() ? -1 : heft_system_disk.flush(fd);
-}
-
-static int test_lock(int fd)
-{
-    return heft_system_disk.lock(fd);
-}
-
-static const heft_disk test_disk = {
-    .write = test_write,
-    .truncate = test_truncate,
-    .sync = test_sync,
-    .flush = test_flush,
-    .close = test_close,
-    .lock = test_lock,
-    .create = test_create,
-    .name = test_name,
-    .rename = test_rename,
-    .remove = test_remove,
-    .copy = test_copy,
-    .share = test_share,
-};
+#include "stopping_disk.h"
 
 /* ---- edits ---------------------------------------------------------------------------------- */
 
@@ -161,13 +42,13 @@ static heft_status edit(const char *path, const char *to, heft_edit_result *r, h
     o.host = &host.host;
     o.rename = &rename;
     o.rename_count = 1;
-    return heft_edit_file_on(&test_disk, r, path, &o, err);
+    return heft_edit_file_on(&heft_stopping_disk, r, path, &o, err);
 }
 
 static heft_bytes edited(const char *path, heft_bytes old, const char *to)
 {
     heft_error err;
-    memset(&plan, 0, sizeof plan);
+    memset(&heft_stop, 0, sizeof heft_stop);
     heft_test_save(path, old.p, old.len);
     heft_assert_ok(edit(path, to, NULL, &err), &err);
     return heft_test_load(path);
@@ -186,25 +67,29 @@ static bool file_is(const char *path, heft_bytes want)
     return same;
 }
 
-/* In a process of its own; false: it lived to its end. */
-static bool is_killed(trouble what, unsigned at, bool undoes, const char *path, const char *to)
+static bool has_journal(const char *path)
 {
-    pid_t child = fork();
-    int how;
-    assert_true(child >= 0);
-    if (!child) {
-        heft_error err;
-        bool undone;
-        plan.what = what;
-        plan.at = at;
-        plan.calls = 0;
-        heft_status st = undoes ? heft_edit_undo_on(&test_disk, &undone, path, &err)
-                                : edit(path, to, NULL, &err);
-        _exit(st ? 1 : 0);
-    }
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_true(WIFSIGNALED(how) || !WEXITSTATUS(how));
-    return WIFSIGNALED(how);
+    char name[4096];
+    snprintf(name, sizeof name, "%s.heft-journal", path);
+    return heft_test_exists(name);
+}
+
+typedef struct task {
+    const char *path, *to; /* to NULL: undoes */
+} task;
+
+static heft_status do_task(void *ctx)
+{
+    const task *t = ctx;
+    heft_error err;
+    bool undone;
+    return t->to ? edit(t->path, t->to, NULL, &err)
+                 : heft_edit_undo_on(&heft_stopping_disk, &undone, t->path, &err);
+}
+
+static bool is_killed(heft_trouble what, unsigned at, const char *path, const char *to)
+{
+    return heft_test_is_killed(what, at, do_task, &(task){ path, to });
 }
 
 /* Whatever was left behind is cleared away by the next to come. */
@@ -214,10 +99,10 @@ static void assert_mended(const char *dir, const char *path, heft_bytes old, hef
     heft_error err;
     bool undone;
     heft_file *f;
-    memset(&plan, 0, sizeof plan);
-    if (heft_journal_is_there(path))
+    memset(&heft_stop, 0, sizeof heft_stop);
+    if (has_journal(path))
         heft_assert_fails(heft_open(&f, path, NULL, &err), HEFT_E_IO, &err, "journal");
-    heft_assert_ok(heft_edit_undo_on(&test_disk, &undone, path, &err), &err);
+    heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err), &err);
     if (file_is(path, new)) {
         assert_false(undone);
         assert_int_equal(heft_test_dir_entries(dir), 1);
@@ -229,7 +114,7 @@ static void assert_mended(const char *dir, const char *path, heft_bytes old, hef
     assert_int_equal(heft_test_dir_entries(dir), 1);
 }
 
-static void kill_everywhere(const char *dir, const char *format, const char *to, trouble what,
+static void kill_everywhere(const char *dir, const char *format, const char *to, heft_trouble what,
                             bool no_copy)
 {
     const char *path = heft_test_path(dir, "model");
@@ -240,9 +125,9 @@ static void kill_everywhere(const char *dir, const char *format, const char *to,
         unsigned n = 0;
         for (unsigned quiet = 0; quiet < 20; quiet = killed ? 0 : quiet + 1) {
             heft_test_save(path, old.p, old.len);
-            memset(&plan, 0, sizeof plan);
-            plan.no_copy = no_copy;
-            killed = is_killed(what, ++n, false, path, to);
+            memset(&heft_stop, 0, sizeof heft_stop);
+            heft_stop.no_copy = no_copy;
+            killed = is_killed(what, ++n, path, to);
             assert_mended(dir, path, old, new, to);
         }
         assert_true(n > 22); /* some calls were there to be killed at */
@@ -256,9 +141,9 @@ static void a_killed_edit_has_not_happened(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
-        kill_everywhere(*state, format, "v", KILLED, false);
-        kill_everywhere(*state, format, longer, KILLED, false);
-        kill_everywhere(*state, format, longer, KILLED, true);
+        kill_everywhere(*state, format, "v", HEFT_KILLED, false);
+        kill_everywhere(*state, format, longer, HEFT_KILLED, false);
+        kill_everywhere(*state, format, longer, HEFT_KILLED, true);
     }
 }
 
@@ -266,8 +151,8 @@ static void a_write_that_is_torn_is_mended(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
-        kill_everywhere(*state, format, "v", TORN, false);
-        kill_everywhere(*state, format, longer, TORN, true);
+        kill_everywhere(*state, format, "v", HEFT_TORN, false);
+        kill_everywhere(*state, format, longer, HEFT_TORN, true);
     }
 }
 
@@ -279,9 +164,9 @@ static void leave_half_edited(const char *path, heft_bytes old, const char *to)
     unsigned n = 1;
     do {
         heft_test_save(path, old.p, old.len);
-        memset(&plan, 0, sizeof plan);
-        (void)is_killed(TORN, n++, false, path, to);
-    } while (!heft_journal_is_there(path) || file_is(path, old));
+        memset(&heft_stop, 0, sizeof heft_stop);
+        (void)is_killed(HEFT_TORN, n++, path, to);
+    } while (!has_journal(path) || file_is(path, old));
 }
 
 static void undoing_may_be_killed_as_well(void **state)
@@ -291,11 +176,11 @@ static void undoing_may_be_killed_as_well(void **state)
     heft_error err;
     bool undone, killed = true;
     for (unsigned n = 1; killed; n++)
-        for (trouble what = KILLED; what <= TORN; what++) {
+        for (heft_trouble what = HEFT_KILLED; what <= HEFT_TORN; what++) {
             leave_half_edited(path, old, "a longer name");
-            bool now = is_killed(what, n, true, path, NULL);
-            killed = what == KILLED ? now : killed;
-            heft_assert_ok(heft_edit_undo_on(&test_disk, &undone, path, &err), &err);
+            bool now = is_killed(what, n, path, NULL);
+            killed = what == HEFT_KILLED ? now : killed;
+            heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err), &err);
             assert_true(file_is(path, old));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
@@ -328,7 +213,7 @@ static void a_dry_run_undoes_nothing(void **state)
     o.dry_run = true;
     leave_half_edited(path, old, "v");
     heft_assert_fails(heft_edit_file(NULL, path, &o, &err), HEFT_E_IO, &err, "journal");
-    assert_true(heft_journal_is_there(path));
+    assert_true(has_journal(path));
     heft_test_free(&old);
 }
 
@@ -340,13 +225,13 @@ static void assert_refused(const char *path, const char *words)
     heft_edit_result r;
     heft_error err;
     bool undone;
-    heft_status st = heft_edit_undo_on(&test_disk, &undone, path, &err);
+    heft_status st = heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err);
     assert_true(st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED);
     if (words && !strstr(err.message, words))
         fail_msg("\"%s\" is not \"...%s...\"", err.message, words);
     assert_true(edit(path, "v", &r, &err) == st);
     assert_true(file_is(path, before));
-    assert_true(heft_journal_is_there(path));
+    assert_true(has_journal(path));
     heft_test_free(&before);
 }
 
@@ -398,7 +283,7 @@ static void a_foreign_journal_is_refused(void **state)
 
 /* ---- calls that fail ------------------------------------------------------------------------ */
 
-static void fail_everywhere(const char *dir, const char *format, const char *to, trouble what,
+static void fail_everywhere(const char *dir, const char *format, const char *to, heft_trouble what,
                             int os)
 {
     const char *path = heft_test_path(dir, "model");
@@ -408,16 +293,16 @@ static void fail_everywhere(const char *dir, const char *format, const char *to,
     for (unsigned n = 1; new.p; n++) {
         bool undone;
         heft_test_save(path, old.p, old.len);
-        memset(&plan, 0, sizeof plan);
-        plan.what = what;
-        plan.at = n;
-        plan.os = os;
+        memset(&heft_stop, 0, sizeof heft_stop);
+        heft_stop.what = what;
+        heft_stop.at = n;
+        heft_stop.os = os;
         heft_status st = edit(path, to, NULL, &err);
-        bool was_reached = plan.calls >= n;
-        memset(&plan, 0, sizeof plan);
+        bool was_reached = heft_stop.calls >= n;
+        memset(&heft_stop, 0, sizeof heft_stop);
         if (st)
             heft_assert_status(st, HEFT_E_IO, &err);
-        heft_assert_ok(heft_edit_undo_on(&test_disk, &undone, path, &err), &err);
+        heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err), &err);
         assert_true(file_is(path, old) || file_is(path, new));
         assert_true(st || file_is(path, new));
         if (!was_reached)
@@ -432,10 +317,10 @@ static void a_failing_disk_leaves_the_file_whole(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
-        fail_everywhere(*state, format, "v", FAILS, ENOSPC);
-        fail_everywhere(*state, format, longer, FAILS, ENOSPC);
-        fail_everywhere(*state, format, "v", FAILS_ON, EIO);
-        fail_everywhere(*state, format, longer, FAILS_ON, EIO);
+        fail_everywhere(*state, format, "v", HEFT_FAILS, ENOSPC);
+        fail_everywhere(*state, format, longer, HEFT_FAILS, ENOSPC);
+        fail_everywhere(*state, format, "v", HEFT_FAILS_ON, EIO);
+        fail_everywhere(*state, format, longer, HEFT_FAILS_ON, EIO);
     }
 }
 
@@ -447,10 +332,10 @@ static void a_full_disk_undoes_itself(void **state)
     bool was_full = false;
     for (unsigned n = 1; n < 8; n++) {
         heft_test_save(path, old.p, old.len);
-        memset(&plan, 0, sizeof plan);
-        plan.what = FAILS;
-        plan.at = n;
-        plan.os = ENOSPC;
+        memset(&heft_stop, 0, sizeof heft_stop);
+        heft_stop.what = HEFT_FAILS;
+        heft_stop.at = n;
+        heft_stop.os = ENOSPC;
         was_full |= edit(path, "v", NULL, &err) == HEFT_E_IO;
         if (!heft_test_exists(heft_test_path(*state, "model.heft-journal")))
             assert_int_equal(heft_test_dir_entries(*state), 1);
@@ -467,8 +352,8 @@ static void a_file_that_changes_meanwhile_is_left_alone(void **state)
     heft_error err;
     for (size_t i = 0; i < HEFT_COUNT(names); i++) {
         heft_test_save(path, old.p, old.len);
-        memset(&plan, 0, sizeof plan);
-        plan.touch = path;
+        memset(&heft_stop, 0, sizeof heft_stop);
+        heft_stop.touch = path;
         heft_assert_fails(edit(path, names[i], NULL, &err), HEFT_E_IO, &err,
                           "changed it meanwhile");
         now = heft_test_load(path);
@@ -490,7 +375,7 @@ static void mode_links_and_locks(void **state)
     heft_edit_result r;
     heft_error err;
     struct stat is;
-    memset(&plan, 0, sizeof plan);
+    memset(&heft_stop, 0, sizeof heft_stop);
     heft_test_save(path, old.p, old.len);
     assert_int_equal(chmod(path, 0640), 0);
     assert_int_equal(symlink("model", link_path), 0);
@@ -524,7 +409,7 @@ static void a_long_name_has_no_room_for_a_journal(void **state)
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     const char *path = heft_test_path(*state, name);
-    memset(&plan, 0, sizeof plan);
+    memset(&heft_stop, 0, sizeof heft_stop);
     heft_test_save(path, old.p, old.len);
     heft_assert_ok(edit(path, "v", &r, &err), &err);
     assert_true(r.changed && !r.in_place);
@@ -774,7 +659,7 @@ static void a_damaged_index_is_not_written_anew(void **state)
     const char *path = heft_test_path(*state, "model");
     heft_bytes old = heft_test_one("mag", 64);
     heft_error err;
-    memset(&plan, 0, sizeof plan);
+    memset(&heft_stop, 0, sizeof heft_stop);
     old.p[8] ^= 1; /* of the checksum itself */
     heft_test_save(path, old.p, old.len);
     heft_assert_status(edit(path, "v", NULL, &err), HEFT_E_CHECKSUM, &err);
