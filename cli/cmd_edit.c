@@ -8,6 +8,7 @@
 #include "model.h"
 #include "opt.h"
 #include "progress.h"
+#include "recover.h"
 
 typedef struct request {
     const char *path;
@@ -141,13 +142,15 @@ static int edit(request *r)
     return st ? say_error(r->path, &err) : say_done(r, &result);
 }
 
-static int undo(const request *r)
+static int undo(const request *r, bool did)
 {
     bool undone;
     heft_error err;
     interrupt_hold();
     if (heft_edit_undo(&undone, r->path, &err))
         return say_error(r->path, &err);
+    if (!undone && did)
+        return CODE_DONE;
     if (!undone)
         return say_usage("edit", "nothing to change: --set, --unset or --rename");
     say(r->path, "note: an edit that was interrupted has been undone");
@@ -170,7 +173,8 @@ int cmd_edit(int argc, char **argv)
         "Changes metadata and names of tensors in FILE itself: in place where they fit, else in a\n"
         "new file that takes its place.  Format, version and data stay as they are.  A killed\n"
         "edit has not happened: when it leaves a journal beside FILE, the next edit undoes it\n"
-        "first, and with no options that is all that is done.",
+        "first, and with no options that is all that is done.  In a folder, or beside FILE, a\n"
+        "split that was killed is completed, or else undone.",
         "heft edit --set license=MIT --rename wte=tok_embed.weight model.safetensors",
         options,
         sizeof options / sizeof *options,
@@ -182,9 +186,12 @@ int cmd_edit(int argc, char **argv)
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     r.path = args.item[0];
+    bool did = false;
     code = read_asked(&r);
+    if (!code && !r.dry_run)
+        code = recover_set(&did, r.path);
     if (!code)
-        code = r.set.count || r.unset.count || r.rename.count ? edit(&r) : undo(&r);
+        code = r.set.count || r.unset.count || r.rename.count ? edit(&r) : undo(&r, did);
     free(r.values);
     free(r.keys);
     free(r.renames);

@@ -11,6 +11,7 @@
 #include "model.h"
 #include "opt.h"
 #include "progress.h"
+#include "recover.h"
 #include "sinkwatch.h"
 #include "textfile.h"
 
@@ -120,7 +121,11 @@ static int split(request *r)
 {
     heft_error err;
     progress p;
-    char *stem = choose_stem(r);
+    bool did;
+    int code = path_is_folder(r->dir) ? recover_set(&did, r->dir) : CODE_DONE;
+    char *stem = code ? NULL : choose_stem(r);
+    if (code)
+        return code;
     if (!stem) {
         say(r->in, "no memory for a name");
         return CODE_SYSTEM;
@@ -180,7 +185,8 @@ int cmd_split(int argc, char **argv)
         "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
         "No tensor is cut; one that is larger than --max-size has a file of its own.  With\n"
         "--count, the files are as equal as the order of the tensors lets them be.  All\n"
-        "files appear together, when they are complete, or none of them.",
+        "files appear together, when they are complete, or none of them; what a killed split\n"
+        "leaves half done is completed by the next one, or by heft edit OUTDIR.",
         "heft split --max-size 5GB model.safetensors shards/",
         options,
         sizeof options / sizeof *options,

@@ -461,26 +461,6 @@ static void a_name_that_is_taken_meanwhile_is_left_alone(void **state)
     }
 }
 
-static void the_old_file_of_a_set_cannot_always_be_kept(void **state)
-{
-    const char *path = heft_test_path(*state, "x");
-    heft_error err;
-    heft_sink *s;
-    heft_test_save(path, "old", 3);
-    plan_for(LINK, EMLINK, 1, false);
-    heft_assert_ok(heft_file_sink_open(&s, &test_disk, path, OVER, &err), &err);
-    heft_assert_fails(heft_file_sink_keep_old(s, &err), HEFT_E_IO, &err, "cannot be kept");
-    plan_for(LINK, EEXIST, 3, false);
-    heft_assert_ok(heft_file_sink_keep_old(s, &err), &err);
-    assert_int_equal(heft_test_dir_entries(*state), 2);
-    heft_assert_ok(heft_file_sink_appear(s, &err), &err);
-    assert_true(holds(path, ""));
-    heft_file_sink_undo(s);
-    assert_true(holds(path, "old"));
-    heft_sink_discard(s);
-    assert_int_equal(heft_test_dir_entries(*state), 1);
-}
-
 static void flags_that_contradict_each_other_are_refused(void **state)
 {
     heft_error err;
@@ -579,7 +559,6 @@ int main(void)
         IN_A_DIRECTORY(what_does_not_matter_is_passed_over),
         IN_A_DIRECTORY(interrupted_calls_are_repeated),
         IN_A_DIRECTORY(a_name_that_is_taken_meanwhile_is_left_alone),
-        IN_A_DIRECTORY(the_old_file_of_a_set_cannot_always_be_kept),
         IN_A_DIRECTORY(flags_that_contradict_each_other_are_refused),
         IN_A_DIRECTORY(what_a_killed_program_left_is_removed),
         IN_A_DIRECTORY(every_failure_of_a_stream_is_reported),

@@ -2,6 +2,7 @@
  * fail, or be the last one before a kill. */
 #ifndef HEFT_DISK_H
 #define HEFT_DISK_H
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -71,14 +72,35 @@ heft_status heft_target_sync_dir(const heft_target *t, heft_error *err);
 
 /* ---- in place, journal.c ---- */
 
-/* Whether a journal stands beside the file; path need not exist. */
-bool heft_journal_is_there(const char *path);
+extern const char heft_journal_suffix[], heft_journal_partial[], heft_journal_note[];
+/* false: the name would be too long. */
+bool heft_journal_name(char out[NAME_MAX + 1], const char *name, const char *suffix);
 /* Makes the file what the pieces say, those that are bytes.  *changed: it was not that already; *fits
  * false: its name is too long for a journal, and nothing was done. */
 heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, const heft_edit *e,
                               heft_error *err);
 /* Undoes what a journal speaks of, and removes it; *undone: there was one. */
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err);
+
+/* ---- journals of files that are read or replaced, stale_journal.c ---- */
+
+/* HEFT_E_IO when the open file fd, whose path that is, must not be read: a journal that counts is beside it, or
+ * its folder has one.  *is_same false: another file has the path meanwhile. */
+heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_error *err);
+/* Whether the journal beside the name in t, if there is one, is of a file that t->fd has replaced. */
+heft_status heft_journal_is_void(bool *is_void, const heft_target *t, heft_error *err);
+/* Remove the journal of a name, and what belongs to it. */
+heft_status heft_journal_remove(const heft_target *t, const char *name, heft_error *err);
+
+typedef struct heft_retiring { /* a journal whose file is about to be replaced */
+    heft_target t;
+    int lock;
+} heft_retiring;
+/* Before the open file fd gets the name.  The name stays borrowed. */
+heft_status heft_retire_begin(heft_retiring *r, const heft_disk *disk, int dir, const char *name,
+                              int fd, heft_error *err);
+/* Afterwards, whether the file got the name or not. */
+heft_status heft_retire_end(heft_retiring *r, heft_error *err);
 
 /* ---- by a new file, replace.c ---- */
 

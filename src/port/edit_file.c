@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "port/set_journal.h"
 #include "port/staged.h"
 
 /* ---- the file ---- */
@@ -159,10 +160,14 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     heft_edit_result r = { .in_place = false };
     heft_target t;
     heft_edit *e = NULL;
+    heft_recovery earlier;
     err = err ? err : &own;
+    t = (heft_target){ .fd = -1, .dir = -1 };
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    heft_status st = open_target(&t, disk, path, err);
+    heft_status st = o.dry_run ? HEFT_OK : heft_set_recover_path(&earlier, disk, path, err);
+    if (!st)
+        st = open_target(&t, disk, path, err);
     if (!st)
         st = undo_first(&r, &t, &o, err);
     if (!st)
@@ -184,12 +189,18 @@ heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *p
                               heft_error *err)
 {
     heft_error own;
-    heft_target t;
+    heft_recovery earlier;
+    heft_target t = { .fd = -1, .dir = -1 };
+    struct stat about;
     err = err ? err : &own;
     *undone = false;
-    heft_status st = open_target(&t, disk, path, err);
-    if (!st)
+    heft_status st = heft_set_recover_path(&earlier, disk, path, err);
+    bool is_folder = !st && !stat(path, &about) && S_ISDIR(about.st_mode);
+    if (!st && !is_folder)
+        st = open_target(&t, disk, path, err);
+    if (!st && !is_folder)
         st = heft_journal_undo(undone, &t, err);
+    *undone = *undone || earlier != HEFT_RECOVERY_NONE;
     close_target(&t);
     return st;
 }

@@ -29,7 +29,9 @@ enum {
     STEP = 4096
 };
 
-static const char magic[] = "HEFTJRNL", suffix[] = ".heft-journal", partial[] = ".heft-journal-new";
+static const char magic[] = "HEFTJRNL";
+const char heft_journal_suffix[] = ".heft-journal", heft_journal_partial[] = ".heft-journal-new",
+           heft_journal_note[] = ".heft-replaced";
 
 typedef struct record {
     uint64_t at, old_len, new_len;
@@ -57,32 +59,14 @@ static void free_journal(journal *j)
     free(j->bytes);
 }
 
-/* false: the name would be too long. */
-static bool journal_name(char out[NAME_MAX + 1], const char *name, const char *end)
+bool heft_journal_name(char out[NAME_MAX + 1], const char *name, const char *suffix)
 {
-    size_t len = strlen(name), end_len = strlen(end);
+    size_t len = strlen(name), end_len = strlen(suffix);
     if (len + end_len > NAME_MAX)
         return false;
     memcpy(out, name, len);
-    memcpy(out + len, end, end_len + 1);
+    memcpy(out + len, suffix, end_len + 1);
     return true;
-}
-
-bool heft_journal_is_there(const char *path)
-{
-    char *real = realpath(path, NULL), *both = NULL;
-    struct stat st;
-    size_t len = real ? strlen(real) : 0;
-    if (real)
-        both = realloc(real, len + sizeof suffix);
-    if (!both) {
-        free(real);
-        return false;
-    }
-    memcpy(both + len, suffix, sizeof suffix);
-    bool there = !lstat(both, &st);
-    free(both);
-    return there;
 }
 
 /* ---- by what the file is known again ---- */
@@ -254,7 +238,9 @@ static heft_status store(const journal *j, const heft_target *t, const char *nam
     uint8_t *bytes = encode(j, &len);
     if (!bytes)
         return no_memory(err);
-    heft_status st = heft_sealed_store(t, name, part, bytes, len, err);
+    heft_status st = heft_journal_remove(t, t->name, err);
+    if (!st)
+        st = heft_sealed_store(t, name, part, bytes, len, err);
     free(bytes);
     return st;
 }
@@ -339,7 +325,8 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, c
     char name[NAME_MAX + 1], part[NAME_MAX + 1];
     journal j = { .count = 0 };
     *changed = false;
-    *fits = journal_name(name, t->name, suffix) && journal_name(part, t->name, partial);
+    *fits = heft_journal_name(name, t->name, heft_journal_suffix) &&
+            heft_journal_name(part, t->name, heft_journal_partial);
     if (!*fits)
         return HEFT_OK;
     heft_status st = find_records(&j, t, e, err);
@@ -406,7 +393,7 @@ static heft_status check_file(const journal *j, const heft_target *t, heft_error
         "the journal beside it, %s%s, is of another file, or of this one before "
         "it was changed: nothing was changed (if this file is good, remove the "
         "journal)",
-        t->name, suffix);
+        t->name, heft_journal_suffix);
 }
 
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err)
@@ -415,7 +402,7 @@ heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *er
     bool there;
     journal j;
     *undone = false;
-    if (!journal_name(name, t->name, suffix))
+    if (!heft_journal_name(name, t->name, heft_journal_suffix))
         return HEFT_OK;
     heft_status st = load(&j, t, name, &there, err);
     if (!st && there)

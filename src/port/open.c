@@ -1,11 +1,15 @@
 /* open.c - opening by path, and the shards beside that path. */
-#include "port/disk.h"
+#include "port/set_journal.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "port/model_folder.h"
+
+enum { MOST_TRIES = 8 };
 
 typedef struct place { /* the folder of a path */
     const char *path;
@@ -13,24 +17,60 @@ typedef struct place { /* the folder of a path */
     heft_model_folder folder; /* not open until it is needed */
 } place;
 
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of a folder");
+}
+
+static char *folder_name(const place *p)
+{
+    return p->dir_len ? strndup(p->path, p->dir_len) : strdup(".");
+}
+
 static heft_status open_dir(place *p, heft_error *err)
 {
     if (p->folder.count)
         return HEFT_OK;
-    char *name = p->dir_len ? strndup(p->path, p->dir_len) : strdup(".");
+    char *name = folder_name(p);
     if (!name)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of a folder");
+        return no_memory(err);
     heft_status st = heft_model_folder_open(&p->folder, name, err);
     free(name);
     return st;
 }
 
-static heft_status open_shard(heft_source **out, void *ctx, const char *name, heft_error *err)
+static heft_status open_named(heft_source **out, place *p, const char *name, heft_error *err)
 {
-    place *p = ctx;
     *out = NULL;
     heft_status st = open_dir(p, err);
     return st ? st : heft_model_folder_source(out, &p->folder, name, HEFT_ACCESS_AUTO, err);
+}
+
+/* A shard may be half edited while the file that lists it is not. */
+static heft_status open_shard(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    place *p = ctx;
+    heft_error why;
+    bool is_same;
+    heft_status st = open_named(out, p, name, err);
+    if (st)
+        return st;
+    char *path = malloc(p->dir_len + strlen(name) + 1);
+    if (path) {
+        memcpy(path, p->path, p->dir_len);
+        strcpy(path + p->dir_len, name);
+        st = heft_journal_check(&is_same, path, heft_source_descriptor(*out), &why);
+    } else
+        st = no_memory(&why);
+    free(path);
+    if (!st)
+        return HEFT_OK;
+    heft_source_close(*out);
+    *out = NULL;
+    heft_error_plain(err, st, "cannot be read: %s", why.message);
+    if (err)
+        err->os = why.os;
+    return st;
 }
 
 static heft_status list(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
@@ -45,7 +85,7 @@ static heft_status list(void *ctx, void (*fn)(void *arg, const char *name), void
 static heft_status open_entry(heft_source **out, place *p, const char *name, heft_error *err)
 {
     heft_error cause;
-    heft_status st = open_shard(out, p, name, &cause);
+    heft_status st = open_named(out, p, name, &cause);
     if (!st)
         return HEFT_OK;
     if (st == HEFT_E_NOMEM)
@@ -56,29 +96,87 @@ static heft_status open_entry(heft_source **out, place *p, const char *name, hef
     return st;
 }
 
-/* is_entry: the path was found in a folder rather than named by the caller. */
-static heft_status open_file(heft_file **out, const char *path, bool is_entry,
+/* The folder of the path, which need not be the one in which a file lies that is a link. */
+static heft_status check_folder(const char *name, heft_error *err)
+{
+    int dir = name ? heft_open_at(AT_FDCWD, name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (!name)
+        return no_memory(err);
+    heft_status st = dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
+                             : heft_set_check(dir, err);
+    if (dir >= 0)
+        close(dir);
+    return st;
+}
+
+/* A file that is not there may have been moved by a set that replaces it.  is_entry: the path was found in a folder
+ * rather than named by the caller. */
+static heft_status open_source(heft_source **out, place *p, const char *name, bool is_entry,
+                               heft_error *err)
+{
+    heft_error pending;
+    char *folder = folder_name(p);
+    heft_status st = is_entry ? open_entry(out, p, name, err)
+                              : heft_source_file(out, p->path, HEFT_ACCESS_AUTO, err);
+    heft_status of_folder = check_folder(folder, &pending);
+    free(folder);
+    if (!of_folder || (st && pending.os != EBUSY))
+        return st;
+    heft_source_close(*out);
+    *out = NULL;
+    *err = pending;
+    return of_folder;
+}
+
+static heft_status changed(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_IO, "was replaced again and again while it was opened");
+}
+
+/* *is_same false: files were replaced while they were opened. */
+static heft_status open_once(heft_file **out, bool *is_same, place *p, bool is_entry,
                              const heft_open_options *opt, heft_error *err)
 {
     heft_source *s;
+    *out = NULL;
+    *is_same = true;
+    const char *slash = strrchr(p->path, '/');
+    heft_status st = open_source(&s, p, slash ? slash + 1 : p->path, is_entry, err);
+    if (st)
+        return st;
+    int fd = heft_source_descriptor(s);
+    st = heft_journal_check(is_same, p->path, fd, err);
+    if (st || !*is_same) {
+        heft_source_close(s);
+        return st ? st : changed(err);
+    }
+    st = heft_open_source(out, s, opt, err);
+    if (!st && heft_sibling_count(*out)) /* of an old set or of a new one, not of both */
+        st = heft_journal_check(is_same, p->path, fd, err);
+    if (!st && *is_same)
+        return HEFT_OK;
+    heft_close(*out);
+    *out = NULL;
+    return st ? st : changed(err);
+}
+
+static heft_status open_file(heft_file **out, const char *path, bool is_entry,
+                             const heft_open_options *opt, heft_error *err)
+{
+    heft_error own;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
     place p = { path, slash ? (size_t)(slash - path) + 1 : 0, { .count = 0 } };
     heft_siblings siblings = { slash ? slash + 1 : path, open_shard, &p, list };
+    heft_status st = HEFT_OK;
+    bool is_same = false;
+    err = err ? err : &own;
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
     o.size = sizeof o;
     o.siblings = o.siblings ? o.siblings : &siblings;
-    heft_status st = is_entry ? open_entry(&s, &p, siblings.name, err)
-                              : heft_source_file(&s, path, HEFT_ACCESS_AUTO, err);
-    if (!st && heft_journal_is_there(path)) {
-        heft_source_close(s);
-        st = heft_error_plain(err, HEFT_E_IO,
-                              "an edit of it was interrupted, or is going on: there is a journal "
-                              "beside it ('heft edit' with no options undoes the edit)");
-    }
-    if (!st)
-        st = heft_open_source(out, s, &o, err);
+    for (int tries = 0; tries < MOST_TRIES && !is_same; tries++)
+        st = open_once(out, &is_same, &p, is_entry, &o, err);
     heft_model_folder_close(&p.folder);
     return st;
 }
@@ -91,7 +189,10 @@ heft_status heft_open(heft_file **out, const char *path, const heft_open_options
     *out = NULL;
     if (stat(path, &about) || !S_ISDIR(about.st_mode))
         return open_file(out, path, false, opt, err);
-    heft_status st = heft_folder_entry(&entry, path, err);
+    heft_status st = check_folder(path, err);
+    if (st)
+        return st;
+    st = heft_folder_entry(&entry, path, err);
     if (!st)
         st = open_file(out, entry, true, opt, err);
     free(entry);

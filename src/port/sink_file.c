@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "port/set_journal.h"
 #include "port/staged.h"
 
 enum { SYNC_BLOCK = 4 << 20 }; /* as much as a worker writes at a time */
@@ -20,7 +21,6 @@ typedef struct file_sink {
     bool replaces, may_replace, syncs;
     char *path; /* owns the text that name points into */
     const char *name;
-    char old[NAME_MAX + 1]; /* of the file that is replaced, while it may come back; or empty */
 } file_sink;
 
 static heft_status fail(heft_error *err, int os, const char *what)
@@ -90,20 +90,25 @@ static void discard(heft_sink *s)
 {
     file_sink *f = (file_sink *)s;
     (void)heft_staged_close(&f->staged);
-    if (f->old[0])
-        f->disk->remove(f->dir, f->old);
     if (f->dir >= 0)
         close(f->dir);
     free(f->path);
     free(f);
 }
 
-heft_status heft_file_sink_settle(heft_sink *s, heft_error *err)
+static heft_status settle(const file_sink *f, heft_error *err)
 {
-    const file_sink *f = (const file_sink *)s;
     if (f->syncs && heft_disk_sync(f->disk, f->staged.fd))
         return fail(err, errno, "writing to disk failed");
     return heft_disk_flush(f->disk, f->staged.fd) ? fail(err, errno, "writing failed") : HEFT_OK;
+}
+
+heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err)
+{
+    file_sink *f = (file_sink *)s;
+    heft_status st = settle(f, err);
+    int os = st ? 0 : heft_staged_appear(&f->staged, name);
+    return os ? fail(err, os, "cannot be given a name") : st;
 }
 
 static heft_status appear(file_sink *f, heft_error *err)
@@ -112,44 +117,20 @@ static heft_status appear(file_sink *f, heft_error *err)
                             : heft_staged_appear(&f->staged, f->name);
     if (os == EEXIST && !f->may_replace)
         return exists_already(err);
-    return os ? fail(err, os, "cannot be given its name") : HEFT_OK;
-}
-
-heft_status heft_file_sink_appear(heft_sink *s, heft_error *err)
-{
-    file_sink *f = (file_sink *)s;
-    heft_status st = appear(f, err);
-    if (st)
-        return st;
-    if (f->syncs)
-        st = heft_disk_sync_saved(f->disk, f->dir, err);
-    int os = heft_staged_close(&f->staged);
-    return os && !st ? fail(err, os, "saved, but closing it failed") : st;
-}
-
-heft_status heft_file_sink_keep_old(heft_sink *s, heft_error *err)
-{
-    file_sink *f = (file_sink *)s;
-    int os = f->replaces ? heft_staged_keep(f->old, f->disk, f->dir, f->name) : 0;
-    return os ? fail(err, os, "cannot be kept while it is replaced") : HEFT_OK;
-}
-
-void heft_file_sink_undo(heft_sink *s)
-{
-    file_sink *f = (file_sink *)s;
-    if (!f->old[0])
-        f->disk->remove(f->dir, f->name);
-    else if (!f->disk->rename(f->dir, f->old, f->name))
-        f->old[0] = '\0';
+    if (os)
+        return fail(err, os, "cannot be given its name");
+    return f->syncs ? heft_disk_sync_saved(f->disk, f->dir, err) : HEFT_OK;
 }
 
 static heft_status finish(heft_sink *s, heft_error *err)
 {
-    heft_status st = heft_file_sink_settle(s, err);
+    file_sink *f = (file_sink *)s;
+    heft_status st = settle(f, err);
     if (!st)
-        st = heft_file_sink_appear(s, err);
+        st = appear(f, err);
+    int os = st ? 0 : heft_staged_close(&f->staged);
     discard(s);
-    return st;
+    return os ? fail(err, os, "saved, but closing it failed") : st;
 }
 
 static const heft_sink_ops file_ops = {
@@ -217,7 +198,10 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
                       .replaces = old,
                       .may_replace = flags & HEFT_SINK_REPLACE,
                       .syncs = flags & HEFT_SINK_SYNC || (old && !(flags & HEFT_SINK_NO_SYNC)) };
+    heft_recovery earlier;
     heft_status st = split_path(f, path, err);
+    if (!st)
+        st = heft_set_recover(&earlier, disk, f->dir, err);
     if (!st)
         st = open_staged(f, old, flags, err);
     if (st)

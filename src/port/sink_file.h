@@ -10,14 +10,13 @@ heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const ch
                                 uint32_t flags, heft_error *err);
 /* Whether it is one that heft_sink_file() made for a regular file. */
 bool heft_sink_is_file(const heft_sink *s);
-/* Sync the file where that is asked for, and report every error of writing. */
-heft_status heft_file_sink_settle(heft_sink *s, heft_error *err);
-/* Before a file is replaced: so that heft_file_sink_undo() can bring it back. */
-heft_status heft_file_sink_keep_old(heft_sink *s, heft_error *err);
-/* Give the file its name; the sink stays.  With a message that begins with "saved" the file has it. */
-heft_status heft_file_sink_appear(heft_sink *s, heft_error *err);
-/* As it was before heft_file_sink_appear(). */
-void heft_file_sink_undo(heft_sink *s);
+/* Sync the file where that is asked for, report every error of writing, and give the file another name than its own
+ * in the same folder; the sink stays. */
+heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err);
+
+/* heft_sink_set_open() on a disk of the caller's. */
+heft_status heft_sink_set_open_on(const heft_disk *disk, heft_sink_set **out, const char *dir,
+                                  uint32_t flags, heft_error *err);
 
 /* sink_stream.c; own: the descriptor is the sink's, even when this fails. */
 heft_status heft_stream_sink(heft_sink **out, const heft_disk *disk, int fd, bool own, bool syncs,

@@ -1,26 +1,32 @@
 /* sink_set.c - files that appear together.
  *
- * Each is written without a name, as sink_file.c does it.  When all are complete, what is to be replaced gets a
- * second name, then the new files get theirs, one after the other; should one fail, those before it go again. */
+ * Each is written without a name, as sink_file.c does it.  When all are complete and on disk they are staged in the
+ * folder, and set_journal.c gives them their names. */
 #include "port/sink_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "port/set_journal.h"
+
 typedef struct member {
     heft_sink base; /* what is handed out */
     heft_sink *inner;
     struct member *next;
+    char *name;
     bool is_done;
 } member;
 
 struct heft_sink_set {
-    char *dir;
-    uint32_t flags;
+    heft_disk disk; /* without syncing, where that is asked for */
+    char *path;
+    int dir, lock;
+    uint32_t flags, count;
     bool made_dir;
     member *first, **last;
 };
@@ -73,31 +79,59 @@ static const heft_sink_ops member_ops = {
     .scratch = scratch,
 };
 
-/* ---- the set ---- */
+/* ---- opening ---- */
+
+static int skip_sync(int fd)
+{
+    (void)fd;
+    return 0;
+}
 
 static heft_status no_memory(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a set of files");
 }
 
-heft_status heft_sink_set_open(heft_sink_set **out, const char *dir, uint32_t flags,
-                               heft_error *err)
+static heft_status open_dir(heft_sink_set *s, heft_error *err)
 {
-    struct stat about;
-    heft_sink_set *s = calloc(1, sizeof *s);
+    if (!mkdir(s->path, 0777))
+        s->made_dir = true;
+    else if (errno != EEXIST)
+        return heft_os_error(err, errno, "cannot be created");
+    s->dir = heft_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->dir < 0 && errno == EACCES)
+        s->dir = heft_open_at(AT_FDCWD, s->path,
+                              O_PATH | O_DIRECTORY | O_CLOEXEC); /* enough, but for syncing */
+    return s->dir < 0 ? heft_os_error(err, errno, "cannot be written into") : HEFT_OK;
+}
+
+static heft_target target_of(const heft_sink_set *s)
+{
+    return (heft_target){ .disk = &s->disk, .fd = -1, .dir = s->dir };
+}
+
+static heft_status open_set(heft_sink_set *s, const char *dir, heft_error *err)
+{
+    heft_recovery earlier;
+    s->path = strdup(*dir ? dir : ".");
+    heft_status st = s->path ? open_dir(s, err) : no_memory(err);
+    if (!st)
+        st = heft_set_lock(&s->lock, &s->disk, s->dir, err);
+    heft_target t = target_of(s);
+    return st ? st : heft_set_mend(&earlier, &t, err);
+}
+
+heft_status heft_sink_set_open_on(const heft_disk *disk, heft_sink_set **out, const char *dir,
+                                  uint32_t flags, heft_error *err)
+{
+    heft_sink_set *s = malloc(sizeof *s);
     *out = NULL;
     if (!s)
         return no_memory(err);
-    s->dir = strdup(*dir ? dir : ".");
-    s->flags = flags;
-    s->last = &s->first;
-    heft_status st = s->dir ? HEFT_OK : no_memory(err);
-    if (!st && !mkdir(s->dir, 0777))
-        s->made_dir = true;
-    else if (!st && errno != EEXIST)
-        st = heft_os_error(err, errno, "cannot be created");
-    else if (!st && (stat(s->dir, &about) || !S_ISDIR(about.st_mode)))
-        st = heft_os_error(err, ENOTDIR, "cannot be written into");
+    *s = (heft_sink_set){ .disk = *disk, .dir = -1, .lock = -1, .flags = flags, .last = &s->first };
+    if (flags & HEFT_SINK_NO_SYNC)
+        s->disk.sync = skip_sync;
+    heft_status st = open_set(s, dir, err);
     if (st)
         heft_sink_set_discard(s);
     else
@@ -105,21 +139,53 @@ heft_status heft_sink_set_open(heft_sink_set **out, const char *dir, uint32_t fl
     return st;
 }
 
-static bool is_component(const char *name)
+heft_status heft_sink_set_open(heft_sink_set **out, const char *dir, uint32_t flags,
+                               heft_error *err)
 {
-    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    return heft_sink_set_open_on(&heft_system_disk, out, dir, flags, err);
+}
+
+/* ---- adding ---- */
+
+static heft_status say_name(heft_error *err, heft_status st, const char *name,
+                            const heft_error *why)
+{
+    heft_error_plain(err, st, "%s: %s", name, why->message);
+    if (err)
+        err->os = why->os;
+    return st;
+}
+
+/* Links would lead the file out of the folder, where it cannot get its name together with the others. */
+static heft_status check_name(const heft_sink_set *s, const char *name, heft_error *err)
+{
+    struct stat about;
+    heft_str text = { name, strlen(name) };
+    if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is no name of a file", text);
+    if (heft_set_owns_name(name))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is a name that journals have", text);
+    if (s->count == HEFT_SET_MOST_FILES)
+        return heft_error_plain(err, HEFT_E_LIMIT, "a set has at most %U files",
+                                (uint64_t)HEFT_SET_MOST_FILES);
+    if (!fstatat(s->dir, name, &about, AT_SYMLINK_NOFOLLOW) && S_ISLNK(about.st_mode))
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "%q is a symbolic link: files of a set are not written through "
+                                "links, remove it first",
+                                text);
+    return HEFT_OK;
 }
 
 static heft_status open_inner(heft_sink **out, const heft_sink_set *s, const char *name,
                               heft_error *err)
 {
-    size_t len = strlen(s->dir);
+    size_t len = strlen(s->path);
     char *path = malloc(len + strlen(name) + 2);
     if (!path)
         return no_memory(err);
-    sprintf(path, "%s/%s", s->dir, name);
+    sprintf(path, "%s/%s", s->path, name);
     uint32_t unswept = s->first ? HEFT_FILE_SINK_UNSWEPT : 0; /* once is enough */
-    heft_status st = heft_file_sink_open(out, &heft_system_disk, path, s->flags | unswept, err);
+    heft_status st = heft_file_sink_open(out, &s->disk, path, s->flags | unswept, err);
     free(path);
     if (!st && !heft_sink_is_file(*out)) {
         heft_sink_discard(*out);
@@ -129,58 +195,114 @@ static heft_status open_inner(heft_sink **out, const heft_sink_set *s, const cha
     return st;
 }
 
+static void free_member(member *m)
+{
+    heft_sink_discard(m->inner);
+    free(m->name);
+    free(m);
+}
+
 heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s, const char *name, heft_error *err)
 {
     heft_error why;
     *out = NULL;
-    if (!is_component(name))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is no name of a file",
-                                (heft_str){ name, strlen(name) });
+    heft_status st = check_name(s, name, err);
+    if (st)
+        return st;
     member *m = calloc(1, sizeof *m);
     if (!m)
         return no_memory(err);
-    heft_status st = open_inner(&m->inner, s, name, &why);
-    if (st) {
-        free(m);
-        heft_error_plain(err, st, "%s: %s", name, why.message);
-        if (err)
-            err->os = why.os;
-        return st;
-    }
     m->base.ops = &member_ops;
+    m->name = strdup(name);
+    st = m->name ? open_inner(&m->inner, s, name, &why) : no_memory(&why);
+    if (st) {
+        free_member(m);
+        return say_name(err, st, name, &why);
+    }
     *s->last = m;
     s->last = &m->next;
+    s->count++;
     *out = &m->base;
     return HEFT_OK;
 }
 
-static heft_status settle(const heft_sink_set *s, heft_error *err)
+/* ---- finishing ---- */
+
+static heft_status check_done(const heft_sink_set *s, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (member *m = s->first; m && !st; m = m->next) {
+    for (const member *m = s->first; m; m = m->next)
         if (!m->is_done)
             return heft_error_plain(err, HEFT_E_ARGUMENT, "a file of the set is not complete");
-        st = heft_file_sink_settle(m->inner, err);
+    return HEFT_OK;
+}
+
+/* A folder that is new is on disk when its own folder is. */
+static heft_status sync_above(const heft_sink_set *s, heft_error *err)
+{
+    heft_target above = target_of(s);
+    if (!s->made_dir)
+        return HEFT_OK;
+    above.dir = heft_open_at(s->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    heft_status st = above.dir < 0 ? HEFT_OK : heft_target_sync_dir(&above, err);
+    if (above.dir >= 0)
+        close(above.dir);
+    return st;
+}
+
+/* *where counts the files that have been staged. */
+static heft_status stage(const heft_sink_set *s, heft_set_file *files, uint32_t *where,
+                         heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    *where = 0;
+    for (member *m = s->first; m && !st; m = m->next) {
+        char name[HEFT_SET_NAME];
+        strcpy(files[*where].name, m->name);
+        heft_set_staged_name(name, *where);
+        st = heft_file_sink_stage(m->inner, name, err);
+        *where += !st;
     }
-    for (member *m = s->first; m && !st; m = m->next)
-        st = heft_file_sink_keep_old(m->inner, err);
+    return st;
+}
+
+static const char *name_at(const heft_sink_set *s, uint32_t i)
+{
+    const member *m = s->first;
+    while (m && i--)
+        m = m->next;
+    return m ? m->name : NULL;
+}
+
+static heft_status finish_set(const heft_sink_set *s, heft_error *err)
+{
+    heft_error why;
+    heft_target t = target_of(s);
+    uint32_t where = s->count;
+    heft_status st = check_done(s, err);
+    if (st)
+        return st;
+    heft_set_file *files = calloc((size_t)s->count + 1, sizeof *files);
+    if (!files)
+        return no_memory(err);
+    st = sync_above(s, &why);
+    if (!st && (st = stage(s, files, &where, &why)))
+        heft_set_remove_staged(&t, where);
+    if (!st)
+        st = heft_set_commit(&t, files, s->count, s->flags & HEFT_SINK_REPLACE, &where, &why);
+    free(files);
+    const char *name = name_at(s, where);
+    if (st && name)
+        return say_name(err, st, name, &why);
+    if (st && err)
+        *err = why;
     return st;
 }
 
 heft_status heft_sink_set_finish(heft_sink_set *take, heft_error *err)
 {
-    heft_sink_set *s = take;
-    member *m = s->first;
-    heft_status st = settle(s, err);
-    while (!st && m) {
-        st = heft_file_sink_appear(m->inner, err);
-        m = st ? m : m->next;
-    }
-    for (member *done = s->first; st && done && m && done != m; done = done->next)
-        if (done->is_done)
-            heft_file_sink_undo(done->inner);
-    s->made_dir = s->made_dir && st;
-    heft_sink_set_discard(s);
+    heft_status st = finish_set(take, err);
+    take->made_dir = take->made_dir && st;
+    heft_sink_set_discard(take);
     return st;
 }
 
@@ -190,11 +312,14 @@ void heft_sink_set_discard(heft_sink_set *s)
         return;
     for (member *m = s->first, *next; m; m = next) {
         next = m->next;
-        heft_sink_discard(m->inner);
-        free(m);
+        free_member(m);
     }
     if (s->made_dir)
-        rmdir(s->dir);
-    free(s->dir);
+        rmdir(s->path);
+    if (s->lock >= 0)
+        close(s->lock);
+    if (s->dir >= 0)
+        close(s->dir);
+    free(s->path);
     free(s);
 }

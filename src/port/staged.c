@@ -121,18 +121,6 @@ int heft_staged_close(heft_staged *s)
     return os;
 }
 
-int heft_staged_keep(char kept[NAME_MAX + 1], const heft_disk *d, int dir, const char *target)
-{
-    int os = EEXIST;
-    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
-        choose_name(kept, target, "heft-old");
-        os = d->link(dir, target, kept) ? errno : 0;
-    }
-    if (os)
-        kept[0] = '\0';
-    return os;
-}
-
 /* ---- what others have left behind ---- */
 
 typedef struct sweep {

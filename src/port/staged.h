@@ -22,8 +22,6 @@ int heft_staged_replace(heft_staged *s, const char *target);
 void heft_staged_drop_name(heft_staged *s);
 /* Close the file; whatever has no other name than the temporary one is gone. */
 int heft_staged_close(heft_staged *s);
-/* Give the file called target a second name in the same directory, from which it can be brought back. */
-int heft_staged_keep(char kept[NAME_MAX + 1], const heft_disk *d, int dir, const char *target);
 /* Remove files that programs which were killed left in dir under temporary names: those of any target and, of the
  * older form, those of this one.  A file that is being written is locked, and stays. */
 void heft_staged_sweep(const heft_disk *d, int dir, const char *target);

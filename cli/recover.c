@@ -1,0 +1,16 @@
+#include "recover.h"
+
+int recover_set(bool *did, const char *path)
+{
+    heft_recovery how;
+    heft_error err;
+    *did = false;
+    if (heft_sink_set_recover(&how, path, &err))
+        return say_error(path, &err);
+    *did = how != HEFT_RECOVERY_NONE;
+    if (how == HEFT_RECOVERY_COMPLETED)
+        say(path, "note: a split that was interrupted has been completed");
+    if (how == HEFT_RECOVERY_UNDONE)
+        say(path, "note: a split that was interrupted has been undone: the old files are back");
+    return CODE_DONE;
+}

@@ -1,0 +1,409 @@
+/* set_commit.c - files of a folder that get their names together.
+ *
+ * The new files are in the folder, complete and on disk, as heft-set.00001.new and so on.  Then the journal
+ * heft-set.journal gets its name, which is the atomic step: from then on the set is completed, by this program or,
+ * if it is killed, by the next one that writes into the folder.
+ *
+ *  1. Files that are replaced become heft-set.NNNNN.old, the last one first: that is the index, without which the
+ *     others are no set for programs that do not know of the journal.
+ *  2. The new files get their names, the index last, and the folder is synced.
+ *  3. The old files and journals of interrupted edits of them are removed, and at last the journal.
+ *
+ * Until step 3 all of it can be undone: the new files are moved back before the old ones, so that at any moment the
+ * folder has all new files, under the one name or the other. */
+#include "port/set_journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- moves ---- */
+
+/* A file system that cannot refuse to replace is asked before. */
+static int rename_new(const heft_target *t, const char *from, const char *to)
+{
+    struct stat is;
+    int failed = t->disk->rename_new(t->dir, from, to);
+    if (!failed || errno != EINVAL)
+        return failed;
+    if (fstatat(t->dir, to, &is, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? t->disk->rename(t->dir, from, to) : -1;
+    errno = EEXIST;
+    return -1;
+}
+
+static heft_status move(const heft_target *t, const char *from, const char *to, heft_error *err)
+{
+    if (!rename_new(t, from, to))
+        return HEFT_OK;
+    return errno == EEXIST ? heft_error_plain(err, HEFT_E_IO, "exists already and is left alone")
+                           : heft_os_error(err, errno, "cannot be given its name");
+}
+
+static heft_status remove_if_there(const heft_target *t, const char *name, heft_error *err)
+{
+    if (!t->disk->remove(t->dir, name) || errno == ENOENT || errno == ENAMETOOLONG)
+        return HEFT_OK;
+    return heft_os_error(err, errno, "the files that it replaces cannot be removed");
+}
+
+/* From the last one on, and no further than to one that stays: those that remain are always the first ones. */
+void heft_set_remove_staged(const heft_target *t, uint32_t count)
+{
+    char staged[HEFT_SET_NAME];
+    int failed = 0;
+    while (count-- && !failed) {
+        heft_set_staged_name(staged, count);
+        failed = t->disk->remove(t->dir, staged) && errno != ENOENT;
+    }
+}
+
+static heft_status move_old(const heft_target *t, const heft_set_file *f, uint32_t i,
+                            heft_error *err)
+{
+    char staged[HEFT_SET_NAME], old[HEFT_SET_NAME];
+    bool is_staged, is_there = false;
+    heft_set_staged_name(staged, i);
+    heft_set_old_name(old, i);
+    heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
+    if (!st && is_staged)
+        st = heft_name_exists(&is_there, t->dir, f->name, err);
+    return st || !is_there ? st : move(t, f->name, old, err);
+}
+
+static heft_status move_new(const heft_target *t, const heft_set_file *f, uint32_t i,
+                            heft_error *err)
+{
+    char staged[HEFT_SET_NAME];
+    bool is_staged;
+    heft_set_staged_name(staged, i);
+    heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
+    return st || !is_staged ? st : move(t, staged, f->name, err);
+}
+
+/* Steps 1 and 2. */
+static heft_status complete(const heft_target *t, const heft_set_file *files, uint32_t count,
+                            uint32_t *where, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (*where = count; *where > 0 && !st;) {
+        --*where;
+        st = files[*where].replaces ? move_old(t, &files[*where], *where, err) : HEFT_OK;
+    }
+    for (*where = st ? *where : 0; *where < count && !st; *where += !st)
+        st = move_new(t, &files[*where], *where, err);
+    return st ? st : heft_target_sync_dir(t, err);
+}
+
+/* Step 3. */
+static heft_status clean_up(const heft_target *t, const heft_set_file *files, uint32_t count,
+                            heft_error *err)
+{
+    char old[HEFT_SET_NAME];
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++) {
+        heft_set_old_name(old, i);
+        st = remove_if_there(t, old, err);
+        if (!st)
+            st = heft_journal_remove(t, files[i].name, err);
+    }
+    if (!st && t->disk->remove(t->dir, heft_set_journal))
+        st = heft_os_error(err, errno, "the journal cannot be removed");
+    return st ? st : heft_target_sync_dir(t, err);
+}
+
+/* The new file moves out of the way, unless it is not the new one, or the old one that was never moved. */
+static heft_status move_back(const heft_target *t, const heft_set_file *f, uint32_t i,
+                             heft_error *err)
+{
+    char staged[HEFT_SET_NAME], old[HEFT_SET_NAME];
+    heft_fingerprint print;
+    bool is_staged, has_old = false, is_there = false;
+    heft_set_staged_name(staged, i);
+    heft_set_old_name(old, i);
+    heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
+    if (!st)
+        st = heft_name_exists(&has_old, t->dir, old, err);
+    if (!st && !is_staged && (has_old || !f->replaces))
+        st = heft_fingerprint_at(&is_there, &print, t->dir, f->name, err);
+    if (!st && is_there && heft_fingerprint_is(&print, &f->new))
+        st = move(t, f->name, staged, err);
+    return st || !has_old ? st : move(t, old, f->name, err);
+}
+
+static heft_status undo(const heft_target *t, const heft_set_file *files, uint32_t count,
+                        heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = count; i-- && !st;)
+        st = move_back(t, &files[i], i, err);
+    if (!st)
+        st = heft_target_sync_dir(t, err);
+    if (!st && t->disk->remove(t->dir, heft_set_journal))
+        st = heft_os_error(err, errno, "the journal cannot be removed");
+    if (!st)
+        st = heft_target_sync_dir(t, err);
+    if (!st)
+        heft_set_remove_staged(t, count);
+    return st;
+}
+
+/* ---- what a killed program has left ---- */
+
+typedef struct found { /* of one file of the set */
+    bool is_staged, can_be_completed, can_be_undone;
+} found;
+
+static heft_status look(found *out, const heft_target *t, const heft_set_file *f, uint32_t i,
+                        heft_error *err)
+{
+    char staged[HEFT_SET_NAME], old[HEFT_SET_NAME];
+    bool has_staged, has_old, is_there;
+    heft_fingerprint s, o, n;
+    heft_set_staged_name(staged, i);
+    heft_set_old_name(old, i);
+    heft_status st = heft_fingerprint_at(&has_staged, &s, t->dir, staged, err);
+    if (!st)
+        st = heft_fingerprint_at(&has_old, &o, t->dir, old, err);
+    if (!st)
+        st = heft_fingerprint_at(&is_there, &n, t->dir, f->name, err);
+    if (st)
+        return st;
+    bool is_new = heft_fingerprint_is(&n, &f->new), is_old = heft_fingerprint_is(&n, &f->old);
+    bool may_replace = f->replaces && !has_old && is_old;
+    bool may_return = heft_fingerprint_is(&o, &f->old) && (!is_there || (is_new && !has_staged));
+    out->is_staged = has_staged;
+    out->can_be_completed = has_staged
+                                ? heft_fingerprint_is(&s, &f->new) && (!is_there || may_replace)
+                                : is_new;
+    out->can_be_undone = !f->replaces || (has_old ? may_return : is_old);
+    return HEFT_OK;
+}
+
+static heft_status cannot_mend(heft_error *err)
+{
+    return heft_error_plain(
+        err, HEFT_E_FORMAT,
+        "files that %s lists are missing or were changed by another program: "
+        "nothing was changed (its new files are heft-set.*.new, the replaced "
+        "ones heft-set.*.old: move what is needed, then remove the heft_set_journal)",
+        heft_set_journal);
+}
+
+static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set_file *files,
+                        uint32_t count, heft_error *err)
+{
+    bool can_complete = true, can_undo = true;
+    uint32_t where;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++) {
+        found f;
+        st = look(&f, t, &files[i], i, err);
+        can_complete = can_complete && !st && f.can_be_completed;
+        can_undo = can_undo && !st && f.can_be_undone;
+    }
+    if (st)
+        return st;
+    if (!can_complete && !can_undo)
+        return cannot_mend(err);
+    if (!can_complete) {
+        st = undo(t, files, count, err);
+        *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_UNDONE;
+        return st;
+    }
+    st = complete(t, files, count, &where, err);
+    if (!st)
+        st = clean_up(t, files, count, err);
+    *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_COMPLETED;
+    return st;
+}
+
+/* Those before the first name that is not taken. */
+static heft_status remove_leftovers(const heft_target *t, heft_error *err)
+{
+    char staged[HEFT_SET_NAME];
+    bool exists = true;
+    uint32_t count = 0;
+    heft_status st = HEFT_OK;
+    while (exists && !st && count < HEFT_SET_MOST_FILES) {
+        heft_set_staged_name(staged, count);
+        st = heft_name_exists(&exists, t->dir, staged, err);
+        count += exists && !st;
+    }
+    if (count && !st)
+        t->disk->remove(t->dir, heft_set_partial);
+    heft_set_remove_staged(t, count);
+    return st;
+}
+
+heft_status heft_set_mend(heft_recovery *out, const heft_target *t, heft_error *err)
+{
+    heft_set_file *files;
+    uint32_t count = 0;
+    *out = HEFT_RECOVERY_NONE;
+    heft_status st = heft_set_load(&files, &count, t->dir, err);
+    if (!st && files)
+        st = mend(out, t, files, count, err);
+    else if (!st)
+        st = remove_leftovers(t, err);
+    free(files);
+    return st;
+}
+
+/* ---- whole folders ---- */
+
+heft_status heft_set_lock(int *lock, const heft_disk *disk, int dir, heft_error *err)
+{
+    *lock = heft_open_at(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return errno == EACCES ? HEFT_OK : heft_os_error(err, errno, "its folder cannot be locked");
+    if (!heft_disk_lock(disk, *lock) || errno != EWOULDBLOCK)
+        return HEFT_OK;
+    close(*lock);
+    *lock = -1;
+    return heft_os_error(err, EBUSY, "another program is writing a set of files into the folder");
+}
+
+heft_status heft_set_recover(heft_recovery *out, const heft_disk *disk, int dir, heft_error *err)
+{
+    char staged[HEFT_SET_NAME];
+    heft_target t = { .disk = disk, .fd = -1, .dir = dir };
+    bool has_journal, has_staged = false;
+    int lock;
+    *out = HEFT_RECOVERY_NONE;
+    heft_set_staged_name(staged, 0);
+    heft_status st = heft_name_exists(&has_journal, dir, heft_set_journal, err);
+    if (!st && !has_journal)
+        st = heft_name_exists(&has_staged, dir, staged, err);
+    if (st || !(has_journal || has_staged))
+        return st;
+    st = heft_set_lock(&lock, disk, dir, err);
+    if (!st)
+        st = heft_set_mend(out, &t, err);
+    else if (!has_journal)
+        st = HEFT_OK; /* the set that is being written has not begun to get its names */
+    if (lock >= 0)
+        close(lock);
+    return st;
+}
+
+/* The folder, also of a name that nothing has. */
+static int open_folder_of(const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *whole = real ? real : path, *slash = strrchr(whole, '/');
+    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+        dir = real ? heft_open_at(AT_FDCWD, real, flags) : -1;
+    if (dir < 0 && (!real || errno == ENOTDIR)) {
+        char *folder = slash ? strndup(whole, (size_t)(slash - whole) + 1) : strdup(".");
+        dir = folder ? heft_open_at(AT_FDCWD, folder, flags) : -1;
+        errno = folder ? errno : ENOMEM;
+        free(folder);
+    }
+    int os = errno;
+    free(real);
+    errno = os;
+    return dir;
+}
+
+heft_status heft_set_recover_path(heft_recovery *out, const heft_disk *disk, const char *path,
+                                  heft_error *err)
+{
+    *out = HEFT_RECOVERY_NONE;
+    int dir = open_folder_of(path);
+    if (dir < 0)
+        return heft_os_error(err, errno, "its folder cannot be opened");
+    heft_status st = heft_set_recover(out, disk, dir, err);
+    close(dir);
+    return st;
+}
+
+heft_status heft_sink_set_recover(heft_recovery *out, const char *dir, heft_error *err)
+{
+    return heft_set_recover_path(out, &heft_system_disk, dir, err);
+}
+
+/* ---- a new set ---- */
+
+static heft_status describe(const heft_target *t, heft_set_file *f, uint32_t i, bool replace,
+                            heft_error *err)
+{
+    char staged[HEFT_SET_NAME];
+    bool exists;
+    heft_set_staged_name(staged, i);
+    heft_status st = heft_fingerprint_at(&exists, &f->new, t->dir, staged, err);
+    if (!st && f->new.size == HEFT_NOWHERE)
+        return heft_error_plain(err, HEFT_E_IO, "was removed while it was written");
+    if (!st)
+        st = heft_fingerprint_at(&f->replaces, &f->old, t->dir, f->name, err);
+    if (st || !f->replaces)
+        return st;
+    if (!replace) {
+        heft_error_plain(err, HEFT_E_ARGUMENT, "exists already and is left alone");
+        if (err)
+            err->os = EEXIST;
+        return HEFT_E_ARGUMENT;
+    }
+    if (f->old.size == HEFT_NOWHERE)
+        return heft_error_plain(err, HEFT_E_IO, "is not a regular file and is left alone");
+    return HEFT_OK;
+}
+
+/* The first failure is what is told, unless undoing fails as well: then that is worse. */
+static heft_status take_back(const heft_target *t, const heft_set_file *files, uint32_t count,
+                             heft_error *err)
+{
+    heft_error worse;
+    heft_error first = *err;
+    if (!undo(t, files, count, &worse))
+        return first.status;
+    return heft_error_plain(err, HEFT_E_IO,
+                            "%s, and undoing it failed: %s lists all files, and 'heft edit' on the "
+                            "folder, with no options, completes or undoes it",
+                            first.message, heft_set_journal);
+}
+
+static heft_status saved_but(heft_error *err)
+{
+    heft_error first = *err;
+    heft_error_plain(err, first.status,
+                     "saved, but %s ('heft edit' on the folder, with no options, does "
+                     "what is left)",
+                     first.message);
+    err->os = first.os;
+    return first.status;
+}
+
+/* A journal that could not be removed again counts: what it lists is completed later. */
+static heft_status cannot_store(const heft_target *t, uint32_t count, heft_error *err)
+{
+    heft_error first = *err, unheard;
+    bool exists;
+    if (!heft_name_exists(&exists, t->dir, heft_set_journal, &unheard) && !exists) {
+        heft_set_remove_staged(t, count);
+        return first.status;
+    }
+    return heft_error_plain(err, first.status,
+                            "%s, and %s cannot be removed again: 'heft edit' on the folder, with "
+                            "no options, completes or undoes the set",
+                            first.message, heft_set_journal);
+}
+
+heft_status heft_set_commit(const heft_target *t, heft_set_file *files, uint32_t count,
+                            bool replace, uint32_t *where, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (*where = 0; *where < count && !st; *where += !st)
+        st = describe(t, &files[*where], *where, replace, err);
+    if (st)
+        heft_set_remove_staged(t, count);
+    if (st)
+        return st;
+    if (heft_set_store(t, files, count, err))
+        return cannot_store(t, count, err);
+    if (complete(t, files, count, where, err))
+        return take_back(t, files, count, err);
+    return clean_up(t, files, count, err) ? saved_but(err) : HEFT_OK;
+}

@@ -1,0 +1,174 @@
+/* set_journal.c - the journal of a set of files: which new files get which names, and what they replace.
+ *
+ *    0  "HEFTSETJ"   8  u32 1   12  u32 number of files
+ *   16  files: u32 length of the name, u32 1 if a file is replaced, the fingerprint of the new file, that of the
+ *       replaced file, the name; a fingerprint is a u64 size and 32 bytes of BLAKE3
+ *  -32  BLAKE3 of all that precedes */
+#include "port/set_journal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port/sealed.h"
+
+enum {
+    HEAD = 16,
+    PRINT = 40,
+    RECORD = 8 + 2 * PRINT,
+    VERSION = 1,
+    MOST_BYTES = HEAD + HEFT_SET_MOST_FILES * (RECORD + NAME_MAX) + HEFT_SEAL
+};
+
+static const char magic[] = "HEFTSETJ", prefix[] = "heft-set.";
+const char heft_set_journal[] = "heft-set.journal", heft_set_partial[] = "heft-set.journal-new";
+
+/* ---- names ---- */
+
+bool heft_set_owns_name(const char *name)
+{
+    return !strncmp(name, prefix, sizeof prefix - 1);
+}
+
+void heft_set_staged_name(char out[HEFT_SET_NAME], uint32_t i)
+{
+    snprintf(out, HEFT_SET_NAME, "%s%05u.new", prefix, (unsigned)i + 1);
+}
+
+void heft_set_old_name(char out[HEFT_SET_NAME], uint32_t i)
+{
+    snprintf(out, HEFT_SET_NAME, "%s%05u.old", prefix, (unsigned)i + 1);
+}
+
+static bool is_component(const char *name)
+{
+    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* ---- the journal's bytes ---- */
+
+static uint8_t *put_print(uint8_t *to, const heft_fingerprint *f)
+{
+    return heft_put_bytes(heft_put(to, f->size, 8), f->hash, sizeof f->hash);
+}
+
+static heft_fingerprint get_print(const uint8_t *from)
+{
+    heft_fingerprint f = { .size = heft_get(from, 8) };
+    memcpy(f.hash, from + 8, sizeof f.hash);
+    return f;
+}
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a journal");
+}
+
+heft_status heft_set_store(const heft_target *t, const heft_set_file *files, uint32_t count,
+                           heft_error *err)
+{
+    size_t len = HEAD + HEFT_SEAL;
+    for (uint32_t i = 0; i < count; i++)
+        len += RECORD + strlen(files[i].name);
+    uint8_t *bytes = malloc(len), *to = bytes;
+    if (!bytes)
+        return no_memory(err);
+    to = heft_put(heft_put(heft_put_bytes(to, magic, 8), VERSION, 4), count, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t name = strlen(files[i].name);
+        to = heft_put(heft_put(to, name, 4), files[i].replaces, 4);
+        to = put_print(put_print(to, &files[i].new), &files[i].old);
+        to = heft_put_bytes(to, files[i].name, name);
+    }
+    heft_seal(bytes, len);
+    heft_status st = heft_sealed_store(t, heft_set_journal, heft_set_partial, bytes, len, err);
+    free(bytes);
+    return st;
+}
+
+static heft_status damaged(heft_error *err)
+{
+    return heft_error_plain(
+        err, HEFT_E_FORMAT,
+        "%s, the journal of an interrupted split, is damaged: nothing was "
+        "changed (its new files are heft-set.*.new, the replaced ones "
+        "heft-set.*.old: move what is needed, then remove the heft_set_journal)",
+        heft_set_journal);
+}
+
+/* One record; *left is what precedes the digest from p on.  false: it is damaged. */
+static bool decode_file(heft_set_file *f, const uint8_t **p, uint64_t *left)
+{
+    if (*left < RECORD)
+        return false;
+    uint64_t name = heft_get(*p, 4), replaces = heft_get(*p + 4, 4);
+    if (name > NAME_MAX || name > *left - RECORD || replaces > 1)
+        return false;
+    *f = (heft_set_file){ .replaces = replaces,
+                          .new = get_print(*p + 8),
+                          .old = get_print(*p + 8 + PRINT) };
+    memcpy(f->name, *p + RECORD, (size_t)name);
+    *p += RECORD + name;
+    *left -= RECORD + name;
+    return strlen(f->name) == name && is_component(f->name) && !heft_set_owns_name(f->name);
+}
+
+static heft_status decode(heft_set_file **out, uint32_t *count, const uint8_t *bytes, size_t len,
+                          heft_error *err)
+{
+    if (len < HEAD + HEFT_SEAL || !heft_is_sealed(bytes, len, magic))
+        return damaged(err);
+    if (heft_get(bytes + 8, 4) != VERSION)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "the journal of an interrupted split is of version %U: a newer "
+                                "heft is needed to complete it",
+                                heft_get(bytes + 8, 4));
+    uint64_t n = heft_get(bytes + 12, 4), left = len - HEAD - HEFT_SEAL;
+    const uint8_t *p = bytes + HEAD;
+    if (n > HEFT_SET_MOST_FILES || n > left / RECORD)
+        return damaged(err);
+    heft_set_file *files = calloc((size_t)n + 1, sizeof *files);
+    if (!files)
+        return no_memory(err);
+    bool is_good = true;
+    for (*count = 0; is_good && *count < n; ++*count)
+        is_good = decode_file(&files[*count], &p, &left);
+    if (is_good && !left) {
+        *out = files;
+        return HEFT_OK;
+    }
+    free(files);
+    return damaged(err);
+}
+
+heft_status heft_set_load(heft_set_file **out, uint32_t *count, int dir, heft_error *err)
+{
+    uint8_t *bytes;
+    size_t len;
+    *out = NULL;
+    heft_status st = heft_sealed_load(&bytes, &len, dir, heft_set_journal, MOST_BYTES, err);
+    if (st == HEFT_E_FORMAT)
+        return damaged(err);
+    if (!st && bytes)
+        st = decode(out, count, bytes, len, err);
+    free(bytes);
+    return st;
+}
+
+/* ---- reading a folder that has one ---- */
+
+heft_status heft_set_check(int dir, heft_error *err)
+{
+    bool exists;
+    heft_status st = heft_name_exists(&exists, dir, heft_set_journal, err);
+    if (st || !exists)
+        return st;
+    heft_error_plain(err, HEFT_E_IO,
+                     "the files of its folder are being replaced, or that was interrupted: there "
+                     "is %s ('heft edit' on the folder, with no options, completes or undoes it)",
+                     heft_set_journal);
+    if (err)
+        err->os = EBUSY;
+    return HEFT_E_IO;
+}

@@ -1,0 +1,220 @@
+/* stale_journal.c - whether the journal beside a file is of that file.
+ *
+ * A file that is replaced takes its journal with it, but the two cannot go in one step.  Were the journal removed
+ * first, a kill would leave a half edited file that looks good; were it removed last, a new file that nobody reads.
+ * So a note says beforehand which file the journal is not about, NAME.heft-replaced:
+ *
+ *    0  "HEFTNOTE"   8  u32 1   12  u32 0   16  u64 device   24  u64 inode   32  fingerprint of the new file
+ *  -32  BLAKE3 of all that precedes
+ *
+ * Then the new file gets the name, the journal is removed, and at last the note.  The old file is never the one that
+ * the note means: both exist when it is written, and have different inodes.  A copy of the file is not meant either,
+ * and is refused as long as its journal is beside it.  A damaged note counts for nothing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "port/fingerprint.h"
+#include "port/sealed.h"
+#include "port/set_journal.h"
+
+enum { HEAD = 32, PRINT = 40, NOTE = HEAD + PRINT + HEFT_SEAL, VERSION = 1 };
+
+static const char magic[] = "HEFTNOTE";
+
+/* ---- the note ---- */
+
+static heft_status encode(uint8_t out[NOTE], int fd, heft_error *err)
+{
+    struct stat is;
+    heft_fingerprint f;
+    if (fstat(fd, &is))
+        return heft_os_error(err, errno, "cannot be looked at");
+    heft_status st = heft_fingerprint_of(&f, fd, err);
+    uint8_t *to = heft_put(heft_put(heft_put_bytes(out, magic, 8), VERSION, 4), 0, 4);
+    to = heft_put(heft_put(to, is.st_dev, 8), is.st_ino, 8);
+    heft_put_bytes(heft_put(to, f.size, 8), f.hash, sizeof f.hash);
+    heft_seal(out, NOTE);
+    return st;
+}
+
+static heft_status note_means(bool *means, const heft_target *t, const char *note, heft_error *err)
+{
+    uint8_t *bytes, now[NOTE];
+    size_t len;
+    *means = false;
+    heft_status st = heft_sealed_load(&bytes, &len, t->dir, note, NOTE, err);
+    if (!st && bytes)
+        st = encode(now, t->fd, err);
+    *means = !st && bytes && len == NOTE && !memcmp(bytes, now, NOTE);
+    free(bytes);
+    return st == HEFT_E_FORMAT ? HEFT_OK : st;
+}
+
+/* It need not appear in one step: half a note counts for nothing. */
+static heft_status write_note(const heft_target *t, const char *note, int fd, heft_error *err)
+{
+    uint8_t bytes[NOTE];
+    heft_status st = encode(bytes, fd, err);
+    if (st)
+        return st;
+    t->disk->remove(t->dir, note);
+    int out = heft_disk_create(t->disk, t->dir, note, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    st = out < 0 ? heft_os_error(err, errno, "its journal cannot be replaced")
+                 : heft_target_write(t, out, 0, bytes, NOTE, err);
+    if (!st && heft_disk_sync(t->disk, out))
+        st = heft_os_error(err, errno, "writing to disk failed");
+    if (out >= 0)
+        close(out);
+    return st ? st : heft_target_sync_dir(t, err);
+}
+
+heft_status heft_journal_is_void(bool *is_void, const heft_target *t, heft_error *err)
+{
+    char note[NAME_MAX + 1];
+    *is_void = false;
+    return heft_journal_name(note, t->name, heft_journal_note) ? note_means(is_void, t, note, err)
+                                                               : HEFT_OK;
+}
+
+heft_status heft_journal_remove(const heft_target *t, const char *name, heft_error *err)
+{
+    const char *const suffixes[] = { heft_journal_suffix, heft_journal_partial, heft_journal_note };
+    char full[NAME_MAX + 1];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        bool exists = false;
+        heft_status st = heft_journal_name(full, name, suffixes[i])
+                             ? heft_name_exists(&exists, t->dir, full, err)
+                             : HEFT_OK;
+        if (!st && exists && t->disk->remove(t->dir, full))
+            st = heft_os_error(err, errno, "its journal cannot be removed");
+        if (!st && exists && suffixes[i] == heft_journal_suffix)
+            st = heft_target_sync_dir(t, err); /* before the note goes */
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+/* ---- reading ---- */
+
+static heft_status refuse(heft_error *err)
+{
+    heft_error_plain(err, HEFT_E_IO,
+                     "an edit of it was interrupted, or is going on: there is a journal beside it "
+                     "('heft edit' with no options undoes the edit)");
+    if (err)
+        err->os = EBUSY;
+    return HEFT_E_IO;
+}
+
+/* The journal may go with its note while we look: then it is asked for again. */
+static heft_status check_at(const heft_target *t, heft_error *err)
+{
+    char journal[NAME_MAX + 1];
+    bool exists = false, is_void = false;
+    if (!heft_journal_name(journal, t->name, heft_journal_suffix))
+        return HEFT_OK;
+    heft_status st = heft_name_exists(&exists, t->dir, journal, err);
+    if (!st && exists)
+        st = heft_journal_is_void(&is_void, t, err);
+    if (!st && exists && !is_void)
+        st = heft_name_exists(&exists, t->dir, journal, err);
+    return st || !exists || is_void ? st : refuse(err);
+}
+
+static bool is_named(const heft_target *t)
+{
+    struct stat open, named;
+    return !fstat(t->fd, &open) && !fstatat(t->dir, t->name, &named, AT_SYMLINK_NOFOLLOW) &&
+           open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+/* A file that was removed while it was open: nothing can be beside it. */
+static bool is_nameless(int fd)
+{
+    struct stat is;
+    return !fstat(fd, &is) && !is.st_nlink;
+}
+
+heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_error *err)
+{
+    char *real = realpath(path, NULL);
+    *is_same = true;
+    if (!real && errno == ENOENT && is_nameless(fd))
+        return HEFT_OK;
+    if (!real)
+        return heft_os_error(err, errno,
+                             "cannot be looked up, to see whether an edit of it was "
+                             "interrupted");
+    char *slash = strrchr(real, '/');
+    heft_target t = { .disk = &heft_system_disk, .name = slash + 1, .fd = fd };
+    *slash = '\0';
+    t.dir = heft_open_at(AT_FDCWD, slash == real ? "/" : real, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    heft_status st = t.dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
+                               : heft_set_check(t.dir, err);
+    if (!st)
+        st = check_at(&t, err);
+    *is_same = st || is_named(&t); /* asked last: the journal goes after its file was replaced */
+    if (t.dir >= 0)
+        close(t.dir);
+    free(real);
+    return st;
+}
+
+/* ---- replacing ---- */
+
+/* The journal may be of an edit that is going on. */
+static heft_status lock_old(heft_retiring *r, heft_error *err)
+{
+    r->lock = heft_open_at(r->t.dir, r->t.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (r->lock < 0)
+        return errno == ENOENT ? HEFT_OK : heft_os_error(err, errno, "cannot be locked");
+    if (heft_disk_lock(r->t.disk, r->lock) && errno == EWOULDBLOCK)
+        return heft_os_error(err, EBUSY, "another program is editing it");
+    return HEFT_OK;
+}
+
+static void end(heft_retiring *r)
+{
+    if (r->lock >= 0)
+        close(r->lock);
+    r->lock = -1;
+}
+
+heft_status heft_retire_begin(heft_retiring *r, const heft_disk *disk, int dir, const char *name,
+                              int fd, heft_error *err)
+{
+    char journal[NAME_MAX + 1], note[NAME_MAX + 1];
+    *r = (heft_retiring){ .t = { .disk = disk, .name = name, .fd = fd, .dir = dir }, .lock = -1 };
+    if (!heft_journal_name(journal, name, heft_journal_suffix) ||
+        !heft_journal_name(note, name, heft_journal_note))
+        return HEFT_OK;
+    bool has_journal;
+    heft_status st = heft_name_exists(&has_journal, dir, journal, err);
+    if (!st && has_journal)
+        st = lock_old(r, err);
+    if (!st && has_journal)
+        st = write_note(&r->t, note, fd, err);
+    if (st)
+        end(r);
+    return st;
+}
+
+heft_status heft_retire_end(heft_retiring *r, heft_error *err)
+{
+    heft_error why;
+    heft_status st = HEFT_OK;
+    if (is_named(&r->t))
+        st = heft_journal_remove(&r->t, r->t.name, &why);
+    if (st) {
+        heft_error_plain(err, st, "saved, but a journal of the file that it replaces is left: %s",
+                         why.message);
+        if (err)
+            err->os = why.os;
+    }
+    end(r);
+    return st;
+}
