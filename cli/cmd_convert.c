@@ -290,8 +290,10 @@ static int open_and_convert(request *r)
     if (model_open_status(&f, r->in, &err)) /* what is missing is said by what needs it */
         return say_error(r->in, &err);
     struct stat out;
-    bool is_there = !r->into_stdout && !stat(r->out, &out);
-    if (is_there && model_has_file(f, r->in, &out))
+    bool is_there = !r->into_stdout && !stat(r->out, &out), is_input = false;
+    if (is_there)
+        code = model_has_file(&is_input, f, r->in, &out);
+    if (is_input)
         code = say_is_input(r->out);
     if (!code)
         code = choose_vocab(r, f);

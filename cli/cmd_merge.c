@@ -57,28 +57,33 @@ static int open_all(request *r)
 }
 
 /* A file may be given along with the index that names it, as patterns of the shell do. */
-static bool is_part_of_another(const request *r, uint32_t i)
+static int is_part_of_another(bool *is, const request *r, uint32_t i)
 {
     struct stat about;
-    bool is = false;
+    int code = CODE_DONE;
+    *is = false;
     if (stat(r->in[i], &about) || !S_ISREG(about.st_mode))
-        return false;
-    for (uint32_t k = 0; k < r->count && !is; k++)
-        is = k != i && heft_sibling_count(r->files[k]) && !path_is_same(r->in[k], &about) &&
-             model_has_file(r->files[k], r->in[k], &about);
-    return is;
+        return CODE_DONE;
+    for (uint32_t k = 0; k < r->count && !code && !*is; k++)
+        if (k != i && heft_sibling_count(r->files[k]) && !path_is_same(r->in[k], &about))
+            code = model_has_file(is, r->files[k], r->in[k], &about);
+    return code;
 }
 
-static void choose_inputs(request *r)
+static int choose_inputs(request *r)
 {
-    for (uint32_t i = 0; i < r->count; i++) {
-        if (is_part_of_another(r, i))
+    int code = CODE_DONE;
+    for (uint32_t i = 0; i < r->count && !code; i++) {
+        bool is_part;
+        code = is_part_of_another(&is_part, r, i);
+        if (code || is_part)
             continue;
         r->numbers[r->kept_count] = i;
         r->kept[r->kept_count++] = r->files[i];
     }
     if (!r->kept_count)
         r->kept[r->kept_count++] = r->files[0];
+    return code;
 }
 
 static void on_conflict(void *ctx, heft_str key, uint32_t file)
@@ -158,11 +163,15 @@ static int check_output(const request *r)
     struct stat out;
     if (stat(r->out, &out))
         return CODE_DONE;
-    for (uint32_t i = 0; i < r->count; i++)
-        if (model_has_file(r->files[i], r->in[i], &out)) {
+    for (uint32_t i = 0; i < r->count; i++) {
+        bool is_input;
+        int code = model_has_file(&is_input, r->files[i], r->in[i], &out);
+        if (!code && !is_input)
+            continue;
+        if (!code)
             say(r->out, "is one of the inputs: an input is never written to");
-            return CODE_USAGE;
-        }
+        return code ? code : CODE_USAGE;
+    }
     if (S_ISDIR(out.st_mode)) {
         say(r->out, "is a directory");
         return CODE_USAGE;
@@ -223,8 +232,9 @@ static int prepare(request *r)
     int code = open_all(r);
     if (code)
         return code;
-    choose_inputs(r);
-    code = choose_target(r);
+    code = choose_inputs(r);
+    if (!code)
+        code = choose_target(r);
     if (!code)
         code = check_output(r);
     return code || r->kept_count == 1 ? code : join(r);

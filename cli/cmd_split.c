@@ -69,9 +69,9 @@ static void allow_files(void)
         return; /* then there are fewer */
 }
 
-static heft_status refuse(heft_error *err, const char *name, const char *why)
+static heft_status refuse(heft_error *err, heft_status st, const char *name, const char *why)
 {
-    *err = (heft_error){ .status = HEFT_E_ARGUMENT, .offset = HEFT_NOWHERE };
+    *err = (heft_error){ .status = st, .offset = HEFT_NOWHERE };
     snprintf(err->message, sizeof err->message, "%s: %s", name, why);
     return err->status;
 }
@@ -81,14 +81,19 @@ static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_
     request *r = ctx;
     struct stat about;
     char *path = path_in(r->dir, name);
-    bool is_there = path && !stat(path, &about);
+    bool is_known = path, is_there = path && !stat(path, &about), is_input = false;
     free(path);
     *out = NULL;
     r->about_target = true;
-    if (is_there && model_has_file(r->f, r->in, &about))
-        return refuse(err, name, "is the input itself: an input is never written to");
+    if (is_there)
+        is_known = !model_has_file(&is_input, r->f, r->in, &about);
+    if (!is_known)
+        return refuse(err, HEFT_E_NOMEM, name, "no memory to see whether it is the input");
+    if (is_input)
+        return refuse(err, HEFT_E_ARGUMENT, name,
+                      "is the input itself: an input is never written to");
     if (is_there && S_ISREG(about.st_mode) && !r->force)
-        return refuse(err, name, "exists already: --force replaces it");
+        return refuse(err, HEFT_E_ARGUMENT, name, "exists already: --force replaces it");
     heft_status st = heft_sink_set_add(out, r->set, name, err);
     r->about_target = st;
     return st;

@@ -186,8 +186,13 @@ heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), v
     DIR *d = open_folder(dir, ".");
     if (!d)
         return heft_os_error(err, errno, "the folder cannot be read");
-    while ((e = readdir(d)))
-        fn(arg, e->d_name);
+    do {
+        errno = 0;
+        e = readdir(d);
+        if (e)
+            fn(arg, e->d_name);
+    } while (e);
+    int os = errno;
     closedir(d);
-    return HEFT_OK;
+    return os ? heft_os_error(err, os, "the folder cannot be read") : HEFT_OK;
 }

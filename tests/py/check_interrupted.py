@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 ENDED_BY_KILL = (-9, 137)
+NOT_LOADED = 127  # the loader found no library
 CALLS = ("?renameat", "renameat2", "linkat", "unlinkat", "fsync")  # each is counted by itself
 
 
@@ -120,10 +121,25 @@ def split_fails(top, exists):
             s.judge(f"EIO at {call} {n}")
 
 
+def lookups_fail(top):
+    """Of a half edited file: whatever fails, it is not read."""
+    path, journal = top / "m.safetensors", top / "m.safetensors.heft-journal"
+    model(path, 1)
+    p = inject("pwrite64:signal=KILL:when=2", "edit", "--rename", "t1=x1", path)
+    demand(p.returncode in ENDED_BY_KILL and journal.exists(), f"no journal: {p.stderr}")
+    for what in ("readlink", "newfstatat", "getcwd", "lstat"):
+        for when in ("1+", *range(1, 12)):
+            p = inject(f"{what}:error=EIO:when={when}", "verify", path)
+            demand(p.returncode in (4, NOT_LOADED), f"{what} {when}: exit {p.returncode}: {p.stdout}")
+    heft("edit", path)
+    heft("verify", path)
+
+
 CHECKS = {
     "a split is killed": lambda top: split_is_killed(top, True),
     "a split into a new folder is killed": lambda top: split_is_killed(top, False),
     "a split fails": lambda top: split_fails(top, True),
+    "a question that the system does not answer": lookups_fail,
 }
 
 
