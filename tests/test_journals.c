@@ -1,12 +1,14 @@
-/* test_journals.c - journals beside files: a question about them that the system does not answer is never a
- * no. */
+/* test_journals.c - journals beside files: a question about them that the system does not answer is never a no, and
+ * a file that is replaced takes its journal with it. */
 #include "models.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "port/sink_file.h"
 #include "stopping_disk.h"
 
 /* ---- calls that fail ------------------------------------------------------------------------- */
@@ -99,14 +101,16 @@ static void leave_half_edited(char *path, heft_bytes model)
 }
 
 typedef struct scene {
-    char path[1024];
-    heft_bytes old;
+    char path[1024], journal[1100], note[1100];
+    heft_bytes old, new;
 } scene;
 
 static scene scene_of(const char *dir)
 {
-    scene s = { .old = heft_test_one("safetensors", DATA) };
+    scene s = { .old = heft_test_one("safetensors", DATA), .new = heft_test_one("mag", DATA) };
     snprintf(s.path, sizeof s.path, "%s/model", dir);
+    snprintf(s.journal, sizeof s.journal, "%s.heft-journal", s.path);
+    snprintf(s.note, sizeof s.note, "%s.heft-replaced", s.path);
     nothing_fails();
     return s;
 }
@@ -114,6 +118,7 @@ static scene scene_of(const char *dir)
 static void end_scene(scene *s)
 {
     heft_test_free(&s->old);
+    heft_test_free(&s->new);
     nothing_fails();
 }
 
@@ -180,6 +185,184 @@ static void a_half_edited_shard_is_not_read(void **state)
     end_scene(&s);
 }
 
+/* ---- replacing ------------------------------------------------------------------------------- */
+
+static heft_status replace(const scene *s, heft_error *err)
+{
+    heft_sink *sink;
+    heft_status st = heft_file_sink_open(&sink, &heft_stopping_disk, s->path, HEFT_SINK_REPLACE,
+                                         err);
+    if (st)
+        return st;
+    st = sink->ops->write_at(sink, 0, s->new.p, s->new.len, err);
+    if (!st)
+        return sink->ops->finish(sink, err);
+    heft_sink_discard(sink);
+    return st;
+}
+
+static heft_status do_replace(void *ctx)
+{
+    heft_error err;
+    return replace(ctx, &err);
+}
+
+typedef enum journal_kind { VALID, DAMAGED, OF_THE_NEW_FILE, OF_NO_FILE, KINDS } journal_kind;
+
+/* OF_THE_NEW_FILE: undoing it would make the new file another one. */
+static void set_up(scene *s, journal_kind kind)
+{
+    memset(&heft_stop, 0, sizeof heft_stop);
+    unlink(s->note);
+    leave_half_edited(s->path, kind == OF_THE_NEW_FILE ? s->new : s->old);
+    if (kind == DAMAGED)
+        heft_test_save(s->journal, "no journal", 10);
+    if (kind == OF_NO_FILE)
+        assert_int_equal(unlink(s->path), 0);
+}
+
+/* The old file is as it was, with its journal, or the new file is read, and stays what it is. */
+static void assert_one_or_the_other(scene *s, heft_bytes half, heft_bytes journal)
+{
+    heft_error err;
+    bool undone, is_new = heft_test_exists(s->path) && file_is(s->path, s->new);
+    memset(&heft_stop, 0, sizeof heft_stop);
+    if (!is_new) {
+        assert_true(half.p ? file_is(s->path, half) : !heft_test_exists(s->path));
+        assert_true(file_is(s->journal, journal));
+        if (half.p)
+            heft_assert_fails(can_open(s->path, &err), HEFT_E_IO, &err, "journal");
+        return;
+    }
+    heft_assert_ok(can_open(s->path, &err), &err);
+    heft_assert_ok(heft_edit_undo(&undone, s->path, &err), &err);
+    assert_true(file_is(s->path, s->new));
+    heft_assert_ok(can_open(s->path, &err), &err);
+    assert_false(heft_test_exists(s->journal) || heft_test_exists(s->note));
+}
+
+static heft_bytes load_if_there(const char *path)
+{
+    return heft_test_exists(path) ? heft_test_load(path) : (heft_bytes){ NULL, 0 };
+}
+
+static void a_replaced_file_takes_its_journal_with_it(void **state)
+{
+    scene s = scene_of(*state);
+    heft_error err;
+    for (journal_kind kind = VALID; kind < KINDS; kind++) {
+        set_up(&s, kind);
+        heft_assert_ok(replace(&s, &err), &err);
+        assert_true(file_is(s.path, s.new));
+        heft_assert_ok(can_open(s.path, &err), &err);
+        assert_int_equal(heft_test_dir_entries(*state), 1);
+    }
+    end_scene(&s);
+}
+
+static void replacing_is_killed_at_every_call(void **state)
+{
+    scene s = scene_of(*state);
+    heft_error err;
+    for (journal_kind kind = VALID; kind < KINDS; kind++) {
+        set_up(&s, kind);
+        heft_bytes half = load_if_there(s.path), journal = heft_test_load(s.journal);
+        bool killed = true;
+        for (unsigned n = 1; killed; n++) {
+            unlink(s.path);
+            unlink(s.note);
+            if (half.p)
+                heft_test_save(s.path, half.p, half.len);
+            heft_test_save(s.journal, journal.p, journal.len);
+            killed = heft_test_is_killed(HEFT_KILLED, n, do_replace, &s);
+            assert_one_or_the_other(&s, half, journal);
+            heft_assert_ok(replace(&s, &err), &err);
+            assert_true(file_is(s.path, s.new));
+            heft_assert_ok(can_open(s.path, &err), &err);
+        }
+        heft_test_free(&half);
+        heft_test_free(&journal);
+    }
+    end_scene(&s);
+}
+
+static void replacing_fails_at_every_call(void **state)
+{
+    scene s = scene_of(*state);
+    for (heft_trouble what = HEFT_FAILS; what <= HEFT_FAILS_ON; what++) {
+        set_up(&s, VALID);
+        heft_bytes half = heft_test_load(s.path), journal = heft_test_load(s.journal);
+        bool was_reached = true;
+        for (unsigned n = 1; was_reached; n++) {
+            heft_error err;
+            unlink(s.path);
+            unlink(s.note);
+            heft_test_save(s.path, half.p, half.len);
+            heft_test_save(s.journal, journal.p, journal.len);
+            heft_stop = (heft_stopping){ .what = what, .at = n, .os = EIO };
+            heft_status st = replace(&s, &err);
+            was_reached = heft_stop.calls >= n;
+            if (st)
+                heft_assert_status(st, HEFT_E_IO, &err);
+            else
+                assert_true(file_is(s.path, s.new));
+            assert_one_or_the_other(&s, half, journal);
+        }
+        heft_test_free(&half);
+        heft_test_free(&journal);
+    }
+    end_scene(&s);
+}
+
+static void a_file_that_is_being_edited_is_not_replaced(void **state)
+{
+    scene s = scene_of(*state);
+    heft_error err;
+    set_up(&s, VALID);
+    heft_bytes half = heft_test_load(s.path), journal = heft_test_load(s.journal);
+    FILE *f = fopen(s.path, "rb");
+    assert_int_equal(flock(fileno(f), LOCK_EX), 0);
+    heft_assert_fails(replace(&s, &err), HEFT_E_IO, &err, "another program is editing");
+    fclose(f);
+    assert_one_or_the_other(&s, half, journal);
+    assert_int_equal(heft_test_dir_entries(*state), 2);
+    heft_test_free(&half);
+    heft_test_free(&journal);
+    end_scene(&s);
+}
+
+/* A note is no licence for another file, nor for the file that it means once that was changed. */
+static void a_note_means_one_file(void **state)
+{
+    scene s = scene_of(*state);
+    heft_error err;
+    unsigned n = 0;
+    bool killed = true;
+    do { /* the new file has the name, and the journal is still there */
+        set_up(&s, VALID);
+        killed = heft_test_is_killed(HEFT_KILLED, ++n, do_replace, &s);
+    } while (killed && !(file_is(s.path, s.new) && heft_test_exists(s.journal)));
+    assert_true(killed && heft_test_exists(s.note));
+    heft_assert_ok(can_open(s.path, &err), &err);
+    heft_bytes note = heft_test_load(s.note);
+    for (size_t i = 0; i < note.len; i++) {
+        note.p[i] ^= 1;
+        heft_test_save(s.note, note.p, note.len);
+        note.p[i] ^= 1;
+        heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "journal");
+        heft_test_save(s.note, note.p, i);
+        heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "journal");
+    }
+    heft_test_save(s.note, note.p, note.len);
+    heft_assert_ok(can_open(s.path, &err), &err);
+    const char *copy = heft_test_path(*state, "copy");
+    heft_test_save(copy, s.new.p, s.new.len);
+    assert_int_equal(rename(copy, s.path), 0); /* the same bytes in another file */
+    heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "journal");
+    heft_test_free(&note);
+    end_scene(&s);
+}
+
 #define in_dir(test) cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
 
 int main(void)
@@ -188,6 +371,11 @@ int main(void)
         in_dir(a_question_without_an_answer_is_not_a_no),
         in_dir(a_file_without_a_name_has_no_journal),
         in_dir(a_half_edited_shard_is_not_read),
+        in_dir(a_replaced_file_takes_its_journal_with_it),
+        in_dir(replacing_is_killed_at_every_call),
+        in_dir(replacing_fails_at_every_call),
+        in_dir(a_file_that_is_being_edited_is_not_replaced),
+        in_dir(a_note_means_one_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

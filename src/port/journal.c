@@ -399,12 +399,15 @@ static heft_status check_file(const journal *j, const heft_target *t, heft_error
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err)
 {
     char name[NAME_MAX + 1];
-    bool there;
+    bool there, is_void;
     journal j;
     *undone = false;
     if (!heft_journal_name(name, t->name, heft_journal_suffix))
         return HEFT_OK;
-    heft_status st = load(&j, t, name, &there, err);
+    heft_status st = heft_journal_is_void(&is_void, t, err);
+    if (st || is_void)
+        return st ? st : heft_journal_remove(t, t->name, err);
+    st = load(&j, t, name, &there, err);
     if (!st && there)
         st = check_file(&j, t, err);
     if (!st && there)

@@ -122,12 +122,25 @@ static heft_status appear(file_sink *f, heft_error *err)
     return f->syncs ? heft_disk_sync_saved(f->disk, f->dir, err) : HEFT_OK;
 }
 
+/* With a message that begins with "saved" the file has its name. */
+static heft_status appear_and_retire(file_sink *f, heft_error *err)
+{
+    heft_retiring r;
+    heft_error worse;
+    heft_status st = heft_retire_begin(&r, f->disk, f->dir, f->name, f->staged.fd, err);
+    if (st)
+        return st;
+    st = appear(f, err);
+    heft_status end = heft_retire_end(&r, st ? &worse : err);
+    return st ? st : end;
+}
+
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     file_sink *f = (file_sink *)s;
     heft_status st = settle(f, err);
     if (!st)
-        st = appear(f, err);
+        st = appear_and_retire(f, err);
     int os = st ? 0 : heft_staged_close(&f->staged);
     discard(s);
     return os ? fail(err, os, "saved, but closing it failed") : st;

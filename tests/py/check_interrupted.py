@@ -135,11 +135,40 @@ def lookups_fail(top):
     heft("verify", path)
 
 
+def replaced_with_a_journal(top):
+    """convert --force over a half edited file: killed at each call, it is the old one with its journal or the new one."""
+    path, journal, b = top / "m.safetensors", top / "m.safetensors.heft-journal", model(top / "b.safetensors", 99)
+    model(path, 1)
+    p = inject("pwrite64:signal=KILL:when=2", "edit", "--rename", "t1=x1", path)
+    demand(p.returncode in ENDED_BY_KILL and journal.exists(), f"no journal: {p.stderr}")
+    old = files_in(top)
+    heft("convert", "-f", b, path)
+    heft("verify", path)
+    demand(not journal.exists() and digest(path) == digest(b), "the journal stays")
+    for call, n in ((call, n) for call in CALLS for n in range(1, 6)):
+        for name in files_in(top):
+            (top / name).unlink()
+        for name, data in old.items():
+            (top / name).write_bytes(data)
+        inject(f"{call}:signal=KILL:when={n}", "convert", "-f", b, path)
+        if path.read_bytes() == old[path.name]:
+            demand(journal.read_bytes() == old[journal.name], f"{call} {n}: the journal is another one")
+            heft("verify", path, code=4)
+            heft("edit", path)
+            demand(digest(path) == digest(model(top / "a.safetensors", 1)), f"{call} {n}: not undone")
+        else:
+            heft("verify", path)
+            demand(digest(path) == digest(b), f"{call} {n}: another model")
+            run(HEFT, "edit", path)
+            demand(digest(path) == digest(b) and not journal.exists(), f"{call} {n}: the journal stays")
+
+
 CHECKS = {
     "a split is killed": lambda top: split_is_killed(top, True),
     "a split into a new folder is killed": lambda top: split_is_killed(top, False),
     "a split fails": lambda top: split_fails(top, True),
     "a question that the system does not answer": lookups_fail,
+    "a half edited file is replaced": replaced_with_a_journal,
 }
 
 
