@@ -123,7 +123,8 @@ typedef struct heft_edit_piece {
     uint64_t from;       /* its place in the file as it is, when data is NULL */
     const void *data;    /* the bytes, as long as the edit lives; or NULL */
 } heft_edit_piece;
-/* f may be closed afterwards.  opt may be NULL: the file as this library would write it. */
+/* f may be closed afterwards.  opt may be NULL: the file as this library would write it.  Whether an index beside the
+ * file lists it is not known here: heft_edit_file() refuses such a file. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
                                                     const heft_edit_options *opt, heft_error *err);
 HEFT_API size_t heft_edit_pieces(const heft_edit *e, const heft_edit_piece **out);

@@ -70,6 +70,12 @@ heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const v
 heft_status heft_target_read(int fd, uint64_t at, void *buf, size_t len, heft_error *err);
 heft_status heft_target_sync_dir(const heft_target *t, heft_error *err);
 
+/* ---- sets of files, edit_set.c ---- */
+
+/* HEFT_E_UNSUPPORTED when an index beside the file, or beside `path`, should that be a link to the file, lists it. */
+heft_status heft_target_check_alone(const heft_target *t, const char *path, const heft_host *host,
+                                    heft_error *err);
+
 /* ---- in place, journal.c ---- */
 
 extern const char heft_journal_suffix[], heft_journal_partial[], heft_journal_note[];

@@ -171,6 +171,8 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     if (!st)
         st = undo_first(&r, &t, &o, err);
     if (!st)
+        st = heft_target_check_alone(&t, path, o.host, err);
+    if (!st)
         st = plan(&e, &t, &o, err);
     if (!st) {
         r.other_names = (uint32_t)(t.was.st_nlink - 1);

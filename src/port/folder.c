@@ -58,14 +58,15 @@ static bool is_first(const char *name)
 /* What a name says, the more the better. */
 typedef enum rank { NO_WEIGHTS, WEIGHTS, INDEX, USUAL_INDEX, USUAL } rank;
 
+static const char index_suffix[] = ".safetensors.index.json";
+
 static rank rank_of(const char *name)
 {
-    static const char index[] = ".safetensors.index.json";
     if (!strcmp(name, "model.safetensors"))
         return USUAL;
     if (!strcmp(name, "model.safetensors.index.json"))
         return USUAL_INDEX;
-    if (ends_with(name, index))
+    if (ends_with(name, index_suffix))
         return INDEX;
     return *name != '.' && heft_format_for_path(name) && is_first(name) ? WEIGHTS : NO_WEIGHTS;
 }
@@ -122,6 +123,11 @@ static bool belongs_to(const char *name, const char *root)
     const char *dot = strrchr(root, '.');
     size_t stem = dot ? (size_t)(dot - root) : 0;
     return stem && !strncmp(name, root, stem) && name[stem] == '-' && ends_with(name, dot);
+}
+
+bool heft_folder_may_list(const char *index, const char *name)
+{
+    return ends_with(index, index_suffix) || belongs_to(name, index);
 }
 
 static int by_name(const void *a, const void *b)

@@ -17,6 +17,8 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
 
 /* The path of the file that stands for the model in a folder; to be freed. */
 heft_status heft_folder_entry(char **out, const char *path, heft_error *err);
+/* Whether a file called `index` can be the index of a set that the file called `name` belongs to, by their names. */
+bool heft_folder_may_list(const char *index, const char *name);
 /* Calls fn with every name in it. */
 heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
                              heft_error *err);

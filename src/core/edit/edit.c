@@ -207,7 +207,13 @@ static heft_status check_file(const heft_editing *g)
                                 f->format->name);
     if (f->x.siblings.len)
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                                "parts of it lie in other files: it cannot be edited");
+                                "its tensors lie in other files: the files of a model are edited "
+                                "together ('heft edit FOLDER')");
+    if (f->x.split.count > 1)
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                "it is file %U of %U: the files of a model are edited together "
+                                "('heft edit FOLDER')",
+                                (uint64_t)f->x.split.number + 1, (uint64_t)f->x.split.count);
     if (f->x.unread)
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                                 "it says things that are not known here, and that an edit would "

@@ -1,0 +1,122 @@
+/* edit_set.c - a file that belongs to a model in several files is not edited alone: the index would list names that
+ * the file no longer has, or a digest and a size that are not those of the file.
+ *
+ * The file itself does not say that it belongs to a set: an index beside the file does.  Two kinds of names can be
+ * those of an index, "NAME.safetensors.index.json" and, for "model-1.zt", "model.zt".  Such a file is opened without
+ * the files that it lists. */
+#include "port/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct search {
+    int dir;
+    const char *name; /* of the file that is edited */
+    const heft_host *host;
+    heft_status st;
+    heft_error *err;
+} search;
+
+static heft_status open_nothing(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    (void)ctx;
+    (void)name;
+    *out = NULL;
+    return heft_error_plain(err, HEFT_E_IO, "is not opened");
+}
+
+/* Whether the bytes can be no index: a file that is gone meanwhile, a folder, a pipe. */
+static bool is_no_file(const heft_error *why)
+{
+    return why->os == ENOENT || why->os == EISDIR || why->os == ESPIPE || why->os == ELOOP;
+}
+
+static heft_status open_index(heft_file **out, const search *s, const char *index, heft_error *why)
+{
+    heft_siblings siblings = { .name = index, .open = open_nothing };
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *source;
+    o.host = s->host;
+    o.siblings = &siblings;
+    *out = NULL;
+    heft_status st = heft_source_at(&source, s->dir, index, 0, HEFT_ACCESS_AUTO, why);
+    if (!st)
+        return heft_open_source(out, source, &o, why);
+    return is_no_file(why) ? HEFT_E_FORMAT : st;
+}
+
+static bool lists(const heft_file *index, const char *name)
+{
+    size_t len = strlen(name);
+    for (uint32_t i = 0; i < heft_sibling_count(index); i++) {
+        heft_str s = heft_sibling_at(index, i).name;
+        if (s.len == len && !memcmp(s.ptr, name, len))
+            return true;
+    }
+    return false;
+}
+
+/* An index that cannot be parsed lists nothing; one that cannot be read might. */
+static void ask(search *s, const char *index)
+{
+    heft_file *f;
+    heft_error why;
+    heft_str name = { index, strlen(index) };
+    heft_status st = open_index(&f, s, index, &why);
+    if (st == HEFT_E_IO || st == HEFT_E_NOMEM || st == HEFT_E_LIMIT) {
+        s->st = heft_error_plain(s->err, st, "%q beside it, which may list it, cannot be read: %s",
+                                 name, why.message);
+        if (s->err)
+            s->err->os = why.os;
+    }
+    if (!st && lists(f, s->name))
+        s->st = heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
+                                 "%q lists it: the files of a model are edited together ('heft "
+                                 "edit FOLDER')",
+                                 name);
+    heft_close(f);
+}
+
+static void look_at(void *arg, const char *name)
+{
+    search *s = arg;
+    if (!s->st && strcmp(name, s->name) != 0 && heft_folder_may_list(name, s->name))
+        ask(s, name);
+}
+
+static heft_status check_in(int dir, const char *name, const heft_host *host, heft_error *err)
+{
+    search s = { dir, name, host, HEFT_OK, err };
+    heft_status st = heft_folder_list(dir, look_at, &s, err);
+    return st ? st : s.st;
+}
+
+/* A set may name a link to the file, as well as the file that a link leads to. */
+static heft_status check_link(const char *path, const heft_host *host, heft_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!name)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of a directory");
+    int dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int os = errno;
+    free(name);
+    if (dir < 0)
+        return heft_os_error(err, os, "its directory cannot be opened");
+    heft_status st = check_in(dir, slash ? slash + 1 : path, host, err);
+    close(dir);
+    return st;
+}
+
+heft_status heft_target_check_alone(const heft_target *t, const char *path, const heft_host *host,
+                                    heft_error *err)
+{
+    struct stat about;
+    heft_status st = check_in(t->dir, t->name, host, err);
+    if (!st && !lstat(path, &about) && S_ISLNK(about.st_mode))
+        st = check_link(path, host, err);
+    return st;
+}

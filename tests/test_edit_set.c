@@ -1,0 +1,171 @@
+/* test_edit_set.c - files of a model in several files: not edited alone. */
+#include "models.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *in(void **state, const char *name)
+{
+    return heft_test_path(*state, name);
+}
+
+/* ---- sets ----------------------------------------------------------------------------------- */
+
+static heft_status add_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
+{
+    return heft_sink_set_add(out, ctx, name, err);
+}
+
+/* Four tensors of that format in two files called m…, and for those that have one an index. */
+static void make_set(void **state, const char *format)
+{
+    heft_bytes whole = heft_test_many(format, 4);
+    heft_split_options o = HEFT_SPLIT_OPTIONS_INIT;
+    heft_sink_set *set;
+    heft_error err;
+    heft_file *f;
+    heft_assert_ok(heft_test_open(&f, whole, NULL, &err), &err);
+    heft_assert_ok(heft_sink_set_open(&set, *state, HEFT_SINK_REPLACE, &err), &err);
+    o.count = 2;
+    o.stem = "m";
+    o.open = add_file;
+    o.ctx = set;
+    heft_assert_ok(heft_split(f, heft_format_find(format), &o, &err), &err);
+    heft_assert_ok(heft_sink_set_finish(set, &err), &err);
+    heft_close(f);
+    heft_test_free(&whole);
+}
+
+static heft_status set_value(const char *path, bool dry_run, heft_error *err)
+{
+    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_test_str("license") };
+    heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    v.as.s = heft_test_str("MIT");
+    o.set = &v;
+    o.set_count = 1;
+    o.dry_run = dry_run;
+    return heft_edit_file(NULL, path, &o, err);
+}
+
+static void assert_refused(const char *path, const char *words)
+{
+    heft_error err;
+    heft_bytes before = heft_test_load(path), after;
+    heft_assert_fails(set_value(path, false, &err), HEFT_E_UNSUPPORTED, &err, words);
+    heft_assert_fails(set_value(path, true, &err), HEFT_E_UNSUPPORTED, &err, "'heft edit FOLDER'");
+    after = heft_test_load(path);
+    heft_assert_same_bytes(before, after);
+    heft_test_free(&before);
+    heft_test_free(&after);
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *format, *index, *files[2];
+} sets[] = {
+    { "safetensors",
+      "m.safetensors.index.json",
+      { "m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors" } },
+    { "ztensor", "m.zt", { "m-1.zt", "m-2.zt" } },
+    { "gguf", NULL, { "m-00001-of-00002.gguf", "m-00002-of-00002.gguf" } },
+};
+
+static void a_file_of_a_set_is_not_edited_alone(void **state)
+{
+    for (size_t i = 0; i < HEFT_COUNT(sets); i++) {
+        make_set(state, sets[i].format);
+        for (size_t k = 0; k < 2; k++)
+            assert_refused(in(state, sets[i].files[k]), "files of a model");
+        if (sets[i].index)
+            assert_refused(in(state, sets[i].index), "files of a model");
+    }
+}
+
+static void a_link_to_a_file_of_a_set_is_not_edited(void **state)
+{
+    char *apart;
+    make_set(state, "safetensors");
+    apart = strdup(in(state, "apart"));
+    assert_int_equal(mkdir(apart, 0777), 0);
+    /* from elsewhere into the set … */
+    const char *link = heft_test_path(apart, "link");
+    assert_int_equal(symlink("../m-00001-of-00002.safetensors", link), 0);
+    assert_refused(link, "files of a model");
+    /* … and from the set to elsewhere */
+    assert_int_equal(
+        rename(in(state, "m-00002-of-00002.safetensors"), heft_test_path(apart, "blob")), 0);
+    assert_int_equal(symlink("apart/blob", in(state, "m-00002-of-00002.safetensors")), 0);
+    assert_refused(in(state, "m-00002-of-00002.safetensors"), "files of a model");
+    free(apart);
+}
+
+static void copy(void **state, const char *from, const char *to)
+{
+    heft_bytes b = heft_test_load(in(state, from));
+    heft_test_save(in(state, to), b.p, b.len);
+    heft_test_free(&b);
+}
+
+/* Neither a name that looks like one of a set nor an index of other files makes a file part of a set. */
+static void a_file_beside_a_set_is_edited(void **state)
+{
+    heft_error err;
+    make_set(state, "safetensors");
+    copy(state, "m-00001-of-00002.safetensors", "adapter.safetensors");
+    heft_assert_ok(set_value(in(state, "adapter.safetensors"), false, &err), &err);
+    make_set(state, "ztensor");
+    copy(state, "m-1.zt", "m-1-v2.zt"); /* beside m.zt and m-1.zt */
+    heft_assert_ok(set_value(in(state, "m-1-v2.zt"), false, &err), &err);
+}
+
+/* What is no index lists no files; a folder or a pipe of such a name is not waited for. */
+static void what_is_no_index_is_passed_over(void **state)
+{
+    heft_error err;
+    heft_bytes one = heft_test_one("safetensors", 64);
+    const char *path = in(state, "a-b.safetensors");
+    heft_test_save(path, one.p, one.len);
+    heft_test_save(in(state, "a.safetensors"), "no model", 8);
+    heft_test_save(in(state, "x.safetensors.index.json"), "{", 1);
+    assert_int_equal(mkdir(in(state, "y.safetensors.index.json"), 0777), 0);
+    assert_int_equal(mkfifo(in(state, "z.safetensors.index.json"), 0666), 0);
+    assert_int_equal(symlink("nowhere", in(state, "n.safetensors.index.json")), 0);
+    heft_assert_ok(set_value(path, false, &err), &err);
+    assert_int_equal(rmdir(in(state, "y.safetensors.index.json")), 0);
+    heft_test_free(&one);
+}
+
+/* More files than a model may have: whether the file is one of them is not known. */
+static void an_index_that_is_not_read_to_its_end_stops_the_edit(void **state)
+{
+    enum { FILES = 4097, LONGEST = 40 };
+    char *text = malloc(FILES * LONGEST), *end = text;
+    heft_error err;
+    heft_bytes one = heft_test_one("safetensors", 64);
+    assert_non_null(text);
+    end += sprintf(end, "{\"weight_map\":{");
+    for (int i = 0; i < FILES; i++)
+        end += sprintf(end, "%s\"t%d\":\"f%d\"", i ? "," : "", i, i);
+    end += sprintf(end, "}}");
+    heft_test_save(in(state, "m.safetensors.index.json"), text, (size_t)(end - text));
+    heft_test_save(in(state, "f0"), one.p, one.len);
+    heft_assert_fails(set_value(in(state, "f0"), false, &err), HEFT_E_LIMIT, &err,
+                      "m.safetensors.index.json");
+    heft_test_free(&one);
+    free(text);
+}
+
+#define in_dir(test) cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        in_dir(a_file_of_a_set_is_not_edited_alone),
+        in_dir(a_link_to_a_file_of_a_set_is_not_edited),
+        in_dir(a_file_beside_a_set_is_edited),
+        in_dir(what_is_no_index_is_passed_over),
+        in_dir(an_index_that_is_not_read_to_its_end_stops_the_edit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
