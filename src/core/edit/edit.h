@@ -38,6 +38,14 @@ heft_status heft_edit_make_pieces(heft_editing *g);
 heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_t len,
                             heft_error *err);
 
+const heft_edit_piece *heft_edit_piece_at(const heft_edit *e, uint64_t at); /* or NULL */
+
+/* carry.c */
+heft_status heft_edit_sort_claims(heft_editing *g);
+/* As heft_planner.passed_by; ctx is a heft_editing. */
+heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,
+                            heft_error *err);
+
 /* check.c: the file must hold what it says of itself, data aside, before it is said again. */
 heft_status heft_edit_check_claims(const heft_file *f, heft_error *err);
 /* The edited file is opened and must be what was there, but for what was asked for. */
