@@ -14,6 +14,9 @@ void check_rewritten(const sample *s);
 void check_other_formats(const sample *s);
 void check_sinks(const sample *s);
 
+/* formats_edit.c */
+void check_edited_damage(const sample *s);
+
 /* How a sample opens from memory; err says why it does not. */
 heft_status open_sample(heft_file **out, const sample *s, const heft_host *host, heft_error *err);
 

@@ -654,16 +654,44 @@ static void damaged_data_stays_known_as_damaged(void **state)
     heft_test_free(&old);
 }
 
+/* Of what a checksum covers together with data, and of the checksums themselves. */
 static void a_damaged_index_is_not_written_anew(void **state)
 {
+    static const struct {
+        const char *format;
+        int at; /* below 0: from the end */
+    } damages[] = {
+        { "mag", 8 }, { "embd", 57 }, { "embd", 110 }, { "embd", -16 }, { "embd", -12 },
+    };
+    const char *path = heft_test_path(*state, "model"), *const names[] = { "v", longer };
+    for (size_t i = 0; i < 2 * HEFT_COUNT(damages); i++) {
+        heft_bytes old = heft_test_one(damages[i / 2].format, 64);
+        int at = damages[i / 2].at;
+        heft_error err;
+        memset(&heft_stop, 0, sizeof heft_stop);
+        old.p[at < 0 ? (int)old.len + at : at] ^= 1;
+        heft_test_save(path, old.p, old.len);
+        heft_assert_fails(edit(path, names[i % 2], NULL, &err), HEFT_E_CHECKSUM, &err, "-crc");
+        assert_true(file_is(path, old));
+        assert_int_equal(heft_test_dir_entries(*state), 1);
+        heft_test_free(&old);
+    }
+}
+
+/* Which cannot be told from a checksum that is wrong over bytes that are right. */
+static void a_file_gets_no_checksum_that_it_does_not_have(void **state)
+{
+    enum { FLAGS = 8, HEADER_CRC = 56, CHECKSUMS = 4 };
     const char *path = heft_test_path(*state, "model");
-    heft_bytes old = heft_test_one("mag", 64);
-    heft_error err;
-    memset(&heft_stop, 0, sizeof heft_stop);
-    old.p[8] ^= 1; /* of the checksum itself */
-    heft_test_save(path, old.p, old.len);
-    heft_assert_status(edit(path, "v", NULL, &err), HEFT_E_CHECKSUM, &err);
-    assert_true(file_is(path, old));
+    heft_bytes old = heft_test_one("embd", DATA), now;
+    old.p[FLAGS] &= (uint8_t)~CHECKSUMS;
+    memset(old.p + HEADER_CRC, 0, 4);
+    memset(old.p + old.len - 16, 0, 8);
+    now = edited(path, old, longer);
+    assert_int_equal(now.p[FLAGS], old.p[FLAGS]);
+    assert_memory_equal(now.p + HEADER_CRC, old.p + HEADER_CRC, 4);
+    assert_memory_equal(now.p + now.len - 16, old.p + old.len - 16, 16);
+    heft_test_free(&now);
     heft_test_free(&old);
 }
 
@@ -688,6 +716,7 @@ int main(void)
         in_dir(nothing_asked_changes_nothing),
         in_dir(damaged_data_stays_known_as_damaged),
         in_dir(a_damaged_index_is_not_written_anew),
+        in_dir(a_file_gets_no_checksum_that_it_does_not_have),
         cmocka_unit_test(data_is_not_read),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(what_cannot_be_done_is_refused),

@@ -115,7 +115,7 @@ heft_status heft_plan_digest_range(heft_plan *p, const char *algorithm, heft_ran
                                    uint32_t *number);
 /* For back(), and for a late between() of what lies before: bytes as heft_digest.final gives them (checksums
  * little-endian). */
-const uint8_t *heft_plan_range_digest(const heft_plan *p, uint32_t number);
+heft_status heft_plan_range_digest(const heft_plan *p, uint32_t number, const uint8_t **out);
 const uint8_t *heft_plan_part_digest(const heft_plan *p, uint32_t part);
 void *heft_plan_alloc(heft_plan *p, size_t size); /* cleared; NULL: no memory, error set */
 /* Bytes of a part of the file itself, such as "config"; ptr NULL when the model has none. */

@@ -83,13 +83,15 @@ void heft_watch_free(heft_watch *w)
     heft_segments_free(&w->seen);
 }
 
-/* At the first checksum, of those judged so far, that no reading of it makes true. */
-static heft_status demand(const heft_watch *w, heft_error *err)
+/* A checksum with several readings is broken when none of them holds. */
+heft_status heft_watch_demand(const heft_watch *w, bool advisory, heft_error *err)
 {
     heft_status st = HEFT_OK;
+    if (w->off || !w->count)
+        return HEFT_OK;
     for (uint32_t i = 0, pick; !st && heft_claims_next(w->f, w->states, &i, &pick);) {
         heft_claim c = heft_ix_claim_at(&w->f->x, pick);
-        if (w->states[pick] == HEFT_CLAIM_BROKEN && !c.advisory)
+        if (w->states[pick] == HEFT_CLAIM_BROKEN && (advisory || !c.advisory))
             st = heft_error_set(err, HEFT_E_CHECKSUM,
                                 heft_ix_place_offset(&w->f->x, c.range[0].offset),
                                 "%s: the checksum does not match the bytes it covers", c.rule);
@@ -114,7 +116,7 @@ heft_status heft_watch_begin(heft_watch *w, const heft_file *f, bool off, heft_p
         w->later[i] = way(w, &c, passing, ctx);
     }
     heft_status st = heft_sweep(w->states, f, w->later, &meter, err);
-    return st ? st : demand(w, err);
+    return st ? st : heft_watch_demand(w, false, err);
 }
 
 uint32_t heft_watch_tap(const heft_watch *w, uint32_t part)
@@ -184,19 +186,27 @@ heft_status heft_watch_end(heft_watch *w, heft_error *err)
     for (uint32_t i = 0; i < w->count && !st; i++)
         if (w->later[i] == JOINED)
             st = join(w, i, err);
-    return st ? st : demand(w, err);
+    return st ? st : heft_watch_demand(w, false, err);
+}
+
+heft_status heft_watch_sweep(heft_watch *w, heft_error *err)
+{
+    heft_meter meter = { .fn = NULL };
+    if (w->off || !w->count)
+        return HEFT_OK;
+    heft_status st = heft_sweep(w->states, w->f, NULL, &meter, err);
+    if (!st)
+        memset(w->later, BEFORE, w->count);
+    return st;
 }
 
 heft_status heft_check_all(const heft_file *f, heft_error *err)
 {
-    heft_meter meter = { .fn = NULL };
     heft_watch w = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 } };
     heft_segments_init(&w.seen, f->host);
-    heft_status st = allocate(&w) ? HEFT_OK : no_memory(err);
-    if (!st && w.count)
-        st = heft_sweep(w.states, f, NULL, &meter, err);
+    heft_status st = allocate(&w) ? heft_watch_sweep(&w, err) : no_memory(err);
     if (!st)
-        st = demand(&w, err);
+        st = heft_watch_demand(&w, false, err);
     heft_watch_free(&w);
     return st ? st : heft_contents_demand(f, err);
 }

@@ -26,6 +26,15 @@ typedef struct heft_watch {
  * each part.  off: checks nothing. */
 heft_status heft_watch_begin(heft_watch *w, const heft_file *f, bool off, heft_passing_fn passing,
                              void *ctx, heft_error *err);
+/* HEFT_E_CHECKSUM at the first broken claim of those judged so far; advisory: those that are advisory count as well. */
+heft_status heft_watch_demand(const heft_watch *w, bool advisory, heft_error *err);
+/* Judges every claim now, but those over decoded bytes; nothing is left for heft_watch_end(). */
+heft_status heft_watch_sweep(heft_watch *w, heft_error *err);
+/* Whether a claim is one that heft_watch_begin() did not judge. */
+static inline bool heft_watch_is_left(const heft_watch *w, uint32_t claim)
+{
+    return !w->off && w->later[claim];
+}
 /* All claims and contents, without a copy: HEFT_E_CHECKSUM or HEFT_E_FORMAT at the first fault. */
 heft_status heft_check_all(const heft_file *f, heft_error *err);
 /* The claim of a part that only its bytes in order can settle, or HEFT_NONE. */

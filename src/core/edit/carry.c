@@ -1,7 +1,8 @@
 /* carry.c - checksums of the edited file over data that stays.
  *
- * Checksums over data that stays are not made again.  What the file says of a range is joined to what
- * is said of the bytes around it, so that data which is damaged stays known as damaged. */
+ * Such a checksum is not made from the data.  What the file says of a range is joined to what is said of the bytes
+ * around it, so that damaged data stay known as damaged.  Only a range of which the file says nothing is read, and
+ * every checksum that the file has must hold before. */
 #include "base/sort.h"
 #include "core/edit/edit.h"
 
@@ -12,6 +13,8 @@ static heft_status no_memory(heft_error *err)
     return heft_error_plain(err, HEFT_E_NOMEM, "no memory to carry a checksum over");
 }
 
+/* ---- what the file says -------------------------------------------------------------------- */
+
 static bool claim_before(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_ix_claim_at(ctx, a).range[0].offset < heft_ix_claim_at(ctx, b).range[0].offset;
@@ -21,7 +24,8 @@ heft_status heft_edit_sort_claims(heft_editing *g)
 {
     uint32_t n = heft_ix_claims(&g->in->x);
     g->claims = heft_plan_alloc(&g->p.plan, 2 * (size_t)n * sizeof *g->claims);
-    if (!g->claims)
+    g->is_carried = heft_plan_alloc(&g->p.plan, n);
+    if (!g->claims || !g->is_carried)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < n; i++)
         g->claims[i] = i;
@@ -29,61 +33,70 @@ heft_status heft_edit_sort_claims(heft_editing *g)
     return HEFT_OK;
 }
 
-/* What the file says of exactly these of its bytes. */
-static bool find_claim(const heft_editing *g, const char *algorithm, heft_range r, heft_claim *out)
+/* How many claims, in the order of their places, begin before `end`. */
+static uint32_t claims_before(const heft_editing *g, uint64_t end)
 {
-    uint32_t lo = 0, n = heft_ix_claims(&g->in->x), hi = n;
+    uint32_t lo = 0, hi = heft_ix_claims(&g->in->x);
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        if (heft_ix_claim_at(&g->in->x, g->claims[mid]).range[0].offset < r.offset)
+        if (heft_ix_claim_at(&g->in->x, g->claims[mid]).range[0].offset < end)
             lo = mid + 1;
         else
             hi = mid;
     }
-    for (; lo < n; lo++) {
-        *out = heft_ix_claim_at(&g->in->x, g->claims[lo]);
-        if (out->range[0].offset != r.offset)
+    return lo;
+}
+
+/* Whether the claim covers one range of the file, and nothing else could be meant. */
+static bool is_simple(const heft_claim *c, const heft_digest *d)
+{
+    return !c->range[1].length && !c->zeros && !c->decoded && !c->or_next &&
+           heft_str_is(heft_lit(c->algorithm), d->name);
+}
+
+/* What the file says of exactly these of its bytes. */
+static bool find_claim(const heft_editing *g, const heft_digest *d, heft_range r, uint32_t *said)
+{
+    for (uint32_t i = claims_before(g, r.offset), n = heft_ix_claims(&g->in->x); i < n; i++) {
+        heft_claim c = heft_ix_claim_at(&g->in->x, g->claims[i]);
+        if (c.range[0].offset != r.offset)
             return false;
-        bool is_it = out->range[0].length == r.length && !out->range[1].length && !out->zeros &&
-                     !out->decoded && !out->or_next;
-        if (is_it && heft_str_is(heft_lit(out->algorithm), algorithm))
+        *said = heft_le32(c.expect);
+        if (c.range[0].length == r.length && is_simple(&c, d) && g->claims[i] != g->judged)
             return true;
     }
     return false;
 }
 
-/* The checksum of a range that a claim covers the end of, from that and from the bytes before the range.  Both
- * algorithms are linear: joined to nothing, the beginning is what it adds to the whole. */
-static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r, uint32_t *out)
+/* The checksum of a range that a claim covers the end of, from that and from the bytes before the range: should those be
+ * damaged, the checksum is wrong as well.  The algorithms are linear: joined to nothing, the beginning is what it adds
+ * to the whole. */
+static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r, uint32_t *said)
 {
     enum { MOST = 4096 };
     uint8_t before[MOST];
-    uint32_t lo = 0, hi = heft_ix_claims(&g->in->x), begin, none = 0;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (heft_ix_claim_at(&g->in->x, g->claims[mid]).range[0].offset <= r.offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (!lo)
+    uint32_t begin, none = 0, i = claims_before(g, r.offset);
+    if (!i || g->claims[--i] == g->judged)
         return false;
-    heft_claim c = heft_ix_claim_at(&g->in->x, g->claims[lo - 1]);
+    heft_claim c = heft_ix_claim_at(&g->in->x, g->claims[i]);
     uint64_t skip = r.offset - c.range[0].offset;
-    bool covers = c.range[0].length >= skip && c.range[0].length - skip == r.length &&
-                  !c.range[1].length && !c.zeros && !c.decoded && !c.or_next;
-    if (!covers || skip > MOST || !heft_str_is(heft_lit(c.algorithm), d->name) ||
+    bool covers = c.range[0].length >= skip && c.range[0].length - skip == r.length;
+    if (!covers || skip > MOST || !is_simple(&c, d) ||
         heft_file_bytes(g->in, c.range[0].offset, before, (size_t)skip, NULL))
         return false;
     d->init(&begin);
     d->update(&begin, before, (size_t)skip);
     d->join(&begin, &none, r.length);
-    *out = heft_le32(c.expect) ^ begin;
+    *said = heft_le32(c.expect) ^ begin;
+    if (g->judged == HEFT_NONE)
+        g->is_carried[g->claims[i]] = true;
     return true;
 }
 
-static heft_status read_data(heft_editing *g, const heft_digest *d, heft_range r, void *state,
-                             heft_error *err)
+/* ---- carrying over -------------------------------------------------------------------------- */
+
+heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
+                               heft_error *err)
 {
     uint8_t *buf = heft_mem_resize(&g->e->mem, NULL, 0, STEP);
     heft_status st = buf ? HEFT_OK : no_memory(err);
@@ -98,18 +111,28 @@ static heft_status read_data(heft_editing *g, const heft_digest *d, heft_range r
     return st;
 }
 
-/* The algorithms that are joined have states that are numbers. */
-static heft_status carry_data(heft_editing *g, const heft_digest *d, heft_range r, void *state,
-                              heft_error *err)
+heft_status heft_edit_sweep(heft_editing *g, heft_error *err)
 {
-    heft_claim c;
+    if (g->is_swept)
+        return HEFT_OK;
+    heft_status st = heft_watch_sweep(&g->watch, err);
+    if (!st)
+        st = heft_watch_demand(&g->watch, true, err);
+    g->is_swept = !st;
+    return st;
+}
+
+/* The algorithms that are joined have states that are numbers. */
+heft_status heft_edit_carry_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
+                                heft_error *err)
+{
     uint32_t said;
-    if (find_claim(g, d->name, r, &c))
-        said = heft_le32(c.expect);
-    else if (!find_tail(g, d, r, &said))
-        return read_data(g, d, r, state, err);
-    d->join(state, &said, r.length);
-    return HEFT_OK;
+    if (find_claim(g, d, r, &said) || find_tail(g, d, r, &said)) {
+        d->join(state, &said, r.length);
+        return HEFT_OK;
+    }
+    heft_status st = heft_edit_sweep(g, err);
+    return st ? st : heft_edit_read_old(g, d, r, state, err);
 }
 
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,
@@ -126,7 +149,7 @@ heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void 
         if (p->data)
             d->update(state, (const uint8_t *)p->data + skip, (size_t)n);
         else
-            st = carry_data(g, d, (heft_range){ p->from + skip, n }, state, err);
+            st = heft_edit_carry_old(g, d, (heft_range){ p->from + skip, n }, state, err);
         r = (heft_range){ r.offset + n, r.length - n };
     }
     return st;

@@ -14,12 +14,10 @@ static heft_passing nothing_passes(void *ctx, uint32_t part)
     return HEFT_LEFT_OUT;
 }
 
-heft_status heft_edit_check_claims(const heft_file *f, heft_error *err)
+heft_status heft_edit_check_claims(heft_watch *w, const heft_file *f, heft_error *err)
 {
-    heft_watch w;
-    heft_status st = heft_watch_begin(&w, f, false, nothing_passes, NULL, err);
-    heft_watch_free(&w);
-    return st;
+    heft_status st = heft_watch_begin(w, f, false, nothing_passes, NULL, err);
+    return st ? st : heft_watch_demand(w, true, err);
 }
 
 /* ---- the edited file as a source ---- */
@@ -365,6 +363,7 @@ heft_status heft_edit_check(heft_editing *g)
 {
     heft_error why;
     heft_file *now;
+    heft_watch w;
     edited source = { { &edited_ops, g->e->size }, g };
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     o.format = g->in->format;
@@ -372,7 +371,8 @@ heft_status heft_edit_check(heft_editing *g)
     o.limits = g->in->x.limits;
     heft_status st = heft_open_source(&now, &source.base, &o, &why);
     if (!st) {
-        st = heft_edit_check_claims(now, &why);
+        st = heft_edit_check_claims(&w, now, &why);
+        heft_watch_free(&w);
         if (st)
             heft_close(now);
     }

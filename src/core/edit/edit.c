@@ -256,13 +256,16 @@ static heft_status plan(heft_editing *g)
     if (!st)
         st = heft_edit_check_asked(g);
     if (!st)
-        st = heft_edit_check_claims(g->in, g->err);
+        st = heft_edit_check_claims(&g->watch, g->in, g->err);
     if (!st)
         st = run(g);
     if (!st)
         st = heft_edit_make_pieces(g);
     if (!st)
+        st = heft_edit_check_replaced(g);
+    if (!st)
         st = heft_edit_check(g);
+    heft_watch_free(&g->watch);
     if (g->p.host)
         heft_planner_free(&g->p);
     heft_vocab_close(g->vocab);
@@ -274,7 +277,9 @@ heft_status heft_edit_plan(heft_edit **out, const heft_file *f, const heft_edit_
 {
     heft_error own;
     const heft_host *host;
-    heft_editing g = { .in = f, .opt = HEFT_EDIT_OPTIONS_INIT, .err = err ? err : &own };
+    heft_editing g = {
+        .in = f, .opt = HEFT_EDIT_OPTIONS_INIT, .judged = HEFT_NONE, .err = err ? err : &own
+    };
     *out = NULL;
     if (opt)
         memcpy(&g.opt, opt, opt->size < sizeof g.opt ? opt->size : sizeof g.opt);

@@ -1,6 +1,7 @@
 /* edit.h - a file planned anew in its own format, around data that stays as it is. */
 #ifndef HEFT_EDIT_H
 #define HEFT_EDIT_H
+#include "core/check/watch.h"
 #include "core/write/plan.h"
 
 struct heft_edit {
@@ -18,7 +19,15 @@ typedef struct heft_editing {
     heft_edit_options opt;
     heft_str *names; /* by tensor, ptr NULL: as it was; or NULL: all are */
     heft_vocab *vocab;
-    uint32_t *claims; /* of the file as it is, by their places */
+    heft_watch
+        watch; /* the checksums of the file as it is, and those that hold or were not judged yet */
+    uint32_t *claims; /* those, by their places */
+    uint32_t *copied; /* pieces that are copied, by their places in the file as it is */
+    uint8_t
+        *is_carried; /* by claim: what the edited file says of the same bytes is derived from it */
+    uint32_t copies, judged; /* how many are copied; the claim that is being judged, or HEFT_NONE */
+    bool is_swept;           /* all claims hold */
+    heft_status refused;     /* for what was found in bytes that are made anew */
     heft_edit *e;
     heft_error *err;
 } heft_editing;
@@ -45,9 +54,20 @@ heft_status heft_edit_sort_claims(heft_editing *g);
 /* As heft_planner.passed_by; ctx is a heft_editing. */
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,
                             heft_error *err);
+/* The same for a range of the file as it is: by what the file says of the bytes, or from the bytes themselves. */
+heft_status heft_edit_carry_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
+                                heft_error *err);
+heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
+                               heft_error *err);
+/* Every checksum of the file as it is must hold. */
+heft_status heft_edit_sweep(heft_editing *g, heft_error *err);
 
-/* check.c: the file must hold what it says of itself, data aside, before it is said again. */
-heft_status heft_edit_check_claims(const heft_file *f, heft_error *err);
+/* replaced.c: once all pieces are there, looks at the bytes of the file as it is that are not among them.
+ * HEFT_E_CHECKSUM or HEFT_E_FORMAT when they are damaged. */
+heft_status heft_edit_check_replaced(heft_editing *g);
+
+/* check.c: a file must hold what it says of itself, data aside, before that is said again.  w is to be freed. */
+heft_status heft_edit_check_claims(heft_watch *w, const heft_file *f, heft_error *err);
 /* The edited file is opened and must be what was there, but for what was asked for. */
 heft_status heft_edit_check(heft_editing *g);
 

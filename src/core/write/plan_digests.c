@@ -47,11 +47,12 @@ heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_
     return HEFT_OK;
 }
 
-const uint8_t *heft_plan_range_digest(const heft_plan *plan, uint32_t number)
+heft_status heft_plan_range_digest(const heft_plan *plan, uint32_t number, const uint8_t **out)
 {
     heft_planner *p = (heft_planner *)(uintptr_t)plan; /* for a stream, when first asked for */
     range_digest *r = (range_digest *)p->range_digests.ptr + number;
-    return settle_digest(p, r, plan->err) ? NULL : r->bytes;
+    *out = r->bytes;
+    return settle_digest(p, r, plan->err);
 }
 
 const uint8_t *heft_plan_part_digest(const heft_plan *plan, uint32_t part)

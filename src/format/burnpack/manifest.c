@@ -240,9 +240,11 @@ static heft_status keep_last(reader *r, uint32_t parent, uint64_t at)
 {
     uint32_t dropped;
     heft_status st = heft_ix_meta_keep_last(r->x, parent, &dropped);
-    if (dropped)
+    if (dropped) {
+        r->x->unread = true;
         heft_ix_note(r->x, HEFT_WARNING, "burnpack/metadata-twice", at, HEFT_NONE,
                      "a key of the metadata occurs twice; the last one counts");
+    }
     return st;
 }
 
@@ -393,9 +395,11 @@ static heft_status read_root(reader *r)
     if (!(seen & TENSORS))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, HEFT_BURNPACK_HEADER,
                               "the manifest has no \"tensors\"");
-    if (c->p < c->end)
+    if (c->p < c->end) {
+        r->x->unread = true;
         heft_ix_note(r->x, HEFT_WARNING, "burnpack/manifest-tail", heft_cbor_offset(c, c->p),
                      HEFT_NONE, "bytes follow the manifest that it does not account for");
+    }
     return keep_last(r, HEFT_NONE, HEFT_BURNPACK_HEADER);
 }
 

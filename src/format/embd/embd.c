@@ -30,6 +30,8 @@ enum {
 };
 
 const char heft_embd_version[] = "1.0", heft_embd_simple_version[] = "simple";
+const char heft_embd_header_crc[] = "embd/header-crc", heft_embd_data_crc[] = "embd/data-crc",
+           heft_embd_file_crc[] = "embd/file-crc";
 
 const heft_dtype heft_embd_types[HEFT_EMBD_TYPES] = { HEFT_F32, HEFT_F16, HEFT_BF16,
                                                       HEFT_I32, HEFT_I16, HEFT_I8,
@@ -126,10 +128,10 @@ static heft_status claim(heft_index *x, const layout *l, const char *rule, heft_
 
 static heft_status claim_all(heft_index *x, const layout *l, const uint8_t *h, const uint8_t *f)
 {
-    heft_status st = claim(x, l, "embd/header-crc", (heft_range){ 0, CHECKED }, h + CHECKED);
+    heft_status st = claim(x, l, heft_embd_header_crc, (heft_range){ 0, CHECKED }, h + CHECKED);
     if (!st)
-        st = claim(x, l, "embd/data-crc", l->data, f);
-    return st ? st : claim(x, l, "embd/file-crc", (heft_range){ 0, l->footer }, f + 4);
+        st = claim(x, l, heft_embd_data_crc, l->data, f);
+    return st ? st : claim(x, l, heft_embd_file_crc, (heft_range){ 0, l->footer }, f + 4);
 }
 
 /* ---- metadata ---- */

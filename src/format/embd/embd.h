@@ -25,6 +25,8 @@ enum {
 
 extern const heft_dtype heft_embd_types[HEFT_EMBD_TYPES]; /* by code */
 extern const char heft_embd_version[], heft_embd_simple_version[];
+/* rules */
+extern const char heft_embd_header_crc[], heft_embd_data_crc[], heft_embd_file_crc[];
 
 /* vocab.c: the vocabulary section, and the tokens of a simple stream, from their count on. */
 heft_status heft_embd_read_vocab(heft_in *in, heft_index *x, heft_range section);

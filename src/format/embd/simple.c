@@ -70,9 +70,11 @@ heft_status heft_embd_simple_parse(heft_in *in, heft_index *x)
         st = read_tensor(in, x, &at);
     if (!st)
         st = heft_embd_read_simple_vocab(in, x, at, &at);
-    if (!st && at < in->size)
+    if (!st && at < in->size) {
+        x->unread = true;
         heft_ix_note(x, HEFT_WARNING, "embd/trailing-bytes", at, HEFT_NONE,
                      "bytes follow the vocabulary");
+    }
     return st;
 }
 

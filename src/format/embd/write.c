@@ -18,7 +18,8 @@ typedef struct embd_plan { /* heft_plan.priv */
     const heft_vocab *vocab;
     uint32_t entries, meta_total;
     heft_range meta, vocabulary, index;
-    uint32_t data_crc, file_crc; /* numbers of range digests */
+    bool has_header_crc, has_data_crc, has_file_crc;
+    uint32_t data_crc, file_crc; /* numbers of range digests, where there are some */
 } embd_plan;
 
 static bool is_text(heft_str s, uint64_t most)
@@ -180,6 +181,30 @@ static heft_status plan_sections(heft_plan *p, embd_plan *e)
     return HEFT_OK;
 }
 
+/* A file that is edited gets no checksum that it does not have: nobody knows whether its data are as they were. */
+static bool has_crc(const heft_plan *p, const char *rule)
+{
+    const heft_claim *claims = p->kept ? p->kept->claims.ptr : NULL;
+    bool has = !p->kept;
+    for (uint32_t i = 0; p->kept && i < p->kept->claims.len; i++)
+        has = has || heft_str_is(heft_lit(claims[i].rule), rule);
+    return has;
+}
+
+static heft_status plan_checksums(heft_plan *p, embd_plan *e)
+{
+    heft_range data = { p->front_bytes, p->data_end - p->front_bytes };
+    heft_status st = HEFT_OK;
+    e->has_header_crc = has_crc(p, heft_embd_header_crc);
+    e->has_data_crc = has_crc(p, heft_embd_data_crc);
+    e->has_file_crc = has_crc(p, heft_embd_file_crc);
+    if (e->has_data_crc)
+        st = heft_plan_digest_range(p, "crc32", data, &e->data_crc);
+    if (!st && e->has_file_crc)
+        st = heft_plan_digest_range(p, "crc32", (heft_range){ 0, p->data_end }, &e->file_crc);
+    return st;
+}
+
 static heft_status place(heft_plan *p, embd_plan *e)
 {
     p->fill = 0;
@@ -189,11 +214,7 @@ static heft_status place(heft_plan *p, embd_plan *e)
         st = heft_plan_place(p, p->front_bytes, 1);
     if (!st && !heft_add(&p->file_bytes, p->data_end, HEFT_EMBD_FOOTER))
         st = heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
-    heft_range data = { p->front_bytes, p->data_end - p->front_bytes };
-    if (!st)
-        st = heft_plan_digest_range(p, "crc32", data, &e->data_crc);
-    return st ? st
-              : heft_plan_digest_range(p, "crc32", (heft_range){ 0, p->data_end }, &e->file_crc);
+    return st ? st : plan_checksums(p, e);
 }
 
 /* ---- what the format is called with ---- */
@@ -232,13 +253,13 @@ heft_status heft_embd_plan(heft_plan *p)
 static void put_header(heft_out *o, const heft_plan *p)
 {
     const embd_plan *e = p->priv;
-    uint32_t flags = HEFT_EMBD_ALIGNED | HEFT_EMBD_CHECKSUMS;
+    uint32_t flags = HEFT_EMBD_ALIGNED | HEFT_EMBD_CHECKSUMS | (e->vocab ? HEFT_EMBD_VOCAB : 0);
     if (p->kept)
         flags &= (uint32_t)p->kept->own;
     heft_out_str(o, heft_lit("EMBD"));
     heft_out_u16(o, 1);
     heft_out_u16(o, 0);
-    heft_out_u32(o, e->vocab ? flags | HEFT_EMBD_VOCAB : flags);
+    heft_out_u32(o, flags);
     heft_out_u32(o, (uint32_t)e->meta.offset);
     heft_out_u32(o, (uint32_t)e->meta.length);
     heft_out_u32(o, e->vocab ? (uint32_t)e->vocabulary.offset : 0);
@@ -270,7 +291,7 @@ static heft_status put_front(const heft_plan *p, heft_out *o)
     heft_out h = { .buf = header, .cap = sizeof header };
     put_header(&h, p);
     heft_out_bytes(o, header, sizeof header);
-    heft_out_u32(o, heft_crc32(0, header, sizeof header));
+    heft_out_u32(o, e->has_header_crc ? heft_crc32(0, header, sizeof header) : 0);
     heft_out_u32(o, 0);
     put_metadata(o, p->x, e);
     if (e->vocab)
@@ -295,6 +316,16 @@ heft_status heft_embd_between(const heft_plan *p, uint32_t part, heft_out *o)
     return e->simple ? heft_embd_simple_between(p, part, o) : HEFT_OK;
 }
 
+static heft_status put_crc(const heft_plan *p, bool has_crc, uint32_t number, heft_out *o)
+{
+    static const uint8_t none[4] = { 0 };
+    const uint8_t *crc = none;
+    heft_status st = has_crc ? heft_plan_range_digest(p, number, &crc) : HEFT_OK;
+    if (!st)
+        heft_out_bytes(o, crc, 4);
+    return st;
+}
+
 heft_status heft_embd_back(const heft_plan *p, heft_out *o)
 {
     const embd_plan *e = p->priv;
@@ -302,9 +333,10 @@ heft_status heft_embd_back(const heft_plan *p, heft_out *o)
         heft_embd_put_simple_vocab(o, e->vocab);
         return o->st;
     }
-    heft_out_bytes(o, heft_plan_range_digest(p, e->data_crc), 4);
-    heft_out_bytes(o, heft_plan_range_digest(p, e->file_crc), 4);
+    heft_status st = put_crc(p, e->has_data_crc, e->data_crc, o);
+    if (!st)
+        st = put_crc(p, e->has_file_crc, e->file_crc, o);
     heft_out_str(o, heft_lit("DBME"));
     heft_out_u32(o, 0);
-    return o->st;
+    return st ? st : o->st;
 }

@@ -81,9 +81,11 @@ static inline void note_place(places *s, heft_index *x, const heft_gptrs_entry *
 {
     if (!e->length)
         return;
-    if (heft_unlikely(e->offset < s->data))
+    if (heft_unlikely(e->offset < s->data)) {
+        x->unread = true; /* the bytes have two meanings, and a new index only one */
         heft_ix_note(x, HEFT_WARNING, "gptrs/range-in-index", e->offset, heft_ix_tensors(x) - 1,
                      "its data lie over the header or the index");
+    }
     if (e->offset < s->end)
         s->ascending = false;
     s->begin = s->end ? s->begin : e->offset;

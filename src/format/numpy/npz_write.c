@@ -70,11 +70,13 @@ static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
         return HEFT_OK;
     if (is_deflated(p, t))
         return kept_crc(p, t, out);
+    const uint8_t *data;
     put_header(p, t, &o);
     heft_status st = heft_out_flush(&o);
-    const uint8_t *data = heft_plan_range_digest(p, a->members[t].digest);
-    if (st || !data)
-        return st ? st : HEFT_E_ARGUMENT;
+    if (!st)
+        st = heft_plan_range_digest(p, a->members[t].digest, &data);
+    if (st)
+        return st;
     *out = heft_crc32_join(*out, heft_le32(data), data_of(p, t)->length);
     return HEFT_OK;
 }

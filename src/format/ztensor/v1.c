@@ -101,6 +101,7 @@ static heft_status find_logical(reader *r, const tensor *t, heft_str name, heft_
         }
     note(r, t->id, "ztensor/logical-type",
          "its logical type is unknown: it is read as the type it is stored in");
+    r->x->unread = true; /* the attribute is not where the file says it */
     kept.as.s = name;
     return heft_ix_attr(r->x, t->id, kept);
 }

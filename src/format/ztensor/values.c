@@ -10,9 +10,11 @@ typedef struct target { /* whose values they are */
     uint32_t tensor; /* HEFT_NONE: the file's */
 } target;
 
+/* Of a value that is not kept as it is: the file cannot be written again. */
 static void note(const target *t, const char *rule, const char *text)
 {
     uint64_t at = heft_cbor_offset(t->c, t->c->item);
+    t->x->unread = true;
     heft_ix_note(t->x, HEFT_WARNING, rule, at, t->tensor, text);
 }
 

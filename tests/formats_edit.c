@@ -1,0 +1,215 @@
+/* formats_edit.c - samples edited: damage is not hidden. */
+#include "formats.h"
+
+/* ---- edits ---------------------------------------------------------------------------------- */
+
+enum {
+    SET = 1,
+    UNSET = 2,
+    RENAME = 4,
+    FAR = 8,
+    EDITS = 16
+}; /* FAR: to a name that moves the data */
+
+typedef struct request {
+    heft_edit_options opt;
+    heft_value set;
+    heft_str unset;
+    heft_rename rename;
+    char near[64], far[700];
+} request;
+
+/* A number where the format has no texts. */
+static void choose_value(request *r, const heft_file *f)
+{
+    heft_str format = heft_test_str(heft_format_name(heft_file_format(f)));
+    r->set = (heft_value){ .kind = HEFT_KIND_STR, .key = heft_test_str("added") };
+    r->set.as.s = heft_test_str("some text");
+    if (format.len == 3 && !memcmp(format.ptr, "mag", 3)) {
+        r->set.kind = HEFT_KIND_UINT;
+        r->set.as.u = 7;
+    }
+}
+
+/* As long as the name that it replaces, and much longer. */
+static void choose_names(request *r, heft_str from)
+{
+    memset(r->near, 'Q', sizeof r->near);
+    memset(r->far, 'Q', sizeof r->far);
+    r->rename.from = from;
+    r->rename.to = (heft_str){ r->near, from.len < sizeof r->near ? from.len : sizeof r->near };
+    if (!from.len)
+        r->rename.to.len = 1;
+}
+
+/* f is borrowed; false: there is nothing to take away, or no tensor to rename. */
+static bool choose(request *r, const heft_file *f, int edit)
+{
+    bool has_metadata = heft_meta_count(f);
+    memset(r, 0, sizeof *r);
+    r->opt = (heft_edit_options)HEFT_EDIT_OPTIONS_INIT;
+    choose_value(r, f);
+    if (edit & UNSET && !has_metadata)
+        return false;
+    if (edit & (RENAME | FAR) && !heft_tensor_count(f))
+        return false;
+    if (edit & UNSET)
+        r->unset = heft_meta_at(f, 0).key;
+    if (edit & (RENAME | FAR))
+        choose_names(r, heft_tensor_at(f, 0).name);
+    if (edit & FAR)
+        r->rename.to = (heft_str){ r->far, sizeof r->far };
+    r->opt.set = &r->set;
+    r->opt.unset = &r->unset;
+    r->opt.rename = &r->rename;
+    r->opt.set_count = edit & SET ? 1 : 0;
+    r->opt.unset_count = edit & UNSET ? 1 : 0;
+    r->opt.rename_count = edit & (RENAME | FAR) ? 1 : 0;
+    return true;
+}
+
+static heft_bytes bytes_of(const heft_edit *e, heft_bytes old)
+{
+    const heft_edit_piece *p;
+    size_t n = heft_edit_pieces(e, &p);
+    heft_bytes b = { calloc(1, (size_t)heft_edit_size(e) + 1), (size_t)heft_edit_size(e) };
+    assert_non_null(b.p);
+    for (size_t i = 0; i < n; i++) {
+        assert_in_range(p[i].at + p[i].length, 0, b.len);
+        memcpy(b.p + p[i].at, p[i].data ? p[i].data : old.p + p[i].from, (size_t)p[i].length);
+    }
+    return b;
+}
+
+/* The edited file; p NULL: the edit was refused, or there was nothing of the kind to do. */
+static heft_bytes edited(const heft_file *f, heft_bytes old, int edit)
+{
+    request r;
+    heft_edit *e;
+    heft_error err;
+    heft_bytes b = { NULL, 0 };
+    if (!choose(&r, f, edit))
+        return b;
+    heft_status st = heft_edit_plan(&e, f, &r.opt, &err);
+    if (!st)
+        b = bytes_of(e, old);
+    else if (err.status != st || !err.message[0] || st == HEFT_E_IO || st == HEFT_E_NOMEM)
+        fail_msg("edit %d: %s: %s", edit, heft_status_name(st), err.message);
+    heft_edit_close(e);
+    return b;
+}
+
+/* ---- damage stays ---------------------------------------------------------------------------- */
+
+typedef struct verdict {
+    uint32_t faults, warnings;
+} verdict;
+
+/* Of a file that does not open: everything is wrong. */
+static verdict judge(heft_bytes b, const heft_host *host)
+{
+    heft_verify_result r;
+    heft_file *f;
+    heft_error err;
+    if (heft_test_open(&f, b, host, &err))
+        return (verdict){ UINT32_MAX, UINT32_MAX };
+    heft_assert_ok(heft_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+    heft_close(f);
+    return (verdict){ r.faults, r.warnings };
+}
+
+static char *findings_of(heft_bytes b)
+{
+    heft_verify_result r;
+    heft_status st;
+    heft_file *f;
+    heft_error err;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    char *text = heft_test_findings(&r, &st, f, &err);
+    heft_close(f);
+    return text;
+}
+
+static bool is_worse(verdict now, verdict was)
+{
+    return now.faults > was.faults || now.warnings > was.warnings;
+}
+
+static bool is_same(heft_bytes a, heft_bytes b)
+{
+    return a.len == b.len && !memcmp(a.p, b.p, a.len);
+}
+
+typedef struct trial {
+    heft_test_host host;    /* threads would only be in the way: what is looked at is small */
+    heft_bytes good[EDITS]; /* the sample as each edit leaves it; p NULL: refused */
+    verdict was, after[EDITS];
+} trial;
+
+/* Padding that is made anew is as it should be: no damage is left. */
+static void edit_damaged(const trial *t, heft_bytes b, size_t at, int edit, verdict found)
+{
+    heft_file *f;
+    heft_error err;
+    heft_assert_ok(heft_test_open(&f, b, &t->host.host, &err), &err);
+    heft_bytes now = edited(f, b, edit);
+    heft_close(f);
+    if (!now.p)
+        return;
+    bool is_mended = found.faults <= t->was.faults && is_same(now, t->good[edit]);
+    if (!is_mended && !is_worse(judge(now, &t->host.host), t->after[edit])) {
+        char *findings = findings_of(b);
+        fail_msg("edit %d hides damage of byte %zu of %zu:\n%s", edit, at, b.len, findings);
+    }
+    heft_test_free(&now);
+}
+
+static void damage(const trial *t, heft_bytes b, size_t at, uint8_t flipped)
+{
+    static const int edits[] = { SET, UNSET, RENAME, FAR };
+    b.p[at] ^= flipped;
+    verdict found = judge(b, &t->host.host);
+    if (found.faults < UINT32_MAX && is_worse(found, t->was))
+        for (size_t i = 0; i < HEFT_COUNT(edits); i++)
+            if (t->good[edits[i]].p)
+                edit_damaged(t, b, at, edits[i], found);
+    b.p[at] ^= flipped;
+}
+
+static void prepare(trial *t, const sample *s)
+{
+    heft_file *f;
+    heft_error err;
+    heft_test_host_init(&t->host, 1);
+    heft_assert_ok(open_sample(&f, s, &t->host.host, &err), &err);
+    t->was = judge(s->in.bytes, &t->host.host);
+    for (int edit = 0; edit < EDITS; edit++) {
+        t->good[edit] = edit ? edited(f, s->in.bytes, edit) : (heft_bytes){ NULL, 0 };
+        if (t->good[edit].p)
+            t->after[edit] = judge(t->good[edit], &t->host.host);
+    }
+    heft_close(f);
+}
+
+/* How far apart the bytes are that are damaged: the more a file takes to check, the fewer there are. */
+static size_t stride_of(size_t len)
+{
+    enum { WORK = 1 << 20, LEAST = 64, MOST = 640 };
+    size_t most = WORK / (len + 1);
+    return len / (most < LEAST ? LEAST : most > MOST ? MOST : most) + 1;
+}
+
+void check_edited_damage(const sample *s)
+{
+    enum { HEAD = 80, TAIL = 40 }; /* of these, every byte */
+    heft_bytes b = heft_test_copy(s->in.bytes.p, s->in.bytes.len);
+    size_t stride = stride_of(b.len);
+    trial t;
+    prepare(&t, s);
+    for (size_t i = 0; i < b.len; i++)
+        if (i < HEAD || b.len - i <= TAIL || i % stride == 0)
+            damage(&t, b, i, (uint8_t)(1 << i % 8));
+    for (int edit = 0; edit < EDITS; edit++)
+        heft_test_free(&t.good[edit]);
+    heft_test_free(&b);
+}
