@@ -316,7 +316,8 @@ static const check checks[] = {
     { "verified", ANY, check_verified },   { "truncated", ANY, check_truncated },
     { "damaged", ANY, check_damaged },     { "memory", ANY, check_memory },
     { "rewritten", ANY, check_rewritten }, { "other-formats", ANY, check_other_formats },
-    { "sinks", ANY, check_sinks },         { "edited-damage", SAMPLE_GOOD, check_edited_damage },
+    { "sinks", ANY, check_sinks },         { "edited", SAMPLE_GOOD, check_edited },
+    { "edited-damage", SAMPLE_GOOD, check_edited_damage },
 };
 
 static const check *chosen;

@@ -15,6 +15,7 @@ void check_other_formats(const sample *s);
 void check_sinks(const sample *s);
 
 /* formats_edit.c */
+void check_edited(const sample *s);
 void check_edited_damage(const sample *s);
 
 /* How a sample opens from memory; err says why it does not. */

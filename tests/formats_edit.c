@@ -1,4 +1,5 @@
-/* formats_edit.c - samples edited: damage is not hidden. */
+/* formats_edit.c - samples edited: the generation of a file stays, and damage is not hidden. */
+#include "core/read/file.h"
 #include "formats.h"
 
 /* ---- edits ---------------------------------------------------------------------------------- */
@@ -97,6 +98,61 @@ static heft_bytes edited(const heft_file *f, heft_bytes old, int edit)
         fail_msg("edit %d: %s: %s", edit, heft_status_name(st), err.message);
     heft_edit_close(e);
     return b;
+}
+
+/* ---- the generation stays ------------------------------------------------------------------- */
+
+static void assert_same_generation(const heft_file *f, const heft_file *now, int edit)
+{
+    const heft_index *a = &f->x, *b = &now->x;
+    if (f->format != now->format || !heft_str_eq(a->version, b->version))
+        fail_msg("edit %d: %s %.*s became %s %.*s", edit, f->format->name, (int)a->version.len,
+                 a->version.ptr, now->format->name, (int)b->version.len, b->version.ptr);
+    assert_int_equal(a->parts.len, b->parts.len);
+    assert_true(heft_str_eq(a->generator, b->generator));
+    assert_int_equal(a->unread, b->unread);
+    if (a->parts.len)
+        assert_int_equal(heft_ix_part_row_at(a, 0)->flags, heft_ix_part_row_at(b, 0)->flags);
+}
+
+/* Rules of notes that tell of a variant within a generation. */
+static const char *const variants[] = {
+    "burnpack/legacy", "burnpack/version-0", "embd/minor",       "gguf/big-endian",
+    "mag/code-3",      "npy/big-endian",     "ztensor/reserved", "ztensor/big-endian",
+};
+
+static uint32_t notes_of(const heft_index *x, const char *rule)
+{
+    const heft_note *notes = x->notes.ptr;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < x->notes.len; i++)
+        count += !strcmp(notes[i].rule, rule);
+    return count;
+}
+
+static void assert_same_variant(const heft_index *a, const heft_index *b, int edit)
+{
+    for (size_t i = 0; i < HEFT_COUNT(variants); i++)
+        if (notes_of(a, variants[i]) != notes_of(b, variants[i]))
+            fail_msg("edit %d: what %s is said of became another variant", edit, variants[i]);
+}
+
+void check_edited(const sample *s)
+{
+    heft_file *f, *now;
+    heft_error err;
+    heft_assert_ok(open_sample(&f, s, NULL, &err), &err);
+    for (int edit = 1; edit < EDITS; edit++) {
+        heft_bytes b = edited(f, s->in.bytes, edit);
+        if (!b.p)
+            continue;
+        heft_assert_ok(heft_test_open(&now, b, NULL, &err), &err);
+        assert_same_generation(f, now, edit);
+        assert_same_variant(&f->x, &now->x, edit);
+        heft_close(now);
+        heft_test_free(&b);
+    }
+    heft_close(f);
 }
 
 /* ---- damage stays ---------------------------------------------------------------------------- */

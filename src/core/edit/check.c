@@ -331,13 +331,13 @@ static heft_status check_model_parts(heft_editing *g, const heft_file *now)
 
 /* ---- all of it ---- */
 
-/* A version that follows from what the file holds may change with it. */
 static heft_status check_version(const heft_editing *g, const heft_file *now)
 {
     heft_str a = g->in->x.version, b = now->x.version;
-    bool follows = !heft_edit_writes(g->in->format, a) && g->opt.unset_count;
-    if (heft_str_eq(a, b) || follows)
+    if (heft_str_eq(a, b))
         return HEFT_OK;
+    if (heft_edit_writes(g->in->format, a))
+        return differs(g, "the version");
     return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                             "%s %q is read, but not written: it cannot be edited (convert it)",
                             g->in->format->name, a);

@@ -214,14 +214,14 @@ static heft_status check_file(const heft_editing *g)
                                 "it is file %U of %U: the files of a model are edited together "
                                 "('heft edit FOLDER')",
                                 (uint64_t)f->x.split.number + 1, (uint64_t)f->x.split.count);
-    if (f->x.unread)
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                                "it says things that are not known here, and that an edit would "
-                                "lose");
     if (has_turned(&f->x))
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                                 "its numbers are big-endian, which is not written: it cannot be "
                                 "edited (convert it)");
+    if (f->x.unread)
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                "it says things that are not known here, and that an edit would "
+                                "lose");
     return heft_measured(f, g->err);
 }
 

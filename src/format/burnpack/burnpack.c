@@ -117,9 +117,11 @@ static heft_status read_header(heft_in *in, heft_index *x, uint32_t *manifest_by
         return heft_error_set(x->err, HEFT_E_FORMAT, 0, "it does not begin with 'NRUB'");
     if (version > 1)
         return heft_error_set(x->err, HEFT_E_FORMAT, 4, "version %U is not 1", (uint64_t)version);
-    if (!version)
+    if (!version) {
+        x->unread = true; /* which is not written */
         heft_ix_note(x, HEFT_WARNING, "burnpack/version-0", 4, HEFT_NONE,
                      "its version is 0: all files have 1");
+    }
     if (*manifest_bytes > in->size - HEADER)
         return heft_error_set(x->err, HEFT_E_FORMAT, 6,
                               "a manifest of %U bytes is announced, but the file has only %U more",

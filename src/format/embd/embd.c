@@ -104,9 +104,11 @@ static heft_status check_footer(heft_index *x, const uint8_t *f, const layout *l
 {
     if (memcmp(f + 8, "DBME", 4) != 0)
         return fail(x, l->footer + 8, "the footer does not end with 'DBME'");
-    if (heft_le32(f + 12))
+    if (heft_le32(f + 12)) {
+        x->unread = true;
         heft_ix_note(x, HEFT_WARNING, "embd/reserved", l->footer + 12, HEFT_NONE,
                      "reserved bytes of the footer are not 0");
+    }
     if (l->data.length && l->data.offset + l->data.length < l->footer)
         heft_ix_note(x, HEFT_WARNING, "embd/footer", l->footer, HEFT_NONE,
                      "the footer does not follow the data");

@@ -245,8 +245,10 @@ static heft_status settle_code_3(heft_in *in, heft_index *x, const uint32_t *ord
     heft_status st = heft_mag_weigh_code_3(&code, in, x, order);
     if (st || code == HEFT_MAG_U8)
         return st;
-    if (code != HEFT_MAG_U8_PERHAPS)
+    if (code != HEFT_MAG_U8_PERHAPS) {
         heft_mag_u8_to_i32(x);
+        x->unread = true; /* that table is not written any more */
+    }
     heft_ix_note(x, HEFT_NOTE, code_3_notes[code].rule, HEFT_NOWHERE, HEFT_NONE,
                  code_3_notes[code].text);
     return HEFT_OK;

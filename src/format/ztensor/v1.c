@@ -370,6 +370,7 @@ static heft_status read_root_field(reader *r, uint32_t field, heft_cbor_kind k)
 static heft_status read_others(reader *r)
 {
     heft_cbor *outer = r->c;
+    r->x->unread = true; /* the map would be called by its other name */
     note(r, HEFT_NONE, "ztensor/container",
          r->is_10 ? "a manifest of 1.1 or later in the container of 1.0"
                   : "a manifest of 1.0 in the container of 1.1");
@@ -464,6 +465,7 @@ static heft_status settle_version(reader *r)
         note(r, HEFT_NONE, "ztensor/version-container",
              "the version is that of another container than the file has");
     r->x->version = (heft_str){ r->version.ptr, len };
+    r->x->unread = r->x->unread || !heft_zt1_writes(r->version, r->is_10);
     return HEFT_OK;
 }
 

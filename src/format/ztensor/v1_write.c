@@ -23,6 +23,14 @@ static const generation generations[] = {
 };
 enum { GENERATIONS = sizeof generations / sizeof *generations };
 
+bool heft_zt1_writes(heft_str version, bool is_10)
+{
+    bool found = false;
+    for (size_t i = 0; i < GENERATIONS && !found; i++)
+        found = generations[i].is_10 == is_10 && heft_str_is(version, generations[i].version);
+    return found;
+}
+
 typedef struct listing { /* numbers, sorted by name or key */
     uint32_t *at, count;
 } listing;

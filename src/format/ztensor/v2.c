@@ -301,6 +301,7 @@ heft_status heft_zt2_parse(heft_in *in, heft_index *x)
     x->strict = true;
     x->data_start = HEFT_ZT_MAGIC;
     x->data_end = f.at;
+    x->unread = f.reserved;
     if (f.reserved)
         heft_ix_note(x, HEFT_NOTE, "ztensor/reserved", f.at + 28, HEFT_NONE,
                      "the reserved number of the footer is not 0");
