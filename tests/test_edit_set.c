@@ -52,7 +52,7 @@ static void assert_refused(const char *path, const char *words)
     heft_error err;
     heft_bytes before = heft_test_load(path), after;
     heft_assert_fails(set_value(path, false, &err), HEFT_E_UNSUPPORTED, &err, words);
-    heft_assert_fails(set_value(path, true, &err), HEFT_E_UNSUPPORTED, &err, "'heft edit FOLDER'");
+    heft_assert_fails(set_value(path, true, &err), HEFT_E_UNSUPPORTED, &err, "'heft merge'");
     after = heft_test_load(path);
     heft_assert_same_bytes(before, after);
     heft_test_free(&before);

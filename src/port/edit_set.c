@@ -74,8 +74,8 @@ static void ask(search *s, const char *index)
     }
     if (!st && lists(f, s->name))
         s->st = heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
-                                 "%q lists it: the files of a model are edited together ('heft "
-                                 "edit FOLDER')",
+                                 "%q lists it: the files of a model are not edited one by one "
+                                 "('heft merge' them, edit the result, 'heft split' it again)",
                                  name);
     heft_close(f);
 }

@@ -199,6 +199,14 @@ static bool has_turned(const heft_index *x)
     return any;
 }
 
+static heft_status refuse_alone(const heft_editing *g, const char *why)
+{
+    return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                            "%s: the files of a model are not edited one by one ('heft merge' "
+                            "them, edit the result, 'heft split' it again)",
+                            why);
+}
+
 static heft_status check_file(const heft_editing *g)
 {
     const heft_file *f = g->in;
@@ -206,14 +214,9 @@ static heft_status check_file(const heft_editing *g)
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
                                 f->format->name);
     if (f->x.siblings.len)
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                                "its tensors lie in other files: the files of a model are edited "
-                                "together ('heft edit FOLDER')");
+        return refuse_alone(g, "its tensors lie in other files");
     if (f->x.split.count > 1)
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                                "it is file %U of %U: the files of a model are edited together "
-                                "('heft edit FOLDER')",
-                                (uint64_t)f->x.split.number + 1, (uint64_t)f->x.split.count);
+        return refuse_alone(g, "it says that it is one of several");
     if (has_turned(&f->x))
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                                 "its numbers are big-endian, which is not written: it cannot be "
