@@ -1,0 +1,150 @@
+/* emit.c - the bytes that formats write themselves: in front of the data, between its parts, behind it. */
+#include "base/sort.h"
+#include "core/write/plan.h"
+
+enum { OUT_BUFFER = 256 << 10 };
+
+/* ---- between places ---- */
+
+static bool placed_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_ix_part_row_at(ctx, a)->offset < heft_ix_part_row_at(ctx, b)->offset;
+}
+
+heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err)
+{
+    uint32_t n = 0;
+    p->plan.err = err;
+    uint32_t *ids = heft_plan_alloc(&p->plan, 2 * (size_t)p->x.parts.len * sizeof *ids);
+    if (!ids)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < p->plan.order_count; i++)
+        if (heft_ix_part_row_at(&p->x, p->plan.order[i])->stored || p->format->between)
+            ids[n++] = p->plan.order[i];
+    heft_sort(ids, ids + p->x.parts.len, n, placed_before, &p->x);
+    *out = ids;
+    *count = n;
+    return HEFT_OK;
+}
+
+typedef struct cutout { /* of bytes that are written in order: those that are wanted */
+    uint8_t *dst;
+    uint64_t base, from, to; /* where the bytes begin; where those wanted lie */
+} cutout;
+
+static heft_status cut_out(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    const cutout *c = ctx;
+    uint64_t begin = c->base + at, end = begin + len;
+    uint64_t from = begin > c->from ? begin : c->from, to = end < c->to ? end : c->to;
+    if (from < to)
+        memcpy(c->dst + (from - c->from), (const uint8_t *)data + (from - begin),
+               (size_t)(to - from));
+    return HEFT_OK;
+}
+
+heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
+                             uint32_t i, uint64_t at, size_t len, uint8_t *dst)
+{
+    uint8_t buf[256];
+    cutout c = { dst, p->plan.front_bytes, at, at + len };
+    heft_out o = { .buf = buf, .cap = sizeof buf, .flush = cut_out, .ctx = &c };
+    memset(dst, p->plan.fill, len);
+    if (!p->format->between || i == count)
+        return HEFT_OK;
+    if (i) {
+        const heft_ix_part_row *before = heft_ix_part_row_at(&p->x, places[i - 1]);
+        c.base = before->offset + before->stored;
+    }
+    heft_status st = p->format->between(&p->plan, places[i], &o);
+    return st ? st : heft_out_flush(&o);
+}
+
+/* ---- into a sink ---- */
+
+heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err)
+{
+    if (!len)
+        return HEFT_OK;
+    return s->ops->write_at ? s->ops->write_at(s, at, data, len, err)
+                            : s->ops->write(s, data, len, err);
+}
+
+heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err)
+{
+    uint8_t block[512];
+    memset(block, byte, sizeof block);
+    heft_status st = HEFT_OK;
+    for (uint64_t done = 0; done < len && !st; done += sizeof block)
+        st = heft_sink_put(s, at + done, block,
+                           len - done < sizeof block ? (size_t)(len - done) : sizeof block, err);
+    return st;
+}
+
+typedef struct flushing {
+    heft_planner *p;
+    heft_sink *sink;
+    uint64_t base;
+    heft_error *err;
+} flushing;
+
+static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    const flushing *fl = ctx;
+    heft_status st = heft_segments_add(&fl->p->written, fl->base + at, data, len, fl->err);
+    return st ? st : heft_sink_put(fl->sink, fl->base + at, data, len, fl->err);
+}
+
+static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint64_t expect,
+                          heft_status (*fn)(const heft_plan *, heft_out *), heft_error *err)
+{
+    const heft_allocator *al = p->host->allocator;
+    flushing fl = { p, sink, base, err };
+    uint8_t *buf = al->resize(al->ctx, NULL, 0, OUT_BUFFER, 64);
+    if (!buf)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to write the index");
+    heft_out o = { .buf = buf, .cap = OUT_BUFFER, .flush = flush, .ctx = &fl };
+    p->plan.err = err;
+    heft_status st = fn(&p->plan, &o);
+    if (!st)
+        st = heft_out_flush(&o);
+    al->resize(al->ctx, buf, OUT_BUFFER, 0, 64);
+    if (!st && expect != HEFT_NOWHERE &&
+        o.total != expect) /* a fault of the format's own code, found before it does harm */
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s planned %U bytes and wrote %U",
+                                p->format->name, expect, o.total);
+    return st;
+}
+
+heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err)
+{
+    return encode(p, sink, 0, p->plan.front_bytes, p->format->front, err);
+}
+
+heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err)
+{
+    if (!p->format->back)
+        return HEFT_OK;
+    uint64_t expect = p->plan.appended ? HEFT_NOWHERE : p->plan.file_bytes - p->plan.data_end;
+    return encode(p, sink, p->plan.data_end, expect, p->format->back, err);
+}
+
+heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
+{
+    uint8_t block[4096];
+    uint32_t *places, count;
+    uint64_t at = p->plan.front_bytes;
+    heft_status st = heft_planner_places(p, &places, &count, err);
+    for (uint32_t i = 0; i <= count && !st; i++) {
+        const heft_ix_part_row *part = i < count ? heft_ix_part_row_at(&p->x, places[i]) : NULL;
+        uint64_t end = part ? part->offset : p->plan.data_end;
+        for (size_t n; at < end && !st; at += n) {
+            n = end - at < sizeof block ? (size_t)(end - at) : sizeof block;
+            st = heft_planner_gap(p, places, count, i, at, n, block);
+            if (!st)
+                st = heft_sink_put(sink, at, block, n, err);
+        }
+        at = part ? end + part->stored : end;
+    }
+    return st;
+}
