@@ -168,8 +168,11 @@ static size_t put_utf8(char *to, uint32_t code)
 static bool unescape(heft_json *j, heft_str raw)
 {
     char *to = heft_arena_alloc(j->arena, raw.len, 1);
-    if (!to)
+    if (!to) {
+        fail_at(j, j->token, HEFT_E_NOMEM, "JSON: no memory for a string of %U bytes",
+                (uint64_t)raw.len);
         return false;
+    }
     j->text = (heft_str){ to, 0 };
     for (const char *p = raw.ptr, *end = raw.ptr + raw.len; p < end;) {
         uint64_t high = 0;
@@ -179,10 +182,14 @@ static bool unescape(heft_json *j, heft_str raw)
         j->text.len += plain;
         p = stop;
         uint32_t code;
-        if (p < end) {
-            p += read_escape(&code, p, end);
-            j->text.len += put_utf8(to + j->text.len, code);
+        size_t n = p < end ? read_escape(&code, p, end) : 0;
+        if (p < end && !n) { /* a file may change between the check and this copy */
+            fail_at(j, p, HEFT_E_IO, "JSON: the text changed while it was read");
+            return false;
         }
+        if (n)
+            j->text.len += put_utf8(to + j->text.len, code);
+        p += n;
     }
     return true;
 }
@@ -194,12 +201,7 @@ static bool keep_escaped(heft_json *j, heft_str raw)
         fail_at(j, j->token, HEFT_E_UNSUPPORTED, "JSON: a string with escapes cannot be kept here");
         return false;
     }
-    if (!unescape(j, raw)) {
-        fail_at(j, j->token, HEFT_E_NOMEM, "JSON: no memory for a string of %U bytes",
-                (uint64_t)raw.len);
-        return false;
-    }
-    return true;
+    return unescape(j, raw);
 }
 
 /* Passes over the escape at p; NULL when it is none. */

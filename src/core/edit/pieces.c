@@ -76,7 +76,7 @@ static heft_status make_gap(heft_editing *g, const uint32_t *places, uint32_t co
         return HEFT_OK;
     heft_status st = add_bytes(g, r.offset, r.length, &to);
     if (!st)
-        st = heft_planner_gap(&g->p, places, count, i, r.offset, (size_t)r.length, to);
+        st = heft_planner_gap(&g->p, places, count, i, r.offset, (size_t)r.length, to, g->err);
     if (!st)
         st = heft_segments_add(&g->p.written, r.offset, to, (size_t)r.length, g->err);
     return st;

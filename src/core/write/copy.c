@@ -104,7 +104,8 @@ static heft_status assemble(worker *w, uint64_t at, size_t len, uint32_t *i)
             st = heft_produce(&w->producer, c->places[*i], at - part->offset, (size_t)run, dst);
         } else {
             run = part && part->offset - at < len ? part->offset - at : len;
-            st = heft_planner_gap(p, c->places, c->place_count, *i, at, (size_t)run, dst);
+            st = heft_planner_gap(p, c->places, c->place_count, *i, at, (size_t)run, dst,
+                                  &w->producer.err);
         }
         if (!st)
             st = heft_segments_add(&p->written, at, dst, (size_t)run, &w->producer.err);

@@ -4,6 +4,16 @@
 
 enum { OUT_BUFFER = 256 << 10 };
 
+/* Names and texts are lent by the input. When these change after the planning, so does the size of what a
+ * format writes. */
+static heft_status changed(const heft_planner *p, uint64_t planned, uint64_t bytes, heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_IO,
+                            "the input changed while it was converted: %U bytes of the %s file "
+                            "were planned for names and metadata, %U are needed now",
+                            planned, p->format->name, bytes);
+}
+
 /* ---- between places ---- */
 
 static bool placed_before(const void *ctx, uint32_t a, uint32_t b)
@@ -43,8 +53,17 @@ static heft_status cut_out(void *ctx, uint64_t at, const void *data, size_t len)
     return HEFT_OK;
 }
 
+/* Whether a record header of so many bytes at `base` ends where the part is planned, padding aside. */
+static bool reaches(const heft_planner *p, uint64_t base, uint64_t bytes, uint64_t part)
+{
+    uint64_t end, aligned;
+    return !bytes ||
+           (heft_add(&end, base, bytes) &&
+            (end == part || (heft_align_up(&aligned, end, p->plan.align) && aligned == part)));
+}
+
 heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
-                             uint32_t i, uint64_t at, size_t len, uint8_t *dst)
+                             uint32_t i, uint64_t at, size_t len, uint8_t *dst, heft_error *err)
 {
     uint8_t buf[256];
     cutout c = { dst, p->plan.front_bytes, at, at + len };
@@ -52,12 +71,17 @@ heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint
     memset(dst, p->plan.fill, len);
     if (!p->format->between || i == count)
         return HEFT_OK;
+    uint64_t part = heft_ix_part_row_at(&p->x, places[i])->offset;
     if (i) {
         const heft_ix_part_row *before = heft_ix_part_row_at(&p->x, places[i - 1]);
         c.base = before->offset + before->stored;
     }
     heft_status st = p->format->between(&p->plan, places[i], &o);
-    return st ? st : heft_out_flush(&o);
+    if (st && err && err != p->plan.err) /* of a late plan, which one thread writes */
+        *err = *p->plan.err;
+    if (!st)
+        st = heft_out_flush(&o);
+    return st || reaches(p, c.base, o.total, part) ? st : changed(p, part - c.base, o.total, err);
 }
 
 /* ---- into a sink ---- */
@@ -84,22 +108,27 @@ heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte
 typedef struct flushing {
     heft_planner *p;
     heft_sink *sink;
-    uint64_t base;
+    uint64_t base, planned; /* where the bytes begin, and how many there may be */
+    bool is_full;           /* more came: none of them is written */
     heft_error *err;
 } flushing;
 
 static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
-    const flushing *fl = ctx;
+    flushing *fl = ctx;
+    fl->is_full = fl->is_full || at > fl->planned || len > fl->planned - at;
+    if (fl->is_full)
+        return HEFT_E_IO; /* encode() says why, once the size is known */
     heft_status st = heft_segments_add(&fl->p->written, fl->base + at, data, len, fl->err);
     return st ? st : heft_sink_put(fl->sink, fl->base + at, data, len, fl->err);
 }
 
-static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint64_t expect,
+/* No byte beyond the planned ones reaches the sink, whatever fn does. */
+static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint64_t planned,
                           heft_status (*fn)(const heft_plan *, heft_out *), heft_error *err)
 {
     const heft_allocator *al = p->host->allocator;
-    flushing fl = { p, sink, base, err };
+    flushing fl = { .p = p, .sink = sink, .base = base, .planned = planned, .err = err };
     uint8_t *buf = al->resize(al->ctx, NULL, 0, OUT_BUFFER, 64);
     if (!buf)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory to write the index");
@@ -109,11 +138,7 @@ static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint6
     if (!st)
         st = heft_out_flush(&o);
     al->resize(al->ctx, buf, OUT_BUFFER, 0, 64);
-    if (!st && expect != HEFT_NOWHERE &&
-        o.total != expect) /* a fault of the format's own code, found before it does harm */
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s planned %U bytes and wrote %U",
-                                p->format->name, expect, o.total);
-    return st;
+    return fl.is_full || (!st && o.total != planned) ? changed(p, planned, o.total, err) : st;
 }
 
 heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err)
@@ -121,12 +146,25 @@ heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err
     return encode(p, sink, 0, p->plan.front_bytes, p->format->front, err);
 }
 
+/* Where the data end shows late when parts are compressed: the trailer is planned then. */
+static heft_status count_back(const heft_planner *p, uint64_t *out)
+{
+    heft_out count = heft_out_counting();
+    *out = p->plan.file_bytes - p->plan.data_end;
+    heft_status st = p->plan.appended ? p->format->back(&p->plan, &count) : HEFT_OK;
+    if (p->plan.appended)
+        *out = count.total;
+    return st;
+}
+
 heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err)
 {
+    uint64_t planned;
     if (!p->format->back)
         return HEFT_OK;
-    uint64_t expect = p->plan.appended ? HEFT_NOWHERE : p->plan.file_bytes - p->plan.data_end;
-    return encode(p, sink, p->plan.data_end, expect, p->format->back, err);
+    p->plan.err = err;
+    heft_status st = count_back(p, &planned);
+    return st ? st : encode(p, sink, p->plan.data_end, planned, p->format->back, err);
 }
 
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
@@ -140,7 +178,7 @@ heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
         uint64_t end = part ? part->offset : p->plan.data_end;
         for (size_t n; at < end && !st; at += n) {
             n = end - at < sizeof block ? (size_t)(end - at) : sizeof block;
-            st = heft_planner_gap(p, places, count, i, at, n, block);
+            st = heft_planner_gap(p, places, count, i, at, n, block, err);
             if (!st)
                 st = heft_sink_put(sink, at, block, n, err);
         }

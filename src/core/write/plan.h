@@ -49,9 +49,9 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err);
 /* Parts that take bytes in the order of their places: owned by the planner's arena. */
 heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err);
 /* Bytes [at, at + len) of the file, which lie in front of place i of so many, or behind the last:
- * what between() writes, then the plan's fill. */
+ * what between() writes, then the plan's fill.  HEFT_E_IO when between() does not write what was planned. */
 heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
-                             uint32_t i, uint64_t at, size_t len, uint8_t *dst);
+                             uint32_t i, uint64_t at, size_t len, uint8_t *dst, heft_error *err);
 /* All those bytes of a late plan, once the digests are known. */
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
 /* ---- a file that is written anew, keep.c ---- */
@@ -64,7 +64,8 @@ heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves);
 /* Moves it to start; false: it would pass 2^64. */
 bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align);
 
-/* Runs front() or back() into the sink. */
+/* Runs front() or back() into the sink, which gets no byte beyond the planned ones: HEFT_E_IO when the format
+ * writes more or fewer, since names and texts of the input have changed. */
 heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
 heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
 /* Computes the digests that back() will ask for, once all data are written. */

@@ -208,9 +208,10 @@ static heft_status fill_gap(heft_writer *w, uint32_t i, uint64_t at, uint64_t to
 {
     uint8_t block[4096];
     heft_status st = HEFT_OK;
+    w->p.plan.err = err;
     for (size_t n; at < to && !st; at += n) {
         n = to - at < sizeof block ? (size_t)(to - at) : sizeof block;
-        st = heft_planner_gap(&w->p, w->places, w->place_count, i, at, n, block);
+        st = heft_planner_gap(&w->p, w->places, w->place_count, i, at, n, block, err);
         if (!st)
             st = write_out(w, at, block, n, err);
     }

@@ -180,7 +180,7 @@ static heft_status plan_scalars(heft_plan *p, uint32_t map)
 {
     bpk_plan *b = p->priv;
     uint32_t end = heft_ix_value_next(p->x, map);
-    b->scalars.at = heft_plan_alloc(p, (end - map) * sizeof *b->scalars.at);
+    b->scalars = (listing){ heft_plan_alloc(p, (end - map) * sizeof *b->scalars.at), 0 };
     if (!b->scalars.at)
         return HEFT_E_NOMEM;
     heft_status st = HEFT_OK;
@@ -468,6 +468,6 @@ heft_status heft_burnpack_front(const heft_plan *p, heft_out *o)
     heft_out_u16(o, 1);
     heft_out_u32(o, (uint32_t)b->manifest_bytes);
     put_manifest(o, p);
-    heft_out_fill(o, 0, b->data_start - o->total);
+    heft_out_fill(o, 0, b->data_start - HEFT_BURNPACK_HEADER - b->manifest_bytes);
     return o->st;
 }

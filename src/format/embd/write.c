@@ -300,7 +300,7 @@ static heft_status put_front(const heft_plan *p, heft_out *o)
         put_descriptor(o, p, t);
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
         heft_out_str(o, heft_ix_name(p->x, t));
-    heft_out_fill(o, 0, p->front_bytes - o->total);
+    heft_out_fill(o, 0, p->front_bytes - e->index.offset - e->index.length);
     return o->st;
 }
 

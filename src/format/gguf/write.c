@@ -10,7 +10,7 @@
 
 typedef struct gguf_plan { /* heft_plan.priv */
     uint32_t version;
-    uint64_t align, data; /* where the data begin */
+    uint64_t align, header_end, data; /* data: where these begin, behind a padding */
     uint64_t entries;
     bool puts_alignment; /* in front: the metadata say nothing of it */
     bool puts_tokens; /* behind: the vocabulary is another than the metadata's, or they have none */
@@ -340,7 +340,8 @@ static heft_status place(heft_plan *p, gguf_plan *g)
 {
     heft_out count = heft_out_counting();
     put_header(&count, p, g);
-    if (!heft_align_up(&g->data, count.total, g->align))
+    g->header_end = count.total;
+    if (!heft_align_up(&g->data, g->header_end, g->align))
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
     p->align = g->align;
     p->front_bytes = g->data;
@@ -387,6 +388,6 @@ heft_status heft_gguf_front(const heft_plan *p, heft_out *o)
 {
     const gguf_plan *g = p->priv;
     put_header(o, p, g);
-    heft_out_fill(o, 0, g->data - o->total);
+    heft_out_fill(o, 0, g->data - g->header_end);
     return o->st;
 }

@@ -47,6 +47,10 @@ void heft_mag_u8_to_i32(heft_index *x);
 
 /* Reports the tensors that the layout cannot carry, drops them, and closes the gaps. */
 heft_status heft_mag_plan_tensors(heft_plan *p, const heft_mag_layout *l);
+/* Writes what the header's CRC-32C covers; HEFT_E_IO when these bytes are not those that gave crc, which stands
+ * in front of them already. */
+heft_status heft_mag_put_checked(const heft_plan *p, heft_out *o, uint32_t crc,
+                                 void (*put)(const heft_plan *p, heft_out *o));
 heft_status heft_mag_archive_plan(heft_plan *p);
 heft_status heft_mag_archive_front(const heft_plan *p, heft_out *o);
 

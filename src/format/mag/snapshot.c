@@ -282,8 +282,9 @@ static void put_descriptor(heft_out *o, const heft_index *x, uint32_t t, uint64_
 }
 
 /* Everything that the checksum covers. */
-static void put_checked(heft_out *o, const heft_index *x, uint64_t data)
+static void put_checked(const heft_plan *p, heft_out *o)
 {
+    const heft_index *x = p->x;
     heft_out_u32(o, 0);
     heft_out_u32(o, 0);
     heft_out_u32(o, heft_ix_tensors(x));
@@ -291,7 +292,7 @@ static void put_checked(heft_out *o, const heft_index *x, uint64_t data)
     heft_out_str(o, heft_lit("MDT!"));
     heft_out_str(o, heft_lit("DSC!"));
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
-        put_descriptor(o, x, t, data);
+        put_descriptor(o, x, t, p->front_bytes);
 }
 
 static heft_status plan_limits(heft_plan *p)
@@ -322,7 +323,7 @@ heft_status heft_mag_snapshot_plan(heft_plan *p)
     if (!crc)
         return st ? st : HEFT_E_NOMEM;
     heft_out count = heft_out_counting();
-    put_checked(&count, p->x, 0);
+    put_checked(p, &count);
     p->priv = crc;
     p->align = 1; /* the layout has no room for another */
     p->front_bytes = CHECKED_FROM + count.total + 4;
@@ -334,7 +335,7 @@ heft_status heft_mag_snapshot_plan(heft_plan *p)
     p->file_bytes = p->data_end;
     uint8_t scratch[HEFT_MAG_CRC_SCRATCH];
     heft_out o = heft_out_crc32c(crc, scratch, sizeof scratch);
-    put_checked(&o, p->x, p->front_bytes);
+    put_checked(p, &o);
     return heft_out_flush(&o);
 }
 
@@ -345,7 +346,7 @@ heft_status heft_mag_snapshot_front(const heft_plan *p, heft_out *o)
     heft_out_u32(o, VERSION);
     heft_out_u64(o, p->kept ? p->kept->own : 0); /* output depends on nothing but the input */
     heft_out_u32(o, *crc);
-    put_checked(o, p->x, p->front_bytes);
+    heft_status st = heft_mag_put_checked(p, o, *crc, put_checked);
     heft_out_str(o, heft_lit("BUF!"));
-    return o->st;
+    return st ? st : o->st;
 }

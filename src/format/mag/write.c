@@ -71,6 +71,18 @@ heft_status heft_mag_plan_tensors(heft_plan *p, const heft_mag_layout *l)
     return st;
 }
 
+heft_status heft_mag_put_checked(const heft_plan *p, heft_out *o, uint32_t crc,
+                                 void (*put)(const heft_plan *p, heft_out *o))
+{
+    uint8_t digest[HEFT_CLAIM_BYTES];
+    heft_status st = heft_plan_digested(p, o, "crc32c", put, digest);
+    if (st || heft_le32(digest) == crc)
+        return st;
+    return heft_error_plain(p->err, HEFT_E_IO,
+                            "the input changed while it was converted: its names or metadata no "
+                            "longer give the checksum in the header");
+}
+
 typedef struct archive { /* heft_plan.priv */
     const heft_mag_layout *layout;
     uint64_t records_end;
@@ -133,8 +145,10 @@ static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, const heft_
 }
 
 /* Everything that the checksum covers. */
-static void put_checked(heft_out *o, const heft_index *x, const archive *a)
+static void put_checked(const heft_plan *p, heft_out *o)
 {
+    const heft_index *x = p->x;
+    const archive *a = p->priv;
     heft_out_u32(o, heft_ix_tensors(x));
     heft_out_u32(o, a->metas);
     heft_out_u32(o, 0);
@@ -193,7 +207,7 @@ static heft_status place(heft_plan *p, const archive *a)
 static heft_status plan_places(heft_plan *p, archive *a)
 {
     heft_out count = heft_out_counting();
-    put_checked(&count, p->x, a);
+    put_checked(p, &count);
     a->records_end = CHECKED_FROM + count.total;
     p->fill = HEFT_MAG_PADDING;
     p->align = p->align > ALIGN ? p->align : ALIGN;
@@ -228,7 +242,7 @@ heft_status heft_mag_archive_plan(heft_plan *p)
     p->file_bytes = p->data_end;
     uint8_t scratch[HEFT_MAG_CRC_SCRATCH];
     heft_out o = heft_out_crc32c(&a->crc, scratch, sizeof scratch);
-    put_checked(&o, p->x, a);
+    put_checked(p, &o);
     return heft_out_flush(&o);
 }
 
@@ -238,7 +252,7 @@ heft_status heft_mag_archive_front(const heft_plan *p, heft_out *o)
     heft_out_str(o, heft_lit("MAG!"));
     heft_out_u32(o, a->layout == &heft_mag_layout_1 ? 1 : 100);
     heft_out_u32(o, a->crc);
-    put_checked(o, p->x, a);
+    heft_status st = heft_mag_put_checked(p, o, a->crc, put_checked);
     heft_out_fill(o, HEFT_MAG_PADDING, p->front_bytes - a->records_end);
-    return o->st;
+    return st ? st : o->st;
 }

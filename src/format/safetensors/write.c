@@ -12,7 +12,8 @@
 #include "model/values.h"
 
 typedef struct st_plan { /* heft_plan.priv */
-    uint64_t data;       /* data_offsets count from here */
+    uint64_t header_end; /* spaces follow the JSON … */
+    uint64_t data;       /* … up to the data, from where data_offsets count */
 } st_plan;
 
 static const char *type_name(heft_dtype t)
@@ -202,7 +203,7 @@ static heft_status place(heft_plan *p, st_plan *s)
         return st;
     heft_out count = heft_out_counting();
     put_header(&count, p->x, 0);
-    uint64_t kept = HEFT_ST_LENGTH + count.total;
+    uint64_t kept = s->header_end = HEFT_ST_LENGTH + count.total;
     bool fits = heft_align_up(&s->data, kept, align);
     if (heft_plan_room(p, &kept))
         s->data = kept;
@@ -248,6 +249,6 @@ heft_status heft_st_front(const heft_plan *p, heft_out *o)
     const st_plan *s = p->priv;
     heft_out_u64(o, s->data - HEFT_ST_LENGTH);
     put_header(o, p->x, s->data);
-    heft_out_fill(o, ' ', s->data - o->total);
+    heft_out_fill(o, ' ', s->data - s->header_end);
     return o->st;
 }

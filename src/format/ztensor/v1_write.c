@@ -606,7 +606,7 @@ heft_status heft_zt1_plan(heft_plan *p)
 heft_status heft_zt1_front(const heft_plan *p, heft_out *o)
 {
     heft_out_str(o, heft_lit("ZTEN1000"));
-    heft_out_fill(o, 0, p->front_bytes - o->total);
+    heft_out_fill(o, 0, p->front_bytes - HEFT_ZT_MAGIC);
     return o->st;
 }
 
