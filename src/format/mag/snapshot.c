@@ -35,14 +35,16 @@ typedef struct pool { /* the strings, as they lie in the file */
     const uint8_t *offsets;
     const char *blob;
     uint64_t blob_at;
-    uint32_t count;
+    uint32_t count, blob_bytes;
 } pool;
 
+/* Empty when the offsets are not those that check_strings() saw: a mapped file may change at any time. */
 static heft_str pool_string(const pool *s, uint32_t i)
 {
     uint32_t from = heft_le32(s->offsets + 4 * (size_t)i);
     uint32_t to = heft_le32(s->offsets + 4 * (size_t)i + 4);
-    return (heft_str){ s->blob + from, to - from };
+    bool is_inside = from <= to && to <= s->blob_bytes;
+    return is_inside ? (heft_str){ s->blob + from, to - from } : (heft_str){ "", 0 };
 }
 
 static bool string_below(const void *ctx, uint32_t a, uint32_t b)
@@ -65,7 +67,7 @@ static heft_status check_strings(const pool *s, heft_index *x, uint64_t offsets_
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t from = heft_le32(s->offsets + 4 * (size_t)i);
         uint32_t to = heft_le32(s->offsets + 4 * (size_t)i + 4);
-        if (to <= from)
+        if (to <= from || to > s->blob_bytes)
             return heft_error_set(x->err, HEFT_E_FORMAT, offsets_at + 4 * (uint64_t)i,
                                   "string %U of the pool is empty, or its offsets fall",
                                   (uint64_t)i);
@@ -115,6 +117,7 @@ static heft_status read_pool(heft_cur *c, heft_index *x, pool *s)
     if (st || c->st)
         return st ? st : c->st;
     uint32_t first = heft_le32(s->offsets), bytes = heft_le32(s->offsets + 4 * (size_t)s->count);
+    s->blob_bytes = bytes;
     if (first)
         return heft_error_set(x->err, HEFT_E_FORMAT, offsets_at,
                               "the pool's first offset is %U, not 0", (uint64_t)first);
@@ -138,6 +141,8 @@ static heft_status check_head(heft_index *x, const pool *s, uint64_t at, uint32_
                               (uint64_t)s->count);
     heft_str name = pool_string(s, key);
     uint32_t code = aux >> 8 & 255;
+    if (!name.len)
+        return heft_error_set(x->err, HEFT_E_IO, at, "the file changed while it was read");
     if (aux >> 16)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: reserved bits are set (0x%X), they must be zero", name,
@@ -162,14 +167,15 @@ static heft_status read_descriptor(heft_cur *c, heft_index *x, const pool *s, st
 {
     uint64_t at = heft_cur_pos(c);
     const uint8_t *head = heft_cur_take(c, DESCRIPTOR);
-    uint32_t aux = head ? heft_le32(head) : 0, rank = aux & 255;
+    uint32_t aux = head ? heft_le32(head) : 0, key = head ? heft_le32(head + 4) : 0;
+    uint32_t rank = aux & 255;
     const uint8_t *shape = heft_cur_take(c, 8 * rank);
     if (c->st)
         return c->st;
-    heft_status st = check_head(x, s, at, aux, heft_le32(head + 4));
+    heft_status st = check_head(x, s, at, aux, key);
     if (st)
         return st;
-    heft_str name = pool_string(s, heft_le32(head + 4));
+    heft_str name = pool_string(s, key);
     uint64_t elements = heft_le64(head + 8), offset = heft_le64(head + 16), product, *dims;
     uint32_t id;
     st = heft_ix_tensor(x, name, types[aux >> 8], rank, &dims, &id);
