@@ -241,7 +241,9 @@ static heft_status run_convert(const heft_file *f, heft_test_memory *m, heft_err
 {
     heft_status st = HEFT_OK;
     for (size_t target = 0; target < heft_format_count() && !st; target++) {
+        heft_test_poison(err);
         st = convert_to(f, 2 * target + 1, &m->host, err);
+        heft_assert_told(st, err);
         if (st == HEFT_E_ARGUMENT || st == HEFT_E_LOSSY)
             st = HEFT_OK; /* this target does not take it, however much memory there is */
     }
@@ -264,7 +266,9 @@ static bool starve_opening(const heft_test_way *way, const sample *s, uint32_t n
     heft_test_memory_init(&m, n);
     m.fail_on = fail_on;
     opt.host = &m.host;
+    heft_test_poison(&err);
     heft_status st = way->open(&f, &s->in, &opt, &err);
+    heft_assert_told(st, &err);
     bool met = atomic_load(&m.calls) >= n;
     if (st && (!met || st != HEFT_E_NOMEM))
         assert_refused(st, &err);
@@ -283,7 +287,9 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool fail_on
     heft_test_memory_rewind(&m);
     m.fail_at = n;
     m.fail_on = fail_on;
+    heft_test_poison(&err);
     heft_status st = o->run(f, &m, &err);
+    heft_assert_told(st, &err);
     bool met = atomic_load(&m.calls) >= n;
     if (st && (st != HEFT_E_NOMEM || !met))
         fail_msg("%s: %s: %s", o->name, heft_status_name(st), err.message);

@@ -9,9 +9,32 @@
 
 /* ---- assertions ----------------------------------------------------------------------------- */
 
+void heft_test_poison(heft_error *err)
+{
+    memset(err, 0xA5, sizeof *err);
+}
+
+/* A failure sets the whole error, with a message of its own. */
+static bool is_told(heft_status st, const heft_error *err)
+{
+    return err->status == st && *err->message && memchr(err->message, 0, sizeof err->message) &&
+           !strstr(err->message, "no more is known");
+}
+
+void heft_test_told(heft_status st, const heft_error *err, const char *file, int line)
+{
+    if (!st || st == HEFT_AGAIN || is_told(st, err))
+        return;
+    print_error("status %s came with the error %d, \"%.*s\"\n", heft_status_name(st), err->status,
+                (int)sizeof err->message, err->message);
+    _fail(file, line);
+}
+
 void heft_test_status(heft_status st, heft_status expected, const heft_error *err, const char *file,
                       int line)
 {
+    if (err)
+        heft_test_told(st, err, file, line);
     if (st == expected)
         return;
     print_error("status is %s, not %s: %s\n", heft_status_name(st), heft_status_name(expected),

@@ -26,6 +26,12 @@
 #define heft_assert_fails(st, expected, err, words) \
     heft_test_fails((st), (expected), (err), (words), __FILE__, __LINE__)
 
+/* That a status which is not HEFT_OK came with an error of the same status and a message. */
+#define heft_assert_told(st, err) heft_test_told((st), (err), __FILE__, __LINE__)
+
+/* Bytes that no function leaves in an error which it sets. */
+void heft_test_poison(heft_error *err);
+void heft_test_told(heft_status st, const heft_error *err, const char *file, int line);
 void heft_test_status(heft_status st, heft_status expected, const heft_error *err, const char *file,
                       int line);
 void heft_test_fails(heft_status st, heft_status expected, const heft_error *err, const char *words,

@@ -194,3 +194,24 @@ heft_status heft_error_plain(heft_error *err, heft_status s, const char *fmt, ..
     va_end(ap);
     return s;
 }
+
+heft_error *heft_error_begin(heft_error *err, heft_error *own)
+{
+    err = err ? err : own;
+    err->status = HEFT_OK;
+    err->os = 0;
+    err->offset = HEFT_NOWHERE;
+    err->message[0] = '\0';
+    return err;
+}
+
+heft_status heft_error_end(heft_error *err, heft_status st)
+{
+    const char *what = st == HEFT_E_NOMEM       ? "out of memory"
+                       : st == HEFT_E_IO        ? "reading or writing failed"
+                       : st == HEFT_E_CANCELLED ? "stopped"
+                                                : "the operation failed";
+    if (!st || st == HEFT_AGAIN || (err->status == st && *err->message))
+        return st;
+    return heft_error_plain(err, st, "%s, no more is known", what);
+}

@@ -161,7 +161,7 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     heft_target t;
     heft_edit *e = NULL;
     heft_recovery earlier;
-    err = err ? err : &own;
+    err = heft_error_begin(err, &own);
     t = (heft_target){ .fd = -1, .dir = -1 };
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
@@ -184,7 +184,7 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     close_target(&t);
     if (out)
         *out = r;
-    return st;
+    return heft_error_end(err, st);
 }
 
 heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *path,
@@ -194,7 +194,7 @@ heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *p
     heft_recovery earlier;
     heft_target t = { .fd = -1, .dir = -1 };
     struct stat about;
-    err = err ? err : &own;
+    err = heft_error_begin(err, &own);
     *undone = false;
     heft_status st = heft_set_recover_path(&earlier, disk, path, err);
     bool is_folder = !st && !stat(path, &about) && S_ISDIR(about.st_mode);
@@ -204,7 +204,7 @@ heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *p
         st = heft_journal_undo(undone, &t, err);
     *undone = *undone || earlier != HEFT_RECOVERY_NONE;
     close_target(&t);
-    return st;
+    return heft_error_end(err, st);
 }
 
 heft_status heft_edit_file(heft_edit_result *out, const char *path, const heft_edit_options *opt,

@@ -157,11 +157,11 @@ static void judge(look *l, bool looked)
 }
 
 /* A part that breaks the rules is a finding; a system that fails ends the whole check. */
-static void remember(look *l, const heft_error *err)
+static void remember(look *l, heft_status st, const heft_error *err)
 {
     const heft_allocator *al = l->c->f->host->allocator;
-    if (err->status != HEFT_E_FORMAT && err->status != HEFT_E_UNSUPPORTED) {
-        heft_meter_fail(l->c->meter, err);
+    if (st != HEFT_E_FORMAT && st != HEFT_E_UNSUPPORTED) {
+        heft_meter_fail(l->c->meter, st, err);
         return;
     }
     l->j->verdict = UNDECODABLE;
@@ -208,7 +208,7 @@ static void run_job(void *arg, size_t i)
         heft_stream_stop(&l.s);
     }
     if (st)
-        remember(&l, &err);
+        remember(&l, st, &err);
     judge(&l, !st);
     if (l.state)
         al->resize(al->ctx, l.state, l.state_bytes, 0, 64);

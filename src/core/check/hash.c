@@ -136,7 +136,7 @@ static void run_piece(void *arg, size_t i)
     heft_status st = heft_view(s->f, p->part) ? hash_piece(s, i, NULL, &err)
                                               : hash_streamed(s, i, &err);
     if (st)
-        heft_meter_fail(s->meter, &err);
+        heft_meter_fail(s->meter, st, &err);
 }
 
 /* ---- tensors ---- */
@@ -239,6 +239,8 @@ static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, he
 heft_status heft_hash_model(heft_hash *model, heft_hash *tensors, const heft_file *f,
                             heft_progress_fn progress, void *progress_ctx, heft_error *err)
 {
+    heft_error own;
+    err = heft_error_begin(err, &own);
     heft_meter meter = { .fn = progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .meter = &meter };
     heft_file_enter(f); /* names are lent by the file as well */
@@ -255,5 +257,5 @@ heft_status heft_hash_model(heft_hash *model, heft_hash *tensors, const heft_fil
     if (s.digests)
         heft_mem_resize(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests, 0);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
-    return there ? there : st;
+    return heft_error_end(err, there ? there : st);
 }

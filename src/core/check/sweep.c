@@ -266,8 +266,9 @@ static void run_piece(void *arg, size_t i)
     for (uint32_t a = 0; a < s->digest_count; a++)
         if (p->algorithms >> a & 1)
             s->digests[a]->init(s->states[at++]);
-    if (stream(s, p->off, p->len, feed_piece, &fd, &err))
-        heft_meter_fail(s->meter, &err);
+    heft_status st = stream(s, p->off, p->len, feed_piece, &fd, &err);
+    if (st)
+        heft_meter_fail(s->meter, st, &err);
     heft_meter_add(s->meter, p->len);
 }
 
@@ -302,8 +303,7 @@ static void run_serial(void *arg, size_t i)
         return;
     serial_feed fd = { d, al->resize(al->ctx, NULL, 0, d->state_bytes, 64) };
     if (!fd.state || !d->init(fd.state)) {
-        no_memory(&err);
-        heft_meter_fail(s->meter, &err);
+        heft_meter_fail(s->meter, no_memory(&err), &err);
     } else {
         heft_status st = HEFT_OK;
         for (int r = 0; r < HEFT_CLAIM_RANGES && !st; r++) {
@@ -314,7 +314,7 @@ static void run_serial(void *arg, size_t i)
             heft_meter_add(s->meter, c.range[r].length);
         }
         if (st)
-            heft_meter_fail(s->meter, &err);
+            heft_meter_fail(s->meter, st, &err);
         judge(s, id, d, fd.state);
     }
     if (fd.state)

@@ -295,7 +295,7 @@ heft_status heft_verify(heft_verify_result *out, const heft_file *f, heft_findin
     heft_verify_result own;
     heft_error own_error;
     heft_meter meter = { .fn = progress, .ctx = progress_ctx };
-    verify v = begin(f, fn, ctx, err ? err : &own_error);
+    verify v = begin(f, fn, ctx, heft_error_begin(err, &own_error));
     v.result = out ? out : &own;
     v.meter = &meter;
     *v.result = (heft_verify_result){ 0, 0, 0, 0 };
@@ -304,7 +304,7 @@ heft_status heft_verify(heft_verify_result *out, const heft_file *f, heft_findin
     heft_status st = check_all(&v);
     heft_status there = heft_file_leave(f, v.check.err);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
-    return there ? there : st;
+    return heft_error_end(v.check.err, there ? there : st);
 }
 
 heft_status heft_verify_layout(const heft_file *f, bool (*passes)(void *ctx, heft_range where),

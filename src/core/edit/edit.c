@@ -280,9 +280,7 @@ heft_status heft_edit_plan(heft_edit **out, const heft_file *f, const heft_edit_
 {
     heft_error own;
     const heft_host *host;
-    heft_editing g = {
-        .in = f, .opt = HEFT_EDIT_OPTIONS_INIT, .judged = HEFT_NONE, .err = err ? err : &own
-    };
+    heft_editing g = { .in = f, .opt = HEFT_EDIT_OPTIONS_INIT, .judged = HEFT_NONE, .err = heft_error_begin(err, &own) };
     *out = NULL;
     if (opt)
         memcpy(&g.opt, opt, opt->size < sizeof g.opt ? opt->size : sizeof g.opt);
@@ -302,7 +300,7 @@ heft_status heft_edit_plan(heft_edit **out, const heft_file *f, const heft_edit_
         heft_edit_close(g.e);
     else
         *out = g.e;
-    return st;
+    return heft_error_end(g.err, st);
 }
 
 void heft_edit_close(heft_edit *e)

@@ -348,7 +348,7 @@ heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t c
     heft_error own;
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
-    err = err ? err : &own;
+    err = heft_error_begin(err, &own);
     *out = NULL;
     if (!count)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
@@ -371,5 +371,5 @@ heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t c
         heft_close(*out);
         *out = NULL;
     }
-    return st;
+    return heft_error_end(err, st);
 }

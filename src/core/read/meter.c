@@ -36,10 +36,12 @@ bool heft_meter_halted(const heft_meter *m)
     return heft_shared_u32(&m->stopped) || heft_shared_u32(&m->failed);
 }
 
-void heft_meter_fail(heft_meter *m, const heft_error *err)
+void heft_meter_fail(heft_meter *m, heft_status st, const heft_error *err)
 {
-    if (heft_shared_claim(&m->failed, 1))
+    if (heft_shared_claim(&m->failed, 1)) {
         m->error = *err;
+        heft_error_end(&m->error, st);
+    }
 }
 
 /* The bytes that workers added while another one reported are reported here. */

@@ -18,7 +18,8 @@ typedef struct heft_meter {
 } heft_meter;
 void heft_meter_add(heft_meter *m, uint64_t bytes);
 bool heft_meter_halted(const heft_meter *m); /* stopped or failed: no use in going on */
-void heft_meter_fail(heft_meter *m, const heft_error *err);
+/* st: not HEFT_OK, what err was set for. */
+void heft_meter_fail(heft_meter *m, heft_status st, const heft_error *err);
 /* After the last worker has ended. */
 heft_status heft_meter_end(heft_meter *m, heft_error *err);
 

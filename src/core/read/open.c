@@ -230,7 +230,7 @@ heft_status heft_open_source(heft_file **out, heft_source *take, const heft_open
                              heft_error *err)
 {
     heft_error own; /* parsers and sources write into it when the caller gave none */
-    err = err ? err : &own;
+    err = heft_error_begin(err, &own);
     heft_status st = heft_begin(out, take->size, opt, err);
     if (st) {
         heft_source_close(take);
@@ -242,5 +242,5 @@ heft_status heft_open_source(heft_file **out, heft_source *take, const heft_open
         heft_close(*out);
         *out = NULL;
     }
-    return st;
+    return heft_error_end(err, st);
 }

@@ -120,8 +120,9 @@ static void run_share(void *arg, size_t share)
         uint64_t to = i == end.at ? end.from : row_at(l, i)->length;
         if (heft_meter_halted(&l->meter))
             return;
-        if (to > from && read_piece(l, i, from, to - from, &err)) {
-            heft_meter_fail(&l->meter, &err);
+        heft_status st = to > from ? read_piece(l, i, from, to - from, &err) : HEFT_OK;
+        if (st) {
+            heft_meter_fail(&l->meter, st, &err);
             return;
         }
         heft_meter_add(&l->meter, to - from);

@@ -228,6 +228,8 @@ static heft_status add_tensors(conversion *c)
     c->p.x.err = c->err;
     if (st == HEFT_E_FORMAT)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT, "after renaming, %s", twice.message);
+    if (st)
+        *c->err = twice;
     return st;
 }
 
@@ -494,7 +496,9 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    conversion c = { .in = in, .opt = o, .how = how ? how : &plainly, .err = err ? err : &own };
+    conversion c = {
+        .in = in, .opt = o, .how = how ? how : &plainly, .err = heft_error_begin(err, &own)
+    };
     heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
     heft_file_enter(in); /* names and metadata are lent by the file as well */
     if (!st)
@@ -510,9 +514,10 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     heft_planner_free(&c.p);
     heft_vocab_close(c.vocab);
     if (!st && !o.dry_run)
-        return take->ops->finish(take, c.err);
-    heft_sink_discard(take);
-    return st;
+        st = take->ops->finish(take, c.err);
+    else
+        heft_sink_discard(take);
+    return heft_error_end(c.err, st);
 }
 
 heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *take,

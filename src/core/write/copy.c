@@ -166,7 +166,7 @@ static void run_span(void *arg, size_t i)
     heft_status st = room ? copy_span(&w, span->offset, span->offset + span->length)
                           : heft_error_plain(&w.producer.err, HEFT_E_NOMEM, "no memory to copy");
     if (st)
-        heft_meter_fail(job->c->meter, &w.producer.err);
+        heft_meter_fail(job->c->meter, st, &w.producer.err);
     heft_producer_free(&w.producer);
     if (w.buf)
         al->resize(al->ctx, w.buf, BUFFER, 0, 64);

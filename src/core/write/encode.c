@@ -54,7 +54,7 @@ static void run_piece(void *arg, size_t i)
     if (!st)
         st = heft_append_encode(&e->to, s, &w->err);
     if (st)
-        heft_meter_fail(e->c->meter, &w->err);
+        heft_meter_fail(e->c->meter, st, &w->err);
     heft_meter_add(e->c->meter, s->len);
 }
 

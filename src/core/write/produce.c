@@ -74,8 +74,9 @@ static void stored_seen(void *ctx, const void *data, size_t len)
     uint64_t at = w->stream.row.offset + w->stream.taken;
     if (!claims_decoded(w))
         feed_tap(&w->source, data, len);
-    if (heft_watch_seen(w->c->watch, at, data, len, &w->err))
-        heft_meter_fail(w->c->meter, &w->err);
+    heft_status st = heft_watch_seen(w->c->watch, at, data, len, &w->err);
+    if (st)
+        heft_meter_fail(w->c->meter, st, &w->err);
 }
 
 /* ---- source bytes ---- */

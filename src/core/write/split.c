@@ -472,7 +472,9 @@ heft_status heft_split(const heft_file *in, const heft_format *to, const heft_sp
                        heft_error *err)
 {
     heft_error own;
-    splitting s = { .in = in, .to = to, .opt = HEFT_SPLIT_OPTIONS_INIT, .err = err ? err : &own };
+    splitting s = {
+        .in = in, .to = to, .opt = HEFT_SPLIT_OPTIONS_INIT, .err = heft_error_begin(err, &own)
+    };
     if (opt)
         memcpy(&s.opt, opt, opt->size < sizeof s.opt ? opt->size : sizeof s.opt);
     heft_status st = check_options(&s);
@@ -490,7 +492,7 @@ heft_status heft_split(const heft_file *in, const heft_format *to, const heft_sp
     heft_vec_free(&s.x.mem, &s.bytes, sizeof(uint64_t));
     heft_vec_free(&s.x.mem, &s.ends, sizeof(uint32_t));
     heft_ix_free(&s.x);
-    return st;
+    return heft_error_end(s.err, st);
 }
 
 bool heft_can_split(const heft_format *f)

@@ -167,8 +167,10 @@ static void run_digest(void *arg, size_t i)
 {
     ties *t = arg;
     heft_error err;
-    if (!heft_meter_halted(&t->meter) && digest_part(t, t->ids[i], &t->digests[i], &err))
-        heft_meter_fail(&t->meter, &err);
+    heft_status st = heft_meter_halted(&t->meter) ? HEFT_OK
+                                                  : digest_part(t, t->ids[i], &t->digests[i], &err);
+    if (st)
+        heft_meter_fail(&t->meter, st, &err);
 }
 
 /* Of positions in ids. */

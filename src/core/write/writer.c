@@ -25,19 +25,17 @@ static heft_status wrong(heft_error *err, const char *what)
 }
 
 /* From here on the writer can only be discarded. */
-static heft_status break_off(heft_writer *w, heft_status st, const heft_error *err)
+static heft_status break_off(heft_writer *w, heft_status st, heft_error *err)
 {
-    if (st && !w->failed.status) {
-        w->failed = (heft_error){ st, 0, HEFT_NOWHERE, "an earlier call failed" };
-        if (err)
-            w->failed = *err;
-    }
+    heft_error_end(err, st);
+    if (st && !w->failed.status)
+        w->failed = *err;
     return st;
 }
 
 static heft_status broken(const heft_writer *w, heft_error *err)
 {
-    if (err && w->failed.status)
+    if (w->failed.status)
         *err = w->failed;
     return w->failed.status;
 }
@@ -99,6 +97,8 @@ static heft_status copy_str(heft_writer *w, heft_str *s, heft_error *err)
 
 heft_status heft_writer_meta(heft_writer *w, heft_value v, heft_error *err)
 {
+    heft_error own;
+    err = heft_error_begin(err, &own);
     if (w->begun)
         return wrong(err, "metadata come before heft_writer_begin()");
     if (!heft_value_is_text(&v))
@@ -128,8 +128,10 @@ heft_status heft_writer_meta_end(heft_writer *w, heft_error *err)
 heft_status heft_writer_tensor(uint32_t *part, heft_writer *w, heft_str name, heft_dtype t,
                                const uint64_t *dims, uint32_t rank, heft_error *err)
 {
+    heft_error own;
     uint64_t *to, bytes;
     uint32_t id;
+    err = heft_error_begin(err, &own);
     if (w->begun)
         return wrong(err, "tensors come before heft_writer_begin()");
     if (!heft_dtype_get(t))
@@ -152,7 +154,9 @@ heft_status heft_writer_tensor(uint32_t *part, heft_writer *w, heft_str name, he
 heft_status heft_writer_model_part(heft_writer *w, heft_str role, const void *data, size_t len,
                                    heft_error *err)
 {
+    heft_error own;
     heft_str bytes = { data, len };
+    err = heft_error_begin(err, &own);
     if (w->begun)
         return wrong(err, "parts of the file come before heft_writer_begin()");
     heft_status st = copy_str(w, &role, err);
@@ -312,7 +316,7 @@ static heft_status pass_empty(heft_writer *w, heft_error *err)
 heft_status heft_writer_begin(heft_writer *w, heft_error *err)
 {
     heft_error own;
-    err = err ? err : &own;
+    err = heft_error_begin(err, &own);
     if (w->begun || w->p.x.open.len)
         return wrong(err, w->begun ? "the writing has begun already"
                                    : "a list or map of metadata is still open");
@@ -375,6 +379,8 @@ static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t l
 heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, size_t len,
                              heft_error *err)
 {
+    heft_error own;
+    err = heft_error_begin(err, &own);
     if (!w->begun)
         return wrong(err, "data come after heft_writer_begin()");
     if (w->failed.status)
@@ -411,6 +417,8 @@ static heft_status check_complete(const heft_writer *w, heft_error *err)
 
 heft_status heft_writer_finish(heft_writer *w, heft_error *err)
 {
+    heft_error own;
+    err = heft_error_begin(err, &own);
     heft_status st = check_complete(w, err);
     if (!st && w->to) {
         st = flush_pieces(w, err);
@@ -426,9 +434,9 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
         st = heft_planner_back(&w->p, w->sink, err);
     if (st) {
         heft_writer_discard(w);
-        return st;
+        return heft_error_end(err, st);
     }
     st = w->sink->ops->finish(w->sink, err);
     release(w);
-    return st;
+    return heft_error_end(err, st);
 }
