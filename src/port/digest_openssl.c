@@ -1,28 +1,28 @@
-/* digest_openssl.c - SHA-256, by libcrypto. */
+/* digest_openssl.c - SHA-256, by libcrypto.
+ *
+ * These functions are deprecated in favour of EVP, whose first use loads the system's configuration and takes
+ * thousands of blocks of memory, and crashes when there is none for some of them. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "port/port.h"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 
 static bool init(void *state)
 {
-    EVP_MD_CTX *md = EVP_MD_CTX_new();
-    *(EVP_MD_CTX **)state = md;
-    return md && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
+    return SHA256_Init(state);
 }
 
 static void update(void *state, const void *data, size_t len)
 {
-    EVP_DigestUpdate(*(EVP_MD_CTX **)state, data, len);
+    SHA256_Update(state, data, len);
 }
 
 static void final(uint8_t *out, void *state)
 {
-    EVP_MD_CTX *md = *(EVP_MD_CTX **)state;
     if (out)
-        EVP_DigestFinal_ex(md, out, NULL);
-    EVP_MD_CTX_free(md);
+        SHA256_Final(out, state);
 }
 
 const heft_digest heft_openssl_sha256 = {
-    "sha256", 32, sizeof(EVP_MD_CTX *), init, update, final, NULL,
+    "sha256", SHA256_DIGEST_LENGTH, sizeof(SHA256_CTX), init, update, final, NULL,
 };
