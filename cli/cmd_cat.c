@@ -96,6 +96,7 @@ static void put_header(outbuf *o, const content *c)
     out_bytes(o, dict.buf, dict.used);
     out_fill(o, ' ', total - unpadded);
     out_char(o, '\n');
+    o->os = dict.os ? dict.os : o->os;
     out_free(&dict);
 }
 

@@ -136,7 +136,7 @@ static void set_options(request *r)
     o->write.loss_ctx = &r->losses;
     bool encoder = r->rules.encoder;
     o->keep = r->rules.keep.count || r->rules.drop.count || encoder ? rules_keep : NULL;
-    o->rename = r->rules.rename.count || encoder ? rules_rename : NULL;
+    o->rename = rules_are_given(&r->rules) ? rules_rename : NULL;
     o->cast = r->rules.cast.count ? rules_cast : NULL;
     o->transpose = r->rules.transpose.count ? rules_transpose : NULL;
     o->densify = r->rules.densify.count ? rules_densify : NULL;
@@ -233,35 +233,25 @@ static int say_done(const request *r)
     return out_end(&o, CODE_DONE);
 }
 
-/* Asked with every piece that is written: the moment to stop. */
-typedef struct watch {
-    progress bar;
-    const rules *rules;
-} watch;
-
-static bool watch_step(void *ctx, uint64_t done, uint64_t total)
-{
-    watch *w = ctx;
-    return !w->rules->no_memory && progress_step(&w->bar, done, total);
-}
-
 static int convert(const heft_file *f, request *r)
 {
     heft_error err;
     heft_sink *sink;
     atomic_bool sink_failed = false;
-    watch w = { .rules = &r->rules };
+    progress bar;
     const char *target = target_name(r);
     int code = rules_check(&r->rules, f, r->in);
     if (code)
         return code;
     if (open_sink(&sink, r, &sink_failed, &err))
         return say_error(target, &err);
-    progress_begin(&w.bar, r->out);
-    r->options.progress = watch_step;
-    r->options.progress_ctx = &w;
+    progress_begin(&bar, r->out);
+    r->options.progress = progress_step;
+    r->options.progress_ctx = &bar;
     heft_status st = heft_convert(f, r->target, sink, &r->options, &err);
-    progress_end(&w.bar);
+    progress_end(&bar);
+    if (st && r->rules.no_memory)
+        return rules_say_no_memory(r->in);
     bool about_target = sink_failed || st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
     if (st)
         return say_error(about_target ? target : r->in, &err);

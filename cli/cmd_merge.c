@@ -17,7 +17,7 @@ typedef struct request {
     uint32_t count;
     const char *out, *to, *version, *duplicates;
     uint64_t align, threads;
-    bool strict, allow_loss, force, no_sync, no_verify, verbose;
+    bool strict, allow_loss, force, no_sync, no_verify, verbose, no_memory;
     heft_file **files; /* NULL: a file that another one has anyway */
     const heft_file **kept;
     uint32_t *numbers; /* of the kept ones among the inputs */
@@ -92,9 +92,11 @@ static void on_conflict(void *ctx, heft_str key, uint32_t file)
     outbuf name;
     out_open(&name, -1);
     out_escaped(&name, key);
+    const char *text = out_cstr(&name);
+    r->no_memory = r->no_memory || name.os;
     say(r->in[r->numbers[file]],
         "%s: metadata \"%s\" differ from those of an earlier file, which are kept",
-        r->strict ? "error" : "warning", out_cstr(&name));
+        r->strict ? "error" : "warning", text);
     out_free(&name);
     r->conflicts++;
 }
@@ -114,6 +116,8 @@ static int join(request *r)
         int code = say_error(r->out, &err);
         return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
     }
+    if (r->no_memory)
+        return CODE_SYSTEM; /* a warning lacks the name that it is about */
     return r->strict && r->conflicts ? CODE_CANNOT : CODE_DONE;
 }
 

@@ -235,6 +235,7 @@ static void print_streamed(outbuf *o, const table *t)
     out_open(&room, -1);
     measure(widths, &room, t);
     print_titles(o, &room, t, widths);
+    o->os = room.os ? room.os : o->os;
     out_free(&room);
     print_rows(o, t, widths);
 }

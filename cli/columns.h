@@ -36,7 +36,7 @@ static inline table_row table_row_at(const table *t, uint32_t i)
     return row;
 }
 /* Titles and rows in columns as wide as their widest cell; false: nothing was written, since this
- * build cannot, or since a cell is wider than TABLE_WIDEST and would push all others away. */
+ * build cannot, for lack of memory, or since a cell is wider than TABLE_WIDEST and would push all others away. */
 enum { TABLE_WIDEST = 120 };
 bool table_align(outbuf *o, const table *t);
 

@@ -103,25 +103,34 @@ int model_has_file(bool *has, const heft_file *f, const char *path, const struct
 
 /* ---- choosing ---- */
 
-bool name_matches(heft_str name, const char *glob)
+bool name_matches(bool *no_memory, heft_str name, const char *glob)
 {
     char small[512];
     char *copy = name.len < sizeof small ? small : malloc(name.len + 1);
-    if (!copy)
+    if (!copy) {
+        *no_memory = true;
         return false;
+    }
     memcpy(copy, name.ptr, name.len);
     copy[name.len] = 0;
-    bool yes = !fnmatch(glob, copy, 0);
+    int found = fnmatch(glob, copy, 0);
+    *no_memory = *no_memory || (found && found != FNM_NOMATCH);
     if (copy != small)
         free(copy);
-    return yes;
+    return !found;
 }
 
-static bool is_wanted(heft_str name, char *const *globs, int glob_count)
+static bool is_wanted(bool *no_memory, heft_str name, char *const *globs, int glob_count)
 {
     for (int i = 0; i < glob_count; i++)
-        if (name_matches(name, globs[i]))
+        if (name_matches(no_memory, name, globs[i]))
             return true;
+    return false;
+}
+
+static bool say_no_list(const char *path, uint32_t count)
+{
+    say(path, "no memory for a list of %u tensors", count);
     return false;
 }
 
@@ -129,18 +138,21 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
                   int glob_count)
 {
     uint32_t count = heft_tensor_count(f);
+    bool no_memory = false;
     *out = (selection){ NULL, count };
     if (!glob_count)
         return true;
     *out = (selection){ malloc(((size_t)count + 1) * sizeof *out->ids), 0 };
-    if (!out->ids) {
-        say(path, "no memory for a list of %u tensors", count);
-        return false;
-    }
+    if (!out->ids)
+        return say_no_list(path, count);
     for (uint32_t i = 0; i < count; i++)
-        if (is_wanted(heft_tensor_at(f, i).name, globs, glob_count))
+        if (is_wanted(&no_memory, heft_tensor_at(f, i).name, globs, glob_count))
             out->ids[out->count++] = i;
-    return true;
+    if (!no_memory)
+        return true;
+    free(out->ids);
+    out->ids = NULL;
+    return say_no_list(path, count);
 }
 
 uint32_t model_find(const heft_file *f, const char *path, const char *name)

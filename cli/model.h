@@ -33,7 +33,8 @@ static inline uint32_t selected(const selection *s, uint32_t i)
 {
     return s->ids ? s->ids[i] : i;
 }
-bool name_matches(heft_str name, const char *glob);
+/* Whether the name matches; *no_memory is set, and stays, when that cannot be told for lack of memory. */
+bool name_matches(bool *no_memory, heft_str name, const char *glob);
 
 /* The tensor of that name; HEFT_NONE after saying that there is none. */
 uint32_t model_find(const heft_file *f, const char *path, const char *name);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,17 +34,10 @@ static const opt *option_at(const opt_usage *u, size_t i)
 
 static void print_option(outbuf *o, const opt *p)
 {
-    outbuf line;
-    out_open(&line, -1);
-    out_format(&line, p->letter ? "  -%c, --%s" : "  %c   --%s", p->letter ? p->letter : ' ',
-               p->name);
-    if (p->value)
-        out_format(&line, " %s", p->value);
-    out_char(&line, ' ');
-    while (line.used && line.used < HELP_COLUMN)
-        out_char(&line, ' ');
-    out_format(o, "%s%s\n", out_cstr(&line), p->help);
-    out_free(&line);
+    char line[3 * HELP_COLUMN]; /* no option and its value are longer */
+    snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s " : "  %c   --%s%s%s ",
+             p->letter ? p->letter : ' ', p->name, p->value ? " " : "", p->value ? p->value : "");
+    out_format(o, "%-*s%s\n", HELP_COLUMN, line, p->help);
 }
 
 static int print_help(const opt_usage *u)
@@ -105,18 +99,13 @@ static bool set_real(const char *text, double *to)
     return true;
 }
 
-static bool append(opt_list *l, const char *text, size_t most)
+static void append(opt_list *l, const char *text)
 {
-    if (!l->item)
-        l->item = calloc(most, sizeof *l->item);
-    if (!l->item)
-        return false;
     l->item[l->count++] = text;
-    return true;
 }
 
 /* False: the value does not suit the option. */
-static bool set_value(const opt *p, const char *text, size_t most)
+static bool set_value(const opt *p, const char *text)
 {
     switch (p->kind) {
     case OPT_FLAG:
@@ -126,7 +115,8 @@ static bool set_value(const opt *p, const char *text, size_t most)
         *(const char **)p->to = text;
         return true;
     case OPT_LIST:
-        return append(p->to, text, most);
+        append(p->to, text);
+        return true;
     case OPT_NUMBER:
         return set_number(text, p->to);
     case OPT_SIZE:
@@ -180,7 +170,7 @@ static int say_bad_option(const opt_usage *u, int c, const char *word)
 }
 
 /* False: *code says how it ends. */
-static bool take_option(int *code, const opt_usage *u, int c, int argc, char **argv)
+static bool take_option(int *code, const opt_usage *u, int c, char **argv)
 {
     const opt *p = c == '?' || c == ':' ? NULL : option_for(u, c);
     *code = CODE_USAGE;
@@ -192,11 +182,32 @@ static bool take_option(int *code, const opt_usage *u, int c, int argc, char **a
         say_usage(u->command, "--color is auto, always or never, not '%s'", optarg);
     else if (p == &common[1] && !model_set_key(optarg))
         say_usage(u->command, "--key is empty");
-    else if (p != &common[0] && p != &common[1] && !set_value(p, optarg, (size_t)argc))
+    else if (p != &common[0] && p != &common[1] && !set_value(p, optarg))
         say_usage(u->command, "'%s' is no value for --%s", optarg, p->name);
     else
         return true;
     return false;
+}
+
+/* Room for as many values as there are words. */
+static bool make_lists(const opt_usage *u, int argc)
+{
+    for (size_t i = 0; i < u->count; i++) {
+        opt_list *l = u->options[i].kind == OPT_LIST ? u->options[i].to : NULL;
+        if (!l)
+            continue;
+        *l = (opt_list){ calloc((size_t)argc, sizeof *l->item), 0 };
+        if (!l->item)
+            return false;
+    }
+    return true;
+}
+
+static int say_no_memory(const opt_usage *u)
+{
+    say(NULL, "no memory for the options of %s", u->command);
+    opt_release(u);
+    return CODE_SYSTEM;
 }
 
 bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv)
@@ -206,8 +217,12 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     fill_getopt(longs, shorts, u);
     opterr = 0;
     optind = 1;
+    if (!make_lists(u, argc)) {
+        *code = say_no_memory(u);
+        return false;
+    }
     for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
-        if (!take_option(code, u, c, argc, argv)) {
+        if (!take_option(code, u, c, argv)) {
             opt_release(u);
             return false;
         }

@@ -10,8 +10,7 @@ enum { BUFFER = 256 << 10, DIRECT = 64 << 10 }; /* from here on, past the buffer
 
 static bool fail(outbuf *o, int os)
 {
-    o->os = os;
-    o->used = 0;
+    o->os = os; /* what a buffer in memory holds stays: others count in it */
     return false;
 }
 
@@ -177,7 +176,7 @@ void out_size(outbuf *o, uint64_t bytes)
 const char *out_cstr(outbuf *o)
 {
     if (!out_reserve(o, 1))
-        return "";
+        return "(no memory)";
     o->buf[o->used] = 0;
     return o->buf;
 }

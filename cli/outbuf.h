@@ -27,7 +27,7 @@ void out_vformat(outbuf *o, const char *format, va_list args) __attribute__((for
 void out_hex(outbuf *o, const void *p, size_t n);
 /* "1.5 KiB" */
 void out_size(outbuf *o, uint64_t bytes);
-/* Ends what the buffer holds with a zero byte that does not count; never NULL. */
+/* Ends what the buffer holds with a zero byte that does not count; "(no memory)" when there was none. */
 const char *out_cstr(outbuf *o);
 
 /* Makes room for n more bytes in the buffer; false when there is none. */

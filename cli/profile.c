@@ -79,6 +79,8 @@ static char *find(const char *name, int *code)
     for (size_t i = 0; i < PLACES && len > 0 && (size_t)len < sizeof file; i++) {
         const char *dir = place(i, room);
         char *path = dir && *dir ? path_in(dir, file) : NULL;
+        if (dir && *dir && !path)
+            return NULL;
         if (path && path_exists(path))
             return path;
         free(path);
@@ -94,6 +96,8 @@ int profile_read(heft_profile **out, const char *name)
     heft_error err;
     char *path = find(name, &code);
     *out = NULL;
+    if (!path && code == CODE_SYSTEM)
+        say(name, "no memory to look for the profile");
     if (!path)
         return code;
     code = text_read(&text, path, TEXT_NAMED);

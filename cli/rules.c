@@ -1,5 +1,6 @@
 #include "rules.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +12,10 @@ typedef struct kept_name { /* a new name, which lives until the conversion ends 
     char text[];
 } kept_name;
 
-static bool matches_any(heft_str name, const opt_list *globs)
+static bool matches_any(rules *r, heft_str name, const opt_list *globs)
 {
     for (size_t i = 0; i < globs->count; i++)
-        if (name_matches(name, globs->item[i]))
+        if (name_matches(&r->no_memory, name, globs->item[i]))
             return true;
     return false;
 }
@@ -30,22 +31,24 @@ static bool is_position_ids(heft_str name)
 
 bool rules_keep(void *ctx, const heft_tensor *t)
 {
-    const rules *r = ctx;
+    rules *r = ctx;
     if (r->encoder && is_position_ids(t->name))
         return false;
-    return (!r->keep.count || matches_any(t->name, &r->keep)) && !matches_any(t->name, &r->drop);
+    bool kept = !r->keep.count || matches_any(r, t->name, &r->keep);
+    kept = kept && !matches_any(r, t->name, &r->drop);
+    return kept || r->no_memory; /* rules_rename() ends the conversion */
 }
 
 bool rules_transpose(void *ctx, const heft_tensor *t)
 {
-    const rules *r = ctx;
-    return matches_any(t->name, &r->transpose);
+    rules *r = ctx;
+    return matches_any(r, t->name, &r->transpose);
 }
 
 bool rules_densify(void *ctx, const heft_tensor *t)
 {
-    const rules *r = ctx;
-    return matches_any(t->name, &r->densify);
+    rules *r = ctx;
+    return matches_any(r, t->name, &r->densify);
 }
 
 /* Whether a tensor can have the layout at all. */
@@ -58,10 +61,10 @@ static bool suits(heft_layout layout, const heft_tensor *t)
 
 heft_layout rules_sparsify(void *ctx, const heft_tensor *t)
 {
-    const rules *r = ctx;
+    rules *r = ctx;
     for (size_t i = 0; i < r->sparsify.count; i++) {
         const sparse_rule *s = &r->sparsified[i];
-        if (s->glob ? name_matches(t->name, s->glob) : suits(s->layout, t))
+        if (s->glob ? name_matches(&r->no_memory, t->name, s->glob) : suits(s->layout, t))
             return s->layout;
     }
     return HEFT_DENSE;
@@ -69,14 +72,16 @@ heft_layout rules_sparsify(void *ctx, const heft_tensor *t)
 
 heft_dtype rules_cast(void *ctx, const heft_tensor *t)
 {
-    const rules *r = ctx;
+    rules *r = ctx;
     for (size_t i = 0; i < r->cast.count; i++)
-        if (!r->casts[i].glob || name_matches(t->name, r->casts[i].glob))
+        if (!r->casts[i].glob || name_matches(&r->no_memory, t->name, r->casts[i].glob))
             return r->casts[i].to;
     return HEFT_UNTYPED;
 }
 
 /* ---- renaming ---- */
+
+enum { GROUPS = 10 }; /* & and \1 to \9 */
 
 /* The replacement: & and \0 are the whole match, \1 to \9 its groups, \x is x. */
 static void put_replacement(outbuf *o, const char *text, const char *from, const regmatch_t *m)
@@ -95,14 +100,23 @@ static void put_replacement(outbuf *o, const char *text, const char *from, const
     }
 }
 
-/* Appends name with its first match, or with all, replaced.  As sed does, an empty match right
- * behind another one does not count. */
-static void substitute(outbuf *o, substitution *s, const char *name)
+/* The C library may say "no match" for a lack of memory as well, which then stands in errno. */
+static bool finds(bool *no_memory, const regex_t *re, const char *text, regmatch_t m[GROUPS],
+                  int flags)
 {
-    enum { GROUPS = 10 };
+    errno = 0;
+    int st = regexec(re, text, GROUPS, m, flags);
+    *no_memory = st && (st != REG_NOMATCH || errno == ENOMEM);
+    return !st;
+}
+
+/* Appends name with its first match, or with all, replaced.  As sed does, an empty match right
+ * behind another one does not count.  False: no memory. */
+static bool substitute(outbuf *o, substitution *s, const char *name)
+{
     regmatch_t m[GROUPS];
-    bool behind_match = false;
-    for (int flags = 0; !regexec(&s->re, name, GROUPS, m, flags); flags = REG_NOTBOL) {
+    bool behind_match = false, no_memory = false;
+    for (int flags = 0; finds(&no_memory, &s->re, name, m, flags); flags = REG_NOTBOL) {
         bool empty = m[0].rm_so == m[0].rm_eo;
         s->has_matched = true;
         out_bytes(o, name, (size_t)m[0].rm_so);
@@ -116,13 +130,13 @@ static void substitute(outbuf *o, substitution *s, const char *name)
         behind_match = !empty;
     }
     out_text(o, name);
+    return !no_memory && !o->os;
 }
 
 static heft_str keep_name(rules *r, const outbuf *text)
 {
     kept_name *k = malloc(sizeof *k + text->used + 1);
-    if (!k || text->os) {
-        free(k);
+    if (!k) {
         r->no_memory = true;
         return (heft_str){ NULL, 0 };
     }
@@ -141,14 +155,14 @@ static bool substitute_all(rules *r, outbuf *now, heft_str name)
     now->used = 0;
     out_open(&next, -1);
     out_bytes(now, name.ptr, name.len);
-    for (size_t i = 0; i < r->rename.count; i++) {
+    for (size_t i = 0; i < r->rename.count && !r->no_memory; i++) {
         next.used = 0;
-        substitute(&next, &r->substitutions[i], out_cstr(now));
+        const char *before = out_cstr(now);
+        r->no_memory = now->os || !substitute(&next, &r->substitutions[i], before);
         outbuf turn = *now;
         *now = next;
         next = turn;
     }
-    now->os = now->os ? now->os : next.os; /* either may be the one that found no memory */
     out_free(&next);
     return true;
 }
@@ -170,7 +184,9 @@ heft_str rules_rename(void *ctx, const heft_tensor *t)
     static const char prefix[] = "bert.";
     size_t len = sizeof prefix - 1;
     rules *r = ctx;
-    heft_str name = substituted(r, t);
+    heft_str name = r->no_memory ? t->name : substituted(r, t);
+    if (r->no_memory)
+        return (heft_str){ "\xFF", 1 }; /* no name at all: the conversion ends before it writes */
     if (r->encoder && name.len > len && !memcmp(name.ptr, prefix, len))
         name = (heft_str){ name.ptr + len, name.len - len };
     return name;
@@ -178,14 +194,16 @@ heft_str rules_rename(void *ctx, const heft_tensor *t)
 
 /* ---- what was given ---- */
 
-/* Up to the next delimiter; a backslash before one makes it an ordinary character.  NULL: none. */
-static char *take_field(const char **at, char delimiter)
+/* Up to the next delimiter; a backslash before one makes it an ordinary character.  NULL: there is none, or no
+ * memory, which *no_memory tells. */
+static char *take_field(bool *no_memory, const char **at, char delimiter)
 {
     const char *end = *at;
     while (*end && *end != delimiter)
         end += *end == '\\' && end[1] ? 2 : 1;
     char *field = *end ? malloc((size_t)(end - *at) + 1) : NULL;
     char *to = field;
+    *no_memory = *end && !field;
     for (const char *p = *at; field && p < end; p++) {
         if (*p == '\\' && p + 1 < end && p[1] == delimiter)
             p++;
@@ -199,29 +217,46 @@ static char *take_field(const char **at, char delimiter)
     return field;
 }
 
+static int no_memory_for(const char *given)
+{
+    say(NULL, "no memory for '%s'", given);
+    return CODE_SYSTEM;
+}
+
+static int compile(substitution *s, const char *re, const char *given)
+{
+    char why[200];
+    int failed = regcomp(&s->re, re, REG_EXTENDED);
+    if (!failed)
+        return CODE_DONE;
+    regerror(failed, &s->re, why, sizeof why);
+    free(s->text);
+    s->text = NULL;
+    return failed == REG_ESPACE ? no_memory_for(given)
+                                : say_usage("convert", "'%s': %s", given, why);
+}
+
 static int prepare_substitution(substitution *s, const char *given)
 {
     const char *at = given + 2;
     char delimiter = *given == 's' ? given[1] : 0;
-    char *re = delimiter && delimiter != '\\' ? take_field(&at, delimiter) : NULL;
-    s->text = re && *re ? take_field(&at, delimiter) : NULL;
+    bool no_memory = false;
+    char *re = delimiter && delimiter != '\\' ? take_field(&no_memory, &at, delimiter) : NULL;
+    s->text = re && *re ? take_field(&no_memory, &at, delimiter) : NULL;
     s->everywhere = s->text && !strcmp(at, "g");
-    if (!s->text || (*at && !s->everywhere)) {
-        free(re);
+    int code = CODE_DONE;
+    if (no_memory)
+        code = no_memory_for(given);
+    else if (!s->text || (*at && !s->everywhere))
+        code = say_usage("convert", "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", given);
+    if (code) {
         free(s->text);
         s->text = NULL;
-        return say_usage("convert", "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", given);
-    }
-    int failed = regcomp(&s->re, re, REG_EXTENDED);
-    if (failed) {
-        char why[200];
-        regerror(failed, &s->re, why, sizeof why);
-        say_usage("convert", "'%s': %s", given, why);
-        free(s->text);
-        s->text = NULL;
+    } else {
+        code = compile(s, re, given);
     }
     free(re);
-    return failed ? CODE_USAGE : CODE_DONE;
+    return code;
 }
 
 /* [GLOB=]WHAT: the last = counts.  *glob is NULL without one. */
@@ -233,12 +268,6 @@ static bool split_glob(const char *given, char **glob, const char **what)
     if (*glob)
         (*glob)[equals - given] = 0;
     return *glob || !equals;
-}
-
-static int no_memory_for(const char *given)
-{
-    say(NULL, "no memory for '%s'", given);
-    return CODE_SYSTEM;
 }
 
 static int prepare_cast(cast_rule *c, const char *given)
@@ -280,6 +309,12 @@ static int prepare_value(rules *r, const char *given)
     r->value_count += v == r->values + r->value_count;
     *v = now;
     return CODE_DONE;
+}
+
+bool rules_are_given(const rules *r)
+{
+    return r->keep.count || r->drop.count || r->rename.count || r->cast.count ||
+           r->transpose.count || r->densify.count || r->sparsify.count || r->encoder;
 }
 
 int rules_prepare(rules *r)
@@ -337,20 +372,20 @@ static void warn(const char *path, const char *option, const char *given)
     say(path, "warning: no tensor matches --%s '%s'", option, given);
 }
 
-static void check_pattern(const heft_file *f, const char *path, const char *option,
+static void check_pattern(rules *r, const heft_file *f, const char *path, const char *option,
                           const char *glob)
 {
     for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        if (name_matches(heft_tensor_at(f, i).name, glob))
+        if (name_matches(&r->no_memory, heft_tensor_at(f, i).name, glob) || r->no_memory)
             return;
     warn(path, option, glob);
 }
 
-static void check_patterns(const heft_file *f, const char *path, const char *option,
+static void check_patterns(rules *r, const heft_file *f, const char *path, const char *option,
                            const opt_list *globs)
 {
     for (size_t i = 0; i < globs->count; i++)
-        check_pattern(f, path, option, globs->item[i]);
+        check_pattern(r, f, path, option, globs->item[i]);
 }
 
 static size_t count_unmatched(const rules *r)
@@ -368,7 +403,7 @@ static void check_renames(rules *r, const heft_file *f, const char *path)
     for (uint32_t i = 0; i < heft_tensor_count(f) && count_unmatched(r); i++)
         (void)substitute_all(r, &now, heft_tensor_at(f, i).name);
     out_free(&now);
-    for (size_t i = 0; i < r->rename.count; i++)
+    for (size_t i = 0; i < r->rename.count && !r->no_memory; i++)
         if (!r->substitutions[i].has_matched)
             warn(path, "rename", r->rename.item[i]);
 }
@@ -388,20 +423,27 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
     return CODE_USAGE;
 }
 
+int rules_say_no_memory(const char *path)
+{
+    say(path, "no memory to match the names of tensors");
+    return CODE_SYSTEM;
+}
+
 int rules_check(rules *r, const heft_file *f, const char *path)
 {
-    check_patterns(f, path, "keep", &r->keep);
-    check_patterns(f, path, "drop", &r->drop);
-    check_patterns(f, path, "transpose", &r->transpose);
-    check_patterns(f, path, "densify", &r->densify);
+    check_patterns(r, f, path, "keep", &r->keep);
+    check_patterns(r, f, path, "drop", &r->drop);
+    check_patterns(r, f, path, "transpose", &r->transpose);
+    check_patterns(r, f, path, "densify", &r->densify);
     for (size_t i = 0; i < r->cast.count; i++)
         if (r->casts[i].glob)
-            check_pattern(f, path, "cast", r->casts[i].glob);
+            check_pattern(r, f, path, "cast", r->casts[i].glob);
     for (size_t i = 0; i < r->sparsify.count; i++)
         if (r->sparsified[i].glob)
-            check_pattern(f, path, "sparsify", r->sparsified[i].glob);
+            check_pattern(r, f, path, "sparsify", r->sparsified[i].glob);
     check_renames(r, f, path);
-    return refuse_empty(r, f, path);
+    int code = refuse_empty(r, f, path);
+    return r->no_memory ? rules_say_no_memory(path) : code;
 }
 
 void rules_release(rules *r)

@@ -31,7 +31,7 @@ typedef struct rules {
     size_t value_count;
     bool encoder; /* names as EMBD files have them: no bert. in front, no position_ids */
     struct kept_name *names;
-    bool no_memory;
+    bool no_memory; /* for a rule: rules_rename() gives a name then that ends the conversion */
 } rules;
 
 /* Makes sense of the lists.  Not CODE_DONE: said why not. */
@@ -39,10 +39,14 @@ int rules_prepare(rules *r);
 /* Further metadata, in front of those that were set, which win.  False: no memory. */
 bool rules_add_values(rules *r, const heft_value *values, size_t count);
 void rules_release(rules *r);
+/* Whether there is any rule about tensors. */
+bool rules_are_given(const rules *r);
 
 /* Warns of patterns and expressions that no tensor of the file matches: most likely a slip.  CODE_USAGE,
  * after saying so, when patterns leave no tensor. */
 int rules_check(rules *r, const heft_file *f, const char *path);
+/* What is said, and how it ends, once no_memory is set. */
+int rules_say_no_memory(const char *path);
 
 /* For heft_convert_options; ctx is the rules. */
 bool rules_keep(void *ctx, const heft_tensor *t);

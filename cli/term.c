@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -53,6 +54,31 @@ size_t term_columns(int fd)
     return !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL;
 }
 
+/* Without memory for a line: in pieces, with question marks for control characters. */
+static void say_plainly(const char *text)
+{
+    char piece[256];
+    for (size_t n; *text; text += n) {
+        for (n = 0; n < sizeof piece && text[n]; n++)
+            piece[n] = (uint8_t)text[n] < ' ' || text[n] == 0x7F ? '?' : text[n];
+        ssize_t said = write(STDERR_FILENO, piece, n);
+        (void)said;
+    }
+}
+
+static void say_pieces(const char *file, const char *text)
+{
+    ssize_t said;
+    say_plainly("heft: ");
+    if (file) {
+        say_plainly(file);
+        say_plainly(": ");
+    }
+    say_plainly(text);
+    said = write(STDERR_FILENO, "\n", 1);
+    (void)said;
+}
+
 static void say_line(const char *file, const char *text, uint64_t offset)
 {
     outbuf o;
@@ -69,32 +95,43 @@ static void say_line(const char *file, const char *text, uint64_t offset)
         out_format(&o, " (at byte %llu)", (unsigned long long)offset);
     out_char(&o, '\n');
     out_flush(&o);
+    if (o.os == ENOMEM)
+        say_pieces(file, text);
     out_free(&o);
+}
+
+/* end: what follows the text; NULL: nothing. */
+static void say_list(const char *file, const char *format, va_list args, const char *end)
+{
+    char few[512]; /* what is said without memory */
+    outbuf text;
+    va_list again;
+    va_copy(again, args);
+    out_open(&text, -1);
+    out_vformat(&text, format, args);
+    if (end)
+        out_format(&text, " (see heft %s --help)", end);
+    vsnprintf(few, sizeof few, format, again);
+    va_end(again);
+    const char *whole = out_cstr(&text);
+    say_line(file, text.os ? few : whole, HEFT_NOWHERE);
+    out_free(&text);
 }
 
 void say(const char *file, const char *format, ...)
 {
-    outbuf text;
     va_list args;
-    out_open(&text, -1);
     va_start(args, format);
-    out_vformat(&text, format, args);
+    say_list(file, format, args, NULL);
     va_end(args);
-    say_line(file, out_cstr(&text), HEFT_NOWHERE);
-    out_free(&text);
 }
 
 int say_usage(const char *name, const char *format, ...)
 {
-    outbuf text;
     va_list args;
-    out_open(&text, -1);
     va_start(args, format);
-    out_vformat(&text, format, args);
+    say_list(name, format, args, name);
     va_end(args);
-    out_format(&text, " (see heft %s --help)", name);
-    say_line(name, out_cstr(&text), HEFT_NOWHERE);
-    out_free(&text);
     return CODE_USAGE;
 }
 

@@ -100,6 +100,27 @@ static void nothing_follows_what_did_not_fit(void **state)
     assert_string_equal(e.message, text);
 }
 
+static void a_failure_without_an_error_gets_one(void **state)
+{
+    heft_error own, given, *e;
+    (void)state;
+    memset(&given, 0xA5, sizeof given);
+    assert_ptr_equal(heft_error_begin(NULL, &own), &own);
+    e = heft_error_begin(&given, &own);
+    assert_ptr_equal(e, &given);
+    assert_int_equal(heft_error_end(e, HEFT_OK), HEFT_OK);
+    assert_int_equal(e->status, HEFT_OK);
+    assert_int_equal(heft_error_end(e, HEFT_E_NOMEM), HEFT_E_NOMEM);
+    assert_int_equal(e->status, HEFT_E_NOMEM);
+    assert_string_equal(e->message, "out of memory, no more is known");
+    heft_error_set(e, HEFT_E_FORMAT, 7, "what is wrong");
+    assert_int_equal(heft_error_end(e, HEFT_E_FORMAT), HEFT_E_FORMAT);
+    assert_string_equal(e->message, "what is wrong");
+    assert_int_equal(heft_error_end(e, HEFT_E_IO), HEFT_E_IO); /* it was set for another failure */
+    assert_int_equal(e->status, HEFT_E_IO);
+    assert_true(e->offset == HEFT_NOWHERE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +130,7 @@ int main(void)
         cmocka_unit_test(names_are_quoted_escaped_and_shortened),
         cmocka_unit_test(a_long_message_ends_between_characters),
         cmocka_unit_test(nothing_follows_what_did_not_fit),
+        cmocka_unit_test(a_failure_without_an_error_gets_one),
     };
     return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }
