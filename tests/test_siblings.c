@@ -2,6 +2,7 @@
  * that are meant, and names and links that lead elsewhere. */
 #include "heft_test.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -334,6 +335,41 @@ static heft_status take(heft_source **out, void *ctx, const char *name, heft_err
     return heft_source_memory(out, b->p, b->len, err);
 }
 
+static heft_status fail_to_open(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    (void)name;
+    *out = NULL;
+    heft_error_plain(err, HEFT_E_IO, "cannot be opened: for now");
+    err->os = *(const int *)ctx;
+    return HEFT_E_IO;
+}
+
+/* Whatever is wrong, it is not the model: nothing is said of it, but that it could not be checked. */
+static void a_system_that_fails_is_no_fault_of_the_model(void **state)
+{
+    static const int codes[] = { EMFILE, ENFILE, EIO, EACCES, ENOMEM };
+    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    for (size_t i = 0; i < HEFT_COUNT(codes); i++) {
+        int code = codes[i];
+        heft_error err;
+        heft_file *f;
+        heft_source *source;
+        heft_siblings siblings = { .name = "model.zt", .open = fail_to_open, .ctx = &code };
+        heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+        findings all = { 0, 0, "" };
+        opt.siblings = &siblings;
+        heft_assert_ok(heft_source_memory(&source, b.p, b.len, &err), &err);
+        heft_assert_ok(heft_open_source(&f, source, &opt, &err), &err);
+        assert_int_equal(heft_tensor_count(f), 4); /* which are listed as ever */
+        heft_assert_fails(heft_verify(NULL, f, note, &all, NULL, NULL, &err), HEFT_E_IO, &err,
+                          "for now");
+        assert_int_equal(err.os, code);
+        assert_int_equal(all.faults, 0);
+        heft_close(f);
+    }
+    heft_test_free(&b);
+}
+
 static void a_program_can_hand_over_siblings(void **state)
 {
     heft_error err;
@@ -484,6 +520,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(siblings_of_a_link_lie_beside_the_link, make_files,
                                         heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(without_a_path_there_are_no_siblings, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_system_that_fails_is_no_fault_of_the_model, make_files,
                                         heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(a_program_can_hand_over_siblings, make_files,
                                         heft_test_dir_remove),

@@ -52,7 +52,8 @@ HEFT_API void heft_part_forget(const heft_file *f, uint32_t part);
  * that opens. */
 struct heft_siblings {
     const char *name; /* of the file itself, a single component of a path: "model.zt" */
-    /* The file of that name, again a single component, beside it. */
+    /* The file of that name, again a single component, beside it.  HEFT_E_NOTFOUND: there is none, which is a fault of
+     * the model.  HEFT_E_IO with an errno: nothing is known of it, and heft_verify() fails. */
     heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
     /* Calls fn with the name of every file beside it.  NULL: nobody knows them. */

@@ -47,9 +47,8 @@ static heft_status open_named(heft_source **out, place *p, const char *name, hef
 }
 
 /* A shard may be half edited while the file that lists it is not. */
-static heft_status open_shard(heft_source **out, void *ctx, const char *name, heft_error *err)
+static heft_status open_shard(heft_source **out, place *p, const char *name, heft_error *err)
 {
-    place *p = ctx;
     heft_error why;
     bool is_same;
     heft_status st = open_named(out, p, name, err);
@@ -68,8 +67,27 @@ static heft_status open_shard(heft_source **out, void *ctx, const char *name, he
     heft_source_close(*out);
     *out = NULL;
     heft_error_plain(err, st, "cannot be read: %s", why.message);
-    if (err)
-        err->os = why.os;
+    err->os = why.os ? why.os : EBUSY; /* not a fault of the model */
+    return st;
+}
+
+/* Whether a name stands for no regular file, as far as the system can tell: a fault of the model. */
+static bool is_absent(int os)
+{
+    static const int codes[] = { ENOENT, ENOTDIR, EISDIR, ESPIPE, ENXIO, ENAMETOOLONG, ELOOP };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == os)
+            return true;
+    return false;
+}
+
+static heft_status open_sibling(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    heft_error own;
+    err = err ? err : &own;
+    heft_status st = open_shard(out, ctx, name, err);
+    if (st == HEFT_E_IO && is_absent(err->os))
+        err->status = st = HEFT_E_NOTFOUND;
     return st;
 }
 
@@ -167,7 +185,7 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
     place p = { path, slash ? (size_t)(slash - path) + 1 : 0, { .count = 0 } };
-    heft_siblings siblings = { slash ? slash + 1 : path, open_shard, &p, list };
+    heft_siblings siblings = { slash ? slash + 1 : path, open_sibling, &p, list };
     heft_status st = HEFT_OK;
     bool is_same = false;
     err = err ? err : &own;

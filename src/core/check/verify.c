@@ -44,18 +44,26 @@ static bool has(heft_check *c, uint64_t place)
 
 /* ---- files beside the file ---- */
 
-static void report_siblings(verify *v)
+/* A file that is not there is a fault; one of which the system does not say anything ends the check. */
+static heft_status report_siblings(verify *v)
 {
     heft_range nowhere = { HEFT_NOWHERE, 0 };
     for (uint32_t i = 1; i <= v->f->x.siblings.len; i++) {
+        const heft_beside *b = &v->f->beside[i - 1];
         heft_error why;
         heft_status st = heft_beside_status(v->f, i, &why);
-        const char *rule = v->f->beside[i - 1].rule;
-        if (st && !rule)
-            rule = st == HEFT_E_IO ? "heft/file-missing" : "heft/file-size";
+        const char *missing = st == HEFT_E_IO ? "heft/file-missing" : "heft/file-size";
+        if (st && b->is_unknown) {
+            *v->check.err = why;
+            return st;
+        }
         if (st)
-            report(&v->check, HEFT_FAULT, rule, nowhere, HEFT_NONE, why.message);
+            report(&v->check, HEFT_FAULT, b->rule ? b->rule : missing, nowhere, HEFT_NONE,
+                   why.message);
     }
+    if (v->f->listing.status)
+        *v->check.err = v->f->listing;
+    return v->f->listing.status;
 }
 
 /* ---- padding ---- */
@@ -257,11 +265,13 @@ static heft_status check_all(verify *v)
     for (uint32_t i = 0; i < f->x.notes.len; i++)
         report(&v->check, notes[i].severity, notes[i].rule, (heft_range){ notes[i].at, 0 },
                notes[i].tensor, notes[i].text);
-    report_siblings(v);
+    heft_status st = report_siblings(v);
+    if (st)
+        return st;
     if (f->x.split.number)
         report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
                "one of several files of a model: the first of them stands for all");
-    heft_status st = check_claims(v);
+    st = check_claims(v);
     if (!st)
         st = check_format(v);
     if (!st)

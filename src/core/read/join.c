@@ -303,7 +303,9 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
     heft_beside *b = &f->beside[f->beside_count];
     if (!from->ready || !from->source)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");
-    *b = (heft_beside){ s.label, from->source, from->inbox.whole, NULL, NULL, NULL, HEFT_OK, true };
+    *b = (heft_beside){
+        .name = s.label, .source = from->source, .whole = from->inbox.whole, .is_lent = true
+    };
     heft_status st = heft_ix_sibling_add(&f->x, s, &number);
     if (st)
         return st;

@@ -80,14 +80,15 @@ static void look_at(void *arg, const char *text)
     s->st = heft_join_note(s->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE, &why);
 }
 
-/* A folder that cannot be read is no fault of the model. */
+/* A folder that cannot be read is no fault of the model, and nothing but verify wants to know. */
 static heft_status find_strays(heft_file *f, const numbered *first)
 {
     strays s = { f, *first, HEFT_OK };
-    heft_error err;
-    if (f->siblings && f->siblings->list && f->siblings->list(f->siblings->ctx, look_at, &s, &err))
-        return err.status == HEFT_E_NOMEM ? HEFT_E_NOMEM : s.st;
-    return s.st;
+    const heft_siblings *beside = f->siblings;
+    heft_status st = beside && beside->list ? beside->list(beside->ctx, look_at, &s, &f->listing)
+                                            : HEFT_OK;
+    f->listing.status = st;
+    return st == HEFT_E_NOMEM ? st : s.st;
 }
 
 /* ---- numbers ---- */

@@ -73,7 +73,12 @@ static heft_status refuse_model(heft_file *f, heft_beside *b, const heft_error *
     b->whole = NULL;
     if (cause->status == HEFT_E_NOMEM)
         return HEFT_E_NOMEM;
-    heft_error_plain(&why, st, "the file %q is none of this model's: %s", b->name, cause->message);
+    b->is_unknown = st == HEFT_E_IO;
+    heft_error_plain(&why, st,
+                     b->is_unknown ? "the file %q cannot be read: %s"
+                                   : "the file %q is none of this model's: %s",
+                     b->name, cause->message);
+    why.os = cause->os;
     b->rule = "heft/shard";
     return remember(f, b, st, &why);
 }
@@ -135,6 +140,7 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
         why.os = cause.os;
         if (cause.status == HEFT_E_NOMEM)
             return HEFT_E_NOMEM;
+        b->is_unknown = cause.os && cause.status != HEFT_E_NOTFOUND;
     } else
         st = is_other_file(b->source, s) ? refuse_size(b, s, &why) : HEFT_OK;
     if (st)
