@@ -12,8 +12,17 @@ enum {
     EDGE = 3,             /* elements at each edge */
     LINE = 75,            /* characters in a line */
     MOST_SHOWN = 1 << 20, /* elements: only more dimensions than anybody reads come there */
-    ELEMENT = 16          /* bytes of the largest */
+    ELEMENT = 16,         /* bytes of the largest */
+    PASSED = 32 << 10,    /* bytes of a compressed part that are passed over at a time */
+    KEPT = 512            /* bytes that were read last: more than any block has */
 };
+
+typedef struct stream { /* of a compressed part, which has to be read from its beginning on */
+    heft_stream *s;     /* NULL: the part can be read anywhere */
+    uint64_t at;        /* bytes read */
+    uint8_t kept[KEPT]; /* the last of them … */
+    size_t kept_bytes;  /* … how many */
+} stream;
 
 typedef struct array {
     const heft_file *f;
@@ -25,7 +34,7 @@ typedef struct array {
     bool summarised;
     number *shown;
     size_t count;
-    uint8_t *decoded; /* all of an encoded part, or NULL */
+    stream decoded;
 } array;
 
 static bool has_gap(const array *a, uint32_t axis)
@@ -46,21 +55,54 @@ static uint64_t index_of(const array *a, uint32_t axis, uint64_t k)
 
 /* ---- reading ---- */
 
+static void keep_last(stream *s, const uint8_t *p, size_t n)
+{
+    s->kept_bytes = n < KEPT ? n : KEPT;
+    memcpy(s->kept, p + n - s->kept_bytes, s->kept_bytes);
+}
+
+static heft_status pass_over(stream *s, uint64_t to, heft_error *err)
+{
+    uint8_t drop[PASSED];
+    heft_status st = HEFT_OK;
+    while (s->at < to && !st) {
+        size_t n = to - s->at < PASSED ? (size_t)(to - s->at) : PASSED;
+        st = heft_stream_read(drop, s->s, n, err);
+        s->at += n;
+    }
+    return st;
+}
+
+/* Bytes [from, from + len): those of one run of elements after the other, of which two may have a block in common. */
+static heft_status read_run(array *a, uint64_t from, size_t len, uint8_t *buf, heft_error *err)
+{
+    stream *s = &a->decoded;
+    if (!s->s)
+        return heft_read(buf, a->f, a->part, from, len, err);
+    size_t again = from < s->at ? (size_t)(s->at - from) : 0;
+    again = again < len ? again : len;
+    if (again)
+        memcpy(buf, s->kept + s->kept_bytes - (size_t)(s->at - from), again);
+    heft_status st = pass_over(s, from, err);
+    if (!st && len > again)
+        st = heft_stream_read(buf + again, s->s, len - again, err);
+    if (!st && len > again) {
+        s->at = from + len;
+        keep_last(s, buf, len);
+    }
+    return st;
+}
+
 static heft_status take_run(array *a, uint64_t first, uint64_t n, heft_error *err)
 {
     uint8_t buf[(SUMMARISED + 8) * ELEMENT];
     const heft_dtype_info *d = heft_dtype_get(a->type);
     uint64_t block = first / d->block_elems, skip = first % d->block_elems;
     uint64_t blocks = (skip + n + d->block_elems - 1u) / d->block_elems;
-    const uint8_t *src = buf;
-    if (a->decoded)
-        src = a->decoded + block * d->block_bytes;
-    else if (heft_read(buf, a->f, a->part, block * d->block_bytes, (size_t)blocks * d->block_bytes,
-                       err))
-        return err->status;
-    for (uint64_t i = 0; i < n; i++)
-        a->shown[a->count++] = number_at(a->type, src, skip + i);
-    return HEFT_OK;
+    heft_status st = read_run(a, block * d->block_bytes, (size_t)blocks * d->block_bytes, buf, err);
+    for (uint64_t i = 0; i < n && !st; i++)
+        a->shown[a->count++] = number_at(a->type, buf, skip + i);
+    return st;
 }
 
 static heft_status take_row(array *a, uint64_t first, heft_error *err)
@@ -281,16 +323,15 @@ static void put_array(outbuf *o, const array *a, uint64_t *at)
 
 /* ---- one array ---- */
 
-static heft_status prepare(array *a, heft_error *err)
+/* Runs ascend: what is compressed is decoded once. */
+static heft_status read_all(array *a, uint64_t *at, heft_error *err)
 {
-    heft_part p = heft_part_at(a->f, a->part);
-    enum { MOST_DECODED = 1 << 30 };
-    if (p.encoding == HEFT_RAW || !p.length || p.length > MOST_DECODED)
-        return HEFT_OK;
-    a->decoded = malloc((size_t)p.length);
-    if (!a->decoded)
-        return HEFT_OK;
-    return heft_read(a->decoded, a->f, a->part, 0, (size_t)p.length, err);
+    bool is_raw = heft_part_at(a->f, a->part).encoding == HEFT_RAW;
+    heft_status st = is_raw ? HEFT_OK : heft_stream_open(&a->decoded.s, a->f, a->part, err);
+    if (!st)
+        st = take_all(a, at, err);
+    heft_stream_close(a->decoded.s);
+    return st;
 }
 
 static int show_elements(outbuf *o, array *a, size_t shown)
@@ -302,14 +343,13 @@ static int show_elements(outbuf *o, array *a, size_t shown)
     if (!a->shown || !at) {
         say(a->path, "no memory for the values");
         code = CODE_SYSTEM;
-    } else if (prepare(a, &err) || take_all(a, at, &err)) {
+    } else if (read_all(a, at, &err)) {
         code = say_error(a->path, &err);
     } else {
         put_array(o, a, at);
     }
     free(at);
     free(a->shown);
-    free(a->decoded);
     return code;
 }
 

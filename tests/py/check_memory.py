@@ -56,13 +56,13 @@ def peak(*args, **env):
         return p.returncode, said.read().decode(), most
 
 
-def within(args, **env):
-    code, said, most = peak(*args, **env)
+def within(args, most=MOST, **env):
+    code, said, seen = peak(*args, **env)
     if code:
         yield f"ended with {code}: {said}"
-    if most > MOST:
-        yield f"took {most // MIB} MiB"
-    if not most:
+    if seen > most:
+        yield f"took {seen // MIB} MiB"
+    if not seen:
         yield "was not seen at work"
 
 
@@ -107,6 +107,16 @@ def check_transposing(root, temporary):
         yield "the result of both is another"
     (root / "t.safetensors").unlink()
     yield from nothing_left(root, "f.npz", "f.zt", "c.zt", "tmp")
+
+
+def check_showing(root, _):
+    """Of what is compressed, in order and in another one; no more than a few MiB when nothing has to be reordered."""
+    shown = str(large("C"))
+    name = json.loads(subprocess.check_output([HEFT, "ls", "--json", root / "c.zt"]))["tensors"][0]["name"]
+    for path, tensor_name, most in ((root / "c.zt", name, 8 * MIB), (root / "f.npz", "a", MOST)):
+        if subprocess.check_output([HEFT, "show", path, tensor_name], text=True) != shown + "\n":
+            yield f"{path.name}: NumPy shows other values"
+        yield from within(["show", path, tensor_name], most)
 
 
 def check_parts(root, _):
@@ -197,6 +207,7 @@ def check_killed(root, _):
 CHECKS = {
     "turned, in bounded memory": check_turning,
     "transposed, in bounded memory": check_transposing,
+    "shown, in the memory of what is shown": check_showing,
     "parts that are left out": check_parts,
     "into a pipe": check_stream,
     "no directory for temporary files": check_no_directory,
