@@ -155,21 +155,15 @@ static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
                          v->key);
 }
 
-/* The largest alignment up to `most` that leaves no room behind an opaque tensor, which would be read as part of it;
- * behind the last one there is none anyway. */
+/* The largest alignment up to `most` that leaves no room between an opaque tensor and the next, perhaps empty, one: it
+ * would be read as part of the first.  Behind the last tensor there is none anyway. */
 static uint64_t keep_opaque_sizes(const heft_index *x, uint64_t most)
 {
-    uint64_t before = 0; /* bits of the lengths of those that are not the last */
-    uint32_t last = HEFT_NONE;
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        uint64_t length = heft_ix_part_row_at(x, heft_ix_row(x, t)->first_part)->length;
-        if (!length)
-            continue;
-        if (last != HEFT_NONE && heft_gguf_is_opaque(x, last))
-            before |= heft_ix_part_row_at(x, heft_ix_row(x, last)->first_part)->length;
-        last = t;
-    }
-    while (most > HEFT_GGUF_LEAST_ALIGN && before & (most - 1))
+    uint64_t lengths = 0; /* their bits together */
+    for (uint32_t t = 0; t + 1 < heft_ix_tensors(x); t++)
+        if (heft_gguf_is_opaque(x, t))
+            lengths |= heft_ix_part_row_at(x, heft_ix_row(x, t)->first_part)->length;
+    while (most > HEFT_GGUF_LEAST_ALIGN && lengths & (most - 1))
         most /= 2;
     return most;
 }
