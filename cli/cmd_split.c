@@ -172,11 +172,12 @@ int cmd_split(int argc, char **argv)
 {
     request r = { .in = NULL };
     const opt options[] = {
-        { "max-size", 's', OPT_SIZE, &r.max_size, "N", "bytes of a file at most: 500MB, 2GiB" },
+        { "max-size", 's', OPT_SIZE, &r.max_size, "N",
+          "bytes of a file at most, header included: 500MB" },
         { "count", 'n', OPT_NUMBER, &r.count, "N", "files at least" },
         { "to", 't', OPT_TEXT, &r.to, "FORMAT", "target format; else that of IN" },
         { "name", 0, OPT_TEXT, &r.stem, "STEM", "what the files' names begin with" },
-        { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
+        { "strict", 0, OPT_FLAG, &r.strict, NULL, "warnings are errors" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace files of the same names" },
         { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
@@ -188,10 +189,15 @@ int cmd_split(int argc, char **argv)
         "split",
         "IN OUTDIR",
         "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
-        "No tensor is cut; one that is larger than --max-size has a file of its own.  With\n"
-        "--count, the files are as equal as the order of the tensors lets them be.  All\n"
-        "files appear together, when they are complete, or none of them; what a killed split\n"
-        "leaves half done is completed by the next one, or by heft edit OUTDIR.",
+        "Each file has as many tensors as fit into --max-size.  No tensor is cut: one that is
+"
+        "larger has a file of its own, and a warning says so.  With --count, the files are as
+"
+        "equal as the order of the tensors lets them be.  All files appear together, when they
+"
+        "are complete, or none of them; what a killed split leaves half done is completed by
+"
+        "the next one, or by heft edit OUTDIR.",
         "heft split --max-size 5GB model.safetensors shards/",
         options,
         sizeof options / sizeof *options,

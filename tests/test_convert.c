@@ -88,6 +88,8 @@ static heft_status run(fixture *f, const char *format, const heft_convert_option
 {
     heft_test_sink sink;
     drop_result(f);
+    if (o->progress)
+        ((change *)o->progress_ctx)->last = 0;
     heft_status st = heft_convert(f->in, heft_format_find(format),
                                   heft_test_sink_init(&sink, false), o, &f->err);
     assert_int_equal(sink.finished, !st);

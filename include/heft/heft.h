@@ -101,8 +101,9 @@ typedef struct heft_allocator {
     void *ctx;
 } heft_allocator;
 
-/* done and total are bytes.  Return false to stop with HEFT_E_CANCELLED.  Called on any thread of the host's executor,
- * by one at a time; the others go on meanwhile, and the next call tells of their work as well. */
+/* done and total are bytes; done stays 0 while a conversion is planned.  Return false to stop with HEFT_E_CANCELLED.
+ * Called on any thread of the host's executor, by one at a time; the others go on meanwhile, and the next call tells of
+ * their work as well. */
 typedef bool (*heft_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /* ---- formats ------------------------------------------------------------------------------ */

@@ -204,10 +204,12 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *pa
 typedef struct heft_split_options {
     size_t size; /* = sizeof(heft_split_options) */
     heft_convert_options
-        convert;        /* of every file; its callbacks but for the progress are not used */
-    uint64_t max_bytes; /* of a file that has more than one tensor; 0: no limit */
-    uint32_t count;     /* of files, at least; 0: as many as max_bytes makes */
-    const char *stem;   /* what their names begin with */
+        convert; /* of every file; its callbacks but for the progress are not used */
+    /* Of a file that has more than one tensor; 0: no limit.  A tensor whose file is larger is a loss of rule
+     * "heft/shard-size": a warning, an error with convert.write.strict. */
+    uint64_t max_bytes;
+    uint32_t count;   /* of files, at least; 0: as many as max_bytes makes */
+    const char *stem; /* what their names begin with */
     /* Where the file of that name goes; files that are referred to come before those that refer. */
     heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
@@ -218,7 +220,8 @@ typedef struct heft_split_options {
     }
 /* Whether models of that format come in several files. */
 HEFT_API bool heft_can_split(const heft_format *f);
-/* Writes the model as several files, none of which has half a tensor.  The tensors keep their order. */
+/* Writes the model as several files, none of which has half a tensor.  The tensors keep their order.  With max_bytes,
+ * each file has as many tensors as fit. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
                                                 const heft_split_options *opt, heft_error *err);
 

@@ -217,9 +217,11 @@ static heft_status add_tensor(conversion *c, uint32_t source)
 
 static heft_status add_tensors(conversion *c)
 {
+    const uint32_t *only = c->how->only;
+    uint32_t count = only ? c->how->only_count : heft_tensor_count(c->in);
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < heft_tensor_count(c->in) && !st; i++)
-        st = add_tensor(c, i);
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = add_tensor(c, only ? only[i] : i);
     if (st)
         return st;
     heft_error twice;
@@ -303,7 +305,11 @@ static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
 {
     conversion *c =
         (conversion *)(void *)plan; /* the planner comes first in it, the plan in the planner */
-    return heft_ties(same, &c->p, c->in, c->origins.ptr, contents && !c->how->no_contents, c->err);
+    heft_tying how = { .contents = contents,
+                       .equal = c->how->equal,
+                       .progress = c->opt.progress,
+                       .ctx = c->opt.progress_ctx };
+    return heft_ties(same, &c->p, c->in, c->origins.ptr, &how, c->err);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
@@ -327,12 +333,13 @@ static heft_status note_ties(conversion *c)
     heft_error text;
     uint32_t all = c->p.x.parts.len;
     uint64_t count = 0, bytes = 0;
+    heft_tying how = { .contents = false };
     uint32_t *same = heft_plan_alloc(&c->p.plan, all * sizeof *same);
     if (!same)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < all; i++)
         same[i] = i;
-    heft_status st = heft_ties(same, &c->p, c->in, c->origins.ptr, false, c->err);
+    heft_status st = heft_ties(same, &c->p, c->in, c->origins.ptr, &how, c->err);
     for (uint32_t i = 0; i < all; i++) {
         count += same[i] != i;
         bytes += same[i] != i ? heft_ix_part_row_at(&c->p.x, i)->length : 0;
@@ -500,8 +507,8 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
         .in = in, .opt = o, .how = how ? how : &plainly, .err = heft_error_begin(err, &own)
     };
     heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
-    heft_file_enter(in); /* names and metadata are lent by the file as well */
-    if (!st)
+    heft_file_enter(in);     /* names and metadata are lent by the file as well */
+    if (!st && !c.how->only) /* of some of the tensors: whoever chose them has measured all */
         st = heft_measured(in, c.err);
     if (!st)
         st = plan(&c);

@@ -6,11 +6,12 @@
 typedef struct heft_converting {
     void *ctx;
     /* Once everything is planned; or NULL. */
-    heft_status (*planned)(void *ctx, const heft_planner *p, heft_error *err);
-    bool own_metadata; /* that of the options alone, nothing of the input's */
-    bool
-        no_contents; /* parts are tied that come from the same bytes, no others: nothing is read, and sizes
-                        * are the largest that they can be */
+    heft_status (*planned)(void *ctx, heft_planner *p, heft_error *err);
+    bool own_metadata;    /* that of the options alone, nothing of the input's */
+    const uint32_t *only; /* tensors of the input, ascending, instead of all; or NULL */
+    uint32_t only_count;
+    const uint32_t *
+        equal; /* by part of the input: equal numbers, equal bytes; no part is read to find out.  Or NULL */
     const heft_plan_link *links; /* see heft_plan; or NULL */
     uint32_t link_count;
 } heft_converting;

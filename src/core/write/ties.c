@@ -6,12 +6,13 @@
 #include "base/siphash.h"
 #include "base/sort.h"
 
-enum { EDGE = 64, STEP = 256 << 10 };
+enum { EDGE = 64, STEP = 256 << 10, POLL = 1024 };
 
 typedef struct ties {
     heft_planner *p;
     const heft_file *in;
     const heft_origin *origins;
+    const heft_tying *how;
     uint32_t *same;
     uint32_t *ids, *scratch; /* parts, in whatever order the pass needs */
     uint32_t count;
@@ -124,6 +125,13 @@ static bool mark_below(const void *ctx, uint32_t a, uint32_t b)
     return m != n ? m < n : t->marks[a] < t->marks[b];
 }
 
+/* Lets the caller stop the search; nothing that it counts is done yet. */
+static heft_status poll(ties *t, heft_error *err)
+{
+    heft_meter_add(&t->meter, 0);
+    return heft_meter_end(&t->meter, err);
+}
+
 /* Keeps those that may be equal to a neighbour. */
 static void keep_candidates(ties *t)
 {
@@ -138,7 +146,7 @@ static void keep_candidates(ties *t)
     t->count = kept;
 }
 
-static heft_status digest_part(const ties *t, uint32_t part, heft_hash *out, heft_error *err)
+static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_error *err)
 {
     const heft_allocator *al = t->in->host->allocator;
     uint32_t from = t->origins[part].part;
@@ -150,8 +158,9 @@ static heft_status digest_part(const ties *t, uint32_t part, heft_hash *out, hef
     heft_status st = lent || buf
                          ? HEFT_OK
                          : heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
-    for (uint64_t at = 0; !st && at < length; at += STEP) {
+    for (uint64_t at = 0; !st && at < length && !heft_meter_halted(&t->meter); at += STEP) {
         size_t n = length - at < STEP ? (size_t)(length - at) : STEP;
+        heft_meter_add(&t->meter, 0);
         if (!lent)
             st = heft_read(buf, t->in, from, at, n, err);
         if (!st)
@@ -224,11 +233,47 @@ static heft_status mark_firsts(ties *t, heft_error *err)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < t->p->x.parts.len && !st; i++) {
         if (t->marks[i] && t->same[i] == i && is_copied_as_is(t, i)) {
-            st = mark(t, i, err);
+            st = t->how->equal ? HEFT_OK : mark(t, i, err);
             t->ids[kept++] = i;
         }
+        if (!st && i % POLL == 0)
+            st = poll(t, err);
     }
     t->count = kept;
+    return st;
+}
+
+/* ---- bytes that were compared before ---- */
+
+static int order_known(const ties *t, uint32_t a, uint32_t b)
+{
+    return order_u64(t->how->equal[t->origins[a].part], t->how->equal[t->origins[b].part]);
+}
+
+static bool known_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    int order = order_known(ctx, a, b);
+    return order ? order < 0 : a < b;
+}
+
+static void tie_known(ties *t)
+{
+    heft_sort(t->ids, t->scratch, t->count, known_below, t);
+    for (uint32_t i = 1; i < t->count; i++)
+        if (!order_known(t, t->ids[i - 1], t->ids[i]))
+            t->same[t->ids[i]] = t->same[t->ids[i - 1]];
+}
+
+static heft_status tie_contents(ties *t, heft_error *err)
+{
+    heft_status st = mark_firsts(t, err);
+    if (!st && t->how->equal) {
+        tie_known(t);
+    } else if (!st) {
+        heft_sort(t->ids, t->scratch, t->count, mark_below, t);
+        keep_candidates(t);
+        st = tie_bytes(t, err);
+    }
     return st;
 }
 
@@ -247,27 +292,25 @@ static void list_parts(ties *t)
 }
 
 heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
-                      const heft_origin *origins, bool contents, heft_error *err)
+                      const heft_origin *origins, const heft_tying *how, heft_error *err)
 {
     uint32_t all = p->x.parts.len;
     heft_memory mem = { in->host->allocator, UINT64_MAX, 0 };
     size_t bytes = all * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 1;
-    ties t = { .p = p, .in = in, .origins = origins, .same = same };
+    ties t = { .p = p, .in = in, .origins = origins, .how = how, .same = same };
     t.marks = heft_mem_resize(&mem, NULL, 0, bytes);
     if (!t.marks)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
     memset(t.marks, 0, bytes);
+    t.meter = (heft_meter){ .fn = how->progress, .ctx = how->ctx };
+    for (uint32_t i = 0; i < all; i++)
+        t.meter.total += target(&t, i)->length;
     t.ids = (uint32_t *)(t.marks + all);
     t.scratch = t.ids + all;
     list_parts(&t);
     tie_sources(&t);
     heft_file_enter(in);
-    heft_status st = contents ? mark_firsts(&t, err) : HEFT_OK;
-    if (!st && contents) {
-        heft_sort(t.ids, t.scratch, t.count, mark_below, &t);
-        keep_candidates(&t);
-        st = tie_bytes(&t, err);
-    }
+    heft_status st = how->contents ? tie_contents(&t, err) : HEFT_OK;
     heft_status there = heft_file_leave(in, err);
     for (uint32_t i = 0; i < all; i++)
         same[i] = same[same[i]];

@@ -3,10 +3,18 @@
 #define HEFT_TIES_H
 #include "core/write/copy.h"
 
-/* Sets same[part], which holds each part's own number, to the first part of the same bytes.  What is looked at:
- * parts made of the same stored bytes in the same way and, with contents, parts that are copied byte for
- * byte.  Whole parts are read only where length, beginning and end are those of another. */
+typedef struct heft_tying {
+    bool contents; /* parts that are copied byte for byte are tied when their bytes are equal */
+    const uint32_t
+        *equal; /* by part of the input: those with equal numbers have equal bytes; or NULL: read */
+    heft_progress_fn progress; /* called with 0 bytes done: stops the search; or NULL */
+    void *ctx;
+} heft_tying;
+
+/* Sets same[part], which holds each part's own number, to the first part of the same bytes: of those that are made
+ * of the same stored bytes in the same way and, with contents, those that have equal bytes.  Whole parts are read
+ * only where length, beginning and end are those of another. */
 heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
-                      const heft_origin *origins, bool contents, heft_error *err);
+                      const heft_origin *origins, const heft_tying *how, heft_error *err);
 
 #endif

@@ -1,0 +1,361 @@
+/* test_split.c - where a model is cut: how much is planned to find out, what is said of it, and that it can be stopped. */
+#include "heft_test.h"
+
+#include "format/format.h"
+
+enum { LIMIT = 20000 };
+
+/* ---- a format that counts the tensors that it plans ----------------------------------------- */
+
+static uint64_t planned_tensors, plans;
+
+static heft_status counting_plan(heft_plan *p)
+{
+    planned_tensors += heft_ix_tensors(p->x);
+    plans++;
+    return heft_format_find("safetensors")->plan(p);
+}
+
+static heft_format counting_format(void)
+{
+    heft_format f = *heft_format_find("safetensors");
+    f.plan = counting_plan;
+    planned_tensors = plans = 0;
+    return f;
+}
+
+/* ---- models: n tensors of bytes, as large as the function says ------------------------------ */
+
+typedef struct sample {
+    const char *name;
+    uint32_t n;
+    bool has_long_names;
+    uint32_t (*size)(uint32_t i);
+} sample;
+
+static uint32_t small(uint32_t i)
+{
+    (void)i;
+    return 64;
+}
+
+static uint32_t none(uint32_t i)
+{
+    (void)i;
+    return 0;
+}
+
+static uint32_t at_last(uint32_t i)
+{
+    return i < 2500 ? 0 : LIMIT + 1;
+}
+
+static uint32_t now_and_then(uint32_t i)
+{
+    return i % 100 ? 1 : LIMIT - 200;
+}
+
+static uint32_t at_both_ends(uint32_t i)
+{
+    return i == 0 || i > 120 ? 3000 : 0;
+}
+
+static uint32_t of_any_size(uint32_t i)
+{
+    uint64_t state = i;
+    uint32_t magnitude = heft_test_random(&state, 14);
+    return heft_test_random(&state, 1u << magnitude);
+}
+
+static const sample samples[] = {
+    { "small ones", 3000, false, small },
+    { "nothing but headers", 3000, false, none },
+    { "long names", 1000, true, none },
+    { "too large ones at last", 2600, false, at_last },
+    { "large ones among small ones", 3000, false, now_and_then },
+    { "ones of any size", 3000, false, of_any_size },
+    { "large ones at both ends", 123, false, at_both_ends },
+};
+
+typedef struct model {
+    heft_file *f;
+    heft_test_sink bytes;
+} model;
+
+static void make_model(model *m, const sample *of)
+{
+    heft_error err;
+    heft_writer *w;
+    heft_sink *sink = heft_test_sink_init(&m->bytes, false);
+    uint8_t *zeros = calloc(1, LIMIT + 1);
+    char name[512];
+    uint32_t part;
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"), sink, NULL, &err), &err);
+    for (uint32_t i = 0; i < of->n; i++) {
+        uint64_t size = of->size(i);
+        snprintf(name, sizeof name, "%0*u", of->has_long_names ? 300 : 6, i);
+        heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str(name), HEFT_U8, &size, 1, &err),
+                       &err);
+    }
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    for (uint32_t i = 0; i < of->n; i++)
+        heft_assert_ok(heft_writer_data(w, i, zeros, of->size(i), &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_assert_ok(heft_test_open(&m->f, heft_test_sink_bytes(&m->bytes), NULL, &err), &err);
+    free(zeros);
+}
+
+static void free_model(model *m)
+{
+    heft_close(m->f);
+    heft_test_sink_free(&m->bytes);
+}
+
+/* ---- files of which only the size is kept --------------------------------------------------- */
+
+enum { MOST_FILES = 4096 };
+
+typedef struct counted_sink {
+    heft_sink base;
+    uint64_t *size;
+} counted_sink;
+
+static uint64_t sizes[MOST_FILES + 1];
+static uint32_t files;
+
+static heft_status count_bytes(heft_sink *s, uint64_t offset, const void *data, size_t len,
+                               heft_error *err)
+{
+    uint64_t *size = ((counted_sink *)s)->size;
+    (void)data;
+    (void)err;
+    *size = offset + len > *size ? offset + len : *size;
+    return HEFT_OK;
+}
+
+static void discard(heft_sink *s)
+{
+    free(s);
+}
+
+static heft_status finish(heft_sink *s, heft_error *err)
+{
+    (void)err;
+    free(s);
+    return HEFT_OK;
+}
+
+static heft_status open_counted(heft_sink **out, void *ctx, const char *name, heft_error *err)
+{
+    static const heft_sink_ops ops = { .write_at = count_bytes,
+                                       .finish = finish,
+                                       .discard = discard };
+    counted_sink *s = calloc(1, sizeof *s);
+    (void)ctx;
+    (void)name;
+    (void)err;
+    assert_true(files <= MOST_FILES);
+    s->base.ops = &ops;
+    s->size = &sizes[files++];
+    *out = &s->base;
+    return HEFT_OK;
+}
+
+static heft_split_options options_of(uint64_t max_bytes)
+{
+    heft_split_options opt = HEFT_SPLIT_OPTIONS_INIT;
+    memset(sizes, 0, sizeof sizes);
+    files = 0;
+    opt.open = open_counted;
+    opt.max_bytes = max_bytes;
+    return opt;
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static uint32_t log2_of(uint64_t n)
+{
+    uint32_t log = 0;
+    for (; n > 1; n /= 2)
+        log++;
+    return log + 1;
+}
+
+/* Once to survey the model and once to write it, and what the trials take. */
+static void few_tensors_are_planned(void **state)
+{
+    static const uint64_t limits[] = { 1000, LIMIT, 100 * LIMIT, 1u << 30 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(samples); i++) {
+        model m;
+        make_model(&m, &samples[i]);
+        for (size_t k = 0; k < HEFT_COUNT(limits); k++) {
+            heft_error err;
+            heft_format counting = counting_format();
+            heft_split_options opt = options_of(limits[k]);
+            heft_assert_ok(heft_split(m.f, &counting, &opt, &err), &err);
+            uint64_t most = 2 * (uint64_t)samples[i].n * log2_of(samples[i].n);
+            if (planned_tensors > most)
+                fail_msg("%s in files of %llu bytes: %llu tensors were planned, more than %llu",
+                         samples[i].name, (unsigned long long)limits[k],
+                         (unsigned long long)planned_tensors, (unsigned long long)most);
+        }
+        free_model(&m);
+    }
+}
+
+static void equal_tensors_take_a_few_trials(void **state)
+{
+    heft_error err;
+    model m;
+    (void)state;
+    make_model(&m, &samples[0]);
+    heft_format counting = counting_format();
+    heft_split_options opt = options_of(LIMIT);
+    heft_assert_ok(heft_split(m.f, &counting, &opt, &err), &err);
+    assert_true(plans <= 6 * (uint64_t)files);
+    assert_true(planned_tensors <= 6 * (uint64_t)samples[0].n);
+    free_model(&m);
+}
+
+static void small_tensors_fill_their_files(void **state)
+{
+    heft_error err;
+    model m;
+    heft_split_options opt = options_of(200000);
+    (void)state;
+    make_model(&m, &samples[0]);
+    heft_assert_ok(heft_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
+    assert_int_equal(files, 2 + 1); /* and the index */
+    assert_in_range(sizes[0], 200000 - 200, 200000);
+    free_model(&m);
+}
+
+/* Files of equal data would do, but not with all those headers. */
+static void a_count_does_not_lift_the_limit(void **state)
+{
+    heft_error err;
+    model m;
+    heft_split_options opt = options_of(10000);
+    (void)state;
+    make_model(&m, &samples[6]);
+    opt.count = 3;
+    heft_assert_ok(heft_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
+    assert_in_range(files, 3 + 1, 4 + 1);
+    for (uint32_t i = 0; i + 1 < files; i++)
+        assert_in_range(sizes[i], 0, opt.max_bytes);
+    free_model(&m);
+}
+
+/* ---- what is said --------------------------------------------------------------------------- */
+
+typedef struct said {
+    uint32_t count;
+    heft_severity severity;
+    char name[64], text[256];
+} said;
+
+static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    said *s = ctx;
+    assert_string_equal(rule, "heft/shard-size");
+    s->count++;
+    s->severity = severity;
+    snprintf(s->name, sizeof s->name, "%.*s", (int)tensor.len, tensor.ptr);
+    snprintf(s->text, sizeof s->text, "%s", text);
+}
+
+static void a_tensor_that_is_too_large_is_named(void **state)
+{
+    heft_error err;
+    model m;
+    (void)state;
+    make_model(&m, &samples[3]);
+    char text[256];
+    for (int strict = 0; strict < 2; strict++) {
+        said s = { 0 };
+        heft_split_options opt = options_of(LIMIT);
+        opt.convert.write.on_loss = note_loss;
+        opt.convert.write.loss_ctx = &s;
+        opt.convert.write.strict = strict;
+        heft_status st = heft_split(m.f, heft_format_find("safetensors"), &opt, &err);
+        heft_assert_status(st, strict ? HEFT_E_LOSSY : HEFT_OK, &err);
+        assert_int_equal(s.count, 100);
+        assert_int_equal(s.severity, strict ? HEFT_FAULT : HEFT_WARNING);
+        assert_string_equal(s.name, "002599");
+        if (!strict) /* the last file is the index */
+            snprintf(text, sizeof text, "its file has %llu bytes, %d at most were asked for",
+                     (unsigned long long)sizes[files - 2], LIMIT);
+        assert_string_equal(s.text, text);
+        assert_int_equal(files != 0, !strict);
+    }
+    free_model(&m);
+}
+
+/* ---- stopping ------------------------------------------------------------------------------- */
+
+typedef struct patience {
+    uint32_t calls, most; /* stops after so many */
+    bool moves;           /* bytes were copied */
+} patience;
+
+static bool is_patient(void *ctx, uint64_t done, uint64_t total)
+{
+    patience *p = ctx;
+    assert_true(done <= total);
+    p->moves |= done != 0;
+    return ++p->calls <= p->most;
+}
+
+static void planning_can_be_stopped(void **state)
+{
+    heft_error err;
+    model m;
+    (void)state;
+    make_model(&m, &samples[0]);
+    for (uint32_t most = 0; most < 20; most++) {
+        patience p = { .most = most };
+        heft_split_options opt = options_of(LIMIT);
+        opt.convert.progress = is_patient;
+        opt.convert.progress_ctx = &p;
+        heft_assert_status(heft_split(m.f, heft_format_find("safetensors"), &opt, &err),
+                           HEFT_E_CANCELLED, &err);
+        assert_int_equal(files, 0);
+        assert_false(p.moves);
+        assert_int_equal(p.calls, most + 1);
+    }
+    free_model(&m);
+}
+
+/* Equal parts are looked for, in a format that stores them once. */
+static void comparing_can_be_stopped(void **state)
+{
+    heft_error err;
+    model m;
+    patience p = { .most = 0 };
+    heft_split_options opt = options_of(LIMIT);
+    (void)state;
+    make_model(&m, &samples[0]);
+    opt.convert.progress = is_patient;
+    opt.convert.progress_ctx = &p;
+    heft_assert_status(heft_split(m.f, heft_format_find("ztensor"), &opt, &err), HEFT_E_CANCELLED,
+                       &err);
+    assert_int_equal(p.calls, 1);
+    assert_int_equal(files, 0);
+    free_model(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_tensors_are_planned),
+        cmocka_unit_test(equal_tensors_take_a_few_trials),
+        cmocka_unit_test(small_tensors_fill_their_files),
+        cmocka_unit_test(a_count_does_not_lift_the_limit),
+        cmocka_unit_test(a_tensor_that_is_too_large_is_named),
+        cmocka_unit_test(planning_can_be_stopped),
+        cmocka_unit_test(comparing_can_be_stopped),
+    };
+    return cmocka_run_group_tests_name("split", tests, NULL, NULL);
+}
