@@ -147,6 +147,18 @@ heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i)
     return part_claim(x, (const heft_digest_row *)x->digests.ptr + (i - x->claims.len));
 }
 
+uint32_t heft_ix_claim_part(const heft_index *x, uint32_t i)
+{
+    if (i < x->claims.len)
+        return ((const heft_claim *)x->claims.ptr)[i].part;
+    return ((const heft_digest_row *)x->digests.ptr)[i - x->claims.len].part;
+}
+
+bool heft_ix_claim_or_next(const heft_index *x, uint32_t i)
+{
+    return i < x->claims.len && ((const heft_claim *)x->claims.ptr)[i].or_next;
+}
+
 uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part)
 {
     const heft_digest_row *rows = x->digests.ptr;

@@ -288,6 +288,9 @@ heft_status heft_ix_sort(heft_index *x);
 /* Claims of the file and of its parts, counted through. */
 uint32_t heft_ix_claims(const heft_index *x);
 heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i);
+/* Its fields part and or_next alone, for loops over all claims. */
+uint32_t heft_ix_claim_part(const heft_index *x, uint32_t i);
+bool heft_ix_claim_or_next(const heft_index *x, uint32_t i);
 /* Which of x->digests is that of the part, or HEFT_NONE. */
 uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part);
 heft_str heft_ix_digest_of(const heft_index *x, uint32_t part); /* as spelled; empty: none */

@@ -52,10 +52,10 @@ static bool joins(const heft_digest *d)
     return d->join && d->state_bytes <= STATE_MAX;
 }
 
-/* Not for a sweep: decoded bytes are not in the file. */
-static bool passes(const sweep *s, uint32_t i, const heft_claim *c)
+/* Asked first: to put a claim together takes a while, and a shard of a model has few of them. */
+static bool is_skipped(const sweep *s, uint32_t i)
 {
-    return c->decoded || (s->skip && s->skip[i]);
+    return s->skip && s->skip[i];
 }
 
 static bool cut_below(const void *ctx, uint32_t a, uint32_t b)
@@ -124,10 +124,12 @@ static bool order_serial(sweep *s)
 static bool sort_claims(sweep *s)
 {
     for (uint32_t i = 0; i < heft_ix_claims(&s->f->x); i++) {
+        s->result[i] = HEFT_CLAIM_UNCHECKED;
+        if (is_skipped(s, i))
+            continue;
         const heft_claim c = claim_at(s->f, i);
         uint32_t a = algorithm(s, c.algorithm);
-        s->result[i] = HEFT_CLAIM_UNCHECKED;
-        if (a == ALGORITHMS || passes(s, i, &c))
+        if (a == ALGORITHMS || c.decoded) /* decoded bytes are not in the file */
             continue;
         if (!joins(s->digests[a])) {
             uint32_t *to = heft_vec_push(&s->mem, &s->serial, sizeof *to);
@@ -168,9 +170,11 @@ static int32_t *begin_ends(sweep *s)
         return NULL;
     memset(net, 0, bytes);
     for (uint32_t i = 0; i < heft_ix_claims(&s->f->x); i++) {
+        if (is_skipped(s, i))
+            continue;
         const heft_claim c = claim_at(s->f, i);
         uint32_t a = algorithm(s, c.algorithm);
-        if (a == ALGORITHMS || passes(s, i, &c) || !joins(s->digests[a]))
+        if (a == ALGORITHMS || c.decoded || !joins(s->digests[a]))
             continue;
         for (int r = 0; r < HEFT_CLAIM_RANGES; r++) {
             if (!c.range[r].length)
@@ -346,10 +350,12 @@ static void join_claims(sweep *s)
 {
     static const uint8_t zeros[64] = { 0 };
     for (uint32_t i = 0; i < heft_ix_claims(&s->f->x); i++) {
+        if (is_skipped(s, i))
+            continue;
         const heft_claim c = claim_at(s->f, i);
         uint32_t a = algorithm(s, c.algorithm);
         _Alignas(16) uint8_t state[STATE_MAX];
-        if (a == ALGORITHMS || passes(s, i, &c) || !joins(s->digests[a]))
+        if (a == ALGORITHMS || c.decoded || !joins(s->digests[a]))
             continue;
         s->digests[a]->init(state);
         join_range(s, a, c.range[0], state);
@@ -364,7 +370,7 @@ uint64_t heft_sweep_bytes(const heft_file *f)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < heft_ix_claims(&f->x); i++)
-        if (!i || !claim_at(f, i - 1).or_next)
+        if (!i || !heft_ix_claim_or_next(&f->x, i - 1))
             sum += claim_at(f, i).range[0].length + claim_at(f, i).range[1].length;
     return sum;
 }
@@ -404,7 +410,7 @@ bool heft_claims_next(const heft_file *f, const heft_claim_state *states, uint32
     if (first >= heft_ix_claims(&f->x))
         return false;
     *pick = first;
-    for (; claim_at(f, at).or_next && at + 1 < heft_ix_claims(&f->x); at++)
+    for (; heft_ix_claim_or_next(&f->x, at) && at + 1 < heft_ix_claims(&f->x); at++)
         if (states[*pick] != HEFT_CLAIM_HOLDS)
             *pick = at + 1;
     if (states[*pick] != HEFT_CLAIM_HOLDS)

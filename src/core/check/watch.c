@@ -42,9 +42,20 @@ static bool is_used(const heft_index *x, uint32_t file, heft_passing_fn passing,
     return !file;
 }
 
-static uint8_t way(heft_watch *w, const heft_claim *c, heft_passing_fn passing, void *ctx)
+/* Of a part that is left out its digest need not be looked at. */
+static bool is_left_out(const heft_index *x, uint32_t claim, heft_passing_fn passing, void *ctx)
+{
+    uint32_t part = heft_ix_claim_part(x, claim);
+    return part < x->parts.len && heft_ix_part_row_at(x, part)->length &&
+           passing(ctx, part) == HEFT_LEFT_OUT;
+}
+
+static uint8_t way(heft_watch *w, uint32_t claim, heft_passing_fn passing, void *ctx)
 {
     const heft_host *h = w->f->host;
+    if (is_left_out(&w->f->x, claim, passing, ctx))
+        return NOT_AT_ALL;
+    const heft_claim at = heft_ix_claim_at(&w->f->x, claim), *c = &at;
     if (c->part == HEFT_NONE) {
         uint32_t file = heft_ix_place_file(&w->f->x, c->range[0].offset);
         if (file && !is_used(&w->f->x, file, passing, ctx))
@@ -90,8 +101,10 @@ heft_status heft_watch_demand(const heft_watch *w, bool advisory, heft_error *er
     if (w->off || !w->count)
         return HEFT_OK;
     for (uint32_t i = 0, pick; !st && heft_claims_next(w->f, w->states, &i, &pick);) {
+        if (w->states[pick] != HEFT_CLAIM_BROKEN)
+            continue;
         heft_claim c = heft_ix_claim_at(&w->f->x, pick);
-        if (w->states[pick] == HEFT_CLAIM_BROKEN && (advisory || !c.advisory))
+        if (advisory || !c.advisory)
             st = heft_error_set(err, HEFT_E_CHECKSUM,
                                 heft_ix_place_offset(&w->f->x, c.range[0].offset),
                                 "%s: the checksum does not match the bytes it covers", c.rule);
@@ -111,10 +124,8 @@ heft_status heft_watch_begin(heft_watch *w, const heft_file *f, bool off, heft_p
         return no_memory(err);
     if (!w->count)
         return HEFT_OK;
-    for (uint32_t i = 0; i < w->count; i++) {
-        heft_claim c = heft_ix_claim_at(&f->x, i);
-        w->later[i] = way(w, &c, passing, ctx);
-    }
+    for (uint32_t i = 0; i < w->count; i++)
+        w->later[i] = way(w, i, passing, ctx);
     heft_status st = heft_sweep(w->states, f, w->later, &meter, err);
     return st ? st : heft_watch_demand(w, false, err);
 }
