@@ -65,6 +65,8 @@ struct heft_plan {
     /* Engine's side of heft_plan_loss(). */
     heft_status (*loss)(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                         const char *text);
+    /* What a tensor is called where it comes from.  NULL: nowhere else. */
+    heft_str (*source_name)(const heft_plan *p, uint32_t tensor);
     /* NULL: bytes are not known beforehand. */
     heft_status (*ties)(heft_plan *p, uint32_t *same, bool contents);
     /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of

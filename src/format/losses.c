@@ -16,6 +16,46 @@ heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint3
     return heft_plan_loss(p, s, rule, tensor, text.ptr);
 }
 
+/* The name as a pattern between apostrophes of a shell; a control character becomes the pattern for any. */
+static void put_pattern(heft_out *o, heft_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t c = (uint8_t)name.ptr[i];
+        if (c == '\'')
+            heft_out_str(o, heft_lit("'\\''"));
+        else if (c == '*' || c == '?' || c == '[' || c == '\\')
+            heft_out_u8(o, '\\');
+        if (c != '\'')
+            heft_out_u8(o, c < ' ' || c == 0x7F ? '?' : c);
+    }
+}
+
+/* Patterns are matched with the names that the input has. */
+static heft_str source_name(const heft_plan *p, uint32_t tensor)
+{
+    return p->source_name ? p->source_name(p, tensor) : heft_ix_name(p->x, tensor);
+}
+
+heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, const char *where)
+{
+    enum { LONGEST = 120 };
+    heft_dtype type = heft_ix_row(p->x, tensor)->dtype;
+    uint8_t buf[LONGEST];
+    heft_out o = { .buf = buf, .cap = sizeof buf };
+    const char *refused = "element type %s cannot be stored in %s";
+    if (!heft_can_cast(HEFT_F32, type))
+        return heft_loss_say(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
+    put_pattern(&o, source_name(p, tensor));
+    heft_out_u8(&o, 0);
+    if (o.st) /* too long to be repeated */
+        return heft_loss_say(p, HEFT_FAULT, rule, tensor,
+                             "element type %s cannot be stored in %s (cast it: --cast GLOB=f32)",
+                             heft_dtype_name(type), where);
+    return heft_loss_say(p, HEFT_FAULT, rule, tensor,
+                         "element type %s cannot be stored in %s (cast it: --cast '%s=f32')",
+                         heft_dtype_name(type), where, (const char *)buf);
+}
+
 heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, heft_str text)
 {
     if (v->kind == HEFT_KIND_STR)

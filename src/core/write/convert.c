@@ -312,6 +312,16 @@ static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
     return heft_ties(same, &c->p, c->in, c->origins.ptr, &how, c->err);
 }
 
+static heft_str source_name(const heft_plan *plan, uint32_t tensor)
+{
+    const conversion *c = (const conversion *)(const void *)plan;
+    const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
+    const heft_origin *o = c->origins.ptr;
+    if (!row->part_count)
+        return heft_ix_name(&c->p.x, tensor);
+    return heft_ix_name(&c->in->x, heft_ix_owner(&c->in->x, o[row->first_part].part));
+}
+
 /* Of a tensor that is copied as it is; one that is made here is in order. */
 static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
 {
@@ -382,6 +392,7 @@ static heft_status plan(conversion *c)
         st = add_model_parts(c);
     if (!st && c->how->links)
         st = link_parts(c);
+    c->p.plan.source_name = source_name;
     c->p.plan.ties = ties;
     c->p.plan.in_order = in_order;
     if (!st)

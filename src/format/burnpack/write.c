@@ -106,9 +106,7 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
     heft_str stored = stored_dtype(p->x, t);
     if (type != HEFT_BOOL && !heft_burnpack_type_name(type).ptr) {
         heft_plan_drop(p, t);
-        return heft_loss_say(p, HEFT_FAULT, "burnpack/dtype", t,
-                             "element type %s cannot be stored in a Burnpack (cast it: --cast f32)",
-                             heft_dtype_name(type));
+        return heft_loss_type(p, "burnpack/dtype", t, "a Burnpack");
     }
     if (!stored.ptr)
         return HEFT_OK;

@@ -62,9 +62,7 @@ static heft_status plan_type(heft_plan *p, uint32_t t, bool simple)
     if (simple ? type == HEFT_F32 : code_of(type) < HEFT_EMBD_TYPES)
         return HEFT_OK;
     heft_plan_drop(p, t);
-    return heft_loss_say(p, HEFT_FAULT, "embd/dtype", t,
-                         "element type %s cannot be stored in %s (cast it: --cast f32)",
-                         heft_dtype_name(type), simple ? "a simple EMBD stream" : "an EMBD file");
+    return heft_loss_type(p, "embd/dtype", t, simple ? "a simple EMBD stream" : "an EMBD file");
 }
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t, bool simple)

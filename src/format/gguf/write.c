@@ -284,9 +284,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     }
     if (heft_gguf_type_number(p->x, t) == UINT32_MAX) {
         heft_plan_drop(p, t);
-        return heft_loss_say(p, HEFT_FAULT, "gguf/dtype", t,
-                             "element type %s cannot be stored in GGUF (cast it: --cast f32)",
-                             heft_dtype_name(row->dtype));
+        return heft_loss_type(p, "gguf/dtype", t, "GGUF");
     }
     heft_status st = HEFT_OK;
     if (row->name_len >= HEFT_GGUF_NAME)

@@ -317,10 +317,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *
     if (why)
         return heft_plan_loss(p, HEFT_FAULT, "gptrs/tensor", t, why);
     if (tag_of(row->dtype) == HEFT_GPTRS_TYPES)
-        return heft_loss_say(
-            p, HEFT_FAULT, "gptrs/dtype", t,
-            "element type %s cannot be stored in a gpt-rs file (cast it: --cast f32)",
-            heft_dtype_name(row->dtype));
+        return heft_loss_type(p, "gptrs/dtype", t, "a gpt-rs file");
     *has_half = *has_half || row->dtype == HEFT_F16 || row->dtype == HEFT_BF16;
     if (row->rank)
         return HEFT_OK;

@@ -54,9 +54,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, const heft_mag_layout *
         return heft_loss_say(p, HEFT_FAULT, "mag/dtype", t,
                              "element type %s cannot be stored in .mag version %s (100 can)",
                              heft_dtype_name(type), l->version);
-    return heft_loss_say(p, HEFT_FAULT, "mag/dtype", t,
-                         "element type %s cannot be stored in .mag (cast it: --cast f32)",
-                         heft_dtype_name(type));
+    return heft_loss_type(p, "mag/dtype", t, ".mag");
 }
 
 heft_status heft_mag_plan_tensors(heft_plan *p, const heft_mag_layout *l)

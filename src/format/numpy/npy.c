@@ -181,9 +181,7 @@ heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor)
     if (why)
         return heft_plan_loss(p, HEFT_FAULT, "npy/tensor", tensor, why);
     if (!heft_npy_descr(row->dtype))
-        return heft_loss_say(p, HEFT_FAULT, "npy/dtype", tensor,
-                             "NumPy has no element type %s (cast it: --cast f32)",
-                             heft_dtype_name(row->dtype));
+        return heft_loss_type(p, "npy/dtype", tensor, "NumPy's formats");
     if (row->rank > RANK_OF_NUMPY_1)
         return heft_loss_say(p, HEFT_NOTE, "npy/rank", tensor,
                              "rank %U is more than NumPy takes before version 2 (32)",

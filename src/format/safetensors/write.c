@@ -88,9 +88,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     bool plain = heft_loss_is_plain(p->x, t);
     if (plain && !type_name(type)) {
         heft_plan_drop(p, t);
-        return heft_loss_say(p, HEFT_FAULT, "safetensors/dtype", t,
-                             "element type %s cannot be stored in safetensors",
-                             heft_dtype_name(type));
+        return heft_loss_type(p, "safetensors/dtype", t, "safetensors");
     }
     const char *why = obstacle(p->x, t);
     if (!why)
