@@ -314,7 +314,7 @@ int cmd_convert(int argc, char **argv)
         { "compress", 0, OPT_TEXT, &r.compress, "zstd[:LEVEL]", "compressed parts" },
         { "digest", 0, OPT_TEXT, &r.digest, "NAME", "crc32c or sha256 of every part" },
         { "align", 0, OPT_NUMBER, &r.align, "N", "payloads at multiples of N bytes" },
-        { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
+        { "strict", 0, OPT_FLAG, &r.strict, NULL, "warnings are errors" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "losses and size only; write nothing" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },

@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "model/dtype.h"
+#include "model/number.h"
 
 enum { DOUBLES = 0xFFFF, GUARD = 0xA5, MOST = 70000 };
 
 typedef struct record {
     uint16_t from, to;
-    uint32_t count;
+    uint32_t count, lost[HEFT_CAST_LOSSES];
     uint8_t *given, *expected;
     uint64_t given_bytes, expected_bytes;
 } record;
@@ -58,6 +58,7 @@ static int read_vectors(void **state)
         r.to = types[1];
         assert_int_equal(fread(&r.count, sizeof r.count, 1, f), 1);
         assert_in_range(r.count, 1, MOST);
+        assert_int_equal(fread(r.lost, sizeof r.lost, 1, f), 1);
         r.given_bytes = bytes_of(r.from, r.count);
         r.expected_bytes =
             bytes_of(r.to, r.to == DOUBLES && heft_dtype_get(r.from)->dlpack_code == 5 ? 2 * r.count
@@ -158,6 +159,59 @@ static void every_conversion_gives_the_nearest_number(void **state)
         assert_int_equal(out[r->expected_bytes + 1], GUARD);
     }
     free(out);
+}
+
+static void lost_values_are_counted(void **state)
+{
+    const vectors *v = *state;
+    uint8_t *out = malloc(MOST * 16);
+    for (size_t i = 0; i < v->count; i++) {
+        const record *r = &v->at[i];
+        uint64_t lost[HEFT_CAST_LOSSES] = { 0 }, any = 0;
+        if (r->to == DOUBLES)
+            continue;
+        assert_true(heft_cast_counted(out, r->to, r->given, r->from, r->count, lost));
+        assert_same(r, out, 0, r->count);
+        for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
+            any |= lost[k];
+            if (lost[k] != r->lost[k])
+                fail_msg("%s to %s, kind %d: %u are lost, %llu were counted",
+                         heft_dtype_name(r->from), heft_dtype_name(r->to), k, (unsigned)r->lost[k],
+                         (unsigned long long)lost[k]);
+        }
+        assert_true(!any || heft_cast_loses(r->to, r->from));
+    }
+    free(out);
+}
+
+/* Blocks without such a number are not looked at again: one among many must not be missed. */
+static void one_lost_value_among_many_is_counted(void **state)
+{
+    static const struct row {
+        heft_dtype to, from;
+        uint64_t fits, lost;
+    } rows[] = {
+        { HEFT_BF16, HEFT_F32, 0x7F7F7FFF, 0x7F7F8000 },
+        { HEFT_BF16, HEFT_F32, 0xFF7F7FFF, 0xFF7F8000 },
+        { HEFT_F16, HEFT_F32, 0x477FEFFF, 0x477FF000 },
+        { HEFT_F16, HEFT_F32, 0xC77FEFFF, 0xC77FF000 },
+        { HEFT_F32, HEFT_F64, 0x47EFFFFFEFFFFFFF, 0x47EFFFFFF0000000 },
+        { HEFT_F32, HEFT_F64, 0xC7EFFFFFEFFFFFFF, 0xC7EFFFFFF0000000 },
+    };
+    enum { COUNT = 100 };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t at = 0; at < COUNT; at++) {
+            uint8_t in[COUNT * 8] = { 0 }, out[COUNT * 4];
+            uint64_t lost[HEFT_CAST_LOSSES] = { 0 };
+            uint32_t size = heft_dtype_size(rows[i].from);
+            memcpy(in + at * size, &rows[i].fits, size);
+            assert_true(heft_cast_counted(out, rows[i].to, in, rows[i].from, COUNT, lost));
+            assert_int_equal(lost[HEFT_LOST_RANGE], 0);
+            memcpy(in + at * size, &rows[i].lost, size);
+            assert_true(heft_cast_counted(out, rows[i].to, in, rows[i].from, COUNT, lost));
+            assert_int_equal(lost[HEFT_LOST_RANGE], 1);
+        }
 }
 
 static void short_and_unaligned_runs_touch_nothing_else(void **state)
@@ -303,6 +357,8 @@ int main(void)
         cmocka_unit_test(element_types_are_found_by_name),
         cmocka_unit_test(sizes_count_begun_blocks_and_say_when_they_overflow),
         cmocka_unit_test(every_conversion_gives_the_nearest_number),
+        cmocka_unit_test(lost_values_are_counted),
+        cmocka_unit_test(one_lost_value_among_many_is_counted),
         cmocka_unit_test(short_and_unaligned_runs_touch_nothing_else),
         cmocka_unit_test(every_number_reads_as_a_double),
         cmocka_unit_test(complex_numbers_read_as_two_doubles),

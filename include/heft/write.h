@@ -55,8 +55,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_recover(heft_recovery *out, c
                                                            heft_error *err);
 
 /* Something the target cannot carry: HEFT_NOTE, carried in another form; HEFT_WARNING, left out or
- * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular.  Called on the thread that
- * plans: the one that called the function. */
+ * bent; HEFT_FAULT, stands in the way.  tensor is its name, ptr NULL: none in particular.  Rules are listed in
+ * docs/findings.md; "heft/cast" tells how many values of a tensor a cast loses.  Called on the thread that plans: the
+ * one that called the function. */
 typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                              const char *text);
 
@@ -67,10 +68,12 @@ typedef struct heft_write_options {
     const char *digest;    /* "crc32c", "sha256": stored where the format has a place; or NULL */
     uint32_t align;        /* of payloads, in bytes, a power of two; 0: the format's own */
     heft_encoding encoding;
-    int encoding_level;   /* 0: the codec's default */
-    bool allow_loss;      /* leave out, or bend, what the format cannot carry */
-    bool strict;          /* treat warnings as losses that stop */
-    heft_loss_fn on_loss; /* called while planning: before any byte is written; may be NULL */
+    int encoding_level; /* 0: the codec's default */
+    bool allow_loss;    /* leave out, or bend, what the format cannot carry */
+    bool strict;        /* treat warnings as losses that stop */
+    /* Called while planning, before any byte is written, and for "heft/cast" once the data are converted, before the
+     * file has its name (with strict, into a stream or on a dry run: before any byte is written).  May be NULL. */
+    heft_loss_fn on_loss;
     void *loss_ctx;
 } heft_write_options;
 #define HEFT_WRITE_OPTIONS_INIT                                                                \
@@ -126,9 +129,9 @@ typedef struct heft_convert_options {
     void *ctx;                                           /* handed to these callbacks */
     const heft_value *set;                               /* top-level metadata to add or replace */
     size_t set_count;
-    heft_str config;         /* ptr NULL: as the input has it; a JSON text (gpt-rs) */
-    bool no_verify;          /* copy even when a checksum of the input disagrees */
-    bool dry_run;            /* plan and report losses only; the sink may be NULL */
+    heft_str config; /* ptr NULL: as the input has it; a JSON text (gpt-rs) */
+    bool no_verify;  /* copy even when a checksum of the input disagrees */
+    bool dry_run;    /* plan and report losses only, reading what is cast; the sink may be NULL */
     uint64_t *planned_bytes; /* NULL, or set to the size of the file to be written */
     heft_progress_fn progress;
     void *progress_ctx;

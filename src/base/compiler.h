@@ -68,6 +68,15 @@ static inline void heft_shared_put(uint32_t *p, uint32_t v)
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
+/* Adds; a sum that passes the type's end stays there. */
+static inline void heft_shared_add(size_t *p, size_t n)
+{
+    size_t old = __atomic_load_n(p, __ATOMIC_RELAXED), sum;
+    do
+        sum = old + n < old ? SIZE_MAX : old + n;
+    while (!__atomic_compare_exchange_n(p, &old, sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
 /* From zero to v; false, and it stays: someone was faster. */
 static inline bool heft_shared_claim(uint32_t *p, uint32_t v)
 {
@@ -108,6 +117,11 @@ static inline uint32_t heft_shared_u32(const uint32_t *p)
 static inline void heft_shared_put(uint32_t *p, uint32_t v)
 {
     *p = v;
+}
+
+static inline void heft_shared_add(size_t *p, size_t n)
+{
+    *p = *p + n < *p ? SIZE_MAX : *p + n;
 }
 
 static inline bool heft_shared_claim(uint32_t *p, uint32_t v)

@@ -15,20 +15,35 @@ static bool is_complex(heft_dtype t)
     return t == HEFT_C64 || t == HEFT_C128;
 }
 
-static void cast_block(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n)
+/* n <= HEFT_LANES elements; lost NULL: what is lost is not counted. */
+static void cast_block(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
+                       uint64_t *lost)
 {
     uint32_t f[HEFT_LANES] = { 0 };
     if (heft_dtype_size(from))
         heft_lanes_load(f, from, src, n);
     else
         heft_lanes_load_packed(f, from, src, 0, n);
+    if (lost)
+        heft_lanes_count(lost, to, f, !heft_float_layout_of(from));
     heft_lanes_store(dst, to, f, n);
 }
 
+static void count_number(uint64_t *lost, heft_number x, heft_dtype to, bool is_int)
+{
+    heft_cast_loss kind = heft_number_loss(x, is_int, to);
+    if (kind != HEFT_LOST_NOTHING)
+        lost[kind]++;
+}
+
 /* Elements of a plain type one by one; numbers of packed types are f32 before they come here. */
-static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n)
+static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
+                      uint64_t *lost)
 {
     uint32_t step = heft_dtype_size(from), stride = heft_dtype_size(to), codes[HEFT_LANES] = { 0 };
+    bool is_int = !heft_float_layout_of(from);
+    for (size_t i = 0; i < n && lost; i++)
+        count_number(lost, heft_number_read(src + i * step, from), to, is_int);
     for (size_t i = 0; i < n && stride; i++)
         heft_number_write(dst + i * stride, to, heft_number_read(src + i * step, from));
     for (size_t i = 0; i < n && !stride; i++)
@@ -39,14 +54,17 @@ static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtyp
 }
 
 /* Of a packed type, to one that is not made from f32. */
-static void cast_packed(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n)
+static void cast_packed(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
+                        uint64_t *lost)
 {
     uint8_t f[HEFT_LANES * sizeof(float)];
-    cast_block(f, HEFT_F32, src, from, n);
-    cast_each(dst, to, f, HEFT_F32, n);
+    cast_block(f, HEFT_F32, src, from, n, NULL);
+    cast_each(dst, to, f, HEFT_F32, n, lost);
 }
 
-/* ---- the pairs that matter most, HEFT_LANES elements from where they are to where they go ------- */
+/* ---- the pairs that matter most, HEFT_LANES elements from where they are to where they go -------
+ *
+ * Each says whether there may be a number among them that is lost, so that the others need not be counted. */
 
 static uint32_t f32_at(const uint8_t *src, uint32_t i)
 {
@@ -55,31 +73,44 @@ static uint32_t f32_at(const uint8_t *src, uint32_t i)
     return f;
 }
 
-/* Not-a-numbers are looked for first: that and rounding take less time than a choice for each number. */
-static void f32_to_bf16(uint8_t *restrict dst, const uint8_t *restrict src)
+/* The top bit: whether an f32 is at least `least`, which is positive, or NaN.  Such words are combined by or. */
+static uint32_t is_at_least(uint32_t f, uint32_t least)
 {
-    uint32_t nans = 0;
+    return (f & 0x7FFFFFFF) + (0x80000000 - least);
+}
+
+/* What does not just round is looked for first: that and rounding take less time than a choice for each number. */
+static bool f32_to_bf16(uint8_t *restrict dst, const uint8_t *restrict src)
+{
+    enum { LEAST_INFINITE = 0x7F7F8000 }; /* once it is rounded */
+    uint32_t odd = 0;
     for (uint32_t i = 0; i < HEFT_LANES; i++)
-        nans |= heft_f32_is_nan(f32_at(src, i));
+        odd |= is_at_least(f32_at(src, i), LEAST_INFINITE);
     for (uint32_t i = 0; i < HEFT_LANES; i++) {
         uint16_t code = heft_f32_round_to_bf16(f32_at(src, i));
         memcpy(dst + i * sizeof code, &code, sizeof code);
     }
-    for (uint32_t i = 0; nans && i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; odd >> 31 && i < HEFT_LANES; i++) {
         uint16_t code = heft_f32_to_bf16(f32_at(src, i));
         memcpy(dst + i * sizeof code, &code, sizeof code);
     }
+    return odd >> 31;
 }
 
-static void f32_to_f16(uint8_t *restrict dst, const uint8_t *restrict src)
+static bool f32_to_f16(uint8_t *restrict dst, const uint8_t *restrict src)
 {
+    enum { LEAST_INFINITE = 0x477FF000 };
+    uint32_t odd = 0;
     for (uint32_t i = 0; i < HEFT_LANES; i++) {
-        uint16_t code = heft_f32_to_f16(f32_at(src, i));
+        uint32_t f = f32_at(src, i);
+        uint16_t code = heft_f32_to_f16(f);
+        odd |= is_at_least(f, LEAST_INFINITE);
         memcpy(dst + i * sizeof code, &code, sizeof code);
     }
+    return odd >> 31;
 }
 
-static void bf16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
+static bool bf16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 {
     for (uint32_t i = 0; i < HEFT_LANES; i++) {
         uint16_t code;
@@ -87,9 +118,10 @@ static void bf16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
         uint32_t f = (uint32_t)code << 16;
         memcpy(dst + i * sizeof f, &f, sizeof f);
     }
+    return false;
 }
 
-static void f16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
+static bool f16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 {
     for (uint32_t i = 0; i < HEFT_LANES; i++) {
         uint16_t code;
@@ -97,19 +129,25 @@ static void f16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
         uint32_t f = heft_f16_to_f32(code);
         memcpy(dst + i * sizeof f, &f, sizeof f);
     }
+    return false;
 }
 
-static void f64_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
+static bool f64_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 {
+    enum { INFINITE = 0x7F800000 };
+    uint32_t odd = 0;
     for (uint32_t i = 0; i < HEFT_LANES; i++) {
         uint64_t d;
         memcpy(&d, src + i * sizeof d, sizeof d);
         uint32_t f = heft_f64_to_f32(d);
         memcpy(dst + i * sizeof f, &f, sizeof f);
     }
+    for (uint32_t i = 0; i < HEFT_LANES; i++)
+        odd |= is_at_least(f32_at(dst, i), INFINITE);
+    return odd >> 31;
 }
 
-typedef void (*direct)(uint8_t *restrict dst, const uint8_t *restrict src);
+typedef bool (*direct)(uint8_t *restrict dst, const uint8_t *restrict src);
 
 static const struct {
     heft_dtype to, from;
@@ -130,7 +168,8 @@ static direct direct_of(heft_dtype to, heft_dtype from)
 
 /* ---- any pair ----------------------------------------------------------------------------- */
 
-typedef void (*caster)(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n);
+typedef void (*caster)(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
+                       uint64_t *lost);
 
 static caster caster_of(heft_dtype to, heft_dtype from)
 {
@@ -150,7 +189,7 @@ static uint64_t bytes_of(heft_dtype t, size_t count)
 }
 
 static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
-                       size_t count)
+                       size_t count, uint64_t *lost)
 {
     caster cast = caster_of(to, from);
     direct fast = direct_of(to, from);
@@ -161,18 +200,19 @@ static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
         return;
     }
     for (; fast && count >= HEFT_LANES; count -= HEFT_LANES, dst += stride, src += step)
-        fast(dst, src);
+        if (fast(dst, src) && lost)
+            cast(dst, to, src, from, HEFT_LANES, lost);
     for (; count > HEFT_LANES; count -= HEFT_LANES, dst += stride, src += step)
-        cast(dst, to, src, from, HEFT_LANES);
+        cast(dst, to, src, from, HEFT_LANES, lost);
     if (count)
-        cast(dst, to, src, from, count);
+        cast(dst, to, src, from, count, lost);
 }
 
 /* ---- blocks that share scales ---- */
 
 /* src begins with a block; the last may be wanted in part only. */
 static void cast_blocks(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
-                        size_t count)
+                        size_t count, uint64_t *lost)
 {
     const heft_dtype_info *d = heft_dtype_get(from);
     float f[HEFT_BLOCK_ELEMENTS];
@@ -181,7 +221,7 @@ static void cast_blocks(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dt
         heft_block_decode(f, from, src);
         for (uint32_t i = 0; i < d->block_elems; i += HEFT_LANES)
             heft_lanes_order(f + i, sizeof *f);
-        cast_reals(dst, to, (const uint8_t *)f, HEFT_F32, n);
+        cast_reals(dst, to, (const uint8_t *)f, HEFT_F32, n, lost);
         dst += n * heft_dtype_size(to);
         count -= n;
     }
@@ -218,18 +258,39 @@ bool heft_can_cast(heft_dtype to, heft_dtype from)
     return has_numbers(to) && has_numbers(from) && is_complex(to) == is_complex(from);
 }
 
-bool heft_cast(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count)
+/* What the parts of a complex number are. */
+static heft_dtype real_type(heft_dtype t)
+{
+    return t == HEFT_C64 ? HEFT_F32 : HEFT_F64;
+}
+
+bool heft_cast_loses(heft_dtype to, heft_dtype from)
+{
+    if (heft_block_is_known(from))
+        return heft_type_loses(to, HEFT_F32);
+    return is_complex(to) ? heft_type_loses(real_type(to), real_type(from))
+                          : heft_type_loses(to, from);
+}
+
+bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count,
+                       uint64_t *lost)
 {
     if (!heft_can_cast(to, from))
         return false;
+    if (lost && !heft_cast_loses(to, from))
+        lost = NULL;
     if (heft_block_is_known(from))
-        cast_blocks(dst, to, src, from, count);
+        cast_blocks(dst, to, src, from, count, lost);
     else if (!is_complex(to))
-        cast_reals(dst, to, src, from, count);
+        cast_reals(dst, to, src, from, count, lost);
     else
-        cast_reals(dst, to == HEFT_C64 ? HEFT_F32 : HEFT_F64, src,
-                   from == HEFT_C64 ? HEFT_F32 : HEFT_F64, count * 2);
+        cast_reals(dst, real_type(to), src, real_type(from), count * 2, lost);
     return true;
+}
+
+bool heft_cast(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count)
+{
+    return heft_cast_counted(dst, to, src, from, count, NULL);
 }
 
 static void packed_to_f64(double *out, heft_dtype t, const uint8_t *src, uint64_t first,
@@ -276,7 +337,7 @@ static void plain_block(uint64_t *wide, heft_dtype t, const uint8_t *src, size_t
         heft_lanes_load(codes, t, src, n);
         heft_lanes_f64(wide, codes, HEFT_LANES);
     } else if (heft_float_layout_of(t) || t == HEFT_BOOL) {
-        cast_reals((uint8_t *)wide, HEFT_F64, src, t, n);
+        cast_reals((uint8_t *)wide, HEFT_F64, src, t, n, NULL);
         heft_lanes_order(wide, sizeof *wide);
     } else if (size == 8) {
         heft_lanes_copy(wide, src, n, sizeof *wide);
@@ -305,7 +366,7 @@ bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem
     if (!d)
         return false;
     if (is_complex(t))
-        t = t == HEFT_C64 ? HEFT_F32 : HEFT_F64;
+        t = real_type(t);
     if (d->block_elems > 1 && !heft_float_layout_of(t) && !heft_block_is_known(t))
         return false;
     if (heft_block_is_known(t))

@@ -239,12 +239,22 @@ static void store_u16(uint8_t *dst, const uint32_t *codes, size_t n)
     heft_lanes_copy(dst, raw, n, sizeof *raw);
 }
 
+/* How many integers of so many bytes there are. */
+static double int_range(uint32_t size)
+{
+    return size == 1 ? 256.0 : size == 2 ? 65536.0 : 4294967296.0;
+}
+
+static double least_int(heft_dtype t)
+{
+    return heft_dtype_is_signed_int(t) ? -int_range(heft_dtype_size(t)) / 2 : 0;
+}
+
 static void store_ints(uint8_t *dst, heft_dtype to, const uint32_t *f, size_t n)
 {
     uint32_t codes[HEFT_LANES], size = heft_dtype_size(to);
-    double range = size == 1 ? 256.0 : size == 2 ? 65536.0 : 4294967296.0;
-    double low = heft_dtype_is_signed_int(to) ? -range / 2 : 0;
-    f32_to_ints(codes, f, low, low + range - 1);
+    double low = least_int(to);
+    f32_to_ints(codes, f, low, low + int_range(size) - 1);
     if (size == 1) {
         store_u8(dst, codes, n);
     } else if (size == 2) {
@@ -285,6 +295,64 @@ void heft_lanes_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n)
         else
             heft_lanes_store_packed(dst, codes, n, to);
     }
+}
+
+/* ---- what is lost ---- */
+
+/* The least f32, as bits, that rounds beyond the largest number of a narrower type. */
+static uint32_t least_beyond(const heft_float_layout *l)
+{
+    uint32_t largest = (uint32_t)heft_float_top(l) - (l->specials == HEFT_F_IEEE);
+    uint32_t down = 23u - l->mant_bits, rebias = (uint32_t)(127 - l->bias) << 23;
+    /* Halfway to the number that would be next, the even one of the two is the nearest. */
+    return rebias + (largest << down) + (1u << (down - 1)) + !(largest & 1);
+}
+
+static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layout *restrict l,
+                         const uint32_t *restrict f, bool is_int)
+{
+    enum { INFINITE = 0x7F800000 };
+    bool has_infinity = l->specials == HEFT_F_IEEE;
+    int32_t least = (int32_t)least_beyond(l), last = has_infinity ? INFINITE - 1 : INFINITE;
+    uint32_t beyond = 0, nans = 0, inexact = 0;
+    uint32_t digits = is_int ? (1u << (23 - l->mant_bits)) - 1 : 0;
+    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+        int32_t size = (int32_t)(f[i] & 0x7FFFFFFF);
+        uint32_t is_large = size >= least;
+        beyond += is_large & (size <= last);
+        nans += size > INFINITE;
+        inexact += !is_large & ((f[i] & digits) != 0);
+    }
+    lost[has_infinity ? HEFT_LOST_RANGE : HEFT_LOST_CLAMPED] += beyond;
+    lost[HEFT_LOST_NAN] += l->specials == HEFT_F_NONE ? nans : 0;
+    lost[HEFT_LOST_DIGITS] += inexact;
+}
+
+static void count_ints(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to,
+                       const uint32_t *restrict f)
+{
+    double low = least_int(to);
+    /* The f32 below -2^31 is 256 less. */
+    float above = (float)(low + int_range(heft_dtype_size(to)));
+    float below = to == HEFT_I32 ? -2147483904.0F : (float)(low - 1);
+    uint32_t beyond = 0, nans = 0;
+    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+        float v = heft_f32_of(f[i]);
+        beyond += (v <= below) | (v >= above);
+        nans += v != v;
+    }
+    lost[HEFT_LOST_CLAMPED] += beyond;
+    lost[HEFT_LOST_NAN] += nans;
+}
+
+void heft_lanes_count(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to, const uint32_t *f,
+                      bool is_int)
+{
+    const heft_float_layout *l = heft_float_layout_of(to);
+    if (!l)
+        count_ints(lost, to, f);
+    else if (l->mant_bits < 23)
+        count_floats(lost, l, f, is_int);
 }
 
 void heft_lanes_load_packed(uint32_t *f, heft_dtype t, const uint8_t *src, uint32_t first, size_t n)

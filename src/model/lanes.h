@@ -4,7 +4,7 @@
 #define HEFT_LANES_H
 #include <string.h>
 
-#include "model/dtype.h"
+#include "model/number.h"
 
 enum { HEFT_LANES = 32 }; /* a multiple of every packed block */
 
@@ -40,6 +40,10 @@ void heft_lanes_load(uint32_t *f, heft_dtype t, const uint8_t *src, size_t n);
 void heft_lanes_load_packed(uint32_t *f, heft_dtype t, const uint8_t *src, uint32_t first,
                             size_t n);
 
+/* Counts, by kind, the numbers among HEFT_LANES that are lost in a type for heft_lanes_store(); is_int: they are
+ * integers. */
+void heft_lanes_count(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to, const uint32_t *f,
+                      bool is_int);
 /* As any floating-point type but f8_e8m0, or an integer of at most 32 bits.  f is used up. */
 void heft_lanes_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n);
 void heft_lanes_store_packed(uint8_t *dst, const uint32_t *codes, size_t n, heft_dtype t);

@@ -181,3 +181,82 @@ void heft_number_write(uint8_t *p, heft_dtype t, heft_number x)
     else
         store(p, int_code(x, size, heft_dtype_is_signed_int(t)), size);
 }
+
+/* ---- what does not fit ---- */
+
+static heft_cast_loss power_loss(heft_number x, bool is_int, const heft_float_layout *l)
+{
+    enum { TOP = 0xFE };
+    int32_t code = x.exp + l->bias + (int32_t)(x.mant >> 62 & 1);
+    if (x.kind == HEFT_N_NAN)
+        return HEFT_LOST_NOTHING;
+    if (x.kind != HEFT_N_FINITE || x.negative || code < 0 || code > TOP)
+        return HEFT_LOST_CLAMPED;
+    return is_int && x.mant << 1 ? HEFT_LOST_DIGITS : HEFT_LOST_NOTHING;
+}
+
+static heft_cast_loss float_loss(heft_number x, bool is_int, const heft_float_layout *l)
+{
+    bool has_infinity = l->specials == HEFT_F_IEEE;
+    uint64_t top = heft_float_top(l);
+    if (l->specials == HEFT_F_POWERS)
+        return power_loss(x, is_int, l);
+    if (x.kind == HEFT_N_NAN && l->specials == HEFT_F_NONE)
+        return HEFT_LOST_NAN;
+    if (x.kind == HEFT_N_INFINITE && !has_infinity)
+        return HEFT_LOST_CLAMPED;
+    if (x.kind != HEFT_N_FINITE)
+        return HEFT_LOST_NOTHING;
+    uint64_t abs = round_to(x, l);
+    if (abs >= top && has_infinity)
+        return HEFT_LOST_RANGE;
+    if (abs > top)
+        return HEFT_LOST_CLAMPED;
+    return is_int && x.mant << (l->mant_bits + 1) ? HEFT_LOST_DIGITS : HEFT_LOST_NOTHING;
+}
+
+static heft_cast_loss int_loss(heft_number x, heft_dtype to)
+{
+    bool is_signed = heft_dtype_is_signed_int(to);
+    uint64_t top = UINT64_MAX >> (64 - 8 * heft_dtype_size(to) + is_signed);
+    if (x.negative)
+        top = is_signed ? top + 1 : 0;
+    if (x.kind == HEFT_N_NAN)
+        return HEFT_LOST_NAN;
+    if (x.kind == HEFT_N_INFINITE)
+        return HEFT_LOST_CLAMPED;
+    if (x.kind == HEFT_N_ZERO || x.exp < 0)
+        return HEFT_LOST_NOTHING;
+    return x.exp > 63 || x.mant >> (63 - x.exp) > top ? HEFT_LOST_CLAMPED : HEFT_LOST_NOTHING;
+}
+
+heft_cast_loss heft_number_loss(heft_number x, bool is_int, heft_dtype to)
+{
+    const heft_float_layout *l = heft_float_layout_of(to);
+    if (to == HEFT_BOOL)
+        return HEFT_LOST_NOTHING;
+    return l ? float_loss(x, is_int, l) : int_loss(x, to);
+}
+
+/* Bits of an integer below its sign. */
+static uint32_t int_bits(heft_dtype t)
+{
+    return t == HEFT_BOOL ? 1 : 8 * heft_dtype_size(t) - heft_dtype_is_signed_int(t);
+}
+
+bool heft_type_loses(heft_dtype to, heft_dtype from)
+{
+    const heft_float_layout *l = heft_float_layout_of(to), *k = heft_float_layout_of(from);
+    if (to == HEFT_BOOL || to == from)
+        return false;
+    if (l && l->specials != HEFT_F_IEEE)
+        return true;
+    if (k && l)
+        return l->mant_bits < k->mant_bits || l->exp_bits < k->exp_bits;
+    if (k)
+        return true;
+    if (l) /* 2^15 is in f16, 2^16 is not */
+        return int_bits(from) > l->mant_bits + 1u || int_bits(from) > (1u << (l->exp_bits - 1));
+    return int_bits(from) > int_bits(to) ||
+           (heft_dtype_is_signed_int(from) && !heft_dtype_is_signed_int(to));
+}

@@ -46,6 +46,27 @@ heft_number heft_number_read(const uint8_t *p, heft_dtype t);
 void heft_number_write(uint8_t *p, heft_dtype t, heft_number x);
 /* The bits of the nearest number of a floating-point type. */
 uint64_t heft_number_code(heft_number x, const heft_float_layout *l);
+/* What a cast does to a number that its type does not hold, but for rounding.  docs/casting.md */
+typedef enum heft_cast_loss {
+    HEFT_LOST_RANGE,   /* a number beyond the largest becomes infinite */
+    HEFT_LOST_CLAMPED, /* a number beyond the largest or smallest becomes that one */
+    HEFT_LOST_NAN,     /* NaN becomes a number */
+    HEFT_LOST_DIGITS,  /* an integer has more digits than the mantissa */
+    HEFT_CAST_LOSSES,  /* how many kinds there are */
+    HEFT_LOST_NOTHING = HEFT_CAST_LOSSES
+} heft_cast_loss;
+/* is_int: x comes from an integer type. */
+heft_cast_loss heft_number_loss(heft_number x, bool is_int, heft_dtype to);
+/* Whether type `to` may lack a number of type `from`: of two plain or packed types, not complex. */
+bool heft_type_loses(heft_dtype to, heft_dtype from);
+
+/* heft_cast() that adds to lost[], by kind, how many numbers it does not carry, both parts of a complex one; lost NULL:
+ * does not count. */
+bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count,
+                       uint64_t *lost);
+/* Whether such a cast may lose anything. */
+bool heft_cast_loses(heft_dtype to, heft_dtype from);
+
 /* What numbers that are too large become, below the sign: infinity where there is one, else the largest. */
 uint64_t heft_float_top(const heft_float_layout *l);
 

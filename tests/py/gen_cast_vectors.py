@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """gen_cast_vectors.py: conversions between element types, worked out independently, on stdout.
 
-Records of  u16 from, u16 to, u32 count, the source elements, the expected elements.  Types are numbered
+Records of  u16 from, u16 to, u32 count, u32[4] how many values are lost by kind (docs/casting.md: range, clamped, NaN,
+digits), the source elements, the expected elements.  Types are numbered
 as in heft/dtypes.h; `to` 0xFFFF means doubles (heft_to_f64), and then the count of a packed type is a
 multiple of its block; else what is left of a block is 0.  Block-quantised types come with both, and always as whole blocks.
 
@@ -72,6 +73,7 @@ class Small:
         self.sign = 1 << (bits - 1)
         values = [decode_float(t, c) for c in range(self.sign)]
         self.values = [v for v in values if not isinstance(v, Nan) and v != INF]
+        self.all = frozenset(self.values)
         self.infinity = len(self.values) if self.kind == "ieee" else None
         step = self.values[-1] - self.values[-2]
         self.middles = [(a + b) / 2 for a, b in zip(self.values, self.values[1:])]
@@ -163,6 +165,55 @@ def encode(t, x):
     return encode_wide(t, x)
 
 
+# ---- what is lost ----
+
+RANGE, CLAMPED, LOST_NAN, DIGITS = range(4)
+
+
+def lost_int(t, x):
+    _, bits, signed = INTS[t]
+    if isinstance(x, Nan):
+        return LOST_NAN
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    return CLAMPED if x in (INF, -INF) or not low <= int(x) <= high else None
+
+
+def lost_power(x):
+    if isinstance(x, Nan):
+        return None
+    if not 1.5 * 2.0**-128 <= x < 1.5 * 2.0**127:
+        return CLAMPED
+    return DIGITS if isinstance(x, int) and x & (x - 1) else None
+
+
+def lost_small(s, x):
+    if isinstance(x, Nan):
+        return LOST_NAN if s.kind == "none" else None
+    if abs(x) > s.middles[-1] or (abs(x) == s.middles[-1] and len(s.values) % 2 == 0):
+        return CLAMPED if s.infinity is None else None if abs(x) == INF else RANGE
+    return DIGITS if isinstance(x, int) and abs(x) not in s.all else None
+
+
+def lost_wide(t, x):
+    if isinstance(x, Nan) or x in (INF, -INF):
+        return None
+    got = struct.unpack("<f" if t == "f32" else "<d", encode_wide(t, x))[0]
+    if got in (INF, -INF):
+        return RANGE
+    return DIGITS if isinstance(x, int) and got != x else None
+
+
+def lost(t, to, values):
+    """How many values of type t are lost in another type, by kind; docs/casting.md."""
+    counts = [0] * 4
+    for x in values if to not in ("bool", t) else ():
+        kind = (lost_int(to, x) if to in INTS else lost_power(x) if to == "e8m0" else lost_small(SMALL[to], x) if to in SMALL
+                else lost_wide(to, x))
+        if kind is not None:
+            counts[kind] += 1
+    return counts
+
+
 # ---- what is converted ----------------------------------------------------------------------
 
 
@@ -251,8 +302,8 @@ def number(t):
     return BOOL if t == "bool" else (INTS.get(t) or FLOATS[t])[0]
 
 
-def record(out, source, target, count, given, expected):
-    out.write(struct.pack("<HHI", source, target, count) + given + expected)
+def record(out, source, target, count, given, expected, losses=(0, 0, 0, 0)):
+    out.write(struct.pack("<HHI4I", source, target, count, *losses) + given + expected)
 
 
 def numpy_agrees(t, codes, expected):
@@ -280,16 +331,17 @@ def plain(out, rng):
             expected = given if to == t else encode_all(to, values)
             if to == "f16":
                 numpy_agrees(t, codes, expected)
-            record(out, number(t), number(to), len(codes), given, expected)
+            record(out, number(t), number(to), len(codes), given, expected, lost(t, to, values))
             if t in ("f32", "f64") and to in ("f32", "f64"):
-                complex_pair(out, t, to, len(codes), given, expected)
+                complex_pair(out, t, to, values, given, expected)
 
 
-def complex_pair(out, t, to, count, given, expected):
+def complex_pair(out, t, to, values, given, expected):
     wide, narrow = {"f32": C64, "f64": C128}[t], {"f32": C64, "f64": C128}[to]
     sizes = {"f32": 4, "f64": 8}
-    pairs = count // 2
-    record(out, wide, narrow, pairs, given[:pairs * 2 * sizes[t]], expected[:pairs * 2 * sizes[to]])
+    pairs = len(values) // 2
+    record(out, wide, narrow, pairs, given[:pairs * 2 * sizes[t]], expected[:pairs * 2 * sizes[to]],
+           lost(t, to, values[:pairs * 2]))
 
 
 def packed(out, rng):
@@ -300,7 +352,8 @@ def packed(out, rng):
         record(out, kind, DOUBLES, len(whole), pack(t, whole), encode_all("f64", [decode_float(t, c) for c in whole]))
         values = [decode_float(t, c) for c in codes]
         for to in TARGETS:
-            record(out, kind, number(to), len(codes), pack(t, codes), pack(t, codes) if to == t else encode_all(to, values))
+            record(out, kind, number(to), len(codes), pack(t, codes), pack(t, codes) if to == t else encode_all(to, values),
+                   lost(t, to, values))
 
 
 # heft numbers the first ones in the order of ggml's numbers
@@ -313,7 +366,7 @@ def blocks(out, rng):
         given = ggml_blocks.draw(t, count, rng)
         values = ggml_blocks.decode(t, given)
         for to in ("f16", "bf16", "f32", "f64"):
-            record(out, BLOCK_NUMBERS[t], number(to), count, given, b"".join(encode(to, v) for v in values))
+            record(out, BLOCK_NUMBERS[t], number(to), count, given, b"".join(encode(to, v) for v in values), lost(t, to, values))
         record(out, BLOCK_NUMBERS[t], DOUBLES, count, given, b"".join(encode("f64", v) for v in values))
 
 

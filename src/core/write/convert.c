@@ -3,6 +3,7 @@
 
 #include "core/check/contents.h"
 #include "core/read/measure.h"
+#include "core/write/cast_losses.h"
 #include "core/write/copy.h"
 #include "core/write/ties.h"
 #include "core/write/transfer.h"
@@ -416,14 +417,36 @@ static uint64_t payload(const conversion *c)
     return sum;
 }
 
+/* A stream cannot be taken back, and a dry run writes nothing: what casts lose is counted before. */
+static heft_status count_casts(conversion *c)
+{
+    heft_watch off;
+    heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx, .total = payload(c) };
+    heft_copying copying = { &c->p, c->in, c->origins.ptr, NULL, &off, &meter, NULL };
+    heft_status st = heft_watch_begin(&off, c->in, true, NULL, NULL, c->err);
+    if (!st)
+        st = heft_cast_losses_begin(&copying, c->err);
+    if (!st)
+        st = heft_cast_losses_count(&copying, c->err);
+    if (!st)
+        st = heft_cast_losses_report(&copying, c->err);
+    heft_watch_free(&off);
+    return st;
+}
+
+static bool counts_first(const conversion *c, const heft_sink *sink)
+{
+    return c->opt.write.strict && !sink->ops->write_at;
+}
+
 static heft_status write_out(conversion *c, heft_sink *sink, heft_watch *watch)
 {
     const heft_plan *plan = &c->p.plan;
     heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
-    heft_copying copying = { &c->p, c->in, c->origins.ptr, sink, watch, &meter };
+    heft_copying copying = { &c->p, c->in, c->origins.ptr, sink, watch, &meter, NULL };
     meter.total = plan->appended ? payload(c) : plan->data_end - plan->front_bytes;
-    heft_status st = HEFT_OK;
-    if (sink->ops->reserve && plan->file_bytes)
+    heft_status st = counts_first(c, sink) ? HEFT_OK : heft_cast_losses_begin(&copying, c->err);
+    if (!st && sink->ops->reserve && plan->file_bytes)
         st = sink->ops->reserve(sink, plan->file_bytes, c->err);
     if (!st)
         st = heft_planner_front(&c->p, sink, c->err);
@@ -431,6 +454,8 @@ static heft_status write_out(conversion *c, heft_sink *sink, heft_watch *watch)
         st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
     if (!st)
         st = heft_watch_end(watch, c->err);
+    if (!st)
+        st = heft_cast_losses_report(&copying, c->err);
     if (!st)
         st = heft_planner_digests(&c->p, c->err);
     if (!st && plan->late && sink->ops->write_at)
@@ -495,6 +520,8 @@ static heft_status checked_write(conversion *c, heft_sink *sink)
         st = heft_check_all(c->in, c->err);
     else if (c->decodes && !c->opt.no_verify)
         st = heft_contents_demand(c->in, c->err);
+    if (!st && counts_first(c, sink))
+        st = count_casts(c);
     if (!st)
         st = heft_watch_begin(&watch, c->in, is_stream || c->opt.no_verify, passing, c, c->err);
     else
@@ -523,7 +550,9 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
         st = heft_measured(in, c.err);
     if (!st)
         st = plan(&c);
-    if (!st && !o.dry_run)
+    if (!st && o.dry_run)
+        st = count_casts(&c);
+    else if (!st)
         st = take ? checked_write(&c, take)
                   : heft_error_plain(c.err, HEFT_E_ARGUMENT, "there is no sink to write to");
     heft_status there = heft_file_leave(in, c.err);

@@ -5,6 +5,7 @@
 #include "core/check/watch.h"
 #include "core/write/maker.h"
 #include "core/write/plan.h"
+#include "model/number.h"
 
 typedef struct heft_origin { /* of a part that is to be written, by its number */
     uint32_t part;           /* in the file it comes from */
@@ -24,6 +25,7 @@ typedef struct heft_copying {
     heft_sink *sink;
     heft_watch *watch;
     heft_meter *meter;
+    size_t (*lost)[HEFT_CAST_LOSSES]; /* by part: values that its cast loses; NULL: not counted */
 } heft_copying;
 
 /* Everything between front and back, padding included. */

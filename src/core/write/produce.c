@@ -173,26 +173,28 @@ static heft_status read_elements(heft_producer *w, const unit *u, uint64_t first
 
 /* Units of the target, in its own element type; the last may have fewer elements than the others. */
 static heft_status make_units(heft_producer *w, const unit *u, uint64_t first, uint64_t count,
-                              uint8_t *dst)
+                              bool counts, uint8_t *dst)
 {
     uint64_t at = first * u->elements, left = w->c->origins[w->part].elements - at;
     uint64_t elements = count * u->elements < left ? count * u->elements : left;
     if (u->to == u->from)
         return read_elements(w, u, at, elements, dst);
     heft_status st = read_elements(w, u, at, elements, w->scratch);
-    if (!st && !heft_cast(dst, u->to, w->scratch, u->from, (size_t)elements))
+    uint64_t *lost = counts && w->c->lost ? w->lost : NULL;
+    if (!st && !heft_cast_counted(dst, u->to, w->scratch, u->from, (size_t)elements, lost))
         st = heft_error_plain(&w->err, HEFT_E_UNSUPPORTED, "%s cannot be cast to %s",
                               heft_dtype_name(u->from), heft_dtype_name(u->to));
     return st;
 }
 
-/* A unit that the end of a buffer cuts is made once and kept for the next buffer. */
-static heft_status make_one(heft_producer *w, const unit *u, uint64_t first)
+/* A unit that the end of a buffer cuts is made once and kept for the next buffer.  When another worker has that, it is
+ * made twice, and counted by the one who has the unit's first byte. */
+static heft_status make_one(heft_producer *w, const unit *u, uint64_t first, bool counts)
 {
     if (w->one_first == first)
         return HEFT_OK;
     w->one_first = first;
-    return make_units(w, u, first, 1, w->one);
+    return make_units(w, u, first, 1, counts, w->one);
 }
 
 static heft_status make_bytes(heft_producer *w, heft_dtype to, uint64_t from, size_t len,
@@ -206,7 +208,7 @@ static heft_status make_bytes(heft_producer *w, heft_dtype to, uint64_t from, si
         uint64_t first = heft_div(from, size), skip = from - first * size, count = len / size;
         bool whole = !skip && count;
         count = !whole ? 1 : count < most ? count : most;
-        st = whole ? make_units(w, &u, first, count, dst) : make_one(w, &u, first);
+        st = whole ? make_units(w, &u, first, count, true, dst) : make_one(w, &u, first, !skip);
         size_t n = (size_t)(whole ? count * size : size - skip);
         n = n < len ? n : len;
         if (!st && !whole)
@@ -276,8 +278,19 @@ static void close_source(heft_producer *w)
     w->maker = NULL;
 }
 
+static void hand_in_losses(heft_producer *w)
+{
+    for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
+        if (w->lost[k])
+            heft_shared_add(&w->c->lost[w->part][k],
+                            w->lost[k] < SIZE_MAX ? (size_t)w->lost[k] : SIZE_MAX);
+        w->lost[k] = 0;
+    }
+}
+
 static void leave_part(heft_producer *w)
 {
+    hand_in_losses(w);
     if (w->part != HEFT_NONE && w->in_order) {
         close_source(w);
         close_tap(w, &w->source, NULL);

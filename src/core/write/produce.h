@@ -19,9 +19,10 @@ typedef struct heft_producer {
     heft_stream stream;
     heft_maker *maker; /* of a part in another layout, instead of the stream */
     heft_tap source, target;
-    uint32_t claim;     /* of the source's tap */
-    heft_room turned;   /* the whole part, decoded, when it has to be turned */
-    uint64_t one_first; /* unit in one, or HEFT_NOWHERE */
+    uint32_t claim;                  /* of the source's tap */
+    heft_room turned;                /* the whole part, decoded, when it has to be turned */
+    uint64_t one_first;              /* unit in one, or HEFT_NOWHERE */
+    uint64_t lost[HEFT_CAST_LOSSES]; /* of the part, by the casts so far */
     _Alignas(HEFT_ELEMENT) uint8_t one[HEFT_UNIT];
     heft_error err;
 } heft_producer;

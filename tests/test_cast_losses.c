@@ -1,0 +1,171 @@
+/* test_cast_losses.c - values that casts lose are counted once each, whoever casts them, and stop what is strict before
+ * anything is there. */
+#include "heft_test.h"
+
+enum { COUNT = 6000004, ODD = 1234567 }; /* more than two workers' shares, in whichever type */
+
+typedef struct fixture {
+    heft_test_sink bytes;
+    heft_file *in;
+} fixture;
+
+/* One tensor of f32, all of them 100 but for a NaN, and one in which nothing is lost. */
+static int make_model(void **state)
+{
+    heft_error err;
+    heft_writer *w;
+    uint32_t part;
+    uint64_t n = COUNT, four = 4;
+    fixture *f = calloc(1, sizeof *f);
+    float *values = malloc(COUNT * sizeof *values), small[4] = { 1, 2 };
+    for (uint32_t i = 0; i < COUNT; i++)
+        values[i] = 100;
+    memcpy(&values[ODD], &(uint32_t){ 0x7FC00000 }, sizeof *values);
+    heft_sink *sink = heft_test_sink_init(&f->bytes, false);
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"), sink, NULL, &err), &err);
+    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("large"), HEFT_F32, &n, 1, &err),
+                   &err);
+    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("small"), HEFT_F32, &four, 1, &err),
+                   &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_data(w, 0, values, COUNT * sizeof *values, &err), &err);
+    heft_assert_ok(heft_writer_data(w, 1, small, sizeof small, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_assert_ok(heft_test_open(&f->in, heft_test_sink_bytes(&f->bytes), NULL, &err), &err);
+    free(values);
+    *state = f;
+    return 0;
+}
+
+static int free_model(void **state)
+{
+    fixture *f = *state;
+    heft_close(f->in);
+    heft_test_sink_free(&f->bytes);
+    free(f);
+    return 0;
+}
+
+typedef struct said {
+    uint32_t count;
+    heft_severity severity;
+    char text[256];
+    const heft_test_sink *sink;
+    bool before; /* anything was written */
+} said;
+
+static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    said *s = ctx;
+    if (strcmp(rule, "heft/cast") != 0)
+        return;
+    assert_true(tensor.len == 5 && !memcmp(tensor.ptr, "large", 5));
+    s->count++;
+    s->severity = severity;
+    s->before = s->sink && !s->sink->len;
+    snprintf(s->text, sizeof s->text, "%s", text);
+}
+
+typedef struct way {
+    const char *format;
+    heft_dtype to;
+    uint32_t threads;
+    bool is_stream, strict, dry_run;
+    heft_encoding encoding;
+} way;
+
+static heft_dtype cast(void *ctx, const heft_tensor *t)
+{
+    (void)t;
+    return ((const way *)ctx)->to;
+}
+
+static heft_status run(const fixture *f, const way *how, said *s, heft_test_sink *sink,
+                       heft_error *err)
+{
+    heft_test_host host;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    way copy = *how;
+    heft_test_host_init(&host, how->threads);
+    o.write.host = &host.host;
+    o.write.version = how->encoding ? "1.2" : NULL;
+    o.write.encoding = how->encoding;
+    o.write.strict = how->strict;
+    o.write.on_loss = note_loss;
+    o.write.loss_ctx = s;
+    o.cast = cast;
+    o.ctx = &copy;
+    o.dry_run = how->dry_run;
+    s->sink = sink;
+    heft_sink *to = heft_test_sink_init(sink, how->is_stream);
+    return heft_convert(f->in, heft_format_find(how->format), to, &o, err);
+}
+
+static void each_value_is_counted_once(void **state)
+{
+    static const struct row {
+        way how;
+        const char *text;
+    } rows[] = {
+        { { "safetensors", HEFT_F6_E2M3, 1, false, false, false, HEFT_RAW },
+          "cast from f32 to f6_e2m3 loses values: 6000003 saturated, 1 NaN to a number" },
+        { { "safetensors", HEFT_F6_E2M3, 3, false, false, false, HEFT_RAW },
+          "cast from f32 to f6_e2m3 loses values: 6000003 saturated, 1 NaN to a number" },
+        { { "safetensors", HEFT_F6_E2M3, 3, true, false, false, HEFT_RAW },
+          "cast from f32 to f6_e2m3 loses values: 6000003 saturated, 1 NaN to a number" },
+        { { "safetensors", HEFT_F6_E2M3, 3, false, false, true, HEFT_RAW },
+          "cast from f32 to f6_e2m3 loses values: 6000003 saturated, 1 NaN to a number" },
+        { { "ztensor", HEFT_I8, 3, false, false, false, HEFT_ZSTD },
+          "cast from f32 to i8 loses values: 1 NaN to a number" },
+        { { "safetensors", HEFT_U8, 2, false, false, false, HEFT_RAW },
+          "cast from f32 to u8 loses values: 1 NaN to a number" },
+        { { "safetensors", HEFT_BF16, 2, false, false, false, HEFT_RAW }, NULL },
+        { { "safetensors", HEFT_F64, 2, false, false, false, HEFT_RAW }, NULL },
+    };
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        heft_test_sink sink;
+        said s = { 0 };
+        heft_assert_ok(run(*state, &rows[i].how, &s, &sink, &err), &err);
+        heft_test_sink_free(&sink);
+        assert_int_equal(s.count, rows[i].text != NULL);
+        if (!rows[i].text)
+            continue;
+        assert_int_equal(s.severity, HEFT_WARNING);
+        assert_string_equal(s.text, rows[i].text);
+    }
+}
+
+static void strict_conversions_leave_nothing(void **state)
+{
+    static const way ways[] = {
+        { "safetensors", HEFT_F6_E2M3, 2, false, true, false, HEFT_RAW },
+        { "safetensors", HEFT_F6_E2M3, 2, true, true, false, HEFT_RAW },
+        { "safetensors", HEFT_F6_E2M3, 2, false, true, true, HEFT_RAW },
+        { "ztensor", HEFT_I8, 2, false, true, false, HEFT_ZSTD },
+    };
+    for (size_t i = 0; i < HEFT_COUNT(ways); i++) {
+        heft_error err;
+        heft_test_sink sink;
+        said s = { 0 };
+        heft_assert_fails(run(*state, &ways[i], &s, &sink, &err), HEFT_E_LOSSY, &err,
+                          "1 tensor loses values by a cast");
+        assert_true(sink.discarded);
+        assert_false(sink.finished);
+        assert_int_equal(s.count, 1);
+        assert_int_equal(s.severity, HEFT_FAULT);
+        assert_true(s.before || !ways[i].is_stream);
+        assert_true(sink.len == 0 || !ways[i].is_stream);
+        heft_test_sink_free(&sink);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_value_is_counted_once),
+        cmocka_unit_test(strict_conversions_leave_nothing),
+    };
+    return cmocka_run_group_tests_name("cast_losses", tests, make_model, free_model);
+}
