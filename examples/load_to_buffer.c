@@ -9,15 +9,16 @@
 static float *load_f32(size_t *count, const heft_file *file, uint32_t id, heft_error *err)
 {
     heft_tensor t = heft_tensor_at(file, id);
-    const heft_dtype_info *type = heft_dtype_get(t.dtype);
     uint32_t part = heft_part_find(file, id, "data", strlen("data"));
-    if (part == HEFT_NONE || !heft_can_cast(HEFT_F32, t.dtype)) {
+    if (part == HEFT_NONE || t.layout != HEFT_DENSE || !heft_can_cast(HEFT_F32, t.dtype)) {
         snprintf(err->message, sizeof err->message, "it has no numbers that f32 could hold");
         return NULL;
     }
     size_t bytes = (size_t)heft_part_at(file, part).length;
     void *stored = malloc(bytes + 1);
-    *count = bytes / type->block_bytes;
+    *count = 1; /* the last block of a packed type may hold fewer elements than the others */
+    for (uint32_t i = 0; i < t.rank; i++)
+        *count *= (size_t)t.dims[i];
     float *values = malloc(*count * sizeof *values + 1);
     if (!stored || !values)
         snprintf(err->message, sizeof err->message, "no memory for %zu elements", *count);
