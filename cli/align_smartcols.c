@@ -81,6 +81,7 @@ static bool print(char **text, struct libscols_table *s, bool colours, const tab
     if (!add_columns(s, t) || !add_rows(s, t))
         return false;
     scols_table_enable_colors(s, colours);
+    scols_table_enable_noencoding(s, 1); /* cells are escaped already */
     scols_table_set_termforce(s, SCOLS_TERMFORCE_NEVER);
     return !scols_print_table_to_string(s, text) && *text;
 }
