@@ -100,6 +100,19 @@ static bool is_file_name(heft_str s)
     return s.len && s.len <= MOST_NAME && !heft_str_is(s, ".") && !heft_str_is(s, "..");
 }
 
+/* torch.save() names its shards so, and lists them in an index of the same form. */
+static bool is_of_torch(heft_str file)
+{
+    static const char *const suffixes[] = { ".bin", ".pt", ".pth" };
+    bool is = false;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        heft_str suffix = heft_lit(suffixes[i]);
+        is = is || (file.len > suffix.len &&
+                    !memcmp(file.ptr + file.len - suffix.len, suffix.ptr, suffix.len));
+    }
+    return is;
+}
+
 static heft_status read_map(reader *r)
 {
     heft_json_kind k = heft_json_next(&r->j);
@@ -119,6 +132,11 @@ static heft_status read_map(reader *r)
                                   "tensor %q: %q is no name of a file beside the index: it must be "
                                   "one component of a path",
                                   row.name, row.file);
+        if (is_of_torch(row.file))
+            return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
+                                  "an index of PyTorch files (%q): open these one by one; only "
+                                  "models in several safetensors files are read as one",
+                                  row.file);
         heft_ix_listed *to = heft_vec_push(&r->x->mem, &r->x->listed, sizeof *to);
         if (!to)
             return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for the weight_map");
