@@ -252,12 +252,12 @@ static heft_status add_arrays(heft_gguf_reader *r, heft_str key)
 {
     uint32_t left[HEFT_MAX_DEPTH], depth = 0, inner;
     heft_status st = add_array(r, key, key, &inner);
-    if (inner && !st)
+    if (!st && inner)
         left[depth++] = inner;
     while (depth && !st) {
         left[depth - 1]--;
         st = add_array(r, (heft_str){ "", 0 }, key, &inner);
-        if (inner && !st)
+        if (!st && inner)
             left[depth++] = inner; /* within limits.depth, or the array would not be open */
         for (; !st && depth && !left[depth - 1]; depth--)
             heft_ix_meta_end(r->x);
