@@ -119,9 +119,11 @@ static bool trim(record *r)
     while (r->old_len == r->new_len && back < same - n &&
            r->old[r->old_len - 1 - back] == r->new[r->new_len - 1 - back])
         back++;
-    memmove((uint8_t *)(uintptr_t)r->old, r->old + n, (size_t)(r->old_len - n));
-    r->at += n;
-    r->new += n;
+    if (n) { /* else either may be NULL */
+        memmove((uint8_t *)(uintptr_t)r->old, r->old + n, (size_t)(r->old_len - n));
+        r->at += n;
+        r->new += n;
+    }
     r->old_len -= n + back;
     r->new_len -= n + back;
     return r->old_len || r->new_len;
