@@ -251,7 +251,7 @@ static void prepare(trial *t, const sample *s)
  * where HEFT_TEST_FEWER says so. */
 static size_t stride_of(size_t len)
 {
-    enum { WORK = 1 << 20, LEAST = 64, MOST = 640, FEWER = 5 };
+    enum { WORK = 1 << 18, LEAST = 48, MOST = 256, FEWER = 5 };
     size_t most = WORK / (len + 1), stride = len / (most < LEAST  ? LEAST
                                                     : most > MOST ? MOST
                                                                   : most) +
