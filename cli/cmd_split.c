@@ -189,14 +189,10 @@ int cmd_split(int argc, char **argv)
         "split",
         "IN OUTDIR",
         "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
-        "Each file has as many tensors as fit into --max-size.  No tensor is cut: one that is
-"
-        "larger has a file of its own, and a warning says so.  With --count, the files are as
-"
-        "equal as the order of the tensors lets them be.  All files appear together, when they
-"
-        "are complete, or none of them; what a killed split leaves half done is completed by
-"
+        "Each file has as many tensors as fit into --max-size.  No tensor is cut: one that is\n"
+        "larger has a file of its own, and a warning says so.  With --count, the files are as\n"
+        "equal as the order of the tensors lets them be.  All files appear together, when they\n"
+        "are complete, or none of them; what a killed split leaves half done is completed by\n"
         "the next one, or by heft edit OUTDIR.",
         "heft split --max-size 5GB model.safetensors shards/",
         options,

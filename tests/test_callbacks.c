@@ -347,7 +347,7 @@ static void progress_is_told_on_one_thread_at_a_time(void **state)
 static void *fail_too(void *arg)
 {
     heft_error err = { .status = HEFT_E_IO, .message = "the disk is gone" };
-    heft_meter_fail(arg, &err);
+    heft_meter_fail(arg, err.status, &err);
     return NULL;
 }
 

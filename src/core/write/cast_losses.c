@@ -82,7 +82,7 @@ static void run_span(void *arg, size_t i)
                          ? count_span(n, (const span *)n->spans.ptr + i, &w, buf)
                          : heft_error_plain(&w.err, HEFT_E_NOMEM, "no memory to count casts");
     if (st)
-        heft_meter_fail(n->c->meter, &w.err);
+        heft_meter_fail(n->c->meter, st, &w.err);
     heft_producer_free(&w);
     if (buf)
         al->resize(al->ctx, buf, BUFFER, 0, 64);
