@@ -312,11 +312,16 @@ typedef struct check {
 enum { ANY = SAMPLE_GOOD | SAMPLE_BAD | SAMPLE_REAL };
 
 static const check checks[] = {
-    { "ways", ANY, check_ways },           { "facts", SAMPLE_GOOD, check_facts },
-    { "verified", ANY, check_verified },   { "truncated", ANY, check_truncated },
-    { "damaged", ANY, check_damaged },     { "memory", ANY, check_memory },
-    { "rewritten", ANY, check_rewritten }, { "other-formats", ANY, check_other_formats },
-    { "sinks", ANY, check_sinks },         { "edited", SAMPLE_GOOD, check_edited },
+    { "ways", ANY, check_ways },
+    { "facts", SAMPLE_GOOD, check_facts },
+    { "verified", ANY, check_verified },
+    { "truncated", ANY, check_truncated },
+    { "damaged", ANY, check_damaged },
+    { "memory", ANY, check_memory },
+    { "rewritten", ANY, check_rewritten },
+    { "other-formats", ANY, check_other_formats },
+    { "sinks", ANY, check_sinks },
+    { "edited", SAMPLE_GOOD, check_edited },
     { "edited-damage", SAMPLE_GOOD, check_edited_damage },
 };
 

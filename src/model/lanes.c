@@ -328,8 +328,7 @@ static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layou
     lost[HEFT_LOST_DIGITS] += inexact;
 }
 
-static void count_ints(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to,
-                       const uint32_t *restrict f)
+static void count_ints(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to, const uint32_t *restrict f)
 {
     double low = least_int(to);
     /* The f32 below -2^31 is 256 less. */

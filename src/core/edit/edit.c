@@ -280,7 +280,10 @@ heft_status heft_edit_plan(heft_edit **out, const heft_file *f, const heft_edit_
 {
     heft_error own;
     const heft_host *host;
-    heft_editing g = { .in = f, .opt = HEFT_EDIT_OPTIONS_INIT, .judged = HEFT_NONE, .err = heft_error_begin(err, &own) };
+    heft_editing g = { .in = f,
+                       .opt = HEFT_EDIT_OPTIONS_INIT,
+                       .judged = HEFT_NONE,
+                       .err = heft_error_begin(err, &own) };
     *out = NULL;
     if (opt)
         memcpy(&g.opt, opt, opt->size < sizeof g.opt ? opt->size : sizeof g.opt);

@@ -14,8 +14,9 @@ typedef struct heft_beside { /* a sibling, opened or not */
     const char *rule;     /* of the finding that says so; NULL: by the status */
     heft_file *model;     /* a file in its own right, which has the source; or NULL */
     heft_status status;
-    bool is_lent;    /* somebody else closes it */
-    bool is_unknown; /* the system failed: nothing is known of the file, which may be as it should */
+    bool is_lent; /* somebody else closes it */
+    bool
+        is_unknown; /* the system failed: nothing is known of the file, which may be as it should */
 } heft_beside;
 
 typedef struct heft_member { /* a file whose tensors are among this one's */
@@ -33,7 +34,8 @@ struct heft_file {
     uint32_t member_count, member_room;
     heft_str name;      /* of the file, or empty */
     heft_error lacking; /* status 0: nothing, of what the files of a set should hold */
-    heft_error listing; /* why the files beside this one could not be listed; status 0: they could, or need not be */
+    heft_error
+        listing; /* why the files beside this one could not be listed; status 0: they could, or need not be */
     const heft_format *format;
     heft_inbox inbox;
     heft_index x;
