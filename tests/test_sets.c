@@ -634,7 +634,8 @@ static void every_writer_completes_what_was_interrupted(void **state)
         else if (who == 3)
             heft_assert_ok(heft_edit_undo(&undone, shard, &err), &err);
         else if (who == 4)
-            heft_assert_ok(heft_edit_file(&r, shard, NULL, &err), &err);
+            heft_assert_fails(heft_edit_file(&r, shard, NULL, &err), HEFT_E_UNSUPPORTED, &err,
+                              "lists it");
         else
             heft_assert_ok(heft_sink_set_recover(&how, dir, &err), &err);
         if (who == 0)
