@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "folder.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "losses.h"
 #include "model.h"
@@ -56,20 +57,32 @@ static const char *target_name(const request *r)
     return r->into_stdout ? "standard output" : r->out;
 }
 
-static int say_is_input(const char *path)
+/* f: the model that is open, or NULL. */
+static int check_inputs(const request *r, const heft_file *f, const struct stat *out)
 {
-    say(path, "is the input itself: an input is never written to");
-    return CODE_USAGE;
+    const input all[] = {
+        { r->in, "the input itself", f },
+        { r->vocab, "the vocabulary that is read", NULL },
+        { r->config, "the configuration that is read", NULL },
+        { r->folder.config, "the configuration that is read", NULL },
+    };
+    return inputs_check(target_name(r), all, sizeof all / sizeof *all, out);
+}
+
+static bool output_exists(const request *r, struct stat *out)
+{
+    return !(r->into_stdout ? fstat(STDOUT_FILENO, out) : stat(r->out, out));
 }
 
 /* Whether what is there may be written over; a pipe or a device always may. */
 static int check_output(const request *r)
 {
     struct stat out;
-    if ((r->into_stdout ? fstat(STDOUT_FILENO, &out) : stat(r->out, &out)) < 0)
+    if (!output_exists(r, &out))
         return CODE_DONE;
-    if (path_is_same(r->in, &out))
-        return say_is_input(target_name(r));
+    int code = check_inputs(r, NULL, &out);
+    if (code)
+        return code;
     if (r->into_stdout && isatty(STDOUT_FILENO) && !r->force)
         return say_usage("convert", "stdout is a terminal: redirect it, or use --force");
     if (S_ISDIR(out.st_mode)) {
@@ -280,11 +293,8 @@ static int open_and_convert(request *r)
     if (model_open_status(&f, r->in, &err)) /* what is missing is said by what needs it */
         return say_error(r->in, &err);
     struct stat out;
-    bool is_there = !r->into_stdout && !stat(r->out, &out), is_input = false;
-    if (is_there)
-        code = model_has_file(&is_input, f, r->in, &out);
-    if (is_input)
-        code = say_is_input(r->out);
+    if (output_exists(r, &out))
+        code = check_inputs(r, f, &out);
     if (!code)
         code = choose_vocab(r, f);
     if (!code)

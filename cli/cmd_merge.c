@@ -5,6 +5,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "inputs.h"
 #include "losses.h"
 #include "model.h"
 #include "opt.h"
@@ -57,33 +58,32 @@ static int open_all(request *r)
 }
 
 /* A file may be given along with the index that names it, as patterns of the shell do. */
-static int is_part_of_another(bool *is, const request *r, uint32_t i)
+static bool is_part_of_another(request *r, uint32_t i)
 {
     struct stat about;
-    int code = CODE_DONE;
-    *is = false;
+    bool is = false;
     if (stat(r->in[i], &about) || !S_ISREG(about.st_mode))
-        return CODE_DONE;
-    for (uint32_t k = 0; k < r->count && !code && !*is; k++)
-        if (k != i && heft_sibling_count(r->files[k]) && !path_is_same(r->in[k], &about))
-            code = model_has_file(is, r->files[k], r->in[k], &about);
-    return code;
+        return false;
+    for (uint32_t k = 0; k < r->count && !is; k++)
+        is = k != i && heft_sibling_count(r->files[k]) && !path_is_same(r->in[k], &about) &&
+             model_has_file(&r->no_memory, r->files[k], r->in[k], &about);
+    return is;
 }
 
+/* Not CODE_DONE: no memory, which was said. */
 static int choose_inputs(request *r)
 {
-    int code = CODE_DONE;
-    for (uint32_t i = 0; i < r->count && !code; i++) {
-        bool is_part;
-        code = is_part_of_another(&is_part, r, i);
-        if (code || is_part)
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (is_part_of_another(r, i))
             continue;
         r->numbers[r->kept_count] = i;
         r->kept[r->kept_count++] = r->files[i];
     }
     if (!r->kept_count)
         r->kept[r->kept_count++] = r->files[0];
-    return code;
+    if (r->no_memory)
+        say(NULL, "no memory for a list of files");
+    return r->no_memory ? CODE_SYSTEM : CODE_DONE;
 }
 
 static void on_conflict(void *ctx, heft_str key, uint32_t file)
@@ -168,13 +168,10 @@ static int check_output(const request *r)
     if (stat(r->out, &out))
         return CODE_DONE;
     for (uint32_t i = 0; i < r->count; i++) {
-        bool is_input;
-        int code = model_has_file(&is_input, r->files[i], r->in[i], &out);
-        if (!code && !is_input)
-            continue;
-        if (!code)
-            say(r->out, "is one of the inputs: an input is never written to");
-        return code ? code : CODE_USAGE;
+        const input one = { r->in[i], "one of the inputs", r->files[i] };
+        int code = inputs_check(r->out, &one, 1, &out);
+        if (code)
+            return code;
     }
     if (S_ISDIR(out.st_mode)) {
         say(r->out, "is a directory");

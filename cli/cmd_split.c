@@ -6,6 +6,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "inputs.h"
 #include "interrupt.h"
 #include "losses.h"
 #include "model.h"
@@ -73,25 +74,24 @@ static heft_status refuse(heft_error *err, heft_status st, const char *name, con
 {
     *err = (heft_error){ .status = st, .offset = HEFT_NOWHERE };
     snprintf(err->message, sizeof err->message, "%s: %s", name, why);
-    return err->status;
+    return st;
 }
 
 static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
     request *r = ctx;
     struct stat about;
-    char *path = path_in(r->dir, name);
-    bool is_known = path, is_there = path && !stat(path, &about), is_input = false;
-    free(path);
+    const input in = { r->in, "the input itself", r->f };
+    char *path = path_in(r->dir, name), why[128];
+    int code;
     *out = NULL;
     r->about_target = true;
-    if (is_there)
-        is_known = !model_has_file(&is_input, r->f, r->in, &about);
-    if (!is_known)
-        return refuse(err, HEFT_E_NOMEM, name, "no memory to see whether it is the input");
-    if (is_input)
-        return refuse(err, HEFT_E_ARGUMENT, name,
-                      "is the input itself: an input is never written to");
+    if (!path)
+        return refuse(err, HEFT_E_NOMEM, name, "no memory for a path");
+    bool is_there = !stat(path, &about);
+    free(path);
+    if (is_there && inputs_have(why, &code, &in, 1, &about))
+        return refuse(err, code == CODE_USAGE ? HEFT_E_ARGUMENT : HEFT_E_NOMEM, name, why);
     if (is_there && S_ISREG(about.st_mode) && !r->force)
         return refuse(err, HEFT_E_ARGUMENT, name, "exists already: --force replaces it");
     heft_status st = heft_sink_set_add(out, r->set, name, err);

@@ -26,6 +26,7 @@ int folder_open(folder *out, const char *dir)
 void folder_close(folder *f)
 {
     free(f->vocab);
+    free(f->config);
     free(f->values);
     heft_settings_close(f->settings);
     *f = (folder){ .vocab = NULL };
@@ -126,7 +127,7 @@ static int read_config(folder *f, const char *path)
 
 int folder_read_values(folder *f, const char *dir, bool strict)
 {
-    char *config = path_in(dir, "config.json");
+    char *config = f->config = path_in(dir, "config.json");
     int code = config ? CODE_DONE : CODE_SYSTEM;
     f->values = calloc(VALUES, sizeof *f->values);
     if (config && path_exists(config)) {
@@ -136,7 +137,6 @@ int folder_read_values(folder *f, const char *dir, bool strict)
             strict ? "error" : "warning");
         code = strict ? CODE_CANNOT : CODE_DONE;
     }
-    free(config);
     if (!code && !f->values) {
         say(dir, "no memory for metadata");
         code = CODE_SYSTEM;

@@ -4,7 +4,8 @@
 #include "cmd.h"
 
 typedef struct folder {
-    char *vocab; /* of vocab.txt or tokenizer.json; NULL: there is neither */
+    char *vocab;  /* of vocab.txt or tokenizer.json; NULL: there is neither */
+    char *config; /* of config.json, when its values are read */
     heft_settings *settings;
     heft_value *values; /* metadata of an EMBD file, from config.json */
     size_t count;

@@ -72,33 +72,25 @@ char *model_dir(const char *path)
     return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 }
 
-static int is_in(bool *is, const char *dir, heft_str name, const struct stat *file)
+static bool is_in(bool *no_memory, const char *dir, heft_str name, const struct stat *file)
 {
     char *text = strndup(name.ptr, name.len), *path = text ? path_in(dir, text) : NULL;
-    bool is_known = path;
-    *is = path && path_is_same(path, file);
+    bool is = path && path_is_same(path, file);
+    *no_memory = *no_memory || !path;
     free(text);
     free(path);
-    if (!text)
-        say(dir, "no memory for a path");
-    return is_known ? CODE_DONE : CODE_SYSTEM;
+    return is;
 }
 
-int model_has_file(bool *has, const heft_file *f, const char *path, const struct stat *file)
+bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const struct stat *file)
 {
     char *dir = model_dir(path);
-    int code = CODE_DONE;
-    *has = path_is_same(path, file);
-    if (!dir) {
-        say(path, "no memory for a path");
-        return CODE_SYSTEM;
-    }
-    if (!*has)
-        code = is_in(has, dir, heft_file_name(f), file);
-    for (uint32_t i = 0; !code && !*has && i < heft_sibling_count(f); i++)
-        code = is_in(has, dir, heft_sibling_at(f, i).name, file);
+    bool has = path_is_same(path, file) || (dir && is_in(no_memory, dir, heft_file_name(f), file));
+    for (uint32_t i = 0; dir && !has && i < heft_sibling_count(f); i++)
+        has = is_in(no_memory, dir, heft_sibling_at(f, i).name, file);
+    *no_memory = *no_memory || !dir;
     free(dir);
-    return code;
+    return has;
 }
 
 /* ---- choosing ---- */

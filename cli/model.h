@@ -12,8 +12,8 @@ int model_open(heft_file **out, const char *path);
 int model_open_whole(heft_file **out, const char *path);
 /* The folder in which its files lie; NULL: no memory. */
 char *model_dir(const char *path);
-/* Whether the model, opened by that path, is or has that file.  Not CODE_DONE: it is not known; said why. */
-int model_has_file(bool *has, const heft_file *f, const char *path, const struct stat *file);
+/* Whether the model, opened by that path, is or has that file; *no_memory is set when that cannot be told. */
+bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const struct stat *file);
 /* The same where the status counts. */
 heft_status model_open_status(heft_file **out, const char *path, heft_error *err);
 /* Whole as well, of two files of which only those that nest have the key. */

@@ -1,0 +1,33 @@
+#include "inputs.h"
+
+#include <stdio.h>
+
+#include "textfile.h"
+
+bool inputs_have(char why[128], int *code, const input *all, size_t count, const struct stat *about)
+{
+    enum { WHY = 128 };
+    for (size_t i = 0; i < count; i++) {
+        bool no_memory = false, is = all[i].path && path_is_same(all[i].path, about);
+        if (!is && all[i].model)
+            is = model_has_file(&no_memory, all[i].model, all[i].path, about);
+        if (!is && !no_memory)
+            continue;
+        if (is)
+            snprintf(why, WHY, "is %s: an input is never written to", all[i].is);
+        else
+            snprintf(why, WHY, "no memory to tell whether it is an input");
+        *code = is ? CODE_USAGE : CODE_SYSTEM;
+        return true;
+    }
+    return false;
+}
+
+int inputs_check(const char *name, const input *all, size_t count, const struct stat *about)
+{
+    char why[128];
+    int code = CODE_DONE;
+    if (inputs_have(why, &code, all, count, about))
+        say(name, "%s", why);
+    return code;
+}
