@@ -184,12 +184,11 @@ static heft_status look(found *out, const heft_target *t, const heft_set_file *f
 
 static heft_status cannot_mend(heft_error *err)
 {
-    return heft_error_plain(
-        err, HEFT_E_FORMAT,
-        "files that %s lists are missing or were changed by another program: "
-        "nothing was changed (its new files are heft-set.*.new, the replaced "
-        "ones heft-set.*.old: move what is needed, then remove the heft_set_journal)",
-        heft_set_journal);
+    return heft_error_plain(err, HEFT_E_FORMAT,
+                            "files that %s lists are missing or were changed by another program: "
+                            "nothing was changed (its new files are heft-set.*.new, the replaced "
+                            "ones heft-set.*.old: move what is needed, then remove the journal)",
+                            heft_set_journal);
 }
 
 static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set_file *files,
