@@ -314,6 +314,15 @@ static void check_tensors(heft_check *c, uint64_t data, uint64_t align)
     }
 }
 
+/* Bytes beyond the padding are those of no tensor, perhaps of one whose dimensions are damaged. */
+static heft_status check_gap(heft_check *c, uint64_t align, heft_range gap)
+{
+    uint64_t padded;
+    bool is_padding = heft_align_up(&padded, gap.offset, align) &&
+                      gap.length <= padded - gap.offset;
+    return c->padding(c, "gguf/padding", is_padding ? HEFT_NOTE : HEFT_WARNING, gap, 0);
+}
+
 static heft_status check_padding(heft_check *c, uint64_t align)
 {
     const uint32_t *order;
@@ -327,7 +336,7 @@ static heft_status check_padding(heft_check *c, uint64_t align)
             continue; /* the vocabulary, among the metadata */
         if (heft_ix_place_file(c->x, part->offset))
             break;
-        st = c->padding(c, "gguf/padding", HEFT_NOTE, (heft_range){ at, part->offset - at }, 0);
+        st = check_gap(c, align, (heft_range){ at, part->offset - at });
         at = part->offset + part->stored;
         last_tensor = order[i];
     }
