@@ -218,17 +218,17 @@ static int prepare(request *r)
 
 /* ---- conversion ---- */
 
-static heft_status open_sink(heft_sink **sink, const request *r, atomic_bool *failed,
+static heft_status open_sink(heft_sink **sink, const request *r, sink_failure *failure,
                              heft_error *err)
 {
     *sink = NULL;
     if (r->dry_run)
         return HEFT_OK;
     if (!r->into_stdout)
-        return sink_open(sink, r->out, r->force, r->no_sync, failed, err);
+        return sink_open(sink, r->out, r->force, r->no_sync, failure, err);
     interrupt_allow();
     heft_status st = heft_sink_fd(sink, STDOUT_FILENO, err);
-    return st ? st : sink_watch(sink, failed, err);
+    return st ? st : sink_watch(sink, target_name(r), failure, err);
 }
 
 static int say_done(const request *r)
@@ -250,13 +250,13 @@ static int convert(const heft_file *f, request *r)
 {
     heft_error err;
     heft_sink *sink;
-    atomic_bool sink_failed = false;
+    sink_failure failure = { NULL };
     progress bar;
     const char *target = target_name(r);
     int code = rules_check(&r->rules, f, r->in);
     if (code)
         return code;
-    if (open_sink(&sink, r, &sink_failed, &err))
+    if (open_sink(&sink, r, &failure, &err))
         return say_error(target, &err);
     progress_begin(&bar, r->out);
     r->options.progress = progress_step;
@@ -265,9 +265,9 @@ static int convert(const heft_file *f, request *r)
     progress_end(&bar);
     if (st && r->rules.no_memory)
         return rules_say_no_memory(r->in);
-    bool about_target = sink_failed || st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
+    bool about_target = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
     if (st)
-        return say_error(about_target ? target : r->in, &err);
+        return sink_say_error(&failure, about_target ? target : r->in, &err);
     return say_done(r);
 }
 

@@ -207,20 +207,20 @@ static int merge(request *r)
 {
     heft_error err;
     heft_sink *sink;
-    atomic_bool sink_failed = false;
+    sink_failure failure = { NULL };
     progress p;
     char room[32];
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     const heft_file *in = r->joined ? r->joined : r->kept[0];
-    heft_status st = sink_open(&sink, r->out, r->force, r->no_sync, &sink_failed, &err);
+    heft_status st = sink_open(&sink, r->out, r->force, r->no_sync, &failure, &err);
     if (st)
         return say_error(r->out, &err);
     set_options(r, &o, &p, room);
     progress_begin(&p, r->out);
     st = heft_convert(in, r->target, sink, &o, &err);
     progress_end(&p);
-    bool about_target = sink_failed || st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
-    return st ? say_error(about_target ? r->out : r->losses.path, &err) : CODE_DONE;
+    bool about_target = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
+    return st ? sink_say_error(&failure, about_target ? r->out : r->losses.path, &err) : CODE_DONE;
 }
 
 static int prepare(request *r)

@@ -23,7 +23,8 @@ typedef struct request {
     const heft_file *f;
     const heft_format *target;
     heft_sink_set *set;
-    bool about_target; /* the error is about a file of the folder */
+    bool about_target; /* the error is about the folder */
+    sink_failure failure;
     heft_executor executor;
     heft_host host;
     losses losses;
@@ -77,24 +78,31 @@ static heft_status refuse(heft_error *err, heft_status st, const char *name, con
     return st;
 }
 
+static heft_status open_path(heft_sink **out, request *r, const char *path, const char *name,
+                             heft_error *err)
+{
+    const input in = { r->in, "the input itself", r->f };
+    struct stat about;
+    char why[128];
+    int code;
+    if (!stat(path, &about)) {
+        if (inputs_have(why, &code, &in, 1, &about))
+            return refuse(err, code == CODE_USAGE ? HEFT_E_ARGUMENT : HEFT_E_NOMEM, name, why);
+        if (S_ISREG(about.st_mode) && !r->force)
+            return refuse(err, HEFT_E_ARGUMENT, name, "exists already: --force replaces it");
+    }
+    heft_status st = heft_sink_set_add(out, r->set, name, err);
+    return st ? st : sink_watch(out, path, &r->failure, err);
+}
+
 static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
     request *r = ctx;
-    struct stat about;
-    const input in = { r->in, "the input itself", r->f };
-    char *path = path_in(r->dir, name), why[128];
-    int code;
+    char *path = path_in(r->dir, name);
     *out = NULL;
-    r->about_target = true;
-    if (!path)
-        return refuse(err, HEFT_E_NOMEM, name, "no memory for a path");
-    bool is_there = !stat(path, &about);
+    heft_status st = path ? open_path(out, r, path, name, err)
+                          : refuse(err, HEFT_E_NOMEM, name, "no memory for its path");
     free(path);
-    if (is_there && inputs_have(why, &code, &in, 1, &about))
-        return refuse(err, code == CODE_USAGE ? HEFT_E_ARGUMENT : HEFT_E_NOMEM, name, why);
-    if (is_there && S_ISREG(about.st_mode) && !r->force)
-        return refuse(err, HEFT_E_ARGUMENT, name, "exists already: --force replaces it");
-    heft_status st = heft_sink_set_add(out, r->set, name, err);
     r->about_target = st;
     return st;
 }
@@ -153,7 +161,7 @@ static int split(request *r)
     else if ((st = heft_sink_set_finish(r->set, &err)))
         r->about_target = true;
     free(stem);
-    return st ? say_error(r->about_target ? r->dir : r->in, &err) : CODE_DONE;
+    return st ? sink_say_error(&r->failure, r->about_target ? r->dir : r->in, &err) : CODE_DONE;
 }
 
 static int check(const request *r)

@@ -2,23 +2,86 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "interrupt.h"
+#include "term.h"
 
 typedef struct watched {
     heft_sink base;
     heft_sink_ops ops; /* those that the inner sink has */
     heft_sink *inner;
-    atomic_bool *failed;
+    char *path; /* the failure owns this path once it has it */
+    sink_failure *failure;
 } watched;
 
+typedef struct watched_scratch {
+    heft_scratch base;
+    heft_scratch *inner;
+    const watched *sink; /* lives longer than the scratch file is written and read */
+} watched_scratch;
+
+/* Several threads may fail at once: the first failure names the output. */
 static heft_status note(const watched *w, heft_status st)
 {
+    char *none = NULL;
     if (st)
-        atomic_store(w->failed, true);
+        atomic_compare_exchange_strong(&w->failure->path, &none, w->path);
     return st;
 }
+
+/* ---- the scratch file beside an output ---- */
+
+static heft_status scratch_write(heft_scratch *s, const void *data, size_t len, heft_error *err)
+{
+    const watched_scratch *w = (const watched_scratch *)s;
+    return note(w->sink, w->inner->ops->write(w->inner, data, len, err));
+}
+
+static heft_status scratch_lend(heft_scratch *s, const void **out, heft_error *err)
+{
+    const watched_scratch *w = (const watched_scratch *)s;
+    return note(w->sink, w->inner->ops->lend(w->inner, out, err));
+}
+
+static heft_status scratch_state(heft_scratch *s, heft_error *err)
+{
+    const watched_scratch *w = (const watched_scratch *)s;
+    return note(w->sink, w->inner->ops->state(w->inner, err));
+}
+
+static void scratch_close(heft_scratch *s)
+{
+    const watched_scratch *w = (const watched_scratch *)s;
+    w->inner->ops->close(w->inner);
+    free(s);
+}
+
+static heft_status no_memory(heft_error *err)
+{
+    *err = (heft_error){ .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE };
+    snprintf(err->message, sizeof err->message, "no memory to write a file");
+    return HEFT_E_NOMEM;
+}
+
+static heft_status watch_scratch(heft_scratch **scratch, const watched *sink, heft_error *err)
+{
+    static const heft_scratch_ops ops = {
+        .write = scratch_write, .lend = scratch_lend, .state = scratch_state, .close = scratch_close
+    };
+    watched_scratch *w = malloc(sizeof *w);
+    if (!w) {
+        (*scratch)->ops->close(*scratch);
+        *scratch = NULL;
+        return no_memory(err);
+    }
+    *w = (watched_scratch){ { &ops }, *scratch, sink };
+    *scratch = &w->base;
+    return HEFT_OK;
+}
+
+/* ---- the output ---- */
 
 static heft_status watched_write(heft_sink *s, const void *data, size_t len, heft_error *err)
 {
@@ -31,6 +94,13 @@ static heft_status watched_write_at(heft_sink *s, uint64_t offset, const void *d
 {
     const watched *w = (const watched *)s;
     return note(w, w->inner->ops->write_at(w->inner, offset, data, len, err));
+}
+
+static heft_status watched_read_at(heft_sink *s, uint64_t offset, void *buf, size_t len,
+                                   heft_error *err)
+{
+    const watched *w = (const watched *)s;
+    return note(w, w->inner->ops->read_at(w->inner, offset, buf, len, err));
 }
 
 static heft_status watched_reserve(heft_sink *s, uint64_t size, heft_error *err)
@@ -46,30 +116,52 @@ static bool watched_share(heft_sink *s, uint64_t offset, heft_source *from, uint
     return w->inner->ops->share(w->inner, offset, from, at, len);
 }
 
-static heft_status watched_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes,
-                                   heft_error *err)
+static heft_status watched_spill(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
 {
     const watched *w = (const watched *)s;
-    return note(w, w->inner->ops->scratch(w->inner, out, bytes, err));
+    heft_status st = note(w, w->inner->ops->scratch(w->inner, out, bytes, err));
+    return st ? st : watch_scratch(out, w, err);
+}
+
+static void release(watched *w)
+{
+    if (atomic_load(&w->failure->path) != w->path)
+        free(w->path);
+    free(w);
 }
 
 static heft_status watched_finish(heft_sink *s, heft_error *err)
 {
-    const watched *w = (const watched *)s;
+    watched *w = (watched *)s;
     bool is_late = interrupt_is_pending();
     heft_status st = is_late ? interrupt_error(err) : w->inner->ops->finish(w->inner, err);
     if (is_late)
         w->inner->ops->discard(w->inner);
     note(w, st);
-    free(s);
+    release(w);
     return st;
 }
 
 static void watched_discard(heft_sink *s)
 {
-    const watched *w = (const watched *)s;
+    watched *w = (watched *)s;
     w->inner->ops->discard(w->inner);
-    free(s);
+    release(w);
+}
+
+/* Operations that the inner sink lacks stay absent: NULL has a meaning for each. */
+static heft_sink_ops ops_of(const heft_sink_ops *inner)
+{
+    return (heft_sink_ops){
+        .write = inner->write ? watched_write : NULL,
+        .write_at = inner->write_at ? watched_write_at : NULL,
+        .reserve = inner->reserve ? watched_reserve : NULL,
+        .share = inner->share ? watched_share : NULL,
+        .read_at = inner->read_at ? watched_read_at : NULL,
+        .scratch = inner->scratch ? watched_spill : NULL,
+        .finish = watched_finish,
+        .discard = watched_discard,
+    };
 }
 
 uint32_t sink_flags(bool force, bool no_sync)
@@ -77,34 +169,27 @@ uint32_t sink_flags(bool force, bool no_sync)
     return (force ? HEFT_SINK_REPLACE : 0) | (no_sync ? HEFT_SINK_NO_SYNC : HEFT_SINK_SYNC);
 }
 
-heft_status sink_watch(heft_sink **sink, atomic_bool *failed, heft_error *err)
+heft_status sink_watch(heft_sink **sink, const char *path, sink_failure *failure, heft_error *err)
 {
-    const heft_sink_ops *inner = (*sink)->ops;
     watched *w = calloc(1, sizeof *w);
-    if (!w) {
+    char *copy = w ? strdup(path) : NULL;
+    if (!copy) {
+        free(w);
         heft_sink_discard(*sink);
-        *err = (heft_error){ .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE };
-        snprintf(err->message, sizeof err->message, "no memory for a sink");
-        return HEFT_E_NOMEM;
+        *sink = NULL;
+        return no_memory(err);
     }
-    w->ops = (heft_sink_ops){
-        .write = inner->write ? watched_write : NULL,
-        .write_at = inner->write_at ? watched_write_at : NULL,
-        .reserve = inner->reserve ? watched_reserve : NULL,
-        .share = inner->share ? watched_share : NULL,
-        .scratch = inner->scratch ? watched_scratch : NULL,
-        .finish = watched_finish,
-        .discard = watched_discard,
-    };
+    w->ops = ops_of((*sink)->ops);
     w->base.ops = &w->ops;
     w->inner = *sink;
-    w->failed = failed;
+    w->path = copy;
+    w->failure = failure;
     *sink = &w->base;
     return HEFT_OK;
 }
 
 heft_status sink_open(heft_sink **sink, const char *path, bool force, bool no_sync,
-                      atomic_bool *failed, heft_error *err)
+                      sink_failure *failure, heft_error *err)
 {
     struct stat out;
     if (!stat(path, &out) && !S_ISREG(out.st_mode))
@@ -112,5 +197,13 @@ heft_status sink_open(heft_sink **sink, const char *path, bool force, bool no_sy
     else
         interrupt_hold();
     heft_status st = heft_sink_file(sink, path, sink_flags(force, no_sync), err);
-    return st ? st : sink_watch(sink, failed, err);
+    return st ? st : sink_watch(sink, path, failure, err);
+}
+
+int sink_say_error(sink_failure *take, const char *otherwise, const heft_error *err)
+{
+    char *path = atomic_exchange(&take->path, NULL);
+    int code = say_error(path ? path : otherwise, err);
+    free(path);
+    return code;
 }
