@@ -240,6 +240,24 @@ static void every_kind_of_archive_is_read(void **state)
     }
 }
 
+static void opaque_members_are_listed_only_when_asked_for(void **state)
+{
+    (void)state;
+    const make m = { .method = 0xFFFF };
+    archive *a = fresh(&m);
+    heft_zip z;
+    assert_int_equal(heft_zip_open_any(&z, &a->in, &a->arena), HEFT_OK);
+    check_members(a, &z, &m);
+    for (uint32_t i = 0; i < z.count; i++) {
+        assert_true(z.entries[i].is_opaque);
+        assert_int_equal(heft_zip_refuse_opaque(&z.entries[i], &a->err), HEFT_E_UNSUPPORTED);
+        assert_non_null(strstr(a->err.message, "method 65535 is neither stored nor deflated"));
+        assert_int_equal(a->err.offset, a->entry[i]);
+    }
+    assert_int_equal(heft_zip_open(&z, &a->in, &a->arena), HEFT_E_UNSUPPORTED);
+    drop(a);
+}
+
 static void pieces_may_arrive_one_by_one(void **state)
 {
     (void)state;
@@ -516,6 +534,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_archive_is_read),
+        cmocka_unit_test(opaque_members_are_listed_only_when_asked_for),
         cmocka_unit_test(pieces_may_arrive_one_by_one),
         cmocka_unit_test(cut_short_it_is_refused_wherever_that_is),
         cmocka_unit_test(one_wrong_number_is_refused_and_named),

@@ -36,6 +36,7 @@ static const uint32_t FULL32 = UINT32_MAX;
 typedef struct reader {
     heft_in *in;
     heft_zip *z;
+    bool takes_opaque;
 } reader;
 
 static heft_status fail_at(const reader *r, uint64_t at, heft_status st, const char *fmt, ...)
@@ -263,17 +264,30 @@ static heft_status check_name(const reader *r, heft_str name, uint64_t at)
     return HEFT_OK;
 }
 
-static heft_status check_method(const reader *r, const header *h, heft_str name, uint64_t at)
+static bool is_opaque(const header *h)
 {
-    if (h->flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED))
-        return fail_at(r, at, HEFT_E_UNSUPPORTED, "zip: member %q: it is encrypted", name);
-    if (h->flags & ~(uint32_t)FLAGS_KNOWN)
-        return fail_at(r, at, HEFT_E_UNSUPPORTED, "zip: member %q: flags 0x%X", name,
-                       (uint64_t)h->flags);
-    if (h->method != HEFT_ZIP_STORED && h->method != HEFT_ZIP_DEFLATED)
-        return fail_at(r, at, HEFT_E_UNSUPPORTED,
-                       "zip: member %q: method %U is neither stored nor deflated", name,
-                       (uint64_t)h->method);
+    return h->flags & ~(uint32_t)FLAGS_KNOWN ||
+           (h->method != HEFT_ZIP_STORED && h->method != HEFT_ZIP_DEFLATED);
+}
+
+heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err)
+{
+    if (!e->is_opaque)
+        return HEFT_OK;
+    if (e->flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED))
+        return heft_error_set(err, HEFT_E_UNSUPPORTED, e->name_at - ENTRY,
+                              "zip: member %q: it is encrypted", e->name);
+    if (e->flags & ~(uint32_t)FLAGS_KNOWN)
+        return heft_error_set(err, HEFT_E_UNSUPPORTED, e->name_at - ENTRY,
+                              "zip: member %q: flags 0x%X", e->name, (uint64_t)e->flags);
+    return heft_error_set(err, HEFT_E_UNSUPPORTED, e->name_at - ENTRY,
+                          "zip: member %q: method %U is neither stored nor deflated", e->name,
+                          (uint64_t)e->method);
+}
+
+/* Opaque members have sizes of their own kind, which nothing here believes. */
+static heft_status check_sizes(const reader *r, const header *h, heft_str name, uint64_t at)
+{
     if (h->method == HEFT_ZIP_STORED && h->stored != h->content)
         return fail_at(r, at, HEFT_E_FORMAT,
                        "zip: member %q: %U bytes are stored for a content of %U", name, h->stored,
@@ -285,6 +299,16 @@ static heft_status check_method(const reader *r, const header *h, heft_str name,
                        "zip: member %q: no %U bytes inflate to the %U that it is said to have",
                        name, h->stored, h->content);
     return HEFT_OK;
+}
+
+/* With masked headers (§4.4.4, bit 13) nothing at the member can be compared with the directory. */
+static heft_status check_method(const reader *r, const header *h, const heft_zip_entry *e,
+                                uint64_t at)
+{
+    if (!e->is_opaque)
+        return check_sizes(r, h, e->name, at);
+    return r->takes_opaque && !(h->flags & FLAG_MASKED) ? HEFT_OK
+                                                        : heft_zip_refuse_opaque(e, r->in->err);
 }
 
 static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
@@ -311,15 +335,15 @@ static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
     if (!st && disk && disk != FULL16)
         st = fail_at(r, at, HEFT_E_UNSUPPORTED, "zip: member %q: it lies in another volume",
                      e->name);
-    if (!st)
-        st = check_method(r, &h, e->name, at);
     e->head = h.head;
     e->stored = h.stored;
     e->content = h.content;
     e->crc = h.crc;
-    e->method = (uint8_t)h.method;
+    e->method = (uint16_t)h.method;
+    e->flags = (uint16_t)h.flags;
     e->is_described = h.flags & FLAG_DESCRIBED;
-    return st;
+    e->is_opaque = is_opaque(&h);
+    return st ? st : check_method(r, &h, e, at);
 }
 
 static heft_status read_directory(const reader *r, heft_cur *c)
@@ -344,13 +368,14 @@ static bool repeats(uint64_t local, uint64_t central, bool is_described)
 static heft_status check_header(const reader *r, const header *h, const heft_zip_entry *e,
                                 const uint8_t *name)
 {
+    const uint32_t may_differ = FLAGS_OF_DEFLATE | FLAG_UTF8;
     bool later = e->is_described;
     const char *what = NULL;
     if (h->name != e->name.len || memcmp(name, e->name.ptr, e->name.len))
         what = "name";
     else if (h->method != e->method)
         what = "method";
-    else if ((h->flags & ~(uint32_t)(FLAGS_OF_DEFLATE | FLAG_UTF8)) != (later ? FLAG_DESCRIBED : 0))
+    else if ((h->flags ^ e->flags) & ~may_differ)
         what = "flags";
     else if (!repeats(h->crc, e->crc, later))
         what = "CRC-32";
@@ -516,10 +541,10 @@ static heft_status make_room(const reader *r, heft_arena *arena, uint64_t entrie
     return HEFT_OK;
 }
 
-heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena)
+static heft_status open_archive(heft_zip *out, heft_in *in, heft_arena *arena, bool takes_opaque)
 {
     *out = (heft_zip){ 0 };
-    reader r = { .in = in, .z = out };
+    reader r = { .in = in, .z = out, .takes_opaque = takes_opaque };
     uint64_t entries = 0;
     uint32_t *scratch = NULL;
     heft_status st = find_directory(&r, &entries);
@@ -536,6 +561,16 @@ heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena)
     if (!st && entries)
         st = sort_entries(&r, scratch);
     return st ? st : read_members(&r);
+}
+
+heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena)
+{
+    return open_archive(out, in, arena, false);
+}
+
+heft_status heft_zip_open_any(heft_zip *out, heft_in *in, heft_arena *arena)
+{
+    return open_archive(out, in, arena, true);
 }
 
 uint32_t heft_zip_find(const heft_zip *z, heft_str name)

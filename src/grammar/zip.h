@@ -22,8 +22,10 @@ typedef struct heft_zip_entry {
     uint64_t end;      /* … and what follows them, a data descriptor included */
     uint64_t content;  /* bytes once inflated; a stored member: stored */
     uint32_t crc;      /* CRC-32 of the content */
-    uint8_t method;    /* heft_zip_method */
+    uint16_t method;   /* heft_zip_method, or another one when is_opaque */
+    uint16_t flags;    /* general purpose flags */
     bool is_described; /* a data descriptor follows the data */
+    bool is_opaque;    /* encrypted, or compressed in a way that is not known here */
 } heft_zip_entry;
 
 typedef struct heft_zip {
@@ -40,6 +42,10 @@ typedef struct heft_zip {
  * HEFT_E_FORMAT: broken, cut short, members that overlap or share a name.  HEFT_E_UNSUPPORTED: encrypted,
  * in several volumes, compressed otherwise, or names that are not UTF-8. */
 heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena);
+/* The same, but members that are encrypted or compressed otherwise are listed as opaque entries. */
+heft_status heft_zip_open_any(heft_zip *out, heft_in *in, heft_arena *arena);
+/* HEFT_E_UNSUPPORTED with the reason when the entry is opaque. */
+heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err);
 /* The member of that name, or HEFT_NONE. */
 uint32_t heft_zip_find(const heft_zip *z, heft_str name);
 /* For probes: the name of the member that the file begins with, as far as it lies in head; *bits says how much
