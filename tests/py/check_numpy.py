@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """check_numpy.py HEFT: NumPy writes, heft reads; heft writes, NumPy reads.  TAP on stdout; skipped without NumPy."""
 import hashlib
+import io
 import json
 import pathlib
 import struct
@@ -49,7 +50,7 @@ def plain_bytes(a):
     return np.ascontiguousarray(a).astype(a.dtype.newbyteorder("<")).tobytes()
 
 
-def compare(path, arrays):
+def compare(path, arrays, code=0):
     listed = {t["name"]: t for t in json.loads(heft("ls", "--json", path).stdout)["tensors"]}
     if set(listed) != set(arrays):
         yield f"names are {sorted(listed)}"
@@ -60,7 +61,7 @@ def compare(path, arrays):
             yield f"{name}: {t['dtype']} {t['shape']}, not {a.dtype} {a.shape}"
         if hashlib.sha256(heft("cat", path, "--", name).stdout).digest() != hashlib.sha256(plain_bytes(a)).digest():
             yield f"{name}: bytes are others"
-    heft("verify", path)
+    heft("verify", path, code=code)
 
 
 def same(a, b):
@@ -180,14 +181,71 @@ def check_versions(root):
         yield from compare(path, {"data": a})
 
 
+def findings(path, rule, code=0):
+    found = json.loads(heft("verify", "--json", path, code=code).stdout)["findings"]
+    return [f for f in found if f["rule"] == rule]
+
+
 def check_unsupported(root):
+    """Alone it is refused; among others they are read, and it is said that one is not."""
+    path, out = root / "u.npz", root / "u_out.npz"
+    fine = {"before": np.arange(3.0), "z": np.ones((2, 2), dtype="f4")}
     for name, a in UNSUPPORTED.items():
+        np.save(root / "u.npy", a)
+        heft("verify", root / "u.npy", code=5)
         for save in (np.savez, np.savez_compressed):
-            path = root / "u.npz"
-            save(path, fine=np.zeros(3), x=a)
+            save(path, x=a)
             said = heft("ls", path, code=5).stderr.decode()
             if "array 'x'" not in said:
                 yield f"{name}: {said}"
+            save(path, before=fine["before"], x=a, z=fine["z"])
+            yield from compare(path, fine)
+            found = findings(path, "npz/unreadable")
+            if [f["severity"] for f in found] != ["warning"] or "array 'x'" not in found[0]["text"]:
+                yield f"{name}: found are {found}"
+            if b"'x.npy' is left out" not in heft("convert", "--force", path, out).stderr:
+                yield f"{name}: nothing is said of what is left out"
+            heft("convert", "--force", "--strict", path, root / "strict.npz", code=5)
+            with np.load(out) as z:
+                if z.files != list(fine) or not all(same(z[n], a) for n, a in fine.items()):
+                    yield f"{name}: written are {z.files}"
+
+
+def npy_of(a):
+    f = io.BytesIO()
+    np.lib.format.write_array(f, a)
+    return f.getvalue()
+
+
+def loads(z, name):
+    try:
+        a = z[name]
+    except Exception:  # whatever NumPy and zipfile raise
+        return None
+    return a if isinstance(a, np.ndarray) and a.dtype.kind in "biufc" and a.dtype.itemsize < 16 else None
+
+
+def check_mixed(root):
+    """What NumPy loads of an archive that is half broken, without pickles, is what heft lists."""
+    whole = npy_of(np.arange(100, dtype="i4"))
+    members = {"a": whole, "cut": whole[:-1], "header": whole[:30], "magic": b"no array", "empty": b"",
+               "objects": None, "text": npy_of(UNSUPPORTED["text"]), "records": npy_of(UNSUPPORTED["records"]),
+               "descr": whole.replace(b"'<i4'", b"'<x4'"), "shape": whole.replace(b"(100,)", b"(-10,)"), "b": whole}
+    f = io.BytesIO()
+    np.lib.format.write_array(f, UNSUPPORTED["objects"], allow_pickle=True)
+    members["objects"] = f.getvalue()
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        path = root / "mixed.npz"
+        with zipfile.ZipFile(path, "w", method) as z:
+            for name, data in members.items():
+                z.writestr(name + ".npy", data)
+        with np.load(path, allow_pickle=False) as z:
+            loaded = {n: a for n in z.files if (a := loads(z, n)) is not None}
+        if list(loaded) != ["a", "b"]:
+            yield f"NumPy loads {list(loaded)}"
+        yield from compare(path, loaded, code=1)
+        if len(findings(path, "npz/unreadable", code=1)) != len(members) - len(loaded):
+            yield "not every member that is not read is found"
 
 
 def check_refused_without_a_file(root):
@@ -223,6 +281,7 @@ def tests(root):
             yield f"save {order} {layout}", list(check_files(root, order, layout))
     yield "versions", list(check_versions(root))
     yield "what has no numbers", list(check_unsupported(root))
+    yield "archives that are half broken", list(check_mixed(root))
     yield "one array to a file", list(check_refused_without_a_file(root))
     for layout in "CF":
         yield f"names are edited, {layout}", list(check_edits(root, layout))

@@ -183,8 +183,7 @@ def lies(s):
         ("cut_deflated", Member(b"x.npy", content[:-1], deflate=True), "reject", "the same, compressed"),
         ("trailing", Member(b"x.npy", content + b"more"), "warn", "bytes behind an array"),
         ("trailing_deflated", Member(b"x.npy", content + b"more", deflate=True), "warn", "the same, compressed"),
-        ("encrypted", member(t, local={"flags": 1}, central={"flags": 1}), "refuse", "encrypted"),
-        ("method", member(t, local={"method": 12}, central={"method": 12}), "refuse", "compressed by bzip2"),
+        ("masked", member(t, local={"flags": 0x2001}, central={"flags": 0x2001}), "refuse", "encrypted with its headers"),
         ("local_name", member(t, local={"name": b"v.npy"}), "reject", "another name at the data"),
         ("local_method", member(t, local={"method": 8}), "reject", "another method at the data"),
         ("local_size", member(t, local={"stored": 3}), "reject", "another size at the data"),
@@ -195,14 +194,58 @@ def lies(s):
          "a name that is not UTF-8"),
         ("name_nul", Member(b"a\0b.npy", content), "reject", "a zero byte in a name"),
         ("name_none", Member(b"", content), "reject", "no name"),
-        ("object", Member(b"x.npy", npy.header("{'descr': '|O', 'fortran_order': False, 'shape': (), }") + b"cos"),
-         "refuse", "Python objects"),
-        ("object_deflated", Member(b"x.npy", npy.header("{'descr': '|O', 'fortran_order': False, 'shape': ()}"),
-                                   deflate=True), "refuse", "compressed Python objects"),
-        ("record", Member(b"x.npy", npy.header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}")
-                          + bytes(4)), "refuse", "records"),
     ):
         s.bad(f"{name}.npz", archive([m, member(TENSORS[1])]), expect, why)
+
+
+def literal(descr, shape="(1,)"):
+    return npy.header("{'descr': %s, 'fortran_order': False, 'shape': %s, }" % (descr, shape))
+
+
+def unreadable():
+    """Name, member, whether it is broken (or just nothing that heft reads), why."""
+    t = TENSORS[0]
+    content = member(t).content
+    both = lambda **f: {"local": f, "central": f}  # noqa: E731
+    for deflate, end in ((False, ""), (True, "_deflated")):
+        for name, data, broken, why in (
+            ("object", literal("'|O'", "()") + b"cos", False, "Python objects"),
+            ("text", literal("'<U5'") + bytes(20), False, "strings"),
+            ("bytes", literal("'|S3'") + bytes(3), False, "byte strings"),
+            ("record", literal("[('a', '<f4')]") + bytes(4), False, "records"),
+            ("extended", literal("'<f16'") + bytes(16), False, "extended precision"),
+            ("version", b"\x93NUMPY\x09\0" + content[8:], False, "a version to come"),
+            ("header", literal("'<f4'").replace(b"descr", b"discr") + bytes(4), True, "a header that does not parse"),
+            ("header_cut", content[:40], True, "cut in its header"),
+            ("elements", content[:-1], True, "an array without its last byte"),
+            ("magic", b"PK\3\4 or so, but no array", True, "called an array and none"),
+        ):
+            yield name + end, Member(b"x.npy", data, deflate=deflate), broken, why
+    yield "encrypted", member(t, **both(flags=1)), False, "encrypted"
+    yield "encrypted_described", member(t, descriptor="signed", **both(flags=9)), False, "encrypted, with a descriptor"
+    yield "patched", member(t, **both(flags=0x20)), False, "patched data"
+    yield "bzip2", member(t, data=b"BZh91", **both(method=12)), False, "compressed by bzip2"
+    yield "aes", member(t, data=b"12", **both(method=99, flags=1)), False, "a method beyond a byte's half"
+    yield "method_most", member(t, size=FULL32 - 1, **both(method=FULL16)), False, "a method of all ones, 4 GiB of content"
+    yield "nothing", Member(b"x.npy", b""), True, "an array of no bytes"
+    yield "not_deflated", member(t, data=b"\x07" + bytes(90), deflate=True), True, "not deflated at all"
+
+
+def one_unreadable(s):
+    """The others are read; alone, the member is what is wrong with the file."""
+    for name, m, broken, why in unreadable():
+        others = [member(TENSORS[1]), m, member(TENSORS[2], deflate=True)]
+        if not broken:
+            s.good(f"unreadable_{name}.npz", archive(others), TENSORS[1:3])
+        s.bad(f"unreadable_{name}.npz", archive(others), "reject" if broken else "warn", why, rule="npz/unreadable")
+        s.bad(f"only_{name}.npz", archive([m]), "reject" if broken else "refuse", why)
+    x = literal("'<U5'") + bytes(20)
+    for end, more in (("", {}), ("_deflated", {"deflate": True})):
+        s.bad(f"unreadable_crc{end}.npz", archive([member(TENSORS[1]), Member(b"x.npy", x, crc=1, **more)]), "reject",
+              "the CRC-32 of strings", rule="npz/crc32")
+    s.bad("unreadable_flags.npz",
+          archive([member(TENSORS[1]), member(TENSORS[0], central={"flags": 1})]), "reject",
+          "encrypted only by the directory")
 
 
 def broken_archives(s):
@@ -255,7 +298,7 @@ def broken_archives(s):
 
 def main():
     s = Samples(sys.argv[1], "npz")
-    for make in (good_members, good_archives, lies, broken_archives):
+    for make in (good_members, good_archives, lies, one_unreadable, broken_archives):
         make(s)
 
 

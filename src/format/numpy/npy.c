@@ -67,6 +67,20 @@ static heft_status read_prefix(heft_npy *out, heft_in *in, const heft_npy_place 
     return HEFT_OK;
 }
 
+/* An array that lacks elements is refused before there is a tensor for it. */
+static heft_status check_size(const heft_npy *h, const heft_in *in, const heft_npy_place *place,
+                              heft_str name)
+{
+    uint64_t elements, bytes;
+    if (!heft_product(&elements, h->dims, h->rank) || !heft_dtype_bytes(&bytes, h->dtype, elements))
+        return refuse(in, place, name, "its shape passes 64 bits");
+    if (bytes > place->content - h->header)
+        return heft_error_set(in->err, HEFT_E_FORMAT, place->stored.offset,
+                              "array %q: its elements take %U bytes, %U follow its header", name,
+                              bytes, place->content - h->header);
+    return HEFT_OK;
+}
+
 heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *place, heft_str name,
                           heft_arena *arena)
 {
@@ -90,7 +104,8 @@ heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *plac
         return refuse(in, place, name, "it ends within its header");
     heft_str text = { (const char *)p + prefix, (size_t)out->header - prefix };
     uint64_t at = place->stored.offset + (place->encoding == HEFT_RAW ? prefix : 0);
-    return heft_npy_literal(out, text, at, name, in->err);
+    st = heft_npy_literal(out, text, at, name, in->err);
+    return st ? st : check_size(out, in, place, name);
 }
 
 static void note_turns(heft_index *x, const heft_npy *h, uint64_t at, uint32_t id)

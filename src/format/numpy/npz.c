@@ -1,7 +1,7 @@
 /* npz.c - a zip archive of NumPy's arrays, as numpy.savez and savez_compressed write it: each member an .npy,
  * stored or deflated, under the array's name with ".npy" behind it.
  *
- * A member that is no array is a part of the file, of the role that is its name.  The CRC-32 of a member is
+ * A member that is no array, or an array that cannot be read, is a part of the file, of the role that is its name.  The CRC-32 of a member is
  * that of all its content, the header of the array included.
  */
 #include "format/numpy/npz.h"
@@ -12,10 +12,17 @@ const char heft_npz_suffix[] = ".npy";
 
 enum { SUFFIX = HEFT_NPZ_SUFFIX, MAGIC = 6 };
 
+typedef struct member {
+    bool is_array;
+    heft_error *
+        unreadable; /* why the member is no array that can be read; NULL: it is one, or just a part */
+} member;
+
 typedef struct reader {
     heft_in *in;
     heft_index *x;
     heft_zip zip;
+    member *members; /* by entry */
 } reader;
 
 static heft_npy_place place_of(const heft_zip_entry *e)
@@ -30,21 +37,21 @@ static bool has_suffix(heft_str name)
     return name.len >= SUFFIX && !memcmp(name.ptr + name.len - SUFFIX, heft_npz_suffix, SUFFIX);
 }
 
-static heft_str array_name(heft_str member)
+static heft_str array_name(heft_str name)
 {
-    return has_suffix(member) ? (heft_str){ member.ptr, member.len - SUFFIX } : member;
+    return has_suffix(name) ? (heft_str){ name.ptr, name.len - SUFFIX } : name;
 }
 
-/* NumPy looks at the first bytes, whatever a member is called; what is called an array has to be one. */
+/* NumPy looks at the first bytes, whatever a member is called; a member with the suffix has to be an array. */
 static heft_status is_array(reader *r, const heft_zip_entry *e, bool *is)
 {
     uint8_t buf[MAGIC];
     const uint8_t *p = buf;
     size_t have = MAGIC;
-    heft_status st = HEFT_OK;
+    heft_status st = heft_zip_refuse_opaque(e, r->in->err);
     *is = has_suffix(e->name);
-    if (*is || e->content < MAGIC)
-        return HEFT_OK;
+    if (st || *is || e->content < MAGIC)
+        return st;
     if (e->method == HEFT_ZIP_STORED) {
         heft_cur c = heft_cur_whole(r->in, e->data, MAGIC, "a member");
         p = heft_cur_take(&c, MAGIC);
@@ -70,14 +77,27 @@ static heft_status add_digest(reader *r, uint32_t part, uint32_t crc)
     return heft_ix_digest_crc32(r->x, part, "npz/crc32", crc);
 }
 
-static heft_status add_array(reader *r, const heft_zip_entry *e)
+/* A warning or note about a member, with its name. */
+static heft_status say(reader *r, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
+                       const char *fmt, ...)
 {
-    heft_npy h;
+    heft_error text;
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(&text, HEFT_E_FORMAT, at, fmt, &ap);
+    va_end(ap);
+    heft_str kept = heft_arena_copy(&r->x->arena,
+                                    (heft_str){ text.message, heft_lit(text.message).len + 1 });
+    if (!kept.ptr)
+        return heft_error_plain(r->in->err, HEFT_E_NOMEM, "no memory for a finding");
+    heft_ix_note(r->x, s, rule, at, tensor, kept.ptr);
+    return HEFT_OK;
+}
+
+static heft_status add_array(reader *r, const heft_zip_entry *e, const heft_npy *h)
+{
     heft_npy_place place = place_of(e);
-    heft_str name = array_name(e->name);
-    heft_status st = heft_npy_read(&h, r->in, &place, name, &r->x->arena);
-    if (!st)
-        st = heft_npy_add(r->x, &h, &place, name);
+    heft_status st = heft_npy_add(r->x, h, &place, array_name(e->name));
     if (st)
         return st;
     if (place.encoding == HEFT_DEFLATE)
@@ -87,16 +107,54 @@ static heft_status add_array(reader *r, const heft_zip_entry *e)
     return heft_ix_claim(r->x, c);
 }
 
-/* A directory is no part: it is empty, and its name ends in a slash. */
-static heft_status add_part(reader *r, const heft_zip_entry *e)
+/* What is wrong with one member does not keep the others from being read; what is wrong with the system does. */
+static bool is_of_member(heft_status st)
+{
+    return st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT;
+}
+
+static heft_status keep_reason(reader *r, member *m, const heft_error *why)
+{
+    m->unreadable = heft_arena_alloc(&r->x->arena, sizeof *why, sizeof(uint64_t));
+    if (!m->unreadable)
+        return heft_error_plain(r->in->err, HEFT_E_NOMEM, "no memory for a finding");
+    *m->unreadable = *why;
+    return HEFT_OK;
+}
+
+/* Adds the tensor, if the member is an array that can be read. */
+static heft_status read_member(reader *r, uint32_t i)
+{
+    const heft_zip_entry *e = &r->zip.entries[i];
+    heft_npy_place place = place_of(e);
+    heft_npy h;
+    heft_error why, *err = r->in->err;
+    r->in->err = &why;
+    heft_status st = is_array(r, e, &r->members[i].is_array);
+    if (!st && r->members[i].is_array)
+        st = heft_npy_read(&h, r->in, &place, array_name(e->name), &r->x->arena);
+    r->in->err = err;
+    if (is_of_member(st)) {
+        r->members[i].is_array = false;
+        return keep_reason(r, &r->members[i], &why);
+    }
+    if (st && err)
+        *err = why;
+    return st || !r->members[i].is_array ? st : add_array(r, e, &h);
+}
+
+/* The bytes as they are stored, when nobody here can decode them: no size is believed then. */
+static heft_status add_opaque(reader *r, const heft_zip_entry *e)
+{
+    return heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, (heft_range){ e->data, e->stored },
+                        e->stored, HEFT_ENCODING_OTHER);
+}
+
+static heft_status add_content(reader *r, const heft_zip_entry *e)
 {
     heft_npy_place place = place_of(e);
-    if (!e->content && e->name.ptr[e->name.len - 1] == '/')
-        return HEFT_OK;
     heft_status st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, place.stored,
                                   place.content, place.encoding);
-    heft_ix_note(r->x, HEFT_NOTE, "npz/no-array", e->data, HEFT_NONE,
-                 "a member is no array: it is a part of the file");
     if (st)
         return st;
     if (place.encoding == HEFT_DEFLATE)
@@ -106,21 +164,66 @@ static heft_status add_part(reader *r, const heft_zip_entry *e)
     return heft_ix_claim(r->x, c);
 }
 
+/* A directory is no part: it is empty, and its name ends in a slash.  An array that is broken is a fault of the file;
+ * one that holds no numbers, or is packed in another way, is not. */
+static heft_status add_part(reader *r, uint32_t i)
+{
+    const heft_zip_entry *e = &r->zip.entries[i];
+    const heft_error *why = r->members[i].unreadable;
+    heft_status st = HEFT_OK;
+    if (!e->content && e->name.ptr[e->name.len - 1] == '/')
+        return st;
+    if (why)
+        st = say(r, why->status == HEFT_E_FORMAT ? HEFT_FAULT : HEFT_WARNING, "npz/unreadable",
+                 why->offset, HEFT_NONE, "%s", why->message);
+    else
+        heft_ix_note(r->x, HEFT_NOTE, "npz/no-array", e->data, HEFT_NONE,
+                     "a member is no array: it is a part of the file");
+    if (st)
+        return st;
+    return e->is_opaque ? add_opaque(r, e) : add_content(r, e);
+}
+
+/* An archive of arrays none of which can be read is refused, for the reason of the first. */
+static heft_status refuse_unreadable(const reader *r)
+{
+    if (heft_ix_tensors(r->x))
+        return HEFT_OK;
+    for (uint32_t i = 0; i < r->zip.count; i++)
+        if (r->members[i].unreadable) {
+            const heft_error *why = r->members[i].unreadable;
+            return heft_error_set(r->in->err, why->status, why->offset, "%s", why->message);
+        }
+    return HEFT_OK;
+}
+
+static heft_status open_archive(reader *r)
+{
+    heft_status st = heft_zip_open_any(&r->zip, r->in, &r->x->arena);
+    if (!st)
+        st = heft_ix_reserve(r->x, r->zip.directory.offset, r->zip.count, r->in->size, 1);
+    if (st || !r->zip.count)
+        return st;
+    size_t bytes = r->zip.count * sizeof *r->members; /* less than the entries take */
+    r->members = heft_arena_alloc(&r->x->arena, bytes, sizeof(void *));
+    if (!r->members)
+        return heft_error_plain(r->in->err, HEFT_E_NOMEM, "no memory for the members");
+    memset(r->members, 0, bytes);
+    return HEFT_OK;
+}
+
 /* Parts of the file after all tensors: their numbers follow. */
 static heft_status npz_parse(heft_in *in, heft_index *x)
 {
     reader r = { .in = in, .x = x };
-    heft_status st = heft_zip_open(&r.zip, in, &x->arena);
+    heft_status st = open_archive(&r);
+    for (uint32_t i = 0; i < r.zip.count && !st; i++)
+        st = read_member(&r, i);
     if (!st)
-        st = heft_ix_reserve(x, r.zip.directory.offset, r.zip.count, in->size, 1);
-    for (uint32_t pass = 0; pass < 2; pass++)
-        for (uint32_t i = 0; i < r.zip.count && !st; i++) {
-            const heft_zip_entry *e = &r.zip.entries[i];
-            bool is = false;
-            st = is_array(&r, e, &is);
-            if (!st && is == !pass)
-                st = is ? add_array(&r, e) : add_part(&r, e);
-        }
+        st = refuse_unreadable(&r);
+    for (uint32_t i = 0; i < r.zip.count && !st; i++)
+        if (!r.members[i].is_array)
+            st = add_part(&r, i);
     return st;
 }
 
