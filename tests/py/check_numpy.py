@@ -248,6 +248,34 @@ def check_mixed(root):
             yield "not every member that is not read is found"
 
 
+def check_names(root):
+    """Names that are dangerous to unpack are told, and written so that NumPy finds them."""
+    path, out = root / "names.npz", root / "names_out.npz"
+    names = ["../up", "a/../b", "/etc/x", "a\\b", "C:x", "esc\x1b[0m", "c1\x85", "..", "plain"]
+    with zipfile.ZipFile(path, "w") as z:
+        for i, n in enumerate(names):
+            z.writestr(n + ".npy", npy_of(np.arange(i, dtype="f4")))
+    risky = names[:-2]
+    if [f["tensor"] for f in findings(path, "npz/name")] != risky:
+        yield f"found are {findings(path, 'npz/name')}"
+    said = heft("convert", "--force", path, out).stderr.decode()
+    if said.count("warning: the name has") != len(risky):
+        yield said
+    heft("convert", "--strict", path, root / "strict_names.npz", code=5)
+    with np.load(out) as z:
+        if z.files != names or not all(same(z[n], np.arange(i, dtype="f4")) for i, n in enumerate(names)):
+            yield f"NumPy finds {z.files}"
+    np.savez(path, a=np.arange(2.0), b=np.arange(3.0))
+    heft("edit", "--rename", "a=../a", path, code=5)
+    with zipfile.ZipFile(path, "w") as z:
+        for n in ("../a", "b"):
+            z.writestr(n + ".npy", npy_of(np.arange(2.0)))
+    heft("edit", "--rename", "b=c", path)
+    with np.load(path) as z:
+        if z.files != ["../a", "c"]:
+            yield f"edited: NumPy finds {z.files}"
+
+
 def check_refused_without_a_file(root):
     path, out = root / "three.npz", root / "one.npy"
     np.savez(path, a=np.zeros(3), b=np.ones(2), c=np.ones(1))
@@ -282,6 +310,7 @@ def tests(root):
     yield "versions", list(check_versions(root))
     yield "what has no numbers", list(check_unsupported(root))
     yield "archives that are half broken", list(check_mixed(root))
+    yield "names that are dangerous to unpack", list(check_names(root))
     yield "one array to a file", list(check_refused_without_a_file(root))
     for layout in "CF":
         yield f"names are edited, {layout}", list(check_edits(root, layout))

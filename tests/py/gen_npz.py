@@ -248,6 +248,23 @@ def one_unreadable(s):
           "encrypted only by the directory")
 
 
+RISKY = ["../up", "a/../b", "a\\..\\b", "/etc/passwd", "a\\b", "C:x", "z:/x", "esc\x1b[31m", "tab\t", "del\x7f", "c1\x85"]
+HARMLESS = ["..", "...", "a/..b", "b../c", "ab:c", "1:x", ":", "./a", "a//b", "\u00e9\u00a0", "~/x"]
+
+
+def names(s):
+    for i, n in enumerate(RISKY):
+        t = npy.tensor(n, "u8", (3,))
+        s.good(f"risky_{i}.npz", archive([member(t)]), [t])
+        s.bad(f"risky_{i}.npz", archive([member(t)]), "warn", f"the name {n!r}", rule="npz/name")
+    for i, n in enumerate(HARMLESS):
+        s.bad(f"harmless_{i}.npz", archive([member(npy.tensor(n, "u8", (3,)))]), "accept", f"the name {n!r}",
+              without="npz/name")
+    for name, m in (("part", Member(b"../config.json", b"{}")), ("folder", Member(b"../", b"")),
+                    ("text", Member(b"../x.npy", literal("'<U5'") + bytes(20)))):
+        s.bad(f"risky_{name}.npz", archive([member(TENSORS[0]), m]), "warn", f"the name of a {name}", rule="npz/name")
+
+
 def broken_archives(s):
     two = [member(t) for t in TENSORS[:2]]
     whole = archive(two)
@@ -298,7 +315,7 @@ def broken_archives(s):
 
 def main():
     s = Samples(sys.argv[1], "npz")
-    for make in (good_members, good_archives, lies, one_unreadable, broken_archives):
+    for make in (good_members, good_archives, lies, one_unreadable, names, broken_archives):
         make(s)
 
 

@@ -12,6 +12,57 @@ const char heft_npz_suffix[] = ".npy";
 
 enum { SUFFIX = HEFT_NPZ_SUFFIX, MAGIC = 6 };
 
+static bool has_parent(heft_str name)
+{
+    for (size_t at = 0, end; at < name.len; at = end + 1) {
+        end = at;
+        while (end < name.len && name.ptr[end] != '/' && name.ptr[end] != '\\')
+            end++;
+        if (end - at == 2 && name.ptr[at] == '.' && name.ptr[at + 1] == '.')
+            return true;
+    }
+    return false;
+}
+
+/* U+0000 to U+001F, U+007F to U+009F; the name is UTF-8. */
+static bool has_control(heft_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t c = (uint8_t)name.ptr[i], next = i + 1 < name.len ? (uint8_t)name.ptr[i + 1] : 0;
+        if (c < ' ' || c == 0x7F || (c == 0xC2 && next >= 0x80 && next < 0xA0))
+            return true;
+    }
+    return false;
+}
+
+static bool has_backslash(heft_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.ptr[i] == '\\')
+            return true;
+    return false;
+}
+
+static bool has_drive(heft_str name)
+{
+    return name.len > 1 && name.ptr[1] == ':' &&
+           ((name.ptr[0] >= 'a' && name.ptr[0] <= 'z') ||
+            (name.ptr[0] >= 'A' && name.ptr[0] <= 'Z'));
+}
+
+const char *heft_npz_risk(heft_str name)
+{
+    if (name.len && name.ptr[0] == '/')
+        return "a '/' at its beginning";
+    if (has_parent(name))
+        return "a '..'";
+    if (has_drive(name))
+        return "the letter of a drive";
+    if (has_control(name))
+        return "a control character";
+    return has_backslash(name) ? "a backslash" : NULL;
+}
+
 typedef struct member {
     bool is_array;
     heft_error *
@@ -94,16 +145,29 @@ static heft_status say(reader *r, heft_severity s, const char *rule, uint64_t at
     return HEFT_OK;
 }
 
+static heft_status check_name(reader *r, const heft_zip_entry *e, uint32_t tensor)
+{
+    const char *what = heft_npz_risk(e->name);
+    return what ? say(r, HEFT_WARNING, "npz/name", e->name_at, tensor,
+                      "the name of member %q has %s: unpacking it may write elsewhere, or fail",
+                      e->name, what)
+                : HEFT_OK;
+}
+
 static heft_status add_array(reader *r, const heft_zip_entry *e, const heft_npy *h)
 {
     heft_npy_place place = place_of(e);
     heft_status st = heft_npy_add(r->x, h, &place, array_name(e->name));
     if (st)
         return st;
+    uint32_t tensor = heft_ix_tensors(r->x) - 1;
+    st = check_name(r, e, tensor);
+    if (st)
+        return st;
     if (place.encoding == HEFT_DEFLATE)
         return add_digest(r, r->x->parts.len - 1, e->crc);
     heft_claim c = claim_of(e);
-    c.tensor = heft_ix_tensors(r->x) - 1;
+    c.tensor = tensor;
     return heft_ix_claim(r->x, c);
 }
 
@@ -170,8 +234,8 @@ static heft_status add_part(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
     const heft_error *why = r->members[i].unreadable;
-    heft_status st = HEFT_OK;
-    if (!e->content && e->name.ptr[e->name.len - 1] == '/')
+    heft_status st = check_name(r, e, HEFT_NONE);
+    if (st || (!e->content && e->name.ptr[e->name.len - 1] == '/'))
         return st;
     if (why)
         st = say(r, why->status == HEFT_E_FORMAT ? HEFT_FAULT : HEFT_WARNING, "npz/unreadable",

@@ -6,6 +6,9 @@
 enum { HEFT_NPZ_SUFFIX = 4 };
 extern const char heft_npz_suffix[]; /* of the name of a member that is an array: ".npy" */
 
+/* What in the name of a member is dangerous to those who unpack the archive into a folder, or NULL. */
+const char *heft_npz_risk(heft_str member);
+
 heft_status heft_npz_plan(heft_plan *p);
 heft_status heft_npz_front(const heft_plan *p, heft_out *o);
 heft_status heft_npz_between(const heft_plan *p, uint32_t part, heft_out *o);

@@ -135,6 +135,23 @@ static heft_status name_member(heft_plan *p, uint32_t t, member *m)
     return HEFT_OK;
 }
 
+/* Names that archives can have, but that are dangerous to those who unpack them.  An edit may leave such a name as it
+ * is, so that others can be changed. */
+static heft_status name_members(heft_plan *p, archive *a)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        st = name_member(p, t, &a->members[t]);
+        const char *what = st ? NULL : heft_npz_risk(a->members[t].name);
+        if (what && !(p->kept && heft_npz_risk(heft_ix_name(p->kept, t))))
+            st = heft_loss_say(p, HEFT_WARNING, "npz/name", t,
+                               "the name has %s: unpacking the archive may write elsewhere, or "
+                               "fail (--rename)",
+                               what);
+    }
+    return st;
+}
+
 /* Sets where a member and its data begin; *end becomes where what follows its data begins. */
 static bool place_member(heft_plan *p, uint32_t t, member *m, uint64_t *end)
 {
@@ -164,9 +181,6 @@ static heft_status place(heft_plan *p, archive *a)
     heft_status st = HEFT_OK;
     uint64_t end = 0;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
-        st = name_member(p, t, &a->members[t]);
-        if (st)
-            break;
         heft_out descriptor = heft_out_counting();
         if (t) {
             heft_zip_member before = member_of(p, t - 1);
@@ -219,7 +233,9 @@ heft_status heft_npz_plan(heft_plan *p)
     heft_plan_compact(p);
     a->members = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *a->members);
     p->order = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *p->order);
-    st = a->members && p->order ? place(p, a) : HEFT_E_NOMEM;
+    st = a->members && p->order ? name_members(p, a) : HEFT_E_NOMEM;
+    if (!st)
+        st = place(p, a);
     return st ? st : measure_back(p, a);
 }
 
