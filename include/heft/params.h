@@ -65,7 +65,7 @@ typedef struct heft_params_options {
                            * is acquired at one time may pass it; releasing returns under it */
     bool copy;       /* never lend mapped bytes: always read into memory of the store */
     /* Called for each event but hits, on the thread that met it, by several at once: those that use the store and the
-     * one that reads ahead. */
+     * one that reads ahead.  bytes: 0 for a stall, since a load that goes on has not settled them yet. */
     void (*on_event)(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes);
     void *ctx;
 } heft_params_options;

@@ -79,12 +79,14 @@ static void heap_remove(heft_params *p, const entry *e)
 
 /* ---- the budget; under the lock ---- */
 
-/* An event that finds no memory is counted all the same. */
+/* An event that finds no memory is counted all the same. While an entry is loaded, the loading thread writes its
+ * weight without the lock. */
 static void note(heft_params *p, heft_params_event what, const entry *e)
 {
+    uint64_t bytes = what == HEFT_PARAMS_STALL ? 0 : e->weight;
     if (p->opt.on_event &&
         heft_store_room((void **)&p->events, &p->event_room, p->event_count, sizeof *p->events))
-        p->events[p->event_count++] = (event){ what, e->key, e->weight };
+        p->events[p->event_count++] = (event){ what, e->key, bytes };
 }
 
 static void unlock(heft_params *p)
