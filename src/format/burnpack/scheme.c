@@ -274,14 +274,14 @@ uint32_t heft_burnpack_scheme_generations(heft_str raw)
 static bool fills_words(const scheme *s, const uint64_t *dims, uint32_t rank)
 {
     enum { WORD = 32 };
-    uint32_t per_word = WORD / values[s->value].bits;
+    uint32_t per_word = WORD / values[s->value].bits; /* a power of two */
     uint64_t line = 1;
     if (s->store == NATIVE && !is_native_pair(s))
         for (uint32_t i = 0; i < rank; i++)
-            line = line * (dims[i] % per_word) % per_word;
+            line *= dims[i]; /* modulo 2^64, of which per_word is a divisor */
     else if (s->dim < rank)
         line = dims[rank - 1 - s->dim];
-    return line % per_word == 0;
+    return !(line & (per_word - 1));
 }
 
 uint32_t heft_burnpack_scheme_carriers(heft_str raw, const uint64_t *dims, uint32_t rank)
