@@ -22,9 +22,9 @@ typedef struct nfc_run { /* characters in a row */
     uint8_t combining_class;
 } nfc_run;
 
-typedef struct nfc_mark { /* the second character of pairs, and the first of their first characters */
-    uint32_t mark;
-    uint16_t begin;
+typedef struct nfc_mark {
+    uint32_t mark;  /* the second character of pairs */
+    uint16_t begin; /* the first of their first characters */
 } nfc_mark;
 
 /* clang-format off */
