@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parents[1] / "tools"))
 import tap  # noqa: E402
 
 # What the readers do not take, though the format has it.
-UNREAD = {"huggingface": {"arrays_v1", "arrays_v2", "arrays_v3", "arrays_big_endian", "attributes"}}
+UNREAD = {"huggingface": {"arrays_v1", "arrays_v2", "arrays_v3", "arrays_big_endian", "attributes", "empty_only"}}
 OWN = {"version", "tensor_count", "kv_count", "tensorCount"}
 
 
