@@ -56,6 +56,18 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
                          heft_dtype_name(type), where, (const char *)buf);
 }
 
+heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where)
+{
+    const uint64_t one = 1;
+    if (heft_ix_row(p->x, tensor)->rank)
+        return HEFT_OK;
+    heft_status st = heft_plan_reshape(p, tensor, &one, 1);
+    return st ? st
+              : heft_loss_say(p, HEFT_WARNING, rule, tensor,
+                              "rank 0 (a scalar) is stored with the shape [1]: %s has no scalars",
+                              where);
+}
+
 heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, heft_str text)
 {
     if (v->kind == HEFT_KIND_STR)

@@ -8,6 +8,8 @@ heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint3
                           const char *fmt, ...);
 /* A fault: the element type of the tensor has no place in `where`, "GGUF"; and the cast that helps, if one does. */
 heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, const char *where);
+/* A scalar gets the shape [1], with a warning, since `where`, "GGUF", has no scalars. */
+heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where);
 /* A warning for each part of the file itself, the vocabulary included, but the one of the role `kept`,
  * which may be NULL. */
 heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept);

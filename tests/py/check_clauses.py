@@ -15,6 +15,7 @@ import gen_mag
 import gen_ztensor1
 import read_burnpack
 import read_embd
+import read_gguf
 import read_gptrs
 import read_mag
 import read_ztensor1
@@ -427,6 +428,25 @@ def unknown_layouts(room):
             same(role, heft("cat", out, "q", "--part", role).stdout, data)
 
 
+# ---- scalars --------------------------------------------------------------------------------
+
+
+def scalars_get_a_dimension(reader, to, *version):
+    """In targets without scalars: stored as [1] with a warning, an error under --strict."""
+    def check(room):
+        source = safetensors(room / "m.safetensors", {"s": ("F32", [], struct.pack("<f", 2.5)), "w": ("F32", [2], bytes(8))})
+        how = ["convert", "--to", to, *(["--format-version", *version] if version else [])]
+        said = heft(*how, source, room / "out").stderr.decode()
+        same("warnings", [line.endswith('(tensor "s")') for line in said.splitlines() if "warning: rank 0" in line], [True])
+        stored = {t["name"]: t for t in reader.read((room / "out").read_bytes())["tensors"]}
+        same("shapes", {name: list(t["shape"]) for name, t in stored.items()}, {"s": [1], "w": [2]})
+        same("bytes", heft("cat", room / "out", "s").stdout, struct.pack("<f", 2.5))
+        said = heft(*how, "--strict", source, room / "strict", code=CANNOT_CARRY).stderr.decode()
+        same("what --strict says", "error: rank 0" in said, True)
+        same("an output under --strict", (room / "strict").exists(), False)
+    return check
+
+
 # ---- the table ------------------------------------------------------------------------------
 
 CLAUSES = [
@@ -458,6 +478,13 @@ CLAUSES = [
     ("EMBD: other element types are refused", embd_types),
     ("EMBD: wrong checksums stop a conversion", embd_checksums_stop_a_copy),
     ("EMBD: payloads at multiples of 256", payloads_at_256("embd")),
+    ("mag: a scalar is stored as [1]", scalars_get_a_dimension(read_mag, "mag")),
+    ("mag: a scalar is stored as [1] in version 100", scalars_get_a_dimension(read_mag, "mag", "100")),
+    ("gpt-rs: a scalar is stored as [1] in a checkpoint", scalars_get_a_dimension(read_gptrs, "gptrs-checkpoint")),
+    ("gpt-rs: a scalar is stored as [1] in an archive", scalars_get_a_dimension(read_gptrs, "gptrs-archive")),
+    ("EMBD: a scalar is stored as [1]", scalars_get_a_dimension(read_embd, "embd")),
+    ("EMBD: a scalar is stored as [1] in a simple stream", scalars_get_a_dimension(read_embd, "embd", "simple")),
+    ("GGUF: a scalar is stored as [1]", scalars_get_a_dimension(read_gguf, "gguf")),
     ("zTensor: payloads at multiples of 256", payloads_at_256("ztensor")),
     ("zTensor: sparse tensors become dense", densified()),
     ("zTensor: compressed sparse tensors become dense", densified(gen_ztensor1.frame)),

@@ -67,19 +67,13 @@ static heft_status plan_type(heft_plan *p, uint32_t t, bool simple)
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t, bool simple)
 {
-    const uint64_t one = 1;
     const char *why = obstacle(p->x, t, simple);
     if (why) {
         heft_plan_drop(p, t);
         return heft_plan_loss(p, HEFT_FAULT, "embd/tensor", t, why);
     }
     heft_status st = plan_type(p, t, simple);
-    if (st || heft_ix_row(p->x, t)->rank)
-        return st;
-    st = heft_plan_reshape(p, t, &one, 1);
-    return st ? st
-              : heft_plan_loss(p, HEFT_FAULT, "embd/rank-0", t,
-                               "rank 0 (a scalar): an EMBD file needs at least one dimension");
+    return st ? st : heft_loss_scalar(p, "embd/rank-0", t, "an EMBD file");
 }
 
 static heft_status plan_tensors(heft_plan *p, bool simple)

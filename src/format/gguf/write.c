@@ -259,19 +259,14 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     return NULL;
 }
 
-/* A scalar may be bent to one dimension of 1; with more than four a tensor is left out. */
 static heft_status plan_rank(heft_plan *p, uint32_t t)
 {
-    const uint64_t one = 1;
     uint32_t rank = heft_ix_row(p->x, t)->rank;
-    if (rank && rank <= HEFT_GGUF_RANK)
-        return HEFT_OK;
-    heft_status st = heft_loss_say(p, HEFT_FAULT, "gguf/rank", t,
-                                   "rank %U: a tensor in GGUF has 1 to 4 dimensions",
-                                   (uint64_t)rank);
-    if (rank)
-        heft_plan_drop(p, t);
-    return st || rank ? st : heft_plan_reshape(p, t, &one, 1);
+    if (rank <= HEFT_GGUF_RANK)
+        return heft_loss_scalar(p, "gguf/rank-0", t, "GGUF");
+    heft_plan_drop(p, t);
+    return heft_loss_say(p, HEFT_FAULT, "gguf/rank", t,
+                         "rank %U: a tensor in GGUF has at most 4 dimensions", (uint64_t)rank);
 }
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t)

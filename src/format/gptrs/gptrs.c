@@ -319,10 +319,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *
     if (tag_of(row->dtype) == HEFT_GPTRS_TYPES)
         return heft_loss_type(p, "gptrs/dtype", t, "a gpt-rs file");
     *has_half = *has_half || row->dtype == HEFT_F16 || row->dtype == HEFT_BF16;
-    if (row->rank)
-        return HEFT_OK;
-    return heft_plan_loss(p, HEFT_WARNING, "gptrs/rank-0", t,
-                          "rank 0 (a scalar) is written as shape [1]: gpt-rs reads no other");
+    return heft_loss_scalar(p, "gptrs/rank-0", t, "a gpt-rs file");
 }
 
 static heft_status plan_tensors(heft_plan *p, bool checkpoint)
@@ -406,14 +403,13 @@ static void put_entry(heft_out *o, const heft_plan *p, uint32_t t, bool checkpoi
     const heft_index *x = p->x;
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     const heft_ix_part_row *part = heft_ix_part_row_at(x, row->first_part);
-    const uint64_t one = 1, *dims = row->rank ? heft_ix_dims(x, t) : &one;
-    uint32_t rank = row->rank ? row->rank : 1;
+    const uint64_t *dims = heft_ix_dims(x, t);
     heft_out_u32(o, row->name_len);
     heft_out_str(o, heft_ix_name(x, t));
     if (checkpoint)
         put_base_id(o, p, t);
-    heft_out_u32(o, rank);
-    for (uint32_t i = 0; i < rank; i++)
+    heft_out_u32(o, row->rank);
+    for (uint32_t i = 0; i < row->rank; i++)
         heft_out_u64(o, dims[i]);
     heft_out_u32(o, tag_of(row->dtype));
     heft_out_u8(o, row->flags & HEFT_T_GRAD ? 1 : 0);

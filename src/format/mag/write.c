@@ -26,8 +26,7 @@ static heft_status plan_rank(heft_plan *p, uint32_t t, const heft_mag_layout *l)
 {
     uint32_t rank = heft_ix_row(p->x, t)->rank;
     if (rank < l->min_rank)
-        return heft_plan_loss(p, HEFT_FAULT, "mag/rank-0", t,
-                              "rank 0 (a scalar): .mag needs at least one dimension");
+        return heft_loss_scalar(p, "mag/rank-0", t, ".mag");
     if (rank > l->max_rank) {
         heft_plan_drop(p, t);
         return heft_loss_say(p, HEFT_FAULT, "mag/rank", t,
@@ -129,14 +128,13 @@ static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, const heft_
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     const heft_ix_part_row *part = heft_ix_part_row_at(x, row->first_part);
-    const uint64_t one = 1, *dims = row->rank ? heft_ix_dims(x, t) : &one;
-    uint32_t rank = row->rank ? row->rank : 1; /* a scalar that may be bent */
+    const uint64_t *dims = heft_ix_dims(x, t);
     uint64_t elements;
-    (void)heft_product(&elements, dims, rank); /* plan_tensor() saw to it */
-    heft_out_u32(o, heft_mag_code(l, row->dtype) | rank << 8);
+    (void)heft_product(&elements, dims, row->rank); /* plan_tensor() saw to it */
+    heft_out_u32(o, heft_mag_code(l, row->dtype) | (uint32_t)row->rank << 8);
     heft_out_u64(o, elements);
     heft_out_u64(o, part->offset);
-    for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t i = 0; i < row->rank; i++)
         heft_out_u64(o, dims[i]);
     heft_out_u32(o, row->name_len);
     heft_out_str(o, heft_ix_name(x, t));
