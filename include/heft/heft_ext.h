@@ -97,7 +97,8 @@ typedef struct heft_sink_ops {
     /* At a place of the file, from several threads at once, each byte once.  NULL: a stream. */
     heft_status (*write_at)(heft_sink *s, uint64_t offset, const void *data, size_t len,
                             heft_error *err);
-    /* The final size, before the first write.  May be NULL. */
+    /* The final size, before the first write.  When nobody knows the size, it is not called, and writes come one at a
+     * time.  May be NULL. */
     heft_status (*reserve)(heft_sink *s, uint64_t size, heft_error *err);
     /* Completes and frees s; frees it also on failure, leaving nothing behind. */
     heft_status (*finish)(heft_sink *s, heft_error *err);

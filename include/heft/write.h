@@ -28,6 +28,16 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char 
                                                     uint32_t flags, heft_error *err);
 /* Front to back into a descriptor, which stays the caller's. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err);
+/* Into memory.  When the writing is finished, `to` has the bytes of the file; until then, and when it fails, `to` is
+ * empty.  `to` must not move meanwhile.  host: whose allocator is used, as long as the bytes live; NULL: the default. */
+typedef struct heft_blob {
+    void *data; /* aligned to 64 bytes; NULL: none */
+    size_t size;
+    const heft_allocator *allocator;
+} heft_blob;
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_memory(heft_sink **out, heft_blob *to,
+                                                      const heft_host *host, heft_error *err);
+HEFT_API void heft_blob_free(heft_blob *b);    /* an empty one is harmless */
 HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file behind; NULL is harmless */
 
 /* Files of one folder that appear together: all under their names when the set is finished, in the order in which

@@ -1,0 +1,126 @@
+/* test_sink_memory.c - a file in memory has the bytes of a file on disk, or there is none. */
+#include "models.h"
+
+static const test_tensor tensors[] = {
+    { "a", HEFT_F32, 2, { 300, 1000 } },
+    { "b", HEFT_F32, 1, { 3 } },
+    { "c", HEFT_F32, 1, { 70001 } },
+};
+
+typedef struct scene {
+    heft_bytes model;
+    heft_file *in;
+    heft_convert_options opt;
+} scene;
+
+static void begin(scene *s)
+{
+    heft_error err;
+    *s = (scene){ .model = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors)) };
+    s->opt = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
+    s->opt.write.allow_loss = true;
+    heft_assert_ok(heft_test_open(&s->in, s->model, NULL, &err), &err);
+}
+
+static void end(scene *s)
+{
+    heft_close(s->in);
+    heft_test_free(&s->model);
+}
+
+static void assert_like_a_file(const scene *s, const char *format)
+{
+    heft_blob blob;
+    heft_test_sink file;
+    heft_sink *sink;
+    heft_error err;
+    const heft_format *to = heft_format_find(format);
+    heft_assert_ok(heft_convert(s->in, to, heft_test_sink_init(&file, true), &s->opt, &err), &err);
+    heft_assert_ok(heft_sink_memory(&sink, &blob, s->opt.write.host, &err), &err);
+    heft_assert_ok(heft_convert(s->in, to, sink, &s->opt, &err), &err);
+    assert_int_equal((uintptr_t)blob.data % 64, 0);
+    heft_assert_same_bytes((heft_bytes){ blob.data, blob.size }, heft_test_sink_bytes(&file));
+    heft_blob_free(&blob);
+    assert_null(blob.data);
+    heft_blob_free(&blob);
+    heft_test_sink_free(&file);
+}
+
+static void a_conversion_into_memory_has_the_bytes_of_a_file(void **state)
+{
+    scene s;
+    (void)state;
+    begin(&s);
+    for (size_t i = 0; heft_test_writable(i); i++)
+        assert_like_a_file(&s, heft_test_writable(i));
+    end(&s);
+}
+
+static void memory_grows_with_compressed_parts(void **state)
+{
+    scene s;
+    (void)state;
+    begin(&s);
+    s.opt.write.encoding = HEFT_ZSTD;
+    assert_like_a_file(&s, "ztensor");
+    end(&s);
+}
+
+/* Neither the bytes nor the sink are left, whichever request for memory fails. */
+static void without_memory_there_is_no_file(void **state)
+{
+    scene s;
+    bool failed = true;
+    (void)state;
+    begin(&s);
+    for (uint32_t n = 1; failed; n++) {
+        heft_test_memory m;
+        heft_blob blob;
+        heft_sink *sink;
+        heft_error err;
+        heft_test_memory_init(&m, n);
+        s.opt.write.host = &m.host;
+        s.opt.write.encoding = n & 1 ? HEFT_ZSTD : HEFT_RAW;
+        heft_status st = heft_sink_memory(&sink, &blob, &m.host, &err);
+        if (!st)
+            st = heft_convert(s.in, heft_format_find("ztensor"), sink, &s.opt, &err);
+        failed = atomic_load(&m.calls) >= n;
+        heft_assert_status(st, failed ? HEFT_E_NOMEM : HEFT_OK, &err);
+        assert_int_equal(!blob.data, failed);
+        heft_blob_free(&blob);
+        heft_assert_all_freed(&m);
+    }
+    end(&s);
+}
+
+static void what_is_discarded_leaves_nothing(void **state)
+{
+    heft_test_memory m;
+    heft_blob blob;
+    heft_sink *sink;
+    heft_error err;
+    uint8_t back[4];
+    (void)state;
+    heft_test_memory_init(&m, 0);
+    heft_assert_ok(heft_sink_memory(&sink, &blob, &m.host, &err), &err);
+    heft_assert_ok(sink->ops->write_at(sink, 3, "x", 1, &err), &err);
+    heft_assert_ok(sink->ops->read_at(sink, 0, back, 4, &err), &err);
+    assert_memory_equal(back, "\0\0\0x", 4);
+    heft_assert_status(sink->ops->read_at(sink, 1, back, 4, &err), HEFT_E_ARGUMENT, &err);
+    heft_assert_ok(sink->ops->reserve(sink, 5, &err), &err);
+    heft_assert_status(sink->ops->write_at(sink, 4, "xy", 2, &err), HEFT_E_ARGUMENT, &err);
+    heft_sink_discard(sink);
+    assert_null(blob.data);
+    heft_assert_all_freed(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_conversion_into_memory_has_the_bytes_of_a_file),
+        cmocka_unit_test(memory_grows_with_compressed_parts),
+        cmocka_unit_test(without_memory_there_is_no_file),
+        cmocka_unit_test(what_is_discarded_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
