@@ -1,9 +1,9 @@
 /* npz.c - a zip archive of NumPy's arrays, as numpy.savez and savez_compressed write it: each member an .npy,
  * stored or deflated, under the array's name with ".npy" behind it.
  *
- * A member that is no array, or an array that cannot be read, is a part of the file, of the role that is its name.  The CRC-32 of a member is
- * that of all its content, the header of the array included.
- */
+ * A member that is no array, or an array that cannot be read, is a part of the file, of the role
+ * that is its name.  The CRC-32 of a member is that of all its content, the header of the array
+ * included. */
 #include "format/numpy/npz.h"
 
 #include "grammar/zip.h"
