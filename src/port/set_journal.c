@@ -97,7 +97,7 @@ static heft_status damaged(heft_error *err)
         heft_set_journal);
 }
 
-/* One record; *left is what precedes the digest from p on.  false: it is damaged. */
+/* Read one record at *p. *left counts the bytes from *p to the digest. false: the record is damaged. */
 static bool decode_file(heft_set_file *f, const uint8_t **p, uint64_t *left)
 {
     if (*left < RECORD)

@@ -19,7 +19,7 @@ typedef struct heft_set_file {
 extern const char heft_set_journal[], heft_set_partial[];
 /* Names that belong to journals of sets, and to no file of a set. */
 bool heft_set_owns_name(const char *name);
-/* What file number i, from 0, is called until it has its name; and what the file that it replaces is called. */
+/* The temporary names of file number i, counted from 0: of the new file, and of the file that it replaces. */
 void heft_set_staged_name(char out[HEFT_SET_NAME], uint32_t i);
 void heft_set_old_name(char out[HEFT_SET_NAME], uint32_t i);
 heft_status heft_set_store(const heft_target *t, const heft_set_file *files, uint32_t count,

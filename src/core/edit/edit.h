@@ -54,7 +54,8 @@ heft_status heft_edit_sort_claims(heft_editing *g);
 /* As heft_planner.passed_by; ctx is a heft_editing. */
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,
                             heft_error *err);
-/* The same for a range of the file as it is: by what the file says of the bytes, or from the bytes themselves. */
+/* Add a range of the file before the edit to a running digest. heft_edit_carry_old() derives the digest from the
+ * checksums of the file, heft_edit_read_old() reads the bytes. */
 heft_status heft_edit_carry_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
                                 heft_error *err);
 heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,

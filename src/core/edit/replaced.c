@@ -72,7 +72,8 @@ static heft_status add_old(heft_editing *g, const heft_digest *d, heft_range r, 
     return st;
 }
 
-/* With what other claims say of the data that it covers. */
+/* Check a checksum of the file, which is a CRC: no other one is left after heft_watch_begin(). The CRC of copied
+ * data is derived from other checksums that cover the data. */
 static heft_status judge(heft_editing *g, uint32_t claim)
 {
     static const uint8_t zeros[64] = { 0 };

@@ -314,7 +314,8 @@ static void put_header(heft_out *o, const heft_plan *p, const gguf_plan *g)
         put_tensor(o, p->x, t, g->data);
 }
 
-/* Whether the data end with a tensor that would grow by what pads it, since its size is that up to the end. */
+/* Whether the last tensor is opaque: such a tensor reaches to the end of the file, so that padding would
+ * enlarge it. */
 static bool ends_opaque(const heft_index *x)
 {
     uint32_t t = heft_ix_tensors(x);

@@ -2,7 +2,7 @@
  * stored or deflated, under the array's name with ".npy" behind it.
  *
  * A member that is no array, or an array that cannot be read, is a part of the file, of the role
- * that is its name.  The CRC-32 of a member is that of all its content, the header of the array
+ * that is its name.  The CRC-32 of a member covers all its content, the header of the array
  * included. */
 #include "format/numpy/npz.h"
 
