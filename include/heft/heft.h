@@ -82,6 +82,10 @@ typedef struct heft_range {
     uint64_t offset, length;
 } heft_range;
 
+typedef struct heft_id128 { /* a 128-bit number, little-endian, as gpt-rs stores it */
+    uint8_t bytes[16];
+} heft_id128;
+
 typedef struct heft_dtype_info {
     const char *name;                  /* "f32", "bf16": the spelling of the command line */
     uint16_t block_elems, block_bytes; /* 1 and the element's size for plain types */

@@ -19,10 +19,6 @@ extern "C" {
 
 /* ---- identity ----------------------------------------------------------------------------- */
 
-typedef struct heft_id128 { /* a 128-bit number, little-endian, as gpt-rs stores it */
-    uint8_t bytes[16];
-} heft_id128;
-
 /* The first 16 bytes of BLAKE3(name).  false when the name is not ASCII: it has no base id. */
 HEFT_API bool heft_base_param_id(heft_id128 *out, const char *name, size_t len);
 /* The first 16 bytes of BLAKE3("gpt-rs:param-key:v1" || namespace || base id). */

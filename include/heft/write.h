@@ -91,6 +91,17 @@ typedef struct heft_write_options {
         sizeof(heft_write_options), NULL, NULL, NULL, 0, HEFT_RAW, 0, false, false, NULL, NULL \
     }
 
+/* What programs know a tensor by besides its name.  A field counts when `has` has its flag. */
+enum { HEFT_HAS_PARAM_ID = 1, HEFT_HAS_BASE_ID = 2, HEFT_HAS_REQUIRES_GRAD = 4 };
+typedef struct heft_identity {
+    uint32_t has;       /* sum of HEFT_HAS_... */
+    bool requires_grad; /* gpt-rs: whether the tensor is trained */
+    uint64_t param_id;  /* Burn's ParamId; in a file every id belongs to one tensor */
+    /* gpt-rs' base id.  Without it, a format that stores base ids derives the id from the tensor's name; all zero
+     * bytes: no id is stored. */
+    heft_id128 base_id;
+} heft_identity;
+
 typedef struct heft_writer heft_writer;
 /* Declare metadata, tensors and parts, then begin, then hand over each part's bytes in the order
  * of declaration, then finish.  After a call that failed for another reason than its arguments
@@ -151,11 +162,14 @@ typedef struct heft_convert_options {
     /* Dense tensors that become HEFT_SPARSE_CSR (rank 2) or HEFT_SPARSE_COO, of the elements that are not
      * all zero bits; HEFT_DENSE: stays as it is.  NULL: none. */
     heft_layout (*sparsify)(void *ctx, const heft_tensor *t);
+    /* Changes the identity of a tensor of the input: *id is what the input says, but has no base id.  false: the
+     * tensor keeps that identity, whatever *id is now.  NULL: all tensors do. */
+    bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
 } heft_convert_options;
 #define HEFT_CONVERT_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(heft_convert_options), HEFT_WRITE_OPTIONS_INIT, NULL, NULL, NULL, NULL, NULL, NULL, \
-            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL                       \
+            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL                 \
     }
 
 /* Everything the input says is written in the target's terms, in the input's order; checksums of
@@ -185,10 +199,14 @@ typedef struct heft_edit_options {
     void *loss_ctx;
     heft_progress_fn progress; /* of data that is copied; may be NULL */
     void *progress_ctx;
+    /* As in heft_convert_options: `t` and *id are those of the file before the edit.  NULL: identities stay. */
+    bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
+    void *identify_ctx;
 } heft_edit_options;
-#define HEFT_EDIT_OPTIONS_INIT                                                                    \
-    {                                                                                             \
-        sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL \
+#define HEFT_EDIT_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL, \
+            NULL, NULL                                                                             \
     }
 
 typedef struct heft_edit_result {

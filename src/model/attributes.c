@@ -9,6 +9,34 @@ const uint8_t *heft_ix_base_id_at(const heft_index *x, uint32_t tensor)
     return (const uint8_t *)x->base_ids.ptr + 16ull * tensor;
 }
 
+heft_identity heft_ix_identity(const heft_index *x, uint32_t tensor)
+{
+    uint8_t flags = heft_ix_row(x, tensor)->flags;
+    heft_identity id = { .has = 0 };
+    if (flags & HEFT_T_GRAD_KNOWN) {
+        id.has |= HEFT_HAS_REQUIRES_GRAD;
+        id.requires_grad = flags & HEFT_T_GRAD;
+    }
+    if (flags & HEFT_T_PARAM_ID) {
+        id.has |= HEFT_HAS_PARAM_ID;
+        id.param_id = ((const uint64_t *)x->param_ids.ptr)[tensor];
+    }
+    return id;
+}
+
+heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity *id)
+{
+    heft_status st = HEFT_OK;
+    if (id->has & HEFT_HAS_REQUIRES_GRAD)
+        heft_ix_row(x, tensor)->flags |= (uint8_t)(HEFT_T_GRAD_KNOWN |
+                                                   (id->requires_grad ? HEFT_T_GRAD : 0));
+    if (id->has & HEFT_HAS_PARAM_ID)
+        st = heft_ix_param_id(x, tensor, id->param_id);
+    if (!st && id->has & HEFT_HAS_BASE_ID)
+        st = heft_ix_base_id(x, tensor, id->base_id.bytes);
+    return st;
+}
+
 /* Those kept in columns and flags, in the order of their bits. */
 static heft_value column_attribute(const heft_index *x, uint32_t tensor, uint8_t flag)
 {

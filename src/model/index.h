@@ -244,6 +244,10 @@ heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v);
 void heft_ix_attr_end(heft_index *x);
 heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16]);
 heft_status heft_ix_param_id(heft_index *x, uint32_t tensor, uint64_t id);
+/* The identity that is kept in columns and flags, without the base id, which a name implies.
+ * heft_ix_identify() sets what `id` has. */
+heft_identity heft_ix_identity(const heft_index *x, uint32_t tensor);
+heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity *id);
 heft_status heft_ix_claim(heft_index *x, heft_claim c);
 /* The digest of a part: its digits stand in spelled from hex_at on (at most as many as the
  * algorithm has; numbers may have fewer).  HEFT_E_FORMAT when they are no such digits.  Parts come in

@@ -6,6 +6,11 @@ heft_str heft_edit_name(const heft_editing *g, uint32_t t)
     return g->names && g->names[t].ptr ? g->names[t] : heft_ix_name(&g->in->x, t);
 }
 
+heft_identity heft_edit_identity(const heft_editing *g, uint32_t t)
+{
+    return g->identities ? g->identities[t] : heft_ix_identity(&g->in->x, t);
+}
+
 bool heft_edit_sets(const heft_editing *g, heft_str key)
 {
     size_t i = 0;

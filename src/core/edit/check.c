@@ -215,15 +215,30 @@ static bool same_part(const heft_editing *g, uint32_t part, const heft_index *no
            heft_str_eq(heft_ix_digest_of(x, part), heft_ix_digest_of(now, other));
 }
 
+static bool same_base_id(const heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
+{
+    static const uint8_t none[16] = { 0 };
+    const heft_index *x = &g->in->x;
+    const uint8_t *had = heft_ix_base_id_at(x, t), *has = heft_ix_base_id_at(now, other);
+    bool is_renamed = !heft_str_eq(heft_edit_name(g, t), heft_ix_name(x, t));
+    heft_identity asked = heft_edit_identity(g, t);
+    if (asked.has & HEFT_HAS_BASE_ID)
+        return !memcmp(asked.base_id.bytes, has ? has : none, sizeof none);
+    return !had == !has && (!had || is_renamed || !memcmp(had, has, sizeof none));
+}
+
+/* Formats that have no word for "not trained" say nothing instead: as good, when that was asked for. */
+static bool same_grad(const heft_editing *g, const heft_identity *a, const heft_identity *b)
+{
+    bool is_same = !((a->has ^ b->has) & HEFT_HAS_REQUIRES_GRAD);
+    return a->requires_grad == b->requires_grad && (is_same || g->identities);
+}
+
 static bool same_ids(const heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
 {
-    const heft_index *x = &g->in->x;
-    const uint8_t *a = heft_ix_base_id_at(x, t), *b = heft_ix_base_id_at(now, other);
-    const uint64_t *ids = x->param_ids.ptr, *now_ids = now->param_ids.ptr;
-    bool is_renamed = !heft_str_eq(heft_edit_name(g, t), heft_ix_name(x, t));
-    if (!a != !b || (a && !is_renamed && memcmp(a, b, 16) != 0))
-        return false;
-    return !(heft_ix_row(x, t)->flags & HEFT_T_PARAM_ID) || ids[t] == now_ids[other];
+    heft_identity a = heft_edit_identity(g, t), b = heft_ix_identity(now, other);
+    bool is_same = !((a.has ^ b.has) & HEFT_HAS_PARAM_ID) && a.param_id == b.param_id;
+    return is_same && same_grad(g, &a, &b) && same_base_id(g, t, now, other);
 }
 
 static bool same_shape(const heft_index *x, uint32_t t, const heft_index *now, uint32_t other)
@@ -259,7 +274,8 @@ static heft_status check_tensor(heft_editing *g, uint32_t t, const heft_index *n
         return tensor_differs(g, t, "its name");
     if (!same_shape(x, t, now, other))
         return tensor_differs(g, t, "its shape, type or layout");
-    if (heft_ix_row(x, t)->flags != heft_ix_row(now, other)->flags || !same_ids(g, t, now, other))
+    if ((heft_ix_row(x, t)->flags ^ heft_ix_row(now, other)->flags) & HEFT_T_NAME_HASH ||
+        !same_ids(g, t, now, other))
         return tensor_differs(g, t, "its ids");
     heft_status st = check_parts(g, t, now, other);
     values a = attributes_of(x, t), b = attributes_of(now, other);

@@ -38,6 +38,31 @@ static heft_status take_names(heft_editing *g)
     return st;
 }
 
+/* Fields that do not count are zero, so that identities can be compared. */
+static heft_identity plain(heft_identity id)
+{
+    id.requires_grad = id.has & HEFT_HAS_REQUIRES_GRAD && id.requires_grad;
+    id.param_id = id.has & HEFT_HAS_PARAM_ID ? id.param_id : 0;
+    return id;
+}
+
+static heft_status take_identities(heft_editing *g)
+{
+    uint32_t count = heft_ix_tensors(&g->in->x);
+    if (!g->opt.identify)
+        return HEFT_OK;
+    g->identities = heft_plan_alloc(&g->p.plan, count * sizeof *g->identities);
+    if (!g->identities)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < count; t++) {
+        heft_tensor tensor = heft_tensor_at(g->in, t);
+        heft_identity had = heft_ix_identity(&g->in->x, t), id = had;
+        bool is_new = g->opt.identify(g->opt.identify_ctx, &tensor, &id);
+        g->identities[t] = is_new ? plain(id) : had;
+    }
+    return HEFT_OK;
+}
+
 /* ---- tensors ---- */
 
 static heft_status add_parts(heft_editing *g, uint32_t t)
@@ -73,7 +98,9 @@ static heft_status add_tensor(heft_editing *g, uint32_t t)
         st = heft_ix_set_layout(&g->p.x, id, heft_ix_layout(from, t));
     if (!st)
         st = add_parts(g, t);
-    return st ? st : heft_transfer_attributes(&g->p, from, id, t, false);
+    return st ? st
+              : heft_transfer_attributes(&g->p, from, id, t, false,
+                                         g->identities ? &g->identities[t] : NULL);
 }
 
 static heft_status add_tensors(heft_editing *g)
@@ -244,6 +271,8 @@ static heft_status run(heft_editing *g)
     g->p.x.generator = g->in->x.generator;
     g->p.plan.kept = &g->in->x;
     st = take_names(g);
+    if (!st)
+        st = take_identities(g);
     if (!st)
         st = add_tensors(g);
     if (!st)

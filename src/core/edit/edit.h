@@ -18,6 +18,7 @@ typedef struct heft_editing {
     const heft_file *in;
     heft_edit_options opt;
     heft_str *names; /* by tensor, ptr NULL: as it was; or NULL: all are */
+    heft_identity *identities; /* by tensor: those of the edited file; or NULL: all are as they were */
     heft_vocab *vocab;
     heft_watch
         watch; /* the checksums of the file as it is, and those that hold or were not judged yet */
@@ -34,6 +35,8 @@ typedef struct heft_editing {
 
 /* asked.c: the name that tensor t gets. */
 heft_str heft_edit_name(const heft_editing *g, uint32_t t);
+/* The identity that tensor t gets. */
+heft_identity heft_edit_identity(const heft_editing *g, uint32_t t);
 bool heft_edit_sets(const heft_editing *g, heft_str key);
 bool heft_edit_unsets(const heft_editing *g, heft_str key);
 bool heft_edit_has(const heft_index *x, heft_str key);

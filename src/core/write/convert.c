@@ -189,6 +189,14 @@ static heft_str layout_after(const conversion *c, uint32_t source, const change 
 
 /* ---- all of a tensor ---- */
 
+static heft_status add_attributes(conversion *c, uint32_t id, uint32_t source, bool cast)
+{
+    heft_tensor t = heft_tensor_at(c->in, source);
+    heft_identity identity = heft_ix_identity(&c->in->x, source);
+    bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);
+    return heft_transfer_attributes(&c->p, &c->in->x, id, source, cast, is_new ? &identity : NULL);
+}
+
 static heft_status add_tensor(conversion *c, uint32_t source)
 {
     heft_tensor t = heft_tensor_at(c->in, source);
@@ -213,7 +221,7 @@ static heft_status add_tensor(conversion *c, uint32_t source)
         st = ch.densify    ? add_dense(c, id, source, ch.to)
              : ch.sparsify ? add_sparse(c, id, source, &ch)
                            : add_parts(c, id, source, &ch);
-    return st ? st : heft_transfer_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype);
+    return st ? st : add_attributes(c, id, source, ch.to != t.dtype);
 }
 
 static heft_status add_tensors(conversion *c)

@@ -22,22 +22,28 @@ heft_status heft_transfer_value(heft_planner *p, const heft_index *from, uint32_
     return st;
 }
 
+/* Attributes that a heft_identity stands for, in files that keep them as they keep any other. */
+static bool is_identity(heft_str key)
+{
+    return heft_str_is(key, "burn.param_id") || heft_str_is(key, "gptrs.base_id") ||
+           heft_str_is(key, "gptrs.requires_grad");
+}
+
 heft_status heft_transfer_attributes(heft_planner *p, const heft_index *from, uint32_t id,
-                                     uint32_t source, bool cast)
+                                     uint32_t source, bool cast, const heft_identity *identity)
 {
     const heft_ix_tensor_row *row = heft_ix_row(from, source);
     const heft_ix_attr_row *attrs = from->attrs.ptr;
-    heft_status st = HEFT_OK;
-    heft_ix_row(&p->x, id)->flags = row->flags & (HEFT_T_GRAD_KNOWN | HEFT_T_GRAD);
-    if (row->flags & HEFT_T_PARAM_ID)
-        st = heft_ix_param_id(&p->x, id, ((const uint64_t *)from->param_ids.ptr)[source]);
+    heft_identity own = heft_ix_identity(from, source);
+    heft_status st = heft_ix_identify(&p->x, id, identity ? identity : &own);
     if (cast)
         return st;
     uint32_t k = row->attrs ? row->attrs - 1 : from->attrs.len;
     while (k < from->attrs.len && attrs[k].tensor == source && !st) {
         const heft_value *v = &attrs[k].value;
         uint32_t next = heft_value_next(v, k);
-        st = heft_transfer_value(p, from, k, source, id);
+        if (!identity || !is_identity(v->key))
+            st = heft_transfer_value(p, from, k, source, id);
         k = next;
     }
     return st;
