@@ -1,8 +1,11 @@
 #include "assign.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- values without a type ---- */
 
 static bool is_number(const char *s)
 {
@@ -29,28 +32,150 @@ static bool set_number(heft_value *v, const char *text)
     return !*end;
 }
 
+static void set_text(heft_value *v, const char *text, size_t len)
+{
+    v->kind = HEFT_KIND_STR;
+    v->as.s = (heft_str){ text, len };
+}
+
+static bool set_bool(heft_value *v, const char *text)
+{
+    v->kind = HEFT_KIND_BOOL;
+    v->as.b = *text == 't';
+    return !strcmp(text, "true") || !strcmp(text, "false");
+}
+
 /* An integer, a float, true or false; "..." and anything else is text. */
 static void set_value(heft_value *v, const char *text)
 {
     size_t len = strlen(text);
-    bool quoted = len >= 2 && *text == '"' && text[len - 1] == '"';
-    if (!strcmp(text, "true") || !strcmp(text, "false")) {
-        v->kind = HEFT_KIND_BOOL;
-        v->as.b = *text == 't';
-    } else if (!is_number(text) || !set_number(v, text)) {
-        v->kind = HEFT_KIND_STR;
-        v->as.s = quoted ? (heft_str){ text + 1, len - 2 } : (heft_str){ text, len };
+    bool is_quoted = len >= 2 && *text == '"' && text[len - 1] == '"';
+    if (set_bool(v, text) || (is_number(text) && set_number(v, text)))
+        return;
+    if (is_quoted)
+        set_text(v, text + 1, len - 2);
+    else
+        set_text(v, text, len);
+}
+
+/* ---- values of a type ---- */
+
+typedef struct value_type {
+    const char *name;
+    heft_kind kind;
+    heft_dtype stored;
+    int bits; /* of an integer */
+} value_type;
+
+static const value_type types[] = {
+    { "bool", HEFT_KIND_BOOL, HEFT_UNTYPED, 0 }, { "str", HEFT_KIND_STR, HEFT_UNTYPED, 0 },
+    { "null", HEFT_NULL, HEFT_UNTYPED, 0 },      { "i8", HEFT_KIND_INT, HEFT_I8, 8 },
+    { "i16", HEFT_KIND_INT, HEFT_I16, 16 },      { "i32", HEFT_KIND_INT, HEFT_I32, 32 },
+    { "i64", HEFT_KIND_INT, HEFT_I64, 64 },      { "u8", HEFT_KIND_UINT, HEFT_U8, 8 },
+    { "u16", HEFT_KIND_UINT, HEFT_U16, 16 },     { "u32", HEFT_KIND_UINT, HEFT_U32, 32 },
+    { "u64", HEFT_KIND_UINT, HEFT_U64, 64 },     { "f32", HEFT_KIND_FLOAT, HEFT_F32, 0 },
+    { "f64", HEFT_KIND_FLOAT, HEFT_F64, 0 },
+};
+
+static const value_type *find_type(const char *name, size_t len)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strlen(types[i].name) == len && !memcmp(types[i].name, name, len))
+            return &types[i];
+    return NULL;
+}
+
+/* Decimal digits with perhaps a sign, and nothing else. */
+static bool is_integer(const char *s, bool is_signed)
+{
+    s += *s == '+' || (is_signed && *s == '-');
+    return *s && !s[strspn(s, "0123456789")];
+}
+
+static bool set_int(heft_value *v, const char *text, int bits)
+{
+    int64_t most = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
+    errno = 0;
+    v->as.i = strtoll(text, NULL, 10);
+    return is_integer(text, true) && !errno && v->as.i <= most && v->as.i >= -most - 1;
+}
+
+static bool set_uint(heft_value *v, const char *text, int bits)
+{
+    uint64_t most = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    errno = 0;
+    v->as.u = strtoull(text, NULL, 10);
+    return is_integer(text, false) && !errno && v->as.u <= most;
+}
+
+/* nan, inf and infinity stand for what is not finite; a number that is too large is not rounded to one of those. */
+static bool set_float(heft_value *v, const char *text, heft_dtype stored)
+{
+    static const char *const names[] = { "nan", "inf", "infinity" };
+    const char *digits = text + (*text == '-' || *text == '+');
+    char *end;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(digits, names[i])) {
+            v->as.f = strtod(text, NULL);
+            return true;
+        }
+    v->as.f = strtod(text, &end);
+    if (stored == HEFT_F32)
+        v->as.f = (double)(float)v->as.f;
+    return is_number(text) && !*end && isfinite(v->as.f);
+}
+
+static bool set_typed(heft_value *v, const value_type *t, const char *text)
+{
+    v->kind = t->kind;
+    v->stored = t->stored;
+    switch (t->kind) {
+    case HEFT_KIND_BOOL:
+        return set_bool(v, text);
+    case HEFT_KIND_INT:
+        return set_int(v, text, t->bits);
+    case HEFT_KIND_UINT:
+        return set_uint(v, text, t->bits);
+    case HEFT_KIND_FLOAT:
+        return set_float(v, text, t->stored);
+    case HEFT_KIND_STR:
+        set_text(v, text, strlen(text));
+        return true;
+    default:
+        return !*text || !strcmp(text, "null");
     }
+}
+
+/* ---- what was given ---- */
+
+/* Where the TYPE of KEY:TYPE begins; NULL: the key has none, and may contain colons. */
+static const char *type_in(const char *key, const char *end)
+{
+    const char *colon = end;
+    while (colon > key && *colon != ':')
+        colon--;
+    bool is_type = *colon == ':' && find_type(colon + 1, (size_t)(end - colon - 1));
+    return is_type ? colon + 1 : NULL;
 }
 
 int assign_value(heft_value *v, const char *who, const char *given)
 {
     const char *equals = strchr(given, '=');
+    *v = (heft_value){ .kind = HEFT_NULL };
     if (!equals || equals == given)
         return say_usage(who, "'%s' is not KEY=VALUE", given);
-    v->key = (heft_str){ given, (size_t)(equals - given) };
-    set_value(v, equals + 1);
-    return CODE_DONE;
+    const char *name = type_in(given, equals), *end = name ? name - 1 : equals;
+    if (end == given)
+        return say_usage(who, "'%s' has a type, but no key", given);
+    v->key = (heft_str){ given, (size_t)(end - given) };
+    if (!name) {
+        set_value(v, equals + 1);
+        return CODE_DONE;
+    }
+    const value_type *t = find_type(name, (size_t)(equals - name));
+    return set_typed(v, t, equals + 1)
+               ? CODE_DONE
+               : say_usage(who, "'%s': '%s' is not a value of type %s", given, equals + 1, t->name);
 }
 
 int assign_rename(heft_rename *r, const char *who, const char *given)

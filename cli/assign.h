@@ -3,8 +3,9 @@
 #define HEFT_CLI_ASSIGN_H
 #include "cmd.h"
 
-/* KEY=VALUE, of which the first = counts.  key and text point into what was given.  Not CODE_DONE: said
- * why not, in the name of the command who. */
+/* KEY=VALUE or KEY:TYPE=VALUE, of which the first = and the last : before it count; a colon that no name of a type
+ * follows belongs to the key.  Key and text point into what was given.  Not CODE_DONE: said why not, in the name of
+ * the command who. */
 int assign_value(heft_value *v, const char *who, const char *given);
 /* A=B, of which the first = counts, to what stands left and right of it. */
 int assign_rename(heft_rename *r, const char *who, const char *given);

@@ -68,11 +68,13 @@ static void put_string(outbuf *o, heft_str s)
         out_format(o, "... (%llu bytes)", (unsigned long long)s.len);
 }
 
-/* With the digits that its own type needs. */
+/* With the digits that its own type needs; what is not finite, as --set KEY:f64= takes it. */
 static void put_float(outbuf *o, const heft_value *v)
 {
     json j = { o, false };
-    if (v->stored == HEFT_F32 && isfinite(v->as.f))
+    if (!isfinite(v->as.f))
+        out_text(o, isnan(v->as.f) ? "nan" : v->as.f > 0 ? "inf" : "-inf");
+    else if (v->stored == HEFT_F32)
         out_format(o, "%.*g", number_digits(v->as.f, HEFT_F32), v->as.f);
     else
         json_f64(&j, v->as.f);

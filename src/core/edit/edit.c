@@ -135,10 +135,12 @@ static void round_to(double *f, heft_dtype t)
         heft_to_f64(f, t, room, 0, 1);
 }
 
-/* A number takes the kind of the number that it replaces, and the element type that this is stored with, where
- * that can hold it. */
+/* A number of which nothing else is said takes the kind of the number that it replaces, and the element type that this
+ * is stored with, where that can hold it. */
 static heft_value fitted(heft_value v, const heft_value *had)
 {
+    if (v.stored)
+        return v;
     if (had->kind == HEFT_KIND_UINT && v.kind == HEFT_KIND_INT && v.as.i >= 0)
         v.as.u = (uint64_t)v.as.i;
     else if (had->kind == HEFT_KIND_INT && v.kind == HEFT_KIND_UINT && v.as.u <= INT64_MAX)

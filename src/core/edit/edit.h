@@ -18,7 +18,8 @@ typedef struct heft_editing {
     const heft_file *in;
     heft_edit_options opt;
     heft_str *names; /* by tensor, ptr NULL: as it was; or NULL: all are */
-    heft_identity *identities; /* by tensor: those of the edited file; or NULL: all are as they were */
+    heft_identity
+        *identities; /* by tensor: those of the edited file; or NULL: all are as they were */
     heft_vocab *vocab;
     heft_watch
         watch; /* the checksums of the file as it is, and those that hold or were not judged yet */
