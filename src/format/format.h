@@ -190,6 +190,8 @@ struct heft_format {
     /* What follows the data: file_bytes - data_end.  May be NULL. */
     heft_status (*back)(const heft_plan *p, heft_out *o);
     const heft_sharding *sharding; /* NULL: models come in one file */
+    /* A map of the metadata whose numbers are also given as MAP.NAME, "burn.scalars"; or NULL. */
+    const char *number_map;
 };
 
 size_t heft_registry_count(void);

@@ -1,6 +1,8 @@
 /* asked.c - what an edit was asked for. */
 #include "core/edit/edit.h"
 
+#include "core/write/transfer.h"
+
 heft_str heft_edit_name(const heft_editing *g, uint32_t t)
 {
     return g->names && g->names[t].ptr ? g->names[t] : heft_ix_name(&g->in->x, t);
@@ -40,12 +42,38 @@ bool heft_edit_writes(const heft_format *f, heft_str version)
     return found;
 }
 
-bool heft_edit_has(const heft_index *x, heft_str key)
+static const heft_value *find_in(const heft_index *x, uint32_t i, uint32_t end, heft_str key)
 {
-    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+    for (; i < end; i = heft_ix_value_next(x, i))
         if (heft_str_eq(heft_ix_value(x, i)->key, key))
-            return true;
-    return false;
+            return heft_ix_value(x, i);
+    return NULL;
+}
+
+const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft_str key)
+{
+    const heft_value *v = find_in(x, 0, x->values.len, key);
+    heft_str name;
+    if (v || !heft_is_in_number_map(f, key, &name))
+        return v;
+    v = find_in(x, 0, x->values.len, heft_lit(f->number_map));
+    if (!v || v->kind != HEFT_KIND_MAP)
+        return NULL;
+    return find_in(x, (uint32_t)(v - heft_ix_value(x, 0)) + 1, v->as.of.end, name);
+}
+
+bool heft_edit_changes_map(const heft_editing *g, heft_str map)
+{
+    const heft_format *f = g->in->format;
+    heft_str name;
+    bool changes = false;
+    if (!f->number_map || !heft_str_is(map, f->number_map))
+        return false;
+    for (size_t i = 0; i < g->opt.set_count && !changes; i++)
+        changes = heft_is_map_number(f, &g->opt.set[i], &name);
+    for (size_t i = 0; i < g->opt.unset_count && !changes; i++)
+        changes = heft_is_in_number_map(f, g->opt.unset[i], &name);
+    return changes;
 }
 
 static heft_status check_value(const heft_editing *g, const heft_value *v)
@@ -59,7 +87,7 @@ static heft_status check_value(const heft_editing *g, const heft_value *v)
     if (heft_edit_unsets(g, v->key))
         return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: both set and taken away",
                                 v->key);
-    return HEFT_OK;
+    return heft_check_map_number(g->in->format, v, g->err);
 }
 
 heft_status heft_edit_check_asked(const heft_editing *g)
@@ -68,7 +96,7 @@ heft_status heft_edit_check_asked(const heft_editing *g)
     for (size_t i = 0; i < g->opt.set_count && !st; i++)
         st = check_value(g, &g->opt.set[i]);
     for (size_t i = 0; i < g->opt.unset_count && !st; i++)
-        if (!heft_edit_has(&g->in->x, g->opt.unset[i]))
+        if (!heft_edit_find(&g->in->x, g->in->format, g->opt.unset[i]))
             st = heft_error_plain(g->err, HEFT_E_NOTFOUND, "there is no metadata %q",
                                   g->opt.unset[i]);
     return st;

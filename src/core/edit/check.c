@@ -111,16 +111,21 @@ static bool same_tree(const values *a, uint32_t i, const values *b, uint32_t j)
     return true;
 }
 
-/* b is what a becomes; edited: values that are set or taken away do not count. */
+static bool is_set(const heft_editing *g, heft_str key)
+{
+    return heft_edit_sets(g, key) || heft_edit_changes_map(g, key);
+}
+
+/* b is what a becomes; edited: values that are set or taken away do not count, nor does a map of numbers that changes. */
 static bool same_values(const heft_editing *g, const values *a, const values *b, bool is_edited)
 {
     uint32_t i = 0, j = 0;
     for (;;) {
-        while (is_edited && i < a->tops &&
-               (heft_edit_sets(g, value(a, a->top[i])->key) ||
-                heft_edit_unsets(g, value(a, a->top[i])->key)))
+        while (
+            is_edited && i < a->tops &&
+            (is_set(g, value(a, a->top[i])->key) || heft_edit_unsets(g, value(a, a->top[i])->key)))
             i++;
-        while (is_edited && j < b->tops && heft_edit_sets(g, value(b, b->top[j])->key))
+        while (is_edited && j < b->tops && is_set(g, value(b, b->top[j])->key))
             j++;
         if (i == a->tops || j == b->tops)
             return i == a->tops && j == b->tops;
@@ -159,14 +164,6 @@ static values attributes_of(const heft_index *x, uint32_t t)
 
 /* ---- metadata ---- */
 
-static const heft_value *find_value(const heft_index *x, heft_str key)
-{
-    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
-        if (heft_str_eq(heft_ix_value(x, i)->key, key))
-            return heft_ix_value(x, i);
-    return NULL;
-}
-
 /* A number that is a text now is as good, and so is a truth value that is a number. */
 static bool is_carried(const heft_value *asked, const heft_value *now)
 {
@@ -184,7 +181,8 @@ static heft_status check_set(heft_editing *g, const heft_file *now)
 {
     for (size_t i = 0; i < g->opt.set_count; i++) {
         heft_str key = g->opt.set[i].key;
-        const heft_value *asked = find_value(&g->p.x, key), *is = find_value(&now->x, key);
+        const heft_value *asked = heft_edit_find(&g->p.x, g->in->format, key);
+        const heft_value *is = heft_edit_find(&now->x, g->in->format, key);
         if (!asked || !is || !is_carried(asked, is))
             return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                                     "metadata %q cannot be set: it would not be read back as such",
@@ -193,11 +191,38 @@ static heft_status check_set(heft_editing *g, const heft_file *now)
     return HEFT_OK;
 }
 
+static values numbers_of(const heft_editing *g, const heft_index *x)
+{
+    heft_str map = heft_lit(g->in->format->number_map);
+    const heft_value *v = heft_edit_find(x, g->in->format, map);
+    if (!v || v->kind != HEFT_KIND_MAP)
+        return (values){ .count = 0 };
+    uint32_t base = (uint32_t)(v - heft_ix_value(x, 0)) + 1;
+    return (values){ .first = (const uint8_t *)(v + 1),
+                     .step = sizeof *v,
+                     .base = base,
+                     .count = v->as.of.end - base };
+}
+
+/* The map of numbers, of which some are set or taken away, is what was planned. */
+static heft_status check_map(heft_editing *g, const heft_file *now)
+{
+    bool same = true;
+    const char *map = g->in->format->number_map;
+    if (!map || !heft_edit_changes_map(g, heft_lit(map)))
+        return HEFT_OK;
+    values a = numbers_of(g, &g->p.x), b = numbers_of(g, &now->x);
+    heft_status st = compare_values(g, &a, &b, false, &same);
+    return st || same ? st : differs(g, map);
+}
+
 static heft_status check_metadata(heft_editing *g, const heft_file *now)
 {
     values a = metadata_of(&g->in->x), b = metadata_of(&now->x);
     bool same;
     heft_status st = check_set(g, now);
+    if (!st)
+        st = check_map(g, now);
     if (!st)
         st = compare_values(g, &a, &b, true, &same);
     return st || same ? st : differs(g, "metadata");
@@ -350,7 +375,10 @@ static heft_status check_model_parts(heft_editing *g, const heft_file *now)
 static heft_status check_version(const heft_editing *g, const heft_file *now)
 {
     heft_str a = g->in->x.version, b = now->x.version;
+    const char *map = g->in->format->number_map;
     if (heft_str_eq(a, b))
+        return HEFT_OK;
+    if (map && heft_edit_changes_map(g, heft_lit(map))) /* which may be what told the version */
         return HEFT_OK;
     if (heft_edit_writes(g->in->format, a))
         return differs(g, "the version");

@@ -165,21 +165,71 @@ static heft_status add_set(heft_editing *g, const heft_value *had)
     return st;
 }
 
+static bool unsets_number(const heft_editing *g, heft_str name)
+{
+    heft_str key;
+    bool unsets = false;
+    for (size_t i = 0; i < g->opt.unset_count && !unsets; i++)
+        unsets = heft_is_in_number_map(g->in->format, g->opt.unset[i], &key) &&
+                 heft_str_eq(key, name);
+    return unsets;
+}
+
+/* The map of numbers, which is not there once it is empty, without those that are taken away.  Numbers that are set are
+ * added by the planner. */
+static heft_status add_map(heft_editing *g, uint32_t map)
+{
+    const heft_index *from = &g->in->x;
+    heft_status st = HEFT_OK;
+    bool is_open = false;
+    for (uint32_t i = map + 1; i < heft_ix_value_next(from, map) && !st;
+         i = heft_ix_value_next(from, i)) {
+        if (unsets_number(g, heft_ix_value(from, i)->key))
+            continue;
+        if (!is_open)
+            st = heft_ix_meta(&g->p.x, *heft_ix_value(from, map));
+        is_open = true;
+        if (!st)
+            st = heft_transfer_value(&g->p, from, i, HEFT_NONE, HEFT_NONE);
+    }
+    if (is_open && !st)
+        heft_ix_meta_end(&g->p.x);
+    return st;
+}
+
+static heft_status add_old(heft_editing *g, uint32_t i)
+{
+    const heft_value *v = heft_ix_value(&g->in->x, i);
+    if (heft_edit_sets(g, v->key))
+        return add_set(g, v);
+    if (heft_edit_unsets(g, v->key))
+        return HEFT_OK;
+    if (v->kind == HEFT_KIND_MAP && heft_edit_changes_map(g, v->key))
+        return add_map(g, i);
+    return heft_transfer_value(&g->p, &g->in->x, i, HEFT_NONE, HEFT_NONE);
+}
+
+static bool has_key(const heft_index *x, heft_str key)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < x->values.len && !has; i = heft_ix_value_next(x, i))
+        has = heft_str_eq(heft_ix_value(x, i)->key, key);
+    return has;
+}
+
 /* What is replaced stays in its place. */
 static heft_status add_metadata(heft_editing *g)
 {
     const heft_index *from = &g->in->x;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i)) {
-        const heft_value *v = heft_ix_value(from, i);
-        if (heft_edit_sets(g, v->key))
-            st = add_set(g, v);
-        else if (!heft_edit_unsets(g, v->key))
-            st = heft_transfer_value(&g->p, from, i, HEFT_NONE, HEFT_NONE);
+    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
+        st = add_old(g, i);
+    for (size_t i = 0; i < g->opt.set_count && !st; i++) {
+        const heft_value *v = &g->opt.set[i];
+        const heft_value *had = heft_edit_find(from, g->in->format, v->key);
+        if (!has_key(from, v->key))
+            st = heft_ix_meta(&g->p.x, had ? fitted(*v, had) : *v);
     }
-    for (size_t i = 0; i < g->opt.set_count && !st; i++)
-        if (!heft_edit_has(from, g->opt.set[i].key))
-            st = heft_ix_meta(&g->p.x, g->opt.set[i]);
     return st;
 }
 

@@ -40,7 +40,10 @@ heft_str heft_edit_name(const heft_editing *g, uint32_t t);
 heft_identity heft_edit_identity(const heft_editing *g, uint32_t t);
 bool heft_edit_sets(const heft_editing *g, heft_str key);
 bool heft_edit_unsets(const heft_editing *g, heft_str key);
-bool heft_edit_has(const heft_index *x, heft_str key);
+/* The value of that key, of the top level or, as MAP.NAME, of the map in which the format keeps numbers; or NULL. */
+const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft_str key);
+/* Whether the map of that name gets or loses a number. */
+bool heft_edit_changes_map(const heft_editing *g, heft_str map);
 heft_status heft_edit_check_asked(const heft_editing *g);
 /* Whether the format can be asked for that version. */
 bool heft_edit_writes(const heft_format *f, heft_str version);

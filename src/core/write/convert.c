@@ -267,6 +267,8 @@ static heft_status add_metadata(conversion *c)
         if (!heft_value_is_text(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
                                   c->opt.set[i].key);
+        else if ((st = heft_check_map_number(c->p.format, &c->opt.set[i], c->err)))
+            break;
         else if (replacement(c, c->opt.set[i].key) == &c->opt.set[i])
             st = heft_ix_meta(&c->p.x, c->opt.set[i]);
     }

@@ -2,6 +2,7 @@
 #include "core/write/plan.h"
 
 #include "core/read/stream.h"
+#include "core/write/transfer.h"
 #include "model/names.h"
 
 /* ---- what formats call ---- */
@@ -330,6 +331,8 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
 {
     p->plan.err = p->x.err = err;
     heft_status st = check_names(p, err);
+    if (!st)
+        st = heft_planner_nest(p);
     if (!st)
         st = p->format->plan(&p->plan);
     if (!st && !p->losses && p->plan.digest)

@@ -12,4 +12,13 @@ heft_status heft_transfer_value(heft_planner *p, const heft_index *from, uint32_
 heft_status heft_transfer_attributes(heft_planner *p, const heft_index *from, uint32_t id,
                                      uint32_t source, bool cast, const heft_identity *identity);
 
+/* nest.c.  Whether a key is that of a number in the map that the format keeps numbers in, MAP.NAME; of a value: whether
+ * it goes there. */
+bool heft_is_in_number_map(const heft_format *f, heft_str key, heft_str *name);
+bool heft_is_map_number(const heft_format *f, const heft_value *v, heft_str *name);
+/* HEFT_E_ARGUMENT for a value that was asked for under such a key, and cannot go there. */
+heft_status heft_check_map_number(const heft_format *f, const heft_value *v, heft_error *err);
+/* Moves such numbers of the top level into the map, where the last one of a name counts. */
+heft_status heft_planner_nest(heft_planner *p);
+
 #endif

@@ -18,6 +18,8 @@ const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIO
     { "0.19", HEFT_BURNPACK_0_19, false },
 };
 
+const char heft_burnpack_scalars[] = "burn.scalars";
+
 /* ---- where the data begin ---- */
 
 /* Whether the file is one of Burn 0.19, whose data follow the manifest without padding.  When all data begin
@@ -244,4 +246,5 @@ const heft_format heft_format_burnpack = {
     .check = burnpack_check,
     .plan = heft_burnpack_plan,
     .front = heft_burnpack_front,
+    .number_map = heft_burnpack_scalars,
 };

@@ -114,7 +114,8 @@ heft_status heft_burnpack_fit_scheme(heft_burnpack_fit *out, heft_plan *p,
 heft_status heft_burnpack_spell_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
                                        uint32_t tensor);
 
-extern const char heft_burnpack_qfloat[]; /* the layout of quantized tensors */
+extern const char heft_burnpack_qfloat[];  /* the layout of quantized tensors */
+extern const char heft_burnpack_scalars[]; /* the map of the metadata that holds the scalars */
 
 heft_status heft_burnpack_plan(heft_plan *p);
 heft_status heft_burnpack_front(const heft_plan *p, heft_out *o);

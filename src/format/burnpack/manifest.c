@@ -314,7 +314,7 @@ static heft_status odd_scalar(reader *r)
 /* The first scalar that is one opens the map of them. */
 static heft_status add_scalar(reader *r, heft_value v, uint32_t *map)
 {
-    heft_value scalars = { .kind = HEFT_KIND_MAP, .key = heft_lit("burn.scalars") };
+    heft_value scalars = { .kind = HEFT_KIND_MAP, .key = heft_lit(heft_burnpack_scalars) };
     heft_status st = HEFT_OK;
     if (*map == HEFT_NONE) {
         *map = r->x->values.len;

@@ -165,7 +165,7 @@ static heft_status plan_tensors(heft_plan *p)
 
 static bool is_scalars(const heft_value *v)
 {
-    return v->kind == HEFT_KIND_MAP && heft_str_is(v->key, "burn.scalars");
+    return v->kind == HEFT_KIND_MAP && heft_str_is(v->key, heft_burnpack_scalars);
 }
 
 static heft_status left_out(heft_plan *p, heft_str key, const char *why)
@@ -183,7 +183,8 @@ static heft_status plan_scalars(heft_plan *p, uint32_t map)
         return HEFT_E_NOMEM;
     heft_status st = HEFT_OK;
     for (uint32_t i = map + 1; i < end && !st; i = heft_ix_value_next(p->x, i)) {
-        const heft_value *v = heft_ix_value(p->x, i);
+        heft_value *v = heft_ix_value(p->x, i);
+        v->stored = HEFT_UNTYPED; /* all are of 64 bits */
         bool fits = v->kind >= HEFT_KIND_BOOL && v->kind <= HEFT_KIND_FLOAT &&
                     heft_str_is_utf8(v->key);
         if (fits)
