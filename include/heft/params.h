@@ -29,6 +29,15 @@ HEFT_API heft_id128 heft_id128_from(uint64_t low, uint64_t high);
 /* 32 hexadecimal digits, the most significant first, and a terminator. */
 HEFT_API void heft_id128_text(char out[33], heft_id128 id);
 
+/* Burn's ids of parameters, which are 64-bit numbers.  Burn makes one from eight random bytes, and prints it as
+ * thirteen characters: the base32 of those bytes with the digits 0-9 and a-v (base32hex, without padding). */
+enum { HEFT_PARAM_ID_TEXT = 14 }; /* bytes, the terminator included */
+/* A new id, from the system's random numbers.  HEFT_E_IO: there are none. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_param_id_new(uint64_t *out, heft_error *err);
+HEFT_API void heft_param_id_text(char out[HEFT_PARAM_ID_TEXT], uint64_t id);
+/* false: it is not the text of an id.  Capital letters count as small ones. */
+HEFT_API bool heft_param_id_parse(uint64_t *out, const char *text, size_t len);
+
 /* ---- the store ---------------------------------------------------------------------------- */
 
 typedef struct heft_params heft_params;

@@ -1,4 +1,4 @@
-/* ids.c - who a parameter is: gpt-rs' base ids, namespaces and keys. */
+/* ids.c - who a parameter is: gpt-rs' base ids, namespaces and keys, and Burn's ids as text. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -55,4 +55,52 @@ void heft_id128_text(char out[33], heft_id128 id)
         out[2 * i + 1] = digits[id.bytes[15 - i] & 15];
     }
     out[32] = '\0';
+}
+
+/* ---- Burn's ids ---- */
+
+enum { DIGITS = HEFT_PARAM_ID_TEXT - 1, DIGIT_BITS = 5 };
+
+/* The bytes of an id in the order in which they are written: the first is the least significant one. */
+static uint64_t byte_swapped(uint64_t v)
+{
+    uint64_t swapped = 0;
+    for (int i = 0; i < 8; i++)
+        swapped |= (v >> 8 * i & 0xFF) << 8 * (7 - i);
+    return swapped;
+}
+
+/* 64 bits are twelve digits and four bits of a thirteenth, whose last bit is zero. */
+void heft_param_id_text(char out[HEFT_PARAM_ID_TEXT], uint64_t id)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
+    uint64_t bits = byte_swapped(id);
+    for (int i = 0; i < DIGITS - 1; i++)
+        out[i] = digits[bits >> (64 - DIGIT_BITS * (i + 1)) & 31];
+    out[DIGITS - 1] = digits[bits << 1 & 31];
+    out[DIGITS] = '\0';
+}
+
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'v' ? c - 'a' + 10
+           : c >= 'A' && c <= 'V' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool heft_param_id_parse(uint64_t *out, const char *text, size_t len)
+{
+    uint64_t bits = 0;
+    if (len != DIGITS)
+        return false;
+    for (int i = 0; i < DIGITS; i++) {
+        int digit = digit_of(text[i]);
+        bool is_last = i == DIGITS - 1;
+        if (digit < 0 || (is_last && digit & 1))
+            return false;
+        bits = is_last ? bits << 4 | (uint64_t)digit >> 1 : bits << DIGIT_BITS | (uint64_t)digit;
+    }
+    *out = byte_swapped(bits);
+    return true;
 }
