@@ -154,6 +154,7 @@ static void set_options(request *r)
     o->transpose = r->rules.transpose.count ? rules_transpose : NULL;
     o->densify = r->rules.densify.count ? rules_densify : NULL;
     o->sparsify = r->rules.sparsify.count ? rules_sparsify : NULL;
+    o->identify = identities_are_given(&r->rules.ids) ? rules_identify : NULL;
     o->ctx = &r->rules;
     o->set = r->rules.values;
     o->set_count = r->rules.value_count;
@@ -317,7 +318,14 @@ int cmd_convert(int argc, char **argv)
         { "densify", 0, OPT_LIST, &r.rules.densify, "GLOB", "sparse tensors become dense" },
         { "sparsify", 0, OPT_LIST, &r.rules.sparsify, "[GLOB=]csr|coo",
           "dense tensors become sparse" },
-        { "set", 0, OPT_LIST, &r.rules.set, "KEY=VALUE", "metadata; \"...\" forces text" },
+        { "set", 0, OPT_LIST, &r.rules.set, "KEY=VALUE",
+          "metadata; KEY:TYPE=VALUE: u64, f32, str, ..." },
+        { "set-id", 0, OPT_LIST, &r.rules.ids.set, "NAME=ID",
+          "Burn's id of a tensor: a number, its text, none" },
+        { "new-ids", 0, OPT_FLAG, &r.rules.ids.all_new, NULL,
+          "a new random id of Burn's for every tensor" },
+        { "fill-ids", 0, OPT_FLAG, &r.rules.ids.fill, NULL, "the same for tensors without one" },
+        { "id-seed", 0, OPT_TEXT, &r.rules.ids.seed, "N", "new ids that follow from a number" },
         { "config", 0, OPT_TEXT, &r.config, "FILE", "the model's configuration (gpt-rs)" },
         { "vocab", 0, OPT_TEXT, &r.vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
         { "special", 0, OPT_TEXT, &r.special, "NAME=ID,...", "pad, unk, cls, sep, mask tokens" },

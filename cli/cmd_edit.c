@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "assign.h"
+#include "identity.h"
 #include "interrupt.h"
 #include "model.h"
 #include "opt.h"
@@ -13,6 +14,7 @@
 typedef struct request {
     const char *path;
     opt_list set, unset, rename;
+    identities ids;
     bool dry_run, verbose;
     heft_value *values;
     heft_str *keys;
@@ -126,11 +128,34 @@ static int say_done(const request *r, const heft_edit_result *result)
     return CODE_DONE;
 }
 
+/* The ids that there are now, which new ones must not meet. */
+static int prepare_ids(request *r)
+{
+    heft_file *f;
+    int code = model_open_whole(&f, r->path);
+    if (code)
+        return code;
+    code = identities_prepare(&r->ids, "edit", f, r->path, NULL, NULL);
+    heft_close(f);
+    r->options.identify = identities_identify;
+    r->options.identify_ctx = &r->ids;
+    return code;
+}
+
+static int say_short(const request *r)
+{
+    say(r->path, "got more tensors while it was edited, which have no new ids: try again");
+    return CODE_SYSTEM;
+}
+
 static int edit(request *r)
 {
     heft_edit_result result;
     heft_error err;
     progress bar;
+    int code = identities_are_given(&r->ids) ? prepare_ids(r) : CODE_DONE;
+    if (code)
+        return code;
     interrupt_hold();
     progress_begin(&bar, r->path);
     r->options.progress = progress_step;
@@ -139,7 +164,9 @@ static int edit(request *r)
     progress_end(&bar);
     if (result.undone)
         say(r->path, "note: an edit that was interrupted has been undone");
-    return st ? say_error(r->path, &err) : say_done(r, &result);
+    if (st)
+        return say_error(r->path, &err);
+    return r->ids.is_short ? say_short(r) : say_done(r, &result);
 }
 
 static int undo(const request *r, bool did)
@@ -152,25 +179,37 @@ static int undo(const request *r, bool did)
     if (!undone && did)
         return CODE_DONE;
     if (!undone)
-        return say_usage("edit", "nothing to change: --set, --unset or --rename");
+        return say_usage("edit", "nothing to change: --set, --unset, --rename or --set-id");
     say(r->path, "note: an edit that was interrupted has been undone");
     return CODE_DONE;
+}
+
+static bool is_asked(const request *r)
+{
+    return r->set.count || r->unset.count || r->rename.count || identities_are_given(&r->ids);
 }
 
 int cmd_edit(int argc, char **argv)
 {
     request r = { .options = HEFT_EDIT_OPTIONS_INIT };
     const opt options[] = {
-        { "set", 0, OPT_LIST, &r.set, "KEY=VALUE", "metadata; \"...\" forces text" },
+        { "set", 0, OPT_LIST, &r.set, "KEY=VALUE", "metadata; KEY:TYPE=VALUE: u64, f32, str, ..." },
         { "unset", 0, OPT_LIST, &r.unset, "KEY", "metadata that is taken away" },
         { "rename", 0, OPT_LIST, &r.rename, "A=B", "tensor A is called B" },
+        { "set-id", 0, OPT_LIST, &r.ids.set, "NAME=ID",
+          "Burn's id of a tensor: a number, its text, none" },
+        { "new-ids", 0, OPT_FLAG, &r.ids.all_new, NULL,
+          "a new random id of Burn's for every tensor" },
+        { "fill-ids", 0, OPT_FLAG, &r.ids.fill, NULL, "the same for tensors without one" },
+        { "id-seed", 0, OPT_TEXT, &r.ids.seed, "N", "new ids that follow from a number" },
         { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "say what would be done; change nothing" },
         { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes, and how it was done, on stderr" },
     };
     const opt_usage usage = {
         "edit",
         "FILE",
-        "Changes metadata and names of tensors in FILE itself: in place where they fit, else in a\n"
+        "Changes metadata, names and ids of tensors in FILE itself: in place where they fit, else "
+        "in a\n"
         "new file that takes its place.  Format, version and data stay as they are.  A killed\n"
         "edit has not happened: when it leaves a journal beside FILE, the next edit undoes it\n"
         "first, and with no options that is all that is done.  In a folder, or beside FILE, a\n"
@@ -191,7 +230,8 @@ int cmd_edit(int argc, char **argv)
     if (!code && !r.dry_run)
         code = recover_set(&did, r.path);
     if (!code)
-        code = r.set.count || r.unset.count || r.rename.count ? edit(&r) : undo(&r, did);
+        code = is_asked(&r) ? edit(&r) : undo(&r, did);
+    identities_release(&r.ids);
     free(r.values);
     free(r.keys);
     free(r.renames);

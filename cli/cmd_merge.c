@@ -5,6 +5,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "identity.h"
 #include "inputs.h"
 #include "losses.h"
 #include "model.h"
@@ -28,6 +29,7 @@ typedef struct request {
     heft_executor executor;
     heft_host host;
     losses losses;
+    identities ids;
 } request;
 
 static void close_all(request *r)
@@ -199,6 +201,8 @@ static void set_options(request *r, heft_convert_options *o, progress *p, char r
     o->write.on_loss = say_loss;
     o->write.loss_ctx = &r->losses;
     o->no_verify = r->no_verify;
+    o->identify = identities_are_given(&r->ids) ? identities_identify : NULL;
+    o->ctx = &r->ids;
     o->progress = progress_step;
     o->progress_ctx = p;
 }
@@ -212,6 +216,12 @@ static int merge(request *r)
     char room[32];
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     const heft_file *in = r->joined ? r->joined : r->kept[0];
+    const char *path = r->kept_count == 1 ? r->in[r->numbers[0]] : r->out;
+    int code = identities_are_given(&r->ids)
+                   ? identities_prepare(&r->ids, "merge", in, path, NULL, NULL)
+                   : CODE_DONE;
+    if (code)
+        return code;
     heft_status st = sink_open(&sink, r->out, r->force, r->no_sync, &failure, &err);
     if (st)
         return say_error(r->out, &err);
@@ -249,6 +259,12 @@ int cmd_merge(int argc, char **argv)
         { "format-version", 0, OPT_TEXT, &r.version, "V", "generation of the target format" },
         { "duplicates", 0, OPT_TEXT, &r.duplicates, "first|last",
           "which tensor of a name counts; else it is an error" },
+        { "set-id", 0, OPT_LIST, &r.ids.set, "NAME=ID",
+          "Burn's id of a tensor: a number, its text, none" },
+        { "new-ids", 0, OPT_FLAG, &r.ids.all_new, NULL,
+          "a new random id of Burn's for every tensor" },
+        { "fill-ids", 0, OPT_FLAG, &r.ids.fill, NULL, "the same for tensors without one" },
+        { "id-seed", 0, OPT_TEXT, &r.ids.seed, "N", "new ids that follow from a number" },
         { "align", 0, OPT_NUMBER, &r.align, "N", "payloads at multiples of N bytes" },
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
@@ -281,6 +297,8 @@ int cmd_merge(int argc, char **argv)
     code = prepare(&r);
     if (!code)
         code = merge(&r);
+    identities_release(&r.ids);
     close_all(&r);
+    opt_release(&usage);
     return code;
 }

@@ -79,6 +79,12 @@ heft_dtype rules_cast(void *ctx, const heft_tensor *t)
     return HEFT_UNTYPED;
 }
 
+bool rules_identify(void *ctx, const heft_tensor *t, heft_identity *id)
+{
+    rules *r = ctx;
+    return identities_identify(&r->ids, t, id);
+}
+
 /* ---- renaming ---- */
 
 enum { GROUPS = 10 }; /* & and \1 to \9 */
@@ -443,6 +449,8 @@ int rules_check(rules *r, const heft_file *f, const char *path)
             check_pattern(r, f, path, "sparsify", r->sparsified[i].glob);
     check_renames(r, f, path);
     int code = refuse_empty(r, f, path);
+    if (!code && identities_are_given(&r->ids))
+        code = identities_prepare(&r->ids, "convert", f, path, rules_keep, r);
     return r->no_memory ? rules_say_no_memory(path) : code;
 }
 
@@ -462,6 +470,7 @@ void rules_release(rules *r)
         free(k);
         k = next;
     }
+    identities_release(&r->ids);
     free(r->substitutions);
     free(r->casts);
     free(r->sparsified);

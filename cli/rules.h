@@ -4,6 +4,7 @@
 #include <regex.h>
 
 #include "cmd.h"
+#include "identity.h"
 #include "opt.h"
 
 typedef struct substitution { /* s/RE/TEXT/flags */
@@ -27,6 +28,7 @@ typedef struct rules {
     substitution *substitutions;
     cast_rule *casts;
     sparse_rule *sparsified;
+    identities ids;
     heft_value *values; /* of set, one for each key */
     size_t value_count;
     bool encoder; /* names as EMBD files have them: no bert. in front, no position_ids */
@@ -55,5 +57,6 @@ heft_dtype rules_cast(void *ctx, const heft_tensor *t);
 bool rules_transpose(void *ctx, const heft_tensor *t);
 bool rules_densify(void *ctx, const heft_tensor *t);
 heft_layout rules_sparsify(void *ctx, const heft_tensor *t);
+bool rules_identify(void *ctx, const heft_tensor *t, heft_identity *id);
 
 #endif

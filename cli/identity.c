@@ -1,0 +1,291 @@
+#include "identity.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <heft/params.h>
+
+#include "burn.h"
+
+typedef struct given_id { /* NAME=ID */
+    heft_str name;
+    bool is_none; /* the tensor has an id no longer */
+    uint64_t id;
+    const char *text; /* as given */
+} given_id;
+
+typedef struct owned_id {
+    uint64_t id;
+    heft_str name; /* of the tensor that has it */
+} owned_id;
+
+bool identities_are_given(const identities *r)
+{
+    return r->set.count || r->all_new || r->fill;
+}
+
+static int no_memory(void)
+{
+    say(NULL, "no memory for the ids of tensors");
+    return CODE_SYSTEM;
+}
+
+/* ---- what was given ---- */
+
+static bool read_number(uint64_t *out, const char *text)
+{
+    bool is_hex = text[0] == '0' && text[1] == 'x' && text[2];
+    const char *digits = is_hex ? text + 2 : text;
+    if (!*digits || digits[strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789")])
+        return false;
+    errno = 0;
+    *out = strtoull(digits, NULL, is_hex ? 16 : 10);
+    return !errno;
+}
+
+/* A number, Burn's text of one, or none. */
+static int read_given(given_id *g, const char *who, const char *given)
+{
+    const char *equals = strrchr(given, '=');
+    *g = (given_id){ .text = given };
+    if (!equals)
+        return say_usage(who, "'%s' is not NAME=ID", given);
+    g->name = (heft_str){ given, (size_t)(equals - given) };
+    g->is_none = !strcmp(equals + 1, "none");
+    if (g->is_none || read_number(&g->id, equals + 1) ||
+        heft_param_id_parse(&g->id, equals + 1, strlen(equals + 1)))
+        return CODE_DONE;
+    return say_usage(who,
+                     "'%s': an id is a number below 2^64, the 13 characters that Burn prints, or "
+                     "none",
+                     given);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const given_id *x = a, *y = b;
+    size_t least = x->name.len < y->name.len ? x->name.len : y->name.len;
+    int order = least ? memcmp(x->name.ptr, y->name.ptr, least) : 0;
+    return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+}
+
+static int read_all(identities *r, const char *who, const heft_file *f, const char *path)
+{
+    int code = CODE_DONE;
+    r->given = calloc(r->set.count + 1, sizeof *r->given);
+    if (!r->given)
+        return no_memory();
+    for (size_t i = 0; i < r->set.count && !code; i++) {
+        given_id *g = &r->given[i];
+        code = read_given(g, who, r->set.item[i]);
+        if (!code && heft_find(f, g->name.ptr, g->name.len) == HEFT_NONE) {
+            say(path, "--set-id '%s': no tensor has that name", g->text);
+            code = CODE_USAGE;
+        }
+    }
+    if (code)
+        return code;
+    qsort(r->given, r->set.count, sizeof *r->given, compare_names);
+    for (size_t i = 1; i < r->set.count; i++)
+        if (!compare_names(&r->given[i - 1], &r->given[i]))
+            return say_usage(who, "'%s' and '%s' are for the same tensor", r->given[i - 1].text,
+                             r->given[i].text);
+    return CODE_DONE;
+}
+
+static const given_id *find_given(const identities *r, heft_str name)
+{
+    given_id key = { .name = name };
+    return bsearch(&key, r->given, r->set.count, sizeof *r->given, compare_names);
+}
+
+/* ---- ids that there will be ---- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t x = ((const owned_id *)a)->id, y = ((const owned_id *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* An optimizer's record names a parameter by its id, in tensors, scalars and metadata: they would no longer agree. */
+static int refuse_record(const char *path, heft_str name)
+{
+    outbuf text;
+    out_open(&text, -1);
+    out_escaped(&text, name);
+    say(path,
+        "tensor '%s' is part of an optimizer's record: its id is that of a parameter of the model, "
+        "and is not changed alone",
+        out_cstr(&text));
+    out_free(&text);
+    return CODE_CANNOT;
+}
+
+static int refuse_twice(const char *path, const given_id *g, heft_str other)
+{
+    outbuf text;
+    out_open(&text, -1);
+    out_escaped(&text, other);
+    say(path, "--set-id '%s': tensor '%s' has that id already", g->text, out_cstr(&text));
+    out_free(&text);
+    return CODE_USAGE;
+}
+
+typedef struct survey { /* of the tensors that count */
+    owned_id *owned;    /* the ids that they will have, new ones aside */
+    size_t owned_count, fresh;
+} survey;
+
+static int survey_tensor(identities *r, survey *s, const heft_file *f, uint32_t t, const char *path)
+{
+    heft_str name = heft_tensor_at(f, t).name, field;
+    uint64_t id;
+    bool has = burn_id_of(&id, f, t);
+    const given_id *g = find_given(r, name);
+    bool is_fresh = !g && (r->all_new || (r->fill && !has));
+    if ((g || is_fresh) && has && burn_field_of(&field, name, id))
+        return refuse_record(path, name);
+    s->fresh += is_fresh;
+    if (g ? !g->is_none : has && !is_fresh)
+        s->owned[s->owned_count++] = (owned_id){ g ? g->id : id, name };
+    return CODE_DONE;
+}
+
+/* Tensors that had the same id before may keep it. */
+static int refuse_given_twice(const identities *r, const survey *s, const char *path)
+{
+    for (size_t i = 1; i < s->owned_count; i++) {
+        const owned_id *a = &s->owned[i - 1], *b = &s->owned[i];
+        const given_id *of_a = find_given(r, a->name), *of_b = find_given(r, b->name);
+        if (a->id == b->id && (of_a || of_b))
+            return of_b ? refuse_twice(path, of_b, a->name) : refuse_twice(path, of_a, b->name);
+    }
+    return CODE_DONE;
+}
+
+/* ---- new ids ---- */
+
+/* SplitMix64: every number follows from the seed. */
+static uint64_t next_seeded(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool is_owned(const survey *s, uint64_t id)
+{
+    owned_id key = { id, { NULL, 0 } };
+    return bsearch(&key, s->owned, s->owned_count, sizeof key, compare_ids);
+}
+
+static int draw(uint64_t *id, const identities *r, uint64_t *state, const survey *s)
+{
+    heft_error err;
+    do
+        if (r->seed) {
+            *id = next_seeded(state);
+        } else if (heft_param_id_new(id, &err)) {
+            say(NULL, "no new ids: %s", err.message);
+            return CODE_SYSTEM;
+        }
+    while (is_owned(s, *id));
+    return CODE_DONE;
+}
+
+/* Draw as many ids as are wanted, and all again should two of them be equal; sorted has room for them. */
+static int draw_all(identities *r, uint64_t *sorted, uint64_t state, const survey *s)
+{
+    size_t n = s->fresh;
+    int code = CODE_DONE;
+    for (bool twice = true; twice && !code;) {
+        for (size_t i = 0; i < n && !code; i++)
+            code = draw(&r->fresh[i], r, &state, s);
+        memcpy(sorted, r->fresh, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, compare_numbers);
+        twice = false;
+        for (size_t i = 1; i < n; i++)
+            twice = twice || sorted[i - 1] == sorted[i];
+    }
+    r->fresh_count = code ? 0 : n;
+    return code;
+}
+
+static int make_fresh(identities *r, const survey *s, uint64_t seed)
+{
+    uint64_t *sorted = calloc(s->fresh + 1, sizeof *sorted);
+    r->fresh = calloc(s->fresh + 1, sizeof *r->fresh);
+    int code = sorted && r->fresh ? draw_all(r, sorted, seed, s) : no_memory();
+    free(sorted);
+    return code;
+}
+
+/* ---- for a file ---- */
+
+static int prepare(identities *r, survey *s, const heft_file *f, const char *path,
+                   bool (*keep)(void *ctx, const heft_tensor *t), void *ctx)
+{
+    int code = CODE_DONE;
+    s->owned = calloc((size_t)heft_tensor_count(f) + 1, sizeof *s->owned);
+    if (!s->owned)
+        return no_memory();
+    for (uint32_t t = 0; t < heft_tensor_count(f) && !code; t++) {
+        heft_tensor tensor = heft_tensor_at(f, t);
+        if (!keep || keep(ctx, &tensor))
+            code = survey_tensor(r, s, f, t, path);
+    }
+    if (code)
+        return code;
+    qsort(s->owned, s->owned_count, sizeof *s->owned, compare_ids);
+    return refuse_given_twice(r, s, path);
+}
+
+int identities_prepare(identities *r, const char *who, const heft_file *f, const char *path,
+                       bool (*keep)(void *ctx, const heft_tensor *t), void *ctx)
+{
+    survey s = { NULL, 0, 0 };
+    uint64_t seed = 0;
+    if (r->seed && !r->all_new && !r->fill)
+        return say_usage(who, "--id-seed is for --new-ids and --fill-ids");
+    if (r->seed && !read_number(&seed, r->seed))
+        return say_usage(who, "--id-seed is a number below 2^64, not '%s'", r->seed);
+    int code = read_all(r, who, f, path);
+    if (!code)
+        code = prepare(r, &s, f, path, keep, ctx);
+    if (!code)
+        code = make_fresh(r, &s, seed);
+    free(s.owned);
+    return code;
+}
+
+bool identities_identify(void *ctx, const heft_tensor *t, heft_identity *id)
+{
+    identities *r = ctx;
+    const given_id *g = find_given(r, t->name);
+    bool is_fresh = !g && (r->all_new || (r->fill && !(id->has & HEFT_HAS_PARAM_ID)));
+    bool is_short = is_fresh && r->next == r->fresh_count;
+    r->is_short = r->is_short || is_short;
+    if (is_short || (!g && !is_fresh))
+        return false;
+    id->has |= HEFT_HAS_PARAM_ID;
+    if (g && g->is_none)
+        id->has &= ~(uint32_t)HEFT_HAS_PARAM_ID;
+    id->param_id = g ? g->id : r->fresh[r->next++];
+    return true;
+}
+
+void identities_release(identities *r)
+{
+    free(r->given);
+    free(r->fresh);
+    r->given = NULL;
+    r->fresh = NULL;
+}
