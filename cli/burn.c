@@ -58,12 +58,17 @@ bool burn_field_of(heft_str *field, heft_str name, uint64_t id)
 
 /* ---- the file ---- */
 
+bool burn_is_scalars(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_MAP && is_key(v->key, "burn.scalars");
+}
+
 /* The map of scalars; its values are those from *first to *end. */
 static bool find_scalars(const heft_file *f, uint32_t *first, uint32_t *end)
 {
     for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i)) {
         heft_value v = heft_meta_at(f, i);
-        if (v.kind != HEFT_KIND_MAP || !is_key(v.key, "burn.scalars"))
+        if (!burn_is_scalars(&v))
             continue;
         *first = i + 1;
         *end = heft_meta_next(f, i);

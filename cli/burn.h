@@ -11,6 +11,9 @@ bool burn_field_of(heft_str *field, heft_str name, uint64_t id);
 /* A decimal number without a sign or zeros in front, as Burn writes ids into names. */
 bool burn_number(uint64_t *out, heft_str text);
 
+/* Whether the value is the map of a file's scalars. */
+bool burn_is_scalars(const heft_value *v);
+
 typedef enum burn_record {
     BURN_MODEL, /* or whatever else */
     BURN_OPTIMIZER,

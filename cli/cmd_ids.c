@@ -1,19 +1,30 @@
 /* cmd_ids.c - parameter identities: what each tensor is called by programs that go by ids. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <heft/params.h>
 
+#include "burn.h"
 #include "model.h"
 #include "opt.h"
 
 typedef struct identity {
     heft_str name;
-    bool has_base, has_burn, is_stored, is_right;
+    bool has_base, has_burn, is_stored, is_right, is_field;
     heft_id128 base;
     uint64_t burn;
+    heft_str field, parameter; /* of an optimizer's record; parameter ptr NULL: not known which */
 } identity;
+
+typedef struct request {
+    const char *path, *model_path;
+    bool as_json;
+    const heft_file *f;
+    heft_file *model;
+    burn_names parameters; /* by their ids */
+} request;
 
 static bool key_is(heft_str key, const char *name)
 {
@@ -21,29 +32,42 @@ static bool key_is(heft_str key, const char *name)
     return key.len == n.len && !memcmp(key.ptr, n.ptr, n.len);
 }
 
-static identity identify(const heft_file *f, uint32_t tensor)
+static identity identify(const request *r, uint32_t tensor)
 {
-    identity id = { .name = heft_tensor_at(f, tensor).name };
+    identity id = { .name = heft_tensor_at(r->f, tensor).name };
     heft_value v;
     id.has_base = heft_base_param_id(&id.base, id.name.ptr, id.name.len);
-    for (uint32_t i = 0; heft_attribute(&v, f, tensor, i); i++) {
+    for (uint32_t i = 0; heft_attribute(&v, r->f, tensor, i); i++)
         if (key_is(v.key, "gptrs.base_id") && v.kind == HEFT_KIND_ID128) {
             id.is_stored = true;
             id.is_right = id.has_base && !memcmp(v.as.s.ptr, id.base.bytes, sizeof id.base.bytes);
-        } else if (key_is(v.key, "burn.param_id") && v.kind == HEFT_KIND_UINT) {
-            id.has_burn = true;
-            id.burn = v.as.u;
         }
-    }
+    id.has_burn = burn_id_of(&id.burn, r->f, tensor);
+    id.is_field = id.has_burn && burn_field_of(&id.field, id.name, id.burn);
+    if (id.is_field)
+        id.parameter = burn_name_find(&r->parameters, id.burn);
     return id;
 }
 
+/* What an optimizer's record has of which parameter. */
+static void put_field(outbuf *o, const identity *id)
+{
+    out_text(o, "  (");
+    out_name(o, id->field);
+    out_text(o, " of ");
+    if (id->parameter.ptr)
+        out_name(o, id->parameter);
+    else
+        out_text(o, "an unknown parameter");
+    out_char(o, ')');
+}
+
 /* "-" stands for what there is none of: names that are not ASCII have no base id. */
-static void print_text(outbuf *o, const heft_file *f)
+static void print_text(outbuf *o, const request *r)
 {
     out_text(o, "BASE ID                          STORED BURN ID              NAME\n");
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        identity id = identify(f, i);
+    for (uint32_t i = 0; i < heft_tensor_count(r->f); i++) {
+        identity id = identify(r, i);
         char hex[33] = "-", burn[24] = "-";
         if (id.has_base)
             heft_id128_text(hex, id.base);
@@ -55,8 +79,31 @@ static void print_text(outbuf *o, const heft_file *f)
                                  : "wrong",
                    burn);
         out_name(o, id.name);
+        if (id.is_field)
+            put_field(o, &id);
         out_char(o, '\n');
     }
+}
+
+static void print_json_burn(json *j, const identity *id)
+{
+    char text[HEFT_PARAM_ID_TEXT];
+    json_key(j, str_of("burn_id"));
+    if (!id->has_burn) {
+        json_null(j);
+        return;
+    }
+    json_u64(j, id->burn);
+    heft_param_id_text(text, id->burn);
+    json_member_str(j, "burn_text", str_of(text));
+    if (!id->is_field)
+        return;
+    json_member_str(j, "field", id->field);
+    json_key(j, str_of("parameter"));
+    if (id->parameter.ptr)
+        json_str(j, id->parameter);
+    else
+        json_null(j);
 }
 
 static void print_json_id(json *j, const identity *id)
@@ -75,23 +122,19 @@ static void print_json_id(json *j, const identity *id)
     json_member_bool(j, "stored", id->is_stored);
     if (id->is_stored)
         json_member_bool(j, "matches", id->is_right);
-    json_key(j, str_of("burn_id"));
-    if (id->has_burn)
-        json_u64(j, id->burn);
-    else
-        json_null(j);
+    print_json_burn(j, id);
     json_end(j, '}');
 }
 
-static void print_json(outbuf *o, const heft_file *f, const char *path)
+static void print_json(outbuf *o, const request *r)
 {
     json j = { o, false };
     json_begin(&j, '{');
-    json_member_str(&j, "file", str_of(path));
-    json_member_str(&j, "format", str_of(heft_format_name(heft_file_format(f))));
+    json_member_str(&j, "file", str_of(r->path));
+    json_member_str(&j, "format", str_of(heft_format_name(heft_file_format(r->f))));
     json_member_begin(&j, "tensors", '[');
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        identity id = identify(f, i);
+    for (uint32_t i = 0; i < heft_tensor_count(r->f); i++) {
+        identity id = identify(r, i);
         print_json_id(&j, &id);
     }
     json_end(&j, ']');
@@ -99,17 +142,47 @@ static void print_json(outbuf *o, const heft_file *f, const char *path)
     out_char(o, '\n');
 }
 
+static int find_parameters(request *r)
+{
+    int code = r->model_path ? model_open_whole(&r->model, r->model_path) : CODE_DONE;
+    if (code)
+        return code;
+    if (r->model ? burn_names_of_model(&r->parameters, r->model)
+                 : burn_names_of_record(&r->parameters, r->f))
+        return CODE_DONE;
+    say(r->path, "no memory for a list of parameters");
+    return CODE_SYSTEM;
+}
+
+static int print_ids(request *r)
+{
+    outbuf o;
+    int code = find_parameters(r);
+    if (code)
+        return code;
+    out_open(&o, STDOUT_FILENO);
+    if (r->as_json)
+        print_json(&o, r);
+    else
+        print_text(&o, r);
+    return out_end(&o, CODE_DONE);
+}
+
 int cmd_ids(int argc, char **argv)
 {
-    bool as_json = false;
+    request r = { .path = NULL };
     const opt options[] = {
-        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "model", 'm', OPT_TEXT, &r.model_path, "MODEL",
+          "whose parameters an optimizer's record is about" },
+        { "json", 0, OPT_FLAG, &r.as_json, NULL, "one JSON document" },
     };
     const opt_usage usage = {
         "ids",
         "FILE",
         "Lists the identity of every tensor: the base id that gpt-rs derives from its name,\n"
-        "whether the file stores it (and whether that is right), and Burn's parameter id.",
+        "whether the file stores it (and whether that is right), and Burn's parameter id.\n"
+        "Of an optimizer's record of Burn it says what a tensor holds of which parameter: as\n"
+        "the record names it, or MODEL.",
         "heft ids model.gptrs",
         options,
         sizeof options / sizeof *options,
@@ -118,18 +191,17 @@ int cmd_ids(int argc, char **argv)
     };
     opt_args args;
     heft_file *f;
-    outbuf o;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    code = model_open(&f, args.item[0]);
+    r.path = args.item[0];
+    code = model_open(&f, r.path);
     if (code)
         return code;
-    out_open(&o, STDOUT_FILENO);
-    if (as_json)
-        print_json(&o, f, args.item[0]);
-    else
-        print_text(&o, f);
+    r.f = f;
+    code = print_ids(&r);
+    free(r.parameters.of);
+    heft_close(r.model);
     heft_close(f);
-    return out_end(&o, CODE_DONE);
+    return code;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "burn.h"
 #include "model.h"
 #include "number.h"
 #include "opt.h"
@@ -109,17 +110,50 @@ static void put_value(outbuf *o, const heft_value *v)
     }
 }
 
+static void put_entry(outbuf *o, const char *name, heft_str map, const heft_value *v)
+{
+    label(o, name);
+    if (map.len) {
+        out_name(o, map);
+        out_char(o, '.');
+    }
+    out_name(o, v->key);
+    out_text(o, " = ");
+    put_value(o, v);
+    out_char(o, '\n');
+}
+
+/* Scalars of Burn are listed one by one, under the keys by which --set and --unset know them. */
 static void put_metadata(outbuf *o, const heft_file *f)
 {
     const char *name = "Metadata";
-    for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i), name = "") {
-        heft_value v = heft_meta_at(f, i);
-        label(o, name);
-        out_name(o, v.key);
-        out_text(o, " = ");
-        put_value(o, &v);
-        out_char(o, '\n');
+    for (uint32_t i = 0, k, end; i < heft_meta_count(f); i = end) {
+        heft_value v = heft_meta_at(f, i), child;
+        end = heft_meta_next(f, i);
+        if (!burn_is_scalars(&v)) {
+            put_entry(o, name, (heft_str){ NULL, 0 }, &v);
+            name = "";
+            continue;
+        }
+        for (k = i + 1; k < end; k = heft_meta_next(f, k), name = "") {
+            child = heft_meta_at(f, k);
+            put_entry(o, name, v.key, &child);
+        }
     }
+}
+
+static void put_record(outbuf *o, const heft_file *f)
+{
+    uint64_t parameters;
+    burn_record record = burn_record_of(f, &parameters);
+    if (record == BURN_MODEL)
+        return;
+    label(o, "Record");
+    if (record == BURN_OPTIMIZER)
+        out_format(o, "an optimizer's, of %llu %s\n", (unsigned long long)parameters,
+                   parameters == 1 ? "parameter" : "parameters");
+    else
+        out_text(o, "a learning rate scheduler's\n");
 }
 
 static void put_parts(outbuf *o, const heft_file *f)
@@ -243,6 +277,7 @@ static void print_text(outbuf *o, const heft_file *f, const char *path, const he
     put_ties(o, f, tied);
     label(o, "Alignment");
     out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
+    put_record(o, f);
     put_metadata(o, f);
     put_vocabulary(o, vocab);
     put_parts(o, f);
@@ -322,6 +357,19 @@ static void json_ties(json *j, const heft_file *f, const uint32_t *tied)
         json_end(j, ']');
 }
 
+static void json_record(json *j, const heft_file *f)
+{
+    uint64_t parameters;
+    burn_record record = burn_record_of(f, &parameters);
+    if (record == BURN_MODEL)
+        return;
+    json_member_begin(j, "record", '{');
+    json_member_str(j, "of", str_of(record == BURN_OPTIMIZER ? "optimizer" : "scheduler"));
+    if (record == BURN_OPTIMIZER)
+        json_member_u64(j, "parameters", parameters);
+    json_end(j, '}');
+}
+
 static void print_json(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
                        const uint32_t *tied, bool verbose)
 {
@@ -332,6 +380,7 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
     json_member_u64(&j, "bytes", count(f).bytes);
     json_ties(&j, f, tied);
     json_member_u64(&j, "alignment", heft_file_alignment(f));
+    json_record(&j, f);
     json_key(&j, str_of("metadata"));
     json_metadata(&j, f);
     json_model_parts(&j, f);

@@ -202,6 +202,8 @@ static heft_status burnpack_check(heft_check *c)
     uint64_t end = 0, data_end = c->x->data_start;
     bool is_aligned = !(data_end % ALIGN);
     heft_status st = check_places(c, &end);
+    if (!st)
+        heft_burnpack_check_record(c);
     for (uint32_t t = 0; t < heft_ix_tensors(c->x) && !st; t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, t);
         heft_range where = { part->offset, part->stored };

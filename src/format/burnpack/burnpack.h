@@ -117,6 +117,13 @@ heft_status heft_burnpack_spell_scheme(heft_plan *p, heft_burnpack_schemes_out *
 extern const char heft_burnpack_qfloat[];  /* the layout of quantized tensors */
 extern const char heft_burnpack_scalars[]; /* the map of the metadata that holds the scalars */
 
+/* Whether it is the record of an optimizer: a scalar is called "ID.__rank". */
+bool heft_burnpack_is_optimizer(const heft_index *x);
+/* Report tensors of such a record that Burn does not load. */
+void heft_burnpack_check_record(heft_check *c);
+/* Give a tensor of such a record, which has no id, the one that its name begins with. */
+heft_status heft_burnpack_derive_id(heft_plan *p, uint32_t tensor);
+
 heft_status heft_burnpack_plan(heft_plan *p);
 heft_status heft_burnpack_front(const heft_plan *p, heft_out *o);
 

@@ -15,7 +15,7 @@ typedef struct listing { /* numbers, sorted by name */
 
 typedef struct bpk_plan { /* heft_plan.priv */
     heft_burnpack_schemes_out schemes;
-    bool text_bool;
+    bool text_bool, is_optimizer;
     listing tensors, metadata, scalars;
     uint64_t manifest_bytes, data_start;
 } bpk_plan;
@@ -37,17 +37,19 @@ static bool is_carried(const heft_value *attribute)
            heft_str_is(attribute->key, "burn.param_id");
 }
 
-/* Other formats keep it as an attribute like any other. */
-static heft_status take_param_id(heft_index *x, uint32_t tensor)
+/* Other formats keep it as an attribute like any other.  A file that is planned anew keeps what it has. */
+static heft_status take_param_id(heft_plan *p, uint32_t tensor)
 {
+    heft_index *x = p->x;
+    const bpk_plan *b = p->priv;
     heft_value v;
-    if (heft_ix_row(x, tensor)->flags & HEFT_T_PARAM_ID || !heft_ix_row(x, tensor)->attrs)
+    if (heft_ix_row(x, tensor)->flags & HEFT_T_PARAM_ID)
         return HEFT_OK;
     for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
         if (heft_str_is(v.key, "burn.param_id") &&
             (v.kind == HEFT_KIND_UINT || (v.kind == HEFT_KIND_INT && v.as.i >= 0)))
             return heft_ix_param_id(x, tensor, v.as.u);
-    return HEFT_OK;
+    return b->is_optimizer && !p->kept ? heft_burnpack_derive_id(p, tensor) : HEFT_OK;
 }
 
 /* ---- tensors ---- */
@@ -135,7 +137,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         return refuse(p, t, why);
     heft_status st = quantized ? plan_quantized(p, t) : plan_type(p, t);
     if (!st)
-        st = take_param_id(p->x, t);
+        st = take_param_id(p, t);
     uint64_t bytes = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part)->length;
     if (st || bytes <= HEFT_BURNPACK_MAX_TENSOR)
         return st;
@@ -446,6 +448,7 @@ heft_status heft_burnpack_plan(heft_plan *p)
     if (!b)
         return HEFT_E_NOMEM;
     p->priv = b;
+    b->is_optimizer = heft_burnpack_is_optimizer(p->x);
     heft_status st = choose_target(p);
     if (!st)
         st = heft_loss_parts(p, "burnpack/parts", NULL);

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""check_training.py HEFT: what Burn 0.22 saves of a training besides the model.
+
+An optimizer's record is a Burnpack with a tensor "ID.FIELD" for each part of what it remembers of a parameter, which
+carries the parameter's id, with scalars of such names, "ID.__rank" among them, and (releases from July 2026 on) with
+the parameter's path as the metadata "ID".  A scheduler's record has scalars and nothing else.  The records here are
+written without heft, and what heft writes is read without it.  TAP on stdout."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import gen_burnpack
+import read_burnpack
+from samples import tensor
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+USAGE, CANNOT = 2, 5
+W, B, S = 2**64 - 3, 81985529216486895, 7  # ids of parameters
+TEXT = {W: "vnvvvvvvvvvvu", B: "tv6qn2b78khg2", S: "0s00000000000"}  # as Burn prints them
+PATHS = {W: "layer.weight", B: "layer.bias", S: "scale"}
+SHAPES = {W: (3, 4), B: (4,)}
+FIELDS = ["momentum.moment_1", "momentum.moment_2"]
+
+
+def model():
+    tensors = [tensor(PATHS[i], "f32", SHAPES.get(i, (1,))) for i in PATHS]
+    return gen_burnpack.Pack(tensors, "0.22", {PATHS[i]: i for i in PATHS})
+
+
+def optimizer(has_paths=True):
+    """That of Adam for two parameters, and of a third whose state is scalars alone."""
+    tensors = [tensor(f"{i}.{field}", "f32", SHAPES[i]) for i in SHAPES for field in FIELDS]
+    scalars = {f"{i}.__rank": {"UInt": len(shape)} for i, shape in SHAPES.items()}
+    scalars |= {f"{i}.momentum.time": {"UInt": 12} for i in SHAPES}
+    scalars |= {f"{S}.__rank": {"UInt": 1}, f"{S}.decayed": {"Bool": True}, f"{S}.lr": {"Float": 1e-3}}
+    return gen_burnpack.Pack(tensors, "0.22", {t[0]: int(t[0].split(".")[0]) for t in tensors}, scalars=scalars,
+                             metadata={str(i): path for i, path in PATHS.items()} if has_paths else None)
+
+
+def scheduler():
+    return gen_burnpack.Pack([], "0.22", scalars={"0.remaining_iters": {"UInt": 90}, "0.previous_lr": {"Float": 0.1},
+                                                  "1.step": {"Int": -1}, "1.warm": {"Bool": False}})
+
+
+def facts(path):
+    """What a reader finds, whatever the order of the data: zTensor 2 lists tensors by their names."""
+    found = read_burnpack.read(path.read_bytes())
+    for t in found["tensors"]:
+        del t["begin"], t["end"]
+    return {**found, "tensors": sorted(found["tensors"], key=lambda t: t["name"])}
+
+
+class Check:
+    def __init__(self, heft, folder):
+        self.heft, self.folder, self.complaints = heft, folder, []
+
+    def demand(self, holds, *words):
+        if not holds:
+            self.complaints.append(" ".join(map(str, words))[:600])
+
+    def save(self, name, data):
+        path = self.folder / name
+        path.write_bytes(data)
+        return path
+
+    def run(self, *args, code=0):
+        done = subprocess.run([self.heft, *map(str, args)], capture_output=True, text=True)
+        self.demand(done.returncode == code, args, "ends with", done.returncode, done.stderr)
+        return done
+
+    def json(self, *args):
+        return json.loads(self.run(*args, "--json").stdout)
+
+
+def fields_are_told(c, has_paths, by_model):
+    record = c.save("adam.bpk", optimizer(has_paths).bytes())
+    more = ["--model", c.save("model.bpk", model().bytes())] if by_model else []
+    knows = has_paths or by_model
+    listed = c.json("ids", record, *more)["tensors"]
+    c.demand(len(listed) == len(SHAPES) * len(FIELDS), listed)
+    for t in listed:
+        owner, field = t["name"].split(".", 1)
+        want = {"burn_id": int(owner), "burn_text": TEXT[int(owner)], "field": field,
+                "parameter": PATHS[int(owner)] if knows else None}
+        c.demand(want.items() <= t.items(), t, "lacks", want)
+    text = c.run("ids", record, *more).stdout
+    c.demand((" (momentum.moment_2 of layer.bias)" in text) == knows, text)
+    c.demand(("of an unknown parameter)" in text) != knows, text)
+
+
+def a_model_is_none(c):
+    path = c.save("model.bpk", model().bytes())
+    for t in c.json("ids", path)["tensors"]:
+        c.demand("field" not in t and "parameter" not in t and t["burn_text"] == TEXT[t["burn_id"]], t)
+    c.demand("record" not in c.json("info", path), "a model is called a record")
+
+
+def another_model_has_other_parameters(c):
+    record = c.save("adam.bpk", optimizer().bytes())
+    pack = model()
+    pack.descriptors[PATHS[W]]["param_id"] = 1
+    other = c.save("other.bpk", pack.bytes())
+    found = {t["burn_id"]: t["parameter"] for t in c.json("ids", record, "-m", other)["tensors"]}
+    c.demand(found == {W: None, B: PATHS[B]}, found)
+
+
+def info_says_what_it_is(c):
+    adam, rate = c.save("adam.bpk", optimizer().bytes()), c.save("rate.bpk", scheduler().bytes())
+    c.demand(c.json("info", adam).get("record") == {"of": "optimizer", "parameters": 3}, c.json("info", adam))
+    c.demand(c.json("info", rate).get("record") == {"of": "scheduler"}, c.json("info", rate))
+    text = c.run("info", adam).stdout
+    c.demand("an optimizer's, of 3 parameters" in text and f"burn.scalars.{W}.momentum.time = 12" in text, text)
+    text = c.run("info", rate).stdout
+    c.demand("a learning rate scheduler's" in text and "burn.scalars.0.previous_lr = 0.1" in text, text)
+
+
+def records_are_sound(c):
+    for name, pack in (("adam", optimizer()), ("bare", optimizer(False)), ("rate", scheduler())):
+        path = c.save(name + ".bpk", pack.bytes())
+        found = c.json("verify", path)
+        c.demand(found["ok"] and not [f for f in found["findings"] if f["severity"] != "note"], found)
+
+
+def records_are_kept(c, between):
+    """Burnpack to Burnpack byte for byte, also by way of a format that nests; scalars with their kinds."""
+    for name, pack in (("adam", optimizer()), ("bare", optimizer(False)), ("rate", scheduler())):
+        path, out = c.save(name + ".bpk", pack.bytes()), c.folder / (name + ".out.bpk")
+        source = path
+        if between:
+            source = c.folder / (name + ".zt")
+            c.run("convert", "--format-version", between, "--strict", path, source)
+        c.run("convert", "--format-version", "0.22", source, out)
+        c.demand(out.exists() and facts(out) == facts(path), name, "is another after the conversion")
+        if not between:
+            c.demand(out.read_bytes() == path.read_bytes(), name, "is spelled otherwise")
+
+
+def scalars_are_not_lost_in_silence(c):
+    path = c.save("rate.bpk", optimizer().bytes())
+    done = c.run("convert", path, c.folder / "rate.safetensors")
+    c.demand("'burn.scalars' is left out" in done.stderr, done.stderr)
+    c.run("convert", "--strict", path, c.folder / "strict.safetensors", code=CANNOT)
+
+
+def scalars_are_edited_in_place(c):
+    path = c.save("adam.bpk", optimizer().bytes())
+    c.run("edit", "--set", f"burn.scalars.{W}.momentum.time=13", "--set", f"burn.scalars.{S}.lr:f64=0.5", path)
+    want = optimizer()
+    want.scalars[f"{W}.momentum.time"], want.scalars[f"{S}.lr"] = {"UInt": 13}, {"Float": 0.5}
+    c.demand(path.read_bytes() == want.bytes(), read_burnpack.read(path.read_bytes())["scalars"])
+
+
+def ids_of_fields_stay(c):
+    path = c.save("adam.bpk", optimizer().bytes())
+    name = f"{W}.momentum.moment_1"
+    for args in (["--set-id", f"{name}=5"], ["--new-ids"], ["--set-id", f"{name}=none"]):
+        done = c.run("convert", *args, path, c.folder / "out.bpk", code=CANNOT)
+        c.demand("optimizer's record" in done.stderr, done.stderr)
+        c.run("edit", *args, path, code=CANNOT)
+    c.run("edit", "--fill-ids", path)
+    c.demand(path.read_bytes() == optimizer().bytes(), "the record has changed")
+    c.run("convert", "--drop", "*", path, c.folder / "out.bpk", code=USAGE)
+
+
+def odd_fields_are_found(c):
+    bare, wrong = optimizer(), optimizer()
+    name, other = f"{W}.momentum.moment_1", f"{B}.momentum.moment_2"
+    del bare.descriptors[name]["param_id"]
+    wrong.descriptors[other]["param_id"] = W
+    for pack, tensor_name, words in ((bare, name, "has no param_id"), (wrong, other, "does not begin with its param_id")):
+        found = c.json("verify", c.save("odd.bpk", pack.bytes()))["findings"]
+        odd = [f for f in found if f["rule"] == "burnpack/record-id"]
+        c.demand([f["tensor"] for f in odd] == [tensor_name] and words in odd[0]["text"], found)
+
+
+def ids_come_from_the_names(c):
+    """A record without ids, as another program may have put it together, gets those that Burn asks for."""
+    pack = optimizer()
+    for d in pack.descriptors.values():
+        del d["param_id"]
+    path, out = c.save("bare.bpk", pack.bytes()), c.folder / "out.bpk"
+    done = c.run("convert", "-v", "--format-version", "0.22", path, out)
+    c.demand(out.read_bytes() == optimizer().bytes(), "the ids are not those of the names")
+    c.demand("gets the param_id that its name begins with" in done.stderr, done.stderr)
+    c.run("edit", "--set", "note=x", path)
+    ids = [t["param_id"] for t in read_burnpack.read(path.read_bytes())["tensors"]]
+    c.demand(ids == [None] * len(ids), "an edit of something else made ids")
+
+
+CASES = [
+    ("fields are told by the record's paths", fields_are_told, True, False),
+    ("fields are told by a model", fields_are_told, False, True),
+    ("fields are told without names", fields_are_told, False, False),
+    ("a model is not taken for a record", a_model_is_none),
+    ("parameters that a model lacks are not named", another_model_has_other_parameters),
+    ("info says what a record is of", info_says_what_it_is),
+    ("verify finds nothing in records", records_are_sound),
+    ("records stay as they are", records_are_kept, None),
+    ("records come back from zTensor 1.2", records_are_kept, "1.2"),
+    ("records come back from zTensor 2", records_are_kept, "2"),
+    ("scalars are a loss where there is no place for them", scalars_are_not_lost_in_silence),
+    ("scalars of a record are edited", scalars_are_edited_in_place),
+    ("ids of fields are not changed alone", ids_of_fields_stay),
+    ("fields that Burn does not find are warnings", odd_fields_are_found),
+    ("ids that are missing follow from the names", ids_come_from_the_names),
+]
+
+
+def main():
+    results = []
+    for title, case, *args in CASES:
+        with tempfile.TemporaryDirectory(prefix="heft-training-") as folder:
+            c = Check(sys.argv[1], pathlib.Path(folder))
+            case(c, *args)
+            results.append((title, c.complaints))
+    return tap.report(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
