@@ -1,0 +1,228 @@
+/* v1_plan.c - what zTensor 1.0, 1.1 and 1.2 can carry of a model. */
+#include "format/losses.h"
+#include "format/ztensor/v1_write.h"
+#include "model/names.h"
+#include "model/values.h"
+
+static bool is_sparse(const heft_ix_tensor_row *row)
+{
+    return row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
+}
+
+/* ---- tensors ---- */
+
+static bool has_type(const heft_zt1_generation *g, heft_dtype t)
+{
+    const heft_zt_type *type = heft_zt_type_of(t);
+    return type && (*type->name || g->is_logical);
+}
+
+static bool is_index(const heft_index *x, const heft_ix_tensor_row *row, uint32_t part)
+{
+    heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, part)->role);
+    return is_sparse(row) && !heft_str_is(role, "values");
+}
+
+/* The part that tells the tensor's element type in 1.0. */
+static uint32_t main_part(const heft_index *x, uint32_t t)
+{
+    bool sparse = is_sparse(heft_ix_row(x, t));
+    return heft_ix_part_find(x, t, heft_lit(sparse ? "values" : "data"));
+}
+
+heft_dtype heft_zt1_written_type(const heft_index *x, uint32_t t, uint32_t part)
+{
+    heft_dtype type = heft_ix_part_row_at(x, part)->dtype;
+    if (!type && part == main_part(x, t))
+        type = heft_ix_row(x, t)->dtype;
+    return type ? type : (heft_dtype)HEFT_U8;
+}
+
+/* Why a tensor cannot be carried, whatever its element types, or NULL. */
+static const char *obstacle(const heft_index *x, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    uint32_t data = main_part(x, t);
+    uint64_t elements, bytes;
+    if (!heft_str_is_utf8(heft_ix_name(x, t)))
+        return "a name that is not UTF-8 cannot be stored in zTensor";
+    if (heft_zt_holds_nul(heft_ix_name(x, t)))
+        return "a name with a NUL is not stored in zTensor (rename it)";
+    if (data == HEFT_NONE && row->layout < HEFT_OTHER)
+        return "it lacks the data that its layout needs";
+    if (row->layout == HEFT_DENSE && (!heft_product(&elements, heft_ix_dims(x, t), row->rank) ||
+                                      !heft_dtype_bytes(&bytes, row->dtype, elements) ||
+                                      bytes != heft_ix_part_row_at(x, data)->length))
+        return "its bytes are not those of its shape, as zTensor requires";
+    return NULL;
+}
+
+static heft_status refuse_type(heft_plan *p, uint32_t t, heft_dtype type)
+{
+    const heft_zt1_layout *z = p->priv;
+    heft_plan_drop(p, t);
+    return heft_loss_say(p, HEFT_FAULT, "ztensor/dtype", t,
+                         "element type %s cannot be stored in zTensor %s", heft_dtype_name(type),
+                         z->g->name);
+}
+
+/* Readers take 64-bit indices only. */
+static heft_status widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part)
+{
+    uint32_t size = heft_dtype_size(part->dtype);
+    if (p->kept || part->dtype == HEFT_U64 || !heft_can_cast(HEFT_U64, part->dtype))
+        return HEFT_OK;
+    if (!heft_mul(&part->length, heft_div(part->length, size), sizeof(uint64_t)))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    heft_str role = heft_ix_role(p->x, part->role);
+    heft_dtype from = part->dtype;
+    part->dtype = HEFT_U64;
+    return heft_loss_say(p, HEFT_NOTE, "ztensor/indices", t, "%q become u64 from %s", role,
+                         heft_dtype_name(from));
+}
+
+/* Parts of layouts that are not known here, and further parts of dense tensors. */
+static heft_status plan_other(heft_plan *p, uint32_t t, uint32_t number)
+{
+    const heft_zt1_layout *z = p->priv;
+    const heft_ix_part_row *part = heft_ix_part_row_at(p->x, number);
+    heft_str role = heft_ix_role(p->x, part->role);
+    if (z->g->is_10 && part->dtype && part->dtype != heft_ix_row(p->x, t)->dtype)
+        return heft_loss_say(p, HEFT_WARNING, "ztensor/part-dtype", t,
+                             "that %q is of type %s is left out", role,
+                             heft_dtype_name(part->dtype));
+    if (z->g->is_10 || part->dtype)
+        return HEFT_OK;
+    heft_dtype own = heft_ix_row(p->x, t)->dtype;
+    uint32_t main = main_part(p->x, t);
+    bool is_main = main != HEFT_NONE && part == heft_ix_part_row_at(p->x, main);
+    if (is_main && own && own != HEFT_U8)
+        return heft_loss_say(p, HEFT_WARNING, "ztensor/part-dtype", t,
+                             "its element type %s is left out: the bytes of %q are stored as u8",
+                             heft_dtype_name(own), role);
+    return heft_loss_say(p, HEFT_NOTE, "ztensor/part-dtype", t,
+                         "%q, which has no element type, is stored as %s", role,
+                         heft_dtype_name(heft_zt1_written_type(p->x, t, number)));
+}
+
+static heft_status plan_part(heft_plan *p, uint32_t t, uint32_t part)
+{
+    const heft_zt1_layout *z = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    heft_ix_part_row *data = heft_ix_part_row_at(p->x, part);
+    bool is_main = part == main_part(p->x, t) && row->layout < HEFT_OTHER;
+    if (is_index(p->x, row, part))
+        return widen_index(p, t, data);
+    heft_status st = is_main ? HEFT_OK : plan_other(p, t, part);
+    bool is_stored = is_main || !z->g->is_10;
+    heft_dtype type = heft_zt1_written_type(p->x, t, part);
+    if (st || !is_stored || has_type(z->g, type))
+        return st;
+    return refuse_type(p, t, type);
+}
+
+/* Whether the elements of a tensor in a layout of another format have a type that only an attribute names. */
+static bool has_named_type(const heft_index *x, uint32_t t)
+{
+    heft_value v;
+    bool has = false;
+    for (uint32_t i = 0; !has && heft_ix_attribute(&v, x, t, i); i++)
+        has = heft_str_is(v.key, "stored_dtype");
+    return has;
+}
+
+/* 1.0 demands an element type of every tensor, and has no attributes. */
+static heft_status plan_own_type(heft_plan *p, uint32_t t)
+{
+    const heft_zt1_layout *z = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    if (!z->g->is_10 || row->layout < HEFT_OTHER)
+        return HEFT_OK;
+    if (has_named_type(p->x, t)) {
+        heft_status st = heft_loss_say(p, HEFT_FAULT, "ztensor/layout", t,
+                                       "nothing can be made of its layout %q without its "
+                                       "stored_dtype, which zTensor 1.0 has no place for (use "
+                                       "--format-version 1.2 or 2)",
+                                       heft_ix_layout(p->x, t));
+        if (st)
+            return st;
+    }
+    if (has_type(z->g, row->dtype))
+        return HEFT_OK;
+    if (row->dtype)
+        return refuse_type(p, t, row->dtype);
+    return heft_plan_loss(p, HEFT_NOTE, "ztensor/no-dtype", t,
+                          "it has no element type, and is said to be of uint8");
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    const char *why = obstacle(p->x, t);
+    if (why) {
+        heft_plan_drop(p, t);
+        return heft_plan_loss(p, HEFT_FAULT, "ztensor/tensor", t, why);
+    }
+    heft_status st = plan_own_type(p, t);
+    if (!st && row->name_len && heft_str_has_nul(heft_ix_name(p->x, t)))
+        st = heft_plan_loss(p, HEFT_NOTE, "ztensor/nul-in-name", t,
+                            "the NUL in its name is kept, which not every reader takes");
+    for (uint32_t i = 0; i < row->part_count && !st && !(row->flags & HEFT_T_DROPPED); i++)
+        st = plan_part(p, t, row->first_part + i);
+    return st;
+}
+
+heft_status heft_zt1_plan_tensors(heft_plan *p)
+{
+    const heft_zt1_layout *z = p->priv;
+    heft_status st = HEFT_OK;
+    if (z->g->is_10)
+        st = heft_loss_attributes(p, "ztensor/attributes", 0);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t);
+    if (!st)
+        heft_plan_compact(p);
+    return st;
+}
+
+/* ---- metadata ---- */
+
+static heft_status left_out(heft_plan *p, heft_str key, const char *why)
+{
+    return heft_loss_say(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
+                         "metadata %q is left out: %s", key, why);
+}
+
+/* A value that is no text becomes the text that is written. */
+static heft_status plan_text(heft_plan *p, heft_value *v, bool *kept)
+{
+    const heft_zt1_layout *z = p->priv;
+    char room[HEFT_F64_TEXT];
+    heft_str text;
+    *kept = heft_value_text(&text, v, room);
+    if (!*kept)
+        return heft_loss_say(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
+                             "metadata %q is left out: zTensor %s stores only text", v->key,
+                             z->g->name);
+    return heft_loss_as_text(p, "ztensor/metadata-text", v, text);
+}
+
+heft_status heft_zt1_plan_metadata(heft_plan *p)
+{
+    heft_zt1_layout *z = p->priv;
+    z->metadata.at = heft_plan_alloc(p, p->x->values.len * sizeof *z->metadata.at);
+    if (!z->metadata.at)
+        return HEFT_E_NOMEM;
+    heft_status st = heft_meta_unique(p->x, "the metadata");
+    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
+        heft_value *v = heft_ix_value(p->x, i);
+        bool kept = heft_str_is_utf8(v->key);
+        if (!kept)
+            st = left_out(p, v->key, "its key is not UTF-8");
+        else if (!z->g->any_value)
+            st = plan_text(p, v, &kept);
+        if (kept)
+            z->metadata.at[z->metadata.count++] = i;
+    }
+    return st;
+}
