@@ -71,6 +71,13 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_recover(heft_recovery *out, c
 typedef void (*heft_loss_fn)(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                              const char *text);
 
+/* How a part of a tensor is stored. */
+typedef struct heft_storage {
+    heft_encoding encoding; /* a part that compressing does not make smaller may stay raw */
+    int level;              /* of the encoder; 0: the codec's default */
+    const char *digest;     /* "crc32c", "sha256", "xxh3": written beside the part; NULL: none */
+} heft_storage;
+
 typedef struct heft_write_options {
     size_t size;           /* = sizeof(heft_write_options) */
     const heft_host *host; /* NULL: heft_host_default() */

@@ -38,11 +38,10 @@ struct heft_plan {
     uint32_t *order; /* parts in the order of their place in the file; NULL: by number */
     uint32_t order_count;
     /* What the caller asked for; plan() changes it to what will be done. */
-    heft_encoding encoding; /* of the tensors' parts; not raw: see heft_plan_append() */
-    const char *digest;     /* algorithm of a digest per part for back() to write, or NULL */
-    bool digest_decoded;    /* it covers decoded bytes, not stored ones */
-    bool appended;          /* set by heft_plan_append() */
-    bool late;              /* between() needs digests of the parts before it */
+    heft_storage *storage; /* by part; one that is not raw: see heft_plan_append() */
+    bool digest_decoded;   /* digests cover decoded bytes, not stored ones */
+    bool appended;         /* set by heft_plan_append() */
+    bool late;             /* between() needs digests of the parts before it */
     /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
      * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
     uint32_t frame_bytes;
@@ -105,6 +104,14 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start);
 heft_status heft_plan_ties(heft_plan *p);
 /* The same for parts that share their bytes in the file they come from, whatever these are: nothing is read. */
 heft_status heft_plan_share(heft_plan *p);
+/* Whether parts of tensors are to be compressed: some of them, or all that there might be. */
+bool heft_plan_compresses(const heft_plan *p);
+/* Asks of the storage of each part of a tensor whether the format has it. */
+heft_status heft_plan_check_storage(const heft_plan *p,
+                                    heft_status (*check)(const heft_plan *p,
+                                                         const heft_storage *how));
+/* Once p->same is set: parts that share their bytes have the storage of the first of them. */
+heft_status heft_plan_share_storage(heft_plan *p);
 /* Whether this build can compute the digest. */
 bool heft_plan_can_digest(const heft_plan *p, const char *algorithm);
 /* For back(): emits into o, and sets digest to that of what was emitted. */
@@ -180,6 +187,8 @@ struct heft_format {
     heft_status (*parse)(heft_in *in, heft_index *x);
     /* Everything that verify reports beyond claims and notes.  May be NULL. */
     heft_status (*check)(heft_check *c);
+    /* Fills in what the format does where nothing was asked for: how a part of a tensor is stored.  NULL: nothing. */
+    void (*storage)(const heft_plan *p, heft_storage *how);
     /* Losses, sizes, offsets: before any byte.  NULL, as front and back, when only read. */
     heft_status (*plan)(heft_plan *p);
     /* Header and, if it comes first, the index: front_bytes. */

@@ -171,7 +171,7 @@ heft_status heft_edit_make_pieces(heft_editing *g)
 {
     heft_plan *plan = &g->p.plan;
     bool moves;
-    if (plan->appended || plan->digest)
+    if (plan->appended || g->p.digest_of)
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s cannot be edited by this build",
                                 g->p.format->name);
     heft_status st = heft_planner_moves_whole(&g->p, &moves);

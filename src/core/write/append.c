@@ -23,8 +23,8 @@ static heft_status put_end(void *ctx, uint64_t at, const void *data, size_t len)
 {
     heft_appender *a = ctx;
     (void)at;
-    if (a->p->part_digest && !a->p->plan.digest_decoded)
-        a->tap.digest->update(a->tap.state, data, len);
+    if (!a->p->plan.digest_decoded)
+        heft_tap_feed(&a->tap, data, len);
     return put(a, data, len);
 }
 
@@ -53,21 +53,17 @@ static heft_status note_frame(heft_appender *a, const heft_piece *s)
     return HEFT_OK;
 }
 
-static heft_status begin_part(heft_appender *a)
+static heft_status begin_part(heft_appender *a, uint32_t part)
 {
     heft_planner *p = a->p;
-    const heft_allocator *al = p->host->allocator;
     uint64_t start;
     if (!heft_align_up(&start, a->at, p->plan.align))
         return heft_error_plain(a->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
     heft_status st = heft_sink_fill(a->sink, a->at, start - a->at, p->plan.fill, a->err);
     a->at = a->part_start = start;
-    if (st || !p->part_digest)
-        return st;
-    a->tap.digest = p->part_digest;
-    if (!a->tap.state)
-        a->tap.state = al->resize(al->ctx, NULL, 0, p->part_digest->state_bytes, 64);
-    return a->tap.state && p->part_digest->init(a->tap.state) ? HEFT_OK : no_memory(a->err);
+    return st ? st
+              : heft_tap_begin(&a->tap, heft_planner_digest_of(p, part), p->host->allocator,
+                               a->err);
 }
 
 static void end_part(heft_appender *a, const heft_piece *s, bool raw)
@@ -75,24 +71,30 @@ static void end_part(heft_appender *a, const heft_piece *s, bool raw)
     heft_ix_part_row *part = heft_ix_part_row_at(&a->p->x, s->part);
     part->offset = a->part_start;
     part->stored = a->at - a->part_start;
-    part->encoding = raw ? HEFT_RAW : (uint8_t)a->codec->encoding;
-    if (a->p->part_digest)
+    part->encoding = raw ? HEFT_RAW : (uint8_t)a->p->plan.storage[s->part].encoding;
+    if (a->tap.digest)
         a->tap.digest->final(a->p->part_digests[s->part], a->tap.state);
 }
 
 /* A part of one piece that compressing does not make smaller stays as it is. */
+static bool stays_raw(const heft_appender *a, const heft_piece *s)
+{
+    return a->p->plan.storage[s->part].encoding == HEFT_RAW ||
+           (!s->from && s->last && s->encoded >= s->len);
+}
+
 heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error *err)
 {
-    bool first = !s->from, raw = first && s->last && s->encoded >= s->len;
+    bool first = !s->from, raw = stays_raw(a, s);
     bool decoded = a->p->plan.digest_decoded;
     const uint8_t *data = raw ? s->raw : s->out;
     size_t len = raw ? s->len : s->encoded;
     a->err = err;
-    heft_status st = first ? begin_part(a) : HEFT_OK;
-    if (!st && a->p->part_digest)
-        a->tap.digest->update(a->tap.state, decoded ? s->raw : data, decoded ? s->len : len);
-    if (!st)
+    heft_status st = first ? begin_part(a, s->part) : HEFT_OK;
+    if (!st) {
+        heft_tap_feed(&a->tap, decoded ? s->raw : data, decoded ? s->len : len);
         st = put(a, data, len);
+    }
     if (!st && !raw)
         st = note_frame(a, s);
     if (!st && s->last && !raw)
@@ -102,36 +104,73 @@ heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error 
     return st;
 }
 
+static void close_encoder(heft_piece *s)
+{
+    if (s->encoder)
+        s->codec->end(s->encoder);
+    s->encoder = NULL;
+    s->codec = NULL;
+}
+
+/* The encoder of a piece serves one part after the other, as long as they are stored alike. */
+static heft_status open_encoder(const heft_appender *a, heft_piece *s, const heft_storage *how,
+                                heft_error *err)
+{
+    const heft_codec *codec = heft_host_codec(a->p->host, how->encoding);
+    if (s->codec == codec && s->level == how->level)
+        return HEFT_OK;
+    close_encoder(s);
+    s->codec = codec;
+    s->level = how->level;
+    heft_status st = codec->encoder(&s->encoder, how->level, a->p->plan.frame_checksums, err);
+    if (st)
+        close_encoder(s);
+    return st;
+}
+
 heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error *err)
 {
-    s->encoded = a->codec->bound(a->piece);
-    return s->len ? a->codec->encode(s->encoder, s->out, &s->encoded, s->raw, s->len, err)
-                  : HEFT_OK;
+    const heft_storage *how = &a->p->plan.storage[s->part];
+    s->encoded = a->room;
+    if (how->encoding == HEFT_RAW || !s->len)
+        return HEFT_OK;
+    heft_status st = open_encoder(a, s, how, err);
+    return st ? st : s->codec->encode(s->encoder, s->out, &s->encoded, s->raw, s->len, err);
 }
 
 /* ---- opening and closing ---- */
+
+/* How much room the encodings take, if this build has them. */
+static heft_status measure_room(heft_appender *a, heft_error *err)
+{
+    const heft_plan *plan = &a->p->plan;
+    a->room = a->piece;
+    for (uint32_t i = 0; i < plan->order_count; i++) {
+        heft_encoding e = plan->storage[plan->order[i]].encoding;
+        const heft_codec *codec = e == HEFT_RAW ? NULL : heft_host_codec(a->p->host, e);
+        if (e != HEFT_RAW && !codec)
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compress");
+        if (codec && codec->bound(a->piece) > a->room)
+            a->room = codec->bound(a->piece);
+    }
+    return HEFT_OK;
+}
 
 static heft_status open_piece(heft_appender *a, heft_piece *s, heft_error *err)
 {
     const heft_allocator *al = a->p->host->allocator;
     s->raw = al->resize(al->ctx, NULL, 0, a->piece, 64);
-    s->out = al->resize(al->ctx, NULL, 0, a->codec->bound(a->piece), 64);
-    if (!s->raw || !s->out)
-        return no_memory(err);
-    return a->codec->encoder(&s->encoder, a->p->opt.encoding_level, a->p->plan.frame_checksums,
-                             err);
+    s->out = al->resize(al->ctx, NULL, 0, a->room, 64);
+    return s->raw && s->out ? HEFT_OK : no_memory(err);
 }
 
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err)
 {
     uint32_t threads = p->host->executor ? p->host->executor->width : 1;
-    heft_status st = HEFT_OK;
     *a = (heft_appender){ .p = p, .sink = sink, .at = p->plan.front_bytes, .err = err };
     a->mem = (heft_memory){ p->host->allocator, UINT64_MAX, 0 };
     a->piece = p->plan.frame_bytes ? p->plan.frame_bytes : PIECE;
-    a->codec = heft_host_codec(p->host, p->plan.encoding);
-    if (!a->codec)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compress");
+    heft_status st = measure_room(a, err);
     a->width = 2 * threads < HEFT_APPEND_MOST ? 2 * threads : (uint32_t)HEFT_APPEND_MOST;
     for (uint32_t i = 0; i < a->width && !st; i++)
         st = open_piece(a, &a->pieces[i], err);
@@ -144,9 +183,8 @@ static void close_piece(heft_appender *a, heft_piece *s)
     if (s->raw)
         al->resize(al->ctx, s->raw, a->piece, 0, 64);
     if (s->out)
-        al->resize(al->ctx, s->out, a->codec->bound(a->piece), 0, 64);
-    if (s->encoder)
-        a->codec->end(s->encoder);
+        al->resize(al->ctx, s->out, a->room, 0, 64);
+    close_encoder(s);
 }
 
 void heft_append_close(heft_appender *a)
@@ -156,7 +194,6 @@ void heft_append_close(heft_appender *a)
     const heft_allocator *al = a->p->host->allocator;
     for (uint32_t i = 0; i < a->width; i++)
         close_piece(a, &a->pieces[i]);
-    if (a->tap.state)
-        al->resize(al->ctx, a->tap.state, a->tap.digest->state_bytes, 0, 64);
+    heft_tap_close(&a->tap, al);
     heft_vec_free(&a->mem, &a->frames, sizeof(heft_frame));
 }

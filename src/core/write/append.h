@@ -17,14 +17,16 @@ typedef struct heft_piece {
     uint8_t *raw;   /* its content, for the caller to fill; room for heft_appender.piece bytes */
     size_t encoded; /* in out, once it was encoded */
     uint8_t *out;
+    const heft_codec *codec; /* of the encoder; NULL: there is none yet */
+    int level;
     void *encoder;
 } heft_piece;
 
 typedef struct heft_appender {
     heft_planner *p;
     heft_sink *sink;
-    const heft_codec *codec;
     size_t piece; /* bytes of content of each but a part's last */
+    size_t room;  /* bytes that the encoding of a piece can take */
     heft_piece pieces[HEFT_APPEND_MOST];
     uint32_t width; /* of them are there */
     uint64_t at;    /* end of the file so far */

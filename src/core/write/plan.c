@@ -219,15 +219,8 @@ static heft_status check_options(heft_planner *p, heft_error *err)
     if (o->align & (o->align - 1))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "an alignment of %U is no power of two",
                                 (uint64_t)o->align);
-    if (o->encoding != HEFT_RAW && !(f->caps & HEFT_CAN_ENCODE))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts", f->name);
-    const heft_codec *codec = heft_host_codec(p->host, o->encoding);
-    if (codec && !codec->encoder)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
-    if (o->digest && !(f->caps & HEFT_CAN_DIGEST))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
-                                f->name);
-    return HEFT_OK;
+    heft_storage how = { o->encoding, o->encoding_level, o->digest };
+    return heft_planner_check_storage(p, &how, err);
 }
 
 heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
@@ -253,8 +246,6 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
         .asked_align = o.align,
         .arena = &p->arena,
         .loss = loss,
-        .encoding = o.encoding,
-        .digest = o.digest,
         .allow_loss = o.allow_loss,
     };
     return check_options(p, err);
@@ -265,6 +256,7 @@ void heft_planner_free(heft_planner *p)
     heft_arena_free(&p->arena);
     heft_segments_free(&p->written);
     heft_planner_digests_free(p);
+    heft_vec_free(&p->x.mem, &p->stored, sizeof(heft_storage));
     heft_vec_free(&p->x.mem, &p->model_bytes, sizeof(heft_model_bytes));
     heft_ix_free(&p->x);
 }
@@ -292,18 +284,6 @@ heft_status heft_planner_part_of(heft_planner *p, const heft_file *from, uint32_
     const heft_ix_part_row *row = heft_ix_part_row_at(&from->x, part);
     heft_model_bytes m = { .role = heft_ix_role(&from->x, row->role), .from = from, .part = part };
     return add_model_part(p, m, row->length, err);
-}
-
-static heft_status prepare_part_digests(heft_planner *p, heft_error *err)
-{
-    p->part_digest = heft_host_digest(p->host, p->plan.digest);
-    if (!p->part_digest)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
-                                p->plan.digest);
-    if (p->part_digest->join && !p->plan.appended)
-        heft_segments_want(&p->written, p->host, p->plan.digest);
-    p->part_digests = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof *p->part_digests);
-    return p->part_digests ? HEFT_OK : HEFT_E_NOMEM;
 }
 
 bool heft_value_is_text(const heft_value *v)
@@ -334,9 +314,11 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
     if (!st)
         st = heft_planner_nest(p);
     if (!st)
+        st = heft_planner_storage(p);
+    if (!st)
         st = p->format->plan(&p->plan);
-    if (!st && !p->losses && p->plan.digest)
-        st = prepare_part_digests(p, err);
+    if (!st && !p->losses)
+        st = heft_planner_part_digests(p, err);
     if (p->losses && (!st || st == HEFT_E_LOSSY))
         return heft_error_plain(err, HEFT_E_LOSSY, "%s cannot carry this model as it is: %U %s",
                                 p->format->name, (uint64_t)p->losses,

@@ -22,11 +22,12 @@ typedef struct heft_planner {
     heft_index x;
     heft_arena arena;
     heft_vec model_bytes;
-    uint32_t losses;                           /* that stop the writing */
-    heft_segments written;                     /* checksums of what went to the sink */
-    heft_vec range_digests;                    /* that the format asked for */
-    uint8_t (*part_digests)[HEFT_CLAIM_BYTES]; /* by part, when plan.digest asks for them */
-    const heft_digest *part_digest;
+    uint32_t losses;               /* that stop the writing */
+    heft_segments written;         /* checksums of what went to the sink */
+    heft_vec range_digests;        /* that the format asked for */
+    heft_vec stored;               /* heft_storage that heft_planner_store() set, by part */
+    const heft_digest **digest_of; /* by part, where its storage asks for one; or NULL */
+    uint8_t (*part_digests)[HEFT_CLAIM_BYTES]; /* by part: their values */
     /* Carries a checksum over a range that was not written, because it is there; or NULL. */
     heft_status (*passed_by)(void *ctx, const heft_digest *d, heft_range r, void *state,
                              heft_error *err);
@@ -44,6 +45,29 @@ heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str byt
 /* The same for that part of an open file. */
 heft_status heft_planner_part_of(heft_planner *p, const heft_file *from, uint32_t part,
                                  heft_error *err);
+/* ---- how parts are stored, storage.c ---- */
+
+/* Of parts of which nothing else is said. */
+heft_storage heft_planner_usual(const heft_planner *p);
+/* HEFT_E_UNSUPPORTED: the format has no place for it, or this build cannot make it. */
+heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *how,
+                                       heft_error *err);
+/* How a part that was added is stored, unless as usual.  Nothing of *how is borrowed. */
+heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storage *how,
+                               heft_error *err);
+/* Sets plan.storage, and once that is settled, the digests of parts. */
+heft_status heft_planner_storage(heft_planner *p);
+heft_status heft_planner_part_digests(heft_planner *p, heft_error *err);
+const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part); /* NULL: none */
+
+/* A digest from its start; d NULL: none. */
+heft_status heft_tap_begin(heft_tap *tap, const heft_digest *d, const heft_allocator *al,
+                           heft_error *err);
+void heft_tap_feed(heft_tap *tap, const void *data, size_t len);
+void heft_tap_close(heft_tap *tap, const heft_allocator *al);
+
+/* ---- running ---- */
+
 /* Asks the format for losses and the layout; HEFT_E_LOSSY when something stands in the way. */
 heft_status heft_planner_run(heft_planner *p, heft_error *err);
 /* Parts that take bytes in the order of their places: owned by the planner's arena. */

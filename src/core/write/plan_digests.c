@@ -125,15 +125,15 @@ static heft_status digest_nothing(heft_planner *p, const heft_digest *d, uint8_t
 /* Of parts that went by in pieces, and of those that had no bytes to go by. */
 static heft_status join_parts(heft_planner *p, heft_error *err)
 {
-    const heft_digest *d = p->part_digest;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; d && !p->plan.appended && i < p->plan.order_count && !st; i++) {
+    for (uint32_t i = 0; !p->plan.appended && i < p->plan.order_count && !st; i++) {
         uint32_t part = p->plan.order[i];
+        const heft_digest *d = heft_planner_digest_of(p, part);
         const heft_ix_part_row *row = heft_ix_part_row_at(&p->x, part);
         heft_range r = { row->offset, row->stored };
-        if (d->join)
+        if (d && d->join)
             st = join_range(p, d, r, p->part_digests[part], err);
-        else if (!row->stored)
+        else if (d && !row->stored)
             st = digest_nothing(p, d, p->part_digests[part], err);
     }
     return st;

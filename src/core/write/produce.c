@@ -13,45 +13,29 @@ static const heft_ix_part_row *source_row(const heft_copying *c, uint32_t part)
     return heft_ix_part_row_at(&c->in->x, c->origins[part].part);
 }
 
+/* ---- digests that go along ---- */
+
+static void settle_tap(heft_producer *w, heft_tap *tap, uint8_t *out)
+{
+    if (tap->digest && out)
+        tap->digest->final(out, tap->state);
+    heft_tap_close(tap, w->c->in->host->allocator);
+}
+
+/* Of what is made here; compressed parts have theirs from whoever appends them. */
+static const heft_digest *target_digest(const heft_copying *c, uint32_t part)
+{
+    const heft_digest *d = c->p->plan.appended ? NULL : heft_planner_digest_of(c->p, part);
+    return d && !d->join ? d : NULL;
+}
+
 bool heft_part_is_whole(const heft_copying *c, uint32_t part)
 {
-    const heft_digest *d = c->p->part_digest;
     const heft_ix_part_row *from = source_row(c, part);
     bool any_order = heft_ix_is_plain(from) ||
                      (from->encoding == HEFT_RAW && from->flags & HEFT_P_VIEW);
-    return c->origins[part].making || !any_order || (d && !d->join) ||
+    return c->origins[part].making || !any_order || target_digest(c, part) ||
            heft_watch_tap(c->watch, c->origins[part].part) != HEFT_NONE;
-}
-
-/* ---- digests that go along ---- */
-
-static heft_status open_tap(heft_producer *w, heft_tap *tap, const heft_digest *d)
-{
-    const heft_allocator *al = w->c->in->host->allocator;
-    void *state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
-    if (!state || !d->init(state)) {
-        if (state)
-            al->resize(al->ctx, state, d->state_bytes, 0, 64);
-        return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory for a digest");
-    }
-    *tap = (heft_tap){ d, state };
-    return HEFT_OK;
-}
-
-static void close_tap(heft_producer *w, heft_tap *tap, uint8_t *out)
-{
-    const heft_allocator *al = w->c->in->host->allocator;
-    if (!tap->digest)
-        return;
-    tap->digest->final(out, tap->state);
-    al->resize(al->ctx, tap->state, tap->digest->state_bytes, 0, 64);
-    *tap = (heft_tap){ NULL, NULL };
-}
-
-static void feed_tap(heft_tap *tap, const void *data, size_t len)
-{
-    if (tap->digest)
-        tap->digest->update(tap->state, data, len);
 }
 
 static bool claims_decoded(const heft_producer *w)
@@ -64,7 +48,7 @@ static void decoded_seen(void *ctx, const void *data, size_t len)
 {
     heft_producer *w = ctx;
     if (claims_decoded(w))
-        feed_tap(&w->source, data, len);
+        heft_tap_feed(&w->source, data, len);
 }
 
 /* Stored bytes of a part that is not plain. */
@@ -73,7 +57,7 @@ static void stored_seen(void *ctx, const void *data, size_t len)
     heft_producer *w = ctx;
     uint64_t at = w->stream.row.offset + w->stream.taken;
     if (!claims_decoded(w))
-        feed_tap(&w->source, data, len);
+        heft_tap_feed(&w->source, data, len);
     heft_status st = heft_watch_seen(w->c->watch, at, data, len, &w->err);
     if (st)
         heft_meter_fail(w->c->meter, st, &w->err);
@@ -92,7 +76,7 @@ static heft_status read_source(heft_producer *w, uint64_t from, void *dst, size_
     heft_status st = w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
                                  : heft_read(dst, w->c->in, o->part, from, len, &w->err);
     if (!st && w->in_order && plain)
-        feed_tap(&w->source, dst, len);
+        heft_tap_feed(&w->source, dst, len);
     if (!st && plain)
         st = heft_watch_seen(w->c->watch, row->offset + from, dst, len, &w->err);
     return st;
@@ -293,8 +277,8 @@ static void leave_part(heft_producer *w)
     hand_in_losses(w);
     if (w->part != HEFT_NONE && w->in_order) {
         close_source(w);
-        close_tap(w, &w->source, NULL);
-        close_tap(w, &w->target, NULL);
+        settle_tap(w, &w->source, NULL);
+        settle_tap(w, &w->target, NULL);
     }
     heft_room_close(&w->turned);
     w->part = HEFT_NONE;
@@ -303,6 +287,7 @@ static void leave_part(heft_producer *w)
 static heft_status enter_part(heft_producer *w, uint32_t part)
 {
     const heft_origin *o = &w->c->origins[part];
+    const heft_host *host = w->c->in->host;
     leave_part(w);
     w->one_first = HEFT_NOWHERE;
     w->in_order = heft_part_is_whole(w->c, part);
@@ -316,11 +301,11 @@ static heft_status enter_part(heft_producer *w, uint32_t part)
         return st;
     w->part = part;
     if (w->claim != HEFT_NONE)
-        st = open_tap(
-            w, &w->source,
-            heft_host_digest(w->c->in->host, heft_ix_claim_at(&w->c->in->x, w->claim).algorithm));
-    if (!st && w->c->p->part_digest && !w->c->p->part_digest->join)
-        st = open_tap(w, &w->target, w->c->p->part_digest);
+        st = heft_tap_begin(
+            &w->source, heft_host_digest(host, heft_ix_claim_at(&w->c->in->x, w->claim).algorithm),
+            host->allocator, &w->err);
+    if (!st)
+        st = heft_tap_begin(&w->target, target_digest(w->c, part), host->allocator, &w->err);
     return !st && o->transposed ? decode_all(w) : st;
 }
 
@@ -329,11 +314,11 @@ static void end_part(heft_producer *w)
     uint8_t digest[64];
     if (w->in_order && w->source.digest) {
         uint32_t bytes = w->source.digest->bytes;
-        close_tap(w, &w->source, digest);
+        settle_tap(w, &w->source, digest);
         heft_watch_settle(w->c->watch, w->claim, digest, bytes);
     }
     if (w->in_order && w->target.digest)
-        close_tap(w, &w->target, w->c->p->part_digests[w->part]);
+        settle_tap(w, &w->target, w->c->p->part_digests[w->part]);
     leave_part(w);
 }
 
@@ -367,7 +352,7 @@ heft_status heft_produce(heft_producer *w, uint32_t part, uint64_t from, size_t 
     else
         st = read_source(w, from, dst, len);
     if (!st && w->in_order)
-        feed_tap(&w->target, dst, len);
+        heft_tap_feed(&w->target, dst, len);
     if (!st && from + len == row->length)
         end_part(w);
     return st;

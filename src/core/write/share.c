@@ -11,7 +11,8 @@ enum {
 
 static bool is_looked_at(const heft_copying *c, uint32_t part)
 {
-    return c->p->part_digest || c->p->written.digest_count || c->watch->seen.digest_count ||
+    return heft_planner_digest_of(c->p, part) || c->p->written.digest_count ||
+           c->watch->seen.digest_count ||
            heft_watch_tap(c->watch, c->origins[part].part) != HEFT_NONE;
 }
 

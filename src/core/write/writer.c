@@ -72,8 +72,7 @@ static void release(heft_writer *w)
         heft_append_close(w->to);
         al->resize(al->ctx, w->to, sizeof *w->to, 0, 64);
     }
-    if (w->tap.state)
-        al->resize(al->ctx, w->tap.state, w->tap.digest->state_bytes, 0, 64);
+    heft_tap_close(&w->tap, al);
     heft_planner_free(&w->p);
     al->resize(al->ctx, w, sizeof *w, 0, 16);
 }
@@ -344,15 +343,13 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
 static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_t len,
                           heft_error *err)
 {
-    const heft_allocator *al = w->p.host->allocator;
-    const heft_digest *d = w->p.part_digest;
+    const heft_digest *d = heft_planner_digest_of(&w->p, part);
     if (!d || d->join)
         return HEFT_OK;
-    if (!w->tap.state)
-        w->tap = (heft_tap){ d, al->resize(al->ctx, NULL, 0, d->state_bytes, 64) };
-    if (!w->tap.state || (!w->got && !d->init(w->tap.state)))
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a digest");
-    d->update(w->tap.state, data, len);
+    heft_status st = w->got ? HEFT_OK : heft_tap_begin(&w->tap, d, w->p.host->allocator, err);
+    if (st)
+        return st;
+    heft_tap_feed(&w->tap, data, len);
     if (w->got + len == row(w, part)->length)
         d->final(w->p.part_digests[part], w->tap.state);
     return HEFT_OK;

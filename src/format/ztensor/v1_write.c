@@ -3,9 +3,9 @@
  * As the reference writers have it: keys in the order of their structs, names and roles sorted by their
  * bytes, data in the order of the model.  The manifest comes last and is not aligned.
  */
+#include "format/ztensor/v1_write.h"
 #include "base/sort.h"
 #include "format/losses.h"
-#include "format/ztensor/v1_write.h"
 #include "model/values.h"
 
 static const heft_zt1_generation generations[] = {
@@ -120,7 +120,7 @@ static void put_digest(heft_out *o, const heft_plan *p, uint32_t part)
     static const uint8_t none[HEFT_CLAIM_BYTES];
     const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, p->same[part])
                                   : none; /* only counted */
-    bool is_crc = heft_str_is(heft_lit(p->digest), "crc32c");
+    bool is_crc = heft_str_is(heft_lit(p->storage[part].digest), "crc32c");
     heft_str start = heft_lit(is_crc ? "crc32c:0x" : "sha256:");
     uint32_t count = is_crc ? 4 : 32;
     char text[80];
@@ -156,7 +156,7 @@ static void put_part(heft_out *o, const heft_plan *p, uint32_t t, uint32_t part)
     heft_str kept = p->kept ? heft_ix_digest_of(p->kept, part) : (heft_str){ NULL, 0 };
     heft_cbor_put_text(o, role);
     heft_cbor_put_map(o, 2u + has_type + is_logical + is_zstd + (is_zstd && z->g->is_logical) +
-                             (kept.len || p->digest));
+                             (kept.len || p->storage[part].digest));
     if (has_type)
         put_type(o, z->g, type);
     put_key(o, "offset");
@@ -174,7 +174,7 @@ static void put_part(heft_out *o, const heft_plan *p, uint32_t t, uint32_t part)
     if (kept.len) {
         put_key(o, "digest");
         heft_cbor_put_text(o, kept);
-    } else if (p->digest)
+    } else if (p->storage[part].digest)
         put_digest(o, p, part);
 }
 
@@ -293,7 +293,7 @@ static heft_status place(heft_plan *p)
     p->align = p->align > HEFT_ZT_ALIGN ? p->align : HEFT_ZT_ALIGN;
     uint64_t kept = HEFT_ZT_MAGIC;
     p->front_bytes = is_empty && !z->g->is_10 ? HEFT_ZT_MAGIC : HEFT_ZT_ALIGN;
-    if (p->encoding != HEFT_RAW)
+    if (heft_plan_compresses(p))
         return heft_plan_append(p, p->front_bytes);
     if (heft_plan_room(p, &kept))
         p->front_bytes = HEFT_ZT_MAGIC;
@@ -317,6 +317,20 @@ static const heft_zt1_generation *asked_generation(const heft_plan *p)
     return p->version ? NULL : &generations[0];
 }
 
+static heft_status check_storage(const heft_plan *p, const heft_storage *how)
+{
+    const heft_zt1_layout *z = p->priv;
+    if (how->digest && !heft_str_is(heft_lit(how->digest), "crc32c") &&
+        !heft_str_is(heft_lit(how->digest), "sha256"))
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                "digests in zTensor %s are crc32c or sha256, not %s", z->g->name,
+                                how->digest);
+    if (how->encoding != HEFT_RAW && how->encoding != HEFT_ZSTD)
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                "zTensor compresses with zstd and nothing else");
+    return HEFT_OK;
+}
+
 static heft_status check_asked(const heft_plan *p, const heft_zt1_generation *g)
 {
     if (!g)
@@ -324,15 +338,7 @@ static heft_status check_asked(const heft_plan *p, const heft_zt1_generation *g)
                                 "there is no zTensor version %s to write (there are 1.0, 1.1, 1.2 "
                                 "and 2)",
                                 p->version);
-    if (p->digest && !heft_str_is(heft_lit(p->digest), "crc32c") &&
-        !heft_str_is(heft_lit(p->digest), "sha256"))
-        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
-                                "digests in zTensor %s are crc32c or sha256, not %s", g->name,
-                                p->digest);
-    if (p->encoding != HEFT_RAW && p->encoding != HEFT_ZSTD)
-        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
-                                "zTensor compresses with zstd and nothing else");
-    return HEFT_OK;
+    return heft_plan_check_storage(p, check_storage);
 }
 
 heft_status heft_zt1_plan(heft_plan *p)
@@ -355,6 +361,8 @@ heft_status heft_zt1_plan(heft_plan *p)
         st = order_tensors(p);
     if (!st)
         st = heft_plan_share(p);
+    if (!st)
+        st = heft_plan_share_storage(p);
     if (!st)
         st = order_parts(p);
     return st ? st : place(p);

@@ -245,6 +245,8 @@ static heft_status prepare(heft_plan *p, zt2_plan *s)
     heft_status st = p->links ? link_all(p) : heft_plan_ties(p);
     if (!st && !p->links)
         st = settle_order(p, s, s->objects);
+    if (!st)
+        st = heft_plan_share_storage(p);
     for (uint32_t i = 0; i < n; i++)
         s->objects[i] = i;
     heft_sort(s->objects, s->objects + n, n, key_below, p->x);
@@ -290,11 +292,12 @@ static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
         heft_cbor_put_text(o, p->links ? p->spelled[part] : heft_ix_digest_of(p->kept, part));
         return;
     }
-    bool is_xxh3 = heft_str_is(heft_lit(p->digest), "xxh3");
+    const char *algorithm = p->storage[part].digest;
+    bool is_xxh3 = heft_str_is(heft_lit(algorithm), "xxh3");
     const uint8_t *digest = o->buf ? heft_plan_part_digest(p, part)
                                    : NULL; /* counting: any will do */
     heft_cbor_put_text(o, heft_lit("digest"));
-    put_hex(o, p->digest, digest, is_xxh3 ? XXH3 : SHA256, is_xxh3);
+    put_hex(o, algorithm, digest, is_xxh3 ? XXH3 : SHA256, is_xxh3);
 }
 
 static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t part)
@@ -310,7 +313,9 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
         logical.ptr = NULL;
     }
     bool encoded = row->encoding != HEFT_RAW;
-    bool has_digest = !p->kept || heft_ix_digest_of(p->kept, part).len;
+    bool has_digest = p->kept    ? heft_ix_digest_of(p->kept, part).len
+                      : p->links ? p->spelled[part].len
+                                 : p->storage[part].digest != NULL;
     heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0) +
                              (p->links != NULL));
     heft_cbor_put_text(o, heft_lit("blob"));
@@ -431,23 +436,35 @@ static void put_seek_table(heft_out *o, const heft_frame *frames, uint32_t count
 
 /* ---- what the format is called with ---- */
 
-static heft_status check_options(heft_plan *p)
+void heft_zt2_storage(heft_storage *how)
 {
-    bool is_known = !p->digest || heft_str_is(heft_lit(p->digest), "xxh3") ||
-                    heft_str_is(heft_lit(p->digest), "sha256");
+    if (!how->digest)
+        how->digest = "xxh3";
+}
+
+static heft_status check_storage(const heft_plan *p, const heft_storage *how)
+{
+    bool is_known = !how->digest || heft_str_is(heft_lit(how->digest), "xxh3") ||
+                    heft_str_is(heft_lit(how->digest), "sha256");
     if (!is_known)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
-                                "zTensor 2 has digests of xxh3 and sha256, not of %s", p->digest);
-    if (p->encoding != HEFT_RAW && p->encoding != HEFT_ZSTD)
+                                "zTensor 2 has digests of xxh3 and sha256, not of %s", how->digest);
+    if (how->encoding != HEFT_RAW && how->encoding != HEFT_ZSTD)
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "zTensor 2 compresses with zstd only");
+    return HEFT_OK;
+}
+
+static heft_status check_options(heft_plan *p)
+{
+    heft_status st = heft_plan_check_storage(p, check_storage);
+    if (st)
+        return st;
     if (!heft_plan_can_digest(p, "xxh3"))
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "this build cannot compute xxh3, which zTensor 2 needs");
-    if (!p->digest && !p->kept)
-        p->digest = "xxh3";
     p->digest_decoded = true;
     p->align = p->asked_align            ? p->asked_align
-               : p->encoding != HEFT_RAW ? HEFT_ZT2_FLOOR
+               : heft_plan_compresses(p) ? HEFT_ZT2_FLOOR
                                          : HEFT_ZT2_CANONICAL;
     p->align = p->align < HEFT_ZT2_FLOOR ? HEFT_ZT2_FLOOR : p->align;
     if (p->kept)
@@ -478,7 +495,7 @@ heft_status heft_zt2_plan(heft_plan *p)
         st = plan_model(p);
     if (!st)
         st = prepare(p, s);
-    if (st || p->encoding == HEFT_RAW)
+    if (st || !heft_plan_compresses(p))
         return st ? st : place(p, s);
     p->frame_bytes = FRAME;
     p->frame_checksums = true;

@@ -52,6 +52,12 @@ static bool writes_2(const heft_plan *p)
     return p->version && heft_str_is(heft_lit(p->version), "2");
 }
 
+static void zt_storage(const heft_plan *p, heft_storage *how)
+{
+    if (writes_2(p))
+        heft_zt2_storage(how);
+}
+
 static heft_status zt_plan(heft_plan *p)
 {
     return writes_2(p) ? heft_zt2_plan(p) : heft_zt1_plan(p);
@@ -87,6 +93,7 @@ const heft_format heft_format_ztensor = {
     .probe = zt_probe,
     .parse = zt_parse,
     .check = zt_check,
+    .storage = zt_storage,
     .plan = zt_plan,
     .front = zt_front,
     .back = zt_back,

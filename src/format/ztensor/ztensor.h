@@ -107,6 +107,7 @@ heft_status heft_zt1_back(const heft_plan *p, heft_out *o);
 /* 2. */
 heft_status heft_zt2_parse(heft_in *in, heft_index *x);
 heft_status heft_zt2_check(heft_check *c);
+void heft_zt2_storage(heft_storage *how);
 heft_status heft_zt2_plan(heft_plan *p);
 heft_status heft_zt2_front(const heft_plan *p, heft_out *o);
 heft_status heft_zt2_back(const heft_plan *p, heft_out *o);

@@ -1,0 +1,196 @@
+/* storage.c - how each part is stored: its encoding, and the digest that is written beside it. */
+#include "core/write/plan.h"
+
+#include "core/read/stream.h"
+
+/* ---- what is asked for ---- */
+
+static heft_status check_encoding(const heft_planner *p, heft_encoding e, heft_error *err)
+{
+    const heft_codec *codec = heft_host_codec(p->host, e);
+    if (e == HEFT_RAW)
+        return HEFT_OK;
+    if (!(p->format->caps & HEFT_CAN_ENCODE))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts",
+                                p->format->name);
+    if (e == HEFT_ENCODING_OTHER)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no such encoding");
+    if (codec && !codec->encoder)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
+    return HEFT_OK;
+}
+
+heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *how,
+                                       heft_error *err)
+{
+    heft_status st = check_encoding(p, how->encoding, err);
+    if (!st && how->digest && !(p->format->caps & HEFT_CAN_DIGEST))
+        st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
+                              p->format->name);
+    return st;
+}
+
+/* Parts of the file itself are stored as their format has them. */
+static heft_storage usual_of(const heft_planner *p, uint32_t part)
+{
+    return heft_ix_owner(&p->x, part) == HEFT_NONE ? (heft_storage){ .digest = NULL }
+                                                   : heft_planner_usual(p);
+}
+
+heft_storage heft_planner_usual(const heft_planner *p)
+{
+    heft_storage how = { p->opt.encoding, p->opt.encoding_level, p->opt.digest };
+    if (p->format->storage && !p->plan.kept)
+        p->format->storage(&p->plan, &how);
+    return how;
+}
+
+heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storage *how,
+                               heft_error *err)
+{
+    const heft_digest *d = how->digest ? heft_host_digest(p->host, how->digest) : NULL;
+    heft_status st = heft_planner_check_storage(p, how, err);
+    if (!st && how->digest && !d)
+        st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                              how->digest);
+    while (!st && p->stored.len <= part) {
+        heft_storage *to = heft_vec_push(&p->x.mem, &p->stored, sizeof *to);
+        if (!to)
+            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the file");
+        *to = usual_of(p, p->stored.len - 1);
+    }
+    if (!st)
+        ((heft_storage *)p->stored.ptr)[part] = (heft_storage){ how->encoding, how->level,
+                                                                d ? d->name : NULL };
+    return st;
+}
+
+heft_status heft_planner_storage(heft_planner *p)
+{
+    heft_storage usual = heft_planner_usual(p);
+    p->plan.storage = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof *p->plan.storage);
+    if (!p->plan.storage)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < heft_ix_tensors(&p->x); t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
+        for (uint32_t k = 0; k < row->part_count; k++)
+            p->plan.storage[row->first_part + k] = usual;
+    }
+    for (uint32_t i = 0; i < p->stored.len; i++)
+        p->plan.storage[i] = ((heft_storage *)p->stored.ptr)[i];
+    return HEFT_OK;
+}
+
+/* ---- what formats ask ---- */
+
+bool heft_plan_compresses(const heft_plan *p)
+{
+    bool any = heft_planner_usual((const heft_planner *)p).encoding != HEFT_RAW;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !any; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+        for (uint32_t k = 0; k < row->part_count && !any; k++)
+            any = p->storage[row->first_part + k].encoding != HEFT_RAW;
+    }
+    return any;
+}
+
+heft_status heft_plan_check_storage(const heft_plan *p,
+                                    heft_status (*check)(const heft_plan *, const heft_storage *))
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+        for (uint32_t k = 0; k < row->part_count && !st; k++)
+            st = check(p, &p->storage[row->first_part + k]);
+    }
+    return st;
+}
+
+static bool same_digest(const char *a, const char *b)
+{
+    return a == b || (a && b && heft_str_is(heft_lit(a), b));
+}
+
+/* Whoever comes first decides on the encoding; a digest that somebody wants is written of all. */
+heft_status heft_plan_share_storage(heft_plan *p)
+{
+    bool differ = false;
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
+        heft_storage *own = &p->storage[i], *first = &p->storage[p->same[i]];
+        differ = differ || own->encoding != first->encoding || own->level != first->level ||
+                 !same_digest(own->digest, first->digest);
+        if (!first->digest)
+            first->digest = own->digest;
+    }
+    for (uint32_t i = 0; differ && i < p->x->parts.len; i++)
+        p->storage[i] = p->storage[p->same[i]];
+    return differ ? heft_plan_loss(p, HEFT_NOTE, "heft/shared-storage", HEFT_NONE,
+                                   "tensors that share their bytes are stored as the first of "
+                                   "them is to be")
+                  : HEFT_OK;
+}
+
+/* ---- digests of parts ---- */
+
+static heft_status prepare_digest(heft_planner *p, uint32_t part, heft_error *err)
+{
+    const char *name = p->plan.storage[part].digest;
+    const heft_digest *d = heft_host_digest(p->host, name);
+    if (!d)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                                name);
+    if (d->join && !p->plan.appended)
+        heft_segments_want(&p->written, p->host, name);
+    p->digest_of[part] = d;
+    return HEFT_OK;
+}
+
+heft_status heft_planner_part_digests(heft_planner *p, heft_error *err)
+{
+    uint32_t all = p->x.parts.len;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < all && !st; i++) {
+        if (!p->plan.storage[i].digest)
+            continue;
+        if (!p->digest_of) {
+            p->digest_of = heft_plan_alloc(&p->plan, all * sizeof *p->digest_of);
+            p->part_digests = heft_plan_alloc(&p->plan, all * sizeof *p->part_digests);
+        }
+        st = p->digest_of && p->part_digests ? prepare_digest(p, i, err) : HEFT_E_NOMEM;
+    }
+    return st;
+}
+
+const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part)
+{
+    return p->digest_of ? p->digest_of[part] : NULL;
+}
+
+heft_status heft_tap_begin(heft_tap *tap, const heft_digest *d, const heft_allocator *al,
+                           heft_error *err)
+{
+    if (tap->digest != d)
+        heft_tap_close(tap, al);
+    if (!d)
+        return HEFT_OK;
+    tap->digest = d;
+    if (!tap->state)
+        tap->state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
+    if (tap->state && d->init(tap->state))
+        return HEFT_OK;
+    heft_tap_close(tap, al);
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a digest");
+}
+
+void heft_tap_feed(heft_tap *tap, const void *data, size_t len)
+{
+    if (tap->digest)
+        tap->digest->update(tap->state, data, len);
+}
+
+void heft_tap_close(heft_tap *tap, const heft_allocator *al)
+{
+    if (tap->state)
+        al->resize(al->ctx, tap->state, tap->digest->state_bytes, 0, 64);
+    *tap = (heft_tap){ NULL, NULL };
+}
