@@ -1,31 +1,12 @@
-/* writer.c - a model declared call by call, its bytes handed over part by part. */
-#include "core/write/append.h"
+/* writer.c - the bytes of a model that was declared, handed over part by part. */
+#include "core/write/writer.h"
 
-struct heft_writer {
-    heft_planner p;
-    heft_sink *sink;
-    bool begun;
-    heft_error failed; /* what left the model or the file incomplete; status 0: nothing did */
-    uint32_t *places;  /* parts by place, for filling what lies between them */
-    uint32_t place_count;
-    uint32_t *place_of; /* part -> its position in places, or HEFT_NONE: left out */
-    uint32_t part;      /* whose bytes come next … */
-    uint64_t got;       /* … and how many came */
-    uint32_t place;     /* a stream: up to where it is filled: the place that comes next … */
-    uint64_t at;        /* … and the byte */
-    heft_tap tap;       /* digest of the part whose bytes come */
-    heft_appender *to;  /* of compressed parts, which take their places as they come, or NULL */
-    uint32_t filled;    /* pieces that wait to be encoded; the next one is being filled */
-    bool spoiled[HEFT_APPEND_MOST];
-};
-
-static heft_status wrong(heft_error *err, const char *what)
+heft_status heft_writer_wrong(heft_error *err, const char *what)
 {
     return heft_error_plain(err, HEFT_E_ARGUMENT, "%s", what);
 }
 
-/* From here on the writer can only be discarded. */
-static heft_status break_off(heft_writer *w, heft_status st, heft_error *err)
+heft_status heft_writer_break(heft_writer *w, heft_status st, heft_error *err)
 {
     heft_error_end(err, st);
     if (st && !w->failed.status)
@@ -57,7 +38,7 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     *w = (heft_writer){ .sink = take };
     st = heft_planner_init(&w->p, fmt, opt, err);
     if (!st && !take)
-        st = wrong(err, "there is no sink to write to");
+        st = heft_writer_wrong(err, "there is no sink to write to");
     if (st)
         heft_writer_discard(w);
     else
@@ -85,96 +66,7 @@ void heft_writer_discard(heft_writer *w)
     release(w);
 }
 
-/* ---- declaring ---- */
-
-static heft_status copy_str(heft_writer *w, heft_str *s, heft_error *err)
-{
-    w->p.x.err = err;
-    *s = heft_ix_copy(&w->p.x, *s);
-    return s->ptr ? HEFT_OK : HEFT_E_NOMEM;
-}
-
-heft_status heft_writer_meta(heft_writer *w, heft_value v, heft_error *err)
-{
-    heft_error own;
-    err = heft_error_begin(err, &own);
-    if (w->begun)
-        return wrong(err, "metadata come before heft_writer_begin()");
-    if (!heft_value_is_text(&v))
-        return wrong(err, "the key or text of metadata is not UTF-8");
-    heft_status st = copy_str(w, &v.key, err);
-    if (!st && (v.kind == HEFT_KIND_STR || v.kind == HEFT_KIND_BYTES))
-        st = copy_str(w, &v.as.s, err);
-    if (!st && v.kind == HEFT_KIND_ARRAY) {
-        heft_str raw = { v.as.array.ptr,
-                         v.as.array.count * (size_t)heft_dtype_size(v.as.array.dtype) };
-        st = copy_str(w, &raw, err);
-        v.as.array.ptr = raw.ptr;
-    }
-    if (!st)
-        st = heft_ix_meta(&w->p.x, v);
-    return break_off(w, st, err);
-}
-
-heft_status heft_writer_meta_end(heft_writer *w, heft_error *err)
-{
-    if (w->begun || !w->p.x.open.len)
-        return wrong(err, "no list or map of metadata is open");
-    heft_ix_meta_end(&w->p.x);
-    return HEFT_OK;
-}
-
-heft_status heft_writer_tensor(uint32_t *part, heft_writer *w, heft_str name, heft_dtype t,
-                               const uint64_t *dims, uint32_t rank, heft_error *err)
-{
-    heft_error own;
-    uint64_t *to, bytes;
-    uint32_t id;
-    err = heft_error_begin(err, &own);
-    if (w->begun)
-        return wrong(err, "tensors come before heft_writer_begin()");
-    if (!heft_dtype_get(t))
-        return wrong(err, "there is no such element type");
-    if (heft_utf8_valid(name.ptr, name.len) != name.len)
-        return wrong(err, "a tensor's name is not UTF-8");
-    if (!heft_product(&bytes, dims, rank) || !heft_dtype_bytes(&bytes, t, bytes))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q: the shape passes 64 bits", name);
-    heft_status st = copy_str(w, &name, err);
-    if (!st)
-        st = heft_ix_tensor(&w->p.x, name, t, rank, &to, &id);
-    if (!st && rank) /* the shape of a scalar may be NULL */
-        memcpy(to, dims, rank * sizeof *dims);
-    *part = w->p.x.parts.len;
-    if (!st)
-        st = heft_ix_dense(&w->p.x, id, HEFT_NOWHERE, 0, HEFT_NOWHERE);
-    return break_off(w, st, err);
-}
-
-heft_status heft_writer_model_part(heft_writer *w, heft_str role, const void *data, size_t len,
-                                   heft_error *err)
-{
-    heft_error own;
-    heft_str bytes = { data, len };
-    err = heft_error_begin(err, &own);
-    if (w->begun)
-        return wrong(err, "parts of the file come before heft_writer_begin()");
-    heft_status st = copy_str(w, &role, err);
-    if (!st)
-        st = copy_str(w, &bytes, err);
-    if (!st)
-        st = heft_planner_model_part(&w->p, role, bytes, err);
-    return break_off(w, st, err);
-}
-
-heft_status heft_writer_vocab(heft_writer *w, const heft_vocab *v, heft_error *err)
-{
-    if (w->begun)
-        return wrong(err, "the vocabulary comes before heft_writer_begin()");
-    w->p.plan.vocab = v;
-    return HEFT_OK;
-}
-
-/* ---- writing ---- */
+/* ---- places ---- */
 
 static const heft_ix_part_row *row(const heft_writer *w, uint32_t part)
 {
@@ -317,8 +209,8 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     heft_error own;
     err = heft_error_begin(err, &own);
     if (w->begun || w->p.x.open.len)
-        return wrong(err, w->begun ? "the writing has begun already"
-                                   : "a list or map of metadata is still open");
+        return heft_writer_wrong(err, w->begun ? "the writing has begun already"
+                                               : "a list or map of metadata is still open");
     heft_status st = broken(w, err);
     if (!st)
         st = heft_planner_run(&w->p, err);
@@ -336,7 +228,7 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     if (!st)
         st = pass_empty(w, err);
     w->begun = !st;
-    return break_off(w, st, err);
+    return heft_writer_break(w, st, err);
 }
 
 /* Digests that cannot be joined from pieces of the file take the bytes as they come. */
@@ -379,7 +271,7 @@ heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, si
     heft_error own;
     err = heft_error_begin(err, &own);
     if (!w->begun)
-        return wrong(err, "data come after heft_writer_begin()");
+        return heft_writer_wrong(err, "data come after heft_writer_begin()");
     if (w->failed.status)
         return broken(w, err);
     if (!len)
@@ -396,7 +288,7 @@ heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, si
     w->got += len;
     if (!st)
         st = pass_empty(w, err);
-    return break_off(w, st, err);
+    return heft_writer_break(w, st, err);
 }
 
 static heft_status check_complete(const heft_writer *w, heft_error *err)
@@ -404,7 +296,7 @@ static heft_status check_complete(const heft_writer *w, heft_error *err)
     if (w->failed.status)
         return broken(w, err);
     if (!w->begun)
-        return wrong(err, "the writing has not begun");
+        return heft_writer_wrong(err, "the writing has not begun");
     if (w->part < w->p.x.parts.len)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U lacks %U of its %U bytes",
                                 (uint64_t)w->part, row(w, w->part)->length - w->got,
