@@ -121,7 +121,49 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_writer_open(heft_writer **out, const h
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta(heft_writer *w, heft_value v,
                                                       heft_error *err);
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta_end(heft_writer *w, heft_error *err);
-/* A dense tensor; its one part "data" gets the number *part. */
+/* One of the components that a tensor consists of: "data", "values", "scale". */
+typedef struct heft_component {
+    heft_str role;
+    heft_dtype dtype;            /* HEFT_UNTYPED: bytes that have no element type */
+    uint64_t count;              /* of its elements; without an element type, of its bytes */
+    const heft_storage *storage; /* NULL: that of the tensor */
+} heft_component;
+
+/* A tensor to be written.  Everything is copied, but for the names of digests, which are borrowed until the writer is
+ * gone. */
+typedef struct heft_tensor_spec {
+    size_t size; /* = sizeof(heft_tensor_spec) */
+    heft_str name;
+    heft_dtype dtype; /* HEFT_UNTYPED: none; not for dense and sparse tensors */
+    uint32_t rank;
+    const uint64_t *dims; /* one number for each dimension; may be NULL when rank is 0 */
+    heft_str layout; /* "dense", "sparse_csr", "sparse_coo" or a name of your own; empty: dense */
+    /* Burn's name of an element type that a dtype alone does not tell: Flex32 (f32), {"Bool":"U8"} (bool),
+     * {"Bool":"U32"} (u32), {"QFloat":SCHEME} (u8, in the layout "burn.qfloat"); other formats keep it where they have
+     * a place for it.  Empty: that of dtype. */
+    heft_str stored_type;
+    heft_identity identity; /* what the format has no place for is a loss */
+    /* Their bytes come in this order.  A dense tensor may have none: then its component "data" is added.  sparse_csr
+     * (rank 2) has values, indices and indptr, sparse_coo values and coords: values of the tensor's element type, the
+     * others of any integer type, which becomes the one that the format stores.  The components of other
+     * layouts are what you say. */
+    const heft_component *components;
+    uint32_t component_count;
+    const heft_storage *storage; /* NULL: as the writer's options say */
+    /* A flat list, as heft_attribute() gives it: a list or map stands before its children and counts them. */
+    const heft_value *attributes;
+    uint32_t attribute_count;
+} heft_tensor_spec;
+#define HEFT_TENSOR_SPEC_INIT                                                                   \
+    {                                                                                           \
+        sizeof(heft_tensor_spec), { NULL, 0 }, HEFT_UNTYPED, 0, NULL, { NULL, 0 }, { NULL, 0 }, \
+            { 0, false, 0, { { 0 } } }, NULL, 0, NULL, NULL, 0                                  \
+    }
+
+/* Any tensor.  Its components get the numbers *first_part, *first_part + 1, and so on. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_add(uint32_t *first_part, heft_writer *w,
+                                                     const heft_tensor_spec *spec, heft_error *err);
+/* The short form for a dense tensor; its one part "data" gets the number *part. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_tensor(uint32_t *part, heft_writer *w,
                                                         heft_str name, heft_dtype t,
                                                         const uint64_t *dims, uint32_t rank,

@@ -1,4 +1,4 @@
-/* writer.h - a model declared call by call (declare.c), its bytes handed over part by part (writer.c). */
+/* writer.h - a model declared call by call (declare.c, add.c), its bytes handed over part by part (writer.c). */
 #ifndef HEFT_WRITER_H
 #define HEFT_WRITER_H
 #include "core/write/append.h"
@@ -25,5 +25,10 @@ struct heft_writer {
 heft_status heft_writer_wrong(heft_error *err, const char *what);
 /* Returns st.  Unless it is HEFT_OK, the writer can only be discarded from here on. */
 heft_status heft_writer_break(heft_writer *w, heft_status st, heft_error *err);
+/* Copies a text, or what a value lends, into the index of the writer. */
+heft_status heft_writer_copy(heft_writer *w, heft_str *s, heft_error *err);
+heft_status heft_writer_copy_value(heft_writer *w, heft_value *v, heft_error *err);
+/* Whether a value has a kind that there is, texts of UTF-8, and as many bytes as its kind takes. */
+bool heft_writer_is_value(const heft_value *v);
 
 #endif

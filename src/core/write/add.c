@@ -1,0 +1,237 @@
+/* add.c - a tensor that a writer's caller declares: what is checked before any of it is taken over. */
+#include "core/write/writer.h"
+#include "model/names.h"
+
+typedef struct adding {
+    heft_writer *w;
+    heft_tensor_spec spec;
+    heft_component data; /* of a dense tensor that was given without components */
+    heft_error *err;
+} adding;
+
+static heft_status refuse(const adding *a, const char *what)
+{
+    return heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q: %s", a->spec.name, what);
+}
+
+/* ---- components ---- */
+
+static bool component_bytes(uint64_t *out, const heft_component *c)
+{
+    *out = c->count;
+    return !c->dtype || heft_dtype_bytes(out, c->dtype, c->count);
+}
+
+static heft_str role_of(const void *ctx, uint32_t i)
+{
+    return ((const heft_component *)ctx)[i].role;
+}
+
+static heft_status check_roles(const adding *a)
+{
+    const heft_tensor_spec *s = &a->spec;
+    heft_names_of of = { role_of, s->components };
+    heft_names seen = { NULL, 0, 0 };
+    heft_index *x = &a->w->p.x;
+    heft_status st = HEFT_OK;
+    if (s->component_count < 2)
+        return HEFT_OK;
+    if (!heft_names_room(&x->mem, &seen, s->component_count))
+        return heft_error_plain(a->err, HEFT_E_NOMEM, "no memory to compare components");
+    for (uint32_t i = 0; i < s->component_count && !st; i++) {
+        heft_str role = s->components[i].role;
+        if (heft_names_add(&seen, of, heft_names_hash(&x->key, role), role, i) != HEFT_NONE)
+            st = heft_error_plain(a->err, HEFT_E_ARGUMENT,
+                                  "tensor %q: component %q is declared twice", s->name, role);
+    }
+    heft_names_free(&x->mem, &seen);
+    return st;
+}
+
+static heft_status check_component(const adding *a, const heft_component *c)
+{
+    uint64_t bytes;
+    if (!c->role.len || !heft_str_is_utf8(c->role))
+        return refuse(a, "the name of a component is empty or not UTF-8");
+    if (c->dtype && !heft_dtype_get(c->dtype))
+        return heft_error_plain(a->err, HEFT_E_ARGUMENT,
+                                "tensor %q: component %q: there is no such element type",
+                                a->spec.name, c->role);
+    if (c->storage || a->spec.storage)
+        return heft_error_plain(a->err, HEFT_E_UNSUPPORTED,
+                                "tensor %q: component %q: a storage of its own", a->spec.name,
+                                c->role);
+    if (!component_bytes(&bytes, c))
+        return heft_error_plain(a->err, HEFT_E_ARGUMENT,
+                                "tensor %q: component %q: its bytes pass 64 bits", a->spec.name,
+                                c->role);
+    return HEFT_OK;
+}
+
+static heft_status check_components(const adding *a)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < a->spec.component_count && !st; i++)
+        st = check_component(a, &a->spec.components[i]);
+    return st ? st : check_roles(a);
+}
+
+/* One component, as large as the shape says. */
+static heft_status check_dense(adding *a)
+{
+    heft_tensor_spec *s = &a->spec;
+    uint64_t elements = 0;
+    bool fits = heft_product(&elements, s->dims, s->rank);
+    a->data = (heft_component){ .role = heft_ix_data };
+    if (s->component_count == 1)
+        a->data = s->components[0];
+    bool is_data = s->component_count < 2 && heft_str_eq(a->data.role, heft_ix_data) &&
+                   (!a->data.dtype || a->data.dtype == s->dtype) &&
+                   (!a->data.count || a->data.count == elements);
+    if (fits && !is_data)
+        return refuse(a, "a dense tensor has one component, \"data\", of its element type and "
+                         "shape; another layout has components of your own");
+    a->data.dtype = s->dtype;
+    a->data.count = elements;
+    s->components = &a->data;
+    s->component_count = 1;
+    if (!fits || !component_bytes(&elements, &a->data))
+        return refuse(a, "the shape passes 64 bits");
+    return HEFT_OK;
+}
+
+/* ---- attributes ---- */
+
+/* Children of containers are counted, so that none is open at the end. */
+static heft_status check_attributes(const adding *a)
+{
+    const heft_tensor_spec *s = &a->spec;
+    uint32_t left[HEFT_MAX_DEPTH], depth = 0;
+    uint32_t most = a->w->p.x.limits.depth;
+    for (uint32_t i = 0; i < s->attribute_count; i++) {
+        const heft_value *v = &s->attributes[i];
+        if (!heft_writer_is_value(v))
+            return refuse(a, "an attribute is of no kind that there is, or its key or text is not "
+                             "UTF-8");
+        if (depth)
+            left[depth - 1]--;
+        if (heft_value_nests(v) && depth == most)
+            return heft_error_plain(a->err, HEFT_E_LIMIT,
+                                    "tensor %q: attributes nested deeper than %U", s->name,
+                                    (uint64_t)most);
+        if (heft_value_nests(v))
+            left[depth++] = v->as.of.count;
+        while (depth && !left[depth - 1])
+            depth--;
+    }
+    return depth ? refuse(a, "a list or map in its attributes counts more children than follow")
+                 : HEFT_OK;
+}
+
+static heft_status add_attributes(const adding *a, uint32_t id)
+{
+    const heft_tensor_spec *s = &a->spec;
+    heft_index *x = &a->w->p.x;
+    uint32_t left[HEFT_MAX_DEPTH], depth = 0;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < s->attribute_count && !st; i++) {
+        heft_value v = s->attributes[i];
+        st = heft_writer_copy_value(a->w, &v, a->err);
+        if (!st)
+            st = heft_ix_attr(x, id, v);
+        if (depth)
+            left[depth - 1]--;
+        if (heft_value_nests(&v))
+            left[depth++] = v.as.of.count;
+        for (; !st && depth && !left[depth - 1]; depth--)
+            heft_ix_attr_end(x);
+    }
+    heft_value stored = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
+    stored.as.s = s->stored_type;
+    if (!st && s->stored_type.len)
+        st = heft_writer_copy_value(a->w, &stored, a->err);
+    return st || !s->stored_type.len ? st : heft_ix_attr(x, id, stored);
+}
+
+/* ---- all of a tensor ---- */
+
+static heft_status check_spec(adding *a)
+{
+    heft_tensor_spec *s = &a->spec;
+    bool is_own = s->layout.len && !heft_str_is(s->layout, "dense") &&
+                  !heft_str_is(s->layout, "sparse_csr") && !heft_str_is(s->layout, "sparse_coo");
+    if (!heft_str_is_utf8(s->name))
+        return heft_writer_wrong(a->err, "a tensor's name is not UTF-8");
+    if (!(is_own && !s->dtype) && !heft_dtype_get(s->dtype))
+        return refuse(a, "there is no such element type");
+    if (!heft_str_is_utf8(s->layout) || !heft_str_is_utf8(s->stored_type))
+        return refuse(a, "the name of its layout or of its stored type is not UTF-8");
+    heft_status st = check_components(a);
+    if (!st && (!s->layout.len || heft_str_is(s->layout, "dense")))
+        st = check_dense(a);
+    if (!st && s->attribute_count && a->w->p.x.open.len)
+        return refuse(a, "a list or map of metadata is still open");
+    return st ? st : check_attributes(a);
+}
+
+static heft_status add_component(const adding *a, uint32_t id, const heft_component *c)
+{
+    heft_str role = c->role;
+    uint64_t bytes = 0;
+    component_bytes(&bytes, c);
+    heft_status st = heft_str_eq(role, heft_ix_data) ? HEFT_OK
+                                                     : heft_writer_copy(a->w, &role, a->err);
+    heft_range where = { 0, bytes };
+    return st ? st : heft_ix_part(&a->w->p.x, id, role, c->dtype, where, bytes, HEFT_RAW);
+}
+
+static heft_status add_spec(const adding *a)
+{
+    const heft_tensor_spec *s = &a->spec;
+    heft_index *x = &a->w->p.x;
+    heft_str name = s->name, layout = s->layout;
+    uint64_t *dims;
+    uint32_t id = 0;
+    heft_status st = heft_writer_copy(a->w, &name, a->err);
+    if (!st)
+        st = heft_ix_tensor(x, name, s->dtype, s->rank, &dims, &id);
+    if (!st && s->rank)
+        memcpy(dims, s->dims, s->rank * sizeof *dims);
+    if (!st && layout.len)
+        st = heft_writer_copy(a->w, &layout, a->err);
+    if (!st && layout.len)
+        st = heft_ix_set_layout(x, id, layout);
+    for (uint32_t i = 0; i < s->component_count && !st; i++)
+        st = add_component(a, id, &s->components[i]);
+    if (!st)
+        st = heft_ix_identify(x, id, &s->identity);
+    return st ? st : add_attributes(a, id);
+}
+
+heft_status heft_writer_add(uint32_t *first_part, heft_writer *w, const heft_tensor_spec *spec,
+                            heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    adding a = { .w = w, .spec = HEFT_TENSOR_SPEC_INIT, .err = err };
+    memcpy(&a.spec, spec, spec->size < sizeof a.spec ? spec->size : sizeof a.spec);
+    if (w->begun)
+        return heft_writer_wrong(err, "tensors come before heft_writer_begin()");
+    w->p.x.err = err;
+    heft_status st = check_spec(&a);
+    if (st)
+        return st == HEFT_E_ARGUMENT ? st : heft_writer_break(w, st, err);
+    *first_part = w->p.x.parts.len;
+    return heft_writer_break(w, add_spec(&a), err);
+}
+
+heft_status heft_writer_tensor(uint32_t *part, heft_writer *w, heft_str name, heft_dtype t,
+                               const uint64_t *dims, uint32_t rank, heft_error *err)
+{
+    heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
+    spec.name = name;
+    spec.dtype = t;
+    spec.rank = rank;
+    spec.dims = dims;
+    return heft_writer_add(part, w, &spec, err);
+}

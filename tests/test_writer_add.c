@@ -1,0 +1,288 @@
+/* test_writer_add.c - tensors of any layout, with attributes and identity, declared call by call. */
+#include "models.h"
+
+typedef struct fixture {
+    heft_test_memory m;
+    heft_test_sink sink;
+    heft_write_options opt;
+    heft_error err;
+    heft_writer *w;
+    heft_file *file; /* what was written, from end_writing() on */
+} fixture;
+
+static void begin(fixture *f, const char *format, const char *version)
+{
+    memset(f, 0, sizeof *f);
+    heft_test_memory_init(&f->m, 0);
+    f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    f->opt.host = &f->m.host;
+    f->opt.version = version;
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find(format),
+                                    heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
+                   &f->err);
+}
+
+static void end_writing(fixture *f)
+{
+    heft_assert_ok(heft_writer_finish(f->w, &f->err), &f->err);
+    heft_assert_ok(heft_test_open(&f->file, heft_test_sink_bytes(&f->sink), NULL, &f->err),
+                   &f->err);
+}
+
+static void end(fixture *f)
+{
+    heft_close(f->file);
+    heft_test_sink_free(&f->sink);
+    heft_assert_all_freed(&f->m);
+}
+
+static void discard(fixture *f)
+{
+    heft_writer_discard(f->w);
+    assert_true(f->sink.discarded);
+    end(f);
+}
+
+static const uint64_t two_by_three[] = { 2, 3 };
+
+static heft_tensor_spec spec_of(const char *name, heft_dtype t)
+{
+    heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
+    s.name = heft_test_str(name);
+    s.dtype = t;
+    s.dims = two_by_three;
+    s.rank = 2;
+    return s;
+}
+
+static void add_and_fill(fixture *f, const heft_tensor_spec *s, const void *data, size_t len)
+{
+    uint32_t part;
+    heft_assert_ok(heft_writer_add(&part, f->w, s, &f->err), &f->err);
+    heft_assert_ok(heft_writer_begin(f->w, &f->err), &f->err);
+    heft_assert_ok(heft_writer_data(f->w, part, data, len, &f->err), &f->err);
+    end_writing(f);
+}
+
+/* ---- what is carried ------------------------------------------------------------------------ */
+
+static void the_short_form_is_that_of_a_dense_tensor(void **state)
+{
+    static const float numbers[6] = { 1, 2, 3, 4, 5, 6 };
+    const heft_component data[] = { { { "data", 4 }, HEFT_UNTYPED, 0, NULL },
+                                    { { "data", 4 }, HEFT_F32, 6, NULL } };
+    fixture a, b;
+    uint32_t part;
+    (void)state;
+    begin(&a, "mag", NULL);
+    heft_assert_ok(
+        heft_writer_tensor(&part, a.w, heft_test_str("w"), HEFT_F32, two_by_three, 2, &a.err),
+        &a.err);
+    heft_assert_ok(heft_writer_begin(a.w, &a.err), &a.err);
+    heft_assert_ok(heft_writer_data(a.w, part, numbers, sizeof numbers, &a.err), &a.err);
+    end_writing(&a);
+    for (uint32_t i = 0; i < 3; i++) {
+        heft_tensor_spec s = spec_of("w", HEFT_F32);
+        s.components = i ? &data[i - 1] : NULL;
+        s.component_count = i > 0;
+        s.layout = heft_test_str(i ? "dense" : "");
+        begin(&b, "mag", NULL);
+        add_and_fill(&b, &s, numbers, sizeof numbers);
+        heft_assert_same_bytes(heft_test_sink_bytes(&a.sink), heft_test_sink_bytes(&b.sink));
+        end(&b);
+    }
+    end(&a);
+}
+
+/* A list in a map, text, bytes, an id and numbers in place. */
+static uint32_t make_attributes(heft_value *v)
+{
+    static const uint16_t numbers[] = { 7, 8, 9 };
+    v[0] = (heft_value){ .kind = HEFT_KIND_MAP, .key = { "map", 3 }, .as.of = { 2, 0 } };
+    v[1] = (heft_value){ .kind = HEFT_KIND_LIST, .key = { "list", 4 }, .as.of = { 2, 0 } };
+    v[2] = (heft_value){ .kind = HEFT_KIND_INT, .as.i = -5 };
+    v[3] = (heft_value){ .kind = HEFT_KIND_LIST, .as.of = { 0, 0 } };
+    v[4] = (heft_value){ .kind = HEFT_KIND_STR, .key = { "text", 4 }, .as.s = { "x", 1 } };
+    v[5] = (heft_value){ .kind = HEFT_KIND_ARRAY, .key = { "array", 5 } };
+    v[5].as.array.ptr = numbers;
+    v[5].as.array.count = 3;
+    v[5].as.array.dtype = HEFT_U16;
+    v[6] = (heft_value){ .kind = HEFT_KIND_BOOL, .key = { "yes", 3 }, .as.b = true };
+    return 7;
+}
+
+static void attributes_nest(void **state)
+{
+    fixture f;
+    heft_value given[8], got;
+    heft_tensor_spec s = spec_of("w", HEFT_U8);
+    (void)state;
+    begin(&f, "ztensor", "1.2");
+    s.attribute_count = make_attributes(given);
+    s.attributes = given;
+    add_and_fill(&f, &s, "abcdef", 6);
+    assert_true(heft_attribute(&got, f.file, 0, 0)); /* they are sorted by their keys */
+    assert_int_equal(got.kind, HEFT_KIND_LIST);
+    assert_int_equal(got.as.of.count, 3);
+    assert_true(heft_attribute(&got, f.file, 0, got.as.of.end));
+    assert_int_equal(got.kind, HEFT_KIND_MAP);
+    assert_int_equal(got.as.of.count, 2);
+    assert_true(heft_attribute(&got, f.file, 0, 5));
+    assert_int_equal(got.kind, HEFT_KIND_LIST);
+    assert_true(heft_attribute(&got, f.file, 0, 6));
+    assert_int_equal(got.as.i, -5);
+    end(&f);
+}
+
+static void identity_goes_where_a_format_has_a_place(void **state)
+{
+    fixture f;
+    heft_value v;
+    heft_tensor_spec s = spec_of("w", HEFT_F32);
+    static const float numbers[6];
+    (void)state;
+    s.identity = (heft_identity){ .has = HEFT_HAS_PARAM_ID, .param_id = 0 };
+    begin(&f, "burnpack", NULL);
+    add_and_fill(&f, &s, numbers, sizeof numbers);
+    assert_true(heft_attribute(&v, f.file, 0, 0));
+    assert_memory_equal(v.key.ptr, "burn.param_id", v.key.len);
+    assert_int_equal(v.as.u, 0);
+    end(&f);
+    for (int i = 0; i < 2; i++) {
+        s.identity = (heft_identity){ .has = HEFT_HAS_REQUIRES_GRAD, .requires_grad = i };
+        begin(&f, "gptrs-archive", NULL);
+        add_and_fill(&f, &s, numbers, sizeof numbers);
+        assert_true(heft_attribute(&v, f.file, 0, 0));
+        assert_memory_equal(v.key.ptr, "gptrs.requires_grad", v.key.len);
+        assert_int_equal(v.as.b, i);
+        end(&f);
+    }
+}
+
+/* ---- what is refused ------------------------------------------------------------------------ */
+
+static void tensors_that_are_none_are_refused(void **state)
+{
+    static const struct {
+        heft_str layout;
+        heft_component c[2];
+        uint32_t count;
+        heft_dtype t;
+        const char *words;
+    } rows[] = {
+        { { "", 0 },
+          { { { "x", 1 }, HEFT_F32, 6, NULL } },
+          1,
+          HEFT_F32,
+          "one component, \"data\"" },
+        { { "", 0 }, { { { "data", 4 }, HEFT_F32, 5, NULL } }, 1, HEFT_F32, "one component" },
+        { { "", 0 }, { { { "data", 4 }, HEFT_I32, 6, NULL } }, 1, HEFT_F32, "one component" },
+        { { "", 0 },
+          { { { "data", 4 }, HEFT_F32, 6, NULL }, { { "x", 1 }, HEFT_F32, 6, NULL } },
+          2,
+          HEFT_F32,
+          "one component" },
+        { { "", 0 }, { { { NULL, 0 }, 0, 0, NULL } }, 0, HEFT_UNTYPED, "no such element type" },
+        { { "own", 3 }, { { { NULL, 0 }, 0, 0, NULL } }, 0, 999, "no such element type" },
+        { { "own", 3 },
+          { { { "x", 1 }, 999, 6, NULL } },
+          1,
+          HEFT_U8,
+          "component 'x': there is no" },
+        { { "own", 3 }, { { { "", 0 }, 0, 6, NULL } }, 1, HEFT_U8, "is empty or not UTF-8" },
+        { { "own", 3 }, { { { "\xff", 1 }, 0, 6, NULL } }, 1, HEFT_U8, "is empty or not UTF-8" },
+        { { "\xff", 1 }, { { { "x", 1 }, 0, 6, NULL } }, 1, HEFT_U8, "name of its layout" },
+        { { "own", 3 },
+          { { { "x", 1 }, HEFT_F64, UINT64_MAX, NULL } },
+          1,
+          HEFT_U8,
+          "component 'x': its bytes pass 64 bits" },
+        { { "own", 3 },
+          { { { "x", 1 }, 0, 6, NULL }, { { "x", 1 }, 0, 6, NULL } },
+          2,
+          HEFT_U8,
+          "component 'x' is declared twice" },
+    };
+    fixture f;
+    uint32_t part;
+    (void)state;
+    begin(&f, "ztensor", NULL);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_tensor_spec s = spec_of("w", rows[i].t);
+        s.layout = rows[i].layout;
+        s.components = rows[i].c;
+        s.component_count = rows[i].count;
+        heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                          rows[i].words);
+    }
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* they left nothing behind */
+    end_writing(&f);
+    assert_int_equal(heft_tensor_count(f.file), 0);
+    end(&f);
+}
+
+static void attributes_that_are_none_are_refused(void **state)
+{
+    fixture f;
+    uint32_t part;
+    heft_tensor_spec s = spec_of("w", HEFT_U8);
+    const heft_value bad[] = {
+        { .kind = HEFT_KIND_MAP, .key = { "m", 1 }, .as.of = { 1, 0 } },
+        { .kind = (heft_kind)99, .key = { "k", 1 } },
+        { .kind = HEFT_KIND_STR, .key = { "k", 1 }, .as.s = { "\xff", 1 } },
+        { .kind = HEFT_KIND_ID128, .key = { "k", 1 }, .as.s = { "short", 5 } },
+        { .kind = HEFT_KIND_ARRAY, .key = { "k", 1 } },
+    };
+    heft_value deep[300];
+    (void)state;
+    begin(&f, "ztensor", "1.2");
+    s.attribute_count = 1;
+    for (size_t i = 0; i < HEFT_COUNT(bad); i++) {
+        s.attributes = &bad[i];
+        heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                          i ? "of no kind" : "counts more children");
+    }
+    heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 }, .as.of = { 1, 0 } };
+    s.attributes = &(heft_value){ .kind = HEFT_NULL, .key = { "k", 1 } };
+    heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
+    heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "metadata is still open");
+    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    for (size_t i = 0; i < HEFT_COUNT(deep); i++)
+        deep[i] = list;
+    s.attributes = deep;
+    s.attribute_count = HEFT_COUNT(deep);
+    heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_LIMIT, &f.err,
+                      "nested deeper than 128");
+    discard(&f);
+}
+
+static void a_spec_from_an_older_header_has_defaults(void **state)
+{
+    fixture f;
+    static const float numbers[6];
+    heft_tensor_spec s;
+    (void)state;
+    memset(&s, 0xEE, sizeof s);
+    s.size = offsetof(heft_tensor_spec, layout);
+    s.name = heft_test_str("w");
+    s.dtype = HEFT_F32;
+    s.dims = two_by_three;
+    s.rank = 2;
+    begin(&f, "ztensor", "1.2");
+    add_and_fill(&f, &s, numbers, sizeof numbers);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_short_form_is_that_of_a_dense_tensor),
+        cmocka_unit_test(attributes_nest),
+        cmocka_unit_test(identity_goes_where_a_format_has_a_place),
+        cmocka_unit_test(tensors_that_are_none_are_refused),
+        cmocka_unit_test(attributes_that_are_none_are_refused),
+        cmocka_unit_test(a_spec_from_an_older_header_has_defaults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
