@@ -2,6 +2,7 @@
 #include "core/read/sparse.h"
 
 #include "base/sort.h"
+#include "core/read/indices.h"
 
 enum { BUFFER = 64 << 10 };
 
@@ -12,24 +13,12 @@ static heft_status no_memory(heft_error *err)
 
 /* ---- elements ---- */
 
-static bool is_signed(heft_dtype t)
-{
-    return t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64;
-}
-
-/* Bytes of an index of that type, 0: it is none.  Bytes without a type are those of a u64. */
-static uint32_t index_size(heft_dtype t)
-{
-    bool is_index = is_signed(t) || t == HEFT_U8 || t == HEFT_U16 || t == HEFT_U32 || t == HEFT_U64;
-    return t == HEFT_UNTYPED ? 8 : is_index ? heft_dtype_size(t) : 0;
-}
-
 heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t part, uint64_t first,
                                uint64_t count, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
     heft_dtype type = heft_ix_part_row_at(&f->x, part)->dtype;
-    uint32_t size = type == HEFT_UNTYPED ? index_size(type) : heft_dtype_size(type);
+    uint32_t size = type == HEFT_UNTYPED ? heft_index_size(type) : heft_dtype_size(type);
     *n = (heft_elements){ .size = size, .left = count * size };
     heft_status st = heft_stream_start(&n->s, f, part, err);
     if (st)
@@ -60,22 +49,12 @@ heft_status heft_elements_next(heft_elements *n, const uint8_t **out, heft_error
     return st;
 }
 
-/* A negative index is as far out of bounds as can be. */
 heft_status heft_elements_index(heft_elements *n, uint64_t *out, heft_error *err)
 {
     const uint8_t *p;
     heft_status st = heft_elements_next(n, &p, err);
-    *out = 0;
-    if (st)
-        return st;
-    if (n->size == 8)
-        *out = heft_le64(p);
-    else
-        for (uint32_t i = 0; i < n->size; i++)
-            *out |= (uint64_t)p[i] << 8 * i;
-    if (is_signed(n->s.row.dtype) && *out >> (8 * n->size - 1))
-        *out = UINT64_MAX;
-    return HEFT_OK;
+    *out = st ? 0 : heft_index_number(p, n->s.row.dtype);
+    return st;
 }
 
 void heft_elements_close(heft_elements *n)
@@ -130,8 +109,8 @@ static heft_status count_indices(parts *p, bool is_csr)
 {
     const heft_ix_part_row *row = part_row(p, is_csr ? p->indices : p->coords);
     uint64_t each;
-    if (!heft_mul(&each, index_size(row->dtype), is_csr ? 1 : p->row->rank) || each > UINT32_MAX ||
-        !count_of(&p->count, row, (uint32_t)each))
+    if (!heft_mul(&each, heft_index_size(row->dtype), is_csr ? 1 : p->row->rank) ||
+        each > UINT32_MAX || !count_of(&p->count, row, (uint32_t)each))
         return wrong(p, "its indices, %U bytes, are no whole number of entries", row->length, 0);
     return HEFT_OK;
 }
@@ -166,10 +145,10 @@ static heft_status want_indices(const parts *p, uint32_t part, uint64_t wanted, 
 {
     const heft_ix_part_row *row = part_row(p, part);
     uint64_t count;
-    if (!index_size(row->dtype))
+    if (!heft_index_size(row->dtype))
         return wrong(p, "an index part is not of integers", 0, 0);
-    if (!count_of(&count, row, index_size(row->dtype)) || count != wanted)
-        return wrong(p, fmt, heft_div(row->length, index_size(row->dtype)), wanted);
+    if (!count_of(&count, row, heft_index_size(row->dtype)) || count != wanted)
+        return wrong(p, fmt, heft_div(row->length, heft_index_size(row->dtype)), wanted);
     return HEFT_OK;
 }
 
@@ -284,49 +263,7 @@ static heft_status check_csr(const parts *p, heft_sparse_order *order)
 
 /* ---- coordinates ---- */
 
-enum { MOST_PLACES = 4 << 20 }; /* entries whose places are compared with each other */
-
-typedef struct places {
-    uint64_t *at; /* NULL: not compared */
-    uint32_t *ids, *scratch;
-} places;
-
-static bool places_open(places *s, const parts *p)
-{
-    const heft_allocator *al = p->f->host->allocator;
-    uint64_t cells;
-    *s = (places){ .at = NULL };
-    if (p->count > MOST_PLACES || !heft_product(&cells, p->dims, p->row->rank) || !cells)
-        return true;
-    size_t bytes = (size_t)p->count * 16;
-    s->at = al->resize(al->ctx, NULL, 0, bytes + 1, 64);
-    if (!s->at)
-        return false;
-    memset(s->at, 0, bytes);
-    s->ids = (uint32_t *)(s->at + p->count);
-    s->scratch = s->ids + p->count;
-    return true;
-}
-
-static void places_close(places *s, const parts *p)
-{
-    const heft_allocator *al = p->f->host->allocator;
-    if (s->at)
-        al->resize(al->ctx, s->at, (size_t)p->count * 16 + 1, 0, 64);
-}
-
-static bool place_comes_twice(places *s, uint32_t count)
-{
-    bool twice = false;
-    for (uint32_t i = 0; i < count; i++)
-        s->ids[i] = i;
-    heft_sort(s->ids, s->scratch, count, column_below, s->at);
-    for (uint32_t i = 1; i < count; i++)
-        twice |= s->at[s->ids[i]] == s->at[s->ids[i - 1]];
-    return twice;
-}
-
-static heft_status check_coords(const parts *p, places *s, heft_elements *n)
+static heft_status check_coords(const parts *p, heft_places *s, heft_elements *n)
 {
     heft_status st = HEFT_OK;
     for (uint32_t d = 0; d < p->row->rank && !st; d++)
@@ -336,8 +273,7 @@ static heft_status check_coords(const parts *p, places *s, heft_elements *n)
             if (!st && index >= p->dims[d])
                 st = wrong(p, "a coordinate of dimension %U is %U, which is out of bounds", d,
                            index);
-            if (s->at)
-                s->at[i] = s->at[i] * p->dims[d] + index;
+            heft_places_add(s, i, p->dims[d], index);
         }
     return st;
 }
@@ -345,21 +281,22 @@ static heft_status check_coords(const parts *p, places *s, heft_elements *n)
 static heft_status check_coo(const parts *p, heft_sparse_order *order)
 {
     heft_elements n = { .buf = NULL };
-    places s = { .at = NULL };
+    const heft_allocator *al = p->f->host->allocator;
+    heft_places s = { .at = NULL };
     uint64_t wanted;
     if (!heft_mul(&wanted, p->count, p->row->rank))
         return wrong(p, "it has too many values", 0, 0);
     heft_status st = want_indices(p, p->coords, wanted, "it has %U coordinates, %U are needed");
-    if (!st && !places_open(&s, p))
+    if (!st && !heft_places_open(&s, al, p->count, p->dims, p->row->rank))
         st = no_memory(p->err);
     if (!st)
         st = heft_elements_open(&n, p->f, p->coords, 0, wanted, p->err);
     if (!st)
         st = check_coords(p, &s, &n);
-    if (!st && s.at)
-        order->twice = place_comes_twice(&s, (uint32_t)p->count);
+    if (!st)
+        order->twice = heft_places_twice(&s) != HEFT_NONE;
     heft_elements_close(&n);
-    places_close(&s, p);
+    heft_places_close(&s, al);
     return st;
 }
 

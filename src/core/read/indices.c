@@ -1,0 +1,79 @@
+/* indices.c - indices of sparse tensors, and the places that they make. */
+#include "core/read/indices.h"
+
+#include "base/sort.h"
+
+static bool is_signed(heft_dtype t)
+{
+    return t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64;
+}
+
+uint32_t heft_index_size(heft_dtype t)
+{
+    bool is_index = is_signed(t) || t == HEFT_U8 || t == HEFT_U16 || t == HEFT_U32 || t == HEFT_U64;
+    return t == HEFT_UNTYPED ? 8 : is_index ? heft_dtype_size(t) : 0;
+}
+
+uint64_t heft_index_number(const uint8_t *p, heft_dtype t)
+{
+    uint32_t size = heft_index_size(t);
+    uint64_t n = 0;
+    if (size == 8)
+        n = heft_le64(p);
+    else
+        for (uint32_t i = 0; i < size; i++)
+            n |= (uint64_t)p[i] << 8 * i;
+    return is_signed(t) && n >> (8 * size - 1) ? UINT64_MAX : n;
+}
+
+/* ---- places ---- */
+
+enum { MOST_PLACES = 4 << 20 }; /* entries whose places are compared with each other */
+
+static size_t bytes_of(uint32_t count)
+{
+    return (size_t)count * 16 + 1;
+}
+
+bool heft_places_open(heft_places *s, const heft_allocator *al, uint64_t entries,
+                      const uint64_t *dims, uint32_t rank)
+{
+    uint64_t cells;
+    *s = (heft_places){ .at = NULL };
+    if (entries > MOST_PLACES || !heft_product(&cells, dims, rank) || !cells)
+        return true;
+    s->count = (uint32_t)entries;
+    s->at = al->resize(al->ctx, NULL, 0, bytes_of(s->count), 64);
+    if (!s->at)
+        return false;
+    memset(s->at, 0, bytes_of(s->count));
+    s->ids = (uint32_t *)(s->at + s->count);
+    s->scratch = s->ids + s->count;
+    return true;
+}
+
+static bool place_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const uint64_t *at = ctx;
+    return at[a] < at[b];
+}
+
+uint32_t heft_places_twice(heft_places *s)
+{
+    if (!s->at)
+        return HEFT_NONE;
+    for (uint32_t i = 0; i < s->count; i++)
+        s->ids[i] = i;
+    heft_sort(s->ids, s->scratch, s->count, place_below, s->at);
+    for (uint32_t i = 1; i < s->count; i++)
+        if (s->at[s->ids[i]] == s->at[s->ids[i - 1]])
+            return s->ids[i];
+    return HEFT_NONE;
+}
+
+void heft_places_close(heft_places *s, const heft_allocator *al)
+{
+    if (s->at)
+        al->resize(al->ctx, s->at, bytes_of(s->count), 0, 64);
+    s->at = NULL;
+}
