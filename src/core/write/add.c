@@ -5,6 +5,8 @@
 typedef struct adding {
     heft_writer *w;
     heft_tensor_spec spec;
+    heft_sparse_spec sparse; /* first_part 0: not known yet */
+    bool is_sparse;
     heft_component data; /* of a dense tensor that was given without components */
     heft_error *err;
 } adding;
@@ -48,6 +50,19 @@ static heft_status check_roles(const adding *a)
     return st;
 }
 
+static heft_status check_storage(const adding *a, const heft_component *c)
+{
+    const heft_storage *how = c->storage ? c->storage : a->spec.storage;
+    heft_error why;
+    heft_status st = how ? heft_planner_check_storage(&a->w->p, how, &why) : HEFT_OK;
+    if (!st && how && how->digest && !heft_host_digest(a->w->p.host, how->digest))
+        st = heft_error_plain(&why, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                              how->digest);
+    return st ? heft_error_plain(a->err, st, "tensor %q: component %q: %s", a->spec.name, c->role,
+                                 why.message)
+              : HEFT_OK;
+}
+
 static heft_status check_component(const adding *a, const heft_component *c)
 {
     uint64_t bytes;
@@ -57,15 +72,11 @@ static heft_status check_component(const adding *a, const heft_component *c)
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
                                 "tensor %q: component %q: there is no such element type",
                                 a->spec.name, c->role);
-    if (c->storage || a->spec.storage)
-        return heft_error_plain(a->err, HEFT_E_UNSUPPORTED,
-                                "tensor %q: component %q: a storage of its own", a->spec.name,
-                                c->role);
     if (!component_bytes(&bytes, c))
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
                                 "tensor %q: component %q: its bytes pass 64 bits", a->spec.name,
                                 c->role);
-    return HEFT_OK;
+    return check_storage(a, c);
 }
 
 static heft_status check_components(const adding *a)
@@ -169,6 +180,11 @@ static heft_status check_spec(adding *a)
     heft_status st = check_components(a);
     if (!st && (!s->layout.len || heft_str_is(s->layout, "dense")))
         st = check_dense(a);
+    if (!st && !s->component_count)
+        return refuse(a, "a tensor needs components");
+    a->is_sparse = heft_str_is(s->layout, "sparse_csr") || heft_str_is(s->layout, "sparse_coo");
+    if (!st && a->is_sparse)
+        st = heft_sparse_declare(&a->sparse, s, a->err);
     if (!st && s->attribute_count && a->w->p.x.open.len)
         return refuse(a, "a list or map of metadata is still open");
     return st ? st : check_attributes(a);
@@ -182,7 +198,29 @@ static heft_status add_component(const adding *a, uint32_t id, const heft_compon
     heft_status st = heft_str_eq(role, heft_ix_data) ? HEFT_OK
                                                      : heft_writer_copy(a->w, &role, a->err);
     heft_range where = { 0, bytes };
-    return st ? st : heft_ix_part(&a->w->p.x, id, role, c->dtype, where, bytes, HEFT_RAW);
+    uint32_t part = a->w->p.x.parts.len;
+    if (!st)
+        st = heft_ix_part(&a->w->p.x, id, role, c->dtype, where, bytes, HEFT_RAW);
+    const heft_storage *how = c->storage ? c->storage : a->spec.storage;
+    return st || !how ? st : heft_planner_store(&a->w->p, part, how, a->err);
+}
+
+static heft_status add_sparse(const adding *a, heft_str name)
+{
+    heft_writer *w = a->w;
+    const heft_sparse_spec *own = &a->sparse;
+    size_t bytes = own->rank * sizeof *own->dims;
+    heft_sparse_spec *s = heft_arena_alloc(&w->p.x.arena, sizeof *s + bytes, 16);
+    heft_sparse_spec **to = s ? heft_vec_push(&w->p.x.mem, &w->sparse, sizeof *to) : NULL;
+    if (!to)
+        return heft_error_plain(a->err, HEFT_E_NOMEM, "no memory for a sparse tensor");
+    memcpy(s + 1, own->dims, bytes);
+    *s = *own;
+    s->name = name;
+    s->dims = (const uint64_t *)(s + 1);
+    s->first_part = w->p.x.parts.len;
+    *to = s;
+    return HEFT_OK;
 }
 
 static heft_status add_spec(const adding *a)
@@ -201,6 +239,8 @@ static heft_status add_spec(const adding *a)
         st = heft_writer_copy(a->w, &layout, a->err);
     if (!st && layout.len)
         st = heft_ix_set_layout(x, id, layout);
+    if (!st && a->is_sparse)
+        st = add_sparse(a, name);
     for (uint32_t i = 0; i < s->component_count && !st; i++)
         st = add_component(a, id, &s->components[i]);
     if (!st)
@@ -218,9 +258,11 @@ heft_status heft_writer_add(uint32_t *first_part, heft_writer *w, const heft_ten
     if (w->begun)
         return heft_writer_wrong(err, "tensors come before heft_writer_begin()");
     w->p.x.err = err;
-    heft_status st = check_spec(&a);
+    heft_status st = heft_writer_broken(w, err);
+    if (!st)
+        st = check_spec(&a);
     if (st)
-        return st == HEFT_E_ARGUMENT ? st : heft_writer_break(w, st, err);
+        return heft_error_end(err, st);
     *first_part = w->p.x.parts.len;
     return heft_writer_break(w, add_spec(&a), err);
 }

@@ -14,7 +14,7 @@ heft_status heft_writer_break(heft_writer *w, heft_status st, heft_error *err)
     return st;
 }
 
-static heft_status broken(const heft_writer *w, heft_error *err)
+heft_status heft_writer_broken(const heft_writer *w, heft_error *err)
 {
     if (w->failed.status)
         *err = w->failed;
@@ -37,6 +37,7 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     }
     *w = (heft_writer){ .sink = take };
     st = heft_planner_init(&w->p, fmt, opt, err);
+    w->p.plan.in_order = heft_writer_in_order;
     if (!st && !take)
         st = heft_writer_wrong(err, "there is no sink to write to");
     if (st)
@@ -49,6 +50,8 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
 static void release(heft_writer *w)
 {
     const heft_allocator *al = w->p.host->allocator;
+    heft_sparse_end(&w->indices);
+    heft_vec_free(&w->p.x.mem, &w->sparse, sizeof(heft_sparse_spec *));
     if (w->to) {
         heft_append_close(w->to);
         al->resize(al->ctx, w->to, sizeof *w->to, 0, 64);
@@ -86,8 +89,9 @@ static heft_status find_places(heft_writer *w, heft_error *err)
         w->place_of[i] = HEFT_NONE;
     for (uint32_t i = 0; i < w->place_count; i++)
         w->place_of[w->places[i]] = i;
-    for (uint32_t i = 0; w->p.plan.appended && i < w->p.plan.order_count; i++)
-        w->place_of[w->p.plan.order[i]] = i; /* those without bytes, too */
+    for (uint32_t i = 0; i < w->p.plan.order_count; i++)
+        if (w->place_of[w->p.plan.order[i]] == HEFT_NONE)
+            w->place_of[w->p.plan.order[i]] = 0; /* it has no bytes, but it is not left out */
     return HEFT_OK;
 }
 
@@ -161,11 +165,11 @@ static heft_status flush_pieces(heft_writer *w, heft_error *err)
     return st;
 }
 
-/* Bytes of a part from w->got on: all of them into pieces. */
+/* Bytes of a part from w->kept on: all of them into pieces. */
 static heft_status add_pieces(heft_writer *w, uint32_t part, const uint8_t *data, size_t len,
                               heft_error *err)
 {
-    uint64_t whole = row(w, part)->length, at = w->got;
+    uint64_t whole = row(w, part)->length, at = w->kept;
     heft_status st = HEFT_OK;
     do {
         heft_piece *s = &w->to->pieces[w->filled];
@@ -189,20 +193,7 @@ static heft_status add_pieces(heft_writer *w, uint32_t part, const uint8_t *data
     return st;
 }
 
-/* ---- parts in their order ---- */
-
-/* To the next part that has bytes; of those that have none it is said that they are there. */
-static heft_status pass_empty(heft_writer *w, heft_error *err)
-{
-    heft_status st = HEFT_OK;
-    while (!st && w->part < w->p.x.parts.len && w->got == row(w, w->part)->length) {
-        if (w->to && !w->got && w->place_of[w->part] != HEFT_NONE)
-            st = add_pieces(w, w->part, NULL, 0, err);
-        w->part++;
-        w->got = 0;
-    }
-    return st;
-}
+/* ---- the beginning ---- */
 
 heft_status heft_writer_begin(heft_writer *w, heft_error *err)
 {
@@ -211,7 +202,7 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     if (w->begun || w->p.x.open.len)
         return heft_writer_wrong(err, w->begun ? "the writing has begun already"
                                                : "a list or map of metadata is still open");
-    heft_status st = broken(w, err);
+    heft_status st = heft_writer_broken(w, err);
     if (!st)
         st = heft_planner_run(&w->p, err);
     if (!st)
@@ -226,7 +217,7 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     else if (!st && w->sink->ops->write_at && !w->p.plan.late)
         st = fill_gaps(w, w->place_count, err);
     if (!st)
-        st = pass_empty(w, err);
+        st = heft_writer_advance(w, err);
     w->begun = !st;
     return heft_writer_break(w, st, err);
 }
@@ -238,11 +229,11 @@ static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_
     const heft_digest *d = heft_planner_digest_of(&w->p, part);
     if (!d || d->join)
         return HEFT_OK;
-    heft_status st = w->got ? HEFT_OK : heft_tap_begin(&w->tap, d, w->p.host->allocator, err);
+    heft_status st = w->kept ? HEFT_OK : heft_tap_begin(&w->tap, d, w->p.host->allocator, err);
     if (st)
         return st;
     heft_tap_feed(&w->tap, data, len);
-    if (w->got + len == row(w, part)->length)
+    if (w->kept + len == row(w, part)->length)
         d->final(w->p.part_digests[part], w->tap.state);
     return HEFT_OK;
 }
@@ -250,13 +241,13 @@ static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_
 static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t len, heft_error *err)
 {
     const heft_ix_part_row *p = row(w, part);
-    uint64_t to = p->offset + w->got;
+    uint64_t to = p->offset + w->kept;
     heft_status st = digest(w, part, data, len, err);
     if (st)
         return st;
     if (w->sink->ops->write_at)
         return write_out(w, to, data, len, err);
-    if (w->place_of[part] + !!w->got < w->place)
+    if (w->place_of[part] + !!w->kept < w->place)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%s stores these tensors in another order than they are declared "
                                 "in, which a stream cannot take",
@@ -265,42 +256,28 @@ static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t l
     return st ? st : write_out(w, to, data, len, err);
 }
 
-heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, size_t len,
-                             heft_error *err)
+heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, size_t len,
+                            heft_error *err)
 {
-    heft_error own;
-    err = heft_error_begin(err, &own);
-    if (!w->begun)
-        return heft_writer_wrong(err, "data come after heft_writer_begin()");
-    if (w->failed.status)
-        return broken(w, err);
-    if (!len)
-        return HEFT_OK;
-    if (part != w->part)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
-                                (uint64_t)part, (uint64_t)w->part);
-    if (len > row(w, part)->length - w->got)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
-                                (uint64_t)part, row(w, part)->length);
     heft_status st = HEFT_OK;
     if (w->place_of[part] != HEFT_NONE)
-        st = w->to ? add_pieces(w, part, data, len, err) : put(w, part, data, len, err);
-    w->got += len;
-    if (!st)
-        st = pass_empty(w, err);
-    return heft_writer_break(w, st, err);
+        st = w->to ? add_pieces(w, part, data, len, err)
+             : len ? put(w, part, data, len, err)
+                   : HEFT_OK;
+    w->kept += len;
+    return st;
 }
 
 static heft_status check_complete(const heft_writer *w, heft_error *err)
 {
     if (w->failed.status)
-        return broken(w, err);
+        return heft_writer_broken(w, err);
     if (!w->begun)
         return heft_writer_wrong(err, "the writing has not begun");
     if (w->part < w->p.x.parts.len)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U lacks %U of its %U bytes",
-                                (uint64_t)w->part, row(w, w->part)->length - w->got,
-                                row(w, w->part)->length);
+                                (uint64_t)w->part, heft_writer_length(w, w->part) - w->got,
+                                heft_writer_length(w, w->part));
     return HEFT_OK;
 }
 

@@ -1,7 +1,9 @@
-/* writer.h - a model declared call by call (declare.c, add.c), its bytes handed over part by part (writer.c). */
+/* writer.h - a model declared call by call (declare.c, add.c), its bytes
+ * handed over part by part (intake.c) and written (writer.c). */
 #ifndef HEFT_WRITER_H
 #define HEFT_WRITER_H
 #include "core/write/append.h"
+#include "core/write/sparse_input.h"
 
 struct heft_writer {
     heft_planner p;
@@ -12,19 +14,34 @@ struct heft_writer {
     uint32_t place_count;
     uint32_t *place_of; /* part -> its position in places, or HEFT_NONE: left out */
     uint32_t part;      /* whose bytes come next … */
-    uint64_t got;       /* … and how many came */
+    uint64_t got, kept; /* … how many came, and how many went on in the type that is written */
+    bool is_started;    /* the part, even when it has no bytes */
     uint32_t place;     /* a stream: up to where it is filled: the place that comes next … */
     uint64_t at;        /* … and the byte */
     heft_tap tap;       /* digest of the part whose bytes come */
     heft_appender *to;  /* of compressed parts, which take their places as they come, or NULL */
     uint32_t filled;    /* pieces that wait to be encoded; the next one is being filled */
     bool spoiled[HEFT_APPEND_MOST];
+    heft_vec sparse;           /* heft_sparse_spec *, in the order of their parts … */
+    uint32_t next_sparse;      /* … and the one that comes next */
+    heft_sparse_input indices; /* of the sparse tensor that comes */
 };
 
 /* Sets a message of HEFT_E_ARGUMENT and returns that. */
 heft_status heft_writer_wrong(heft_error *err, const char *what);
 /* Returns st.  Unless it is HEFT_OK, the writer can only be discarded from here on. */
 heft_status heft_writer_break(heft_writer *w, heft_status st, heft_error *err);
+/* The error that left the writer incomplete, or HEFT_OK. */
+heft_status heft_writer_broken(const heft_writer *w, heft_error *err);
+/* Bytes that the caller hands over for a part: in the type that was declared. */
+uint64_t heft_writer_length(const heft_writer *w, uint32_t part);
+/* heft_plan.in_order of a writer. */
+heft_status heft_writer_in_order(heft_plan *plan, uint32_t tensor, bool *strictly);
+/* To the next part that has bytes; empty ones are written on the way. */
+heft_status heft_writer_advance(heft_writer *w, heft_error *err);
+/* The next bytes of the part, in the type that is written. */
+heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, size_t len,
+                            heft_error *err);
 /* Copies a text, or what a value lends, into the index of the writer. */
 heft_status heft_writer_copy(heft_writer *w, heft_str *s, heft_error *err);
 heft_status heft_writer_copy_value(heft_writer *w, heft_value *v, heft_error *err);

@@ -66,19 +66,18 @@ static heft_status refuse_type(heft_plan *p, uint32_t t, heft_dtype type)
                          z->g->name);
 }
 
-/* Readers take 64-bit indices only. */
-static heft_status widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part)
+heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part, heft_dtype to)
 {
     uint32_t size = heft_dtype_size(part->dtype);
-    if (p->kept || part->dtype == HEFT_U64 || !heft_can_cast(HEFT_U64, part->dtype))
+    if (p->kept || part->dtype == to || !heft_can_cast(to, part->dtype))
         return HEFT_OK;
-    if (!heft_mul(&part->length, heft_div(part->length, size), sizeof(uint64_t)))
+    if (!heft_mul(&part->length, heft_div(part->length, size), heft_dtype_size(to)))
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
     heft_str role = heft_ix_role(p->x, part->role);
     heft_dtype from = part->dtype;
-    part->dtype = HEFT_U64;
-    return heft_loss_say(p, HEFT_NOTE, "ztensor/indices", t, "%q become u64 from %s", role,
-                         heft_dtype_name(from));
+    part->dtype = to;
+    return heft_loss_say(p, HEFT_NOTE, "ztensor/indices", t, "%q become %s from %s", role,
+                         heft_dtype_name(to), heft_dtype_name(from));
 }
 
 /* Parts of layouts that are not known here, and further parts of dense tensors. */
@@ -112,7 +111,7 @@ static heft_status plan_part(heft_plan *p, uint32_t t, uint32_t part)
     heft_ix_part_row *data = heft_ix_part_row_at(p->x, part);
     bool is_main = part == main_part(p->x, t) && row->layout < HEFT_OTHER;
     if (is_index(p->x, row, part))
-        return widen_index(p, t, data);
+        return heft_zt_widen_index(p, t, data, HEFT_U64); /* readers take no others */
     heft_status st = is_main ? HEFT_OK : plan_other(p, t, part);
     bool is_stored = is_main || !z->g->is_10;
     heft_dtype type = heft_zt1_written_type(p->x, t, part);

@@ -36,6 +36,9 @@ extern const char heft_zt2_zstd[]; /* the name of the encoding */
 /* A layout that heft knows as another: "zt.sparse_csr/1" is "sparse_csr". */
 heft_str heft_zt2_layout_known(heft_str spelled);
 heft_str heft_zt2_layout_spelled(heft_str known);
+/* Gives the indices of a sparse tensor one type that readers take: u32 where that has room for what each of them can
+ * hold, else u64.  What is not an integer stays for heft_zt2_layout_fault(). */
+heft_status heft_zt2_plan_indices(heft_plan *p, uint32_t t);
 /* What breaks the rules that the layout of tensor t has for its parts and shape, or NULL.  *role names the part
  * that it is about, unless it is empty. */
 const char *heft_zt2_layout_fault(const heft_index *x, uint32_t t, heft_str *role);

@@ -122,6 +122,9 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     heft_status st = plan_parts(p, t, &kept);
     if (st || !kept)
         return st;
+    st = heft_zt2_plan_indices(p, t);
+    if (st)
+        return st;
     why = heft_zt2_layout_fault(p->x, t, &role);
     if (why) {
         heft_plan_drop(p, t);

@@ -104,6 +104,9 @@ heft_status heft_zt1_plan(heft_plan *p);
 heft_status heft_zt1_front(const heft_plan *p, heft_out *o);
 heft_status heft_zt1_back(const heft_plan *p, heft_out *o);
 
+/* Makes an index part one of u32 or u64, with a note. */
+heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part, heft_dtype to);
+
 /* 2. */
 heft_status heft_zt2_parse(heft_in *in, heft_index *x);
 heft_status heft_zt2_check(heft_check *c);

@@ -1,0 +1,159 @@
+/* intake.c - the bytes of parts as a writer's caller hands them over: in order, in full, and the indices of sparse
+ * tensors checked and in the type that is written. */
+#include "core/write/writer.h"
+
+/* ---- sparse tensors ---- */
+
+/* The sparse tensor whose parts come, or that comes next and begins with w->part; NULL: neither. */
+static const heft_sparse_spec *sparse_at(const heft_writer *w, uint32_t part)
+{
+    heft_sparse_spec *const *specs = w->sparse.ptr;
+    const heft_sparse_spec *s = w->next_sparse < w->sparse.len ? specs[w->next_sparse] : NULL;
+    return s && part >= s->first_part && part - s->first_part < s->part_count ? s : NULL;
+}
+
+/* The same when the part is one of indices. */
+static const heft_sparse_spec *indices_at(const heft_writer *w, uint32_t part)
+{
+    const heft_sparse_spec *s = sparse_at(w, part);
+    return s && heft_sparse_is_index(s, part - s->first_part) ? s : NULL;
+}
+
+static bool is_left_out(const heft_writer *w, uint32_t part)
+{
+    return w->place_of[part] == HEFT_NONE;
+}
+
+uint64_t heft_writer_length(const heft_writer *w, uint32_t part)
+{
+    const heft_sparse_spec *s = indices_at(w, part);
+    const heft_ix_part_row *row = heft_ix_part_row_at(&w->p.x, part);
+    if (!s || row->dtype == s->types[part - s->first_part])
+        return row->length;
+    return heft_div(row->length, heft_dtype_size(row->dtype)) *
+           heft_index_size(s->types[part - s->first_part]);
+}
+
+static heft_status put_indices(heft_writer *w, uint32_t part, const uint64_t *n, uint32_t count,
+                               heft_error *err)
+{
+    uint8_t raw[4096];
+    uint32_t size = heft_dtype_size(heft_ix_part_row_at(&w->p.x, part)->dtype);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < size; k++)
+            raw[i * size + k] = (uint8_t)(n[i] >> 8 * k);
+    return heft_writer_put(w, part, raw, (size_t)count * size, err);
+}
+
+static heft_status take_indices(heft_writer *w, uint32_t part, heft_dtype type, const uint8_t *data,
+                                size_t len, heft_error *err)
+{
+    enum { BLOCK = 512 };
+    uint64_t n[BLOCK];
+    uint32_t count = BLOCK;
+    bool as_is = type == heft_ix_part_row_at(&w->p.x, part)->dtype;
+    const uint8_t *p = data;
+    size_t left = len;
+    heft_status st = HEFT_OK;
+    while (!st && count == BLOCK) {
+        st = heft_sparse_take(&w->indices, &p, &left, n, BLOCK, &count, err);
+        if (!st && !as_is)
+            st = put_indices(w, part, n, count, err);
+    }
+    return st || !as_is ? st : heft_writer_put(w, part, data, len, err);
+}
+
+/* A format that asks wants them in order: that shows when they come. */
+heft_status heft_writer_in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
+{
+    heft_writer *w =
+        (heft_writer *)(void *)plan; /* the planner comes first in it, the plan in the planner */
+    heft_sparse_spec *const *specs = w->sparse.ptr;
+    uint32_t first = heft_ix_row(plan->x, tensor)->first_part, from = 0, to = w->sparse.len;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (specs[middle]->first_part < first)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    specs[from]->is_strict = true;
+    *strictly = true;
+    return HEFT_OK;
+}
+
+/* ---- parts in their order ---- */
+
+static heft_status start_part(heft_writer *w, heft_error *err)
+{
+    const heft_sparse_spec *s = sparse_at(w, w->part);
+    w->is_started = true;
+    if (!s || is_left_out(w, w->part))
+        return HEFT_OK;
+    if (w->part == s->first_part)
+        heft_sparse_begin(&w->indices, s, w->p.host->allocator);
+    return heft_sparse_begin_part(&w->indices, w->part - s->first_part, err);
+}
+
+static heft_status end_part(heft_writer *w, heft_error *err)
+{
+    const heft_sparse_spec *s = sparse_at(w, w->part);
+    heft_status st = w->got ? HEFT_OK : heft_writer_put(w, w->part, NULL, 0, err);
+    if (!st && s && !is_left_out(w, w->part))
+        st = heft_sparse_end_part(&w->indices, err);
+    if (s && w->part + 1 == s->first_part + s->part_count) {
+        heft_sparse_end(&w->indices);
+        w->next_sparse++;
+    }
+    w->part++;
+    w->got = w->kept = 0;
+    w->is_started = false;
+    return st;
+}
+
+heft_status heft_writer_advance(heft_writer *w, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    while (!st && w->part < w->p.x.parts.len) {
+        if (!w->is_started)
+            st = start_part(w, err);
+        if (st || w->got < heft_writer_length(w, w->part))
+            return st;
+        st = end_part(w, err);
+    }
+    return st;
+}
+
+static heft_status check_turn(const heft_writer *w, uint32_t part, size_t len, heft_error *err)
+{
+    if (part != w->part)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
+                                (uint64_t)part, (uint64_t)w->part);
+    if (len > heft_writer_length(w, part) - w->got)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
+                                (uint64_t)part, heft_writer_length(w, part));
+    return HEFT_OK;
+}
+
+heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, size_t len,
+                             heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    if (!w->begun)
+        return heft_writer_wrong(err, "data come after heft_writer_begin()");
+    if (w->failed.status)
+        return heft_writer_broken(w, err);
+    if (!len)
+        return HEFT_OK;
+    heft_status st = check_turn(w, part, len, err);
+    if (st)
+        return st;
+    const heft_sparse_spec *s = is_left_out(w, part) ? NULL : indices_at(w, part);
+    st = s ? take_indices(w, part, s->types[part - s->first_part], data, len, err)
+           : heft_writer_put(w, part, data, len, err);
+    w->got += len;
+    if (!st)
+        st = heft_writer_advance(w, err);
+    return heft_writer_break(w, st, err);
+}

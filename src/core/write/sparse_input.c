@@ -1,0 +1,281 @@
+/* sparse_input.c - the rules of sparse tensors, applied to a declaration and to indices in the order in which they come. */
+#include "core/write/sparse_input.h"
+
+/* ---- declaring ---- */
+
+static heft_status refuse(const heft_tensor_spec *s, heft_error *err, const char *fmt, uint64_t a,
+                          uint64_t b)
+{
+    heft_error why;
+    heft_error_plain(&why, HEFT_E_ARGUMENT, fmt, a, b);
+    return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q: %s", s->name, why.message);
+}
+
+static uint32_t find(const heft_tensor_spec *s, const char *role)
+{
+    for (uint32_t i = 0; i < s->component_count; i++)
+        if (heft_str_is(s->components[i].role, role))
+            return i;
+    return HEFT_NONE;
+}
+
+static heft_status check_indices(const heft_tensor_spec *s, uint32_t i, uint64_t wanted,
+                                 heft_error *err)
+{
+    const heft_component *c = &s->components[i];
+    if (!c->dtype || !heft_index_size(c->dtype))
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "tensor %q: component %q: indices are integers, not %s", s->name,
+                                c->role, heft_dtype_name(c->dtype));
+    if (c->count != wanted)
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "tensor %q: component %q: %U elements are declared, %U are needed",
+                                s->name, c->role, c->count, wanted);
+    return HEFT_OK;
+}
+
+static heft_status check_csr(const heft_sparse_spec *out, const heft_tensor_spec *s,
+                             heft_error *err)
+{
+    if (out->indices == HEFT_NONE || out->indptr == HEFT_NONE || s->component_count != 3)
+        return refuse(s, err, "sparse_csr has the components values, indices and indptr", 0, 0);
+    if (s->rank != 2)
+        return refuse(s, err, "sparse_csr is for tensors of two dimensions, not of %U", s->rank, 0);
+    if (s->dims[0] == UINT64_MAX)
+        return refuse(s, err, "%U rows have more row pointers than 64 bits count", s->dims[0], 0);
+    heft_status st = check_indices(s, out->indices, out->entries, err);
+    return st ? st : check_indices(s, out->indptr, s->dims[0] + 1, err);
+}
+
+static heft_status check_coo(const heft_sparse_spec *out, const heft_tensor_spec *s,
+                             heft_error *err)
+{
+    uint64_t wanted;
+    if (out->indices == HEFT_NONE || s->component_count != 2)
+        return refuse(s, err, "sparse_coo has the components values and coords", 0, 0);
+    if (!s->rank)
+        return refuse(s, err, "a scalar is not sparse", 0, 0);
+    if (!heft_mul(&wanted, out->entries, s->rank))
+        return refuse(s, err, "the coordinates of %U values pass 64 bits", out->entries, 0);
+    return check_indices(s, out->indices, wanted, err);
+}
+
+heft_status heft_sparse_declare(heft_sparse_spec *out, const heft_tensor_spec *s, heft_error *err)
+{
+    bool is_csr = heft_str_is(s->layout, "sparse_csr");
+    uint32_t values = find(s, "values");
+    *out = (heft_sparse_spec){ .name = s->name,
+                               .dims = s->dims,
+                               .rank = s->rank,
+                               .part_count = s->component_count,
+                               .layout = is_csr ? HEFT_SPARSE_CSR : HEFT_SPARSE_COO };
+    out->indices = find(s, is_csr ? "indices" : "coords");
+    out->indptr = is_csr ? find(s, "indptr") : HEFT_NONE;
+    if (values == HEFT_NONE)
+        return refuse(s, err, "a sparse tensor needs the component values", 0, 0);
+    if (s->components[values].dtype != s->dtype)
+        return refuse(s, err, "the component values has another element type than the tensor", 0,
+                      0);
+    out->entries = s->components[values].count;
+    heft_status st = is_csr ? check_csr(out, s, err) : check_coo(out, s, err);
+    for (uint32_t i = 0; i < s->component_count && !st; i++)
+        out->types[i] = s->components[i].dtype;
+    return st;
+}
+
+/* ---- what the indices have to be ---- */
+
+static const char *role_of(const heft_sparse_input *f, uint32_t part)
+{
+    bool is_csr = f->spec->layout == HEFT_SPARSE_CSR;
+    return part == f->spec->indptr ? "indptr" : is_csr ? "indices" : "coords";
+}
+
+static heft_status wrong(const heft_sparse_input *f, uint32_t part, uint64_t element,
+                         heft_error *err, const char *fmt, uint64_t a, uint64_t b)
+{
+    heft_error why;
+    heft_error_plain(&why, HEFT_E_ARGUMENT, fmt, a, b);
+    return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q: component '%s': element %U %s",
+                            f->spec->name, role_of(f, part), element, why.message);
+}
+
+static heft_status out_of_bounds(const heft_sparse_input *f, uint64_t n, const char *fmt,
+                                 uint64_t bound, heft_error *err)
+{
+    if (n == UINT64_MAX)
+        return wrong(f, f->part, f->at, err, "is negative or 2^64 - 1", 0, 0);
+    return wrong(f, f->part, f->at, err, fmt, n, bound);
+}
+
+static heft_status note_break(heft_sparse_input *f, uint64_t at, heft_error *err)
+{
+    uint64_t *to = heft_vec_push(&f->mem, &f->breaks, sizeof *to);
+    if (!to)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a sparse tensor");
+    *to = at;
+    return HEFT_OK;
+}
+
+static heft_status descends(const heft_sparse_input *f, uint64_t element, heft_error *err)
+{
+    return wrong(f, f->spec->indices, element, err,
+                 "is not above the one before it, which is in the same row: this format wants the "
+                 "columns of each row to ascend",
+                 0, 0);
+}
+
+/* Where a row begins, after which columns may begin anew. */
+static heft_status take_row(heft_sparse_input *f, uint64_t begin, heft_error *err)
+{
+    const uint64_t *breaks = f->breaks.ptr;
+    if (!f->has_indices)
+        return begin && begin < f->spec->entries && begin != f->last ? note_break(f, begin, err)
+                                                                     : HEFT_OK;
+    if (f->next < f->breaks.len && breaks[f->next] < begin)
+        return descends(f, breaks[f->next], err);
+    f->next += f->next < f->breaks.len && breaks[f->next] == begin;
+    return HEFT_OK;
+}
+
+static heft_status take_pointer(heft_sparse_input *f, uint64_t n, heft_error *err)
+{
+    uint64_t rows = f->spec->dims[0], entries = f->spec->entries;
+    if (!f->at && n)
+        return wrong(f, f->part, 0, err, "is %U, the first row pointer is 0", n, 0);
+    if (n < f->last)
+        return wrong(f, f->part, f->at, err, "is %U, less than %U before it", n, f->last);
+    if (n > entries)
+        return out_of_bounds(f, n, "is %U, and there are %U values", entries, err);
+    if (f->at == rows && n != entries)
+        return wrong(f, f->part, f->at, err,
+                     "is %U: the last row pointer is the number of values, %U", n, entries);
+    return f->spec->is_strict ? take_row(f, n, err) : HEFT_OK;
+}
+
+/* A column that does not ascend has to be the first of its row. */
+static heft_status take_break(heft_sparse_input *f, heft_error *err)
+{
+    const uint64_t *breaks = f->breaks.ptr;
+    if (!f->has_pointers) /* each row but the first begins with one at most */
+        return f->breaks.len + 1ull < f->spec->dims[0] ? note_break(f, f->at, err)
+                                                       : descends(f, f->at, err);
+    while (f->next < f->breaks.len && breaks[f->next] < f->at)
+        f->next++;
+    bool is_first = f->next < f->breaks.len && breaks[f->next] == f->at;
+    return is_first ? HEFT_OK : descends(f, f->at, err);
+}
+
+static heft_status take_column(heft_sparse_input *f, uint64_t n, heft_error *err)
+{
+    uint64_t columns = f->spec->dims[1];
+    if (n >= columns)
+        return out_of_bounds(f, n, "is %U, and there are %U columns", columns, err);
+    return f->spec->is_strict && f->at && n <= f->last ? take_break(f, err) : HEFT_OK;
+}
+
+static heft_status take_coordinate(heft_sparse_input *f, uint64_t n, heft_error *err)
+{
+    uint64_t dim = f->spec->dims[f->dim];
+    if (n >= dim)
+        return out_of_bounds(f, n, "is %U, and its dimension has %U", dim, err);
+    heft_places_add(&f->places, f->entry, dim, n);
+    f->entry++;
+    if (f->entry == f->spec->entries) {
+        f->entry = 0;
+        f->dim++;
+    }
+    return HEFT_OK;
+}
+
+/* ---- as they come ---- */
+
+void heft_sparse_begin(heft_sparse_input *f, const heft_sparse_spec *s, const heft_allocator *al)
+{
+    *f = (heft_sparse_input){ .spec = s, .al = al, .mem = { al, UINT64_MAX, 0 } };
+}
+
+void heft_sparse_end(heft_sparse_input *f)
+{
+    if (!f->al)
+        return;
+    heft_places_close(&f->places, f->al);
+    heft_vec_free(&f->mem, &f->breaks, sizeof(uint64_t));
+    *f = (heft_sparse_input){ .spec = NULL };
+}
+
+bool heft_sparse_is_index(const heft_sparse_spec *s, uint32_t part)
+{
+    return part == s->indices || part == s->indptr;
+}
+
+heft_status heft_sparse_begin_part(heft_sparse_input *f, uint32_t part, heft_error *err)
+{
+    const heft_sparse_spec *s = f->spec;
+    bool is_coords = part == s->indices && s->layout == HEFT_SPARSE_COO;
+    f->part = part;
+    f->at = f->last = f->entry = 0;
+    f->dim = f->next = 0;
+    if (is_coords && s->is_strict &&
+        !heft_places_open(&f->places, f->al, s->entries, s->dims, s->rank))
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a sparse tensor");
+    return HEFT_OK;
+}
+
+static heft_status take(heft_sparse_input *f, uint64_t n, heft_error *err)
+{
+    bool is_csr = f->spec->layout == HEFT_SPARSE_CSR;
+    heft_status st = f->part == f->spec->indptr ? take_pointer(f, n, err)
+                     : is_csr                   ? take_column(f, n, err)
+                                                : take_coordinate(f, n, err);
+    f->last = n;
+    f->at++;
+    return st;
+}
+
+/* The bytes of the next element, wherever they are; NULL: some of them are still to come. */
+static const uint8_t *next_element(heft_sparse_input *f, const uint8_t **data, size_t *len,
+                                   uint32_t size)
+{
+    const uint8_t *from = *data;
+    if (!f->carried && *len >= size) {
+        *data += size;
+        *len -= size;
+        return from;
+    }
+    for (; *len && f->carried < size; (*len)--)
+        f->carry[f->carried++] = *(*data)++;
+    if (f->carried < size)
+        return NULL;
+    f->carried = 0;
+    return f->carry;
+}
+
+heft_status heft_sparse_take(heft_sparse_input *f, const uint8_t **data, size_t *len, uint64_t *out,
+                             uint32_t most, uint32_t *count, heft_error *err)
+{
+    heft_dtype type = f->spec->types[f->part];
+    uint32_t size = heft_index_size(type);
+    const uint8_t *p;
+    heft_status st = HEFT_OK;
+    *count = 0;
+    while (*count < most && !st && (p = next_element(f, data, len, size))) {
+        out[*count] = heft_index_number(p, type);
+        st = take(f, out[(*count)++], err);
+    }
+    return st;
+}
+
+heft_status heft_sparse_end_part(heft_sparse_input *f, heft_error *err)
+{
+    f->has_indices |= f->part == f->spec->indices;
+    f->has_pointers |= f->part == f->spec->indptr;
+    if (!f->places.at || f->part != f->spec->indices)
+        return HEFT_OK;
+    uint32_t twice = heft_places_twice(&f->places);
+    heft_places_close(&f->places, f->al);
+    if (twice == HEFT_NONE)
+        return HEFT_OK;
+    return wrong(f, f->part, twice, err,
+                 "and those of its other dimensions are the place of another entry", 0, 0);
+}
