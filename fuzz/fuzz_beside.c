@@ -31,6 +31,12 @@ static void try_settings(heft_str text)
     if (heft_settings_json(&s, text, NULL, NULL))
         return;
     fuzz_use(heft_settings_find(&v, s, "vocab_size"));
+    fuzz_use(heft_settings_path(s, "config.layers.0.heads"));
+    for (uint32_t i = 0, count = heft_settings_values(s); i < count; i = heft_settings_next(s, i)) {
+        v = heft_settings_value(s, i);
+        fuzz_demand(heft_settings_next(s, i) > i && heft_settings_next(s, i) <= count);
+        fuzz_use(v.key.len);
+    }
     heft_settings_close(s);
 }
 

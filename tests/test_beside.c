@@ -237,6 +237,99 @@ static void settings_are_what_stands_at_the_top_level(void **state)
     assert_int_equal(heft_settings_json(&s, str("{\"a\": 1"), NULL, &err), HEFT_E_FORMAT);
 }
 
+static heft_value at_path(const heft_settings *s, const char *path)
+{
+    uint32_t i = heft_settings_path(s, path);
+    if (i == HEFT_NONE)
+        fail_msg("there is no %s", path);
+    return heft_settings_value(s, i);
+}
+
+static void nested_settings_are_found_by_their_path(void **state)
+{
+    heft_error err;
+    heft_settings *s;
+    (void)state;
+    heft_str text = str(
+        "{\"kind\": \"gpt\", \"config\": {\"embed_dim\": 64, \"rope\": {\"theta\": 1e4},"
+        "\"layers\": [{\"heads\": 4}, [7, null, true]], \"embed_dim\": 96}, \"a.b\": 1,"
+        "\"a\": {\"b\": 2, \"c\": 3}, \"\": {}}");
+    heft_assert_ok(heft_settings_json(&s, text, NULL, &err), &err);
+    assert_int_equal(at_path(s, "config.embed_dim").as.i, 96);
+    assert_memory_equal(at_path(s, "config.rope.theta").as.s.ptr, "1e4", 3);
+    assert_int_equal(at_path(s, "config.layers.0.heads").as.i, 4);
+    assert_int_equal(at_path(s, "config.layers.1.0").as.i, 7);
+    assert_int_equal(at_path(s, "config.layers.1.1").kind, HEFT_NULL);
+    assert_true(at_path(s, "config.layers.1.2").as.b);
+    assert_int_equal(at_path(s, "config.layers").kind, HEFT_KIND_LIST);
+    assert_int_equal(at_path(s, "config.layers").as.of.count, 2);
+    assert_int_equal(at_path(s, "a.b").as.i, 1); /* the longest key */
+    assert_int_equal(at_path(s, "a.c").as.i, 3);
+    static const char *const none[] = {
+        "",         "config.",         "config.rope.theta.x", "rope",      "config.9",
+        "layers.0", "config.layers.2", "config.layers.01",    "config..x", ".",
+        "kind.0"
+    };
+    for (size_t i = 0; i < HEFT_COUNT(none); i++)
+        if (heft_settings_path(s, none[i]) != HEFT_NONE)
+            fail_msg("there is a %s", none[i]);
+    heft_settings_close(s);
+}
+
+static void all_settings_are_walked_through(void **state)
+{
+    heft_error err;
+    heft_settings *s;
+    char walk[64] = "";
+    (void)state;
+    heft_assert_ok(
+        heft_settings_json(&s, str("{\"a\": [[], {\"b\": 1}], \"c\": null, \"d\": 2}"), NULL, &err),
+        &err);
+    assert_int_equal(heft_settings_values(s), 6);
+    for (uint32_t i = 0; i < heft_settings_values(s); i = heft_settings_next(s, i))
+        strncat(walk, heft_settings_value(s, i).key.ptr, heft_settings_value(s, i).key.len);
+    assert_string_equal(walk, "acd");
+    heft_value a = heft_settings_value(s, 0);
+    assert_int_equal(a.kind, HEFT_KIND_LIST);
+    assert_int_equal(a.as.of.count, 2);
+    assert_int_equal(a.as.of.end, 4);
+    assert_int_equal(heft_settings_value(s, 1).as.of.end, 2);
+    assert_int_equal(heft_settings_value(s, 1).key.len, 0);
+    assert_int_equal(heft_settings_value(s, 3).as.i, 1);
+    assert_int_equal(heft_settings_count(s), 1); /* the top level alone */
+    assert_int_equal(heft_settings_at(s, 0).as.i, 2);
+    heft_settings_close(s);
+}
+
+/* A text of so many times "[", "[]" or "1," inside a document. */
+static heft_status settings_of_many(const char *begin, const char *piece, size_t count,
+                                    heft_error *err)
+{
+    size_t len = strlen(begin), step = strlen(piece);
+    char *text = malloc(len + count * step + 1);
+    heft_settings *s;
+    assert_non_null(text);
+    memcpy(text, begin, len);
+    for (size_t i = 0; i < count; i++)
+        memcpy(text + len + i * step, piece, step);
+    heft_status st = heft_settings_json(&s, (heft_str){ text, len + count * step }, NULL, err);
+    free(text);
+    heft_settings_close(s);
+    return st;
+}
+
+static void settings_have_limits(void **state)
+{
+    heft_error err;
+    (void)state;
+    assert_int_equal(settings_of_many("{\"a\": ", "[", 1 << 20, &err), HEFT_E_LIMIT);
+    assert_non_null(strstr(err.message, "nested deeper"));
+    assert_int_equal(settings_of_many("{\"a\": [1", ",1", 1 << 20, &err), HEFT_E_LIMIT);
+    assert_non_null(strstr(err.message, "more than 1048576 values"));
+    assert_int_equal(settings_of_many("{\"a\": ", "[", 63, &err),
+                     HEFT_E_FORMAT); /* its end is missing */
+}
+
 /* ---- profiles ------------------------------------------------------------------------------- */
 
 static const char profile_text[] =
@@ -371,8 +464,8 @@ static heft_status read_list(const heft_host *host, heft_error *err)
 static heft_status read_settings(const heft_host *host, heft_error *err)
 {
     heft_settings *s;
-    heft_status st = heft_settings_json(&s, str("{\"a\": 1, \"b\": \"\\n\", \"c\": {}}"), host,
-                                        err);
+    heft_status st = heft_settings_json(&s, str("{\"a\": 1, \"b\": \"\\n\", \"c\": {\"d\": [2]}}"),
+                                        host, err);
     heft_settings_close(s);
     return st;
 }
@@ -417,6 +510,9 @@ int main(void)
         cmocka_unit_test(tokens_of_pair_encoding_are_read),
         cmocka_unit_test(documents_that_are_no_tokenizer_are_refused),
         cmocka_unit_test(settings_are_what_stands_at_the_top_level),
+        cmocka_unit_test(nested_settings_are_found_by_their_path),
+        cmocka_unit_test(all_settings_are_walked_through),
+        cmocka_unit_test(settings_have_limits),
         cmocka_unit_test(profiles_are_read),
         cmocka_unit_test(documents_that_are_no_profile_are_refused),
         cmocka_unit_test(expressions_have_values),

@@ -442,6 +442,16 @@ HEFT_API void heft_settings_close(heft_settings *s); /* NULL is harmless */
 HEFT_API size_t heft_settings_count(const heft_settings *s);
 HEFT_API heft_value heft_settings_at(const heft_settings *s, size_t i);
 HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key);
+/* The same and what is nested: a flat list as that of heft_meta_at(), in which a container, HEFT_KIND_MAP or
+ * HEFT_KIND_LIST, stands before its children.  The first child of value i is i + 1; behind value i, children
+ * included, comes heft_settings_next(s, i).  null is HEFT_NULL.  A document of more than 2^20 values, or
+ * more than 64 levels, is HEFT_E_LIMIT. */
+HEFT_API uint32_t heft_settings_values(const heft_settings *s); /* one past the last value */
+HEFT_API heft_value heft_settings_value(const heft_settings *s, uint32_t i);
+HEFT_API uint32_t heft_settings_next(const heft_settings *s, uint32_t i);
+/* The value at a path of keys and, in lists, of numbers from 0 on, with dots between: "config.layers.0.kind"; or
+ * HEFT_NONE.  Of keys with dots in them the longest one counts that the path begins with. */
+HEFT_API uint32_t heft_settings_path(const heft_settings *s, const char *path);
 
 /* ---- checking ----------------------------------------------------------------------------- */
 

@@ -1,13 +1,25 @@
-/* settings.c - what a JSON object says at its top level. */
+/* settings.c - what a JSON object says: a flat list in which a container stands before its children. */
 #include "base/error.h"
 #include "base/text.h"
 #include "beside/beside.h"
+
+enum { MOST_VALUES = 1 << 20 }; /* a value takes much more memory than the two bytes of "1," */
 
 struct heft_settings {
     heft_memory mem;
     heft_arena arena;
     heft_vec values;
+    heft_vec plain; /* uint32_t: numbers of the texts, numbers and truth values at the top level */
 };
+
+typedef struct reader {
+    heft_settings *s;
+    heft_json j;
+    uint32_t open[HEFT_BESIDE_DEPTH]; /* containers around the next value, but the document */
+    uint32_t depth;
+    heft_str key; /* of the next value; empty in a list */
+    heft_error *err;
+} reader;
 
 /* Numbers that are no integers stay as they are written. */
 static void set_number(heft_value *v, heft_str number)
@@ -27,49 +39,91 @@ static void set_number(heft_value *v, heft_str number)
     }
 }
 
-/* False for what is no text, number or truth value. */
-static bool set_value(heft_value *v, heft_json_kind k, heft_str text)
+/* Its own value, where the kind of the token tells it. */
+static heft_value value_of(heft_json_kind k, heft_str text)
 {
+    heft_value v = { .kind = HEFT_NULL };
     if (k == HEFT_JSON_STRING)
-        *v = (heft_value){ .kind = HEFT_KIND_STR, .key = v->key, .as.s = text };
+        v = (heft_value){ .kind = HEFT_KIND_STR, .as.s = text };
     else if (k == HEFT_JSON_TRUE || k == HEFT_JSON_FALSE)
-        *v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = v->key, .as.b = k == HEFT_JSON_TRUE };
+        v = (heft_value){ .kind = HEFT_KIND_BOOL, .as.b = k == HEFT_JSON_TRUE };
     else if (k == HEFT_JSON_NUMBER)
-        set_number(v, text);
-    else
-        return false;
-    return true;
+        set_number(&v, text);
+    else if (k == HEFT_JSON_OBJECT || k == HEFT_JSON_ARRAY)
+        v.kind = k == HEFT_JSON_OBJECT ? HEFT_KIND_MAP : HEFT_KIND_LIST;
+    return v;
 }
 
+static heft_value *at(const heft_settings *s, uint32_t i)
+{
+    return (heft_value *)s->values.ptr + i;
+}
+
+/* ---- reading ---- */
+
 /* The text of the document is the caller's: what is kept is copied. */
-static bool keep(heft_settings *s, const heft_value *v)
+static bool keep(heft_settings *s, heft_value v)
 {
     heft_value *to = heft_vec_push(&s->mem, &s->values, sizeof *to);
     if (!to)
         return false;
-    *to = *v;
-    to->key = heft_arena_copy(&s->arena, v->key);
-    if (v->kind == HEFT_KIND_STR)
-        to->as.s = heft_arena_copy(&s->arena, v->as.s);
-    return to->key.ptr && (v->kind != HEFT_KIND_STR || to->as.s.ptr);
+    *to = v;
+    to->key = heft_arena_copy(&s->arena, v.key);
+    if (v.kind == HEFT_KIND_STR)
+        to->as.s = heft_arena_copy(&s->arena, v.as.s);
+    return to->key.ptr && (v.kind != HEFT_KIND_STR || to->as.s.ptr);
 }
 
-static heft_status read(heft_settings *s, heft_json *j, heft_error *err)
+static bool keep_at_top(reader *r, const heft_value *v)
 {
-    heft_status st = heft_beside_expect(j, HEFT_JSON_OBJECT, "the document");
-    while (!st && heft_beside_key(j)) {
-        heft_value v = { .key = j->text };
-        heft_json_kind k = heft_json_next(j);
-        if (j->st)
-            break;
-        if (!set_value(&v, k, j->text))
-            st = heft_json_skip(j, k);
-        else if (!keep(s, &v))
-            st = heft_beside_full(err);
-    }
-    if (!st && !j->st)
-        st = heft_beside_expect(j, HEFT_JSON_END, "the document");
-    return st ? st : j->st;
+    if (r->depth || v->kind == HEFT_NULL || v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP)
+        return true;
+    uint32_t *to = heft_vec_push(&r->s->mem, &r->s->plain, sizeof *to);
+    if (to)
+        *to = r->s->values.len - 1;
+    return to;
+}
+
+static heft_status add(reader *r, heft_json_kind k)
+{
+    heft_value v = value_of(k, r->j.text);
+    v.key = r->key;
+    r->key = heft_lit("");
+    if (r->s->values.len == MOST_VALUES)
+        return heft_error_plain(r->err, HEFT_E_LIMIT, "the document has more than %U values",
+                                (uint64_t)MOST_VALUES);
+    if (!keep(r->s, v) || !keep_at_top(r, &v))
+        return heft_beside_full(r->err);
+    if (r->depth)
+        at(r->s, r->open[r->depth - 1])->as.of.count++;
+    if (k == HEFT_JSON_OBJECT || k == HEFT_JSON_ARRAY)
+        r->open[r->depth++] = r->s->values.len - 1; /* the document takes one of its levels */
+    return HEFT_OK;
+}
+
+static heft_status read_next(reader *r, bool *goes_on)
+{
+    heft_json_kind k = heft_json_next(&r->j);
+    bool ends = k == HEFT_JSON_OBJECT_END || k == HEFT_JSON_ARRAY_END;
+    *goes_on = !ends || r->depth;
+    if (r->j.st)
+        return r->j.st;
+    if (k == HEFT_JSON_KEY)
+        r->key = r->j.text;
+    else if (!ends)
+        return add(r, k);
+    else if (r->depth)
+        at(r->s, r->open[--r->depth])->as.of.end = r->s->values.len;
+    return HEFT_OK;
+}
+
+static heft_status read(reader *r)
+{
+    bool goes_on = true;
+    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the document");
+    while (!st && goes_on)
+        st = read_next(r, &goes_on);
+    return st ? st : heft_beside_expect(&r->j, HEFT_JSON_END, "the document");
 }
 
 heft_status heft_settings_json(heft_settings **out, heft_str text, const heft_host *host,
@@ -86,8 +140,9 @@ heft_status heft_settings_json(heft_settings **out, heft_str text, const heft_ho
         return heft_beside_full(err);
     *s = (heft_settings){ .mem = { al, UINT64_MAX, 0 } };
     s->arena.mem = &s->mem;
-    heft_json j = heft_json_open(text, 0, HEFT_BESIDE_DEPTH, &s->arena, err);
-    heft_status st = read(s, &j, err);
+    reader r = { .s = s, .key = heft_lit(""), .err = err };
+    r.j = heft_json_open(text, 0, HEFT_BESIDE_DEPTH, &s->arena, err);
+    heft_status st = read(&r);
     if (st)
         heft_settings_close(s);
     else
@@ -102,26 +157,84 @@ void heft_settings_close(heft_settings *s)
     const heft_allocator *al = s->mem.al;
     heft_arena_free(&s->arena);
     heft_vec_free(&s->mem, &s->values, sizeof(heft_value));
+    heft_vec_free(&s->mem, &s->plain, sizeof(uint32_t));
     al->resize(al->ctx, s, sizeof *s, 0, 16);
 }
 
+/* ---- the top level ---- */
+
 size_t heft_settings_count(const heft_settings *s)
 {
-    return s->values.len;
+    return s->plain.len;
 }
 
 heft_value heft_settings_at(const heft_settings *s, size_t i)
 {
-    return ((const heft_value *)s->values.ptr)[i];
+    return *at(s, ((const uint32_t *)s->plain.ptr)[i]);
 }
 
 /* As readers of JSON do: of a key that occurs twice, the last one counts. */
 bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key)
 {
-    for (size_t i = s->values.len; i--;)
+    for (size_t i = s->plain.len; i--;)
         if (heft_str_is(heft_settings_at(s, i).key, key)) {
             *out = heft_settings_at(s, i);
             return true;
         }
     return false;
+}
+
+/* ---- all levels ---- */
+
+uint32_t heft_settings_values(const heft_settings *s)
+{
+    return s->values.len;
+}
+
+heft_value heft_settings_value(const heft_settings *s, uint32_t i)
+{
+    return *at(s, i);
+}
+
+uint32_t heft_settings_next(const heft_settings *s, uint32_t i)
+{
+    const heft_value *v = at(s, i);
+    bool nests = v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
+    return nests ? v->as.of.end : i + 1;
+}
+
+/* How many bytes of the path name the value: its key, or its number in a list; 0: another value is meant. */
+static size_t names(heft_str path, const heft_value *v, uint32_t number, bool in_list)
+{
+    char digits[20];
+    heft_str name = in_list ? (heft_str){ digits, heft_u64_text(digits, number) } : v->key;
+    bool fits = name.len <= path.len && !memcmp(path.ptr, name.ptr, name.len);
+    if (!fits || (name.len < path.len && path.ptr[name.len] != '.'))
+        return 0;
+    return name.len + (name.len + 1 < path.len);
+}
+
+/* Keys may have dots in them: the longest that the path begins with counts and, of those, the last. */
+uint32_t heft_settings_path(const heft_settings *s, const char *path)
+{
+    heft_str left = heft_lit(path);
+    uint32_t i = 0, end = s->values.len, found = HEFT_NONE;
+    bool in_list = false;
+    while (left.len) {
+        size_t longest = 0;
+        for (uint32_t number = 0; i < end; i = heft_settings_next(s, i), number++) {
+            size_t len = names(left, at(s, i), number, in_list);
+            if (len && len >= longest) {
+                found = i;
+                longest = len;
+            }
+        }
+        if (!longest)
+            return HEFT_NONE;
+        left = (heft_str){ left.ptr + longest, left.len - longest };
+        in_list = at(s, found)->kind == HEFT_KIND_LIST;
+        i = found + 1;
+        end = heft_settings_next(s, found);
+    }
+    return found;
 }
