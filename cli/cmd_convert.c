@@ -298,6 +298,7 @@ static int open_and_convert(request *r)
         code = check_inputs(r, f, &out);
     if (!code)
         code = choose_vocab(r, f);
+    r->options.set_count = folder_yield(&r->folder, r->rules.values, r->options.set_count, f);
     if (!code)
         code = convert(f, r);
     heft_close(f);

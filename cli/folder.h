@@ -9,14 +9,17 @@ typedef struct folder {
     heft_settings *settings;
     heft_value *values; /* metadata of an EMBD file, from config.json */
     size_t count;
-    char name[256], created[32]; /* of two of the values */
+    char name[256], revision[128], created[32]; /* of three of the values */
 } folder;
 
 /* Not CODE_DONE: said why not. */
 int folder_open(folder *out, const char *dir);
-/* What config.json and SOURCE_DATE_EPOCH say, as the metadata of an EMBD file; strict: without a
- * config.json it is an error. */
+/* What the folder's path, config.json and SOURCE_DATE_EPOCH say, as the metadata of an EMBD file; strict: without a
+ * config.json, or with a date that is none, it is an error. */
 int folder_read_values(folder *f, const char *dir, bool strict);
+/* Takes the revision of a hub out of the values that will be set when the weights say their version themselves.  The
+ * number of values that are left. */
+size_t folder_yield(const folder *f, heft_value *values, size_t count, const heft_file *weights);
 void folder_close(folder *f);
 
 #endif

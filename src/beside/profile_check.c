@@ -53,7 +53,12 @@ static void check_key(check *c, const heft_profile_key *k)
     heft_value v;
     heft_severity absent = k->is_optional && c->absent == HEFT_FAULT ? HEFT_WARNING : c->absent;
     if (!find_value(&v, c->f, k->key)) {
-        heft_error_plain(&c->text, HEFT_OK, "metadata %q is missing", k->key);
+        if (c->absent == HEFT_FAULT)
+            heft_error_plain(&c->text, HEFT_OK,
+                             "metadata %q is missing (heft edit --set %q=VALUE adds it)", k->key,
+                             k->key);
+        else
+            heft_error_plain(&c->text, HEFT_OK, "metadata %q is missing", k->key);
         report(c, absent, "profile/metadata", HEFT_NONE);
     } else if (!has_value(c, k, &v)) {
         heft_str is = v.kind == HEFT_KIND_STR ? v.as.s : heft_lit("another value");

@@ -210,8 +210,8 @@ def gptrs_has_no_metadata(room):
 # ---- EMBD -----------------------------------------------------------------------------------
 
 HIDDEN, INNER, WORDS, PLACES = 384, 1536, 30522, 512
-REQUIRED = {"model_name", "embedding_dim", "vocab_size", "num_layers", "num_attention_heads", "hidden_size",
-            "intermediate_size", "max_position_emb"}
+REQUIRED = {"model_name", "model_version", "embedding_dim", "vocab_size", "num_layers", "num_attention_heads",
+            "hidden_size", "intermediate_size", "max_position_emb", "created_at"}
 
 
 def minilm():
@@ -269,6 +269,14 @@ def minilm_metadata(room):
     source = written(room / "m.weights", Embd(few_floats(), meta=[]).bytes())
     asked = {key for f in profile_findings(source, "metadata") for key in REQUIRED if f"'{key}'" in f["text"]}
     same("metadata asked for", asked, REQUIRED)
+    values = {"model_name": "m", "model_version": "1.0.0", "created_at": "2025-01-16T12:00:00Z", "embedding_dim": 384,
+              "vocab_size": WORDS, "num_layers": 6, "num_attention_heads": 12, "hidden_size": HIDDEN,
+              "intermediate_size": INNER, "max_position_emb": PLACES}
+    for f in profile_findings(source, "metadata"):
+        if "heft edit --set" not in f["text"]:
+            raise Wrong(f"how to add it is not said: {f['text']}")
+    heft("edit", *[x for k, v in values.items() for x in ("--set", f"{k}={v}")], source)
+    same("metadata missing", profile_findings(source, "metadata"), [])
 
 
 def few_floats():

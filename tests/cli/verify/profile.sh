@@ -1,7 +1,7 @@
 $HEFT convert bert one.weights
 cat > tiny.json <<'END'
 {"name": "tiny", "sizes": {"inner": 8}, "complete_in": ["embd 1.*"], "prefixes": ["bert."],
- "metadata": {"model_name": "tiny-bert", "hidden_size": 4, "num_layers": true},
+ "metadata": {"model_name": "bert", "hidden_size": 4, "num_layers": true},
  "optional_metadata": ["created_at"],
  "vocabulary": {"tokens": "vocab_size", "special": {"pad": 0, "unk": 4}},
  "tensors": [
