@@ -157,6 +157,126 @@ static void mag_is_not_written_with_what_it_cannot_hold(void **state)
         assert_refused(&rows[i]);
 }
 
+typedef struct excess { /* metadata beyond a length field */
+    const char *format, *version, *rule;
+    heft_kind kind;
+    size_t key_bytes, value_bytes; /* value: of a text */
+} excess;
+
+/* What is refused and what --allow-loss leaves out is the same: *fault is the rule of a fault, or NULL. */
+static heft_status plan_excess(const excess *r, bool allow_loss, const char **fault,
+                               heft_error *err)
+{
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    heft_test_sink sink;
+    heft_writer *w;
+    uint64_t dims[] = { 1 };
+    uint32_t part;
+    float one = 1;
+    heft_value v = { .kind = r->kind, .key = { long_name, r->key_bytes } };
+    if (r->kind == HEFT_KIND_STR)
+        v.as.s = (heft_str){ long_name, r->value_bytes };
+    opt.version = r->version;
+    opt.allow_loss = allow_loss;
+    opt.on_loss = find_rule;
+    opt.loss_ctx = fault;
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(r->format),
+                                    heft_test_sink_init(&sink, false), &opt, err),
+                   err);
+    heft_assert_ok(heft_writer_meta(w, v, err), err);
+    heft_assert_ok(heft_writer_tensor(&part, w, (heft_str){ "w", 1 }, HEFT_F32, dims, 1, err), err);
+    heft_status st = heft_writer_begin(w, err);
+    if (!st)
+        st = heft_writer_data(w, part, &one, sizeof one, err);
+    if (st)
+        heft_writer_discard(w);
+    else
+        st = heft_writer_finish(w, err);
+    heft_test_sink_free(&sink);
+    return st;
+}
+
+static void metadata_beyond_a_length_field_are_refused(void **state)
+{
+    enum { MOST = 65535 };
+    const excess rows[] = {
+        { "embd", NULL, "embd/metadata-length", HEFT_KIND_STR, 1, MOST + 1 },
+        { "embd", NULL, "embd/metadata-length", HEFT_KIND_STR, MOST + 1, 1 },
+        { "embd", NULL, "embd/metadata-length", HEFT_KIND_INT, MOST + 1, 0 },
+        { "mag", "1", "mag/metadata-length", HEFT_KIND_INT, MOST + 1, 0 },
+        { "mag", "100", "mag/metadata-length", HEFT_KIND_FLOAT, MOST + 1, 0 },
+        { "gguf", NULL, "gguf/metadata-length", HEFT_KIND_STR, MOST + 1, 1 },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        const char *rule = rows[i].rule;
+        heft_assert_status(plan_excess(&rows[i], false, &rule, &err), HEFT_E_LOSSY, &err);
+        assert_null(rule);
+        rule = rows[i].rule;
+        heft_assert_ok(plan_excess(&rows[i], true, &rule, &err), &err);
+        assert_null(rule);
+        excess fits = rows[i];
+        fits.key_bytes = fits.key_bytes > MOST ? MOST : fits.key_bytes;
+        fits.value_bytes = fits.value_bytes > MOST ? MOST : fits.value_bytes;
+        rule = rows[i].rule;
+        heft_assert_ok(plan_excess(&fits, false, &rule, &err), &err);
+        assert_non_null(rule);
+    }
+}
+
+static heft_status write_token(size_t bytes, const char *version, bool allow_loss,
+                               const char **rule, heft_error *err)
+{
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_vocab *v;
+    char *text = calloc(1, bytes + 1);
+    assert_non_null(text);
+    memset(text, 't', bytes);
+    heft_assert_ok(heft_vocab_lines(&v, (heft_str){ text, bytes }, NULL, err), err);
+    opt.version = version;
+    opt.allow_loss = allow_loss;
+    opt.on_loss = find_rule;
+    opt.loss_ctx = rule;
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), heft_test_sink_init(&sink, false),
+                                    &opt, err),
+                   err);
+    heft_assert_ok(heft_writer_vocab(w, v, err), err);
+    heft_status st = heft_writer_begin(w, err);
+    if (st)
+        heft_writer_discard(w);
+    else
+        st = heft_writer_finish(w, err);
+    heft_vocab_close(v);
+    free(text);
+    heft_test_sink_free(&sink);
+    return st;
+}
+
+static void a_token_beyond_its_length_field_is_refused(void **state)
+{
+    const struct {
+        const char *version;
+        size_t most;
+    } rows[] = { { "1.0", 65535 }, { "simple", 1 << 20 } };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        const char *version = rows[i].version, *rule = "embd/vocab";
+        heft_assert_status(write_token(rows[i].most + 1, version, false, &rule, &err), HEFT_E_LOSSY,
+                           &err);
+        assert_null(rule);
+        rule = "embd/vocab";
+        heft_assert_ok(write_token(rows[i].most + 1, version, true, &rule, &err), &err);
+        assert_null(rule);
+        rule = "embd/vocab";
+        heft_assert_ok(write_token(rows[i].most, version, false, &rule, &err), &err);
+        assert_non_null(rule);
+    }
+}
+
 static void embd_is_not_written_with_what_it_cannot_hold(void **state)
 {
     const refusal rows[] = {
@@ -482,6 +602,8 @@ int main(void)
         cmocka_unit_test(opening_asks_for_nothing_of_a_large_tensor),
         cmocka_unit_test(mag_is_not_written_with_what_it_cannot_hold),
         cmocka_unit_test(embd_is_not_written_with_what_it_cannot_hold),
+        cmocka_unit_test(metadata_beyond_a_length_field_are_refused),
+        cmocka_unit_test(a_token_beyond_its_length_field_is_refused),
         cmocka_unit_test(gptrs_is_not_written_with_what_it_cannot_hold),
         cmocka_unit_test(burnpack_is_not_written_with_what_it_cannot_hold),
         cmocka_unit_test(ztensor_is_not_written_with_what_it_cannot_hold),

@@ -75,7 +75,7 @@ struct heft_plan {
 };
 
 /* Something the target cannot carry.  HEFT_NOTE: carried in another form.  HEFT_WARNING: metadata that is left
- * out.  HEFT_FAULT: a tensor cannot be carried as it is; with allow_loss the format bends it or
+ * out.  HEFT_FAULT: a tensor cannot be carried as it is, a text is too long for its length field; with allow_loss the format bends it or
  * leaves it out and returns HEFT_OK from here, otherwise planning goes on to list the rest and fails at its end.
  * Not OK: out of memory or cancelled; return it.  text says what, in one line, without the tensor's name. */
 heft_status heft_plan_loss(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,

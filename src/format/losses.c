@@ -80,6 +80,17 @@ heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, hef
     return heft_loss_say(p, HEFT_NOTE, rule, HEFT_NONE, "metadata %q becomes text", v->key);
 }
 
+heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,
+                             uint64_t bytes, uint64_t most, const char *where)
+{
+    enum { SHOWN = 60 }; /* bytes of a key, which may be what is too long */
+    heft_str shown = { key.ptr, key.len < SHOWN ? key.len : SHOWN };
+    return heft_loss_say(p, HEFT_FAULT, rule, HEFT_NONE,
+                         "metadata %q%s: the %s has %U bytes, %s has room for %U%s", shown,
+                         shown.len < key.len ? "..." : "", what, bytes, where, most,
+                         p->kept ? "" : " (--allow-loss leaves it out)");
+}
+
 heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept)
 {
     const heft_index *x = p->x;

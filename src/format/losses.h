@@ -16,6 +16,10 @@ heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept);
 /* Makes a value the text that is written, with a note where it was none.  It has such a text
  * (heft_value_text()). */
 heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, heft_str text);
+/* A fault: a length field of `where`, "an EMBD file", has no room for the key, or for the text (`what`: "value").  With
+ * --allow-loss the value is left out. */
+heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,
+                             uint64_t bytes, uint64_t most, const char *where);
 /* A warning for each top-level metadata value. */
 heft_status heft_loss_metadata(heft_plan *p, const char *rule);
 /* A warning for each kind of per-tensor attribute that some tensor has and no flag of `kept`

@@ -294,6 +294,23 @@ def embd_writes_sections(room):
     same("types", [t["dtype"] for t in got["tensors"]], ["f32", "i8"])
 
 
+def embd_values_have_a_length(room):
+    most, source = "v" * 65535, safetensors(room / "m.safetensors", {"w": ("F32", [1], bytes(4))})
+    for key, value in (("k", most + "v"), ("k" * 65536, "v")):
+        no = heft("convert", "--to", "embd", "--set", f"{key}={value}", source, room / "no.weights", code=CANNOT_CARRY)
+        if b"metadata 'k" not in no.stderr or b"65536 bytes" not in no.stderr or (room / "no.weights").exists():
+            raise Wrong(f"it is not refused as it should be: {no.stderr[:300]}")
+        out = converted(source, "embd", None, "--force", "--allow-loss", "--set", f"{key}={value}", "--set", "other=1")
+        same("metadata", read_embd.read(out.read_bytes())["metadata"], [{"key": "other", "value": "1"}])
+        before = out.read_bytes()
+        no = heft("edit", "--set", f"{key}={value}", out, code=CANNOT_CARRY)
+        if b"metadata 'k" not in no.stderr or b"65536 bytes" not in no.stderr:
+            raise Wrong(f"edit does not say why: {no.stderr[:300]}")
+        same("the file", out.read_bytes(), before)
+    heft("edit", "--set", f"k={most}", "--unset", "other", out)
+    same("metadata", read_embd.read(out.read_bytes())["metadata"], [{"key": "k", "value": most}])
+
+
 def embd_types(room):
     for dtype, size in (("F64", 8), ("I64", 8), ("U64", 8), ("BOOL", 1)):
         source = safetensors(room / "m.safetensors", {"w": (dtype, [2], bytes(2 * size))})
@@ -484,6 +501,7 @@ CLAUSES = [
     ("EMBD: metadata of all-MiniLM-L6-v2", minilm_metadata),
     ("EMBD: sections of a converted file", embd_writes_sections),
     ("EMBD: other element types are refused", embd_types),
+    ("EMBD: metadata beyond 65,535 bytes are refused", embd_values_have_a_length),
     ("EMBD: wrong checksums stop a conversion", embd_checksums_stop_a_copy),
     ("EMBD: payloads at multiples of 256", payloads_at_256("embd")),
     ("mag: a scalar is stored as [1]", scalars_get_a_dimension(read_mag, "mag")),

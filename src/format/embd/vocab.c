@@ -218,10 +218,9 @@ heft_status heft_embd_plan_vocab(heft_plan *p, bool simple, const heft_vocab **o
     uint64_t longest = longest_token(p->vocab);
     if (longest > most) {
         *out = NULL;
-        return heft_loss_say(p, HEFT_WARNING, "embd/vocab", HEFT_NONE,
-                             "the vocabulary is left out: a token has %U bytes, at most %U can be "
-                             "stored",
-                             longest, most);
+        return heft_loss_say(p, HEFT_FAULT, "embd/vocab", HEFT_NONE,
+                             "a token has %U bytes, at most %U can be stored%s", longest, most,
+                             p->kept ? "" : " (--allow-loss leaves the vocabulary out)");
     }
     heft_status st = HEFT_OK;
     if (simple && heft_vocab_count(p->vocab) > HEFT_EMBD_SIMPLE_TOKENS)

@@ -94,15 +94,24 @@ static bool entry_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TE
     return is_text(v->key, UINT16_MAX) && heft_value_text(out, v, room) && out->len <= UINT16_MAX;
 }
 
+static heft_status plan_left_out(heft_plan *p, const heft_value *v)
+{
+    char room[HEFT_F64_TEXT];
+    heft_str text;
+    bool is_key = v->key.len > UINT16_MAX;
+    if (heft_str_is_utf8(v->key) && heft_value_text(&text, v, room))
+        return heft_loss_length(p, "embd/metadata-length", v->key, is_key ? "key" : "value",
+                                is_key ? v->key.len : text.len, UINT16_MAX, "an EMBD file");
+    return heft_loss_say(p, HEFT_WARNING, "embd/metadata", HEFT_NONE,
+                         "metadata %q is left out: an EMBD file stores texts", v->key);
+}
+
 static heft_status plan_value(heft_plan *p, const heft_value *v, uint64_t *total)
 {
     char room[HEFT_F64_TEXT];
     heft_str text;
     if (!entry_text(&text, v, room))
-        return heft_loss_say(p, HEFT_WARNING, "embd/metadata", HEFT_NONE,
-                             "metadata %q is left out: an EMBD file stores texts of at most 65535 "
-                             "bytes",
-                             v->key);
+        return plan_left_out(p, v);
     *total += META_ENTRY + v->key.len + text.len;
     if (v->kind == HEFT_KIND_STR)
         return HEFT_OK;

@@ -149,6 +149,9 @@ static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
     }
     if (g->puts_tokens && tokens)
         return HEFT_OK;
+    if (v->key.len > HEFT_GGUF_KEY && heft_gguf_can_carry(p->x, i))
+        return heft_loss_length(p, "gguf/metadata-length", v->key, "key", v->key.len, HEFT_GGUF_KEY,
+                                "GGUF");
     return heft_loss_say(p, HEFT_WARNING, "gguf/metadata", HEFT_NONE,
                          "metadata %q is left out: GGUF stores numbers, texts and arrays of one "
                          "kind, under keys of 1 to 65535 bytes",

@@ -112,6 +112,10 @@ static uint32_t encode_value(const heft_value *v, uint64_t *bits)
 static heft_status plan_meta(heft_plan *p, const heft_value *v, uint32_t *metas)
 {
     uint64_t bits;
+    bool is_number = v->kind >= HEFT_KIND_BOOL && v->kind <= HEFT_KIND_FLOAT;
+    if (is_number && v->key.len > HEFT_MAG_MAX_KEY)
+        return heft_loss_length(p, "mag/metadata-length", v->key, "key", v->key.len,
+                                HEFT_MAG_MAX_KEY, ".mag");
     if (!encode_value(v, &bits))
         return heft_loss_say(p, HEFT_WARNING, "mag/metadata", HEFT_NONE,
                              "metadata %q is left out: .mag stores only 64-bit numbers under keys "
