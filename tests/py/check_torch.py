@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_torch.py HEFT SHARED GENERATOR: what PyTorch makes of files, and what heft does: the samples that the
-generator says PyTorch loads, files that PyTorch itself writes here, and those that lie beside the checkout.
+"""check_torch.py HEFT SHARED GENERATOR...: what PyTorch makes of files, and what heft does: the samples that the
+generators say PyTorch loads, files that PyTorch itself writes here, and those that lie beside the checkout.
 Same names, shapes, element types and bytes.  Skipped without PyTorch.  TAP on stdout."""
 import hashlib
 import json
@@ -141,8 +141,9 @@ def modules(torch, folder):
         yield path, model.state_dict()
 
 
-def generated(generator, folder):
-    subprocess.run([sys.executable, generator, folder], check=True)
+def generated(generators, folder):
+    for generator in generators:
+        subprocess.run([sys.executable, generator, folder], check=True)
     for facts in sorted(folder.glob("*/good/*.json")):
         if json.loads(facts.read_text()).get("judge") == "torch":
             yield facts.with_suffix("")
@@ -150,7 +151,7 @@ def generated(generator, folder):
 
 def main():
     global HEFT
-    HEFT, shared, generator = sys.argv[1:4]
+    HEFT, shared, *generators = sys.argv[1:]
     try:
         import torch
     except ImportError:
@@ -161,7 +162,7 @@ def main():
         folder = pathlib.Path(name)
         found = [p for d in FOLDERS for p in sorted((pathlib.Path(shared) / "data" / d).rglob("*"))]
         paths = [p for p in found if p.suffix in SUFFIXES and p.name not in BROKEN]
-        paths += [*written(torch, folder), *generated(generator, folder / "samples")]
+        paths += [*written(torch, folder), *generated(generators, folder / "samples")]
         results = []
         for path, known in [*((p, None) for p in paths), *modules(torch, folder)]:
             try:

@@ -744,9 +744,6 @@ def bad_legacy(s):
     s.bad("legacy_trailing.pt", good + b"more", "warn", "bytes behind the last storage")
     four = Memory("QUInt4x2Storage", bytes(3), 6)
     s.bad("legacy_quint4x2.pt", legacy({"w": tensor(four, (2, 3))}), "refuse", "numbers of four bits")
-    tar = bytearray(1536)
-    tar[:8], tar[257:262] = b"sys_info", b"ustar"
-    s.bad("tar.pt", bytes(tar), "refuse", "a tar archive, from before version 0.1.11")
 
 
 def main():

@@ -11,6 +11,7 @@ typedef enum act {
     NAMESPACE, /* what was set is settings */
     NUMBER,
     DEVICE,
+    VARIABLE, /* what tensors that learn were before version 0.4: its first argument, or of what was set the tensor */
     INSTANCE, /* of the class that is its first argument: what protocols 0 and 1 have for it */
     OPAQUE,   /* harmless, and nothing of heft's */
     REFUSE
@@ -38,6 +39,8 @@ static const call calls[] = {
     { "torch.storage", "_load_from_bytes", REFUSE, 0 },
     { "torch", "Size", FOLLOW, 0 },
     { "torch", "device", DEVICE, 0 },
+    { "torch.autograd.variable", "Variable", VARIABLE, 0 },
+    { "torch.nn.parameter", "Parameter", VARIABLE, 0 },
     { "torch.jit._pickle", "build_intlist", FOLLOW, 0 },
     { "torch.jit._pickle", "build_doublelist", FOLLOW, 0 },
     { "torch.jit._pickle", "build_boollist", FOLLOW, 0 },
@@ -112,6 +115,16 @@ static heft_torch_meaning content(const heft_pickle *p, uint32_t value, uint32_t
     return m;
 }
 
+/* (data, gradient, hooks, requires_grad, volatile) was the state of a variable that was made of nothing. */
+static uint32_t variable_data(const heft_pickle *p, uint32_t state, uint32_t arg)
+{
+    enum { VOLATILE = 4 };
+    if (arg != HEFT_NONE)
+        return arg;
+    return heft_pickle_item(p, state, VOLATILE) == HEFT_NONE ? HEFT_NONE
+                                                             : heft_pickle_item(p, state, 0);
+}
+
 /* One step; true: *m stands for another value, which is to be looked at. */
 static bool step(const heft_pickle *p, heft_torch_meaning *m)
 {
@@ -131,7 +144,14 @@ static bool step(const heft_pickle *p, heft_torch_meaning *m)
     uint32_t first = heft_pickle_item(p, m->args, 0);
     if (c && c->act == INSTANCE) {
         const call *of = look_up(p, first);
-        c = of && of->act == NAMESPACE ? of : c;
+        c = of && (of->act == NAMESPACE || of->act == VARIABLE) ? of : c;
+        first = c->act == VARIABLE ? HEFT_NONE : first;
+    }
+    if (c && c->act == VARIABLE) {
+        uint32_t data = variable_data(p, v->as.object.state, first);
+        m->value = data == HEFT_NONE ? m->value : data;
+        m->kind = HEFT_TORCH_OBJECT;
+        return data != HEFT_NONE;
     }
     static const heft_torch_kind kinds[] = {
         [TENSOR] = HEFT_TORCH_TENSOR,       [SPARSE] = HEFT_TORCH_SPARSE,
@@ -166,6 +186,14 @@ heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value)
             m.kind = HEFT_TORCH_OBJECT;
             break;
         }
+    if (t->is_tar && m.kind == HEFT_TORCH_VALUE &&
+        heft_pickle_is(&t->p, m.value, HEFT_PICKLE_PERSISTENT) &&
+        heft_torch_class(&t->p, m.value) == m.value) {
+        bool is_storage;
+        heft_torch_record_of(t, m.value, &is_storage);
+        m.kind = is_storage ? HEFT_TORCH_OPAQUE : HEFT_TORCH_TENSOR;
+        m.form = HEFT_TORCH_RECORDED;
+    }
     return m;
 }
 

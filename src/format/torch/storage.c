@@ -68,6 +68,23 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
     return NULL;
 }
 
+/* torch.FloatTensor has the elements of torch.FloatStorage. */
+const heft_torch_type *heft_torch_type_of_tensor(const heft_pickle *p, uint32_t global)
+{
+    heft_str end = heft_lit("Tensor"), storage_end = heft_lit("Storage");
+    if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL) || !is_of_torch(p, global))
+        return NULL;
+    heft_str name = heft_pickle_name(p, global);
+    for (size_t i = 0; i < TYPES; i++) {
+        heft_str storage = heft_lit(types[i].storage ? types[i].storage : "");
+        size_t begin = storage.len - storage_end.len;
+        if (storage.len && name.len == begin + end.len && !memcmp(name.ptr, storage.ptr, begin) &&
+            !memcmp(name.ptr + begin, end.ptr, end.len))
+            return &types[i];
+    }
+    return NULL;
+}
+
 /* ---- collecting ---- */
 
 static bool is_id_of(const heft_pickle *p, uint32_t persistent, const char *kind)
@@ -79,9 +96,12 @@ static bool is_id_of(const heft_pickle *p, uint32_t persistent, const char *kind
 
 uint32_t heft_torch_class(const heft_pickle *p, uint32_t value)
 {
-    if (!heft_pickle_is(p, value, HEFT_PICKLE_PERSISTENT) || !is_id_of(p, value, "module"))
+    if (!heft_pickle_is(p, value, HEFT_PICKLE_PERSISTENT))
         return value;
-    return heft_pickle_item(p, heft_pickle_at(p, value)->as.id, 1);
+    uint32_t id = heft_pickle_at(p, value)->as.id, first = heft_pickle_item(p, id, 0);
+    if (heft_pickle_is(p, first, HEFT_PICKLE_GLOBAL))
+        return first;
+    return is_id_of(p, value, "module") ? heft_pickle_item(p, id, 1) : value;
 }
 
 static bool is_storage(const heft_pickle *p, uint32_t value)

@@ -7,13 +7,41 @@ typedef struct view { /* of a storage, as elements of the tensor's type */
     uint64_t base, room; /* bytes of the storage that it is a view of */
     uint64_t first;      /* element */
     uint32_t size, stride, rank;
+    const uint8_t
+        *sizes; /* instead of size and stride: rank numbers each, as a tar archive has them */
     uint64_t at;
 } view;
+
+static const uint8_t no_elements[2 * 8]; /* one dimension of none, and its stride */
 
 static heft_status fail(const heft_torch *t, const view *v, heft_str name, heft_status st,
                         const char *what)
 {
     return heft_error_set(t->x->err, st, v->at, "tensor %q: %s", name, what);
+}
+
+static uint64_t table_number(const heft_torch *t, const view *v, uint32_t i)
+{
+    const uint8_t *p = v->sizes + 8 * (size_t)i;
+    return t->is_big_endian ? heft_be64(p) : heft_le64(p);
+}
+
+static uint64_t dim_at(const heft_torch *t, const view *v, uint32_t i)
+{
+    uint64_t dim = 0;
+    if (v->sizes)
+        return table_number(t, v, i);
+    heft_pickle_u64(&dim, &t->p, heft_pickle_item(&t->p, v->size, i));
+    return dim;
+}
+
+static uint64_t stride_at(const heft_torch *t, const view *v, uint32_t i)
+{
+    uint64_t stride = 0;
+    if (v->sizes)
+        return table_number(t, v, v->rank + i);
+    heft_pickle_u64(&stride, &t->p, heft_pickle_item(&t->p, v->stride, i));
+    return stride;
 }
 
 /* (key, offset, elements) of a storage's view, in legacy files; its numbers count the storage's type. */
@@ -65,13 +93,38 @@ static bool read_sizes(const heft_torch *t, uint32_t *tuple, uint32_t *count)
     return true;
 }
 
-static heft_status read_view(const heft_torch *t, view *v, heft_str name,
-                             const heft_torch_meaning *m)
+/* Tensors had no rank 0 then, only no elements: PyTorch makes a scalar of such a one if its storage has an element. */
+static heft_status read_record(heft_torch *t, view *v, heft_str name, uint32_t persistent)
+{
+    bool is_storage;
+    const heft_torch_record *r = heft_torch_record_of(t, persistent, &is_storage);
+    if (!r)
+        return fail(t, v, name, HEFT_E_FORMAT, "the archive has no tensor of its number");
+    const heft_torch_memory *m = r->memory == HEFT_NONE ? NULL : &t->memories[r->memory];
+    *v = (view){ .s = m ? &t->storages[m->storage] : &t->nothing,
+                 .at = r->at,
+                 .first = r->first,
+                 .rank = r->rank,
+                 .sizes = r->sizes };
+    v->type = m ? v->s->type : r->type;
+    v->base = m ? m->base : 0;
+    v->room = m ? m->bytes : 0;
+    if (!v->rank && !v->room) {
+        v->rank = 1;
+        v->sizes = no_elements;
+        v->first = 0;
+    }
+    return HEFT_OK;
+}
+
+static heft_status read_view(heft_torch *t, view *v, heft_str name, const heft_torch_meaning *m)
 {
     enum { STORAGE, OFFSET, SIZE, STRIDE, DTYPE = 6 };
     const heft_pickle *p = &t->p;
     uint32_t strides = 0;
     v->at = heft_pickle_place(p, m->value);
+    if (m->form == HEFT_TORCH_RECORDED)
+        return read_record(t, v, name, m->value);
     heft_status st = find_storage(t, v, name, heft_pickle_item(p, m->args, STORAGE));
     if (st)
         return st;
@@ -128,7 +181,7 @@ static void note_shared(heft_torch *t, const view *v, uint32_t tensor)
 {
     if (v->s->first_tensor == HEFT_NONE)
         v->s->first_tensor = tensor;
-    else
+    else if (v->s != &t->nothing)
         heft_ix_note(t->x, HEFT_NOTE, "torch/shared", v->at, tensor,
                      "it shares its storage with a tensor before it");
 }
@@ -153,7 +206,7 @@ static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str nam
     if (!strides)
         return fail(t, v, name, HEFT_E_NOMEM, "no memory for its strides");
     for (uint32_t i = 0; i < v->rank; i++)
-        heft_pickle_u64(&strides[i], &t->p, heft_pickle_item(&t->p, v->stride, i));
+        strides[i] = stride_at(t, v, i);
     if (!heft_mul(&first, v->first, size) || first > INT64_MAX)
         return fail(t, v, name, HEFT_E_FORMAT, "its offset passes 63 bits");
     heft_range where = { v->s->offset + v->base, v->room };
@@ -206,7 +259,7 @@ static heft_status add(heft_torch *t, heft_str name, const view *v, uint32_t *id
     if (st)
         return st;
     for (uint32_t i = 0; i < v->rank; i++)
-        heft_pickle_u64(&dims[i], &t->p, heft_pickle_item(&t->p, v->size, i));
+        dims[i] = dim_at(t, v, i);
     st = measure(t, v, *id, name);
     if (!st)
         st = place(t, v, *id, name);
@@ -226,7 +279,7 @@ static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
         heft_torch_meaning m = { .kind = HEFT_TORCH_VALUE };
         if (arg != HEFT_NONE)
             m = heft_torch_meaning_of(t, arg);
-        if (m.kind != HEFT_TORCH_TENSOR || m.form == HEFT_TORCH_QUANTIZED)
+        if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
             continue;
         heft_str end = heft_lit(ends[i]);
         char *full = heft_arena_alloc(&t->x->arena, name.len + end.len, 1);
@@ -262,12 +315,10 @@ heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_mea
 /* Elements of a view that lie in order; false: they do not, or the shape passes 64 bits. */
 static bool in_order(const heft_torch *t, const view *v, uint64_t *elements)
 {
-    uint64_t dim, stride;
     *elements = 1;
     for (uint32_t i = v->rank; i--;) {
-        heft_pickle_u64(&dim, &t->p, heft_pickle_item(&t->p, v->size, i));
-        heft_pickle_u64(&stride, &t->p, heft_pickle_item(&t->p, v->stride, i));
-        if ((dim > 1 && stride != *elements) || !heft_mul(elements, *elements, dim))
+        uint64_t dim = dim_at(t, v, i);
+        if ((dim > 1 && stride_at(t, v, i) != *elements) || !heft_mul(elements, *elements, dim))
             return false;
         if (!dim)
             return true;
@@ -281,7 +332,7 @@ heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, hef
     uint64_t first, elements;
     heft_torch_meaning m = heft_torch_meaning_of(t, value);
     v.at = heft_pickle_place(&t->p, value);
-    if (m.kind != HEFT_TORCH_TENSOR || m.form == HEFT_TORCH_QUANTIZED)
+    if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
         return fail(t, &v, name, HEFT_E_FORMAT, "a part of it is no tensor");
     heft_status st = read_view(t, &v, name, &m);
     if (st)

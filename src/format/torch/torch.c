@@ -12,6 +12,8 @@
  *            pickle of the list of the storages' keys
  *            for each: u64 elements, and the elements, little-endian
  *
+ *   tar      before version 0.1.11: tar.c
+ *
  * torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2 are what is followed.
  */
 #include "format/torch/torch.h"
@@ -20,14 +22,21 @@ enum { LEGACY_VERSION = 1001 };
 
 /* ---- the pickle, once its storages have places ---- */
 
-static heft_status read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
-                               const char *what)
+heft_status heft_torch_read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
+                                   const char *what)
 {
     enum { WORK = 16, LEAST_WORK = 64 << 10 };
     heft_status st = heft_pickle_read(&t->p, in, where, &t->x->arena, what);
     t->pickle_bytes = heft_pickle_end(&t->p) - where.offset;
     t->work = t->pickle_bytes * WORK + LEAST_WORK;
     t->p.apart = apart;
+    return st;
+}
+
+static heft_status read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
+                               const char *what)
+{
+    heft_status st = heft_torch_read_pickle(t, in, where, apart, what);
     return st ? st : heft_torch_storages(t);
 }
 
@@ -354,17 +363,8 @@ static heft_status parse_legacy(heft_torch *t)
 
 static bool is_tar(const uint8_t *head, size_t len)
 {
-    enum { USTAR = 257 };
-    static const char *const names[] = { "sys_info", "pickle", "tensors", "storages" };
-    heft_str name = { (const char *)head, 0 };
-    if (len < USTAR + 5 || memcmp(head + USTAR, "ustar", 5) != 0)
-        return false;
-    while (name.len < 100 && name.ptr[name.len])
-        name.len++;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (heft_str_is(name, names[i]))
-            return true;
-    return false;
+    enum { MAGIC = 257 };
+    return len > MAGIC + 5 && !memcmp(head + MAGIC, "ustar", 5);
 }
 
 static heft_status torch_parse(heft_in *in, heft_index *x)
@@ -376,11 +376,8 @@ static heft_status torch_parse(heft_in *in, heft_index *x)
     const uint8_t *head = heft_cur_take(&c, have);
     if (!head)
         return c.st;
-    if (is_tar(head, (size_t)have))
-        return heft_error_set(x->err, HEFT_E_UNSUPPORTED, 0,
-                              "a tar archive, as PyTorch wrote them before version 0.1.11: load "
-                              "and save it with a newer PyTorch");
     heft_status st = have > 1 && head[0] == 'P' && head[1] == 'K' ? parse_zip(&t)
+                     : is_tar(head, (size_t)have)                 ? heft_torch_parse_tar(&t)
                                                                   : parse_legacy(&t);
     heft_pickle_free(&t.p);
     return st;
@@ -417,7 +414,7 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
     (void)size;
     if (is_legacy(head, head_len))
         return SURE;
-    if (is_tar(head, head_len))
+    if (heft_torch_is_tar(head, head_len))
         return TAR;
     heft_str first = heft_zip_first(&bits, head, head_len);
     static const char *const names[] = { "/data.pkl", "/byteorder", "/.format_version", "/data/0" };

@@ -25,6 +25,23 @@ typedef struct heft_torch_storage { /* a piece of memory of which tensors are vi
     bool is_placed, is_deflated;
 } heft_torch_storage;
 
+/* A storage or a view of one, in archives of before 0.1.11, where numbers name both. */
+typedef struct heft_torch_memory {
+    int64_t key;
+    uint64_t at;          /* offset of its record */
+    uint64_t base, bytes; /* of the storage: what the view covers */
+    uint32_t storage;     /* number in t->storages */
+} heft_torch_memory;
+
+/* A tensor there: a record of numbers. */
+typedef struct heft_torch_record {
+    int64_t key;
+    uint64_t at, first;          /* offset of the record; first element in the memory */
+    const uint8_t *sizes;        /* rank numbers of 8 bytes; the strides follow */
+    uint32_t memory, rank;       /* memory: number in t->memories, or HEFT_NONE */
+    const heft_torch_type *type; /* of a tensor without a storage */
+} heft_torch_record;
+
 typedef struct heft_torch {
     heft_in *in;
     heft_index *x;
@@ -32,6 +49,11 @@ typedef struct heft_torch {
     heft_in_bytes inflated;       /* the pickle of an archive that was packed again */
     heft_torch_storage *storages; /* by key */
     uint32_t storage_count;
+    heft_torch_memory *memories; /* by key; NULL: not such an archive */
+    heft_torch_record *records;  /* by key */
+    uint32_t memory_count, record_count;
+    heft_torch_storage nothing; /* of tensors without a storage */
+    bool is_tar;
     bool is_big_endian;
     bool is_script; /* it has objects of classes that TorchScript keeps as code */
     heft_status st; /* of what has no status of its own: a value of metadata */
@@ -47,13 +69,29 @@ typedef struct heft_torch {
 /* What a deflated member inflates to, checked; it lives as long as the index. */
 heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, heft_str *out);
 
+/* ---- archives of before 0.1.11: tar.c ---- */
+
+/* Whether a file that begins so is one. */
+bool heft_torch_is_tar(const uint8_t *head, size_t len);
+heft_status heft_torch_parse_tar(heft_torch *t);
+/* The tensor that a persistent id names, or NULL; *is_storage: it names a storage. */
+const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
+                                              bool *is_storage);
+
+/* ---- the pickle ---- */
+
+/* Reads the pickle that the graph is walked of; apart: see heft_pickle. */
+heft_status heft_torch_read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
+                                   const char *what);
+
 /* ---- storages ---- */
 
-/* By the name of a storage class, or of an element type. */
+/* By the name of a storage class, of a tensor class as old as FloatTensor, or of an element type. */
 const heft_torch_type *heft_torch_type_of_storage(const heft_pickle *p, uint32_t global);
+const heft_torch_type *heft_torch_type_of_tensor(const heft_pickle *p, uint32_t global);
 const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t global);
 /* Legacy streams have the classes of modules behind persistent ids, with their source: ("module", class, file,
- * text).  The class, or the value itself. */
+ * text), in tar archives (class, file, text).  The class, or the value itself. */
 uint32_t heft_torch_class(const heft_pickle *p, uint32_t value);
 /* All that the pickle speaks of, in t->storages. */
 heft_status heft_torch_storages(heft_torch *t);
@@ -74,10 +112,11 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_REFUSED    /* holds tensors in a form that is not read */
 } heft_torch_kind;
 
-typedef enum heft_torch_form {                      /* of a tensor's arguments */
-                               HEFT_TORCH_PLAIN,    /* storage, offset, size, stride, … */
-                               HEFT_TORCH_TYPED,    /* …, requires_grad, hooks, dtype */
-                               HEFT_TORCH_QUANTIZED /* …, (scheme, scale, zero point) */
+typedef enum heft_torch_form {                       /* of a tensor's arguments */
+                               HEFT_TORCH_PLAIN,     /* storage, offset, size, stride, … */
+                               HEFT_TORCH_TYPED,     /* …, requires_grad, hooks, dtype */
+                               HEFT_TORCH_QUANTIZED, /* …, (scheme, scale, zero point) */
+                               HEFT_TORCH_RECORDED /* none: a persistent id, see heft_torch_record */
 } heft_torch_form;
 
 typedef struct heft_torch_meaning {

@@ -1,0 +1,542 @@
+/* tar.c - what torch.save() wrote before version 0.1.11: a tar archive of four members.
+ *
+ *   sys_info   pickle of a dictionary: protocol_version 1000, little_endian, type_sizes
+ *   pickle     the pickle; persistent ids are the numbers of tensors and storages as decimal text, or, of a
+ *              module's class, (class, file, source)
+ *   tensors    pickle of a count; for each: pickle of (key, storage's key or None, class), i32 dimensions,
+ *              4 bytes unused, i64 sizes, i64 strides, i64 offset in the storage
+ *   storages   pickle of a count; for each: pickle of (key, location, class), i64 elements, the elements;
+ *              then pickle of a list of views: (key, storage's key, offset, elements)
+ *
+ * The first archives had (key, class, storage's key) and (key, class), and no views.  Numbers have the byte order of the
+ * machine.  _legacy_load() of torch/serialization.py reads these archives to this day.
+ */
+#include "grammar/tar.h"
+#include "base/sort.h"
+#include "format/torch/torch.h"
+
+enum {
+    PROTOCOL = 1000,
+    NUMBER = 8,       /* bytes of a size, a stride, an offset, a count of elements */
+    MOST_MEMBERS = 64 /* of the archive; PyTorch writes four */
+};
+
+typedef enum member { SYS_INFO, PICKLE, TENSORS, STORAGES, MEMBERS } member;
+static const char *const member_names[] = { "sys_info", "pickle", "tensors", "storages" };
+
+typedef struct reader {
+    heft_torch *t;
+    heft_tar_entry members[MEMBERS];
+    bool has[MEMBERS];
+    heft_vec storages, memories, records;
+} reader;
+
+static heft_status no_memory(const reader *r)
+{
+    return heft_error_plain(r->t->x->err, HEFT_E_NOMEM, "no memory for a list of storages");
+}
+
+static heft_status fail(const reader *r, uint64_t at, member m, const char *what)
+{
+    return heft_error_set(r->t->x->err, HEFT_E_FORMAT, at, "%s: %s", member_names[m], what);
+}
+
+static uint64_t number_of(const heft_torch *t, const uint8_t *p)
+{
+    return t->is_big_endian ? heft_be64(p) : heft_le64(p);
+}
+
+/* ---- members ---- */
+
+static member member_of(heft_str name)
+{
+    uint32_t m = 0;
+    if (name.len > 2 && name.ptr[0] == '.' && name.ptr[1] == '/')
+        name = (heft_str){ name.ptr + 2, name.len - 2 };
+    while (m < MEMBERS && !heft_str_is(name, member_names[m]))
+        m++;
+    return (member)m;
+}
+
+bool heft_torch_is_tar(const uint8_t *head, size_t len)
+{
+    return member_of(heft_tar_first(head, len)) < MEMBERS;
+}
+
+static heft_status take_member(reader *r, const heft_tar_entry *e)
+{
+    member m = member_of(e->name);
+    if (m == MEMBERS || e->has_prefix)
+        return HEFT_OK;
+    if (!e->is_file)
+        return fail(r, e->header, m, "it is a link or a directory, not a file");
+    if (r->has[m])
+        return fail(r, e->header, m, "the archive has two members of that name");
+    r->members[m] = *e;
+    r->has[m] = true;
+    return HEFT_OK;
+}
+
+static heft_status read_members(reader *r)
+{
+    heft_tar tar = { .in = r->t->in };
+    heft_tar_entry e;
+    bool found = true;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; !st && found; i++) {
+        if (i > MOST_MEMBERS)
+            return heft_error_set(r->t->x->err, HEFT_E_LIMIT, tar.at,
+                                  "the archive has more than %U members, PyTorch's have 4",
+                                  (uint64_t)MOST_MEMBERS);
+        st = heft_tar_next(&tar, &e, &found);
+        if (!st && found)
+            st = take_member(r, &e);
+    }
+    for (uint32_t m = PICKLE; !st && m < MEMBERS; m++)
+        if (!r->has[m])
+            st = heft_error_plain(r->t->x->err, HEFT_E_FORMAT, "the archive has no member '%s'",
+                                  member_names[m]);
+    return st;
+}
+
+/* ---- small pickles ---- */
+
+/* One that ends within the member; *at: its beginning, then its end. */
+static heft_status read_small(const reader *r, heft_pickle *p, uint64_t *at, member m)
+{
+    uint64_t end = r->members[m].data.offset + r->members[m].data.length;
+    heft_status st = heft_pickle_read(p, r->t->in, (heft_range){ *at, end - *at }, &r->t->x->arena,
+                                      member_names[m]);
+    if (!st)
+        *at = heft_pickle_end(p);
+    return st;
+}
+
+static heft_status read_count(const reader *r, uint64_t *count, uint64_t *at, member m)
+{
+    heft_pickle p;
+    uint64_t begin = *at;
+    heft_status st = read_small(r, &p, at, m);
+    if (!st && !heft_pickle_u64(count, &p, p.root))
+        st = fail(r, begin, m, "it does not begin with a count");
+    heft_pickle_free(&p);
+    return st;
+}
+
+/* Decimal digits, at most 18, with a sign or not. */
+static bool read_digits(int64_t *out, heft_str s)
+{
+    enum { MOST = 18 };
+    bool is_negative = s.len && s.ptr[0] == '-';
+    size_t at = is_negative;
+    *out = 0;
+    if (at == s.len || s.len - at > MOST)
+        return false;
+    for (; at < s.len; at++) {
+        if (s.ptr[at] < '0' || s.ptr[at] > '9')
+            return false;
+        *out = *out * 10 + (s.ptr[at] - '0');
+    }
+    *out = is_negative ? -*out : *out;
+    return true;
+}
+
+static bool read_key(int64_t *out, const heft_pickle *p, uint32_t value)
+{
+    if (heft_pickle_is(p, value, HEFT_PICKLE_TEXT))
+        return read_digits(out, heft_pickle_at(p, value)->as.s);
+    if (!heft_pickle_is(p, value, HEFT_PICKLE_INT))
+        return false;
+    *out = heft_pickle_at(p, value)->as.i;
+    return true;
+}
+
+/* ---- the machine ---- */
+
+static heft_status read_machine(const reader *r)
+{
+    heft_torch *t = r->t;
+    heft_pickle p;
+    uint64_t at = r->members[SYS_INFO].data.offset, begin = at, protocol = PROTOCOL;
+    if (!r->has[SYS_INFO])
+        return HEFT_OK;
+    heft_status st = read_small(r, &p, &at, SYS_INFO);
+    uint32_t order = st ? HEFT_NONE : heft_pickle_member(&p, p.root, "little_endian");
+    uint32_t version = st ? HEFT_NONE : heft_pickle_member(&p, p.root, "protocol_version");
+    t->is_big_endian = heft_pickle_is(&p, order, HEFT_PICKLE_BOOL) &&
+                       !heft_pickle_at(&p, order)->as.b;
+    bool is_known = version == HEFT_NONE ||
+                    (heft_pickle_u64(&protocol, &p, version) && protocol == PROTOCOL);
+    heft_pickle_free(&p);
+    if (!st && !is_known)
+        st = heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, begin,
+                            "the protocol's version is not %U", (uint64_t)PROTOCOL);
+    return st;
+}
+
+/* ---- storages ---- */
+
+/* (key, location, class) or (key, class) */
+static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_memory *to,
+                                 heft_torch_storage *s)
+{
+    heft_pickle p;
+    to->at = s->at = *at;
+    heft_status st = read_small(r, &p, at, STORAGES);
+    uint32_t last = st ? HEFT_NONE : heft_pickle_item(&p, p.root, 2);
+    if (!st && last == HEFT_NONE)
+        last = heft_pickle_item(&p, p.root, 1);
+    s->type = st ? NULL : heft_torch_type_of_storage(&p, last);
+    if (!st && !read_key(&to->key, &p, heft_pickle_item(&p, p.root, 0)))
+        st = fail(r, to->at, STORAGES, "a storage has no number that names it");
+    if (!st && !s->type)
+        st = fail(r, to->at, STORAGES, "the class of a storage is none of PyTorch's");
+    if (!st && !s->type->type)
+        st = heft_error_set(r->t->x->err, HEFT_E_UNSUPPORTED, to->at,
+                            "%s: elements of type %s are not read", member_names[STORAGES],
+                            s->type->dtype);
+    heft_pickle_free(&p);
+    return st;
+}
+
+/* Where the next storage is, this one tells.  A source that is read in pieces is asked for more of it the more storages
+ * there are, so that the work of beginning anew each time stays in proportion to the file. */
+static void ask_ahead(const reader *r, uint64_t at)
+{
+    enum { PIECE = 64 << 10, EVERY = 512 };
+    heft_in *in = r->t->in;
+    in->need(in, at, (uint64_t)PIECE * (1 + r->storages.len / EVERY));
+}
+
+static heft_status read_elements(const reader *r, uint64_t *at, heft_torch_storage *s)
+{
+    heft_in *in = r->t->in;
+    uint64_t end = r->members[STORAGES].data.offset + r->members[STORAGES].data.length;
+    heft_cur c = heft_cur_whole(in, *at, NUMBER, "the size of a storage");
+    const uint8_t *p = heft_cur_take(&c, NUMBER);
+    if (!p)
+        return c.st;
+    if (end - *at < NUMBER)
+        return fail(r, *at, STORAGES, "the member ends within the size of a storage");
+    s->elements = number_of(r->t, p);
+    s->offset = *at + NUMBER;
+    s->is_placed = true;
+    s->first_tensor = HEFT_NONE;
+    s->key = (heft_str){ "", 0 };
+    if (s->offset > end || s->elements > INT64_MAX ||
+        !heft_dtype_bytes(&s->bytes, s->type->type, s->elements) || s->bytes > end - s->offset)
+        return heft_error_set(r->t->x->err, HEFT_E_FORMAT, *at,
+                              "%s: %U elements of type %s are announced, the member ends before",
+                              member_names[STORAGES], s->elements, s->type->dtype);
+    *at = s->offset + s->bytes;
+    return HEFT_OK;
+}
+
+static heft_status read_storage(reader *r, uint64_t *at)
+{
+    heft_memory *mem = &r->t->x->mem;
+    uint64_t begin = *at;
+    heft_torch_storage s = { .key = { "", 0 } };
+    heft_torch_memory m = { .storage = r->storages.len };
+    heft_status st = read_identity(r, at, &m, &s);
+    if (!st)
+        st = read_elements(r, at, &s);
+    if (st == HEFT_AGAIN)
+        ask_ahead(r, begin);
+    if (st)
+        return st;
+    m.bytes = s.bytes;
+    heft_torch_storage *to = heft_vec_push(mem, &r->storages, sizeof *to);
+    heft_torch_memory *view = to ? heft_vec_push(mem, &r->memories, sizeof *view) : NULL;
+    if (!view)
+        return no_memory(r);
+    *to = s;
+    *view = m;
+    return HEFT_OK;
+}
+
+/* ---- keys ---- */
+
+static bool memory_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_torch_memory *m = ctx;
+    return m[a].key < m[b].key;
+}
+
+static bool record_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_torch_record *m = ctx;
+    return m[a].key < m[b].key;
+}
+
+/* The numbers of n things in the order of their keys; NULL: no memory. */
+static uint32_t *sorted(const reader *r, uint32_t n,
+                        bool (*below)(const void *ctx, uint32_t a, uint32_t b), const void *things)
+{
+    uint32_t *ids = heft_arena_alloc(&r->t->x->arena, (2 * (size_t)n + 1) * sizeof *ids, 4);
+    for (uint32_t i = 0; ids && i < n; i++)
+        ids[i] = i;
+    if (ids)
+        heft_sort(ids, ids + n, n, below, things);
+    return ids;
+}
+
+/* Those of the vector in the order of their keys, in the arena; storages and their views share their numbers. */
+static heft_status sort_memories(const reader *r)
+{
+    heft_torch *t = r->t;
+    const heft_torch_memory *from = r->memories.ptr;
+    uint32_t n = r->memories.len, *ids = sorted(r, n, memory_below, from);
+    heft_torch_memory *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
+    if (!ids || !to)
+        return no_memory(r);
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = from[ids[i]];
+        if (i && to[i].key == to[i - 1].key)
+            return fail(r, to[i].at, STORAGES, "two storages have the same number");
+    }
+    t->memories = to;
+    t->memory_count = n;
+    return HEFT_OK;
+}
+
+static heft_status sort_records(const reader *r)
+{
+    heft_torch *t = r->t;
+    const heft_torch_record *from = r->records.ptr;
+    uint32_t n = r->records.len, *ids = sorted(r, n, record_below, from);
+    heft_torch_record *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
+    if (!ids || !to)
+        return no_memory(r);
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = from[ids[i]];
+        if (i && to[i].key == to[i - 1].key)
+            return fail(r, to[i].at, TENSORS, "two tensors have the same number");
+    }
+    t->records = to;
+    t->record_count = n;
+    return HEFT_OK;
+}
+
+/* Number of the memory of that key, or HEFT_NONE. */
+static uint32_t find_memory(const heft_torch *t, int64_t key)
+{
+    uint32_t low = 0, high = t->memory_count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (t->memories[mid].key == key)
+            return mid;
+        if (t->memories[mid].key < key)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return HEFT_NONE;
+}
+
+/* ---- views of storages ---- */
+
+static heft_status read_view(reader *r, const heft_pickle *p, uint32_t item)
+{
+    const heft_torch *t = r->t;
+    heft_torch_memory v = { .at = heft_pickle_place(p, item) };
+    uint64_t first, elements;
+    int64_t root;
+    if (!read_key(&v.key, p, heft_pickle_item(p, item, 0)) ||
+        !read_key(&root, p, heft_pickle_item(p, item, 1)) ||
+        !heft_pickle_u64(&first, p, heft_pickle_item(p, item, 2)) ||
+        !heft_pickle_u64(&elements, p, heft_pickle_item(p, item, 3)))
+        return fail(r, v.at, STORAGES, "a view is not four numbers");
+    uint32_t of = find_memory(t, root);
+    if (of == HEFT_NONE)
+        return fail(r, v.at, STORAGES, "a view of a storage that is not in the file");
+    v.storage = t->memories[of].storage;
+    const heft_torch_storage *s = (const heft_torch_storage *)r->storages.ptr + v.storage;
+    uint64_t size = heft_dtype_size(s->type->type);
+    if (!heft_mul(&v.base, first, size) || !heft_mul(&v.bytes, elements, size) ||
+        !heft_range_in((heft_range){ v.base, v.bytes }, s->bytes))
+        return fail(r, v.at, STORAGES, "a view reaches past its storage");
+    heft_torch_memory *to = heft_vec_push(&t->x->mem, &r->memories, sizeof *to);
+    if (!to)
+        return no_memory(r);
+    *to = v;
+    return HEFT_OK;
+}
+
+static heft_status read_views(reader *r, uint64_t at)
+{
+    heft_pickle p;
+    uint32_t item;
+    uint64_t begin = at, end = r->members[STORAGES].data.offset + r->members[STORAGES].data.length;
+    if (at == end) /* the first archives have none */
+        return HEFT_OK;
+    heft_status st = read_small(r, &p, &at, STORAGES);
+    if (!st && !heft_pickle_is(&p, p.root, HEFT_PICKLE_LIST))
+        st = fail(r, begin, STORAGES, "the views are not a list");
+    if (!st) {
+        heft_pickle_items i = heft_pickle_items_of(&p, p.root);
+        while (!st && heft_pickle_next(&p, &i, &item))
+            st = read_view(r, &p, item);
+    }
+    heft_pickle_free(&p);
+    if (!st && at < end)
+        heft_ix_note(r->t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
+                     "bytes after the last storage");
+    return st;
+}
+
+static heft_status read_storages(reader *r)
+{
+    uint64_t count = 0, at = r->members[STORAGES].data.offset;
+    heft_status st = read_count(r, &count, &at, STORAGES);
+    for (uint64_t i = 0; !st && i < count; i++) /* each takes bytes, so this ends with the member */
+        st = read_storage(r, &at);
+    if (!st)
+        st = sort_memories(r); /* views name storages */
+    if (!st)
+        st = read_views(r, at);
+    if (!st)
+        st = sort_memories(r);
+    r->t->storages = r->storages.ptr;
+    r->t->storage_count = r->storages.len;
+    return st;
+}
+
+/* ---- tensors ---- */
+
+/* (key, storage's key, class) or (key, class, storage's key) */
+static heft_status read_names(const reader *r, uint64_t *at, heft_torch_record *to)
+{
+    heft_pickle p;
+    int64_t storage;
+    to->at = *at;
+    heft_status st = read_small(r, &p, at, TENSORS);
+    if (st) {
+        heft_pickle_free(&p);
+        return st;
+    }
+    bool is_first_kind = heft_pickle_is(&p, heft_pickle_item(&p, p.root, 1), HEFT_PICKLE_GLOBAL);
+    uint32_t of = heft_pickle_item(&p, p.root, is_first_kind ? 2 : 1);
+    to->type = heft_torch_type_of_tensor(&p, heft_pickle_item(&p, p.root, is_first_kind ? 1 : 2));
+    if (!read_key(&to->key, &p, heft_pickle_item(&p, p.root, 0)))
+        st = fail(r, to->at, TENSORS, "a tensor has no number that names it");
+    else if (read_key(&storage, &p, of)) {
+        to->memory = find_memory(r->t, storage);
+        if (to->memory == HEFT_NONE)
+            st = fail(r, to->at, TENSORS, "the storage of a tensor is not in the file");
+    } else if (!heft_pickle_is(&p, of, HEFT_PICKLE_NONE))
+        st = fail(r, to->at, TENSORS, "the storage of a tensor is neither a number nor None");
+    else if (!to->type || !to->type->type)
+        st = heft_error_set(r->t->x->err, HEFT_E_UNSUPPORTED, to->at,
+                            "%s: the class of a tensor without a storage is not known",
+                            member_names[TENSORS]);
+    heft_pickle_free(&p);
+    return st;
+}
+
+static bool are_natural(const heft_torch *t, const uint8_t *p, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (number_of(t, p + NUMBER * i) > INT64_MAX)
+            return false;
+    return true;
+}
+
+static heft_status read_sizes(const reader *r, uint64_t *at, heft_torch_record *to)
+{
+    enum { RANK = 8 }; /* four bytes, and four that are not used */
+    uint64_t end = r->members[TENSORS].data.offset + r->members[TENSORS].data.length;
+    heft_cur c = heft_cur_whole(r->t->in, *at, end - *at, member_names[TENSORS]);
+    const uint8_t *p = heft_cur_take(&c, RANK);
+    if (!p)
+        return c.st;
+    to->rank = r->t->is_big_endian ? (uint32_t)(heft_be64(p) >> 32) : heft_le32(p);
+    uint64_t numbers = 2 * (uint64_t)to->rank + 1;
+    if (to->rank > INT32_MAX || numbers > heft_cur_left(&c) / NUMBER)
+        return heft_error_set(r->t->x->err, HEFT_E_FORMAT, *at,
+                              "%s: the numbers of %U dimensions pass the end of the member",
+                              member_names[TENSORS], (uint64_t)to->rank);
+    to->sizes = heft_cur_take(&c, numbers * NUMBER);
+    if (!are_natural(r->t, to->sizes, numbers))
+        return fail(r, *at, TENSORS, "a size, a stride or an offset is below 0");
+    to->first = number_of(r->t, to->sizes + NUMBER * (numbers - 1));
+    *at = heft_cur_pos(&c);
+    return HEFT_OK;
+}
+
+/* All of the member is needed at once: it holds no elements. */
+static heft_status read_tensors(reader *r)
+{
+    heft_torch *t = r->t;
+    heft_range where = r->members[TENSORS].data;
+    uint64_t count = 0, at = where.offset;
+    heft_cur all = heft_cur_whole(t->in, where.offset, where.length, member_names[TENSORS]);
+    heft_status st = all.st ? all.st : read_count(r, &count, &at, TENSORS);
+    for (uint64_t i = 0; !st && i < count; i++) {
+        heft_torch_record record = { .memory = HEFT_NONE };
+        st = read_names(r, &at, &record);
+        if (!st)
+            st = read_sizes(r, &at, &record);
+        heft_torch_record *to = st ? NULL : heft_vec_push(&t->x->mem, &r->records, sizeof *to);
+        if (!st && !to)
+            st = no_memory(r);
+        if (to)
+            *to = record;
+    }
+    if (!st && at < where.offset + where.length)
+        heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
+                     "bytes after the last tensor");
+    return st ? st : sort_records(r);
+}
+
+const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
+                                              bool *is_storage)
+{
+    int64_t key;
+    uint32_t low = 0, high = t->record_count;
+    *is_storage = false;
+    if (!read_key(&key, &t->p, heft_pickle_at(&t->p, persistent)->as.id))
+        return NULL;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (t->records[mid].key == key)
+            return &t->records[mid];
+        if (t->records[mid].key < key)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    *is_storage = find_memory(t, key) != HEFT_NONE;
+    return NULL;
+}
+
+/* ---- the archive ---- */
+
+static heft_status parse_members(reader *r)
+{
+    heft_torch *t = r->t;
+    heft_status st = read_members(r);
+    if (!st)
+        st = read_machine(r);
+    if (!st)
+        st = heft_torch_read_pickle(t, t->in, r->members[PICKLE].data, HEFT_NOWHERE, "the pickle");
+    if (!st)
+        st = read_storages(r);
+    if (!st)
+        st = read_tensors(r);
+    return st ? st : heft_torch_walk(t);
+}
+
+heft_status heft_torch_parse_tar(heft_torch *t)
+{
+    reader r = { .t = t };
+    t->is_tar = true;
+    t->x->version = heft_lit("tar");
+    heft_status st = parse_members(&r);
+    heft_vec_free(&t->x->mem, &r.records, sizeof(heft_torch_record));
+    heft_vec_free(&t->x->mem, &r.memories, sizeof(heft_torch_memory));
+    heft_vec_free(&t->x->mem, &r.storages, sizeof(heft_torch_storage));
+    t->storages = NULL;
+    t->storage_count = 0;
+    return st;
+}

@@ -1,0 +1,268 @@
+/* tar.c - headers of 512 bytes, each before the bytes of its member, which are padded to a multiple of 512.
+ *
+ *     0 name 100 · 100 mode 8 · 108 uid 8 · 116 gid 8 · 124 size 12 · 136 mtime 12 · 148 checksum 8 · 156 type 1
+ *   157 link 100 · 257 magic 6 · 263 version 2 · 265 owner 32 · 297 group 32 · 329 device 16 · 345 prefix 155
+ *
+ * Numbers are octal text.  A member of type x or g (pax) or L or K (GNU) describes the member after it.  Blocks
+ * of zeros end the archive; so does the end of the file.
+ */
+#include "grammar/tar.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/text.h"
+
+enum {
+    BLOCK = 512,
+    NAME = 100,
+    SIZE = 124,
+    SIZE_BYTES = 12,
+    CHECKSUM = 148,
+    CHECKSUM_BYTES = 8,
+    TYPE = 156,
+    MAGIC = 257,
+    PREFIX = 345,
+    MOST_EXTENSION = 1 << 20 /* bytes of a member that describes another one */
+};
+
+static const char what[] = "a header of the archive";
+
+/* ---- numbers ---- */
+
+/* Octal digits, spaces before them, and then spaces or NULs. */
+static bool read_octal(uint64_t *out, const uint8_t *p, size_t len)
+{
+    size_t i = 0;
+    *out = 0;
+    while (i < len && p[i] == ' ')
+        i++;
+    for (; i < len && p[i] >= '0' && p[i] <= '7'; i++) {
+        if (*out >> 61)
+            return false;
+        *out = *out << 3 | (uint64_t)(p[i] - '0');
+    }
+    while (i < len && (p[i] == ' ' || !p[i]))
+        i++;
+    return i == len;
+}
+
+/* GNU's numbers: the first bit is set, the others are the number, most significant byte first. */
+static bool read_number(uint64_t *out, const uint8_t *p, size_t len)
+{
+    if (!(p[0] & 0x80))
+        return read_octal(out, p, len);
+    *out = 0;
+    if (p[0] != 0x80) /* negative, or beyond 64 bits */
+        return false;
+    for (size_t i = 1; i < len; i++) {
+        if (*out >> 56)
+            return false;
+        *out = *out << 8 | p[i];
+    }
+    return true;
+}
+
+static bool is_zero(const uint8_t *p)
+{
+    for (size_t i = 0; i < BLOCK; i++)
+        if (p[i])
+            return false;
+    return true;
+}
+
+/* The sum of the header's bytes, its own counted as spaces; early writers added signed bytes. */
+static bool has_checksum(const uint8_t *p)
+{
+    uint64_t said;
+    uint32_t sum = CHECKSUM_BYTES * ' ', high = 0;
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        bool own = i >= CHECKSUM && i < CHECKSUM + CHECKSUM_BYTES;
+        sum += own ? 0 : p[i];
+        high += !own && p[i] & 0x80;
+    }
+    return read_octal(&said, p + CHECKSUM, CHECKSUM_BYTES) &&
+           (said == sum || said + 256 * (uint64_t)high == sum);
+}
+
+/* Text up to a NUL or the end of its field. */
+static heft_str field(const uint8_t *p, size_t most)
+{
+    heft_str s = { (const char *)p, 0 };
+    while (s.len < most && s.ptr[s.len])
+        s.len++;
+    return s;
+}
+
+static uint64_t padded(uint64_t bytes)
+{
+    uint64_t out;
+    return heft_align_up(&out, bytes, BLOCK) ? out : HEFT_NOWHERE;
+}
+
+/* ---- members that describe the next one ---- */
+
+typedef struct extension { /* what such members have said */
+    heft_str name;         /* ptr NULL: nothing */
+    uint64_t size;         /* or HEFT_NOWHERE */
+} extension;
+
+static bool is_extension(uint8_t type)
+{
+    return type == 'x' || type == 'g' || type == 'L' || type == 'K';
+}
+
+/* A decimal number that ends at `end`; false: it is none of 64 bits. */
+static bool read_decimal(uint64_t *out, const uint8_t *p, const uint8_t *end)
+{
+    *out = 0;
+    if (p == end)
+        return false;
+    for (; p < end; p++)
+        if (*p < '0' || *p > '9' || !heft_mul(out, *out, 10) ||
+            !heft_add(out, *out, (uint64_t)(*p - '0')))
+            return false;
+    return true;
+}
+
+/* "LENGTH KEY=VALUE\n", where LENGTH counts all of these bytes; *len: how many were taken.  0: no such record. */
+static size_t take_record(extension *e, const uint8_t *p, size_t left)
+{
+    size_t digits = 0, equals;
+    uint64_t len;
+    while (digits < left && p[digits] != ' ')
+        digits++;
+    if (!read_decimal(&len, p, p + digits) || len > left || len < digits + 3 || p[len - 1] != '\n')
+        return 0;
+    for (equals = digits + 1; equals < len && p[equals] != '=';)
+        equals++;
+    if (equals == len)
+        return 0;
+    heft_str key = { (const char *)p + digits + 1, equals - digits - 1 };
+    heft_str value = { (const char *)p + equals + 1, (size_t)len - equals - 2 };
+    if (heft_str_is(key, "path"))
+        e->name = value;
+    if (heft_str_is(key, "size") &&
+        !read_decimal(&e->size, (const uint8_t *)value.ptr, (const uint8_t *)value.ptr + value.len))
+        return 0;
+    return (size_t)len;
+}
+
+static heft_status read_records(extension *e, heft_cur *c, uint64_t bytes)
+{
+    const uint8_t *p = heft_cur_take(c, bytes);
+    uint64_t base = heft_cur_pos(c) - (p ? bytes : 0);
+    for (size_t at = 0, n; p && at < bytes; at += n) {
+        n = take_record(e, p + at, (size_t)bytes - at);
+        if (!n)
+            return heft_error_set(c->in->err, HEFT_E_FORMAT, base + at,
+                                  "%s: a record of pax is not LENGTH KEY=VALUE", what);
+    }
+    return c->st;
+}
+
+static heft_status read_extension(extension *e, heft_in *in, const heft_tar_entry *m, uint8_t type)
+{
+    if (m->data.length > MOST_EXTENSION)
+        return heft_error_set(in->err, HEFT_E_LIMIT, m->header,
+                              "%s: %U bytes describe the next member, more than %U", what,
+                              m->data.length, (uint64_t)MOST_EXTENSION);
+    heft_cur c = heft_cur_whole(in, m->data.offset, m->data.length, what);
+    if (type == 'x')
+        return c.st ? c.st : read_records(e, &c, m->data.length);
+    const uint8_t *p = heft_cur_take(&c, m->data.length);
+    if (p && type == 'L')
+        e->name = field(p, (size_t)m->data.length);
+    return c.st; /* g describes the whole archive, K the target of a link */
+}
+
+/* ---- members ---- */
+
+static bool is_regular(uint8_t type)
+{
+    return type == '0' || !type || type == '7';
+}
+
+/* Links, devices and directories have a size at times, and no bytes. */
+static bool has_data(uint8_t type)
+{
+    return type < '1' || type > '6';
+}
+
+static heft_status read_header(heft_tar *t, const uint8_t *p, heft_tar_entry *out)
+{
+    *out = (heft_tar_entry){ .name = field(p, NAME),
+                             .header = t->at,
+                             .has_prefix = !memcmp(p + MAGIC, "ustar", 6) && p[PREFIX],
+                             .is_file = is_regular(p[TYPE]) };
+    if (memcmp(p + MAGIC, "ustar", 5) != 0 || !has_checksum(p))
+        return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at,
+                              "%s: its checksum is not that of its bytes", what);
+    out->data.offset = t->at + BLOCK;
+    if (!read_number(&out->data.length, p + SIZE, SIZE_BYTES))
+        return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at + SIZE,
+                              "%s: the size of %q is not a number", what, out->name);
+    if (!has_data(p[TYPE]))
+        out->data.length = 0;
+    return HEFT_OK;
+}
+
+/* The place after a member, which has to lie in the file; its padding need not. */
+static heft_status pass(heft_tar *t, const heft_tar_entry *e)
+{
+    if (!heft_range_in(e->data, t->in->size))
+        return heft_error_set(t->in->err, HEFT_E_FORMAT, e->header,
+                              "member %q: %U bytes are announced, %U are left", e->name,
+                              e->data.length, t->in->size - e->data.offset);
+    uint64_t length = padded(e->data.length), left = t->in->size - e->data.offset;
+    t->at = e->data.offset + (length < left ? length : left);
+    return HEFT_OK;
+}
+
+heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
+{
+    extension more = { .name = { NULL, 0 }, .size = HEFT_NOWHERE };
+    *found = false;
+    for (;;) {
+        if (t->at >= t->in->size)
+            return HEFT_OK;
+        heft_cur c = heft_cur_whole(t->in, t->at, BLOCK, what);
+        const uint8_t *p = heft_cur_take(&c, BLOCK);
+        if (!p)
+            return c.st;
+        if (is_zero(p))
+            return HEFT_OK;
+        heft_status st = read_header(t, p, out);
+        if (!st && !is_extension(p[TYPE]))
+            break;
+        if (!st)
+            st = pass(t, out);
+        if (!st)
+            st = read_extension(&more, t->in, out, p[TYPE]);
+        if (st)
+            return st;
+    }
+    if (more.name.ptr) {
+        out->name = more.name;
+        out->has_prefix = false;
+    }
+    if (more.size != HEFT_NOWHERE)
+        out->data.length = more.size;
+    *found = true;
+    return pass(t, out);
+}
+
+/* A name that pax or GNU spell in a member of its own is not looked for: formats have short ones. */
+heft_str heft_tar_first(const uint8_t *head, size_t len)
+{
+    for (uint64_t at = 0, bytes; at + BLOCK <= len; at += BLOCK + padded(bytes)) {
+        const uint8_t *p = head + at;
+        if (memcmp(p + MAGIC, "ustar", 5) != 0 || !has_checksum(p) ||
+            !read_number(&bytes, p + SIZE, SIZE_BYTES))
+            break;
+        if (!is_extension(p[TYPE]))
+            return field(p, NAME);
+        if (bytes > MOST_EXTENSION)
+            break;
+    }
+    return (heft_str){ "", 0 };
+}

@@ -1,0 +1,425 @@
+#!/usr/bin/env python3
+"""gen_torch_tar.py ROOT: .pt files below ROOT/torch as PyTorch wrote them before version 0.1.11, tar archives, made with
+Python's pickle and tarfile, without heft and without PyTorch.  torch/serialization.py's legacy_load() tells what is in
+them; those with "judge" in FILE.json are loaded by PyTorch, too (check_torch.py)."""
+import collections
+import io
+import pickle
+import struct
+import sys
+import tarfile
+
+from samples import Samples
+
+# class without its end, heft's name, bytes
+TYPES = [("Float", "f32", 4), ("Double", "f64", 8), ("Half", "f16", 2), ("Long", "i64", 8), ("Int", "i32", 4),
+         ("Short", "i16", 2), ("Char", "i8", 1), ("Byte", "u8", 1)]
+SIZE = {name: (short, size) for name, short, size in TYPES}
+MEMBERS = ("sys_info", "pickle", "tensors", "storages")
+FLOATS = bytes(i * 37 % 128 for i in range(96))
+
+
+class Name:
+    """What pickles as a global of torch."""
+
+    def __init__(self, name, module="torch"):
+        self.name, self.module = name, module
+
+
+class Tensor:
+    def __init__(self, key):
+        self.key = key
+
+
+class Pickler(pickle._Pickler):
+    """Persistent ids of tensors are their numbers as text; globals are names of modules that need not exist."""
+
+    modules = ()
+
+    def persistent_id(self, obj):
+        return str(obj.key) if isinstance(obj, Tensor) else None
+
+    def save(self, obj, save_persistent_id=True):
+        if isinstance(obj, Name):
+            self.write(b"c" + f"{obj.module}\n{obj.name}\n".encode())
+            return
+        super().save(obj, save_persistent_id)
+
+
+def dump(value, protocol=2):
+    out = io.BytesIO()
+    Pickler(out, protocol).dump(value)
+    return out.getvalue()
+
+
+def storage(key, kind, data, count=None, location="cpu", order="<", first=False):
+    count = len(data) // SIZE.get(kind, (0, 1))[1] if count is None else count
+    name = Name(f"{kind}Storage")
+    return dump((key, name) if first else (key, location, name)) + struct.pack(order + "q", count) + data
+
+
+def contiguous(shape):
+    strides, step = [], 1
+    for d in reversed(shape):
+        strides.insert(0, step)
+        step *= max(d, 1)
+    return strides
+
+
+def record(key, of, shape, strides=None, offset=0, kind="Float", order="<", rank=None, first=False):
+    strides = contiguous(shape) if strides is None else strides
+    name = Name(f"{kind}Tensor")
+    numbers = struct.pack(f"{order}{2 * len(shape) + 1}q", *shape, *strides, offset)
+    if order == ">":
+        head = struct.pack(">q", (len(shape) << 32))
+    else:
+        head = struct.pack("<i4x", len(shape) if rank is None else rank)
+    return dump((key, name, of) if first else (key, of, name)) + head + numbers
+
+
+def counted(items, count=None):
+    return dump(len(items) if count is None else count) + b"".join(items)
+
+
+def info(little=True, version=1000):
+    return dump({"protocol_version": version, "little_endian": little, "type_sizes": {"short": 2, "int": 4, "long": 4}})
+
+
+def archive(members, form=tarfile.PAX_FORMAT, pax=True, prefix=""):
+    """PyTorch added files, whose time has a fraction: a member of pax stands before each."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:", format=form) as tar:
+        for name, data in members:
+            entry = tarfile.TarInfo(prefix + name)
+            entry.size = len(data)
+            if pax and form == tarfile.PAX_FORMAT:
+                entry.mtime = 1488888888.25
+            tar.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def parts(value, storages, records, views=(), **more):
+    made = {"sys_info": info(), "pickle": dump(value), "tensors": counted(records),
+            "storages": counted(storages) + (b"" if views is None else dump(list(views)))}
+    return {**made, **more}
+
+
+def torch(value, storages, records, views=(), how=None, **more):
+    made = parts(value, storages, records, views, **more)
+    return archive([(name, made[name]) for name in MEMBERS if made[name] is not None], **(how or {}))
+
+
+def gather(data, size, shape, strides, offset):
+    out = bytearray()
+
+    def walk(level, at):
+        if level == len(shape):
+            out.extend(data[at * size:(at + 1) * size])
+            return
+        for i in range(shape[level]):
+            walk(level + 1, at + i * strides[level])
+
+    walk(0, offset)
+    return bytes(out)
+
+
+def plain():
+    """{"weight", "bias"} as most files have them, and what is in it."""
+    value = collections.OrderedDict([("weight", Tensor(201)), ("bias", Tensor(202))])
+    storages = [storage(101, "Float", FLOATS[:24]), storage(102, "Double", FLOATS[24:40])]
+    records = [record(201, 101, [2, 3]), record(202, 102, [2], kind="Double")]
+    return value, storages, records, [("weight", "f32", (2, 3), FLOATS[:24]), ("bias", "f64", (2,), FLOATS[24:40])]
+
+
+def good_plain(s):
+    value, storages, records, listed = plain()
+    s.good("tar.pt", torch(value, storages, records), listed, judge="torch")
+    for name, form in (("ustar", tarfile.USTAR_FORMAT), ("gnu", tarfile.GNU_FORMAT)):
+        s.good(f"tar_{name}.pt", torch(value, storages, records, how={"form": form}), listed, judge="torch")
+    s.good("tar_named.pt", torch(value, storages, records, how={"prefix": "./", "pax": False}), listed)
+    s.good("tar_no_info.pt", torch(value, storages, records, sys_info=None), listed, judge="torch")
+    checkpoint = {"epoch": 3, "state_dict": value, "best": 0.5, "arch": "alexnet", "optimizer": {"state": {}, "param_groups": []}}
+    under = [(f"state_dict.{t[0]}", *t[1:]) for t in listed]
+    s.good("tar_checkpoint.pt", torch(checkpoint, storages, records), under, judge="torch")
+    s.good("tar_short_end.pt", torch(value, storages, records, how={"pax": False}).rstrip(b"\0"), listed)
+    for protocol in (0, 1, 3, 4):
+        made = parts(value, storages, records, pickle=dump(value, protocol), sys_info=info())
+        s.good(f"tar_protocol{protocol}.pt", archive(list(made.items())), listed, judge="torch" if protocol else None)
+    more = [("README", b"words" * 200), *parts(value, storages, records).items()]
+    s.good("tar_others.pt", archive(more[1:] + more[:1]), listed)
+
+
+def good_types(s):
+    storages, records, value, listed = [], [], {}, []
+    for i, (kind, short, size) in enumerate(TYPES):
+        data = FLOATS[:6 * size]
+        storages.append(storage(i, kind, data))
+        for j, shape in enumerate(((2, 3), (6,), (1, 6, 1))):
+            key = 1000 + 10 * i + j
+            value[f"{kind}{j}"] = Tensor(key)
+            records.append(record(key, i, list(shape), kind=kind))
+            listed.append((f"{kind}{j}", short, shape, data))
+    s.good("tar_types.pt", torch(value, storages, records), listed, judge="torch")
+
+
+VIEWS = {"whole": ((2, 3, 4), 0, None), "transposed": ((4, 3, 2), 0, (1, 4, 12)), "second": ((2, 3, 2), 1, (12, 4, 2)),
+         "inside": ((2, 2), 5, (12, 4)), "row for all": ((5, 4), 8, (0, 1)), "last": ((4,), 20, (1,)),
+         "ones": ((1, 4, 1), 4, (99, 1, 77)), "none": ((0, 4), 24, (4, 1)), "column": ((3, 1), 2, (4, 9))}
+
+
+def good_views(s):
+    value, records, listed = {}, [], []
+    for key, (name, (shape, offset, strides)) in enumerate(VIEWS.items(), 900):
+        strides = list(strides or contiguous(shape))
+        value[name] = Tensor(key)
+        records.append(record(key, 5, list(shape), strides, offset))
+        listed.append((name, "f32", shape, gather(FLOATS, 4, shape, strides, offset)))
+    whole = [storage(5, "Float", FLOATS)]
+    s.good("tar_views.pt", torch(value, whole, records), listed, judge="torch")
+    # Views of storages: of [5]'s elements 8 to 19, and of all.
+    views = [(6, 5, 8, 12), (7, 5, 0, 24), (8, 5, 24, 0)]
+    value = {"half": Tensor(1), "full": Tensor(2), "none": Tensor(3), "deep": [Tensor(1), {"x": Tensor(2)}]}
+    records = [record(1, 6, [2, 3], offset=3), record(2, 7, [24]), record(3, 8, [0])]
+    half, full = ("f32", (2, 3), FLOATS[44:68]), ("f32", (24,), FLOATS)
+    listed = [("half", *half), ("full", *full), ("none", "f32", (0,), b""), ("deep.0", *half), ("deep.1.x", *full)]
+    s.good("tar_storage_views.pt", torch(value, whole, records, views), listed, judge="torch")
+
+
+def good_empty(s):
+    """A tensor of no elements had no dimensions, and perhaps no storage; PyTorch no longer loads the latter."""
+    value, storages, records, listed = plain()
+    value = {**value, "none": Tensor(1), "again": Tensor(2), "with": Tensor(3), "one": Tensor(4)}
+    records += [record(1, None, []), record(2, None, [], kind="Half"), record(3, 103, []), record(4, 101, [], offset=2)]
+    storages += [storage(103, "Int", b"")]
+    listed = [*listed, ("none", "f32", (0,), b""), ("again", "f16", (0,), b""), ("with", "i32", (0,), b""),
+              ("one", "f32", (), FLOATS[8:12])]
+    s.good("tar_empty.pt", torch(value, storages, records), listed)
+    s.good("tar_nothing.pt", torch({}, [], []), [], judge="torch")
+
+
+def good_first(s):
+    """The first archives, and those of a machine whose numbers begin with the most significant byte."""
+    value, _, _, listed = plain()
+    storages = [storage(101, "Float", FLOATS[:24], first=True), storage(102, "Double", FLOATS[24:40], first=True)]
+    records = [record(201, 101, [2, 3], first=True), record(202, 102, [2], kind="Double", first=True)]
+    s.good("tar_first.pt", torch(value, storages, records, None), listed)
+    turned = b"".join(FLOATS[i:i + 4][::-1] for i in range(0, 24, 4))
+    wide = b"".join(FLOATS[i:i + 8][::-1] for i in range(24, 40, 8))
+    storages = [storage(101, "Float", turned, order=">"), storage(102, "Double", wide, order=">")]
+    records = [record(201, 101, [2, 3], order=">"), record(202, 102, [2], kind="Double", order=">")]
+    s.good("tar_big.pt", torch(value, storages, records, sys_info=info(False)), listed)
+
+
+class Object:
+    """Pickles as a call of a class, with a state."""
+
+    def __init__(self, cls, args, state):
+        self.cls, self.args, self.state = cls, args, state
+
+
+class ObjectPickler(Pickler):
+    def save(self, obj, save_persistent_id=True):
+        if not isinstance(obj, Object):
+            super().save(obj, save_persistent_id)
+            return
+        self.save(obj.cls, False)
+        self.save(obj.args)
+        self.write(pickle.NEWOBJ)
+        if obj.state is not None:
+            self.save(obj.state)
+            self.write(pickle.BUILD)
+
+
+def dump_objects(value):
+    out = io.BytesIO()
+    ObjectPickler(out, 2).dump(value)
+    return out.getvalue()
+
+
+class Class(Name):
+    """The class of a module: its persistent id is (class, file, source)."""
+
+
+def module(obj):
+    """What a persistent id of a module's class leaves: (class, None, None)."""
+    out = io.BytesIO()
+    ObjectPickler(out, 2).dump((obj, None, None))
+    return out.getvalue()[2:-1] + b"Q"
+
+
+def good_modules(s):
+    _, storages, records, listed = plain()
+    parameter = Name("Parameter", "torch.nn.parameter")
+    variable = Name("Variable", "torch.autograd.variable")
+    w = Object(parameter, (), (Tensor(201), None, None, True, False))
+    b = Object(variable, (Tensor(202),), (True, False, None))
+    data = dump_objects(collections.OrderedDict([("weight", w), ("bias", b)]))
+    s.good("tar_variables.pt", torch({}, storages, records, pickle=data), listed, judge="torch")
+    marker = "module-goes-here"
+    state = {"_parameters": collections.OrderedDict([("weight", w), ("bias", b)]), "_buffers": {}, "_modules": {}, "training": True}
+    data = dump_objects(Object(Name(marker), (), state))
+    data = data.replace(f"ctorch\n{marker}\n".encode(), module(Name("Linear", "torch.nn.modules.linear")))
+    s.good("tar_module.pt", torch({}, storages, records, pickle=data), listed)
+
+
+def good_large(s):
+    """Sizes that only pax or GNU's base 256 can spell, of members that do not need it."""
+    value, storages, records, listed = plain()
+    data = bytearray(torch(value, storages, records, how={"form": tarfile.GNU_FORMAT}))
+    for at in list(headers(data)):
+        size = int(data[at + 124:at + 135], 8)
+        data[at + 124:at + 136] = b"\x80" + size.to_bytes(11, "big")
+        check(data, at)
+    s.good("tar_base256.pt", bytes(data), listed)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:", format=tarfile.PAX_FORMAT) as tar:
+        for name, member in parts(value, storages, records).items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(member)
+            entry.pax_headers = {"size": str(len(member)), "path": name, "comment": "\u00e4 = b"}
+            tar.addfile(entry, io.BytesIO(member))
+    s.good("tar_pax.pt", out.getvalue(), listed)
+    many = {str(i): Tensor(i) for i in range(700)}
+    numbers = [struct.pack("<f", i) for i in range(700)]
+    storages = [storage(10000 + i, "Float", n) for i, n in enumerate(numbers)]
+    records = [record(i, 10000 + i, [1]) for i in range(700)]
+    s.good("tar_many.pt", torch(many, storages, records), [(str(i), "f32", (1,), n) for i, n in enumerate(numbers)], judge="torch")
+
+
+# ---- bad --------------------------------------------------------------------------------------
+
+def headers(data):
+    at = 0
+    while at < len(data) and any(data[at:at + 512]):
+        yield at
+        at += 512 + -(-int(data[at + 124:at + 135], 8) // 512) * 512
+
+
+def check(data, at):
+    data[at + 148:at + 156] = b" " * 8
+    data[at + 148:at + 156] = b"%06o\0 " % sum(data[at:at + 512])
+
+
+def bad_headers(s):
+    value, storages, records, _ = plain()
+    data = torch(value, storages, records, how={"form": tarfile.USTAR_FORMAT})
+    at = list(headers(data))
+
+    def changed(name, expect, why, i, offset, new, checked=True):
+        made = bytearray(data)
+        made[at[i] + offset:at[i] + offset + len(new)] = new
+        if checked:
+            check(made, at[i])
+        s.bad(f"tar_{name}.pt", bytes(made), expect, why)
+
+    changed("checksum", "reject", "a header whose checksum is wrong", 2, 100, b"0000755", False)
+    changed("size_word", "reject", "a size that is no number", 2, 124, b"x")
+    changed("size_negative", "reject", "a size below zero", 2, 124, b"\xff" * 12)
+    changed("size_vast", "reject", "a size of more than 64 bits", 2, 124, b"\x80\1" + bytes(10))
+    changed("size_past", "reject", "a member past the end", 3, 124, b"77777777777\0")
+    changed("size_256_past", "reject", "a member past the end, in base 256", 3, 124, b"\x80" + (2**63).to_bytes(11, "big"))
+    changed("magic", "reject", "a header of another kind of archive", 1, 257, b"other!")
+    changed("twice", "reject", "two members of one name", 3, 0, b"tensors\0")
+    changed("link", "reject", "a member that is a link", 2, 156, b"2")
+    changed("gone", "reject", "a member that is not there", 3, 0, b"storage\0\0")
+    changed("prefix", "reject", "a member in a folder", 3, 345, b"folder")
+    s.bad("tar_cut.pt", data[:at[3] + 300], "reject", "a header that is cut short")
+    made = bytearray(torch(value, storages, records))
+    pax = made.index(b" mtime=")
+    for name, new in (("key", b" mtime-"), ("length", b"x")):
+        broken = made[:pax] + new + made[pax + len(new):] if name == "key" else made[:pax - 2] + b"x9" + made[pax:]
+        s.bad(f"tar_pax_{name}.pt", bytes(broken), "reject", "a record of pax that is none")
+    extra = [(f"more{i}", b"") for i in range(80)]
+    s.bad("tar_many_members.pt", archive([*parts(value, storages, records).items(), *extra]), "refuse", "80 members more than PyTorch writes")
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:", format=tarfile.PAX_FORMAT) as tar:
+        for name, member in parts(value, storages, records).items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(member)
+            entry.pax_headers = {"comment": "x" * (2 << 20)} if name == "pickle" else {}
+            tar.addfile(entry, io.BytesIO(member))
+    s.bad("tar_pax_vast.pt", out.getvalue(), "refuse", "2 MiB that describe a member")
+
+
+def bad_parts(s):
+    value, storages, records, _ = plain()
+    good = parts(value, storages, records)
+
+    def bad(name, expect, why, **more):
+        s.bad(f"tar_{name}.pt", archive([(n, d) for n, d in {**good, **more}.items() if d is not None]), expect, why)
+
+    def stored(name, expect, why, *first, views=(), rest=None):
+        rest = storages[1:] if rest is None else rest
+        tail = b"" if views is None else dump(list(views)) if isinstance(views, (list, tuple)) else views
+        bad(name, expect, why, storages=counted([*first, *rest]) + tail)
+
+    def listed(name, expect, why, *first):
+        bad(name, expect, why, tensors=counted([*first, records[1]]))
+
+    bad("no_pickle", "reject", "an archive without the pickle", pickle=None)
+    bad("no_tensors", "reject", "an archive without its tensors", tensors=None)
+    bad("no_storages", "reject", "an archive without its storages", storages=None)
+    bad("version", "refuse", "another version of the protocol", sys_info=info(version=1001))
+    bad("version_text", "refuse", "a version that is no number", sys_info=info(version="1000"))
+    bad("info_cut", "reject", "a pickle that is cut short", sys_info=info()[:-1])
+    bad("pickle_cut", "reject", "the pickle, cut short", pickle=good["pickle"][:-1])
+    bad("count_word", "reject", "a count that is a text", storages=dump("2") + good["storages"][5:])
+    bad("count_negative", "reject", "a count below zero", tensors=dump(-1))
+    bad("count_vast", "reject", "more storages than the member has", storages=dump(2**62) + b"".join(storages))
+    bad("tensors_vast", "reject", "more tensors than the member has", tensors=dump(2**62) + b"".join(records))
+    bad("tensors_empty", "reject", "a member without a byte", tensors=b"")
+    bad("tensors_more", "warn", "bytes after the last tensor", tensors=good["tensors"] + b"more")
+    bad("storages_more", "warn", "bytes after the last storage", storages=good["storages"] + b"more")
+    stored("storage_key", "reject", "a storage whose key is a text", storage("x", "Float", FLOATS[:24]))
+    stored("storage_key_none", "reject", "a storage without a key", storage(None, "Float", FLOATS[:24]))
+    stored("storage_class", "reject", "a storage of no class of PyTorch's", storage(101, "Word", FLOATS[:24]))
+    stored("storage_quint", "refuse", "a storage of numbers of four bits", storage(101, "QUInt4x2", FLOATS[:24]))
+    stored("storage_count", "reject", "more elements than the member has", storage(101, "Float", FLOATS[:24], 2**40))
+    stored("storage_count_vast", "reject", "elements that pass 64 bits", storage(101, "Float", FLOATS[:24], 2**62))
+    stored("storage_count_negative", "reject", "less than no elements", storage(101, "Float", FLOATS[:24], -1))
+    stored("storage_count_cut", "reject", "a count that is cut short", views=None, rest=[storages[0], dump((102, "cpu", Name("DoubleStorage"))), b"\1\2"])
+    stored("storage_twice", "reject", "two storages of one number", storages[0], storages[0])
+    stored("storage_missing", "reject", "a tensor's storage that is not there")
+    stored("views_dict", "reject", "views that are no list", storages[0], views=dump({1: 2}))
+    stored("view_short", "reject", "a view of three numbers", storages[0], views=[(7, 101, 0)])
+    stored("view_word", "reject", "a view that is a text", storages[0], views=["view"])
+    stored("view_root", "reject", "a view of a storage that is not there", storages[0], views=[(7, 99, 0, 1)])
+    stored("view_of_view", "reject", "a view of a view", storages[0], views=[(7, 101, 0, 6), (8, 7, 0, 1)])
+    stored("view_past", "reject", "a view past its storage", storages[0], views=[(7, 101, 3, 4)])
+    stored("view_vast", "reject", "a view that wraps", storages[0], views=[(7, 101, 2**62, 4)])
+    stored("view_key", "reject", "a view with the number of a storage", storages[0], views=[(102, 101, 0, 4)])
+    listed("tensor_key", "reject", "a tensor without a number", record("x", 101, [2, 3]))
+    listed("tensor_storage", "reject", "a tensor whose storage is a float", record(201, 0.5, [2, 3]))
+    listed("tensor_unknown", "reject", "a tensor of a storage that is not there", record(201, 99, [2, 3]))
+    listed("tensor_class", "refuse", "a tensor of no storage and no known class", record(201, None, [], kind="Word"))
+    listed("tensor_bare", "reject", "six elements without a storage", record(201, None, [2, 3]))
+    listed("tensor_twice", "reject", "two tensors of one number", records[0], records[0])
+    listed("tensor_rank", "reject", "dimensions past the end", record(201, 101, [2, 3], rank=1 << 20))
+    listed("tensor_rank_negative", "reject", "less than no dimensions", record(201, 101, [2, 3], rank=-1))
+    listed("tensor_size_negative", "reject", "a size below zero", record(201, 101, [-2, 3]))
+    listed("tensor_stride_negative", "reject", "a stride below zero", record(201, 101, [2, 3], [-3, 1]))
+    listed("tensor_offset_negative", "reject", "an offset below zero", record(201, 101, [2, 3], offset=-1))
+    listed("tensor_past", "reject", "elements past the end of the storage", record(201, 101, [2, 3], offset=1))
+    listed("tensor_stride_past", "reject", "strides past the end of the storage", record(201, 101, [2, 3], [4, 1]))
+    listed("tensor_vast", "reject", "a shape that passes 64 bits", record(201, 101, [2**62, 2**62], [0, 0]))
+    listed("tensor_expanded", "refuse", "2^44 times the same number", record(201, 101, [2**40, 16], [0, 0]))
+    listed("tensor_gone", "reject", "a tensor of the pickle that is not there")
+    bad("storage_alone", "accept", "a storage as a value", pickle=dump({"weight": Tensor(201), "memory": Tensor(102)}))
+    bad("id_word", "reject", "a tensor whose number is a word", pickle=dump({"weight": Tensor("word")}))
+    bad("id_long", "reject", "a tensor whose number is too long", pickle=dump({"weight": Tensor("9" * 30)}))
+    call = b"\x80\x02cposix\nsystem\nX\x04\0\0\0true\x85R."
+    bad("call_system", "warn", "a call of os.system", pickle=call)
+    bad("info_call", "accept", "a call of os.system for what is said of the machine", sys_info=call)
+    bad("count_call", "reject", "a call of os.system for a count", storages=call + b"".join(storages))
+    sparse = b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n(ctorch.serialization\n_get_layout\nX\x10\0\0\0torch.sparse_coo\x85R(" + \
+        b"X\x03\0\0\x00201Q" * 2 + b"(K\x02K\x03tttR."
+    bad("sparse", "reject", "a sparse tensor, which there were none of", pickle=sparse)
+
+
+def main():
+    s = Samples(sys.argv[1], "torch")
+    for write in (good_plain, good_types, good_views, good_empty, good_first, good_modules, good_large, bad_headers, bad_parts):
+        write(s)
+
+
+main()
