@@ -183,10 +183,13 @@ typedef struct heft_open_options {
     /* Of a file that nests (HEFT_CAN_PICK) the part that is wanted, "state_dict" or "ema.model": what it holds
      * is named as if it were all.  NULL: the whole file.  Borrowed until the file is open. */
     const char *key;
+    /* Other weights beside the file that were not opened although they are of the same model: the note
+     * heft/passed-over names them.  heft_open() sets it for a folder.  NULL: none.  Borrowed until the file is open. */
+    const char *passed_over;
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                            \
-    {                                                                     \
-        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL \
+#define HEFT_OPEN_OPTIONS_INIT                                                  \
+    {                                                                           \
+        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL, NULL \
     }
 
 /* opt may be NULL.  path is a file, or a folder: the one file of weights in it.  Reads the index only: nothing

@@ -1,7 +1,8 @@
 /* folder.c - a model as a folder: the file in it that stands for the model.
  *
  * The usual names come first, as programs that load such folders have it; else it is the one index, else the
- * one file of weights, where the files of a numbered set count as one: its first. */
+ * one file of weights, where the files of a numbered set count as one: its first.  Safetensors come before
+ * PyTorch's files of the usual names, which come before other files: beside them lie those of a training run. */
 #include "port/port.h"
 
 #include <dirent.h>
@@ -56,18 +57,43 @@ static bool is_first(const char *name)
 }
 
 /* What a name says, the more the better. */
-typedef enum rank { NO_WEIGHTS, WEIGHTS, INDEX, USUAL_INDEX, USUAL } rank;
+typedef enum rank {
+    NO_WEIGHTS,
+    WEIGHTS,
+    TORCH_INDEX,
+    USUAL_TORCH_INDEX,
+    USUAL_TORCH,
+    INDEX,
+    USUAL_INDEX,
+    USUAL
+} rank;
 
-static const char index_suffix[] = ".safetensors.index.json";
+static const char index_suffix[] = ".safetensors.index.json",
+                  torch_index_suffix[] = ".bin.index.json";
+
+static bool is_of_torch(rank r)
+{
+    return r >= TORCH_INDEX && r <= USUAL_TORCH;
+}
 
 static rank rank_of(const char *name)
 {
-    if (!strcmp(name, "model.safetensors"))
-        return USUAL;
-    if (!strcmp(name, "model.safetensors.index.json"))
-        return USUAL_INDEX;
+    static const struct {
+        const char *name;
+        rank rank;
+    } usual[] = { { "model.safetensors", USUAL },
+                  { "model.safetensors.index.json", USUAL_INDEX },
+                  { "pytorch_model.bin", USUAL_TORCH },
+                  { "pytorch_model.bin.index.json", USUAL_TORCH_INDEX } };
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (!strcmp(name, usual[i].name))
+            return heft_format_find(is_of_torch(usual[i].rank) ? "torch" : "safetensors")
+                       ? usual[i].rank
+                       : NO_WEIGHTS;
     if (ends_with(name, index_suffix))
         return INDEX;
+    if (ends_with(name, torch_index_suffix) && heft_format_find("torch"))
+        return TORCH_INDEX;
     return *name != '.' && heft_format_for_path(name) && is_first(name) ? WEIGHTS : NO_WEIGHTS;
 }
 
@@ -75,6 +101,9 @@ typedef struct choice {
     rank rank;
     char **names; /* of that rank */
     size_t count, room;
+    rank torch;        /* the best of PyTorch's names that was met */
+    bool safetensors;  /* some file of weights is one of safetensors */
+    bool passes_torch; /* PyTorch's files of the usual names do not count */
 } choice;
 
 static void forget(choice *c)
@@ -87,7 +116,11 @@ static void forget(choice *c)
 static bool take(choice *c, const char *name)
 {
     rank r = rank_of(name);
-    if (!r || r < c->rank)
+    if (is_of_torch(r) && r > c->torch)
+        c->torch = r;
+    if (r && ends_with(name, ".safetensors"))
+        c->safetensors = true;
+    if (!r || r < c->rank || (c->passes_torch && is_of_torch(r)))
         return true;
     if (r > c->rank)
         forget(c);
@@ -127,7 +160,8 @@ static bool belongs_to(const char *name, const char *root)
 
 bool heft_folder_may_list(const char *index, const char *name)
 {
-    return ends_with(index, index_suffix) || belongs_to(name, index);
+    return ends_with(index, index_suffix) || ends_with(index, torch_index_suffix) ||
+           belongs_to(name, index);
 }
 
 static int by_name(const void *a, const void *b)
@@ -156,16 +190,39 @@ static const char *choose(choice *c, heft_error *err)
     return c->names[root];
 }
 
-heft_status heft_folder_entry(char **out, const char *path, heft_error *err)
+static heft_status collect(choice *c, const char *path, heft_error *err)
 {
-    choice c = { NO_WEIGHTS, NULL, 0, 0 };
-    size_t len = strlen(path);
     DIR *dir = open_folder(AT_FDCWD, path);
-    *out = NULL;
     if (!dir)
         return heft_os_error(err, errno, "the folder cannot be opened");
-    heft_status st = look_through(&c, dir, err);
+    heft_status st = look_through(c, dir, err);
     closedir(dir);
+    return st;
+}
+
+/* PyTorch's name that safetensors were taken instead of, or NULL. */
+static const char *passed_over(const choice *c)
+{
+    bool is_safe = c->safetensors || c->rank >= INDEX;
+    return !is_safe || is_of_torch(c->rank) ? NULL
+           : c->torch == USUAL_TORCH        ? "pytorch_model.bin"
+           : c->torch == USUAL_TORCH_INDEX  ? "pytorch_model.bin.index.json"
+                                            : NULL;
+}
+
+heft_status heft_folder_entry(char **out, const char **passed, const char *path, heft_error *err)
+{
+    choice c = { .rank = NO_WEIGHTS };
+    size_t len = strlen(path);
+    *out = NULL;
+    heft_status st = collect(&c, path, err);
+    if (!st && is_of_torch(c.rank) && c.safetensors) {
+        forget(&c);
+        c.rank = NO_WEIGHTS;
+        c.passes_torch = true;
+        st = collect(&c, path, err);
+    }
+    *passed = passed_over(&c);
     if (!st && !c.count)
         st = heft_error_plain(err, HEFT_E_IO, "a folder without a file of weights");
     const char *name = st ? NULL : choose(&c, err);

@@ -207,12 +207,16 @@ heft_status heft_open(heft_file **out, const char *path, const heft_open_options
     *out = NULL;
     if (stat(path, &about) || !S_ISDIR(about.st_mode))
         return open_file(out, path, false, opt, err);
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_status st = check_folder(path, err);
     if (st)
         return st;
-    st = heft_folder_entry(&entry, path, err);
+    if (opt)
+        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    o.size = sizeof o;
+    st = heft_folder_entry(&entry, &o.passed_over, path, err);
     if (!st)
-        st = open_file(out, entry, true, opt, err);
+        st = open_file(out, entry, true, &o, err);
     free(entry);
     return st;
 }

@@ -139,15 +139,6 @@ def refused(text):
     return check
 
 
-def index_of_pytorch(top):
-    """It has the same form, and is not one of safetensors."""
-    for suffix in (".bin", ".pt", ".pth"):
-        (top / "pytorch_model.bin.index.json").write_text(gen.mapped_to(f"pytorch_model-00001-of-00001{suffix}"))
-        p = heft("ls", top / "pytorch_model.bin.index.json", code=5)
-        demand(b"an index of PyTorch files" in p.stderr, p.stderr)
-        heft("convert", top / "pytorch_model.bin.index.json", top / "out.safetensors", code=5)
-
-
 def folders(top):
     one = gen.pack(gen.of_file(1))
     for name, files, code in (("plain", ["model.safetensors"], 0), ("only", ["weights.safetensors", "readme.md"], 0),
@@ -583,7 +574,7 @@ def merge_keeps_ties(top):
             demand(listed[a]["parts"][0]["offset"] == listed[b]["parts"][0]["offset"], f"{suffix} {version}: {a} and {b} lie apart")
 
 
-CHECKS = [good_set_is_one_model, good_set_converts, index_of_pytorch, links_in_the_folder_are_followed, folders, split_by_size,
+CHECKS = [good_set_is_one_model, good_set_converts, links_in_the_folder_are_followed, folders, split_by_size,
           split_by_count, split_leaves_what_is_there, split_never_writes_its_input, split_killed_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
           split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied,
           split_keeps_ties, merge_keeps_ties]

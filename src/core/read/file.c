@@ -68,7 +68,9 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     heft_file *f = al->resize(al->ctx, NULL, 0, sizeof *f, 16);
     if (!f)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory for an open file");
-    *f = (heft_file){ .host = host, .format = o.format, .siblings = o.siblings };
+    *f = (heft_file){
+        .host = host, .format = o.format, .siblings = o.siblings, .passed_over = o.passed_over
+    };
     heft_host_begin(host, &f->x, &o.limits);
     f->x.file_bytes = file_size;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };

@@ -32,8 +32,9 @@ struct heft_file {
     uint32_t beside_count, beside_room;
     heft_member *members;
     uint32_t member_count, member_room;
-    heft_str name;      /* of the file, or empty */
-    heft_error lacking; /* status 0: nothing, of what the files of a set should hold */
+    heft_str name;           /* of the file, or empty */
+    const char *passed_over; /* heft_open_options.passed_over, while opening */
+    heft_error lacking;      /* status 0: nothing, of what the files of a set should hold */
     heft_error
         listing; /* why the files beside this one could not be listed; status 0: they could, or need not be */
     const heft_format *format;

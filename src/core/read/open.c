@@ -134,6 +134,17 @@ static heft_status keep_name(heft_file *f, heft_error *err)
                : HEFT_OK;
 }
 
+static heft_status note_passed_over(heft_file *f)
+{
+    heft_error why;
+    if (!f->passed_over)
+        return HEFT_OK;
+    heft_error_plain(&why, HEFT_E_FORMAT, "the folder has %q, too, which is not read",
+                     heft_lit(f->passed_over));
+    f->passed_over = NULL;
+    return heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE, &why);
+}
+
 heft_status heft_step(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -158,6 +169,8 @@ heft_status heft_step(heft_file *f, heft_error *err)
         st = heft_measure(f, err);
     if (!st)
         st = keep_name(f, err);
+    if (!st)
+        st = note_passed_over(f);
     f->ready = !st;
     return st;
 }

@@ -1,210 +1,22 @@
-/* index.c - the index of a model in several safetensors files.
- *
- *   {"metadata": {"total_size": bytes of all tensors, ...}, "weight_map": {tensor: file, ...}}
- *
- * The files lie beside the index; each is a safetensors file in its own right.  Tensors are listed in the
- * order of the files' names, and in each file in its own order.
- */
-#include "base/sort.h"
+/* index.c - the index of a model in several safetensors files: format/shard_index.h. */
 #include "format/safetensors/safetensors.h"
+#include "format/shard_index.h"
 #include "grammar/json.h"
-#include "model/names.h"
 
-enum { MOST_FILES = 4096, MOST_NAME = 255 };
-
-typedef struct reader {
-    heft_json j;
-    heft_index *x;
-    bool has_map, has_metadata;
-} reader;
-
-/* ---- recognising ---- */
-
-static bool is_space(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-bool heft_st_is_text(const uint8_t *first)
-{
-    size_t at = 0;
-    while (at < HEFT_ST_LENGTH && is_space(first[at]))
-        at++;
-    bool is_text = at == HEFT_ST_LENGTH || first[at] == '{';
-    for (; is_text && at < HEFT_ST_LENGTH; at++)
-        is_text = is_space(first[at]) || (first[at] >= ' ' && first[at] != 0x7F);
-    return is_text;
-}
-
-bool heft_st_is_index(const uint8_t *head, size_t head_len)
-{
-    static const char key[] = "\"weight_map\"";
-    size_t len = sizeof key - 1;
-    if (head_len < len || !heft_st_is_text(head))
-        return false;
-    for (size_t i = 0; i + len <= head_len; i++)
-        if (head[i] == '"' && !memcmp(head + i, key, len))
-            return true;
-    return false;
-}
-
-/* ---- metadata ---- */
-
-/* What is text is the model's; other numbers are about the index, which is not the model. */
-static heft_status read_total(reader *r)
-{
-    if (heft_json_u64(&r->x->stated, r->j.text))
-        return HEFT_OK;
-    r->x->stated = HEFT_NOWHERE;
-    heft_ix_note(r->x, HEFT_NOTE, "safetensors/total-size", r->j.base, HEFT_NONE,
-                 "the total_size is no whole number, and not compared");
-    return HEFT_OK;
-}
-
-static heft_status read_metadata(reader *r)
-{
-    heft_json_kind k = heft_json_next(&r->j);
-    if (r->has_metadata)
-        return heft_json_fail(&r->j, "the index has metadata twice");
-    r->has_metadata = true;
-    if (k == HEFT_JSON_NULL)
-        return HEFT_OK;
-    if (k != HEFT_JSON_OBJECT)
-        return heft_json_fail(&r->j, "the metadata of the index are not an object");
-    while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
-        heft_value v = { .kind = HEFT_KIND_STR, .key = r->j.text };
-        bool is_total = heft_str_is(v.key, "total_size");
-        heft_status st = HEFT_OK;
-        k = heft_json_next(&r->j);
-        v.as.s = r->j.text;
-        if (k == HEFT_JSON_NUMBER && is_total)
-            st = read_total(r);
-        else if (k == HEFT_JSON_STRING)
-            st = heft_ix_meta(r->x, v);
-        else
-            st = heft_json_skip(&r->j, k);
-        if (st)
-            return st;
-    }
-    return r->j.st;
-}
-
-/* ---- the map ---- */
-
-/* One component of a path: nothing else is a file beside the index. */
-static bool is_file_name(heft_str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (!s.ptr[i] || s.ptr[i] == '/' || s.ptr[i] == '\\')
-            return false;
-    return s.len && s.len <= MOST_NAME && !heft_str_is(s, ".") && !heft_str_is(s, "..");
-}
+enum { MOST_NAME = 255 };
 
 /* torch.save() names its shards so, and lists them in an index of the same form. */
-static bool is_of_torch(heft_str file)
+static bool is_own(heft_str file)
 {
-    static const char *const suffixes[] = { ".bin", ".pt", ".pth" };
-    bool is = false;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        heft_str suffix = heft_lit(suffixes[i]);
-        is = is || (file.len > suffix.len &&
-                    !memcmp(file.ptr + file.len - suffix.len, suffix.ptr, suffix.len));
-    }
-    return is;
-}
-
-static heft_status read_map(reader *r)
-{
-    heft_json_kind k = heft_json_next(&r->j);
-    if (r->has_map)
-        return heft_json_fail(&r->j, "the index has a weight_map twice");
-    r->has_map = true;
-    if (k != HEFT_JSON_OBJECT)
-        return heft_json_fail(&r->j, "the weight_map is not an object");
-    while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
-        heft_ix_listed row = { .name = r->j.text };
-        row.at = r->j.base + (uint64_t)(r->j.token - r->j.start);
-        if (heft_json_next(&r->j) != HEFT_JSON_STRING)
-            return heft_json_fail(&r->j, "tensor %q: its file is not a text", row.name);
-        row.file = r->j.text;
-        if (!is_file_name(row.file))
-            return heft_json_fail(&r->j,
-                                  "tensor %q: %q is no name of a file beside the index: it must be "
-                                  "one component of a path",
-                                  row.name, row.file);
-        if (is_of_torch(row.file))
-            return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
-                                  "an index of PyTorch files (%q): open these one by one; only "
-                                  "models in several safetensors files are read as one",
-                                  row.file);
-        heft_ix_listed *to = heft_vec_push(&r->x->mem, &r->x->listed, sizeof *to);
-        if (!to)
-            return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for the weight_map");
-        *to = row;
-    }
-    return r->j.st;
-}
-
-static bool file_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    const heft_ix_listed *rows = ctx;
-    return heft_str_order(rows[a].file, rows[b].file) < 0;
-}
-
-/* Each name once, in the order of names. */
-static heft_status add_files(heft_index *x)
-{
-    heft_ix_listed *rows = x->listed.ptr;
-    uint32_t n = x->listed.len;
-    size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
-    uint32_t *ids = heft_mem_resize(&x->mem, NULL, 0, bytes);
-    if (!ids)
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for the weight_map");
-    for (uint32_t i = 0; i < n; i++)
-        ids[i] = i;
-    heft_sort(ids, ids + n, n, file_below, rows);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < n && !st; i++) {
-        heft_ix_sibling s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true, NULL };
-        bool again = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
-        if (!again && x->siblings.len == MOST_FILES)
-            st = heft_error_plain(x->err, HEFT_E_LIMIT, "a model in more than %U files",
-                                  (uint64_t)MOST_FILES);
-        else if (!again)
-            st = heft_ix_sibling_add(x, s, &rows[ids[i]].sibling);
-        else
-            rows[ids[i]].sibling = x->siblings.len;
-    }
-    heft_mem_resize(&x->mem, ids, bytes, 0);
-    return st;
+    return !heft_shard_index_is_of_torch(file);
 }
 
 heft_status heft_st_parse_index(heft_in *in, heft_index *x)
 {
-    heft_json_kind k;
-    heft_cur c = heft_cur_whole(in, 0, in->size, "the index");
-    heft_str text = { (const char *)heft_cur_take(&c, in->size), (size_t)in->size };
-    if (c.st)
-        return c.st;
-    reader r = { .x = x };
-    r.j = heft_json_open(text, 0, x->limits.depth, &x->arena, x->err);
-    if (heft_json_next(&r.j) != HEFT_JSON_OBJECT)
-        return heft_json_fail(&r.j, "the index is not a JSON object");
-    while ((k = heft_json_next(&r.j)) == HEFT_JSON_KEY) {
-        heft_status st = heft_str_is(r.j.text, "metadata")     ? read_metadata(&r)
-                         : heft_str_is(r.j.text, "weight_map") ? read_map(&r)
-                                                               : heft_json_skip(&r.j, k);
-        if (st)
-            return st;
-    }
-    if (k == HEFT_JSON_OBJECT_END)
-        heft_json_next(&r.j);
-    if (r.j.st)
-        return r.j.st;
-    if (!r.has_map)
-        return heft_error_set(x->err, HEFT_E_FORMAT, 0, "the index has no weight_map");
-    heft_status st = heft_meta_unique(x, "the metadata of the index");
-    return st ? st : add_files(x);
+    static const heft_shard_index_kind kind = { .total_rule = "safetensors/total-size",
+                                                .is_own = is_own,
+                                                .title = "safetensors" };
+    return heft_shard_index_parse(in, x, &kind);
 }
 
 /* ---- writing: as the library transformers has it ---- */

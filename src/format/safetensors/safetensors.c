@@ -11,6 +11,7 @@
 #include "format/safetensors/safetensors.h"
 
 #include "format/carried.h"
+#include "format/shard_index.h"
 #include "model/names.h"
 
 /* Found from the front, so what is usual comes first. */
@@ -138,7 +139,7 @@ static heft_status st_parse(heft_in *in, heft_index *x)
     if (c.st)
         return c.st;
     uint64_t n = heft_le64(first), left = in->size - HEFT_ST_LENGTH;
-    if (n > HEFT_ST_MAX_HEADER && heft_st_is_text(first))
+    if (n > HEFT_ST_MAX_HEADER && heft_shard_index_is_text(first))
         return heft_st_parse_index(in, x);
     if (n > HEFT_ST_MAX_HEADER)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
@@ -197,7 +198,7 @@ static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
         return 0;
     uint64_t n = heft_le64(head);
     size_t at = HEFT_ST_LENGTH;
-    if (heft_st_is_index(head, head_len))
+    if (heft_shard_index_is(head, head_len))
         return SURE;
     if (n >= 2 && n <= HEFT_ST_MAX_HEADER && n <= size - HEFT_ST_LENGTH) {
         while (at < head_len && is_space(head[at]))

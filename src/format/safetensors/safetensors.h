@@ -35,9 +35,6 @@ static inline bool heft_st_is_metadata(heft_str key)
 }
 
 /* The index of a model in several files: index.c. */
-bool heft_st_is_index(const uint8_t *head, size_t head_len);
-/* Whether a file that begins with these eight bytes is a JSON object rather than a header's length. */
-bool heft_st_is_text(const uint8_t *first);
 heft_status heft_st_parse_index(heft_in *in, heft_index *x);
 
 extern const heft_sharding heft_st_sharding;

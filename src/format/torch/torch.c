@@ -18,6 +18,8 @@
  */
 #include "format/torch/torch.h"
 
+#include "format/shard_index.h"
+
 enum { LEGACY_VERSION = 1001 };
 
 /* ---- the pickle, once its storages have places ---- */
@@ -361,6 +363,19 @@ static heft_status parse_legacy(heft_torch *t)
 
 /* ---- the format ---- */
 
+/* The index of a model in several files. */
+static heft_status parse_index(heft_in *in, heft_index *x)
+{
+    static const heft_shard_index_kind kind = { .total_rule = "torch/total-size",
+                                                .is_own = heft_shard_index_is_of_torch,
+                                                .title = "PyTorch" };
+    if (x->pick.len)
+        return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
+                                "the files of an index are read whole: open the one that holds %q",
+                                x->pick);
+    return heft_shard_index_parse(in, x, &kind);
+}
+
 static bool is_tar(const uint8_t *head, size_t len)
 {
     enum { MAGIC = 257 };
@@ -369,13 +384,15 @@ static bool is_tar(const uint8_t *head, size_t len)
 
 static heft_status torch_parse(heft_in *in, heft_index *x)
 {
-    enum { TAR_HEAD = 512 };
+    enum { TAR_HEAD = 512, INDEX_TEXT = 8 };
     heft_torch t = { .in = in, .x = x };
     uint64_t have = in->size < TAR_HEAD ? in->size : TAR_HEAD;
     heft_cur c = heft_cur_whole(in, 0, have, "the file");
     const uint8_t *head = heft_cur_take(&c, have);
     if (!head)
         return c.st;
+    if (have >= INDEX_TEXT && heft_shard_index_is_text(head))
+        return parse_index(in, x);
     heft_status st = have > 1 && head[0] == 'P' && head[1] == 'K' ? parse_zip(&t)
                      : is_tar(head, (size_t)have)                 ? heft_torch_parse_tar(&t)
                                                                   : parse_legacy(&t);
@@ -409,13 +426,16 @@ static bool has_text(const uint8_t *p, size_t len, const char *text)
 static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                        uint64_t size)
 {
-    enum { SURE = 80, TAR = 64, NAMED = 16 };
+    enum { SURE = 80, TAR = 64, NAMED = 16, LISTED = 32 };
     int bits;
     (void)size;
     if (is_legacy(head, head_len))
         return SURE;
     if (heft_torch_is_tar(head, head_len))
         return TAR;
+    if (heft_shard_index_is(head, head_len) &&
+        heft_shard_index_is_of_torch(heft_shard_index_first(head, head_len)))
+        return LISTED; /* more than safetensors says of the same text */
     heft_str first = heft_zip_first(&bits, head, head_len);
     static const char *const names[] = { "/data.pkl", "/byteorder", "/.format_version", "/data/0" };
     for (size_t i = 0; bits && i < sizeof names / sizeof *names; i++)

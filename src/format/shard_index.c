@@ -1,0 +1,249 @@
+/* shard_index.c - the index of a model in several safetensors or PyTorch files.
+ *
+ *   {"metadata": {"total_size": bytes of all tensors, ...}, "weight_map": {tensor: file, ...}}
+ *
+ * The shards lie beside the index; each is a file of the format in its own right.  Tensors are listed in the
+ * order of the shards' names, and in each shard in its own order.
+ */
+#include "format/shard_index.h"
+
+#include "base/sort.h"
+#include "grammar/json.h"
+#include "model/names.h"
+
+enum { MOST_FILES = 4096, MOST_NAME = 255 };
+
+typedef struct reader {
+    const heft_shard_index_kind *kind;
+    heft_json j;
+    heft_index *x;
+    bool has_map, has_metadata;
+} reader;
+
+/* ---- recognising ---- */
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool heft_shard_index_is_text(const uint8_t *first)
+{
+    enum { FIRST = 8 };
+    size_t at = 0;
+    while (at < FIRST && is_space(first[at]))
+        at++;
+    bool is_text = at == FIRST || first[at] == '{';
+    for (; is_text && at < FIRST; at++)
+        is_text = is_space(first[at]) || (first[at] >= ' ' && first[at] != 0x7F);
+    return is_text;
+}
+
+static const char map_key[] = "\"weight_map\"";
+
+/* Offset after the key of the map at or after `at`, or len. */
+static size_t after_key(const uint8_t *head, size_t len, size_t at)
+{
+    size_t key = sizeof map_key - 1;
+    for (; at + key <= len; at++)
+        if (head[at] == '"' && !memcmp(head + at, map_key, key))
+            return at + key;
+    return len;
+}
+
+bool heft_shard_index_is(const uint8_t *head, size_t len)
+{
+    return len >= sizeof map_key - 1 && heft_shard_index_is_text(head) &&
+           after_key(head, len, 0) < len;
+}
+
+static bool pass(const uint8_t *head, size_t len, size_t *at, char c)
+{
+    while (*at < len && is_space(head[*at]))
+        ++*at;
+    bool is = *at < len && head[*at] == (uint8_t)c;
+    *at += is;
+    return is;
+}
+
+/* Up to the closing quote, which is passed. */
+static heft_str quoted(const uint8_t *head, size_t len, size_t *at)
+{
+    size_t from = *at;
+    while (*at < len && head[*at] != '"')
+        *at += head[*at] == '\\' ? 2 : 1;
+    if (*at >= len)
+        return (heft_str){ "", 0 };
+    return (heft_str){ (const char *)head + from, (*at)++ - from };
+}
+
+heft_str heft_shard_index_first(const uint8_t *head, size_t len)
+{
+    for (size_t key = after_key(head, len, 0); key < len; key = after_key(head, len, key)) {
+        size_t at = key;
+        if (!pass(head, len, &at, ':') || !pass(head, len, &at, '{') || !pass(head, len, &at, '"'))
+            continue;
+        quoted(head, len, &at);
+        if (pass(head, len, &at, ':') && pass(head, len, &at, '"'))
+            return quoted(head, len, &at);
+    }
+    return (heft_str){ "", 0 };
+}
+
+/* ---- metadata ---- */
+
+/* What is text is the model's; other numbers are about the index, which is not the model. */
+static heft_status read_total(reader *r)
+{
+    if (heft_json_u64(&r->x->stated, r->j.text))
+        return HEFT_OK;
+    r->x->stated = HEFT_NOWHERE;
+    heft_ix_note(r->x, HEFT_NOTE, r->kind->total_rule, r->j.base, HEFT_NONE,
+                 "the total_size is no whole number, and not compared");
+    return HEFT_OK;
+}
+
+static heft_status read_metadata(reader *r)
+{
+    heft_json_kind k = heft_json_next(&r->j);
+    if (r->has_metadata)
+        return heft_json_fail(&r->j, "the index has metadata twice");
+    r->has_metadata = true;
+    if (k == HEFT_JSON_NULL)
+        return HEFT_OK;
+    if (k != HEFT_JSON_OBJECT)
+        return heft_json_fail(&r->j, "the metadata of the index are not an object");
+    while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
+        heft_value v = { .kind = HEFT_KIND_STR, .key = r->j.text };
+        bool is_total = heft_str_is(v.key, "total_size");
+        heft_status st = HEFT_OK;
+        k = heft_json_next(&r->j);
+        v.as.s = r->j.text;
+        if (k == HEFT_JSON_NUMBER && is_total)
+            st = read_total(r);
+        else if (k == HEFT_JSON_STRING)
+            st = heft_ix_meta(r->x, v);
+        else
+            st = heft_json_skip(&r->j, k);
+        if (st)
+            return st;
+    }
+    return r->j.st;
+}
+
+/* ---- the map ---- */
+
+/* One component of a path: nothing else is a file beside the index. */
+static bool is_file_name(heft_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!s.ptr[i] || s.ptr[i] == '/' || s.ptr[i] == '\\')
+            return false;
+    return s.len && s.len <= MOST_NAME && !heft_str_is(s, ".") && !heft_str_is(s, "..");
+}
+
+bool heft_shard_index_is_of_torch(heft_str file)
+{
+    static const char *const suffixes[] = { ".bin", ".pt", ".pth" };
+    bool is = false;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        heft_str suffix = heft_lit(suffixes[i]);
+        is = is || (file.len > suffix.len &&
+                    !memcmp(file.ptr + file.len - suffix.len, suffix.ptr, suffix.len));
+    }
+    return is;
+}
+
+static heft_status read_map(reader *r)
+{
+    heft_json_kind k = heft_json_next(&r->j);
+    if (r->has_map)
+        return heft_json_fail(&r->j, "the index has a weight_map twice");
+    r->has_map = true;
+    if (k != HEFT_JSON_OBJECT)
+        return heft_json_fail(&r->j, "the weight_map is not an object");
+    while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
+        heft_ix_listed row = { .name = r->j.text };
+        row.at = r->j.base + (uint64_t)(r->j.token - r->j.start);
+        if (heft_json_next(&r->j) != HEFT_JSON_STRING)
+            return heft_json_fail(&r->j, "tensor %q: its file is not a text", row.name);
+        row.file = r->j.text;
+        if (!is_file_name(row.file))
+            return heft_json_fail(&r->j,
+                                  "tensor %q: %q is no name of a file beside the index: it must be "
+                                  "one component of a path",
+                                  row.name, row.file);
+        if (!r->kind->is_own(row.file))
+            return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
+                                  "tensor %q: the file %q is named as no %s file, and a model is "
+                                  "only read in files of one format",
+                                  row.name, row.file, r->kind->title);
+        heft_ix_listed *to = heft_vec_push(&r->x->mem, &r->x->listed, sizeof *to);
+        if (!to)
+            return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for the weight_map");
+        *to = row;
+    }
+    return r->j.st;
+}
+
+static bool file_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_ix_listed *rows = ctx;
+    return heft_str_order(rows[a].file, rows[b].file) < 0;
+}
+
+/* Each name once, in the order of names. */
+static heft_status add_files(heft_index *x)
+{
+    heft_ix_listed *rows = x->listed.ptr;
+    uint32_t n = x->listed.len;
+    size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
+    uint32_t *ids = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    if (!ids)
+        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for the weight_map");
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = i;
+    heft_sort(ids, ids + n, n, file_below, rows);
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < n && !st; i++) {
+        heft_ix_sibling s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true, NULL };
+        bool again = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
+        if (!again && x->siblings.len == MOST_FILES)
+            st = heft_error_plain(x->err, HEFT_E_LIMIT, "a model in more than %U files",
+                                  (uint64_t)MOST_FILES);
+        else if (!again)
+            st = heft_ix_sibling_add(x, s, &rows[ids[i]].sibling);
+        else
+            rows[ids[i]].sibling = x->siblings.len;
+    }
+    heft_mem_resize(&x->mem, ids, bytes, 0);
+    return st;
+}
+
+heft_status heft_shard_index_parse(heft_in *in, heft_index *x, const heft_shard_index_kind *kind)
+{
+    heft_json_kind k;
+    heft_cur c = heft_cur_whole(in, 0, in->size, "the index");
+    heft_str text = { (const char *)heft_cur_take(&c, in->size), (size_t)in->size };
+    if (c.st)
+        return c.st;
+    reader r = { .kind = kind, .x = x };
+    r.j = heft_json_open(text, 0, x->limits.depth, &x->arena, x->err);
+    if (heft_json_next(&r.j) != HEFT_JSON_OBJECT)
+        return heft_json_fail(&r.j, "the index is not a JSON object");
+    while ((k = heft_json_next(&r.j)) == HEFT_JSON_KEY) {
+        heft_status st = heft_str_is(r.j.text, "metadata")     ? read_metadata(&r)
+                         : heft_str_is(r.j.text, "weight_map") ? read_map(&r)
+                                                               : heft_json_skip(&r.j, k);
+        if (st)
+            return st;
+    }
+    if (k == HEFT_JSON_OBJECT_END)
+        heft_json_next(&r.j);
+    if (r.j.st)
+        return r.j.st;
+    if (!r.has_map)
+        return heft_error_set(x->err, HEFT_E_FORMAT, 0, "the index has no weight_map");
+    heft_status st = heft_meta_unique(x, "the metadata of the index");
+    return st ? st : add_files(x);
+}

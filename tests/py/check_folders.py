@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""check_folders.py HEFT: folders with PyTorch's files, whole and in shards, alone and beside safetensors.  The files
+are written here, with Python's zipfile and opcodes of pickle alone.  TAP on stdout."""
+import io
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+import gen_shards
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+TENSORS = {"wte.weight": ([4, 3], 1), "none": ([0, 4], 1), "layer.0.w": ([2, 2], 2), "scalar": ([], 2), "last": ([5], 3)}
+COUNT, INDEX = 3, "pytorch_model.bin.index.json"
+
+
+class Wrong(Exception):
+    pass
+
+
+def demand(truth, complaint):
+    if not truth:
+        raise Wrong(str(complaint))
+
+
+def heft(*args, code=0):
+    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
+    demand(code is None or p.returncode == code, f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
+    return p
+
+
+def heft_json(*args, code=0):
+    return json.loads(heft(*args, "--json", code=code).stdout)
+
+
+# ---- files of PyTorch ----
+
+def elements(shape):
+    count = 1
+    for d in shape:
+        count *= d
+    return count
+
+
+def data_of(name):
+    return struct.pack(f"<{elements(TENSORS[name][0])}f", *(sum(name.encode()) + i for i in range(elements(TENSORS[name][0]))))
+
+
+def text(value):
+    raw = value.encode()
+    return b"X" + struct.pack("<I", len(raw)) + raw
+
+
+def numbers(values):
+    return b"(" + b"".join(b"J" + struct.pack("<i", v) for v in values) + b"t"
+
+
+def strides(shape):
+    return [elements(shape[i + 1:]) for i in range(len(shape))]
+
+
+def tensor(key, shape):
+    storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text(key) + text("cpu") + b"J" + struct.pack("<i", elements(shape)) + b"tQ"
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00" + numbers(shape) + numbers(strides(shape)) + b"\x89NtR"
+
+
+def weights(names):
+    """{name: tensor} as torch.save() archives it."""
+    data = b"\x80\x02}(" + b"".join(text(n) + tensor(str(i), TENSORS[n][0]) for i, n in enumerate(names)) + b"u."
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("archive/data.pkl", data)
+        for i, n in enumerate(names):
+            z.writestr(f"archive/data/{i}", data_of(n))
+        z.writestr("archive/version", b"3\n")
+    return out.getvalue()
+
+
+def name_of(i):
+    return f"pytorch_model-{i:05d}-of-{COUNT:05d}.bin"
+
+
+def of_file(i):
+    return [n for n, (_, file) in TENSORS.items() if file == i]
+
+
+def index_of():
+    return {"metadata": {"total_size": sum(len(data_of(n)) for n in TENSORS)}, "weight_map": {n: name_of(f) for n, (_, f) in TENSORS.items()}}
+
+
+def write_shards(folder, index=None):
+    folder.mkdir(exist_ok=True)
+    for i in range(1, COUNT + 1):
+        (folder / name_of(i)).write_bytes(weights(of_file(i)))
+    (folder / INDEX).write_text(json.dumps(index or index_of(), indent=2))
+
+
+def rules(path, code=0):
+    return [(f["rule"], f["severity"]) for f in heft_json("verify", path, code=code)["findings"]]
+
+
+# ---- checks ----
+
+def shards_are_one_model(top):
+    write_shards(top / "set")
+    (top / "whole.pt").write_bytes(weights(TENSORS))
+    for path in (top / "set", top / "set" / INDEX):
+        listed = heft_json("ls", path)
+        demand(listed["format"] == "torch", listed["format"])
+        demand([(t["name"], t["dtype"], t["shape"]) for t in listed["tensors"]] == [(n, "f32", s) for n, (s, _) in TENSORS.items()], listed["tensors"])
+        demand(rules(path) == [], rules(path))
+        demand(heft_json("hash", path)["model"] == heft_json("hash", top / "whole.pt")["model"], "the hash")
+        for name in TENSORS:
+            demand(heft("cat", path, name).stdout == data_of(name), f"the bytes of {name}")
+    heft("convert", top / "set", top / "out.safetensors")
+    heft("diff", top / "set", top / "out.safetensors")
+    heft("show", top / "set", "last")
+    heft("stats", top / "set")
+
+
+def other_suffixes(top):
+    for suffix in (".pt", ".pth"):
+        index = {"weight_map": {"last": f"a{suffix}"}}
+        (top / f"a{suffix}").write_bytes(weights(["last"]))
+        (top / f"x{suffix}.index.json").write_text(json.dumps(index))
+        demand(heft("cat", top / f"x{suffix}.index.json", "last").stdout == data_of("last"), suffix)
+
+
+def a_whole_file_comes_first(top):
+    """As transformers has it; what a training run leaves beside it does not matter."""
+    write_shards(top / "set")
+    (top / "set" / "pytorch_model.bin").write_bytes(weights(["last"]))
+    for other in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
+        (top / "set" / other).write_bytes(weights(["scalar"]))
+    (top / "set" / "training_args.bin").write_bytes(b"\x80\x02N.")
+    demand([t["name"] for t in heft_json("ls", top / "set")["tensors"]] == ["last"], "the tensors")
+    demand(rules(top / "set") == [], "findings")
+
+
+def safetensors_come_before(top):
+    safe = gen_shards.pack({"a": ("U8", [1], b"x")})
+    for number, (name, torch) in enumerate([("model.safetensors", "pytorch_model.bin"), ("adapter_model.safetensors", "pytorch_model.bin"),
+                                            ("adapter_model.safetensors", INDEX), ("model.safetensors.index.json", INDEX)]):
+        folder = top / str(number)
+        if torch == INDEX:
+            write_shards(folder)
+        else:
+            folder.mkdir()
+            (folder / torch).write_bytes(weights(TENSORS))
+        (folder / (name if name.endswith(".safetensors") else "x.safetensors")).write_bytes(safe)
+        if name.endswith(".json"):
+            (folder / name).write_text(json.dumps({"weight_map": {"a": "x.safetensors"}}))
+        demand([t["name"] for t in heft_json("ls", folder)["tensors"]] == ["a"], f"{name}: the tensors")
+        demand(rules(folder) == [("heft/passed-over", "note")], rules(folder))
+        demand(torch in heft_json("verify", folder)["findings"][0]["text"], "the note does not name the file")
+        demand(rules(folder / name) == [], "a file that is named has no note")
+
+
+def two_kinds_of_other_weights(top):
+    folder = top / "two"
+    folder.mkdir()
+    (folder / "a.safetensors").write_bytes(gen_shards.pack({"a": ("U8", [1], b"x")}))
+    (folder / "b.safetensors").write_bytes(gen_shards.pack({"a": ("U8", [1], b"x")}))
+    (folder / "pytorch_model.bin").write_bytes(weights(TENSORS))
+    heft("ls", folder, code=4)
+
+
+def faults(top):
+    write_shards(top / "gone")
+    (top / "gone" / name_of(2)).unlink()
+    demand(("heft/file-missing", "fault") in rules(top / "gone", 1), "a file that is missing")
+    heft("ls", top / "gone")
+    heft("convert", top / "gone", top / "no.safetensors", code=4)
+    write_shards(top / "broken")
+    (top / "broken" / name_of(2)).write_bytes(b"PK\3\4")
+    demand(("heft/shard", "fault") in rules(top / "broken", 1), "a file that is none")
+    write_shards(top / "link")
+    (top / "link" / name_of(2)).rename(top / "outside.bin")
+    os.symlink("../outside.bin", top / "link" / name_of(2))
+    demand(("heft/file-missing", "fault") in rules(top / "link", 1), "a link that leaves the folder")
+    for name, index, rule in (("ghost", {"weight_map": {**index_of()["weight_map"], "ghost": name_of(1)}}, "heft/shard-tensor"),
+                              ("elsewhere", {"weight_map": {**index_of()["weight_map"], "last": name_of(1)}}, "heft/shard-tensor")):
+        write_shards(top / name, index)
+        demand((rule, "fault") in rules(top / name, 1), name)
+    write_shards(top / "total", {**index_of(), "metadata": {"total_size": 1}})
+    demand(("heft/shard-total", "warning") in rules(top / "total"), "total_size")
+    write_shards(top / "word", {**index_of(), "metadata": {"total_size": 1.5}})
+    demand(("torch/total-size", "note") in rules(top / "word"), "a total_size that is no whole number")
+
+
+def refused(top):
+    for name, shard, code in (("up", "../x.bin", 3), ("deep", "a/x.bin", 3), ("mixed", "x.safetensors", 5)):
+        path = top / f"{name}.bin.index.json"
+        path.write_text(json.dumps({"weight_map": {"a": "x.bin", "b": shard}}))
+        heft("ls", path, code=code)
+    path = top / "other.safetensors.index.json"
+    path.write_text(json.dumps({"weight_map": {"a": "x.safetensors", "b": "x.bin"}}))
+    demand(b"files of one format" in heft("ls", path, code=5).stderr, "a PyTorch file among safetensors")
+    write_shards(top / "set")
+    heft("ls", "--key", "layer", top / "set", code=5)
+
+
+CHECKS = [shards_are_one_model, other_suffixes, a_whole_file_comes_first, safetensors_come_before, two_kinds_of_other_weights, faults, refused]
+
+
+def run(check):
+    with tempfile.TemporaryDirectory() as top:
+        try:
+            check(pathlib.Path(top))
+        except Wrong as e:
+            return [str(e)]
+    return []
+
+
+def main():
+    global HEFT
+    HEFT = sys.argv[1]
+    return tap.report([(check.__name__.replace("_", " "), run(check)) for check in CHECKS])
+
+
+sys.exit(main())
