@@ -29,6 +29,7 @@ int cmd_merge(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_edit(int argc, char **argv);
+int cmd_append(int argc, char **argv);
 int cmd_hash(int argc, char **argv);
 int cmd_ids(int argc, char **argv);
 int cmd_stats(int argc, char **argv);

@@ -59,24 +59,11 @@ static int open_all(request *r)
     return code;
 }
 
-/* A file may be given along with the index that names it, as patterns of the shell do. */
-static bool is_part_of_another(request *r, uint32_t i)
-{
-    struct stat about;
-    bool is = false;
-    if (stat(r->in[i], &about) || !S_ISREG(about.st_mode))
-        return false;
-    for (uint32_t k = 0; k < r->count && !is; k++)
-        is = k != i && heft_sibling_count(r->files[k]) && !path_is_same(r->in[k], &about) &&
-             model_has_file(&r->no_memory, r->files[k], r->in[k], &about);
-    return is;
-}
-
 /* Not CODE_DONE: no memory, which was said. */
 static int choose_inputs(request *r)
 {
     for (uint32_t i = 0; i < r->count; i++) {
-        if (is_part_of_another(r, i))
+        if (inputs_is_part(&r->no_memory, r->in, r->files, r->count, i))
             continue;
         r->numbers[r->kept_count] = i;
         r->kept[r->kept_count++] = r->files[i];

@@ -31,3 +31,16 @@ int inputs_check(const char *name, const input *all, size_t count, const struct 
         say(name, "%s", why);
     return code;
 }
+
+bool inputs_is_part(bool *no_memory, char *const *paths, heft_file *const *files, uint32_t count,
+                    uint32_t i)
+{
+    struct stat about;
+    bool is = false;
+    if (stat(paths[i], &about) || !S_ISREG(about.st_mode))
+        return false;
+    for (uint32_t k = 0; k < count && !is; k++)
+        is = k != i && heft_sibling_count(files[k]) && !path_is_same(paths[k], &about) &&
+             model_has_file(no_memory, files[k], paths[k], &about);
+    return is;
+}

@@ -20,6 +20,7 @@ static const command commands[] = {
     { "hash", cmd_hash, "content digests, equal for equal tensors whatever the format", false },
     { "ids", cmd_ids, "parameter identities: base ids and Burn's ids", false },
     { "stats", cmd_stats, "minimum, maximum, mean and more of every tensor", false },
+    { "append", cmd_append, "add tensors of other files to a file", true },
     { "edit", cmd_edit, "change metadata and names of tensors in the file itself", true },
     { "formats", cmd_formats, "the formats that this build reads and writes", false },
 };

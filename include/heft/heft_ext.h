@@ -124,11 +124,24 @@ typedef struct heft_edit_piece {
     uint64_t at, length; /* in the edited file */
     uint64_t from;       /* its place in the file as it is, when data is NULL */
     const void *data;    /* the bytes, as long as the edit lives; or NULL */
+    uint32_t file;       /* that `from` is a place of: 0, the file; 1, that with what is added */
 } heft_edit_piece;
 /* f may be closed afterwards.  opt may be NULL: the file as this library would write it.  Whether an index beside the
  * file lists it is not known here: heft_edit_file() refuses such a file. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
                                                     const heft_edit_options *opt, heft_error *err);
+/* The two halves of heft_append_file().  The first writes tensors of `from` as a file of the format and version of f,
+ * and counts them; 0: the sink was discarded.  On a dry run the sink may be NULL, and planned_bytes tells the size of both
+ * together, or 0.  The second plans a file of what f and such a file, `added`, hold; both may be closed
+ * afterwards.  no_sync of the options is of no use here. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_append_convert(uint32_t *tensors, const heft_file *f,
+                                                         const heft_file *from, heft_sink *take,
+                                                         const heft_append_options *opt,
+                                                         heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_append_plan(heft_edit **out, const heft_file *f,
+                                                      const heft_file *added,
+                                                      const heft_append_options *opt,
+                                                      heft_error *err);
 HEFT_API size_t heft_edit_pieces(const heft_edit *e, const heft_edit_piece **out);
 HEFT_API uint64_t heft_edit_size(const heft_edit *e);
 HEFT_API bool heft_edit_is_in_place(const heft_edit *e); /* whatever is copied stays where it is */

@@ -279,6 +279,43 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *path,
                                                     heft_error *err);
 
+/* ---- appending ---------------------------------------------------------------------------- */
+
+typedef struct heft_append_options {
+    size_t size; /* = sizeof(heft_append_options) */
+    /* Of the tensors that are appended: which, under which names, cast to what, how stored, whether their checksums
+     * are checked.  What is there already stays as it is, and so do the file's version and metadata: version, set,
+     * config and vocab are not used.  write.align 0: as in the file.  progress begins anew when the tensors are
+     * converted and go on to their places. */
+    heft_convert_options convert;
+    heft_duplicates
+        duplicates; /* a name that the file has: FIRST leaves the new tensor out; not LAST */
+    bool no_sync;   /* do not wait for the disk: a power cut may leave a torn file */
+} heft_append_options;
+#define HEFT_APPEND_OPTIONS_INIT                                                              \
+    {                                                                                         \
+        sizeof(heft_append_options), HEFT_CONVERT_OPTIONS_INIT, HEFT_DUPLICATES_REFUSE, false \
+    }
+
+typedef struct heft_append_result {
+    heft_edit_result
+        edit; /* changed false: nothing was to be appended; size 0: a dry run cannot know it */
+    uint32_t tensors; /* that were appended */
+    bool about_from;  /* when it failed: because of what was to be appended, not of the file */
+} heft_append_result;
+
+/* Adds the tensors of an open file, of any format, to the file at path, whole or not at all, also when the program is
+ * killed.  zTensor grows in place, behind its data; files of other formats are replaced by new ones that share
+ * the disk's blocks with the old, where the file system can do that: docs/edit.md says what readers see
+ * meanwhile.  Everything that the file holds and says is kept as it is; metadata of `from` are not appended,
+ * which is the note "heft/append".  Before a byte is written HEFT_E_ARGUMENT is a name that the file has,
+ * HEFT_E_LOSSY a tensor that the format cannot carry, HEFT_E_CHECKSUM damage to `from`; the rest as
+ * heft_edit_file().  `from` may be a file at the same path, opened before.  out and opt may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_append_file(heft_append_result *out, const char *path,
+                                                      const heft_file *from,
+                                                      const heft_append_options *opt,
+                                                      heft_error *err);
+
 /* ---- splitting ---------------------------------------------------------------------------- */
 
 typedef struct heft_split_options {

@@ -53,6 +53,12 @@ struct heft_plan {
      * have the same numbers, and their bytes stay stored as they are.  What the file says of them
      * (encodings, digests, ids) is written again, not made.  Or NULL. */
     const heft_index *kept;
+    /* Parts of kept that lie in another file, by heft_ix_place_file(), are added to the file and come behind its own,
+     * as they are stored there.  false: there are none. */
+    bool adds;
+    /* Set by plan(), of a file that is kept: its data are placed one by one, and not moved as one; what it has
+     * behind its data stays, in front of what is added. */
+    bool moves_each, keeps_tail;
     /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
      * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
     const heft_plan_link *links;

@@ -60,8 +60,15 @@ typedef struct heft_target { /* a file that is edited: open, locked, and seen to
     char *path;       /* without links */
     const char *name; /* in its directory */
     int fd, dir;
+    int added; /* the file that pieces of number 1 come from, or -1; borrowed */
     struct stat was;
 } heft_target;
+
+/* Opens and locks the file, and undoes what an interrupted edit of it has left, unless nothing is to be written.  To be
+ * closed, whether this succeeds or not. */
+heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk, const char *path,
+                             const heft_host *host, bool is_dry, heft_error *err);
+void heft_target_close(heft_target *t);
 
 /* Whether neither the file nor its name has been touched since it was looked at. */
 heft_status heft_target_check(const heft_target *t, heft_error *err);
@@ -81,10 +88,18 @@ heft_status heft_target_check_alone(const heft_target *t, const char *path, cons
 extern const char heft_journal_suffix[], heft_journal_partial[], heft_journal_note[];
 /* false: the name would be too long. */
 bool heft_journal_name(char out[NAME_MAX + 1], const char *name, const char *suffix);
-/* Makes the file what the pieces say, those that are bytes.  *changed: it was not that already; *fits
+/* What is done to a file, and who is told of it. */
+typedef struct heft_applying {
+    const heft_edit *e;
+    heft_progress_fn progress;
+    void *progress_ctx;
+    const char *stopped; /* the message when progress says stop */
+} heft_applying;
+
+/* Makes the file what the pieces say, those that are not its own.  *changed: it was not that already; *fits
  * false: its name is too long for a journal, and nothing was done. */
-heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, const heft_edit *e,
-                              heft_error *err);
+heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
+                              const heft_applying *a, heft_error *err);
 /* Undoes what a journal speaks of, and removes it; *undone: there was one. */
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err);
 
@@ -111,12 +126,23 @@ heft_status heft_retire_end(heft_retiring *r, heft_error *err);
 /* ---- by a new file, replace.c ---- */
 
 /* *copied: bytes of data that were moved. */
-heft_status heft_replace(const heft_target *t, const heft_edit *e, const heft_edit_options *o,
-                         uint64_t *copied, heft_error *err);
+heft_status heft_replace(const heft_target *t, const heft_applying *a, uint64_t *copied,
+                         heft_error *err);
+
+/* ---- either way, edit_file.c ---- */
+
+/* Sets r->changed, copied and in_place; in_place says beforehand what is possible. */
+heft_status heft_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
+                       heft_error *err);
+/* What the edit comes to, before it is applied. */
+void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e);
 
 /* heft_edit_file() and heft_edit_undo() on a disk of the caller's. */
 heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, const char *path,
                               const heft_edit_options *opt, heft_error *err);
+heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, const char *path,
+                                const heft_file *from, const heft_append_options *opt,
+                                heft_error *err);
 heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *path,
                               heft_error *err);
 

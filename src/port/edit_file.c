@@ -45,7 +45,7 @@ heft_status heft_target_sync_dir(const heft_target *t, heft_error *err)
                                                : HEFT_OK;
 }
 
-static void close_target(heft_target *t)
+void heft_target_close(heft_target *t)
 {
     if (t->fd >= 0)
         close(t->fd); /* and unlocks it */
@@ -78,10 +78,10 @@ static heft_status check_kind(const struct stat *st, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status open_target(heft_target *t, const heft_disk *disk, const char *path,
-                               heft_error *err)
+static heft_status open_file(heft_target *t, const heft_disk *disk, const char *path,
+                             heft_error *err)
 {
-    *t = (heft_target){ .disk = disk, .fd = -1, .dir = -1 };
+    *t = (heft_target){ .disk = disk, .fd = -1, .dir = -1, .added = -1 };
     t->path = realpath(path, NULL);
     if (!t->path || stat(t->path, &t->was))
         return heft_os_error(err, errno, "cannot be opened");
@@ -100,6 +100,29 @@ static heft_status open_target(heft_target *t, const heft_disk *disk, const char
     return heft_target_check(t, err);
 }
 
+static heft_status undo_first(bool *undone, heft_target *t, heft_error *err)
+{
+    heft_staged_sweep(t->disk, t->dir, t->name);
+    heft_status st = heft_journal_undo(undone, t, err);
+    if (!st && *undone && fstat(t->fd, &t->was))
+        st = heft_os_error(err, errno, "cannot be looked at");
+    return st;
+}
+
+heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk, const char *path,
+                             const heft_host *host, bool is_dry, heft_error *err)
+{
+    heft_recovery earlier;
+    *undone = false;
+    *t = (heft_target){ .fd = -1, .dir = -1, .added = -1 };
+    heft_status st = is_dry ? HEFT_OK : heft_set_recover_path(&earlier, disk, path, err);
+    if (!st)
+        st = open_file(t, disk, path, err);
+    if (!st && !is_dry) /* else heft_open() will say what is the matter */
+        st = undo_first(undone, t, err);
+    return st ? st : heft_target_check_alone(t, path, host, err);
+}
+
 /* ---- the edit ---- */
 
 static heft_status plan(heft_edit **out, const heft_target *t, const heft_edit_options *o,
@@ -116,7 +139,7 @@ static heft_status plan(heft_edit **out, const heft_target *t, const heft_edit_o
     return st;
 }
 
-static void count_bytes(heft_edit_result *r, const heft_edit *e)
+void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e)
 {
     const heft_edit_piece *pieces;
     size_t n = heft_edit_pieces(e, &pieces);
@@ -124,32 +147,21 @@ static void count_bytes(heft_edit_result *r, const heft_edit *e)
         r->written += pieces[i].data ? pieces[i].length : 0;
     r->size = heft_edit_size(e);
     r->in_place = heft_edit_is_in_place(e);
+    r->other_names = (uint32_t)(t->was.st_nlink - 1);
 }
 
-static heft_status apply(heft_edit_result *r, const heft_target *t, const heft_edit *e,
-                         const heft_edit_options *o, heft_error *err)
+heft_status heft_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
+                       heft_error *err)
 {
     bool fits = r->in_place;
     heft_status st = HEFT_OK;
     if (r->in_place)
-        st = heft_journal_edit(&r->changed, &fits, t, e, err);
+        st = heft_journal_edit(&r->changed, &fits, t, a, err);
     if (st || fits)
         return st;
     r->in_place = false;
     r->changed = true;
-    return heft_replace(t, e, o, &r->copied, err);
-}
-
-static heft_status undo_first(heft_edit_result *r, heft_target *t, const heft_edit_options *o,
-                              heft_error *err)
-{
-    if (o->dry_run)
-        return HEFT_OK; /* heft_open() will say what is the matter */
-    heft_staged_sweep(t->disk, t->dir, t->name);
-    heft_status st = heft_journal_undo(&r->undone, t, err);
-    if (!st && r->undone && fstat(t->fd, &t->was))
-        st = heft_os_error(err, errno, "cannot be looked at");
-    return st;
+    return heft_replace(t, a, &r->copied, err);
 }
 
 heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, const char *path,
@@ -160,28 +172,19 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     heft_edit_result r = { .in_place = false };
     heft_target t;
     heft_edit *e = NULL;
-    heft_recovery earlier;
     err = heft_error_begin(err, &own);
-    t = (heft_target){ .fd = -1, .dir = -1 };
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    heft_status st = o.dry_run ? HEFT_OK : heft_set_recover_path(&earlier, disk, path, err);
-    if (!st)
-        st = open_target(&t, disk, path, err);
-    if (!st)
-        st = undo_first(&r, &t, &o, err);
-    if (!st)
-        st = heft_target_check_alone(&t, path, o.host, err);
+    heft_status st = heft_target_open(&t, &r.undone, disk, path, o.host, o.dry_run, err);
     if (!st)
         st = plan(&e, &t, &o, err);
-    if (!st) {
-        r.other_names = (uint32_t)(t.was.st_nlink - 1);
-        count_bytes(&r, e);
-    }
+    if (!st)
+        heft_edit_describe(&r, &t, e);
+    heft_applying a = { e, o.progress, o.progress_ctx, "interrupted: it is as it was" };
     if (!st && !o.dry_run)
-        st = apply(&r, &t, e, &o, err);
+        st = heft_apply(&r, &t, &a, err);
     heft_edit_close(e);
-    close_target(&t);
+    heft_target_close(&t);
     if (out)
         *out = r;
     return heft_error_end(err, st);
@@ -192,18 +195,18 @@ heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *p
 {
     heft_error own;
     heft_recovery earlier;
-    heft_target t = { .fd = -1, .dir = -1 };
+    heft_target t = { .fd = -1, .dir = -1, .added = -1 };
     struct stat about;
     err = heft_error_begin(err, &own);
     *undone = false;
     heft_status st = heft_set_recover_path(&earlier, disk, path, err);
     bool is_folder = !st && !stat(path, &about) && S_ISDIR(about.st_mode);
     if (!st && !is_folder)
-        st = open_target(&t, disk, path, err);
+        st = open_file(&t, disk, path, err);
     if (!st && !is_folder)
         st = heft_journal_undo(undone, &t, err);
     *undone = *undone || earlier != HEFT_RECOVERY_NONE;
-    close_target(&t);
+    heft_target_close(&t);
     return heft_error_end(err, st);
 }
 

@@ -5,6 +5,9 @@
  *   64  records: u64 offset, u64 length before, u64 length after, bytes before, bytes after
  *  -32  BLAKE3 of all that precedes
  *
+ * What is appended may be large, and is not listed: in version 2, which is written when there is such a thing, each
+ * record has a u64 more behind the lengths, of how many bytes after are listed: all, or none.
+ *
  * It appears whole and on disk under its name before the first byte of the file changes, and goes once
  * the last one is on disk.  While it is there the edit has not happened: whoever finds it puts the
  * bytes from before back.  Bytes that are neither those from before nor those from after are not those
@@ -18,13 +21,15 @@
 
 #include "base/blake3.h"
 #include "base/checked.h"
+#include "port/move.h"
 #include "port/sealed.h"
 
 enum {
     HEAD = 64,
-    RECORD = 24,
+    RECORD = 24, /* and 8 in version 2 */
     HASH = HEFT_SEAL,
-    VERSION = 1,
+    LISTED = 1, /* versions */
+    UNLISTED = 2,
     AROUND = 64 << 10, /* bytes at either end of the file by which it is known again */
     STEP = 4096
 };
@@ -35,7 +40,8 @@ const char heft_journal_suffix[] = ".heft-journal", heft_journal_partial[] = ".h
 
 typedef struct record {
     uint64_t at, old_len, new_len;
-    const uint8_t *old, *new;
+    const uint8_t *old, *new; /* new NULL: not listed */
+    uint64_t from;            /* then: where the bytes are in the file that is added */
 } record;
 
 typedef struct journal {
@@ -112,6 +118,8 @@ static heft_status hash_file(uint8_t out[HASH], const journal *j, int fd, heft_e
 /* Makes the record as short as it can be; with nothing left it is none. */
 static bool trim(record *r)
 {
+    if (!r->new)
+        return r->old_len || r->new_len;
     uint64_t same = r->old_len < r->new_len ? r->old_len : r->new_len, n = 0;
     while (n < same && r->old[n] == r->new[n])
         n++;
@@ -156,33 +164,53 @@ static heft_status find_records(journal *j, const heft_target *t, const heft_edi
     if (!j->records)
         return no_memory(err);
     for (size_t i = 0; i < n && !st; i++)
-        if (p[i].data)
-            st = add_record(j, t, (record){ p[i].at, p[i].length, p[i].length, NULL, p[i].data },
+        if (p[i].data || p[i].file)
+            st = add_record(j, t,
+                            (record){ .at = p[i].at,
+                                      .old_len = p[i].length,
+                                      .new_len = p[i].length,
+                                      .new = p[i].data,
+                                      .from = p[i].from },
                             err);
     uint64_t cut = j->new_size < j->old_size ? j->old_size - j->new_size : 0;
     if (!st && cut)
-        st = add_record(j, t, (record){ j->new_size, cut, 0, NULL, NULL }, err);
+        st = add_record(j, t, (record){ .at = j->new_size, .old_len = cut }, err);
     return st ? st : hash_file(j->around, j, t->fd, err);
 }
 
 /* ---- the journal's bytes ---- */
 
+static uint64_t listed(const record *r)
+{
+    return r->new ? r->new_len : 0;
+}
+
+static bool lists_all(const journal *j)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < j->count; i++)
+        all = all && listed(&j->records[i]) == j->records[i].new_len;
+    return all;
+}
+
 static uint8_t *encode(const journal *j, size_t *len)
 {
+    bool all = lists_all(j);
     *len = HEAD + HASH;
     for (uint32_t i = 0; i < j->count; i++)
-        *len += RECORD + (size_t)(j->records[i].old_len + j->records[i].new_len);
+        *len += RECORD + !all * 8u + (size_t)(j->records[i].old_len + listed(&j->records[i]));
     uint8_t *bytes = malloc(*len), *to = bytes;
     if (!bytes)
         return NULL;
     to = heft_put_bytes(to, magic, 8);
-    to = heft_put(heft_put(to, VERSION, 4), j->count, 4);
+    to = heft_put(heft_put(to, all ? LISTED : UNLISTED, 4), j->count, 4);
     to = heft_put(heft_put(to, j->old_size, 8), j->new_size, 8);
     to = heft_put_bytes(to, j->around, HASH);
     for (uint32_t i = 0; i < j->count; i++) {
         const record *r = &j->records[i];
         to = heft_put(heft_put(heft_put(to, r->at, 8), r->old_len, 8), r->new_len, 8);
-        to = heft_put_bytes(heft_put_bytes(to, r->old, r->old_len), r->new, r->new_len);
+        to = all ? to : heft_put(to, listed(r), 8);
+        to = heft_put_bytes(heft_put_bytes(to, r->old, r->old_len), r->new, listed(r));
     }
     heft_seal(bytes, *len);
     return bytes;
@@ -196,16 +224,40 @@ static heft_status damaged(const char *name, heft_error *err)
                             name);
 }
 
+/* The record at *p, of which *left bytes are there; false: that is none. */
+static bool decode_record(record *r, const journal *j, bool has_listed, const uint8_t **p,
+                          uint64_t *left)
+{
+    uint64_t head = RECORD + has_listed * 8u;
+    if (*left < head)
+        return false;
+    *r = (record){ .at = heft_get(*p, 8),
+                   .old_len = heft_get(*p + 8, 8),
+                   .new_len = heft_get(*p + 16, 8),
+                   .old = *p + head };
+    uint64_t count = has_listed ? heft_get(*p + RECORD, 8) : r->new_len;
+    *left -= head;
+    if (r->old_len > *left || count > *left - r->old_len || (count && count != r->new_len) ||
+        !heft_range_in((heft_range){ r->at, r->old_len }, j->old_size) ||
+        !heft_range_in((heft_range){ r->at, r->new_len }, j->new_size))
+        return false;
+    r->new = count == r->new_len ? r->old + r->old_len : NULL;
+    *p += head + r->old_len + count;
+    *left -= r->old_len + count;
+    return true;
+}
+
 static heft_status decode(journal *j, const char *name, uint8_t *take, size_t len, heft_error *err)
 {
     *j = (journal){ .bytes = take };
     if (len < HEAD + HASH || !heft_is_sealed(take, len, magic))
         return damaged(name, err);
-    if (heft_get(take + 8, 4) != VERSION)
+    uint64_t version = heft_get(take + 8, 4);
+    if (version != LISTED && version != UNLISTED)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the journal of an interrupted edit is of version %U: a newer heft "
                                 "is needed to undo it",
-                                heft_get(take + 8, 4));
+                                version);
     uint64_t count = heft_get(take + 12, 4), left = len - HEAD - HASH;
     const uint8_t *p = take + HEAD;
     j->old_size = heft_get(take + 16, 8);
@@ -214,20 +266,9 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
     j->records = count <= left / RECORD ? calloc((size_t)count + 1, sizeof *j->records) : NULL;
     if (!j->records)
         return count <= left / RECORD ? no_memory(err) : damaged(name, err);
-    for (; j->count < count; j->count++) {
-        record *r = &j->records[j->count];
-        if (left < RECORD)
+    for (; j->count < count; j->count++)
+        if (!decode_record(&j->records[j->count], j, version == UNLISTED, &p, &left))
             return damaged(name, err);
-        *r = (record){ heft_get(p, 8), heft_get(p + 8, 8), heft_get(p + 16, 8), p + RECORD, NULL };
-        left -= RECORD;
-        if (r->old_len > left || r->new_len > left - r->old_len ||
-            !heft_range_in((heft_range){ r->at, r->old_len }, j->old_size) ||
-            !heft_range_in((heft_range){ r->at, r->new_len }, j->new_size))
-            return damaged(name, err);
-        r->new = r->old + r->old_len;
-        p = r->new + r->new_len;
-        left -= r->old_len + r->new_len;
-    }
     return left ? damaged(name, err) : HEFT_OK;
 }
 
@@ -262,13 +303,38 @@ static heft_status load(journal *j, const heft_target *t, const char *name, bool
 
 /* ---- forth and back ---- */
 
-/* From the end on, so that room which is missing is missed before anything else is written over. */
-static heft_status write_new(const journal *j, const heft_target *t, heft_error *err)
+/* Bytes [from, to) of what a record lists, or of what it does not. */
+static heft_status write_part(const record *r, const heft_target *t, heft_mover *m, uint64_t from,
+                              uint64_t to, heft_error *err)
 {
+    if (from >= to)
+        return HEFT_OK;
+    if (r->new)
+        return heft_target_write(t, t->fd, r->at + from, r->new + from, (size_t)(to - from), err);
+    heft_edit_piece p = { .at = r->at + from, .length = to - from, .from = r->from + from };
+    return heft_move(m, t->added, p, err);
+}
+
+/* From the end on, so that room which is missing is missed before anything else is written over. */
+static heft_status write_new(const journal *j, const heft_target *t, const heft_applying *a,
+                             heft_error *err)
+{
+    heft_mover m = { .disk = t->disk,
+                     .to = t->fd,
+                     .progress = a->progress,
+                     .progress_ctx = a->progress_ctx,
+                     .stopped = a->stopped };
     heft_status st = HEFT_OK;
-    for (uint32_t i = j->count; i-- && !st;)
-        st = heft_target_write(t, t->fd, j->records[i].at, j->records[i].new,
-                               (size_t)j->records[i].new_len, err);
+    for (uint32_t i = 0; i < j->count; i++)
+        m.total += j->records[i].new_len - listed(&j->records[i]);
+    for (uint32_t i = j->count; i-- && !st;) {
+        const record *r = &j->records[i];
+        uint64_t inside = r->new ? 0 : r->old_len; /* that much of the file is written over */
+        st = write_part(r, t, &m, inside, r->new_len, err);
+        if (!st)
+            st = write_part(r, t, &m, 0, inside, err);
+    }
+    heft_mover_end(&m);
     if (!st && j->new_size < j->old_size && heft_disk_truncate(t->disk, t->fd, (off_t)j->new_size))
         st = heft_os_error(err, errno, "cutting it failed");
     if (!st && heft_disk_sync(t->disk, t->fd))
@@ -321,8 +387,8 @@ static heft_status take_back(const journal *j, const heft_target *t, const char 
                             first.message, name);
 }
 
-heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, const heft_edit *e,
-                              heft_error *err)
+heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
+                              const heft_applying *a, heft_error *err)
 {
     char name[NAME_MAX + 1], part[NAME_MAX + 1];
     journal j = { .count = 0 };
@@ -331,14 +397,14 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, c
             heft_journal_name(part, t->name, heft_journal_partial);
     if (!*fits)
         return HEFT_OK;
-    heft_status st = find_records(&j, t, e, err);
+    heft_status st = find_records(&j, t, a->e, err);
     *changed = j.count > 0;
     if (!st && *changed)
         st = store(&j, t, name, part, err);
     if (!st && *changed)
-        st = heft_target_check(t, err) ? drop(t, name, HEFT_E_IO)
-             : write_new(&j, t, err)   ? take_back(&j, t, name, err)
-                                       : end(t, name, err);
+        st = heft_target_check(t, err)  ? drop(t, name, HEFT_E_IO)
+             : write_new(&j, t, a, err) ? take_back(&j, t, name, err)
+                                        : end(t, name, err);
     free_journal(&j);
     return st;
 }
@@ -350,7 +416,7 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t, c
 static bool is_of_edit(const journal *j, const record *r, uint64_t at, uint8_t byte)
 {
     bool old = at < r->old_len && byte == r->old[at];
-    bool new = at < r->new_len &&byte == r->new[at];
+    bool new = at < r->new_len && (!r->new || byte == r->new[at]);
     return old || new || (r->at + at >= j->old_size && !byte);
 }
 

@@ -13,7 +13,7 @@ enum {
 
 static heft_edit_piece part_of(heft_edit_piece p, uint64_t from, uint64_t len)
 {
-    return (heft_edit_piece){ p.at + from, len, p.from + from, NULL };
+    return (heft_edit_piece){ p.at + from, len, p.from + from, NULL, p.file };
 }
 
 static heft_status step(heft_mover *m, uint64_t bytes, heft_error *err)

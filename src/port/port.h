@@ -15,6 +15,9 @@ int heft_open_at(int dir, const char *path, int flags);
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
                            heft_error *err);
 
+/* A file that is open already; the descriptor stays the caller's. */
+heft_status heft_source_of(heft_source **out, int fd, heft_error *err);
+
 /* The path of the file that stands for the model in a folder; to be freed.  *passed: the name of PyTorch's weights that
  * lie there, too, or NULL. */
 heft_status heft_folder_entry(char **out, const char **passed, const char *path, heft_error *err);

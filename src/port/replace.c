@@ -28,7 +28,7 @@ static heft_status write_pieces(replacing *r, const heft_edit *e, uint64_t *copi
     for (size_t i = 0; i < n && !st; i++)
         st = p[i].data ? heft_target_write(r->t, r->staged.fd, p[i].at, p[i].data,
                                            (size_t)p[i].length, err)
-                       : heft_move(&r->mover, r->t->fd, p[i], err);
+                       : heft_move(&r->mover, p[i].file ? r->t->added : r->t->fd, p[i], err);
     *copied = r->mover.total;
     return st;
 }
@@ -82,21 +82,21 @@ static heft_status appear(replacing *r, heft_error *err)
     return st;
 }
 
-heft_status heft_replace(const heft_target *t, const heft_edit *e, const heft_edit_options *o,
-                         uint64_t *copied, heft_error *err)
+heft_status heft_replace(const heft_target *t, const heft_applying *a, uint64_t *copied,
+                         heft_error *err)
 {
     replacing r = { .t = t,
                     .mover = { .disk = t->disk,
-                               .progress = o->progress,
-                               .progress_ctx = o->progress_ctx,
-                               .stopped = "interrupted: it is as it was" } };
+                               .progress = a->progress,
+                               .progress_ctx = a->progress_ctx,
+                               .stopped = a->stopped } };
     heft_status st = HEFT_OK;
     int os = heft_staged_open(&r.staged, t->disk, t->dir, t->name, 0600);
     if (os)
         st = heft_os_error(err, os, "a new file cannot be made in its directory");
     r.mover.to = r.staged.fd;
     if (!st)
-        st = write_pieces(&r, e, copied, err);
+        st = write_pieces(&r, a->e, copied, err);
     if (!st)
         st = keep_owner(&r, err);
     if (!st && (heft_disk_sync(t->disk, r.staged.fd) || heft_disk_flush(t->disk, r.staged.fd)))

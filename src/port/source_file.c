@@ -179,14 +179,9 @@ static heft_status not_a_file(heft_error *err)
     return HEFT_E_IO;
 }
 
-/* Without blocking, so that a pipe is refused rather than waited for. */
-static heft_status open_regular(file_source *f, int dir, const char *path, int flags,
-                                heft_error *err)
+static heft_status check_regular(file_source *f, heft_error *err)
 {
     struct stat st;
-    f->fd = heft_open_at(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
-    if (f->fd < 0)
-        return heft_os_error(err, errno, "cannot be opened");
     if (fstat(f->fd, &st))
         return heft_os_error(err, errno, "cannot be looked at");
     if (S_ISDIR(st.st_mode))
@@ -195,6 +190,14 @@ static heft_status open_regular(file_source *f, int dir, const char *path, int f
         return not_a_file(err);
     f->base.size = (uint64_t)st.st_size;
     return HEFT_OK;
+}
+
+/* Without blocking, so that a pipe is refused rather than waited for. */
+static heft_status open_regular(file_source *f, int dir, const char *path, int flags,
+                                heft_error *err)
+{
+    f->fd = heft_open_at(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+    return f->fd < 0 ? heft_os_error(err, errno, "cannot be opened") : check_regular(f, err);
 }
 
 static heft_status map_file(file_source *f, heft_access how, heft_error *err)
@@ -226,6 +229,25 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
         st = map_file(f, how, err);
     if (!st && how == HEFT_ACCESS_DIRECT)
         f->direct = heft_direct_open(f->fd, f->map, f->base.size);
+    if (st)
+        close_file(&f->base);
+    else
+        *out = &f->base;
+    return st;
+}
+
+heft_status heft_source_of(heft_source **out, int fd, heft_error *err)
+{
+    file_source *f = calloc(1, sizeof *f);
+    *out = NULL;
+    if (!f)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to open a file");
+    f->base.ops = &ops;
+    f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    heft_status st = f->fd < 0 ? heft_os_error(err, errno, "cannot be opened")
+                               : check_regular(f, err);
+    if (!st)
+        st = map_file(f, HEFT_ACCESS_AUTO, err);
     if (st)
         close_file(&f->base);
     else

@@ -253,17 +253,15 @@ static heft_status add_model_parts(heft_editing *g)
 
 /* ---- the plan ---- */
 
-/* What the format calls the file's version, when it can write it; else what it writes without being asked:
- * reading that shows whether it is the same. */
-static heft_status choose_version(heft_editing *g, const char **out)
+heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *a, heft_error *err)
 {
-    heft_str has = g->in->x.version;
+    heft_str has = f->x.version;
     *out = NULL;
-    if (!heft_edit_writes(g->in->format, has))
+    if (!heft_edit_writes(f->format, has))
         return HEFT_OK;
-    char *copy = heft_arena_alloc(&g->e->arena, has.len + 1, 1);
+    char *copy = heft_arena_alloc(a, has.len + 1, 1);
     if (!copy)
-        return no_memory(g->err);
+        return no_memory(err);
     memcpy(copy, has.ptr, has.len);
     copy[has.len] = '\0';
     *out = copy;
@@ -278,33 +276,32 @@ static bool has_turned(const heft_index *x)
     return any;
 }
 
-static heft_status refuse_alone(const heft_editing *g, const char *why)
+static heft_status refuse_alone(const char *why, heft_error *err)
 {
-    return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                             "%s: the files of a model are not edited one by one ('heft merge' "
                             "them, edit the result, 'heft split' it again)",
                             why);
 }
 
-static heft_status check_file(const heft_editing *g)
+heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
 {
-    const heft_file *f = g->in;
     if (!f->format->plan)
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
                                 f->format->name);
     if (f->x.siblings.len)
-        return refuse_alone(g, "its tensors lie in other files");
+        return refuse_alone("its tensors lie in other files", err);
     if (f->x.split.count > 1)
-        return refuse_alone(g, "it says that it is one of several");
+        return refuse_alone("it says that it is one of several", err);
     if (has_turned(&f->x))
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "its numbers are big-endian, which is not written: it cannot be "
                                 "edited (convert it)");
     if (f->x.unread)
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "it says things that are not known here, and that an edit would "
                                 "lose");
-    return heft_measured(f, g->err);
+    return heft_measured(f, err);
 }
 
 static heft_status run(heft_editing *g)
@@ -314,7 +311,8 @@ static heft_status run(heft_editing *g)
     o.strict = true;
     o.on_loss = g->opt.on_loss;
     o.loss_ctx = g->opt.loss_ctx;
-    heft_status st = choose_version(g, &o.version);
+    o.align = g->align;
+    heft_status st = heft_edit_version(&o.version, g->in, &g->e->arena, g->err);
     if (!st)
         st = heft_planner_init(&g->p, g->in->format, &o, g->err);
     if (st)
@@ -322,6 +320,7 @@ static heft_status run(heft_editing *g)
     g->p.x.err = g->p.plan.err = g->err;
     g->p.x.generator = g->in->x.generator;
     g->p.plan.kept = &g->in->x;
+    g->p.plan.adds = g->in != g->plain;
     st = take_names(g);
     if (!st)
         st = take_identities(g);
@@ -336,23 +335,63 @@ static heft_status run(heft_editing *g)
 
 static heft_status plan(heft_editing *g)
 {
-    heft_status st = check_file(g);
+    heft_status st = heft_edit_check_file(g->plain, g->err);
     if (!st)
         st = heft_edit_check_asked(g);
-    if (!st)
+    if (!st && !g->is_rough)
         st = heft_edit_check_claims(&g->watch, g->in, g->err);
     if (!st)
         st = run(g);
+    if (!st && g->is_rough) {
+        g->e->size = g->p.plan.file_bytes;
+        g->e->in_place = g->in->format->caps & HEFT_CAN_APPEND;
+        return HEFT_OK;
+    }
     if (!st)
         st = heft_edit_make_pieces(g);
     if (!st)
         st = heft_edit_check_replaced(g);
-    if (!st)
-        st = heft_edit_check(g);
+    return st ? st : heft_edit_check(g);
+}
+
+/* From here on offsets, and the file that they are in. */
+static void name_files(heft_edit *e, const heft_index *x)
+{
+    heft_edit_piece *pieces = e->pieces.ptr;
+    for (uint32_t i = 0; i < e->pieces.len; i++) {
+        if (pieces[i].data)
+            continue;
+        pieces[i].file = heft_ix_place_file(x, pieces[i].from);
+        pieces[i].from = heft_ix_place_offset(x, pieces[i].from);
+    }
+}
+
+heft_status heft_edit_make(heft_edit **out, heft_editing *g)
+{
+    const heft_host *host;
+    *out = NULL;
+    g->judged = HEFT_NONE;
+    heft_status st = heft_host_resolve(&host, g->opt.host ? g->opt.host : g->in->host, g->err);
+    if (st)
+        return st;
+    g->e = host->allocator->resize(host->allocator->ctx, NULL, 0, sizeof *g->e, 16);
+    if (!g->e)
+        return no_memory(g->err);
+    *g->e = (heft_edit){ .host = host, .mem = { host->allocator, UINT64_MAX, 0 } };
+    g->e->arena.mem = &g->e->mem;
+    heft_file_enter(g->in); /* names and metadata are lent by the file */
+    st = plan(g);
     heft_watch_free(&g->watch);
     if (g->p.host)
         heft_planner_free(&g->p);
     heft_vocab_close(g->vocab);
+    heft_status there = heft_file_leave(g->in, g->err);
+    st = there ? there : st;
+    name_files(g->e, &g->in->x);
+    if (st)
+        heft_edit_close(g->e);
+    else
+        *out = g->e;
     return st;
 }
 
@@ -360,31 +399,12 @@ heft_status heft_edit_plan(heft_edit **out, const heft_file *f, const heft_edit_
                            heft_error *err)
 {
     heft_error own;
-    const heft_host *host;
-    heft_editing g = { .in = f,
-                       .opt = HEFT_EDIT_OPTIONS_INIT,
-                       .judged = HEFT_NONE,
-                       .err = heft_error_begin(err, &own) };
-    *out = NULL;
+    heft_editing g = {
+        .in = f, .plain = f, .opt = HEFT_EDIT_OPTIONS_INIT, .err = heft_error_begin(err, &own)
+    };
     if (opt)
         memcpy(&g.opt, opt, opt->size < sizeof g.opt ? opt->size : sizeof g.opt);
-    heft_status st = heft_host_resolve(&host, g.opt.host ? g.opt.host : f->host, g.err);
-    if (st)
-        return st;
-    g.e = host->allocator->resize(host->allocator->ctx, NULL, 0, sizeof *g.e, 16);
-    if (!g.e)
-        return no_memory(g.err);
-    *g.e = (heft_edit){ .host = host, .mem = { host->allocator, UINT64_MAX, 0 } };
-    g.e->arena.mem = &g.e->mem;
-    heft_file_enter(f); /* names and metadata are lent by the file */
-    st = plan(&g);
-    heft_status there = heft_file_leave(f, g.err);
-    st = there ? there : st;
-    if (st)
-        heft_edit_close(g.e);
-    else
-        *out = g.e;
-    return heft_error_end(g.err, st);
+    return heft_error_end(g.err, heft_edit_make(out, &g));
 }
 
 void heft_edit_close(heft_edit *e)

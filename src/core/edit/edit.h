@@ -15,7 +15,10 @@ struct heft_edit {
 
 typedef struct heft_editing {
     heft_planner p;
-    const heft_file *in;
+    const heft_file *in;    /* with the tensors that are added, if there are some */
+    const heft_file *plain; /* the file as it is */
+    uint32_t align;         /* of what is added; 0: the format's own */
+    bool is_rough;          /* only the size is wanted, and what stands in the way */
     heft_edit_options opt;
     heft_str *names; /* by tensor, ptr NULL: as it was; or NULL: all are */
     heft_identity
@@ -33,6 +36,14 @@ typedef struct heft_editing {
     heft_edit *e;
     heft_error *err;
 } heft_editing;
+
+/* edit.c: plans g, which has files and options; *out is to be closed. */
+heft_status heft_edit_make(heft_edit **out, heft_editing *g);
+/* Whether a file is one that is edited at all. */
+heft_status heft_edit_check_file(const heft_file *f, heft_error *err);
+/* What the format calls the file's version, when it can write it; else NULL, for what it writes without being asked:
+ * reading that shows whether it is the same. */
+heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *a, heft_error *err);
 
 /* asked.c: the name that tensor t gets. */
 heft_str heft_edit_name(const heft_editing *g, uint32_t t);

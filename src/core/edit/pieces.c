@@ -27,7 +27,7 @@ static heft_status add_piece(heft_editing *g, heft_edit_piece piece)
 
 static heft_status add_copy(heft_editing *g, uint64_t at, uint64_t length, uint64_t from)
 {
-    return add_piece(g, (heft_edit_piece){ at, length, from, NULL });
+    return add_piece(g, (heft_edit_piece){ at, length, from, NULL, 0 });
 }
 
 /* *to is where the bytes go. */
@@ -36,7 +36,7 @@ static heft_status add_bytes(heft_editing *g, uint64_t at, uint64_t length, uint
     *to = length <= SIZE_MAX - 1 ? heft_arena_alloc(&g->e->arena, (size_t)length + 1, 1) : NULL;
     if (!*to)
         return no_memory(g->err);
-    return add_piece(g, (heft_edit_piece){ at, length, HEFT_NOWHERE, *to });
+    return add_piece(g, (heft_edit_piece){ at, length, HEFT_NOWHERE, *to, 0 });
 }
 
 /* ---- what the format writes ---- */
@@ -92,34 +92,42 @@ static heft_status misplaced(heft_editing *g)
                             g->p.format->name);
 }
 
-/* Where the data begins that begins there now. */
-static uint64_t moved_to(const heft_editing *g, const heft_range *data)
+/* Where the data of a file of the plan come to lie that are moved as one. */
+static uint64_t moved_to(const heft_editing *g, uint32_t file, const heft_range *data)
 {
     uint64_t to = 0;
     for (uint32_t i = 0; i < g->p.plan.order_count; i++) {
         uint32_t part = g->p.plan.order[i];
         const heft_ix_part_row *old = heft_ix_part_row_at(&g->in->x, part);
-        if (old->stored && old->offset == data->offset)
+        if (old->stored && old->offset == heft_ix_place(file, data->offset))
             to = heft_ix_part_row_at(&g->p.x, part)->offset;
     }
     return to;
 }
 
+/* What fills the room in front of `to`, then the bytes of a file of the plan; *at becomes their end. */
+static heft_status move_range(heft_editing *g, uint64_t *at, uint64_t to, uint32_t file,
+                              heft_range r)
+{
+    if (to < *at || to + r.length > g->p.plan.data_end)
+        return misplaced(g);
+    heft_status st = make_gap(g, NULL, 0, 0, (heft_range){ *at, to - *at });
+    if (!st)
+        st = add_copy(g, to, r.length, heft_ix_place(file, r.offset));
+    *at = to + r.length;
+    return st;
+}
+
 static heft_status move_whole(heft_editing *g)
 {
     const heft_plan *plan = &g->p.plan;
-    heft_range data;
-    heft_kept_data(plan->kept, &data);
-    uint64_t to = moved_to(g, &data), front = plan->front_bytes;
-    if (!g->p.format->back)
-        data.length = plan->kept->file_bytes - data.offset;
-    if (to < front || to + data.length > plan->data_end)
-        return misplaced(g);
-    heft_status st = make_gap(g, NULL, 0, 0, (heft_range){ front, to - front });
-    if (!st)
-        st = add_copy(g, to, data.length, data.offset);
-    to += data.length;
-    return st ? st : make_gap(g, NULL, 0, 0, (heft_range){ to, plan->data_end - to });
+    heft_range data, added;
+    (void)heft_kept_data(plan->kept, 0, &data);
+    uint64_t at = plan->front_bytes, to = moved_to(g, 0, &data);
+    heft_status st = move_range(g, &at, to, 0, heft_planner_kept(&g->p, data));
+    if (!st && plan->adds && heft_kept_data(plan->kept, 1, &added))
+        st = move_range(g, &at, moved_to(g, 1, &added), 1, added);
+    return st ? st : make_gap(g, NULL, 0, 0, (heft_range){ at, plan->data_end - at });
 }
 
 static heft_status move_each(heft_editing *g)
@@ -158,12 +166,15 @@ const heft_edit_piece *heft_edit_piece_at(const heft_edit *e, uint64_t at)
     return lo < e->pieces.len ? pieces + lo : NULL;
 }
 
-static bool is_in_place(const heft_edit *e)
+/* What is added comes from another file: its place in this one is new in any case. */
+static bool is_in_place(const heft_editing *g)
 {
-    const heft_edit_piece *pieces = e->pieces.ptr;
-    bool stays = true;
-    for (uint32_t i = 0; i < e->pieces.len; i++)
-        stays = stays && (pieces[i].data || pieces[i].from == pieces[i].at);
+    const heft_edit_piece *pieces = g->e->pieces.ptr;
+    bool stays = !g->p.plan.adds || g->p.format->caps & HEFT_CAN_APPEND;
+    for (uint32_t i = 0; i < g->e->pieces.len; i++) {
+        bool is_own = !pieces[i].data && !heft_ix_place_file(&g->in->x, pieces[i].from);
+        stays = stays && (!is_own || pieces[i].from == pieces[i].at);
+    }
     return stays;
 }
 
@@ -190,7 +201,7 @@ heft_status heft_edit_make_pieces(heft_editing *g)
     if (!st)
         st = make(g, plan->data_end, plan->file_bytes - plan->data_end, heft_planner_back);
     g->e->size = plan->file_bytes;
-    g->e->in_place = is_in_place(g->e);
+    g->e->in_place = is_in_place(g);
     return st;
 }
 

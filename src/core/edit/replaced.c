@@ -101,6 +101,8 @@ static heft_status check_claims(heft_editing *g)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < heft_ix_claims(x) && !st && !g->is_swept; i++) {
         heft_claim c = heft_ix_claim_at(x, i);
+        if (heft_ix_place_file(x, c.range[0].offset))
+            continue; /* of what is added: it was made by this library */
         bool is_open = c.part == HEFT_NONE && heft_watch_is_left(&g->watch, i) && !g->is_carried[i];
         if (is_open && !(is_copied_whole(g, c.range[0]) && is_copied_whole(g, c.range[1])))
             st = judge(g, i);
@@ -132,6 +134,6 @@ heft_status heft_edit_check_replaced(heft_editing *g)
     if (!st)
         st = check_claims(g);
     if (!st)
-        st = heft_verify_layout(g->in, passes, refuse, g, g->err);
+        st = heft_verify_layout(g->plain, passes, refuse, g, g->err);
     return st ? st : g->refused;
 }

@@ -375,3 +375,42 @@ heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t c
     }
     return heft_error_end(err, st);
 }
+
+/* ---- what is added to a file ---- */
+
+static heft_status add_beside(heft_file *f, heft_str name, heft_source *source, heft_error *err)
+{
+    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, sizeof *f->beside);
+    if (!f->beside)
+        return no_memory(err);
+    f->beside_room = f->beside_count = 1;
+    *f->beside = (heft_beside){ .name = name, .source = source, .is_lent = true };
+    if (source->ops->lend && source->size)
+        f->beside->whole = source->ops->lend(source, 0, source->size);
+    return HEFT_OK;
+}
+
+heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, heft_source *source,
+                            heft_error *err)
+{
+    heft_ix_sibling s = { heft_lit("what is added"), NULL, bytes, true, NULL };
+    size_t count = (size_t)heft_ix_tensors(x) + 1;
+    uint32_t number;
+    uint8_t *kept = heft_mem_resize(&f->x.mem, NULL, 0, count);
+    if (!kept)
+        return no_memory(err);
+    memset(kept, 1, count);
+    f->x.err = err;
+    heft_status st = heft_ix_sibling_add(&f->x, s, &number);
+    if (!st && source)
+        st = add_beside(f, s.label, source, err);
+    heft_file_enter(f);
+    if (!st)
+        st = heft_ix_merge(&f->x, x, number, kept);
+    if (!st)
+        st = heft_ix_seal(&f->x);
+    heft_status there = heft_file_leave(f, err);
+    heft_mem_resize(&f->x.mem, kept, count, 0);
+    f->x.err = NULL;
+    return there ? there : st;
+}

@@ -5,6 +5,10 @@
 
 /* After the files beside f were opened: adds the tensors of those that are models. */
 heft_status heft_join_siblings(heft_file *f, heft_error *err);
+/* Adds the tensors of an index, of a file of so many bytes of the same format, to those of an open file, which has no
+ * files beside it; source: of those bytes, lent as long as f is open, or NULL: nothing of them is read. */
+heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, heft_source *source,
+                            heft_error *err);
 /* Remembers what stands in the way of all that needs the whole model. */
 void heft_lacks(heft_file *f, const heft_error *why);
 /* A finding about the files of a model, with names in it; a fault makes the model less than whole. */

@@ -254,9 +254,15 @@ static const heft_value *replacement(const conversion *c, heft_str key)
     return NULL;
 }
 
+/* The file that says what is no tensor. */
+static const heft_file *about(const conversion *c)
+{
+    return c->how->about ? c->how->about : c->in;
+}
+
 static heft_status add_metadata(conversion *c)
 {
-    const heft_index *from = &c->in->x;
+    const heft_index *from = &about(c)->x;
     heft_status st = HEFT_OK;
     uint32_t given = c->how->own_metadata ? 0 : from->values.len;
     for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
@@ -279,18 +285,18 @@ static heft_status add_metadata(conversion *c)
 
 static heft_status add_model_part(conversion *c, uint32_t part)
 {
-    const heft_ix_part_row *row = heft_ix_part_row_at(&c->in->x, part);
-    heft_str role = heft_ix_role(&c->in->x, row->role);
+    const heft_ix_part_row *row = heft_ix_part_row_at(&about(c)->x, part);
+    heft_str role = heft_ix_role(&about(c)->x, row->role);
     if (c->opt.config.ptr && heft_str_is(role, "config"))
         return HEFT_OK;
-    if (c->in->x.tokens.length_bytes && heft_str_is(role, "vocab"))
+    if (about(c)->x.tokens.length_bytes && heft_str_is(role, "vocab"))
         return HEFT_OK; /* add_vocab() sees to it */
-    return heft_planner_part_of(&c->p, c->in, part, c->err);
+    return heft_planner_part_of(&c->p, about(c), part, c->err);
 }
 
 static heft_status add_model_parts(conversion *c)
 {
-    uint32_t first, count = heft_model_parts(c->in, &first);
+    uint32_t first, count = heft_model_parts(about(c), &first);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++)
         st = add_model_part(c, first + i);
@@ -303,9 +309,9 @@ static heft_status add_model_parts(conversion *c)
 static heft_status add_vocab(conversion *c)
 {
     c->p.plan.vocab = c->opt.vocab;
-    if (c->opt.vocab || !c->in->x.tokens.length_bytes || c->how->own_metadata)
+    if (c->opt.vocab || !about(c)->x.tokens.length_bytes || c->how->own_metadata)
         return HEFT_OK;
-    heft_status st = heft_vocab_open(&c->vocab, c->in, c->err);
+    heft_status st = heft_vocab_open(&c->vocab, about(c), c->err);
     c->p.plan.vocab = c->vocab;
     return st;
 }

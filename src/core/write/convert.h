@@ -14,6 +14,8 @@ typedef struct heft_converting {
         equal; /* by part of the input: equal numbers, equal bytes; no part is read to find out.  Or NULL */
     const heft_plan_link *links; /* see heft_plan; or NULL */
     uint32_t link_count;
+    /* Metadata, parts of the file and vocabulary are those of this file, and not the input's; or NULL. */
+    const heft_file *about;
 } heft_converting;
 
 /* heft_convert(); how may be NULL. */

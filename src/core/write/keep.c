@@ -6,25 +6,35 @@ enum {
     LARGE = 1 << 20 /* from here on sharing is worth a padding */
 };
 
-bool heft_kept_data(const heft_index *kept, heft_range *out)
+bool heft_kept_data(const heft_index *kept, uint32_t file, heft_range *out)
 {
     uint64_t first = HEFT_NOWHERE, end = 0;
+    uint64_t size = file ? heft_ix_sibling_at(kept, file)->size : kept->file_bytes;
     for (uint32_t i = 0; i < kept->parts.len; i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(kept, i);
-        if (p->stored && p->offset < first)
-            first = p->offset;
-        if (p->offset <= kept->file_bytes && p->offset + p->stored > end)
-            end = p->offset + p->stored;
+        uint64_t offset = heft_ix_place_offset(kept, p->offset);
+        if (heft_ix_place_file(kept, p->offset) != file)
+            continue;
+        if (p->stored && offset < first)
+            first = offset;
+        if (offset <= size && offset + p->stored > end)
+            end = offset + p->stored;
     }
     *out = (heft_range){ first, end - first };
     return first != HEFT_NOWHERE;
+}
+
+heft_range heft_planner_kept(const heft_planner *p, heft_range data)
+{
+    bool ends = p->format->back && !p->plan.keeps_tail;
+    return ends ? data : (heft_range){ data.offset, p->plan.kept->file_bytes - data.offset };
 }
 
 bool heft_plan_room(const heft_plan *p, uint64_t *start)
 {
     heft_range data;
     uint64_t step;
-    if (!p->kept || !heft_kept_data(p->kept, &data))
+    if (!p->kept || !heft_kept_data(p->kept, 0, &data))
         return false;
     if (*start <= data.offset) {
         *start = data.offset;
@@ -37,24 +47,41 @@ bool heft_plan_room(const heft_plan *p, uint64_t *start)
     return true;
 }
 
-/* What follows the data in a format that has nothing there is kept as well. */
+static bool place(heft_ix_part_row *part, const heft_ix_part_row *old, uint64_t offset,
+                  heft_range data, uint64_t start)
+{
+    bool is_inside = offset >= data.offset && offset <= data.offset + data.length;
+    part->stored = old->stored;
+    return heft_add(&part->offset, start, is_inside ? offset - data.offset : 0);
+}
+
+typedef struct placing { /* of data that are moved as one, of a file of the plan */
+    heft_range data;
+    uint64_t start;
+} placing;
+
+/* Behind `end`, which becomes the end of what is added. */
+static bool begin_added(placing *to, const heft_plan *p, uint64_t *end)
+{
+    *to = (placing){ .start = *end };
+    return !p->adds || !heft_kept_data(p->kept, 1, &to->data) ||
+           (heft_align_up(&to->start, *end, p->align) && heft_add(end, to->start, to->data.length));
+}
+
 bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align)
 {
     const heft_index *kept = p->plan.kept;
-    heft_range data;
+    placing to[2] = { { .start = start } };
     uint64_t end;
-    if (!heft_kept_data(kept, &data))
-        return false;
-    for (uint32_t i = 0; i < p->plan.order_count; i++) {
+    bool ok = heft_kept_data(kept, 0, &to[0].data) &&
+              heft_add(&end, start, heft_planner_kept(p, to[0].data).length) &&
+              begin_added(&to[1], &p->plan, &end);
+    for (uint32_t i = 0; ok && i < p->plan.order_count; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(&p->x, p->plan.order[i]);
         const heft_ix_part_row *old = heft_ix_part_row_at(kept, p->plan.order[i]);
-        bool is_inside = old->offset >= data.offset && old->offset <= data.offset + data.length;
-        if (!heft_add(&part->offset, start, is_inside ? old->offset - data.offset : 0))
-            return false;
-        part->stored = old->stored;
+        const placing *way = &to[heft_ix_place_file(kept, old->offset) > 0];
+        ok = place(part, old, heft_ix_place_offset(kept, old->offset), way->data, way->start);
     }
-    uint64_t behind = p->format->back ? data.offset + data.length : kept->file_bytes;
-    if (!heft_add(&end, start, behind - data.offset))
-        return false;
-    return heft_align_up(&p->plan.data_end, end, p->format->back ? tail_align : 1);
+    bool pads = p->format->back || p->plan.adds;
+    return ok && heft_align_up(&p->plan.data_end, end, pads ? tail_align : 1);
 }

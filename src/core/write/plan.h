@@ -80,9 +80,12 @@ heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
 /* ---- a file that is written anew, keep.c ---- */
 
-/* From the first byte to the last that tensors have in the file, those without bytes included at the end;
- * false: there are none. */
-bool heft_kept_data(const heft_index *kept, heft_range *out);
+/* From the first byte to the last that tensors have in the file of that number, see heft_ix_place(), those without
+ * bytes included at the end; false: there are none. */
+bool heft_kept_data(const heft_index *kept, uint32_t file, heft_range *out);
+/* What is kept of the file itself: its data, and what follows them in a format that writes nothing there, or keeps
+ * it. */
+heft_range heft_planner_kept(const heft_planner *p, heft_range data);
 /* Whether all data of plan.kept is moved as one. */
 heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves);
 /* Moves it to start; false: it would pass 2^64. */

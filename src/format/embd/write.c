@@ -188,7 +188,8 @@ static bool has_crc(const heft_plan *p, const char *rule)
     const heft_claim *claims = p->kept ? p->kept->claims.ptr : NULL;
     bool has = !p->kept;
     for (uint32_t i = 0; p->kept && i < p->kept->claims.len; i++)
-        has = has || heft_str_is(heft_lit(claims[i].rule), rule);
+        has = has || (heft_str_is(heft_lit(claims[i].rule), rule) &&
+                      !heft_ix_place_file(p->kept, claims[i].range[0].offset));
     return has;
 }
 

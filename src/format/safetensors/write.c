@@ -127,6 +127,7 @@ static heft_status settle_order(heft_plan *p)
     heft_status st = heft_plan_place(p, 0, 1);
     if (st || is_aligned(p))
         return st;
+    p->moves_each = p->adds;
     uint32_t *scratch = heft_plan_alloc(p, p->order_count * sizeof *scratch);
     if (!scratch)
         return HEFT_E_NOMEM;

@@ -470,6 +470,7 @@ static heft_status check_options(heft_plan *p)
                : heft_plan_compresses(p) ? HEFT_ZT2_FLOOR
                                          : HEFT_ZT2_CANONICAL;
     p->align = p->align < HEFT_ZT2_FLOOR ? HEFT_ZT2_FLOOR : p->align;
+    p->keeps_tail = p->adds; /* §2.5: appending moves and overwrites nothing */
     if (p->kept)
         p->align = p->kept->own % HEFT_ZT2_CANONICAL ? HEFT_ZT2_FLOOR : HEFT_ZT2_CANONICAL;
     return HEFT_OK;

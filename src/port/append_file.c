@@ -1,0 +1,209 @@
+/* append_file.c - tensors are added to a file where it stands.
+ *
+ * They are first written into a file beside it that never gets a name, in the form in which they are to be appended:
+ * whatever can be wrong with them is found out before the file is touched.  From there on it is an edit. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "port/staged.h"
+
+/* ---- the file beside it, as a sink ---- */
+
+typedef struct beside {
+    heft_sink base;
+    heft_staged staged;
+    atomic_bool has_failed; /* else an error is about what is read */
+} beside;
+
+static heft_status failed(heft_sink *s, heft_status st)
+{
+    if (st)
+        atomic_store(&((beside *)s)->has_failed, true);
+    return st;
+}
+
+static heft_status write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
+                            heft_error *err)
+{
+    const beside *b = (const beside *)s;
+    return failed(s, heft_disk_write_all(b->staged.disk, b->staged.fd, off, data, len, err));
+}
+
+static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
+{
+    const beside *b = (const beside *)s;
+    return failed(s, heft_disk_read_all(b->staged.disk, b->staged.fd, off, buf, len, err));
+}
+
+static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
+{
+    const beside *b = (const beside *)s;
+    int os = heft_disk_reserve(b->staged.disk, b->staged.fd, size);
+    return failed(s, os ? heft_os_error(err, os, "no room for what is to be appended") : HEFT_OK);
+}
+
+static bool share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len)
+{
+    const beside *b = (const beside *)s;
+    int fd = heft_source_descriptor(from);
+    return fd >= 0 && !heft_disk_share(b->staged.disk, fd, (off_t)at, b->staged.fd, (off_t)offset,
+                                       (size_t)len);
+}
+
+static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
+{
+    return failed(s, heft_scratch_in(out, ((const beside *)s)->staged.dir, bytes, err));
+}
+
+/* The file is read next, by whoever opened it. */
+static heft_status finish(heft_sink *s, heft_error *err)
+{
+    (void)s;
+    (void)err;
+    return HEFT_OK;
+}
+
+static void discard(heft_sink *s)
+{
+    (void)s;
+}
+
+static const heft_sink_ops ops = {
+    .write_at = write_at,
+    .reserve = reserve,
+    .finish = finish,
+    .discard = discard,
+    .share = share,
+    .read_at = read_at,
+    .scratch = scratch,
+};
+
+/* ---- appending ---- */
+
+typedef struct appending {
+    heft_target t;
+    beside b;
+    const heft_file *from;
+    heft_append_options o;
+    heft_append_result r;
+    heft_edit *e;
+} appending;
+
+static heft_status open_beside(appending *a, heft_error *err)
+{
+    int os = heft_staged_open(&a->b.staged, a->t.disk, a->t.dir, a->t.name, 0600);
+    a->t.added = a->b.staged.fd;
+    return os ? heft_os_error(err, os, "a new file cannot be made in its directory") : HEFT_OK;
+}
+
+static heft_status plan_added(appending *a, const heft_file *f, heft_error *err)
+{
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *s;
+    heft_file *added;
+    heft_status st = heft_source_of(&s, a->t.added, err);
+    o.host = a->o.convert.write.host;
+    o.format = heft_file_format(f);
+    if (!st)
+        st = heft_open_source(&added, s, &o, err);
+    if (st)
+        return st;
+    st = heft_append_plan(&a->e, f, added, &a->o, err);
+    heft_close(added);
+    return st;
+}
+
+static heft_status convert(appending *a, const heft_file *f, heft_error *err)
+{
+    heft_sink *into = a->o.convert.dry_run ? NULL : &a->b.base;
+    a->o.convert.planned_bytes = &a->r.edit.size;
+    heft_status st = heft_append_convert(&a->r.tensors, f, a->from, into, &a->o, err);
+    bool is_of_file = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
+    a->r.about_from = st && !is_of_file && !atomic_load(&a->b.has_failed);
+    return st;
+}
+
+/* What is there must be fit to be written again. */
+static heft_status try_file(const appending *a, const heft_file *f, heft_error *err)
+{
+    heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    heft_edit *e;
+    o.host = a->o.convert.write.host;
+    heft_status st = heft_edit_plan(&e, f, &o, err);
+    if (!st)
+        heft_edit_close(e);
+    return st;
+}
+
+static heft_status plan_with(appending *a, const heft_file *f, heft_error *err)
+{
+    bool is_dry = a->o.convert.dry_run;
+    a->r.edit.in_place = heft_format_caps(heft_file_format(f)) & HEFT_CAN_APPEND;
+    heft_status st = is_dry ? try_file(a, f, err) : open_beside(a, err);
+    if (!st)
+        st = convert(a, f, err);
+    return st || is_dry || !a->r.tensors ? st : plan_added(a, f, err);
+}
+
+static heft_status plan(appending *a, heft_error *err)
+{
+    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
+    heft_file *f;
+    open.host = a->o.convert.write.host;
+    heft_status st = heft_open(&f, a->t.path, &open, err);
+    if (st)
+        return st;
+    st = plan_with(a, f, err);
+    heft_close(f); /* nothing maps the file from here on */
+    if (!st && a->e)
+        heft_edit_describe(&a->r.edit, &a->t, a->e);
+    return st;
+}
+
+static heft_status append(appending *a, heft_error *err)
+{
+    heft_status st = plan(a, err);
+    heft_applying how = { a->e, a->o.convert.progress, a->o.convert.progress_ctx,
+                          "interrupted; nothing written" };
+    return !st && a->e ? heft_apply(&a->r.edit, &a->t, &how, err) : st;
+}
+
+static int no_sync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, const char *path,
+                                const heft_file *from, const heft_append_options *opt,
+                                heft_error *err)
+{
+    heft_error own;
+    heft_disk hasty = *disk;
+    appending a = { .b = { { &ops }, { .disk = disk, .fd = -1 } },
+                    .from = from,
+                    .o = HEFT_APPEND_OPTIONS_INIT };
+    err = heft_error_begin(err, &own);
+    if (opt)
+        memcpy(&a.o, opt, opt->size < sizeof a.o ? opt->size : sizeof a.o);
+    hasty.sync = no_sync;
+    const heft_convert_options *c = &a.o.convert;
+    heft_status st = heft_target_open(&a.t, &a.r.edit.undone, a.o.no_sync ? &hasty : disk, path,
+                                      c->write.host, c->dry_run, err);
+    if (!st)
+        st = append(&a, err);
+    a.r.tensors = st ? 0 : a.r.tensors;
+    heft_edit_close(a.e);
+    (void)heft_staged_close(&a.b.staged); /* nothing of it is wanted any more */
+    heft_target_close(&a.t);
+    if (out)
+        *out = a.r;
+    return heft_error_end(err, st);
+}
+
+heft_status heft_append_file(heft_append_result *out, const char *path, const heft_file *from,
+                             const heft_append_options *opt, heft_error *err)
+{
+    return heft_append_file_on(&heft_system_disk, out, path, from, opt, err);
+}
