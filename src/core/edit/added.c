@@ -210,7 +210,7 @@ static heft_status try_together(appending *a, const heft_planner *p)
     g.is_rough = true;
     st = heft_edit_make(&e, &g);
     if (!st)
-        a->planned = p->plan.appended || p->plan.digest ? 0 : heft_edit_size(e);
+        a->planned = p->plan.appended || p->digest_of ? 0 : heft_edit_size(e);
     heft_edit_close(e);
     heft_close(in);
     return st;
