@@ -329,7 +329,8 @@ static heft_status write_new(const journal *j, const heft_target *t, const heft_
         m.total += j->records[i].new_len - listed(&j->records[i]);
     for (uint32_t i = j->count; i-- && !st;) {
         const record *r = &j->records[i];
-        uint64_t inside = r->new ? 0 : r->old_len; /* that much of the file is written over */
+        uint64_t over = r->old_len < r->new_len ? r->old_len : r->new_len;
+        uint64_t inside = r->new ? 0 : over; /* that much of the file is written over */
         st = write_part(r, t, &m, inside, r->new_len, err);
         if (!st)
             st = write_part(r, t, &m, 0, inside, err);
