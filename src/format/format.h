@@ -41,7 +41,10 @@ struct heft_plan {
     heft_storage *storage; /* by part; one that is not raw: see heft_plan_append() */
     bool digest_decoded;   /* digests cover decoded bytes, not stored ones */
     bool appended;         /* set by heft_plan_append() */
-    bool late;             /* between() needs digests of the parts before it */
+    /* Of a format with HEFT_CAN_APPEND, which has neither between() nor digests of ranges: the file is written and the
+     * model grows, so that plan() places nothing, and calls heft_plan_append(). */
+    bool grows;
+    bool late; /* between() needs digests of the parts before it */
     /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
      * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
     uint32_t frame_bytes;

@@ -32,7 +32,8 @@ typedef struct heft_ix_tensor_row {
 
 enum {                        /* heft_ix_part_row.flags */
        HEFT_P_BIG_ENDIAN = 1, /* each number's bytes are turned round */
-       HEFT_P_VIEW = 2        /* there is a heft_ix_view of it */
+       HEFT_P_VIEW = 2,       /* there is a heft_ix_view of it */
+       HEFT_P_LEFT_OUT = 4    /* belongs to no tensor of what is written */
 };
 
 typedef struct heft_ix_part_row {

@@ -4,6 +4,7 @@
 
 typedef struct adding {
     heft_writer *w;
+    heft_planner *to; /* whose model gets the tensor */
     heft_tensor_spec spec;
     heft_sparse_spec sparse; /* first_part 0: not known yet */
     bool is_sparse;
@@ -142,12 +143,12 @@ static heft_status check_attributes(const adding *a)
 static heft_status add_attributes(const adding *a, uint32_t id)
 {
     const heft_tensor_spec *s = &a->spec;
-    heft_index *x = &a->w->p.x;
+    heft_index *x = &a->to->x;
     uint32_t left[HEFT_MAX_DEPTH], depth = 0;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < s->attribute_count && !st; i++) {
         heft_value v = s->attributes[i];
-        st = heft_writer_copy_value(a->w, &v, a->err);
+        st = heft_writer_copy_value(a->to, &v, a->err);
         if (!st)
             st = heft_ix_attr(x, id, v);
         if (depth)
@@ -160,7 +161,7 @@ static heft_status add_attributes(const adding *a, uint32_t id)
     heft_value stored = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
     stored.as.s = s->stored_type;
     if (!st && s->stored_type.len)
-        st = heft_writer_copy_value(a->w, &stored, a->err);
+        st = heft_writer_copy_value(a->to, &stored, a->err);
     return st || !s->stored_type.len ? st : heft_ix_attr(x, id, stored);
 }
 
@@ -185,7 +186,7 @@ static heft_status check_spec(adding *a)
     a->is_sparse = heft_str_is(s->layout, "sparse_csr") || heft_str_is(s->layout, "sparse_coo");
     if (!st && a->is_sparse)
         st = heft_sparse_declare(&a->sparse, s, a->err);
-    if (!st && s->attribute_count && a->w->p.x.open.len)
+    if (!st && s->attribute_count && !a->w->begun && a->w->p.x.open.len)
         return refuse(a, "a list or map of metadata is still open");
     return st ? st : check_attributes(a);
 }
@@ -196,13 +197,13 @@ static heft_status add_component(const adding *a, uint32_t id, const heft_compon
     uint64_t bytes = 0;
     component_bytes(&bytes, c);
     heft_status st = heft_str_eq(role, heft_ix_data) ? HEFT_OK
-                                                     : heft_writer_copy(a->w, &role, a->err);
+                                                     : heft_writer_copy(a->to, &role, a->err);
     heft_range where = { 0, bytes };
-    uint32_t part = a->w->p.x.parts.len;
+    uint32_t part = a->to->x.parts.len;
     if (!st)
-        st = heft_ix_part(&a->w->p.x, id, role, c->dtype, where, bytes, HEFT_RAW);
+        st = heft_ix_part(&a->to->x, id, role, c->dtype, where, bytes, HEFT_RAW);
     const heft_storage *how = c->storage ? c->storage : a->spec.storage;
-    return st || !how ? st : heft_planner_store(&a->w->p, part, how, a->err);
+    return st || !how ? st : heft_planner_store(a->to, part, how, a->err);
 }
 
 static heft_status add_sparse(const adding *a, heft_str name)
@@ -226,20 +227,20 @@ static heft_status add_sparse(const adding *a, heft_str name)
 static heft_status add_spec(const adding *a)
 {
     const heft_tensor_spec *s = &a->spec;
-    heft_index *x = &a->w->p.x;
+    heft_index *x = &a->to->x;
     heft_str name = s->name, layout = s->layout;
     uint64_t *dims;
     uint32_t id = 0;
-    heft_status st = heft_writer_copy(a->w, &name, a->err);
+    heft_status st = heft_writer_copy(a->to, &name, a->err);
     if (!st)
         st = heft_ix_tensor(x, name, s->dtype, s->rank, &dims, &id);
     if (!st && s->rank)
         memcpy(dims, s->dims, s->rank * sizeof *dims);
     if (!st && layout.len)
-        st = heft_writer_copy(a->w, &layout, a->err);
+        st = heft_writer_copy(a->to, &layout, a->err);
     if (!st && layout.len)
         st = heft_ix_set_layout(x, id, layout);
-    if (!st && a->is_sparse)
+    if (!st && a->is_sparse && a->to == &a->w->p)
         st = add_sparse(a, name);
     for (uint32_t i = 0; i < s->component_count && !st; i++)
         st = add_component(a, id, &s->components[i]);
@@ -248,15 +249,81 @@ static heft_status add_spec(const adding *a)
     return st ? st : add_attributes(a, id);
 }
 
+/* ---- while the file is written ---- */
+
+typedef struct trial { /* the tensor on its own */
+    heft_planner p;    /* first: the plan calls back through it */
+    adding *a;
+} trial;
+
+static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
+{
+    trial *q = (trial *)(void *)plan;
+    (void)tensor;
+    q->a->sparse.is_strict = *strictly = true;
+    return HEFT_OK;
+}
+
+/* The bytes of a tensor that is left out come all the same. */
+static void leave_out(heft_writer *w, uint32_t first)
+{
+    heft_ix_row(&w->p.x, w->p.x.tensors.len - 1)->flags |= HEFT_T_DROPPED;
+    heft_ix_compact(&w->p.x);
+    for (uint32_t i = first; i < w->p.x.parts.len; i++)
+        heft_ix_part_row_at(&w->p.x, i)->flags |= HEFT_P_LEFT_OUT;
+}
+
+static heft_status take_over(adding *a, const heft_planner *q)
+{
+    heft_writer *w = a->w;
+    uint32_t first = w->p.x.parts.len;
+    a->to = &w->p;
+    w->p.x.err = a->err;
+    heft_status st = add_spec(a);
+    if (!st)
+        st = heft_planner_take(&w->p, first, q, a->err);
+    if (!st && !heft_ix_tensors(&q->x))
+        leave_out(w, first);
+    else if (!st)
+        st = heft_writer_late_name(w, a->err);
+    if (!st)
+        st = heft_writer_advance(w, a->err);
+    return heft_writer_break(w, st, a->err);
+}
+
+/* A tensor that cannot be carried is refused, and the file goes on without it. */
+static heft_status add_late(adding *a)
+{
+    trial q = { .a = a };
+    heft_status st = heft_writer_open_late(a->w, a->err);
+    if (!st && heft_text_set_has(&a->w->names, &a->w->p.x.key, a->spec.name))
+        st = heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q is in the file already",
+                              a->spec.name);
+    if (st)
+        return st;
+    st = heft_planner_trial(&q.p, &a->w->p, a->err);
+    q.p.plan.in_order = in_order;
+    a->to = &q.p;
+    q.p.x.err = a->err;
+    if (!st)
+        st = add_spec(a);
+    if (!st)
+        st = heft_planner_run(&q.p, a->err);
+    if (!st)
+        st = take_over(a, &q.p);
+    heft_planner_free(&q.p);
+    return st;
+}
+
 heft_status heft_writer_add(uint32_t *first_part, heft_writer *w, const heft_tensor_spec *spec,
                             heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
-    adding a = { .w = w, .spec = HEFT_TENSOR_SPEC_INIT, .err = err };
+    adding a = { .w = w, .to = &w->p, .spec = HEFT_TENSOR_SPEC_INIT, .err = err };
     memcpy(&a.spec, spec, spec->size < sizeof a.spec ? spec->size : sizeof a.spec);
-    if (w->begun)
-        return heft_writer_wrong(err, "tensors come before heft_writer_begin()");
+    if (w->begun && !heft_writer_grows(w))
+        return heft_writer_too_late(w, "tensors come", err);
     w->p.x.err = err;
     heft_status st = heft_writer_broken(w, err);
     if (!st)
@@ -264,7 +331,7 @@ heft_status heft_writer_add(uint32_t *first_part, heft_writer *w, const heft_ten
     if (st)
         return heft_error_end(err, st);
     *first_part = w->p.x.parts.len;
-    return heft_writer_break(w, add_spec(&a), err);
+    return w->begun ? heft_error_end(err, add_late(&a)) : heft_writer_break(w, add_spec(&a), err);
 }
 
 heft_status heft_writer_tensor(uint32_t *part, heft_writer *w, heft_str name, heft_dtype t,

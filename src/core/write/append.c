@@ -140,11 +140,23 @@ heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error
 
 /* ---- opening and closing ---- */
 
+/* Parts that are added later may have any encoding that there is. */
+static void measure_all(heft_appender *a)
+{
+    for (heft_encoding e = HEFT_RAW + 1; e < HEFT_ENCODING_OTHER; e++) {
+        const heft_codec *codec = heft_host_codec(a->p->host, e);
+        if (codec && codec->encoder && codec->bound(a->piece) > a->room)
+            a->room = codec->bound(a->piece);
+    }
+}
+
 /* How much room the encodings take, if this build has them. */
 static heft_status measure_room(heft_appender *a, heft_error *err)
 {
     const heft_plan *plan = &a->p->plan;
     a->room = a->piece;
+    if (a->p->format->caps & HEFT_CAN_APPEND)
+        measure_all(a);
     for (uint32_t i = 0; i < plan->order_count; i++) {
         heft_encoding e = plan->storage[plan->order[i]].encoding;
         const heft_codec *codec = e == HEFT_RAW ? NULL : heft_host_codec(a->p->host, e);
@@ -167,7 +179,7 @@ static heft_status open_piece(heft_appender *a, heft_piece *s, heft_error *err)
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err)
 {
     uint32_t threads = p->host->executor ? p->host->executor->width : 1;
-    *a = (heft_appender){ .p = p, .sink = sink, .at = p->plan.front_bytes, .err = err };
+    *a = (heft_appender){ .p = p, .sink = sink, .at = p->plan.data_end, .err = err };
     a->mem = (heft_memory){ p->host->allocator, UINT64_MAX, 0 };
     a->piece = p->plan.frame_bytes ? p->plan.frame_bytes : PIECE;
     heft_status st = measure_room(a, err);

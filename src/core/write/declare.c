@@ -1,10 +1,10 @@
 /* declare.c - what a writer's caller says of the model, call by call: metadata, parts of the file itself, a vocabulary. */
 #include "core/write/writer.h"
 
-heft_status heft_writer_copy(heft_writer *w, heft_str *s, heft_error *err)
+heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err)
 {
-    w->p.x.err = err;
-    *s = heft_ix_copy(&w->p.x, *s);
+    p->x.err = err;
+    *s = heft_ix_copy(&p->x, *s);
     return s->ptr ? HEFT_OK : HEFT_E_NOMEM;
 }
 
@@ -19,43 +19,68 @@ bool heft_writer_is_value(const heft_value *v)
     return v->kind != HEFT_KIND_ARRAY || (d && d->block_elems == 1);
 }
 
-heft_status heft_writer_copy_value(heft_writer *w, heft_value *v, heft_error *err)
+heft_status heft_writer_copy_value(heft_planner *p, heft_value *v, heft_error *err)
 {
-    heft_status st = heft_writer_copy(w, &v->key, err);
+    heft_status st = heft_writer_copy(p, &v->key, err);
     if (!st && v->kind >= HEFT_KIND_STR && v->kind <= HEFT_KIND_ID128)
-        st = heft_writer_copy(w, &v->as.s, err);
+        st = heft_writer_copy(p, &v->as.s, err);
     if (!st && v->kind == HEFT_KIND_ARRAY) {
         heft_str raw = { v->as.array.ptr,
                          v->as.array.count * (size_t)heft_dtype_size(v->as.array.dtype) };
-        st = heft_writer_copy(w, &raw, err);
+        st = heft_writer_copy(p, &raw, err);
         v->as.array.ptr = raw.ptr;
     }
     return st;
+}
+
+/* ---- metadata ---- */
+
+/* Whether a value that comes now is one of the top level, and one that can still come. */
+static heft_status check_value(heft_writer *w, const heft_value *v, heft_error *err)
+{
+    if (w->begun && !heft_writer_grows(w))
+        return heft_writer_too_late(w, "metadata come", err);
+    if (!heft_value_is_text(v))
+        return heft_writer_wrong(err, "the key or text of metadata is not UTF-8");
+    if (!heft_writer_is_value(v))
+        return heft_writer_wrong(err, "metadata are of no kind that there is");
+    if (!w->begun || w->p.x.open.len)
+        return HEFT_OK;
+    heft_status st = heft_writer_open_late(w, err);
+    return !st && heft_text_set_has(&w->keys, &w->p.x.key, v->key)
+               ? heft_error_plain(err, HEFT_E_ARGUMENT, "the metadata have the key %q already",
+                                  v->key)
+               : st;
 }
 
 heft_status heft_writer_meta(heft_writer *w, heft_value v, heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
-    if (w->begun)
-        return heft_writer_wrong(err, "metadata come before heft_writer_begin()");
-    if (!heft_value_is_text(&v))
-        return heft_writer_wrong(err, "the key or text of metadata is not UTF-8");
-    if (!heft_writer_is_value(&v))
-        return heft_writer_wrong(err, "metadata are of no kind that there is");
-    heft_status st = heft_writer_copy_value(w, &v, err);
+    heft_status st = heft_writer_broken(w, err);
+    if (!st)
+        st = check_value(w, &v, err);
+    if (st)
+        return heft_error_end(err, st);
+    st = heft_writer_copy_value(&w->p, &v, err);
     if (!st)
         st = heft_ix_meta(&w->p.x, v);
-    return heft_writer_break(w, st, err);
+    if (st || !w->begun || w->p.x.open.len)
+        return heft_writer_break(w, st, err);
+    return heft_writer_late_value(w, w->p.x.values.len - 1, err);
 }
 
 heft_status heft_writer_meta_end(heft_writer *w, heft_error *err)
 {
-    if (w->begun || !w->p.x.open.len)
+    const uint32_t *open = w->p.x.open.ptr;
+    if (!w->p.x.open.len)
         return heft_writer_wrong(err, "no list or map of metadata is open");
+    uint32_t value = open[0];
     heft_ix_meta_end(&w->p.x);
-    return HEFT_OK;
+    return w->begun && !w->p.x.open.len ? heft_writer_late_value(w, value, err) : HEFT_OK;
 }
+
+/* ---- parts of the file, a vocabulary ---- */
 
 heft_status heft_writer_model_part(heft_writer *w, heft_str role, const void *data, size_t len,
                                    heft_error *err)
@@ -65,9 +90,9 @@ heft_status heft_writer_model_part(heft_writer *w, heft_str role, const void *da
     err = heft_error_begin(err, &own);
     if (w->begun)
         return heft_writer_wrong(err, "parts of the file come before heft_writer_begin()");
-    heft_status st = heft_writer_copy(w, &role, err);
+    heft_status st = heft_writer_copy(&w->p, &role, err);
     if (!st)
-        st = heft_writer_copy(w, &bytes, err);
+        st = heft_writer_copy(&w->p, &bytes, err);
     if (!st)
         st = heft_planner_model_part(&w->p, role, bytes, err);
     return heft_writer_break(w, st, err);

@@ -19,11 +19,6 @@ static const heft_sparse_spec *indices_at(const heft_writer *w, uint32_t part)
     return s && heft_sparse_is_index(s, part - s->first_part) ? s : NULL;
 }
 
-static bool is_left_out(const heft_writer *w, uint32_t part)
-{
-    return w->place_of[part] == HEFT_NONE;
-}
-
 uint64_t heft_writer_length(const heft_writer *w, uint32_t part)
 {
     const heft_sparse_spec *s = indices_at(w, part);
@@ -88,7 +83,12 @@ static heft_status start_part(heft_writer *w, heft_error *err)
 {
     const heft_sparse_spec *s = sparse_at(w, w->part);
     w->is_started = true;
-    if (!s || is_left_out(w, w->part))
+    if (w->is_late && w->part >= w->planned) {
+        heft_status st = heft_writer_append(w, err);
+        if (st)
+            return st;
+    }
+    if (!s || heft_writer_leaves_out(w, w->part))
         return HEFT_OK;
     if (w->part == s->first_part)
         heft_sparse_begin(&w->indices, s, w->p.host->allocator);
@@ -99,7 +99,7 @@ static heft_status end_part(heft_writer *w, heft_error *err)
 {
     const heft_sparse_spec *s = sparse_at(w, w->part);
     heft_status st = w->got ? HEFT_OK : heft_writer_put(w, w->part, NULL, 0, err);
-    if (!st && s && !is_left_out(w, w->part))
+    if (!st && s && !heft_writer_leaves_out(w, w->part))
         st = heft_sparse_end_part(&w->indices, err);
     if (s && w->part + 1 == s->first_part + s->part_count) {
         heft_sparse_end(&w->indices);
@@ -149,7 +149,7 @@ heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, si
     heft_status st = check_turn(w, part, len, err);
     if (st)
         return st;
-    const heft_sparse_spec *s = is_left_out(w, part) ? NULL : indices_at(w, part);
+    const heft_sparse_spec *s = heft_writer_leaves_out(w, part) ? NULL : indices_at(w, part);
     st = s ? take_indices(w, part, s->types[part - s->first_part], data, len, err)
            : heft_writer_put(w, part, data, len, err);
     w->got += len;

@@ -19,6 +19,8 @@ static heft_status loss(heft_plan *plan, heft_severity s, const char *rule, uint
     heft_planner *p = (heft_planner *)plan;
     heft_str name = { NULL, 0 };
     bool stops = (s == HEFT_FAULT && !p->opt.allow_loss) || (s == HEFT_WARNING && p->opt.strict);
+    if (tensor == HEFT_NONE && p->grows_into && heft_ix_tensors(&p->x))
+        tensor = 0; /* there is only one */
     if (tensor != HEFT_NONE)
         name = heft_ix_name(&p->x, tensor);
     if (stops)
@@ -26,9 +28,11 @@ static heft_status loss(heft_plan *plan, heft_severity s, const char *rule, uint
     else if (s == HEFT_FAULT)
         s = HEFT_WARNING; /* settled */
     p->losses += stops;
-    if (p->opt.on_loss)
+    bool is_new;
+    heft_status st = heft_planner_tell_once(p, rule, name, text, &is_new);
+    if (!st && is_new && p->opt.on_loss)
         p->opt.on_loss(p->opt.loss_ctx, s, rule, name, text);
-    return HEFT_OK;
+    return st;
 }
 
 void heft_plan_drop(heft_plan *p, uint32_t tensor)
@@ -255,6 +259,7 @@ void heft_planner_free(heft_planner *p)
 {
     heft_arena_free(&p->arena);
     heft_segments_free(&p->written);
+    heft_text_set_free(&p->told, &p->x.mem);
     heft_planner_digests_free(p);
     heft_vec_free(&p->x.mem, &p->stored, sizeof(heft_storage));
     heft_vec_free(&p->x.mem, &p->model_bytes, sizeof(heft_model_bytes));

@@ -2,6 +2,7 @@
 #ifndef HEFT_PLAN_H
 #define HEFT_PLAN_H
 #include "core/check/segments.h"
+#include "core/write/text_set.h"
 
 typedef struct heft_model_bytes { /* a part of the file itself, at hand … */
     heft_str role, bytes;
@@ -28,6 +29,9 @@ typedef struct heft_planner {
     heft_vec stored;               /* heft_storage that heft_planner_store() set, by part */
     const heft_digest **digest_of; /* by part, where its storage asks for one; or NULL */
     uint8_t (*part_digests)[HEFT_CLAIM_BYTES]; /* by part: their values */
+    uint32_t part_room; /* of plan.storage, digest_of and part_digests, once the file has grown */
+    heft_text_set told; /* losses, of a format whose files can grow */
+    struct heft_planner *grows_into; /* that the model of this one is to be added to, or NULL */
     /* Carries a checksum over a range that was not written, because it is there; or NULL. */
     heft_status (*passed_by)(void *ctx, const heft_digest *d, heft_range r, void *state,
                              heft_error *err);
@@ -78,6 +82,19 @@ heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint
                              uint32_t i, uint64_t at, size_t len, uint8_t *dst, heft_error *err);
 /* All those bytes of a late plan, once the digests are known. */
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
+/* ---- a file that grows while it is written, grow.c ---- */
+
+/* A planner for what is to be added to the model of p, which was planned. */
+heft_status heft_planner_trial(heft_planner *q, heft_planner *p, heft_error *err);
+/* The parts of p's model from number `first` on, which are those of q's, are planned as they are there. */
+heft_status heft_planner_take(heft_planner *p, uint32_t first, const heft_planner *q,
+                              heft_error *err);
+/* Plans the whole model, whose parts are written, for what comes after them. */
+heft_status heft_planner_again(heft_planner *p, heft_error *err);
+/* Whether a loss is told for the first time, which it is from then on. */
+heft_status heft_planner_tell_once(heft_planner *p, const char *rule, heft_str tensor,
+                                   const char *text, bool *is_new);
+
 /* ---- a file that is written anew, keep.c ---- */
 
 /* From the first byte to the last that tensors have in the file of that number, see heft_ix_place(), those without

@@ -52,6 +52,8 @@ static void release(heft_writer *w)
     const heft_allocator *al = w->p.host->allocator;
     heft_sparse_end(&w->indices);
     heft_vec_free(&w->p.x.mem, &w->sparse, sizeof(heft_sparse_spec *));
+    heft_text_set_free(&w->names, &w->p.x.mem);
+    heft_text_set_free(&w->keys, &w->p.x.mem);
     if (w->to) {
         heft_append_close(w->to);
         al->resize(al->ctx, w->to, sizeof *w->to, 0, 64);
@@ -132,9 +134,14 @@ static heft_status fill_gaps(heft_writer *w, uint32_t last, heft_error *err)
     return st;
 }
 
-/* ---- compressed parts ---- */
+heft_status heft_writer_fill(heft_writer *w, heft_error *err)
+{
+    return fill_gaps(w, w->place_count, err);
+}
 
-static heft_status open_appender(heft_writer *w, heft_error *err)
+/* ---- parts that take their places as they come ---- */
+
+heft_status heft_writer_open_appender(heft_writer *w, heft_error *err)
 {
     const heft_allocator *al = w->p.host->allocator;
     w->to = al->resize(al->ctx, NULL, 0, sizeof *w->to, 64);
@@ -207,13 +214,13 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
         st = heft_planner_run(&w->p, err);
     if (!st)
         st = find_places(w, err);
-    if (!st && w->sink->ops->reserve && !w->p.plan.appended)
+    if (!st && w->sink->ops->reserve && !w->p.plan.appended && !heft_writer_grows(w))
         st = w->sink->ops->reserve(w->sink, w->p.plan.file_bytes, err);
     if (!st)
         st = heft_planner_front(&w->p, w->sink, err);
     w->at = w->p.plan.front_bytes;
     if (!st && w->p.plan.appended)
-        st = open_appender(w, err);
+        st = heft_writer_open_appender(w, err);
     else if (!st && w->sink->ops->write_at && !w->p.plan.late)
         st = fill_gaps(w, w->place_count, err);
     if (!st)
@@ -260,7 +267,7 @@ heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, siz
                             heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (w->place_of[part] != HEFT_NONE)
+    if (!heft_writer_leaves_out(w, part))
         st = w->to ? add_pieces(w, part, data, len, err)
              : len ? put(w, part, data, len, err)
                    : HEFT_OK;
@@ -272,8 +279,9 @@ static heft_status check_complete(const heft_writer *w, heft_error *err)
 {
     if (w->failed.status)
         return heft_writer_broken(w, err);
-    if (!w->begun)
-        return heft_writer_wrong(err, "the writing has not begun");
+    if (!w->begun || w->p.x.open.len)
+        return heft_writer_wrong(err, w->begun ? "a list or map of metadata is still open"
+                                               : "the writing has not begun");
     if (w->part < w->p.x.parts.len)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U lacks %U of its %U bytes",
                                 (uint64_t)w->part, heft_writer_length(w, w->part) - w->got,
@@ -286,12 +294,16 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
     heft_error own;
     err = heft_error_begin(err, &own);
     heft_status st = check_complete(w, err);
+    if (!st && w->is_late)
+        st = heft_writer_append(w, err);
     if (!st && w->to) {
         st = flush_pieces(w, err);
         w->p.plan.data_end = w->to->at;
     } else if (!st && !w->sink->ops->write_at) {
         st = fill_gaps(w, w->place_count, err);
     }
+    if (!st && w->is_late)
+        st = heft_planner_again(&w->p, err);
     if (!st)
         st = heft_planner_digests(&w->p, err);
     if (!st && w->sink->ops->write_at && w->p.plan.late)

@@ -25,6 +25,9 @@ struct heft_writer {
     heft_vec sparse;           /* heft_sparse_spec *, in the order of their parts … */
     uint32_t next_sparse;      /* … and the one that comes next */
     heft_sparse_input indices; /* of the sparse tensor that comes */
+    bool is_late;              /* something was added after the beginning … */
+    uint32_t planned;          /* … when there were so many parts */
+    heft_text_set names, keys; /* of tensors and of metadata, from then on */
 };
 
 /* Sets a message of HEFT_E_ARGUMENT and returns that. */
@@ -42,10 +45,29 @@ heft_status heft_writer_advance(heft_writer *w, heft_error *err);
 /* The next bytes of the part, in the type that is written. */
 heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, size_t len,
                             heft_error *err);
-/* Copies a text, or what a value lends, into the index of the writer. */
-heft_status heft_writer_copy(heft_writer *w, heft_str *s, heft_error *err);
-heft_status heft_writer_copy_value(heft_writer *w, heft_value *v, heft_error *err);
+/* Copies a text, or what a value lends, into the index of the planner. */
+heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err);
+heft_status heft_writer_copy_value(heft_planner *p, heft_value *v, heft_error *err);
 /* Whether a value has a kind that there is, texts of UTF-8, and as many bytes as its kind takes. */
 bool heft_writer_is_value(const heft_value *v);
+
+/* ---- while the file is written, late.c ---- */
+
+bool heft_writer_grows(
+    const heft_writer *w); /* what it writes is of a format with HEFT_CAN_APPEND */
+/* HEFT_E_ARGUMENT for what comes after the beginning, "tensors come", of another format. */
+heft_status heft_writer_too_late(const heft_writer *w, const char *what, heft_error *err);
+/* Before something is added for the first time. */
+heft_status heft_writer_open_late(heft_writer *w, heft_error *err);
+/* The tensor added last has a name of its own. */
+heft_status heft_writer_late_name(heft_writer *w, heft_error *err);
+/* The value of the top level that was added last, which is taken away again when the format cannot carry it. */
+heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *err);
+/* From here on parts take their places as they come. */
+heft_status heft_writer_append(heft_writer *w, heft_error *err);
+bool heft_writer_leaves_out(const heft_writer *w, uint32_t part);
+/* What lies between parts that were planned, up to the end of the last of them; for a stream. */
+heft_status heft_writer_fill(heft_writer *w, heft_error *err);
+heft_status heft_writer_open_appender(heft_writer *w, heft_error *err);
 
 #endif

@@ -293,7 +293,7 @@ static heft_status place(heft_plan *p)
     p->align = p->align > HEFT_ZT_ALIGN ? p->align : HEFT_ZT_ALIGN;
     uint64_t kept = HEFT_ZT_MAGIC;
     p->front_bytes = is_empty && !z->g->is_10 ? HEFT_ZT_MAGIC : HEFT_ZT_ALIGN;
-    if (heft_plan_compresses(p))
+    if (heft_plan_compresses(p) || p->grows)
         return heft_plan_append(p, p->front_bytes);
     if (heft_plan_room(p, &kept))
         p->front_bytes = HEFT_ZT_MAGIC;

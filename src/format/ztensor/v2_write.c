@@ -499,7 +499,7 @@ heft_status heft_zt2_plan(heft_plan *p)
         st = plan_model(p);
     if (!st)
         st = prepare(p, s);
-    if (st || !heft_plan_compresses(p))
+    if (st || !(heft_plan_compresses(p) || p->grows))
         return st ? st : place(p, s);
     p->frame_bytes = FRAME;
     p->frame_checksums = true;

@@ -1,0 +1,96 @@
+/* late.c - tensors and metadata that are added while the file is written.
+ *
+ * What was declared before the beginning has its places; what is added comes after it, each part where the file ends.
+ * grow.c tells how that is planned.
+ */
+#include "core/write/writer.h"
+
+bool heft_writer_grows(const heft_writer *w)
+{
+    return w->p.format->caps & HEFT_CAN_APPEND;
+}
+
+heft_status heft_writer_too_late(const heft_writer *w, const char *what, heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_ARGUMENT,
+                            "%s before heft_writer_begin() in %s, which settles the whole file "
+                            "there: declare them first, or write zTensor, which takes them later",
+                            what, w->p.format->name);
+}
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for what is added to the file");
+}
+
+static bool note_name(heft_writer *w, uint32_t tensor)
+{
+    return heft_text_set_add(&w->names, &w->p.x.mem, &w->p.x.key, heft_ix_name(&w->p.x, tensor));
+}
+
+static bool note_key(heft_writer *w, uint32_t value)
+{
+    return heft_text_set_add(&w->keys, &w->p.x.mem, &w->p.x.key,
+                             heft_ix_value(&w->p.x, value)->key);
+}
+
+heft_status heft_writer_open_late(heft_writer *w, heft_error *err)
+{
+    const heft_index *x = &w->p.x;
+    bool fits = true;
+    if (w->is_late)
+        return HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(x) && fits; t++)
+        fits = note_name(w, t);
+    for (uint32_t i = 0; i < x->values.len && fits; i = heft_ix_value_next(x, i))
+        fits = note_key(w, i);
+    w->is_late = fits;
+    w->planned = x->parts.len;
+    return heft_writer_break(w, fits ? HEFT_OK : no_memory(err), err);
+}
+
+heft_status heft_writer_late_name(heft_writer *w, heft_error *err)
+{
+    return note_name(w, w->p.x.tensors.len - 1) ? HEFT_OK : no_memory(err);
+}
+
+heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *err)
+{
+    heft_planner q;
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    heft_status st = heft_planner_trial(&q, &w->p, err);
+    q.x.err = err;
+    if (!st)
+        st = heft_ix_merge_value(&q.x, &w->p.x, value);
+    if (!st)
+        st = heft_planner_run(&q, err);
+    heft_planner_free(&q);
+    if (st)
+        w->p.x.values.len = value;
+    else if (!note_key(w, value))
+        return heft_writer_break(w, no_memory(err), err);
+    return heft_error_end(err, st);
+}
+
+bool heft_writer_leaves_out(const heft_writer *w, uint32_t part)
+{
+    return w->is_late && part >= w->planned
+               ? heft_ix_part_row_at(&w->p.x, part)->flags & HEFT_P_LEFT_OUT
+               : w->place_of[part] == HEFT_NONE;
+}
+
+heft_status heft_writer_append(heft_writer *w, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    if (w->to)
+        return HEFT_OK;
+    if (!w->sink->ops->write_at)
+        st = heft_writer_fill(w, err);
+    if (!st)
+        st = heft_planner_digests(&w->p, err);
+    heft_segments_free(&w->p.written);
+    heft_segments_init(&w->p.written, w->p.host);
+    w->p.plan.appended = true;
+    return st ? st : heft_writer_open_appender(w, err);
+}

@@ -1,0 +1,16 @@
+/* text_set.h - texts of which no two are the same, for sets that grow: names, keys, messages. */
+#ifndef HEFT_TEXT_SET_H
+#define HEFT_TEXT_SET_H
+#include "model/names.h"
+
+typedef struct heft_text_set {
+    heft_vec texts; /* heft_str, borrowed */
+    heft_names names;
+} heft_text_set;
+
+bool heft_text_set_has(const heft_text_set *s, const heft_keyed *key, heft_str text);
+/* Adds a text that is not in the set, and borrows it; false: no memory. */
+bool heft_text_set_add(heft_text_set *s, heft_memory *m, const heft_keyed *key, heft_str text);
+void heft_text_set_free(heft_text_set *s, heft_memory *m); /* one of zeros is harmless */
+
+#endif

@@ -1,0 +1,538 @@
+/* test_writer_late.c - tensors and metadata that are added while the file is written. */
+#include "models.h"
+
+typedef struct told { /* losses, one line each */
+    char text[2048];
+    size_t len;
+} told;
+
+typedef struct fixture {
+    heft_test_memory m;
+    heft_test_sink sink;
+    heft_write_options opt;
+    heft_error err;
+    heft_writer *w;
+    told losses;
+} fixture;
+
+static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    told *t = ctx;
+    t->len += (size_t)snprintf(t->text + t->len, sizeof t->text - t->len, "%d %s %.*s: %s\n",
+                               (int)severity, rule, (int)tensor.len, tensor.ptr ? tensor.ptr : "",
+                               text);
+    assert_true(t->len < sizeof t->text);
+}
+
+static void prepare(fixture *f, const char *version)
+{
+    memset(f, 0, sizeof *f);
+    heft_test_memory_init(&f->m, 0);
+    f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    f->opt.host = &f->m.host;
+    f->opt.version = version;
+    f->opt.on_loss = note_loss;
+    f->opt.loss_ctx = &f->losses;
+}
+
+static void open_writer(fixture *f, bool is_stream)
+{
+    heft_assert_ok(heft_writer_open(&f->w, heft_format_find("ztensor"),
+                                    heft_test_sink_init(&f->sink, is_stream), &f->opt, &f->err),
+                   &f->err);
+}
+
+static void begin(fixture *f)
+{
+    heft_assert_ok(heft_writer_begin(f->w, &f->err), &f->err);
+}
+
+static void finish(fixture *f)
+{
+    heft_assert_ok(heft_writer_finish(f->w, &f->err), &f->err);
+}
+
+static void end(fixture *f)
+{
+    heft_test_sink_free(&f->sink);
+    heft_assert_all_freed(&f->m);
+}
+
+/* ---- a model ---------------------------------------------------------------------------------- */
+
+enum { ELEMENTS = 40000 }; /* of the largest tensor */
+
+static const struct {
+    const char *name;
+    uint64_t elements;
+} tensors[] = { { "a", 3 }, { "b", ELEMENTS }, { "none", 0 }, { "c", 1 }, { "d", 200 } };
+
+enum { TENSORS = sizeof tensors / sizeof *tensors };
+
+static uint32_t numbers[ELEMENTS];
+
+static void add(fixture *f, uint32_t i, const heft_storage *how, uint32_t *part)
+{
+    heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
+    s.name = heft_test_str(tensors[i].name);
+    s.dtype = HEFT_U32;
+    s.dims = &tensors[i].elements;
+    s.rank = 1;
+    s.storage = how;
+    heft_assert_ok(heft_writer_add(part, f->w, &s, &f->err), &f->err);
+}
+
+static void fill(fixture *f, uint32_t i, uint32_t part)
+{
+    size_t len = (size_t)tensors[i].elements * 4, half = len / 2;
+    heft_assert_ok(heft_writer_data(f->w, part, numbers, half, &f->err), &f->err);
+    heft_assert_ok(heft_writer_data(f->w, part, (uint8_t *)numbers + half, len - half, &f->err),
+                   &f->err);
+}
+
+static heft_value text(const char *key, const char *s)
+{
+    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_test_str(key) };
+    v.as.s = heft_test_str(s);
+    return v;
+}
+
+/* The first `early` tensors before the beginning, the others while the file is written. */
+static void write_model(fixture *f, uint32_t early, bool is_stream)
+{
+    uint32_t part[TENSORS];
+    open_writer(f, is_stream);
+    if (early)
+        heft_assert_ok(heft_writer_meta(f->w, text("k", "v"), &f->err), &f->err);
+    for (uint32_t i = 0; i < early; i++)
+        add(f, i, NULL, &part[i]);
+    begin(f);
+    if (!early)
+        heft_assert_ok(heft_writer_meta(f->w, text("k", "v"), &f->err), &f->err);
+    for (uint32_t i = 0; i < early; i++)
+        fill(f, i, part[i]);
+    for (uint32_t i = early; i < TENSORS; i++) {
+        add(f, i, NULL, &part[i]);
+        fill(f, i, part[i]);
+    }
+    finish(f);
+}
+
+static const char *const versions[] = { "1.0", "1.1", "1.2", "2" };
+
+/* ---- the same bytes --------------------------------------------------------------------------- */
+
+static void compare_with_declared(const char *version, heft_encoding encoding, const char *digest)
+{
+    fixture whole, late;
+    prepare(&whole, version);
+    whole.opt.encoding = encoding;
+    whole.opt.digest = digest;
+    write_model(&whole, TENSORS, false);
+    for (uint32_t early = 0; early < TENSORS; early++)
+        for (int is_stream = 0; is_stream < 2; is_stream++) {
+            prepare(&late, version);
+            late.opt.encoding = encoding;
+            late.opt.digest = digest;
+            write_model(&late, early, is_stream);
+            heft_assert_same_bytes(heft_test_sink_bytes(&whole.sink),
+                                   heft_test_sink_bytes(&late.sink));
+            end(&late);
+        }
+    end(&whole);
+}
+
+static void added_or_declared_the_file_is_the_same(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        numbers[i] = i * i;
+    for (size_t v = 0; v < 3; v++) { /* 2 sorts what it knows by name */
+        compare_with_declared(versions[v], HEFT_RAW, NULL);
+        compare_with_declared(versions[v], HEFT_RAW, "crc32c");
+        compare_with_declared(versions[v], HEFT_RAW, "sha256");
+        compare_with_declared(versions[v], HEFT_ZSTD, "crc32c");
+    }
+}
+
+static void check_file(fixture *f)
+{
+    heft_file *file;
+    heft_verify_result r = { 0, 0, 0, 0 };
+    uint32_t got[ELEMENTS];
+    heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
+    heft_assert_ok(heft_verify(&r, file, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(r.faults + r.warnings, 0);
+    assert_int_equal(heft_tensor_count(file), TENSORS);
+    for (uint32_t i = 0; i < TENSORS; i++) {
+        uint32_t t = heft_find(file, tensors[i].name, strlen(tensors[i].name));
+        size_t len = (size_t)tensors[i].elements * 4;
+        heft_assert_ok(heft_read(got, file, heft_tensor_at(file, t).first_part, 0, len, &f->err),
+                       &f->err);
+        assert_memory_equal(got, numbers, len);
+    }
+    heft_close(file);
+}
+
+static void each_tensor_has_a_storage_of_its_own(void **state)
+{
+    static const heft_storage how[2][3] = {
+        { { HEFT_RAW, 0, NULL }, { HEFT_ZSTD, 1, "crc32c" }, { HEFT_RAW, 0, "sha256" } },
+        { { HEFT_RAW, 0, "xxh3" }, { HEFT_ZSTD, 1, "xxh3" }, { HEFT_ZSTD, 19, "sha256" } }
+    };
+    (void)state;
+    for (size_t v = 0; v < 4; v++)
+        for (uint32_t early = 0; early < 3; early++)
+            for (int is_stream = 0; is_stream < 2; is_stream++) {
+                fixture f;
+                uint32_t part[TENSORS];
+                prepare(&f, versions[v]);
+                open_writer(&f, is_stream);
+                for (uint32_t i = 0; i < early; i++)
+                    add(&f, i, &how[v == 3][i % 3], &part[i]);
+                begin(&f);
+                for (uint32_t i = early; i < TENSORS; i++) /* before any data came */
+                    add(&f, i, &how[v == 3][i % 3], &part[i]);
+                for (uint32_t i = 0; i < TENSORS; i++)
+                    fill(&f, i, part[i]);
+                finish(&f);
+                check_file(&f);
+                end(&f);
+            }
+}
+
+/* ---- what is refused ------------------------------------------------------------------------ */
+
+static heft_status try_add(fixture *f, const char *name, heft_dtype t)
+{
+    uint32_t part;
+    uint64_t dims[1] = { 2 };
+    return heft_writer_tensor(&part, f->w, heft_test_str(name), t, dims, 1, &f->err);
+}
+
+static void names_and_keys_that_are_taken(void **state)
+{
+    fixture f;
+    heft_value list = { .kind = HEFT_KIND_LIST, .key = { "k2", 2 } };
+    (void)state;
+    for (size_t v = 0; v < 4; v++) {
+        uint32_t part;
+        prepare(&f, versions[v]);
+        open_writer(&f, true);
+        heft_assert_ok(heft_writer_meta(f.w, text("k", "v"), &f.err), &f.err);
+        add(&f, 0, NULL, &part);
+        begin(&f);
+        heft_assert_fails(try_add(&f, "a", HEFT_U8), HEFT_E_ARGUMENT, &f.err,
+                          "tensor 'a' is in the file already");
+        fill(&f, 0, part);
+        add(&f, 3, NULL, &part);
+        heft_assert_fails(try_add(&f, "c", HEFT_U8), HEFT_E_ARGUMENT, &f.err,
+                          "tensor 'c' is in the file already");
+        fill(&f, 3, part);
+        heft_assert_ok(heft_writer_meta(f.w, text("k2", "v"), &f.err), &f.err);
+        heft_assert_fails(heft_writer_meta(f.w, text("k", "v"), &f.err), HEFT_E_ARGUMENT, &f.err,
+                          "the metadata have the key 'k' already");
+        heft_assert_fails(heft_writer_meta(f.w, list, &f.err), HEFT_E_ARGUMENT, &f.err,
+                          "the key 'k2' already");
+        finish(&f);
+        end(&f);
+    }
+}
+
+static void a_tensor_that_cannot_be_carried_is_refused_and_the_file_goes_on(void **state)
+{
+    fixture f;
+    heft_file *file;
+    uint32_t part;
+    (void)state;
+    prepare(&f, "1.0");
+    open_writer(&f, true);
+    begin(&f);
+    add(&f, 0, NULL, &part);
+    fill(&f, 0, part);
+    heft_assert_fails(try_add(&f, "bad", HEFT_C64), HEFT_E_LOSSY, &f.err, "1 obstacle");
+    assert_non_null(strstr(f.losses.text, "2 ztensor/dtype bad: element type c64"));
+    add(&f, 3, NULL, &part);
+    fill(&f, 3, part);
+    finish(&f);
+    heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+    assert_int_equal(heft_tensor_count(file), 2);
+    heft_close(file);
+    end(&f);
+}
+
+static void what_may_be_left_out_still_takes_its_bytes(void **state)
+{
+    fixture f;
+    heft_file *file;
+    uint32_t part[3];
+    uint64_t dims[1] = { 2 };
+    (void)state;
+    prepare(&f, "1.0");
+    f.opt.allow_loss = true;
+    open_writer(&f, true);
+    begin(&f);
+    add(&f, 0, NULL, &part[0]);
+    heft_assert_ok(
+        heft_writer_tensor(&part[1], f.w, heft_test_str("bad"), HEFT_C64, dims, 1, &f.err), &f.err);
+    add(&f, 3, NULL, &part[2]);
+    fill(&f, 0, part[0]);
+    heft_assert_ok(heft_writer_data(f.w, part[1], numbers, 16, &f.err), &f.err);
+    fill(&f, 3, part[2]);
+    finish(&f);
+    heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+    assert_int_equal(heft_tensor_count(file), 2);
+    assert_int_equal(heft_find(file, "bad", 3), HEFT_NONE);
+    heft_close(file);
+    end(&f);
+}
+
+static void other_formats_say_what_to_do(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < heft_format_count(); i++) {
+        const heft_format *format = heft_format_at(i);
+        heft_test_sink sink;
+        fixture f;
+        uint32_t caps = heft_format_caps(format), part;
+        uint64_t dims[1] = { 1 };
+        if (!(caps & HEFT_CAN_WRITE) || caps & HEFT_CAN_APPEND)
+            continue;
+        heft_assert_ok(
+            heft_writer_open(&f.w, format, heft_test_sink_init(&sink, false), NULL, &f.err),
+            &f.err);
+        heft_assert_ok(
+            heft_writer_tensor(&part, f.w, heft_test_str("a"), HEFT_F32, dims, 1, &f.err), &f.err);
+        heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+        heft_assert_fails(try_add(&f, "b", HEFT_F32), HEFT_E_ARGUMENT, &f.err, "write zTensor");
+        heft_assert_fails(heft_writer_meta(f.w, text("k", "v"), &f.err), HEFT_E_ARGUMENT, &f.err,
+                          "metadata come before heft_writer_begin()");
+        heft_assert_ok(heft_writer_data(f.w, part, numbers, 4, &f.err), &f.err);
+        finish(&f);
+        heft_test_sink_free(&sink);
+    }
+}
+
+/* ---- metadata ------------------------------------------------------------------------------- */
+
+static void metadata_nest_while_the_file_is_written(void **state)
+{
+    fixture f;
+    heft_file *file;
+    heft_value v, list = { .kind = HEFT_KIND_LIST, .key = { "list", 4 } };
+    uint32_t part;
+    (void)state;
+    prepare(&f, "1.2");
+    open_writer(&f, true);
+    begin(&f);
+    heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
+    add(&f, 0, NULL, &part);
+    heft_assert_ok(heft_writer_meta(f.w, text("", "x"), &f.err), &f.err);
+    fill(&f, 0, part);
+    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    finish(&f);
+    heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+    assert_true(heft_meta_find(&v, file, "list"));
+    assert_int_equal(v.as.of.count, 1);
+    heft_close(file);
+    end(&f);
+    prepare(&f, "1.2");
+    open_writer(&f, true);
+    begin(&f);
+    heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
+    heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "still open");
+    assert_true(f.sink.discarded);
+    end(&f);
+}
+
+static void a_value_that_cannot_be_carried_is_refused_where_that_stops(void **state)
+{
+    fixture f;
+    heft_file *file;
+    heft_value list = { .kind = HEFT_KIND_LIST, .key = { "list", 4 } };
+    (void)state;
+    for (int strict = 0; strict < 2; strict++) {
+        prepare(&f, "1.0");
+        f.opt.strict = strict;
+        open_writer(&f, true);
+        begin(&f);
+        heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
+        heft_status st = heft_writer_meta_end(f.w, &f.err);
+        heft_assert_status(st, strict ? HEFT_E_LOSSY : HEFT_OK, &f.err);
+        heft_assert_ok(heft_writer_meta(f.w, text("k", "v"), &f.err), &f.err);
+        finish(&f);
+        heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+        assert_int_equal(heft_meta_count(file), 1);
+        heft_close(file);
+        char *first = strstr(f.losses.text, "metadata 'list' is left out");
+        assert_non_null(first);
+        assert_null(strstr(first + 1, "metadata 'list' is left out")); /* told once */
+        end(&f);
+    }
+}
+
+static void losses_are_told_once(void **state)
+{
+    fixture f;
+    uint32_t part;
+    heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
+    const uint64_t dims[2] = { 1, 1 };
+    const heft_component c[] = { { { "values", 6 }, HEFT_F32, 0, NULL },
+                                 { { "coords", 6 }, HEFT_I32, 0, NULL } };
+    (void)state;
+    prepare(&f, "1.0");
+    open_writer(&f, false);
+    s.name = heft_test_str("s1");
+    s.dtype = HEFT_F32;
+    s.dims = dims;
+    s.rank = 2;
+    s.layout = heft_test_str("sparse_coo");
+    s.components = c;
+    s.component_count = 2;
+    heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+    begin(&f);
+    s.name = heft_test_str("s2");
+    heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+    finish(&f);
+    assert_string_equal(f.losses.text, "0 ztensor/indices s1: 'coords' become u64 from i32\n"
+                                       "0 ztensor/indices s2: 'coords' become u64 from i32\n");
+    end(&f);
+}
+
+/* ---- what goes wrong ------------------------------------------------------------------------ */
+
+static void a_failed_write_is_not_forgotten(void **state)
+{
+    fixture f;
+    uint32_t part;
+    (void)state;
+    for (int is_stream = 0; is_stream < 2; is_stream++) {
+        heft_status st = HEFT_OK;
+        prepare(&f, "1.0");
+        open_writer(&f, is_stream);
+        begin(&f);
+        f.sink.fail_from = 100000;
+        add(&f, 1, NULL, &part);
+        st = heft_writer_data(f.w, part, numbers, ELEMENTS * 4, &f.err);
+        if (st) { /* what fits into a piece is written with the next ones */
+            heft_assert_fails(st, HEFT_E_IO, &f.err, "full");
+            heft_assert_fails(try_add(&f, "x", HEFT_U8), HEFT_E_IO, &f.err, "full");
+        }
+        heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_IO, &f.err, "full");
+        assert_true(f.sink.discarded);
+        end(&f);
+    }
+}
+
+static void without_the_end_there_is_no_file(void **state)
+{
+    fixture f;
+    uint32_t part;
+    (void)state;
+    prepare(&f, "1.0");
+    open_writer(&f, false);
+    begin(&f);
+    add(&f, 0, NULL, &part);
+    heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "part 0 lacks 12 of its 12 bytes");
+    assert_true(f.sink.discarded);
+    end(&f);
+    prepare(&f, "2");
+    open_writer(&f, false);
+    begin(&f);
+    add(&f, 0, NULL, &part);
+    heft_writer_discard(f.w);
+    assert_true(f.sink.discarded);
+    end(&f);
+}
+
+static void no_memory_is_an_error_and_leaves_nothing(void **state)
+{
+    uint32_t calls = 1;
+    bool failed = true;
+    (void)state;
+    for (; failed; calls++) {
+        heft_test_memory m;
+        heft_test_sink sink;
+        heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+        heft_error err;
+        heft_writer *w = NULL;
+        uint32_t part;
+        uint64_t dims[1] = { 3 };
+        heft_test_memory_init(&m, calls);
+        opt.host = &m.host;
+        opt.version = "1.2";
+        opt.digest = "sha256";
+        heft_status st = heft_writer_open(&w, heft_format_find("ztensor"),
+                                          heft_test_sink_init(&sink, true), &opt, &err);
+        if (!st)
+            st = heft_writer_begin(w, &err);
+        for (uint32_t i = 0; i < 3 && !st; i++) {
+            st = heft_writer_tensor(&part, w, heft_test_str(tensors[i].name), HEFT_U32, dims, 1,
+                                    &err);
+            if (!st)
+                st = heft_writer_data(w, part, numbers, 12, &err);
+        }
+        if (!st)
+            st = heft_writer_meta(w, text("k", "v"), &err);
+        failed = st;
+        if (!st) {
+            st = heft_writer_finish(w, &err);
+            failed = st;
+            w = NULL;
+        }
+        if (failed)
+            heft_assert_status(st, HEFT_E_NOMEM, &err);
+        heft_writer_discard(w);
+        assert_int_equal(sink.finished, !failed);
+        heft_test_sink_free(&sink);
+        heft_assert_all_freed(&m);
+    }
+    assert_true(calls > 20);
+}
+
+/* A thousand times the data take no more memory than the index does. */
+static void memory_does_not_grow_with_the_data(void **state)
+{
+    uint64_t peak[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        uint32_t part;
+        uint64_t elements = i ? 4000 * 2500 : 4000;
+        prepare(&f, "1.0");
+        f.opt.digest = "crc32c";
+        open_writer(&f, false);
+        begin(&f);
+        heft_assert_ok(
+            heft_writer_tensor(&part, f.w, heft_test_str("w"), HEFT_U32, &elements, 1, &f.err),
+            &f.err);
+        for (uint64_t at = 0; at < elements; at += 4000)
+            heft_assert_ok(heft_writer_data(f.w, part, numbers, 16000, &f.err), &f.err);
+        finish(&f);
+        peak[i] = atomic_load(&f.m.peak);
+        end(&f);
+    }
+    assert_true(peak[1] < peak[0] + 4096);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(added_or_declared_the_file_is_the_same),
+        cmocka_unit_test(each_tensor_has_a_storage_of_its_own),
+        cmocka_unit_test(names_and_keys_that_are_taken),
+        cmocka_unit_test(a_tensor_that_cannot_be_carried_is_refused_and_the_file_goes_on),
+        cmocka_unit_test(what_may_be_left_out_still_takes_its_bytes),
+        cmocka_unit_test(other_formats_say_what_to_do),
+        cmocka_unit_test(metadata_nest_while_the_file_is_written),
+        cmocka_unit_test(a_value_that_cannot_be_carried_is_refused_where_that_stops),
+        cmocka_unit_test(losses_are_told_once),
+        cmocka_unit_test(a_failed_write_is_not_forgotten),
+        cmocka_unit_test(without_the_end_there_is_no_file),
+        cmocka_unit_test(no_memory_is_an_error_and_leaves_nothing),
+        cmocka_unit_test(memory_does_not_grow_with_the_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
