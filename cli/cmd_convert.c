@@ -18,6 +18,7 @@
 
 typedef struct request {
     const char *in, *out, *to, *version, *compress, *digest, *config, *vocab, *special;
+    const char *generator;
     bool strict, allow_loss, dry_run, force, no_sync, no_verify, verbose;
     uint64_t align, threads;
     rules rules;
@@ -158,6 +159,8 @@ static void set_options(request *r)
     o->ctx = &r->rules;
     o->set = r->rules.values;
     o->set_count = r->rules.value_count;
+    if (r->generator)
+        o->generator = (heft_str){ r->generator, strlen(r->generator) };
     o->no_verify = r->no_verify;
     o->dry_run = r->dry_run;
     o->planned_bytes = &r->planned;
@@ -327,6 +330,8 @@ int cmd_convert(int argc, char **argv)
           "a new random id of Burn's for every tensor" },
         { "fill-ids", 0, OPT_FLAG, &r.rules.ids.fill, NULL, "the same for tensors without one" },
         { "id-seed", 0, OPT_TEXT, &r.rules.ids.seed, "N", "new ids that follow from a number" },
+        { "generator", 0, OPT_TEXT, &r.generator, "TEXT",
+          "the program that OUT names (zTensor 1.0)" },
         { "config", 0, OPT_TEXT, &r.config, "FILE", "the model's configuration (gpt-rs)" },
         { "vocab", 0, OPT_TEXT, &r.vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
         { "special", 0, OPT_TEXT, &r.special, "NAME=ID,...", "pad, unk, cls, sep, mask tokens" },

@@ -275,6 +275,8 @@ typedef struct heft_part { /* "data", "indices", "scale", or a part of the file 
 HEFT_API const heft_format *heft_file_format(const heft_file *f);
 HEFT_API heft_str heft_file_name(const heft_file *f);    /* without directories; empty: not known */
 HEFT_API heft_str heft_file_version(const heft_file *f); /* "1", "100", "snapshot"; may be empty */
+/* The program that wrote the file, as it says (zTensor 1.0); empty: the file does not. */
+HEFT_API heft_str heft_file_generator(const heft_file *f);
 HEFT_API uint64_t heft_file_size(const heft_file *f);
 HEFT_API uint64_t heft_file_alignment(
     const heft_file *

@@ -121,6 +121,10 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_writer_open(heft_writer **out, const h
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta(heft_writer *w, heft_value v,
                                                       heft_error *err);
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta_end(heft_writer *w, heft_error *err);
+/* The program that writes the file, "train.c 1.4", where the format names one (zTensor 1.0); else a loss of rule
+ * "heft/generator".  Without the call it is this library.  The text is copied. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_generator(heft_writer *w, heft_str name,
+                                                           heft_error *err);
 /* One of the components that a tensor consists of: "data", "values", "scale". */
 typedef struct heft_component {
     heft_str role;
@@ -214,11 +218,15 @@ typedef struct heft_convert_options {
     /* Changes the identity of a tensor of the input: *id is what the input says, but has no base id.  false: the
      * tensor keeps that identity, whatever *id is now.  NULL: all tensors do. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
+    heft_str generator; /* as heft_writer_generator(); ptr NULL: as the input has it */
 } heft_convert_options;
 #define HEFT_CONVERT_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(heft_convert_options), HEFT_WRITE_OPTIONS_INIT, NULL, NULL, NULL, NULL, NULL, NULL, \
-            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL                 \
+            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL,                \
+        {                                                                                          \
+            NULL, 0                                                                                \
+        }                                                                                          \
     }
 
 /* Everything the input says is written in the target's terms, in the input's order; checksums of

@@ -44,7 +44,8 @@ struct heft_plan {
     /* Of a format with HEFT_CAN_APPEND, which has neither between() nor digests of ranges: the file is written and the
      * model grows, so that plan() places nothing, and calls heft_plan_append(). */
     bool grows;
-    bool late; /* between() needs digests of the parts before it */
+    bool names_generator; /* set by plan(): the file says which program wrote it */
+    bool late;            /* between() needs digests of the parts before it */
     /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
      * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
     uint32_t frame_bytes;
@@ -81,6 +82,7 @@ struct heft_plan {
      * each row ascend.  NULL: there are no sparse tensors. */
     heft_status (*in_order)(heft_plan *p, uint32_t tensor, bool *strictly);
     bool allow_loss;
+    bool is_declared; /* by calls: a type that does not fit its tensor is a fault of the caller */
 };
 
 /* Something the target cannot carry.  HEFT_NOTE: carried in another form.  HEFT_WARNING: metadata that is left

@@ -98,6 +98,11 @@ heft_str heft_file_version(const heft_file *f)
     return f->x.version;
 }
 
+heft_str heft_file_generator(const heft_file *f)
+{
+    return f->x.generator;
+}
+
 uint64_t heft_file_size(const heft_file *f)
 {
     return f->inbox.in.size;

@@ -1,5 +1,7 @@
 /* add.c - a tensor that a writer's caller declares: what is checked before any of it is taken over. */
 #include "core/write/writer.h"
+
+#include "base/blake3.h"
 #include "model/names.h"
 
 typedef struct adding {
@@ -165,6 +167,23 @@ static heft_status add_attributes(const adding *a, uint32_t id)
     return st || !s->stored_type.len ? st : heft_ix_attr(x, id, stored);
 }
 
+/* ---- identity ---- */
+
+/* gpt-rs takes no other id than that of the name, and none at all. */
+static heft_status check_identity(const adding *a)
+{
+    static const uint8_t none[sizeof(heft_id128)];
+    const heft_tensor_spec *s = &a->spec;
+    uint8_t id[sizeof(heft_id128)];
+    if (!(s->identity.has & HEFT_HAS_BASE_ID) ||
+        !memcmp(s->identity.base_id.bytes, none, sizeof none))
+        return HEFT_OK;
+    heft_blake3_id(id, s->name.ptr, s->name.len);
+    return memcmp(s->identity.base_id.bytes, id, sizeof id)
+               ? refuse(a, "its base id is not that of its name (all zero bytes: no id is stored)")
+               : HEFT_OK;
+}
+
 /* ---- all of a tensor ---- */
 
 static heft_status check_spec(adding *a)
@@ -188,6 +207,8 @@ static heft_status check_spec(adding *a)
         st = heft_sparse_declare(&a->sparse, s, a->err);
     if (!st && s->attribute_count && !a->w->begun && a->w->p.x.open.len)
         return refuse(a, "a list or map of metadata is still open");
+    if (!st)
+        st = check_identity(a);
     return st ? st : check_attributes(a);
 }
 

@@ -402,7 +402,11 @@ static heft_status plan(conversion *c)
     }
     if (c->p.format == c->in->format)
         c->p.x.generator = c->in->x.generator;
-    heft_status st = add_tensors(c);
+    heft_status st = HEFT_OK;
+    if (c->opt.generator.ptr)
+        st = heft_planner_generator(&c->p, c->opt.generator, c->err);
+    if (!st)
+        st = add_tensors(c);
     if (!st)
         st = add_metadata(c);
     if (!st)

@@ -82,6 +82,20 @@ heft_status heft_writer_meta_end(heft_writer *w, heft_error *err)
 
 /* ---- parts of the file, a vocabulary ---- */
 
+heft_status heft_writer_generator(heft_writer *w, heft_str name, heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    heft_status st = heft_writer_broken(w, err);
+    if (!st && w->begun && !heft_writer_grows(w))
+        return heft_writer_too_late(w, "the generator comes", err);
+    if (!st && w->begun)
+        st = heft_writer_open_late(w, err);
+    if (!st)
+        st = heft_planner_generator(&w->p, name, err);
+    return st == HEFT_E_ARGUMENT ? heft_error_end(err, st) : heft_writer_break(w, st, err);
+}
+
 heft_status heft_writer_model_part(heft_writer *w, heft_str role, const void *data, size_t len,
                                    heft_error *err)
 {

@@ -41,6 +41,7 @@ heft_status heft_planner_trial(heft_planner *q, heft_planner *p, heft_error *err
     heft_status st = heft_planner_init(q, p->format, &p->opt, err);
     q->grows_into = p;
     q->plan.grows = true;
+    q->plan.is_declared = p->plan.is_declared;
     return st;
 }
 
@@ -82,7 +83,6 @@ heft_status heft_planner_take(heft_planner *p, uint32_t first, const heft_planne
     if (p->plan.grows)
         return st;
     p->plan.grows = true;
-    p->plan.align = q->plan.align;
     p->plan.digest_decoded = q->plan.digest_decoded;
     p->plan.frame_bytes = q->plan.frame_bytes;
     p->plan.frame_checksums = q->plan.frame_checksums;
@@ -95,12 +95,13 @@ heft_status heft_planner_take(heft_planner *p, uint32_t first, const heft_planne
 heft_status heft_planner_again(heft_planner *p, heft_error *err)
 {
     heft_plan *plan = &p->plan;
-    uint64_t front = plan->front_bytes, end = plan->data_end;
+    uint64_t front = plan->front_bytes, end = plan->data_end, align = plan->align;
     plan->grows = plan->appended = true;
     plan->order = plan->same = NULL;
     plan->order_count = 0;
     heft_status st = heft_planner_run(p, err);
     plan->front_bytes = front;
     plan->data_end = end;
+    plan->align = align;
     return st;
 }

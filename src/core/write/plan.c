@@ -291,6 +291,28 @@ heft_status heft_planner_part_of(heft_planner *p, const heft_file *from, uint32_
     return add_model_part(p, m, row->length, err);
 }
 
+heft_status heft_planner_generator(heft_planner *p, heft_str name, heft_error *err)
+{
+    if (!heft_str_is_utf8(name))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the generator's name is not UTF-8");
+    p->x.err = err;
+    name = heft_ix_copy(&p->x, name);
+    if (!name.ptr)
+        return HEFT_E_NOMEM;
+    p->x.generator = name;
+    p->asks_generator = true;
+    return HEFT_OK;
+}
+
+/* Once the format has said whether it names one. */
+static heft_status check_generator(heft_planner *p)
+{
+    if (!p->asks_generator || p->plan.names_generator)
+        return HEFT_OK;
+    return heft_plan_loss(&p->plan, HEFT_WARNING, "heft/generator", HEFT_NONE,
+                          "the generator is left out: the format names none");
+}
+
 bool heft_value_is_text(const heft_value *v)
 {
     bool key = heft_str_is_utf8(v->key);
@@ -322,6 +344,8 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
         st = heft_planner_storage(p);
     if (!st)
         st = p->format->plan(&p->plan);
+    if (!st)
+        st = check_generator(p);
     if (!st && !p->losses)
         st = heft_planner_part_digests(p, err);
     if (p->losses && (!st || st == HEFT_E_LOSSY))

@@ -29,8 +29,9 @@ typedef struct heft_planner {
     heft_vec stored;               /* heft_storage that heft_planner_store() set, by part */
     const heft_digest **digest_of; /* by part, where its storage asks for one; or NULL */
     uint8_t (*part_digests)[HEFT_CLAIM_BYTES]; /* by part: their values */
-    uint32_t part_room; /* of plan.storage, digest_of and part_digests, once the file has grown */
-    heft_text_set told; /* losses, of a format whose files can grow */
+    uint32_t part_room;  /* of plan.storage, digest_of and part_digests, once the file has grown */
+    bool asks_generator; /* x.generator was asked for, and is not only that of the input */
+    heft_text_set told;  /* losses, of a format whose files can grow */
     struct heft_planner *grows_into; /* that the model of this one is to be added to, or NULL */
     /* Carries a checksum over a range that was not written, because it is there; or NULL. */
     heft_status (*passed_by)(void *ctx, const heft_digest *d, heft_range r, void *state,
@@ -49,6 +50,8 @@ heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str byt
 /* The same for that part of an open file. */
 heft_status heft_planner_part_of(heft_planner *p, const heft_file *from, uint32_t part,
                                  heft_error *err);
+/* Sets the generator that was asked for; HEFT_E_ARGUMENT: not UTF-8.  The text is copied. */
+heft_status heft_planner_generator(heft_planner *p, heft_str name, heft_error *err);
 /* ---- how parts are stored, storage.c ---- */
 
 /* Of parts of which nothing else is said. */

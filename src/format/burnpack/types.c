@@ -22,10 +22,10 @@ static const struct {
 enum { TYPES = sizeof types / sizeof *types };
 
 static const struct {
-    const char *store, *stored; /* NULL: what every bool is without saying so */
+    const char *store, *stored; /* as stored_dtype spells it; the first is what every bool is */
     heft_dtype dtype;
 } bools[] = {
-    { "Native", NULL, HEFT_BOOL },
+    { "Native", "{\"Bool\":\"Native\"}", HEFT_BOOL },
     { "U8", "{\"Bool\":\"U8\"}", HEFT_BOOL },
     { "U32", "{\"Bool\":\"U32\"}", HEFT_U32 },
 };
@@ -172,7 +172,7 @@ static heft_status read_bool(heft_burnpack_type *out, heft_cbor *c, heft_str nam
         if (heft_str_is(c->str, bools[i].store)) {
             out->dtype = bools[i].dtype;
             out->generations = HEFT_BURNPACK_ANY & ~HEFT_BURNPACK_TEXT_BOOL;
-            if (bools[i].stored)
+            if (i)
                 out->stored = heft_lit(bools[i].stored);
             return HEFT_OK;
         }
@@ -235,10 +235,10 @@ heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_
 
 static const char flex32[] = "Flex32";
 
-/* Of the kinds of Bool that say so, the one that is meant; BOOLS: none. */
+/* The kind of Bool that is meant; BOOLS: none. */
 static unsigned bool_kind(heft_dtype t, heft_str stored)
 {
-    unsigned i = 1;
+    unsigned i = 0;
     while (i < BOOLS && !(bools[i].dtype == t && heft_str_is(stored, bools[i].stored)))
         i++;
     return i;

@@ -112,6 +112,9 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
     }
     if (!stored.ptr)
         return HEFT_OK;
+    if (!heft_burnpack_is_stored(type, stored) && p->is_declared)
+        return heft_loss_say(p, HEFT_FAULT, "burnpack/stored-dtype", t,
+                             "Burn has no type %q over %s", stored, heft_dtype_name(type));
     if (!heft_burnpack_is_stored(type, stored))
         return heft_loss_say(p, HEFT_WARNING, "burnpack/stored-dtype", t,
                              "its stored_dtype %q is left out: Burn has no such type", stored);

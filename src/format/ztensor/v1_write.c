@@ -349,6 +349,7 @@ heft_status heft_zt1_plan(heft_plan *p)
     p->priv = z;
     z->g = asked_generation(p);
     heft_status st = check_asked(p, z->g);
+    p->names_generator = z->g && z->g->is_10;
     if (!st)
         st = heft_loss_parts(p, "ztensor/parts", NULL);
     if (!st)
