@@ -1,4 +1,6 @@
 /* test_writer_add.c - tensors of any layout, with attributes and identity, declared call by call. */
+#include <heft/params.h>
+
 #include "models.h"
 
 typedef struct fixture {
@@ -159,6 +161,80 @@ static void identity_goes_where_a_format_has_a_place(void **state)
     }
 }
 
+static void losses_of(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                      const char *text)
+{
+    (void)severity;
+    (void)tensor;
+    snprintf(ctx, 200, "%s: %s", rule, text);
+}
+
+static void a_stored_type_fits_the_element_type(void **state)
+{
+    static const struct {
+        const char *stored;
+        heft_dtype t;
+        const char *loss; /* NULL: it fits */
+    } rows[] = {
+        { "Flex32", HEFT_F32, NULL },
+        { "{\"Bool\":\"Native\"}", HEFT_BOOL, NULL },
+        { "{\"Bool\":\"U8\"}", HEFT_BOOL, NULL },
+        { "{\"Bool\":\"U32\"}", HEFT_U32, NULL },
+        { "Flex32", HEFT_F16, "burnpack/stored-dtype: Burn has no type 'Flex32' over f16" },
+        { "{\"Bool\":\"U8\"}", HEFT_U8, "burnpack/stored-dtype: Burn has no type" },
+        { "{\"Bool\":\"U32\"}", HEFT_BOOL, "burnpack/stored-dtype: Burn has no type" },
+        { "Q8S", HEFT_U8, "burnpack/stored-dtype: Burn has no type" },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        fixture f;
+        char loss[200] = "";
+        uint32_t part;
+        heft_tensor_spec s = spec_of("w", rows[i].t);
+        s.stored_type = heft_test_str(rows[i].stored);
+        begin(&f, "burnpack", NULL);
+        heft_writer_discard(f.w);
+        heft_test_sink_free(&f.sink);
+        f.opt.on_loss = losses_of;
+        f.opt.loss_ctx = loss;
+        heft_assert_ok(heft_writer_open(&f.w, heft_format_find("burnpack"),
+                                        heft_test_sink_init(&f.sink, false), &f.opt, &f.err),
+                       &f.err);
+        heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+        heft_assert_status(heft_writer_begin(f.w, &f.err), rows[i].loss ? HEFT_E_LOSSY : HEFT_OK,
+                           &f.err);
+        assert_int_equal(!*loss, !rows[i].loss);
+        assert_true(!rows[i].loss || strstr(loss, rows[i].loss));
+        discard(&f);
+    }
+}
+
+static void the_generator_is_that_of_the_program(void **state)
+{
+    fixture f;
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        begin(&f, "ztensor", "1.0");
+        if (late)
+            heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+        heft_assert_fails(heft_writer_generator(f.w, (heft_str){ "\xff", 1 }, &f.err),
+                          HEFT_E_ARGUMENT, &f.err, "not UTF-8");
+        heft_assert_ok(heft_writer_generator(f.w, heft_test_str("train 1.4"), &f.err), &f.err);
+        if (!late)
+            heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+        end_writing(&f);
+        heft_str g = heft_file_generator(f.file);
+        assert_int_equal(g.len, 9);
+        assert_memory_equal(g.ptr, "train 1.4", 9);
+        end(&f);
+    }
+    begin(&f, "mag", NULL);
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_fails(heft_writer_generator(f.w, heft_test_str("x"), &f.err), HEFT_E_ARGUMENT,
+                      &f.err, "the generator comes before heft_writer_begin()");
+    discard(&f);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------ */
 
 static void tensors_that_are_none_are_refused(void **state)
@@ -257,6 +333,86 @@ static void attributes_that_are_none_are_refused(void **state)
     discard(&f);
 }
 
+static void a_base_id_is_that_of_the_name_or_none(void **state)
+{
+    fixture f;
+    uint32_t part;
+    heft_tensor_spec s = spec_of("w", HEFT_F32);
+    (void)state;
+    begin(&f, "gptrs-archive", NULL);
+    s.identity = (heft_identity){ .has = HEFT_HAS_BASE_ID, .base_id = { { 1 } } };
+    heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "its base id is not that of its name");
+    assert_true(heft_base_param_id(&s.identity.base_id, "w", 1));
+    heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+    memset(&s.identity.base_id, 0, sizeof s.identity.base_id);
+    s.name = heft_test_str("v");
+    heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+    discard(&f);
+}
+
+static void a_storage_that_cannot_be_is_refused(void **state)
+{
+    static const struct {
+        const char *format;
+        heft_storage how;
+        const char *words;
+    } rows[] = {
+        { "mag", { HEFT_ZSTD, 0, NULL }, "component 'data': mag has no compressed parts" },
+        { "mag", { HEFT_RAW, 0, "crc32c" }, "component 'data': mag has no place for a digest" },
+        { "ztensor", { HEFT_RAW, 0, "none such" }, "component 'data': this build cannot compute" },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        for (int own = 0; own < 2; own++) {
+            const heft_component data = { { "data", 4 }, HEFT_UNTYPED, 0, &rows[i].how };
+            fixture f;
+            uint32_t part;
+            heft_tensor_spec s = spec_of("w", HEFT_F32);
+            s.storage = own ? NULL : &rows[i].how;
+            s.components = own ? &data : NULL;
+            s.component_count = (uint32_t)own;
+            begin(&f, rows[i].format, NULL);
+            heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_UNSUPPORTED, &f.err,
+                              rows[i].words);
+            heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* it left nothing behind */
+            discard(&f);
+        }
+}
+
+/* As many components as are read again, in every generation. */
+static void what_has_too_many_components_is_not_written(void **state)
+{
+    static const char *const versions[] = { "1.0", "1.2", "2" };
+    static heft_component c[1000];
+    static char names[1000][8];
+    (void)state;
+    for (uint32_t i = 0; i < HEFT_COUNT(c); i++) {
+        snprintf(names[i], sizeof names[i], "c%u", (unsigned)i);
+        c[i] = (heft_component){ heft_test_str(names[i]), HEFT_U8, 0, NULL };
+    }
+    for (size_t v = 0; v < HEFT_COUNT(versions); v++)
+        for (uint32_t count = 256; count <= 1000; count += 744) {
+            fixture f;
+            uint32_t part;
+            heft_tensor_spec s = spec_of("w", HEFT_U8);
+            s.layout = heft_test_str("own");
+            s.components = c;
+            s.component_count = count;
+            begin(&f, "ztensor", versions[v]);
+            heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+            heft_status st = heft_writer_begin(f.w, &f.err);
+            if (st) {
+                assert_true(v < 2 && count > 256);
+                discard(&f);
+                continue;
+            }
+            end_writing(&f);
+            assert_int_equal(heft_tensor_at(f.file, 0).part_count, count);
+            end(&f);
+        }
+}
+
 static void a_spec_from_an_older_header_has_defaults(void **state)
 {
     fixture f;
@@ -280,8 +436,13 @@ int main(void)
         cmocka_unit_test(the_short_form_is_that_of_a_dense_tensor),
         cmocka_unit_test(attributes_nest),
         cmocka_unit_test(identity_goes_where_a_format_has_a_place),
+        cmocka_unit_test(a_stored_type_fits_the_element_type),
+        cmocka_unit_test(the_generator_is_that_of_the_program),
+        cmocka_unit_test(a_base_id_is_that_of_the_name_or_none),
+        cmocka_unit_test(a_storage_that_cannot_be_is_refused),
         cmocka_unit_test(tensors_that_are_none_are_refused),
         cmocka_unit_test(attributes_that_are_none_are_refused),
+        cmocka_unit_test(what_has_too_many_components_is_not_written),
         cmocka_unit_test(a_spec_from_an_older_header_has_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

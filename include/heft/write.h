@@ -112,7 +112,12 @@ typedef struct heft_identity {
 typedef struct heft_writer heft_writer;
 /* Declare metadata, tensors and parts, then begin, then hand over each part's bytes in the order
  * of declaration, then finish.  After a call that failed for another reason than its arguments
- * nothing can be written any more: begin, data and finish say why. */
+ * nothing can be written any more: begin, data and finish say why.
+ *
+ * A format with HEFT_CAN_APPEND takes metadata, tensors and a generator after heft_writer_begin() as well: examples/
+ * train_loop.c.  What it cannot carry is HEFT_E_LOSSY from the call that adds it, a name or key that is taken
+ * HEFT_E_ARGUMENT, and the file goes on without it; only losses of the model as a whole show when it is finished.
+ * Memory grows with the number of tensors, not with their bytes. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_open(heft_writer **out, const heft_format *fmt,
                                                       heft_sink *take,
                                                       const heft_write_options *opt,
@@ -164,7 +169,9 @@ typedef struct heft_tensor_spec {
             { 0, false, 0, { { 0 } } }, NULL, 0, NULL, NULL, 0                                  \
     }
 
-/* Any tensor.  Its components get the numbers *first_part, *first_part + 1, and so on. */
+/* Any tensor.  Its components get the numbers *first_part, *first_part + 1, and so on.  HEFT_E_ARGUMENT: components
+ * that are not those of its layout, attributes that are none, a base id that is not that of the name;
+ * HEFT_E_UNSUPPORTED: a storage that the format does not have, or this build cannot make. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_add(uint32_t *first_part, heft_writer *w,
                                                      const heft_tensor_spec *spec, heft_error *err);
 /* The short form for a dense tensor; its one part "data" gets the number *part. */
@@ -181,7 +188,10 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_writer_vocab(heft_writer *w, const hef
                                                        heft_error *err);
 /* Settles the layout, reports losses, and writes what precedes the data. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_begin(heft_writer *w, heft_error *err);
-/* The next len bytes of a part; parts in order, each in as many pieces as you like. */
+/* The next len bytes of a part; parts in order, each in as many pieces as you like.  Indices of sparse tensors are
+ * checked as they come: in bounds, row pointers from 0 up to the number of values, and where the format demands it,
+ * columns that ascend within a row and no two entries in one place (sought among up to 4 Mi coordinates).  One that is
+ * wrong is HEFT_E_ARGUMENT, with tensor, component and element in its message, and nothing can be written any more. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_data(heft_writer *w, uint32_t part,
                                                       const void *data, size_t len,
                                                       heft_error *err);

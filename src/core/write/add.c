@@ -111,7 +111,7 @@ static heft_status check_dense(adding *a)
     s->component_count = 1;
     if (!fits || !component_bytes(&elements, &a->data))
         return refuse(a, "the shape passes 64 bits");
-    return HEFT_OK;
+    return check_storage(a, &a->data);
 }
 
 /* ---- attributes ---- */

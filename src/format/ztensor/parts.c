@@ -238,10 +238,9 @@ static heft_status add_digest(heft_index *x, uint32_t tensor, const heft_zt_part
 
 static heft_status check_twice(heft_index *x, uint32_t tensor, const heft_zt_part *p)
 {
-    enum { MOST = 256 }; /* each is compared with all */
-    if (heft_ix_row(x, tensor)->part_count >= MOST)
+    if (heft_ix_row(x, tensor)->part_count >= HEFT_ZT_PARTS)
         return heft_error_set(x->err, HEFT_E_LIMIT, p->at, "tensor %q: more than %U components",
-                              heft_ix_name(x, tensor), (uint64_t)MOST);
+                              heft_ix_name(x, tensor), (uint64_t)HEFT_ZT_PARTS);
     if (heft_ix_part_find(x, tensor, p->role) != HEFT_NONE)
         return fail(x, tensor, p, "it occurs twice");
     return HEFT_OK;

@@ -48,6 +48,8 @@ static const char *obstacle(const heft_index *x, uint32_t t)
         return "a name that is not UTF-8 cannot be stored in zTensor";
     if (heft_zt_holds_nul(heft_ix_name(x, t)))
         return "a name with a NUL is not stored in zTensor (rename it)";
+    if (row->part_count > HEFT_ZT_PARTS)
+        return "more than 256 components are not stored in zTensor 1";
     if (data == HEFT_NONE && row->layout < HEFT_OTHER)
         return "it lacks the data that its layout needs";
     if (row->layout == HEFT_DENSE && (!heft_product(&elements, heft_ix_dims(x, t), row->rank) ||

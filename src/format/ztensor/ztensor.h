@@ -4,7 +4,11 @@
 #include "format/format.h"
 #include "grammar/cbor.h"
 
-enum { HEFT_ZT_MAGIC = 8, HEFT_ZT_ALIGN = 64 };
+enum {
+    HEFT_ZT_MAGIC = 8,
+    HEFT_ZT_ALIGN = 64,
+    HEFT_ZT_PARTS = 256 /* of a tensor of 1.x, at most: each is compared with all when it is read */
+};
 
 /* ---- element types: types.c ---- */
 
