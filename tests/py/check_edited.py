@@ -148,5 +148,6 @@ def main():
             return tap.report(pool.map(checked, jobs))
 
 
-HEFT = sys.argv[1]
-sys.exit(main())
+if __name__ == "__main__":
+    HEFT = sys.argv[1]
+    sys.exit(main())

@@ -110,7 +110,17 @@ def check_places(data, parts, manifest_at, align):
     demand(not data[len(MAGIC):align].strip(b"\0") and not data[next_at:manifest_at].strip(b"\0"), "padding that is not zero")
 
 
-def read(path, align=None, algorithm=None):
+def check_appended(data, was, parts, manifest_at):
+    """§2.5: what is appended stands behind all that was there, of which nothing changes."""
+    demand(data.startswith(was), "bytes that were there have changed")
+    blobs = sorted({blob for _, _, blob, _ in parts if blob[1]} | {(manifest_at, len(data) - FOOTER - manifest_at)})
+    for (at, n), (following, _) in zip(blobs, blobs[1:]):
+        demand(at % FLOOR == 0 and at + n <= following, f"blobs at {at} and {following}")
+        demand(at + n <= len(was) or at >= len(was), f"a blob at {at}")
+
+
+def read(path, align=None, algorithm=None, was=None):
+    """was: the bytes of the file before something was appended to it."""
     data = path.read_bytes() if hasattr(path, "read_bytes") else open(path, "rb").read()
     demand(len(data) >= 48 and data[:8] == MAGIC and data[-8:] == MAGIC, "a magic number")
     at, size, hashed, version, reserved = struct.unpack("<QQQII", data[-FOOTER:-8])
@@ -136,7 +146,10 @@ def read(path, align=None, algorithm=None):
             own = {role: content for n, role, _, content in parts if n == name}
             tensors.append(of_parts(name, None, o["shape"], KNOWN.get(o["layout"], o["layout"]), own))
     encoded = any("encoding" in p for o in manifest["objects"].values() for p in o["parts"].values())
-    check_places(data, parts, at, align or (FLOOR if encoded else CANONICAL))
+    if was:
+        check_appended(data, was, parts, at)
+    else:
+        check_places(data, parts, at, align or (FLOOR if encoded else CANONICAL))
     return {"tensors": tensors, "metadata": manifest.get("attributes", {})}
 
 

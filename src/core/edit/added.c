@@ -317,8 +317,7 @@ heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_fil
     err = heft_error_begin(err, &own);
     *out = NULL;
     o.convert.write.align = align_of(f, o.convert.write.align);
-    if (added->format != f->format || !heft_str_eq(added->x.version, f->x.version) ||
-        added->x.siblings.len || !added->source)
+    if (added->format != f->format || added->x.siblings.len || !added->source)
         return heft_error_end(err, heft_error_plain(err, HEFT_E_ARGUMENT,
                                                     "what is added is no file of the same kind"));
     heft_status st = heft_edit_check_file(f, err);

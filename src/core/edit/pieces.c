@@ -122,9 +122,9 @@ static heft_status move_whole(heft_editing *g)
 {
     const heft_plan *plan = &g->p.plan;
     heft_range data, added;
-    (void)heft_kept_data(plan->kept, 0, &data);
-    uint64_t at = plan->front_bytes, to = moved_to(g, 0, &data);
-    heft_status st = move_range(g, &at, to, 0, heft_planner_kept(&g->p, data));
+    (void)heft_planner_kept(&g->p, &data);
+    uint64_t at = plan->front_bytes, to = plan->keeps_tail ? at : moved_to(g, 0, &data);
+    heft_status st = move_range(g, &at, to, 0, data);
     if (!st && plan->adds && heft_kept_data(plan->kept, 1, &added))
         st = move_range(g, &at, moved_to(g, 1, &added), 1, added);
     return st ? st : make_gap(g, NULL, 0, 0, (heft_range){ at, plan->data_end - at });

@@ -24,10 +24,17 @@ bool heft_kept_data(const heft_index *kept, uint32_t file, heft_range *out)
     return first != HEFT_NOWHERE;
 }
 
-heft_range heft_planner_kept(const heft_planner *p, heft_range data)
+bool heft_planner_kept(const heft_planner *p, heft_range *out)
 {
-    bool ends = p->format->back && !p->plan.keeps_tail;
-    return ends ? data : (heft_range){ data.offset, p->plan.kept->file_bytes - data.offset };
+    const heft_index *kept = p->plan.kept;
+    if (p->plan.keeps_tail) {
+        *out = (heft_range){ p->plan.front_bytes, kept->file_bytes - p->plan.front_bytes };
+        return true;
+    }
+    bool has_data = heft_kept_data(kept, 0, out);
+    if (has_data && !p->format->back)
+        out->length = kept->file_bytes - out->offset;
+    return has_data;
 }
 
 bool heft_plan_room(const heft_plan *p, uint64_t *start)
@@ -73,8 +80,7 @@ bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align)
     const heft_index *kept = p->plan.kept;
     placing to[2] = { { .start = start } };
     uint64_t end;
-    bool ok = heft_kept_data(kept, 0, &to[0].data) &&
-              heft_add(&end, start, heft_planner_kept(p, to[0].data).length) &&
+    bool ok = heft_planner_kept(p, &to[0].data) && heft_add(&end, start, to[0].data.length) &&
               begin_added(&to[1], &p->plan, &end);
     for (uint32_t i = 0; ok && i < p->plan.order_count; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(&p->x, p->plan.order[i]);

@@ -114,7 +114,7 @@ heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves)
     heft_range data;
     uint64_t head = 0;
     heft_status st = HEFT_OK;
-    *moves = plan->kept && !plan->moves_each && heft_kept_data(plan->kept, 0, &data);
+    *moves = plan->kept && !plan->moves_each && heft_planner_kept(p, &data);
     for (uint32_t i = 0; *moves && !st && p->format->between && i < plan->order_count; i++) {
         st = head_bytes(plan, plan->order[i], &head);
         *moves = !head;

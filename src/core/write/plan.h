@@ -103,9 +103,9 @@ heft_status heft_planner_tell_once(heft_planner *p, const char *rule, heft_str t
 /* From the first byte to the last that tensors have in the file of that number, see heft_ix_place(), those without
  * bytes included at the end; false: there are none. */
 bool heft_kept_data(const heft_index *kept, uint32_t file, heft_range *out);
-/* What is kept of the file itself: its data, and what follows them in a format that writes nothing there, or keeps
- * it. */
-heft_range heft_planner_kept(const heft_planner *p, heft_range data);
+/* What of the file itself is moved as one: its data, and what follows them in a format that writes nothing there; with
+ * plan.keeps_tail all behind the front.  false: there is nothing. */
+bool heft_planner_kept(const heft_planner *p, heft_range *out);
 /* Whether all data of plan.kept is moved as one. */
 heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves);
 /* Moves it to start; false: it would pass 2^64. */

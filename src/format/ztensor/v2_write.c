@@ -479,10 +479,10 @@ static heft_status check_options(heft_plan *p)
 static heft_status place(heft_plan *p, zt2_plan *s)
 {
     uint64_t start = HEFT_ZT_MAGIC;
-    if (!heft_plan_room(p, &start))
+    p->front_bytes = HEFT_ZT_MAGIC;
+    if (!p->keeps_tail && !heft_plan_room(p, &start))
         start = p->align;
     heft_status st = heft_plan_place(p, start, p->align);
-    p->front_bytes = HEFT_ZT_MAGIC;
     if (!st)
         st = measure(p, s);
     if (!st && !heft_add(&p->file_bytes, p->data_end, s->manifest + HEFT_ZT2_FOOTER))

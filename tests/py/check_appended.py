@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""check_appended.py HEFT: writes the samples of every gen_*.py in their own format, lets the command append tensors
+to them, and lets readers of their own judge each file: it has what it had, and what was appended.  TAP on stdout."""
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import check_edited
+import read_ztensor2
+from check_edited import TARGETS, differences, judge, settle
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+PREFIX = "zz appended/"  # what is sorted stays sorted
+CANNOT = 5
+# The last tensor has a type of which only the room up to the next tensor tells the size.
+REFUSED = {"later_last_no_tail.gguf"}
+MORE = ("types.safetensors", "shapes.safetensors")
+
+
+def heft(*args):
+    return check_edited.heft(*map(str, args))
+
+
+def judged(path, target, was=None):
+    """But for where data lie, and which readers of Burn take the file: both may have changed."""
+    is_2 = was and target[1] == "2" and target[0] == "ztensor"
+    got = settle(read_ztensor2.read(path, was=was) if is_2 else judge(*target[:3], path))
+    got.pop("generations", None)
+    return {**got, "tensors": [{k: v for k, v in t.items() if k not in ("begin", "end")} for t in got["tensors"]]}
+
+
+def differ(want, got):
+    old, new = ({t["name"]: t for t in m["tensors"]} for m in (want, got))
+    yield from differences({**want, "tensors": sorted(old)}, {**got, "tensors": sorted(new)})
+    for name in sorted(set(old) & set(new)):
+        yield from differences(old[name], new[name])
+
+
+def convert(from_path, to_path, target, version, *args):
+    version = ["--format-version", version] if version else []
+    return heft("convert", "--allow-loss", "-f", "--to", target[0], *version, *target[2], *args, "--", from_path, to_path)
+
+
+def version_of(path, target):
+    """A Burnpack does not say of which generation it is: what is in it does."""
+    return json.loads(heft("info", "--json", path).stdout)["version"] if target[0] == "burnpack" else target[1]
+
+
+def check(job):
+    path, target, out = job
+    to, version, options, _ = target
+    title = " ".join(filter(None, [f"{path.parts[-3]}/{path.name} as {to}", version, *options]))
+    if convert(path, out, target, version).returncode or heft("verify", out).returncode:
+        return title, []  # not a model for this generation, or converted with a loss
+    complaints, first = [], judged(out, target)
+    alone = out.with_name(out.name + " alone")
+    for more in MORE:  # what was appended to is appended to again
+        was = out.read_bytes()
+        rename, more = f"s|^|{PREFIX}{more} |", out.parent / "safetensors" / "good" / more
+        p = convert(more, alone, target, version_of(out, target), "--rename", rename)
+        if p.returncode:
+            return title, [f"what is appended cannot be converted: {p.stderr}"]
+        added = judged(alone, target)["tensors"]
+        p = heft("append", *options, "--allow-loss", "--rename", rename, "--", out, more)
+        if path.name in REFUSED:
+            kept = p.returncode == CANNOT and out.read_bytes() == was
+            return title, [] if kept else [f"append ended with {p.returncode}, the file was{'' if kept else ' not'} left alone"]
+        if p.returncode:
+            return title, [f"append ended with {p.returncode}: {p.stderr.strip()[:300]}"]
+        if heft("verify", out).returncode:
+            return title, [f"after append verify finds a fault: {heft('verify', out).stdout}"]
+        first = {**first, "tensors": sorted([*first["tensors"], *added], key=lambda t: t["name"])}
+        complaints += differ(first, judged(out, target, was))
+    return title, complaints
+
+
+def checked(job):
+    try:
+        return check(job)
+    except Exception as e:  # noqa: BLE001 - readers refuse with errors of their own
+        return f"{job[0].name} as {job[1][:2]}", [repr(e)[:300]]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch)
+        for generator in sorted(HERE.glob("gen_*.py")):
+            if generator.stem[4:] not in ("samples", "cast_vectors"):
+                subprocess.run([sys.executable, generator, root], check=True)
+        paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
+        jobs = [(p, t) for p in paths for t in TARGETS.get(p.parts[-3], [])]
+        jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return tap.report(pool.map(checked, jobs))
+
+
+if __name__ == "__main__":
+    check_edited.HEFT = sys.argv[1]
+    sys.exit(main())
