@@ -238,7 +238,7 @@ static bool decode_record(record *r, const journal *j, bool has_listed, const ui
     uint64_t count = has_listed ? heft_get(*p + RECORD, 8) : r->new_len;
     *left -= head;
     if (r->old_len > *left || count > *left - r->old_len || (count && count != r->new_len) ||
-        !heft_range_in((heft_range){ r->at, r->old_len }, j->old_size) ||
+        (r->old_len && !heft_range_in((heft_range){ r->at, r->old_len }, j->old_size)) ||
         !heft_range_in((heft_range){ r->at, r->new_len }, j->new_size))
         return false;
     r->new = count == r->new_len ? r->old + r->old_len : NULL;

@@ -1,0 +1,567 @@
+/* test_append.c - tensors are added to a file whole or not at all, whatever happens meanwhile. */
+#include "models.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stopping_disk.h"
+
+enum { DATA = 5000, MORE = 9000 };
+
+static bool file_is(const char *path, heft_bytes want)
+{
+    heft_bytes b = heft_test_load(path);
+    bool same = b.len == want.len && !memcmp(b.p, want.p, b.len);
+    heft_test_free(&b);
+    return same;
+}
+
+static bool has_journal(const char *path)
+{
+    char name[1100];
+    snprintf(name, sizeof name, "%s.heft-journal", path);
+    return heft_test_exists(name);
+}
+
+/* What is appended: two tensors, in memory. */
+static heft_bytes more_of(const char *format)
+{
+    static const test_tensor tensors[] = { { "v", HEFT_F32, 2, { MORE / 12, 3 } },
+                                           { "u", HEFT_F32, 1, { 4 } } };
+    return heft_test_model(format, tensors, HEFT_COUNT(tensors));
+}
+
+static heft_status append(const heft_disk *disk, const char *path, heft_bytes more,
+                          const heft_append_options *opt, heft_append_result *r, heft_error *err)
+{
+    heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+    heft_test_host host;
+    heft_file *from;
+    heft_test_host_init(&host, 1);
+    o = opt ? *opt : o;
+    o.convert.write.host = &host.host;
+    heft_assert_ok(heft_test_open(&from, more, &host.host, err), err);
+    heft_status st = heft_append_file_on(disk, r, path, from, &o, err);
+    heft_close(from);
+    return st;
+}
+
+/* ---- scenes: a file of each kind, and what it becomes ------------------------------------------ */
+
+typedef struct scene {
+    const char *dir, *path;
+    heft_bytes old, new, more;
+    bool no_copy, no_unnamed;
+} scene;
+
+static heft_bytes zt2_file(void)
+{
+    static const test_tensor w = { "w", HEFT_F32, 1, { DATA / 4 } };
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    o.write.version = "2";
+    o.write.align = 4096;
+    return heft_test_converted("safetensors", &w, 1, "ztensor", &o);
+}
+
+static void nothing_stops(void)
+{
+    memset(&heft_stop, 0, sizeof heft_stop);
+}
+
+static scene scene_of(const char *dir, size_t kind)
+{
+    scene s = { .dir = dir, .path = heft_test_path(dir, "model") };
+    const char *format = kind ? heft_test_writable(kind - 1) : "ztensor";
+    heft_error err;
+    nothing_stops();
+    if (!format)
+        return s;
+    s.old = kind ? heft_test_one(format, DATA) : zt2_file();
+    s.more = more_of("safetensors");
+    heft_test_save(s.path, s.old.p, s.old.len);
+    heft_assert_ok(append(&heft_system_disk, s.path, s.more, NULL, NULL, &err), &err);
+    s.new = heft_test_load(s.path);
+    return s;
+}
+
+static void end_scene(scene *s)
+{
+    heft_test_free(&s->old);
+    heft_test_free(&s->new);
+    heft_test_free(&s->more);
+    unlink(s->path);
+    nothing_stops();
+}
+
+static void begin(const scene *s)
+{
+    heft_test_save(s->path, s->old.p, s->old.len);
+    nothing_stops();
+    heft_stop.no_copy = s->no_copy;
+    heft_stop.no_unnamed = s->no_unnamed;
+}
+
+/* ---- what is there afterwards ------------------------------------------------------------------ */
+
+static void assert_same_tensor(const heft_file *f, const heft_file *from, const char *name)
+{
+    uint32_t a = heft_find(f, name, strlen(name)), b = heft_find(from, name, strlen(name));
+    heft_error err;
+    uint8_t got[MORE], want[MORE];
+    assert_true(a != HEFT_NONE && b != HEFT_NONE);
+    size_t len = (size_t)heft_tensor_bytes(from, b);
+    assert_int_equal(heft_tensor_bytes(f, a), len);
+    heft_assert_ok(heft_read(got, f, heft_tensor_at(f, a).first_part, 0, len, &err), &err);
+    heft_assert_ok(heft_read(want, from, heft_tensor_at(from, b).first_part, 0, len, &err), &err);
+    assert_memory_equal(got, want, len);
+}
+
+static void a_file_of_any_format_gains_tensors(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        heft_file *f, *was, *from;
+        heft_verify_result found;
+        heft_error err;
+        heft_assert_ok(heft_open(&f, s.path, NULL, &err), &err);
+        heft_assert_ok(heft_test_open(&was, s.old, NULL, &err), &err);
+        heft_assert_ok(heft_test_open(&from, s.more, NULL, &err), &err);
+        assert_int_equal(heft_tensor_count(f), 3);
+        assert_ptr_equal(heft_file_format(f), heft_file_format(was));
+        assert_same_tensor(f, was, "w");
+        assert_same_tensor(f, from, "v");
+        assert_same_tensor(f, from, "u");
+        heft_assert_ok(heft_verify(&found, f, NULL, NULL, NULL, NULL, &err), &err);
+        assert_int_equal(found.faults + found.warnings, 0);
+        assert_int_equal(heft_test_dir_entries(*state), 1);
+        heft_close(from);
+        heft_close(was);
+        heft_close(f);
+        end_scene(&s);
+    }
+}
+
+/* ---- killed ------------------------------------------------------------------------------------- */
+
+static heft_status do_append(void *ctx)
+{
+    const scene *s = ctx;
+    heft_error err;
+    return append(&heft_stopping_disk, s->path, s->more, NULL, NULL, &err);
+}
+
+/* What was left behind is cleared away by the next append, which comes to the same. */
+static void assert_mended(const scene *s)
+{
+    heft_append_result r;
+    heft_error err;
+    heft_file *f;
+    bool had_journal = has_journal(s->path);
+    nothing_stops();
+    if (had_journal)
+        heft_assert_fails(heft_open(&f, s->path, NULL, &err), HEFT_E_IO, &err, "journal");
+    else
+        assert_true(file_is(s->path, s->old) || file_is(s->path, s->new));
+    heft_status st = append(&heft_stopping_disk, s->path, s->more, NULL, &r, &err);
+    if (st) /* it had happened */
+        heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "already");
+    assert_int_equal(r.edit.undone, had_journal);
+    assert_true(file_is(s->path, s->new));
+    assert_int_equal(heft_test_dir_entries(s->dir), 1);
+}
+
+static void kill_everywhere(scene *s, heft_trouble what)
+{
+    bool killed = true;
+    unsigned n = 1;
+    for (unsigned spared = 0; spared < 3 && n < 200; n++) {
+        begin(s);
+        killed = heft_test_is_killed(what, n, do_append, s);
+        assert_mended(s);
+        spared = killed ? 0 : spared + 1; /* not every call writes, and can be torn */
+    }
+    assert_true(n > 4 && n < 200);
+}
+
+static void a_killed_append_has_not_happened(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        for (int way = 0; way < 4; way++) {
+            s.no_copy = way & 1;
+            s.no_unnamed = way & 2;
+            kill_everywhere(&s, HEFT_KILLED);
+        }
+        kill_everywhere(&s, HEFT_TORN);
+        end_scene(&s);
+    }
+}
+
+/* Without an append after it: what heft_edit_undo() puts back is the file as it was. */
+static void undoing_brings_the_old_file_back(void **state)
+{
+    for (size_t kind = 0; kind < 2; kind++) {
+        scene s = scene_of(*state, 0);
+        unsigned journals = 0;
+        bool killed = true;
+        s.no_copy = kind;
+        for (unsigned n = 1; killed; n++) {
+            heft_error err;
+            bool undone;
+            begin(&s);
+            killed = heft_test_is_killed(HEFT_KILLED, n, do_append, &s);
+            bool had_journal = has_journal(s.path);
+            journals += had_journal;
+            nothing_stops();
+            heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err), &err);
+            assert_int_equal(undone, had_journal);
+            assert_true(!had_journal || file_is(s.path, s.old));
+        }
+        assert_true(journals > 1);
+        end_scene(&s);
+    }
+}
+
+/* ---- calls that fail ---------------------------------------------------------------------------- */
+
+static void fail_everywhere(scene *s, heft_trouble what, int os)
+{
+    bool reached = true;
+    for (unsigned n = 1; reached; n++) {
+        heft_append_result r;
+        heft_error err;
+        bool undone;
+        begin(s);
+        heft_stop.what = what;
+        heft_stop.at = n;
+        heft_stop.os = os;
+        heft_status st = append(&heft_stopping_disk, s->path, s->more, NULL, &r, &err);
+        reached = heft_stop.calls >= n;
+        nothing_stops();
+        if (st)
+            heft_assert_status(st, HEFT_E_IO, &err);
+        assert_int_equal(r.tensors, st ? 0 : 2);
+        heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, s->path, &err), &err);
+        assert_true(file_is(s->path, s->new) || (st && file_is(s->path, s->old)));
+        if (undone)
+            assert_true(file_is(s->path, s->old));
+    }
+}
+
+static void a_failing_disk_leaves_the_file_whole(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        fail_everywhere(&s, HEFT_FAILS, ENOSPC);
+        fail_everywhere(&s, HEFT_FAILS_ON, EIO);
+        s.no_copy = true;
+        fail_everywhere(&s, HEFT_FAILS, ENOSPC);
+        end_scene(&s);
+    }
+}
+
+/* ---- memory that runs out ------------------------------------------------------------------------ */
+
+static heft_status append_with(heft_test_memory *m, const scene *s, heft_error *err)
+{
+    heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+    heft_file *from;
+    o.convert.write.host = &m->host;
+    heft_assert_ok(heft_test_open(&from, s->more, NULL, err), err);
+    heft_status st = heft_append_file(NULL, s->path, from, &o, err);
+    heft_close(from);
+    return st;
+}
+
+static void memory_that_runs_out_leaves_the_file_alone(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        heft_status st = HEFT_E_NOMEM;
+        for (uint32_t n = 1; st; n++) {
+            heft_test_memory m;
+            heft_error err;
+            begin(&s);
+            heft_test_memory_init(&m, n);
+            st = append_with(&m, &s, &err);
+            if (st)
+                heft_assert_status(st, HEFT_E_NOMEM, &err);
+            heft_assert_all_freed(&m);
+            assert_true(file_is(s.path, st ? s.old : s.new));
+            assert_int_equal(heft_test_dir_entries(*state), 1);
+        }
+        end_scene(&s);
+    }
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------ */
+
+static bool keep_none(void *ctx, const heft_tensor *t)
+{
+    (void)ctx, (void)t;
+    return false;
+}
+
+static bool keep_v(void *ctx, const heft_tensor *t)
+{
+    (void)ctx;
+    return t->name.len == 1 && *t->name.ptr == 'v';
+}
+
+static heft_str all_are_w(void *ctx, const heft_tensor *t)
+{
+    (void)ctx, (void)t;
+    return heft_test_str("w");
+}
+
+static void names_that_are_there_are_refused(void **state)
+{
+    scene s = scene_of(*state, 1);
+    heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+    heft_append_result r;
+    heft_error err;
+    heft_status st = append(&heft_system_disk, s.path, s.more, NULL, &r, &err);
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "there is a tensor 'v' already");
+    assert_false(r.about_from);
+    begin(&s);
+    o.convert.keep = keep_v;
+    o.convert.rename = all_are_w;
+    st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "there is a tensor 'w' already");
+    o.convert.keep = NULL;
+    st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "'w'");
+    o = (heft_append_options)HEFT_APPEND_OPTIONS_INIT;
+    o.duplicates = HEFT_DUPLICATES_LAST;
+    st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "not replaced");
+    assert_true(file_is(s.path, s.old));
+    end_scene(&s);
+}
+
+static void nothing_to_append_changes_nothing(void **state)
+{
+    scene s = scene_of(*state, 1);
+    heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+    heft_append_result r;
+    heft_error err;
+    o.duplicates = HEFT_DUPLICATES_FIRST; /* all of them are there */
+    heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
+    assert_int_equal(r.tensors, 0);
+    assert_false(r.edit.changed);
+    o.convert.keep = keep_none;
+    heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
+    assert_false(r.edit.changed);
+    assert_true(file_is(s.path, s.new));
+    begin(&s);
+    heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
+    assert_int_equal(r.edit.size, s.old.len);
+    assert_true(file_is(s.path, s.old));
+    end_scene(&s);
+}
+
+static void a_dry_run_says_what_would_be(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+        heft_append_result dry, real;
+        heft_error err;
+        begin(&s);
+        o.convert.dry_run = true;
+        heft_assert_ok(append(&heft_stopping_disk, s.path, s.more, &o, &dry, &err), &err);
+        assert_int_equal(heft_stop.calls, 0);
+        assert_true(file_is(s.path, s.old));
+        heft_assert_ok(append(&heft_system_disk, s.path, s.more, NULL, &real, &err), &err);
+        assert_int_equal(dry.tensors, 2);
+        assert_int_equal(real.tensors, 2);
+        assert_true(dry.edit.in_place == real.edit.in_place);
+        assert_true(dry.edit.size == real.edit.size || !kind);
+        assert_true(real.edit.changed && real.edit.size == s.new.len);
+        end_scene(&s);
+    }
+}
+
+static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)done, (void)total;
+    return --*(int *)ctx >= 0;
+}
+
+static void an_append_that_is_stopped_leaves_the_file(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        heft_status st = HEFT_E_CANCELLED;
+        for (int steps = 0; st; steps++) {
+            heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+            heft_error err;
+            int left = steps;
+            begin(&s);
+            o.convert.progress = stop_at_once;
+            o.convert.progress_ctx = &left;
+            st = append(&heft_system_disk, s.path, s.more, &o, NULL, &err);
+            if (st)
+                heft_assert_status(st, HEFT_E_CANCELLED, &err);
+            assert_true(file_is(s.path, st ? s.old : s.new));
+            assert_int_equal(heft_test_dir_entries(*state), 1);
+        }
+        end_scene(&s);
+    }
+}
+
+/* ---- what is said of a file ---------------------------------------------------------------------- */
+
+static void damage_to_what_is_appended_is_found(void **state)
+{
+    scene s = scene_of(*state, 1);
+    heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+    heft_append_result r;
+    heft_error err;
+    static const test_tensor v = { "v", HEFT_F32, 1, { 100 } };
+    heft_convert_options c = HEFT_CONVERT_OPTIONS_INIT;
+    c.write.digest = "crc32c";
+    heft_bytes broken = heft_test_converted("safetensors", &v, 1, "ztensor", &c);
+    broken.p[100] ^= 1;
+    begin(&s);
+    heft_status st = append(&heft_system_disk, s.path, broken, NULL, &r, &err);
+    heft_assert_status(st, HEFT_E_CHECKSUM, &err);
+    assert_true(r.about_from);
+    assert_true(file_is(s.path, s.old));
+    o.convert.no_verify = true;
+    heft_assert_ok(append(&heft_system_disk, s.path, broken, &o, &r, &err), &err);
+    heft_test_free(&broken);
+    end_scene(&s);
+}
+
+static void a_file_may_be_appended_to_itself(void **state)
+{
+    static const char *const formats[] = { "ztensor", "safetensors" };
+    for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
+        const char *path = heft_test_path(*state, "model");
+        heft_bytes old = more_of(formats[i]);
+        heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+        heft_error err;
+        heft_file *f;
+        heft_test_save(path, old.p, old.len);
+        heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+        heft_assert_fails(heft_append_file(NULL, path, f, NULL, &err), HEFT_E_ARGUMENT, &err,
+                          "already");
+        assert_true(file_is(path, old));
+        o.convert.keep = keep_v;
+        o.convert.rename = all_are_w;
+        heft_assert_ok(heft_append_file(NULL, path, f, &o, &err), &err);
+        heft_close(f);
+        heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+        assert_int_equal(heft_tensor_count(f), 3);
+        heft_close(f);
+        heft_test_free(&old);
+    }
+}
+
+static void mode_and_links_stay(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        const char *hard = heft_test_path(*state, "hard"), *soft = heft_test_path(*state, "soft");
+        heft_append_result r;
+        struct stat is;
+        heft_error err;
+        begin(&s);
+        assert_int_equal(chmod(s.path, 0640), 0);
+        assert_int_equal(link(s.path, hard), 0);
+        assert_int_equal(symlink("model", soft), 0);
+        heft_assert_ok(append(&heft_system_disk, soft, s.more, NULL, &r, &err), &err);
+        assert_int_equal(r.edit.other_names, 1);
+        assert_true(file_is(s.path, s.new));
+        assert_true(file_is(hard, r.edit.in_place ? s.new : s.old));
+        assert_int_equal(stat(s.path, &is), 0);
+        assert_int_equal(is.st_mode & 07777, 0640);
+        assert_int_equal(lstat(soft, &is), 0);
+        assert_true(S_ISLNK(is.st_mode));
+        unlink(hard);
+        unlink(soft);
+        end_scene(&s);
+    }
+}
+
+/* A reader that has the file open sees the tensors that it found there. */
+static void readers_keep_the_tensors_they_found(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        heft_file *f, *was;
+        heft_error err;
+        begin(&s);
+        heft_assert_ok(heft_test_open(&was, s.old, NULL, &err), &err);
+        heft_assert_ok(heft_open(&f, s.path, NULL, &err), &err);
+        uint32_t part = heft_tensor_at(f, 0).first_part;
+        heft_assert_ok(append(&heft_system_disk, s.path, s.more, NULL, NULL, &err), &err);
+        uint8_t got[DATA], want[DATA];
+        heft_assert_ok(heft_read(got, f, part, 0, DATA, &err), &err);
+        heft_assert_ok(heft_read(want, was, part, 0, DATA, &err), &err);
+        assert_memory_equal(got, want, DATA);
+        heft_close(f);
+        heft_close(was);
+        end_scene(&s);
+    }
+}
+
+/* For those who keep the bytes themselves: the pieces, put together, are the file. */
+static void the_pieces_of_a_plan_are_the_file(void **state)
+{
+    scene s;
+    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        heft_file *f, *from, *added;
+        heft_test_sink sink;
+        heft_edit *e;
+        heft_error err;
+        uint32_t tensors;
+        const heft_edit_piece *p;
+        heft_assert_ok(heft_test_open(&f, s.old, NULL, &err), &err);
+        heft_assert_ok(heft_test_open(&from, s.more, NULL, &err), &err);
+        heft_sink *into = heft_test_sink_init(&sink, false);
+        heft_assert_ok(heft_append_convert(&tensors, f, from, into, NULL, &err), &err);
+        assert_int_equal(tensors, 2);
+        heft_bytes b = heft_test_sink_bytes(&sink);
+        heft_assert_ok(heft_test_open(&added, b, NULL, &err), &err);
+        heft_assert_ok(heft_append_plan(&e, f, added, NULL, &err), &err);
+        assert_int_equal(heft_edit_size(e), s.new.len);
+        size_t n = heft_edit_pieces(e, &p);
+        for (size_t i = 0; i < n; i++) {
+            const uint8_t *bytes = p[i].data ? p[i].data : (p[i].file ? b.p : s.old.p) + p[i].from;
+            assert_memory_equal(s.new.p + p[i].at, bytes, p[i].length);
+        }
+        heft_edit_close(e);
+        heft_close(added);
+        heft_close(from);
+        heft_close(f);
+        heft_test_sink_free(&sink);
+        end_scene(&s);
+    }
+}
+
+#define in_dir(test) cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        in_dir(a_file_of_any_format_gains_tensors),
+        in_dir(a_killed_append_has_not_happened),
+        in_dir(undoing_brings_the_old_file_back),
+        in_dir(a_failing_disk_leaves_the_file_whole),
+        in_dir(memory_that_runs_out_leaves_the_file_alone),
+        in_dir(names_that_are_there_are_refused),
+        in_dir(nothing_to_append_changes_nothing),
+        in_dir(a_dry_run_says_what_would_be),
+        in_dir(an_append_that_is_stopped_leaves_the_file),
+        in_dir(damage_to_what_is_appended_is_found),
+        in_dir(a_file_may_be_appended_to_itself),
+        in_dir(mode_and_links_stay),
+        in_dir(readers_keep_the_tensors_they_found),
+        in_dir(the_pieces_of_a_plan_are_the_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
