@@ -1,4 +1,4 @@
-/* test_edit_cut.c - a machine that is cut off in the middle of an edit.  Of what was written and not yet
+/* test_edit_cut.c - a machine that is cut off in the middle of an edit or an append.  Of what was written and not yet
  * synced any part may be lost, and so may the last changes of names in a directory that was not synced:
  * here both are, at random, and what is left must still be the old file or the new one. */
 #include "models.h"
@@ -13,7 +13,7 @@
 
 /* ---- a disk that forgets -------------------------------------------------------------------- */
 
-enum { MOST = 64 };
+enum { MOST = 64, MORE = 5000 };
 
 typedef struct change { /* of a file's bytes */
     int fd;
@@ -183,6 +183,18 @@ static int cut_share(int from, off_t at, int to, off_t to_at, size_t len)
     return (int)cut_copy(from, at, to, to_at, len);
 }
 
+static ssize_t plain_read(int fd, void *buf, size_t len, off_t at)
+{
+    return heft_system_disk.read(fd, buf, len, at);
+}
+
+static int no_reserve(int fd, off_t size)
+{
+    (void)fd, (void)size;
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
 static int cut_flush(int fd)
 {
     return heft_system_disk.flush(fd);
@@ -202,6 +214,8 @@ static const heft_disk cut_disk = {
     .flush = cut_flush,
     .close = cut_close,
     .lock = cut_lock,
+    .read = plain_read,
+    .reserve = no_reserve,
     .write = cut_write,
     .truncate = cut_truncate,
     .sync = cut_sync,
@@ -233,8 +247,37 @@ static heft_status edit(const heft_disk *disk, const char *path, const char *to)
     return heft_edit_file_on(disk, NULL, path, &o, &err);
 }
 
+/* The same with further tensors, which all have `to` in front of their names. */
+static heft_str under(void *ctx, const heft_tensor *t)
+{
+    static char name[600];
+    int n = snprintf(name, sizeof name, "%s %.*s", (const char *)ctx, (int)t->name.len,
+                     t->name.ptr);
+    return (heft_str){ name, (size_t)n };
+}
+
+static heft_status append(const heft_disk *disk, const char *path, const char *to)
+{
+    heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
+    heft_bytes more = heft_test_one("safetensors", MORE);
+    heft_test_host host;
+    heft_file *from;
+    heft_error err;
+    heft_test_host_init(&host, 1);
+    o.convert.write.host = &host.host;
+    o.convert.rename = under;
+    o.convert.ctx = (void *)(uintptr_t)to;
+    heft_assert_ok(heft_test_open(&from, more, &host.host, &err), &err);
+    heft_status st = heft_append_file_on(disk, NULL, path, from, &o, &err);
+    heft_close(from);
+    heft_test_free(&more);
+    return st;
+}
+
+typedef heft_status (*changing)(const heft_disk *disk, const char *path, const char *to);
+
 /* false: the edit came to its end before. */
-static bool is_cut(unsigned at, uint64_t random, const char *path, const char *to)
+static bool is_cut(unsigned at, uint64_t random, const char *path, const char *to, changing make)
 {
     int how;
     pid_t child = fork();
@@ -242,7 +285,7 @@ static bool is_cut(unsigned at, uint64_t random, const char *path, const char *t
     if (!child) {
         machine.cut_at = at;
         machine.random = random;
-        _exit(edit(&cut_disk, path, to) ? 1 : 0);
+        _exit(make(&cut_disk, path, to) ? 1 : 0);
     }
     assert_int_equal(waitpid(child, &how, 0), child);
     if (!WIFEXITED(how) || WEXITSTATUS(how) == 1)
@@ -258,7 +301,7 @@ static bool file_is(const char *path, heft_bytes want)
     return same;
 }
 
-static void cut_everywhere(const char *dir, const char *format, const char *to)
+static void cut_everywhere(const char *dir, const char *format, const char *to, changing make)
 {
     enum { DATA = 3000, TRIES = 40 };
     const char *path = heft_test_path(dir, "model");
@@ -269,7 +312,7 @@ static void cut_everywhere(const char *dir, const char *format, const char *to)
     bool cut = true, undone;
     quick.sync = no_sync;
     heft_test_save(path, old.p, old.len);
-    if (edit(&quick, path, to)) { /* a format without names */
+    if (make(&quick, path, to)) { /* a format without names */
         heft_test_free(&old);
         return;
     }
@@ -278,7 +321,7 @@ static void cut_everywhere(const char *dir, const char *format, const char *to)
         for (uint64_t random = 1; random <= TRIES; random++) {
             heft_test_save(path, old.p, old.len);
             unlink(journal);
-            cut = is_cut(n, random * 7919 + n, path, to);
+            cut = is_cut(n, random * 7919 + n, path, to, make);
             heft_assert_ok(heft_edit_undo_on(&quick, &undone, path, &err), &err);
             assert_true(file_is(path, old) || file_is(path, new));
             assert_true(cut || file_is(path, new));
@@ -291,7 +334,7 @@ static void an_edit_in_place_survives_a_cut(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++)
-        cut_everywhere(*state, format, "v");
+        cut_everywhere(*state, format, "v", edit);
 }
 
 static void an_edit_that_moves_data_survives_a_cut(void **state)
@@ -301,7 +344,13 @@ static void an_edit_that_moves_data_survives_a_cut(void **state)
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     for (size_t i = 0; (format = heft_test_writable(i)); i++)
-        cut_everywhere(*state, format, name);
+        cut_everywhere(*state, format, name, edit);
+}
+
+static void an_append_survives_a_cut(void **state)
+{
+    cut_everywhere(*state, "ztensor", "more", append);     /* in place */
+    cut_everywhere(*state, "safetensors", "more", append); /* in a new file */
 }
 
 #define in_dir(test) cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
@@ -311,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         in_dir(an_edit_in_place_survives_a_cut),
         in_dir(an_edit_that_moves_data_survives_a_cut),
+        in_dir(an_append_survives_a_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
