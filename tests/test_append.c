@@ -224,6 +224,48 @@ static void undoing_brings_the_old_file_back(void **state)
     }
 }
 
+/* The journal of an append tells less than that of an edit, and is as little to be trusted. */
+static void a_damaged_journal_is_refused(void **state)
+{
+    scene s = scene_of(*state, 0);
+    const char *beside = heft_test_path(*state, "model.heft-journal");
+    heft_error err;
+    bool undone;
+    unsigned n = 1;
+    do {
+        assert_true(n < 100);
+        begin(&s);
+        unlink(beside);
+        (void)heft_test_is_killed(HEFT_KILLED, n++, do_append, &s);
+    } while (!heft_test_exists(beside) || file_is(s.path, s.old));
+    nothing_stops();
+    heft_bytes journal = heft_test_load(beside), half = heft_test_load(s.path);
+    assert_int_equal(journal.p[8], 2); /* the version */
+    for (size_t i = 0; i < journal.len; i++) {
+        journal.p[i] ^= 1;
+        heft_test_save(beside, journal.p, journal.len);
+        journal.p[i] ^= 1;
+        heft_assert_fails(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err),
+                          HEFT_E_FORMAT, &err, "is damaged");
+        heft_test_save(beside, journal.p, i);
+        heft_assert_fails(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err),
+                          HEFT_E_FORMAT, &err, "is damaged");
+        assert_true(file_is(s.path, half));
+    }
+    heft_test_save(beside, journal.p, journal.len);
+    half.p[100] ^= 1; /* not the file that it is about */
+    heft_test_save(s.path, half.p, half.len);
+    heft_assert_fails(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err), HEFT_E_FORMAT,
+                      &err, "of another file");
+    half.p[100] ^= 1;
+    heft_test_save(s.path, half.p, half.len);
+    heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err), &err);
+    assert_true(undone && file_is(s.path, s.old));
+    heft_test_free(&journal);
+    heft_test_free(&half);
+    end_scene(&s);
+}
+
 /* ---- calls that fail ---------------------------------------------------------------------------- */
 
 static void fail_everywhere(scene *s, heft_trouble what, int os)
@@ -551,6 +593,7 @@ int main(void)
         in_dir(a_file_of_any_format_gains_tensors),
         in_dir(a_killed_append_has_not_happened),
         in_dir(undoing_brings_the_old_file_back),
+        in_dir(a_damaged_journal_is_refused),
         in_dir(a_failing_disk_leaves_the_file_whole),
         in_dir(memory_that_runs_out_leaves_the_file_alone),
         in_dir(names_that_are_there_are_refused),

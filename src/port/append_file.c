@@ -181,7 +181,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
 {
     heft_error own;
     heft_disk hasty = *disk;
-    appending a = { .b = { { &ops }, { .disk = disk, .fd = -1 } },
+    appending a = { .b = { .base = { &ops }, .staged = { .disk = disk, .fd = -1 } },
                     .from = from,
                     .o = HEFT_APPEND_OPTIONS_INIT };
     err = heft_error_begin(err, &own);

@@ -48,7 +48,7 @@ def commands():
     yield from ((f"edit {f}", ["edit", "--set", "zz=1", "--rename", "layer.0.weight=w", f])
                 for f in ("m.safetensors", "c.zt"))
     yield from ((f"append to {f}", ["append", "-j1", "--duplicates", "first", *more, f, "other.safetensors", "m.safetensors"])
-                for f, *more in (["m.safetensors"], ["c.zt", "--rename", "s/^/x/", "--keep", "layer.*"]))
+                for f, *more in (["m.safetensors"], ["c.zt", "--rename", "s/layer/x/", "--keep", "layer.*"]))
     yield from ((f"{c} {f}", [c, *more, f]) for c, *more in
                 (["ls", "-l"], ["ls", "--json"], ["info"], ["verify"], ["hash"], ["stats"], ["stats", "--json"], ["ids"])
                 for f in ("m.safetensors", "c.zt"))
