@@ -251,7 +251,7 @@ const char *dtype_name(heft_dtype t)
 
 const char *encoding_name(uint8_t encoding)
 {
-    static const char *const names[] = { "raw", "zstd", "deflate", "other" };
+    static const char *const names[] = { "raw", "zstd", "deflate", "other", "msgpack" };
     return encoding < sizeof names / sizeof *names ? names[encoding] : "unknown";
 }
 

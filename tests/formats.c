@@ -185,6 +185,7 @@ static const struct {
     { "gptrs.requires_grad", "flag", "true", false },
     { "burn.param_id", "param_id", NULL, true },
     { "stored_dtype", "attributes.stored_dtype", NULL, true },
+    { "burn.id", "attributes.burn.id", NULL, true },
 };
 
 static void compare_attributes(const sample *s, unsigned k, const heft_file *f)

@@ -161,6 +161,8 @@ static bool *payload_of(const sample *s)
     if (open_sample(&f, s, NULL, NULL))
         return is_payload;
     heft_model_parts(f, &first);
+    if (heft_file_size(f) != s->in.bytes.len) /* it was unpacked: offsets are of something else */
+        first = 0;
     for (uint32_t i = 0; i < first; i++) {
         heft_part p = heft_part_at(f, i);
         memset(is_payload + p.offset, 1, (size_t)p.stored);

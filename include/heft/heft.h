@@ -246,7 +246,8 @@ typedef enum heft_encoding {
     HEFT_RAW,
     HEFT_ZSTD,
     HEFT_DEFLATE,
-    HEFT_ENCODING_OTHER /* of a name that is not known here: listed, not decoded */
+    HEFT_ENCODING_OTHER, /* of a name that is not known here: listed, not decoded */
+    HEFT_MSGPACK /* an array of MessagePack numbers: one after the other, each with its kind */
 } heft_encoding;
 
 typedef struct heft_tensor {

@@ -1,6 +1,7 @@
 /* cursor.c - the slow half of the cursor: opening a window, running out of it, and text. */
 #include "base/cursor.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -77,6 +78,27 @@ void heft_cur_short(heft_cur *c, uint64_t n)
     }
     c->in->need(c->in, pos, n);
     stop(c, HEFT_AGAIN);
+}
+
+void heft_cur_pass(heft_cur *c, uint64_t n)
+{
+    uint64_t pos = heft_cur_pos(c);
+    if (c->st)
+        return;
+    if (n > c->limit - pos)
+        heft_cur_short(c, n);
+    else if (n <= (uint64_t)(c->end - c->p))
+        c->p += n;
+    else
+        *c = heft_cur_open(c->in, pos + n, c->limit - pos - n, c->what);
+}
+
+void heft_in_ask_ahead(heft_in *in, uint64_t at, uint64_t records)
+{
+    enum { PIECE = 64 << 10, EVERY = 512 };
+    uint64_t pieces = 1 + heft_div(records, EVERY), bytes;
+    if (heft_mul(&bytes, pieces, PIECE) && at < in->size)
+        in->need(in, at, bytes < in->size - at ? bytes : in->size - at);
 }
 
 heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...)

@@ -56,6 +56,12 @@ void heft_cur_short(heft_cur *c, uint64_t n);
 /* Sets the status and the message, at the cursor's place, unless it has failed before. */
 heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...);
 
+/* Passes n bytes that need not be at hand; fails when they end behind the limit. */
+void heft_cur_pass(heft_cur *c, uint64_t n);
+/* For parsers that learn where the next of many records is from the one before, and were told AGAIN at `at`: asks for
+ * the more bytes the more records there are, so that beginning anew each time stays in proportion to the file. */
+void heft_in_ask_ahead(heft_in *in, uint64_t at, uint64_t records);
+
 static inline uint64_t heft_cur_pos(const heft_cur *c)
 {
     return c->base + (uint64_t)(c->p - c->start);

@@ -190,6 +190,7 @@ typedef struct heft_sharding {
 struct heft_format {
     const char *name, *title, *suffixes, *versions;
     uint32_t caps, align;
+    bool may_be_gzipped; /* as a whole: the file is unpacked before it is parsed */
     /* How many bits of the file speak for this format, 0: not it.  head and tail hold at least
      * the first and last 64 bytes, or the whole file. */
     int (*probe)(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,

@@ -4,6 +4,7 @@ command refuses each of them within 2 s of processor time and 128 MiB, or reads 
 
 The memory is what the kernel saw at most, under a limit of address space that makes a larger request fail."""
 import concurrent.futures
+import gzip
 import os
 import pathlib
 import resource
@@ -128,8 +129,36 @@ def files():
     yield "zTensor: a shape of a million dimensions", one_shape(1000000), bad | {CANNOT}
     yield "zTensor: 60,000 dimensions", one_shape(60000), bad | {DONE, CANNOT}
     yield "zTensor: 100,000 components", components(100000), bad | {CANNOT}
+    for name, item in (("1,000,000 lists", b"\x91" * 1000000 + b"\xc0"), ("1,000,000 maps", b"\x81\xa0" * 1000000 + b"\xc0"),
+                       ("a list of 8,000,000 nils", b"\xdd" + struct.pack(">I", 8000000) + b"\xc0" * 8000000),
+                       ("a list of 8,000,000 numbers", b"\xdd" + struct.pack(">I", 8000000) + b"\x05" * 8000000),
+                       ("a list of 4,000,000 texts", b"\xdd" + struct.pack(">I", 4000000) + b"\xa0" * 4000000),
+                       ("2^32 - 1 items", b"\xdd\xff\xff\xff\xff"), ("2^32 - 1 pairs", b"\xdf\xff\xff\xff\xff")):
+        yield f"Burn record: {name}", burn_record(item), bad | {DONE, CANNOT}
+    size = GIB // 4
+    zeros = b"\x81\xa1w" + gen_pack({"bytes": b"", "shape": [size], "dtype": "U8"}).replace(b"\xc4\0", b"\xc6" + struct.pack(">I", size) + bytes(size), 1)
+    yield "Burn record: 256 MiB of zeros, packed", gzip.compress(burn_record(zeros), 9), {CANNOT}
     yield "Burnpack: a manifest of 4 GiB", burnpack(b"\xa0", 2**32 - 1), bad
     yield "zTensor: a manifest of 2^64 - 1 bytes", File().end(b"\xa0", 2**64 - 1), bad
+
+
+def gen_pack(fields):
+    """A map of texts to bytes, lists of numbers and texts, in MessagePack."""
+    out = bytes([0x80 | len(fields)])
+    for key, value in fields.items():
+        out += bytes([0xA0 | len(key)]) + key.encode()
+        if isinstance(value, bytes):
+            out += b"\xc4" + bytes([len(value)]) + value
+        elif isinstance(value, list):
+            out += bytes([0x90 | len(value)]) + b"".join(b"\xcf" + struct.pack(">Q", v) for v in value)
+        else:
+            out += bytes([0xA0 | len(value)]) + value.encode()
+    return out
+
+
+def burn_record(item):
+    about = gen_pack({k: "f32" for k in ("float", "int", "format", "version", "settings")})
+    return b"\x82\xa8metadata" + about + b"\xa4item" + item
 
 
 def one_shape(rank):

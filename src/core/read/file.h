@@ -24,6 +24,12 @@ typedef struct heft_member { /* a file whose tensors are among this one's */
     uint32_t base; /* its number, for heft_ix_place(); those beside it follow */
 } heft_member;
 
+typedef struct heft_packed { /* a file that is compressed with gzip as a whole: unpack.c */
+    heft_range where;        /* of the deflated content */
+    uint32_t crc, content;   /* of the content: its CRC-32, and its length modulo 2^32 */
+    bool is_packed, was_packed;
+} heft_packed;
+
 struct heft_file {
     const heft_host *host;
     heft_source *source;           /* NULL: fed */
@@ -40,6 +46,7 @@ struct heft_file {
     const heft_format *format;
     heft_inbox inbox;
     heft_index x;
+    heft_packed packed;
     bool wanted_ends; /* head and tail were asked for */
     bool ready;
 };

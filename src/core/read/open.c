@@ -1,6 +1,7 @@
 /* open.c - opening: windows are filled until the parser is content. */
 #include "core/read/join.h"
 #include "core/read/measure.h"
+#include "core/read/unpack.h"
 
 enum {
     ENDS = 64 << 10, /* bytes of head and tail that are fetched before anything is known */
@@ -35,7 +36,11 @@ static heft_status detect(heft_file *f, heft_error *err)
         in->need(in, from, size - from);
     if (f->inbox.needs.len)
         return HEFT_AGAIN;
-    f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
+    if (!f->format)
+        f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
+    heft_status st = f->format && !f->format->may_be_gzipped ? HEFT_OK : heft_unpack_look(f, err);
+    if (st)
+        return st;
     if (!f->format)
         return heft_detect_stranger(head, (size_t)head_len, size, err);
     return HEFT_OK;
@@ -153,12 +158,14 @@ heft_status heft_step(heft_file *f, heft_error *err)
     heft_inbox_clear(&f->inbox);
     if (want_ends(f))
         return want_more(f, err);
-    if (!f->format) {
+    if (!f->format || (f->format->may_be_gzipped && !f->packed.was_packed)) {
         heft_file_enter(f);
         st = detect(f, err);
         heft_status there = heft_file_leave(f, err);
         st = there ? there : st == HEFT_AGAIN ? want_more(f, err) : st;
     }
+    if (!st && f->packed.is_packed)
+        st = heft_unpack(f, err);
     if (!st)
         st = parse(f, err);
     if (!st)
@@ -171,6 +178,10 @@ heft_status heft_step(heft_file *f, heft_error *err)
         st = keep_name(f, err);
     if (!st)
         st = note_passed_over(f);
+    if (!st && f->packed.was_packed)
+        heft_ix_note(
+            &f->x, HEFT_NOTE, "heft/gzip", HEFT_NOWHERE, HEFT_NONE,
+            "the file is compressed with gzip: offsets and sizes are of what it unpacks to");
     f->ready = !st;
     return st;
 }

@@ -4,6 +4,9 @@
 
 enum { PIECE = 128 << 10 };
 
+/* What needs no library: decode() knows it. */
+static const heft_codec numbers = { .encoding = HEFT_MSGPACK, .name = "msgpack" };
+
 static uint64_t place(const heft_stream *s)
 {
     return heft_ix_place_offset(&s->f->x, s->row.offset) + s->taken - s->in_len;
@@ -18,7 +21,9 @@ static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
     s->content = v ? v->content : row->length;
     if (s->row.encoding == HEFT_RAW)
         return HEFT_OK;
-    s->codec = heft_host_codec(f->host, s->row.encoding);
+    s->numbers = heft_msgpack_numbers_of(s->content);
+    s->codec = s->row.encoding == HEFT_MSGPACK ? &numbers
+                                               : heft_host_codec(f->host, s->row.encoding);
     if (!s->codec)
         return heft_error_set(err, HEFT_E_UNSUPPORTED, place(s),
                               "this build cannot decode this part");
@@ -28,7 +33,7 @@ static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
         if (!s->buf)
             return heft_error_plain(err, HEFT_E_NOMEM, "no memory to decode a part");
     }
-    heft_status st = s->codec->open(&s->state, s->content, err);
+    heft_status st = s->codec->open ? s->codec->open(&s->state, s->content, err) : HEFT_OK;
     if (st)
         heft_stream_stop(s);
     return st;
@@ -70,7 +75,9 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
 {
     heft_status st = refill(s, err);
     size_t took = s->in_len;
-    if (!st)
+    if (!st && s->codec == &numbers)
+        st = heft_msgpack_numbers_decode(&s->numbers, s->in, &took, out, len, &s->whole, err);
+    else if (!st)
         st = s->codec->decode(s->state, s->in, &took, out, len, &s->whole, err);
     if (st) {
         if (err && st == HEFT_E_FORMAT)

@@ -3,6 +3,7 @@
 #define HEFT_STREAM_H
 #include "core/read/room.h"
 #include "core/read/spread.h"
+#include "model/msgpack_numbers.h"
 
 enum { HEFT_STREAM_NUMBER = 8 };
 
@@ -11,7 +12,8 @@ struct heft_stream {
     heft_ix_part_row row;
     const heft_codec *codec; /* NULL: raw */
     void *state;
-    uint8_t *buf; /* stored bytes on their way, unless the source lends them */
+    heft_msgpack_numbers numbers; /* instead of state, of HEFT_MSGPACK */
+    uint8_t *buf;                 /* stored bytes on their way, unless the source lends them */
     const uint8_t *in;
     size_t in_len;
     uint64_t content;            /* bytes to be decoded: row.length, and what a view leaves out */

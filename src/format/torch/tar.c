@@ -58,9 +58,23 @@ static member member_of(heft_str name)
     return (member)m;
 }
 
+/* Of less than a header, a name that only zeros follow: a member's, or what Python calls those of pax. */
+static bool has_tar_name(const uint8_t *head, size_t len)
+{
+    heft_str name = { (const char *)head, 0 };
+    while (name.len < len && head[name.len])
+        name.len++;
+    for (size_t i = name.len; i < len; i++)
+        if (head[i])
+            return false;
+    return member_of(name) < MEMBERS || heft_str_is(name, "././@PaxHeader");
+}
+
 bool heft_torch_is_tar(const uint8_t *head, size_t len)
 {
-    return member_of(heft_tar_first(head, len)) < MEMBERS;
+    enum { NAME = 100, HEADER = 512 };
+    return len < HEADER ? has_tar_name(head, len < NAME ? len : NAME)
+                        : member_of(heft_tar_first(head, len)) < MEMBERS;
 }
 
 static heft_status take_member(reader *r, const heft_tar_entry *e)
@@ -199,15 +213,6 @@ static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_memor
     return st;
 }
 
-/* Where the next storage is, this one tells.  A source that is read in pieces is asked for more of it the more storages
- * there are, so that the work of beginning anew each time stays in proportion to the file. */
-static void ask_ahead(const reader *r, uint64_t at)
-{
-    enum { PIECE = 64 << 10, EVERY = 512 };
-    heft_in *in = r->t->in;
-    in->need(in, at, (uint64_t)PIECE * (1 + r->storages.len / EVERY));
-}
-
 static heft_status read_elements(const reader *r, uint64_t *at, heft_torch_storage *s)
 {
     heft_in *in = r->t->in;
@@ -242,7 +247,7 @@ static heft_status read_storage(reader *r, uint64_t *at)
     if (!st)
         st = read_elements(r, at, &s);
     if (st == HEFT_AGAIN)
-        ask_ahead(r, begin);
+        heft_in_ask_ahead(r->t->in, begin, r->storages.len);
     if (st)
         return st;
     m.bytes = s.bytes;

@@ -1,0 +1,186 @@
+/* burnrecord.c - records as Burn's NamedMpkFileRecorder wrote them up to version 0.21: MessagePack, in which structures are
+ * maps by the names of their fields.
+ *
+ *   {"metadata": {"float": text, "int": text, "format": text, "version": text, "settings": text},
+ *    "item": what is in the record,
+ *    "_b": nil}
+ *
+ *   parameter   {"id": text, "param": tensor}; once "value" for "param"
+ *   tensor      {"bytes": bytes or a list of them, "shape": [...], "dtype": type}
+ *               before 0.14 {"value": list of numbers, "shape": [...]}: the metadata tell the type of integers
+ *   module      {field: value, ...}, a list of values, or {variant: value} of an enum
+ *   nil         what a module does not have, and constants
+ *
+ * burn-core/src/record and burn-tensor/src/tensor/data.rs of Burn 0.8 to 0.21 are what is followed.
+ */
+#include "format/burnrecord/burnrecord.h"
+
+#include "model/names.h"
+#include "model/values.h"
+
+static const char what[] = "the record";
+
+heft_status heft_record_no_memory(const heft_record *r)
+{
+    return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for the names of a record");
+}
+
+heft_status heft_record_charge(heft_record *r, uint64_t work, uint64_t at)
+{
+    if (work > r->work)
+        return heft_error_set(r->x->err, HEFT_E_LIMIT, at,
+                              "%s: names and settings in it take far more than the file's bytes",
+                              what);
+    r->work -= work;
+    return HEFT_OK;
+}
+
+heft_status heft_record_name(heft_record *r, uint64_t at, const char *alone, heft_str *out)
+{
+    heft_str path = { r->path.ptr, r->path.len };
+    if (!path.len)
+        path = heft_lit(alone);
+    heft_status st = heft_record_charge(r, path.len, at);
+    if (st)
+        return st;
+    *out = heft_ix_copy(r->x, path);
+    return out->ptr ? HEFT_OK : heft_record_no_memory(r);
+}
+
+/* ---- metadata ---- */
+
+static heft_status put_metadata(heft_record *r, heft_str key, heft_str value)
+{
+    static const char prefix[] = "burn.";
+    heft_value v = { .kind = HEFT_KIND_STR };
+    char *name = heft_arena_alloc(&r->x->arena, sizeof prefix - 1 + key.len, 1);
+    if (!name)
+        return heft_record_no_memory(r);
+    memcpy(name, prefix, sizeof prefix - 1);
+    memcpy(name + sizeof prefix - 1, key.ptr, key.len);
+    v.key = (heft_str){ name, sizeof prefix - 1 + key.len };
+    v.as.s = value;
+    if (heft_str_is(key, "version"))
+        r->x->version = value;
+    if (heft_str_is(key, "float"))
+        r->floats = heft_record_rust_type(value);
+    if (heft_str_is(key, "int"))
+        r->ints = heft_record_rust_type(value);
+    return heft_ix_meta(r->x, v);
+}
+
+static heft_status read_text(heft_record *r, const char *of, heft_str *out)
+{
+    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
+        return heft_cur_fail(&r->c, "%s: %s is not a text", what, of);
+    *out = heft_msgpack_text(&r->c, &it);
+    return r->c.st;
+}
+
+static heft_status read_metadata(heft_record *r)
+{
+    heft_msgpack_item map = heft_msgpack_next(&r->c);
+    heft_status st = r->c.st;
+    if (!st && map.kind != HEFT_MSGPACK_MAP)
+        return heft_cur_fail(&r->c, "%s: its metadata are not a map", what);
+    for (uint64_t i = 0; !st && i < map.u; i++) {
+        heft_str key, value;
+        st = read_text(r, "a key of the metadata", &key);
+        if (!st)
+            st = read_text(r, "a value of the metadata", &value);
+        if (!st)
+            st = put_metadata(r, key, value);
+    }
+    return st;
+}
+
+/* ---- the record ---- */
+
+static heft_status read_item(heft_record *r)
+{
+    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    return r->c.st ? r->c.st : heft_record_walk(r, &it);
+}
+
+static heft_status read_field(heft_record *r, bool *has_item)
+{
+    heft_str key;
+    heft_status st = read_text(r, "a key", &key);
+    if (st)
+        return st;
+    if (heft_str_is(key, "metadata"))
+        return read_metadata(r);
+    if (heft_str_is(key, "item")) {
+        if (*has_item)
+            return heft_cur_fail(&r->c, "%s has two items", what);
+        *has_item = true;
+        return read_item(r);
+    }
+    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    heft_msgpack_skip(&r->c, &it);
+    return r->c.st;
+}
+
+static heft_status read_record(heft_record *r)
+{
+    bool has_item = false;
+    heft_msgpack_item map = heft_msgpack_next(&r->c);
+    if (!r->c.st && map.kind != HEFT_MSGPACK_MAP)
+        return heft_cur_fail(&r->c, "%s does not begin with a map", what);
+    heft_status st = r->c.st;
+    for (uint64_t i = 0; !st && i < map.u; i++)
+        st = read_field(r, &has_item);
+    if (!st && !has_item)
+        return heft_cur_fail(&r->c, "%s has no item", what);
+    if (!st && heft_cur_left(&r->c))
+        heft_ix_note(r->x, HEFT_WARNING, "burn_record/trailing", heft_cur_pos(&r->c), HEFT_NONE,
+                     "bytes after the record");
+    if (!st && r->may_be_halves)
+        heft_ix_note(
+            r->x, HEFT_NOTE, "burn_record/half", 0, HEFT_NONE,
+            "records of half precision store floats and integers in the same way: lists of "
+            "integers are taken for floats");
+    return st;
+}
+
+static heft_status parse(heft_in *in, heft_index *x)
+{
+    enum { TIMES = 8, LEAST = 32 << 10 };
+    heft_record r = { .x = x, .floats = HEFT_UNTYPED, .ints = HEFT_UNTYPED };
+    r.c = heft_cur_open(in, 0, in->size, what);
+    r.work = in->size > (UINT64_MAX - LEAST) / TIMES ? UINT64_MAX : in->size * TIMES + LEAST;
+    heft_status st = read_record(&r);
+    if (st == HEFT_AGAIN)
+        heft_in_ask_ahead(in, heft_cur_pos(&r.c), heft_ix_tensors(x));
+    heft_vec_free(&x->mem, &r.path, 1);
+    return st ? st : heft_meta_unique(x, "the item of the record");
+}
+
+/* A map whose first key is "metadata", a map whose first key is "float". */
+static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
+                 uint64_t size)
+{
+    static const char first[] = "\xa8metadata", second[] = "\xa5"
+                                                           "float";
+    enum { SURE = 100, FIRST = sizeof first - 1, SECOND = sizeof second - 1 };
+    (void)tail;
+    (void)tail_len;
+    (void)size;
+    bool is = head_len > 2 + FIRST + SECOND && head[0] > 0x80 && head[0] < 0x90 &&
+              !memcmp(head + 1, first, FIRST) && head[1 + FIRST] > 0x80 && head[1 + FIRST] < 0x90 &&
+              !memcmp(head + 2 + FIRST, second, SECOND);
+    return is ? SURE : 0;
+}
+
+const heft_format heft_format_burn_record = {
+    .name = "burn-record",
+    .title = "Burn record",
+    .suffixes = ".mpk .mpk.gz",
+    .versions = "",
+    .caps = HEFT_CAN_READ | HEFT_CAN_META,
+    .align = 64,
+    .may_be_gzipped = true,
+    .probe = probe,
+    .parse = parse,
+};

@@ -1,0 +1,282 @@
+/* record_tensor.c - a tensor: a map of bytes, shape and dtype, or of value and shape.  A module may have fields of these
+ * names, so that a map counts as a tensor only if its values are what a tensor's are. */
+#include "format/burnrecord/burnrecord.h"
+
+typedef struct fields { /* of what may be a tensor */
+    heft_msgpack_item data;
+    heft_msgpack_facts facts; /* of numbers one by one */
+    heft_range where;         /* of them, or of the bytes */
+    heft_cur shape, type;     /* where these begin */
+    uint64_t rank;
+    bool has_bytes, has_value, has_shape, has_type,
+        is_packed; /* is_packed: the bytes as they are */
+} fields;
+
+/* ---- looking ---- */
+
+static bool look_at_data(heft_record *r, fields *f)
+{
+    f->data = heft_msgpack_next(&r->c);
+    if (r->c.st)
+        return false;
+    f->is_packed = f->data.kind == HEFT_MSGPACK_BYTES;
+    f->where.offset = f->is_packed ? heft_cur_pos(&r->c) : f->data.at;
+    f->where.length = f->data.u;
+    if (f->is_packed)
+        heft_cur_pass(&r->c, f->data.u);
+    else if (f->data.kind != HEFT_MSGPACK_ARRAY || !heft_msgpack_scan(&f->facts, &r->c, f->data.u))
+        return false;
+    if (!f->is_packed)
+        f->where.length = f->facts.end - f->where.offset;
+    return !r->c.st;
+}
+
+/* Whatever is in the list: what is wrong with a shape is said of the tensor. */
+static bool look_at_shape(heft_record *r, fields *f)
+{
+    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    f->rank = it.u;
+    f->shape = r->c;
+    if (it.kind == HEFT_MSGPACK_ARRAY)
+        heft_msgpack_skip(&r->c, &it);
+    return it.kind == HEFT_MSGPACK_ARRAY && !r->c.st;
+}
+
+static bool look_at_type(heft_record *r, fields *f)
+{
+    f->type = r->c;
+    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    bool is_type = it.kind == HEFT_MSGPACK_TEXT || it.kind == HEFT_MSGPACK_MAP;
+    if (is_type)
+        heft_msgpack_skip(&r->c, &it);
+    return is_type && !r->c.st;
+}
+
+static bool look_at_field(heft_record *r, fields *f)
+{
+    heft_msgpack_item key = heft_msgpack_next(&r->c);
+    if (key.kind != HEFT_MSGPACK_TEXT)
+        return false;
+    heft_str name = heft_msgpack_text(&r->c, &key);
+    if (r->c.st)
+        return false;
+    bool is_bytes = heft_str_is(name, "bytes"), is_value = heft_str_is(name, "value");
+    if ((is_bytes || is_value) && !f->has_bytes && !f->has_value) {
+        f->has_bytes = is_bytes;
+        f->has_value = is_value;
+        return look_at_data(r, f);
+    }
+    if (heft_str_is(name, "shape") && !f->has_shape)
+        return f->has_shape = look_at_shape(r, f);
+    if (heft_str_is(name, "dtype") && !f->has_type)
+        return f->has_type = look_at_type(r, f);
+    return false;
+}
+
+/* false: it is no tensor, or the cursor failed. */
+static bool look(heft_record *r, const heft_msgpack_item *map, fields *f)
+{
+    enum { OLD = 2, NEW = 3 };
+    if (map->u != OLD && map->u != NEW)
+        return false;
+    for (uint64_t i = 0; i < map->u; i++)
+        if (!look_at_field(r, f))
+            return false;
+    return map->u == OLD ? f->has_value && f->has_shape && !f->is_packed
+                         : (f->has_bytes || f->has_value) && f->has_shape && f->has_type;
+}
+
+/* ---- types ---- */
+
+/* Of numbers one by one the kind that all have, which the metadata know more of. */
+static heft_status type_of_numbers(heft_record *r, const fields *f, heft_dtype *out)
+{
+    const heft_msgpack_facts *n = &f->facts;
+    if (n->bools + n->ints + n->f32 + n->f64 > 1)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
+                              "a tensor of numbers of several kinds");
+    bool is_half = r->floats == HEFT_F16 || r->floats == HEFT_BF16;
+    *out = n->f32 ? HEFT_F32 : n->f64 ? HEFT_F64 : n->bools ? HEFT_BOOL : r->floats;
+    if (n->ints && !is_half)
+        *out = r->ints;
+    r->may_be_halves = r->may_be_halves || (n->ints && is_half);
+    return *out == HEFT_UNTYPED
+               ? heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, f->data.at,
+                                "a tensor of numbers whose type the metadata do not tell")
+               : HEFT_OK;
+}
+
+/* Whether integers fit a type of so many bytes, or of half precision: their bits. */
+static bool fits(const heft_msgpack_facts *n, heft_dtype t)
+{
+    uint32_t bits = 8 * heft_dtype_size(t);
+    bool is_signed = t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64;
+    uint64_t most = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    if (!is_signed)
+        return !n->least && n->most <= most;
+    return n->most <= most / 2 && n->least >= -(int64_t)(most / 2) - 1;
+}
+
+/* ---- adding ---- */
+
+static heft_status read_shape(const fields *f, uint64_t *dims)
+{
+    heft_cur c = f->shape;
+    for (uint64_t i = 0; i < f->rank; i++)
+        dims[i] = heft_msgpack_u64(&c, "a dimension of a tensor");
+    return c.st;
+}
+
+static heft_status put_text_attr(heft_record *r, uint32_t id, const char *key, heft_str text)
+{
+    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit(key) };
+    v.as.s = text;
+    return heft_ix_attr(r->x, id, v);
+}
+
+/* Bytes, or numbers one by one of which each becomes `size` bytes. */
+static heft_status put_part(heft_record *r, const fields *f, uint32_t id, const heft_record_type *t,
+                            uint32_t size)
+{
+    heft_index *x = r->x;
+    uint64_t content, bytes = 0, elements;
+    heft_encoding e = f->is_packed || !f->data.u ? HEFT_RAW : HEFT_MSGPACK;
+    if (f->is_packed)
+        content = f->where.length;
+    else if (!heft_mul(&content, f->data.u, size))
+        return heft_record_no_memory(r);
+    if (t->is_quantized)
+        return heft_ix_part(x, id, heft_lit("data"), t->dtype,
+                            e ? f->where : (heft_range){ f->where.offset, content }, content, e);
+    if (!e)
+        return heft_ix_dense(x, id, f->data.at, f->where.offset, content);
+    const heft_ix_tensor_row *row = heft_ix_row(x, id);
+    if (heft_product(&elements, heft_ix_dims(x, id), row->rank) &&
+        heft_dtype_bytes(&bytes, t->dtype, elements) && bytes == content)
+        return heft_ix_strided(x, id, f->data.at, f->where, e, content, 0, NULL);
+    return heft_error_set(x->err, HEFT_E_FORMAT, f->data.at,
+                          "tensor %q: a list of %U numbers does not fill its shape",
+                          heft_ix_name(x, id), f->data.u);
+}
+
+/* Eight bytes in base 32, the alphabet of DNSSEC; the lowest byte comes first. */
+static bool read_base32(uint64_t *out, heft_str s)
+{
+    enum { DIGITS = 13 };
+    uint64_t bits = 0;
+    if (s.len != DIGITS)
+        return false;
+    for (size_t i = 0; i < DIGITS; i++) {
+        char c = s.ptr[i];
+        uint64_t digit = c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
+                         : c >= 'a' && c <= 'v' ? (uint64_t)(c - 'a') + 10
+                                                : 32;
+        if (digit == 32 || (i + 1 == DIGITS && digit & 1))
+            return false;
+        bits = i + 1 == DIGITS ? bits << 4 | digit >> 1 : bits << 5 | digit;
+    }
+    *out = 0;
+    for (unsigned i = 0; i < 8; i++)
+        *out |= (bits >> 8 * i & 255) << (56 - 8 * i);
+    return true;
+}
+
+/* The first eight bytes of a UUID, the highest first: what Burn makes of those that it wrote before 0.14. */
+static bool read_uuid(uint64_t *out, heft_str s)
+{
+    enum { DIGITS = 32, SPELLED = 36, KEPT = 16 };
+    size_t digits = 0;
+    *out = 0;
+    if (s.len != DIGITS && s.len != SPELLED)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (s.len == SPELLED && (i == 8 || i == 13 || i == 18 || i == 23)) {
+            if (c != '-')
+                return false;
+            continue;
+        }
+        uint64_t digit = c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (uint64_t)(c - 'a') + 10
+                         : c >= 'A' && c <= 'F' ? (uint64_t)(c - 'A') + 10
+                                                : 16;
+        if (digit == 16)
+            return false;
+        *out = digits++ < KEPT ? *out << 4 | digit : *out;
+    }
+    return true;
+}
+
+/* What is no number stays a text; so does a UUID, of which the number is a half. */
+static heft_status put_id(heft_record *r, uint32_t id)
+{
+    uint64_t number;
+    if (!r->id.ptr)
+        return HEFT_OK;
+    bool is_base32 = read_base32(&number, r->id);
+    heft_status st = is_base32 || read_uuid(&number, r->id) ? heft_ix_param_id(r->x, id, number)
+                                                            : HEFT_OK;
+    return st || is_base32 ? st : put_text_attr(r, id, "burn.id", r->id);
+}
+
+static heft_status add(heft_record *r, const fields *f, const heft_record_type *t, uint32_t size)
+{
+    heft_str name;
+    uint64_t *dims;
+    uint32_t id;
+    heft_status st = heft_record_name(r, f->data.at, "tensor", &name);
+    if (!st && f->rank > UINT16_MAX)
+        st = heft_error_set(r->x->err, HEFT_E_LIMIT, f->data.at, "tensor %q: %U dimensions", name,
+                            f->rank);
+    if (!st)
+        st = heft_ix_tensor(r->x, name, t->dtype, (uint32_t)f->rank, &dims, &id);
+    if (!st)
+        st = read_shape(f, dims);
+    if (!st && t->is_quantized)
+        st = heft_ix_set_layout(r->x, id, heft_lit("burn.qfloat"));
+    if (!st)
+        st = put_part(r, f, id, t, size);
+    if (!st && t->stored.ptr)
+        st = put_text_attr(r, id, "stored_dtype", t->stored);
+    return st ? st : put_id(r, id);
+}
+
+/* {"bytes", "shape", "dtype"}; bytes may be a list of integers. */
+static heft_status add_typed(heft_record *r, const fields *f)
+{
+    heft_record_type t;
+    heft_cur after = r->c;
+    r->c = f->type;
+    heft_status st = heft_record_read_type(r, &t);
+    r->c = after;
+    const heft_msgpack_facts *n = &f->facts;
+    if (!st && !f->is_packed && (n->bools || n->f32 || n->f64 || !fits(n, HEFT_U8)))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
+                              "the bytes of a tensor are a list of other values");
+    return st ? st : add(r, f, &t, 1);
+}
+
+/* {"value", "shape"} */
+static heft_status add_numbers(heft_record *r, const fields *f)
+{
+    heft_record_type t = { .dtype = HEFT_UNTYPED };
+    heft_status st = type_of_numbers(r, f, &t.dtype);
+    if (!st && f->facts.ints && !fits(&f->facts, t.dtype))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
+                              "a list of integers passes the type %s, which the metadata tell",
+                              heft_dtype_name(t.dtype));
+    return st ? st : add(r, f, &t, heft_dtype_size(t.dtype));
+}
+
+heft_status heft_record_tensor(heft_record *r, const heft_msgpack_item *map, bool *is_one)
+{
+    fields f = { .rank = 0 };
+    heft_cur begin = r->c;
+    *is_one = look(r, map, &f);
+    if (!*is_one) {
+        heft_status st = r->c.st;
+        r->c = st ? r->c : begin;
+        return st;
+    }
+    return f.has_type ? add_typed(r, &f) : add_numbers(r, &f);
+}

@@ -1,0 +1,191 @@
+/* record_types.c - element types: Burn's by their names, and Rust's in the metadata of old records.
+ *
+ * A type with a value of its own is kept as JSON without spaces, {"QFloat":{"value":"Q8S",...}}, as the attribute
+ * stored_dtype, which Burnpacks are written from.
+ */
+#include "format/burnrecord/burnrecord.h"
+#include "grammar/json.h"
+
+static const struct {
+    const char *name;
+    heft_dtype dtype;
+    bool is_other; /* Heft's type is not the same thing: tensors keep the name */
+} types[] = {
+    { "F32", HEFT_F32, false },   { "F16", HEFT_F16, false },   { "BF16", HEFT_BF16, false },
+    { "F64", HEFT_F64, false },   { "I64", HEFT_I64, false },   { "I32", HEFT_I32, false },
+    { "I16", HEFT_I16, false },   { "I8", HEFT_I8, false },     { "U64", HEFT_U64, false },
+    { "U32", HEFT_U32, false },   { "U16", HEFT_U16, false },   { "U8", HEFT_U8, false },
+    { "Flex32", HEFT_F32, true }, { "Bool", HEFT_BOOL, false },
+};
+
+static const struct {
+    const char *store, *stored;
+    heft_dtype dtype;
+} bools[] = {
+    { "Native", NULL, HEFT_BOOL },
+    { "U8", "{\"Bool\":\"U8\"}", HEFT_BOOL },
+    { "U32", "{\"Bool\":\"U32\"}", HEFT_U32 },
+};
+
+static const struct {
+    const char *name;
+    heft_dtype dtype;
+} rust_types[] = {
+    { "f32", HEFT_F32 }, { "f64", HEFT_F64 }, { "bf16", HEFT_BF16 }, { "f16", HEFT_F16 },
+    { "i64", HEFT_I64 }, { "i32", HEFT_I32 }, { "i16", HEFT_I16 },   { "i8", HEFT_I8 },
+    { "u64", HEFT_U64 }, { "u32", HEFT_U32 }, { "u16", HEFT_U16 },   { "u8", HEFT_U8 },
+};
+
+/* The last component of a path: half::binary16::f16. */
+heft_dtype heft_record_rust_type(heft_str name)
+{
+    size_t from = name.len;
+    while (from && name.ptr[from - 1] != ':')
+        from--;
+    heft_str last = { name.ptr + from, name.len - from };
+    for (size_t i = 0; i < sizeof rust_types / sizeof *rust_types; i++)
+        if (heft_str_is(last, rust_types[i].name))
+            return rust_types[i].dtype;
+    return HEFT_UNTYPED;
+}
+
+static heft_status read_plain(heft_record *r, heft_record_type *out, heft_str name)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (heft_str_is(name, types[i].name)) {
+            *out = (heft_record_type){ .dtype = types[i].dtype };
+            if (types[i].is_other)
+                out->stored = name;
+            return HEFT_OK;
+        }
+    return heft_cur_fail(&r->c, "element type %q is none of Burn's", name);
+}
+
+static heft_status read_bool(heft_record *r, heft_record_type *out)
+{
+    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
+        return heft_cur_fail(&r->c, "the kind of a Bool is not a text");
+    heft_str kind = heft_msgpack_text(&r->c, &it);
+    for (size_t i = 0; !r->c.st && i < sizeof bools / sizeof *bools; i++)
+        if (heft_str_is(kind, bools[i].store)) {
+            *out = (heft_record_type){ .dtype = bools[i].dtype };
+            if (bools[i].stored)
+                out->stored = heft_lit(bools[i].stored);
+            return HEFT_OK;
+        }
+    return heft_cur_fail(&r->c, "Bool of %q is neither Native, U8 nor U32", kind);
+}
+
+/* ---- schemes as text ---- */
+
+enum { MOST_LEVELS = 8, MOST_TEXT = 4096 };
+
+typedef struct level { /* a container of a scheme */
+    uint64_t left;
+    bool is_map, is_value, is_begun;
+} level;
+
+static heft_status put_item(heft_record *r, heft_out *o, const heft_msgpack_item *it)
+{
+    static const char *const truth[] = { "false", "true" };
+    if (it->kind == HEFT_MSGPACK_NIL)
+        heft_out_str(o, heft_lit("null"));
+    else if (it->kind == HEFT_MSGPACK_BOOL)
+        heft_out_str(o, heft_lit(truth[it->u & 1]));
+    else if (it->kind == HEFT_MSGPACK_UINT)
+        heft_json_put_u64(o, it->u);
+    else if (it->kind == HEFT_MSGPACK_INT)
+        heft_json_put_i64(o, it->i);
+    else if (it->kind == HEFT_MSGPACK_TEXT)
+        heft_json_put_str(o, heft_msgpack_text(&r->c, it));
+    else
+        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, it->at,
+                              "a quantization scheme of values that are not known");
+    return r->c.st;
+}
+
+/* What stands before an item, and which of a pair it is. */
+static void put_separator(heft_out *o, level *l)
+{
+    if (l->is_value)
+        heft_out_u8(o, ':');
+    else if (l->is_begun)
+        heft_out_u8(o, ',');
+    l->is_begun = true;
+    l->is_value = l->is_map && !l->is_value;
+    l->left--;
+}
+
+static heft_status put_tree(heft_record *r, heft_out *o)
+{
+    level levels[MOST_LEVELS];
+    uint32_t depth = 0;
+    do {
+        if (depth)
+            put_separator(o, &levels[depth - 1]);
+        heft_msgpack_item it = heft_msgpack_next(&r->c);
+        bool is_map = it.kind == HEFT_MSGPACK_MAP;
+        if (r->c.st)
+            return r->c.st;
+        if (!is_map && it.kind != HEFT_MSGPACK_ARRAY) {
+            heft_status st = put_item(r, o, &it);
+            if (st)
+                return st;
+        } else if (depth == MOST_LEVELS || o->total > MOST_TEXT) {
+            return heft_error_set(r->x->err, HEFT_E_LIMIT, it.at,
+                                  "a quantization scheme of more than %U levels or %U bytes",
+                                  (uint64_t)MOST_LEVELS, (uint64_t)MOST_TEXT);
+        } else {
+            heft_out_u8(o, is_map ? '{' : '[');
+            levels[depth++] = (level){ .left = is_map ? 2 * it.u : it.u, .is_map = is_map };
+        }
+        while (depth && !levels[depth - 1].left)
+            heft_out_u8(o, levels[--depth].is_map ? '}' : ']');
+    } while (depth);
+    return HEFT_OK;
+}
+
+/* The cursor stands behind {"QFloat": */
+static heft_status read_scheme(heft_record *r, heft_record_type *out)
+{
+    heft_out o = heft_out_counting();
+    heft_cur begin = r->c;
+    heft_status st = put_tree(r, &o);
+    if (st)
+        return st;
+    heft_str open = heft_lit("{\"QFloat\":");
+    size_t len = open.len + (size_t)o.total + 1;
+    uint8_t *text = heft_arena_alloc(&r->x->arena, len, 1);
+    if (!text)
+        return heft_record_no_memory(r);
+    o = (heft_out){ .buf = text, .cap = len };
+    heft_out_str(&o, open);
+    r->c = begin;
+    st = put_tree(r, &o);
+    heft_out_u8(&o, '}');
+    *out = (heft_record_type){ .dtype = HEFT_U8,
+                               .stored = { (char *)text, len },
+                               .is_quantized = true };
+    return st;
+}
+
+heft_status heft_record_read_type(heft_record *r, heft_record_type *out)
+{
+    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    if (!r->c.st && it.kind == HEFT_MSGPACK_TEXT) {
+        heft_str name = heft_msgpack_text(&r->c, &it);
+        return r->c.st ? r->c.st : read_plain(r, out, name);
+    }
+    if (!r->c.st && (it.kind != HEFT_MSGPACK_MAP || it.u != 1))
+        return heft_cur_fail(&r->c, "a dtype is neither a text nor a map of one entry");
+    it = heft_msgpack_next(&r->c);
+    heft_str name = it.kind == HEFT_MSGPACK_TEXT ? heft_msgpack_text(&r->c, &it) : heft_lit("");
+    if (r->c.st)
+        return r->c.st;
+    if (heft_str_is(name, "Bool"))
+        return read_bool(r, out);
+    if (heft_str_is(name, "QFloat"))
+        return read_scheme(r, out);
+    return heft_cur_fail(&r->c, "element type %q with a value is none of Burn's", name);
+}
