@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "model.h"
 #include "opt.h"
 #include "vocab.h"
@@ -102,36 +103,57 @@ static void put_header(outbuf *o, const content *c)
 
 /* ---- bytes ---- */
 
-static int put_bytes(outbuf *o, const content *c, void *buf)
+typedef struct output {
+    outbuf o;
+    bool begun; /* something was written */
+} output;
+
+static void put_piece(output *out, const content *c, const void *buf, size_t len)
+{
+    if (c->descr && !out->begun)
+        put_header(&out->o, c);
+    out_bytes(&out->o, buf, len);
+    out->begun = true;
+}
+
+/* What fits the buffer is written when its digest holds; of more than that the digest is known when all is written. */
+static int put_bytes(output *out, const content *c, void *buf)
 {
     heft_error err;
     heft_stream *stream;
-    uint64_t length = heft_part_at(c->f, c->part).length;
+    uint64_t from = 0, length = heft_part_at(c->f, c->part).length;
     heft_status st = heft_stream_open(&stream, c->f, c->part, &err);
-    for (uint64_t from = 0; from < length && !o->os && !st; from += PIECE) {
+    while (!st && !out->o.os) {
         size_t n = length - from < PIECE ? (size_t)(length - from) : PIECE;
         st = heft_stream_read(buf, stream, n, &err);
-        if (!st)
-            out_bytes(o, buf, n);
+        from += n;
+        if (!st || (st == HEFT_E_CHECKSUM && out->begun))
+            put_piece(out, c, buf, n);
+        if (from == length)
+            break;
     }
     heft_stream_close(stream);
-    return st ? say_error(c->path, &err) : CODE_DONE;
+    int code = st ? say_error(c->path, &err) : CODE_DONE;
+    if (st == HEFT_E_CHECKSUM)
+        say(c->path,
+            out->begun ? "all %llu bytes were written nevertheless: do not use them"
+                       : "none of its %llu bytes were written; --no-verify writes them",
+            (unsigned long long)length);
+    return code;
 }
 
 static int put_content(const content *c)
 {
-    outbuf o;
+    output out = { .begun = false };
     void *buf = malloc(PIECE);
     if (!buf) {
         say(c->path, "no memory for a buffer");
         return CODE_SYSTEM;
     }
-    out_open(&o, STDOUT_FILENO);
-    if (c->descr)
-        put_header(&o, c);
-    int code = put_bytes(&o, c, buf);
+    out_open(&out.o, STDOUT_FILENO);
+    int code = put_bytes(&out, c, buf);
     free(buf);
-    return out_end(&o, code);
+    return out_end(&out.o, code);
 }
 
 /* The vocabulary as text; *done says whether there was one. */
@@ -163,11 +185,12 @@ static int cat(const heft_file *f, const char *path, const char *name, const cha
 int cmd_cat(int argc, char **argv)
 {
     const char *role = NULL;
-    bool npy = false, force = false;
+    bool npy = false, force = false, no_verify = false;
     const opt options[] = {
         { "part", 'p', OPT_TEXT, &role, "ROLE", "this part, instead of the data" },
         { "npy", 0, OPT_FLAG, &npy, NULL, "as a NumPy file" },
         { "force", 'f', OPT_FLAG, &force, NULL, "even onto a terminal" },
+        { "no-verify", 0, OPT_FLAG, &no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "cat",
@@ -190,6 +213,7 @@ int cmd_cat(int argc, char **argv)
         return say_usage("cat", "TENSOR or --part expected");
     if (term_is_stdout() && !force)
         return say_usage("cat", "stdout is a terminal: redirect it, or use --force");
+    model_check_parts(!no_verify);
     code = model_open(&f, args.item[0]);
     if (code)
         return code;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "compare.h"
 #include "model.h"
 #include "opt.h"
@@ -21,7 +22,8 @@ typedef struct comparison {
     tolerance t;
     pair *pairs;
     size_t count;
-    bool equal;
+    bool equal, no_verify;
+    checks checks_a, checks_b;
 } comparison;
 
 static bool str_same(heft_str a, heft_str b)
@@ -66,12 +68,46 @@ static void compare_pair(void *ctx, size_t i)
     work *w = ctx;
     const comparison *c = w->ctx;
     pair *p = &c->pairs[i];
-    side a = { c->a, c->path_a, p->a }, b = { c->b, c->path_b, p->b };
+    side a = { c->a, c->path_a, p->a, c->checks_a.read };
+    side b = { c->b, c->path_b, p->b, c->checks_b.read };
     if (p->changes)
         return;
     compare_tensors(&p->d, w, &a, &b, c->t);
     if (p->d.incomparable || p->d.differing)
         p->changes = OTHER_VALUE;
+}
+
+static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
+{
+    heft_tensor t = heft_tensor_at(f, tensor);
+    bool room = true;
+    for (uint32_t i = 0; i < t.part_count && room; i++)
+        room = checks_add(c, t.first_part + i);
+    return room;
+}
+
+/* Of the tensors whose values are compared. */
+static int begin_checks(comparison *c)
+{
+    bool room = true;
+    if (c->no_verify)
+        return CODE_DONE;
+    for (size_t i = 0; i < c->count && room; i++)
+        if (!c->pairs[i].changes)
+            room = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
+                   add_parts(&c->checks_b, c->b, c->pairs[i].b);
+    if (!room) {
+        say(c->path_a, "no memory for a list of parts");
+        return CODE_SYSTEM;
+    }
+    int code = checks_begin(&c->checks_a, c->a, c->path_a);
+    return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
+}
+
+static int end_checks(comparison *c)
+{
+    int code = checks_end(&c->checks_a, c->path_a);
+    return code ? code : checks_end(&c->checks_b, c->path_b);
 }
 
 static heft_status compare_values(comparison *c, work *w)
@@ -233,8 +269,13 @@ static int diff(comparison *c, bool as_json)
         say(c->path_a, "no memory for the comparison");
         return CODE_SYSTEM;
     }
-    if (compare_values(c, &w))
-        return say_error(w.path, &w.err);
+    int code = begin_checks(c);
+    if (!code && compare_values(c, &w))
+        code = say_error(w.path, &w.err);
+    if (!code)
+        code = end_checks(c);
+    if (code)
+        return code;
     out_open(&o, STDOUT_FILENO);
     if (as_json)
         print_json(&o, c);
@@ -258,6 +299,7 @@ int cmd_diff(int argc, char **argv)
         { "atol", 0, OPT_REAL, &c.t.absolute, "X", "differences up to X are none" },
         { "rtol", 0, OPT_REAL, &c.t.relative, "X", "nor those up to X times the value in B" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "no-verify", 0, OPT_FLAG, &c.no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "diff",
@@ -284,6 +326,8 @@ int cmd_diff(int argc, char **argv)
     if (!code)
         code = diff(&c, as_json);
     free(c.pairs);
+    checks_close(&c.checks_a);
+    checks_close(&c.checks_b);
     heft_close(a);
     heft_close(b);
     return code;

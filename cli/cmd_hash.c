@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "model.h"
 #include "opt.h"
 #include "progress.h"
@@ -70,9 +71,10 @@ static int hash(const heft_file *f, const char *path, bool as_json)
 
 int cmd_hash(int argc, char **argv)
 {
-    bool as_json = false;
+    bool as_json = false, no_verify = false;
     const opt options[] = {
         { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "no-verify", 0, OPT_FLAG, &no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "hash",
@@ -91,6 +93,7 @@ int cmd_hash(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    model_check_parts(!no_verify);
     code = model_open_whole(&f, args.item[0]);
     if (code)
         return code;

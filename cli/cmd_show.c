@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "model.h"
 #include "opt.h"
 #include "realfmt.h"
@@ -17,7 +18,8 @@ enum {
     KEPT = 512            /* bytes that were read last: more than any block has */
 };
 
-typedef struct stream { /* of a compressed part, which has to be read from its beginning on */
+typedef struct
+    stream { /* of a part that is read from its beginning on, as a compressed one has to be */
     heft_stream *s;     /* NULL: the part can be read anywhere */
     uint64_t at;        /* bytes read */
     uint8_t kept[KEPT]; /* the last of them … */
@@ -323,13 +325,16 @@ static void put_array(outbuf *o, const array *a, uint64_t *at)
 
 /* ---- one array ---- */
 
-/* Runs ascend: what is compressed is decoded once. */
+/* Runs ascend: what is compressed is decoded once.  What is shown as a whole is read as a whole, for its digest. */
 static heft_status read_all(array *a, uint64_t *at, heft_error *err)
 {
-    bool is_raw = heft_part_at(a->f, a->part).encoding == HEFT_RAW;
-    heft_status st = is_raw ? HEFT_OK : heft_stream_open(&a->decoded.s, a->f, a->part, err);
+    heft_part p = heft_part_at(a->f, a->part);
+    bool by_stream = p.encoding != HEFT_RAW || !a->summarised;
+    heft_status st = by_stream ? heft_stream_open(&a->decoded.s, a->f, a->part, err) : HEFT_OK;
     if (!st)
         st = take_all(a, at, err);
+    if (!st && by_stream)
+        st = pass_over(&a->decoded, p.length, err);
     heft_stream_close(a->decoded.s);
     return st;
 }
@@ -411,14 +416,18 @@ static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor
 
 int cmd_show(int argc, char **argv)
 {
+    bool no_verify = false;
+    const opt options[] = {
+        { "no-verify", 0, OPT_FLAG, &no_verify, NULL, CHECKS_HELP },
+    };
     const opt_usage usage = {
         "show",
         "FILE TENSOR",
         "Prints the values of a tensor as NumPy prints an array: beyond 1000 elements three\n"
         "at each edge.  A tensor that is not dense is shown part by part.",
         "heft show model.safetensors embed.weight",
-        NULL,
-        0,
+        options,
+        sizeof options / sizeof *options,
         2,
         2,
     };
@@ -428,6 +437,7 @@ int cmd_show(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    model_check_parts(!no_verify);
     code = model_open(&f, args.item[0]);
     if (code)
         return code;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "columns.h"
 #include "model.h"
 #include "opt.h"
@@ -12,6 +13,8 @@ typedef struct survey {
     const char *path;
     selection chosen;
     summary *sums; /* one for each chosen tensor */
+    checks checks;
+    bool no_verify;
 } survey;
 
 /* ---- columns; rows are places in the selection ---- */
@@ -188,7 +191,21 @@ static void summarise_one(void *ctx, size_t i)
     work *w = ctx;
     survey *v = w->ctx;
     if (work_step(w, 0))
-        (void)summarise(&v->sums[i], w, v->f, v->path, selected(&v->chosen, (uint32_t)i));
+        (void)summarise(&v->sums[i], w, v->f, v->path, selected(&v->chosen, (uint32_t)i),
+                        v->checks.read);
+}
+
+static int begin_checks(survey *v)
+{
+    bool room = true;
+    for (uint32_t i = 0; i < v->chosen.count && room && !v->no_verify; i++) {
+        uint32_t part = summary_part(v->f, selected(&v->chosen, i));
+        room = part == HEFT_NONE || checks_add(&v->checks, part);
+    }
+    if (room)
+        return v->no_verify ? CODE_DONE : checks_begin(&v->checks, v->f, v->path);
+    say(v->path, "no memory for a list of parts");
+    return CODE_SYSTEM;
 }
 
 static int survey_all(survey *v)
@@ -199,9 +216,14 @@ static int survey_all(survey *v)
         say(v->path, "no memory for the results");
         return CODE_SYSTEM;
     }
+    int code = begin_checks(v);
+    if (code)
+        return code;
     for (uint32_t i = 0; i < v->chosen.count; i++)
         w.total += 2 * heft_tensor_bytes(v->f, selected(&v->chosen, i));
-    return work_run(&w, v->chosen.count, summarise_one) ? say_error(w.path, &w.err) : CODE_DONE;
+    if (work_run(&w, v->chosen.count, summarise_one))
+        return say_error(w.path, &w.err);
+    return checks_end(&v->checks, v->path);
 }
 
 static int stats(survey *v, bool as_json, bool raw)
@@ -226,9 +248,11 @@ static int stats(survey *v, bool as_json, bool raw)
 int cmd_stats(int argc, char **argv)
 {
     bool as_json = false, raw = false;
+    survey v = { .f = NULL };
     const opt options[] = {
         { "raw", 0, OPT_FLAG, &raw, NULL, "tab separated, no titles" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "no-verify", 0, OPT_FLAG, &v.no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "stats",
@@ -247,7 +271,7 @@ int cmd_stats(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    survey v = { .path = args.item[0] };
+    v.path = args.item[0];
     code = model_open_whole(&f, v.path);
     if (code)
         return code;
@@ -257,6 +281,7 @@ int cmd_stats(int argc, char **argv)
         code = stats(&v, as_json, raw);
     free(v.chosen.ids);
     free(v.sums);
+    checks_close(&v.checks);
     heft_close(f);
     return code;
 }

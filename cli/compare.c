@@ -119,8 +119,8 @@ static bool compare_parts(difference *d, work *w, const side *a, const side *b, 
     heft_tensor tensor = heft_tensor_at(a->f, a->tensor);
     /* The last block of packed data may hold less than it could. */
     uint64_t most = tensor.layout == HEFT_DENSE ? tensor_elements(&tensor) : UINT64_MAX;
-    bool ok = pieces_open(&x, w, a->f, a->path, part_a) &&
-              pieces_open(&y, w, b->f, b->path, part_b) &&
+    bool ok = pieces_open(&x, w, a->f, a->path, part_a, a->checks) &&
+              pieces_open(&y, w, b->f, b->path, part_b, b->checks) &&
               compare_streams(d, w, &x, &y, type, most, t);
     pieces_close(&x);
     pieces_close(&y);

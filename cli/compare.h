@@ -18,6 +18,7 @@ typedef struct side {
     const heft_file *f;
     const char *path;
     uint32_t tensor;
+    heft_checked_read *checks; /* NULL, or what checks the digests of what is read */
 } side;
 
 /* numpy.isclose's rule, |a - b| <= absolute + relative * |b|, with NaN equal to NaN. */

@@ -15,11 +15,25 @@ bool model_set_key(const char *key)
     return *key;
 }
 
-heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
+/* Whether digests of parts are checked when they are read as a whole. */
+static bool check_parts;
+
+void model_check_parts(bool check)
+{
+    check_parts = check;
+}
+
+static heft_status open_with(heft_file **out, const char *path, const char *key, heft_error *err)
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    opt.key = wanted_key;
+    opt.key = key;
+    opt.check_parts = check_parts;
     return heft_open(out, path, &opt, err);
+}
+
+heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
+{
+    return open_with(out, path, wanted_key, err);
 }
 
 int model_open(heft_file **out, const char *path)
@@ -54,7 +68,7 @@ int model_open_whole(heft_file **out, const char *path)
 int model_open_either(heft_file **out, const char *path)
 {
     heft_file *f;
-    if (!wanted_key || heft_open(&f, path, NULL, NULL))
+    if (!wanted_key || open_with(&f, path, NULL, NULL))
         return model_open_whole(out, path);
     if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK))
         return keep_if_whole(out, f, path);

@@ -20,6 +20,8 @@ heft_status model_open_status(heft_file **out, const char *path, heft_error *err
 int model_open_either(heft_file **out, const char *path);
 /* The key that is opened of every file; false: it is none. */
 bool model_set_key(const char *key);
+/* Whether files that are opened from now on check the digest of each part that is read as a whole. */
+void model_check_parts(bool check);
 
 /* The tensors whose names match one of the patterns, or all without patterns.  Its ids are the caller's
  * to free.  False: no memory, which was said. */

@@ -161,19 +161,27 @@ static bool both_passes(summary *s, work *w, stream *t)
     return !s->finite || (pass(s, w, t, fill_bins) && check_bins(s, w, t));
 }
 
-bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor)
+uint32_t summary_part(const heft_file *f, uint32_t tensor)
+{
+    uint32_t part = model_values(f, tensor);
+    bool is_numeric = part != HEFT_NONE && heft_tensor_at(f, tensor).layout != HEFT_OTHER &&
+                      number_kind_of(heft_part_at(f, part).dtype) != NUMBER_NONE;
+    return is_numeric ? part : HEFT_NONE;
+}
+
+bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
+               heft_checked_read *checks)
 {
     heft_tensor about = heft_tensor_at(f, tensor);
-    uint32_t part = model_values(f, tensor);
+    uint32_t part = summary_part(f, tensor);
     *s = (summary){ .min = HUGE_VAL, .max = -HUGE_VAL };
-    stream t = { .type = part == HEFT_NONE ? HEFT_UNTYPED : heft_part_at(f, part).dtype };
-    number_kind kind = number_kind_of(t.type);
-    s->numeric = kind != NUMBER_NONE && about.layout != HEFT_OTHER;
+    s->numeric = part != HEFT_NONE;
     if (!s->numeric)
         return true;
-    t.each = kind == NUMBER_COMPLEX ? 2 : 1;
+    stream t = { .type = heft_part_at(f, part).dtype };
+    t.each = number_kind_of(t.type) == NUMBER_COMPLEX ? 2 : 1;
     t.elements = about.layout == HEFT_DENSE ? tensor_elements(&about) : UINT64_MAX;
-    bool ok = pieces_open(&t.bytes, w, f, path, part) && both_passes(s, w, &t);
+    bool ok = pieces_open(&t.bytes, w, f, path, part, checks) && both_passes(s, w, &t);
     pieces_close(&t.bytes);
     return ok;
 }

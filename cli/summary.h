@@ -13,7 +13,10 @@ typedef struct summary {
     uint64_t bins[SUMMARY_BINS];      /* from min to max, equally wide */
 } summary;
 
-/* Of the tensor's data, else of its values; false: the work stopped. */
-bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor);
+/* The part whose numbers are summed up: the tensor's data, else its values; HEFT_NONE: it has no numbers. */
+uint32_t summary_part(const heft_file *f, uint32_t tensor);
+/* checks: NULL, or what checks the digests of what is read.  False: the work stopped. */
+bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
+               heft_checked_read *checks);
 
 #endif

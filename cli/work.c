@@ -35,26 +35,32 @@ void work_fail(work *w, const char *path, const heft_error *err)
     pthread_mutex_unlock(&w->lock);
 }
 
-static bool start_over(pieces *p, work *w)
+/* Only the first pass is checked. */
+static bool start(pieces *p, work *w)
 {
     heft_error err;
     heft_stream_close(p->stream);
+    p->stream = NULL;
     p->at = 0;
-    if (!heft_stream_open(&p->stream, p->f, p->part, &err))
-        return true;
-    work_fail(w, p->path, &err);
-    return false;
+    heft_status st = p->checks ? heft_checked_read_stream(&p->stream, p->checks, p->part, &err)
+                               : heft_stream_open(&p->stream, p->f, p->part, &err);
+    p->checks = NULL;
+    if (st)
+        work_fail(w, p->path, &err);
+    return !st;
 }
 
-bool pieces_open(pieces *p, work *w, const heft_file *f, const char *path, uint32_t part)
+bool pieces_open(pieces *p, work *w, const heft_file *f, const char *path, uint32_t part,
+                 heft_checked_read *checks)
 {
-    *p = (pieces){ .f = f, .path = path, .part = part, .length = heft_part_at(f, part).length };
+    *p = (pieces){ .f = f, .path = path, .part = part, .checks = checks };
+    p->length = heft_part_at(f, part).length;
     p->lent = heft_view(f, part);
-    if (p->lent || !p->length)
+    if ((p->lent && !checks) || !p->length)
         return true;
-    p->buf = malloc(p->length < WORK_PIECE ? (size_t)p->length : WORK_PIECE);
-    if (p->buf)
-        return start_over(p, w);
+    p->buf = p->lent ? NULL : malloc(p->length < WORK_PIECE ? (size_t)p->length : WORK_PIECE);
+    if (p->buf || p->lent)
+        return start(p, w);
     heft_error err = { .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE };
     snprintf(err.message, sizeof err.message, "no memory for a buffer");
     work_fail(w, path, &err);
@@ -72,15 +78,18 @@ void pieces_close(pieces *p)
 const uint8_t *pieces_at(pieces *p, work *w, uint64_t from, size_t len)
 {
     heft_error err;
-    if (p->lent)
+    const void *data = p->buf;
+    bool is_next = p->stream && from == p->at;
+    if (!is_next && p->lent)
         return p->lent + from;
-    if (from != p->at && !start_over(p, w))
+    if (!is_next && !start(p, w))
         return NULL;
-    heft_status st = from == p->at ? heft_stream_read(p->buf, p->stream, len, &err)
-                                   : heft_read(p->buf, p->f, p->part, from, len, &err);
-    p->at += from == p->at ? len : 0;
+    is_next = from == p->at;
+    heft_status st = is_next ? heft_stream_lend(&data, p->stream, p->buf, len, &err)
+                             : heft_read(p->buf, p->f, p->part, from, len, &err);
+    p->at += is_next ? len : 0;
     if (!st)
-        return p->buf;
+        return data;
     work_fail(w, p->path, &err);
     return NULL;
 }

@@ -36,11 +36,13 @@ typedef struct pieces {
     const uint8_t *lent;
     uint8_t *buf;
     heft_stream *stream;
-    uint64_t at; /* bytes that the stream has given */
+    heft_checked_read *checks; /* that the first pass over the bytes is part of; or NULL */
+    uint64_t at;               /* bytes that the stream has given */
 } pieces;
 
-/* False: no memory, and the work is stopped. */
-bool pieces_open(pieces *p, work *w, const heft_file *f, const char *path, uint32_t part);
+/* checks: NULL, or what checks the digests of what is read.  False: no memory, and the work is stopped. */
+bool pieces_open(pieces *p, work *w, const heft_file *f, const char *path, uint32_t part,
+                 heft_checked_read *checks);
 void pieces_close(pieces *p);
 /* Bytes [from, from + len), len at most WORK_PIECE; NULL: could not be read, the work stops. */
 const uint8_t *pieces_at(pieces *p, work *w, uint64_t from, size_t len);

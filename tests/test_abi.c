@@ -13,7 +13,7 @@ static const size_row sizes[] = {
     { "heft_dtype_info", sizeof(heft_dtype_info), 16 },
     { "heft_allocator", sizeof(heft_allocator), 16 },
     { "heft_limits", sizeof(heft_limits), 24 },
-    { "heft_open_options", sizeof(heft_open_options), 72 },
+    { "heft_open_options", sizeof(heft_open_options), 80 },
     { "heft_tensor", sizeof(heft_tensor), 40 },
     { "heft_part", sizeof(heft_part), 64 },
     { "heft_sibling", sizeof(heft_sibling), 32 },

@@ -7,7 +7,7 @@
 
 #include <heft/params.h>
 
-#include "core/check/segments.h"
+#include "core/read/segments.h"
 #include "core/read/meter.h"
 
 enum { PATIENCE = 300 }; /* seconds, after which a test that waits for itself is killed */

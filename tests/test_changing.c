@@ -76,7 +76,7 @@ static void summarise_one(void *ctx, size_t i)
 {
     work *w = ctx;
     survey *v = w->ctx;
-    v->ok = summarise(&v->sum, w, v->f, "file", (uint32_t)i);
+    v->ok = summarise(&v->sum, w, v->f, "file", (uint32_t)i, NULL);
 }
 
 static void statistics_of_a_file_that_changes_are_refused(void **state)

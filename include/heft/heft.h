@@ -186,10 +186,15 @@ typedef struct heft_open_options {
     /* Other weights beside the file that were not opened although they are of the same model: the note
      * heft/passed-over names them.  heft_open() sets it for a folder.  NULL: none.  Borrowed until the file is open. */
     const char *passed_over;
+    /* Compare digests with what is read: whatever reads a part from its first byte to its last (heft_read() of all of
+     * it, heft_read_many(), a heft_stream, heft_hash_model()) ends with HEFT_E_CHECKSUM when the part's digest, or the
+     * checksum of the member of an archive that it is in, is wrong.  What reads less does not check, nor does
+     * heft_view().  heft_verify_part() says what counts as a part's digest. */
+    bool check_parts;
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                                  \
-    {                                                                           \
-        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL, NULL \
+#define HEFT_OPEN_OPTIONS_INIT                                                         \
+    {                                                                                  \
+        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL, NULL, false \
     }
 
 /* opt may be NULL.  path is a file, or a folder: the one file of weights in it.  Reads the index only: nothing
@@ -367,8 +372,10 @@ HEFT_API bool heft_attribute(heft_value *out, const heft_file *f, uint32_t tenso
 /* The part's bytes in place, or NULL when they are encoded, when there are none, or when the
  * source cannot lend them.  Whoever reads them while another program cuts the file short gets
  * what the system does then: SIGBUS.  heft_read() gets HEFT_E_IO instead. */
+/* The bytes are lent as they are: no digest is checked, whatever the file was opened with; see heft_verify_part(). */
 HEFT_API const void *heft_view(const heft_file *f, uint32_t part);
-/* Decoded bytes [from, from + len) of a part. */
+/* Decoded bytes [from, from + len) of a part.  With check_parts, and when that is the whole part, HEFT_E_CHECKSUM: buf
+ * has the bytes, whose digest is wrong. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_read(void *buf, const heft_file *f, uint32_t part,
                                                uint64_t from, size_t len, heft_error *err);
 /* All decoded bytes of parts[i] into buffers[i], which has room for its length, for i below count: on all
@@ -389,10 +396,36 @@ HEFT_API void heft_buffer_free(void *p, size_t bytes); /* NULL is harmless */
 typedef struct heft_stream heft_stream;
 HEFT_API HEFT_MUST_CHECK heft_status heft_stream_open(heft_stream **out, const heft_file *f,
                                                       uint32_t part, heft_error *err);
-/* The next len bytes; the part must have as many left. */
+/* The same, and its digest is checked, whatever the file was opened with. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_stream_open_checked(heft_stream **out, const heft_file *f,
+                                                              uint32_t part, heft_error *err);
+/* The next len bytes; the part must have as many left.  Where the digest is checked, what reads the last byte returns
+ * HEFT_E_CHECKSUM when it is wrong: buf has the bytes then.  For an empty part that is reading 0 bytes. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_stream_read(void *buf, heft_stream *s, size_t len,
                                                       heft_error *err);
+/* The same without a copy where the source can lend the bytes: *data is where they are, in place, which heft_view()
+ * tells of, or in buf. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_stream_lend(const void **data, heft_stream *s, void *buf,
+                                                      size_t len, heft_error *err);
 HEFT_API void heft_stream_close(heft_stream *s); /* NULL is harmless */
+/* Many parts that are each read as a whole, through streams on any number of threads, with all that can be checked of
+ * them on the way: the digest of each part, by its stream; and by heft_checked_read_end(), after the last byte, the
+ * checksums of ranges in which nothing but these parts lies, such as that of all data in an EMBD file.  parts: those
+ * that will be read, count of them; NULL: every part of every tensor.  What the checksums cover besides, headers in
+ * front of arrays, is read at the end, as is what was not read after all.  HEFT_E_CHECKSUM at the first one that is
+ * wrong. */
+typedef struct heft_checked_read heft_checked_read;
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_open(heft_checked_read **out,
+                                                            const heft_file *f,
+                                                            const uint32_t *parts, uint32_t count,
+                                                            heft_error *err);
+/* A stream of one of those parts, from any thread. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_stream(heft_stream **out,
+                                                              heft_checked_read *r, uint32_t part,
+                                                              heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err);
+HEFT_API void heft_checked_read_close(
+    heft_checked_read *r); /* after its streams; NULL is harmless */
 /* A hint that these parts will be read soon. */
 HEFT_API void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n);
 
@@ -484,6 +517,12 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_verify(heft_verify_result *out, const 
                                                  heft_finding_fn fn, void *ctx,
                                                  heft_progress_fn progress, void *progress_ctx,
                                                  heft_error *err);
+/* Reads all stored bytes of a part and compares them with the digest that the file gives of the part, or with the
+ * checksum of the one member of an archive that its bytes are in (npz, PyTorch): HEFT_E_CHECKSUM when they do not
+ * match.  *checked (may be NULL) says whether there is such a checksum, and this build has its algorithm.  A checksum
+ * of many parts at once, such as that of all data in an EMBD file, is none: see heft_verify().  Any thread. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_verify_part(bool *checked, const heft_file *f,
+                                                      uint32_t part, heft_error *err);
 /* What a file has to hold to be a certain model: docs/profiles.md. */
 typedef struct heft_profile heft_profile;
 HEFT_API HEFT_MUST_CHECK heft_status heft_profile_json(heft_profile **out, heft_str text,

@@ -1,5 +1,7 @@
 /* claims.c - what a file says of itself: digests to be checked, and notes of its parser. */
+#include "base/checked.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "model/index.h"
 
@@ -171,6 +173,75 @@ uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part)
             hi = mid;
     }
     return lo < x->digests.len && rows[lo].part == part ? lo : HEFT_NONE;
+}
+
+/* ---- claims about the bytes of one tensor ---- */
+
+/* Such as that of a member of an archive. */
+static bool is_around(const heft_claim *c)
+{
+    return c->tensor != HEFT_NONE && !c->apart && !c->advisory && !c->or_next &&
+           c->range[0].length && !c->range[1].length;
+}
+
+static uint64_t begin_of(const heft_index *x, uint32_t claim)
+{
+    return ((const heft_claim *)x->claims.ptr)[claim].range[0].offset;
+}
+
+static bool begins_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return begin_of(ctx, a) < begin_of(ctx, b);
+}
+
+static bool sort_around(heft_index *x)
+{
+    uint32_t n = x->around.len, sorted = 1;
+    uint32_t *ids = x->around.ptr;
+    while (sorted < n && !begins_before(x, ids[sorted], ids[sorted - 1]))
+        sorted++;
+    if (sorted >= n)
+        return true;
+    uint32_t *scratch = heft_mem_resize(&x->mem, NULL, 0, n * sizeof *scratch);
+    if (!scratch)
+        return false;
+    heft_sort(ids, scratch, n, begins_before, x);
+    heft_mem_resize(&x->mem, scratch, n * sizeof *scratch, 0);
+    return true;
+}
+
+bool heft_ix_list_around(heft_index *x)
+{
+    const heft_claim *claims = x->claims.ptr;
+    x->around.len = 0;
+    for (uint32_t i = 0; i < x->claims.len; i++) {
+        if (!is_around(&claims[i]) || (i && claims[i - 1].or_next))
+            continue;
+        uint32_t *to = heft_vec_push(&x->mem, &x->around, sizeof *to);
+        if (!to)
+            return false;
+        *to = i;
+    }
+    return sort_around(x);
+}
+
+uint32_t heft_ix_claim_around(const heft_index *x, uint32_t part)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
+    const uint32_t *ids = x->around.ptr;
+    uint32_t lo = 0, hi = x->around.len;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (begin_of(x, ids[mid]) <= p->offset)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (!lo || !p->stored)
+        return HEFT_NONE;
+    heft_range r = ((const heft_claim *)x->claims.ptr)[ids[lo - 1]].range[0];
+    bool lies_in = heft_range_in((heft_range){ p->offset - r.offset, p->stored }, r.length);
+    return lies_in ? ids[lo - 1] : HEFT_NONE;
 }
 
 heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)

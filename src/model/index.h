@@ -149,6 +149,7 @@ typedef struct heft_index {
     heft_keyed key;
     heft_vec tensors, hashes, parts, model_parts, dims, values, attrs, claims, digests, notes,
         roles, layouts, siblings, listed, views, strides;
+    heft_vec around; /* claims over the bytes of a tensor's parts and a few more, by offset: numbers */
     /* hashes: of the tensors' names, keyed by `key`, 32 bits each */
     heft_vec base_ids, param_ids; /* per tensor, 16 and 8 bytes; empty unless some tensor has one */
     heft_names names, role_names;
@@ -296,6 +297,10 @@ heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i);
 /* Its fields part and or_next alone, for loops over all claims. */
 uint32_t heft_ix_claim_part(const heft_index *x, uint32_t i);
 bool heft_ix_claim_or_next(const heft_index *x, uint32_t i);
+/* After the last claim: lists those that are about a tensor's bytes, so that they can be looked up.  false: no memory. */
+bool heft_ix_list_around(heft_index *x);
+/* Of those the one whose range the part's stored bytes lie in, or HEFT_NONE. */
+uint32_t heft_ix_claim_around(const heft_index *x, uint32_t part);
 /* Which of x->digests is that of the part, or HEFT_NONE. */
 uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part);
 heft_str heft_ix_digest_of(const heft_index *x, uint32_t part); /* as spelled; empty: none */

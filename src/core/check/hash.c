@@ -21,6 +21,7 @@ typedef struct hashing {
     heft_meter *meter;
     heft_vec pieces; /* by part, ascending */
     heft_hash *digests;
+    heft_checked_read checks;
 } hashing;
 
 static heft_status no_memory(heft_error *err)
@@ -88,40 +89,50 @@ static size_t length_of(const hashing *s, const piece *p)
     return left < PIECE ? (size_t)left : PIECE;
 }
 
+/* Lent bytes, whose checksums are computed while they are in the processor's cache. */
+static heft_status hash_lent(hashing *s, const piece *p, size_t len, heft_blake3 *h,
+                             heft_error *err)
+{
+    const uint8_t *data = (const uint8_t *)heft_view(s->f, p->part) + p->from;
+    uint64_t at = heft_ix_part_row_at(&s->f->x, p->part)->offset + p->from;
+    heft_blake3_update(h, data, len);
+    return heft_checked_read_seen(&s->checks, at, data, len, err);
+}
+
 /* Piece i, which the stream stands before; NULL: it is lent. */
 static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_error *err)
 {
     const piece *p = (const piece *)s->pieces.ptr + i;
     size_t len = length_of(s, p);
-    heft_status st = HEFT_OK;
     heft_blake3 h;
     heft_blake3_init(&h);
-    if (stream)
-        st = hash_bytes(s, stream, len, &h, err);
-    else
-        heft_blake3_update(&h, (const uint8_t *)heft_view(s->f, p->part) + p->from, len);
+    heft_status st = stream ? hash_bytes(s, stream, len, &h, err) : hash_lent(s, p, len, &h, err);
     heft_blake3_final(&h, s->digests[i].bytes);
     heft_meter_add(s->meter, len);
     return st;
 }
 
-/* A piece of a raw part, or with the first piece of a compressed one all of them: those have no
- * middle to begin at. */
-static heft_status hash_streamed(hashing *s, size_t i, heft_error *err)
+/* A piece of a raw part, or with the first piece of one that is read in order all of them: a compressed part has
+ * no middle to begin at, nor has a digest that cannot be joined. */
+static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_error *err)
 {
     const piece *p = (const piece *)s->pieces.ptr + i;
-    bool raw = heft_ix_part_row_at(&s->f->x, p->part)->encoding == HEFT_RAW;
+    const heft_ix_part_row *row = heft_ix_part_row_at(&s->f->x, p->part);
+    bool splits = row->encoding == HEFT_RAW && digest == HEFT_NONE;
     heft_stream stream;
-    if (!raw && p->from)
+    if (!splits && p->from)
         return HEFT_OK;
     heft_status st = heft_stream_start(&stream, s->f, p->part, err);
     if (st)
         return st;
     st = heft_stream_skip(&stream, p->from, err);
+    if (!st)
+        st = heft_stream_check(&stream, digest, err);
+    stream.all_parts = heft_ix_is_plain(row) && s->checks.is_on ? &s->checks : NULL;
     do {
         st = st ? st : hash_piece(s, i++, &stream, err);
         p = (const piece *)s->pieces.ptr + i;
-    } while (!st && !raw && i < s->pieces.len && p->from && !heft_meter_halted(s->meter));
+    } while (!st && !splits && i < s->pieces.len && p->from && !heft_meter_halted(s->meter));
     heft_stream_stop(&stream);
     return st;
 }
@@ -133,8 +144,10 @@ static void run_piece(void *arg, size_t i)
     heft_error err;
     if (heft_meter_halted(s->meter))
         return;
-    heft_status st = heft_view(s->f, p->part) ? hash_piece(s, i, NULL, &err)
-                                              : hash_streamed(s, i, &err);
+    uint32_t digest = heft_checked_read_in_order(&s->checks, p->part);
+    heft_status st = heft_view(s->f, p->part) && digest == HEFT_NONE
+                         ? hash_piece(s, i, NULL, &err)
+                         : hash_streamed(s, i, digest, &err);
     if (st)
         heft_meter_fail(s->meter, st, &err);
 }
@@ -243,17 +256,24 @@ heft_status heft_hash_model(heft_hash *model, heft_hash *tensors, const heft_fil
     err = heft_error_begin(err, &own);
     heft_meter meter = { .fn = progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .meter = &meter };
+    heft_segments_init(&s.checks.seen, f->host); /* so that it can be freed */
+    s.checks.mem = s.mem;
     heft_file_enter(f); /* names are lent by the file as well */
     heft_status st = f->lacking.status ? heft_is_whole(f, err) : heft_measured(f, err);
     if (!st)
         st = cut(&s, err);
+    if (!st)
+        st = heft_checked_read_begin(&s.checks, f, f->check_parts, true, NULL, 0, err);
     if (!st) {
         heft_host_run(f->host, s.pieces.len, run_piece, &s);
         st = heft_meter_end(&meter, err);
     }
     if (!st)
+        st = heft_checked_read_judge(&s.checks, err);
+    if (!st)
         st = hash_all(&s, model, tensors, err);
     heft_status there = heft_file_leave(f, err);
+    heft_checked_read_free(&s.checks);
     if (s.digests)
         heft_mem_resize(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests, 0);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));

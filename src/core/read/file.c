@@ -69,7 +69,11 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     if (!f)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory for an open file");
     *f = (heft_file){
-        .host = host, .format = o.format, .siblings = o.siblings, .passed_over = o.passed_over
+        .host = host,
+        .format = o.format,
+        .siblings = o.siblings,
+        .passed_over = o.passed_over,
+        .check_parts = o.check_parts,
     };
     heft_host_begin(host, &f->x, &o.limits);
     f->x.file_bytes = file_size;

@@ -49,6 +49,7 @@ struct heft_file {
     heft_packed packed;
     bool wanted_ends; /* head and tail were asked for */
     bool ready;
+    bool check_parts; /* digests of parts that are read as a whole are checked, once it is ready */
 };
 
 /* The host, or the default one, checked for what is indispensable. */

@@ -368,6 +368,10 @@ heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t c
     st = add_files(*out, files, count, err);
     if (!st)
         st = join(*out, &o, err);
+    if (!st && !heft_ix_list_around(&(*out)->x))
+        st = no_memory(err);
+    for (uint32_t i = 0; i < count; i++)
+        (*out)->check_parts = (*out)->check_parts || files[i]->check_parts;
     (*out)->ready = !st;
     if (st) {
         heft_close(*out);

@@ -174,6 +174,8 @@ heft_status heft_step(heft_file *f, heft_error *err)
         st = heft_join_siblings(f, err);
     if (!st)
         st = heft_measure(f, err);
+    if (!st && !heft_ix_list_around(&f->x))
+        st = heft_error_plain(err, HEFT_E_NOMEM, "no memory for a list of checksums");
     if (!st)
         st = keep_name(f, err);
     if (!st)

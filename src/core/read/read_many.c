@@ -21,6 +21,7 @@ typedef struct load {
     heft_memory mem;
     heft_vec shares;
     heft_meter meter;
+    heft_checked_read checks;
 } load;
 
 static const heft_ix_part_row *row_at(const load *l, uint32_t at)
@@ -75,13 +76,18 @@ static uint64_t up_to_block(const heft_ix_part_row *row, uint64_t from, uint64_t
     return n > beyond ? n - beyond : n;
 }
 
-/* An encoded part has no middle to begin at: it is in one share. */
+static uint32_t digest_in_order(const load *l, uint32_t at)
+{
+    return heft_checked_read_in_order(&l->checks, l->parts[l->order[at]]);
+}
+
+/* An encoded part has no middle to begin at, nor has a digest that cannot be joined: such a part is in one share. */
 static heft_status cut_shares(load *l, heft_error *err)
 {
     uint64_t filled = SHARE;
     for (uint32_t i = 0; i < l->count; i++) {
         const heft_ix_part_row *row = row_at(l, i);
-        bool splits = row->encoding == HEFT_RAW;
+        bool splits = row->encoding == HEFT_RAW && digest_in_order(l, i) == HEFT_NONE;
         for (uint64_t from = 0; from < row->length;) {
             if (filled >= SHARE) {
                 if (!begin_share(l, i, from))
@@ -105,7 +111,13 @@ static heft_status read_piece(load *l, uint32_t at, uint64_t from, uint64_t n, h
 {
     uint32_t i = l->order[at];
     uint8_t *to = (uint8_t *)l->buffers[i] + from;
-    return heft_read(to, l->f, l->parts[i], from, (size_t)n, err);
+    const heft_ix_part_row *row = heft_ix_part_row_at(&l->f->x, l->parts[i]);
+    if (digest_in_order(l, at) != HEFT_NONE)
+        return heft_read_checked(to, l->f, l->parts[i], digest_in_order(l, at), err);
+    heft_status st = heft_read_unchecked(to, l->f, l->parts[i], from, (size_t)n, err);
+    if (st || !heft_ix_is_plain(row))
+        return st;
+    return heft_checked_read_seen(&l->checks, row->offset + from, to, (size_t)n, err);
 }
 
 static void run_share(void *arg, size_t share)
@@ -135,11 +147,15 @@ heft_status heft_read_many(void *const *buffers, const heft_file *f, const uint3
     load l = { .f = f, .buffers = buffers, .parts = parts, .count = count };
     size_t bytes = ((size_t)count * 2 + 1) * sizeof *l.order;
     l.mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
+    heft_segments_init(&l.checks.seen, f->host); /* so that it can be freed */
+    l.checks.mem = l.mem;
     l.meter = (heft_meter){ .fn = progress, .ctx = ctx };
     l.order = heft_mem_resize(&l.mem, NULL, 0, bytes);
     if (!l.order)
         return no_memory(err);
     heft_status st = check_parts(&l, err);
+    if (!st)
+        st = heft_checked_read_begin(&l.checks, f, f->check_parts, true, parts, count, err);
     if (!st) {
         heft_sort(l.order, l.order + count, count, lies_before, &l);
         st = cut_shares(&l, err);
@@ -148,6 +164,9 @@ heft_status heft_read_many(void *const *buffers, const heft_file *f, const uint3
         heft_host_run(f->host, l.shares.len, run_share, &l);
         st = heft_meter_end(&l.meter, err);
     }
+    if (!st)
+        st = heft_checked_read_judge(&l.checks, err);
+    heft_checked_read_free(&l.checks);
     heft_vec_free(&l.mem, &l.shares, sizeof(place));
     heft_mem_resize(&l.mem, l.order, bytes, 0);
     return st;

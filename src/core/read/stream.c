@@ -16,7 +16,7 @@ static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
                          const heft_ix_part_row *row, heft_error *err)
 {
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
-    *s = (heft_stream){ .f = f, .row = *row, .content = row->length, .whole = true };
+    *s = (heft_stream){ .f = f, .part = part, .row = *row, .content = row->length, .whole = true };
     s->elements = heft_spread_of(f, part, NULL);
     s->content = v ? v->content : row->length;
     if (s->row.encoding == HEFT_RAW)
@@ -47,7 +47,13 @@ void heft_stream_stop(heft_stream *s)
     if (s->buf)
         al->resize(al->ctx, s->buf, PIECE, 0, 64);
     heft_room_close(&s->all);
+    heft_part_check_release(&s->check);
     s->state = s->buf = NULL;
+}
+
+heft_status heft_stream_check(heft_stream *s, uint32_t claim, heft_error *err)
+{
+    return heft_part_check_begin(&s->check, s->f, s->part, claim, err);
 }
 
 /* More stored bytes, if there are any. */
@@ -66,9 +72,10 @@ static heft_status refill(heft_stream *s, heft_error *err)
         return st;
     if (s->seen)
         s->seen(s->seen_ctx, s->in, n);
+    uint64_t at = s->row.offset + s->taken;
     s->taken += n;
     s->in_len = n;
-    return HEFT_OK;
+    return heft_part_check_stored(&s->check, at, s->in, n, err);
 }
 
 static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error *err)
@@ -197,18 +204,46 @@ heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part,
 
 /* ---- reading ---- */
 
+static heft_status show_stored(heft_stream *s, uint64_t at, const void *data, size_t len,
+                               heft_error *err)
+{
+    heft_status st = heft_part_check_stored(&s->check, at, data, len, err);
+    return st || !s->all_parts ? st : heft_checked_read_seen(s->all_parts, at, data, len, err);
+}
+
+/* In steps that stay in the processor's cache until they are digested. */
+static heft_status read_stored(heft_stream *s, uint8_t *buf, size_t len, heft_error *err)
+{
+    enum { STEP = 1 << 20 };
+    uint64_t at = s->row.offset + s->given;
+    heft_status st = HEFT_OK;
+    for (size_t done = 0, n; done < len && !st; done += n) {
+        n = len - done < STEP ? len - done : STEP;
+        st = heft_file_bytes(s->f, at + done, buf + done, n, err);
+        if (!st)
+            st = show_stored(s, at + done, buf + done, n, err);
+    }
+    return st;
+}
+
+static bool is_watched(const heft_stream *s)
+{
+    return s->seen || s->all_parts || heft_part_check_is_on(&s->check);
+}
+
 /* Stored bytes are shown to whoever watches before they are turned round. */
 static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *err)
 {
     heft_status st = HEFT_OK;
     if (heft_ix_is_plain(&s->row))
-        return heft_file_bytes(s->f, s->row.offset + s->given, buf, len, err);
-    if (s->seen && !s->elements.strides) {
-        st = heft_file_bytes(s->f, s->row.offset + s->given, buf, len, err);
+        return read_stored(s, buf, len, err);
+    if (is_watched(s) && !s->elements.strides) {
+        st = read_stored(s, buf, len, err);
         if (st)
             return st;
         s->taken = s->given;
-        s->seen(s->seen_ctx, buf, len);
+        if (s->seen)
+            s->seen(s->seen_ctx, buf, len);
     }
     return heft_spread_read(&s->elements, s->given, buf, len, err);
 }
@@ -224,6 +259,7 @@ static heft_status read_content(heft_stream *s, uint8_t *out, size_t len, heft_e
             break;
         if (s->decoded)
             s->decoded(s->seen_ctx, out, n);
+        heft_part_check_decoded(&s->check, out, n);
         out += n;
         s->made += n;
         len -= n;
@@ -298,43 +334,48 @@ static heft_status read_decoded(heft_stream *s, uint8_t *out, size_t len, heft_e
     return st || s->given + len < s->row.length ? st : drop_content(s, s->content, err);
 }
 
+/* len more bytes were given: after the last one the digest of the part is compared. */
+static heft_status pass(heft_stream *s, size_t len, heft_error *err)
+{
+    s->given += len;
+    return s->given == s->row.length ? heft_part_check_end(&s->check, err) : HEFT_OK;
+}
+
 heft_status heft_stream_read(void *buf, heft_stream *s, size_t len, heft_error *err)
 {
     if (len > s->row.length - s->given)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes are asked for, %U are left",
                                 (uint64_t)len, s->row.length - s->given);
     heft_status st = s->codec ? read_decoded(s, buf, len, err) : read_raw(s, buf, len, err);
-    s->given += st ? 0 : len;
-    return st;
+    return st ? st : pass(s, len, err);
+}
+
+heft_status heft_stream_lend(const void **data, heft_stream *s, void *buf, size_t len,
+                             heft_error *err)
+{
+    uint64_t at = s->row.offset + s->given;
+    const uint8_t *lent = len && heft_ix_is_plain(&s->row) && heft_file_has(s->f, at)
+                              ? heft_file_lend(s->f, at, len)
+                              : NULL;
+    *data = lent ? lent : buf;
+    if (!lent || len > s->row.length - s->given)
+        return heft_stream_read(buf, s, len, err);
+    heft_file_enter(s->f);
+    heft_status st = show_stored(s, at, lent, len, err);
+    heft_status there = heft_file_leave(s->f, err);
+    return there ? there : st ? st : pass(s, len, err);
 }
 
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err)
 {
     uint8_t drop[4096];
     heft_status st = HEFT_OK;
-    if (!s->codec && !s->seen) {
+    if (!s->codec && !is_watched(s)) {
         s->given += len;
         return HEFT_OK;
     }
     for (; len && !st; len -= len < sizeof drop ? len : sizeof drop)
         st = heft_stream_read(drop, s, len < sizeof drop ? (size_t)len : sizeof drop, err);
-    return st;
-}
-
-heft_status heft_stream_open(heft_stream **out, const heft_file *f, uint32_t part, heft_error *err)
-{
-    const heft_allocator *al = f->host->allocator;
-    *out = NULL;
-    if (part >= f->x.parts.len + f->x.model_parts.len)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
-    heft_stream *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
-    if (!s)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a stream");
-    heft_status st = heft_stream_start(s, f, part, err);
-    if (st)
-        al->resize(al->ctx, s, sizeof *s, 0, 16);
-    else
-        *out = s;
     return st;
 }
 
@@ -345,4 +386,60 @@ void heft_stream_close(heft_stream *s)
     const heft_allocator *al = s->f->host->allocator;
     heft_stream_stop(s);
     al->resize(al->ctx, s, sizeof *s, 0, 16);
+}
+
+/* Takes the claim, or HEFT_NONE, and the rest of what it is to tell. */
+static heft_status open_stream(heft_stream **out, const heft_file *f, uint32_t part, uint32_t claim,
+                               heft_checked_read *all_parts, heft_error *err)
+{
+    const heft_allocator *al = f->host->allocator;
+    *out = NULL;
+    heft_stream *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
+    if (!s)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a stream");
+    heft_status st = heft_stream_start(s, f, part, err);
+    if (st) {
+        al->resize(al->ctx, s, sizeof *s, 0, 16);
+        return st;
+    }
+    s->all_parts = all_parts;
+    st = heft_stream_check(s, claim, err);
+    if (st)
+        heft_stream_close(s);
+    else
+        *out = s;
+    return st;
+}
+
+static heft_status find_part(const heft_file *f, uint32_t part, heft_error *err)
+{
+    if (part < f->x.parts.len + f->x.model_parts.len)
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
+}
+
+heft_status heft_stream_open(heft_stream **out, const heft_file *f, uint32_t part, heft_error *err)
+{
+    heft_status st = find_part(f, part, err);
+    *out = NULL;
+    if (st)
+        return st;
+    uint32_t claim = f->check_parts ? heft_part_checksum(f, part, false) : HEFT_NONE;
+    return open_stream(out, f, part, claim, NULL, err);
+}
+
+heft_status heft_stream_open_checked(heft_stream **out, const heft_file *f, uint32_t part,
+                                     heft_error *err)
+{
+    heft_status st = find_part(f, part, err);
+    *out = NULL;
+    return st ? st : open_stream(out, f, part, heft_part_checksum(f, part, false), NULL, err);
+}
+
+heft_status heft_checked_read_stream(heft_stream **out, heft_checked_read *r, uint32_t part,
+                                     heft_error *err)
+{
+    heft_status st = find_part(r->f, part, err);
+    *out = NULL;
+    return st ? st : open_stream(out, r->f, part, heft_checked_read_in_order(r, part), r, err);
 }

@@ -1,6 +1,8 @@
 /* stream.h - the decoded bytes of a part, front to back. */
 #ifndef HEFT_STREAM_H
 #define HEFT_STREAM_H
+#include "core/read/checked_read.h"
+#include "core/read/part_check.h"
 #include "core/read/room.h"
 #include "core/read/spread.h"
 #include "model/msgpack_numbers.h"
@@ -9,6 +11,7 @@ enum { HEFT_STREAM_NUMBER = 8 };
 
 struct heft_stream {
     const heft_file *f;
+    uint32_t part;
     heft_ix_part_row row;
     const heft_codec *codec; /* NULL: raw */
     void *state;
@@ -30,13 +33,26 @@ struct heft_stream {
     void (*seen)(void *ctx, const void *data, size_t len);
     void (*decoded)(void *ctx, const void *data, size_t len);
     void *seen_ctx;
+    heft_part_check check; /* of the part's digest, once all of it was read */
+    heft_checked_read
+        *all_parts; /* which is shown the stored bytes of a raw part that lies in order; or NULL */
 };
 
 /* A part whose length is not known is measured first. */
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err);
 void heft_stream_stop(heft_stream *s);
+/* Before the first byte: reading the last one compares this checksum, one of heft_part_checksum(), or HEFT_NONE. */
+heft_status heft_stream_check(heft_stream *s, uint32_t claim, heft_error *err);
 /* Passes over the next len bytes, of which the part must have as many left. */
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err);
+
+/* As heft_read(), without a digest. */
+heft_status heft_read_unchecked(void *buf, const heft_file *f, uint32_t part, uint64_t from,
+                                size_t len, heft_error *err);
+
+/* All of a part, with the digest `claim`. */
+heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint32_t claim,
+                              heft_error *err);
 
 /* How many bytes a part decodes to, for one whose row does not tell. */
 heft_status heft_stream_measure(uint64_t *length, const heft_file *f, uint32_t part,

@@ -1,5 +1,5 @@
 /* segments.c - a list of pieces with the states of their checksums. */
-#include "core/check/segments.h"
+#include "core/read/segments.h"
 
 #include "base/sort.h"
 

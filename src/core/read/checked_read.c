@@ -1,0 +1,261 @@
+/* checked_read.c - pieces are digested as they pass by, and joined to the checksums that the file asserts.  What those
+ * cover but nobody read, such as headers in front of arrays, is read at the end. */
+#include "core/read/checked_read.h"
+
+#include "core/read/stream.h"
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check digests");
+}
+
+/* ---- which checksums ---- */
+
+/* The parts of the file by their places, and how many of them before each are not read. */
+typedef struct layout {
+    uint32_t *order, count;
+    uint32_t *unread; /* count + 1 */
+    uint8_t *is_read; /* by part */
+    size_t room;
+} layout;
+
+static uint32_t all_parts(const heft_index *x)
+{
+    return x->parts.len + x->model_parts.len;
+}
+
+static void layout_free(heft_checked_read *r, layout *l)
+{
+    heft_ix_order_free_in(&r->mem, &r->f->x, l->order);
+    if (l->unread)
+        heft_mem_resize(&r->mem, l->unread, l->room, 0);
+}
+
+static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *parts,
+                               uint32_t count, heft_error *err)
+{
+    const heft_index *x = &r->f->x;
+    uint32_t all = all_parts(x);
+    *l = (layout){ .order = heft_ix_order_in(&r->mem, x, &l->count) };
+    l->room = ((size_t)all + 1) * sizeof *l->unread + all;
+    l->unread = heft_mem_resize(&r->mem, NULL, 0, l->room);
+    if (!l->order || !l->unread)
+        return no_memory(err);
+    l->is_read = (uint8_t *)(l->unread + all + 1);
+    memset(l->is_read, 0, all);
+    if (!parts && x->parts.len)
+        memset(l->is_read, 1, x->parts.len);
+    for (uint32_t i = 0; parts && i < count; i++)
+        l->is_read[parts[i]] = 1;
+    l->unread[0] = 0;
+    for (uint32_t i = 0; i < l->count; i++)
+        l->unread[i + 1] = l->unread[i] + !l->is_read[l->order[i]];
+    return HEFT_OK;
+}
+
+/* How many parts with bytes begin before a place. */
+static uint32_t begun_before(const layout *l, const heft_index *x, uint64_t place)
+{
+    uint32_t lo = 0, hi = l->count;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (heft_ix_part_row_at(x, l->order[mid])->offset < place)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Whether it covers bytes of parts, and of those that are read only. */
+static bool covers_read(const layout *l, const heft_index *x, const heft_claim *c)
+{
+    uint32_t parts = 0, unread = 0;
+    for (int i = 0; i < HEFT_CLAIM_RANGES; i++) {
+        heft_range r = c->range[i];
+        uint32_t from = begun_before(l, x, r.offset), to = begun_before(l, x, r.offset + r.length);
+        parts += r.length ? to - from : 0;
+        unread += r.length ? l->unread[to] - l->unread[from] : 0;
+    }
+    return parts && !unread;
+}
+
+static bool add(heft_checked_read *r, uint32_t claim)
+{
+    uint32_t *to = heft_vec_push(&r->mem, &r->claims, sizeof *to);
+    if (to)
+        *to = claim;
+    return to;
+}
+
+/* Of a checksum with several readings none is judged here, nor one that is advice. */
+static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_error *err)
+{
+    const heft_index *x = &r->f->x;
+    const heft_claim *claims = x->claims.ptr;
+    for (uint32_t i = 0; i < x->claims.len; i++) {
+        const heft_claim *c = &claims[i];
+        bool is_alone = !c->or_next && !(i && claims[i - 1].or_next);
+        if (is_alone && !c->apart && !c->advisory && covers_read(l, x, c) &&
+            heft_segments_want(&r->seen, r->f->host, c->algorithm) && !add(r, i))
+            return no_memory(err);
+    }
+    return HEFT_OK;
+}
+
+static bool joins(const heft_file *f, const char *algorithm)
+{
+    const heft_digest *d = heft_host_digest(f->host, algorithm);
+    return d && d->join && d->state_bytes == sizeof(uint32_t);
+}
+
+/* Whether the digest of a part is joined from its pieces. */
+static bool is_joined(const heft_checked_read *r, uint32_t part, uint32_t claim)
+{
+    return r->splits && heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)) &&
+           joins(r->f, heft_ix_claim_at(&r->f->x, claim).algorithm);
+}
+
+static bool join_later(heft_checked_read *r, uint32_t claim)
+{
+    return heft_segments_want(&r->seen, r->f->host,
+                              heft_ix_claim_at(&r->f->x, claim).algorithm) &&
+           add(r, claim);
+}
+
+static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_error *err)
+{
+    const heft_index *x = &r->f->x;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = x->claims.len; i < heft_ix_claims(x) && !st; i++) {
+        uint32_t part = heft_ix_claim_part(x, i);
+        if (!l->is_read[part])
+            continue;
+        if (!heft_ix_part_row_at(x, part)->length)
+            st = heft_verify_part(NULL, r->f, part, err); /* nobody will read it */
+        else if (is_joined(r, part, i) && !join_later(r, i))
+            st = no_memory(err);
+    }
+    return st;
+}
+
+heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_on,
+                                    bool splits, const uint32_t *parts, uint32_t count,
+                                    heft_error *err)
+{
+    layout l;
+    *r = (heft_checked_read){ .f = f, .splits = splits };
+    r->mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
+    heft_segments_init(&r->seen, f->host);
+    if (!is_on || !heft_ix_claims(&f->x))
+        return HEFT_OK;
+    r->is_on = true;
+    heft_status st = layout_make(&l, r, parts, count, err);
+    if (!st)
+        st = choose_ranges(r, &l, err);
+    if (!st)
+        st = choose_digests(r, &l, err);
+    layout_free(r, &l);
+    return st;
+}
+
+uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
+{
+    uint32_t row = r->is_on ? heft_ix_digest_find(&r->f->x, part) : HEFT_NONE;
+    if (row == HEFT_NONE || is_joined(r, part, r->f->x.claims.len + row))
+        return HEFT_NONE;
+    return r->f->x.claims.len + row;
+}
+
+/* ---- judging them ---- */
+
+heft_status heft_checked_read_seen(heft_checked_read *r, uint64_t place, const void *data,
+                                   size_t len, heft_error *err)
+{
+    return heft_segments_add(&r->seen, place, data, len, err);
+}
+
+static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
+                                heft_error *err)
+{
+    const heft_checked_read *read = ctx;
+    return heft_digest_stored(read->f, d, state, r, err);
+}
+
+static heft_status judge(heft_checked_read *r, uint32_t claim, heft_error *err)
+{
+    static const uint8_t zeros[64] = { 0 };
+    heft_claim c = heft_ix_claim_at(&r->f->x, claim);
+    const heft_digest *d = heft_host_digest(r->f->host, c.algorithm);
+    uint8_t got[64];
+    uint32_t state;
+    d->init(&state);
+    heft_status st = heft_segments_join(&r->seen, c.algorithm, c.range[0], &state, read_missing, r,
+                                        err);
+    if (c.zeros)
+        d->update(&state, zeros, c.zeros < sizeof zeros ? c.zeros : sizeof zeros);
+    if (!st)
+        st = heft_segments_join(&r->seen, c.algorithm, c.range[1], &state, read_missing, r, err);
+    d->final(got, &state);
+    if (st || !memcmp(got, c.expect, d->bytes))
+        return st;
+    return heft_checksum_is_wrong(r->f, claim, c.part, err);
+}
+
+heft_status heft_checked_read_judge(heft_checked_read *r, heft_error *err)
+{
+    const uint32_t *claims = r->claims.ptr;
+    heft_status st = HEFT_OK;
+    heft_segments_sort(&r->seen);
+    for (uint32_t i = 0; i < r->claims.len && !st; i++)
+        st = judge(r, claims[i], err);
+    return st;
+}
+
+void heft_checked_read_free(heft_checked_read *r)
+{
+    heft_vec_free(&r->mem, &r->claims, sizeof(uint32_t));
+    heft_segments_free(&r->seen);
+}
+
+/* ---- for programs ---- */
+
+heft_status heft_checked_read_open(heft_checked_read **out, const heft_file *f,
+                                   const uint32_t *parts, uint32_t count, heft_error *err)
+{
+    const heft_allocator *al = f->host->allocator;
+    heft_error own;
+    heft_status st = HEFT_OK;
+    err = heft_error_begin(err, &own);
+    *out = NULL;
+    for (uint32_t i = 0; i < count && parts && !st; i++)
+        if (parts[i] >= all_parts(&f->x))
+            st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)parts[i]);
+    if (st)
+        return heft_error_end(err, st);
+    heft_checked_read *r = al->resize(al->ctx, NULL, 0, sizeof *r, 16);
+    if (!r)
+        return heft_error_end(err, no_memory(err));
+    st = heft_checked_read_begin(r, f, true, false, parts, count, err);
+    if (st)
+        heft_checked_read_close(r);
+    else
+        *out = r;
+    return heft_error_end(err, st);
+}
+
+heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    return heft_error_end(err, heft_checked_read_judge(r, err));
+}
+
+void heft_checked_read_close(heft_checked_read *r)
+{
+    if (!r)
+        return;
+    const heft_allocator *al = r->f->host->allocator;
+    heft_checked_read_free(r);
+    al->resize(al->ctx, r, sizeof *r, 0, 16);
+}

@@ -1,0 +1,30 @@
+/* checked_read.h - the checksums of many parts that are read as a whole, by several threads and in any order: digests of
+ * parts, and checksums of ranges all of whose parts are read. */
+#ifndef HEFT_CHECKED_READ_H
+#define HEFT_CHECKED_READ_H
+#include "core/read/segments.h"
+
+struct heft_checked_read {
+    const heft_file *f;
+    heft_memory mem;
+    heft_segments seen; /* stored bytes, by their place in the file */
+    heft_vec claims;    /* numbers of those that are judged at the end */
+    bool splits;        /* parts are read in pieces, in any order */
+    bool is_on;
+};
+
+/* parts: those that will be read, count of them; NULL: all of all tensors.  is_on: otherwise nothing is checked.
+ * splits: what can be joined from pieces is expected so; otherwise parts come through streams. */
+heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_on,
+                                    bool splits, const uint32_t *parts, uint32_t count,
+                                    heft_error *err);
+/* The digest for which the part has to be read from its first byte on, with heft_stream_check(); or HEFT_NONE. */
+uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part);
+/* Stored bytes of a part that is not read in order; from several threads at once. */
+heft_status heft_checked_read_seen(heft_checked_read *r, uint64_t place, const void *data,
+                                   size_t len, heft_error *err);
+/* After the last byte: HEFT_E_CHECKSUM at the first one that is wrong. */
+heft_status heft_checked_read_judge(heft_checked_read *r, heft_error *err);
+void heft_checked_read_free(heft_checked_read *r);
+
+#endif
