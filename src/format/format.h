@@ -76,6 +76,8 @@ struct heft_plan {
                         const char *text);
     /* What a tensor is called where it comes from.  NULL: nowhere else. */
     heft_str (*source_name)(const heft_plan *p, uint32_t tensor);
+    /* The base id that is stored there, sixteen bytes; NULL: none is.  NULL: it comes from nowhere else. */
+    const uint8_t *(*source_base_id)(const heft_plan *p, uint32_t tensor);
     /* NULL: bytes are not known beforehand. */
     heft_status (*ties)(heft_plan *p, uint32_t *same, bool contents);
     /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of

@@ -49,16 +49,27 @@ heft_status heft_ix_claim(heft_index *x, heft_claim c)
 }
 
 /* A note that finds no room is dropped: the file is no worse for it. */
-void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
-                  const char *text)
+static void add_note(heft_index *x, heft_note note)
 {
     if (x->notes.len >= MAX_NOTES)
         return;
     heft_note *to = heft_vec_push(&x->mem, &x->notes, sizeof *to);
     if (to)
-        *to = (heft_note){ s, rule, text, at, tensor };
+        *to = note;
     else
         x->lost_notes = true;
+}
+
+void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
+                  const char *text)
+{
+    add_note(x, (heft_note){ s, rule, text, at, tensor, false });
+}
+
+void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
+                        uint32_t tensor, const char *text)
+{
+    add_note(x, (heft_note){ s, rule, text, at, tensor, true });
 }
 
 /* ---- digests of parts ---- */
@@ -154,6 +165,14 @@ uint32_t heft_ix_claim_part(const heft_index *x, uint32_t i)
     if (i < x->claims.len)
         return ((const heft_claim *)x->claims.ptr)[i].part;
     return ((const heft_digest_row *)x->digests.ptr)[i - x->claims.len].part;
+}
+
+const char *heft_ix_claim_algorithm(const heft_index *x, uint32_t i)
+{
+    if (i < x->claims.len)
+        return ((const heft_claim *)x->claims.ptr)[i].algorithm;
+    const heft_digest_row *row = (const heft_digest_row *)x->digests.ptr + (i - x->claims.len);
+    return algorithms[row->algorithm & ~DECODED].name;
 }
 
 bool heft_ix_claim_or_next(const heft_index *x, uint32_t i)

@@ -116,6 +116,7 @@ typedef struct heft_note {
     const char *rule, *text; /* static */
     uint64_t at;
     uint32_t tensor;
+    bool is_early; /* the format's check finds it again */
 } heft_note;
 
 typedef struct heft_ix_attr_row {
@@ -263,6 +264,9 @@ bool heft_ix_knows_digest(const char *algorithm);
 bool heft_ix_digits(uint8_t out[HEFT_CLAIM_BYTES], const char *algorithm, heft_str hex);
 void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
                   const char *text);
+/* The same for what the format's check reports, too, and perhaps more severely: verify leaves it to that. */
+void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
+                        uint32_t tensor, const char *text);
 /* A file beside this one; *number is for heft_ix_place(). */
 heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *number);
 /* Adds what another index holds, but for its metadata, whose files have numbers from base on here;
@@ -294,7 +298,8 @@ heft_status heft_ix_sort(heft_index *x);
 /* Claims of the file and of its parts, counted through. */
 uint32_t heft_ix_claims(const heft_index *x);
 heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i);
-/* Its fields part and or_next alone, for loops over all claims. */
+/* Its fields part, algorithm and or_next alone, for loops over all claims: these look at no text that the file lends. */
+const char *heft_ix_claim_algorithm(const heft_index *x, uint32_t i);
 uint32_t heft_ix_claim_part(const heft_index *x, uint32_t i);
 bool heft_ix_claim_or_next(const heft_index *x, uint32_t i);
 /* After the last claim: lists those that are about a tensor's bytes, so that they can be looked up.  false: no memory. */

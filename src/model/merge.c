@@ -134,8 +134,9 @@ static void add_notes(const merge *m)
 {
     const heft_note *notes = m->from->notes.ptr;
     for (uint32_t i = 0; i < m->from->notes.len; i++)
-        heft_ix_note(m->x, notes[i].severity, notes[i].rule, moved(m, notes[i].at),
-                     tensor_of(m, notes[i].tensor), notes[i].text);
+        (notes[i].is_early ? heft_ix_note_early : heft_ix_note)(
+            m->x, notes[i].severity, notes[i].rule, moved(m, notes[i].at),
+            tensor_of(m, notes[i].tensor), notes[i].text);
 }
 
 static heft_status add_model_parts(const merge *m)

@@ -263,8 +263,9 @@ static heft_status check_all(verify *v)
     const heft_file *f = v->f;
     const heft_note *notes = f->x.notes.ptr;
     for (uint32_t i = 0; i < f->x.notes.len; i++)
-        report(&v->check, notes[i].severity, notes[i].rule, (heft_range){ notes[i].at, 0 },
-               notes[i].tensor, notes[i].text);
+        if (!notes[i].is_early)
+            report(&v->check, notes[i].severity, notes[i].rule, (heft_range){ notes[i].at, 0 },
+                   notes[i].tensor, notes[i].text);
     heft_status st = report_siblings(v);
     if (st)
         return st;

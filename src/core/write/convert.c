@@ -329,14 +329,26 @@ static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
     return heft_ties(same, &c->p, c->in, c->origins.ptr, &how, c->err);
 }
 
+/* What a tensor comes from, or HEFT_NONE: it has no parts. */
+static uint32_t source_of(const conversion *c, uint32_t tensor)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
+    const heft_origin *o = c->origins.ptr;
+    return row->part_count ? heft_ix_owner(&c->in->x, o[row->first_part].part) : HEFT_NONE;
+}
+
 static heft_str source_name(const heft_plan *plan, uint32_t tensor)
 {
     const conversion *c = (const conversion *)(const void *)plan;
-    const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
-    const heft_origin *o = c->origins.ptr;
-    if (!row->part_count)
-        return heft_ix_name(&c->p.x, tensor);
-    return heft_ix_name(&c->in->x, heft_ix_owner(&c->in->x, o[row->first_part].part));
+    uint32_t source = source_of(c, tensor);
+    return source == HEFT_NONE ? heft_ix_name(&c->p.x, tensor) : heft_ix_name(&c->in->x, source);
+}
+
+static const uint8_t *source_base_id(const heft_plan *plan, uint32_t tensor)
+{
+    const conversion *c = (const conversion *)(const void *)plan;
+    uint32_t source = source_of(c, tensor);
+    return source == HEFT_NONE ? NULL : heft_ix_base_id_at(&c->in->x, source);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
@@ -414,6 +426,7 @@ static heft_status plan(conversion *c)
     if (!st && c->how->links)
         st = link_parts(c);
     c->p.plan.source_name = source_name;
+    c->p.plan.source_base_id = source_base_id;
     c->p.plan.ties = ties;
     c->p.plan.in_order = in_order;
     if (!st)

@@ -256,6 +256,8 @@ static heft_status parse(heft_in *in, heft_index *x, bool checkpoint)
     if (!st && config.is_untagged && heft_str_is(x->version, "2"))
         heft_ix_note(x, HEFT_WARNING, "gptrs/config-untagged", MAGIC + 8, HEFT_NONE,
                      "config_json is a bare GPT configuration without \"kind\"");
+    if (!st && checkpoint)
+        heft_gptrs_note_base_ids(x);
     return st;
 }
 
@@ -267,24 +269,6 @@ static heft_status parse_checkpoint(heft_in *in, heft_index *x)
 static heft_status parse_archive(heft_in *in, heft_index *x)
 {
     return parse(in, x, false);
-}
-
-/* ---- checking ---- */
-
-static heft_status check_base_ids(heft_check *c)
-{
-    for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++) {
-        const uint8_t *stored = heft_ix_base_id_at(c->x, t);
-        heft_str name = heft_ix_name(c->x, t);
-        uint8_t id[BASE_ID];
-        if (!stored)
-            continue;
-        heft_blake3_id(id, name.ptr, name.len);
-        if (memcmp(id, stored, BASE_ID) != 0)
-            c->report(c, HEFT_FAULT, "gptrs/base-id", (heft_range){ HEFT_NOWHERE, 0 }, t,
-                      "its stored base id is not the BLAKE3 of its name");
-    }
-    return HEFT_OK;
 }
 
 /* ---- planning ---- */
@@ -319,7 +303,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *
     if (tag_of(row->dtype) == HEFT_GPTRS_TYPES)
         return heft_loss_type(p, "gptrs/dtype", t, "a gpt-rs file");
     *has_half = *has_half || row->dtype == HEFT_F16 || row->dtype == HEFT_BF16;
-    return heft_loss_scalar(p, "gptrs/rank-0", t, "a gpt-rs file");
+    heft_status st = heft_gptrs_plan_base_id(p, t, checkpoint);
+    return st ? st : heft_loss_scalar(p, "gptrs/rank-0", t, "a gpt-rs file");
 }
 
 static heft_status plan_tensors(heft_plan *p, bool checkpoint)
@@ -520,7 +505,7 @@ const heft_format heft_format_gptrs_checkpoint = {
     .align = ALIGN,
     .probe = probe_checkpoint,
     .parse = parse_checkpoint,
-    .check = check_base_ids,
+    .check = heft_gptrs_check_base_ids,
     .plan = plan_checkpoint,
     .front = front,
 };

@@ -18,4 +18,11 @@ typedef struct heft_gptrs_config { /* what a config_json is */
 heft_status heft_gptrs_config_read(heft_gptrs_config *out, heft_str text, uint64_t at,
                                    uint32_t depth, heft_arena *arena, heft_error *err);
 
+/* Notes stored base ids that are not those of the names, of tensors up to a number all, else a sample. */
+void heft_gptrs_note_base_ids(heft_index *x);
+/* Reports all of them as faults. */
+heft_status heft_gptrs_check_base_ids(heft_check *c);
+/* A warning where such an id is not carried. */
+heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool checkpoint);
+
 #endif
