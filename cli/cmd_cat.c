@@ -168,27 +168,36 @@ static int cat_vocab(bool *done, const heft_file *f, const char *path)
     return code;
 }
 
-static int cat(const heft_file *f, const char *path, const char *name, const char *role, bool npy)
+typedef struct request {
+    const char *name, *id; /* of the tensor; both NULL: a part of the file */
+    const char *role;
+    bool npy;
+} request;
+
+static int cat(const heft_file *f, const char *path, const request *r)
 {
     content c = { .f = f, .path = path };
-    uint32_t tensor = name ? model_find(f, path, name) : HEFT_NONE;
-    if (name && tensor == HEFT_NONE)
+    uint32_t tensor = HEFT_NONE;
+    if (r->name || r->id)
+        tensor = r->id ? model_find_id(f, path, r->id) : model_find(f, path, r->name);
+    if ((r->name || r->id) && tensor == HEFT_NONE)
         return CODE_USAGE;
-    c.part = model_part(f, path, tensor, role);
+    c.part = model_part(f, path, tensor, r->role);
     if (c.part == HEFT_NONE)
         return CODE_USAGE;
-    if (npy && !set_shape(&c, tensor, role))
+    if (r->npy && !set_shape(&c, tensor, r->role))
         return CODE_CANNOT;
     return put_content(&c);
 }
 
 int cmd_cat(int argc, char **argv)
 {
-    const char *role = NULL;
-    bool npy = false, force = false, no_verify = false;
+    request r = { .name = NULL };
+    bool force = false, no_verify = false;
     const opt options[] = {
-        { "part", 'p', OPT_TEXT, &role, "ROLE", "this part, instead of the data" },
-        { "npy", 0, OPT_FLAG, &npy, NULL, "as a NumPy file" },
+        { "part", 'p', OPT_TEXT, &r.role, "ROLE", "this part, instead of the data" },
+        { "id", 0, OPT_TEXT, &r.id, "ID", MODEL_ID_HELP },
+        { "npy", 0, OPT_FLAG, &r.npy, NULL, "as a NumPy file" },
         { "force", 'f', OPT_FLAG, &force, NULL, "even onto a terminal" },
         { "no-verify", 0, OPT_FLAG, &no_verify, NULL, CHECKS_HELP },
     };
@@ -209,8 +218,11 @@ int cmd_cat(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    if (args.count == 1 && !role)
-        return say_usage("cat", "TENSOR or --part expected");
+    r.name = args.count > 1 ? args.item[1] : NULL;
+    if (r.name && r.id)
+        return say_usage("cat", "TENSOR and --id are two ways to say the same: give one");
+    if (!r.name && !r.id && !r.role)
+        return say_usage("cat", "TENSOR, --id or --part expected");
     if (term_is_stdout() && !force)
         return say_usage("cat", "stdout is a terminal: redirect it, or use --force");
     model_check_parts(!no_verify);
@@ -218,10 +230,10 @@ int cmd_cat(int argc, char **argv)
     if (code)
         return code;
     bool done = false;
-    if (args.count == 1 && !npy && !strcmp(role, "vocab"))
+    if (!r.name && !r.id && !r.npy && !strcmp(r.role, "vocab"))
         code = cat_vocab(&done, f, args.item[0]);
     if (!done)
-        code = cat(f, args.item[0], args.count > 1 ? args.item[1] : NULL, role, npy);
+        code = cat(f, args.item[0], &r);
     heft_close(f);
     return code;
 }

@@ -358,6 +358,22 @@ static int show_elements(outbuf *o, array *a, size_t shown)
     return code;
 }
 
+/* What is stored of nothing may have a digest, too. */
+static int show_empty(outbuf *o, const array *a)
+{
+    heft_error err;
+    heft_stream *s;
+    uint8_t none[1];
+    heft_status st = heft_stream_open(&s, a->f, a->part, &err);
+    if (!st)
+        st = heft_stream_read(none, s, 0, &err);
+    heft_stream_close(s);
+    if (st)
+        return say_error(a->path, &err);
+    out_text(o, "[]\n");
+    return CODE_DONE;
+}
+
 static int show_array(outbuf *o, array *a)
 {
     uint64_t elements = 1, shown = 1;
@@ -366,10 +382,8 @@ static int show_array(outbuf *o, array *a)
     a->summarised = elements > SUMMARISED;
     for (uint32_t i = 0; i < a->rank && shown <= MOST_SHOWN; i++)
         shown *= shown_along(a, i);
-    if (!elements) {
-        out_text(o, "[]\n");
-        return CODE_DONE;
-    }
+    if (!elements)
+        return show_empty(o, a);
     if (shown > MOST_SHOWN) {
         say(a->path, "too many dimensions to show: even the edges are more than %d values",
             MOST_SHOWN);
@@ -414,21 +428,36 @@ static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor
     return code;
 }
 
+/* All of its parts, or nothing when one of them is damaged. */
+static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t tensor)
+{
+    outbuf text;
+    out_open(&text, -1);
+    int code = show(&text, f, path, tensor);
+    if (!code)
+        out_bytes(o, text.buf, text.used);
+    o->os = text.os ? text.os : o->os;
+    out_free(&text);
+    return code;
+}
+
 int cmd_show(int argc, char **argv)
 {
+    const char *id = NULL;
     bool no_verify = false;
     const opt options[] = {
+        { "id", 0, OPT_TEXT, &id, "ID", MODEL_ID_HELP },
         { "no-verify", 0, OPT_FLAG, &no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "show",
-        "FILE TENSOR",
+        "FILE [TENSOR]",
         "Prints the values of a tensor as NumPy prints an array: beyond 1000 elements three\n"
         "at each edge.  A tensor that is not dense is shown part by part.",
         "heft show model.safetensors embed.weight",
         options,
         sizeof options / sizeof *options,
-        2,
+        1,
         2,
     };
     opt_args args;
@@ -437,13 +466,17 @@ int cmd_show(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    if ((args.count == 1) == !id)
+        return say_usage("show", id ? "TENSOR and --id are two ways to say the same: give one"
+                                    : "TENSOR or --id expected");
     model_check_parts(!no_verify);
     code = model_open(&f, args.item[0]);
     if (code)
         return code;
-    uint32_t tensor = model_find(f, args.item[0], args.item[1]);
+    uint32_t tensor = id ? model_find_id(f, args.item[0], id)
+                         : model_find(f, args.item[0], args.item[1]);
     out_open(&o, STDOUT_FILENO);
-    code = tensor == HEFT_NONE ? CODE_USAGE : show(&o, f, args.item[0], tensor);
+    code = tensor == HEFT_NONE ? CODE_USAGE : show_whole(&o, f, args.item[0], tensor);
     code = out_end(&o, code);
     heft_close(f);
     return code;

@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,52 @@ uint32_t model_find(const heft_file *f, const char *path, const char *name)
     if (id == HEFT_NONE)
         say(path, "no tensor is called '%s'", name);
     return id;
+}
+
+/* 32 digits, the most significant first. */
+static bool parse_base(heft_id *id, const char *text)
+{
+    enum { DIGITS_OF_ID = 2 * sizeof id->base };
+    size_t len = strspn(text, "0123456789abcdefABCDEF");
+    if (text[len] || len != DIGITS_OF_ID)
+        return false;
+    id->kind = HEFT_ID_BASE;
+    for (size_t i = 0; i < sizeof id->base; i++) {
+        char two[3] = { text[DIGITS_OF_ID - 2 - 2 * i], text[DIGITS_OF_ID - 1 - 2 * i], 0 };
+        id->base[i] = (uint8_t)strtoul(two, NULL, 16);
+    }
+    return true;
+}
+
+static bool parse_id(heft_id *id, const char *text)
+{
+    bool is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
+    const char *digits = text + (is_hex ? 2 : 0);
+    char *end;
+    *id = (heft_id){ .kind = HEFT_ID_BURN };
+    if (parse_base(id, digits))
+        return true;
+    errno = 0;
+    id->burn = strtoull(digits, &end, is_hex ? 16 : 10);
+    return strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789") && !*end && !errno;
+}
+
+uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
+{
+    heft_id id;
+    uint32_t count = 0, tensor = HEFT_NONE;
+    if (!parse_id(&id, text)) {
+        say(path, "'%s' is no id: 32 hexadecimal digits (gpt-rs), or a number of 64 bits (Burn)",
+            text);
+        return HEFT_NONE;
+    }
+    tensor = heft_find_id(f, &id, &count);
+    if (!count)
+        say(path, "no tensor has the id '%s' (heft ids lists them)", text);
+    else if (count > 1)
+        say(path, "%u tensors have the id '%s': choose one by its name (heft ids lists them)",
+            count, text);
+    return count == 1 ? tensor : HEFT_NONE;
 }
 
 /* The numbers of the parts of a tensor or, with HEFT_NONE, of the file. */

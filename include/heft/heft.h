@@ -305,6 +305,28 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_is_whole(const heft_file *f, heft_erro
 HEFT_API uint32_t heft_tensor_count(const heft_file *f);
 HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */
 HEFT_API uint32_t heft_find(const heft_file *f, const char *name, size_t len); /* or HEFT_NONE */
+
+/* What programs call a tensor instead of its name. */
+typedef enum heft_id_kind {
+    HEFT_ID_BASE, /* gpt-rs: follows from the name, so that a file need not store it; names that are not ASCII have none */
+    HEFT_ID_BURN  /* Burn: a number that Burnpack files store */
+} heft_id_kind;
+typedef struct heft_id {
+    heft_id_kind kind;
+    uint8_t base
+        [16]; /* BASE: the number as gpt-rs stores it, little-endian; heft_base_param_id() makes one */
+    uint64_t burn; /* BURN */
+} heft_id;
+/* The first tensor of that identity, or HEFT_NONE; *count, which may be NULL: how many have it.  A base id is that of the
+ * tensor's name, whatever the file stores.  Looks at each tensor; for many lookups see heft_ids_open().  Any thread. */
+HEFT_API uint32_t heft_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
+/* The identities of all tensors, sorted: finding one takes a binary search, from any thread.  Close it before f. */
+typedef struct heft_ids heft_ids;
+HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_file *f,
+                                                   heft_error *err);
+HEFT_API uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count);
+HEFT_API void heft_ids_close(heft_ids *ids); /* NULL is harmless */
+
 HEFT_API heft_str heft_layout_name(const heft_file *f,
                                    uint32_t tensor); /* "dense", "sparse_csr", … */
 /* Decoded bytes of the tensor's data part, or of all its parts when it has none of that role;

@@ -1,0 +1,195 @@
+/* identity.c - tensors by what programs call them instead of by name: gpt-rs' base ids, which follow from names, and the
+ * numbers that Burn gives parameters. */
+#include "base/blake3.h"
+#include "base/sort.h"
+#include "core/read/file.h"
+
+enum { BASE = 16, SHARE = 4096 /* tensors that a worker hashes at a time */ };
+
+static bool base_of(uint8_t out[BASE], const heft_index *x, uint32_t tensor)
+{
+    heft_str name = heft_ix_name(x, tensor);
+    if (!heft_is_ascii(name.ptr, name.len))
+        return false;
+    heft_blake3_id(out, name.ptr, name.len);
+    return true;
+}
+
+static bool burn_of(uint64_t *out, const heft_index *x, uint32_t tensor)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    heft_value v;
+    if (!(row->flags & HEFT_T_PARAM_ID) && !row->attrs)
+        return false;
+    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++) {
+        if (heft_str_is(v.key, "burn.param_id") && v.kind == HEFT_KIND_UINT) {
+            *out = v.as.u;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_id(const heft_index *x, uint32_t tensor, const heft_id *id)
+{
+    uint8_t base[BASE];
+    uint64_t burn;
+    if (id->kind == HEFT_ID_BURN)
+        return burn_of(&burn, x, tensor) && burn == id->burn;
+    return base_of(base, x, tensor) && !memcmp(base, id->base, BASE);
+}
+
+uint32_t heft_find_id(const heft_file *f, const heft_id *id, uint32_t *count)
+{
+    uint32_t found = HEFT_NONE, n = 0;
+    heft_file_enter(f); /* names are lent by the file */
+    for (uint32_t t = 0; t < heft_ix_tensors(&f->x); t++) {
+        if (!has_id(&f->x, t, id))
+            continue;
+        found = n++ ? found : t;
+    }
+    heft_file_disarm(f); /* whoever reads the tensor is told */
+    if (count)
+        *count = n;
+    return found;
+}
+
+/* ---- many of them ---- */
+
+typedef struct order { /* tensors that have such an id, by it */
+    uint32_t *tensors, count;
+} order;
+
+struct heft_ids {
+    const heft_file *f;
+    heft_memory mem;
+    size_t room; /* bytes behind tables */
+    void *tables;
+    uint64_t *burn;        /* by tensor */
+    uint8_t (*base)[BASE]; /* by tensor */
+    uint8_t *kinds;        /* by tensor: a bit for each kind of id that it has */
+    order by[2];           /* by kind */
+};
+
+static void list_share(void *arg, size_t share)
+{
+    heft_ids *ids = arg;
+    uint32_t all = heft_ix_tensors(&ids->f->x), from = (uint32_t)share * SHARE;
+    uint32_t end = all - from < SHARE ? all : from + SHARE;
+    for (uint32_t t = from; t < end; t++) {
+        bool has_base = base_of(ids->base[t], &ids->f->x, t);
+        bool has_burn = burn_of(&ids->burn[t], &ids->f->x, t);
+        ids->kinds[t] = (uint8_t)(has_base << HEFT_ID_BASE | has_burn << HEFT_ID_BURN);
+    }
+}
+
+static bool base_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_ids *ids = ctx;
+    return memcmp(ids->base[a], ids->base[b], BASE) < 0;
+}
+
+static bool burn_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_ids *ids = ctx;
+    return ids->burn[a] < ids->burn[b];
+}
+
+static bool (*const below[2])(const void *ctx, uint32_t a, uint32_t b) = {
+    [HEFT_ID_BASE] = base_below,
+    [HEFT_ID_BURN] = burn_below,
+};
+
+static void sort_kind(heft_ids *ids, heft_id_kind kind, uint32_t *scratch)
+{
+    order *by = &ids->by[kind];
+    for (uint32_t t = 0; t < heft_ix_tensors(&ids->f->x); t++)
+        if (ids->kinds[t] >> kind & 1)
+            by->tensors[by->count++] = t;
+    heft_sort(by->tensors, scratch, by->count, below[kind], ids);
+}
+
+/* One piece of memory, the widest elements first. */
+static bool make_tables(heft_ids *ids)
+{
+    size_t n = heft_ix_tensors(&ids->f->x);
+    size_t each = sizeof *ids->burn + sizeof *ids->base + 3 * sizeof(uint32_t) + 1;
+    ids->room = n * each + 1;
+    ids->tables = heft_mem_resize(&ids->mem, NULL, 0, ids->room);
+    if (!ids->tables)
+        return false;
+    ids->burn = ids->tables;
+    ids->base = (uint8_t(*)[BASE])(ids->burn + n);
+    ids->by[HEFT_ID_BASE].tensors = (uint32_t *)(void *)(ids->base + n);
+    ids->by[HEFT_ID_BURN].tensors = ids->by[HEFT_ID_BASE].tensors + n;
+    ids->kinds = (uint8_t *)(ids->by[HEFT_ID_BURN].tensors + 2 * n);
+    return true;
+}
+
+heft_status heft_ids_open(heft_ids **out, const heft_file *f, heft_error *err)
+{
+    const heft_allocator *al = f->host->allocator;
+    heft_error own;
+    uint32_t n = heft_ix_tensors(&f->x);
+    heft_ids *ids = al->resize(al->ctx, NULL, 0, sizeof *ids, 16);
+    err = heft_error_begin(err, &own);
+    *out = NULL;
+    if (ids)
+        *ids = (heft_ids){ .f = f, .mem = { al, UINT64_MAX, 0 } };
+    if (!ids || !make_tables(ids)) {
+        heft_ids_close(ids);
+        return heft_error_end(
+            err, heft_error_plain(err, HEFT_E_NOMEM, "no memory for %U ids", (uint64_t)n));
+    }
+    heft_file_enter(f);
+    heft_host_run(f->host, (n + (size_t)SHARE - 1) / SHARE, list_share, ids);
+    heft_status st = heft_file_leave(f, err);
+    for (heft_id_kind kind = HEFT_ID_BASE; kind <= HEFT_ID_BURN; kind++)
+        sort_kind(ids, kind, ids->by[HEFT_ID_BURN].tensors + n);
+    if (st)
+        heft_ids_close(ids);
+    else
+        *out = ids;
+    return heft_error_end(err, st);
+}
+
+void heft_ids_close(heft_ids *ids)
+{
+    if (!ids)
+        return;
+    const heft_allocator *al = ids->f->host->allocator;
+    if (ids->tables)
+        heft_mem_resize(&ids->mem, ids->tables, ids->room, 0);
+    al->resize(al->ctx, ids, sizeof *ids, 0, 16);
+}
+
+/* Below 0, 0 or above: as the id of a tensor is before, at or behind the one that is wanted. */
+static int compare(const heft_ids *ids, uint32_t tensor, const heft_id *id)
+{
+    if (id->kind == HEFT_ID_BASE)
+        return memcmp(ids->base[tensor], id->base, BASE);
+    return (ids->burn[tensor] > id->burn) - (ids->burn[tensor] < id->burn);
+}
+
+/* How many tensors come before the id, or with `with` before what follows it. */
+static uint32_t count_before(const heft_ids *ids, const heft_id *id, bool with)
+{
+    const order *by = &ids->by[id->kind];
+    uint32_t lo = 0, hi = by->count;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (compare(ids, by->tensors[mid], id) < (with ? 1 : 0))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count)
+{
+    uint32_t first = count_before(ids, id, false), n = count_before(ids, id, true) - first;
+    if (count)
+        *count = n;
+    return n ? ids->by[id->kind].tensors[first] : HEFT_NONE;
+}

@@ -1,0 +1,295 @@
+/* test_find_id.c - tensors by gpt-rs' base ids and by Burn's numbers. */
+#include "models.h"
+
+#include <heft/params.h>
+
+#include "core/read/file.h"
+
+static heft_file *open_model(heft_bytes b)
+{
+    heft_error err;
+    heft_file *f;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    return f;
+}
+
+static heft_id base_id(const char *name)
+{
+    heft_id id = { .kind = HEFT_ID_BASE };
+    heft_id128 base;
+    assert_true(heft_base_param_id(&base, name, strlen(name)));
+    memcpy(id.base, base.bytes, sizeof id.base);
+    return id;
+}
+
+/* Both ways to look it up say so. */
+static void assert_found(const heft_file *f, const heft_id *id, uint32_t tensor, uint32_t count)
+{
+    heft_ids *ids;
+    heft_error err;
+    uint32_t n = 99, m = 99;
+    assert_int_equal(heft_find_id(f, id, &n), tensor);
+    assert_int_equal(heft_find_id(f, id, NULL), tensor);
+    heft_assert_ok(heft_ids_open(&ids, f, &err), &err);
+    assert_int_equal(heft_ids_find(ids, id, &m), tensor);
+    assert_int_equal(heft_ids_find(ids, id, NULL), tensor);
+    heft_ids_close(ids);
+    assert_int_equal(n, count);
+    assert_int_equal(m, count);
+}
+
+/* The vectors of gpt-rs: 7a61e32d973b81c6075dbebe2015f2f2 is "w". */
+static void base_ids_are_those_of_the_names(void **state)
+{
+    static const char *const formats[] = { "safetensors", "gptrs-checkpoint", "gptrs-archive" };
+    static const uint8_t w[16] = { 0xf2, 0xf2, 0x15, 0x20, 0xbe, 0xbe, 0x5d, 0x07,
+                                   0xc6, 0x81, 0x3b, 0x97, 0x2d, 0xe3, 0x61, 0x7a };
+    heft_id id = { .kind = HEFT_ID_BASE }, burn = { .kind = HEFT_ID_BURN, .burn = 0 };
+    (void)state;
+    memcpy(id.base, w, sizeof w);
+    for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
+        heft_bytes b = heft_test_one(formats[i], 64);
+        heft_file *f = open_model(b);
+        assert_found(f, &id, 0, 1);
+        assert_found(f, &burn, HEFT_NONE, 0);
+        id.base[3] ^= 1;
+        assert_found(f, &id, HEFT_NONE, 0);
+        id.base[3] ^= 1;
+        heft_close(f);
+        heft_test_free(&b);
+    }
+}
+
+/* What a checkpoint stores is no identity when it is not that of the name. */
+static void a_stored_id_of_another_name_is_none(void **state)
+{
+    heft_bytes b = heft_test_one("gptrs-checkpoint", 64);
+    heft_id id = base_id("w"), other = base_id("v");
+    (void)state;
+    uint8_t *at = memmem(b.p, b.len, id.base, sizeof id.base);
+    assert_non_null(at);
+    memcpy(at, other.base, sizeof other.base);
+    heft_file *f = open_model(b);
+    assert_found(f, &id, 0, 1);
+    assert_found(f, &other, HEFT_NONE, 0);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+static void names_that_are_not_ascii_have_no_base_id(void **state)
+{
+    static const test_tensor t[] = { { "\xc3\xa9", HEFT_F32, 1, { 1 } },
+                                     { "w", HEFT_F32, 1, { 1 } } };
+    heft_bytes b = heft_test_model("safetensors", t, 2);
+    heft_file *f = open_model(b);
+    heft_id id = { .kind = HEFT_ID_BASE };
+    (void)state;
+    /* BLAKE3 of the two bytes */
+    static const uint8_t hashed[16] = { 0x46, 0xd0, 0xec, 0x74, 0x2c, 0xea, 0xad, 0x14,
+                                        0x9f, 0x9a, 0x3d, 0x10, 0x9d, 0x1b, 0xd9, 0xe9 };
+    memcpy(id.base, hashed, sizeof hashed);
+    assert_found(f, &id, HEFT_NONE, 0);
+    id = base_id("w");
+    uint32_t w = heft_find(f, "w", 1);
+    assert_found(f, &id, w, 1);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+/* Four tensors with the ids of Burn that a safetensors file carries. */
+static heft_bytes with_burn_ids(void)
+{
+    static const char header[] =
+        "{\"__metadata__\":{\"heft.burn.param_id/a\":\"18446744073709551615\","
+        "\"heft.burn.param_id/b\":\"4294967303\",\"heft.burn.param_id/c\":\"4294967303\","
+        "\"heft.burn.param_id/d\":\"8589934592\"},"
+        "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+        "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]},"
+        "\"c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[2,3]},"
+        "\"d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[3,4]},"
+        "\"e\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]}}";
+    uint8_t bytes[8 + sizeof header - 1 + 5] = { (uint8_t)((sizeof header - 1) & 0xFF),
+                                                 (uint8_t)((sizeof header - 1) >> 8) };
+    memcpy(bytes + 8, header, sizeof header - 1);
+    return heft_test_copy(bytes, sizeof bytes);
+}
+
+static void burn_ids_are_found_and_counted(void **state)
+{
+    static const struct {
+        uint64_t id;
+        const char *name;
+        uint32_t count;
+    } rows[] = {
+        { UINT64_MAX, "a", 1 }, { 0x100000007, "b", 2 }, { 0x200000000, "d", 1 },
+        { 7, NULL, 0 },         { 0, NULL, 0 },
+    };
+    heft_bytes b = with_burn_ids();
+    (void)state;
+    for (int stored = 0; stored < 2; stored++) {
+        heft_file *f = open_model(b);
+        for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+            heft_id id = { .kind = HEFT_ID_BURN, .burn = rows[i].id };
+            uint32_t want = rows[i].name ? heft_find(f, rows[i].name, 1) : HEFT_NONE;
+            assert_found(f, &id, want, rows[i].count);
+        }
+        heft_test_sink sink;
+        heft_error err;
+        heft_assert_ok(heft_convert(f, heft_format_find("burnpack"),
+                                    heft_test_sink_init(&sink, false), NULL, &err),
+                       &err);
+        heft_close(f);
+        heft_test_free(&b);
+        b = heft_test_copy(sink.p, sink.len);
+        heft_test_sink_free(&sink);
+    }
+    heft_test_free(&b);
+}
+
+static void many_ids_are_found_in_a_sorted_list(void **state)
+{
+    enum { MANY = 10007 };
+    heft_bytes b = heft_test_many("safetensors", MANY);
+    heft_file *f = open_model(b);
+    heft_ids *ids;
+    heft_error err;
+    (void)state;
+    heft_assert_ok(heft_ids_open(&ids, f, &err), &err);
+    for (uint32_t i = 0; i < MANY; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "layers.%u.weight", i);
+        heft_id id = base_id(name);
+        assert_int_equal(heft_ids_find(ids, &id, NULL), heft_find(f, name, strlen(name)));
+    }
+    heft_ids_close(ids);
+    heft_ids_close(NULL);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+static void without_memory_there_is_no_list(void **state)
+{
+    heft_bytes b = heft_test_many("safetensors", 3);
+    heft_test_memory m;
+    heft_status st = HEFT_E_NOMEM;
+    (void)state;
+    for (uint32_t fail_at = 1; st; fail_at++) {
+        heft_ids *ids;
+        heft_error err;
+        heft_file *f;
+        heft_test_memory_init(&m, 0);
+        heft_assert_ok(heft_test_open(&f, b, &m.host, &err), &err);
+        heft_test_memory_rewind(&m);
+        m.fail_at = fail_at;
+        st = heft_ids_open(&ids, f, &err);
+        if (st)
+            heft_assert_status(st, HEFT_E_NOMEM, &err);
+        heft_ids_close(ids);
+        heft_close(f);
+        heft_assert_all_freed(&m);
+    }
+    heft_test_free(&b);
+}
+
+/* ---- wrong ids in checkpoints --------------------------------------------------------------- */
+
+typedef struct losses {
+    unsigned count, warnings;
+} losses;
+
+static void count_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                       const char *text)
+{
+    losses *l = ctx;
+    (void)text;
+    if (strcmp(rule, "gptrs/base-id") != 0)
+        return;
+    assert_true(tensor.len == 1 && *tensor.ptr == 'w');
+    l->count++;
+    l->warnings += severity == HEFT_WARNING;
+}
+
+/* One warning for each, which verify leaves to the fault that it reports. */
+static void a_wrong_id_is_noted_when_the_file_is_opened(void **state)
+{
+    heft_bytes b = heft_test_one("gptrs-checkpoint", 64);
+    heft_id id = base_id("w");
+    (void)state;
+    for (unsigned wrong = 0; wrong < 2; wrong++) {
+        heft_file *f = open_model(b);
+        const heft_note *note = f->x.notes.ptr;
+        heft_verify_result r;
+        heft_error err;
+        assert_int_equal(f->x.notes.len, wrong);
+        if (wrong) {
+            assert_string_equal(note->rule, "gptrs/base-id");
+            assert_int_equal(note->severity, HEFT_WARNING);
+            assert_int_equal(note->tensor, 0);
+        }
+        heft_assert_ok(heft_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+        assert_int_equal(r.warnings, 0);
+        assert_int_equal(r.faults, wrong);
+        heft_close(f);
+        uint8_t *at = memmem(b.p, b.len, id.base, sizeof id.base);
+        if (!wrong)
+            at[5] ^= 1;
+    }
+    heft_test_free(&b);
+}
+
+static heft_status convert(heft_bytes b, const char *to, bool strict, losses *l, heft_error *err)
+{
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_test_sink sink;
+    heft_file *f = open_model(b);
+    *l = (losses){ 0, 0 };
+    opt.write.on_loss = count_loss;
+    opt.write.loss_ctx = l;
+    opt.write.strict = strict;
+    heft_status st = heft_convert(f, heft_format_find(to), heft_test_sink_init(&sink, false), &opt,
+                                  err);
+    heft_close(f);
+    heft_test_sink_free(&sink);
+    return st;
+}
+
+static void a_wrong_id_is_reported_before_it_is_repaired(void **state)
+{
+    heft_bytes b = heft_test_one("gptrs-checkpoint", 64);
+    heft_id id = base_id("w");
+    heft_error err;
+    losses l;
+    (void)state;
+    heft_assert_ok(convert(b, "gptrs-checkpoint", true, &l, &err), &err);
+    assert_int_equal(l.count, 0);
+    uint8_t *at = memmem(b.p, b.len, id.base, sizeof id.base);
+    at[5] ^= 1;
+    static const char *const targets[] = { "gptrs-checkpoint", "gptrs-archive" };
+    for (size_t i = 0; i < HEFT_COUNT(targets); i++) {
+        heft_status st = convert(b, targets[i], false, &l, &err);
+        heft_assert_ok(st, &err);
+        assert_int_equal(l.count, 1);
+        assert_int_equal(l.warnings, 1);
+        heft_assert_status(convert(b, targets[i], true, &l, &err), HEFT_E_LOSSY, &err);
+        assert_int_equal(l.count, 1);
+    }
+    memset(at, 0, sizeof id.base); /* none is stored: nothing is wrong */
+    heft_assert_ok(convert(b, "gptrs-checkpoint", true, &l, &err), &err);
+    assert_int_equal(l.count, 0);
+    heft_test_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(base_ids_are_those_of_the_names),
+        cmocka_unit_test(a_stored_id_of_another_name_is_none),
+        cmocka_unit_test(names_that_are_not_ascii_have_no_base_id),
+        cmocka_unit_test(burn_ids_are_found_and_counted),
+        cmocka_unit_test(many_ids_are_found_in_a_sorted_list),
+        cmocka_unit_test(without_memory_there_is_no_list),
+        cmocka_unit_test(a_wrong_id_is_noted_when_the_file_is_opened),
+        cmocka_unit_test(a_wrong_id_is_reported_before_it_is_repaired),
+    };
+    return cmocka_run_group_tests_name("find_id", tests, NULL, NULL);
+}
