@@ -4,6 +4,7 @@
  *     stream FILE MIB         seconds to go through all parameters once under a budget, the next
  *                             ones read ahead, a byte of every page looked at
  *     sum FILE MIB            the same, every byte summed
+ *     checked FILE MIB        the same, and the digest of each parameter is checked
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +18,7 @@
 
 enum { ROUNDS = 2000000, MOST_THREADS = 64, AHEAD = 3 };
 
-static heft_params *open_store(const char *path, uint64_t budget)
+static heft_params *open_store(const char *path, uint64_t budget, bool check)
 {
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
     heft_params *p;
@@ -25,6 +26,7 @@ static heft_params *open_store(const char *path, uint64_t budget)
     heft_id128 model;
     heft_error err;
     opt.budget = budget;
+    opt.check_parts = check;
     if (heft_open(&f, path, NULL, &err) || heft_params_open(&p, &opt, &err) ||
         heft_params_add(&model, p, f, &err))
         die(path, err.message);
@@ -54,7 +56,7 @@ static void *use_many(void *arg)
 
 static void resident(const char *path, unsigned threads)
 {
-    heft_params *p = open_store(path, 0);
+    heft_params *p = open_store(path, 0, false);
     pthread_t t[MOST_THREADS];
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     for (uint32_t i = 0; i < heft_params_count(p); i++)
@@ -89,9 +91,10 @@ static uint64_t look(const heft_param *w)
     return s;
 }
 
-static void stream(const char *path, uint64_t mib, uint64_t (*through)(const heft_param *w))
+static void stream(const char *path, uint64_t mib, uint64_t (*through)(const heft_param *w),
+                   bool check)
 {
-    heft_params *p = open_store(path, mib << 20);
+    heft_params *p = open_store(path, mib << 20, check);
     uint32_t n = heft_params_count(p);
     heft_id128 *keys = malloc((n + 1) * sizeof *keys);
     uint64_t all = 0;
@@ -122,10 +125,12 @@ int main(int argc, char **argv)
     if (argc == 4 && !strcmp(argv[1], "resident"))
         resident(argv[2], (unsigned)strtoul(argv[3], NULL, 10));
     else if (argc == 4 && !strcmp(argv[1], "stream"))
-        stream(argv[2], strtoull(argv[3], NULL, 10), look);
+        stream(argv[2], strtoull(argv[3], NULL, 10), look, false);
     else if (argc == 4 && !strcmp(argv[1], "sum"))
-        stream(argv[2], strtoull(argv[3], NULL, 10), sum);
+        stream(argv[2], strtoull(argv[3], NULL, 10), sum, false);
+    else if (argc == 4 && !strcmp(argv[1], "checked"))
+        stream(argv[2], strtoull(argv[3], NULL, 10), sum, true);
     else
-        die("params", "usage: params resident|stream|sum FILE N");
+        die("params", "usage: params resident|stream|sum|checked FILE N");
     return 0;
 }

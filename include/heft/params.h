@@ -73,10 +73,13 @@ typedef struct heft_params_options {
      * one that reads ahead.  bytes: 0 for a stall, since a load that goes on has not settled them yet. */
     void (*on_event)(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes);
     void *ctx;
+    /* Loading a parameter checks its digest, where heft_verify_part() finds one, whatever its file was opened with:
+     * HEFT_E_CHECKSUM, and nothing is loaded.  Bytes that stay where they are mapped are all read for that. */
+    bool check_parts;
 } heft_params_options;
-#define HEFT_PARAMS_OPTIONS_INIT                                \
-    {                                                           \
-        sizeof(heft_params_options), NULL, 0, false, NULL, NULL \
+#define HEFT_PARAMS_OPTIONS_INIT                                       \
+    {                                                                  \
+        sizeof(heft_params_options), NULL, 0, false, NULL, NULL, false \
     }
 
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_open(heft_params **out,

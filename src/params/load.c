@@ -98,29 +98,40 @@ static heft_status map(entry *e, const void *view, heft_error *err)
     return heft_part_populate(e->file, e->part, err);
 }
 
-static heft_status read_all(entry *e, heft_error *err)
+/* An empty part is read, too: it may have a digest. */
+static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
 {
     heft_stream *s;
     uint8_t *to = e->held->owned;
-    heft_status st = heft_stream_open(&s, e->file, e->part, err);
+    uint64_t left = e->view.bytes;
+    heft_status st = p->opt.check_parts ? heft_stream_open_checked(&s, e->file, e->part, err)
+                                        : heft_stream_open(&s, e->file, e->part, err);
     if (st)
         return st;
-    for (uint64_t left = e->view.bytes; left && !st;) {
+    do {
         size_t n = left < STEP ? (size_t)left : STEP;
         st = heft_stream_read(to, s, n, err);
         to += n;
         left -= n;
-    }
+    } while (left && !st);
     heft_stream_close(s);
     return st;
+}
+
+/* In place, after they were made resident. */
+static heft_status check(const heft_params *p, const entry *e, heft_error *err)
+{
+    return p->opt.check_parts ? heft_verify_part(NULL, e->file, e->part, err) : HEFT_OK;
 }
 
 heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
 {
     const void *view = e->file ? lent(p, e) : NULL;
     heft_status st = view ? map(e, view, err) : allocate(p, e, err);
+    if (!st && view)
+        st = check(p, e, err);
     if (!st && !view)
-        st = e->file ? read_all(e, err)
+        st = e->file ? read_all(p, e, err)
                      : d->make(e->held->owned, &e->view, &e->source->view, d->ctx, err);
     if (st)
         heft_load_give_back(p, heft_load_take(e));

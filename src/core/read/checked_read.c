@@ -36,7 +36,8 @@ static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *
 {
     const heft_index *x = &r->f->x;
     uint32_t all = all_parts(x);
-    *l = (layout){ .order = heft_ix_order_in(&r->mem, x, &l->count) };
+    *l = (layout){ .order = NULL };
+    l->order = heft_ix_order_in(&r->mem, x, &l->count);
     l->room = ((size_t)all + 1) * sizeof *l->unread + all;
     l->unread = heft_mem_resize(&r->mem, NULL, 0, l->room);
     if (!l->order || !l->unread)
@@ -113,13 +114,12 @@ static bool joins(const heft_file *f, const char *algorithm)
 static bool is_joined(const heft_checked_read *r, uint32_t part, uint32_t claim)
 {
     return r->splits && heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)) &&
-           joins(r->f, heft_ix_claim_at(&r->f->x, claim).algorithm);
+           joins(r->f, heft_ix_claim_algorithm(&r->f->x, claim));
 }
 
 static bool join_later(heft_checked_read *r, uint32_t claim)
 {
-    return heft_segments_want(&r->seen, r->f->host,
-                              heft_ix_claim_at(&r->f->x, claim).algorithm) &&
+    return heft_segments_want(&r->seen, r->f->host, heft_ix_claim_algorithm(&r->f->x, claim)) &&
            add(r, claim);
 }
 
@@ -185,13 +185,15 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
 static heft_status judge(heft_checked_read *r, uint32_t claim, heft_error *err)
 {
     static const uint8_t zeros[64] = { 0 };
-    heft_claim c = heft_ix_claim_at(&r->f->x, claim);
+    heft_claim c;
+    heft_status st = heft_claim_get(&c, r->f, claim, err);
+    if (st)
+        return st;
     const heft_digest *d = heft_host_digest(r->f->host, c.algorithm);
     uint8_t got[64];
     uint32_t state;
     d->init(&state);
-    heft_status st = heft_segments_join(&r->seen, c.algorithm, c.range[0], &state, read_missing, r,
-                                        err);
+    st = heft_segments_join(&r->seen, c.algorithm, c.range[0], &state, read_missing, r, err);
     if (c.zeros)
         d->update(&state, zeros, c.zeros < sizeof zeros ? c.zeros : sizeof zeros);
     if (!st)

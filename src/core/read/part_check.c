@@ -38,6 +38,13 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
 
 /* ---- computing it ---- */
 
+heft_status heft_claim_get(heft_claim *out, const heft_file *f, uint32_t claim, heft_error *err)
+{
+    heft_file_enter(f);
+    *out = heft_ix_claim_at(&f->x, claim);
+    return heft_file_leave(f, err);
+}
+
 heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32_t part,
                                   uint32_t claim, heft_error *err)
 {
@@ -45,10 +52,11 @@ heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32
     *k = (heft_part_check){ .f = f, .part = part, .claim = claim };
     if (claim == HEFT_NONE)
         return HEFT_OK;
-    heft_claim c = heft_ix_claim_at(&f->x, claim);
-    const heft_digest *d = heft_host_digest(f->host, c.algorithm);
+    heft_claim c;
+    heft_status st = heft_claim_get(&c, f, claim, err);
+    const heft_digest *d = st ? NULL : heft_host_digest(f->host, c.algorithm);
     if (!d)
-        return HEFT_OK;
+        return st;
     k->decoded = c.decoded;
     k->at = c.range[0].offset;
     k->end = c.range[0].offset + c.range[0].length;
@@ -137,8 +145,7 @@ void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len)
         k->digest->update(k->state, data, len);
 }
 
-heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t part,
-                                   heft_error *err)
+static heft_status tell_wrong(const heft_file *f, uint32_t claim, uint32_t part, heft_error *err)
 {
     heft_claim c = heft_ix_claim_at(&f->x, claim);
     uint64_t at = heft_ix_place_offset(&f->x, c.range[0].offset);
@@ -160,6 +167,16 @@ heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t 
                           heft_ix_name(&f->x, owner), role, c.rule, c.algorithm, of);
 }
 
+/* Names are lent by the file. */
+heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t part,
+                                   heft_error *err)
+{
+    heft_file_enter(f);
+    heft_status st = tell_wrong(f, claim, part, err);
+    heft_status there = heft_file_leave(f, err);
+    return there ? there : st;
+}
+
 heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
 {
     uint8_t got[64] = { 0 };
@@ -170,7 +187,10 @@ heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
     end_state(k, got);
     if (st)
         return st;
-    heft_claim c = heft_ix_claim_at(&k->f->x, k->claim);
+    heft_claim c;
+    st = heft_claim_get(&c, k->f, k->claim, err);
+    if (st)
+        return st;
     return bytes <= HEFT_CLAIM_BYTES && !memcmp(got, c.expect, bytes)
                ? HEFT_OK
                : heft_checksum_is_wrong(k->f, k->claim, k->part, err);

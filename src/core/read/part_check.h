@@ -20,6 +20,8 @@ typedef struct heft_part_check {
 /* The checksum that reading the whole part makes checkable, or HEFT_NONE.  all: also one that covers many more bytes
  * than the part has. */
 uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all);
+/* heft_ix_claim_at(), whose text the file lends: an error when the file has been cut short. */
+heft_status heft_claim_get(heft_claim *out, const heft_file *f, uint32_t claim, heft_error *err);
 /* claim: HEFT_NONE, or one from heft_part_checksum().  Without the algorithm in this build nothing is checked.
  * k must not move until it is released; releasing a zeroed one is harmless. */
 heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32_t part,

@@ -1,4 +1,4 @@
-/* identity.c - tensors by what programs call them instead of by name: gpt-rs' base ids, which follow from names, and the
+/* find_id.c - tensors by what programs call them instead of by name: gpt-rs' base ids, which follow from names, and the
  * numbers that Burn gives parameters. */
 #include "base/blake3.h"
 #include "base/sort.h"

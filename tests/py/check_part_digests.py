@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""check_part_digests.py HEFT GENERATOR...: damages parts of sample files that have a digest, and files made here, and sees
+that each command that reads a whole part ends with status 3, names tensor and rule, and reads all the same with
+--no-verify.  The files are written by programs that know nothing of heft.  TAP on stdout."""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+KNOWN = ("crc32:", "crc32c:", "sha256:", "xxh3:")
+PIECE = 1 << 20  # what cat writes at a time
+MOST = 6  # parts of one file that are damaged
+
+
+def run(heft, *args):
+    return subprocess.run([heft, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
+
+
+def listed(heft, path):
+    shown = run(heft, "ls", "--json", path)
+    return json.loads(shown.stdout) if shown.returncode == 0 else None
+
+
+def members(path):
+    """Of an archive: (name, begin, end, CRC) of what each member takes."""
+    with zipfile.ZipFile(path) as z, open(path, "rb") as f:
+        for info in z.infolist():
+            f.seek(info.header_offset + 26)
+            name_len, extra_len = struct.unpack("<HH", f.read(4))
+            begin = info.header_offset + 30 + name_len + extra_len
+            yield info.filename, begin, begin + info.compress_size, info.CRC
+
+
+def has_digest(model, part, archive):
+    end = part["offset"] + part["stored"]
+    if not part["length"] and model["version"] == "2":
+        return False  # a digest of no bytes, whatever is stored
+    if archive:
+        return any(begin <= part["offset"] and end <= stop and crc for _, begin, stop, crc in archive)
+    return (part["digest"] or "").startswith(KNOWN)
+
+
+def is_numeric(tensor):
+    return tensor["layout"] in ("dense", "sparse_csr", "sparse_coo") and \
+        tensor["dtype"] not in (None, "f8_e8m0") and not tensor["dtype"].startswith(("q", "iq", "tq", "mx"))
+
+
+def commands(tensor, part, path, other):
+    """The ones that read that part of the file as a whole."""
+    name = tensor["name"]
+    small = part["length"] <= 1000  # fewer elements than show leaves out
+    return [["cat", "--part", part["role"], path, "--", name], ["hash", path], ["diff", path, other],
+            *([["show", path, "--", name]] if small else []),
+            *([["stats", path]] if part["role"] in ("data", "values") and is_numeric(tensor) else [])]
+
+
+def with_option(command, option):
+    return [command[0], option, *command[1:]]
+
+
+def damaged(data, at):
+    return data[:at] + bytes([data[at] ^ 0x01]) + data[at + 1:]
+
+
+def check_part(heft, path, tensor, part, folder):
+    """What is wrong with what the commands do once one byte of the part is another."""
+    data, bad = path.read_bytes(), folder / ("bad" + path.suffix)
+    bad.write_bytes(damaged(data, part["offset"] + part["stored"] // 2))
+    seen = listed(heft, bad)
+    if not seen or tensor["name"] not in [t["name"] for t in seen["tensors"]]:
+        return []  # the parser noticed: a header that is compressed, too, say
+    faults = []
+    for command in commands(tensor, part, bad, path):
+        got = run(heft, *command)
+        said = got.stderr.decode()
+        if got.returncode != 3:
+            faults.append(f"{' '.join(map(str, command))}: status {got.returncode}, {said}")
+        elif part["encoding"] == "raw" and not ("tensor " in said and "digest does not match" in said):
+            faults.append(f"{' '.join(map(str, command))}: says {said}")
+        if command[0] != "diff" and got.stdout and (part["encoding"] == "raw" or command[0] != "cat"):
+            faults.append(f"{' '.join(map(str, command))}: writes {len(got.stdout)} bytes")
+        over = run(heft, *with_option(command, "--no-verify"))
+        if part["encoding"] == "raw" and over.returncode not in ((0, 1) if command[0] == "diff" else (0,)):
+            faults.append(f"{command[0]} --no-verify: status {over.returncode}, {over.stderr.decode()}")
+    return faults
+
+
+def check_sample(heft, path, folder):
+    model = listed(heft, path)
+    if not model or run(heft, "verify", path).returncode:
+        return None  # it is wrong as it is
+    archive = list(members(path)) if model["format"] in ("npz", "torch") and zipfile.is_zipfile(path) else None
+    count, faults = 0, []
+    for tensor in model["tensors"]:
+        for part in tensor["parts"]:
+            inside = "sibling" not in part and part["offset"] + part["stored"] <= model["size"]
+            if count < MOST and inside and part["stored"] and has_digest(model, part, archive):
+                count += 1
+                faults += check_part(heft, path, tensor, part, folder)
+    clean = run(heft, "hash", path)
+    if clean.returncode != 0:
+        faults.append(f"hash of the sample itself: {clean.stderr.decode()}")
+    return (count, faults) if count else None
+
+
+# ---- files made here ------------------------------------------------------------------------------
+
+
+def npy(values):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}f", *values)
+
+
+def write_npz(path, method, count):
+    with zipfile.ZipFile(path, "w", method) as z:
+        z.writestr("first.npy", npy([float(i % 1000) for i in range(count)]))
+        z.writestr("second.npy", npy([1.0, 2.0, 3.0]))
+
+
+def break_crc(path):
+    """Another CRC for each member, in its own head and in the directory; the content stays."""
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as z:
+        for info in z.infolist():
+            data[info.header_offset + 14] ^= 1
+        at = z.start_dir
+    while data[at:at + 4] == b"PK\1\2":
+        data[at + 16] ^= 1
+        at += 46 + sum(struct.unpack_from("<HHH", data, at + 28))
+    path.write_bytes(data)
+
+
+def check_archive(check, heft, folder, method, name):
+    path, good = folder / f"{name}.npz", folder / f"{name}-good.npz"
+    for p in (path, good):
+        write_npz(p, method, 600)
+    break_crc(path)
+    for command in (["cat", path, "second"], ["hash", path], ["stats", path], ["show", path, "first"], ["diff", good, path]):
+        got = run(heft, *command)
+        said = got.stderr.decode()
+        check(got.returncode == 3 and "npz/crc32" in said and "tensor '" in said,
+              f"{command[0]} checks the CRC of a member that is {name}", said)
+        over = run(heft, *with_option(command, "--no-verify"))
+        check(over.returncode == 0 and not over.stderr, f"{command[0]} --no-verify does not ({name})", over.stderr.decode())
+
+
+def check_large(check, heft, folder):
+    path = folder / "large.npz"
+    write_npz(path, zipfile.ZIP_STORED, 700_000)
+    want = path.read_bytes()
+    _, _, end, _ = next(members(path))
+    bad = bytearray(want)
+    bad[end - 2_000_000] ^= 0x10
+    path.write_bytes(bad)
+    got = run(heft, "cat", path, "first")
+    said = got.stderr.decode()
+    check(got.returncode == 3 and "were written nevertheless" in said and len(got.stdout) == 2_800_000,
+          "of a tensor larger than the buffer all is written before its digest is known, which is said", said)
+    check(got.stdout == bytes(bad[end - 2_800_000:end]), "... as it is in the file")
+    path.write_bytes(bytes(damaged(want, end - 1_000_000)))
+    check(run(heft, "show", path, "first").returncode == 0, "show of a large tensor reads its edges only")
+    check(run(heft, "cat", path, "second").returncode == 0, "a tensor beside it is read")
+    check(run(heft, "stats", path, "second").returncode == 0, "statistics of the other tensor are made")
+    check(run(heft, "stats", path).returncode == 3, "statistics of both are not")
+
+
+def check_ranges(check, heft, folder):
+    """EMBD has a checksum of all data: what reads them all checks it."""
+    source, path = folder / "in.npz", folder / "m.weights"
+    with zipfile.ZipFile(source, "w") as z:
+        z.writestr("a.npy", npy([1.0] * 200))
+        z.writestr("b.npy", npy([2.0] * 300))
+    made = run(heft, "convert", "--allow-loss", source, path)
+    check(made.returncode == 0, "an EMBD file is written", made.stderr.decode())
+    part = listed(heft, path)["tensors"][0]["parts"][0]
+    good = path.read_bytes()
+    (folder / "good.weights").write_bytes(good)
+    path.write_bytes(damaged(good, part["offset"] + 10))
+    for command in (["hash", path], ["stats", path], ["diff", path, source], ["diff", folder / "good.weights", path]):
+        got = run(heft, *command)
+        check(got.returncode == 3 and "embd/data-crc" in got.stderr.decode(),
+              f"{command[0]} reads all data of an EMBD file, and checks them", got.stderr.decode())
+        over = run(heft, *with_option(command, "--no-verify"))
+        check(over.returncode in (0, 1), f"{command[0]} --no-verify does not", over.stderr.decode())
+    for command in (["cat", path, "a"], ["show", path, "a"], ["stats", path, "a"]):
+        check(run(heft, *command).returncode == 0, f"{command[0]} of one tensor cannot")
+
+
+def check_samples(results, heft, generator, folder):
+    samples, work = folder / generator.stem, folder / "work"
+    samples.mkdir()
+    work.mkdir(exist_ok=True)
+    subprocess.run([sys.executable, generator, samples], check=True, stdout=subprocess.DEVNULL)
+    for path in sorted(samples.glob("*/good/*")):
+        if path.suffix == ".json" or not path.is_file():
+            continue
+        found = check_sample(heft, path, work)
+        if found:
+            results.append((f"{path.parent.parent.name}/{path.name}: {found[0]} parts", found[1]))
+
+
+def main():
+    heft, *generators = sys.argv[1:]
+    results = []
+
+    def check(holds, title, *complaints):
+        results.append((title, [] if holds else [*complaints] or ["it is not so"]))
+
+    with tempfile.TemporaryDirectory(prefix="heft-digests-") as folder:
+        folder = pathlib.Path(folder)
+        for generator in generators:
+            before = len(results)
+            check_samples(results, heft, pathlib.Path(generator), folder)
+            check(len(results) > before, f"{pathlib.Path(generator).stem} has samples with digests")
+        check_archive(check, heft, folder, zipfile.ZIP_STORED, "stored")
+        check_archive(check, heft, folder, zipfile.ZIP_DEFLATED, "deflated")
+        check_large(check, heft, folder)
+        check_ranges(check, heft, folder)
+    return tap.report(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
