@@ -7,8 +7,8 @@
 
 #include <heft/params.h>
 
-#include "core/read/segments.h"
 #include "core/read/meter.h"
+#include "core/read/segments.h"
 
 enum { PATIENCE = 300 }; /* seconds, after which a test that waits for itself is killed */
 

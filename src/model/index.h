@@ -150,7 +150,8 @@ typedef struct heft_index {
     heft_keyed key;
     heft_vec tensors, hashes, parts, model_parts, dims, values, attrs, claims, digests, notes,
         roles, layouts, siblings, listed, views, strides;
-    heft_vec around; /* claims over the bytes of a tensor's parts and a few more, by offset: numbers */
+    heft_vec
+        around; /* claims over the bytes of a tensor's parts and a few more, by offset: numbers */
     /* hashes: of the tensors' names, keyed by `key`, 32 bits each */
     heft_vec base_ids, param_ids; /* per tensor, 16 and 8 bytes; empty unless some tensor has one */
     heft_names names, role_names;

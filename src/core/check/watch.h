@@ -2,8 +2,8 @@
  * twice, and what does not pass by is read on its own. */
 #ifndef HEFT_WATCH_H
 #define HEFT_WATCH_H
-#include "core/read/segments.h"
 #include "core/check/sweep.h"
+#include "core/read/segments.h"
 
 typedef enum heft_passing { /* what becomes of a part of the source */
                             HEFT_LEFT_OUT,
