@@ -1,8 +1,8 @@
 /* plan.h - the engine's side of planning: a model to be written, from a file or from calls. */
 #ifndef HEFT_PLAN_H
 #define HEFT_PLAN_H
-#include "core/write/text_set.h"
 #include "core/read/segments.h"
+#include "core/write/text_set.h"
 
 typedef struct heft_model_bytes { /* a part of the file itself, at hand … */
     heft_str role, bytes;
