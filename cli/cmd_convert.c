@@ -295,7 +295,7 @@ static int open_and_convert(request *r)
     heft_error err;
     int code = CODE_DONE;
     if (model_open_status(&f, r->in, &err)) /* what is missing is said by what needs it */
-        return say_error(r->in, &err);
+        return model_say_not_open(r->in, &err);
     struct stat out;
     if (output_exists(r, &out))
         code = check_inputs(r, f, &out);

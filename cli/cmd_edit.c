@@ -160,12 +160,13 @@ static int edit(request *r)
     progress_begin(&bar, r->path);
     r->options.progress = progress_step;
     r->options.progress_ctx = &bar;
+    r->options.limits = model_limits();
     heft_status st = heft_edit_file(&result, r->path, &r->options, &err);
     progress_end(&bar);
     if (result.undone)
         say(r->path, "note: an edit that was interrupted has been undone");
     if (st)
-        return say_error(r->path, &err);
+        return model_say_not_open(r->path, &err);
     return r->ids.is_short ? say_short(r) : say_done(r, &result);
 }
 

@@ -102,7 +102,7 @@ static int join(request *r)
     if (rule)
         o.duplicates = *rule == 'f' ? HEFT_DUPLICATES_FIRST : HEFT_DUPLICATES_LAST;
     if (heft_join(&r->joined, r->kept, r->kept_count, &o, &err)) {
-        int code = say_error(r->out, &err);
+        int code = model_say_not_open(r->out, &err);
         return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
     }
     if (r->no_memory)

@@ -218,7 +218,7 @@ static int verify(report *r, json *all)
     if (st && is_about_file(&err))
         report_structure(r, &err);
     else if (st)
-        code = say_error(r->path, &err);
+        code = f ? say_error(r->path, &err) : model_say_not_open(r->path, &err);
     if (!code && !is_ok(r))
         code = CODE_FOUND;
     if (r->as_json)

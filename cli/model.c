@@ -16,6 +16,47 @@ bool model_set_key(const char *key)
     return *key;
 }
 
+enum { DEFAULT_TENSORS = 16 << 20, INDEX_BYTES = 256 }; /* of the library, and for each of them */
+static uint32_t max_tensors; /* of --max-tensors; 0: the library's default */
+
+bool model_set_max_tensors(const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || !n || n > UINT32_MAX)
+        return false;
+    max_tensors = (uint32_t)n;
+    return true;
+}
+
+/* More tensors take a larger index; fewer than by default leave its limits alone. */
+heft_limits model_limits(void)
+{
+    heft_limits limits = { .tensors = max_tensors };
+    if (max_tensors > DEFAULT_TENSORS)
+        limits.memory = limits.index_bytes = (uint64_t)max_tensors * INDEX_BYTES;
+    return limits;
+}
+
+/* Whether the library's message is about tensors, or about the index that lists them. */
+static bool is_about_tensors(const heft_error *err)
+{
+    const char *words = strstr(err->message, ": more than ");
+    return err->status == HEFT_E_LIMIT &&
+           (strstr(err->message, " tensors pass the limit of ") ||
+            strstr(err->message, "the index ") || (words && strstr(words, " tensors")));
+}
+
+int model_say_not_open(const char *path, const heft_error *err)
+{
+    int code = say_error(path, err);
+    if (is_about_tensors(err))
+        say(path, "--max-tensors N raises that limit, and those on the index; it is %u now",
+            max_tensors ? max_tensors : DEFAULT_TENSORS);
+    return code;
+}
+
 /* Whether digests of parts are checked when they are read as a whole. */
 static bool check_parts;
 
@@ -29,6 +70,7 @@ static heft_status open_with(heft_file **out, const char *path, const char *key,
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.key = key;
     opt.check_parts = check_parts;
+    opt.limits = model_limits();
     return heft_open(out, path, &opt, err);
 }
 
@@ -41,7 +83,7 @@ int model_open(heft_file **out, const char *path)
 {
     heft_error err;
     if (model_open_status(out, path, &err))
-        return say_error(path, &err);
+        return model_say_not_open(path, &err);
     if (heft_is_whole(*out, &err))
         say(path, "warning: the model is not whole: %s", err.message);
     return CODE_DONE;
@@ -63,7 +105,8 @@ int model_open_whole(heft_file **out, const char *path)
     heft_error err;
     heft_file *f;
     *out = NULL;
-    return model_open_status(&f, path, &err) ? say_error(path, &err) : keep_if_whole(out, f, path);
+    return model_open_status(&f, path, &err) ? model_say_not_open(path, &err)
+                                             : keep_if_whole(out, f, path);
 }
 
 int model_open_either(heft_file **out, const char *path)

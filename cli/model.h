@@ -22,6 +22,12 @@ int model_open_either(heft_file **out, const char *path);
 bool model_set_key(const char *key);
 /* Whether files that are opened from now on check the digest of each part that is read as a whole. */
 void model_check_parts(bool check);
+/* How many tensors a file that is opened has at most; false: it is no such number. */
+bool model_set_max_tensors(const char *text);
+/* The limits that follow from it, on the index as well. */
+heft_limits model_limits(void);
+/* As say_error(), of a file that was not opened; names the option that raises a limit. */
+int model_say_not_open(const char *path, const heft_error *err);
 
 /* The tensors whose names match one of the patterns, or all without patterns.  Its ids are the caller's
  * to free.  False: no memory, which was said. */

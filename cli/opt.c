@@ -1,5 +1,6 @@
 #include "opt.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -10,15 +11,34 @@
 #include "cmd.h"
 #include "model.h"
 
-enum { FIRST_LONG = 256, OPTIONS_MAX = 32, HELP_COLUMN = 26 };
+enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
-/* Of every command; the last three entries of what getopt_long gets. */
+/* Of every command; the last entries of what getopt_long gets. */
 static const opt common[] = {
     { "color", 0, OPT_TEXT, NULL, "WHEN", "auto, always or never" },
     { "key", 0, OPT_TEXT, NULL, "KEY", "of a file that nests (torch) this part: state_dict" },
+    { "max-tensors", 0, OPT_TEXT, NULL, "N", "of a file that is opened; else 16777216" },
     { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
 };
 enum { COMMON = sizeof common / sizeof *common };
+
+/* What takes the values of those but the last, and what is said of a value that does not suit. */
+static const struct {
+    bool (*take)(const char *value);
+    const char *complaint;
+    bool shows_value;
+} takers[COMMON - 1] = {
+    { term_set_colour, "is auto, always or never, not ", true },
+    { model_set_key, "is empty", false },
+    { model_set_max_tensors, "is a number from 1 to 4294967295, not ", true },
+};
+
+static int say_bad_common(const opt_usage *u, size_t i, const char *value)
+{
+    if (!takers[i].shows_value)
+        return say_usage(u->command, "--%s %s", common[i].name, takers[i].complaint);
+    return say_usage(u->command, "--%s %s'%s'", common[i].name, takers[i].complaint, value);
+}
 
 static bool wants_value(const opt *o)
 {
@@ -173,16 +193,15 @@ static int say_bad_option(const opt_usage *u, int c, const char *word)
 static bool take_option(int *code, const opt_usage *u, int c, char **argv)
 {
     const opt *p = c == '?' || c == ':' ? NULL : option_for(u, c);
+    size_t i = p >= common && p < common + COMMON ? (size_t)(p - common) : COMMON;
     *code = CODE_USAGE;
     if (!p)
         *code = say_bad_option(u, c, argv[optind - 1]);
-    else if (p == &common[2])
+    else if (i == COMMON - 1)
         *code = print_help(u);
-    else if (p == &common[0] && !term_set_colour(optarg))
-        say_usage(u->command, "--color is auto, always or never, not '%s'", optarg);
-    else if (p == &common[1] && !model_set_key(optarg))
-        say_usage(u->command, "--key is empty");
-    else if (p != &common[0] && p != &common[1] && !set_value(p, optarg))
+    else if (i < COMMON && !takers[i].take(optarg))
+        say_bad_common(u, i, optarg);
+    else if (i == COMMON && !set_value(p, optarg))
         say_usage(u->command, "'%s' is no value for --%s", optarg, p->name);
     else
         return true;
@@ -214,6 +233,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
 {
     struct option longs[OPTIONS_MAX];
     char shorts[2 * OPTIONS_MAX + 2];
+    assert(u->count + COMMON < OPTIONS_MAX);
     fill_getopt(longs, shorts, u);
     opterr = 0;
     optind = 1;

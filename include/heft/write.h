@@ -269,11 +269,15 @@ typedef struct heft_edit_options {
     /* As in heft_convert_options: `t` and *id are those of the file before the edit.  NULL: identities stay. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
     void *identify_ctx;
+    heft_limits limits; /* as in heft_open_options */
 } heft_edit_options;
 #define HEFT_EDIT_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL, \
-            NULL, NULL                                                                             \
+            NULL, NULL,                                                                            \
+        {                                                                                          \
+            0, 0, 0, 0                                                                             \
+        }                                                                                          \
     }
 
 typedef struct heft_edit_result {

@@ -7,9 +7,9 @@
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
 {
     uint64_t slots = 16;
-    while (slots < 2ull * count)
+    while (slots < 2ull * count && slots < 1ull << 32) /* a mask has no room for more */
         slots *= 2;
-    if (slots > SIZE_MAX / sizeof *n->slots || slots > 1ull << 32)
+    if (slots > SIZE_MAX / sizeof *n->slots)
         return false;
     heft_names_free(m, n);
     n->slots = heft_mem_resize(m, NULL, 0, (size_t)slots * sizeof *n->slots);

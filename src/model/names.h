@@ -14,7 +14,7 @@ static inline uint32_t heft_names_hash(const heft_keyed *key, heft_str name)
 {
     return heft_keyed_hash(key, name.ptr, name.len);
 }
-/* Room for count names at a load of at most a half; existing entries are forgotten. */
+/* Room for count names at a load of at most a half, beyond 2^31 names of at most one; existing entries are forgotten. */
 bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count);
 /* The same, but the slots are to be cleared by the caller. */
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count);

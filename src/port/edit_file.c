@@ -131,6 +131,7 @@ static heft_status plan(heft_edit **out, const heft_target *t, const heft_edit_o
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_file *f;
     open.host = o->host;
+    open.limits = o->limits;
     heft_status st = heft_open(&f, t->path, &open, err);
     if (st)
         return st;

@@ -358,6 +358,9 @@ heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t c
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
     open.host = files[0]->host;
     open.limits.memory = UINT64_MAX;
+    for (uint32_t i = 0; i < count; i++) /* what one of them may have, all of them may */
+        if (files[i]->x.limits.tensors > open.limits.tensors)
+            open.limits.tensors = files[i]->x.limits.tensors;
     heft_status st = heft_begin(out, 0, &open, err);
     if (st)
         return st;
