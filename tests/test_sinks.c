@@ -124,6 +124,69 @@ static void a_replaced_file_is_the_old_one_until_the_end(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 1);
 }
 
+static const mode_t modes[] = { 0600, 0444, 0664, 0777, 02755, 01644 };
+
+static void a_replaced_file_keeps_its_permissions(void **state)
+{
+    heft_error err;
+    const char *path = heft_test_path(*state, "old");
+    mode_t mask = umask(077);
+    for (size_t i = 0; i < HEFT_COUNT(modes); i++) {
+        heft_test_save(path, "old", 3);
+        assert_int_equal(chmod(path, modes[i]), 0);
+        heft_assert_ok(write_file(path, HEFT_SINK_REPLACE, text, &err), &err);
+        assert_int_equal(mode_of(path), modes[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    umask(mask);
+}
+
+static void files_of_a_replaced_set_keep_their_permissions(void **state)
+{
+    char name[8];
+    heft_error err;
+    heft_sink_set *set;
+    mode_t mask = umask(077);
+    for (size_t i = 0; i < HEFT_COUNT(modes); i++) {
+        snprintf(name, sizeof name, "%u", (unsigned)i);
+        heft_test_save(heft_test_path(*state, name), "old", 3);
+        assert_int_equal(chmod(heft_test_path(*state, name), modes[i]), 0);
+    }
+    heft_assert_ok(heft_sink_set_open(&set, *state, HEFT_SINK_REPLACE, &err), &err);
+    for (size_t i = 0; i < HEFT_COUNT(modes); i++) {
+        heft_sink *s;
+        snprintf(name, sizeof name, "%u", (unsigned)i);
+        heft_assert_ok(heft_sink_set_add(&s, set, name, &err), &err);
+        heft_assert_ok(put(s, text, strlen(text), &err), &err);
+        heft_assert_ok(s->ops->finish(s, &err), &err);
+    }
+    heft_assert_ok(heft_sink_set_finish(set, &err), &err);
+    umask(mask);
+    for (size_t i = 0; i < HEFT_COUNT(modes); i++) {
+        snprintf(name, sizeof name, "%u", (unsigned)i);
+        assert_holds(heft_test_path(*state, name), text);
+        assert_int_equal(mode_of(heft_test_path(*state, name)), modes[i]);
+    }
+}
+
+/* Of a process that may give files away. */
+static void a_replaced_file_keeps_its_owner(void **state)
+{
+    enum { OWNER = 12345, GROUP = 54321 };
+    heft_error err;
+    struct stat st;
+    const char *path = heft_test_path(*state, "old");
+    heft_test_save(path, "old", 3);
+    if (chown(path, OWNER, GROUP))
+        skip();
+    assert_int_equal(chmod(path, 06750), 0);
+    heft_assert_ok(write_file(path, HEFT_SINK_REPLACE, text, &err), &err);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_uid, OWNER);
+    assert_int_equal(st.st_gid, GROUP);
+    assert_int_equal(st.st_mode & 07777, 06750);
+}
+
 static void replacing_what_is_not_there_makes_it(void **state)
 {
     heft_error err;
@@ -240,6 +303,25 @@ static int as_nobody(int (*fn)(const char *), const char *arg)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+static int replace_it(const char *path)
+{
+    heft_error err;
+    return write_file(path, HEFT_SINK_REPLACE, text, &err) ? err.os : 0;
+}
+
+/* Of a process that may not. */
+static void a_set_id_bit_is_not_kept_for_another_owner(void **state)
+{
+    struct stat st;
+    const char *path = heft_test_path(*state, "old");
+    assert_int_equal(chmod(*state, 0777), 0);
+    heft_test_save(path, "old", 3);
+    assert_int_equal(chmod(path, 06755), 0);
+    assert_int_equal(as_nobody(replace_it, path), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, geteuid() ? 06755 : 0755);
 }
 
 static int error_of_writing(const char *path)
@@ -492,6 +574,10 @@ int main(void)
         IN_A_DIRECTORY(an_existing_file_is_left_alone),
         IN_A_DIRECTORY(a_file_that_appears_meanwhile_is_left_alone),
         IN_A_DIRECTORY(a_replaced_file_is_the_old_one_until_the_end),
+        IN_A_DIRECTORY(a_replaced_file_keeps_its_permissions),
+        IN_A_DIRECTORY(files_of_a_replaced_set_keep_their_permissions),
+        IN_A_DIRECTORY(a_replaced_file_keeps_its_owner),
+        IN_A_DIRECTORY(a_set_id_bit_is_not_kept_for_another_owner),
         IN_A_DIRECTORY(replacing_what_is_not_there_makes_it),
         IN_A_DIRECTORY(a_replacement_that_is_discarded_leaves_the_old_one),
         IN_A_DIRECTORY(a_link_is_followed),

@@ -23,7 +23,8 @@ enum {
 /* The file appears whole under its name when the writing is finished, or not at all.  An error whose message begins
  * with "saved, but" came after that: the file has its name.  An existing path that is no regular file (a pipe,
  * /dev/stdout) is written front to back instead.  Temporary files that killed programs left in the directory are
- * removed, except those that are locked (flock) because they are being written. */
+ * removed, except those that are locked (flock) because they are being written.  A file that replaces another one gets
+ * its permission bits, and its owner and group where the process may set them; no extended attributes. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char *path,
                                                     uint32_t flags, heft_error *err);
 /* Front to back into a descriptor, which stays the caller's. */

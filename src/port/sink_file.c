@@ -187,14 +187,29 @@ static heft_status split_path(file_sink *f, const char *path, heft_error *err)
     return f->dir < 0 ? fail(err, os, "its directory cannot be opened") : HEFT_OK;
 }
 
+/* Owner, group and permissions of the file that is replaced, as far as this process may set them: who could read the
+ * old file reads the new one, and nobody else does.  The mode comes last, since a change of owner takes bits of it away.
+ * A set-id bit is not kept for another owner. */
+static int keep_access(const file_sink *f, const struct stat *old)
+{
+    struct stat is;
+    mode_t mode = old->st_mode & 07777;
+    if (fstat(f->staged.fd, &is))
+        return errno;
+    bool is_ours = is.st_uid == old->st_uid && is.st_gid == old->st_gid;
+    if (!is_ours && fchown(f->staged.fd, old->st_uid, old->st_gid))
+        mode &= 01777;
+    return f->disk->set_mode(f->staged.fd, mode) ? errno : 0;
+}
+
 static heft_status open_staged(file_sink *f, const struct stat *old, uint32_t flags,
                                heft_error *err)
 {
     if (!(flags & HEFT_FILE_SINK_UNSWEPT))
         heft_staged_sweep(f->disk, f->dir, f->name);
     int os = heft_staged_open(&f->staged, f->disk, f->dir, f->name, 0666);
-    if (!os && old && f->disk->set_mode(f->staged.fd, old->st_mode & 07777))
-        os = errno;
+    if (!os && old)
+        os = keep_access(f, old);
     return os ? fail(err, os, "cannot be created") : HEFT_OK;
 }
 
