@@ -17,7 +17,7 @@ enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 static const opt common[] = {
     { "color", 0, OPT_TEXT, NULL, "WHEN", "auto, always or never" },
     { "key", 0, OPT_TEXT, NULL, "KEY", "of a file that nests (torch) this part: state_dict" },
-    { "max-tensors", 0, OPT_TEXT, NULL, "N", "of a file that is opened; else 16777216" },
+    { "max-tensors", 0, OPT_TEXT, NULL, "N", "how many a file has at most; else 16777216" },
     { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
 };
 enum { COMMON = sizeof common / sizeof *common };
