@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""check_training.py HEFT: what Burn 0.22 saves of a training besides the model.
+"""check_training.py HEFT [EXAMPLE]: what Burn 0.22 saves of a training besides the model.
 
 An optimizer's record is a Burnpack with a tensor "ID.FIELD" for each part of what it remembers of a parameter, which
 carries the parameter's id, with scalars of such names, "ID.__rank" among them, and (releases from July 2026 on) with
 the parameter's path as the metadata "ID".  A scheduler's record has scalars and nothing else.  The records here are
-written without heft, and what heft writes is read without it.  TAP on stdout."""
+written without heft, and what heft writes is read without it.  EXAMPLE is the program of examples/burn_training.c.  TAP
+on stdout."""
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -191,6 +193,27 @@ def ids_come_from_the_names(c):
     c.demand(ids == [None] * len(ids), "an edit of something else made ids")
 
 
+def example_prepares_a_training(c):
+    """Ids that are there stay, others are new; the record has two moments of zeros for each."""
+    if len(sys.argv) < 3:
+        return
+    pack = model()
+    del pack.descriptors[PATHS[S]]["param_id"]
+    bare, out, record = c.save("in.bpk", pack.bytes()), c.folder / "out.bpk", c.folder / "adam.bpk"
+    done = subprocess.run([sys.argv[2], bare, out, record], capture_output=True, text=True)
+    c.demand(done.returncode == 0, done.stderr)
+    ids = {t["name"]: t["param_id"] for t in read_burnpack.read(out.read_bytes())["tensors"]}
+    c.demand(ids[PATHS[W]] == W and ids[PATHS[B]] == B and ids[PATHS[S]] not in (None, W, B), ids)
+    tensors, scalars = [], {}
+    for path, i in ids.items():
+        shape = SHAPES.get(i, (1,))
+        tensors += [(f"{i}.{field}", "f32", shape, bytes(4 * math.prod(shape))) for field in FIELDS]
+        scalars |= {f"{i}.__rank": {"UInt": len(shape)}, f"{i}.momentum.time": {"UInt": 0}}
+    want = gen_burnpack.Pack(tensors, "0.22", {t[0]: int(t[0].split(".")[0]) for t in tensors}, scalars=scalars,
+                             metadata={str(i): path for path, i in ids.items()})
+    c.demand(record.read_bytes() == want.bytes(), "the record is not what Burn would write")
+
+
 CASES = [
     ("fields are told by the record's paths", fields_are_told, True, False),
     ("fields are told by a model", fields_are_told, False, True),
@@ -207,6 +230,7 @@ CASES = [
     ("ids of fields are not changed alone", ids_of_fields_stay),
     ("fields that Burn does not find are warnings", odd_fields_are_found),
     ("ids that are missing follow from the names", ids_come_from_the_names),
+    ("a program prepares a training", example_prepares_a_training),
 ]
 
 

@@ -1,0 +1,151 @@
+/* burn_training IN MODEL.bpk OPTIMIZER.bpk - prepares a model of any format for training with Burn: every parameter gets
+ * an id, and the record of an Adam optimizer that has not taken a step is written beside the model. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <heft/heft.h>
+#include <heft/params.h>
+
+static heft_str text(const char *s)
+{
+    return (heft_str){ s, strlen(s) };
+}
+
+/* ---- the model ---- */
+
+/* Keep an id that is there; make one as Burn does otherwise. */
+static bool give_id(void *ctx, const heft_tensor *t, heft_identity *id)
+{
+    heft_error *failed = ctx;
+    (void)t;
+    if (id->has & HEFT_HAS_PARAM_ID || failed->status || heft_param_id_new(&id->param_id, failed))
+        return false;
+    id->has |= HEFT_HAS_PARAM_ID;
+    return true;
+}
+
+static heft_status write_model(const heft_file *in, const char *path, heft_error *err)
+{
+    heft_sink *sink;
+    heft_error failed = { .status = HEFT_OK };
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    opt.identify = give_id;
+    opt.ctx = &failed;
+    heft_status st = heft_sink_file(&sink, path, 0, err);
+    if (!st)
+        st = heft_convert(in, heft_format_find("burnpack"), sink, &opt, err);
+    if (st || !failed.status)
+        return st;
+    *err = failed;
+    remove(path); /* it lacks ids */
+    return failed.status;
+}
+
+/* ---- the optimizer ---- */
+
+static heft_status put_scalar(heft_writer *w, uint64_t id, const char *field, uint64_t number,
+                              heft_error *err)
+{
+    char key[64];
+    snprintf(key, sizeof key, "burn.scalars.%" PRIu64 ".%s", id, field);
+    heft_value v = { .kind = HEFT_KIND_UINT, .key = text(key), .as.u = number };
+    return heft_writer_meta(w, v, err);
+}
+
+/* A parameter's path, the number of its dimensions and of the steps so far, and two moments of its shape. */
+static heft_status declare(heft_writer *w, const heft_tensor *t, uint64_t id, heft_error *err)
+{
+    static const char *const fields[] = { "momentum.moment_1", "momentum.moment_2" };
+    char name[64];
+    uint32_t part;
+    snprintf(name, sizeof name, "%" PRIu64, id);
+    heft_value path = { .kind = HEFT_KIND_STR, .key = text(name), .as.s = t->name };
+    heft_status st = heft_writer_meta(w, path, err);
+    if (!st)
+        st = put_scalar(w, id, "__rank", t->rank, err);
+    if (!st)
+        st = put_scalar(w, id, "momentum.time", 0, err);
+    for (int i = 0; i < 2 && !st; i++) {
+        snprintf(name, sizeof name, "%" PRIu64 ".%s", id, fields[i]);
+        st = heft_writer_tensor(&part, w, text(name), t->dtype, t->dims, t->rank, err);
+    }
+    return st;
+}
+
+static bool id_of(uint64_t *id, const heft_file *f, uint32_t tensor)
+{
+    heft_value v;
+    heft_str key = text("burn.param_id");
+    for (uint32_t i = 0; heft_attribute(&v, f, tensor, i); i++)
+        if (v.kind == HEFT_KIND_UINT && v.key.len == key.len &&
+            !memcmp(v.key.ptr, key.ptr, key.len)) {
+            *id = v.as.u;
+            return true;
+        }
+    return false;
+}
+
+static heft_status declare_all(heft_writer *w, const heft_file *model, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_tensor_count(model) && !st; t++) {
+        heft_tensor tensor = heft_tensor_at(model, t);
+        uint64_t id;
+        if (id_of(&id, model, t))
+            st = declare(w, &tensor, id, err);
+    }
+    return st ? st : heft_writer_begin(w, err);
+}
+
+static heft_status write_zeros(heft_writer *w, const heft_file *model, heft_error *err)
+{
+    static const char zeros[1 << 16];
+    heft_status st = HEFT_OK;
+    uint32_t part = 0;
+    for (uint32_t t = 0; t < heft_tensor_count(model); t++)
+        for (uint64_t id, i = 0; id_of(&id, model, t) && i < 2; i++, part++)
+            for (uint64_t left = heft_tensor_bytes(model, t), n; left && !st; left -= n) {
+                n = left < sizeof zeros ? left : sizeof zeros;
+                st = heft_writer_data(w, part, zeros, (size_t)n, err);
+            }
+    return st;
+}
+
+/* Tensors get the ids that their names begin with. */
+static heft_status write_optimizer(const heft_file *model, const char *path, heft_error *err)
+{
+    heft_sink *sink;
+    heft_writer *w;
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    opt.version = "0.22";
+    heft_status st = heft_sink_file(&sink, path, 0, err);
+    if (!st)
+        st = heft_writer_open(&w, heft_format_find("burnpack"), sink, &opt, err);
+    if (st)
+        return st;
+    st = declare_all(w, model, err);
+    if (!st)
+        st = write_zeros(w, model, err);
+    if (!st)
+        return heft_writer_finish(w, err);
+    heft_writer_discard(w);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    heft_file *in = NULL, *model = NULL;
+    heft_error err;
+    if (argc != 4) {
+        fputs("usage: burn_training IN MODEL.bpk OPTIMIZER.bpk\n", stderr);
+        return 2;
+    }
+    int failed = heft_open(&in, argv[1], NULL, &err) || write_model(in, argv[2], &err) ||
+                 heft_open(&model, argv[2], NULL, &err) || write_optimizer(model, argv[3], &err);
+    if (failed)
+        fprintf(stderr, "%s: %s\n", argv[1], err.message);
+    heft_close(model);
+    heft_close(in);
+    return failed;
+}
