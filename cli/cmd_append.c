@@ -82,7 +82,7 @@ static int join(request *r)
     o.duplicates = duplicates(r);
     if (r->kept_count < 2 || !heft_join(&r->joined, r->kept, r->kept_count, &o, &err))
         return CODE_DONE;
-    int code = say_error(source(r), &err);
+    int code = model_say_not_open(source(r), &err);
     return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 
@@ -221,6 +221,7 @@ static int append(request *r)
     progress_begin(&bar, r->path);
     r->options.convert.progress = progress_step;
     r->options.convert.progress_ctx = &bar;
+    r->options.limits = model_limits();
     heft_status st = heft_append_file(&result, r->path, model(r), &r->options, &err);
     progress_end(&bar);
     if (result.edit.undone)
@@ -229,7 +230,7 @@ static int append(request *r)
         return rules_say_no_memory(source(r));
     if (!st)
         return say_done(r, &result);
-    int code = say_error(result.about_from ? source(r) : r->path, &err);
+    int code = model_say_not_open(result.about_from ? source(r) : r->path, &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 

@@ -312,12 +312,16 @@ typedef struct heft_append_options {
      * converted and go on to their places. */
     heft_convert_options convert;
     heft_duplicates
-        duplicates; /* a name that the file has: FIRST leaves the new tensor out; not LAST */
-    bool no_sync;   /* do not wait for the disk: a power cut may leave a torn file */
+        duplicates;     /* a name that the file has: FIRST leaves the new tensor out; not LAST */
+    bool no_sync;       /* do not wait for the disk: a power cut may leave a torn file */
+    heft_limits limits; /* of opening the file, as in heft_open_options */
 } heft_append_options;
-#define HEFT_APPEND_OPTIONS_INIT                                                              \
-    {                                                                                         \
-        sizeof(heft_append_options), HEFT_CONVERT_OPTIONS_INIT, HEFT_DUPLICATES_REFUSE, false \
+#define HEFT_APPEND_OPTIONS_INIT                                                               \
+    {                                                                                          \
+        sizeof(heft_append_options), HEFT_CONVERT_OPTIONS_INIT, HEFT_DUPLICATES_REFUSE, false, \
+        {                                                                                      \
+            0, 0, 0, 0                                                                         \
+        }                                                                                      \
     }
 
 typedef struct heft_append_result {

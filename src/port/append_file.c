@@ -105,6 +105,7 @@ static heft_status plan_added(appending *a, const heft_file *f, heft_error *err)
     heft_status st = heft_source_of(&s, a->t.added, err);
     o.host = a->o.convert.write.host;
     o.format = heft_file_format(f);
+    o.limits = a->o.limits;
     if (!st)
         st = heft_open_source(&added, s, &o, err);
     if (st)
@@ -151,6 +152,7 @@ static heft_status plan(appending *a, heft_error *err)
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_file *f;
     open.host = a->o.convert.write.host;
+    open.limits = a->o.limits;
     heft_status st = heft_open(&f, a->t.path, &open, err);
     if (st)
         return st;

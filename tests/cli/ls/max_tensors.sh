@@ -3,11 +3,13 @@ try() { $HEFT "$@"; echo $?; }
 try ls --max-tensors 1 small.safetensors
 try ls --max-tensors 2 small.safetensors
 $HEFT convert --cast f32 small.safetensors m.mag
+$HEFT convert --keep w --rename 's/w/x/' small.safetensors one.safetensors
 for command in "ls" "info" "verify" "hash" "stats" "ids" "show --max-tensors 2" "diff small.safetensors" "cat --max-tensors 2" \
-    "convert --to npz -n" "split --count 2 --to safetensors" "merge small.safetensors" "edit --set a=1"; do
+    "convert --to npz -n" "split --count 2 --to safetensors" "merge small.safetensors" "edit --set a=1" "append"; do
     case $command in
     show*|cat*) set -- m.mag w ;;
     convert*|merge*|split*) set -- m.mag out ;;
+    append*) set -- m.mag one.safetensors ;;
     *) set -- m.mag ;;
     esac
     $HEFT $command --max-tensors 1 "$@" > told 2>&1
