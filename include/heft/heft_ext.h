@@ -213,6 +213,9 @@ struct heft_host {
 };
 /* What this build has.  A build without an operating system has no allocator: give one. */
 HEFT_API const heft_host *heft_host_default(void);
+/* A random number of the system's, each of 2^64 as likely.  HEFT_E_IO: it has none.  From any thread; not in builds without
+ * an operating system. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_random_u64(uint64_t *out, heft_error *err);
 
 /* An allocator over the caller's memory, which frees only what was allocated last. */
 typedef struct heft_arena_memory {

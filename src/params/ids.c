@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include <heft/heft_ext.h>
 #include <heft/params.h>
 
 #include "base/blake3.h"
@@ -60,6 +61,11 @@ void heft_id128_text(char out[33], heft_id128 id)
 /* ---- Burn's ids ---- */
 
 enum { DIGITS = HEFT_PARAM_ID_TEXT - 1, DIGIT_BITS = 5 };
+
+heft_status heft_param_id_new(uint64_t *out, heft_error *err)
+{
+    return heft_random_u64(out, err);
+}
 
 /* The bytes of an id in the order in which they are written: the first is the least significant one. */
 static uint64_t byte_swapped(uint64_t v)
