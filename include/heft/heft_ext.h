@@ -131,7 +131,7 @@ typedef struct heft_edit_piece {
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
                                                     const heft_edit_options *opt, heft_error *err);
 /* The two halves of heft_append_file().  The first writes tensors of `from` as a file of the format and version of f,
- * and counts them; 0: the sink was discarded.  On a dry run the sink may be NULL, and planned_bytes tells the size of both
+ * and counts them; 0: nothing is to be added.  On a dry run the sink may be NULL, and planned_bytes tells the size of both
  * together, or 0.  The second plans a file of what f and such a file, `added`, hold; both may be closed
  * afterwards.  no_sync of the options is of no use here. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_append_convert(uint32_t *tensors, const heft_file *f,

@@ -106,6 +106,7 @@ typedef struct appending {
     const heft_file *f, *from;
     const heft_append_options *opt;
     uint32_t *chosen, count; /* tensors of from, ascending */
+    uint32_t carried;        /* so many of them: the rest is lost */
     uint64_t planned;        /* bytes of the file with them; 0: not known */
     heft_arena *arena;
     heft_error *err;
@@ -221,6 +222,7 @@ static heft_status planned(void *ctx, heft_planner *p, heft_error *err)
 {
     appending *a = ctx;
     heft_status st = check_new(&p->x, a->f, err);
+    a->carried = heft_ix_tensors(&p->x);
     return !st && a->opt->convert.dry_run ? try_together(a, p) : st;
 }
 
@@ -300,9 +302,9 @@ heft_status heft_append_convert(uint32_t *tensors, const heft_file *f, const hef
     *tensors = 0;
     heft_status st = run(&a, take);
     heft_arena_free(&arena);
-    *tensors = st ? 0 : a.count;
+    *tensors = st ? 0 : a.carried;
     if (o.convert.planned_bytes)
-        *o.convert.planned_bytes = a.count ? a.planned : heft_file_size(f);
+        *o.convert.planned_bytes = a.carried ? a.planned : heft_file_size(f);
     return heft_error_end(a.err, st);
 }
 
