@@ -4,19 +4,38 @@
 
 /* ---- edits ---------------------------------------------------------------------------------- */
 
-enum {
-    SET = 1,
-    UNSET = 2,
-    RENAME = 4,
-    FAR = 8,
-    EDITS = 16
-}; /* FAR: to a name that moves the data */
+/* FAR: to a name that moves the data.  TRAIN: requires_grad of every tensor, and no base ids. */
+enum { SET = 1, UNSET = 2, RENAME = 4, FAR = 8, VOCAB = 16, CONFIG = 32, TRAIN = 64 };
+
+static const int edits[] = {
+    SET,
+    UNSET,
+    SET | UNSET,
+    RENAME,
+    SET | RENAME,
+    UNSET | RENAME,
+    SET | UNSET | RENAME,
+    FAR,
+    SET | FAR,
+    UNSET | FAR,
+    SET | UNSET | FAR,
+    VOCAB,
+    VOCAB | SET | FAR,
+    CONFIG,
+    CONFIG | FAR,
+    TRAIN,
+    TRAIN | CONFIG | RENAME,
+};
+enum { EDITS = HEFT_COUNT(edits) };
+static const char config[] = "{\"kind\": \"k\", \"config\": {}}";
 
 typedef struct request {
     heft_edit_options opt;
     heft_value set;
     heft_str unset;
     heft_rename rename;
+    heft_vocab *vocab;
+    heft_special_id special;
     char near[64], far[700];
 } request;
 
@@ -43,6 +62,34 @@ static void choose_names(request *r, heft_str from)
         r->rename.to.len = 1;
 }
 
+static bool train(void *ctx, const heft_tensor *t, heft_identity *id)
+{
+    bool has_base_ids = ctx;
+    (void)t;
+    id->has |= HEFT_HAS_REQUIRES_GRAD | (has_base_ids ? HEFT_HAS_BASE_ID : 0u);
+    id->requires_grad = true;
+    memset(&id->base_id, 0, sizeof id->base_id);
+    return true;
+}
+
+static void choose_texts(request *r, const heft_file *f, int edit)
+{
+    heft_str format = heft_test_str(heft_format_name(heft_file_format(f)));
+    heft_error err;
+    if (edit & VOCAB)
+        heft_assert_ok(heft_vocab_lines(&r->vocab, heft_test_str("[UNK]\nthe\n##s\n"), NULL, &err),
+                       &err);
+    if (edit & CONFIG)
+        r->opt.config = heft_test_str(config);
+    if (edit & TRAIN)
+        r->opt.identify = train;
+    r->special = (heft_special_id){ HEFT_PAD, 1 };
+    r->opt.vocab = r->vocab;
+    r->opt.special = &r->special;
+    r->opt.special_count = edit & VOCAB && !heft_str_is(heft_file_version(f), "simple");
+    r->opt.identify_ctx = heft_str_is(format, "gptrs-checkpoint") ? r : NULL;
+}
+
 /* f is borrowed; false: there is nothing to take away, or no tensor to rename. */
 static bool choose(request *r, const heft_file *f, int edit)
 {
@@ -66,6 +113,7 @@ static bool choose(request *r, const heft_file *f, int edit)
     r->opt.set_count = edit & SET ? 1 : 0;
     r->opt.unset_count = edit & UNSET ? 1 : 0;
     r->opt.rename_count = edit & (RENAME | FAR) ? 1 : 0;
+    choose_texts(r, f, edit);
     return true;
 }
 
@@ -97,6 +145,7 @@ static heft_bytes edited(const heft_file *f, heft_bytes old, int edit)
     else if (err.status != st || !err.message[0] || st == HEFT_E_IO || st == HEFT_E_NOMEM)
         fail_msg("edit %d: %s: %s", edit, heft_status_name(st), err.message);
     heft_edit_close(e);
+    heft_vocab_close(r.vocab);
     return b;
 }
 
@@ -137,18 +186,45 @@ static void assert_same_variant(const heft_index *a, const heft_index *b, int ed
             fail_msg("edit %d: what %s is said of became another variant", edit, variants[i]);
 }
 
+/* What was asked for is there. */
+static void assert_edited(const heft_file *now, int edit)
+{
+    heft_error err;
+    heft_vocab *v;
+    heft_value grad;
+    if (edit & VOCAB) {
+        heft_assert_ok(heft_vocab_open(&v, now, &err), &err);
+        assert_int_equal(heft_vocab_count(v), 3);
+        assert_int_equal(heft_vocab_find(v, "##s", 3), 2);
+        heft_vocab_close(v);
+    }
+    if (edit & CONFIG) {
+        uint32_t part = heft_part_find(now, HEFT_NONE, "config", 6);
+        assert_int_not_equal(part, HEFT_NONE);
+        assert_int_equal(heft_part_at(now, part).length, strlen(config));
+    }
+    for (uint32_t t = 0; edit & TRAIN && t < heft_tensor_count(now); t++) {
+        bool is_trained = false;
+        for (uint32_t i = 0; heft_attribute(&grad, now, t, i); i++)
+            is_trained = is_trained || (heft_str_is(grad.key, "gptrs.requires_grad") && grad.as.b);
+        assert_true(is_trained);
+        assert_null(heft_ix_base_id_at(&now->x, t));
+    }
+}
+
 void check_edited(const sample *s)
 {
     heft_file *f, *now;
     heft_error err;
     heft_assert_ok(open_sample(&f, s, NULL, &err), &err);
-    for (int edit = 1; edit < EDITS; edit++) {
-        heft_bytes b = edited(f, s->in.bytes, edit);
+    for (int i = 0; i < EDITS; i++) {
+        heft_bytes b = edited(f, s->in.bytes, edits[i]);
         if (!b.p)
             continue;
         heft_assert_ok(heft_test_open(&now, b, NULL, &err), &err);
-        assert_same_generation(f, now, edit);
-        assert_same_variant(&f->x, &now->x, edit);
+        assert_same_generation(f, now, edits[i]);
+        assert_same_variant(&f->x, &now->x, edits[i]);
+        assert_edited(now, edits[i]);
         heft_close(now);
         heft_test_free(&b);
     }
@@ -203,32 +279,41 @@ typedef struct trial {
 } trial;
 
 /* Padding that is made anew is as it should be: no damage is left. */
-static void edit_damaged(const trial *t, heft_bytes b, size_t at, int edit, verdict found)
+static void edit_damaged(const trial *t, heft_bytes b, size_t at, int number, verdict found)
 {
     heft_file *f;
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, &t->host.host, &err), &err);
-    heft_bytes now = edited(f, b, edit);
+    heft_bytes now = edited(f, b, edits[number]);
     heft_close(f);
     if (!now.p)
         return;
-    bool is_mended = found.faults <= t->was.faults && is_same(now, t->good[edit]);
-    if (!is_mended && !is_worse(judge(now, &t->host.host), t->after[edit])) {
+    bool is_mended = found.faults <= t->was.faults && is_same(now, t->good[number]);
+    if (!is_mended && !is_worse(judge(now, &t->host.host), t->after[number])) {
         char *findings = findings_of(b);
-        fail_msg("edit %d hides damage of byte %zu of %zu:\n%s", edit, at, b.len, findings);
+        fail_msg("edit %d hides damage of byte %zu of %zu:\n%s", edits[number], at, b.len,
+                 findings);
     }
     heft_test_free(&now);
 }
 
+static int number_of(int edit)
+{
+    int i = 0;
+    while (edits[i] != edit)
+        i++;
+    return i;
+}
+
 static void damage(const trial *t, heft_bytes b, size_t at, uint8_t flipped)
 {
-    static const int edits[] = { SET, UNSET, RENAME, FAR };
+    static const int tried[] = { SET, UNSET, RENAME, FAR, VOCAB, CONFIG, TRAIN };
     b.p[at] ^= flipped;
     verdict found = judge(b, &t->host.host);
     if (found.faults < UINT32_MAX && is_worse(found, t->was))
-        for (size_t i = 0; i < HEFT_COUNT(edits); i++)
-            if (t->good[edits[i]].p)
-                edit_damaged(t, b, at, edits[i], found);
+        for (size_t i = 0; i < HEFT_COUNT(tried); i++)
+            if (t->good[number_of(tried[i])].p)
+                edit_damaged(t, b, at, number_of(tried[i]), found);
     b.p[at] ^= flipped;
 }
 
@@ -239,10 +324,10 @@ static void prepare(trial *t, const sample *s)
     heft_test_host_init(&t->host, 1);
     heft_assert_ok(open_sample(&f, s, &t->host.host, &err), &err);
     t->was = judge(s->in.bytes, &t->host.host);
-    for (int edit = 0; edit < EDITS; edit++) {
-        t->good[edit] = edit ? edited(f, s->in.bytes, edit) : (heft_bytes){ NULL, 0 };
-        if (t->good[edit].p)
-            t->after[edit] = judge(t->good[edit], &t->host.host);
+    for (int i = 0; i < EDITS; i++) {
+        t->good[i] = edited(f, s->in.bytes, edits[i]);
+        if (t->good[i].p)
+            t->after[i] = judge(t->good[i], &t->host.host);
     }
     heft_close(f);
 }
@@ -269,7 +354,7 @@ void check_edited_damage(const sample *s)
     for (size_t i = 0; i < b.len; i++)
         if (i < HEAD || b.len - i <= TAIL || i % stride == 0)
             damage(&t, b, i, (uint8_t)(1 << i % 8));
-    for (int edit = 0; edit < EDITS; edit++)
-        heft_test_free(&t.good[edit]);
+    for (int i = 0; i < EDITS; i++)
+        heft_test_free(&t.good[i]);
     heft_test_free(&b);
 }

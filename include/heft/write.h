@@ -252,6 +252,11 @@ typedef struct heft_rename {
     heft_str from, to;
 } heft_rename;
 
+typedef struct heft_special_id {
+    heft_special special;
+    uint32_t id; /* below the number of tokens, or HEFT_NONE: there is no such token */
+} heft_special_id;
+
 typedef struct heft_edit_options {
     size_t size;           /* = sizeof(heft_edit_options) */
     const heft_host *host; /* NULL: heft_host_default() */
@@ -271,13 +276,19 @@ typedef struct heft_edit_options {
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
     void *identify_ctx;
     heft_limits limits; /* as in heft_open_options */
+    /* Where the format has a place (EMBD): the vocabulary that the file gets, NULL: its own.  Ids of special tokens
+     * are those of that vocabulary, but for the ones that `special` changes. */
+    const heft_vocab *vocab;
+    const heft_special_id *special;
+    size_t special_count;
+    heft_str config; /* ptr NULL: as it is; a JSON text (gpt-rs checkpoints) */
 } heft_edit_options;
 #define HEFT_EDIT_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL, \
-            NULL, NULL,                                                                            \
+            NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL, 0,                                             \
         {                                                                                          \
-            0, 0, 0, 0                                                                             \
+            NULL, 0                                                                                \
         }                                                                                          \
     }
 
@@ -292,7 +303,7 @@ typedef struct heft_edit_result {
 } heft_edit_result;
 
 /* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
- * was asked for is another.  Its format and version stay, and so do the tensors' bytes: they are not
+ * was asked for is another. A bare GPT configuration is put under "config", as heft_convert() does.  Its format and version stay, and so do the tensors' bytes: they are not
  * read, unless a checksum must be made over them that the file does not have.  What the format cannot carry is HEFT_E_LOSSY;
  * HEFT_E_UNSUPPORTED: this build cannot write all that the file says, or the file is one of several of a model;
  * HEFT_E_CHECKSUM, HEFT_E_FORMAT: damage that the edit would hide.  out and opt may be NULL. */

@@ -63,6 +63,7 @@ struct heft_plan {
     /* Set by plan(), of a file that is kept: its data are placed one by one, and not moved as one; what it has
      * behind its data stays, in front of what is added. */
     bool moves_each, keeps_tail;
+    bool is_new_vocab, is_new_config; /* with kept: not what the file has, but what was asked for */
     /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
      * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
     const heft_plan_link *links;
@@ -93,6 +94,9 @@ struct heft_plan {
  * Not OK: out of memory or cancelled; return it.  text says what, in one line, without the tensor's name. */
 heft_status heft_plan_loss(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                            const char *text);
+/* A warning about something that was asked for and is carried in another form.  It stops a conversion that is strict, as
+ * every warning does, but no edit. */
+heft_status heft_plan_warn(heft_plan *p, const char *rule, const char *text);
 /* Leaves a tensor out of what is written: marks it, so that numbers stay as they are until
  * heft_plan_compact() takes all that are marked away. */
 void heft_plan_drop(heft_plan *p, uint32_t tensor);

@@ -93,6 +93,25 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
     return HEFT_OK;
 }
 
+heft_status heft_vocab_copy(heft_vocab **out, const heft_vocab *v, const heft_allocator *al,
+                            heft_error *err)
+{
+    heft_status st = heft_vocab_begin(out, al, v->count, v->count ? v->ends[v->count - 1] : 0, err);
+    if (st)
+        return st;
+    memcpy((*out)->key, v->key, sizeof v->key);
+    for (uint32_t i = 0; i < v->count; i++)
+        heft_vocab_add(*out, token_of(v, i));
+    st = heft_vocab_end(*out, false, err);
+    if (!st) {
+        memcpy((*out)->special, v->special, sizeof v->special);
+        return HEFT_OK;
+    }
+    heft_vocab_close(*out);
+    *out = NULL;
+    return st;
+}
+
 /* ---- what programs ask ---- */
 
 uint32_t heft_vocab_count(const heft_vocab *v)

@@ -14,6 +14,9 @@ struct heft_vocab {
     uint32_t special[HEFT_SPECIALS];
 };
 
+/* Tokens and special ids of another one. */
+heft_status heft_vocab_copy(heft_vocab **out, const heft_vocab *v, const heft_allocator *al,
+                            heft_error *err);
 /* Room for so many tokens of so many bytes in all. */
 heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_t count,
                              uint64_t bytes, heft_error *err);

@@ -13,6 +13,11 @@ heft_identity heft_edit_identity(const heft_editing *g, uint32_t t)
     return g->identities ? g->identities[t] : heft_ix_identity(&g->in->x, t);
 }
 
+bool heft_edit_has_new_vocab(const heft_editing *g)
+{
+    return g->opt.vocab || g->opt.special_count;
+}
+
 bool heft_edit_sets(const heft_editing *g, heft_str key)
 {
     size_t i = 0;
@@ -90,9 +95,21 @@ static heft_status check_value(const heft_editing *g, const heft_value *v)
     return heft_check_map_number(g->in->format, v, g->err);
 }
 
+static heft_status check_special(const heft_editing *g)
+{
+    for (size_t i = 0; i < g->opt.special_count; i++)
+        if ((unsigned)g->opt.special[i].special >= HEFT_SPECIALS)
+            return heft_error_plain(g->err, HEFT_E_ARGUMENT, "there is no special token %U",
+                                    (uint64_t)g->opt.special[i].special);
+    return HEFT_OK;
+}
+
 heft_status heft_edit_check_asked(const heft_editing *g)
 {
-    heft_status st = HEFT_OK;
+    heft_status st = check_special(g);
+    if (!st && heft_edit_has_new_vocab(g) && !(g->in->format->caps & HEFT_CAN_VOCAB))
+        st = heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s has no place for a vocabulary",
+                              g->in->format->name);
     for (size_t i = 0; i < g->opt.set_count && !st; i++)
         st = check_value(g, &g->opt.set[i]);
     for (size_t i = 0; i < g->opt.unset_count && !st; i++)

@@ -291,12 +291,23 @@ static heft_status check_parts(heft_editing *g, uint32_t t, const heft_index *no
     return HEFT_OK;
 }
 
+/* Base ids are asked for, and the format has none. */
+static bool lacks_base_id(const heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
+{
+    heft_identity asked = heft_edit_identity(g, t);
+    bool is_none = !(heft_le64(asked.base_id.bytes) | heft_le64(asked.base_id.bytes + 8));
+    return asked.has & HEFT_HAS_BASE_ID && !is_none && !heft_ix_base_id_at(now, other);
+}
+
 static heft_status check_tensor(heft_editing *g, uint32_t t, const heft_index *now)
 {
     const heft_index *x = &g->in->x;
     uint32_t other = heft_ix_find(now, heft_edit_name(g, t));
     if (other == HEFT_NONE)
         return tensor_differs(g, t, "its name");
+    if (lacks_base_id(g, t, now, other))
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "tensor %q: %s files have no base ids",
+                                heft_ix_name(x, t), g->in->format->name);
     if (!same_shape(x, t, now, other))
         return tensor_differs(g, t, "its shape, type or layout");
     if ((heft_ix_row(x, t)->flags ^ heft_ix_row(now, other)->flags) & HEFT_T_NAME_HASH ||
@@ -341,30 +352,72 @@ static bool same_tokens(const heft_vocab *a, const heft_vocab *b, bool and_speci
     return same;
 }
 
+/* A vocabulary without tokens is none in some formats. */
 static heft_status check_vocab(heft_editing *g, const heft_file *now)
 {
     heft_vocab *v;
+    bool is_metadata = g->opt.set_count || g->opt.unset_count;
     heft_status st = heft_vocab_open(&v, now, g->err);
+    if (st == HEFT_E_NOTFOUND)
+        return heft_vocab_count(g->vocab) ? differs(g, "the vocabulary") : HEFT_OK;
     if (st)
-        return st == HEFT_E_NOTFOUND ? differs(g, "the vocabulary") : st;
-    bool same = same_tokens(g->vocab, v, !g->opt.set_count && !g->opt.unset_count);
+        return st;
+    bool same = same_tokens(g->vocab, v, heft_edit_has_new_vocab(g) || !is_metadata);
     heft_vocab_close(v);
     return same ? HEFT_OK : differs(g, "the vocabulary");
+}
+
+/* The text that was asked for, or that text with a little around it. */
+static heft_status check_config(heft_editing *g, const heft_file *now)
+{
+    enum { MOST_AROUND = 64 };
+    heft_str asked = g->opt.config;
+    uint32_t part = heft_ix_part_find(&now->x, HEFT_NONE, heft_lit("config"));
+    uint64_t length = part == HEFT_NONE ? 0 : heft_ix_part_row_at(&now->x, part)->length;
+    if (part == HEFT_NONE || length < asked.len || length - asked.len > MOST_AROUND)
+        return differs(g, "the configuration");
+    char *text = heft_plan_alloc(&g->p.plan, (size_t)length);
+    if (!text)
+        return HEFT_E_NOMEM;
+    heft_status st = heft_read(text, now, part, 0, (size_t)length, g->err);
+    if (st)
+        return st;
+    size_t at = 0, around = (size_t)length - asked.len;
+    while (at <= around && memcmp(text + at, asked.ptr, asked.len) != 0)
+        at++;
+    return at <= around ? HEFT_OK : differs(g, "the configuration");
+}
+
+/* Whether the part is another one than before because that was asked for. */
+static bool is_replaced(const heft_editing *g, heft_str role)
+{
+    return (g->vocab && heft_str_is(role, "vocab")) ||
+           (g->opt.config.ptr && heft_str_is(role, "config"));
+}
+
+static uint32_t count_kept_parts(const heft_editing *g, const heft_file *f)
+{
+    uint32_t first, kept = 0, count = heft_model_parts(f, &first);
+    for (uint32_t i = first; i < first + count; i++)
+        kept += !is_replaced(g, heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, i)->role));
+    return kept;
 }
 
 static heft_status check_model_parts(heft_editing *g, const heft_file *now)
 {
     uint32_t first, count = heft_model_parts(g->in, &first);
     heft_status st = g->vocab ? check_vocab(g, now) : HEFT_OK;
-    if (!st && count != now->x.model_parts.len)
+    if (!st && g->opt.config.ptr)
+        st = check_config(g, now);
+    if (!st && count_kept_parts(g, g->in) != count_kept_parts(g, now))
         return differs(g, "parts of the file");
     for (uint32_t i = first; i < first + count && !st; i++) {
         heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
         uint32_t other = heft_ix_part_find(&now->x, HEFT_NONE, role);
-        bool same = g->vocab && heft_str_is(role, "vocab");
+        bool same = is_replaced(g, role);
         if (other != HEFT_NONE && !same)
             st = same_bytes(g, i, now, other, &same);
-        if (!st && (other == HEFT_NONE || !same))
+        if (!st && !same)
             return differs(g, "parts of the file");
     }
     return st;

@@ -3,6 +3,7 @@
 
 #include "core/read/measure.h"
 #include "core/write/transfer.h"
+#include "model/vocab.h"
 
 static heft_status no_memory(heft_error *err)
 {
@@ -235,20 +236,53 @@ static heft_status add_metadata(heft_editing *g)
 
 /* ---- parts of the file itself ---- */
 
+static heft_status set_special(heft_editing *g)
+{
+    for (size_t i = 0; i < g->opt.special_count; i++) {
+        heft_special_id s = g->opt.special[i];
+        if (s.id != HEFT_NONE && s.id >= heft_vocab_count(g->vocab))
+            return heft_error_plain(g->err, HEFT_E_ARGUMENT,
+                                    "special token %s: %U is no id of the vocabulary's %U tokens",
+                                    heft_vocab_special_name(s.special), (uint64_t)s.id,
+                                    (uint64_t)heft_vocab_count(g->vocab));
+        heft_vocab_set_special(g->vocab, s.special, s.id);
+    }
+    return HEFT_OK;
+}
+
+/* That of the file, or the one that was asked for. */
+static heft_status add_vocab(heft_editing *g)
+{
+    heft_status st = HEFT_OK;
+    if (g->opt.vocab)
+        st = heft_vocab_copy(&g->vocab, g->opt.vocab, g->e->host->allocator, g->err);
+    else if (g->in->x.tokens.length_bytes)
+        st = heft_vocab_open(&g->vocab, g->in, g->err);
+    else if (g->opt.special_count)
+        st = heft_error_plain(g->err, HEFT_E_NOTFOUND,
+                              "it has no vocabulary that special tokens could be of");
+    if (!st)
+        st = set_special(g);
+    g->p.plan.vocab = g->vocab;
+    g->p.plan.is_new_vocab = heft_edit_has_new_vocab(g);
+    return st;
+}
+
 static heft_status add_model_parts(heft_editing *g)
 {
     uint32_t first, count = heft_model_parts(g->in, &first);
-    bool has_vocab = g->in->x.tokens.length_bytes;
-    heft_status st = HEFT_OK;
+    heft_status st = add_vocab(g);
     for (uint32_t i = first; i < first + count && !st; i++) {
         heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
-        if (!has_vocab || !heft_str_is(role, "vocab"))
+        bool is_other = (g->vocab && heft_str_is(role, "vocab")) ||
+                        (g->opt.config.ptr && heft_str_is(role, "config"));
+        if (!is_other)
             st = heft_planner_part_of(&g->p, g->in, i, g->err);
     }
-    if (!st && has_vocab)
-        st = heft_vocab_open(&g->vocab, g->in, g->err);
-    g->p.plan.vocab = g->vocab;
-    return st;
+    if (st || !g->opt.config.ptr)
+        return st;
+    g->p.plan.is_new_config = true;
+    return heft_planner_model_part(&g->p, heft_lit("config"), g->opt.config, g->err);
 }
 
 /* ---- the plan ---- */

@@ -22,8 +22,8 @@ typedef struct heft_editing {
     heft_edit_options opt;
     heft_str *names; /* by tensor, ptr NULL: as it was; or NULL: all are */
     heft_identity
-        *identities; /* by tensor: those of the edited file; or NULL: all are as they were */
-    heft_vocab *vocab;
+        *identities;   /* by tensor: those of the edited file; or NULL: all are as they were */
+    heft_vocab *vocab; /* of its own: the file's, or a copy of the one that was asked for */
     heft_watch
         watch; /* the checksums of the file as it is, and those that hold or were not judged yet */
     uint32_t *claims; /* those, by their places */
@@ -49,6 +49,8 @@ heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *
 heft_str heft_edit_name(const heft_editing *g, uint32_t t);
 /* The identity that tensor t gets. */
 heft_identity heft_edit_identity(const heft_editing *g, uint32_t t);
+/* Whether a vocabulary, or ids of special tokens, are asked for. */
+bool heft_edit_has_new_vocab(const heft_editing *g);
 bool heft_edit_sets(const heft_editing *g, heft_str key);
 bool heft_edit_unsets(const heft_editing *g, heft_str key);
 /* The value of that key, of the top level or, as MAP.NAME, of the map in which the format keeps numbers; or NULL. */

@@ -35,6 +35,16 @@ static heft_status loss(heft_plan *plan, heft_severity s, const char *rule, uint
     return st;
 }
 
+heft_status heft_plan_warn(heft_plan *plan, const char *rule, const char *text)
+{
+    heft_planner *p = (heft_planner *)plan;
+    bool is_strict = p->opt.strict;
+    p->opt.strict = is_strict && !plan->kept; /* edits are strict about losses */
+    heft_status st = heft_plan_loss(plan, HEFT_WARNING, rule, HEFT_NONE, text);
+    p->opt.strict = is_strict;
+    return st;
+}
+
 void heft_plan_drop(heft_plan *p, uint32_t tensor)
 {
     heft_ix_row(p->x, tensor)->flags |= HEFT_T_DROPPED;

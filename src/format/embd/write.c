@@ -256,8 +256,10 @@ static void put_header(heft_out *o, const heft_plan *p)
 {
     const embd_plan *e = p->priv;
     uint32_t flags = HEFT_EMBD_ALIGNED | HEFT_EMBD_CHECKSUMS | (e->vocab ? HEFT_EMBD_VOCAB : 0);
-    if (p->kept)
+    if (p->kept && p->kept->tokens.length_bytes)
         flags &= (uint32_t)p->kept->own;
+    else if (p->kept)
+        flags &= (uint32_t)p->kept->own | HEFT_EMBD_VOCAB; /* it gets its first vocabulary */
     heft_out_str(o, heft_lit("EMBD"));
     heft_out_u16(o, 1);
     heft_out_u16(o, 0);

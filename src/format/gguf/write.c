@@ -70,6 +70,11 @@ static void look_at_special(const heft_vocab *v, bool *any, bool *by_name)
 static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
 {
     bool any, by_name;
+    if (p->is_new_vocab)
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                "the tokens of a GGUF file are metadata, which are not edited as a "
+                                "vocabulary: 'heft convert --vocab' writes another, and --set the "
+                                "ids of special tokens, as tokenizer.ggml.padding_token_id");
     if (p->kept || !p->vocab || (same_tokens(p->x, p->vocab) && same_special(p->x, p->vocab)))
         return HEFT_OK;
     g->puts_tokens = true;

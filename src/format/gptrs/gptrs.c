@@ -287,6 +287,24 @@ static uint32_t tag_of(heft_dtype t)
     return tag;
 }
 
+/* A stored id that is not that of the name tells of damage, perhaps to the name: an edit leaves it as it is. */
+static heft_status check_replaced_id(heft_plan *p, uint32_t t)
+{
+    const uint8_t *asked = heft_ix_base_id_at(p->x, t);
+    const uint8_t *had = p->kept ? heft_ix_base_id_at(p->kept, t) : NULL;
+    uint8_t id[BASE_ID];
+    if (!asked || !had || !memcmp(asked, had, BASE_ID))
+        return HEFT_OK;
+    heft_str name = heft_ix_name(p->kept, t);
+    heft_blake3_id(id, name.ptr, name.len);
+    if (!memcmp(id, had, BASE_ID))
+        return HEFT_OK;
+    return heft_error_plain(p->err, HEFT_E_CHECKSUM,
+                            "tensor %q: its stored base id is not the BLAKE3 of its name: an edit "
+                            "would hide that ('heft convert' makes ids anew)",
+                            name);
+}
+
 static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *has_half)
 {
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
@@ -311,8 +329,11 @@ static heft_status plan_tensors(heft_plan *p, bool checkpoint)
 {
     bool has_half = false;
     heft_status st = heft_loss_attributes(p, "gptrs/attributes", HEFT_T_GRAD);
-    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
-        st = plan_tensor(p, t, checkpoint, &has_half);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        st = check_replaced_id(p, t);
+        if (!st)
+            st = plan_tensor(p, t, checkpoint, &has_half);
+    }
     if (!st && has_half)
         st = heft_plan_loss(p, HEFT_NOTE, "gptrs/half", HEFT_NONE,
                             "the first readers of this format refuse f16 and bf16");
@@ -338,11 +359,11 @@ static heft_status plan_config(heft_plan *p, layout *l)
     if (st)
         return heft_error_plain(p->err, st == HEFT_E_NOMEM ? st : HEFT_E_ARGUMENT,
                                 "the config cannot be used: %s", why.message);
-    if (!config.is_untagged)
+    if (!config.is_untagged || (p->kept && !p->is_new_config))
         return HEFT_OK;
     l->config[0] = heft_lit("{\"kind\":\"gpt\",\"config\":");
     l->config[2] = heft_lit("}");
-    return heft_plan_loss(p, HEFT_NOTE, "gptrs/config", HEFT_NONE,
+    return heft_plan_warn(p, "gptrs/config",
                           "the bare GPT configuration is put under \"config\", with kind \"gpt\"");
 }
 
@@ -373,9 +394,12 @@ static void keep_base_id_of(uint8_t id[BASE_ID], const heft_plan *p, uint32_t t)
 static void put_base_id(heft_out *o, const heft_plan *p, uint32_t t)
 {
     heft_str name = heft_ix_name(p->x, t);
+    const uint8_t *asked = heft_ix_base_id_at(p->x, t);
     uint8_t id[BASE_ID] = { 0 };
     if (!o->buf)
         ; /* only counted */
+    else if (asked)
+        memcpy(id, asked, BASE_ID);
     else if (p->kept)
         keep_base_id_of(id, p, t);
     else
