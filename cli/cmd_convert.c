@@ -155,7 +155,8 @@ static void set_options(request *r)
     o->transpose = r->rules.transpose.count ? rules_transpose : NULL;
     o->densify = r->rules.densify.count ? rules_densify : NULL;
     o->sparsify = r->rules.sparsify.count ? rules_sparsify : NULL;
-    o->identify = identities_are_given(&r->rules.ids) ? rules_identify : NULL;
+    bool has_identities = identities_are_given(&r->rules.ids) || gptrs_are_given(&r->rules.gptrs);
+    o->identify = has_identities ? rules_identify : NULL;
     o->ctx = &r->rules;
     o->set = r->rules.values;
     o->set_count = r->rules.value_count;
@@ -185,7 +186,9 @@ static int use_folder(request *r)
 
 static int prepare_rules(request *r)
 {
-    int code = rules_prepare(&r->rules);
+    int code = gptrs_prepare(&r->rules.gptrs, "convert");
+    if (!code)
+        code = rules_prepare(&r->rules);
     if (code || rules_add_values(&r->rules, r->folder.values, r->folder.count))
         return code;
     say(r->in, "no memory for metadata");
@@ -204,6 +207,8 @@ static int prepare(request *r)
         say(r->out, "%s has no place for a vocabulary", heft_format_name(r->target));
         code = CODE_CANNOT;
     }
+    if (!code)
+        code = gptrs_check_target(&r->rules.gptrs, r->target, r->out);
     if (!code && r->compress)
         code = set_compression(r);
     if (!code)
@@ -269,6 +274,9 @@ static int convert(const heft_file *f, request *r)
     progress_end(&bar);
     if (st && r->rules.no_memory)
         return rules_say_no_memory(r->in);
+    code = st ? CODE_DONE : gptrs_check(&r->rules.gptrs, r->in);
+    if (code)
+        return code;
     bool about_target = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
     if (st)
         return sink_say_error(&failure, about_target ? target : r->in, &err);
@@ -278,13 +286,14 @@ static int convert(const heft_file *f, request *r)
 /* The one that was given or, when its special tokens are to be others, that of the input. */
 static int choose_vocab(request *r, const heft_file *f)
 {
-    int code = CODE_DONE;
-    if (r->special && !r->new_vocab)
+    specials given = { .count = 0 };
+    int code = r->special ? vocab_read_special(&given, "convert", r->special) : CODE_DONE;
+    if (!code && r->special && !r->new_vocab)
         code = vocab_find(&r->new_vocab, f, r->in);
     if (!code && r->special && !r->new_vocab)
         code = say_usage("convert", "--special needs a vocabulary: --vocab FILE");
     if (!code && r->special)
-        code = vocab_set_special(r->new_vocab, r->special);
+        code = vocab_set_special(r->new_vocab, &given);
     r->options.vocab = r->new_vocab;
     return code;
 }
@@ -332,6 +341,10 @@ int cmd_convert(int argc, char **argv)
         { "id-seed", 0, OPT_TEXT, &r.rules.ids.seed, "N", "new ids that follow from a number" },
         { "generator", 0, OPT_TEXT, &r.generator, "TEXT",
           "the program that OUT names (zTensor 1.0)" },
+        { "requires-grad", 0, OPT_LIST, &r.rules.gptrs.grads, "[GLOB=]BOOL",
+          "true, false or unset (gpt-rs); first match counts" },
+        { "base-ids", 0, OPT_TEXT, &r.rules.gptrs.base_ids, "name|none",
+          "ids made from names, or none (gpt-rs)" },
         { "config", 0, OPT_TEXT, &r.config, "FILE", "the model's configuration (gpt-rs)" },
         { "vocab", 0, OPT_TEXT, &r.vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
         { "special", 0, OPT_TEXT, &r.special, "NAME=ID,...", "pad, unk, cls, sep, mask tokens" },
@@ -370,6 +383,7 @@ int cmd_convert(int argc, char **argv)
     if (!code)
         code = open_and_convert(&r);
     rules_release(&r.rules);
+    gptrs_release(&r.rules.gptrs);
     text_free(r.config_text);
     heft_vocab_close(r.new_vocab);
     folder_close(&r.folder);

@@ -1,24 +1,31 @@
-/* cmd_edit.c - metadata and names of a file, changed where it stands. */
+/* cmd_edit.c - what a file says around its data, changed where it stands. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "assign.h"
+#include "gptrs_options.h"
 #include "identity.h"
 #include "interrupt.h"
 #include "model.h"
 #include "opt.h"
 #include "progress.h"
 #include "recover.h"
+#include "textfile.h"
+#include "vocab.h"
 
 typedef struct request {
-    const char *path;
+    const char *path, *vocab, *special, *config;
     opt_list set, unset, rename;
     identities ids;
     bool dry_run, verbose;
     heft_value *values;
     heft_str *keys;
     heft_rename *renames;
+    gptrs_rules gptrs;
+    heft_vocab *new_vocab;
+    specials specials;
+    heft_str config_text;
     heft_edit_options options;
 } request;
 
@@ -32,11 +39,11 @@ static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_st
         return;
     out_open(&name, -1);
     out_escaped(&name, tensor);
-    const char *word = severity == HEFT_NOTE ? "note" : "error";
+    static const char *const words[] = { "note", "warning", "error" };
     if (tensor.ptr)
-        say(r->path, "%s: %s (tensor \"%s\")", word, text, out_cstr(&name));
+        say(r->path, "%s: %s (tensor \"%s\")", words[severity], text, out_cstr(&name));
     else
-        say(r->path, "%s: %s", word, text);
+        say(r->path, "%s: %s", words[severity], text);
     out_free(&name);
 }
 
@@ -63,6 +70,43 @@ static int read_set(request *r)
     return code;
 }
 
+/* What the tensor is called after the edit. */
+static heft_str name_after(const request *r, heft_str name)
+{
+    const heft_edit_options *o = &r->options;
+    for (size_t i = 0; i < o->rename_count; i++)
+        if (o->rename[i].from.len == name.len && !memcmp(o->rename[i].from.ptr, name.ptr, name.len))
+            return o->rename[i].to;
+    return name;
+}
+
+static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
+{
+    request *r = ctx;
+    heft_str name = r->gptrs.base_ids ? name_after(r, t->name) : t->name;
+    return identity_of(&r->ids, &r->gptrs, t, name, true, id);
+}
+
+/* What stands in files beside the one that is edited. */
+static int read_texts(request *r)
+{
+    heft_edit_options *o = &r->options;
+    int code = CODE_DONE;
+    if (r->vocab)
+        code = vocab_read(&r->new_vocab, r->vocab, TEXT_NAMED);
+    if (!code && r->special)
+        code = vocab_read_special(&r->specials, "edit", r->special);
+    if (!code && r->config)
+        code = text_read(&r->config_text, r->config, TEXT_NAMED);
+    o->vocab = r->new_vocab;
+    o->special = r->specials.id;
+    o->special_count = r->specials.count;
+    o->config = r->config_text;
+    o->identify = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs) ? identify : NULL;
+    o->identify_ctx = r;
+    return code ? code : gptrs_prepare(&r->gptrs, "edit");
+}
+
 static int read_asked(request *r)
 {
     heft_edit_options *o = &r->options;
@@ -78,6 +122,8 @@ static int read_asked(request *r)
         r->keys[i] = str_of(r->unset.item[i]);
     for (size_t i = 0; i < r->rename.count && !code; i++)
         code = assign_rename(&r->renames[i], "edit", r->rename.item[i]);
+    if (!code)
+        code = read_texts(r);
     o->set = r->values;
     o->unset = r->keys;
     o->unset_count = r->unset.count;
@@ -137,8 +183,6 @@ static int prepare_ids(request *r)
         return code;
     code = identities_prepare(&r->ids, "edit", f, r->path, NULL, NULL);
     heft_close(f);
-    r->options.identify = identities_identify;
-    r->options.identify_ctx = &r->ids;
     return code;
 }
 
@@ -167,7 +211,8 @@ static int edit(request *r)
         say(r->path, "note: an edit that was interrupted has been undone");
     if (st)
         return model_say_not_open(r->path, &err);
-    return r->ids.is_short ? say_short(r) : say_done(r, &result);
+    code = r->ids.is_short ? say_short(r) : gptrs_check(&r->gptrs, r->path);
+    return code ? code : say_done(r, &result);
 }
 
 static int undo(const request *r, bool did)
@@ -180,14 +225,27 @@ static int undo(const request *r, bool did)
     if (!undone && did)
         return CODE_DONE;
     if (!undone)
-        return say_usage("edit", "nothing to change: --set, --unset, --rename or --set-id");
+        return say_usage("edit", "nothing to change: --set, --unset, --rename or another option");
     say(r->path, "note: an edit that was interrupted has been undone");
     return CODE_DONE;
 }
 
 static bool is_asked(const request *r)
 {
-    return r->set.count || r->unset.count || r->rename.count || identities_are_given(&r->ids);
+    bool is_text = r->vocab || r->special || r->config;
+    return r->set.count || r->unset.count || r->rename.count || is_text ||
+           identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs);
+}
+
+static void release(request *r)
+{
+    identities_release(&r->ids);
+    gptrs_release(&r->gptrs);
+    heft_vocab_close(r->new_vocab);
+    text_free(r->config_text);
+    free(r->values);
+    free(r->keys);
+    free(r->renames);
 }
 
 int cmd_edit(int argc, char **argv)
@@ -203,18 +261,24 @@ int cmd_edit(int argc, char **argv)
           "a new random id of Burn's for every tensor" },
         { "fill-ids", 0, OPT_FLAG, &r.ids.fill, NULL, "the same for tensors without one" },
         { "id-seed", 0, OPT_TEXT, &r.ids.seed, "N", "new ids that follow from a number" },
+        { "vocab", 0, OPT_TEXT, &r.vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
+        { "special", 0, OPT_TEXT, &r.special, "NAME=ID,...", "pad, unk, cls, sep, mask tokens" },
+        { "requires-grad", 0, OPT_LIST, &r.gptrs.grads, "[GLOB=]BOOL",
+          "true, false or unset (gpt-rs); first match counts" },
+        { "base-ids", 0, OPT_TEXT, &r.gptrs.base_ids, "name|none",
+          "ids made from names, or none (gpt-rs)" },
+        { "config", 0, OPT_TEXT, &r.config, "FILE", "the model's configuration (gpt-rs)" },
         { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "say what would be done; change nothing" },
         { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes, and how it was done, on stderr" },
     };
     const opt_usage usage = {
         "edit",
         "FILE",
-        "Changes metadata, names and ids of tensors in FILE itself: in place where they fit, else "
-        "in a\n"
-        "new file that takes its place.  Format, version and data stay as they are.  A killed\n"
-        "edit has not happened: when it leaves a journal beside FILE, the next edit undoes it\n"
-        "first, and with no options that is all that is done.  In a folder, or beside FILE, a\n"
-        "split that was killed is completed, or else undone.",
+        "Changes metadata, names and ids of tensors, vocabulary and configuration in FILE itself:\n"
+        "in place where they fit, else in a new file that takes its place.  Format, version and\n"
+        "data stay as they are.  A killed edit has not happened: when it leaves a journal beside\n"
+        "FILE, the next edit undoes it first, and with no options that is all that is done.  In a\n"
+        "folder, or beside FILE, a split that was killed is completed, or else undone.",
         "heft edit --set license=MIT --rename wte=tok_embed.weight model.safetensors",
         options,
         sizeof options / sizeof *options,
@@ -232,10 +296,7 @@ int cmd_edit(int argc, char **argv)
         code = recover_set(&did, r.path);
     if (!code)
         code = is_asked(&r) ? edit(&r) : undo(&r, did);
-    identities_release(&r.ids);
-    free(r.values);
-    free(r.keys);
-    free(r.renames);
+    release(&r);
     opt_release(&usage);
     return code;
 }

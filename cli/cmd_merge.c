@@ -5,6 +5,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "gptrs_options.h"
 #include "identity.h"
 #include "inputs.h"
 #include "losses.h"
@@ -26,6 +27,7 @@ typedef struct request {
     uint32_t kept_count, conflicts;
     heft_file *joined;
     const heft_format *target;
+    gptrs_rules gptrs;
     heft_executor executor;
     heft_host host;
     losses losses;
@@ -174,6 +176,12 @@ static int check_output(const request *r)
 
 /* ---- the command ---- */
 
+static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
+{
+    request *r = ctx;
+    return identity_of(&r->ids, &r->gptrs, t, t->name, false, id);
+}
+
 static void set_options(request *r, heft_convert_options *o, progress *p, char room[32])
 {
     r->executor = heft_executor_threads((uint32_t)r->threads);
@@ -187,9 +195,9 @@ static void set_options(request *r, heft_convert_options *o, progress *p, char r
     o->write.allow_loss = r->allow_loss;
     o->write.on_loss = say_loss;
     o->write.loss_ctx = &r->losses;
+    o->identify = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs) ? identify : NULL;
+    o->ctx = r;
     o->no_verify = r->no_verify;
-    o->identify = identities_are_given(&r->ids) ? identities_identify : NULL;
-    o->ctx = &r->ids;
     o->progress = progress_step;
     o->progress_ctx = p;
 }
@@ -217,7 +225,9 @@ static int merge(request *r)
     st = heft_convert(in, r->target, sink, &o, &err);
     progress_end(&p);
     bool about_target = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
-    return st ? sink_say_error(&failure, about_target ? r->out : r->losses.path, &err) : CODE_DONE;
+    if (st)
+        return sink_say_error(&failure, about_target ? r->out : r->losses.path, &err);
+    return gptrs_check(&r->gptrs, r->losses.path);
 }
 
 static int prepare(request *r)
@@ -227,12 +237,16 @@ static int prepare(request *r)
         return say_usage("merge", "--threads is at most %d", MOST_THREADS);
     if (r->align > UINT32_MAX || (r->align & (r->align - 1)))
         return say_usage("merge", "--align is a power of two below 2^32");
-    int code = open_all(r);
+    int code = gptrs_prepare(&r->gptrs, "merge");
+    if (!code)
+        code = open_all(r);
     if (code)
         return code;
     code = choose_inputs(r);
     if (!code)
         code = choose_target(r);
+    if (!code)
+        code = gptrs_check_target(&r->gptrs, r->target, r->out);
     if (!code)
         code = check_output(r);
     return code || r->kept_count == 1 ? code : join(r);
@@ -252,6 +266,10 @@ int cmd_merge(int argc, char **argv)
           "a new random id of Burn's for every tensor" },
         { "fill-ids", 0, OPT_FLAG, &r.ids.fill, NULL, "the same for tensors without one" },
         { "id-seed", 0, OPT_TEXT, &r.ids.seed, "N", "new ids that follow from a number" },
+        { "requires-grad", 0, OPT_LIST, &r.gptrs.grads, "[GLOB=]BOOL",
+          "true, false or unset (gpt-rs); first match counts" },
+        { "base-ids", 0, OPT_TEXT, &r.gptrs.base_ids, "name|none",
+          "ids made from names, or none (gpt-rs)" },
         { "align", 0, OPT_NUMBER, &r.align, "N", "payloads at multiples of N bytes" },
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
@@ -286,6 +304,7 @@ int cmd_merge(int argc, char **argv)
         code = merge(&r);
     identities_release(&r.ids);
     close_all(&r);
+    gptrs_release(&r.gptrs);
     opt_release(&usage);
     return code;
 }

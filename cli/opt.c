@@ -152,6 +152,7 @@ static bool set_value(const opt *p, const char *text)
 static void fill_getopt(struct option *longs, char *shorts, const opt_usage *u)
 {
     size_t n = u->count + COMMON, s = 0;
+    assert(n < OPTIONS_MAX); /* the last entry ends the list */
     shorts[s++] = ':';
     for (size_t i = 0; i < n; i++) {
         const opt *p = option_at(u, i);

@@ -82,7 +82,7 @@ heft_dtype rules_cast(void *ctx, const heft_tensor *t)
 bool rules_identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     rules *r = ctx;
-    return identities_identify(&r->ids, t, id);
+    return identity_of(&r->ids, &r->gptrs, t, t->name, false, id);
 }
 
 /* ---- renaming ---- */

@@ -4,6 +4,7 @@
 #include <regex.h>
 
 #include "cmd.h"
+#include "gptrs_options.h"
 #include "identity.h"
 #include "opt.h"
 
@@ -31,6 +32,7 @@ typedef struct rules {
     identities ids;
     heft_value *values; /* of set, one for each key */
     size_t value_count;
+    gptrs_rules gptrs;
     bool encoder; /* names as EMBD files have them: no bert. in front, no position_ids */
     struct kept_name *names;
     bool no_memory; /* for a rule: rules_rename() gives a name then that ends the conversion */

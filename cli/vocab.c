@@ -51,30 +51,45 @@ static int special_of(const char *name, size_t len)
     return i;
 }
 
-/* An id below count, or HEFT_NONE for "none"; false: it is neither. */
-static bool read_id(uint32_t *id, const char *text, size_t len, uint32_t count)
+/* An id, or HEFT_NONE for "none"; false: it is neither. */
+static bool read_id(uint32_t *id, const char *text, size_t len)
 {
     char *end;
     bool is_none = len == 4 && !strncmp(text, "none", 4);
     unsigned long long v = strtoull(text, &end, 10);
     *id = is_none ? HEFT_NONE : (uint32_t)v;
-    return is_none || (*text >= '0' && *text <= '9' && end == text + len && v < count);
+    return is_none || (*text >= '0' && *text <= '9' && end == text + len && v < HEFT_NONE);
 }
 
-int vocab_set_special(heft_vocab *v, const char *given)
+int vocab_read_special(specials *out, const char *who, const char *given)
 {
+    *out = (specials){ .count = 0 };
     for (const char *at = given; *at;) {
         size_t len = strcspn(at, ","), name = strcspn(at, "=");
         int special = name < len ? special_of(at, name) : HEFT_SPECIALS;
-        uint32_t id;
+        uint32_t id, i = 0;
         if (special == HEFT_SPECIALS)
-            return say_usage("convert", "--special: '%.*s' is not pad, unk, cls, sep or mask=ID",
+            return say_usage(who, "--special: '%.*s' is not pad, unk, cls, sep or mask=ID",
                              (int)len, at);
-        if (!read_id(&id, at + name + 1, len - name - 1, heft_vocab_count(v)))
-            return say_usage("convert", "--special: '%.*s' is no id of the vocabulary's %u tokens",
-                             (int)len, at, heft_vocab_count(v));
-        heft_vocab_set_special(v, (heft_special)special, id);
+        if (!read_id(&id, at + name + 1, len - name - 1))
+            return say_usage(who, "--special: '%.*s' is no id of a token", (int)len, at);
+        while (i < out->count && out->id[i].special != (heft_special)special)
+            i++;
+        out->id[i] = (heft_special_id){ (heft_special)special, id };
+        out->count += i == out->count;
         at += len + (at[len] == ',');
+    }
+    return CODE_DONE;
+}
+
+int vocab_set_special(heft_vocab *v, const specials *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t id = s->id[i].id;
+        if (id != HEFT_NONE && id >= heft_vocab_count(v))
+            return say_usage("convert", "--special: '%s=%u' is no id of the vocabulary's %u tokens",
+                             heft_vocab_special_name(s->id[i].special), id, heft_vocab_count(v));
+        heft_vocab_set_special(v, s->id[i].special, id);
     }
     return CODE_DONE;
 }

@@ -10,7 +10,14 @@ int vocab_find(heft_vocab **out, const heft_file *f, const char *path);
 int vocab_print(const heft_vocab *v);
 /* From a vocab.txt or, when it is called .json, a tokenizer.json. */
 int vocab_read(heft_vocab **out, const char *path, text_origin origin);
-/* "pad=0,unk=100": sets the ids of special tokens; "none" for none. */
-int vocab_set_special(heft_vocab *v, const char *given);
+
+typedef struct specials { /* what --special gives */
+    heft_special_id id[HEFT_SPECIALS];
+    uint32_t count;
+} specials;
+/* "pad=0,unk=100"; "none" for none.  Of one that is given twice the last counts.  who: the command. */
+int vocab_read_special(specials *out, const char *who, const char *given);
+/* For convert: the ids have to be of the vocabulary. */
+int vocab_set_special(heft_vocab *v, const specials *s);
 
 #endif

@@ -185,6 +185,18 @@ def grads_are_kept(room):
         same("flags", [t["flag"] for t in read_gptrs.read(path.read_bytes())["tensors"]], [True, False, True])
 
 
+def base_ids_are_left_out(room):
+    tensors = {name: ("F32", [2], bytes(8)) for name in ("a.bias", "a.weight", "b")}
+    source = safetensors(room / "m.safetensors", tensors)
+    for to in ("gptrs-checkpoint", "gptrs-archive"):
+        out = converted(source, to, None, "--base-ids", "none", "--requires-grad", "*.bias=false", "--requires-grad", "a.*=true")
+        got = read_gptrs.read(out.read_bytes(), has_ids=False)["tensors"]
+        same("flags", {t["name"]: t["flag"] for t in got}, {"a.bias": False, "a.weight": True, "b": False})
+    merged = room / "merged.gptrs"
+    heft("merge", "--base-ids", "none", "--requires-grad", "true", out, merged)
+    same("flags", [t["flag"] for t in read_gptrs.read(merged.read_bytes(), has_ids=False)["tensors"]], [True] * 3)
+
+
 def gptrs_types(room):
     for dtype, size in (("F64", 8), ("I64", 8), ("U8", 1), ("BOOL", 1), ("I16", 2)):
         source = safetensors(room / "m.safetensors", {"w": (dtype, [2], bytes(2 * size))})
@@ -492,6 +504,7 @@ CLAUSES = [
     ("gpt-rs: config_json is kept byte for byte", config_is_kept),
     ("gpt-rs: requires_grad is kept from checkpoint to archive", grads_are_kept),
     ("gpt-rs: other element types are refused", gptrs_types),
+    ("gpt-rs: base ids are not stored when that is asked for", base_ids_are_left_out),
     ("gpt-rs: names beyond ASCII are refused in checkpoints only", gptrs_names),
     ("gpt-rs: metadata are refused by edit", gptrs_has_no_metadata),
     ("gpt-rs: payloads at multiples of 256", payloads_at_256("gptrs-checkpoint")),

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+import gen_gptrs
 import read_burnpack
 import read_embd
 import read_gguf
@@ -89,14 +90,64 @@ def differences(want, got):
             yield f"{key}: {str(want.get(key))[:200]} became {str(got.get(key))[:200]}"
 
 
-def edit(path, want, target, args):
+def edit(path, want, target, args, reader=None):
     to, version, options, _ = target
     p = heft("edit", *args, "--", str(path))
     if p.returncode:
         return [f"edit {args} ended with {p.returncode}: {p.stderr.strip()[:300]}"]
     if heft("verify", str(path)).returncode:
         return [f"after edit {args} verify finds a fault"]
-    return list(differences(want, settle(judge(to, version, options, path))))
+    return list(differences(want, settle(reader(path.read_bytes()) if reader else judge(to, version, options, path))))
+
+
+# ---- texts and identities -------------------------------------------------------------------
+
+TOKENS = {"few.txt": ["[UNK]", "the", "[PAD]", "##s"], "many.txt": ["[CLS]", *(f"token{i}" for i in range(500))]}
+BARE = gen_gptrs.GPT
+CONFIGS = {"short.json": {"kind": "k"}, "long.json": {"kind": "k", "config": {"text": "x" * 3000}}, "bare.json": BARE}
+
+
+def write_texts(room):
+    for name, tokens in TOKENS.items():
+        (room / name).write_text("".join(t + "\n" for t in tokens), encoding="utf-8")
+    for name, config in CONFIGS.items():
+        (room / name).write_text(json.dumps(config), encoding="utf-8")
+
+
+def edit_vocabulary(path, first, target):
+    for name, tokens in TOKENS.items():
+        special = [tokens.index(n) if n in tokens else read_embd.NONE for n in read_embd.NAMES]
+        want = {**first, "vocab": tokens, "special": special}
+        yield edit(path, want, target, ["--vocab", str(path.parent / name)])
+    if target[1] == "1.0":
+        yield edit(path, {**want, "special": [3, *special[1:3], 500, read_embd.NONE]}, target, ["--special", "sep=500,pad=3"])
+        want = {**first, "vocab": TOKENS["few.txt"], "special": [1, 0, read_embd.NONE, read_embd.NONE, 3]}
+        yield edit(path, want, target, ["--vocab", str(path.parent / "few.txt"), "--special", "mask=3,pad=1"])
+
+
+def edit_gptrs(path, first, target):
+    want, checkpoint = first, first["checkpoint"]
+    for name, config in CONFIGS.items() if checkpoint else ():
+        want = {**first, "config": {"kind": "gpt", "config": config} if config is BARE else config}
+        yield edit(path, want, target, ["--config", str(path.parent / name)])
+    names = sorted(t["name"] for t in first["tensors"])
+    for value in ("true", "false"):
+        want = {**want, "tensors": [{**t, "flag": value == "true"} for t in want["tensors"]]}
+        yield edit(path, want, target, ["--requires-grad", value])
+    one = next((n for n in names if can_rename(n) and not set(n) & set("*?[\\")), None)
+    if one is not None:
+        want = {**want, "tensors": [{**t, "flag": t["name"] == one} for t in want["tensors"]]}
+        yield edit(path, want, target, ["--requires-grad", one + "=true", "--requires-grad", "unset"])
+    if checkpoint:
+        yield edit(path, want, target, ["--base-ids", "none"], lambda data: read_gptrs.read(data, has_ids=False))
+        yield edit(path, want, target, ["--base-ids", "name"])
+
+
+FURTHER = {"embd": edit_vocabulary, "gptrs-checkpoint": edit_gptrs, "gptrs-archive": edit_gptrs}
+
+
+def edit_further(path, first, target):
+    return next((c for c in FURTHER[target[0]](path, first, target) if c), []) if target[0] in FURTHER else []
 
 
 def check(job):
@@ -120,9 +171,8 @@ def check(job):
         new = last + "_that_is_longer" * 9
         after = renamed(after, last, new)
         forth, back = [*forth, "--rename", f"{last}={new}"], [*back, "--rename", f"{new}={last}"]
-    if not forth:
-        return title, []
-    complaints = edit(out, after, target, forth) or edit(out, first, target, back)
+    complaints = forth and (edit(out, after, target, forth) or edit(out, first, target, back))
+    complaints = complaints or edit_further(out, first, target)
     out.unlink()
     return title, complaints
 
@@ -141,6 +191,7 @@ def main():
         for generator in sorted(HERE.glob("gen_*.py")):
             if generator.stem[4:] not in ("samples", "cast_vectors"):
                 subprocess.run([sys.executable, generator, root], check=True)
+        write_texts(root)
         paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
         jobs = [(p, t) for p in paths for t in TARGETS.get(p.parts[-3], [])]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]

@@ -22,11 +22,11 @@ def read_config(b):
     return config
 
 
-def read_entry(b, checkpoint):
+def read_entry(b, checkpoint, has_ids):
     raw = b.take(b.numbers("I"))
     name = raw.decode("ascii" if checkpoint else "utf-8")
     if checkpoint:
-        demand(b.take(16) == base_id(raw), f"{name}: the base id")
+        demand(b.take(16) == (base_id(raw) if has_ids else bytes(16)), f"{name}: the base id")
     rank = b.numbers("I")
     demand(rank >= 1, f"{name}: rank 0")
     dims = [b.numbers("Q") for _ in range(rank)]
@@ -36,7 +36,7 @@ def read_entry(b, checkpoint):
     return name, TYPES[tag], dims, bool(grad), offset, length
 
 
-def read(data, align=ALIGN):
+def read(data, align=ALIGN, has_ids=True):
     b = Bytes(data)
     magic = b.take(8)
     demand(magic in (b"GPTRSCHK", b"GPTRSTEN"), f"the magic {magic!r}")
@@ -44,7 +44,7 @@ def read(data, align=ALIGN):
     checkpoint = magic == b"GPTRSCHK"
     config = read_config(b) if checkpoint else None
     index = Bytes(b.take(b.numbers("I")))
-    entries = [read_entry(index, checkpoint) for _ in range(index.numbers("I"))]
+    entries = [read_entry(index, checkpoint, has_ids) for _ in range(index.numbers("I"))]
     demand(index.at == len(index.data), "the index is longer than its entries")
     unique((e[0] for e in entries), "a name")
     listed, places = [], set()

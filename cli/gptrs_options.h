@@ -1,0 +1,31 @@
+/* gptrs_options.h - what stands behind --requires-grad and --base-ids: what gpt-rs knows of a tensor. */
+#ifndef HEFT_CLI_GPTRS_OPTIONS_H
+#define HEFT_CLI_GPTRS_OPTIONS_H
+#include "cmd.h"
+#include "identity.h"
+#include "opt.h"
+
+typedef struct gptrs_rules {
+    opt_list grads;          /* [GLOB=]true|false|unset, as given */
+    const char *base_ids;    /* "name", "none", or NULL: not given */
+    struct grad_rule *rules; /* of grads */
+    bool no_memory;          /* for a pattern: no identity can be told */
+} gptrs_rules;
+
+bool gptrs_are_given(const gptrs_rules *r);
+/* Makes sense of the options, in the name of the command who.  Not CODE_DONE: said why not. */
+int gptrs_prepare(gptrs_rules *r, const char *who);
+/* Base ids are for gpt-rs' own files.  Not CODE_DONE: said that the target is none. */
+int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const char *path);
+/* Changes the identity of a tensor, which will be called `name`, as was asked for; whether it did.  keeps_ids: the ids
+ * of the file stay unless they are asked for, as in an edit; otherwise formats make them from names. */
+bool gptrs_identify(gptrs_rules *r, const heft_tensor *t, heft_str name, bool keeps_ids,
+                    heft_identity *id);
+/* The same with Burn's ids, where those were given. */
+bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str name,
+                 bool keeps_ids, heft_identity *id);
+/* After all tensors: warns of patterns that none of them matched.  Not CODE_DONE: there was no memory, which is said. */
+int gptrs_check(const gptrs_rules *r, const char *path);
+void gptrs_release(gptrs_rules *r);
+
+#endif
