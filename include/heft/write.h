@@ -303,8 +303,8 @@ typedef struct heft_edit_result {
 } heft_edit_result;
 
 /* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
- * was asked for is another. A bare GPT configuration is put under "config", as heft_convert() does.  Its format and version stay, and so do the tensors' bytes: they are not
- * read, unless a checksum must be made over them that the file does not have.  What the format cannot carry is HEFT_E_LOSSY;
+ * was asked for is another.  A bare GPT configuration is put under "config", as heft_convert() does.  Its format and
+ * version stay, and so do the tensors' bytes: they are not read, unless a checksum must be made over them that the file does not have.  What the format cannot carry is HEFT_E_LOSSY;
  * HEFT_E_UNSUPPORTED: this build cannot write all that the file says, or the file is one of several of a model;
  * HEFT_E_CHECKSUM, HEFT_E_FORMAT: damage that the edit would hide.  out and opt may be NULL. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const char *path,
