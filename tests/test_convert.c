@@ -575,6 +575,60 @@ static void payloads_lie_where_they_were_asked_to(void **state)
     }
 }
 
+/* Of tensor a: compressed and with a sha256; of b: with a crc32c; of c: as it would be. */
+static bool store(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+{
+    change *c = ctx;
+    assert_int_equal(role.len, 4);
+    assert_memory_equal(role.ptr, "data", 4);
+    c->stop_at += how->encoding == HEFT_ZSTD || how->digest; /* what the input has */
+    if (is_named(t, "c"))
+        return false;
+    *how = is_named(t, "a") ? (heft_storage){ HEFT_ZSTD, 3, "sha256" }
+                            : (heft_storage){ HEFT_RAW, 0, "crc32c" };
+    return true;
+}
+
+static void assert_stored(const heft_file *f, const char *name, heft_encoding e, const char *digest)
+{
+    heft_part p = heft_part_at(f, heft_tensor_at(f, heft_find(f, name, strlen(name))).first_part);
+    assert_int_equal(p.encoding, e);
+    assert_int_equal(!p.digest.len, !digest);
+    if (digest)
+        assert_memory_equal(p.digest.ptr, digest, strlen(digest));
+}
+
+static bool can_compress(void)
+{
+    const heft_codec *const *c = heft_host_default()->codecs;
+    while (c && *c && (*c)->encoding != HEFT_ZSTD)
+        c++;
+    return c && *c;
+}
+
+static void every_part_is_stored_as_the_callback_says(void **state)
+{
+    static const test_tensor abc[] = { { "a", HEFT_BOOL, 1, { 50000 } },
+                                       { "b", HEFT_F32, 1, { 5 } },
+                                       { "c", HEFT_F32, 1, { 5 } } };
+    fixture f;
+    change c = { 0 };
+    heft_convert_options o = options(&c);
+    (void)state;
+    if (!can_compress())
+        skip();
+    o.progress = NULL;
+    o.storage = store;
+    begin(&f, "safetensors", abc, 3);
+    heft_assert_ok(run(&f, "ztensor", &o), &f.err);
+    assert_int_equal(c.stop_at, 0);
+    assert_stored(f.got, "a", HEFT_ZSTD, "sha256:");
+    assert_stored(f.got, "b", HEFT_RAW, "crc32c:");
+    assert_stored(f.got, "c", HEFT_RAW, NULL);
+    assert_same_data(&f, "c", "c");
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -594,6 +648,7 @@ int main(void)
         cmocka_unit_test(progress_counts_to_the_end_and_can_stop),
         cmocka_unit_test(a_broken_checksum_stops_unless_told_not_to),
         cmocka_unit_test(what_was_only_listed_cannot_be_converted),
+        cmocka_unit_test(every_part_is_stored_as_the_callback_says),
         cmocka_unit_test(payloads_lie_where_they_were_asked_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

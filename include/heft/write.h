@@ -217,7 +217,8 @@ typedef struct heft_convert_options {
     heft_str config; /* ptr NULL: as the input has it; a JSON text (gpt-rs) */
     bool no_verify;  /* copy even when a checksum of the input disagrees */
     bool dry_run;    /* plan and report losses only, reading what is cast; the sink may be NULL */
-    uint64_t *planned_bytes; /* NULL, or set to the size of the file to be written */
+    uint64_t *
+        planned_bytes; /* NULL, or set to the size of the file to be written; at most, when parts are compressed */
     heft_progress_fn progress;
     void *progress_ctx;
     const heft_vocab *vocab; /* NULL: as the input has it */
@@ -230,14 +231,16 @@ typedef struct heft_convert_options {
      * tensor keeps that identity, whatever *id is now.  NULL: all tensors do. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
     heft_str generator; /* as heft_writer_generator(); ptr NULL: as the input has it */
+    /* How each part of a tensor of the input is stored; role: of the part that is written.  *how comes with what is
+     * done otherwise: in the input's own format as the input has it, else as `write` says.  true: *how was changed;
+     * its text is copied.  NULL: none was. */
+    bool (*storage)(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how);
 } heft_convert_options;
 #define HEFT_CONVERT_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(heft_convert_options), HEFT_WRITE_OPTIONS_INIT, NULL, NULL, NULL, NULL, NULL, NULL, \
-            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL,                \
-        {                                                                                          \
-            NULL, 0                                                                                \
-        }                                                                                          \
+            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 },   \
+            NULL                                                                                   \
     }
 
 /* Everything the input says is written in the target's terms, in the input's order; checksums of
@@ -359,7 +362,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_append_file(heft_append_result *out, c
 typedef struct heft_split_options {
     size_t size; /* = sizeof(heft_split_options) */
     heft_convert_options
-        convert; /* of every file; its callbacks but for the progress are not used */
+        convert; /* of every file; of its callbacks, progress and storage are used */
     /* Of a file that has more than one tensor; 0: no limit.  A tensor whose file is larger is a loss of rule
      * "heft/shard-size": a warning, an error with convert.write.strict. */
     uint64_t max_bytes;

@@ -205,8 +205,9 @@ struct heft_format {
     heft_status (*parse)(heft_in *in, heft_index *x);
     /* Everything that verify reports beyond claims and notes.  May be NULL. */
     heft_status (*check)(heft_check *c);
-    /* Fills in what the format does where nothing was asked for: how a part of a tensor is stored.  NULL: nothing. */
-    void (*storage)(const heft_plan *p, heft_storage *how);
+    /* How a part of a tensor is stored, where nothing was asked for; or with is_kept, where *how is what the part has in
+     * a file of the format, perhaps of another generation: what this one cannot do is replaced.  NULL: as asked for. */
+    void (*storage)(const heft_plan *p, heft_storage *how, bool is_kept);
     /* Losses, sizes, offsets: before any byte.  NULL, as front and back, when only read. */
     heft_status (*plan)(heft_plan *p);
     /* Header and, if it comes first, the index: front_bytes. */

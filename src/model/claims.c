@@ -72,6 +72,39 @@ void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64
     add_note(x, (heft_note){ s, rule, text, at, tensor, true });
 }
 
+/* ---- what is not kept ---- */
+
+/* The one about the same key, or the last of very many. */
+static heft_ix_omission *omission_of(const heft_index *x, const char *rule, heft_str name,
+                                     const char *text)
+{
+    enum { MOST = 32 };
+    heft_ix_omission *all = x->omitted.ptr;
+    for (uint32_t i = 0; i < x->omitted.len; i++)
+        if (heft_str_is(heft_lit(all[i].rule), rule) && heft_str_eq(all[i].name, name) &&
+            heft_str_is(heft_lit(all[i].text), text))
+            return &all[i];
+    return x->omitted.len < MOST ? NULL : &all[MOST - 1];
+}
+
+void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name, const char *text)
+{
+    heft_ix_omission *to = omission_of(x, rule, name, text);
+    x->unread = true;
+    if (to) {
+        to->count++;
+        return;
+    }
+    to = heft_vec_push(&x->mem, &x->omitted, sizeof *to);
+    if (!to) {
+        x->lost_notes = true;
+        return;
+    }
+    *to = (heft_ix_omission){ s, rule, text, { NULL, 0 }, 1 };
+    if (name.ptr)
+        to->name = heft_ix_copy(x, name);
+}
+
 /* ---- digests of parts ---- */
 
 static int digit(char c)

@@ -49,6 +49,7 @@ static const column columns[] = {
     { offsetof(heft_index, digests), sizeof(heft_digest_row) },
     { offsetof(heft_index, around), sizeof(uint32_t) },
     { offsetof(heft_index, notes), sizeof(heft_note) },
+    { offsetof(heft_index, omitted), sizeof(heft_ix_omission) },
     { offsetof(heft_index, roles), sizeof(heft_str) },
     { offsetof(heft_index, siblings), sizeof(heft_ix_sibling) },
     { offsetof(heft_index, listed), sizeof(heft_ix_listed) },

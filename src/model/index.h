@@ -141,6 +141,13 @@ typedef struct heft_names { /* from a name to its number */
     uint32_t mask, count;
 } heft_names;
 
+typedef struct heft_ix_omission { /* see heft_ix_omit() */
+    heft_severity severity;
+    const char *rule, *text;
+    heft_str name;
+    uint64_t count; /* how often */
+} heft_ix_omission;
+
 typedef struct heft_index {
     heft_memory mem;
     heft_limits limits;
@@ -149,7 +156,7 @@ typedef struct heft_index {
     heft_str pick;       /* of a file that nests: the part that is wanted; empty: all of it */
     heft_keyed key;
     heft_vec tensors, hashes, parts, model_parts, dims, values, attrs, claims, digests, notes,
-        roles, layouts, siblings, listed, views, strides;
+        roles, layouts, siblings, listed, views, strides, omitted;
     heft_vec
         around; /* claims over the bytes of a tensor's parts and a few more, by offset: numbers */
     /* hashes: of the tensors' names, keyed by `key`, 32 bits each */
@@ -163,7 +170,7 @@ typedef struct heft_index {
     heft_str generator;            /* the program that wrote the file, as it says; may be empty */
     uint64_t data_start, data_end; /* where payloads can lie: for the check of the format that
                                       sets them */
-    bool unread; /* the file says things that the index does not hold: it cannot be written again */
+    bool unread; /* the file says things that the index does not hold: see heft_ix_omit() */
     bool strict; /* values that break the rules of their type or layout are faults of the file */
     uint32_t unmeasured; /* parts of a length that only decoding tells */
     bool has_readings;   /* some claim is or_next */
@@ -268,6 +275,11 @@ void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at,
 /* The same for what the format's check reports, too, and perhaps more severely: verify leaves it to that. */
 void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                         uint32_t tensor, const char *text);
+/* What the file says and the index does not hold: the file cannot be edited, and a conversion into its own format says
+ * so, with that severity.  name: of the key, or ptr NULL; text: a sentence about it, which begins behind the name.
+ * Of very many keys only the first are listed by name. */
+void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name,
+                  const char *text);
 /* A file beside this one; *number is for heft_ix_place(). */
 heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *number);
 /* Adds what another index holds, but for its metadata, whose files have numbers from base on here;

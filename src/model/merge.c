@@ -139,6 +139,13 @@ static void add_notes(const merge *m)
             tensor_of(m, notes[i].tensor), notes[i].text);
 }
 
+static void add_omissions(const merge *m)
+{
+    const heft_ix_omission *all = m->from->omitted.ptr;
+    for (uint32_t i = 0; i < m->from->omitted.len; i++)
+        heft_ix_omit(m->x, all[i].severity, all[i].rule, all[i].name, all[i].text);
+}
+
 static heft_status add_model_parts(const merge *m)
 {
     heft_status st = HEFT_OK;
@@ -176,8 +183,10 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
         st = add_claims(&m);
     if (!st)
         st = add_model_parts(&m);
-    if (!st)
+    if (!st) {
         add_notes(&m);
+        add_omissions(&m);
+    }
     heft_mem_resize(&x->mem, m.ids, bytes, 0);
     return st;
 }

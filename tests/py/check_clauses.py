@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+import cbor
 import gen_burnpack
 import gen_gptrs
 import gen_mag
@@ -399,6 +400,97 @@ def stored_as(*options, algorithm=None, encoding=None):
     return check
 
 
+def stored_in(path, version):
+    """{(tensor, component): (encoding, kind of digest)}, from the manifest itself."""
+    data, end = path.read_bytes(), 40 if version == "2" else 8 if version == "1.0" else 16
+    at = struct.unpack_from("<Q", data, len(data) - end)[0]
+    m = cbor.decode(data, at if version == "2" else len(data) - end - at, 64)[0]
+    objects = m["tensors" if version == "1.0" else "objects"]
+    return {(n, r): (p.get("encoding", "raw"), p["digest"].split(":")[0] if "digest" in p else None)
+            for n, o in objects.items() for r, p in o["parts" if version == "2" else "components"].items()}
+
+
+def chosen_by_pattern(room):
+    """--compress and --digest with patterns, the first that matches counts."""
+    zeros = bytes(1 << 16)
+    source = safetensors(room / "m.safetensors", {n: ("U8", [1 << 16], bytes([i]) + zeros[1:]) for i, n in enumerate("abc")})
+    for version, packed, other in (("1.0", "zstd", "crc32c"), ("1.2", "zstd", "crc32c"), ("2", "zt.zstd-seekable/1", "xxh3")):
+        out = converted(source, "ztensor", version, "--compress", "a=zstd:19", "--compress", "b=none", "--compress", "zstd",
+                        "--digest", "c=none", "--digest", "[ab]=sha256", "--digest", other)
+        same(version, stored_in(out, version), {("a", "data"): (packed, "sha256"), ("b", "data"): ("raw", "sha256"),
+                                                ("c", "data"): (packed, None)})
+        same("verify", heft("verify", out).returncode, 0)
+        for name in "abc":
+            same(name, heft("cat", out, name).stdout, heft("cat", source, name).stdout)
+    p = heft("convert", "--to", "ztensor", "--digest", "nobody=sha256", source, room / "w.zt")
+    same("a warning", b"no tensor matches --digest 'nobody'" in p.stderr, True)
+
+
+def mixed_file(path):
+    """A tensor whose components are stored in three ways."""
+    f = gen_ztensor1.File("1.2")
+    data = bytes(64) * 64
+    parts = {"packed": f.part("u8", data, stored=gen_ztensor1.frame(data), algorithm="sha256"),
+             "scale": f.part("f32", bytes(16), algorithm="crc32c"), "zero": f.part("u8", b"\1\2")}
+    return written(path, f.end(f.root({"q": f.tensor("u8", [64, 64], "own.layout", parts)})))
+
+
+KEPT = {("q", "packed"): ("zstd", "sha256"), ("q", "scale"): ("raw", "crc32c"), ("q", "zero"): ("raw", None)}
+
+
+def components_stay_as_they_are(room):
+    source = mixed_file(room / "m.zt")
+    same("the source", stored_in(source, "1.2"), KEPT)
+    same("1.2", stored_in(converted(source, "ztensor", None, "--strict"), "1.2"), KEPT)
+    heft("merge", "--strict", source, room / "merged.zt")
+    same("merged", stored_in(room / "merged.zt", "1.2"), KEPT)
+    two = converted(source, "ztensor", "2")
+    now = {("q", "packed"): ("zt.zstd-seekable/1", "sha256"), ("q", "scale"): ("raw", "xxh3"), ("q", "zero"): ("raw", "xxh3")}
+    same("2", stored_in(two, "2"), now)
+    same("2 again", stored_in(converted(two, "ztensor", None, "--strict"), "2"), now)
+    p = heft("convert", "-v", "--to", "ztensor", "--format-version", "1.1", two, room / "back.zt")
+    same("a note", b"digests of a kind that this generation does not have" in p.stderr, True)
+    same("1.1", stored_in(room / "back.zt", "1.1")["q", "scale"], ("raw", "crc32c"))
+
+
+def unknown_keys(source, keys, to):
+    def check(room):
+        path = source(room)
+        p = heft("convert", "--to", to, path, room / "out")
+        for key in keys:
+            same(key, f'"{key}"' in p.stderr.decode() or key in p.stderr.decode(), True)
+        heft("convert", "--strict", "--to", to, path, room / "none", code=5)
+        same("a file", (room / "none").exists(), False)
+    return check
+
+
+def odd_ztensor(version):
+    def make(room):
+        f = gen_ztensor1.File(version)
+        t = f.dense(gen_ztensor1.T)
+        t["components"]["data"]["of_the_component"] = 1
+        t["of_the_tensor"] = [1, 2]
+        return written(room / "m.zt", f.end(f.root({"t": t}) | {"of_the_manifest": None}))
+    return make
+
+
+def odd_burnpack(room):
+    p = gen_burnpack.Pack(gen_burnpack.few())
+    p.more = {"of_the_manifest": [1]}
+    p.descriptors["a"]["of_the_tensor"] = {}
+    return written(room / "m.bpk", p.bytes())
+
+
+def generations_stay(room):
+    source = safetensors(room / "m.safetensors", {"w": ("F32", [2], bytes(8))})
+    for to, version in (("ztensor", "1.1"), ("ztensor", "1.2"), ("ztensor", "2"), ("mag", "100"), ("mag", "snapshot"),
+                        ("gguf", "2"), ("embd", "simple")):
+        out = converted(source, to, version, *(["--allow-loss"] if to == "embd" else []))
+        again = converted(out, to, None, out=room / "again")
+        same(f"{to} {version}", json.loads(heft("info", "--json", again).stdout)["version"], version)
+        (room / "again").unlink()
+
+
 def streamed(room):
     """To a pipe, compressed and with digests: the bytes of the file."""
     source = safetensors(room / "m.safetensors", {"w": ("F32", [2000], bytes(8000))})
@@ -534,6 +626,14 @@ CLAUSES = [
      stored_as("--digest", "crc32c", "--compress", "zstd", algorithm="crc32c", encoding="zstd")),
     ("zTensor: sha256 over compressed components",
      stored_as("--digest", "sha256", "--compress", "zstd:9", algorithm="sha256", encoding="zstd")),
+    ("zTensor: encoding and digest are chosen by pattern", chosen_by_pattern),
+    ("zTensor: components stay as they are stored", components_stay_as_they_are),
+    ("zTensor: unknown keys are named as lost in 1.0",
+     unknown_keys(odd_ztensor("1.0"), ["of_the_component", "of_the_tensor", "of_the_manifest"], "ztensor")),
+    ("zTensor: unknown keys are named as lost in 1.2",
+     unknown_keys(odd_ztensor("1.2"), ["of_the_component", "of_the_tensor", "of_the_manifest"], "ztensor")),
+    ("Burnpack: unknown keys are named as lost", unknown_keys(odd_burnpack, ["of_the_tensor", "of_the_manifest"], "burnpack")),
+    ("all formats: a conversion keeps the generation", generations_stay),
     ("zTensor: a stream has the bytes of a file", streamed),
     ("zTensor: 512 MiB into a pipe, in 128 MiB of memory", streamed_in_little_memory),
     ("zTensor: recommended attributes", ztensor_attributes),

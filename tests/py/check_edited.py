@@ -56,9 +56,9 @@ def judge(name, version, options, path):
         got["metadata"] = {k: [t, v] for k, t, v in read_gguf.parse(path.read_bytes())[2]}  # their types, too
         return got
     if name == "ztensor" and version != "2":
-        return read_ztensor1.read(path, version, None, options[1] if "--digest" in options else None)
+        return read_ztensor1.read(path, version, None, options[1] if "--digest" in options else read_ztensor1.ANY)
     if name == "ztensor":
-        return read_ztensor2.read(path, read_ztensor2.FLOOR if options else None)
+        return read_ztensor2.read(path, read_ztensor2.FLOOR if options else None, read_ztensor2.ANY)
     reader = {"mag": read_mag, "embd": read_embd, "burnpack": read_burnpack, "npz": read_npz}
     return reader.get(name, read_gptrs).read(path.read_bytes())
 

@@ -55,7 +55,8 @@ def convert(source, to, version, align, out, *more):
     return subprocess.run(args, capture_output=True, text=True, check=False)
 
 
-def judge(to, version, options, align, path):
+def judge(to, version, options, align, path, source):
+    within = source.parts[-3] == to  # digests and generation are those of the source
     if to == "safetensors":
         got = read_safetensors.read(path, of_heft=True)
         for t in got["tensors"]:
@@ -66,16 +67,17 @@ def judge(to, version, options, align, path):
     if to == "embd":
         return read_embd.read(path.read_bytes(), align or read_embd.ALIGN)
     if to == "burnpack":
-        return read_burnpack.read(path.read_bytes(), version or "0.21")
+        own = re.search(r"_(0\.2\d(-pre\.2)?)\.bpk$", source.name) if within else None
+        return read_burnpack.read(path.read_bytes(), version or (own[1] if own else "0.21"))
     if to == "gguf":
         got = read_gguf.read(path.read_bytes())
         opaque = any(t["layout"] != "dense" for t in got["tensors"])  # their sizes may forbid an alignment
         return got if opaque else read_gguf.read(path.read_bytes(), align)
     if to == "ztensor" and version != "2":
-        algorithm = options[1] if "--digest" in options else None
+        algorithm = options[1] if "--digest" in options else read_ztensor1.ANY if within else None
         return read_ztensor1.read(path, version, align, algorithm)
     if to == "ztensor":
-        return read_ztensor2.read(path, align and max(align, read_ztensor2.FLOOR))
+        return read_ztensor2.read(path, align and max(align, read_ztensor2.FLOOR), read_ztensor2.ANY if within else None)
     if to in ("npz", "npy"):
         return read_npz.read(path.read_bytes(), align)
     return read_gptrs.read(path.read_bytes(), align or read_gptrs.ALIGN)
@@ -152,7 +154,7 @@ def check(job):
     if p.returncode:
         return title, [f"with --allow-loss it ended with {p.returncode}: {p.stderr.strip()[:200]}"]
     try:
-        got = judge(to, version, options, align, out)
+        got = judge(to, version, options, align, out, path)
     except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad, read_ztensor2.Bad,
             read_gguf.Bad, read_npz.Refused, ValueError, KeyError) as e:
         return title, [str(e)[:200]]

@@ -34,19 +34,6 @@ bool heft_edit_unsets(const heft_editing *g, heft_str key)
     return i < g->opt.unset_count;
 }
 
-bool heft_edit_writes(const heft_format *f, heft_str version)
-{
-    bool found = false;
-    for (const char *p = f->versions; *p && !found;) {
-        size_t len = 0;
-        while (p[len] && p[len] != ' ')
-            len++;
-        found = heft_str_eq((heft_str){ p, len }, version);
-        p += len + (p[len] == ' ');
-    }
-    return found;
-}
-
 static const heft_value *find_in(const heft_index *x, uint32_t i, uint32_t end, heft_str key)
 {
     for (; i < end; i = heft_ix_value_next(x, i))

@@ -433,7 +433,7 @@ static heft_status check_version(const heft_editing *g, const heft_file *now)
         return HEFT_OK;
     if (map && heft_edit_changes_map(g, heft_lit(map))) /* which may be what told the version */
         return HEFT_OK;
-    if (heft_edit_writes(g->in->format, a))
+    if (heft_format_writes(g->in->format, a))
         return differs(g, "the version");
     return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
                             "%s %q is read, but not written: it cannot be edited (convert it)",

@@ -291,7 +291,7 @@ heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *
 {
     heft_str has = f->x.version;
     *out = NULL;
-    if (!heft_edit_writes(f->format, has))
+    if (!heft_format_writes(f->format, has))
         return HEFT_OK;
     char *copy = heft_arena_alloc(a, has.len + 1, 1);
     if (!copy)

@@ -58,8 +58,6 @@ const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft
 /* Whether the map of that name gets or loses a number. */
 bool heft_edit_changes_map(const heft_editing *g, heft_str map);
 heft_status heft_edit_check_asked(const heft_editing *g);
-/* Whether the format can be asked for that version. */
-bool heft_edit_writes(const heft_format *f, heft_str version);
 
 /* pieces.c: what a plan that has run comes to. */
 heft_status heft_edit_make_pieces(heft_editing *g);

@@ -61,6 +61,8 @@ void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i)
 /* An empty index, with the host's memory and threads and a secret of its own. */
 void heft_host_begin(const heft_host *h, heft_index *x, const heft_limits *limits);
 
+/* Whether the format can be written in that version. */
+bool heft_format_writes(const heft_format *f, heft_str version);
 /* Recognises a format: NULL when none does. */
 const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                size_t tail_len, uint64_t size);

@@ -94,3 +94,16 @@ uint32_t heft_format_caps(const heft_format *f)
 {
     return f->caps;
 }
+
+bool heft_format_writes(const heft_format *f, heft_str version)
+{
+    bool found = false;
+    for (const char *p = f->versions; *p && !found;) {
+        size_t len = 0;
+        while (p[len] && p[len] != ' ')
+            len++;
+        found = heft_str_eq((heft_str){ p, len }, version);
+        p += len + (p[len] == ' ');
+    }
+    return found;
+}

@@ -80,7 +80,7 @@ static void end_part(heft_appender *a, const heft_piece *s, bool raw)
 static bool stays_raw(const heft_appender *a, const heft_piece *s)
 {
     return a->p->plan.storage[s->part].encoding == HEFT_RAW ||
-           (!s->from && s->last && s->encoded >= s->len);
+           (!s->from && s->last && s->encoded >= s->len && !heft_planner_insists(a->p, s->part));
 }
 
 heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error *err)
@@ -132,7 +132,7 @@ heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error
 {
     const heft_storage *how = &a->p->plan.storage[s->part];
     s->encoded = a->room;
-    if (how->encoding == HEFT_RAW || !s->len)
+    if (how->encoding == HEFT_RAW || (!s->len && !heft_planner_insists(a->p, s->part)))
         return HEFT_OK;
     heft_status st = open_encoder(a, s, how, err);
     return st ? st : s->codec->encode(s->encoder, s->out, &s->encoded, s->raw, s->len, err);

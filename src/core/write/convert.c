@@ -7,6 +7,7 @@
 #include "core/write/copy.h"
 #include "core/write/ties.h"
 #include "core/write/transfer.h"
+#include "core/write/within.h"
 
 typedef struct conversion {
     heft_planner p; /* first: the plan calls back through it */
@@ -187,6 +188,35 @@ static heft_str layout_after(const conversion *c, uint32_t source, const change 
     return ch->densify ? heft_lit("dense") : heft_ix_layout(&c->in->x, source);
 }
 
+/* ---- how parts are stored ---- */
+
+static heft_status store_part(conversion *c, const heft_tensor *t, uint32_t part)
+{
+    const heft_origin *o = (const heft_origin *)c->origins.ptr + part;
+    heft_storage how = o->making ? heft_planner_usual(&c->p)
+                                 : heft_within_storage(&c->p, c->in, o->part);
+    heft_storage given = how;
+    heft_str role = heft_ix_role(&c->p.x, heft_ix_part_row_at(&c->p.x, part)->role);
+    bool is_asked = c->opt.storage && c->opt.storage(c->opt.ctx, t, role, &given);
+    if (!is_asked && !o->making)
+        heft_within_note(&c->p, c->in, o->part, &how);
+    heft_status st = heft_planner_store(&c->p, part, is_asked ? &given : &how, c->err);
+    if (!st && !is_asked && how.encoding != c->opt.write.encoding)
+        heft_planner_insist(&c->p, part);
+    return st;
+}
+
+static heft_status store_parts(conversion *c, uint32_t id, const heft_tensor *t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, id);
+    heft_status st = HEFT_OK;
+    if (c->how->links || (!c->opt.storage && !heft_within(&c->p, c->in)))
+        return HEFT_OK;
+    for (uint32_t k = 0; k < row->part_count && !st; k++)
+        st = store_part(c, t, row->first_part + k);
+    return st;
+}
+
 /* ---- all of a tensor ---- */
 
 static heft_status add_attributes(conversion *c, uint32_t id, uint32_t source, bool cast)
@@ -221,6 +251,8 @@ static heft_status add_tensor(conversion *c, uint32_t source)
         st = ch.densify    ? add_dense(c, id, source, ch.to)
              : ch.sparsify ? add_sparse(c, id, source, &ch)
                            : add_parts(c, id, source, &ch);
+    if (!st)
+        st = store_parts(c, id, &t);
     return st ? st : add_attributes(c, id, source, ch.to != t.dtype);
 }
 
@@ -418,7 +450,11 @@ static heft_status plan(conversion *c)
     if (c->opt.generator.ptr)
         st = heft_planner_generator(&c->p, c->opt.generator, c->err);
     if (!st)
+        st = heft_within_version(&c->p, c->in, c->err);
+    if (!st)
         st = add_tensors(c);
+    if (!st)
+        st = heft_within_losses(&c->p, c->in);
     if (!st)
         st = add_metadata(c);
     if (!st)
@@ -436,7 +472,7 @@ static heft_status plan(conversion *c)
     if (!st && !c->p.plan.same)
         st = note_ties(c);
     if (!st && c->opt.planned_bytes)
-        *c->opt.planned_bytes = c->p.plan.file_bytes;
+        *c->opt.planned_bytes = heft_planner_most(&c->p);
     if (!st && c->how->planned)
         st = c->how->planned(c->how->ctx, &c->p, c->err);
     return st;

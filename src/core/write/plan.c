@@ -271,7 +271,7 @@ void heft_planner_free(heft_planner *p)
     heft_segments_free(&p->written);
     heft_text_set_free(&p->told, &p->x.mem);
     heft_planner_digests_free(p);
-    heft_vec_free(&p->x.mem, &p->stored, sizeof(heft_storage));
+    heft_vec_free(&p->x.mem, &p->stored, sizeof(heft_stored));
     heft_vec_free(&p->x.mem, &p->model_bytes, sizeof(heft_model_bytes));
     heft_ix_free(&p->x);
 }

@@ -15,6 +15,11 @@ typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL
     void *state;
 } heft_tap;
 
+typedef struct heft_stored {
+    heft_storage how;
+    bool insists; /* on the encoding, also of what does not get smaller */
+} heft_stored;
+
 typedef struct heft_planner {
     heft_plan plan; /* first: formats call back through it */
     const heft_format *format;
@@ -26,8 +31,10 @@ typedef struct heft_planner {
     uint32_t losses;               /* that stop the writing */
     heft_segments written;         /* checksums of what went to the sink */
     heft_vec range_digests;        /* that the format asked for */
-    heft_vec stored;               /* heft_storage that heft_planner_store() set, by part */
+    heft_vec stored;               /* heft_stored, by part; shorter: the others as usual */
     const heft_digest **digest_of; /* by part, where its storage asks for one; or NULL */
+    uint32_t digests_changed,
+        decoded; /* parts with another kind of digest, or without encoding: within.c */
     uint8_t (*part_digests)[HEFT_CLAIM_BYTES]; /* by part: their values */
     uint32_t part_room;  /* of plan.storage, digest_of and part_digests, once the file has grown */
     bool asks_generator; /* x.generator was asked for, and is not only that of the input */
@@ -62,6 +69,9 @@ heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage
 /* How a part that was added is stored, unless as usual.  Nothing of *how is borrowed. */
 heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storage *how,
                                heft_error *err);
+/* A part that was stored so has its encoding even when that makes it no smaller. */
+void heft_planner_insist(heft_planner *p, uint32_t part);
+bool heft_planner_insists(const heft_planner *p, uint32_t part);
 /* Sets plan.storage, and once that is settled, the digests of parts. */
 heft_status heft_planner_storage(heft_planner *p);
 heft_status heft_planner_part_digests(heft_planner *p, heft_error *err);
@@ -115,6 +125,8 @@ bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align);
  * writes more or fewer, since names and texts of the input have changed. */
 heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
 heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
+/* Bytes of the file; when parts are compressed, at most these. */
+uint64_t heft_planner_most(const heft_planner *p);
 /* Computes the digests that back() will ask for, once all data are written. */
 heft_status heft_planner_digests(heft_planner *p, heft_error *err);
 void heft_planner_digests_free(heft_planner *p);

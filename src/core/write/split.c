@@ -498,6 +498,8 @@ static void prepare(splitting *s)
     s->convert.write.on_loss = NULL; /* survey() has said it */
     s->convert.no_verify = given->no_verify;
     s->convert.vocab = given->vocab;
+    s->convert.storage = given->storage;
+    s->convert.ctx = given->ctx;
     if (s->to->sharding->version)
         s->convert.write.version = s->to->sharding->version;
     if (given->progress) {

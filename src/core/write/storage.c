@@ -41,7 +41,7 @@ heft_storage heft_planner_usual(const heft_planner *p)
 {
     heft_storage how = { p->opt.encoding, p->opt.encoding_level, p->opt.digest };
     if (p->format->storage && !p->plan.kept)
-        p->format->storage(&p->plan, &how);
+        p->format->storage(&p->plan, &how, false);
     return how;
 }
 
@@ -54,15 +54,25 @@ heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storag
         st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
                               how->digest);
     while (!st && p->stored.len <= part) {
-        heft_storage *to = heft_vec_push(&p->x.mem, &p->stored, sizeof *to);
+        heft_stored *to = heft_vec_push(&p->x.mem, &p->stored, sizeof *to);
         if (!to)
             return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the file");
-        *to = usual_of(p, p->stored.len - 1);
+        *to = (heft_stored){ .how = usual_of(p, p->stored.len - 1) };
     }
     if (!st)
-        ((heft_storage *)p->stored.ptr)[part] = (heft_storage){ how->encoding, how->level,
-                                                                d ? d->name : NULL };
+        ((heft_stored *)p->stored.ptr)[part] =
+            (heft_stored){ { how->encoding, how->level, d ? d->name : NULL }, false };
     return st;
+}
+
+void heft_planner_insist(heft_planner *p, uint32_t part)
+{
+    ((heft_stored *)p->stored.ptr)[part].insists = true;
+}
+
+bool heft_planner_insists(const heft_planner *p, uint32_t part)
+{
+    return part < p->stored.len && ((const heft_stored *)p->stored.ptr)[part].insists;
 }
 
 heft_status heft_planner_storage(heft_planner *p)
@@ -77,7 +87,7 @@ heft_status heft_planner_storage(heft_planner *p)
             p->plan.storage[row->first_part + k] = usual;
     }
     for (uint32_t i = 0; i < p->stored.len; i++)
-        p->plan.storage[i] = ((heft_storage *)p->stored.ptr)[i];
+        p->plan.storage[i] = ((heft_stored *)p->stored.ptr)[i].how;
     return HEFT_OK;
 }
 

@@ -120,7 +120,8 @@ static heft_status read_header(heft_in *in, heft_index *x, uint32_t *manifest_by
     if (version > 1)
         return heft_error_set(x->err, HEFT_E_FORMAT, 4, "version %U is not 1", (uint64_t)version);
     if (!version) {
-        x->unread = true; /* which is not written */
+        heft_ix_omit(x, HEFT_NOTE, "burnpack/version-0", (heft_str){ NULL, 0 },
+                     "its version is 0, and is written as 1");
         heft_ix_note(x, HEFT_WARNING, "burnpack/version-0", 4, HEFT_NONE,
                      "its version is 0: all files have 1");
     }

@@ -132,7 +132,9 @@ static heft_status skip_field(reader *r, const descriptor *d)
     if (!r->noted_field)
         note(r, HEFT_NOTE, "burnpack/unknown-field", d->id,
              "its descriptor has a field of unknown name; others may have as well");
-    r->noted_field = r->x->unread = true;
+    r->noted_field = true;
+    heft_ix_omit(r->x, HEFT_WARNING, "burnpack/unknown-field", r->c.str,
+                 "of a tensor's descriptor is not known here, and is left out");
     return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
 }
 
@@ -241,7 +243,8 @@ static heft_status keep_last(reader *r, uint32_t parent, uint64_t at)
     uint32_t dropped;
     heft_status st = heft_ix_meta_keep_last(r->x, parent, &dropped);
     if (dropped) {
-        r->x->unread = true;
+        heft_ix_omit(r->x, HEFT_WARNING, "burnpack/metadata-twice", (heft_str){ NULL, 0 },
+                     "of metadata whose key occurs twice, only the last are kept");
         heft_ix_note(r->x, HEFT_WARNING, "burnpack/metadata-twice", at, HEFT_NONE,
                      "a key of the metadata occurs twice; the last one counts");
     }
@@ -305,7 +308,8 @@ static bool read_scalar(heft_cbor *c, heft_cbor_kind k, heft_value *v)
 /* Burn before 0.22 has no scalars and passes over them, whatever they are. */
 static heft_status odd_scalar(reader *r)
 {
-    r->x->unread = true;
+    heft_ix_omit(r->x, HEFT_WARNING, "burnpack/scalar", (heft_str){ NULL, 0 },
+                 "scalars that are none that Burn knows are left out");
     note(r, HEFT_WARNING, "burnpack/scalar", HEFT_NONE,
          "a scalar is none that Burn knows: it is passed over, and Burn 0.22 refuses this file");
     return r->c.st;
@@ -357,7 +361,9 @@ static heft_status skip_key(reader *r)
     if (!r->noted_key)
         note(r, HEFT_NOTE, "burnpack/unknown-key", HEFT_NONE,
              "the manifest has a key of unknown name; there may be more");
-    r->noted_key = r->x->unread = true;
+    r->noted_key = true;
+    heft_ix_omit(r->x, HEFT_WARNING, "burnpack/unknown-key", r->c.str,
+                 "of the manifest is not known here, and is left out");
     return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
 }
 
@@ -396,7 +402,8 @@ static heft_status read_root(reader *r)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, HEFT_BURNPACK_HEADER,
                               "the manifest has no \"tensors\"");
     if (c->p < c->end) {
-        r->x->unread = true;
+        heft_ix_omit(r->x, HEFT_WARNING, "burnpack/manifest-tail", (heft_str){ NULL, 0 },
+                     "the bytes that follow the manifest are left out");
         heft_ix_note(r->x, HEFT_WARNING, "burnpack/manifest-tail", heft_cbor_offset(c, c->p),
                      HEFT_NONE, "bytes follow the manifest that it does not account for");
     }

@@ -89,10 +89,13 @@ static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l
         return heft_error_set(x->err, HEFT_E_FORMAT, 48,
                               "the file has %U bytes, its header says %U", x->file_bytes,
                               heft_le64(h + 48));
-    if (heft_le32(h + 60))
+    if (heft_le32(h + 60)) {
+        heft_ix_omit(x, HEFT_WARNING, "embd/reserved", (heft_str){ NULL, 0 },
+                     "reserved bytes of the header that are not 0 become 0");
         heft_ix_note(x, HEFT_WARNING, "embd/reserved", 60, HEFT_NONE,
                      "reserved bytes of the header are not 0");
-    x->unread = l->minor || heft_le32(h + 60);
+    }
+    x->unread = x->unread || l->minor;
     x->own = l->flags;
     if (l->minor)
         heft_ix_note(x, HEFT_WARNING, "embd/minor", 6, HEFT_NONE,
@@ -105,7 +108,8 @@ static heft_status check_footer(heft_index *x, const uint8_t *f, const layout *l
     if (memcmp(f + 8, "DBME", 4) != 0)
         return fail(x, l->footer + 8, "the footer does not end with 'DBME'");
     if (heft_le32(f + 12)) {
-        x->unread = true;
+        heft_ix_omit(x, HEFT_WARNING, "embd/reserved", (heft_str){ NULL, 0 },
+                     "reserved bytes of the footer that are not 0 become 0");
         heft_ix_note(x, HEFT_WARNING, "embd/reserved", l->footer + 12, HEFT_NONE,
                      "reserved bytes of the footer are not 0");
     }

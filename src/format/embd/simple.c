@@ -71,7 +71,8 @@ heft_status heft_embd_simple_parse(heft_in *in, heft_index *x)
     if (!st)
         st = heft_embd_read_simple_vocab(in, x, at, &at);
     if (!st && at < in->size) {
-        x->unread = true;
+        heft_ix_omit(x, HEFT_WARNING, "embd/trailing-bytes", (heft_str){ NULL, 0 },
+                     "the bytes that follow the vocabulary are left out");
         heft_ix_note(x, HEFT_WARNING, "embd/trailing-bytes", at, HEFT_NONE,
                      "bytes follow the vocabulary");
     }

@@ -270,7 +270,9 @@ static heft_status read_version(heft_gguf_reader *r, const uint8_t *head)
                               "version %U is newer than what is known here, 3", (uint64_t)version);
     r->length_bytes = version == 1 ? 4 : 8;
     r->x->version = heft_lit(names[version - 1]);
-    r->x->unread = r->big_endian; /* big-endian files are not written, even those without tensors */
+    if (r->big_endian) /* even without tensors */
+        heft_ix_omit(r->x, HEFT_NOTE, "gguf/big-endian", (heft_str){ NULL, 0 },
+                     "its numbers are big-endian, and are written little-endian");
     if (r->big_endian)
         heft_ix_note(r->x, HEFT_NOTE, "gguf/big-endian", VERSION_AT, HEFT_NONE,
                      "the file is big-endian");

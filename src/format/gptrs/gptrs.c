@@ -82,7 +82,8 @@ static inline void note_place(places *s, heft_index *x, const heft_gptrs_entry *
     if (!e->length)
         return;
     if (heft_unlikely(e->offset < s->data)) {
-        x->unread = true; /* the bytes have two meanings, and a new index only one */
+        heft_ix_omit(x, HEFT_NOTE, "gptrs/range-in-index", (heft_str){ NULL, 0 },
+                     "data that lie over the header or the index get bytes of their own");
         heft_ix_note(x, HEFT_WARNING, "gptrs/range-in-index", e->offset, heft_ix_tensors(x) - 1,
                      "its data lie over the header or the index");
     }

@@ -247,7 +247,9 @@ static heft_status settle_code_3(heft_in *in, heft_index *x, const uint32_t *ord
         return st;
     if (code != HEFT_MAG_U8_PERHAPS) {
         heft_mag_u8_to_i32(x);
-        x->unread = true; /* that table is not written any more */
+        heft_ix_omit(x, HEFT_NOTE, "mag/code-3", (heft_str){ NULL, 0 },
+                     "i32 data of the element type 3 are written as the type that i32 has since "
+                     "November 2025");
     }
     heft_ix_note(x, HEFT_NOTE, code_3_notes[code].rule, HEFT_NOWHERE, HEFT_NONE,
                  code_3_notes[code].text);

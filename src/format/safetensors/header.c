@@ -124,6 +124,8 @@ static heft_status read_field(reader *r, entry *e)
     if (field == OFFSETS)
         return read_offsets(r, e);
     e->has_others = true;
+    heft_ix_omit(r->x, HEFT_WARNING, "safetensors/unknown-field", r->j.text,
+                 "of a tensor's entry is not known here, and is left out");
     return heft_json_skip(&r->j, HEFT_JSON_KEY);
 }
 
@@ -165,7 +167,6 @@ static heft_status add_tensor(reader *r, const entry *e)
     if (e->begin != r->h.next && r->h.next != HEFT_NOWHERE)
         r->h.in_order = false;
     r->h.next = e->end;
-    r->x->unread = r->x->unread || e->has_others;
     if (e->has_others)
         heft_ix_note(r->x, HEFT_NOTE, "safetensors/unknown-field", e->at, id,
                      "its entry in the header has fields of unknown names");

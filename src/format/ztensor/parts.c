@@ -230,7 +230,8 @@ static heft_status add_digest(heft_index *x, uint32_t tensor, const heft_zt_part
         if (begins(p->digest, known[i].begins))
             return heft_ix_digest(x, part, "ztensor/digest", known[i].algorithm, p->digest,
                                   heft_lit(known[i].begins).len, false);
-    x->unread = true;
+    heft_ix_omit(x, HEFT_WARNING, "ztensor/digest-unknown", (heft_str){ NULL, 0 },
+                 "digests of an algorithm that is not known here are left out");
     heft_ix_note(x, HEFT_WARNING, "ztensor/digest-unknown", p->at, tensor,
                  "a digest of a kind that is not known here was not checked");
     return HEFT_OK;

@@ -38,6 +38,7 @@ typedef struct reader {
     bool is_10;  /* the container of 1.0 */
     bool packed; /* some keys were numbers */
     uint32_t seen;
+    heft_str key; /* that was read last, for what is said of one that is not known */
     heft_str version;
     heft_zt_item others; /* "tensors" in a container for "objects", or the other way round */
 } reader;
@@ -62,10 +63,17 @@ typedef struct component {
     heft_str dtype, type;
 } component;
 
-/* What is said under a key that is not known. */
-static heft_status pass_unknown(reader *r, heft_cbor_kind k)
+/* heft_zt_field(), whose key is remembered. */
+static uint32_t key_field(reader *r, heft_cbor_kind k, const heft_zt_fields *f, uint32_t *seen)
 {
-    r->x->unread = true;
+    r->key = k == HEFT_CBOR_TEXT ? r->c->str : heft_lit("a number");
+    return heft_zt_field(r->c, k, f, seen, &r->packed);
+}
+
+/* What is said under a key that is not known. */
+static heft_status pass_unknown(reader *r, heft_cbor_kind k, const char *text)
+{
+    heft_ix_omit(r->x, HEFT_WARNING, "ztensor/unknown-key", r->key, text);
     return heft_cbor_skip(r->c, k);
 }
 
@@ -101,7 +109,8 @@ static heft_status find_logical(reader *r, const tensor *t, heft_str name, heft_
         }
     note(r, t->id, "ztensor/logical-type",
          "its logical type is unknown: it is read as the type it is stored in");
-    r->x->unread = true; /* the attribute is not where the file says it */
+    heft_ix_omit(r->x, HEFT_NOTE, "ztensor/logical-type", name,
+                 "as a logical type is not known here, and becomes the attribute stored_dtype");
     kept.as.s = name;
     return heft_ix_attr(r->x, t->id, kept);
 }
@@ -170,7 +179,7 @@ static heft_status read_part_field(reader *r, uint32_t field, heft_cbor_kind k, 
                    ? HEFT_OK
                    : heft_zt_want_u64(r->c, k, "uncompressed_length", &p->part.decoded);
     default:
-        return pass_unknown(r, k);
+        return pass_unknown(r, k, "of a component is not known here, and is left out");
     }
 }
 
@@ -192,7 +201,7 @@ static heft_status read_component(reader *r, const tensor *t, heft_str role, hef
     if (r->c->st || k != HEFT_CBOR_MAP)
         return heft_cbor_fail(r->c, "component %q is no map", role);
     while ((k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
-        uint32_t field = heft_zt_field(r->c, k, &part_fields, &seen, &r->packed);
+        uint32_t field = key_field(r, k, &part_fields, &seen);
         heft_status st = r->c->st;
         if (!st)
             st = read_part_field(r, field, heft_cbor_next(r->c), &p);
@@ -249,13 +258,15 @@ static heft_status read_attributes(reader *r, const tensor *t, heft_cbor_kind k)
     return heft_zt_read_values(r->c, r->x, t->id, "a tensor's attributes");
 }
 
+static const char tensor_key[] = "of a tensor is not known here, and is left out";
+
 static heft_status read_tensor_field(reader *r, tensor *t, uint32_t field, uint32_t seen,
                                      heft_cbor_kind k, heft_zt_item *later)
 {
     uint32_t first = 1u << T_SHAPE | 1u << T_FORMAT | (t->is_10 ? 1u << T_DTYPE : 0);
     switch (field) {
     case T_DTYPE:
-        return t->is_10 ? read_dtype(r, t, k) : pass_unknown(r, k);
+        return t->is_10 ? read_dtype(r, t, k) : pass_unknown(r, k, tensor_key);
     case T_SHAPE:
         return heft_zt_read_shape(r->c, k, r->x);
     case T_FORMAT:
@@ -266,7 +277,7 @@ static heft_status read_tensor_field(reader *r, tensor *t, uint32_t field, uint3
         return (seen & first) == first ? read_components(r, t, k)
                                        : heft_zt_pass_over(r->c, k, later);
     default:
-        return pass_unknown(r, k);
+        return pass_unknown(r, k, tensor_key);
     }
 }
 
@@ -289,7 +300,7 @@ static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_k
         return heft_cbor_fail(r->c, "tensor %q is no map", name);
     heft_status st = heft_ix_tensor(r->x, name, HEFT_UNTYPED, 0, &dims, &t.id);
     while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
-        uint32_t field = heft_zt_field(r->c, k, &tensor_fields, &seen, &r->packed);
+        uint32_t field = key_field(r, k, &tensor_fields, &seen);
         st = r->c->st;
         if (!st)
             st = read_tensor_field(r, &t, field, seen, heft_cbor_next(r->c), &later);
@@ -364,13 +375,16 @@ static heft_status read_root_field(reader *r, uint32_t field, heft_cbor_kind k)
         return heft_zt_want_text(r->c, k, "version", &r->version);
     if (field == GENERATOR)
         return read_generator(r, k);
-    return field == ATTRIBUTES ? read_root_attributes(r, k) : pass_unknown(r, k);
+    return field == ATTRIBUTES
+               ? read_root_attributes(r, k)
+               : pass_unknown(r, k, "of the manifest is not known here, and is left out");
 }
 
 static heft_status read_others(reader *r)
 {
     heft_cbor *outer = r->c;
-    r->x->unread = true; /* the map would be called by its other name */
+    heft_ix_omit(r->x, HEFT_NOTE, "ztensor/container", (heft_str){ NULL, 0 },
+                 "a manifest in the container of another generation gets its own");
     note(r, HEFT_NONE, "ztensor/container",
          r->is_10 ? "a manifest of 1.1 or later in the container of 1.0"
                   : "a manifest of 1.0 in the container of 1.1");
@@ -386,7 +400,10 @@ static heft_status settle_tensors(reader *r)
 {
     uint32_t own = r->is_10 ? TENSORS : OBJECTS;
     if (r->seen & 1u << own) {
-        r->x->unread = r->x->unread || r->others.from;
+        if (r->others.from)
+            heft_ix_omit(r->x, HEFT_WARNING, "ztensor/both-maps",
+                         heft_lit(root_names[r->is_10 ? OBJECTS : TENSORS]),
+                         "of the manifest, the tensors of another generation, is left out");
         if (r->others.from)
             note(
                 r, HEFT_NONE, "ztensor/both-maps",
@@ -405,7 +422,7 @@ static heft_status read_root(reader *r)
     if (!st && k != HEFT_CBOR_MAP)
         return heft_cbor_fail(r->c, "the manifest is no map");
     while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
-        uint32_t field = heft_zt_field(r->c, k, &root_fields, &r->seen, &r->packed);
+        uint32_t field = key_field(r, k, &root_fields, &r->seen);
         st = r->c->st;
         if (!st)
             st = read_root_field(r, field, heft_cbor_next(r->c));
@@ -461,9 +478,12 @@ static heft_status settle_version(reader *r)
     if (minor > NEWEST_MINOR)
         note(r, HEFT_NONE, "ztensor/version-newer",
              "the version is newer than any that is known here: there may be more than is read");
-    else if (r->is_10 != !minor)
+    else if (r->is_10 != !minor) {
+        heft_ix_omit(r->x, HEFT_NOTE, "ztensor/version-container", (heft_str){ NULL, 0 },
+                     "a manifest in the container of another generation gets its own");
         note(r, HEFT_NONE, "ztensor/version-container",
              "the version is that of another container than the file has");
+    }
     r->x->version = (heft_str){ r->version.ptr, len };
     r->x->unread = r->x->unread || !heft_zt1_writes(r->version, r->is_10);
     return HEFT_OK;

@@ -317,11 +317,23 @@ static const heft_zt1_generation *asked_generation(const heft_plan *p)
     return p->version ? NULL : &generations[0];
 }
 
+static bool has_digest(const char *algorithm)
+{
+    return heft_str_is(heft_lit(algorithm), "crc32c") || heft_str_is(heft_lit(algorithm), "sha256");
+}
+
+void heft_zt1_storage(heft_storage *how, bool is_kept)
+{
+    if (is_kept && how->digest && !has_digest(how->digest))
+        how->digest = "crc32c";
+    if (is_kept && how->encoding != HEFT_ZSTD)
+        how->encoding = HEFT_RAW;
+}
+
 static heft_status check_storage(const heft_plan *p, const heft_storage *how)
 {
     const heft_zt1_layout *z = p->priv;
-    if (how->digest && !heft_str_is(heft_lit(how->digest), "crc32c") &&
-        !heft_str_is(heft_lit(how->digest), "sha256"))
+    if (how->digest && !has_digest(how->digest))
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "digests in zTensor %s are crc32c or sha256, not %s", z->g->name,
                                 how->digest);

@@ -115,7 +115,7 @@ static heft_status read_identity(heft_zt2_reader *r, heft_str name, identity *id
         } else if (heft_str_is(key, "digest"))
             st = heft_zt2_digest(r, &id->digest, &id->algorithm, &id->hex_at);
         else
-            st = heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
+            st = heft_zt2_skip(r, key, "of a shard is not known here, and is left out");
     }
     if (!st && (!id->has_size || !id->digest.ptr))
         return heft_cbor_fail(&r->c, "shard %q: it has no %s", name,
@@ -210,7 +210,7 @@ static heft_status read_root(heft_zt2_reader *r)
             has_objects = true;
             st = read_objects(r);
         } else
-            st = heft_zt2_skip(r);
+            st = heft_zt2_skip(r, key, "of the manifest is not known here, and is left out");
     }
     if (!st && !has_objects)
         return heft_cbor_fail(&r->c, "the manifest has no objects");
@@ -284,7 +284,8 @@ static heft_status open_shard(heft_index *x, const footer *f)
             x->err, HEFT_E_FORMAT, f->at,
             "a data shard has no manifest, but the footer has an offset or a hash "
             "of one");
-    x->unread = true; /* its blobs belong to no tensor here */
+    heft_ix_omit(x, HEFT_WARNING, "ztensor/data-shard", (heft_str){ NULL, 0 },
+                 "the bytes of a data shard belong to no tensor, and are left out");
     heft_ix_note(x, HEFT_NOTE, "ztensor/data-shard", f->at, HEFT_NONE,
                  "a data shard: what its bytes mean is said in the file that it belongs to");
     return HEFT_OK;
@@ -301,7 +302,9 @@ heft_status heft_zt2_parse(heft_in *in, heft_index *x)
     x->strict = true;
     x->data_start = HEFT_ZT_MAGIC;
     x->data_end = f.at;
-    x->unread = f.reserved;
+    if (f.reserved)
+        heft_ix_omit(x, HEFT_WARNING, "ztensor/reserved", (heft_str){ NULL, 0 },
+                     "the reserved number of the footer, which is not 0, becomes 0");
     if (f.reserved)
         heft_ix_note(x, HEFT_NOTE, "ztensor/reserved", f.at + 28, HEFT_NONE,
                      "the reserved number of the footer is not 0");

@@ -73,7 +73,7 @@ heft_status heft_zt2_number(heft_zt2_reader *r, uint64_t *out, const char *what)
 /* Sets *pairs to how many it has. */
 heft_status heft_zt2_map(heft_zt2_reader *r, uint64_t *pairs, const char *what);
 /* The value of a key that is not known. */
-heft_status heft_zt2_skip(heft_zt2_reader *r);
+heft_status heft_zt2_skip(heft_zt2_reader *r, heft_str key, const char *text);
 /* The key of the next pair, or the end of the map: *more is false. */
 heft_status heft_zt2_key(heft_zt2_reader *r, heft_str *key, bool *more);
 /* The same with the rules for names. */

@@ -64,9 +64,9 @@ heft_status heft_zt2_name(heft_zt2_reader *r, heft_str *key, bool *more, const c
     return why ? heft_cbor_fail(&r->c, "%s %q: %s", what, *key, why) : st;
 }
 
-heft_status heft_zt2_skip(heft_zt2_reader *r)
+heft_status heft_zt2_skip(heft_zt2_reader *r, heft_str key, const char *text)
 {
-    r->x->unread = true;
+    heft_ix_omit(r->x, HEFT_WARNING, "ztensor/unknown-key", key, text);
     return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
 }
 
@@ -225,7 +225,7 @@ static heft_status read_part_field(heft_zt2_reader *r, part *p, heft_str key)
     default:
         break;
     }
-    return heft_zt2_skip(r);
+    return heft_zt2_skip(r, key, "of a part is not known here, and is left out");
 }
 
 /* ---- what a part says ---- */
@@ -322,7 +322,9 @@ static heft_status add_part(heft_zt2_reader *r, uint32_t tensor, const part *p)
     if (!st && p->algorithm)
         return heft_ix_digest(x, number, "ztensor/digest", p->algorithm, p->digest, p->hex_at,
                               true);
-    r->x->unread = r->x->unread || (!st && p->digest.ptr);
+    if (!st && p->digest.ptr)
+        heft_ix_omit(x, HEFT_WARNING, "ztensor/digest-unknown", (heft_str){ NULL, 0 },
+                     "digests of an algorithm that is not known here are left out");
     if (!st && p->digest.ptr)
         heft_ix_note(x, HEFT_WARNING, "ztensor/digest-unknown", p->at, tensor,
                      "a digest of an algorithm that is not known here is not checked");
@@ -399,7 +401,7 @@ static heft_status read_field(heft_zt2_reader *r, uint32_t tensor, heft_str key,
     if (heft_str_is(key, "attributes"))
         return heft_zt2_attributes(r, tensor);
     if (!heft_str_is(key, "layout"))
-        return heft_zt2_skip(r);
+        return heft_zt2_skip(r, key, "of an object is not known here, and is left out");
     *fields |= LAYOUT;
     heft_status st = heft_zt2_text(r, &layout, "its layout");
     return st ? st : heft_ix_set_layout(r->x, tensor, heft_zt2_layout_known(layout));

@@ -439,17 +439,23 @@ static void put_seek_table(heft_out *o, const heft_frame *frames, uint32_t count
 
 /* ---- what the format is called with ---- */
 
-void heft_zt2_storage(heft_storage *how)
+static bool has_digest(const char *algorithm)
 {
-    if (!how->digest)
+    return heft_str_is(heft_lit(algorithm), "xxh3") || heft_str_is(heft_lit(algorithm), "sha256");
+}
+
+void heft_zt2_storage(heft_storage *how, bool is_kept)
+{
+    bool lacks = is_kept ? how->digest && !has_digest(how->digest) : !how->digest;
+    if (lacks)
         how->digest = "xxh3";
+    if (is_kept && how->encoding != HEFT_ZSTD)
+        how->encoding = HEFT_RAW;
 }
 
 static heft_status check_storage(const heft_plan *p, const heft_storage *how)
 {
-    bool is_known = !how->digest || heft_str_is(heft_lit(how->digest), "xxh3") ||
-                    heft_str_is(heft_lit(how->digest), "sha256");
-    if (!is_known)
+    if (how->digest && !has_digest(how->digest))
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
                                 "zTensor 2 has digests of xxh3 and sha256, not of %s", how->digest);
     if (how->encoding != HEFT_RAW && how->encoding != HEFT_ZSTD)

@@ -14,7 +14,7 @@ typedef struct target { /* whose values they are */
 static void note(const target *t, const char *rule, const char *text)
 {
     uint64_t at = heft_cbor_offset(t->c, t->c->item);
-    t->x->unread = true;
+    heft_ix_omit(t->x, HEFT_WARNING, rule, (heft_str){ NULL, 0 }, text);
     heft_ix_note(t->x, HEFT_WARNING, rule, at, t->tensor, text);
 }
 

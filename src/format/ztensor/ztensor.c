@@ -52,10 +52,12 @@ static bool writes_2(const heft_plan *p)
     return p->version && heft_str_is(heft_lit(p->version), "2");
 }
 
-static void zt_storage(const heft_plan *p, heft_storage *how)
+static void zt_storage(const heft_plan *p, heft_storage *how, bool is_kept)
 {
     if (writes_2(p))
-        heft_zt2_storage(how);
+        heft_zt2_storage(how, is_kept);
+    else
+        heft_zt1_storage(how, is_kept);
 }
 
 static heft_status zt_plan(heft_plan *p)

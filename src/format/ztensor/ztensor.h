@@ -114,7 +114,9 @@ heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part
 /* 2. */
 heft_status heft_zt2_parse(heft_in *in, heft_index *x);
 heft_status heft_zt2_check(heft_check *c);
-void heft_zt2_storage(heft_storage *how);
+/* See heft_format.storage. */
+void heft_zt2_storage(heft_storage *how, bool is_kept);
+void heft_zt1_storage(heft_storage *how, bool is_kept);
 heft_status heft_zt2_plan(heft_plan *p);
 heft_status heft_zt2_front(const heft_plan *p, heft_out *o);
 heft_status heft_zt2_back(const heft_plan *p, heft_out *o);

@@ -1,0 +1,124 @@
+/* within.c - generation, encodings and digests of a file that is written in its own format again, and what of it is
+ * not known here. */
+#include "core/write/within.h"
+
+bool heft_within(const heft_planner *p, const heft_file *in)
+{
+    return p->format == in->format;
+}
+
+/* ---- the generation ---- */
+
+static heft_status say_version(heft_planner *p, heft_str has)
+{
+    heft_error text;
+    size_t len = 0;
+    const char *versions = p->format->versions;
+    while (versions[len] && versions[len] != ' ')
+        len++;
+    heft_error_plain(&text, HEFT_OK, "version %q is read, but not written: the file becomes %q",
+                     has, (heft_str){ versions, len });
+    return heft_plan_loss(&p->plan, HEFT_NOTE, "heft/version", HEFT_NONE, text.message);
+}
+
+heft_status heft_within_version(heft_planner *p, const heft_file *in, heft_error *err)
+{
+    heft_str has = in->x.version;
+    if (!heft_within(p, in) || p->plan.version || !*p->format->versions || !has.len)
+        return HEFT_OK;
+    if (!heft_format_writes(p->format, has))
+        return say_version(p, has);
+    char *copy = heft_arena_alloc(&p->arena, has.len + 1, 1);
+    if (!copy)
+        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the file");
+    memcpy(copy, has.ptr, has.len);
+    copy[has.len] = '\0';
+    p->plan.version = copy;
+    return HEFT_OK;
+}
+
+/* ---- parts ---- */
+
+/* What stands in front of the first colon, as this build calls it. */
+static const char *algorithm_of(const heft_planner *p, heft_str digest)
+{
+    char name[16];
+    size_t len = 0;
+    while (len < digest.len && len + 1 < sizeof name && digest.ptr[len] != ':') {
+        name[len] = digest.ptr[len];
+        len++;
+    }
+    name[len] = '\0';
+    const heft_digest *d = len ? heft_host_digest(p->host, name) : NULL;
+    return d ? d->name : NULL;
+}
+
+/* Of the same generation, no digest is one that was not wanted. */
+static bool is_same_generation(const heft_planner *p, const heft_file *in)
+{
+    const char *version = p->plan.version;
+    return version && heft_str_is(in->x.version, version);
+}
+
+heft_storage heft_within_storage(heft_planner *p, const heft_file *in, uint32_t part)
+{
+    heft_storage how = heft_planner_usual(p), kept = how;
+    if (!heft_within(p, in) || !p->format->storage)
+        return how;
+    const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
+    if (p->opt.encoding == HEFT_RAW)
+        kept.encoding = heft_ix_part_row_at(&in->x, part)->encoding;
+    if (!p->opt.digest && (algorithm || is_same_generation(p, in)))
+        kept.digest = algorithm;
+    p->format->storage(&p->plan, &kept, true);
+    return kept;
+}
+
+void heft_within_note(heft_planner *p, const heft_file *in, uint32_t part, const heft_storage *how)
+{
+    heft_encoding encoding = heft_ix_part_row_at(&in->x, part)->encoding;
+    const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
+    if (!heft_within(p, in))
+        return;
+    p->decoded += encoding != HEFT_RAW && how->encoding == HEFT_RAW;
+    p->digests_changed += algorithm && how->digest && !p->opt.digest &&
+                          !heft_str_is(heft_lit(algorithm), how->digest);
+}
+
+/* ---- what is not known ---- */
+
+static heft_status say_omission(heft_planner *p, const heft_ix_omission *o)
+{
+    heft_error text;
+    if (o->name.ptr)
+        heft_error_plain(&text, HEFT_OK, "%q %s", o->name, o->text);
+    else
+        heft_error_plain(&text, HEFT_OK, "%s", o->text);
+    return heft_plan_loss(&p->plan, o->severity, o->rule, HEFT_NONE, text.message);
+}
+
+static heft_status say_stored(heft_planner *p)
+{
+    heft_error text;
+    heft_status st = HEFT_OK;
+    heft_error_plain(&text, HEFT_OK, "compressed parts of the input are stored uncompressed: %U",
+                     (uint64_t)p->decoded);
+    if (p->decoded)
+        st = heft_plan_loss(&p->plan, HEFT_WARNING, "heft/encoding", HEFT_NONE, text.message);
+    heft_error_plain(&text, HEFT_OK,
+                     "digests of a kind that this generation does not have become its own: %U",
+                     (uint64_t)p->digests_changed);
+    if (p->digests_changed && !st)
+        st = heft_plan_loss(&p->plan, HEFT_NOTE, "heft/digest-kind", HEFT_NONE, text.message);
+    return st;
+}
+
+heft_status heft_within_losses(heft_planner *p, const heft_file *in)
+{
+    const heft_ix_omission *all = in->x.omitted.ptr;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < in->x.omitted.len && !st; i++)
+        if (heft_within(p, in) || all[i].name.ptr)
+            st = say_omission(p, &all[i]);
+    return st ? st : say_stored(p);
+}

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""check_within.py HEFT SHARED: every sample and every fixture is converted to its own format.  What the command says of
+both files, and what a decoder of its own finds in their manifests, is the same, or the difference was announced: its
+name stands in what the conversion said.  TAP on stdout."""
+import concurrent.futures
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import cbor
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+READ_ONLY = {"torch"}
+DEPTH = 128
+ANNOUNCED = {  # a difference, and what announces it
+    "version": "is read, but not written",
+    "stored_dtype": "is read, but not written",
+    "encoding": "are stored uncompressed",
+    "digest": "digest",
+    "tensors": "in the container of another generation",
+    "objects": "in the container of another generation",
+    "attributes": "in the container of another generation",
+    "gptrs.base_id": "",  # follows from the name
+}
+
+
+def heft(*args):
+    return subprocess.run([HEFT, *args], capture_output=True, text=True, check=False)
+
+
+# ---- what the command says ----
+
+def part_facts(p):
+    kind = p["digest"].split(":")[0] if p["digest"] else None
+    raw = p["encoding"] == "raw"
+    digest = p["digest"].lower() if raw and p["digest"] else kind
+    if kind == "crc32":  # of a member of an archive, which always has one
+        digest = None
+    return {"dtype": p["dtype"], "length": p["length"], "encoding": p["encoding"], "digest": digest}
+
+
+def described(path):
+    ls, info = heft("ls", "-l", "--json", "--no-verify", str(path)), heft("info", "--json", str(path))
+    if ls.returncode:  # an option that ls may not have
+        ls = heft("ls", "-l", "--json", str(path))
+    if ls.returncode or info.returncode:
+        return None
+    ls, info = json.loads(ls.stdout), json.loads(info.stdout)
+    facts = {k: info.get(k) for k in ("format", "version", "vocabulary", "metadata", "generator")}
+    if facts["format"] == "burnpack":  # no file says its generation: it follows from what is in it
+        del facts["version"]
+    if facts["format"] == "gguf":  # the file says it
+        facts["alignment"] = info["alignment"]
+    facts["parts"] = {p["role"]: "there" for p in ls.get("parts", [])}
+    facts["tensors"] = {}
+    for t in ls["tensors"]:
+        own = {k: v for k, v in t.items() if k not in ("name", "parts")}
+        facts["tensors"][t["name"]] = own | {"parts": {p["role"]: part_facts(p) for p in t["parts"]}}
+    return facts
+
+
+def paths_of(v, at=()):
+    if isinstance(v, dict):
+        for k, inner in v.items():
+            yield from paths_of(inner, (*at, str(k)))
+    else:
+        yield at, v
+
+
+# ---- what the manifest says ----
+
+def manifest_of(raw):
+    """The one CBOR item of a file that has one, or None."""
+    if raw[:4] == b"NRUB":
+        return cbor.decode(raw[10:10 + struct.unpack_from("<I", raw, 6)[0]], 0, DEPTH)[0]
+    if raw[:8] == b"ZTEN1000" and raw[-8:] == b"ZTEN1000":
+        at = len(raw) - 16 - struct.unpack_from("<Q", raw, len(raw) - 16)[0]
+    elif raw[:8] in (b"ZTEN1000", b"ZTEN0001"):
+        at = len(raw) - 8 - struct.unpack_from("<Q", raw, len(raw) - 8)[0]
+    elif raw[:8] == b"\x89ZT2\r\n\x1a\n":
+        at = struct.unpack_from("<Q", raw, len(raw) - 40)[0]
+        if not at:
+            return None
+    else:
+        return None
+    return cbor.decode(raw, at, DEPTH)[0]
+
+
+MOVED = {"offset", "length", "blob", "data_offsets", "generator"}  # where bytes lie, and who wrote them
+
+
+def key_paths(v, at=()):
+    """Paths of keys, names of tensors and parts among them."""
+    if isinstance(v, dict):
+        for k, inner in v.items():
+            if inner in (None, {}, "raw"):  # says nothing
+                continue
+            yield (*at, str(k))
+            yield from key_paths(inner, (*at, str(k)))
+
+
+def keys_of(path):
+    try:
+        m = manifest_of(path.read_bytes())
+    except (ValueError, IndexError, KeyError, struct.error, TypeError):
+        return None
+    return {p for p in key_paths(m) if p[-1] not in MOVED} if isinstance(m, dict) else None
+
+
+# ---- comparing ----
+
+def is_announced(at, said):
+    return any(str(k) in said for k in reversed(at) if k) or ANNOUNCED.get(at[-1], "\0") in said
+
+
+def lost(before, after, said):
+    was, now = dict(paths_of(before)), dict(paths_of(after))
+    for at, v in was.items():
+        if at[-1] == "digest" and v and "is read, but not written" in said:
+            v, now[at] = v.split(":")[0], (now.get(at) or "").split(":")[0]
+        if now.get(at, "nothing") != v and not is_announced(at, said):
+            yield f"{'/'.join(at)[:120]}: {str(v)[:80]} became {str(now.get(at, 'nothing'))[:80]}"
+
+
+def lost_keys(before, after, said):
+    for at in sorted(before - after):
+        if at[:-1] in before - after:  # what held it is missing, and was named
+            continue
+        if not is_announced(at[-1:], said):
+            yield f"the key {'/'.join(at)[:160]} is missing"
+
+
+def check(job):
+    path, out = job
+    title = "/".join(path.parts[-3:])
+    before = described(path)
+    if not before or before["format"] in READ_ONLY:
+        return title, []
+    p = heft("convert", "-v", "--to", before["format"], "--", str(path), str(out))
+    if p.returncode in (3, 4, 5) and p.stderr:
+        return title, []  # refused, and said why: damage, or a file beside it that is missing
+    if p.returncode:
+        return title, [f"convert ended with {p.returncode}: {p.stderr[:200]}"]
+    after = described(out)
+    if not after:
+        return title, ["what was written does not open"]
+    old, new = keys_of(path), keys_of(out)
+    complaints = list(lost(before, after, p.stderr))
+    same_generation = before.get("version") == after.get("version")
+    if old is not None and new is not None and same_generation:
+        complaints += lost_keys(old, new, p.stderr)
+    out.unlink()
+    return title, complaints[:6]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch)
+        for generator in sorted(HERE.glob("gen_*.py")):
+            if generator.stem[4:] not in ("samples", "cast_vectors", "nfc_vectors"):
+                subprocess.run([sys.executable, generator, root], check=True)
+        paths = [p for p in sorted(root.glob("*/*/*")) if p.suffix not in (".json", ".cbor") and p.is_file()]
+        paths += [p for p in sorted(SHARED.glob("fixtures/*/*/*")) if p.suffix != ".json" and p.is_file()]
+        jobs = [(p, root / f"out{i}") for i, p in enumerate(paths) if p.parts[-2] in ("good", "bad")]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return tap.report(pool.map(check, jobs))
+
+
+HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
+sys.exit(main())
