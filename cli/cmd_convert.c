@@ -17,7 +17,7 @@
 #include "vocab.h"
 
 typedef struct request {
-    const char *in, *out, *to, *version, *compress, *digest, *config, *vocab, *special;
+    const char *in, *out, *to, *version, *config, *vocab, *special;
     const char *generator;
     bool strict, allow_loss, dry_run, force, no_sync, no_verify, verbose;
     uint64_t align, threads;
@@ -105,22 +105,6 @@ static int read_config(request *r)
     return code;
 }
 
-static int set_compression(request *r)
-{
-    enum { HIGHEST = 22 };
-    const char *level = strchr(r->compress, ':');
-    size_t name = level ? (size_t)(level - r->compress) : strlen(r->compress);
-    char *end = NULL;
-    long n = level ? strtol(level + 1, &end, 10) : 0;
-    if (name != 4 || strncmp(r->compress, "zstd", 4) != 0 ||
-        (level && (!level[1] || *end || n < 1 || n > HIGHEST)))
-        return say_usage("convert", "--compress is zstd or zstd:LEVEL, 1 to %d, not '%s'", HIGHEST,
-                         r->compress);
-    r->options.write.encoding = HEFT_ZSTD;
-    r->options.write.encoding_level = (int)n;
-    return CODE_DONE;
-}
-
 static int check_numbers(const request *r)
 {
     enum { MOST_THREADS = 1024 };
@@ -128,8 +112,6 @@ static int check_numbers(const request *r)
         return say_usage("convert", "--align is a power of two below 2^32");
     if (r->threads > MOST_THREADS)
         return say_usage("convert", "--threads is at most %d", MOST_THREADS);
-    if (r->digest && strcmp(r->digest, "crc32c") != 0 && strcmp(r->digest, "sha256") != 0)
-        return say_usage("convert", "--digest is crc32c or sha256, not '%s'", r->digest);
     return CODE_DONE;
 }
 
@@ -141,7 +123,6 @@ static void set_options(request *r)
     r->host.executor = &r->executor;
     o->write.host = &r->host;
     o->write.version = r->version;
-    o->write.digest = r->digest;
     o->write.align = (uint32_t)r->align;
     o->write.allow_loss = r->allow_loss;
     o->write.strict = r->strict;
@@ -151,12 +132,13 @@ static void set_options(request *r)
     bool encoder = r->rules.encoder;
     o->keep = r->rules.keep.count || r->rules.drop.count || encoder ? rules_keep : NULL;
     o->rename = rules_are_given(&r->rules) ? rules_rename : NULL;
-    o->cast = r->rules.cast.count ? rules_cast : NULL;
+    o->cast = r->rules.cast.given.count ? rules_cast : NULL;
     o->transpose = r->rules.transpose.count ? rules_transpose : NULL;
     o->densify = r->rules.densify.count ? rules_densify : NULL;
-    o->sparsify = r->rules.sparsify.count ? rules_sparsify : NULL;
+    o->sparsify = r->rules.sparsify.given.count ? rules_sparsify : NULL;
     bool has_identities = identities_are_given(&r->rules.ids) || gptrs_are_given(&r->rules.gptrs);
     o->identify = has_identities ? rules_identify : NULL;
+    o->storage = storing_is_given(&r->rules.storage) ? rules_storage : NULL;
     o->ctx = &r->rules;
     o->set = r->rules.values;
     o->set_count = r->rules.value_count;
@@ -188,7 +170,7 @@ static int prepare_rules(request *r)
 {
     int code = gptrs_prepare(&r->rules.gptrs, "convert");
     if (!code)
-        code = rules_prepare(&r->rules);
+        code = rules_prepare(&r->rules, &r->options.write);
     if (code || rules_add_values(&r->rules, r->folder.values, r->folder.count))
         return code;
     say(r->in, "no memory for metadata");
@@ -209,8 +191,6 @@ static int prepare(request *r)
     }
     if (!code)
         code = gptrs_check_target(&r->rules.gptrs, r->target, r->out);
-    if (!code && r->compress)
-        code = set_compression(r);
     if (!code)
         code = prepare_rules(r);
     if (!code)
@@ -326,10 +306,11 @@ int cmd_convert(int argc, char **argv)
         { "keep", 0, OPT_LIST, &r.rules.keep, "GLOB", "only tensors that match" },
         { "drop", 0, OPT_LIST, &r.rules.drop, "GLOB", "no tensors that match" },
         { "rename", 0, OPT_LIST, &r.rules.rename, "s/RE/TEXT/", "as sed -E; g for every match" },
-        { "cast", 0, OPT_LIST, &r.rules.cast, "[GLOB=]DTYPE", "element type; first match counts" },
+        { "cast", 0, OPT_LIST, &r.rules.cast.given, "[GLOB=]DTYPE",
+          "element type; first match counts" },
         { "transpose", 0, OPT_LIST, &r.rules.transpose, "GLOB", "rows become columns" },
         { "densify", 0, OPT_LIST, &r.rules.densify, "GLOB", "sparse tensors become dense" },
-        { "sparsify", 0, OPT_LIST, &r.rules.sparsify, "[GLOB=]csr|coo",
+        { "sparsify", 0, OPT_LIST, &r.rules.sparsify.given, "[GLOB=]csr|coo",
           "dense tensors become sparse" },
         { "set", 0, OPT_LIST, &r.rules.set, "KEY=VALUE",
           "metadata; KEY:TYPE=VALUE: u64, f32, str, ..." },
@@ -348,8 +329,10 @@ int cmd_convert(int argc, char **argv)
         { "config", 0, OPT_TEXT, &r.config, "FILE", "the model's configuration (gpt-rs)" },
         { "vocab", 0, OPT_TEXT, &r.vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
         { "special", 0, OPT_TEXT, &r.special, "NAME=ID,...", "pad, unk, cls, sep, mask tokens" },
-        { "compress", 0, OPT_TEXT, &r.compress, "zstd[:LEVEL]", "compressed parts" },
-        { "digest", 0, OPT_TEXT, &r.digest, "NAME", "crc32c or sha256 of every part" },
+        { "compress", 0, OPT_LIST, &r.rules.storage.compress.given, "[GLOB=]zstd[:N]",
+          "encoding of parts; none: raw; first match counts" },
+        { "digest", 0, OPT_LIST, &r.rules.storage.digest.given, "[GLOB=]NAME",
+          "crc32c, sha256, xxh3 or none, of each part" },
         { "align", 0, OPT_NUMBER, &r.align, "N", "payloads at multiples of N bytes" },
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "warnings are errors" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },

@@ -11,6 +11,7 @@
 #include "losses.h"
 #include "model.h"
 #include "opt.h"
+#include "picks.h"
 #include "progress.h"
 #include "sinkwatch.h"
 #include "textfile.h"
@@ -26,6 +27,8 @@ typedef struct request {
     uint32_t *numbers; /* of the kept ones among the inputs */
     uint32_t kept_count, conflicts;
     heft_file *joined;
+    storing storage;
+    heft_convert_options options;
     const heft_format *target;
     gptrs_rules gptrs;
     heft_executor executor;
@@ -129,30 +132,6 @@ static int choose_target(request *r)
     return of_input ? CODE_DONE : CODE_CANNOT;
 }
 
-static bool has_word(const char *words, heft_str word)
-{
-    while (*words) {
-        size_t len = strcspn(words, " ");
-        if (len == word.len && !memcmp(words, word.ptr, len))
-            return true;
-        words += len + (words[len] == ' ');
-    }
-    return false;
-}
-
-/* Parts of a generation become a whole of the same, where it can be written. */
-static const char *choose_version(const request *r, char room[32])
-{
-    heft_str own = heft_file_version(r->kept[0]);
-    bool is_same = heft_file_format(r->kept[0]) == r->target && own.len && own.len < 32 &&
-                   has_word(heft_format_versions(r->target), own);
-    if (r->version || !is_same)
-        return r->version;
-    memcpy(room, own.ptr, own.len);
-    room[own.len] = '\0';
-    return room;
-}
-
 static int check_output(const request *r)
 {
     struct stat out;
@@ -182,14 +161,19 @@ static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
     return identity_of(&r->ids, &r->gptrs, t, t->name, false, id);
 }
 
-static void set_options(request *r, heft_convert_options *o, progress *p, char room[32])
+static bool store(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+{
+    return storing_choose(&((request *)ctx)->storage, t, role, how);
+}
+
+static void set_options(request *r, heft_convert_options *o, progress *p)
 {
     r->executor = heft_executor_threads((uint32_t)r->threads);
     r->host = *heft_host_default();
     r->host.executor = &r->executor;
     r->losses = (losses){ r->kept_count == 1 ? r->in[r->numbers[0]] : r->out, r->verbose };
     o->write.host = &r->host;
-    o->write.version = choose_version(r, room);
+    o->write.version = r->version;
     o->write.align = (uint32_t)r->align;
     o->write.strict = r->strict;
     o->write.allow_loss = r->allow_loss;
@@ -198,6 +182,7 @@ static void set_options(request *r, heft_convert_options *o, progress *p, char r
     o->identify = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs) ? identify : NULL;
     o->ctx = r;
     o->no_verify = r->no_verify;
+    o->storage = storing_is_given(&r->storage) ? store : NULL;
     o->progress = progress_step;
     o->progress_ctx = p;
 }
@@ -208,8 +193,7 @@ static int merge(request *r)
     heft_sink *sink;
     sink_failure failure = { NULL };
     progress p;
-    char room[32];
-    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    heft_convert_options o = r->options;
     const heft_file *in = r->joined ? r->joined : r->kept[0];
     const char *path = r->kept_count == 1 ? r->in[r->numbers[0]] : r->out;
     int code = identities_are_given(&r->ids)
@@ -220,10 +204,13 @@ static int merge(request *r)
     heft_status st = sink_open(&sink, r->out, r->force, r->no_sync, &failure, &err);
     if (st)
         return say_error(r->out, &err);
-    set_options(r, &o, &p, room);
+    set_options(r, &o, &p);
+    storing_check(&r->storage, in, r->losses.path);
     progress_begin(&p, r->out);
     st = heft_convert(in, r->target, sink, &o, &err);
     progress_end(&p);
+    if (st && r->storage.no_memory)
+        return storing_say_no_memory(r->out);
     bool about_target = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
     if (st)
         return sink_say_error(&failure, about_target ? r->out : r->losses.path, &err);
@@ -237,7 +224,10 @@ static int prepare(request *r)
         return say_usage("merge", "--threads is at most %d", MOST_THREADS);
     if (r->align > UINT32_MAX || (r->align & (r->align - 1)))
         return say_usage("merge", "--align is a power of two below 2^32");
+    r->options = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
     int code = gptrs_prepare(&r->gptrs, "merge");
+    if (!code)
+        code = storing_prepare(&r->storage, "merge", &r->options.write);
     if (!code)
         code = open_all(r);
     if (code)
@@ -270,6 +260,10 @@ int cmd_merge(int argc, char **argv)
           "true, false or unset (gpt-rs); first match counts" },
         { "base-ids", 0, OPT_TEXT, &r.gptrs.base_ids, "name|none",
           "ids made from names, or none (gpt-rs)" },
+        { "compress", 0, OPT_LIST, &r.storage.compress.given, "[GLOB=]zstd[:N]",
+          "encoding of parts; none: raw; first match counts" },
+        { "digest", 0, OPT_LIST, &r.storage.digest.given, "[GLOB=]NAME",
+          "crc32c, sha256, xxh3 or none, of each part" },
         { "align", 0, OPT_NUMBER, &r.align, "N", "payloads at multiples of N bytes" },
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
@@ -305,6 +299,7 @@ int cmd_merge(int argc, char **argv)
     identities_release(&r.ids);
     close_all(&r);
     gptrs_release(&r.gptrs);
+    storing_release(&r.storage);
     opt_release(&usage);
     return code;
 }

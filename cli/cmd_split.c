@@ -11,6 +11,7 @@
 #include "losses.h"
 #include "model.h"
 #include "opt.h"
+#include "picks.h"
 #include "progress.h"
 #include "recover.h"
 #include "sinkwatch.h"
@@ -28,6 +29,7 @@ typedef struct request {
     heft_executor executor;
     heft_host host;
     losses losses;
+    storing storage;
     heft_split_options options;
 } request;
 
@@ -122,6 +124,8 @@ static void set_options(request *r, progress *p)
     c->write.on_loss = say_loss;
     c->write.loss_ctx = &r->losses;
     c->no_verify = r->no_verify;
+    c->storage = storing_is_given(&r->storage) ? storing_choose : NULL;
+    c->ctx = &r->storage;
     c->progress = progress_step;
     c->progress_ctx = p;
     r->options.max_bytes = r->max_size;
@@ -146,7 +150,6 @@ static int split(request *r)
     interrupt_hold();
     heft_status st = heft_sink_set_open(&r->set, r->dir, sink_flags(r->force, r->no_sync), &err);
     r->about_target = st;
-    r->options = (heft_split_options)HEFT_SPLIT_OPTIONS_INIT;
     r->options.stem = stem;
     set_options(r, &p);
     allow_files();
@@ -161,6 +164,8 @@ static int split(request *r)
     else if ((st = heft_sink_set_finish(r->set, &err)))
         r->about_target = true;
     free(stem);
+    if (st && r->storage.no_memory)
+        return storing_say_no_memory(r->in);
     return st ? sink_say_error(&r->failure, r->about_target ? r->dir : r->in, &err) : CODE_DONE;
 }
 
@@ -185,6 +190,10 @@ int cmd_split(int argc, char **argv)
         { "count", 'n', OPT_NUMBER, &r.count, "N", "files at least" },
         { "to", 't', OPT_TEXT, &r.to, "FORMAT", "target format; else that of IN" },
         { "name", 0, OPT_TEXT, &r.stem, "STEM", "what the files' names begin with" },
+        { "compress", 0, OPT_LIST, &r.storage.compress.given, "[GLOB=]zstd[:N]",
+          "encoding of parts; none: raw; first match counts" },
+        { "digest", 0, OPT_LIST, &r.storage.digest.given, "[GLOB=]NAME",
+          "crc32c, sha256, xxh3 or none, of each part" },
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "warnings are errors" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace files of the same names" },
@@ -215,15 +224,22 @@ int cmd_split(int argc, char **argv)
         return code;
     r.in = args.item[0];
     r.dir = args.item[1];
+    r.options = (heft_split_options)HEFT_SPLIT_OPTIONS_INIT;
     code = check(&r);
     if (!code)
+        code = storing_prepare(&r.storage, "split", &r.options.convert.write);
+    if (!code)
         code = model_open_whole(&f, r.in);
-    if (code)
+    if (code) {
+        storing_release(&r.storage);
         return code;
+    }
     r.f = f;
+    storing_check(&r.storage, f, r.in);
     code = choose_target(&r);
     if (!code)
         code = split(&r);
     heft_close(f);
+    storing_release(&r.storage);
     return code;
 }

@@ -62,8 +62,8 @@ static bool suits(heft_layout layout, const heft_tensor *t)
 heft_layout rules_sparsify(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
-    for (size_t i = 0; i < r->sparsify.count; i++) {
-        const sparse_rule *s = &r->sparsified[i];
+    for (size_t i = 0; i < r->sparsify.given.count; i++) {
+        const pick *s = &r->sparsify.items[i];
         if (s->glob ? name_matches(&r->no_memory, t->name, s->glob) : suits(s->layout, t))
             return s->layout;
     }
@@ -73,10 +73,16 @@ heft_layout rules_sparsify(void *ctx, const heft_tensor *t)
 heft_dtype rules_cast(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
-    for (size_t i = 0; i < r->cast.count; i++)
-        if (!r->casts[i].glob || name_matches(&r->no_memory, t->name, r->casts[i].glob))
-            return r->casts[i].to;
-    return HEFT_UNTYPED;
+    const pick *p = picks_find(&r->no_memory, &r->cast, t->name);
+    return p ? p->dtype : (heft_dtype)HEFT_UNTYPED;
+}
+
+bool rules_storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+{
+    rules *r = ctx;
+    bool is_asked = storing_choose(&r->storage, t, role, how);
+    r->no_memory = r->no_memory || r->storage.no_memory;
+    return is_asked;
 }
 
 bool rules_identify(void *ctx, const heft_tensor *t, heft_identity *id)
@@ -265,39 +271,6 @@ static int prepare_substitution(substitution *s, const char *given)
     return code;
 }
 
-/* [GLOB=]WHAT: the last = counts.  *glob is NULL without one. */
-static bool split_glob(const char *given, char **glob, const char **what)
-{
-    const char *equals = strrchr(given, '=');
-    *what = equals ? equals + 1 : given;
-    *glob = equals ? strdup(given) : NULL;
-    if (*glob)
-        (*glob)[equals - given] = 0;
-    return *glob || !equals;
-}
-
-static int prepare_cast(cast_rule *c, const char *given)
-{
-    const char *type;
-    if (!split_glob(given, &c->glob, &type))
-        return no_memory_for(given);
-    c->to = heft_dtype_find(type, strlen(type));
-    return c->to == HEFT_UNTYPED ? say_usage("convert", "'%s' is no element type", type)
-                                 : CODE_DONE;
-}
-
-static int prepare_sparse(sparse_rule *s, const char *given)
-{
-    const char *layout;
-    if (!split_glob(given, &s->glob, &layout))
-        return no_memory_for(given);
-    s->layout = !strcmp(layout, "csr")   ? HEFT_SPARSE_CSR
-                : !strcmp(layout, "coo") ? HEFT_SPARSE_COO
-                                         : HEFT_DENSE;
-    return s->layout ? CODE_DONE
-                     : say_usage("convert", "--sparsify is csr or coo, not '%s'", layout);
-}
-
 static bool same_key(heft_str a, heft_str b)
 {
     return a.len == b.len && !memcmp(a.ptr, b.ptr, a.len);
@@ -319,27 +292,28 @@ static int prepare_value(rules *r, const char *given)
 
 bool rules_are_given(const rules *r)
 {
-    return r->keep.count || r->drop.count || r->rename.count || r->cast.count ||
-           r->transpose.count || r->densify.count || r->sparsify.count || r->encoder;
+    return r->keep.count || r->drop.count || r->rename.count || r->cast.given.count ||
+           storing_is_given(&r->storage) || r->transpose.count || r->densify.count ||
+           r->sparsify.given.count || r->encoder;
 }
 
-int rules_prepare(rules *r)
+int rules_prepare(rules *r, heft_write_options *o)
 {
     int code = CODE_DONE;
     r->substitutions = calloc(r->rename.count + 1, sizeof *r->substitutions);
-    r->casts = calloc(r->cast.count + 1, sizeof *r->casts);
     r->values = calloc(r->set.count + 1, sizeof *r->values);
-    r->sparsified = calloc(r->sparsify.count + 1, sizeof *r->sparsified);
-    if (!r->substitutions || !r->casts || !r->values || !r->sparsified) {
+    if (!r->substitutions || !r->values) {
         say(NULL, "no memory for the options");
         return CODE_SYSTEM;
     }
     for (size_t i = 0; i < r->rename.count && !code; i++)
         code = prepare_substitution(&r->substitutions[i], r->rename.item[i]);
-    for (size_t i = 0; i < r->cast.count && !code; i++)
-        code = prepare_cast(&r->casts[i], r->cast.item[i]);
-    for (size_t i = 0; i < r->sparsify.count && !code; i++)
-        code = prepare_sparse(&r->sparsified[i], r->sparsify.item[i]);
+    if (!code)
+        code = picks_prepare(&r->cast, PICK_CAST, "convert");
+    if (!code)
+        code = picks_prepare(&r->sparsify, PICK_SPARSIFY, "convert");
+    if (!code)
+        code = storing_prepare(&r->storage, "convert", o);
     for (size_t i = 0; i < r->set.count && !code; i++)
         code = prepare_value(r, r->set.item[i]);
     return code;
@@ -431,8 +405,7 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
 
 int rules_say_no_memory(const char *path)
 {
-    say(path, "no memory to match the names of tensors");
-    return CODE_SYSTEM;
+    return storing_say_no_memory(path);
 }
 
 int rules_check(rules *r, const heft_file *f, const char *path)
@@ -441,12 +414,10 @@ int rules_check(rules *r, const heft_file *f, const char *path)
     check_patterns(r, f, path, "drop", &r->drop);
     check_patterns(r, f, path, "transpose", &r->transpose);
     check_patterns(r, f, path, "densify", &r->densify);
-    for (size_t i = 0; i < r->cast.count; i++)
-        if (r->casts[i].glob)
-            check_pattern(r, f, path, "cast", r->casts[i].glob);
-    for (size_t i = 0; i < r->sparsify.count; i++)
-        if (r->sparsified[i].glob)
-            check_pattern(r, f, path, "sparsify", r->sparsified[i].glob);
+    picks_check(&r->no_memory, &r->cast, PICK_CAST, f, path);
+    picks_check(&r->no_memory, &r->sparsify, PICK_SPARSIFY, f, path);
+    storing_check(&r->storage, f, path);
+    r->no_memory = r->no_memory || r->storage.no_memory;
     check_renames(r, f, path);
     int code = refuse_empty(r, f, path);
     if (!code && identities_are_given(&r->ids))
@@ -461,10 +432,9 @@ void rules_release(rules *r)
             regfree(&r->substitutions[i].re);
             free(r->substitutions[i].text);
         }
-    for (size_t i = 0; r->casts && i < r->cast.count; i++)
-        free(r->casts[i].glob);
-    for (size_t i = 0; r->sparsified && i < r->sparsify.count; i++)
-        free(r->sparsified[i].glob);
+    picks_release(&r->cast);
+    picks_release(&r->sparsify);
+    storing_release(&r->storage);
     for (kept_name *k = r->names; k;) {
         kept_name *next = k->next;
         free(k);
@@ -472,7 +442,5 @@ void rules_release(rules *r)
     }
     identities_release(&r->ids);
     free(r->substitutions);
-    free(r->casts);
-    free(r->sparsified);
     free(r->values);
 }

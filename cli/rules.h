@@ -7,6 +7,7 @@
 #include "gptrs_options.h"
 #include "identity.h"
 #include "opt.h"
+#include "picks.h"
 
 typedef struct substitution { /* s/RE/TEXT/flags */
     regex_t re;
@@ -14,21 +15,11 @@ typedef struct substitution { /* s/RE/TEXT/flags */
     bool everywhere, has_matched;
 } substitution;
 
-typedef struct cast_rule {
-    char *glob; /* NULL: every tensor */
-    heft_dtype to;
-} cast_rule;
-
-typedef struct sparse_rule {
-    char *glob; /* NULL: every tensor for which there is such a layout */
-    heft_layout layout;
-} sparse_rule;
-
 typedef struct rules {
-    opt_list keep, drop, rename, cast, transpose, densify, sparsify, set; /* as given */
+    opt_list keep, drop, rename, transpose, densify, set; /* as given */
+    picks cast, sparsify;
+    storing storage;
     substitution *substitutions;
-    cast_rule *casts;
-    sparse_rule *sparsified;
     identities ids;
     heft_value *values; /* of set, one for each key */
     size_t value_count;
@@ -38,8 +29,9 @@ typedef struct rules {
     bool no_memory; /* for a rule: rules_rename() gives a name then that ends the conversion */
 } rules;
 
-/* Makes sense of the lists.  Not CODE_DONE: said why not. */
-int rules_prepare(rules *r);
+/* Makes sense of the lists, and sets in *o how parts are stored of which no pattern speaks.  Not CODE_DONE: said why
+ * not. */
+int rules_prepare(rules *r, heft_write_options *o);
 /* Further metadata, in front of those that were set, which win.  False: no memory. */
 bool rules_add_values(rules *r, const heft_value *values, size_t count);
 void rules_release(rules *r);

@@ -228,7 +228,7 @@ static heft_status planned(void *ctx, heft_planner *p, heft_error *err)
 
 static heft_status check_version(const heft_file *f, heft_error *err)
 {
-    if (!*f->format->versions || heft_edit_writes(f->format, f->x.version))
+    if (!*f->format->versions || heft_format_writes(f->format, f->x.version))
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                             "%s %q is read, but not written: nothing can be appended (convert it)",
