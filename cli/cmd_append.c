@@ -14,7 +14,7 @@
 #include "rules.h"
 
 typedef struct request {
-    const char *path, *duplicates, *compress, *digest;
+    const char *path, *duplicates;
     char **from;
     uint32_t count;
     uint64_t align, threads;
@@ -93,23 +93,6 @@ static const heft_file *model(const request *r)
 
 /* ---- options ---- */
 
-static int set_compression(request *r)
-{
-    enum { HIGHEST = 22 };
-    heft_write_options *w = &r->options.convert.write;
-    const char *level = strchr(r->compress, ':');
-    size_t name = level ? (size_t)(level - r->compress) : strlen(r->compress);
-    char *end = NULL;
-    long n = level ? strtol(level + 1, &end, 10) : 0;
-    if (name != 4 || strncmp(r->compress, "zstd", 4) != 0 ||
-        (level && (!level[1] || *end || n < 1 || n > HIGHEST)))
-        return say_usage("append", "--compress is zstd or zstd:LEVEL, 1 to %d, not '%s'", HIGHEST,
-                         r->compress);
-    w->encoding = HEFT_ZSTD;
-    w->encoding_level = (int)n;
-    return CODE_DONE;
-}
-
 static int check_options(const request *r)
 {
     enum { MOST_THREADS = 1024 };
@@ -120,8 +103,6 @@ static int check_options(const request *r)
         return say_usage("append", "--align is a power of two below 2^32");
     if (r->threads > MOST_THREADS)
         return say_usage("append", "--threads is at most %d", MOST_THREADS);
-    if (r->digest && strcmp(r->digest, "crc32c") != 0 && strcmp(r->digest, "sha256") != 0)
-        return say_usage("append", "--digest is crc32c or sha256, not '%s'", r->digest);
     return CODE_DONE;
 }
 
@@ -133,7 +114,6 @@ static void set_options(request *r)
     r->host.executor = &r->executor;
     r->losses = (losses){ source(r), r->verbose };
     o->write.host = &r->host;
-    o->write.digest = r->digest;
     o->write.align = (uint32_t)r->align;
     o->write.strict = r->strict;
     o->write.allow_loss = r->allow_loss;
@@ -141,7 +121,8 @@ static void set_options(request *r)
     o->write.loss_ctx = &r->losses;
     o->keep = r->rules.keep.count || r->rules.drop.count ? rules_keep : NULL;
     o->rename = rules_are_given(&r->rules) ? rules_rename : NULL;
-    o->cast = r->rules.cast.count ? rules_cast : NULL;
+    o->cast = r->rules.cast.given.count ? rules_cast : NULL;
+    o->storage = storing_is_given(&r->rules.storage) ? rules_storage : NULL;
     o->ctx = &r->rules;
     o->no_verify = r->no_verify;
     o->dry_run = r->dry_run;
@@ -155,10 +136,8 @@ static int prepare(request *r)
 {
     r->options = (heft_append_options)HEFT_APPEND_OPTIONS_INIT;
     int code = check_options(r);
-    if (!code && r->compress)
-        code = set_compression(r);
     if (!code)
-        code = rules_prepare(&r->rules);
+        code = rules_prepare(&r->rules, &r->options.convert.write);
     if (!code)
         code = open_inputs(r);
     if (!code)
@@ -241,11 +220,14 @@ int cmd_append(int argc, char **argv)
         { "keep", 0, OPT_LIST, &r.rules.keep, "GLOB", "only tensors that match" },
         { "drop", 0, OPT_LIST, &r.rules.drop, "GLOB", "no tensors that match" },
         { "rename", 0, OPT_LIST, &r.rules.rename, "s/RE/TEXT/", "as sed -E; g for every match" },
-        { "cast", 0, OPT_LIST, &r.rules.cast, "[GLOB=]DTYPE", "element type; first match counts" },
+        { "cast", 0, OPT_LIST, &r.rules.cast.given, "[GLOB=]DTYPE",
+          "element type; first match counts" },
         { "duplicates", 0, OPT_TEXT, &r.duplicates, "first|last",
           "which tensor of a name counts; else it is an error" },
-        { "compress", 0, OPT_TEXT, &r.compress, "zstd[:LEVEL]", "compressed parts" },
-        { "digest", 0, OPT_TEXT, &r.digest, "NAME", "crc32c or sha256 of every part" },
+        { "compress", 0, OPT_LIST, &r.rules.storage.compress.given, "[GLOB=]zstd[:N]",
+          "encoding of parts; none: raw; first match counts" },
+        { "digest", 0, OPT_LIST, &r.rules.storage.digest.given, "[GLOB=]NAME",
+          "crc32c, sha256, xxh3 or none, of each part" },
         { "align", 0, OPT_NUMBER, &r.align, "N", "payloads at multiples of N bytes" },
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "warnings are errors" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },

@@ -51,6 +51,7 @@ heft_dtype rules_cast(void *ctx, const heft_tensor *t);
 bool rules_transpose(void *ctx, const heft_tensor *t);
 bool rules_densify(void *ctx, const heft_tensor *t);
 heft_layout rules_sparsify(void *ctx, const heft_tensor *t);
+bool rules_storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how);
 bool rules_identify(void *ctx, const heft_tensor *t, heft_identity *id);
 
 #endif

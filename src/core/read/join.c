@@ -344,6 +344,16 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
     return st;
 }
 
+/* Empty when they differ: there is none that all of them have. */
+static heft_str common_version(const heft_file *const *files, uint32_t count)
+{
+    heft_str version = files[0]->x.version;
+    for (uint32_t i = 1; i < count; i++)
+        if (files[i]->format != files[0]->format || !heft_str_eq(files[i]->x.version, version))
+            version = (heft_str){ NULL, 0 };
+    return version;
+}
+
 heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t count,
                       const heft_join_options *opt, heft_error *err)
 {
@@ -365,7 +375,7 @@ heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t c
     if (st)
         return st;
     (*out)->format = files[0]->format;
-    (*out)->x.version = files[0]->x.version;
+    (*out)->x.version = common_version(files, count);
     (*out)->x.generator = files[0]->x.generator;
     (*out)->x.strict = files[0]->x.strict;
     st = add_files(*out, files, count, err);

@@ -626,6 +626,8 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
                   : heft_error_plain(c.err, HEFT_E_ARGUMENT, "there is no sink to write to");
     heft_status there = heft_file_leave(in, c.err);
     st = there ? there : st;
+    if (!st && !o.dry_run && o.planned_bytes) /* compressed parts have shown their size */
+        *o.planned_bytes = c.p.plan.file_bytes;
     heft_vec_free(&c.p.x.mem, &c.origins, sizeof(heft_origin));
     heft_planner_free(&c.p);
     heft_vocab_close(c.vocab);

@@ -186,6 +186,8 @@ heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err)
         return HEFT_OK;
     p->plan.err = err;
     heft_status st = count_back(p, &planned);
+    if (!st && p->plan.appended)
+        p->plan.file_bytes = p->plan.data_end + planned;
     return st ? st : encode(p, sink, p->plan.data_end, planned, p->format->back, err);
 }
 
