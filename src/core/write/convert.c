@@ -1,359 +1,19 @@
 /* convert.c - one file's model, changed as asked, in another format's terms. */
-#include "core/write/convert.h"
+#include "core/write/convert_model.h"
 
 #include "core/check/contents.h"
 #include "core/read/measure.h"
 #include "core/write/cast_losses.h"
 #include "core/write/copy.h"
 #include "core/write/ties.h"
-#include "core/write/transfer.h"
 #include "core/write/within.h"
 
-typedef struct conversion {
-    heft_planner p; /* first: the plan calls back through it */
-    const heft_file *in;
-    heft_convert_options opt;
-    heft_vec origins;  /* by part to be written */
-    heft_vocab *vocab; /* the input's */
-    uint8_t *passing;  /* by part of the input: heft_passing */
-    const heft_converting *how;
-    bool decodes; /* what is compressed is decoded once before, for its digests */
-    heft_error *err;
-} conversion;
-
-/* ---- tensors ---- */
-
-static bool asked(bool (*fn)(void *, const heft_tensor *), void *ctx, const heft_tensor *t)
-{
-    return fn && fn(ctx, t);
-}
-
-static heft_dtype target_type(const conversion *c, const heft_tensor *t)
-{
-    heft_dtype to = c->opt.cast ? c->opt.cast(c->opt.ctx, t) : HEFT_UNTYPED;
-    return to ? to : t->dtype;
-}
-
-typedef struct change { /* of a tensor */
-    heft_dtype to;
-    bool turn, densify;
-    heft_layout sparsify; /* HEFT_DENSE: not */
-} change;
-
-static change change_of(const conversion *c, const heft_tensor *t)
-{
-    bool sparse = t->layout == HEFT_SPARSE_CSR || t->layout == HEFT_SPARSE_COO;
-    change ch = { .to = target_type(c, t), .turn = asked(c->opt.transpose, c->opt.ctx, t) };
-    ch.densify = sparse && asked(c->opt.densify, c->opt.ctx, t);
-    if (t->layout == HEFT_DENSE && c->opt.sparsify)
-        ch.sparsify = c->opt.sparsify(c->opt.ctx, t);
-    return ch;
-}
-
-static heft_status check_layout(const conversion *c, const heft_tensor *t, const change *ch)
-{
-    bool plain = t->part_count == 1 && heft_dtype_size(t->dtype);
-    if (ch->sparsify == HEFT_SPARSE_CSR && t->rank != 2)
-        return heft_error_plain(c->err, HEFT_E_ARGUMENT,
-                                "tensor %q: sparse_csr is for tensors of two dimensions", t->name);
-    if (ch->sparsify && (!t->rank || !plain || ch->turn))
-        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: it cannot be made sparse",
-                                t->name);
-    if (ch->densify && !heft_dtype_size(t->dtype))
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s is not made dense",
-                                t->name, heft_dtype_name(t->dtype));
-    if (ch->densify && t->rank > HEFT_SPARSE_RANK)
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
-                                "tensor %q: of %U dimensions, %U at most are made dense", t->name,
-                                (uint64_t)t->rank, (uint64_t)HEFT_SPARSE_RANK);
-    return HEFT_OK;
-}
-
-static heft_status check_change(const conversion *c, const heft_tensor *t, const change *ch)
-{
-    bool dense = t->layout == HEFT_DENSE && t->part_count == 1;
-    if (ch->to != t->dtype && !((dense || ch->densify) && heft_can_cast(ch->to, t->dtype)))
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
-                                t->name, heft_dtype_name(t->dtype), heft_dtype_name(ch->to));
-    if (ch->turn && (t->rank != 2 || !dense || !heft_dtype_size(t->dtype)))
-        return heft_error_plain(c->err, HEFT_E_ARGUMENT,
-                                "tensor %q: only dense tensors of two dimensions are transposed",
-                                t->name);
-    return check_layout(c, t, ch);
-}
-
-static heft_status add_part(conversion *c, uint32_t id, uint32_t part, heft_dtype to, bool turn)
-{
-    const heft_index *from = &c->in->x;
-    const heft_ix_part_row *row = heft_ix_part_row_at(from, part);
-    heft_origin *o = heft_vec_push(&c->p.x.mem, &c->origins, sizeof *o);
-    uint64_t length = row->length;
-    if (!o)
-        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
-    *o = (heft_origin){ .part = part, .dtype = row->dtype };
-    const heft_dtype_info *d = heft_dtype_get(row->dtype);
-    if (d && length != HEFT_NOWHERE) /* a format may still want it in another type */
-        o->elements = heft_div(length, d->block_bytes) * d->block_elems;
-    if (turn) { /* the shape of the new tensor is turned already */
-        o->transposed = true;
-        o->rows = heft_ix_dims(&c->p.x, id)[1];
-        o->columns = heft_ix_dims(&c->p.x, id)[0];
-    }
-    if ((turn || to != row->dtype) &&
-        (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
-         !heft_dtype_bytes(&length, to, o->elements)))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
-                                  (heft_range){ row->offset, length }, length, HEFT_RAW);
-    if (!st && c->how->links) { /* it stays where it is, as it is */
-        heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
-        own->stored = row->stored;
-        own->encoding = row->encoding;
-    }
-    return st;
-}
-
-static heft_status add_parts(conversion *c, uint32_t id, uint32_t source, const change *ch)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, source);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < row->part_count && !st; i++) {
-        uint32_t part = row->first_part + i;
-        heft_dtype own = heft_ix_part_row_at(&c->in->x, part)->dtype;
-        st = add_part(c, id, part, ch->to != row->dtype ? ch->to : own, ch->turn);
-    }
-    return st;
-}
-
-/* ---- parts in another layout ---- */
-
-/* count elements of type `to`, made from a part of a tensor of the input. */
-static heft_status add_made(conversion *c, uint32_t id, heft_origin origin, const char *role,
-                            heft_dtype to, uint64_t count)
-{
-    heft_origin *o = heft_vec_push(&c->p.x.mem, &c->origins, sizeof *o);
-    uint64_t length, offset = heft_ix_part_row_at(&c->in->x, origin.part)->offset;
-    if (!o)
-        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
-    *o = origin;
-    o->elements = count;
-    if (!heft_dtype_bytes(&length, to, count))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    return heft_ix_part(&c->p.x, id, heft_lit(role), to, (heft_range){ offset, length }, length,
-                        HEFT_RAW);
-}
-
-static heft_status add_dense(conversion *c, uint32_t id, uint32_t source, heft_dtype to)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, source);
-    heft_origin o = { .tensor = source, .dtype = row->dtype, .making = HEFT_MAKE_DENSE };
-    uint64_t elements, bytes;
-    heft_sparse_order order;
-    o.part = heft_ix_part_find(&c->in->x, source, heft_lit("values"));
-    heft_status st = heft_sparse_check(c->in, source, &order, c->err);
-    if (st)
-        return st;
-    if (!heft_product(&elements, heft_ix_dims(&c->in->x, source), row->rank) ||
-        !heft_dtype_bytes(&bytes, row->dtype, elements))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    return add_made(c, id, o, "data", to, elements);
-}
-
-static heft_status add_sparse(conversion *c, uint32_t id, uint32_t source, const change *ch)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, source);
-    bool csr = ch->sparsify == HEFT_SPARSE_CSR;
-    heft_origin o = { .part = row->first_part, .tensor = source, .dtype = row->dtype };
-    uint64_t count, indices, rows = heft_ix_dims(&c->in->x, source)[0] + 1;
-    heft_status st = heft_count_filled(&count, c->in, o.part, c->err);
-    if (st)
-        return st;
-    if (!heft_mul(&indices, count, csr ? 1 : row->rank) || !rows)
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    o.filled = count;
-    o.making = HEFT_MAKE_VALUES;
-    st = add_made(c, id, o, "values", ch->to, count);
-    o.dtype = HEFT_U64;
-    o.making = csr ? HEFT_MAKE_COLUMNS : HEFT_MAKE_COORDS;
-    if (!st)
-        st = add_made(c, id, o, csr ? "indices" : "coords", HEFT_U64, indices);
-    o.making = HEFT_MAKE_ROWS;
-    return st || !csr ? st : add_made(c, id, o, "indptr", HEFT_U64, rows);
-}
-
-static heft_str layout_after(const conversion *c, uint32_t source, const change *ch)
-{
-    if (ch->sparsify)
-        return heft_lit(ch->sparsify == HEFT_SPARSE_CSR ? "sparse_csr" : "sparse_coo");
-    return ch->densify ? heft_lit("dense") : heft_ix_layout(&c->in->x, source);
-}
-
-/* ---- how parts are stored ---- */
-
-static heft_status store_part(conversion *c, const heft_tensor *t, uint32_t part)
-{
-    const heft_origin *o = (const heft_origin *)c->origins.ptr + part;
-    heft_storage how = o->making ? heft_planner_usual(&c->p)
-                                 : heft_within_storage(&c->p, c->in, o->part);
-    heft_storage given = how;
-    heft_str role = heft_ix_role(&c->p.x, heft_ix_part_row_at(&c->p.x, part)->role);
-    bool is_asked = c->opt.storage && c->opt.storage(c->opt.ctx, t, role, &given);
-    if (!is_asked && !o->making)
-        heft_within_note(&c->p, c->in, o->part, &how);
-    heft_status st = heft_planner_store(&c->p, part, is_asked ? &given : &how, c->err);
-    if (!st && !is_asked && how.encoding != c->opt.write.encoding)
-        heft_planner_insist(&c->p, part);
-    return st;
-}
-
-static heft_status store_parts(conversion *c, uint32_t id, const heft_tensor *t)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, id);
-    heft_status st = HEFT_OK;
-    if (c->how->links || (!c->opt.storage && !heft_within(&c->p, c->in)))
-        return HEFT_OK;
-    for (uint32_t k = 0; k < row->part_count && !st; k++)
-        st = store_part(c, t, row->first_part + k);
-    return st;
-}
-
-/* ---- all of a tensor ---- */
-
-static heft_status add_attributes(conversion *c, uint32_t id, uint32_t source, bool cast)
-{
-    heft_tensor t = heft_tensor_at(c->in, source);
-    heft_identity identity = heft_ix_identity(&c->in->x, source);
-    bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);
-    return heft_transfer_attributes(&c->p, &c->in->x, id, source, cast, is_new ? &identity : NULL);
-}
-
-static heft_status add_tensor(conversion *c, uint32_t source)
-{
-    heft_tensor t = heft_tensor_at(c->in, source);
-    uint64_t *dims;
-    uint32_t id;
-    if (c->opt.keep && !c->opt.keep(c->opt.ctx, &t))
-        return HEFT_OK;
-    change ch = change_of(c, &t);
-    heft_str name = c->opt.rename ? c->opt.rename(c->opt.ctx, &t) : t.name;
-    heft_status st = check_change(c, &t, &ch);
-    if (!st && c->opt.rename && heft_utf8_valid(name.ptr, name.len) < name.len)
-        st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
-                              t.name, name);
-    if (!st)
-        st = heft_ix_tensor(&c->p.x, name, ch.to, t.rank, &dims, &id);
-    if (st)
-        return st;
-    for (uint32_t i = 0; i < t.rank; i++)
-        dims[i] = t.dims[ch.turn ? t.rank - 1 - i : i];
-    st = heft_ix_set_layout(&c->p.x, id, layout_after(c, source, &ch));
-    if (!st)
-        st = ch.densify    ? add_dense(c, id, source, ch.to)
-             : ch.sparsify ? add_sparse(c, id, source, &ch)
-                           : add_parts(c, id, source, &ch);
-    if (!st)
-        st = store_parts(c, id, &t);
-    return st ? st : add_attributes(c, id, source, ch.to != t.dtype);
-}
-
-static heft_status add_tensors(conversion *c)
-{
-    const uint32_t *only = c->how->only;
-    uint32_t count = only ? c->how->only_count : heft_tensor_count(c->in);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = add_tensor(c, only ? only[i] : i);
-    if (st)
-        return st;
-    heft_error twice;
-    c->p.x.err = &twice;
-    st = heft_ix_seal(&c->p.x);
-    c->p.x.err = c->err;
-    if (st == HEFT_E_FORMAT)
-        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "after renaming, %s", twice.message);
-    if (st)
-        *c->err = twice;
-    return st;
-}
-
-/* ---- metadata ---- */
-
-static const heft_value *replacement(const conversion *c, heft_str key)
-{
-    for (size_t i = 0; i < c->opt.set_count; i++)
-        if (heft_str_eq(c->opt.set[i].key, key))
-            return &c->opt.set[i];
-    return NULL;
-}
-
-/* The file that says what is no tensor. */
-static const heft_file *about(const conversion *c)
-{
-    return c->how->about ? c->how->about : c->in;
-}
-
-static heft_status add_metadata(conversion *c)
-{
-    const heft_index *from = &about(c)->x;
-    heft_status st = HEFT_OK;
-    uint32_t given = c->how->own_metadata ? 0 : from->values.len;
-    for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
-        if (!replacement(c, heft_ix_value(from, i)->key) &&
-            !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
-            st = heft_transfer_value(&c->p, from, i, HEFT_NONE, HEFT_NONE);
-    for (size_t i = 0; i < c->opt.set_count && !st; i++) {
-        if (!heft_value_is_text(&c->opt.set[i]))
-            st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
-                                  c->opt.set[i].key);
-        else if ((st = heft_check_map_number(c->p.format, &c->opt.set[i], c->err)))
-            break;
-        else if (replacement(c, c->opt.set[i].key) == &c->opt.set[i])
-            st = heft_ix_meta(&c->p.x, c->opt.set[i]);
-    }
-    return st;
-}
-
-/* ---- parts of the file itself ---- */
-
-static heft_status add_model_part(conversion *c, uint32_t part)
-{
-    const heft_ix_part_row *row = heft_ix_part_row_at(&about(c)->x, part);
-    heft_str role = heft_ix_role(&about(c)->x, row->role);
-    if (c->opt.config.ptr && heft_str_is(role, "config"))
-        return HEFT_OK;
-    if (about(c)->x.tokens.length_bytes && heft_str_is(role, "vocab"))
-        return HEFT_OK; /* add_vocab() sees to it */
-    return heft_planner_part_of(&c->p, about(c), part, c->err);
-}
-
-static heft_status add_model_parts(conversion *c)
-{
-    uint32_t first, count = heft_model_parts(about(c), &first);
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = add_model_part(c, first + i);
-    if (!st && c->opt.config.ptr)
-        st = heft_planner_model_part(&c->p, heft_lit("config"), c->opt.config, c->err);
-    return st;
-}
-
-/* A vocabulary goes on as tokens: its bytes mean something to its own format only. */
-static heft_status add_vocab(conversion *c)
-{
-    c->p.plan.vocab = c->opt.vocab;
-    if (c->opt.vocab || !about(c)->x.tokens.length_bytes || c->how->own_metadata)
-        return HEFT_OK;
-    heft_status st = heft_vocab_open(&c->vocab, about(c), c->err);
-    c->p.plan.vocab = c->vocab;
-    return st;
-}
-
-/* ---- all of it ---- */
+/* ---- the plan ---- */
 
 static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
 {
-    conversion *c =
-        (conversion *)(void *)plan; /* the planner comes first in it, the plan in the planner */
+    heft_conversion *c = (heft_conversion *)(void *)
+        plan; /* the planner comes first in it, the plan in the planner */
     heft_tying how = { .contents = contents,
                        .equal = c->how->equal,
                        .progress = c->opt.progress,
@@ -362,7 +22,7 @@ static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
 }
 
 /* What a tensor comes from, or HEFT_NONE: it has no parts. */
-static uint32_t source_of(const conversion *c, uint32_t tensor)
+static uint32_t source_of(const heft_conversion *c, uint32_t tensor)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
     const heft_origin *o = c->origins.ptr;
@@ -371,14 +31,14 @@ static uint32_t source_of(const conversion *c, uint32_t tensor)
 
 static heft_str source_name(const heft_plan *plan, uint32_t tensor)
 {
-    const conversion *c = (const conversion *)(const void *)plan;
+    const heft_conversion *c = (const heft_conversion *)(const void *)plan;
     uint32_t source = source_of(c, tensor);
     return source == HEFT_NONE ? heft_ix_name(&c->p.x, tensor) : heft_ix_name(&c->in->x, source);
 }
 
 static const uint8_t *source_base_id(const heft_plan *plan, uint32_t tensor)
 {
-    const conversion *c = (const conversion *)(const void *)plan;
+    const heft_conversion *c = (const heft_conversion *)(const void *)plan;
     uint32_t source = source_of(c, tensor);
     return source == HEFT_NONE ? NULL : heft_ix_base_id_at(&c->in->x, source);
 }
@@ -386,7 +46,7 @@ static const uint8_t *source_base_id(const heft_plan *plan, uint32_t tensor)
 /* Of a tensor that is copied as it is; one that is made here is in order. */
 static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
 {
-    conversion *c = (conversion *)(void *)plan;
+    heft_conversion *c = (heft_conversion *)(void *)plan;
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
     const heft_origin *o = (const heft_origin *)c->origins.ptr + row->first_part;
     heft_sparse_order order;
@@ -399,7 +59,7 @@ static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
 }
 
 /* What shared bytes cost in a target that cannot share them. */
-static heft_status note_ties(conversion *c)
+static heft_status note_ties(heft_conversion *c)
 {
     heft_error text;
     uint32_t all = c->p.x.parts.len;
@@ -423,7 +83,7 @@ static heft_status note_ties(conversion *c)
     return heft_plan_loss(&c->p.plan, HEFT_NOTE, "heft/tied", HEFT_NONE, text.message);
 }
 
-static heft_status link_parts(conversion *c)
+static heft_status link_parts(heft_conversion *c)
 {
     const heft_origin *o = c->origins.ptr;
     heft_str *spelled = heft_plan_alloc(&c->p.plan, c->p.x.parts.len * sizeof *spelled);
@@ -437,7 +97,7 @@ static heft_status link_parts(conversion *c)
     return HEFT_OK;
 }
 
-static heft_status plan(conversion *c)
+static heft_status plan(heft_conversion *c)
 {
     c->p.x.err = c->p.plan.err = c->err;
     if (c->in->lacking.status) { /* what is not listed would be missed by nobody */
@@ -452,13 +112,13 @@ static heft_status plan(conversion *c)
     if (!st)
         st = heft_within_version(&c->p, c->in, c->err);
     if (!st)
-        st = add_tensors(c);
+        st = heft_conversion_add_tensors(c);
     if (!st)
         st = heft_within_losses(&c->p, c->in);
     if (!st)
-        st = add_metadata(c);
+        st = heft_conversion_add_metadata(c);
     if (!st)
-        st = add_model_parts(c);
+        st = heft_conversion_add_model_parts(c);
     if (!st && c->how->links)
         st = link_parts(c);
     c->p.plan.source_name = source_name;
@@ -466,7 +126,7 @@ static heft_status plan(conversion *c)
     c->p.plan.ties = ties;
     c->p.plan.in_order = in_order;
     if (!st)
-        st = add_vocab(c);
+        st = heft_conversion_add_vocab(c);
     if (!st)
         st = heft_planner_run(&c->p, c->err);
     if (!st && !c->p.plan.same)
@@ -478,7 +138,7 @@ static heft_status plan(conversion *c)
     return st;
 }
 
-static uint64_t payload(const conversion *c)
+static uint64_t payload(const heft_conversion *c)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < c->p.plan.order_count; i++)
@@ -487,7 +147,7 @@ static uint64_t payload(const conversion *c)
 }
 
 /* A stream cannot be taken back, and a dry run writes nothing: what casts lose is counted before. */
-static heft_status count_casts(conversion *c)
+static heft_status count_casts(heft_conversion *c)
 {
     heft_watch off;
     heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx, .total = payload(c) };
@@ -503,12 +163,12 @@ static heft_status count_casts(conversion *c)
     return st;
 }
 
-static bool counts_first(const conversion *c, const heft_sink *sink)
+static bool counts_first(const heft_conversion *c, const heft_sink *sink)
 {
     return c->opt.write.strict && !sink->ops->write_at;
 }
 
-static heft_status write_out(conversion *c, heft_sink *sink, heft_watch *watch)
+static heft_status write_out(heft_conversion *c, heft_sink *sink, heft_watch *watch)
 {
     const heft_plan *plan = &c->p.plan;
     heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
@@ -536,11 +196,11 @@ static heft_status write_out(conversion *c, heft_sink *sink, heft_watch *watch)
 
 static heft_passing passing(void *ctx, uint32_t part)
 {
-    return (heft_passing)((const conversion *)ctx)->passing[part];
+    return (heft_passing)((const heft_conversion *)ctx)->passing[part];
 }
 
 /* A digest that the part which is copied has as well needs no second look. */
-static bool is_vouched_for(const conversion *c, uint32_t part, uint32_t by)
+static bool is_vouched_for(const heft_conversion *c, uint32_t part, uint32_t by)
 {
     const heft_origin *o = c->origins.ptr;
     heft_str own = heft_ix_digest_of(&c->in->x, o[part].part);
@@ -548,7 +208,7 @@ static bool is_vouched_for(const conversion *c, uint32_t part, uint32_t by)
 }
 
 /* Its parts pass by in pieces, or more than once. */
-static void mark_made(conversion *c, uint32_t tensor)
+static void mark_made(heft_conversion *c, uint32_t tensor)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, tensor);
     for (uint32_t i = row->first_part; i < row->first_part + row->part_count; i++) {
@@ -557,7 +217,7 @@ static void mark_made(conversion *c, uint32_t tensor)
     }
 }
 
-static heft_status mark_passing(conversion *c)
+static heft_status mark_passing(heft_conversion *c)
 {
     const heft_origin *origins = c->origins.ptr;
     const uint32_t *same = c->p.plan.same;
@@ -578,7 +238,7 @@ static heft_status mark_passing(conversion *c)
 }
 
 /* A stream cannot be taken back: there, everything is checked before the first byte. */
-static heft_status checked_write(conversion *c, heft_sink *sink)
+static heft_status checked_write(heft_conversion *c, heft_sink *sink)
 {
     heft_watch watch;
     bool is_stream = !sink->ops->write_at;
@@ -610,7 +270,7 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    conversion c = {
+    heft_conversion c = {
         .in = in, .opt = o, .how = how ? how : &plainly, .err = heft_error_begin(err, &own)
     };
     heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
