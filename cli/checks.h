@@ -3,8 +3,6 @@
 #define HEFT_CLI_CHECKS_H
 #include "cmd.h"
 
-/* What --help says of --no-verify. */
-#define CHECKS_HELP "read in spite of wrong checksums"
 
 typedef struct checks {
     heft_checked_read *read; /* NULL: nothing is checked */

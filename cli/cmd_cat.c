@@ -193,13 +193,12 @@ static int cat(const heft_file *f, const char *path, const request *r)
 int cmd_cat(int argc, char **argv)
 {
     request r = { .name = NULL };
-    bool force = false, no_verify = false;
+    bool force = false;
     const opt options[] = {
         { "part", 'p', OPT_TEXT, &r.role, "ROLE", "this part, instead of the data" },
         { "id", 0, OPT_TEXT, &r.id, "ID", MODEL_ID_HELP },
         { "npy", 0, OPT_FLAG, &r.npy, NULL, "as a NumPy file" },
         { "force", 'f', OPT_FLAG, &force, NULL, "even onto a terminal" },
-        { "no-verify", 0, OPT_FLAG, &no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "cat",
@@ -225,7 +224,7 @@ int cmd_cat(int argc, char **argv)
         return say_usage("cat", "TENSOR, --id or --part expected");
     if (term_is_stdout() && !force)
         return say_usage("cat", "stdout is a terminal: redirect it, or use --force");
-    model_check_parts(!no_verify);
+    model_opening.check_parts = true;
     code = model_open(&f, args.item[0]);
     if (code)
         return code;

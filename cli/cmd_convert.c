@@ -19,7 +19,7 @@
 typedef struct request {
     const char *in, *out, *to, *version, *config, *vocab, *special;
     const char *generator;
-    bool strict, allow_loss, dry_run, force, no_sync, no_verify, verbose;
+    bool strict, allow_loss, dry_run, force, no_sync;
     uint64_t align, threads;
     rules rules;
     const heft_format *target;
@@ -126,7 +126,7 @@ static void set_options(request *r)
     o->write.align = (uint32_t)r->align;
     o->write.allow_loss = r->allow_loss;
     o->write.strict = r->strict;
-    r->losses = (losses){ r->in, r->verbose };
+    r->losses = (losses){ r->in, model_opening.verbose };
     o->write.on_loss = say_loss;
     o->write.loss_ctx = &r->losses;
     bool encoder = r->rules.encoder;
@@ -144,7 +144,7 @@ static void set_options(request *r)
     o->set_count = r->rules.value_count;
     if (r->generator)
         o->generator = (heft_str){ r->generator, strlen(r->generator) };
-    o->no_verify = r->no_verify;
+    o->no_verify = model_opening.no_verify;
     o->dry_run = r->dry_run;
     o->planned_bytes = &r->planned;
 }
@@ -222,7 +222,7 @@ static heft_status open_sink(heft_sink **sink, const request *r, sink_failure *f
 
 static int say_done(const request *r)
 {
-    if (r->verbose)
+    if (model_opening.verbose)
         say(r->out, "%s, %llu bytes", heft_format_name(r->target), (unsigned long long)r->planned);
     if (!r->dry_run && !r->into_stdout)
         return CODE_DONE;
@@ -285,6 +285,7 @@ static int open_and_convert(request *r)
     int code = CODE_DONE;
     if (model_open_status(&f, r->in, &err)) /* what is missing is said by what needs it */
         return model_say_not_open(r->in, &err);
+    model_say_notices(f, r->in);
     struct stat out;
     if (output_exists(r, &out))
         code = check_inputs(r, f, &out);
@@ -338,10 +339,9 @@ int cmd_convert(int argc, char **argv)
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "losses and size only; write nothing" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },
-        { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
         { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk (scratch files)" },
         { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
-        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes and a summary on stderr" },
+        { "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL, "notes and a summary on stderr" },
     };
     const opt_usage usage = {
         "convert",

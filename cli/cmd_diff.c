@@ -22,7 +22,7 @@ typedef struct comparison {
     tolerance t;
     pair *pairs;
     size_t count;
-    bool equal, no_verify;
+    bool equal;
     checks checks_a, checks_b;
 } comparison;
 
@@ -90,7 +90,7 @@ static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
 static int begin_checks(comparison *c)
 {
     bool room = true;
-    if (c->no_verify)
+    if (model_opening.no_verify)
         return CODE_DONE;
     for (size_t i = 0; i < c->count && room; i++)
         if (!c->pairs[i].changes)
@@ -299,7 +299,6 @@ int cmd_diff(int argc, char **argv)
         { "atol", 0, OPT_REAL, &c.t.absolute, "X", "differences up to X are none" },
         { "rtol", 0, OPT_REAL, &c.t.relative, "X", "nor those up to X times the value in B" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
-        { "no-verify", 0, OPT_FLAG, &c.no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "diff",

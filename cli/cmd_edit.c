@@ -18,7 +18,7 @@ typedef struct request {
     const char *path, *vocab, *special, *config;
     opt_list set, unset, rename;
     identities ids;
-    bool dry_run, verbose;
+    bool dry_run;
     heft_value *values;
     heft_str *keys;
     heft_rename *renames;
@@ -35,7 +35,7 @@ static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_st
     const request *r = ctx;
     outbuf name;
     (void)rule;
-    if (severity == HEFT_NOTE && !r->verbose)
+    if (severity == HEFT_NOTE && !model_opening.verbose)
         return;
     out_open(&name, -1);
     out_escaped(&name, tensor);
@@ -162,7 +162,7 @@ static int say_done(const request *r, const heft_edit_result *result)
     if (r->dry_run)
         return say_plan(r, result);
     say_links(r, result);
-    if (!r->verbose)
+    if (!model_opening.verbose)
         return CODE_DONE;
     if (!result->changed)
         say(r->path, "it was like that already");
@@ -178,7 +178,7 @@ static int say_done(const request *r, const heft_edit_result *result)
 static int prepare_ids(request *r)
 {
     heft_file *f;
-    int code = model_open_whole(&f, r->path);
+    int code = model_load_whole(&f, r->path);
     if (code)
         return code;
     code = identities_prepare(&r->ids, "edit", f, r->path, NULL, NULL);
@@ -192,12 +192,25 @@ static int say_short(const request *r)
     return CODE_SYSTEM;
 }
 
+/* A file that does not open, perhaps for an edit that has to be undone first, is heft_edit_file()'s to refuse. */
+static void say_notices(const char *path)
+{
+    heft_file *f;
+    if (model_open_to_verify(&f, path, NULL))
+        return;
+    model_say_notices(f, path);
+    heft_close(f);
+}
+
 static int edit(request *r)
 {
     heft_edit_result result;
     heft_error err;
     progress bar;
-    int code = identities_are_given(&r->ids) ? prepare_ids(r) : CODE_DONE;
+    int code = CODE_DONE;
+    say_notices(r->path);
+    if (identities_are_given(&r->ids))
+        code = prepare_ids(r);
     if (code)
         return code;
     interrupt_hold();
@@ -269,7 +282,8 @@ int cmd_edit(int argc, char **argv)
           "ids made from names, or none (gpt-rs)" },
         { "config", 0, OPT_TEXT, &r.config, "FILE", "the model's configuration (gpt-rs)" },
         { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "say what would be done; change nothing" },
-        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes, and how it was done, on stderr" },
+        { "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL,
+          "notes, and how it was done, on stderr" },
     };
     const opt_usage usage = {
         "edit",

@@ -71,10 +71,9 @@ static int hash(const heft_file *f, const char *path, bool as_json)
 
 int cmd_hash(int argc, char **argv)
 {
-    bool as_json = false, no_verify = false;
+    bool as_json = false;
     const opt options[] = {
         { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
-        { "no-verify", 0, OPT_FLAG, &no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "hash",
@@ -93,7 +92,7 @@ int cmd_hash(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    model_check_parts(!no_verify);
+    model_opening.check_parts = true;
     code = model_open_whole(&f, args.item[0]);
     if (code)
         return code;

@@ -21,7 +21,7 @@ typedef struct request {
     uint32_t count;
     const char *out, *to, *version, *duplicates;
     uint64_t align, threads;
-    bool strict, allow_loss, force, no_sync, no_verify, verbose, no_memory;
+    bool strict, allow_loss, force, no_sync, no_memory;
     heft_file **files; /* NULL: a file that another one has anyway */
     const heft_file **kept;
     uint32_t *numbers; /* of the kept ones among the inputs */
@@ -60,7 +60,7 @@ static int open_all(request *r)
         return CODE_SYSTEM;
     }
     for (uint32_t i = 0; i < r->count && !code; i++)
-        code = model_open_whole(&r->files[i], r->in[i]);
+        code = model_load_whole(&r->files[i], r->in[i]);
     return code;
 }
 
@@ -77,6 +77,8 @@ static int choose_inputs(request *r)
         r->kept[r->kept_count++] = r->files[0];
     if (r->no_memory)
         say(NULL, "no memory for a list of files");
+    for (uint32_t i = 0; i < r->kept_count && !r->no_memory; i++)
+        model_say_notices(r->kept[i], r->in[r->numbers[i]]);
     return r->no_memory ? CODE_SYSTEM : CODE_DONE;
 }
 
@@ -171,7 +173,8 @@ static void set_options(request *r, heft_convert_options *o, progress *p)
     r->executor = heft_executor_threads((uint32_t)r->threads);
     r->host = *heft_host_default();
     r->host.executor = &r->executor;
-    r->losses = (losses){ r->kept_count == 1 ? r->in[r->numbers[0]] : r->out, r->verbose };
+    r->losses = (losses){ r->kept_count == 1 ? r->in[r->numbers[0]] : r->out,
+                          model_opening.verbose };
     o->write.host = &r->host;
     o->write.version = r->version;
     o->write.align = (uint32_t)r->align;
@@ -181,7 +184,7 @@ static void set_options(request *r, heft_convert_options *o, progress *p)
     o->write.loss_ctx = &r->losses;
     o->identify = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs) ? identify : NULL;
     o->ctx = r;
-    o->no_verify = r->no_verify;
+    o->no_verify = model_opening.no_verify;
     o->storage = storing_is_given(&r->storage) ? store : NULL;
     o->progress = progress_step;
     o->progress_ctx = p;
@@ -268,10 +271,9 @@ int cmd_merge(int argc, char **argv)
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "metadata that is lost is an error" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },
-        { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
         { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk (scratch files)" },
         { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
-        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes on stderr" },
+        { "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL, "notes on stderr" },
     };
     const opt_usage usage = {
         "merge",

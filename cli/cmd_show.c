@@ -444,10 +444,8 @@ static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t 
 int cmd_show(int argc, char **argv)
 {
     const char *id = NULL;
-    bool no_verify = false;
     const opt options[] = {
         { "id", 0, OPT_TEXT, &id, "ID", MODEL_ID_HELP },
-        { "no-verify", 0, OPT_FLAG, &no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "show",
@@ -469,7 +467,7 @@ int cmd_show(int argc, char **argv)
     if ((args.count == 1) == !id)
         return say_usage("show", id ? "TENSOR and --id are two ways to say the same: give one"
                                     : "TENSOR or --id expected");
-    model_check_parts(!no_verify);
+    model_opening.check_parts = true;
     code = model_open(&f, args.item[0]);
     if (code)
         return code;

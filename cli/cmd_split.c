@@ -20,7 +20,7 @@
 typedef struct request {
     const char *in, *dir, *to, *stem;
     uint64_t max_size, count, threads;
-    bool strict, allow_loss, force, no_sync, no_verify, verbose;
+    bool strict, allow_loss, force, no_sync;
     const heft_file *f;
     const heft_format *target;
     heft_sink_set *set;
@@ -117,13 +117,13 @@ static void set_options(request *r, progress *p)
     r->executor = heft_executor_threads((uint32_t)r->threads);
     r->host = *heft_host_default();
     r->host.executor = &r->executor;
-    r->losses = (losses){ r->in, r->verbose };
+    r->losses = (losses){ r->in, model_opening.verbose };
     c->write.host = &r->host;
     c->write.strict = r->strict;
     c->write.allow_loss = r->allow_loss;
     c->write.on_loss = say_loss;
     c->write.loss_ctx = &r->losses;
-    c->no_verify = r->no_verify;
+    c->no_verify = model_opening.no_verify;
     c->storage = storing_is_given(&r->storage) ? storing_choose : NULL;
     c->ctx = &r->storage;
     c->progress = progress_step;
@@ -197,10 +197,9 @@ int cmd_split(int argc, char **argv)
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "warnings are errors" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "force", 'f', OPT_FLAG, &r.force, NULL, "replace files of the same names" },
-        { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
         { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk (scratch files)" },
         { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
-        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes on stderr" },
+        { "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL, "notes on stderr" },
     };
     const opt_usage usage = {
         "split",

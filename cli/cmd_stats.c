@@ -14,7 +14,6 @@ typedef struct survey {
     selection chosen;
     summary *sums; /* one for each chosen tensor */
     checks checks;
-    bool no_verify;
 } survey;
 
 /* ---- columns; rows are places in the selection ---- */
@@ -198,12 +197,12 @@ static void summarise_one(void *ctx, size_t i)
 static int begin_checks(survey *v)
 {
     bool room = true;
-    for (uint32_t i = 0; i < v->chosen.count && room && !v->no_verify; i++) {
+    for (uint32_t i = 0; i < v->chosen.count && room && !model_opening.no_verify; i++) {
         uint32_t part = summary_part(v->f, selected(&v->chosen, i));
         room = part == HEFT_NONE || checks_add(&v->checks, part);
     }
     if (room)
-        return v->no_verify ? CODE_DONE : checks_begin(&v->checks, v->f, v->path);
+        return model_opening.no_verify ? CODE_DONE : checks_begin(&v->checks, v->f, v->path);
     say(v->path, "no memory for a list of parts");
     return CODE_SYSTEM;
 }
@@ -252,7 +251,6 @@ int cmd_stats(int argc, char **argv)
     const opt options[] = {
         { "raw", 0, OPT_FLAG, &raw, NULL, "tab separated, no titles" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
-        { "no-verify", 0, OPT_FLAG, &v.no_verify, NULL, CHECKS_HELP },
     };
     const opt_usage usage = {
         "stats",

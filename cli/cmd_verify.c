@@ -6,6 +6,7 @@
 #include <heft/heft_ext.h>
 
 #include "model.h"
+#include "notices.h"
 #include "opt.h"
 #include "profile.h"
 #include "progress.h"
@@ -30,26 +31,14 @@ static void print_finding(report *r, const heft_finding *x)
 {
     static const term_colour colours[] = { COLOUR_NONE, COLOUR_YELLOW, COLOUR_RED };
     outbuf *o = r->o;
-    bool somewhere = x->where.offset != HEFT_NOWHERE, tensor = x->tensor != HEFT_NONE;
     out_message(o, r->path);
     out_text(o, ": ");
     term_paint(o, colours[x->severity]);
     out_text(o, severities[x->severity]);
     term_paint(o, COLOUR_NONE);
-    out_format(o, ": %s: ", x->rule);
-    out_message(o, x->text);
-    if (tensor) {
-        out_text(o, " (tensor \"");
-        out_escaped(o, heft_tensor_at(r->f, x->tensor).name);
-        out_char(o, '"');
-    }
-    if (somewhere)
-        out_format(o, "%sat byte %llu", tensor ? ", " : " (", (unsigned long long)x->where.offset);
-    if (somewhere && x->sibling) {
-        out_text(o, " of ");
-        out_name(o, heft_sibling_at(r->f, x->sibling - 1).name);
-    }
-    out_text(o, tensor || somewhere ? ")\n" : "\n");
+    out_text(o, ": ");
+    out_finding(o, r->f, x);
+    out_char(o, '\n');
 }
 
 static void json_finding(report *r, const heft_finding *x)
@@ -211,7 +200,7 @@ static int verify(report *r, json *all)
     int code = CODE_DONE;
     out_open(&r->findings, -1);
     r->j = (json){ &r->findings, false };
-    heft_status st = model_open_status(&f, r->path, &err);
+    heft_status st = model_open_to_verify(&f, r->path, &err);
     r->f = f;
     if (!st)
         st = check(r, &err);

@@ -5,19 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "notices.h"
 #include "textfile.h"
 
-/* What --key says to every command that opens a file. */
-static const char *wanted_key;
+opening model_opening;
 
 bool model_set_key(const char *key)
 {
-    wanted_key = key;
+    model_opening.key = key;
     return *key;
 }
 
 enum { DEFAULT_TENSORS = 16 << 20, INDEX_BYTES = 256 }; /* of the library, and for each of them */
-static uint32_t max_tensors; /* of --max-tensors; 0: the library's default */
 
 bool model_set_max_tensors(const char *text)
 {
@@ -26,16 +25,16 @@ bool model_set_max_tensors(const char *text)
     unsigned long long n = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || !n || n > UINT32_MAX)
         return false;
-    max_tensors = (uint32_t)n;
+    model_opening.max_tensors = (uint32_t)n;
     return true;
 }
 
 /* More tensors take a larger index; fewer than by default leave its limits alone. */
 heft_limits model_limits(void)
 {
-    heft_limits limits = { .tensors = max_tensors };
-    if (max_tensors > DEFAULT_TENSORS)
-        limits.memory = limits.index_bytes = (uint64_t)max_tensors * INDEX_BYTES;
+    heft_limits limits = { .tensors = model_opening.max_tensors };
+    if (model_opening.max_tensors > DEFAULT_TENSORS)
+        limits.memory = limits.index_bytes = (uint64_t)model_opening.max_tensors * INDEX_BYTES;
     return limits;
 }
 
@@ -53,30 +52,37 @@ int model_say_not_open(const char *path, const heft_error *err)
     int code = say_error(path, err);
     if (is_about_tensors(err))
         say(path, "--max-tensors N raises that limit, and those on the index; it is %u now",
-            max_tensors ? max_tensors : DEFAULT_TENSORS);
+            model_opening.max_tensors ? model_opening.max_tensors : DEFAULT_TENSORS);
     return code;
 }
 
-/* Whether digests of parts are checked when they are read as a whole. */
-static bool check_parts;
-
-void model_check_parts(bool check)
-{
-    check_parts = check;
-}
-
-static heft_status open_with(heft_file **out, const char *path, const char *key, heft_error *err)
+static heft_open_options options_of(const opening *how)
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    opt.key = key;
-    opt.check_parts = check_parts;
+    opt.key = how->key;
+    opt.no_verify = how->no_verify;
+    opt.check_parts = how->check_parts && !how->no_verify;
     opt.limits = model_limits();
-    return heft_open(out, path, &opt, err);
+    return opt;
 }
 
 heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
 {
-    return open_with(out, path, wanted_key, err);
+    heft_open_options opt = options_of(&model_opening);
+    return heft_open(out, path, &opt, err);
+}
+
+heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err)
+{
+    heft_open_options opt = options_of(&model_opening);
+    opt.no_verify = true;
+    return heft_open(out, path, &opt, err);
+}
+
+void model_say_notices(const heft_file *f, const char *path)
+{
+    if (!model_opening.quiet)
+        notices_say(f, path, model_opening.verbose);
 }
 
 int model_open(heft_file **out, const char *path)
@@ -84,8 +90,9 @@ int model_open(heft_file **out, const char *path)
     heft_error err;
     if (model_open_status(out, path, &err))
         return model_say_not_open(path, &err);
-    if (heft_is_whole(*out, &err))
+    if (heft_is_whole(*out, &err) && !model_opening.quiet)
         say(path, "warning: the model is not whole: %s", err.message);
+    model_say_notices(*out, path);
     return CODE_DONE;
 }
 
@@ -100,7 +107,7 @@ static int keep_if_whole(heft_file **out, heft_file *f, const char *path)
     return say_error(path, &err);
 }
 
-int model_open_whole(heft_file **out, const char *path)
+int model_load_whole(heft_file **out, const char *path)
 {
     heft_error err;
     heft_file *f;
@@ -109,15 +116,35 @@ int model_open_whole(heft_file **out, const char *path)
                                              : keep_if_whole(out, f, path);
 }
 
-int model_open_either(heft_file **out, const char *path)
+int model_open_whole(heft_file **out, const char *path)
+{
+    int code = model_load_whole(out, path);
+    if (!code)
+        model_say_notices(*out, path);
+    return code;
+}
+
+/* Opens without the key; one that nests is opened again with it. */
+static int load_either(heft_file **out, const char *path)
 {
     heft_file *f;
-    if (!wanted_key || open_with(&f, path, NULL, NULL))
-        return model_open_whole(out, path);
+    opening keyless = model_opening;
+    keyless.key = NULL;
+    heft_open_options opt = options_of(&keyless);
+    if (!model_opening.key || heft_open(&f, path, &opt, NULL))
+        return model_load_whole(out, path);
     if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK))
         return keep_if_whole(out, f, path);
     heft_close(f);
-    return model_open_whole(out, path);
+    return model_load_whole(out, path);
+}
+
+int model_open_either(heft_file **out, const char *path)
+{
+    int code = load_either(out, path);
+    if (!code)
+        model_say_notices(*out, path);
+    return code;
 }
 
 /* ---- its files ---- */

@@ -6,22 +6,38 @@
 #include "cmd.h"
 #include "jsonout.h"
 
-/* Opens path with the default limits; otherwise says why not, and returns the exit code. */
+/* What options say to every command that opens files. */
+typedef struct opening {
+    const char *key; /* that is opened of every file, or NULL */
+    bool quiet;      /* no warnings about files */
+    bool verbose;    /* notes as well */
+    bool no_verify;  /* wrong checksums are no obstacle */
+    bool
+        check_parts; /* the digest of each part that is read as a whole is checked, unless no_verify */
+    uint32_t max_tensors; /* that a file has at most; 0: the library's default */
+} opening;
+extern opening model_opening;
+
+/* Opens path with the default limits; otherwise says why not, and returns the exit code.  Warnings about the
+ * file are said, unless --quiet. */
 int model_open(heft_file **out, const char *path);
 /* The same for what needs all of the model: one that is not whole is refused, where model_open() warns. */
 int model_open_whole(heft_file **out, const char *path);
+/* The same without its warnings, which the caller says once it is known which files count. */
+int model_load_whole(heft_file **out, const char *path);
+void model_say_notices(const heft_file *f, const char *path);
 /* The folder in which its files lie; NULL: no memory. */
 char *model_dir(const char *path);
 /* Whether the model, opened by that path, is or has that file; *no_memory is set when that cannot be told. */
 bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const struct stat *file);
-/* The same where the status counts. */
+/* The same as model_open() where the status counts, and nothing is said. */
 heft_status model_open_status(heft_file **out, const char *path, heft_error *err);
+/* The same in spite of wrong checksums, which verify reports. */
+heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err);
 /* Whole as well, of two files of which only those that nest have the key. */
 int model_open_either(heft_file **out, const char *path);
 /* The key that is opened of every file; false: it is none. */
 bool model_set_key(const char *key);
-/* Whether files that are opened from now on check the digest of each part that is read as a whole. */
-void model_check_parts(bool check);
 /* How many tensors a file that is opened has at most; false: it is no such number. */
 bool model_set_max_tensors(const char *text);
 /* The limits that follow from it, on the index as well. */

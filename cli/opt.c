@@ -14,23 +14,29 @@
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
 /* Of every command; the last entries of what getopt_long gets. */
-static const opt common[] = {
-    { "color", 0, OPT_TEXT, NULL, "WHEN", "auto, always or never" },
-    { "key", 0, OPT_TEXT, NULL, "KEY", "of a file that nests (torch) this part: state_dict" },
-    { "max-tensors", 0, OPT_TEXT, NULL, "N", "how many a file has at most; else 16777216" },
-    { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
+enum { COLOR, KEY, MAX_TENSORS, QUIET, NO_VERIFY, HELP, COMMON };
+static const opt common[COMMON] = {
+    [COLOR] = { "color", 0, OPT_TEXT, NULL, "WHEN", "auto, always or never" },
+    [KEY] = { "key", 0, OPT_TEXT, NULL, "KEY",
+              "of a file that nests (torch) this part: state_dict" },
+    [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, NULL, "N",
+                      "how many a file has at most; else 16777216" },
+    [QUIET] = { "quiet", 'q', OPT_FLAG, &model_opening.quiet, NULL,
+                "no warnings about files that are opened" },
+    [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_opening.no_verify, NULL,
+                    "read in spite of wrong checksums" },
+    [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
 };
-enum { COMMON = sizeof common / sizeof *common };
 
-/* What takes the values of those but the last, and what is said of a value that does not suit. */
+/* What takes the values of those that have one, and what is said of a value that does not suit. */
 static const struct {
     bool (*take)(const char *value);
     const char *complaint;
     bool shows_value;
-} takers[COMMON - 1] = {
-    { term_set_colour, "is auto, always or never, not ", true },
-    { model_set_key, "is empty", false },
-    { model_set_max_tensors, "is a number from 1 to 4294967295, not ", true },
+} takers[COMMON] = {
+    [COLOR] = { term_set_colour, "is auto, always or never, not ", true },
+    [KEY] = { model_set_key, "is empty", false },
+    [MAX_TENSORS] = { model_set_max_tensors, "is a number from 1 to 4294967295, not ", true },
 };
 
 static int say_bad_common(const opt_usage *u, size_t i, const char *value)
@@ -45,9 +51,34 @@ static bool wants_value(const opt *o)
     return o->kind != OPT_FLAG;
 }
 
+/* Commands to which some of them mean nothing. */
+static const struct {
+    const char *command;
+    unsigned without;
+} exceptions[] = {
+    { "edit", 1u << NO_VERIFY },
+    { "formats", 1u << QUIET | 1u << NO_VERIFY },
+    { "verify", 1u << QUIET | 1u << NO_VERIFY },
+};
+
+static bool is_for(const opt_usage *u, size_t i)
+{
+    for (size_t k = 0; k < sizeof exceptions / sizeof *exceptions; k++)
+        if (!strcmp(exceptions[k].command, u->command))
+            return !(exceptions[k].without >> i & 1);
+    return true;
+}
+
+/* NULL: there are no more. */
 static const opt *option_at(const opt_usage *u, size_t i)
 {
-    return i < u->count ? &u->options[i] : &common[i - u->count];
+    if (i < u->count)
+        return &u->options[i];
+    i -= u->count;
+    for (size_t k = 0; k < COMMON; k++)
+        if (is_for(u, k) && !i--)
+            return &common[k];
+    return NULL;
 }
 
 /* ---- --help ---- */
@@ -66,8 +97,9 @@ static int print_help(const opt_usage *u)
     out_open(&o, STDOUT_FILENO);
     out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n%s\n\nOptions:\n", u->command,
                *u->args ? " " : "", u->args, u->about);
-    for (size_t i = 0; i < u->count + COMMON; i++)
-        print_option(&o, option_at(u, i));
+    const opt *p;
+    for (size_t i = 0; (p = option_at(u, i)) != NULL; i++)
+        print_option(&o, p);
     out_format(&o, "\nExample:\n  %s\n", u->example);
     return out_end(&o, CODE_DONE);
 }
@@ -151,13 +183,12 @@ static bool set_value(const opt *p, const char *text)
 
 static void fill_getopt(struct option *longs, char *shorts, const opt_usage *u)
 {
-    size_t n = u->count + COMMON, s = 0;
-    assert(n < OPTIONS_MAX); /* the last entry ends the list */
+    size_t n = 0, s = 0;
+    const opt *p;
     shorts[s++] = ':';
-    for (size_t i = 0; i < n; i++) {
-        const opt *p = option_at(u, i);
-        longs[i] = (struct option){ p->name, wants_value(p) ? required_argument : no_argument, NULL,
-                                    FIRST_LONG + (int)i };
+    for (; n < OPTIONS_MAX - 1 && (p = option_at(u, n)) != NULL; n++) {
+        longs[n] = (struct option){ p->name, wants_value(p) ? required_argument : no_argument, NULL,
+                                    FIRST_LONG + (int)n };
         if (p->letter)
             shorts[s++] = p->letter;
         if (p->letter && wants_value(p))
@@ -171,9 +202,10 @@ static const opt *option_for(const opt_usage *u, int c)
 {
     if (c >= FIRST_LONG)
         return option_at(u, (size_t)(c - FIRST_LONG));
-    for (size_t i = 0; i < u->count + COMMON; i++)
-        if (option_at(u, i)->letter == c)
-            return option_at(u, i);
+    const opt *p;
+    for (size_t i = 0; (p = option_at(u, i)) != NULL; i++)
+        if (p->letter == c)
+            return p;
     return NULL;
 }
 
@@ -198,11 +230,11 @@ static bool take_option(int *code, const opt_usage *u, int c, char **argv)
     *code = CODE_USAGE;
     if (!p)
         *code = say_bad_option(u, c, argv[optind - 1]);
-    else if (i == COMMON - 1)
+    else if (i == HELP)
         *code = print_help(u);
-    else if (i < COMMON && !takers[i].take(optarg))
+    else if (i < COMMON && takers[i].take && !takers[i].take(optarg))
         say_bad_common(u, i, optarg);
-    else if (i == COMMON && !set_value(p, optarg))
+    else if ((i == COMMON || !takers[i].take) && !set_value(p, optarg))
         say_usage(u->command, "'%s' is no value for --%s", optarg, p->name);
     else
         return true;

@@ -561,7 +561,7 @@ static void sorted_tensors_keep_what_is_theirs(void **state)
     assert_int_equal(f.x.notes.len, 25);
     for (uint32_t i = 0; i < f.x.notes.len; i++)
         assert_int_equal(heft_ix_part_row_at(&f.x, notes[i].tensor)->offset,
-                         offset_of(notes[i].at));
+                         offset_of(notes[i].where.offset));
     end(&f);
 }
 

@@ -191,6 +191,9 @@ typedef struct heft_open_options {
      * checksum of the member of an archive that it is in, is wrong.  What reads less does not check, nor does
      * heft_view().  heft_verify_part() says what counts as a part's digest. */
     bool check_parts;
+    /* Open the file although a checksum of its header or index is wrong, which is HEFT_E_CHECKSUM otherwise;
+     * heft_verify() reports such a checksum as a fault. */
+    bool no_verify;
 } heft_open_options;
 #define HEFT_OPEN_OPTIONS_INIT                                                         \
     {                                                                                  \
@@ -527,6 +530,11 @@ typedef struct heft_finding {
     uint32_t sibling; /* 0, or the file beside this one that where is a place of, as in heft_part */
 } heft_finding;
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
+
+/* The i-th thing that was noticed while the file was opened: what is allowed but odd, such as a minor version
+ * that is not known, data that are not aligned, a name that looks like a path.  heft_verify() reports the same
+ * findings again, among others.  false past the last.  The text lives as long as the file.  Any thread. */
+HEFT_API bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i);
 
 typedef struct heft_verify_result {
     uint64_t bytes_checked; /* bytes covered by checksums that were looked at, or read as values */

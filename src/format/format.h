@@ -193,6 +193,13 @@ typedef struct heft_sharding {
 
 /* ---- a format ----------------------------------------------------------------------------- */
 
+typedef struct heft_odd_rules { /* of warnings about what is odd in any format */
+    const char *name;           /* a name that looks like a path */
+    const char *nul;            /* a name with a NUL; NULL: as above */
+    const char *nul_text;       /* NULL: that there is one */
+    const char *rank;           /* more than 64 dimensions; NULL: there cannot be as many */
+} heft_odd_rules;
+
 struct heft_format {
     const char *name, *title, *suffixes, *versions;
     uint32_t caps, align;
@@ -203,6 +210,9 @@ struct heft_format {
                  uint64_t size);
     /* Fills x.  Pure: run again from the start after HEFT_AGAIN. */
     heft_status (*parse)(heft_in *in, heft_index *x);
+    const heft_odd_rules *odd; /* NULL: the parser looks for such things itself */
+    /* Notes what the index as a whole tells that is odd, after a parse, without a look at any byte.  May be NULL. */
+    heft_status (*notice)(heft_index *x);
     /* Everything that verify reports beyond claims and notes.  May be NULL. */
     heft_status (*check)(heft_check *c);
     /* How a part of a tensor is stored, where nothing was asked for; or with is_kept, where *how is what the part has in

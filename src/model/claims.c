@@ -51,8 +51,10 @@ heft_status heft_ix_claim(heft_index *x, heft_claim c)
 /* A note that finds no room is dropped: the file is no worse for it. */
 static void add_note(heft_index *x, heft_note note)
 {
-    if (x->notes.len >= MAX_NOTES)
+    if (x->notes.len >= MAX_NOTES) {
+        x->notes_cut = true;
         return;
+    }
     heft_note *to = heft_vec_push(&x->mem, &x->notes, sizeof *to);
     if (to)
         *to = note;
@@ -60,16 +62,35 @@ static void add_note(heft_index *x, heft_note note)
         x->lost_notes = true;
 }
 
+void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_range where,
+                        uint32_t tensor, const char *text)
+{
+    add_note(x, (heft_note){ s, rule, text, where, tensor, false });
+}
+
 void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
                   const char *text)
 {
-    add_note(x, (heft_note){ s, rule, text, at, tensor, false });
+    heft_ix_note_range(x, s, rule, (heft_range){ at, 0 }, tensor, text);
 }
 
 void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                         uint32_t tensor, const char *text)
 {
-    add_note(x, (heft_note){ s, rule, text, at, tensor, true });
+    add_note(x, (heft_note){ s, rule, text, { at, 0 }, tensor, true });
+}
+
+void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text)
+{
+    for (uint32_t t = 0; x->offset_bits % align && t < heft_ix_tensors(x); t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(x, t);
+        for (uint32_t i = row->first_part; i < row->first_part + row->part_count; i++) {
+            const heft_ix_part_row *part = heft_ix_part_row_at(x, i);
+            if (part->offset % align)
+                heft_ix_note_range(x, HEFT_WARNING, rule,
+                                   (heft_range){ part->offset, part->stored }, t, text);
+        }
+    }
 }
 
 /* ---- what is not kept ---- */

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/path_risk.h"
 #include "base/text.h"
 #include "model/dtype.h"
 #include "model/names.h"
@@ -82,6 +83,8 @@ void heft_ix_reset(heft_index *x)
     x->stated = HEFT_NOWHERE;
     x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
     x->strict = x->sealed = x->unread = x->lost_notes = false;
+    x->notes_cut = x->odd_names = false;
+    x->offset_bits = x->most_rank = 0;
     x->passed_from = NULL;
     x->own = 0;
 }
@@ -181,6 +184,7 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
     if (heft_unlikely(!row))
         return heft_ix_no_memory(x);
     *hash = heft_names_hash(&x->key, name);
+    x->odd_names = x->odd_names || heft_str_may_be_path(name);
     heft_ix_pass(x, name.ptr);
     *row = (heft_ix_tensor_row){
         .name = name.ptr,
@@ -192,6 +196,7 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
         .layout = HEFT_DENSE,
     };
     x->dims.len += rank;
+    x->most_rank = rank > x->most_rank ? rank : x->most_rank;
     *id = x->tensors.len - 1;
     *dims = heft_ix_dims(x, *id);
     return HEFT_OK;
@@ -207,6 +212,7 @@ heft_status heft_ix_dim(heft_index *x, uint64_t dim)
         return heft_ix_no_memory(x);
     *to = dim;
     row->rank++;
+    x->most_rank = row->rank > x->most_rank ? row->rank : x->most_rank;
     return HEFT_OK;
 }
 
@@ -282,6 +288,7 @@ static inline heft_status add_part(heft_index *x, heft_ix_tensor_row *owner, hef
     if (heft_unlikely(!to))
         return heft_ix_no_memory(x);
     *to = row;
+    x->offset_bits |= row.offset;
     owner->part_count++;
     return HEFT_OK;
 }

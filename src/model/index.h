@@ -113,8 +113,8 @@ typedef struct heft_ix_split {
 
 typedef struct heft_note {
     heft_severity severity;
-    const char *rule, *text; /* static */
-    uint64_t at;
+    const char *rule, *text; /* static, or in the arena */
+    heft_range where;
     uint32_t tensor;
     bool is_early; /* the format's check finds it again */
 } heft_note;
@@ -183,6 +183,10 @@ typedef struct heft_index {
     void *passed_ctx;
     const char *passed_from; /* what lies before was reported */
     bool lost_notes;         /* there was no room for one */
+    bool notes_cut;          /* there were more notes than a file may have */
+    bool odd_names;          /* some name has a separator of paths in it, or a NUL */
+    uint32_t most_rank;      /* of a tensor that a parser has added */
+    uint64_t offset_bits;    /* of all offsets of tensors' parts, as the records give them */
     /* fn(arg, i) for each i below n, side by side where the host can; NULL: one after the other. */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
     void *run_ctx;
@@ -272,6 +276,10 @@ bool heft_ix_knows_digest(const char *algorithm);
 bool heft_ix_digits(uint8_t out[HEFT_CLAIM_BYTES], const char *algorithm, heft_str hex);
 void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
                   const char *text);
+void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_range where,
+                        uint32_t tensor, const char *text);
+/* A warning of each tensor with a part whose offset is no multiple of align, a power of two. */
+void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text);
 /* The same for what the format's check reports, too, and perhaps more severely: verify leaves it to that. */
 void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                         uint32_t tensor, const char *text);

@@ -133,10 +133,17 @@ static heft_status add_claims(const merge *m)
 static void add_notes(const merge *m)
 {
     const heft_note *notes = m->from->notes.ptr;
-    for (uint32_t i = 0; i < m->from->notes.len; i++)
-        (notes[i].is_early ? heft_ix_note_early : heft_ix_note)(
-            m->x, notes[i].severity, notes[i].rule, moved(m, notes[i].at),
-            tensor_of(m, notes[i].tensor), notes[i].text);
+    for (uint32_t i = 0; i < m->from->notes.len; i++) {
+        heft_range where = { moved(m, notes[i].where.offset), notes[i].where.length };
+        uint32_t tensor = tensor_of(m, notes[i].tensor);
+        if (notes[i].is_early)
+            heft_ix_note_early(m->x, notes[i].severity, notes[i].rule, where.offset, tensor,
+                               notes[i].text);
+        else
+            heft_ix_note_range(m->x, notes[i].severity, notes[i].rule, where, tensor,
+                               notes[i].text);
+    }
+    m->x->notes_cut = m->x->notes_cut || m->from->notes_cut;
 }
 
 static void add_omissions(const merge *m)

@@ -4,6 +4,7 @@
 #define HEFT_RECORDS_H
 #include "base/checked.h"
 #include "base/cursor.h"
+#include "base/path_risk.h"
 #include "model/dtype.h"
 #include "model/names.h"
 
@@ -79,6 +80,9 @@ static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
     ((heft_ix_part_row *)x->parts.ptr)[x->parts.len++] =
         (heft_ix_part_row){ r->offset, r->length, r->length, x->last_role, r->dtype, HEFT_RAW, 0 };
     ((uint32_t *)x->hashes.ptr)[x->hashes.len++] = heft_names_hash(&x->key, r->name);
+    x->odd_names = x->odd_names || heft_str_may_be_path(r->name);
+    x->offset_bits |= r->offset;
+    x->most_rank = r->rank > x->most_rank ? r->rank : x->most_rank;
     x->dims.len += r->rank;
     heft_ix_pass(x, r->name.ptr);
     return HEFT_OK;

@@ -229,7 +229,9 @@ const uint8_t *heft_ix_seek(heft_index *x, const uint8_t *p, const uint8_t *end,
         heft_ix_run(x, COLUMNS, close_gaps, &w);
     /* what comes next shall not have less memory for the room that was not needed */
     heft_ix_trim(x);
-    for (uint32_t i = 0; i < w.kept; i++)
+    for (uint32_t i = 0; i < w.kept; i++) {
+        heft_ix_share_end(x, &w.of[i].x);
         how->join(how->ctx, i, w.of[i].room.first - w.of[i].to);
+    }
     return w.kept ? w.of[w.kept - 1].stop : p;
 }

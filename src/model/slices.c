@@ -123,6 +123,13 @@ void heft_ix_share(heft_index *to, const heft_index *x, const heft_ix_stretch *s
     to->param_ids = share_of(&x->param_ids, s->first, s->end);
 }
 
+void heft_ix_share_end(heft_index *x, const heft_index *share)
+{
+    x->odd_names = x->odd_names || share->odd_names;
+    x->offset_bits |= share->offset_bits;
+    x->most_rank = share->most_rank > x->most_rank ? share->most_rank : x->most_rank;
+}
+
 /* Its dimensions end where those of the next one begin. */
 static bool lend_share(work *w, uint32_t number)
 {
@@ -199,8 +206,10 @@ bool heft_ix_slices(heft_index *x, heft_cur *c, uint32_t count, const heft_ix_sl
         return false;
     x->tensors.len = x->hashes.len = x->parts.len = count;
     x->dims.len = w.of[SLICES - 1].x.dims.len;
-    for (uint32_t i = 0; i < SLICES; i++)
+    for (uint32_t i = 0; i < SLICES; i++) {
         join_ids(x, &w.of[i]);
+        heft_ix_share_end(x, &w.of[i].x);
+    }
     c->p = w.of[SLICES - 1].c.p;
     return true;
 }

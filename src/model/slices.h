@@ -53,5 +53,7 @@ typedef struct heft_ix_stretch { /* of the columns */
 } heft_ix_stretch;
 /* As heft_ix_lend(), with these rows to fill. */
 void heft_ix_share(heft_index *to, const heft_index *x, const heft_ix_stretch *s);
+/* What a share that is kept says of all names and offsets goes into x. */
+void heft_ix_share_end(heft_index *x, const heft_index *share);
 
 #endif

@@ -17,19 +17,24 @@ typedef struct verify {
     uint32_t *order, order_count;
 } verify;
 
-static void report(heft_check *c, heft_severity s, const char *rule, heft_range where,
-                   uint32_t tensor, const char *text)
+static void report_finding(verify *v, const heft_finding *finding)
 {
-    verify *v = (verify *)c;
-    uint32_t file = heft_ix_place_file(c->x, where.offset);
-    where.offset = heft_ix_place_offset(c->x, where.offset);
-    heft_finding finding = { s, rule, where, tensor, text, file };
+    heft_severity s = finding->severity;
     uint32_t *count = s == HEFT_FAULT     ? &v->result->faults
                       : s == HEFT_WARNING ? &v->result->warnings
                                           : &v->result->notes;
     ++*count;
     if (v->fn)
-        v->fn(v->ctx, &finding);
+        v->fn(v->ctx, finding);
+}
+
+static void report(heft_check *c, heft_severity s, const char *rule, heft_range where,
+                   uint32_t tensor, const char *text)
+{
+    verify *v = (verify *)c;
+    heft_note note = { s, rule, text, where, tensor };
+    heft_finding finding = heft_file_finding(v->f, &note);
+    report_finding(v, &finding);
 }
 
 static heft_status bytes(heft_check *c, uint64_t place, void *buf, size_t len)
@@ -262,10 +267,10 @@ static heft_status check_all(verify *v)
 {
     const heft_file *f = v->f;
     const heft_note *notes = f->x.notes.ptr;
-    for (uint32_t i = 0; i < f->x.notes.len; i++)
-        if (!notes[i].is_early)
-            report(&v->check, notes[i].severity, notes[i].rule, (heft_range){ notes[i].at, 0 },
-                   notes[i].tensor, notes[i].text);
+    heft_finding notice;
+    for (size_t i = 0; heft_notice_at(&notice, f, i); i++)
+        if (i >= f->x.notes.len || !notes[i].is_early)
+            report_finding(v, &notice);
     heft_status st = report_siblings(v);
     if (st)
         return st;

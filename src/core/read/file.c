@@ -74,6 +74,7 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
         .siblings = o.siblings,
         .passed_over = o.passed_over,
         .check_parts = o.check_parts,
+        .no_verify = o.no_verify,
     };
     heft_host_begin(host, &f->x, &o.limits);
     f->x.file_bytes = file_size;

@@ -50,6 +50,7 @@ struct heft_file {
     bool wanted_ends; /* head and tail were asked for */
     bool ready;
     bool check_parts; /* digests of parts that are read as a whole are checked, once it is ready */
+    bool no_verify; /* wrong checksums do not keep it from being open */
 };
 
 /* The host, or the default one, checked for what is indispensable. */
@@ -83,6 +84,12 @@ bool heft_file_has(const heft_file *f, uint64_t place);
 heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
                             heft_error *err);
 const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len); /* or NULL */
+/* After a parse: notes about names and about the index as a whole; notices.c. */
+heft_status heft_file_notice(heft_file *f);
+/* Checksums of what the parser has read: HEFT_E_CHECKSUM, or HEFT_AGAIN; at_open.c. */
+heft_status heft_check_at_open(heft_file *f, heft_error *err);
+/* A note of the index as a finding. */
+heft_finding heft_file_finding(const heft_file *f, const heft_note *note);
 /* Around work on lent bytes; leave says whether they were all there. */
 void heft_file_enter(const heft_file *f);
 heft_status heft_file_leave(const heft_file *f, heft_error *err);

@@ -69,44 +69,6 @@ static void let_go(void *ctx, const char **from, const char *name)
     *from = name;
 }
 
-/* Over bytes that the parser has just read: they are at hand. */
-static heft_status check_claim(heft_file *f, const heft_claim *c, const heft_digest *d,
-                               heft_error *err)
-{
-    const heft_allocator *al = f->host->allocator;
-    heft_in *in = &f->inbox.in;
-    uint64_t have;
-    uint8_t got[64];
-    const uint8_t *p = in->window(in, c->range[0].offset, c->range[0].length, &have);
-    void *state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
-    if (!state || !d->init(state)) {
-        if (state)
-            al->resize(al->ctx, state, d->state_bytes, 0, 64);
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a digest");
-    }
-    d->update(state, p, (size_t)have);
-    d->final(got, state);
-    al->resize(al->ctx, state, d->state_bytes, 0, 64);
-    if (have == c->range[0].length && !memcmp(got, c->expect, d->bytes))
-        return HEFT_OK;
-    return heft_error_set(err, HEFT_E_CHECKSUM, c->range[0].offset,
-                          "%s: the %s digest does not match the bytes it covers", c->rule,
-                          c->algorithm);
-}
-
-/* Without the algorithm, verify will say that it was not checked. */
-static heft_status check_at_open(heft_file *f, heft_error *err)
-{
-    const heft_claim *claims = f->x.claims.ptr;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < f->x.claims.len && !st; i++) {
-        const heft_digest *d = heft_host_digest(f->host, claims[i].algorithm);
-        if (claims[i].at_open && d)
-            st = check_claim(f, &claims[i], d, err);
-    }
-    return st;
-}
-
 static heft_status parse(heft_file *f, heft_error *err)
 {
     if (f->x.pick.len && !(f->format->caps & HEFT_CAN_PICK))
@@ -122,7 +84,9 @@ static heft_status parse(heft_file *f, heft_error *err)
     if (!st && !f->x.sealed) /* a format may have looked names up */
         st = heft_ix_seal(&f->x);
     if (!st)
-        st = check_at_open(f, err);
+        st = heft_file_notice(f);
+    if (!st)
+        st = heft_check_at_open(f, err);
     heft_status there = heft_file_leave(f, err);
     f->x.err = f->inbox.in.err = NULL;
     if (there)

@@ -98,6 +98,7 @@ static heft_status open_model(heft_file *f, heft_beside *b)
     opt.host = f->host;
     opt.format = f->format;
     opt.limits = f->x.limits;
+    opt.no_verify = f->no_verify;
     opt.limits.memory = memory_left(f);
     heft_status st = heft_open_source(&b->model, b->source, &opt, &cause);
     if (!st && (b->model->x.siblings.len || b->model->x.listed.len)) {

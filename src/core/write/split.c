@@ -456,13 +456,14 @@ static heft_status write_all(splitting *s)
     return st || !how->index ? st : write_text(s);
 }
 
-/* Checksums of more than a part would be computed anew for every file. */
+/* Checksums of more than a part would be computed anew for every file; so would those of the header, which are
+ * left to the copying only where it checks digests of parts. */
 static heft_status check_input(splitting *s)
 {
     const heft_claim *claims = s->in->x.claims.ptr;
     bool over_all = false;
     for (uint32_t i = 0; i < s->in->x.claims.len; i++)
-        over_all = over_all || !claims[i].at_open;
+        over_all = over_all || !claims[i].at_open || !s->in->x.digests.len;
     if (!over_all || s->convert.no_verify || files(s) < 2)
         return HEFT_OK;
     s->convert.no_verify = true;

@@ -162,6 +162,39 @@ static heft_status burnpack_parse(heft_in *in, heft_index *x)
     return st ? st : find_data(x, &m, padding, aligned, rest);
 }
 
+/* ---- what is allowed but odd ---- */
+
+static const heft_odd_rules odd_rules = { "burnpack/name", "burnpack/nul-in-name",
+                                          "a NUL in its name ends it for programs in C",
+                                          "burnpack/rank" };
+
+/* Every tensor has one part, of its own number; the parts ascend. */
+static heft_status burnpack_notice(heft_index *x)
+{
+    uint64_t data_end = x->data_start;
+    bool is_aligned = !(data_end % ALIGN);
+    heft_range reach = { data_end, 0 }; /* that ends furthest so far */
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(x, t);
+        heft_range where = { part->offset, part->stored };
+        uint64_t end = where.offset + where.length;
+        if (is_aligned && where.length && where.offset % ALIGN)
+            heft_ix_note_range(x, HEFT_WARNING, "burnpack/align", where, t,
+                               "its data do not begin at a multiple of 256");
+        if (where.length && where.offset == reach.offset && where.length == reach.length)
+            heft_ix_note_range(x, HEFT_WARNING, "burnpack/shared", where, t,
+                               "its data are another tensor's as well");
+        if (where.length && end > reach.offset + reach.length)
+            reach = where;
+        data_end = end > data_end ? end : data_end;
+    }
+    if (data_end < x->file_bytes)
+        heft_ix_note_range(x, HEFT_WARNING, "burnpack/tail",
+                           (heft_range){ data_end, x->file_bytes - data_end }, HEFT_NONE,
+                           "bytes follow the last tensor's");
+    return HEFT_OK;
+}
+
 /* ---- checking ---- */
 
 static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
@@ -170,7 +203,7 @@ static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
     return c->padding(c, "burnpack/padding", HEFT_WARNING, gap, 0);
 }
 
-/* Data, gaps and what two tensors share, in the order of their places. */
+/* Data and gaps in the order of their places. */
 static heft_status check_places(heft_check *c, uint64_t *end)
 {
     const uint32_t *order;
@@ -182,13 +215,10 @@ static heft_status check_places(heft_check *c, uint64_t *end)
         heft_range where = { part->offset, part->stored };
         uint64_t from = reach.offset + reach.length;
         bool is_same = where.offset == reach.offset && where.length == reach.length;
-        if (is_same)
-            c->report(c, HEFT_WARNING, "burnpack/shared", where, order[i],
-                      "its data are another tensor's as well");
-        else if (where.offset < from)
+        if (where.offset < from && !is_same)
             c->report(c, HEFT_FAULT, "burnpack/overlap", where, order[i],
                       "its data overlap partly with another tensor's");
-        else
+        else if (!is_same)
             st = check_gap(c, from, where.offset);
         if (where.offset + where.length > from)
             reach = where;
@@ -197,31 +227,19 @@ static heft_status check_places(heft_check *c, uint64_t *end)
     return st;
 }
 
-/* Every tensor has one part, of its own number. */
+/* Every tensor has one part, of its own number; those without bytes may lie behind the others. */
 static heft_status burnpack_check(heft_check *c)
 {
     uint64_t end = 0, data_end = c->x->data_start;
-    bool is_aligned = !(data_end % ALIGN);
     heft_status st = check_places(c, &end);
     if (!st)
         heft_burnpack_check_record(c);
     for (uint32_t t = 0; t < heft_ix_tensors(c->x) && !st; t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, t);
-        heft_range where = { part->offset, part->stored };
-        data_end = where.offset + where.length > data_end ? where.offset + where.length : data_end;
-        if (is_aligned && part->stored && part->offset % ALIGN)
-            c->report(c, HEFT_WARNING, "burnpack/align", where, t,
-                      "its data do not begin at a multiple of 256");
-        if (heft_str_has_nul(heft_ix_name(c->x, t)))
-            c->report(c, HEFT_WARNING, "burnpack/nul-in-name", where, t,
-                      "a NUL in its name ends it for programs in C");
+        uint64_t part_end = part->offset + part->stored;
+        data_end = part_end > data_end ? part_end : data_end;
     }
-    if (!st)
-        st = check_gap(c, end, data_end);
-    if (!st && data_end < c->size)
-        c->report(c, HEFT_WARNING, "burnpack/tail", (heft_range){ data_end, c->size - data_end },
-                  HEFT_NONE, "bytes follow the last tensor's");
-    return st;
+    return st ? st : check_gap(c, end, data_end);
 }
 
 /* ---- the format ---- */
@@ -246,6 +264,8 @@ const heft_format heft_format_burnpack = {
     .align = ALIGN,
     .probe = burnpack_probe,
     .parse = burnpack_parse,
+    .odd = &odd_rules,
+    .notice = burnpack_notice,
     .check = burnpack_check,
     .plan = heft_burnpack_plan,
     .front = heft_burnpack_front,

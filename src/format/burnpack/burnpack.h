@@ -48,6 +48,7 @@ typedef struct
     heft_burnpack_schemes { /* the quantization scheme read last: the next one is often the same */
     heft_str raw, text;
     uint32_t generations;
+    bool in_chunks; /* the name of the type read last is a text of indefinite length */
 } heft_burnpack_schemes;
 
 /* The dtype that c reads next; name is its tensor's, for messages. */

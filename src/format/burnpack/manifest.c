@@ -12,6 +12,7 @@ typedef struct reader {
     heft_burnpack_manifest *found;
     heft_burnpack_schemes schemes;
     bool noted_field, noted_key; /* unknown ones */
+    bool noted_chunks;
 } reader;
 
 static void note(reader *r, heft_severity s, const char *rule, uint32_t tensor, const char *text)
@@ -28,6 +29,16 @@ static bool is_key(const heft_cbor *c, const char *name, size_t len)
 static bool is_name(heft_cbor_kind k)
 {
     return k == HEFT_CBOR_TEXT || k == HEFT_CBOR_BYTES;
+}
+
+/* ciborium takes values in chunks, but no names of fields. */
+static void note_chunks(reader *r, bool in_chunks, uint32_t tensor)
+{
+    if (in_chunks && !r->noted_chunks)
+        note(r, HEFT_WARNING, "burnpack/indefinite-name", tensor,
+             "the name of a field or type is a text of indefinite length, which Burn refuses; "
+             "there may be more");
+    r->noted_chunks = r->noted_chunks || in_chunks;
 }
 
 /* ---- a tensor ---- */
@@ -127,6 +138,13 @@ static heft_status read_param_id(reader *r, const descriptor *d)
     return heft_ix_param_id(r->x, d->id, id);
 }
 
+static heft_status read_type(reader *r, const descriptor *d, heft_burnpack_type *type)
+{
+    heft_status st = heft_burnpack_read_type(type, &r->c, r->x, &r->schemes, d->name);
+    note_chunks(r, !st && r->schemes.in_chunks, d->id);
+    return st;
+}
+
 static heft_status skip_field(reader *r, const descriptor *d)
 {
     if (!r->noted_field)
@@ -147,7 +165,7 @@ static heft_status read_field(reader *r, descriptor *d, heft_burnpack_type *type
     d->fields |= field;
     switch (field) {
     case DTYPE:
-        return heft_burnpack_read_type(type, &r->c, r->x, &r->schemes, d->name);
+        return read_type(r, d, type);
     case SHAPE:
         return read_shape(r, d);
     case OFFSETS:
@@ -195,6 +213,7 @@ static heft_status read_any(reader *r)
     while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
         if (!is_name(k))
             return heft_cbor_fail(c, "tensor %q: a key of its descriptor is not a text", d.name);
+        note_chunks(r, c->flags & HEFT_CBOR_INDEFINITE, d.id);
         st = read_field(r, &d, &type);
     }
     uint32_t missing = REQUIRED & ~d.fields;
@@ -394,6 +413,7 @@ static heft_status read_root(reader *r)
     while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
         if (!is_name(k))
             return heft_cbor_fail(c, "a key of the manifest is not a text");
+        note_chunks(r, c->flags & HEFT_CBOR_INDEFINITE, HEFT_NONE);
         st = read_key(r, &seen);
     }
     if (st)

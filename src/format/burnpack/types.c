@@ -129,9 +129,9 @@ static heft_status spell_scheme(heft_index *x, heft_burnpack_schemes *seen, heft
         put_json(&o, raw);
     else
         put_hex(&o, raw);
-    *seen = (heft_burnpack_schemes){ raw,
-                                     { (char *)text, len },
-                                     heft_burnpack_scheme_generations(raw) };
+    seen->raw = raw;
+    seen->text = (heft_str){ (char *)text, len };
+    seen->generations = heft_burnpack_scheme_generations(raw);
     return HEFT_OK;
 }
 
@@ -215,11 +215,13 @@ heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_
 {
     heft_cbor_kind k = heft_cbor_next(c);
     const uint8_t *from = c->item;
+    seen->in_chunks = k == HEFT_CBOR_TEXT && c->flags & HEFT_CBOR_INDEFINITE;
     if (k == HEFT_CBOR_TEXT)
         return read_plain(out, c, name);
     if (k != HEFT_CBOR_MAP || c->flags & HEFT_CBOR_INDEFINITE || c->u != 1 ||
         heft_cbor_next(c) != HEFT_CBOR_TEXT)
         return refuse(c, name);
+    seen->in_chunks = c->flags & HEFT_CBOR_INDEFINITE;
     *out = (heft_burnpack_type){ .name = c->str };
     bool is_bool = heft_str_is(c->str, "Bool");
     if (!is_bool && !heft_str_is(c->str, "QFloat"))

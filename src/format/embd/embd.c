@@ -127,7 +127,8 @@ static heft_status claim(heft_index *x, const layout *l, const char *rule, heft_
                      .algorithm = "crc32",
                      .range = { range },
                      .tensor = HEFT_NONE,
-                     .advisory = !(l->flags & HEFT_EMBD_CHECKSUMS) };
+                     .advisory = !(l->flags & HEFT_EMBD_CHECKSUMS),
+                     .at_open = rule == heft_embd_header_crc };
     memcpy(c.expect, stored, 4);
     return c.advisory && !heft_le32(stored) ? HEFT_OK : heft_ix_claim(x, c);
 }
@@ -440,6 +441,8 @@ static int embd_probe(const uint8_t *head, size_t head_len, const uint8_t *tail,
     return head_len >= 4 && !memcmp(head, "EMBD", 4) ? 32 : 0;
 }
 
+static const heft_odd_rules odd_rules = { "embd/name", NULL, NULL, NULL };
+
 const heft_format heft_format_embd = {
     .name = "embd",
     .title = "EMBD .weights",
@@ -449,6 +452,7 @@ const heft_format heft_format_embd = {
     .align = HEFT_EMBD_ALIGN,
     .probe = embd_probe,
     .parse = embd_parse,
+    .odd = &odd_rules,
     .check = heft_embd_check,
     .plan = heft_embd_plan,
     .front = heft_embd_front,

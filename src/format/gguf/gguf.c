@@ -291,30 +291,45 @@ static heft_status gguf_parse(heft_in *in, heft_index *x)
     return st ? st : read_all(&r);
 }
 
-/* ---- checking ---- */
+/* ---- what is allowed but odd ---- */
 
-/* What ggml asks of the tensors beyond what can be read. */
-static void check_tensors(heft_check *c, uint64_t data, uint64_t align)
+static const heft_odd_rules odd_rules = { "gguf/name", NULL, NULL, NULL };
+
+/* What ggml asks of the tensors beyond what can be read.  Each has one part, of its own number. */
+static void note_tensors(heft_index *x, uint64_t data, uint64_t align)
 {
-    const heft_index *x = c->x;
     uint64_t expected = data;
     bool in_order = true;
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, t);
         heft_range where = { part->offset, part->stored };
-        if (heft_ix_place_file(x, part->offset))
-            break; /* those of the other files come last, and are checked there */
         if (heft_ix_row(x, t)->name_len >= HEFT_GGUF_NAME)
-            c->report(c, HEFT_NOTE, "gguf/long-name", where, t,
-                      "its name has more than the 63 bytes that ggml reads");
+            heft_ix_note_range(x, HEFT_NOTE, "gguf/long-name", where, t,
+                               "its name has more than the 63 bytes that ggml reads");
         if (in_order && part->offset != expected)
-            c->report(c, HEFT_WARNING, "gguf/order", where, t,
-                      "its data do not follow those of the tensor before, as ggml requires "
-                      "(perhaps more)");
+            heft_ix_note_range(x, HEFT_WARNING, "gguf/order", where, t,
+                               "its data do not follow those of the tensor before, as ggml "
+                               "requires (perhaps more)");
         in_order = in_order && part->offset == expected;
         heft_align_up(&expected, part->offset + part->stored, align);
     }
 }
+
+static heft_status gguf_notice(heft_index *x)
+{
+    uint64_t align = heft_gguf_alignment(x), data;
+    if (!x->split.number && !heft_gguf_find(x, "general.architecture"))
+        heft_ix_note(x, HEFT_NOTE, "gguf/architecture", HEFT_NOWHERE, HEFT_NONE,
+                     "the metadata have no general.architecture");
+    if (align < HEFT_GGUF_LEAST_ALIGN)
+        heft_ix_note(x, HEFT_WARNING, "gguf/alignment", HEFT_NOWHERE, HEFT_NONE,
+                     "general.alignment is no multiple of 8");
+    if (heft_align_up(&data, x->data_start, align))
+        note_tensors(x, data, align);
+    return HEFT_OK;
+}
+
+/* ---- checking ---- */
 
 /* Bytes beyond the padding are those of no tensor, perhaps of one whose dimensions are damaged. */
 static heft_status check_gap(heft_check *c, uint64_t align, heft_range gap)
@@ -358,16 +373,7 @@ static heft_status check_padding(heft_check *c, uint64_t align)
 
 static heft_status gguf_check(heft_check *c)
 {
-    uint64_t align = heft_gguf_alignment(c->x), data;
-    if (!c->x->split.number && !heft_gguf_find(c->x, "general.architecture"))
-        c->report(c, HEFT_NOTE, "gguf/architecture", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
-                  "the metadata have no general.architecture");
-    if (align < HEFT_GGUF_LEAST_ALIGN)
-        c->report(c, HEFT_WARNING, "gguf/alignment", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
-                  "general.alignment is no multiple of 8");
-    if (heft_align_up(&data, c->x->data_start, align))
-        check_tensors(c, data, align);
-    return check_padding(c, align);
+    return check_padding(c, heft_gguf_alignment(c->x));
 }
 
 /* ---- the format ---- */
@@ -390,6 +396,8 @@ const heft_format heft_format_gguf = {
     .align = HEFT_GGUF_ALIGN,
     .probe = gguf_probe,
     .parse = gguf_parse,
+    .odd = &odd_rules,
+    .notice = gguf_notice,
     .check = gguf_check,
     .plan = heft_gguf_plan,
     .front = heft_gguf_front,

@@ -167,7 +167,7 @@ static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, plac
     if (!st)
         st = read_entries(c, x, checkpoint, tensors, s);
     if (!st && heft_cur_left(c))
-        heft_ix_note(x, HEFT_NOTE, "gptrs/index-length", heft_cur_pos(c), HEFT_NONE,
+        heft_ix_note(x, HEFT_WARNING, "gptrs/index-length", heft_cur_pos(c), HEFT_NONE,
                      "the index is longer than its entries");
     return st;
 }
@@ -521,6 +521,8 @@ static int probe_archive(const uint8_t *head, size_t head_len, const uint8_t *ta
     return head_len >= MAGIC && !memcmp(head, magics[false], MAGIC) ? 64 : 0;
 }
 
+static const heft_odd_rules odd_rules = { "gptrs/name", NULL, NULL, "gptrs/rank" };
+
 const heft_format heft_format_gptrs_checkpoint = {
     .name = "gptrs-checkpoint",
     .title = "gpt-rs checkpoint",
@@ -530,6 +532,7 @@ const heft_format heft_format_gptrs_checkpoint = {
     .align = ALIGN,
     .probe = probe_checkpoint,
     .parse = parse_checkpoint,
+    .odd = &odd_rules,
     .check = heft_gptrs_check_base_ids,
     .plan = plan_checkpoint,
     .front = front,
@@ -544,6 +547,7 @@ const heft_format heft_format_gptrs_archive = {
     .align = ALIGN,
     .probe = probe_archive,
     .parse = parse_archive,
+    .odd = &odd_rules,
     .plan = plan_archive,
     .front = front,
 };

@@ -300,6 +300,7 @@ static heft_status claim_checksum(heft_index *x, const uint8_t *stored, uint64_t
                              .zeros = readings[i].zeros,
                              .tensor = HEFT_NONE,
                              .or_next = i + 1 < COUNT,
+                             .at_open = true,
                              .note = readings[i].note };
         if (readings[i].from_start) {
             claim.range[0] = (heft_range){ 0, CHECKSUM };
@@ -383,26 +384,21 @@ static heft_status mag_parse(heft_in *in, heft_index *x)
                : parse_archive(&c, x, version == 1 ? &heft_mag_layout_1 : &heft_mag_layout_100);
 }
 
-/* ---- checking ---- */
+/* ---- what is allowed but odd ---- */
 
-static heft_status mag_check(heft_check *c)
+static const heft_odd_rules odd_rules = { "mag/name", "mag/nul-in-key",
+                                          "a NUL in its key ends Magnetron with an assertion",
+                                          "mag/rank" };
+
+static heft_status mag_notice(heft_index *x)
 {
-    const heft_index *x = c->x;
-    const char *nul = "a NUL in its key ends Magnetron with an assertion";
-    bool aligned = !heft_str_is(x->version, heft_mag_snapshot_layout.version);
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        const heft_ix_part_row *part = heft_ix_part_row_at(x, heft_ix_row(x, t)->first_part);
-        heft_range where = { part->offset, part->stored };
-        if (aligned && part->offset % ALIGN)
-            c->report(c, HEFT_WARNING, "mag/align-64", where, t,
-                      "its data do not begin at a multiple of 64");
-        if (heft_str_has_nul(heft_ix_name(x, t)))
-            c->report(c, HEFT_WARNING, "mag/nul-in-key", where, t, nul);
-    }
+    bool is_snapshot = heft_str_is(x->version, heft_mag_snapshot_layout.version);
+    if (!is_snapshot)
+        heft_ix_note_offsets(x, ALIGN, "mag/align-64", "its data do not begin at a multiple of 64");
     for (uint32_t i = 0; i < x->values.len; i++)
         if (heft_str_has_nul(heft_ix_value(x, i)->key))
-            c->report(c, HEFT_WARNING, "mag/nul-in-key", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
-                      "a NUL in a metadata key ends Magnetron with an assertion");
+            heft_ix_note(x, HEFT_WARNING, "mag/nul-in-key", HEFT_NOWHERE, HEFT_NONE,
+                         "a NUL in a metadata key ends Magnetron with an assertion");
     return HEFT_OK;
 }
 
@@ -441,7 +437,8 @@ const heft_format heft_format_mag = {
     .align = ALIGN,
     .probe = mag_probe,
     .parse = mag_parse,
-    .check = mag_check,
+    .odd = &odd_rules,
+    .notice = mag_notice,
     .plan = mag_plan,
     .front = mag_front,
 };

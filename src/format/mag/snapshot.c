@@ -216,7 +216,8 @@ static heft_status claim_checksum(heft_index *x, const uint8_t *stored, uint64_t
     heft_claim claim = { .rule = "mag/header-crc",
                          .algorithm = "crc32c",
                          .range = { { CHECKED_FROM, end - CHECKED_FROM } },
-                         .tensor = HEFT_NONE };
+                         .tensor = HEFT_NONE,
+                         .at_open = true };
     memcpy(claim.expect, stored, 4);
     return heft_ix_claim(x, claim);
 }

@@ -6,23 +6,12 @@
  * included. */
 #include "format/numpy/npz.h"
 
+#include "base/path_risk.h"
 #include "grammar/zip.h"
 
 const char heft_npz_suffix[] = ".npy";
 
 enum { SUFFIX = HEFT_NPZ_SUFFIX, MAGIC = 6 };
-
-static bool has_parent(heft_str name)
-{
-    for (size_t at = 0, end; at < name.len; at = end + 1) {
-        end = at;
-        while (end < name.len && name.ptr[end] != '/' && name.ptr[end] != '\\')
-            end++;
-        if (end - at == 2 && name.ptr[at] == '.' && name.ptr[at + 1] == '.')
-            return true;
-    }
-    return false;
-}
 
 /* U+0000 to U+001F, U+007F to U+009F; the name is UTF-8. */
 static bool has_control(heft_str name)
@@ -35,14 +24,6 @@ static bool has_control(heft_str name)
     return false;
 }
 
-static bool has_backslash(heft_str name)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (name.ptr[i] == '\\')
-            return true;
-    return false;
-}
-
 static bool has_drive(heft_str name)
 {
     return name.len > 1 && name.ptr[1] == ':' &&
@@ -52,15 +33,16 @@ static bool has_drive(heft_str name)
 
 const char *heft_npz_risk(heft_str name)
 {
-    if (name.len && name.ptr[0] == '/')
+    heft_path_risk risk = heft_str_path_risk(name);
+    if (risk == HEFT_PATH_ABSOLUTE)
         return "a '/' at its beginning";
-    if (has_parent(name))
+    if (risk == HEFT_PATH_PARENT)
         return "a '..'";
     if (has_drive(name))
         return "the letter of a drive";
     if (has_control(name))
         return "a control character";
-    return has_backslash(name) ? "a backslash" : NULL;
+    return risk == HEFT_PATH_BACKSLASH ? "a backslash" : NULL;
 }
 
 typedef struct member {

@@ -209,6 +209,8 @@ static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
     return head[at] == '{' ? BROKEN : 0;
 }
 
+static const heft_odd_rules odd_rules = { "safetensors/name", NULL, NULL, "safetensors/rank" };
+
 const heft_format heft_format_safetensors = {
     .name = "safetensors",
     .title = "safetensors",
@@ -218,6 +220,7 @@ const heft_format heft_format_safetensors = {
     .align = 64,
     .probe = st_probe,
     .parse = st_parse,
+    .odd = &odd_rules,
     .check = st_check,
     .plan = heft_st_plan,
     .front = heft_st_front,

@@ -176,7 +176,8 @@ static heft_status claim(const heft_torch *t, const heft_zip_entry *e, uint32_t 
                      .algorithm = "crc32",
                      .range = { { e->data, e->stored } },
                      .tensor = tensor,
-                     .part = HEFT_NONE };
+                     .part = HEFT_NONE,
+                     .at_open = tensor == HEFT_NONE };
     for (uint32_t i = 0; i < sizeof e->crc; i++)
         c.expect[i] = (uint8_t)(e->crc >> 8 * i);
     if (e->method != HEFT_ZIP_STORED || !e->stored || !e->crc)
@@ -444,6 +445,8 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
     return bits && has_text(tail, tail_len, "/data.pkl") ? bits + NAMED : 0;
 }
 
+static const heft_odd_rules odd_rules = { "torch/name", NULL, NULL, "torch/rank" };
+
 const heft_format heft_format_torch = {
     .name = "torch",
     .title = "PyTorch",
@@ -453,4 +456,5 @@ const heft_format heft_format_torch = {
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,
+    .odd = &odd_rules,
 };

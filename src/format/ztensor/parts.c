@@ -296,6 +296,9 @@ heft_status heft_zt_check_layout(heft_index *x, uint32_t tensor, uint64_t at)
     if (row->layout == HEFT_SPARSE_COO && !(has(x, tensor, "values") && has(x, tensor, "coords")))
         return layout_fails(x, tensor, at,
                             "sparse_coo needs the components \"values\" and \"coords\"");
+    if (row->layout == HEFT_DENSE && row->part_count > 1)
+        heft_ix_note(x, HEFT_WARNING, "ztensor/dense-component", at, tensor,
+                     "dense, with components besides \"data\", which readers pass over");
     if (row->layout == HEFT_SPARSE_COO && !row->rank)
         heft_ix_note(x, HEFT_WARNING, "ztensor/coo-rank", at, tensor,
                      "a scalar is stored as sparse_coo, whose entries have no coordinates then");

@@ -1,4 +1,4 @@
-/* v1.c - reading zTensor 1.0, 1.1 and 1.2, and checking them and 0.1.
+/* v1.c - reading zTensor 1.0, 1.1 and 1.2.
  *
  *   "ZTEN1000", zeros, components at multiples of 64 with zeros between, the manifest in CBOR,
  *   u64 length of the manifest, from 1.1 on "ZTEN1000" again
@@ -519,61 +519,4 @@ heft_status heft_zt1_parse(heft_in *in, heft_index *x)
                      "the manifest begins right behind the magic number; section 6 wants it "
                      "shorter than the file less 16 bytes");
     return HEFT_OK;
-}
-
-/* ---- checking ---- */
-
-static void check_tensor(heft_check *c, uint32_t t)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(c->x, t);
-    for (uint32_t i = 0; i < row->part_count; i++) {
-        const heft_ix_part_row *p = heft_ix_part_row_at(c->x, row->first_part + i);
-        if (p->offset % HEFT_ZT_ALIGN)
-            c->report(c, HEFT_WARNING, "ztensor/align-64", (heft_range){ p->offset, p->stored }, t,
-                      "its data do not begin at a multiple of 64");
-    }
-    if (heft_zt_holds_nul(heft_ix_name(c->x, t)))
-        c->report(c, HEFT_WARNING, "ztensor/nul-in-name", (heft_range){ HEFT_NOWHERE, 0 }, t,
-                  "there is a NUL in its name");
-}
-
-/* Up to the next multiple of 64 there is padding; what a gap has beyond belongs to nobody, such as what
- * the first writer left behind when a name came twice. */
-static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
-{
-    uint64_t aligned;
-    if (!heft_align_up(&aligned, from, HEFT_ZT_ALIGN) || aligned > to)
-        aligned = to;
-    heft_range padding = { from, aligned - from }, unused = { aligned, to - aligned };
-    heft_status st = c->padding(c, "ztensor/padding", HEFT_WARNING, padding, 0);
-    return st ? st : c->padding(c, "ztensor/unused", HEFT_NOTE, unused, 0);
-}
-
-/* Components that share bytes share all of them. */
-static heft_status check_places(heft_check *c)
-{
-    const uint32_t *order;
-    uint32_t count;
-    heft_range last = { c->x->data_start, 0 }; /* that ends furthest so far */
-    heft_status st = c->order(c, &order, &count);
-    for (uint32_t i = 0; i <= count && !st; i++) {
-        const heft_ix_part_row *p = i < count ? heft_ix_part_row_at(c->x, order[i]) : NULL;
-        uint64_t end = last.offset + last.length, begin = p ? p->offset : c->x->data_end;
-        bool is_shared = p && p->offset == last.offset && p->stored == last.length;
-        if (begin < end && !is_shared && p)
-            c->report(c, HEFT_WARNING, "ztensor/overlap", (heft_range){ begin, p->stored },
-                      heft_ix_owner(c->x, order[i]), "its data overlap partly with others");
-        if (begin > end)
-            st = check_gap(c, end, begin);
-        if (p && p->offset + p->stored > end)
-            last = (heft_range){ p->offset, p->stored };
-    }
-    return st;
-}
-
-heft_status heft_zt1_check(heft_check *c)
-{
-    for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++)
-        check_tensor(c, t);
-    return check_places(c);
 }

@@ -42,6 +42,14 @@ static heft_status zt_parse(heft_in *in, heft_index *x)
     return g->parse(in, x);
 }
 
+static const heft_odd_rules odd_rules = { "ztensor/name", "ztensor/nul-in-name", NULL,
+                                          "ztensor/rank" };
+
+static heft_status zt_notice(heft_index *x)
+{
+    return heft_str_is(x->version, "2") ? HEFT_OK : heft_zt1_notice(x);
+}
+
 static heft_status zt_check(heft_check *c)
 {
     return heft_str_is(c->x->version, "2") ? heft_zt2_check(c) : heft_zt1_check(c);
@@ -94,6 +102,8 @@ const heft_format heft_format_ztensor = {
     .align = HEFT_ZT_ALIGN,
     .probe = zt_probe,
     .parse = zt_parse,
+    .odd = &odd_rules,
+    .notice = zt_notice,
     .check = zt_check,
     .storage = zt_storage,
     .plan = zt_plan,

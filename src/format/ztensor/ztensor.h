@@ -101,6 +101,7 @@ heft_status heft_zt1_parse(heft_in *in, heft_index *x);
 heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *read);
 /* Of very many tensors those that can be read side by side, from the one that c reads next on. */
 void heft_zt1_read_slices(heft_cbor *c, heft_index *x, bool is_10);
+heft_status heft_zt1_notice(heft_index *x);
 heft_status heft_zt1_check(heft_check *c);
 /* Whether files are written with this version, to the letter, in the container of 1.0 or of 1.1. */
 bool heft_zt1_writes(heft_str version, bool is_10);

@@ -1,1 +1,1 @@
-$HEFT ls -q two.safetensors
+$HEFT ls -Q two.safetensors

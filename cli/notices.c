@@ -1,0 +1,48 @@
+#include "notices.h"
+
+#include "term.h"
+
+void out_finding(outbuf *o, const heft_file *f, const heft_finding *x)
+{
+    bool somewhere = x->where.offset != HEFT_NOWHERE, tensor = x->tensor != HEFT_NONE;
+    out_format(o, "%s: ", x->rule);
+    out_message(o, x->text);
+    if (tensor) {
+        out_text(o, " (tensor \"");
+        out_escaped(o, heft_tensor_at(f, x->tensor).name);
+        out_char(o, '"');
+    }
+    if (somewhere)
+        out_format(o, "%sat byte %llu", tensor ? ", " : " (", (unsigned long long)x->where.offset);
+    if (somewhere && x->sibling) {
+        out_text(o, " of ");
+        out_name(o, heft_sibling_at(f, x->sibling - 1).name);
+    }
+    out_text(o, tensor || somewhere ? ")" : "");
+}
+
+static void say_one(const heft_file *f, const char *path, const heft_finding *x)
+{
+    static const char *const severities[] = { "note", "warning", "fault" };
+    outbuf line;
+    out_open(&line, -1);
+    out_finding(&line, f, x);
+    const char *text = out_cstr(&line);
+    say(path, "%s: %s", severities[x->severity], line.os ? x->rule : text);
+    out_free(&line);
+}
+
+void notices_say(const heft_file *f, const char *path, bool notes)
+{
+    enum { MOST = 5 };
+    size_t said = 0;
+    heft_finding x;
+    bool is_whole = !heft_is_whole(f, NULL); /* else faults were told as the reason why not */
+    for (size_t i = 0; heft_notice_at(&x, f, i); i++) {
+        bool is_worth = x.severity == HEFT_NOTE ? notes : x.severity == HEFT_WARNING || is_whole;
+        if (is_worth && said++ < MOST)
+            say_one(f, path, &x);
+    }
+    if (said > MOST)
+        say(path, "warning: and %zu more (heft verify lists them)", said - MOST);
+}

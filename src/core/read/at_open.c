@@ -1,0 +1,157 @@
+/* at_open.c - checksums of what a parser has read, compared before the file is open.  A checksum that can be joined
+ * from pieces is computed on all threads; pages of a mapped index are let go again on the way. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "core/read/file.h"
+
+enum { STEP = 4 << 20, PIECES = 16, ALIGN = 64, MOST_DIGEST = 64 };
+
+typedef struct summing {
+    heft_file *f;
+    const heft_digest *digest;
+    uint8_t *states; /* one for each piece */
+    size_t stride;   /* bytes from one to the next */
+    uint32_t count;
+    heft_range range;
+    uint64_t each; /* bytes of a piece */
+    bool is_short[PIECES];
+} summing;
+
+/* ---- the bytes ---- */
+
+/* False: some are not at hand. */
+static bool feed(const summing *s, void *state, heft_range r)
+{
+    heft_in *in = &s->f->inbox.in;
+    const heft_source *source = s->f->inbox.whole ? s->f->source : NULL;
+    for (uint64_t done = 0, have; done < r.length; done += have) {
+        uint64_t at = r.offset + done, left = r.length - done;
+        const uint8_t *p = in->window(in, at, left < STEP ? left : STEP, &have);
+        if (!have)
+            return false;
+        have = have < left ? have : left;
+        have = have < STEP ? have : STEP;
+        s->digest->update(state, p, (size_t)have);
+        if (have == STEP && source && source->ops->let_go)
+            source->ops->let_go(s->f->source, at, have);
+    }
+    return true;
+}
+
+static heft_range piece_of(const summing *s, uint32_t i)
+{
+    uint64_t from = s->each * i, left = s->range.length - from;
+    return (heft_range){ s->range.offset + from, left < s->each ? left : s->each };
+}
+
+static void feed_piece(void *arg, size_t i)
+{
+    summing *s = arg;
+    s->is_short[i] = !feed(s, s->states + s->stride * i, piece_of(s, (uint32_t)i));
+}
+
+/* The first state goes on with the range; of a long one the others take what lies behind. */
+static bool feed_range(summing *s, heft_range r)
+{
+    uint32_t pieces = r.length / STEP < s->count ? (uint32_t)(r.length / STEP) : s->count;
+    bool is_short = false;
+    if (pieces < 2)
+        return feed(s, s->states, r);
+    s->range = r;
+    s->each = heft_div(r.length + pieces - 1, pieces);
+    heft_host_run(s->f->host, pieces, feed_piece, s);
+    for (uint32_t i = 0; i < pieces; i++) {
+        if (i)
+            s->digest->join(s->states, s->states + s->stride * i, piece_of(s, i).length);
+        is_short = is_short || s->is_short[i];
+    }
+    return !is_short;
+}
+
+/* ---- one checksum ---- */
+
+static bool feed_claim(summing *s, const heft_claim *c)
+{
+    static const uint8_t zeros[64] = { 0 };
+    bool whole = feed_range(s, c->range[0]);
+    if (c->zeros)
+        s->digest->update(s->states, zeros, c->zeros < sizeof zeros ? c->zeros : sizeof zeros);
+    return whole && (!c->range[1].length || feed_range(s, c->range[1]));
+}
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a checksum");
+}
+
+/* HEFT_AGAIN: bytes are wanted once more, of which the parser's windows have slid on. */
+static heft_status want(heft_file *f, const heft_claim *c)
+{
+    heft_in *in = &f->inbox.in;
+    uint64_t have;
+    for (int r = 0; r < HEFT_CLAIM_RANGES; r++)
+        for (uint64_t done = 0; done < c->range[r].length; done += have) {
+            in->window(in, c->range[r].offset + done, c->range[r].length - done, &have);
+            if (!have) {
+                in->need(in, c->range[r].offset + done, c->range[r].length - done);
+                break;
+            }
+        }
+    return HEFT_AGAIN;
+}
+
+static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim *c,
+                       const heft_digest *d, heft_error *err)
+{
+    const heft_allocator *al = f->host->allocator;
+    summing s = { .f = f, .digest = d, .count = d->join && f->inbox.whole ? PIECES : 1 };
+    uint32_t ready = 0;
+    s.stride = (d->state_bytes + (size_t)ALIGN - 1) / ALIGN * ALIGN;
+    s.states = al->resize(al->ctx, NULL, 0, s.stride * s.count, ALIGN);
+    while (s.states && ready < s.count && d->init(s.states + s.stride * ready))
+        ready++;
+    bool whole = ready == s.count && feed_claim(&s, c);
+    for (uint32_t i = 0; i < ready; i++)
+        d->final(i ? NULL : out, s.states + s.stride * i);
+    if (s.states)
+        al->resize(al->ctx, s.states, s.stride * s.count, 0, ALIGN);
+    if (ready < s.count)
+        return no_memory(err);
+    return whole ? HEFT_OK : want(f, c);
+}
+
+/* ---- all of them ---- */
+
+static heft_status refuse(const heft_file *f, const heft_claim *c, heft_error *err)
+{
+    return heft_error_set(err, HEFT_E_CHECKSUM, heft_ix_place_offset(&f->x, c->range[0].offset),
+                          "%s: the checksum does not match the bytes it covers", c->rule);
+}
+
+/* Readings of one checksum stand together, from `first` on: one has to hold, unless an algorithm is missing, which
+ * heft_verify() reports. */
+static heft_status check_readings(heft_file *f, const heft_claim *first, heft_error *err)
+{
+    uint8_t got[MOST_DIGEST];
+    const heft_claim *c = first;
+    for (;; c++) {
+        const heft_digest *d = heft_host_digest(f->host, c->algorithm);
+        heft_status st = d ? sum(got, f, c, d, err) : HEFT_OK;
+        if (st || !d || !memcmp(got, c->expect, d->bytes))
+            return st;
+        if (!c->or_next)
+            return refuse(f, first, err);
+    }
+}
+
+heft_status heft_check_at_open(heft_file *f, heft_error *err)
+{
+    const heft_claim *claims = f->x.claims.ptr;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < f->x.claims.len && !st && !f->no_verify; i++) {
+        bool is_first = !i || !claims[i - 1].or_next;
+        if (is_first && claims[i].at_open && !claims[i].advisory)
+            st = check_readings(f, &claims[i], err);
+    }
+    return st;
+}

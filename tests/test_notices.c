@@ -1,0 +1,279 @@
+/* test_notices.c - what a program is told about a file that it has opened, and checksums that are checked then. */
+#include "models.h"
+
+static heft_file *open_or_fail(heft_bytes b, bool no_verify)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *source;
+    heft_error err;
+    heft_file *f;
+    opt.no_verify = no_verify;
+    heft_assert_ok(heft_source_memory(&source, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_open_source(&f, source, &opt, &err), &err);
+    return f;
+}
+
+static heft_status try_open(heft_bytes b, heft_error *err)
+{
+    heft_source *source;
+    heft_file *f;
+    heft_assert_ok(heft_source_memory(&source, b.p, b.len, err), err);
+    heft_status st = heft_open_source(&f, source, NULL, err);
+    heft_close(f);
+    return st;
+}
+
+/* The first notice about the tensor; false: there is none. */
+static bool find_notice(heft_finding *out, const heft_file *f, uint32_t tensor)
+{
+    for (size_t i = 0; heft_notice_at(out, f, i); i++)
+        if (out->tensor == tensor && out->severity == HEFT_WARNING)
+            return true;
+    return false;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *words; /* of the warning; NULL: none */
+} names[] = {
+    { "/etc/passwd.1", "begins with '/'" },
+    { "../weight", "a '..'" },
+    { "..", "a '..'" },
+    { "encoder/layer/../../weight", "a '..'" },
+    { "encoder.layer\\..\\weight", "a '..'" },
+    { "C:\\weights\\w", "the letter of a drive" },
+    { "c:/weights/w", "the letter of a drive" },
+    { "encoder.layer.0\\weight", "a backslash" },
+    { "a\\b", "a backslash" },
+    { "encoder/layer/weight", NULL },
+    { "encoder..weight", NULL },
+    { "...", NULL },
+    { "x:0", NULL },
+    { "encoder.layer.0.attention.weight", NULL },
+    { "w", NULL },
+};
+
+static void assert_warned(const char *format, const heft_file *f, size_t i)
+{
+    heft_finding x;
+    char rule[64];
+    uint32_t id = heft_find(f, names[i].name, strlen(names[i].name));
+    assert_int_not_equal(id, HEFT_NONE);
+    bool is_npz = !strcmp(format,
+                          "npz"); /* whose members have suffixes, and a warning of their own */
+    bool found = find_notice(&x, f, id);
+    if (is_npz && strlen(names[i].name) < 4)
+        return;
+    if (found != !!names[i].words)
+        fail_msg("%s, %s: %s", format, names[i].name, found ? x.text : "no warning");
+    if (!found)
+        return;
+    snprintf(rule, sizeof rule, "%s", format);
+    rule[strcspn(rule, "-")] = '\0'; /* "gptrs-archive" */
+    strcat(rule, "/name");
+    assert_string_equal(x.rule, rule);
+    if (!is_npz)
+        assert_non_null(strstr(x.text, names[i].words));
+}
+
+static void names_that_look_like_paths_are_warned_of_in_every_format(void **state)
+{
+    const char *format;
+    test_tensor tensors[HEFT_COUNT(names)];
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        tensors[i] = (test_tensor){ names[i].name, HEFT_F32, 1, { 2 } };
+    for (size_t k = 0; (format = heft_test_writable(k)) != NULL; k++) {
+        heft_bytes b = heft_test_model(format, tensors, HEFT_COUNT(tensors));
+        heft_file *f = open_or_fail(b, false);
+        for (size_t i = 0; i < HEFT_COUNT(names); i++)
+            assert_warned(format, f, i);
+        heft_close(f);
+        heft_test_free(&b);
+    }
+}
+
+static void a_conversion_keeps_such_names(void **state)
+{
+    static const test_tensor tensors[] = { { "../w", HEFT_F32, 1, { 2 } } };
+    heft_finding x;
+    (void)state;
+    heft_bytes b = heft_test_converted("safetensors", tensors, 1, "ztensor", NULL);
+    heft_file *f = open_or_fail(b, false);
+    assert_true(find_notice(&x, f, heft_find(f, "../w", 4)));
+    assert_string_equal(x.rule, "ztensor/name");
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+/* ---- how many ------------------------------------------------------------------------------- */
+
+static void notices_are_counted_when_there_are_too_many(void **state)
+{
+    enum { COUNT = 10001, MOST = 10000 };
+    test_tensor *tensors = calloc(COUNT, sizeof *tensors);
+    char(*text)[16] = calloc(COUNT, sizeof *text);
+    heft_finding x;
+    (void)state;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        snprintf(text[i], sizeof text[i], "../%u", i);
+        tensors[i] = (test_tensor){ text[i], HEFT_U8, 1, { 1 } };
+    }
+    heft_bytes b = heft_test_model("safetensors", tensors, COUNT);
+    heft_file *f = open_or_fail(b, false);
+    assert_true(heft_notice_at(&x, f, MOST - 1));
+    assert_string_equal(x.rule, "safetensors/name");
+    assert_true(heft_notice_at(&x, f, MOST));
+    assert_string_equal(x.rule, "heft/notices");
+    assert_int_equal(x.severity, HEFT_WARNING);
+    assert_false(heft_notice_at(&x, f, MOST + 1));
+    heft_close(f);
+    heft_test_free(&b);
+    free(tensors);
+    free(text);
+}
+
+static void a_file_as_it_should_be_has_no_notices(void **state)
+{
+    const char *format;
+    heft_finding x;
+    (void)state;
+    for (size_t k = 0; (format = heft_test_writable(k)) != NULL; k++) {
+        heft_bytes b = heft_test_one(format, 4096);
+        heft_file *f = open_or_fail(b, false);
+        for (size_t i = 0; heft_notice_at(&x, f, i); i++)
+            assert_int_equal(x.severity, HEFT_NOTE);
+        heft_close(f);
+        heft_test_free(&b);
+    }
+}
+
+/* ---- the same again from verify ---------------------------------------------------------------- */
+
+typedef struct seen {
+    const heft_file *f;
+    size_t notices, faults;
+    const char *fault;
+} seen;
+
+static void on_finding(void *ctx, const heft_finding *x)
+{
+    seen *s = ctx;
+    heft_finding notice;
+    if (heft_notice_at(&notice, s->f, s->notices) && !strcmp(notice.text, x->text))
+        s->notices++;
+    s->fault = x->severity == HEFT_FAULT ? x->rule : s->fault;
+    s->faults += x->severity == HEFT_FAULT;
+}
+
+static void verify_reports_notices_once_with_the_rest(void **state)
+{
+    static const test_tensor tensors[] = {
+        { "../v", HEFT_F32, 1, { 2 } },
+        { "a\\w", HEFT_F32, 1, { 2 } },
+    };
+    heft_verify_result result;
+    heft_error err;
+    (void)state;
+    heft_bytes b = heft_test_model("mag", tensors, HEFT_COUNT(tensors));
+    heft_file *f = open_or_fail(b, false);
+    seen s = { .f = f };
+    heft_assert_ok(heft_verify(&result, f, on_finding, &s, NULL, NULL, &err), &err);
+    assert_int_equal(s.notices, 2);
+    assert_int_equal(result.warnings, 2);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+/* ---- checksums ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *format, *rule;
+    size_t byte; /* that is damaged: one of the name, or of the checksum */
+} damages[] = {
+    { "mag", "mag/header-crc", 8 },
+    { "embd", "embd/header-crc", 56 },
+};
+
+static void a_wrong_checksum_of_the_header_keeps_a_file_from_opening(void **state)
+{
+    heft_verify_result result;
+    heft_error err;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(damages); i++) {
+        heft_bytes b = heft_test_one(damages[i].format, 64);
+        b.p[damages[i].byte] ^= 1;
+        heft_assert_fails(try_open(b, &err), HEFT_E_CHECKSUM, &err, damages[i].rule);
+        assert_int_not_equal(err.offset, HEFT_NOWHERE);
+        heft_file *f = open_or_fail(b, true);
+        seen s = { .f = f };
+        heft_assert_ok(heft_verify(&result, f, on_finding, &s, NULL, NULL, &err), &err);
+        assert_int_equal(s.faults, result.faults);
+        assert_true(result.faults);
+        heft_close(f);
+        heft_test_free(&b);
+    }
+}
+
+/* Whatever is at hand while a file is opened: mapped, read, fed in pieces. */
+static void it_is_found_however_a_file_is_opened(void **state)
+{
+    enum { TENSORS = 3000 }; /* records of more than the first bytes that are read */
+    const char *path = heft_test_path(*state, "damaged.mag");
+    heft_bytes b = heft_test_many("mag", TENSORS);
+    heft_error err;
+    b.p[8] ^= 1;
+    heft_test_save(path, b.p, b.len);
+    for (size_t i = 0; i < heft_test_way_count; i++) {
+        heft_test_input in = { path, b };
+        heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+        heft_file *f = NULL;
+        heft_status st = heft_test_ways[i].open(&f, &in, &opt, &err);
+        heft_close(f);
+        heft_assert_fails(st, HEFT_E_CHECKSUM, &err, "mag/header-crc");
+        opt.no_verify = true;
+        heft_assert_ok(heft_test_ways[i].open(&f, &in, &opt, &err), &err);
+        assert_int_equal(heft_tensor_count(f), TENSORS);
+        heft_close(f);
+    }
+    heft_test_free(&b);
+}
+
+/* Records of many megabytes are summed by several threads. */
+static void it_is_found_in_a_large_index(void **state)
+{
+    enum { TENSORS = 150000, FROM_END = 100 };
+    heft_error err;
+    (void)state;
+    heft_bytes b = heft_test_many("mag", TENSORS);
+    heft_close(open_or_fail(b, false));
+    heft_file *f = open_or_fail(b, false);
+    uint64_t data = heft_part_at(f, heft_tensor_at(f, 0).first_part).offset;
+    heft_str name = heft_tensor_at(f, TENSORS / 2).name;
+    size_t at = (size_t)((const uint8_t *)name.ptr - b.p) + name.len - 1;
+    assert_true(at < data);
+    heft_close(f);
+    b.p[at] = 'X'; /* a name that no other tensor has */
+    heft_assert_fails(try_open(b, &err), HEFT_E_CHECKSUM, &err, "mag/header-crc");
+    f = open_or_fail(b, true);
+    assert_int_equal(heft_tensor_count(f), TENSORS);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_that_look_like_paths_are_warned_of_in_every_format),
+        cmocka_unit_test(a_conversion_keeps_such_names),
+        cmocka_unit_test(notices_are_counted_when_there_are_too_many),
+        cmocka_unit_test(a_file_as_it_should_be_has_no_notices),
+        cmocka_unit_test(verify_reports_notices_once_with_the_rest),
+        cmocka_unit_test(a_wrong_checksum_of_the_header_keeps_a_file_from_opening),
+        cmocka_unit_test_setup_teardown(it_is_found_however_a_file_is_opened, heft_test_dir_make,
+                                        heft_test_dir_remove),
+        cmocka_unit_test(it_is_found_in_a_large_index),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
