@@ -3,7 +3,6 @@
 #define HEFT_CLI_CHECKS_H
 #include "cmd.h"
 
-
 typedef struct checks {
     heft_checked_read *read; /* NULL: nothing is checked */
     uint32_t *parts, count, room;

@@ -87,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_file *whole = NULL, *fed = NULL;
     opt.limits = limits;
+    opt.no_verify = true;
     heft_status st = fuzz_open(&whole, data, size, &opt);
     heft_status again = open_fed(&fed, data, size, &opt);
     fuzz_demand(st == again || st == HEFT_E_LIMIT || again == HEFT_E_LIMIT);

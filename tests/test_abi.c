@@ -20,6 +20,7 @@ static const size_row sizes[] = {
     { "heft_value", sizeof(heft_value), 40 },
     { "heft_finding", sizeof(heft_finding), 56 },
     { "heft_verify_result", sizeof(heft_verify_result), 24 },
+    { "heft_verify_options", sizeof(heft_verify_options), 48 },
     { "heft_checksum", sizeof(heft_checksum), 40 },
     { "heft_hash", sizeof(heft_hash), 32 },
     { "heft_write_options", sizeof(heft_write_options), 64 },

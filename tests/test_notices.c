@@ -186,6 +186,91 @@ static void verify_reports_notices_once_with_the_rest(void **state)
     heft_test_free(&b);
 }
 
+/* ---- without the payload ----------------------------------------------------------------------- */
+
+typedef struct reads { /* a source that counts what is read of it, and lends nothing */
+    heft_source base;
+    heft_source_ops ops;
+    heft_bytes bytes;
+    uint64_t most; /* bytes that may be read */
+} reads;
+
+static heft_status read_counted(heft_source *s, uint64_t off, void *buf, size_t len,
+                                heft_error *err)
+{
+    reads *r = (reads *)s;
+    (void)err;
+    assert_in_range(len, 0, r->most);
+    r->most -= len;
+    memcpy(buf, r->bytes.p + off, len);
+    return HEFT_OK;
+}
+
+static void close_counted(heft_source *s)
+{
+    (void)s;
+}
+
+static heft_file *open_counted(reads *r, heft_bytes b)
+{
+    heft_file *f;
+    heft_error err;
+    *r = (reads){ .ops = { .read = read_counted, .close = close_counted },
+                  .bytes = b,
+                  .most = UINT64_MAX };
+    r->base = (heft_source){ &r->ops, b.len };
+    heft_assert_ok(heft_open_source(&f, &r->base, NULL, &err), &err);
+    return f;
+}
+
+static void count_quick(void *ctx, const heft_finding *x)
+{
+    *(int *)ctx += !strcmp(x->rule, "heft/quick") && x->severity == HEFT_NOTE;
+}
+
+static void a_quick_check_does_not_read_the_payload(void **state)
+{
+    enum { PAYLOAD = 8 << 20, INDEX = 64 << 10 };
+    const char *format;
+    (void)state;
+    for (size_t k = 0; (format = heft_test_writable(k)) != NULL; k++) {
+        reads r;
+        heft_verify_result result;
+        heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
+        heft_error err;
+        int notes = 0;
+        heft_bytes b = heft_test_one(format, PAYLOAD);
+        heft_file *f = open_counted(&r, b);
+        r.most = INDEX;
+        o.quick = true;
+        o.on_finding = count_quick;
+        o.ctx = &notes;
+        heft_assert_ok(heft_verify_with(&result, f, &o, &err), &err);
+        assert_int_equal(notes, 1);
+        assert_int_equal(result.faults, 0);
+        assert_in_range(result.bytes_checked, 0, INDEX);
+        heft_close(f);
+        heft_test_free(&b);
+    }
+}
+
+static void a_quick_check_finds_wrong_header_checksums(void **state)
+{
+    heft_verify_result result;
+    heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
+    heft_error err;
+    (void)state;
+    heft_bytes b = heft_test_one("mag", 64);
+    b.p[8] ^= 1;
+    heft_file *f = open_or_fail(b, true);
+    o.quick = true;
+    heft_assert_ok(heft_verify_with(&result, f, &o, &err), &err);
+    assert_int_equal(result.faults, 1);
+    heft_assert_ok(heft_verify_with(NULL, f, NULL, &err), &err);
+    heft_close(f);
+    heft_test_free(&b);
+}
+
 /* ---- checksums ------------------------------------------------------------------------------ */
 
 static const struct {
@@ -270,6 +355,8 @@ int main(void)
         cmocka_unit_test(notices_are_counted_when_there_are_too_many),
         cmocka_unit_test(a_file_as_it_should_be_has_no_notices),
         cmocka_unit_test(verify_reports_notices_once_with_the_rest),
+        cmocka_unit_test(a_quick_check_does_not_read_the_payload),
+        cmocka_unit_test(a_quick_check_finds_wrong_header_checksums),
         cmocka_unit_test(a_wrong_checksum_of_the_header_keeps_a_file_from_opening),
         cmocka_unit_test_setup_teardown(it_is_found_however_a_file_is_opened, heft_test_dir_make,
                                         heft_test_dir_remove),

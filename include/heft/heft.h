@@ -553,6 +553,24 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_verify(heft_verify_result *out, const 
  * of many parts at once, such as that of all data in an EMBD file, is none: see heft_verify().  Any thread. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_verify_part(bool *checked, const heft_file *f,
                                                       uint32_t part, heft_error *err);
+typedef struct heft_verify_options {
+    size_t size; /* = sizeof(heft_verify_options) */
+    heft_finding_fn on_finding;
+    void *ctx; /* of on_finding */
+    heft_progress_fn progress;
+    void *progress_ctx;
+    /* Structure and checksums of header and index, in a time that does not depend on the payload.  A note of the rule
+     * "heft/quick" says what was left out, if anything was: digests of data, their values, padding between them. */
+    bool quick;
+} heft_verify_options;
+#define HEFT_VERIFY_OPTIONS_INIT                                   \
+    {                                                              \
+        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false \
+    }
+/* As heft_verify(), with options; NULL: their defaults.  out may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_verify_with(heft_verify_result *out, const heft_file *f,
+                                                      const heft_verify_options *opt,
+                                                      heft_error *err);
 /* What a file has to hold to be a certain model: docs/profiles.md. */
 typedef struct heft_profile heft_profile;
 HEFT_API HEFT_MUST_CHECK heft_status heft_profile_json(heft_profile **out, heft_str text,

@@ -153,6 +153,7 @@ typedef struct heft_check heft_check;
 struct heft_check {
     const heft_index *x;
     uint64_t size;
+    bool is_quick; /* payload is not read: padding() passes, and what lies in parts is left alone */
     void (*report)(heft_check *c, heft_severity s, const char *rule, heft_range where,
                    uint32_t tensor, const char *text);
     /* Reports bytes of [at, at + len) that are not `byte`: the first such range. */

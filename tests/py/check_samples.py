@@ -20,6 +20,7 @@ import tap  # noqa: E402
 
 SPECIAL = ["pad", "unk", "cls", "sep", "mask"]
 EXIT_CODES, REFUSED = range(6), 5
+SAID = 5  # warnings that a command prints before it counts
 NAMES = {"gptrs": {"gptrs-checkpoint", "gptrs-archive"}}
 
 
@@ -34,6 +35,14 @@ def heft(*args, codes=(0,)):
         said = (p.stderr or p.stdout).decode(errors="replace").strip()
         raise Wrong(f"{args[0]} ended with {p.returncode}: {said[:200]}")
     return p.stdout, p.returncode
+
+
+def heft_says(*args):
+    """Lines on stderr of a command that goes well."""
+    p = subprocess.run([HEFT, *args], capture_output=True, check=False)
+    if p.returncode:
+        raise Wrong(f"{args[0]} ended with {p.returncode}: {p.stderr[:200]}")
+    return p.stderr.decode().splitlines()
 
 
 def document(*args, codes=(0,)):
@@ -111,6 +120,20 @@ def check_bad(path, want):
     if want.get("without") in rules:
         yield f"{want['without']} is reported: {want['why']}"
     heft("ls", "--json", str(path), codes=EXIT_CODES)
+    if verdict in ("warn", "accept"):
+        yield from check_warnings(path)
+
+
+def check_warnings(path):
+    """Whoever opens a file is told what verify knows of it without a look at its data."""
+    findings = document("verify", "--quick", str(path))[0]["findings"]
+    rules = [f["rule"] for f in findings if f["severity"] == "warning"]
+    said = heft_says("ls", "--raw", str(path))
+    if len(said) > SAID:
+        yield from same("warnings counted", said.pop(), f"heft: {path}: warning: and {len(rules) - SAID} more "
+                                                        "(heft verify lists them)")
+    yield from same("rules of warnings", [line.split(": warning: ")[1].split(":")[0] for line in said], rules[:SAID])
+    yield from same("what --quiet says", heft_says("ls", "--raw", "--quiet", str(path)), [])
 
 
 def check(job):

@@ -470,6 +470,18 @@ def bad_descriptors(s):
 
     for key in ("dtype", "shape", "data_offsets"):
         field(f"no_{key}", f"no {key}", drop=key)
+        p = Pack(few())
+        p.descriptors["a"] = {open_ended(k) if k == key else k: v for k, v in p.descriptors["a"].items()}
+        s.bad(f"field_{key}_in_chunks.bpk", p.bytes(), "warn", f"the name {key} of indefinite length",
+              rule="burnpack/indefinite-name")
+    p = Pack(few())
+    p.descriptors["a"]["dtype"] = open_ended(p.descriptors["a"]["dtype"])
+    s.bad("field_type_in_chunks.bpk", p.bytes(), "warn", "a type's name of indefinite length",
+          rule="burnpack/indefinite-name")
+    s.bad("root_key_in_chunks.bpk", Pack(few()).bytes({open_ended(k): v for k, v in Pack(few()).document().items()}),
+          "warn", "names of the root of indefinite length", rule="burnpack/indefinite-name")
+    s.bad("rank_65.bpk", Pack([("a", "u8", (1,) * 65, b"x")]).bytes(), "warn", "65 dimensions", rule="burnpack/rank")
+    s.bad("rank_64.bpk", Pack([("a", "u8", (1,) * 64, b"x")]).bytes(), "accept", "64 dimensions", without="burnpack/rank")
     field("dtype_unknown", "an element type that nobody knows", dtype="F128")
     field("dtype_small", "an element type in small letters", dtype="i64")
     field("dtype_number", "a number as an element type", dtype=1)

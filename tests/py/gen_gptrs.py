@@ -253,6 +253,14 @@ def bad_configs(s):
         f = File(few())
         setattr(f, field, value)
         s.bad(name + ".bin", f.bytes(), "reject", why)
+    for checkpoint in (True, False):
+        f = File(few(), checkpoint=checkpoint)
+        kind = "chk" if checkpoint else "ten"
+        f.extra = bytes(7)
+        s.bad(f"{kind}_index_longer.bin", f.bytes(), "warn", "an index that is longer than its entries",
+              rule="gptrs/index-length")
+        wide = tensor("a", "f32", (1,) * 65)
+        s.bad(f"{kind}_rank_65.bin", File([wide], checkpoint=checkpoint).bytes(), "warn", "65 dimensions", rule="gptrs/rank")
 
 
 ENTRIES = [

@@ -352,6 +352,8 @@ def bad_places(s):
     s.bad("key_twice.mag", Archive(twice).bytes(), "reject", "a tensor key twice")
     s.bad("misaligned.mag", Archive([tensor("a", "f32", (2,))], align=4).bytes(), "warn",
           "a payload at no multiple of 64")
+    s.bad("rank_65.mag", Archive([tensor("a", "f32", (1,) * 65)]).bytes(), "warn", "65 dimensions", rule="mag/rank")
+    s.bad("rank_64.mag", Archive([tensor("a", "f32", (1,) * 64)]).bytes(), "accept", "64 dimensions", without="mag/rank")
     s.bad("bool_2.mag", Archive([("a", "bool", (3,), b"\0\1\2")]).bytes(), "warn", "a truth value of 2")
     s.bad("key_nul.mag", Archive([tensor("a\0b", "f32", (2,))]).bytes(), "warn",
           "Magnetron aborts over a NUL in a key")

@@ -499,6 +499,12 @@ def bad_schema(s):
     for version in VERSIONS:
         for name, path, value, why in cases + (only_10 if version == "1.0" else later):
             s.bad(f"ztensor{version.replace('.', '')}_{name}.zt", change(version, path, value), "reject", why)
+        own = {k: v for k, v in part.items() if version != "1.0" or k != "dtype"}
+        s.bad(f"ztensor{version.replace('.', '')}_dense_and_more.zt",
+              change(version, (*TENSOR, "components"), {"data": own, "scale": own}), "warn",
+              "section 5.1: a dense tensor with a component besides data", rule="ztensor/dense-component")
+        s.bad(f"ztensor{version.replace('.', '')}_rank_65.zt", whole(version, [tensor("t", "u8", (1,) * 65)]), "warn",
+              "65 dimensions", rule="ztensor/rank")
     s.bad("ztensor11_components_257.zt", change("1.1", (*TENSOR, "components"), many), "refuse", "257 components")
 
 

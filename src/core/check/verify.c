@@ -86,7 +86,7 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
 {
     verify *v = (verify *)c;
     uint8_t buf[512];
-    if (v->passes && v->passes(v->ctx, where))
+    if (c->is_quick || (v->passes && v->passes(v->ctx, where)))
         return HEFT_OK;
     for (uint64_t done = 0; done < where.length; done += sizeof buf) {
         size_t n = where.length - done < sizeof buf ? (size_t)(where.length - done) : sizeof buf;
@@ -122,32 +122,35 @@ static heft_status order(heft_check *c, const uint32_t **out, uint32_t *count)
 static void report_claim(verify *v, const heft_claim *c, heft_claim_state state)
 {
     heft_range where = c->range[0];
-    if (state == HEFT_CLAIM_BROKEN)
+    bool is_told = c->advisory && c->at_open; /* as a notice */
+    if (state == HEFT_CLAIM_BROKEN && !is_told)
         report(&v->check, c->advisory ? HEFT_WARNING : HEFT_FAULT, c->rule, where, c->tensor,
                "the checksum does not match the bytes it covers");
     else if (state == HEFT_CLAIM_UNCHECKED)
         report(&v->check, HEFT_WARNING, "heft/unchecked", where, c->tensor,
                "a checksum was not checked: this build lacks its algorithm");
-    else if (c->note)
+    else if (state == HEFT_CLAIM_HOLDS && c->note)
         report(&v->check, HEFT_NOTE, c->rule, where, c->tensor, c->note);
     if (state != HEFT_CLAIM_UNCHECKED)
         v->result->bytes_checked += c->range[0].length + c->range[1].length;
 }
 
-static void report_claims(verify *v, const heft_claim_state *states)
+static void report_claims(verify *v, const heft_claim_state *states, const uint8_t *skip)
 {
     for (uint32_t i = 0, pick; heft_claims_next(v->f, states, &i, &pick);) {
         heft_claim c = heft_ix_claim_at(&v->f->x, pick);
-        if (!c.decoded && heft_file_has(v->f, c.range[0].offset))
+        if (!c.decoded && !skip[pick])
             report_claim(v, &c, states[pick]);
     }
 }
 
 /* Of files that are not at hand, which has been reported, nothing can be said. */
-static void skip_missing(const heft_file *f, uint8_t *skip, uint32_t claims)
+static void choose_claims(const verify *v, uint8_t *skip, uint32_t claims)
 {
-    for (uint32_t i = 0; i < claims; i++)
-        skip[i] = !heft_file_has(f, heft_ix_claim_at(&f->x, i).range[0].offset);
+    for (uint32_t i = 0; i < claims; i++) {
+        heft_claim c = heft_ix_claim_at(&v->f->x, i);
+        skip[i] = !heft_file_has(v->f, c.range[0].offset) || (v->check.is_quick && !c.at_open);
+    }
 }
 
 static heft_status check_claims(verify *v)
@@ -161,10 +164,10 @@ static heft_status check_claims(verify *v)
     if (!states)
         return heft_error_plain(v->check.err, HEFT_E_NOMEM, "no memory to check checksums");
     uint8_t *skip = (uint8_t *)(states + claims);
-    skip_missing(v->f, skip, claims);
+    choose_claims(v, skip, claims);
     heft_status st = heft_sweep(states, v->f, skip, v->meter, v->check.err);
     if (!st)
-        report_claims(v, states);
+        report_claims(v, states, skip);
     heft_mem_resize(&mem, states, room, 0);
     return st;
 }
@@ -263,6 +266,21 @@ static heft_status check_all_sparse(verify *v)
     return st;
 }
 
+/* What a quick check has left out, in one note. */
+static void report_left_out(verify *v)
+{
+    const heft_index *x = &v->f->x;
+    uint32_t checksums = 0;
+    for (uint32_t i = 0; i < heft_ix_claims(x); i++)
+        checksums += !heft_ix_claim_at(x, i).at_open && !heft_ix_claim_or_next(x, i);
+    if (checksums)
+        report(&v->check, HEFT_NOTE, "heft/quick", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
+               "the checksums of data were not checked, and their values were not read");
+    else if (x->parts.len)
+        report(&v->check, HEFT_NOTE, "heft/quick", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
+               "values and padding were not read");
+}
+
 static heft_status check_all(verify *v)
 {
     const heft_file *f = v->f;
@@ -280,6 +298,10 @@ static heft_status check_all(verify *v)
     st = check_claims(v);
     if (!st)
         st = check_format(v);
+    if (v->check.is_quick) {
+        report_left_out(v);
+        return st;
+    }
     if (!st)
         st = heft_contents(f, v->meter, report_content, v, &v->result->bytes_checked, v->check.err);
     if (!st)
@@ -305,22 +327,38 @@ static verify begin(const heft_file *f, heft_finding_fn fn, void *ctx, heft_erro
     };
 }
 
-heft_status heft_verify(heft_verify_result *out, const heft_file *f, heft_finding_fn fn, void *ctx,
-                        heft_progress_fn progress, void *progress_ctx, heft_error *err)
+heft_status heft_verify_with(heft_verify_result *out, const heft_file *f,
+                             const heft_verify_options *opt, heft_error *err)
 {
     heft_verify_result own;
     heft_error own_error;
-    heft_meter meter = { .fn = progress, .ctx = progress_ctx };
-    verify v = begin(f, fn, ctx, heft_error_begin(err, &own_error));
+    heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
+    if (opt)
+        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    heft_meter meter = { .fn = o.progress, .ctx = o.progress_ctx };
+    verify v = begin(f, o.on_finding, o.ctx, heft_error_begin(err, &own_error));
     v.result = out ? out : &own;
     v.meter = &meter;
+    v.check.is_quick = o.quick;
     *v.result = (heft_verify_result){ 0, 0, 0, 0 };
     heft_file_enter(f); /* names and digests are lent by the file as well */
-    meter.total = heft_sweep_bytes(f) + heft_contents_bytes(f);
+    if (!o.quick)
+        meter.total = heft_sweep_bytes(f) + heft_contents_bytes(f);
     heft_status st = check_all(&v);
     heft_status there = heft_file_leave(f, v.check.err);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return heft_error_end(v.check.err, there ? there : st);
+}
+
+heft_status heft_verify(heft_verify_result *out, const heft_file *f, heft_finding_fn fn, void *ctx,
+                        heft_progress_fn progress, void *progress_ctx, heft_error *err)
+{
+    heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
+    o.on_finding = fn;
+    o.ctx = ctx;
+    o.progress = progress;
+    o.progress_ctx = progress_ctx;
+    return heft_verify_with(out, f, &o, err);
 }
 
 heft_status heft_verify_layout(const heft_file *f, bool (*passes)(void *ctx, heft_range where),
