@@ -526,7 +526,7 @@ typedef struct heft_finding {
     const char *rule; /* a stable name, "mag/align-64"; all are listed in docs/findings.md */
     heft_range where; /* offset HEFT_NOWHERE: no particular place */
     uint32_t tensor;  /* or HEFT_NONE */
-    const char *text; /* one line; lives as long as the call it is handed to */
+    const char *text; /* one line; lives as long as the call it is handed to, or what lends it */
     uint32_t sibling; /* 0, or the file beside this one that where is a place of, as in heft_part */
 } heft_finding;
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
