@@ -18,7 +18,7 @@ typedef struct request {
     char **from;
     uint32_t count;
     uint64_t align, threads;
-    bool strict, allow_loss, dry_run, no_sync, no_verify, verbose, no_memory;
+    bool strict, allow_loss, dry_run, no_sync, no_memory;
     rules rules;
     heft_file **files;
     const heft_file **kept; /* but those that another one has anyway */
@@ -58,10 +58,12 @@ static int open_inputs(request *r)
         return CODE_SYSTEM;
     }
     for (uint32_t i = 0; i < r->count && !code; i++)
-        code = model_open_whole(&r->files[i], r->from[i]);
+        code = model_load_whole(&r->files[i], r->from[i]);
     for (uint32_t i = 0; i < r->count && !code; i++)
-        if (!inputs_is_part(&r->no_memory, r->from, r->files, r->count, i))
+        if (!inputs_is_part(&r->no_memory, r->from, r->files, r->count, i)) {
             r->kept[r->kept_count++] = r->files[i];
+            model_say_notices(r->files[i], r->from[i]);
+        }
     if (r->no_memory)
         say(NULL, "no memory for a list of files");
     return r->no_memory ? CODE_SYSTEM : code;
@@ -112,7 +114,7 @@ static void set_options(request *r)
     r->executor = heft_executor_threads((uint32_t)r->threads);
     r->host = *heft_host_default();
     r->host.executor = &r->executor;
-    r->losses = (losses){ source(r), r->verbose };
+    r->losses = (losses){ source(r), model_opening.verbose };
     o->write.host = &r->host;
     o->write.align = (uint32_t)r->align;
     o->write.strict = r->strict;
@@ -124,7 +126,7 @@ static void set_options(request *r)
     o->cast = r->rules.cast.given.count ? rules_cast : NULL;
     o->storage = storing_is_given(&r->rules.storage) ? rules_storage : NULL;
     o->ctx = &r->rules;
-    o->no_verify = r->no_verify;
+    o->no_verify = model_opening.no_verify;
     o->dry_run = r->dry_run;
     /* of those that are appended, the last may count: joining has seen to it */
     r->options.duplicates = r->duplicates && *r->duplicates == 'f' ? HEFT_DUPLICATES_FIRST
@@ -181,7 +183,7 @@ static int say_done(const request *r, const heft_append_result *result)
     if (r->dry_run)
         return say_plan(r, result);
     say_links(r, edit);
-    if (r->verbose)
+    if (model_opening.verbose)
         say(r->path, "%u %s appended%s, %llu bytes", result->tensors,
             result->tensors == 1 ? "tensor" : "tensors",
             !edit->changed   ? ""
@@ -196,6 +198,7 @@ static int append(request *r)
     heft_append_result result;
     heft_error err;
     progress bar;
+    model_say_notices_of(r->path);
     interrupt_hold();
     progress_begin(&bar, r->path);
     r->options.convert.progress = progress_step;
@@ -232,10 +235,9 @@ int cmd_append(int argc, char **argv)
         { "strict", 0, OPT_FLAG, &r.strict, NULL, "warnings are errors" },
         { "allow-loss", 0, OPT_FLAG, &r.allow_loss, NULL, "leave out what cannot be carried" },
         { "dry-run", 'n', OPT_FLAG, &r.dry_run, NULL, "say what would be done; change nothing" },
-        { "no-verify", 0, OPT_FLAG, &r.no_verify, NULL, "copy in spite of wrong checksums" },
         { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk (scratch files)" },
         { "threads", 'j', OPT_NUMBER, &r.threads, "N", "how many; 0: one per processor" },
-        { "verbose", 'v', OPT_FLAG, &r.verbose, NULL, "notes and a summary on stderr" },
+        { "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL, "notes and a summary on stderr" },
     };
     const opt_usage usage = {
         "append",

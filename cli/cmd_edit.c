@@ -192,23 +192,13 @@ static int say_short(const request *r)
     return CODE_SYSTEM;
 }
 
-/* A file that does not open, perhaps for an edit that has to be undone first, is heft_edit_file()'s to refuse. */
-static void say_notices(const char *path)
-{
-    heft_file *f;
-    if (model_open_to_verify(&f, path, NULL))
-        return;
-    model_say_notices(f, path);
-    heft_close(f);
-}
-
 static int edit(request *r)
 {
     heft_edit_result result;
     heft_error err;
     progress bar;
     int code = CODE_DONE;
-    say_notices(r->path);
+    model_say_notices_of(r->path);
     if (identities_are_given(&r->ids))
         code = prepare_ids(r);
     if (code)

@@ -85,6 +85,15 @@ void model_say_notices(const heft_file *f, const char *path)
         notices_say(f, path, model_opening.verbose);
 }
 
+void model_say_notices_of(const char *path)
+{
+    heft_file *f;
+    if (model_open_to_verify(&f, path, NULL))
+        return;
+    model_say_notices(f, path);
+    heft_close(f);
+}
+
 int model_open(heft_file **out, const char *path)
 {
     heft_error err;

@@ -26,6 +26,8 @@ int model_open_whole(heft_file **out, const char *path);
 /* The same without its warnings, which the caller says once it is known which files count. */
 int model_load_whole(heft_file **out, const char *path);
 void model_say_notices(const heft_file *f, const char *path);
+/* The same of a file that the library opens by itself to change it, and refuses when it does not open. */
+void model_say_notices_of(const char *path);
 /* The folder in which its files lie; NULL: no memory. */
 char *model_dir(const char *path);
 /* Whether the model, opened by that path, is or has that file; *no_memory is set when that cannot be told. */

@@ -1,4 +1,6 @@
 $HEFT convert --rename 's,^w$,../w,' small.safetensors odd.mag
+$HEFT convert -q odd.mag odd.zt
+$HEFT convert small.safetensors m.zt
 again() { rm -rf out.mag shards; "$@" 2>&1 >/dev/null | sed "s/^/$2: /"; }
 for quiet in '' -q; do
     again $HEFT ls $quiet odd.mag
@@ -13,6 +15,8 @@ for quiet in '' -q; do
     again $HEFT hash $quiet odd.mag
     again $HEFT ids $quiet odd.mag
     again $HEFT stats $quiet odd.mag
+    again $HEFT append $quiet --rename 's,^,a.,' --dry-run m.zt odd.mag
+    again $HEFT append $quiet --rename 's,^,a.,' --dry-run odd.zt small.safetensors
     again $HEFT edit $quiet --rename h=k --dry-run odd.mag
 done
 $HEFT ls --json odd.mag 2>/dev/null | $PYTHON -m json.tool >/dev/null && echo "stdout is JSON"
