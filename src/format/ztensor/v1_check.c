@@ -51,8 +51,7 @@ heft_status heft_zt1_notice(heft_index *x)
     uint32_t *order = NULL, count = 0;
     heft_ix_note_offsets(x, HEFT_ZT_ALIGN, "ztensor/align-64",
                          "its data do not begin at a multiple of 64");
-    heft_status st = lie_end_to_end(x) ? HEFT_OK
-                                                        : heft_ix_order(x, &order, &count);
+    heft_status st = lie_end_to_end(x) ? HEFT_OK : heft_ix_order(x, &order, &count);
     if (!st)
         note_overlaps(x, order, count);
     heft_ix_order_free(x, order);
