@@ -195,9 +195,9 @@ typedef struct heft_open_options {
      * heft_verify() reports such a checksum as a fault. */
     bool no_verify;
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                                         \
-    {                                                                                  \
-        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL, NULL, false \
+#define HEFT_OPEN_OPTIONS_INIT                                                                \
+    {                                                                                         \
+        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL, NULL, false, false \
     }
 
 /* opt may be NULL.  path is a file, or a folder: the one file of weights in it.  Reads the index only: nothing

@@ -32,7 +32,7 @@ static void report(heft_check *c, heft_severity s, const char *rule, heft_range 
                    uint32_t tensor, const char *text)
 {
     verify *v = (verify *)c;
-    heft_note note = { s, rule, text, where, tensor };
+    heft_note note = { s, rule, text, where, tensor, false };
     heft_finding finding = heft_file_finding(v->f, &note);
     report_finding(v, &finding);
 }

@@ -57,7 +57,8 @@ bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
                                    "heft/notices",
                                    "there are more of these findings than are listed",
                                    { HEFT_NOWHERE, 0 },
-                                   HEFT_NONE };
+                                   HEFT_NONE,
+                                   false };
     const heft_note *notes = f->x.notes.ptr;
     if (i >= f->x.notes.len + (size_t)f->x.notes_cut)
         return false;
