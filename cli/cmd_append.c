@@ -139,7 +139,7 @@ static int prepare(request *r)
     r->options = (heft_append_options)HEFT_APPEND_OPTIONS_INIT;
     int code = check_options(r);
     if (!code)
-        code = rules_prepare(&r->rules, &r->options.convert.write);
+        code = rules_prepare(&r->rules, "append", &r->options.convert.write);
     if (!code)
         code = open_inputs(r);
     if (!code)

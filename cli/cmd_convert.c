@@ -170,7 +170,7 @@ static int prepare_rules(request *r)
 {
     int code = gptrs_prepare(&r->rules.gptrs, "convert");
     if (!code)
-        code = rules_prepare(&r->rules, &r->options.write);
+        code = rules_prepare(&r->rules, "convert", &r->options.write);
     if (code || rules_add_values(&r->rules, r->folder.values, r->folder.count))
         return code;
     say(r->in, "no memory for metadata");

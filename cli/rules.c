@@ -235,7 +235,7 @@ static int no_memory_for(const char *given)
     return CODE_SYSTEM;
 }
 
-static int compile(substitution *s, const char *re, const char *given)
+static int compile(substitution *s, const char *who, const char *re, const char *given)
 {
     char why[200];
     int failed = regcomp(&s->re, re, REG_EXTENDED);
@@ -244,11 +244,10 @@ static int compile(substitution *s, const char *re, const char *given)
     regerror(failed, &s->re, why, sizeof why);
     free(s->text);
     s->text = NULL;
-    return failed == REG_ESPACE ? no_memory_for(given)
-                                : say_usage("convert", "'%s': %s", given, why);
+    return failed == REG_ESPACE ? no_memory_for(given) : say_usage(who, "'%s': %s", given, why);
 }
 
-static int prepare_substitution(substitution *s, const char *given)
+static int prepare_substitution(substitution *s, const char *who, const char *given)
 {
     const char *at = given + 2;
     char delimiter = *given == 's' ? given[1] : 0;
@@ -260,12 +259,12 @@ static int prepare_substitution(substitution *s, const char *given)
     if (no_memory)
         code = no_memory_for(given);
     else if (!s->text || (*at && !s->everywhere))
-        code = say_usage("convert", "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", given);
+        code = say_usage(who, "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", given);
     if (code) {
         free(s->text);
         s->text = NULL;
     } else {
-        code = compile(s, re, given);
+        code = compile(s, who, re, given);
     }
     free(re);
     return code;
@@ -277,10 +276,10 @@ static bool same_key(heft_str a, heft_str b)
 }
 
 /* A key that is given again counts as given last. */
-static int prepare_value(rules *r, const char *given)
+static int prepare_value(rules *r, const char *who, const char *given)
 {
     heft_value *v = r->values, now;
-    int code = assign_value(&now, "convert", given);
+    int code = assign_value(&now, who, given);
     if (code)
         return code;
     while (v < r->values + r->value_count && !same_key(v->key, now.key))
@@ -297,7 +296,7 @@ bool rules_are_given(const rules *r)
            r->sparsify.given.count || r->encoder;
 }
 
-int rules_prepare(rules *r, heft_write_options *o)
+int rules_prepare(rules *r, const char *who, heft_write_options *o)
 {
     int code = CODE_DONE;
     r->substitutions = calloc(r->rename.count + 1, sizeof *r->substitutions);
@@ -307,15 +306,15 @@ int rules_prepare(rules *r, heft_write_options *o)
         return CODE_SYSTEM;
     }
     for (size_t i = 0; i < r->rename.count && !code; i++)
-        code = prepare_substitution(&r->substitutions[i], r->rename.item[i]);
+        code = prepare_substitution(&r->substitutions[i], who, r->rename.item[i]);
     if (!code)
-        code = picks_prepare(&r->cast, PICK_CAST, "convert");
+        code = picks_prepare(&r->cast, PICK_CAST, who);
     if (!code)
-        code = picks_prepare(&r->sparsify, PICK_SPARSIFY, "convert");
+        code = picks_prepare(&r->sparsify, PICK_SPARSIFY, who);
     if (!code)
-        code = storing_prepare(&r->storage, "convert", o);
+        code = storing_prepare(&r->storage, who, o);
     for (size_t i = 0; i < r->set.count && !code; i++)
-        code = prepare_value(r, r->set.item[i]);
+        code = prepare_value(r, who, r->set.item[i]);
     return code;
 }
 

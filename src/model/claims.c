@@ -82,11 +82,11 @@ void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64
 
 void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text)
 {
-    for (uint32_t t = 0; x->offset_bits % align && t < heft_ix_tensors(x); t++) {
+    for (uint32_t t = 0; x->offset_bits & (align - 1) && t < heft_ix_tensors(x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(x, t);
         for (uint32_t i = row->first_part; i < row->first_part + row->part_count; i++) {
             const heft_ix_part_row *part = heft_ix_part_row_at(x, i);
-            if (part->offset % align)
+            if (part->offset & (align - 1))
                 heft_ix_note_range(x, HEFT_WARNING, rule,
                                    (heft_range){ part->offset, part->stored }, t, text);
         }

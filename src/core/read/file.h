@@ -50,7 +50,7 @@ struct heft_file {
     bool wanted_ends; /* head and tail were asked for */
     bool ready;
     bool check_parts; /* digests of parts that are read as a whole are checked, once it is ready */
-    bool no_verify; /* wrong checksums do not keep it from being open */
+    bool no_verify;   /* wrong checksums do not keep it from being open */
 };
 
 /* The host, or the default one, checked for what is indispensable. */

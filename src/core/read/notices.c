@@ -53,12 +53,10 @@ heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
 
 bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
 {
-    static const heft_note cut = { HEFT_WARNING,
-                                   "heft/notices",
-                                   "there are more of these findings than are listed",
-                                   { HEFT_NOWHERE, 0 },
-                                   HEFT_NONE,
-                                   false };
+    static const heft_note cut = {
+        HEFT_WARNING,        "heft/notices", "there are more of these findings than are listed",
+        { HEFT_NOWHERE, 0 }, HEFT_NONE,      false
+    };
     const heft_note *notes = f->x.notes.ptr;
     if (i >= f->x.notes.len + (size_t)f->x.notes_cut)
         return false;

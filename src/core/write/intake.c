@@ -29,10 +29,12 @@ uint64_t heft_writer_length(const heft_writer *w, uint32_t part)
            heft_index_size(s->types[part - s->first_part]);
 }
 
+enum { INDEX_BLOCK = 128 }; /* indices that are looked at together */
+
 static heft_status put_indices(heft_writer *w, uint32_t part, const uint64_t *n, uint32_t count,
                                heft_error *err)
 {
-    uint8_t raw[4096];
+    uint8_t raw[INDEX_BLOCK * 8];
     uint32_t size = heft_dtype_size(heft_ix_part_row_at(&w->p.x, part)->dtype);
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < size; k++)
@@ -43,15 +45,14 @@ static heft_status put_indices(heft_writer *w, uint32_t part, const uint64_t *n,
 static heft_status take_indices(heft_writer *w, uint32_t part, heft_dtype type, const uint8_t *data,
                                 size_t len, heft_error *err)
 {
-    enum { BLOCK = 512 };
-    uint64_t n[BLOCK];
-    uint32_t count = BLOCK;
+    uint64_t n[INDEX_BLOCK];
+    uint32_t count = INDEX_BLOCK;
     bool as_is = type == heft_ix_part_row_at(&w->p.x, part)->dtype;
     const uint8_t *p = data;
     size_t left = len;
     heft_status st = HEFT_OK;
-    while (!st && count == BLOCK) {
-        st = heft_sparse_take(&w->indices, &p, &left, n, BLOCK, &count, err);
+    while (!st && count == INDEX_BLOCK) {
+        st = heft_sparse_take(&w->indices, &p, &left, n, INDEX_BLOCK, &count, err);
         if (!st && !as_is)
             st = put_indices(w, part, n, count, err);
     }
