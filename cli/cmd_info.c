@@ -124,6 +124,15 @@ static void put_entry(outbuf *o, const char *name, heft_str map, const heft_valu
 }
 
 /* Scalars of Burn are listed one by one, under the keys by which --set and --unset know them. */
+static void put_generator(outbuf *o, const heft_file *f)
+{
+    if (!heft_file_generator(f).len)
+        return;
+    label(o, "Generator");
+    out_name(o, heft_file_generator(f));
+    out_char(o, '\n');
+}
+
 static void put_metadata(outbuf *o, const heft_file *f)
 {
     const char *name = "Metadata";
@@ -267,6 +276,7 @@ static void print_text(outbuf *o, const heft_file *f, const char *path, const he
     out_format(o, "%s ", heft_format_name(format));
     out_escaped(o, heft_file_version(f));
     out_format(o, "%s(%s)\n", heft_file_version(f).len ? " " : "", heft_format_title(format));
+    put_generator(o, f);
     put_bytes(o, "Size", heft_file_size(f));
     label(o, "Tensors");
     out_u64(o, heft_tensor_count(f));
@@ -376,6 +386,8 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
     json j = { o, false };
     json_begin(&j, '{');
     json_file_head(&j, f, path);
+    if (heft_file_generator(f).len)
+        json_member_str(&j, "generator", heft_file_generator(f));
     json_member_u64(&j, "tensors", heft_tensor_count(f));
     json_member_u64(&j, "bytes", count(f).bytes);
     json_ties(&j, f, tied);

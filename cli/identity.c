@@ -44,7 +44,12 @@ static bool read_number(uint64_t *out, const char *text)
     return !errno;
 }
 
-/* A number, Burn's text of one, or none. */
+bool identity_read(uint64_t *id, const char *text)
+{
+    return read_number(id, text) || heft_param_id_parse(id, text, strlen(text));
+}
+
+/* An id, or none. */
 static int read_given(given_id *g, const char *who, const char *given)
 {
     const char *equals = strrchr(given, '=');
@@ -53,8 +58,7 @@ static int read_given(given_id *g, const char *who, const char *given)
         return say_usage(who, "'%s' is not NAME=ID", given);
     g->name = (heft_str){ given, (size_t)(equals - given) };
     g->is_none = !strcmp(equals + 1, "none");
-    if (g->is_none || read_number(&g->id, equals + 1) ||
-        heft_param_id_parse(&g->id, equals + 1, strlen(equals + 1)))
+    if (g->is_none || identity_read(&g->id, equals + 1))
         return CODE_DONE;
     return say_usage(who,
                      "'%s': an id is a number below 2^64, the 13 characters that Burn prints, or "

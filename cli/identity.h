@@ -14,6 +14,10 @@ typedef struct identities {
     bool is_short; /* the file had got more tensors when it was opened again */
 } identities;
 
+/* Burn's id of a tensor: a decimal number, a hexadecimal one behind 0x, or the 13 characters that Burn prints.
+ * false: the text is none of these. */
+bool identity_read(uint64_t *id, const char *text);
+
 bool identities_are_given(const identities *r);
 /* Makes sense of the options, in the name of the command who, for that file, which may be closed afterwards.  keep, which
  * may be NULL, tells which of its tensors count.  Not CODE_DONE: said why not. */

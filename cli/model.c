@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "notices.h"
 #include "textfile.h"
 
@@ -58,25 +59,25 @@ int model_say_not_open(const char *path, const heft_error *err)
 
 static heft_open_options options_of(const opening *how)
 {
-    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    opt.key = how->key;
-    opt.no_verify = how->no_verify;
-    opt.check_parts = how->check_parts && !how->no_verify;
-    opt.limits = model_limits();
-    return opt;
+    heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
+    options.key = how->key;
+    options.no_verify = how->no_verify;
+    options.check_parts = how->check_parts && !how->no_verify;
+    options.limits = model_limits();
+    return options;
 }
 
 heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
 {
-    heft_open_options opt = options_of(&model_opening);
-    return heft_open(out, path, &opt, err);
+    heft_open_options options = options_of(&model_opening);
+    return heft_open(out, path, &options, err);
 }
 
 heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err)
 {
-    heft_open_options opt = options_of(&model_opening);
-    opt.no_verify = true;
-    return heft_open(out, path, &opt, err);
+    heft_open_options options = options_of(&model_opening);
+    options.no_verify = true;
+    return heft_open(out, path, &options, err);
 }
 
 void model_say_notices(const heft_file *f, const char *path)
@@ -139,8 +140,8 @@ static int load_either(heft_file **out, const char *path)
     heft_file *f;
     opening keyless = model_opening;
     keyless.key = NULL;
-    heft_open_options opt = options_of(&keyless);
-    if (!model_opening.key || heft_open(&f, path, &opt, NULL))
+    heft_open_options options = options_of(&keyless);
+    if (!model_opening.key || heft_open(&f, path, &options, NULL))
         return model_load_whole(out, path);
     if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK))
         return keep_if_whole(out, f, path);
@@ -267,14 +268,8 @@ static bool parse_base(heft_id *id, const char *text)
 static bool parse_id(heft_id *id, const char *text)
 {
     bool is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
-    const char *digits = text + (is_hex ? 2 : 0);
-    char *end;
     *id = (heft_id){ .kind = HEFT_ID_BURN };
-    if (parse_base(id, digits))
-        return true;
-    errno = 0;
-    id->burn = strtoull(digits, &end, is_hex ? 16 : 10);
-    return strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789") && !*end && !errno;
+    return parse_base(id, text + (is_hex ? 2 : 0)) || identity_read(&id->burn, text);
 }
 
 uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
@@ -282,7 +277,10 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
     heft_id id;
     uint32_t count = 0, tensor = HEFT_NONE;
     if (!parse_id(&id, text)) {
-        say(path, "'%s' is no id: 32 hexadecimal digits (gpt-rs), or a number of 64 bits (Burn)",
+        say(path,
+            "'%s' is no id: 32 hexadecimal digits (gpt-rs), a number below 2^64 or the 13 "
+            "characters "
+            "that Burn prints",
             text);
         return HEFT_NONE;
     }

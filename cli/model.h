@@ -64,11 +64,11 @@ bool name_matches(bool *no_memory, heft_str name, const char *glob);
 
 /* The tensor of that name; HEFT_NONE after saying that there is none. */
 uint32_t model_find(const heft_file *f, const char *path, const char *name);
-/* The tensor of an identity: 32 hexadecimal digits, or a number that Burn gave it.  HEFT_NONE after saying what is
+/* The tensor of an identity: 32 hexadecimal digits, or an id of Burn's: see identity_read().  HEFT_NONE after saying what is
  * wrong: no id, none of that id, or several. */
 uint32_t model_find_id(const heft_file *f, const char *path, const char *text);
 /* What --help calls that. */
-#define MODEL_ID_HELP "the tensor of that identity: 32 hex digits (gpt-rs), or a number (Burn)"
+#define MODEL_ID_HELP "the tensor of that identity: 32 hex digits (gpt-rs), or Burn's id"
 /* The part of a tensor, or with HEFT_NONE of the file, that role names; role NULL: "data", or the
  * only one.  HEFT_NONE after saying which there are. */
 uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const char *role);

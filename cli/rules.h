@@ -29,8 +29,8 @@ typedef struct rules {
     bool no_memory; /* for a rule: rules_rename() gives a name then that ends the conversion */
 } rules;
 
-/* Makes sense of the lists; who: the command, for messages about them. Sets in *o how parts are stored of which no pattern speaks.  Not CODE_DONE: said why
- * not. */
+/* Makes sense of the lists, in the name of the command who, and sets in *o how parts are stored of which no
+ * pattern speaks.  Not CODE_DONE: said why not. */
 int rules_prepare(rules *r, const char *who, heft_write_options *o);
 /* Further metadata, in front of those that were set, which win.  False: no memory. */
 bool rules_add_values(rules *r, const heft_value *values, size_t count);
