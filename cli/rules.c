@@ -162,7 +162,7 @@ static heft_str keep_name(rules *r, const outbuf *text)
 static bool substitute_all(rules *r, outbuf *now, heft_str name)
 {
     outbuf next;
-    if (name.len && memchr(name.ptr, 0, name.len))
+    if (!r->rename.count || (name.len && memchr(name.ptr, 0, name.len)))
         return false;
     now->used = 0;
     out_open(&next, -1);
@@ -176,6 +176,7 @@ static bool substitute_all(rules *r, outbuf *now, heft_str name)
         next = turn;
     }
     out_free(&next);
+    r->no_memory = r->no_memory || now->os;
     return true;
 }
 

@@ -150,6 +150,18 @@ static void assert_guarded(const heft_file *f, const target *t, bool strict)
     free_losses(&lost);
 }
 
+/* Parts of a file that is converted to its own format stay compressed: their size shows when they are written. */
+static bool keeps_compressed(const heft_file *f, const target *t)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < heft_tensor_count(f) && !any; i++) {
+        heft_tensor tensor = heft_tensor_at(f, i);
+        for (uint32_t k = 0; k < tensor.part_count && !any; k++)
+            any = heft_part_at(f, tensor.first_part + k).encoding == HEFT_ZSTD;
+    }
+    return any && t->format == heft_file_format(f) && heft_format_caps(t->format) & HEFT_CAN_ENCODE;
+}
+
 static void assert_planned(const heft_file *f, const target *t, uint64_t size)
 {
     heft_error err;
@@ -159,7 +171,10 @@ static void assert_planned(const heft_file *f, const target *t, uint64_t size)
     opt.write.allow_loss = opt.dry_run = true;
     opt.planned_bytes = &planned;
     heft_assert_ok(heft_convert(f, t->format, NULL, &opt, &err), &err);
-    assert_int_equal(planned, size);
+    if (keeps_compressed(f, t))
+        assert_true(planned >= size); /* as long as nothing is compressed */
+    else
+        assert_int_equal(planned, size);
     free_losses(&lost);
 }
 
@@ -183,7 +198,7 @@ static bool write_as(written *w, const heft_file *f, const target *t)
     heft_assert_ok(st, &err);
     w->bytes = heft_test_copy(w->sink.p, w->sink.len);
     heft_test_sink_free(&w->sink);
-    assert_int_equal(w->sink.reserved, w->bytes.len);
+    assert_int_equal(w->sink.reserved, keeps_compressed(f, t) ? 0 : w->bytes.len);
     assert_planned(f, t, w->bytes.len);
     assert_guarded(f, t, false);
     assert_guarded(f, t, true);

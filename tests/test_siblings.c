@@ -122,6 +122,13 @@ static bool is_here(void *ctx, const heft_tensor *t)
     return t->name.len == strlen(ctx) && !memcmp(t->name.ptr, ctx, t->name.len);
 }
 
+static bool store_raw(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+{
+    (void)ctx, (void)t, (void)role;
+    how->encoding = HEFT_RAW;
+    return true;
+}
+
 /* only: a tensor's name, or NULL for all. */
 static heft_status convert(const heft_file *f, const char *only, heft_bytes *out, heft_error *err)
 {
@@ -130,6 +137,7 @@ static heft_status convert(const heft_file *f, const char *only, heft_bytes *out
     opt.write.version = "2";
     opt.write.align = 4096;
     opt.keep = only ? is_here : NULL;
+    opt.storage = store_raw;
     opt.ctx = (void *)(uintptr_t)only;
     heft_status st = heft_convert(f, heft_format_find("ztensor"), heft_test_sink_init(&sink, false),
                                   &opt, err);

@@ -108,6 +108,16 @@ static heft_ix_omission *omission_of(const heft_index *x, const char *rule, heft
     return x->omitted.len < MOST ? NULL : &all[MOST - 1];
 }
 
+/* Without memory the key has no name: no failure of what fills the index. */
+static void copy_name(heft_index *x, heft_ix_omission *to, heft_str name)
+{
+    heft_error unused, *err = x->err;
+    x->err = &unused;
+    to->name = heft_ix_copy(x, name);
+    x->err = err;
+    x->lost_notes = x->lost_notes || !to->name.ptr;
+}
+
 void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name, const char *text)
 {
     heft_ix_omission *to = omission_of(x, rule, name, text);
@@ -123,7 +133,7 @@ void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str nam
     }
     *to = (heft_ix_omission){ s, rule, text, { NULL, 0 }, 1 };
     if (name.ptr)
-        to->name = heft_ix_copy(x, name);
+        copy_name(x, to, name);
 }
 
 /* ---- digests of parts ---- */

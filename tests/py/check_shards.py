@@ -561,9 +561,10 @@ def merge_keeps_ties(top):
     demand((top / "again.zt").read_bytes() == (top / "m2.zt").read_bytes(), "merged, it is another file")
     more = gen.pack({"more": ("F32", [1], b"abcd")})
     (top / "more.safetensors").write_bytes(more)
-    for suffix, version, read in (("zt", "2", read_ztensor2.read), ("bpk", None, lambda p: read_burnpack.read(p.read_bytes())),
+    for suffix, version, read in (("zt", "2", lambda p: read_ztensor2.read(p, None, read_ztensor2.ANY)), ("bpk", None, lambda p: read_burnpack.read(p.read_bytes())),
                                   ("gten", None, lambda p: read_gptrs.read(p.read_bytes())),
-                                  ("zt", "1.0", read_ztensor1.read), ("zt", "1.2", lambda p: read_ztensor1.read(p, "1.2"))):
+                                  ("zt", "1.0", lambda p: read_ztensor1.read(p, "1.0", None, read_ztensor1.ANY)),
+                                  ("zt", "1.2", lambda p: read_ztensor1.read(p, "1.2", None, read_ztensor1.ANY))):
         out = top / f"out.{suffix}"
         heft("merge", "--force", *(["--format-version", version] if version else []), top / "set", top / "more.safetensors", out)
         got = read(out)

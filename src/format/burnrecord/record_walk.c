@@ -94,7 +94,7 @@ static heft_status read_scalar(heft_record *r, const heft_msgpack_item *it, heft
     return r->c.st;
 }
 
-enum { SETTING = 8, LISTED = 16 }; /* what a value of metadata is charged with */
+enum { SETTING = 8, LISTED = sizeof(heft_value) }; /* what a value of metadata is charged with */
 
 static heft_status put_setting(heft_record *r, const heft_msgpack_item *it)
 {

@@ -166,9 +166,12 @@ static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, plac
     heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(c), min_bytes);
     if (!st)
         st = read_entries(c, x, checkpoint, tensors, s);
-    if (!st && heft_cur_left(c))
+    if (!st && heft_cur_left(c)) {
+        heft_ix_omit(x, HEFT_WARNING, "gptrs/index-length", (heft_str){ NULL, 0 },
+                     "the bytes that follow the entries of the index are left out");
         heft_ix_note(x, HEFT_WARNING, "gptrs/index-length", heft_cur_pos(c), HEFT_NONE,
                      "the index is longer than its entries");
+    }
     return st;
 }
 

@@ -33,7 +33,7 @@ static heft_status plan_rank(heft_plan *p, uint32_t t, const heft_mag_layout *l)
                              "rank %U is more than .mag version %s takes (%U)", (uint64_t)rank,
                              l->version, (uint64_t)l->max_rank);
     }
-    if (rank > l->reader_rank)
+    if (rank > l->reader_rank && !p->kept) /* else it is what the file has already */
         return heft_loss_say(p, HEFT_WARNING, "mag/rank", t,
                              "rank %U is more than Magnetron's reader takes (%U)", (uint64_t)rank,
                              (uint64_t)l->reader_rank);
