@@ -15,7 +15,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tests/py"))
 from gen_burnpack import Pack, few  # noqa: E402
 
-LAYERS = ["base", "model", "grammar", "format", "core", "beside", "bare"]
+LAYERS = ["base", "model", "grammar", "format", "core", "companion", "bare"]
 FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/include", f"-I{TOP}/src",
          "-isystem", f"{TOP}/src/bare/libc"]
 # Nothing of the compiler's that takes an operating system: no canaries, no tables for a loader.

@@ -12,7 +12,7 @@ import tempfile
 import tap
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ["base", "model", "grammar", "format", "core", "beside", "bare"]
+LAYERS = ["base", "model", "grammar", "format", "core", "companion", "bare"]
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 # What the tool chain itself leaves open in an object: the machine's, not a library's.
 MACHINE = {"__linear_memory", "__stack_pointer", "__indirect_function_table", "_GLOBAL_OFFSET_TABLE_"}

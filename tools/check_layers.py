@@ -23,8 +23,8 @@ import tap
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 
-# Where a directory's files may include from.  heft.h: what a program sees, write.h with it; heft_ext.h: what
-# plugs something in; a directory's own headers are its own.
+# Where a directory's files may include from.  heft.h: what a program sees, companion.h and write.h with
+# it; heft_ext.h: what plugs something in; a directory's own headers are its own.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h"],
@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "src/core/check": [*ENGINE, "src/core/read"],
     "src/core/write": [*ENGINE, "src/core/read", "src/core/check"],
     "src/core/edit": [*ENGINE, "src/core/read", "src/core/check", "src/core/write"],
-    "src/beside": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
+    "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/bare": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
     "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
@@ -46,7 +46,7 @@ MAY_INCLUDE = {
 for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir()):
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/check",
-                "src/core/write", "src/core/edit", "src/beside", "src/bare"]
+                "src/core/write", "src/core/edit", "src/companion", "src/bare"]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}

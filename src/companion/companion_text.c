@@ -1,9 +1,9 @@
-/* beside.c - small things for readers of texts. */
-#include "beside/beside.h"
+/* companion_text.c - small helpers for readers of companion texts. */
+#include "companion/companion_text.h"
 
 #include "base/error.h"
 
-const heft_allocator *heft_beside_memory(const heft_host **host, heft_error *err)
+const heft_allocator *heft_companion_memory(const heft_host **host, heft_error *err)
 {
     if (!*host)
         *host = heft_host_default();
@@ -12,12 +12,12 @@ const heft_allocator *heft_beside_memory(const heft_host **host, heft_error *err
     return (*host)->allocator;
 }
 
-heft_status heft_beside_full(heft_error *err)
+heft_status heft_companion_full(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a text beside weights");
 }
 
-heft_status heft_beside_expect(heft_json *j, heft_json_kind kind, const char *what)
+heft_status heft_companion_expect(heft_json *j, heft_json_kind kind, const char *what)
 {
     static const char *const names[] = { "nothing more", "an object", "its end", "a list",
                                          "its end",      "a key",     "a text",  "a number",
@@ -28,7 +28,7 @@ heft_status heft_beside_expect(heft_json *j, heft_json_kind kind, const char *wh
     return heft_json_fail(j, "%s: %s is expected here", what, names[kind]);
 }
 
-bool heft_beside_key(heft_json *j)
+bool heft_companion_key(heft_json *j)
 {
     return heft_json_next(j) == HEFT_JSON_KEY;
 }

@@ -1,7 +1,7 @@
 /* vocab_lines.c - a vocabulary from a text with a token on each line; CR LF counts as an end, too. */
 #include "base/error.h"
 #include "base/text.h"
-#include "beside/beside.h"
+#include "companion/companion_text.h"
 #include "model/vocab.h"
 
 /* The line at *at, which moves behind its end; false: there is none. */
@@ -32,7 +32,7 @@ static uint64_t count_lines(heft_str text)
 heft_status heft_vocab_lines(heft_vocab **out, heft_str text, const heft_host *host,
                              heft_error *err)
 {
-    const heft_allocator *al = heft_beside_memory(&host, err);
+    const heft_allocator *al = heft_companion_memory(&host, err);
     heft_vocab *v;
     heft_str line;
     *out = NULL;

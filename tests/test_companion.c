@@ -1,4 +1,4 @@
-/* test_beside.c - vocabularies, settings and profiles from texts. */
+/* test_companion.c - vocabularies, settings and profiles from texts. */
 #include "heft_test.h"
 
 static heft_str str(const char *s)

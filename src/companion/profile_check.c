@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/out.h"
-#include "beside/profile.h"
+#include "companion/profile_types.h"
 
 typedef struct check {
     const heft_profile *p;

@@ -1,7 +1,7 @@
 /* settings.c - what a JSON object says: a flat list in which a container stands before its children. */
 #include "base/error.h"
 #include "base/text.h"
-#include "beside/beside.h"
+#include "companion/companion_text.h"
 
 enum { MOST_VALUES = 1 << 20 }; /* a value takes much more memory than the two bytes of "1," */
 
@@ -15,7 +15,7 @@ struct heft_settings {
 typedef struct reader {
     heft_settings *s;
     heft_json j;
-    uint32_t open[HEFT_BESIDE_DEPTH]; /* containers around the next value, but the document */
+    uint32_t open[HEFT_COMPANION_DEPTH]; /* containers around the next value, but the document */
     uint32_t depth;
     heft_str key; /* of the next value; empty in a list */
     heft_error *err;
@@ -93,7 +93,7 @@ static heft_status add(reader *r, heft_json_kind k)
         return heft_error_plain(r->err, HEFT_E_LIMIT, "the document has more than %U values",
                                 (uint64_t)MOST_VALUES);
     if (!keep(r->s, v) || !keep_at_top(r, &v))
-        return heft_beside_full(r->err);
+        return heft_companion_full(r->err);
     if (r->depth)
         at(r->s, r->open[r->depth - 1])->as.of.count++;
     if (k == HEFT_JSON_OBJECT || k == HEFT_JSON_ARRAY)
@@ -120,28 +120,28 @@ static heft_status read_next(reader *r, bool *goes_on)
 static heft_status read(reader *r)
 {
     bool goes_on = true;
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the document");
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the document");
     while (!st && goes_on)
         st = read_next(r, &goes_on);
-    return st ? st : heft_beside_expect(&r->j, HEFT_JSON_END, "the document");
+    return st ? st : heft_companion_expect(&r->j, HEFT_JSON_END, "the document");
 }
 
 heft_status heft_settings_json(heft_settings **out, heft_str text, const heft_host *host,
                                heft_error *err)
 {
     heft_error own;
-    const heft_allocator *al = heft_beside_memory(&host, err);
+    const heft_allocator *al = heft_companion_memory(&host, err);
     err = err ? err : &own;
     *out = NULL;
     if (!al)
         return HEFT_E_ARGUMENT;
     heft_settings *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
     if (!s)
-        return heft_beside_full(err);
+        return heft_companion_full(err);
     *s = (heft_settings){ .mem = { al, UINT64_MAX, 0 } };
     s->arena.mem = &s->mem;
     reader r = { .s = s, .key = heft_lit(""), .err = err };
-    r.j = heft_json_open(text, 0, HEFT_BESIDE_DEPTH, &s->arena, err);
+    r.j = heft_json_open(text, 0, HEFT_COMPANION_DEPTH, &s->arena, err);
     heft_status st = read(&r);
     if (st)
         heft_settings_close(s);

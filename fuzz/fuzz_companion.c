@@ -1,4 +1,4 @@
-/* fuzz_beside.c - any bytes as each of the texts that stand beside weights: vocabularies, settings, profiles. */
+/* fuzz_companion.c - any bytes as each of the companion texts: vocabularies, settings, profiles. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "beside/profile.h"
+#include "companion/profile_types.h"
 
 /* ---- expressions ---- */
 

@@ -7,7 +7,7 @@
  */
 #include "base/error.h"
 #include "base/text.h"
-#include "beside/beside.h"
+#include "companion/companion_text.h"
 #include "model/vocab.h"
 
 typedef struct entry {
@@ -30,7 +30,7 @@ static const uint64_t UNKNOWN = UINT64_MAX;
 
 static heft_status read_id(reader *r, uint64_t *id)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_NUMBER, "the id of a token");
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "the id of a token");
     if (!st && !heft_json_u64(id, r->j.text))
         st = heft_json_fail(&r->j, "%q is no id of a token", r->j.text);
     return st;
@@ -40,7 +40,7 @@ static heft_status add_entry(reader *r, heft_str token, uint64_t id)
 {
     entry *e = heft_vec_push(&r->mem, &r->entries, sizeof *e);
     if (!e)
-        return heft_beside_full(r->err);
+        return heft_companion_full(r->err);
     *e = (entry){ token, id };
     return HEFT_OK;
 }
@@ -51,7 +51,7 @@ static heft_status add_entry(reader *r, heft_str token, uint64_t id)
 static heft_status read_pairs(reader *r)
 {
     heft_status st = HEFT_OK;
-    while (!st && heft_beside_key(&r->j)) {
+    while (!st && heft_companion_key(&r->j)) {
         heft_str token = r->j.text;
         uint64_t id = 0;
         st = read_id(r, &id);
@@ -64,12 +64,12 @@ static heft_status read_pairs(reader *r)
 /* [token, score], whose bracket has been read. */
 static heft_status read_scored(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_STRING, "a token of the list");
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_STRING, "a token of the list");
     if (!st)
         st = add_entry(r, r->j.text, r->entries.len);
     if (!st)
-        st = heft_beside_expect(&r->j, HEFT_JSON_NUMBER, "the score of a token");
-    return st ? st : heft_beside_expect(&r->j, HEFT_JSON_ARRAY_END, "a token and its score");
+        st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "the score of a token");
+    return st ? st : heft_companion_expect(&r->j, HEFT_JSON_ARRAY_END, "a token and its score");
 }
 
 /* The list has begun.  Its places are ids only as long as nothing stands before them. */
@@ -119,8 +119,8 @@ static heft_status read_unknown(reader *r)
 
 static heft_status read_model(reader *r, bool *found)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the model");
-    while (!st && heft_beside_key(&r->j)) {
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the model");
+    while (!st && heft_companion_key(&r->j)) {
         bool is_vocab = heft_str_is(r->j.text, "vocab");
         *found = *found || is_vocab;
         if (is_vocab)
@@ -146,11 +146,11 @@ static heft_status read_added(reader *r)
     heft_str token = { NULL, 0 };
     uint64_t id = UNKNOWN;
     heft_status st = HEFT_OK;
-    while (!st && heft_beside_key(&r->j)) {
+    while (!st && heft_companion_key(&r->j)) {
         if (heft_str_is(r->j.text, "id")) {
             st = read_id(r, &id);
         } else if (heft_str_is(r->j.text, "content")) {
-            st = heft_beside_expect(&r->j, HEFT_JSON_STRING, "an added token");
+            st = heft_companion_expect(&r->j, HEFT_JSON_STRING, "an added token");
             token = r->j.text;
         } else {
             st = heft_json_skip(&r->j, HEFT_JSON_KEY);
@@ -165,7 +165,7 @@ static heft_status read_added(reader *r)
 
 static heft_status read_all_added(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_ARRAY, "the added tokens");
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "the added tokens");
     while (!st) {
         heft_json_kind k = heft_json_next(&r->j);
         if (k == HEFT_JSON_ARRAY_END || r->j.st)
@@ -179,8 +179,8 @@ static heft_status read_all_added(reader *r)
 static heft_status read_document(reader *r)
 {
     bool found = false;
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the document");
-    while (!st && heft_beside_key(&r->j)) {
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the document");
+    while (!st && heft_companion_key(&r->j)) {
         if (heft_str_is(r->j.text, "model"))
             st = read_model(r, &found);
         else if (heft_str_is(r->j.text, "added_tokens"))
@@ -189,7 +189,7 @@ static heft_status read_document(reader *r)
             st = heft_json_skip(&r->j, HEFT_JSON_KEY);
     }
     if (!st && !r->j.st)
-        st = heft_beside_expect(&r->j, HEFT_JSON_END, "the document");
+        st = heft_companion_expect(&r->j, HEFT_JSON_END, "the document");
     if (!st && !r->j.st && !found)
         st = heft_error_plain(r->err, HEFT_E_FORMAT, "it has no \"model\" with a \"vocab\"");
     return st ? st : r->j.st;
@@ -257,7 +257,7 @@ static heft_status order(reader *r, heft_vocab **out, const heft_host *host)
     uint32_t count = 0;
     heft_str *tokens = heft_mem_resize(&r->mem, NULL, 0, bytes);
     if (!tokens)
-        return heft_beside_full(r->err);
+        return heft_companion_full(r->err);
     memset(tokens, 0, bytes);
     heft_status st = place(r, tokens, &count);
     if (!st)
@@ -269,7 +269,7 @@ static heft_status order(reader *r, heft_vocab **out, const heft_host *host)
 heft_status heft_vocab_json(heft_vocab **out, heft_str text, const heft_host *host, heft_error *err)
 {
     heft_error own;
-    const heft_allocator *al = heft_beside_memory(&host, err);
+    const heft_allocator *al = heft_companion_memory(&host, err);
     reader r = { .mem = { al, UINT64_MAX, 0 }, .err = err ? err : &own };
     *out = NULL;
     if (!al)
@@ -277,7 +277,7 @@ heft_status heft_vocab_json(heft_vocab **out, heft_str text, const heft_host *ho
     r.arena.mem = &r.mem;
     for (int i = 0; i < HEFT_SPECIALS; i++)
         r.special[i] = UNKNOWN;
-    r.j = heft_json_open(text, 0, HEFT_BESIDE_DEPTH, &r.arena, r.err);
+    r.j = heft_json_open(text, 0, HEFT_COMPANION_DEPTH, &r.arena, r.err);
     heft_status st = read_document(&r);
     if (!st)
         st = order(&r, out, host);

@@ -1,8 +1,8 @@
-/* profile.h - a profile as it is kept, and what its texts stand for. */
-#ifndef HEFT_PROFILE_H
-#define HEFT_PROFILE_H
+/* profile_types.h - a profile as it is kept, and what its texts stand for. */
+#ifndef HEFT_PROFILE_TYPES_H
+#define HEFT_PROFILE_TYPES_H
 #include "base/text.h"
-#include "beside/beside.h"
+#include "companion/companion_text.h"
 
 enum {
     HEFT_PROFILE_NAME = 512, /* bytes of a tensor's name, at most */

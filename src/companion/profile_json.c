@@ -1,5 +1,5 @@
-/* profile.c - reading a profile; docs/profiles.md describes its members. */
-#include "beside/profile.h"
+/* profile_json.c - reads a profile from JSON; docs/profiles.md describes its members. */
+#include "companion/profile_types.h"
 
 #include <string.h>
 
@@ -16,25 +16,25 @@ typedef struct reader {
 static heft_status copy(reader *r, heft_str *out, heft_str s)
 {
     *out = heft_arena_copy(&r->p->arena, s);
-    return out->ptr ? HEFT_OK : heft_beside_full(r->err);
+    return out->ptr ? HEFT_OK : heft_companion_full(r->err);
 }
 
 static heft_status read_text(reader *r, heft_str *out, const char *what)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_STRING, what);
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_STRING, what);
     return st ? st : copy(r, out, r->j.text);
 }
 
 static heft_status push_text(reader *r, heft_vec *v)
 {
     heft_str *to = heft_vec_push(&r->p->mem, v, sizeof *to);
-    return to ? copy(r, to, r->j.text) : heft_beside_full(r->err);
+    return to ? copy(r, to, r->j.text) : heft_companion_full(r->err);
 }
 
 /* A list of texts or, in shapes, of numbers. */
 static heft_status read_list(reader *r, heft_vec *v, bool numbers, const char *what)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_ARRAY, what);
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, what);
     while (!st) {
         heft_json_kind k = heft_json_next(&r->j);
         if (k == HEFT_JSON_ARRAY_END || r->j.st)
@@ -77,17 +77,17 @@ static heft_status read_about(reader *r)
 
 static heft_status read_sizes(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "sizes");
-    while (!st && heft_beside_key(&r->j)) {
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "sizes");
+    while (!st && heft_companion_key(&r->j)) {
         heft_profile_size size = { { NULL, 0 }, 0 };
         st = copy(r, &size.name, r->j.text);
         if (!st)
-            st = heft_beside_expect(&r->j, HEFT_JSON_NUMBER, "a size");
+            st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "a size");
         if (!st && !heft_json_u64(&size.value, r->j.text))
             st = heft_json_fail(&r->j, "%q is no size", r->j.text);
         heft_profile_size *to = st ? NULL : heft_vec_push(&r->p->mem, &r->p->sizes, sizeof *to);
         if (!st && !to)
-            st = heft_beside_full(r->err);
+            st = heft_companion_full(r->err);
         if (!st)
             *to = size;
     }
@@ -98,15 +98,15 @@ static heft_status add_key(reader *r, heft_profile_key key)
 {
     heft_profile_key *to = heft_vec_push(&r->p->mem, &r->p->keys, sizeof *to);
     if (!to)
-        return heft_beside_full(r->err);
+        return heft_companion_full(r->err);
     *to = key;
     return HEFT_OK;
 }
 
 static heft_status read_metadata(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "metadata");
-    while (!st && heft_beside_key(&r->j)) {
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "metadata");
+    while (!st && heft_companion_key(&r->j)) {
         heft_profile_key key = { .wish = HEFT_PROFILE_PRESENT };
         st = copy(r, &key.key, r->j.text);
         heft_json_kind k = st ? HEFT_JSON_FAILED : heft_json_next(&r->j);
@@ -124,7 +124,7 @@ static heft_status read_metadata(reader *r)
 
 static heft_status read_optional_metadata(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_ARRAY, "optional_metadata");
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "optional_metadata");
     while (!st) {
         heft_profile_key key = { .wish = HEFT_PROFILE_PRESENT, .is_optional = true };
         heft_json_kind k = heft_json_next(&r->j);
@@ -141,8 +141,8 @@ static heft_status read_optional_metadata(reader *r)
 
 static heft_status read_special(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "special");
-    while (!st && heft_beside_key(&r->j)) {
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "special");
+    while (!st && heft_companion_key(&r->j)) {
         unsigned i = 0;
         while (i < HEFT_SPECIALS &&
                !heft_str_is(r->j.text, heft_vocab_special_name((heft_special)i)))
@@ -155,8 +155,8 @@ static heft_status read_special(reader *r)
 
 static heft_status read_vocabulary(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "vocabulary");
-    while (!st && heft_beside_key(&r->j)) {
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "vocabulary");
+    while (!st && heft_companion_key(&r->j)) {
         if (heft_str_is(r->j.text, "tokens"))
             st = read_expression(r, &r->p->tokens, "tokens");
         else if (heft_str_is(r->j.text, "special"))
@@ -215,7 +215,7 @@ static heft_status read_tensor(reader *r)
 {
     heft_profile_tensor t = { .name = { NULL, 0 } };
     heft_status st = HEFT_OK;
-    while (!st && heft_beside_key(&r->j)) {
+    while (!st && heft_companion_key(&r->j)) {
         if (heft_str_is(r->j.text, "name"))
             st = read_text(r, &t.name, "the name of a tensor");
         else if (heft_str_is(r->j.text, "shape"))
@@ -233,14 +233,14 @@ static heft_status read_tensor(reader *r)
         return heft_json_fail(&r->j, "a tensor has no name");
     heft_profile_tensor *to = heft_vec_push(&r->p->mem, &r->p->tensors, sizeof *to);
     if (!to)
-        return heft_beside_full(r->err);
+        return heft_companion_full(r->err);
     *to = t;
     return HEFT_OK;
 }
 
 static heft_status read_tensors(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_ARRAY, "tensors");
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "tensors");
     while (!st) {
         heft_json_kind k = heft_json_next(&r->j);
         if (k == HEFT_JSON_ARRAY_END || r->j.st)
@@ -271,15 +271,15 @@ enum { MEMBERS = sizeof members / sizeof *members };
 
 static heft_status read(reader *r)
 {
-    heft_status st = heft_beside_expect(&r->j, HEFT_JSON_OBJECT, "the profile");
-    while (!st && heft_beside_key(&r->j)) {
+    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the profile");
+    while (!st && heft_companion_key(&r->j)) {
         unsigned i = 0;
         while (i < MEMBERS && !heft_str_is(r->j.text, members[i].name))
             i++;
         st = i < MEMBERS ? members[i].read(r) : unknown(r, "a profile");
     }
     if (!st && !r->j.st)
-        st = heft_beside_expect(&r->j, HEFT_JSON_END, "the profile");
+        st = heft_companion_expect(&r->j, HEFT_JSON_END, "the profile");
     return st ? st : r->j.st;
 }
 
@@ -287,18 +287,18 @@ heft_status heft_profile_json(heft_profile **out, heft_str text, const heft_host
                               heft_error *err)
 {
     heft_error own;
-    const heft_allocator *al = heft_beside_memory(&host, err);
+    const heft_allocator *al = heft_companion_memory(&host, err);
     reader r = { .err = err ? err : &own };
     *out = NULL;
     if (!al)
         return HEFT_E_ARGUMENT;
     heft_profile *p = al->resize(al->ctx, NULL, 0, sizeof *p, 16);
     if (!p)
-        return heft_beside_full(err);
+        return heft_companion_full(err);
     *p = (heft_profile){ .mem = { al, UINT64_MAX, 0 }, .name = heft_lit("") };
     p->arena.mem = &p->mem;
     r.p = p;
-    r.j = heft_json_open(text, 0, HEFT_BESIDE_DEPTH, &p->arena, r.err);
+    r.j = heft_json_open(text, 0, HEFT_COMPANION_DEPTH, &p->arena, r.err);
     heft_status st = read(&r);
     if (st)
         heft_profile_close(p);
