@@ -12,7 +12,6 @@
  * machine.  _legacy_load() of torch/serialization.py reads these archives to this day.
  */
 #include "grammar/tar.h"
-#include "base/sort.h"
 #include "format/torch/torch.h"
 
 enum {
@@ -137,34 +136,6 @@ static heft_status read_count(const reader *r, uint64_t *count, uint64_t *at, me
     return st;
 }
 
-/* Decimal digits, at most 18, with a sign or not. */
-static bool read_digits(int64_t *out, heft_str s)
-{
-    enum { MOST = 18 };
-    bool is_negative = s.len && s.ptr[0] == '-';
-    size_t at = is_negative;
-    *out = 0;
-    if (at == s.len || s.len - at > MOST)
-        return false;
-    for (; at < s.len; at++) {
-        if (s.ptr[at] < '0' || s.ptr[at] > '9')
-            return false;
-        *out = *out * 10 + (s.ptr[at] - '0');
-    }
-    *out = is_negative ? -*out : *out;
-    return true;
-}
-
-static bool read_key(int64_t *out, const heft_pickle *p, uint32_t value)
-{
-    if (heft_pickle_is(p, value, HEFT_PICKLE_TEXT))
-        return read_digits(out, heft_pickle_at(p, value)->as.s);
-    if (!heft_pickle_is(p, value, HEFT_PICKLE_INT))
-        return false;
-    *out = heft_pickle_at(p, value)->as.i;
-    return true;
-}
-
 /* ---- the machine ---- */
 
 static heft_status read_machine(const reader *r)
@@ -201,7 +172,7 @@ static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_memor
     if (!st && last == HEFT_NONE)
         last = heft_pickle_item(&p, p.root, 1);
     s->type = st ? NULL : heft_torch_type_of_storage(&p, last);
-    if (!st && !read_key(&to->key, &p, heft_pickle_item(&p, p.root, 0)))
+    if (!st && !heft_torch_read_key(&to->key, &p, heft_pickle_item(&p, p.root, 0)))
         st = fail(r, to->at, STORAGES, "a storage has no number that names it");
     if (!st && !s->type)
         st = fail(r, to->at, STORAGES, "the class of a storage is none of PyTorch's");
@@ -260,85 +231,6 @@ static heft_status read_storage(reader *r, uint64_t *at)
     return HEFT_OK;
 }
 
-/* ---- keys ---- */
-
-static bool memory_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    const heft_torch_memory *m = ctx;
-    return m[a].key < m[b].key;
-}
-
-static bool record_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    const heft_torch_record *m = ctx;
-    return m[a].key < m[b].key;
-}
-
-/* The numbers of n things in the order of their keys; NULL: no memory. */
-static uint32_t *sorted(const reader *r, uint32_t n,
-                        bool (*below)(const void *ctx, uint32_t a, uint32_t b), const void *things)
-{
-    uint32_t *ids = heft_arena_alloc(&r->t->x->arena, (2 * (size_t)n + 1) * sizeof *ids, 4);
-    for (uint32_t i = 0; ids && i < n; i++)
-        ids[i] = i;
-    if (ids)
-        heft_sort(ids, ids + n, n, below, things);
-    return ids;
-}
-
-/* Those of the vector in the order of their keys, in the arena; storages and their views share their numbers. */
-static heft_status sort_memories(const reader *r)
-{
-    heft_torch *t = r->t;
-    const heft_torch_memory *from = r->memories.ptr;
-    uint32_t n = r->memories.len, *ids = sorted(r, n, memory_below, from);
-    heft_torch_memory *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
-    if (!ids || !to)
-        return no_memory(r);
-    for (uint32_t i = 0; i < n; i++) {
-        to[i] = from[ids[i]];
-        if (i && to[i].key == to[i - 1].key)
-            return fail(r, to[i].at, STORAGES, "two storages have the same number");
-    }
-    t->memories = to;
-    t->memory_count = n;
-    return HEFT_OK;
-}
-
-static heft_status sort_records(const reader *r)
-{
-    heft_torch *t = r->t;
-    const heft_torch_record *from = r->records.ptr;
-    uint32_t n = r->records.len, *ids = sorted(r, n, record_below, from);
-    heft_torch_record *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
-    if (!ids || !to)
-        return no_memory(r);
-    for (uint32_t i = 0; i < n; i++) {
-        to[i] = from[ids[i]];
-        if (i && to[i].key == to[i - 1].key)
-            return fail(r, to[i].at, TENSORS, "two tensors have the same number");
-    }
-    t->records = to;
-    t->record_count = n;
-    return HEFT_OK;
-}
-
-/* Number of the memory of that key, or HEFT_NONE. */
-static uint32_t find_memory(const heft_torch *t, int64_t key)
-{
-    uint32_t low = 0, high = t->memory_count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (t->memories[mid].key == key)
-            return mid;
-        if (t->memories[mid].key < key)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return HEFT_NONE;
-}
-
 /* ---- views of storages ---- */
 
 static heft_status read_view(reader *r, const heft_pickle *p, uint32_t item)
@@ -347,12 +239,12 @@ static heft_status read_view(reader *r, const heft_pickle *p, uint32_t item)
     heft_torch_memory v = { .at = heft_pickle_place(p, item) };
     uint64_t first, elements;
     int64_t root;
-    if (!read_key(&v.key, p, heft_pickle_item(p, item, 0)) ||
-        !read_key(&root, p, heft_pickle_item(p, item, 1)) ||
+    if (!heft_torch_read_key(&v.key, p, heft_pickle_item(p, item, 0)) ||
+        !heft_torch_read_key(&root, p, heft_pickle_item(p, item, 1)) ||
         !heft_pickle_u64(&first, p, heft_pickle_item(p, item, 2)) ||
         !heft_pickle_u64(&elements, p, heft_pickle_item(p, item, 3)))
         return fail(r, v.at, STORAGES, "a view is not four numbers");
-    uint32_t of = find_memory(t, root);
+    uint32_t of = heft_torch_find_memory(t, root);
     if (of == HEFT_NONE)
         return fail(r, v.at, STORAGES, "a view of a storage that is not in the file");
     v.storage = t->memories[of].storage;
@@ -397,11 +289,11 @@ static heft_status read_storages(reader *r)
     for (uint64_t i = 0; !st && i < count; i++) /* each takes bytes, so this ends with the member */
         st = read_storage(r, &at);
     if (!st)
-        st = sort_memories(r); /* views name storages */
+        st = heft_torch_sort_memories(r->t, &r->memories); /* views name storages */
     if (!st)
         st = read_views(r, at);
     if (!st)
-        st = sort_memories(r);
+        st = heft_torch_sort_memories(r->t, &r->memories);
     r->t->storages = r->storages.ptr;
     r->t->storage_count = r->storages.len;
     return st;
@@ -423,10 +315,10 @@ static heft_status read_names(const reader *r, uint64_t *at, heft_torch_record *
     bool is_first_kind = heft_pickle_is(&p, heft_pickle_item(&p, p.root, 1), HEFT_PICKLE_GLOBAL);
     uint32_t of = heft_pickle_item(&p, p.root, is_first_kind ? 2 : 1);
     to->type = heft_torch_type_of_tensor(&p, heft_pickle_item(&p, p.root, is_first_kind ? 1 : 2));
-    if (!read_key(&to->key, &p, heft_pickle_item(&p, p.root, 0)))
+    if (!heft_torch_read_key(&to->key, &p, heft_pickle_item(&p, p.root, 0)))
         st = fail(r, to->at, TENSORS, "a tensor has no number that names it");
-    else if (read_key(&storage, &p, of)) {
-        to->memory = find_memory(r->t, storage);
+    else if (heft_torch_read_key(&storage, &p, of)) {
+        to->memory = heft_torch_find_memory(r->t, storage);
         if (to->memory == HEFT_NONE)
             st = fail(r, to->at, TENSORS, "the storage of a tensor is not in the file");
     } else if (!heft_pickle_is(&p, of, HEFT_PICKLE_NONE))
@@ -491,28 +383,7 @@ static heft_status read_tensors(reader *r)
     if (!st && at < where.offset + where.length)
         heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
                      "bytes after the last tensor");
-    return st ? st : sort_records(r);
-}
-
-const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
-                                              bool *is_storage)
-{
-    int64_t key;
-    uint32_t low = 0, high = t->record_count;
-    *is_storage = false;
-    if (!read_key(&key, &t->p, heft_pickle_at(&t->p, persistent)->as.id))
-        return NULL;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (t->records[mid].key == key)
-            return &t->records[mid];
-        if (t->records[mid].key < key)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    *is_storage = find_memory(t, key) != HEFT_NONE;
-    return NULL;
+    return st ? st : heft_torch_sort_records(t, &r->records);
 }
 
 /* ---- the archive ---- */

@@ -24,17 +24,6 @@ enum { LEGACY_VERSION = 1001 };
 
 /* ---- the pickle, once its storages have places ---- */
 
-heft_status heft_torch_read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
-                                   const char *what)
-{
-    enum { WORK = 16, LEAST_WORK = 64 << 10 };
-    heft_status st = heft_pickle_read(&t->p, in, where, &t->x->arena, what);
-    t->pickle_bytes = heft_pickle_end(&t->p) - where.offset;
-    t->work = t->pickle_bytes * WORK + LEAST_WORK;
-    t->p.apart = apart;
-    return st;
-}
-
 static heft_status read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
                                const char *what)
 {

@@ -1,5 +1,6 @@
 /* torch.h - what the files of the PyTorch format share: a pickle, the storages that it speaks of, and
- * what its calls stand for. */
+ * what its calls stand for.  Each section names the file that defines its functions; a file calls only
+ * functions of the sections above its own. */
 #ifndef HEFT_TORCH_H
 #define HEFT_TORCH_H
 #include "format/format.h"
@@ -64,27 +65,21 @@ typedef struct heft_torch {
     uint32_t calls[32];
 } heft_torch;
 
-/* ---- members of archives ---- */
+/* ---- members of archives: inflate.c ---- */
 
 /* What a deflated member inflates to, checked; it lives as long as the index. */
 heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, heft_str *out);
 
-/* ---- archives of before 0.1.11: tar.c ---- */
-
-/* Whether a file that begins so is one. */
-bool heft_torch_is_tar(const uint8_t *head, size_t len);
-heft_status heft_torch_parse_tar(heft_torch *t);
-/* The tensor that a persistent id names, or NULL; *is_storage: it names a storage. */
-const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
-                                              bool *is_storage);
-
-/* ---- the pickle ---- */
+/* ---- the pickle: torch_pickle.c ---- */
 
 /* Reads the pickle that the graph is walked of; apart: see heft_pickle. */
 heft_status heft_torch_read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
                                    const char *what);
+/* Values that are shared are looked at again wherever they are used; the pickle's size sets how often.
+ * HEFT_E_LIMIT: too often. */
+heft_status heft_torch_charge(heft_torch *t, uint64_t work, uint64_t at);
 
-/* ---- storages ---- */
+/* ---- storages: storage.c ---- */
 
 /* By the name of a storage class, of a tensor class as old as FloatTensor, or of an element type. */
 const heft_torch_type *heft_torch_type_of_storage(const heft_pickle *p, uint32_t global);
@@ -97,7 +92,21 @@ uint32_t heft_torch_class(const heft_pickle *p, uint32_t value);
 heft_status heft_torch_storages(heft_torch *t);
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key);
 
-/* ---- calls ---- */
+/* ---- storages and tensors of a tar archive by their keys: torch_records.c ---- */
+
+/* A key is an integer, or its decimal digits as a text; false: the value is neither. */
+bool heft_torch_read_key(int64_t *out, const heft_pickle *p, uint32_t value);
+/* Copies the vector of heft_torch_memory into t->memories, sorted by key.  HEFT_E_FORMAT: two have the same key. */
+heft_status heft_torch_sort_memories(heft_torch *t, const heft_vec *memories);
+/* The same for heft_torch_record and t->records. */
+heft_status heft_torch_sort_records(heft_torch *t, const heft_vec *records);
+/* The number in t->memories of the memory of that key, or HEFT_NONE. */
+uint32_t heft_torch_find_memory(const heft_torch *t, int64_t key);
+/* The tensor that a persistent id names, or NULL; *is_storage: it names a storage. */
+const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
+                                              bool *is_storage);
+
+/* ---- calls: calls.c ---- */
 
 typedef enum heft_torch_kind {
     HEFT_TORCH_VALUE,     /* what it is in the pickle */
@@ -132,6 +141,14 @@ typedef struct heft_torch_meaning {
 heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value);
 /* Reports a call that is not in the table, once. */
 void heft_torch_tell(heft_torch *t, uint32_t object);
+
+/* ---- values of metadata: scalar.c ---- */
+
+/* A value of metadata; false: it is none, or t->st says why it cannot be had. */
+bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value);
+
+/* ---- tensors: tensor.c ---- */
+
 /* Adds the tensor that the call rebuilds. */
 heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_meaning *m);
 /* A tensor that is a part of another and lies in order: bytes of the file. */
@@ -147,18 +164,21 @@ typedef struct heft_torch_flat {
 /* The CRC-32 of what the part added last decodes to, when it is deflated and has one. */
 heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc);
 heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out);
-/* Adds the sparse tensor that the call rebuilds; sparse.c. */
+
+/* ---- sparse tensors: sparse.c ---- */
+
+/* Adds the sparse tensor that the call rebuilds. */
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m);
-/* A value of metadata; false: it is none, or t->st says why it cannot be had. */
-bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value);
 
-/* ---- the graph ---- */
-
-/* Values that are shared are looked at again wherever they are used; the pickle's size sets how often.
- * HEFT_E_LIMIT: too often. */
-heft_status heft_torch_charge(heft_torch *t, uint64_t work, uint64_t at);
+/* ---- the graph: walk.c ---- */
 
 /* Lists tensors and metadata of the value that x->pick names, or of all. */
 heft_status heft_torch_walk(heft_torch *t);
+
+/* ---- archives of before 0.1.11: tar.c ---- */
+
+/* Whether a file that begins so is one. */
+bool heft_torch_is_tar(const uint8_t *head, size_t len);
+heft_status heft_torch_parse_tar(heft_torch *t);
 
 #endif

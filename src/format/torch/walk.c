@@ -29,17 +29,6 @@ static heft_status no_memory(const walk *w)
     return heft_error_plain(w->t->x->err, HEFT_E_NOMEM, "no memory for the names of a pickle");
 }
 
-heft_status heft_torch_charge(heft_torch *t, uint64_t work, uint64_t at)
-{
-    if (work > t->work)
-        return heft_error_set(t->x->err, HEFT_E_LIMIT, at,
-                              "%s: its values share so much that listing them takes more than the "
-                              "pickle's %U bytes warrant",
-                              t->p.c.what, t->pickle_bytes);
-    t->work -= work;
-    return HEFT_OK;
-}
-
 /* ---- names ---- */
 
 static heft_status put(walk *w, heft_str s)
