@@ -12,7 +12,7 @@
  *            pickle of the list of the storages' keys
  *            for each: u64 elements, and the elements, little-endian
  *
- *   tar      before version 0.1.11: tar.c
+ *   tar      before version 0.1.11: torch_tar.c
  *
  * torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2 are what is followed.
  */

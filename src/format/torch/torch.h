@@ -65,7 +65,7 @@ typedef struct heft_torch {
     uint32_t calls[32];
 } heft_torch;
 
-/* ---- members of archives: inflate.c ---- */
+/* ---- members of archives: torch_inflate.c ---- */
 
 /* What a deflated member inflates to, checked; it lives as long as the index. */
 heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, heft_str *out);
@@ -165,7 +165,7 @@ typedef struct heft_torch_flat {
 heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc);
 heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out);
 
-/* ---- sparse tensors: sparse.c ---- */
+/* ---- sparse tensors: torch_sparse.c ---- */
 
 /* Adds the sparse tensor that the call rebuilds. */
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m);
@@ -175,7 +175,7 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_mea
 /* Lists tensors and metadata of the value that x->pick names, or of all. */
 heft_status heft_torch_walk(heft_torch *t);
 
-/* ---- archives of before 0.1.11: tar.c ---- */
+/* ---- archives of before 0.1.11: torch_tar.c ---- */
 
 /* Whether a file that begins so is one. */
 bool heft_torch_is_tar(const uint8_t *head, size_t len);

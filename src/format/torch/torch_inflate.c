@@ -1,4 +1,4 @@
-/* inflate.c - members of archives that were packed again: PyTorch stores them, and reads deflated ones, too. */
+/* torch_inflate.c - members of archives that were packed again: PyTorch stores them, and reads deflated ones, too. */
 #include "base/crc.h"
 #include "format/torch/torch.h"
 

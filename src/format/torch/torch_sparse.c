@@ -1,4 +1,4 @@
-/* sparse.c - sparse tensors: (layout, data), where data is (coords, values, shape, …) or (row pointers,
+/* torch_sparse.c - sparse tensors: (layout, data), where data is (coords, values, shape, …) or (row pointers,
  * columns, values, shape), with tensors that have to lie in order. */
 #include "format/torch/torch.h"
 

@@ -1,4 +1,4 @@
-/* tar.c - what torch.save() wrote before version 0.1.11: a tar archive of four members.
+/* torch_tar.c - what torch.save() wrote before version 0.1.11: a tar archive of four members.
  *
  *   sys_info   pickle of a dictionary: protocol_version 1000, little_endian, type_sizes
  *   pickle     the pickle; persistent ids are the numbers of tensors and storages as decimal text, or, of a
@@ -11,8 +11,8 @@
  * The first archives had (key, class, storage's key) and (key, class), and no views.  Numbers have the byte order of the
  * machine.  _legacy_load() of torch/serialization.py reads these archives to this day.
  */
-#include "grammar/tar.h"
 #include "format/torch/torch.h"
+#include "grammar/tar.h"
 
 enum {
     PROTOCOL = 1000,
