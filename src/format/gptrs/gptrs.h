@@ -3,6 +3,12 @@
 #define HEFT_GPTRS_H
 #include "format/format.h"
 
+/* The eight characters that a file begins with. */
+static inline const char *heft_gptrs_magic(bool checkpoint)
+{
+    return checkpoint ? "GPTRSCHK" : "GPTRSTEN";
+}
+
 /* Version 1: from the tensor count on, data between the records. */
 heft_status heft_gptrs_parse_v1(heft_in *in, heft_index *x, uint64_t at, bool checkpoint);
 /* The bincode index of two days in December 2025, over the same version number 2. */
@@ -24,5 +30,10 @@ void heft_gptrs_note_base_ids(heft_index *x);
 heft_status heft_gptrs_check_base_ids(heft_check *c);
 /* A warning where such an id is not carried. */
 heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool checkpoint);
+
+/* Functions of heft_format; gptrs_write.c. */
+heft_status heft_gptrs_plan_checkpoint(heft_plan *p);
+heft_status heft_gptrs_plan_archive(heft_plan *p);
+heft_status heft_gptrs_front(const heft_plan *p, heft_out *o);
 
 #endif

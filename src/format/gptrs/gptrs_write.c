@@ -1,0 +1,235 @@
+/* gptrs_write.c - plans and writes gpt-rs' checkpoints and tensor archives, version 2: see gptrs.c. */
+#include "base/blake3.h"
+#include "format/gptrs/entry.h"
+#include "format/losses.h"
+
+enum { MAGIC = 8, BASE_ID = 16 };
+
+/* ---- planning ---- */
+
+typedef struct layout { /* heft_plan.priv */
+    bool checkpoint;
+    heft_str config[3]; /* written one after the other */
+    uint64_t config_bytes, index_bytes;
+} layout;
+
+static uint32_t tag_of(heft_dtype t)
+{
+    uint32_t tag = 0;
+    while (tag < HEFT_GPTRS_TYPES && heft_gptrs_types[tag] != t)
+        tag++;
+    return tag;
+}
+
+/* A stored id that is not that of the name tells of damage, perhaps to the name: an edit leaves it as it is. */
+static heft_status check_replaced_id(heft_plan *p, uint32_t t)
+{
+    const uint8_t *asked = heft_ix_base_id_at(p->x, t);
+    const uint8_t *had = p->kept ? heft_ix_base_id_at(p->kept, t) : NULL;
+    uint8_t id[BASE_ID];
+    if (!asked || !had || !memcmp(asked, had, BASE_ID))
+        return HEFT_OK;
+    heft_str name = heft_ix_name(p->kept, t);
+    heft_blake3_id(id, name.ptr, name.len);
+    if (!memcmp(id, had, BASE_ID))
+        return HEFT_OK;
+    return heft_error_plain(p->err, HEFT_E_CHECKSUM,
+                            "tensor %q: its stored base id is not the BLAKE3 of its name: an edit "
+                            "would hide that ('heft convert' makes ids anew)",
+                            name);
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *has_half)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    heft_str name = heft_ix_name(p->x, t);
+    const char *why = NULL;
+    if (!heft_loss_is_plain(p->x, t))
+        why = "only dense tensors can be stored in .gptrs and .gten";
+    else if (checkpoint && !heft_is_ascii(name.ptr, name.len))
+        why = "a name in a checkpoint has to be ASCII";
+    if (why || tag_of(row->dtype) == HEFT_GPTRS_TYPES)
+        heft_plan_drop(p, t);
+    if (why)
+        return heft_plan_loss(p, HEFT_FAULT, "gptrs/tensor", t, why);
+    if (tag_of(row->dtype) == HEFT_GPTRS_TYPES)
+        return heft_loss_type(p, "gptrs/dtype", t, "a gpt-rs file");
+    *has_half = *has_half || row->dtype == HEFT_F16 || row->dtype == HEFT_BF16;
+    heft_status st = heft_gptrs_plan_base_id(p, t, checkpoint);
+    return st ? st : heft_loss_scalar(p, "gptrs/rank-0", t, "a gpt-rs file");
+}
+
+static heft_status plan_tensors(heft_plan *p, bool checkpoint)
+{
+    bool has_half = false;
+    heft_status st = heft_loss_attributes(p, "gptrs/attributes", HEFT_T_GRAD);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        st = check_replaced_id(p, t);
+        if (!st)
+            st = plan_tensor(p, t, checkpoint, &has_half);
+    }
+    if (!st && has_half)
+        st = heft_plan_loss(p, HEFT_NOTE, "gptrs/half", HEFT_NONE,
+                            "the first readers of this format refuse f16 and bf16");
+    if (!st)
+        heft_plan_compact(p);
+    return st;
+}
+
+static heft_status plan_config(heft_plan *p, layout *l)
+{
+    heft_gptrs_config config = { false, false };
+    heft_error why;
+    heft_status st = heft_plan_model_part(p, "config", &l->config[1]);
+    if (st)
+        return st;
+    if (!l->config[1].ptr) {
+        l->config[1] = heft_lit("{\"kind\":\"unknown\",\"config\":{}}");
+        return heft_plan_loss(p, HEFT_WARNING, "gptrs/config", HEFT_NONE,
+                              "no config: a checkpoint has one, so a placeholder of kind 'unknown' "
+                              "is written");
+    }
+    st = heft_gptrs_config_read(&config, l->config[1], 0, p->x->limits.depth, p->arena, &why);
+    if (st)
+        return heft_error_plain(p->err, st == HEFT_E_NOMEM ? st : HEFT_E_ARGUMENT,
+                                "the config cannot be used: %s", why.message);
+    if (!config.is_untagged || (p->kept && !p->is_new_config))
+        return HEFT_OK;
+    l->config[0] = heft_lit("{\"kind\":\"gpt\",\"config\":");
+    l->config[2] = heft_lit("}");
+    return heft_plan_warn(p, "gptrs/config",
+                          "the bare GPT configuration is put under \"config\", with kind \"gpt\"");
+}
+
+static heft_status plan_losses(heft_plan *p, layout *l)
+{
+    heft_status st = heft_loss_parts(p, "gptrs/parts", l->checkpoint ? "config" : NULL);
+    if (!st)
+        st = heft_loss_metadata(p, "gptrs/metadata");
+    if (!st && l->checkpoint)
+        st = plan_config(p, l);
+    return st ? st : plan_tensors(p, l->checkpoint);
+}
+
+/* Of a tensor that was there: its id stays what it was, unless it was made from a name that is now another. */
+static void keep_base_id_of(uint8_t id[BASE_ID], const heft_plan *p, uint32_t t)
+{
+    const uint8_t *had = heft_ix_base_id_at(p->kept, t);
+    heft_str old = heft_ix_name(p->kept, t), now = heft_ix_name(p->x, t);
+    uint8_t made[BASE_ID];
+    if (!had)
+        return;
+    memcpy(id, had, BASE_ID);
+    heft_blake3_id(made, old.ptr, old.len);
+    if (!memcmp(made, had, BASE_ID))
+        heft_blake3_id(id, now.ptr, now.len);
+}
+
+static void put_base_id(heft_out *o, const heft_plan *p, uint32_t t)
+{
+    heft_str name = heft_ix_name(p->x, t);
+    const uint8_t *asked = heft_ix_base_id_at(p->x, t);
+    uint8_t id[BASE_ID] = { 0 };
+    if (!o->buf)
+        ; /* only counted */
+    else if (asked)
+        memcpy(id, asked, BASE_ID);
+    else if (p->kept)
+        keep_base_id_of(id, p, t);
+    else
+        heft_blake3_id(id, name.ptr, name.len);
+    heft_out_bytes(o, id, BASE_ID);
+}
+
+static void put_entry(heft_out *o, const heft_plan *p, uint32_t t, bool checkpoint)
+{
+    const heft_index *x = p->x;
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    const heft_ix_part_row *part = heft_ix_part_row_at(x, row->first_part);
+    const uint64_t *dims = heft_ix_dims(x, t);
+    heft_out_u32(o, row->name_len);
+    heft_out_str(o, heft_ix_name(x, t));
+    if (checkpoint)
+        put_base_id(o, p, t);
+    heft_out_u32(o, row->rank);
+    for (uint32_t i = 0; i < row->rank; i++)
+        heft_out_u64(o, dims[i]);
+    heft_out_u32(o, tag_of(row->dtype));
+    heft_out_u8(o, row->flags & HEFT_T_GRAD ? 1 : 0);
+    heft_out_u64(o, part->offset);
+    heft_out_u64(o, part->length);
+}
+
+static void put_index(heft_out *o, const heft_plan *p, bool checkpoint)
+{
+    heft_out_u32(o, heft_ix_tensors(p->x));
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
+        put_entry(o, p, t, checkpoint);
+}
+
+static heft_status plan_places(heft_plan *p, layout *l)
+{
+    for (unsigned i = 0; i < 3; i++)
+        l->config_bytes += l->config[i].len;
+    heft_out count = heft_out_counting();
+    put_index(&count, p, l->checkpoint);
+    l->index_bytes = count.total;
+    if (l->index_bytes > UINT32_MAX || l->config_bytes > UINT32_MAX)
+        return heft_error_plain(p->err, HEFT_E_LOSSY,
+                                "%s takes %U bytes, its length has room for 2^32 - 1",
+                                l->index_bytes > UINT32_MAX ? "the index" : "the config",
+                                l->index_bytes > UINT32_MAX ? l->index_bytes : l->config_bytes);
+    uint64_t config = l->checkpoint ? 4 + l->config_bytes : 0;
+    p->fill = 0;
+    p->front_bytes = MAGIC + 4 + config + 4 + l->index_bytes;
+    p->data_end = p->front_bytes;
+    uint64_t start = p->front_bytes;
+    heft_plan_room(p, &start);
+    heft_status st = heft_ix_tensors(p->x) ? heft_plan_place(p, start, 1) : HEFT_OK;
+    p->file_bytes = p->data_end;
+    return st;
+}
+
+static heft_status plan(heft_plan *p, bool checkpoint)
+{
+    if (p->version && !heft_str_is(heft_lit(p->version), "2"))
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "version %s of gpt-rs' files cannot be written, only 2 can",
+                                p->version);
+    layout *l = heft_plan_alloc(p, sizeof *l);
+    if (!l)
+        return HEFT_E_NOMEM;
+    *l = (layout){ .checkpoint = checkpoint };
+    p->priv = l;
+    heft_status st = plan_losses(p, l);
+    if (!st)
+        st = heft_plan_share(p);
+    return st ? st : plan_places(p, l);
+}
+
+heft_status heft_gptrs_plan_checkpoint(heft_plan *p)
+{
+    return plan(p, true);
+}
+
+heft_status heft_gptrs_plan_archive(heft_plan *p)
+{
+    return plan(p, false);
+}
+
+/* ---- writing ---- */
+
+heft_status heft_gptrs_front(const heft_plan *p, heft_out *o)
+{
+    const layout *l = p->priv;
+    heft_out_str(o, heft_lit(heft_gptrs_magic(l->checkpoint)));
+    heft_out_u32(o, 2);
+    if (l->checkpoint) {
+        heft_out_u32(o, (uint32_t)l->config_bytes);
+        for (unsigned i = 0; i < 3; i++)
+            heft_out_str(o, l->config[i]);
+    }
+    heft_out_u32(o, (uint32_t)l->index_bytes);
+    put_index(o, p, l->checkpoint);
+    return o->st;
+}
