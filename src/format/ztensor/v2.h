@@ -87,6 +87,11 @@ heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algo
 /* The object called r->object, behind its key. */
 heft_status heft_zt2_object(heft_zt2_reader *r);
 
+/* ---- writing: v2_losses.c ---- */
+
+/* Report what the format cannot store of the model, and drop the tensors that it cannot store. */
+heft_status heft_zt2_plan_model(heft_plan *p);
+
 /* ---- writing: v2_values.c ---- */
 
 typedef struct heft_zt2_values { /* attributes on their way out */
