@@ -434,34 +434,6 @@ static heft_status read_root(reader *r)
 
 /* ---- the version ---- */
 
-/* Digits at *at, which moves behind them; false: there are none.  MOST stands for all numbers beyond it. */
-static bool take_number(heft_str s, size_t *at, uint32_t *out)
-{
-    enum { MOST = 1000000 };
-    size_t first = *at;
-    *out = 0;
-    while (*at < s.len && s.ptr[*at] >= '0' && s.ptr[*at] <= '9') {
-        uint32_t digit = (uint32_t)(s.ptr[(*at)++] - '0');
-        *out = *out < MOST / 10 ? *out * 10 + digit : (uint32_t)MOST;
-    }
-    return *at > first;
-}
-
-/* MAJOR.MINOR, and perhaps further numbers; *len is that of the first two. */
-static bool parse_version(heft_str s, uint32_t *major, uint32_t *minor, size_t *len)
-{
-    size_t at = 0;
-    uint32_t patch;
-    if (!take_number(s, &at, major) || at == s.len || s.ptr[at++] != '.' ||
-        !take_number(s, &at, minor))
-        return false;
-    *len = at;
-    while (at < s.len)
-        if (s.ptr[at++] != '.' || !take_number(s, &at, &patch))
-            return false;
-    return true;
-}
-
 /* §6.1: another major version is refused, a newer minor one is not. */
 static heft_status settle_version(reader *r)
 {
@@ -470,7 +442,7 @@ static heft_status settle_version(reader *r)
     size_t len;
     if (!(r->seen & 1u << VERSION))
         return heft_cbor_fail(r->c, "\"version\" is missing in the manifest");
-    if (!parse_version(r->version, &major, &minor, &len))
+    if (!heft_zt1_version(r->version, &major, &minor, &len))
         return heft_cbor_fail(r->c, "version %q is none", r->version);
     if (major != MAJOR)
         return heft_cbor_fail(r->c, "version %q: a file with this magic number is of version 1",

@@ -103,6 +103,9 @@ heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *r
 void heft_zt1_read_slices(heft_cbor *c, heft_index *x, bool is_10);
 heft_status heft_zt1_notice(heft_index *x);
 heft_status heft_zt1_check(heft_check *c);
+/* Parse MAJOR.MINOR, which further numbers may follow; *len is the length of the first two.  false: the text
+ * is not a version. */
+bool heft_zt1_version(heft_str s, uint32_t *major, uint32_t *minor, size_t *len);
 /* Whether files are written with this version, to the letter, in the container of 1.0 or of 1.1. */
 bool heft_zt1_writes(heft_str version, bool is_10);
 heft_status heft_zt1_plan(heft_plan *p);
