@@ -6,11 +6,7 @@
  *   entry    "PK" 1 2  u16 made by, version, flags, method, time, date  u32 crc, stored, content
  *            u16 name, extra, comment: lengths  u16 disk, attributes  u32 attributes, head
  *            name  extra  comment
- *   end64    "PK" 6 6  u64 bytes that follow  u16 made by, version  u32 disk, disk
- *            u64 entries, entries, bytes of the directory, its place
- *            "PK" 6 7  u32 disk  u64 place of end64  u32 disks
- *   end      "PK" 5 6  u16 disk, disk, entries, entries  u32 bytes of the directory, its place
- *            u16 comment: its length  comment
+ *   what ends the archive: zip_end.c
  *
  * Numbers that do not fit are all ones and stand in an extra field (id 1) or in end64.
  */
@@ -22,9 +18,9 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "grammar/zip_signs.h"
+#include "grammar/zip_records.h"
 
-enum { MEMBER = 30, ENTRY = 46, END = 22, LOCATOR = 20, END64 = 56, MOST_COMMENT = 0xFFFF };
+enum { MEMBER = 30, ENTRY = 46 };
 enum { FLAG_ENCRYPTED = 1, FLAG_DESCRIBED = 8, FLAG_PATCH = 0x20, FLAG_STRONG = 0x40 };
 enum { FLAG_MASKED = 0x2000, FLAGS_OF_DEFLATE = 6, FLAG_UTF8 = 0x800 };
 enum { FLAGS_KNOWN = FLAG_DESCRIBED | FLAGS_OF_DEFLATE | FLAG_UTF8 };
@@ -46,143 +42,6 @@ static heft_status fail_at(const reader *r, uint64_t at, heft_status st, const c
     heft_error_set_list(r->in->err, st, at, fmt, &ap);
     va_end(ap);
     return st;
-}
-
-/* ---- the end of the archive ---- */
-
-typedef struct end_record {
-    uint64_t at; /* of the record itself */
-    uint64_t entries, entries_here, bytes, place;
-    uint32_t disk, directory_disk;
-} end_record;
-
-/* Where the last signature of an end record stands, which is where every reader looks first. */
-static heft_status find_end(const reader *r, uint64_t *at)
-{
-    uint64_t size = r->in->size, most = END + MOST_COMMENT;
-    if (size < END)
-        return fail_at(r, size, HEFT_E_FORMAT,
-                       "zip: the file has %U bytes, the end of an archive alone takes 22", size);
-    heft_cur c = heft_cur_whole(r->in, size - END, END, "zip: the end of the archive");
-    *at = size - END;
-    if (c.st || heft_cur_u32(&c) == SIGN_END)
-        return c.st;
-    most = size < most ? size : most;
-    c = heft_cur_whole(r->in, size - most, most, "zip: the end of the archive");
-    const uint8_t *p = heft_cur_take(&c, most);
-    if (!p)
-        return c.st;
-    for (uint64_t i = most - END; i; i--)
-        if (heft_le32(p + i - 1) == SIGN_END) {
-            *at = size - most + i - 1;
-            return HEFT_OK;
-        }
-    return fail_at(r, size, HEFT_E_FORMAT,
-                   "zip: no end of a central directory: not an archive, or cut short");
-}
-
-static heft_status read_end(const reader *r, end_record *e)
-{
-    heft_status st = find_end(r, &e->at);
-    if (st)
-        return st;
-    heft_cur c = heft_cur_whole(r->in, e->at, END, "zip: the end of the archive");
-    heft_cur_take(&c, 4);
-    e->disk = heft_cur_u16(&c);
-    e->directory_disk = heft_cur_u16(&c);
-    e->entries_here = heft_cur_u16(&c);
-    e->entries = heft_cur_u16(&c);
-    e->bytes = heft_cur_u32(&c);
-    e->place = heft_cur_u32(&c);
-    uint64_t comment = heft_cur_u16(&c), left = r->in->size - e->at - END;
-    if (c.st)
-        return c.st;
-    if (comment != left)
-        return fail_at(r, e->at + END - 2, HEFT_E_FORMAT,
-                       "zip: a comment of %U bytes is announced, %U bytes follow", comment, left);
-    r->z->comment = comment;
-    return HEFT_OK;
-}
-
-static bool agrees(uint64_t small, uint64_t full, uint64_t large)
-{
-    return small == full || small == large;
-}
-
-/* Puts the numbers of end64 in the place of those of the end; *e then begins where end64 does. */
-static heft_status read_end64(const reader *r, end_record *e, uint64_t at, uint64_t locator)
-{
-    if (at > locator || locator - at < END64)
-        return fail_at(r, locator + 8, HEFT_E_FORMAT,
-                       "zip: the zip64 record cannot lie at %U: its locator stands at %U", at,
-                       locator);
-    heft_cur c = heft_cur_whole(r->in, at, END64, "zip: the zip64 record");
-    uint32_t sign = heft_cur_u32(&c);
-    uint64_t bytes = heft_cur_u64(&c);
-    heft_cur_u32(&c); /* versions */
-    end_record big = { .at = at };
-    big.disk = heft_cur_u32(&c);
-    big.directory_disk = heft_cur_u32(&c);
-    big.entries_here = heft_cur_u64(&c);
-    big.entries = heft_cur_u64(&c);
-    big.bytes = heft_cur_u64(&c);
-    big.place = heft_cur_u64(&c);
-    if (c.st)
-        return c.st;
-    if (sign != SIGN_END64 || bytes != locator - at - 12)
-        return fail_at(r, at, HEFT_E_FORMAT,
-                       "zip: no zip64 record of %U bytes stands in front of its locator",
-                       locator - at);
-    if (!agrees(e->entries, FULL16, big.entries) || !agrees(e->bytes, FULL32, big.bytes) ||
-        !agrees(e->place, FULL32, big.place) ||
-        !agrees(e->entries_here, FULL16, big.entries_here) || !agrees(e->disk, FULL16, big.disk) ||
-        !agrees(e->directory_disk, FULL16, big.directory_disk))
-        return fail_at(r, e->at, HEFT_E_FORMAT,
-                       "zip: the end of the archive and its zip64 record disagree");
-    *e = big;
-    return HEFT_OK;
-}
-
-static heft_status look_for_end64(const reader *r, end_record *e)
-{
-    if (e->at < LOCATOR)
-        return HEFT_OK;
-    heft_cur c = heft_cur_whole(r->in, e->at - LOCATOR, LOCATOR, "zip: the zip64 locator");
-    uint32_t sign = heft_cur_u32(&c), disk = heft_cur_u32(&c);
-    uint64_t at = heft_cur_u64(&c);
-    uint32_t disks = heft_cur_u32(&c);
-    if (c.st || sign != SIGN_LOCATOR)
-        return c.st;
-    if (disk || disks > 1)
-        return fail_at(r, e->at - LOCATOR, HEFT_E_UNSUPPORTED,
-                       "zip: the archive has %U volumes, only whole archives are read",
-                       (uint64_t)disks);
-    return read_end64(r, e, at, e->at - LOCATOR);
-}
-
-static heft_status find_directory(const reader *r, uint64_t *entries)
-{
-    end_record e = { 0 };
-    heft_status st = read_end(r, &e);
-    if (!st)
-        st = look_for_end64(r, &e);
-    if (st)
-        return st;
-    if (e.disk || e.directory_disk || e.entries != e.entries_here)
-        return fail_at(r, e.at, HEFT_E_UNSUPPORTED,
-                       "zip: a volume of an archive in several, only whole archives are read");
-    if (e.place > e.at || e.bytes != e.at - e.place)
-        return fail_at(r, e.at, HEFT_E_FORMAT,
-                       "zip: a central directory of %U bytes at %U does not end at %U, where the "
-                       "end of the archive begins",
-                       e.bytes, e.place, e.at);
-    if (e.entries > heft_div(e.bytes, ENTRY))
-        return fail_at(r, e.at, HEFT_E_FORMAT,
-                       "zip: %U members are announced in a directory of %U bytes", e.entries,
-                       e.bytes);
-    r->z->directory = (heft_range){ e.place, e.bytes };
-    *entries = e.entries;
-    return HEFT_OK;
 }
 
 /* ---- headers ---- */
@@ -547,7 +406,7 @@ static heft_status open_archive(heft_zip *out, heft_in *in, heft_arena *arena, b
     reader r = { .in = in, .z = out, .takes_opaque = takes_opaque };
     uint64_t entries = 0;
     uint32_t *scratch = NULL;
-    heft_status st = find_directory(&r, &entries);
+    heft_status st = heft_zip_find_directory(out, in, &entries);
     heft_cur c;
     if (!st) {
         c = heft_cur_whole(in, out->directory.offset, out->directory.length,

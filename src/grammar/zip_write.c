@@ -1,7 +1,7 @@
 /* zip_write.c - the records of an archive; zip.c shows their layout. */
 #include "base/text.h"
 #include "grammar/zip.h"
-#include "grammar/zip_signs.h"
+#include "grammar/zip_records.h"
 
 enum {
     VERSION = 20,       /* of the specification, for directories and descriptors */

@@ -1,0 +1,158 @@
+/* zip_end.c - the end of a zip archive, which says where its central directory is.
+ *
+ *   end64    "PK" 6 6  u64 bytes that follow  u16 made by, version  u32 disk, disk
+ *            u64 entries, entries, bytes of the directory, its place
+ *            "PK" 6 7  u32 disk  u64 place of end64  u32 disks
+ *   end      "PK" 5 6  u16 disk, disk, entries, entries  u32 bytes of the directory, its place
+ *            u16 comment: its length  comment
+ */
+#include "base/checked.h"
+#include "base/error.h"
+#include "grammar/zip_records.h"
+
+enum { END = 22, LOCATOR = 20, END64 = 56, MOST_COMMENT = 0xFFFF };
+enum { ENTRY = 46 }; /* bytes that a member takes in the directory, at least */
+enum { FULL16 = 0xFFFF };
+
+static const uint32_t FULL32 = UINT32_MAX;
+
+typedef struct end_record {
+    uint64_t at; /* of the record itself */
+    uint64_t entries, entries_here, bytes, place;
+    uint64_t comment; /* its bytes */
+    uint32_t disk, directory_disk;
+} end_record;
+
+/* Where the last signature of an end record stands, which is where every reader looks first. */
+static heft_status find_end(heft_in *in, uint64_t *at)
+{
+    uint64_t size = in->size, most = END + MOST_COMMENT;
+    if (size < END)
+        return heft_error_set(in->err, HEFT_E_FORMAT, size,
+                              "zip: the file has %U bytes, the end of an archive alone takes 22",
+                              size);
+    heft_cur c = heft_cur_whole(in, size - END, END, "zip: the end of the archive");
+    *at = size - END;
+    if (c.st || heft_cur_u32(&c) == SIGN_END)
+        return c.st;
+    most = size < most ? size : most;
+    c = heft_cur_whole(in, size - most, most, "zip: the end of the archive");
+    const uint8_t *p = heft_cur_take(&c, most);
+    if (!p)
+        return c.st;
+    for (uint64_t i = most - END; i; i--)
+        if (heft_le32(p + i - 1) == SIGN_END) {
+            *at = size - most + i - 1;
+            return HEFT_OK;
+        }
+    return heft_error_set(in->err, HEFT_E_FORMAT, size,
+                          "zip: no end of a central directory: not an archive, or cut short");
+}
+
+static heft_status read_end(heft_in *in, end_record *e)
+{
+    heft_status st = find_end(in, &e->at);
+    if (st)
+        return st;
+    heft_cur c = heft_cur_whole(in, e->at, END, "zip: the end of the archive");
+    heft_cur_take(&c, 4);
+    e->disk = heft_cur_u16(&c);
+    e->directory_disk = heft_cur_u16(&c);
+    e->entries_here = heft_cur_u16(&c);
+    e->entries = heft_cur_u16(&c);
+    e->bytes = heft_cur_u32(&c);
+    e->place = heft_cur_u32(&c);
+    uint64_t comment = heft_cur_u16(&c), left = in->size - e->at - END;
+    if (c.st)
+        return c.st;
+    if (comment != left)
+        return heft_error_set(in->err, HEFT_E_FORMAT, e->at + END - 2,
+                              "zip: a comment of %U bytes is announced, %U bytes follow", comment,
+                              left);
+    e->comment = comment;
+    return HEFT_OK;
+}
+
+static bool agrees(uint64_t small, uint64_t full, uint64_t large)
+{
+    return small == full || small == large;
+}
+
+/* Puts the numbers of end64 in the place of those of the end; *e then begins where end64 does. */
+static heft_status read_end64(heft_in *in, end_record *e, uint64_t at, uint64_t locator)
+{
+    if (at > locator || locator - at < END64)
+        return heft_error_set(in->err, HEFT_E_FORMAT, locator + 8,
+                              "zip: the zip64 record cannot lie at %U: its locator stands at %U",
+                              at, locator);
+    heft_cur c = heft_cur_whole(in, at, END64, "zip: the zip64 record");
+    uint32_t sign = heft_cur_u32(&c);
+    uint64_t bytes = heft_cur_u64(&c);
+    heft_cur_u32(&c); /* versions */
+    end_record big = { .at = at };
+    big.disk = heft_cur_u32(&c);
+    big.directory_disk = heft_cur_u32(&c);
+    big.entries_here = heft_cur_u64(&c);
+    big.entries = heft_cur_u64(&c);
+    big.bytes = heft_cur_u64(&c);
+    big.place = heft_cur_u64(&c);
+    if (c.st)
+        return c.st;
+    if (sign != SIGN_END64 || bytes != locator - at - 12)
+        return heft_error_set(in->err, HEFT_E_FORMAT, at,
+                              "zip: no zip64 record of %U bytes stands in front of its locator",
+                              locator - at);
+    if (!agrees(e->entries, FULL16, big.entries) || !agrees(e->bytes, FULL32, big.bytes) ||
+        !agrees(e->place, FULL32, big.place) ||
+        !agrees(e->entries_here, FULL16, big.entries_here) || !agrees(e->disk, FULL16, big.disk) ||
+        !agrees(e->directory_disk, FULL16, big.directory_disk))
+        return heft_error_set(in->err, HEFT_E_FORMAT, e->at,
+                              "zip: the end of the archive and its zip64 record disagree");
+    *e = big;
+    return HEFT_OK;
+}
+
+static heft_status look_for_end64(heft_in *in, end_record *e)
+{
+    if (e->at < LOCATOR)
+        return HEFT_OK;
+    heft_cur c = heft_cur_whole(in, e->at - LOCATOR, LOCATOR, "zip: the zip64 locator");
+    uint32_t sign = heft_cur_u32(&c), disk = heft_cur_u32(&c);
+    uint64_t at = heft_cur_u64(&c);
+    uint32_t disks = heft_cur_u32(&c);
+    if (c.st || sign != SIGN_LOCATOR)
+        return c.st;
+    if (disk || disks > 1)
+        return heft_error_set(in->err, HEFT_E_UNSUPPORTED, e->at - LOCATOR,
+                              "zip: the archive has %U volumes, only whole archives are read",
+                              (uint64_t)disks);
+    return read_end64(in, e, at, e->at - LOCATOR);
+}
+
+heft_status heft_zip_find_directory(heft_zip *z, heft_in *in, uint64_t *entries)
+{
+    end_record e = { 0 };
+    heft_status st = read_end(in, &e);
+    z->comment = e.comment;
+    if (!st)
+        st = look_for_end64(in, &e);
+    if (st)
+        return st;
+    if (e.disk || e.directory_disk || e.entries != e.entries_here)
+        return heft_error_set(
+            in->err, HEFT_E_UNSUPPORTED, e.at,
+            "zip: a volume of an archive in several, only whole archives are read");
+    if (e.place > e.at || e.bytes != e.at - e.place)
+        return heft_error_set(
+            in->err, HEFT_E_FORMAT, e.at,
+            "zip: a central directory of %U bytes at %U does not end at %U, where the "
+            "end of the archive begins",
+            e.bytes, e.place, e.at);
+    if (e.entries > heft_div(e.bytes, ENTRY))
+        return heft_error_set(in->err, HEFT_E_FORMAT, e.at,
+                              "zip: %U members are announced in a directory of %U bytes", e.entries,
+                              e.bytes);
+    z->directory = (heft_range){ e.place, e.bytes };
+    *entries = e.entries;
+    return HEFT_OK;
+}
