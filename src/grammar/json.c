@@ -1,7 +1,7 @@
 /* json.c - JSON as RFC 8259 has it, and no more: no comments, no trailing commas, no lone
  * surrogates, one value per text.
  *
- * Strings take most of a large header, so they are searched for their end eight bytes at a time,
+ * Strings take most of a large header, so they are searched for their end eight bytes at a time (json_scan.h),
  * and checked for UTF-8 only when one of those bytes was not ASCII.
  */
 #include "grammar/json.h"
@@ -12,11 +12,9 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "grammar/json_scan.h"
 
 enum { AT_VALUE, AT_FIRST_VALUE, AT_KEY, AT_FIRST_KEY, AFTER_VALUE };
-
-static const uint64_t ones = UINT64_C(0x0101010101010101);
-static const uint64_t tops = UINT64_C(0x8080808080808080);
 
 /* ---- failing ---- */
 
@@ -81,31 +79,6 @@ static heft_json_kind close_container(heft_json *j)
 }
 
 /* ---- strings ---- */
-
-/* The top bit of each byte that ends a run of plain characters: a quote, a backslash, a control.
- * Exact up to the lowest of them; borrows may spoil what lies above. */
-static inline uint64_t stops(uint64_t x)
-{
-    uint64_t quote = x ^ ones * '"', backslash = x ^ ones * '\\';
-    return ((quote - ones) | (backslash - ones) | (x - ones * ' ')) & ~x & tops;
-}
-
-/* The first byte from p on that is not plain, or the end; *high gathers top bits on the way. */
-static inline const char *find_stop(const char *p, const char *end, uint64_t *high)
-{
-    for (; end - p >= 8; p += 8) {
-        uint64_t x = heft_le64((const uint8_t *)p), hit = stops(x);
-        if (hit) {
-            uint64_t below = (hit & (0 - hit)) - 1; /* ends with seven bits of the byte that hit */
-            *high |= x & below & tops;
-            return p + (((below & ones) * ones >> 56) - 1);
-        }
-        *high |= x & tops;
-    }
-    for (; p < end && *p != '"' && *p != '\\' && (uint8_t)*p >= ' '; p++)
-        *high |= (uint8_t)*p & 0x80;
-    return p;
-}
 
 static bool read_hex4(uint32_t *out, const char *p)
 {
@@ -176,7 +149,7 @@ static bool unescape(heft_json *j, heft_str raw)
     j->text = (heft_str){ to, 0 };
     for (const char *p = raw.ptr, *end = raw.ptr + raw.len; p < end;) {
         uint64_t high = 0;
-        const char *stop = find_stop(p, end, &high);
+        const char *stop = heft_json_find_stop(p, end, &high);
         size_t plain = (size_t)(stop - p);
         memcpy(to + j->text.len, p, plain);
         j->text.len += plain;
@@ -223,12 +196,12 @@ static const char *pass_escape(heft_json *j, const char *p)
 }
 
 /* A string that is more than plain ASCII from first to p, or that does not end there; high: what
- * find_stop() gathered. */
+ * heft_json_find_stop() gathered. */
 static bool read_odd_string(heft_json *j, const char *first, const char *p, uint64_t high,
                             bool keeps)
 {
     bool has_escapes = false;
-    for (; p == j->end || *p != '"'; p = find_stop(p, j->end, &high)) {
+    for (; p == j->end || *p != '"'; p = heft_json_find_stop(p, j->end, &high)) {
         if (p == j->end) {
             fail_at(j, p, HEFT_E_FORMAT, "JSON: the text ends inside a string");
             return false;
@@ -260,7 +233,7 @@ static bool read_string(heft_json *j, bool keeps)
 {
     const char *first = j->p + 1;
     uint64_t high = 0;
-    const char *p = find_stop(first, j->end, &high);
+    const char *p = heft_json_find_stop(first, j->end, &high);
     if (heft_unlikely(high || p == j->end || *p != '"'))
         return read_odd_string(j, first, p, high, keeps);
     j->p = p + 1;
@@ -465,44 +438,4 @@ heft_status heft_json_fail(heft_json *j, const char *fmt, ...)
                                 fmt, &ap);
     va_end(ap);
     return j->st;
-}
-
-/* ---- writing ---- */
-
-static void put_escape(heft_out *o, uint8_t c)
-{
-    const char *hex = "0123456789abcdef";
-    char control[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
-    char quoted[2] = { '\\', (char)c };
-    if (c < ' ')
-        heft_out_bytes(o, control, sizeof control);
-    else
-        heft_out_bytes(o, quoted, sizeof quoted);
-}
-
-void heft_json_put_str(heft_out *o, heft_str s)
-{
-    uint64_t high = 0;
-    heft_out_u8(o, '"');
-    for (size_t at = 0; at < s.len;) {
-        const char *p = s.ptr + at, *stop = find_stop(p, s.ptr + s.len, &high);
-        heft_out_bytes(o, p, (size_t)(stop - p));
-        at += (size_t)(stop - p);
-        if (at < s.len)
-            put_escape(o, (uint8_t)s.ptr[at++]);
-    }
-    heft_out_u8(o, '"');
-}
-
-void heft_json_put_u64(heft_out *o, uint64_t v)
-{
-    char digits[20];
-    heft_out_bytes(o, digits, heft_u64_text(digits, v));
-}
-
-void heft_json_put_i64(heft_out *o, int64_t v)
-{
-    if (v < 0)
-        heft_out_u8(o, '-');
-    heft_json_put_u64(o, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
