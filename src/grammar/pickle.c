@@ -1,4 +1,4 @@
-/* pickle.c - the machine that pickles are programs for: a stack of values, marks on it, and a memo.
+/* pickle.c - the programs that pickles are: opcodes for containers and the memo, and the table of all opcodes.
  *
  * Opcodes are those of Lib/pickletools.py of Python 3.11.  One function obeys several of them where the
  * difference is a number, which the table holds.
@@ -6,8 +6,6 @@
 #include "grammar/pickle_machine.h"
 
 #include "base/checked.h"
-#include "base/error.h"
-#include "base/text.h"
 
 enum { NEWEST = 5, IS_LAST = 1 };
 
@@ -17,171 +15,6 @@ typedef struct opcode {
     obey *fn;
     uint32_t arg;
 } opcode;
-
-/* ---- failing: the first one counts ---- */
-
-void heft_pickle_fail(heft_pickle *p, heft_status st, const char *fmt, ...)
-{
-    va_list ap;
-    if (p->st)
-        return;
-    va_start(ap, fmt);
-    heft_error_set_list(p->c.in->err, st, p->at, fmt, &ap);
-    va_end(ap);
-    p->st = st;
-}
-
-void heft_pickle_no_memory(heft_pickle *p)
-{
-    heft_pickle_fail(p, HEFT_E_NOMEM, "no memory: the values of %s take %U bytes", p->c.what,
-                     p->arena->mem->used);
-}
-
-/* ---- values ---- */
-
-bool heft_pickle_add(heft_pickle *p, heft_pickle_value v, uint32_t *number)
-{
-    heft_pickle_value *to = heft_vec_push(p->arena->mem, &p->values, sizeof *to);
-    *number = p->values.len - 1;
-    if (!to) {
-        heft_pickle_no_memory(p);
-        return false;
-    }
-    *to = v;
-    to->at = (uint32_t)(p->at - p->c.base);
-    return true;
-}
-
-static void push_number(heft_pickle *p, uint32_t number)
-{
-    uint32_t *to = p->st ? NULL : heft_vec_push(p->arena->mem, &p->stack, sizeof *to);
-    if (to)
-        *to = number;
-    else
-        heft_pickle_no_memory(p);
-}
-
-void heft_pickle_push(heft_pickle *p, heft_pickle_value v)
-{
-    uint32_t number;
-    if (!p->st && !p->c.st && heft_pickle_add(p, v, &number))
-        push_number(p, number);
-}
-
-/* None, the truth values and () are one value each. */
-void heft_pickle_push_single(heft_pickle *p, uint32_t *single, heft_pickle_value v)
-{
-    if (*single == HEFT_NONE && !heft_pickle_add(p, v, single))
-        return;
-    push_number(p, *single);
-}
-
-/* ---- the stack ---- */
-
-uint32_t *heft_pickle_stack_at(const heft_pickle *p, uint32_t i)
-{
-    return (uint32_t *)p->stack.ptr + i;
-}
-
-static uint32_t floor_of(const heft_pickle *p)
-{
-    return p->marks.len ? ((uint32_t *)p->marks.ptr)[p->marks.len - 1] : 0;
-}
-
-/* Whether there are so many values above the mark. */
-bool heft_pickle_has(heft_pickle *p, uint32_t count)
-{
-    uint32_t have = p->stack.len - floor_of(p);
-    if (have < count)
-        heft_pickle_fail(p, HEFT_E_FORMAT,
-                         "%s: an opcode needs %U values, there are %U on the stack", p->c.what,
-                         (uint64_t)count, (uint64_t)have);
-    return have >= count;
-}
-
-/* Of a stack that has one. */
-uint32_t heft_pickle_pop(heft_pickle *p)
-{
-    return *heft_pickle_stack_at(p, --p->stack.len);
-}
-
-/* The values above the last mark, which goes: from *first to the end of the stack. */
-bool heft_pickle_pop_mark(heft_pickle *p, uint32_t *first)
-{
-    if (!p->marks.len) {
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an opcode needs a mark on the stack, there is none",
-                         p->c.what);
-        return false;
-    }
-    *first = ((uint32_t *)p->marks.ptr)[--p->marks.len];
-    return true;
-}
-
-/* ---- items ---- */
-
-enum { RUN_HEAD = 2 }; /* of a run of edges: where the next one is, and how many follow */
-
-static uint32_t *edge_at(const heft_pickle *p, uint32_t i)
-{
-    return (uint32_t *)p->edges.ptr + i;
-}
-
-/* A run behind the others, at the end of the container's list of them. */
-static bool begin_run(heft_pickle *p, uint32_t container)
-{
-    heft_pickle_value *v = heft_pickle_at(p, container);
-    uint32_t at = p->edges.len;
-    if (!heft_vec_reserve(p->arena->mem, &p->edges, RUN_HEAD, sizeof at)) {
-        heft_pickle_no_memory(p);
-        return false;
-    }
-    p->edges.len += RUN_HEAD;
-    edge_at(p, at)[0] = HEFT_NONE;
-    edge_at(p, at)[1] = 0;
-    if (v->as.items.count)
-        *edge_at(p, v->as.items.last) = at;
-    else
-        v->as.items.first = at;
-    v->as.items.last = at;
-    return true;
-}
-
-/* Moves the stack from `first` on into the container. */
-static void take_items(heft_pickle *p, uint32_t container, uint32_t first)
-{
-    uint32_t count = p->stack.len - first;
-    heft_pickle_value *v = heft_pickle_at(p, container);
-    if (!count || p->st)
-        return;
-    uint32_t last = v->as.items.last;
-    bool goes_on = v->as.items.count && last + RUN_HEAD + edge_at(p, last)[1] == p->edges.len;
-    if (!goes_on && !begin_run(p, container))
-        return;
-    if (count > UINT32_MAX - v->as.items.count ||
-        !heft_vec_reserve(p->arena->mem, &p->edges, count, sizeof first)) {
-        heft_pickle_no_memory(p);
-        return;
-    }
-    memcpy(edge_at(p, p->edges.len), heft_pickle_stack_at(p, first), count * sizeof first);
-    p->edges.len += count;
-    edge_at(p, v->as.items.last)[1] += count;
-    v->as.items.count += count;
-    p->stack.len = first;
-}
-
-/* A container of what the stack holds from `first` on. */
-void heft_pickle_push_of(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
-{
-    uint32_t number;
-    if (kind == HEFT_PICKLE_DICT && (p->stack.len - first) % 2) {
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a dictionary of a key without a value", p->c.what);
-        return;
-    }
-    if (p->st || !heft_pickle_add(p, heft_pickle_value_of(kind), &number))
-        return;
-    take_items(p, number, first);
-    push_number(p, number);
-}
 
 /* ---- containers ---- */
 
@@ -235,7 +68,7 @@ static uint32_t content_of(heft_pickle *p, uint32_t container, heft_pickle_kind 
 /* The items from `first` on go into what lies below them. */
 static void add_items(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
 {
-    if (first <= floor_of(p)) {
+    if (first <= heft_pickle_floor(p)) {
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: items without a container", p->c.what);
         return;
     }
@@ -245,7 +78,7 @@ static void add_items(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
     }
     uint32_t to = content_of(p, *heft_pickle_stack_at(p, first - 1), kind);
     if (to != HEFT_NONE)
-        take_items(p, to, first);
+        heft_pickle_take_items(p, to, first);
 }
 
 static void obey_add_one(heft_pickle *p, uint32_t kind)
@@ -267,7 +100,7 @@ static void obey_add_marked(heft_pickle *p, uint32_t kind)
 static void obey_pop(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
-    if (p->marks.len && p->stack.len == floor_of(p))
+    if (p->marks.len && p->stack.len == heft_pickle_floor(p))
         p->marks.len--;
     else if (heft_pickle_has(p, 1))
         p->stack.len--;
@@ -285,7 +118,7 @@ static void obey_dup(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     if (heft_pickle_has(p, 1))
-        push_number(p, *heft_pickle_stack_at(p, p->stack.len - 1));
+        heft_pickle_push_number(p, *heft_pickle_stack_at(p, p->stack.len - 1));
 }
 
 /* A number of the memo: in so many bytes, or as a line. */
@@ -352,7 +185,7 @@ static void obey_get(heft_pickle *p, uint32_t bytes)
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: entry %U of the memo was never made", p->c.what,
                          number);
     else
-        push_number(p, v);
+        heft_pickle_push_number(p, v);
 }
 
 /* ---- the rest ---- */
