@@ -7,28 +7,15 @@
 
 number_kind number_kind_of(heft_dtype t)
 {
-    switch (t) {
-    case HEFT_BOOL:
-        return NUMBER_BOOL;
-    case HEFT_I8:
-    case HEFT_I16:
-    case HEFT_I32:
-    case HEFT_I64:
-        return NUMBER_INT;
-    case HEFT_U8:
-    case HEFT_U16:
-    case HEFT_U32:
-    case HEFT_U64:
-        return NUMBER_UINT;
-    case HEFT_C64:
-    case HEFT_C128:
-        return NUMBER_COMPLEX;
-    default:
-        break;
-    }
-    double probe[2];
-    const uint8_t zero[512] = { 0 }; /* more than the largest block */
-    return heft_dtype_get(t) && heft_to_f64(probe, t, zero, 0, 1) ? NUMBER_REAL : NUMBER_NONE;
+    static const number_kind kinds[] = {
+        [HEFT_DTYPE_BOOL] = NUMBER_BOOL,       [HEFT_DTYPE_UINT] = NUMBER_UINT,
+        [HEFT_DTYPE_INT] = NUMBER_INT,         [HEFT_DTYPE_FLOAT] = NUMBER_REAL,
+        [HEFT_DTYPE_COMPLEX] = NUMBER_COMPLEX,
+    };
+    const heft_dtype_info *d = heft_dtype_get(t);
+    if (d && d->kind == HEFT_DTYPE_BLOCK) /* some are only copied, not decoded */
+        return heft_can_cast(HEFT_F32, t) ? NUMBER_REAL : NUMBER_NONE;
+    return d && d->kind < sizeof kinds / sizeof *kinds ? kinds[d->kind] : NUMBER_NONE;
 }
 
 static uint64_t load_le(const uint8_t *p, size_t bytes)

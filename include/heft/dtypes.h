@@ -65,4 +65,15 @@ enum {
     HEFT_DTYPES = 51 /* how many there are */
 };
 
+/* What the elements of a type are.  More kinds may come. */
+typedef enum heft_dtype_kind {
+    HEFT_DTYPE_NONE = 0, /* no element type */
+    HEFT_DTYPE_BOOL = 1,
+    HEFT_DTYPE_UINT = 2,
+    HEFT_DTYPE_INT = 3,     /* signed, in two's complement */
+    HEFT_DTYPE_FLOAT = 4,   /* packed ones, too */
+    HEFT_DTYPE_COMPLEX = 5, /* two floating-point numbers */
+    HEFT_DTYPE_BLOCK = 6    /* block-quantised: elements that share scales */
+} heft_dtype_kind;
+
 #endif

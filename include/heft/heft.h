@@ -90,6 +90,7 @@ typedef struct heft_dtype_info {
     const char *name;                  /* "f32", "bf16": the spelling of the command line */
     uint16_t block_elems, block_bytes; /* 1 and the element's size for plain types */
     uint8_t dlpack_code, dlpack_bits;  /* DLPack's type code and bits; 255 when it has none */
+    uint8_t kind;                      /* heft_dtype_kind */
 } heft_dtype_info;
 
 /* NULL for a number that is not an element type; HEFT_UNTYPED is none. */

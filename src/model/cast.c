@@ -10,11 +10,6 @@
 #include "model/lanes.h"
 #include "model/number.h"
 
-static bool is_complex(heft_dtype t)
-{
-    return t == HEFT_C64 || t == HEFT_C128;
-}
-
 /* n <= HEFT_LANES elements; lost NULL: what is lost is not counted. */
 static void cast_block(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                        uint64_t *lost)
@@ -48,7 +43,7 @@ static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtyp
         heft_number_write(dst + i * stride, to, heft_number_read(src + i * step, from));
     for (size_t i = 0; i < n && !stride; i++)
         codes[i] = (uint32_t)heft_number_code(heft_number_read(src + i * step, from),
-                                              &heft_float_layouts[to]);
+                                              heft_float_layout_of(to));
     if (!stride)
         heft_lanes_store_packed(dst, codes, n, to);
 }
@@ -254,22 +249,16 @@ static bool has_numbers(heft_dtype t)
 bool heft_can_cast(heft_dtype to, heft_dtype from)
 {
     if (heft_block_is_known(from))
-        return to == HEFT_F16 || to == HEFT_BF16 || to == HEFT_F32 || to == HEFT_F64;
-    return has_numbers(to) && has_numbers(from) && is_complex(to) == is_complex(from);
-}
-
-/* What the parts of a complex number are. */
-static heft_dtype real_type(heft_dtype t)
-{
-    return t == HEFT_C64 ? HEFT_F32 : HEFT_F64;
+        return heft_dtype_is_float(to) && heft_dtype_size(to) >= sizeof(uint16_t);
+    return has_numbers(to) && has_numbers(from) &&
+           heft_dtype_is_complex(to) == heft_dtype_is_complex(from);
 }
 
 bool heft_cast_loses(heft_dtype to, heft_dtype from)
 {
     if (heft_block_is_known(from))
         return heft_type_loses(to, HEFT_F32);
-    return is_complex(to) ? heft_type_loses(real_type(to), real_type(from))
-                          : heft_type_loses(to, from);
+    return heft_type_loses(heft_dtype_real(to), heft_dtype_real(from));
 }
 
 bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count,
@@ -281,10 +270,9 @@ bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype fro
         lost = NULL;
     if (heft_block_is_known(from))
         cast_blocks(dst, to, src, from, count, lost);
-    else if (!is_complex(to))
-        cast_reals(dst, to, src, from, count, lost);
     else
-        cast_reals(dst, real_type(to), src, real_type(from), count * 2, lost);
+        cast_reals(dst, heft_dtype_real(to), src, heft_dtype_real(from),
+                   heft_dtype_is_complex(to) ? count * 2 : count, lost);
     return true;
 }
 
@@ -365,8 +353,7 @@ bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem
     const heft_dtype_info *d = heft_dtype_get(t);
     if (!d)
         return false;
-    if (is_complex(t))
-        t = real_type(t);
+    t = heft_dtype_real(t);
     if (d->block_elems > 1 && !heft_float_layout_of(t) && !heft_block_is_known(t))
         return false;
     if (heft_block_is_known(t))

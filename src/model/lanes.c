@@ -131,7 +131,7 @@ static void store_u8(uint8_t *dst, const uint32_t *codes, size_t n)
 
 static uint32_t bits_of(heft_dtype packed)
 {
-    return 1u + heft_float_layouts[packed].exp_bits + heft_float_layouts[packed].mant_bits;
+    return heft_dtype_rows[packed].info.dlpack_bits;
 }
 
 /* n <= HEFT_LANES elements to the block at dst on; what is left of the last block becomes 0. */
@@ -159,7 +159,8 @@ bool heft_lanes_fit_f32(heft_dtype t)
 /* Integers of which f32 holds each exactly; so it does truth values. */
 bool heft_lanes_are_small_ints(heft_dtype t)
 {
-    return t == HEFT_U8 || t == HEFT_I8 || t == HEFT_U16 || t == HEFT_I16 || t == HEFT_BOOL;
+    bool is_int = heft_dtype_is_int(t) || t == HEFT_BOOL;
+    return is_int && heft_dtype_size(t) <= sizeof(uint16_t);
 }
 
 static void widen_ints(uint32_t *restrict f, const uint32_t *restrict codes, heft_dtype t)
@@ -191,7 +192,7 @@ void heft_lanes_load(uint32_t *f, heft_dtype t, const uint8_t *src, size_t n)
         for (uint32_t i = 0; i < HEFT_LANES; i++)
             f[i] = codes[i] << 16;
     else
-        widen(f, codes, &heft_float_layouts[t]);
+        widen(f, codes, heft_float_layout_of(t));
 }
 
 static void store_f32(uint8_t *dst, heft_dtype t, const uint32_t *f, size_t n)
@@ -289,7 +290,7 @@ void heft_lanes_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n)
             store_ints(dst, to, f, n);
             return;
         }
-        narrow(codes, f, &heft_float_layouts[to]);
+        narrow(codes, f, heft_float_layout_of(to));
         if (heft_dtype_size(to))
             store_u8(dst, codes, n);
         else
@@ -358,5 +359,5 @@ void heft_lanes_load_packed(uint32_t *f, heft_dtype t, const uint8_t *src, uint3
 {
     uint32_t codes[HEFT_LANES];
     load_packed(codes, src, first, n, bits_of(t));
-    widen(f, codes, &heft_float_layouts[t]);
+    widen(f, codes, heft_float_layout_of(t));
 }

@@ -1,21 +1,6 @@
 /* number.c - numbers of any element type one by one: decoded exactly, and rounded once. */
 #include "model/number.h"
 
-const heft_float_layout heft_float_layouts[HEFT_DTYPES] = {
-    [HEFT_F16] = { 5, 10, 15, HEFT_F_IEEE },
-    [HEFT_BF16] = { 8, 7, 127, HEFT_F_IEEE },
-    [HEFT_F32] = { 8, 23, 127, HEFT_F_IEEE },
-    [HEFT_F64] = { 11, 52, 1023, HEFT_F_IEEE },
-    [HEFT_F8_E4M3FN] = { 4, 3, 7, HEFT_F_ONE_NAN },
-    [HEFT_F8_E5M2] = { 5, 2, 15, HEFT_F_IEEE },
-    [HEFT_F8_E4M3FNUZ] = { 4, 3, 8, HEFT_F_NEG_ZERO },
-    [HEFT_F8_E5M2FNUZ] = { 5, 2, 16, HEFT_F_NEG_ZERO },
-    [HEFT_F8_E8M0] = { 8, 0, 127, HEFT_F_POWERS },
-    [HEFT_F6_E2M3] = { 2, 3, 1, HEFT_F_NONE },
-    [HEFT_F6_E3M2] = { 3, 2, 3, HEFT_F_NONE },
-    [HEFT_F4_E2M1] = { 2, 1, 1, HEFT_F_NONE },
-};
-
 static uint64_t load(const uint8_t *p, uint32_t size)
 {
     uint64_t v = 0;

@@ -1,37 +1,7 @@
-/* number.h - numbers of any element type one by one, exactly; what the floating-point types are made of. */
+/* number.h - numbers of any element type one by one, exactly. */
 #ifndef HEFT_NUMBER_H
 #define HEFT_NUMBER_H
 #include "model/dtype.h"
-
-/* What lies above the numbers of a floating-point type. */
-typedef enum heft_specials {
-    HEFT_F_NOT,      /* it is none */
-    HEFT_F_IEEE,     /* one infinity, then NaN */
-    HEFT_F_ONE_NAN,  /* all bits set, no infinity */
-    HEFT_F_NEG_ZERO, /* the code of minus zero is the NaN; no infinity, no minus zero */
-    HEFT_F_NONE,     /* numbers only */
-    HEFT_F_POWERS    /* e8m0: an exponent and nothing else */
-} heft_specials;
-
-typedef struct heft_float_layout { /* of a floating-point type */
-    uint8_t exp_bits, mant_bits;
-    int16_t bias;
-    heft_specials specials;
-} heft_float_layout;
-
-extern const heft_float_layout heft_float_layouts[HEFT_DTYPES];
-
-/* NULL: no floating-point type. */
-static inline const heft_float_layout *heft_float_layout_of(heft_dtype t)
-{
-    const heft_float_layout *l = t < HEFT_DTYPES ? &heft_float_layouts[t] : NULL;
-    return l && l->specials != HEFT_F_NOT ? l : NULL;
-}
-
-static inline bool heft_dtype_is_signed_int(heft_dtype t)
-{
-    return t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64;
-}
 
 typedef struct heft_number {
     enum { HEFT_N_ZERO, HEFT_N_FINITE, HEFT_N_INFINITE, HEFT_N_NAN } kind;

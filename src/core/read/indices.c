@@ -3,15 +3,9 @@
 
 #include "base/sort.h"
 
-static bool is_signed(heft_dtype t)
-{
-    return t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64;
-}
-
 uint32_t heft_index_size(heft_dtype t)
 {
-    bool is_index = is_signed(t) || t == HEFT_U8 || t == HEFT_U16 || t == HEFT_U32 || t == HEFT_U64;
-    return t == HEFT_UNTYPED ? 8 : is_index ? heft_dtype_size(t) : 0;
+    return t == HEFT_UNTYPED ? 8 : heft_dtype_is_int(t) ? heft_dtype_size(t) : 0;
 }
 
 uint64_t heft_index_number(const uint8_t *p, heft_dtype t)
@@ -23,7 +17,7 @@ uint64_t heft_index_number(const uint8_t *p, heft_dtype t)
     else
         for (uint32_t i = 0; i < size; i++)
             n |= (uint64_t)p[i] << 8 * i;
-    return is_signed(t) && n >> (8 * size - 1) ? UINT64_MAX : n;
+    return heft_dtype_is_signed_int(t) && n >> (8 * size - 1) ? UINT64_MAX : n;
 }
 
 /* ---- places ---- */

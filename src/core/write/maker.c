@@ -138,8 +138,8 @@ static void add(uint8_t *to, const uint8_t *value, heft_dtype t)
         memcpy(to, value, size);
     else if (t == HEFT_BOOL)
         *to |= *value;
-    else if (t == HEFT_C64 || t == HEFT_C128) {
-        heft_dtype real = t == HEFT_C64 ? HEFT_F32 : HEFT_F64;
+    else if (heft_dtype_is_complex(t)) {
+        heft_dtype real = heft_dtype_real(t);
         add_floats(to, value, real);
         add_floats(to + half, value + half, real);
     } else if (is_float(t))

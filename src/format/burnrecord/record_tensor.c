@@ -110,9 +110,8 @@ static heft_status type_of_numbers(heft_record *r, const fields *f, heft_dtype *
 static bool fits(const heft_msgpack_facts *n, heft_dtype t)
 {
     uint32_t bits = 8 * heft_dtype_size(t);
-    bool is_signed = t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64;
     uint64_t most = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    if (!is_signed)
+    if (!heft_dtype_is_signed_int(t))
         return !n->least && n->most <= most;
     return n->most <= most / 2 && n->least >= -(int64_t)(most / 2) - 1;
 }

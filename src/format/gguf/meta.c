@@ -140,10 +140,10 @@ static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
     if (t == HEFT_BOOL) {
         v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = key };
         v.as.b = bits;
-    } else if (t == HEFT_F32 || t == HEFT_F64) {
+    } else if (heft_dtype_is_float(t)) {
         v.kind = HEFT_KIND_FLOAT;
         v.as.f = heft_f64_of(t == HEFT_F32 ? heft_f32_to_f64((uint32_t)bits) : bits);
-    } else if (t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64) {
+    } else if (heft_dtype_is_signed_int(t)) {
         v.kind = HEFT_KIND_INT;
         v.as.i = extended(bits, size);
     }

@@ -7,11 +7,6 @@
 #include "format/gguf/gguf.h"
 #include "model/float.h"
 
-static bool is_signed(heft_dtype t)
-{
-    return t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64;
-}
-
 static bool is_number(const heft_value *v)
 {
     return v->kind == HEFT_KIND_INT || v->kind == HEFT_KIND_UINT || v->kind == HEFT_KIND_FLOAT;
@@ -29,11 +24,11 @@ static bool number_bits(uint64_t *bits, const heft_value *v, heft_dtype t)
 {
     uint32_t width = 8 * heft_dtype_size(t);
     bool negative = v->kind == HEFT_KIND_INT && v->as.i < 0;
-    uint64_t top = UINT64_MAX >> (64 - width + is_signed(t));
+    uint64_t top = UINT64_MAX >> (64 - width + heft_dtype_is_signed_int(t));
     *bits = v->as.u; /* of an INT, in two's complement, too */
     if (v->kind != HEFT_KIND_FLOAT)
-        return t != HEFT_F32 && t != HEFT_F64 &&
-               (negative ? is_signed(t) && ~v->as.u <= top : v->as.u <= top);
+        return !heft_dtype_is_float(t) &&
+               (negative ? heft_dtype_is_signed_int(t) && ~v->as.u <= top : v->as.u <= top);
     *bits = t == HEFT_F32 ? double_as_f32(v->as.f) : heft_f64_bits(v->as.f);
     return t == HEFT_F64 ||
            (t == HEFT_F32 && heft_f32_to_f64((uint32_t)*bits) == heft_f64_bits(v->as.f));

@@ -125,10 +125,10 @@ static bool number(const heft_torch *t, heft_value *out, uint32_t args)
     if (type == HEFT_BOOL) {
         out->kind = HEFT_KIND_BOOL;
         out->as.b = n;
-    } else if (type == HEFT_U64 || type == HEFT_U32 || type == HEFT_U16 || type == HEFT_U8) {
+    } else if (heft_dtype_kind_of(type) == HEFT_DTYPE_UINT) {
         out->kind = HEFT_KIND_UINT;
         out->as.u = n;
-    } else if (type == HEFT_F64 || type == HEFT_F32 || type == HEFT_F16) {
+    } else if (heft_dtype_is_float(type)) {
         out->kind = HEFT_KIND_FLOAT;
         return heft_to_f64(&out->as.f, type, bytes, 0, 1);
     } else {

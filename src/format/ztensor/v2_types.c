@@ -185,11 +185,6 @@ static bool is_index_role(const heft_index *x, const heft_ix_part_row *part)
            heft_str_is(role, "coords");
 }
 
-static bool is_integer(heft_dtype t)
-{
-    return t >= HEFT_U8 && t <= HEFT_I64;
-}
-
 heft_status heft_zt2_plan_indices(heft_plan *p, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
@@ -203,7 +198,7 @@ heft_status heft_zt2_plan_indices(heft_plan *p, uint32_t t)
     }
     for (uint32_t k = 0; k < row->part_count && is_sparse && !st; k++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part + k);
-        if (is_index_role(p->x, part) && is_integer(part->dtype))
+        if (is_index_role(p->x, part) && heft_dtype_is_int(part->dtype))
             st = heft_zt_widen_index(p, t, part, to);
     }
     return st;

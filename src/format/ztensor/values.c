@@ -238,9 +238,9 @@ static void put_number(heft_out *o, const heft_value *v, uint32_t i)
     double number;
     if (t == HEFT_BOOL)
         heft_cbor_put_bool(o, number_bits(v, i, 1));
-    else if (t == HEFT_U8 || t == HEFT_U16 || t == HEFT_U32 || t == HEFT_U64)
+    else if (heft_dtype_kind_of(t) == HEFT_DTYPE_UINT)
         heft_cbor_put_u64(o, number_bits(v, i, size));
-    else if (t == HEFT_I8 || t == HEFT_I16 || t == HEFT_I32 || t == HEFT_I64) {
+    else if (heft_dtype_is_signed_int(t)) {
         uint64_t bits = number_bits(v, i, size), sign = UINT64_C(1) << (8 * size - 1);
         heft_cbor_put_i64(o, (int64_t)((bits ^ sign) - sign));
     } else if (heft_to_f64(&number, t, v->as.array.ptr, i, 1))
