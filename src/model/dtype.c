@@ -147,3 +147,29 @@ const char *heft_dtype_name(heft_dtype t)
     const heft_dtype_info *d = info_of(t);
     return d ? d->name : "none";
 }
+
+/* ---- the tables of formats ---- */
+
+uint32_t heft_dtype_code(heft_dtype t, const heft_dtype *types, uint32_t count)
+{
+    uint32_t code = 0;
+    while (code < count && (types[code] != t || t == HEFT_UNTYPED))
+        code++;
+    return code;
+}
+
+heft_dtype heft_dtype_spelled(const heft_dtype_spellings *s, heft_str text)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (heft_str_is(text, s->rows[i].text))
+            return s->rows[i].dtype;
+    return HEFT_UNTYPED;
+}
+
+const char *heft_dtype_spelling_of(const heft_dtype_spellings *s, heft_dtype t)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->rows[i].dtype == t)
+            return s->rows[i].text;
+    return NULL;
+}

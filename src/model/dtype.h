@@ -74,4 +74,24 @@ static inline uint32_t heft_dtype_size(heft_dtype t)
 uint32_t heft_dtype_number(heft_dtype t);
 const char *heft_dtype_name(heft_dtype t); /* "none" for HEFT_UNTYPED */
 
+/* ---- the tables of formats ---- */
+
+/* Which of a format's types, in the order of its codes, t is; count: none, as HEFT_UNTYPED always is. */
+uint32_t heft_dtype_code(heft_dtype t, const heft_dtype *types, uint32_t count);
+
+typedef struct heft_dtype_spelling {
+    const char *text;
+    heft_dtype dtype;
+} heft_dtype_spelling;
+
+typedef struct heft_dtype_spellings { /* of a format; searched from the front */
+    const heft_dtype_spelling *rows;
+    size_t count;
+} heft_dtype_spellings;
+
+/* HEFT_UNTYPED: the format has no such spelling. */
+heft_dtype heft_dtype_spelled(const heft_dtype_spellings *s, heft_str text);
+/* NULL: the format has no such type. */
+const char *heft_dtype_spelling_of(const heft_dtype_spellings *s, heft_dtype t);
+
 #endif

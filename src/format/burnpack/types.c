@@ -9,17 +9,12 @@
 
 const char heft_burnpack_qfloat[] = "burn.qfloat";
 
-static const struct {
-    const char *name;
-    heft_dtype dtype;
-    uint8_t len;
-} types[] = {
-    { "F32", HEFT_F32, 3 }, { "F16", HEFT_F16, 3 }, { "BF16", HEFT_BF16, 4 },
-    { "F64", HEFT_F64, 3 }, { "I64", HEFT_I64, 3 }, { "I32", HEFT_I32, 3 },
-    { "U8", HEFT_U8, 2 },   { "I8", HEFT_I8, 2 },   { "I16", HEFT_I16, 3 },
-    { "U64", HEFT_U64, 3 }, { "U32", HEFT_U32, 3 }, { "U16", HEFT_U16, 3 },
+static const heft_dtype_spelling type_rows[] = {
+    { "F32", HEFT_F32 }, { "F16", HEFT_F16 }, { "BF16", HEFT_BF16 }, { "F64", HEFT_F64 },
+    { "I64", HEFT_I64 }, { "I32", HEFT_I32 }, { "U8", HEFT_U8 },     { "I8", HEFT_I8 },
+    { "I16", HEFT_I16 }, { "U64", HEFT_U64 }, { "U32", HEFT_U32 },   { "U16", HEFT_U16 },
 };
-enum { TYPES = sizeof types / sizeof *types };
+static const heft_dtype_spellings types = { type_rows, sizeof type_rows / sizeof *type_rows };
 
 static const struct {
     const char *store, *stored; /* as stored_dtype spells it; the first is what every bool is */
@@ -36,10 +31,8 @@ enum { MARK = sizeof hex_mark - 1 };
 
 heft_str heft_burnpack_type_name(heft_dtype t)
 {
-    for (unsigned i = 0; i < TYPES; i++)
-        if (types[i].dtype == t)
-            return heft_lit(types[i].name);
-    return (heft_str){ NULL, 0 };
+    const char *name = heft_dtype_spelling_of(&types, t);
+    return name ? heft_lit(name) : (heft_str){ NULL, 0 };
 }
 
 /* ---- schemes as text ---- */
@@ -144,14 +137,10 @@ static heft_status refuse(heft_cbor *c, heft_str name)
 
 static heft_status read_plain(heft_burnpack_type *out, heft_cbor *c, heft_str name)
 {
-    for (unsigned i = 0; i < TYPES; i++)
-        if (heft_str_is(c->str, types[i].name)) {
-            *out = (heft_burnpack_type){ .name = c->str,
-                                         .dtype = types[i].dtype,
-                                         .generations = HEFT_BURNPACK_ANY };
-            return HEFT_OK;
-        }
-    if (heft_str_is(c->str, "Bool"))
+    heft_dtype t = heft_dtype_spelled(&types, c->str);
+    if (t)
+        *out = (heft_burnpack_type){ .name = c->str, .dtype = t, .generations = HEFT_BURNPACK_ANY };
+    else if (heft_str_is(c->str, "Bool"))
         *out = (heft_burnpack_type){ .name = c->str,
                                      .dtype = HEFT_BOOL,
                                      .generations = HEFT_BURNPACK_TEXT_BOOL };
@@ -201,13 +190,9 @@ bool heft_burnpack_look_type(heft_cbor_look *l, heft_dtype *out)
     if (!heft_cbor_look_head(l, HEFT_CBOR_HEAD_TEXT, LONGEST, &len) ||
         (size_t)(l->end - l->p) < len)
         return false;
-    for (unsigned i = 0; i < TYPES; i++)
-        if (types[i].len == len && !memcmp(types[i].name, l->p, len)) {
-            l->p += len;
-            *out = types[i].dtype;
-            return true;
-        }
-    return false;
+    *out = heft_dtype_spelled(&types, (heft_str){ (const char *)l->p, len });
+    l->p += len;
+    return *out != HEFT_UNTYPED;
 }
 
 heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_index *x,

@@ -6,17 +6,15 @@
 #include "format/burnrecord/burnrecord.h"
 #include "grammar/json.h"
 
-static const struct {
-    const char *name;
-    heft_dtype dtype;
-    bool is_other; /* Heft's type is not the same thing: tensors keep the name */
-} types[] = {
-    { "F32", HEFT_F32, false },   { "F16", HEFT_F16, false },   { "BF16", HEFT_BF16, false },
-    { "F64", HEFT_F64, false },   { "I64", HEFT_I64, false },   { "I32", HEFT_I32, false },
-    { "I16", HEFT_I16, false },   { "I8", HEFT_I8, false },     { "U64", HEFT_U64, false },
-    { "U32", HEFT_U32, false },   { "U16", HEFT_U16, false },   { "U8", HEFT_U8, false },
-    { "Flex32", HEFT_F32, true }, { "Bool", HEFT_BOOL, false },
+static const char flex32[] = "Flex32"; /* f32 is not the same: tensors keep the name */
+
+static const heft_dtype_spelling type_rows[] = {
+    { "F32", HEFT_F32 },  { "F16", HEFT_F16 },   { "BF16", HEFT_BF16 }, { "F64", HEFT_F64 },
+    { "I64", HEFT_I64 },  { "I32", HEFT_I32 },   { "I16", HEFT_I16 },   { "I8", HEFT_I8 },
+    { "U64", HEFT_U64 },  { "U32", HEFT_U32 },   { "U16", HEFT_U16 },   { "U8", HEFT_U8 },
+    { flex32, HEFT_F32 }, { "Bool", HEFT_BOOL },
 };
+static const heft_dtype_spellings types = { type_rows, sizeof type_rows / sizeof *type_rows };
 
 static const struct {
     const char *store, *stored;
@@ -27,14 +25,12 @@ static const struct {
     { "U32", "{\"Bool\":\"U32\"}", HEFT_U32 },
 };
 
-static const struct {
-    const char *name;
-    heft_dtype dtype;
-} rust_types[] = {
+static const heft_dtype_spelling rust_rows[] = {
     { "f32", HEFT_F32 }, { "f64", HEFT_F64 }, { "bf16", HEFT_BF16 }, { "f16", HEFT_F16 },
     { "i64", HEFT_I64 }, { "i32", HEFT_I32 }, { "i16", HEFT_I16 },   { "i8", HEFT_I8 },
     { "u64", HEFT_U64 }, { "u32", HEFT_U32 }, { "u16", HEFT_U16 },   { "u8", HEFT_U8 },
 };
+static const heft_dtype_spellings rust_types = { rust_rows, sizeof rust_rows / sizeof *rust_rows };
 
 /* The last component of a path: half::binary16::f16. */
 heft_dtype heft_record_rust_type(heft_str name)
@@ -43,21 +39,17 @@ heft_dtype heft_record_rust_type(heft_str name)
     while (from && name.ptr[from - 1] != ':')
         from--;
     heft_str last = { name.ptr + from, name.len - from };
-    for (size_t i = 0; i < sizeof rust_types / sizeof *rust_types; i++)
-        if (heft_str_is(last, rust_types[i].name))
-            return rust_types[i].dtype;
-    return HEFT_UNTYPED;
+    return heft_dtype_spelled(&rust_types, last);
 }
 
 static heft_status read_plain(heft_record *r, heft_record_type *out, heft_str name)
 {
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (heft_str_is(name, types[i].name)) {
-            *out = (heft_record_type){ .dtype = types[i].dtype };
-            if (types[i].is_other)
-                out->stored = name;
-            return HEFT_OK;
-        }
+    heft_dtype t = heft_dtype_spelled(&types, name);
+    *out = (heft_record_type){ .dtype = t };
+    if (heft_str_is(name, flex32))
+        out->stored = name;
+    if (t)
+        return HEFT_OK;
     return heft_cur_fail(&r->c, "element type %q is none of Burn's", name);
 }
 

@@ -31,10 +31,7 @@ static bool is_text(heft_str s, uint64_t most)
 
 static uint32_t code_of(heft_dtype t)
 {
-    uint32_t code = 0;
-    while (code < HEFT_EMBD_TYPES && heft_embd_types[code] != t)
-        code++;
-    return code;
+    return heft_dtype_code(t, heft_embd_types, HEFT_EMBD_TYPES);
 }
 
 /* Why a tensor cannot be carried at all, or NULL. */

@@ -13,10 +13,7 @@ heft_dtype heft_gguf_value_type(uint32_t kind)
 
 uint32_t heft_gguf_kind_of(heft_dtype t)
 {
-    uint32_t kind = 0;
-    while (kind < HEFT_GGUF_KINDS && (value_types[kind] != t || t == HEFT_UNTYPED))
-        kind++;
-    return kind;
+    return heft_dtype_code(t, value_types, HEFT_GGUF_KINDS);
 }
 
 const heft_gguf_type heft_gguf_types[] = {

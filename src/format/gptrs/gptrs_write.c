@@ -15,10 +15,7 @@ typedef struct layout { /* heft_plan.priv */
 
 static uint32_t tag_of(heft_dtype t)
 {
-    uint32_t tag = 0;
-    while (tag < HEFT_GPTRS_TYPES && heft_gptrs_types[tag] != t)
-        tag++;
-    return tag;
+    return heft_dtype_code(t, heft_gptrs_types, HEFT_GPTRS_TYPES);
 }
 
 /* A stored id that is not that of the name tells of damage, perhaps to the name: an edit leaves it as it is. */

@@ -11,10 +11,8 @@ const heft_mag_layout heft_mag_layout_100 = { "100", types_100, 11, 1, 255, 8 };
 
 uint32_t heft_mag_code(const heft_mag_layout *l, heft_dtype t)
 {
-    for (uint32_t i = 0; i < l->type_count; i++)
-        if (l->types[i] == t)
-            return i;
-    return HEFT_MAG_NO_CODE;
+    uint32_t code = heft_dtype_code(t, l->types, l->type_count);
+    return code < l->type_count ? code : HEFT_MAG_NO_CODE;
 }
 
 static const heft_ix_part_row *part_of(const heft_index *x, uint32_t tensor)

@@ -191,11 +191,11 @@ heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor)
     enum { RANK_OF_NUMPY_1 = 32 };
     const heft_ix_tensor_row *row = heft_ix_row(p->x, tensor);
     const char *why = obstacle(p->x, tensor);
-    if (why || !heft_npy_descr(row->dtype))
+    if (why || !heft_npy_has_type(row->dtype))
         heft_plan_drop(p, tensor);
     if (why)
         return heft_plan_loss(p, HEFT_FAULT, "npy/tensor", tensor, why);
-    if (!heft_npy_descr(row->dtype))
+    if (!heft_npy_has_type(row->dtype))
         return heft_loss_type(p, "npy/dtype", tensor, "NumPy's formats");
     if (row->rank > RANK_OF_NUMPY_1)
         return heft_loss_say(p, HEFT_NOTE, "npy/rank", tensor,

@@ -39,8 +39,8 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_place 
 
 /* ---- writing ---- */
 
-/* NumPy's spelling, "<f4"; NULL: it has no such type. */
-const char *heft_npy_descr(heft_dtype t);
+/* Whether NumPy has that type. */
+bool heft_npy_has_type(heft_dtype t);
 /* Reports why a tensor cannot be an array, and drops it then. */
 heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor);
 /* Everything before the data of such a tensor; as many bytes as a multiple of align. */

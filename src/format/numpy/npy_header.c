@@ -68,17 +68,14 @@ static heft_status read_string(literal *l, heft_str *out)
 
 /* ---- descr ---- */
 
-typedef struct spelling {
-    const char *text;
-    heft_dtype dtype;
-} spelling;
-
-static const spelling spellings[] = {
+/* What follows the letter for the byte order. */
+static const heft_dtype_spelling type_rows[] = {
     { "f4", HEFT_F32 }, { "f2", HEFT_F16 },   { "f8", HEFT_F64 }, { "i8", HEFT_I64 },
     { "i4", HEFT_I32 }, { "i2", HEFT_I16 },   { "i1", HEFT_I8 },  { "u1", HEFT_U8 },
     { "u2", HEFT_U16 }, { "u4", HEFT_U32 },   { "u8", HEFT_U64 }, { "b1", HEFT_BOOL },
     { "c8", HEFT_C64 }, { "c16", HEFT_C128 },
 };
+static const heft_dtype_spellings types = { type_rows, sizeof type_rows / sizeof *type_rows };
 
 typedef struct refusal { /* of what begins so */
     const char *begins, *what;
@@ -126,11 +123,9 @@ static heft_status read_descr(literal *l)
     l->h->is_big_endian = s.len && *s.ptr == '>';
     if (s.len && is_order(*s.ptr))
         s = (heft_str){ s.ptr + 1, s.len - 1 };
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        if (heft_str_is(s, spellings[i].text)) {
-            l->h->dtype = spellings[i].dtype;
-            return HEFT_OK;
-        }
+    l->h->dtype = heft_dtype_spelled(&types, s);
+    if (l->h->dtype)
+        return HEFT_OK;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (begins(s, refusals[i].begins))
             return fail(l, HEFT_E_UNSUPPORTED, "its elements, %q, are %s", whole, refusals[i].what);
@@ -249,18 +244,9 @@ heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, heft_str
 
 /* ---- writing ---- */
 
-const char *heft_npy_descr(heft_dtype t)
+bool heft_npy_has_type(heft_dtype t)
 {
-    static const spelling written[] = {
-        { "<f4", HEFT_F32 }, { "<f2", HEFT_F16 },   { "<f8", HEFT_F64 }, { "<i8", HEFT_I64 },
-        { "<i4", HEFT_I32 }, { "<i2", HEFT_I16 },   { "|i1", HEFT_I8 },  { "|u1", HEFT_U8 },
-        { "<u2", HEFT_U16 }, { "<u4", HEFT_U32 },   { "<u8", HEFT_U64 }, { "|b1", HEFT_BOOL },
-        { "<c8", HEFT_C64 }, { "<c16", HEFT_C128 },
-    };
-    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
-        if (written[i].dtype == t)
-            return written[i].text;
-    return NULL;
+    return heft_dtype_spelling_of(&types, t) != NULL;
 }
 
 static void put_literal(heft_out *o, const heft_index *x, uint32_t tensor, bool is_fortran)
@@ -268,7 +254,8 @@ static void put_literal(heft_out *o, const heft_index *x, uint32_t tensor, bool 
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     char digits[20];
     heft_out_str(o, heft_lit("{'descr': '"));
-    heft_out_str(o, heft_lit(heft_npy_descr(row->dtype)));
+    heft_out_u8(o, heft_dtype_size(row->dtype) == 1 ? '|' : '<');
+    heft_out_str(o, heft_lit(heft_dtype_spelling_of(&types, row->dtype)));
     heft_out_str(o, heft_lit("', 'fortran_order': "));
     heft_out_str(o, heft_lit(is_fortran ? "True" : "False"));
     heft_out_str(o, heft_lit(", 'shape': ("));

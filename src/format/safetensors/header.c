@@ -39,11 +39,9 @@ static heft_status read_dtype(reader *r, entry *e)
 {
     if (heft_json_next(&r->j) != HEFT_JSON_STRING)
         return heft_json_fail(&r->j, "tensor %q: its dtype is not a text", e->name);
-    for (size_t i = 0; i < heft_st_type_count; i++)
-        if (heft_str_is(r->j.text, heft_st_types[i].name)) {
-            e->dtype = heft_st_types[i].dtype;
-            return HEFT_OK;
-        }
+    e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
+    if (e->dtype)
+        return HEFT_OK;
     return heft_json_fail(&r->j, "tensor %q: dtype %q is none of safetensors'", e->name, r->j.text);
 }
 

@@ -15,7 +15,7 @@
 #include "model/names.h"
 
 /* Found from the front, so what is usual comes first. */
-const heft_st_type heft_st_types[] = {
+static const heft_dtype_spelling types[] = {
     { "F32", HEFT_F32 },
     { "BF16", HEFT_BF16 },
     { "F16", HEFT_F16 },
@@ -39,7 +39,7 @@ const heft_st_type heft_st_types[] = {
     { "F8_E4M3FNUZ", HEFT_F8_E4M3FNUZ },
     { "F8_E5M2FNUZ", HEFT_F8_E5M2FNUZ },
 };
-const size_t heft_st_type_count = sizeof heft_st_types / sizeof *heft_st_types;
+const heft_dtype_spellings heft_st_types = { types, sizeof types / sizeof *types };
 
 const char heft_st_fnuz_text[] = "readers before safetensors 0.8 refuse the file for its element "
                                  "type (perhaps more)";

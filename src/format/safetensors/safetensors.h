@@ -9,16 +9,11 @@ enum {
     HEFT_ST_ALIGN = 8               /* the least that data must be aligned to */
 };
 
-typedef struct heft_st_type {
-    const char *name;
-    heft_dtype dtype;
-} heft_st_type;
 /* The first tensor of a type that readers before safetensors 0.8 refuse the whole file for, or HEFT_NONE. */
 uint32_t heft_st_find_fnuz(const heft_index *x);
 extern const char heft_st_fnuz_text[]; /* what that means */
 
-extern const heft_st_type heft_st_types[];
-extern const size_t heft_st_type_count;
+extern const heft_dtype_spellings heft_st_types;
 
 typedef struct heft_st_header { /* what the entries say together */
     uint64_t data, data_bytes;  /* where the data begin, and how many there are */

@@ -16,14 +16,6 @@ typedef struct st_plan { /* heft_plan.priv */
     uint64_t data;       /* … up to the data, from where data_offsets count */
 } st_plan;
 
-static const char *type_name(heft_dtype t)
-{
-    for (size_t i = 0; i < heft_st_type_count; i++)
-        if (heft_st_types[i].dtype == t)
-            return heft_st_types[i].name;
-    return NULL;
-}
-
 /* ---- metadata ---- */
 
 static bool has_text(const heft_value *v)
@@ -86,7 +78,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
     heft_dtype type = heft_ix_row(p->x, t)->dtype;
     bool plain = heft_loss_is_plain(p->x, t);
-    if (plain && !type_name(type)) {
+    if (plain && !heft_dtype_spelling_of(&heft_st_types, type)) {
         heft_plan_drop(p, t);
         return heft_loss_type(p, "safetensors/dtype", t, "safetensors");
     }
@@ -165,7 +157,7 @@ static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, uint64_t da
     const uint64_t *dims = heft_ix_dims(x, t);
     heft_json_put_str(o, heft_ix_name(x, t));
     heft_out_str(o, heft_lit(":{\"dtype\":\""));
-    heft_out_str(o, heft_lit(type_name(row->dtype)));
+    heft_out_str(o, heft_lit(heft_dtype_spelling_of(&heft_st_types, row->dtype)));
     heft_out_str(o, heft_lit("\",\"shape\":["));
     for (uint32_t i = 0; i < row->rank; i++) {
         if (i)

@@ -56,14 +56,13 @@ static bool device(heft_torch *t, heft_value *out, uint32_t args)
 }
 
 /* numpy's names of the types of its scalars: kind and bytes. */
-static const struct {
-    const char *name;
-    heft_dtype type;
-} numbers[] = {
+static const heft_dtype_spelling number_rows[] = {
     { "f8", HEFT_F64 }, { "f4", HEFT_F32 }, { "f2", HEFT_F16 }, { "i8", HEFT_I64 },
     { "i4", HEFT_I32 }, { "i2", HEFT_I16 }, { "i1", HEFT_I8 },  { "u8", HEFT_U64 },
     { "u4", HEFT_U32 }, { "u2", HEFT_U16 }, { "u1", HEFT_U8 },  { "b1", HEFT_BOOL },
 };
+static const heft_dtype_spellings numbers = { number_rows,
+                                              sizeof number_rows / sizeof *number_rows };
 
 static bool number_type(const heft_pickle *p, uint32_t dtype, heft_dtype *type)
 {
@@ -78,12 +77,8 @@ static bool number_type(const heft_pickle *p, uint32_t dtype, heft_dtype *type)
     if (heft_pickle_is(p, order, HEFT_PICKLE_TEXT) &&
         heft_str_is(heft_pickle_at(p, order)->as.s, ">"))
         return false;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (heft_str_is(heft_pickle_at(p, name)->as.s, numbers[i].name)) {
-            *type = numbers[i].type;
-            return true;
-        }
-    return false;
+    *type = heft_dtype_spelled(&numbers, heft_pickle_at(p, name)->as.s);
+    return *type != HEFT_UNTYPED;
 }
 
 /* (dtype, bytes); protocols before 3 spell bytes as _codecs.encode(text, "latin1"). */
