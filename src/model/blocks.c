@@ -166,74 +166,64 @@ static void decode_q8_k(float *out, const uint8_t *b)
 
 /* ---- the table ---- */
 
-static const struct kind {
-    const simple *simple;
-    void (*decode)(float *out, const uint8_t *block);
-} kinds[HEFT_DTYPES] = {
-    [HEFT_Q4_0] = { &q4_0, NULL },       [HEFT_Q4_1] = { &q4_1, NULL },
-    [HEFT_Q5_0] = { &q5_0, NULL },       [HEFT_Q5_1] = { &q5_1, NULL },
-    [HEFT_Q8_0] = { &q8_0, NULL },       [HEFT_Q8_1] = { &q8_1, NULL },
-    [HEFT_Q2_K] = { NULL, decode_q2_k }, [HEFT_Q3_K] = { NULL, decode_q3_k },
-    [HEFT_Q4_K] = { NULL, decode_q4_k }, [HEFT_Q5_K] = { NULL, decode_q5_k },
-    [HEFT_Q6_K] = { NULL, decode_q6_k }, [HEFT_Q8_K] = { NULL, decode_q8_k },
-    [HEFT_Q2_0] = { NULL, decode_q2_0 },
-};
-
-bool heft_block_is_known(heft_dtype t)
-{
-    return t < HEFT_DTYPES && (kinds[t].simple || kinds[t].decode);
-}
-
-void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block)
-{
-    if (kinds[t].simple)
-        decode_simple(out, block, kinds[t].simple);
-    else
-        kinds[t].decode(out, block);
-}
-
-/* ---- the order of bytes ---- */
-
 typedef struct numbers { /* of more than one byte: count of them from byte `at` on */
     uint16_t at;
     uint8_t count, size;
 } numbers;
 
+/* A type without a row is copied, from little-endian files only; one that has neither of the first two is opaque. */
 static const struct {
-    bool known;
-    numbers are[2];
-} numbers_of[HEFT_DTYPES] = {
-    [HEFT_Q4_0] = { true, { { 0, 1, 2 } } },
-    [HEFT_Q4_1] = { true, { { 0, 2, 2 } } },
-    [HEFT_Q5_0] = { true, { { 0, 1, 2 }, { 2, 1, 4 } } },
-    [HEFT_Q5_1] = { true, { { 0, 2, 2 }, { 4, 1, 4 } } },
-    [HEFT_Q8_0] = { true, { { 0, 1, 2 } } },
-    [HEFT_Q8_1] = { true, { { 0, 2, 2 } } },
-    [HEFT_Q2_K] = { true, { { 80, 2, 2 } } },
-    [HEFT_Q3_K] = { true, { { 108, 1, 2 } } },
-    [HEFT_Q4_K] = { true, { { 0, 2, 2 } } },
-    [HEFT_Q5_K] = { true, { { 0, 2, 2 } } },
-    [HEFT_Q6_K] = { true, { { 208, 1, 2 } } },
-    [HEFT_Q8_K] = { true, { { 0, 1, 4 }, { 260, 16, 2 } } },
-    [HEFT_IQ4_NL] = { true, { { 0, 1, 2 } } },
-    [HEFT_IQ4_XS] = { true, { { 0, 2, 2 } } },
-    [HEFT_Q1_0] = { true, { { 0, 1, 2 } } },
-    [HEFT_Q2_0] = { true, { { 0, 1, 2 } } },
-    [HEFT_TQ1_0] = { true, { { 52, 1, 2 } } },
-    [HEFT_TQ2_0] = { true, { { 64, 1, 2 } } },
-    [HEFT_MXFP4] = { true, { { 0, 0, 0 } } },
-    [HEFT_NVFP4] = { true, { { 0, 0, 0 } } },
+    const simple *simple;                             /* how elements are decoded, */
+    void (*decode)(float *out, const uint8_t *block); /* or what decodes them */
+    bool can_turn; /* all its numbers of more than one byte are known */
+    numbers numbers[2];
+} rows[HEFT_DTYPES] = {
+    [HEFT_Q4_0] = { &q4_0, NULL, true, { { 0, 1, 2 } } },
+    [HEFT_Q4_1] = { &q4_1, NULL, true, { { 0, 2, 2 } } },
+    [HEFT_Q5_0] = { &q5_0, NULL, true, { { 0, 1, 2 }, { 2, 1, 4 } } },
+    [HEFT_Q5_1] = { &q5_1, NULL, true, { { 0, 2, 2 }, { 4, 1, 4 } } },
+    [HEFT_Q8_0] = { &q8_0, NULL, true, { { 0, 1, 2 } } },
+    [HEFT_Q8_1] = { &q8_1, NULL, true, { { 0, 2, 2 } } },
+    [HEFT_Q2_K] = { NULL, decode_q2_k, true, { { 80, 2, 2 } } },
+    [HEFT_Q3_K] = { NULL, decode_q3_k, true, { { 108, 1, 2 } } },
+    [HEFT_Q4_K] = { NULL, decode_q4_k, true, { { 0, 2, 2 } } },
+    [HEFT_Q5_K] = { NULL, decode_q5_k, true, { { 0, 2, 2 } } },
+    [HEFT_Q6_K] = { NULL, decode_q6_k, true, { { 208, 1, 2 } } },
+    [HEFT_Q8_K] = { NULL, decode_q8_k, true, { { 0, 1, 4 }, { 260, 16, 2 } } },
+    [HEFT_IQ4_NL] = { NULL, NULL, true, { { 0, 1, 2 } } },
+    [HEFT_IQ4_XS] = { NULL, NULL, true, { { 0, 2, 2 } } },
+    [HEFT_Q1_0] = { NULL, NULL, true, { { 0, 1, 2 } } },
+    [HEFT_Q2_0] = { NULL, decode_q2_0, true, { { 0, 1, 2 } } },
+    [HEFT_TQ1_0] = { NULL, NULL, true, { { 52, 1, 2 } } },
+    [HEFT_TQ2_0] = { NULL, NULL, true, { { 64, 1, 2 } } },
+    [HEFT_MXFP4] = { NULL, NULL, true, { { 0, 0, 0 } } },
+    [HEFT_NVFP4] = { NULL, NULL, true, { { 0, 0, 0 } } },
 };
+
+bool heft_block_is_known(heft_dtype t)
+{
+    return t < HEFT_DTYPES && (rows[t].simple || rows[t].decode);
+}
+
+void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block)
+{
+    if (rows[t].simple)
+        decode_simple(out, block, rows[t].simple);
+    else
+        rows[t].decode(out, block);
+}
+
+/* ---- the order of bytes ---- */
 
 bool heft_block_can_turn(heft_dtype t)
 {
-    return t < HEFT_DTYPES && numbers_of[t].known;
+    return t < HEFT_DTYPES && rows[t].can_turn;
 }
 
 void heft_block_turn(uint8_t *block, heft_dtype t)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        const numbers *n = &numbers_of[t].are[i];
+        const numbers *n = &rows[t].numbers[i];
         for (uint8_t *p = block + n->at, *end = p + n->count * n->size; p < end; p += n->size)
             for (uint32_t a = 0, b = n->size - 1u; a < b; a++, b--) {
                 uint8_t moved = p[a];
