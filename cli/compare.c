@@ -75,9 +75,10 @@ static void compare_piece(difference *d, heft_dtype type, const uint8_t *a, cons
 {
     if (!memcmp(a, b, len))
         return;
-    if (type == HEFT_I64 || type == HEFT_U64)
-        compare_integers(d, type, a, b, count, t);
-    else if (number_kind_of(type) == NUMBER_NONE)
+    number_kind kind = number_kind_of(type);
+    if ((kind == NUMBER_INT || kind == NUMBER_UINT) && heft_dtype_get(type)->block_bytes == 8)
+        compare_integers(d, type, a, b, count, t); /* no double holds them all */
+    else if (kind == NUMBER_NONE)
         compare_bytes(d, a, b, len);
     else /* a truth value that is neither 0 nor 1 differs from 1 */
         compare_numbers(d, type == HEFT_BOOL ? HEFT_U8 : type, a, b, count, t);
