@@ -168,6 +168,136 @@ static void kinds_of_integers_are_told_apart(void **state)
     }
 }
 
+/* ---- formats ---- */
+
+#define INTS "u8 i8 u16 i16 u32 i32 u64 i64"
+#define F8   "f8_e4m3fn f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz"
+#define BLOCKS                                                                                  \
+    "q4_0 q4_1 q5_0 q5_1 q8_0 q8_1 q2_k q3_k q4_k q5_k q6_k q8_k iq2_xxs iq2_xs iq3_xxs iq1_s " \
+    "iq4_nl "                                                                                   \
+    "iq3_s iq2_s iq4_xs iq1_m tq1_0 tq2_0 mxfp4 nvfp4 q1_0 q2_0"
+
+static const struct
+    stored { /* types that a format stores as they are: the tables in docs/formats */
+    const char *format, *version, *types;
+} stored[] = {
+    { "burnpack", "0.20", "bool " INTS " f16 bf16 f32 f64" },
+    { "burnpack", "0.21", "bool " INTS " f16 bf16 f32 f64" },
+    { "burnpack", "0.22-pre.2", "bool " INTS " f16 bf16 f32 f64" },
+    { "burnpack", "0.22", "bool " INTS " f16 bf16 f32 f64" },
+    { "mag", "1", "bool i32 f16 f32" },
+    { "mag", "100", "bool " INTS " f16 f32" },
+    { "mag", "snapshot", "bool " INTS " f16 bf16 f32" },
+    { "gptrs-checkpoint", NULL, "i32 f16 bf16 f32" },
+    { "gptrs-archive", NULL, "i32 f16 bf16 f32" },
+    { "safetensors", NULL,
+      "bool " INTS " f16 bf16 f32 f64 " F8 " f8_e8m0 f6_e2m3 f6_e3m2 f4_e2m1 c64" },
+    { "embd", "1.0", "u8 i8 u16 i16 u32 i32 f16 bf16 f32" },
+    { "embd", "simple", "f32" },
+    { "npy", NULL, "bool " INTS " f16 f32 f64 c64 c128" },
+    { "npz", NULL, "bool " INTS " f16 f32 f64 c64 c128" },
+    { "gguf", "2", "i8 i16 i32 i64 f16 bf16 f32 f64 " BLOCKS },
+    { "gguf", "3", "i8 i16 i32 i64 f16 bf16 f32 f64 " BLOCKS },
+    { "ztensor", "1.0", "bool " INTS " f16 bf16 f32 f64" },
+    { "ztensor", "1.1", "bool " INTS " f16 bf16 f32 f64" },
+    { "ztensor", "1.2", "bool " INTS " f16 bf16 f32 f64 " F8 " c64 c128" },
+    { "ztensor", "2", "bool " INTS " f16 bf16 f32 f64 " F8 " f8_e8m0 f4_e2m1 c64 c128" },
+};
+
+static bool is_among(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += len)
+        if ((at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+            return true;
+    return false;
+}
+
+/* A tensor of zeros, written with what cannot be stored left out. */
+static heft_status write_one(heft_test_sink *sink, const struct stored *s, heft_dtype t,
+                             heft_error *err)
+{
+    enum { ELEMENTS = 256 }; /* a multiple of every block */
+    static const uint8_t zeros[ELEMENTS * 16] = { 0 };
+    const uint64_t dims[] = { ELEMENTS };
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    uint64_t bytes;
+    uint32_t part;
+    heft_writer *w;
+    opt.version = s->version;
+    opt.allow_loss = true;
+    heft_assert_ok(heft_writer_open(&w, heft_format_find(s->format),
+                                    heft_test_sink_init(sink, false), &opt, err),
+                   err);
+    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("w"), t, dims, 1, err), err);
+    heft_status st = heft_writer_begin(w, err);
+    if (st) {
+        heft_assert_status(st, HEFT_E_LOSSY, err);
+        heft_writer_discard(w);
+        return st;
+    }
+    assert_true(heft_dtype_bytes(&bytes, t, ELEMENTS));
+    heft_assert_ok(heft_writer_data(w, part, zeros, (size_t)bytes, err), err);
+    heft_assert_ok(heft_writer_finish(w, err), err);
+    return HEFT_OK;
+}
+
+/* Whether the tensor is in the file, and then of that type. */
+static bool is_stored(const struct stored *s, heft_dtype t)
+{
+    heft_test_sink sink;
+    heft_error err;
+    heft_file *f;
+    bool is_there = false;
+    if (!write_one(&sink, s, t, &err)) {
+        heft_bytes b = { sink.p, sink.len };
+        heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+        is_there = heft_tensor_count(f);
+        if (is_there && heft_tensor_at(f, 0).dtype != t)
+            fail_msg("%s %s reads %s as %s", s->format, s->version ? s->version : "",
+                     heft_dtype_name(t), heft_dtype_name(heft_tensor_at(f, 0).dtype));
+        heft_close(f);
+    }
+    heft_test_sink_free(&sink);
+    return is_there;
+}
+
+static void formats_store_the_types_that_are_theirs(void **state)
+{
+    size_t wrong = 0;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(stored); i++)
+        for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
+            bool expected = is_among(stored[i].types, heft_dtype_name(t));
+            if (is_stored(&stored[i], t) == expected)
+                continue;
+            print_error("%s %s %s %s\n", stored[i].format,
+                        stored[i].version ? stored[i].version : "",
+                        expected ? "does not store" : "stores", heft_dtype_name(t));
+            wrong++;
+        }
+    assert_int_equal(wrong, 0);
+}
+
+static void every_type_and_every_writer_is_in_that_list(void **state)
+{
+    (void)state;
+    for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
+        size_t i = 0;
+        while (i < HEFT_COUNT(stored) && !is_among(stored[i].types, heft_dtype_name(t)))
+            i++;
+        if (i == HEFT_COUNT(stored))
+            fail_msg("no format stores %s", heft_dtype_name(t));
+    }
+    for (size_t k = 0; k < heft_format_count(); k++) {
+        const heft_format *f = heft_format_at(k);
+        size_t i = 0;
+        while (i < HEFT_COUNT(stored) && strcmp(stored[i].format, heft_format_name(f)) != 0)
+            i++;
+        assert_int_equal(i < HEFT_COUNT(stored), !!(heft_format_caps(f) & HEFT_CAN_WRITE));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +309,8 @@ int main(void)
         cmocka_unit_test(complex_types_are_two_floats),
         cmocka_unit_test(all_but_opaque_blocks_are_read_as_numbers),
         cmocka_unit_test(kinds_of_integers_are_told_apart),
+        cmocka_unit_test(formats_store_the_types_that_are_theirs),
+        cmocka_unit_test(every_type_and_every_writer_is_in_that_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
