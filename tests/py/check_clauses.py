@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """check_clauses.py HEFT: clauses of the specifications that no single sample can show: limits that take large files,
 and what becomes of a file that is converted.  Readers of their own judge what the command wrote.  TAP on stdout."""
+import collections
 import json
 import pathlib
 import resource
@@ -13,6 +14,7 @@ import cbor
 import gen_burnpack
 import gen_gptrs
 import gen_mag
+import gen_torch
 import gen_ztensor1
 import read_burnpack
 import read_embd
@@ -371,6 +373,28 @@ def densified(stored=None):
     return check
 
 
+# heft's name, PyTorch's, the values at places 1, 0 and 1, the dense tensor: as struct packs them
+TWICE = [("f32", "float32", "f", [1.5, 8, 2], [8, 3.5]), ("f16", "float16", "e", [1.5, 8, 2], [8, 3.5]),
+         ("i16", "int16", "h", [-3, 7, 300], [7, 297]), ("u8", "uint8", "B", [200, 1, 100], [1, 44]),
+         ("bool", "bool", "B", [1, 0, 1], [0, 1]), ("f8_e8m0", "float8_e8m0fnu", "B", [130, 127, 130], [127, 131])]
+
+
+def entries_of_one_place_add_up(room):
+    """PyTorch's sparse tensors may have several entries for an element, which is their sum: of f8_e8m0 8 + 8 is 16."""
+    coords = gen_torch.numbers("LongStorage", "q", [1, 0, 1], (1, 3))
+    tensors = {}
+    for name, kind, letter, values, _ in TWICE:
+        data = struct.pack(f"<3{letter}", *values)
+        storage = gen_torch.Memory("UntypedStorage", data, len(data))
+        part = gen_torch.Call(gen_torch.UTILS._rebuild_tensor_v3, storage, 0, (3,), (1,), False, collections.OrderedDict(),
+                              getattr(gen_torch.TORCH, kind))
+        tensors[name] = gen_torch.sparse("torch.sparse_coo", coords, part, (2,))
+    source = written(room / "twice.pt", gen_torch.zipped(tensors))
+    out = converted(source, "safetensors", None, "--densify", "*")
+    for name, _, letter, _, dense in TWICE:
+        same(name, struct.unpack(f"<2{letter}", heft("cat", out, name).stdout), tuple(dense))
+
+
 def sparsified(kind):
     """What is dense becomes sparse, judged and made dense again."""
     def check(room):
@@ -617,6 +641,7 @@ CLAUSES = [
     ("EMBD: a scalar is stored as [1] in a simple stream", scalars_get_a_dimension(read_embd, "embd", "simple")),
     ("GGUF: a scalar is stored as [1]", scalars_get_a_dimension(read_gguf, "gguf")),
     ("zTensor: payloads at multiples of 256", payloads_at_256("ztensor")),
+    ("torch: entries of one place add up", entries_of_one_place_add_up),
     ("zTensor: sparse tensors become dense", densified()),
     ("zTensor: compressed sparse tensors become dense", densified(gen_ztensor1.frame)),
     ("zTensor: dense becomes sparse_csr", sparsified("csr")),

@@ -755,4 +755,5 @@ def main():
         s.bad(f"{name}.pt", program(body), expect, why)
 
 
-main()
+if __name__ == "__main__":
+    main()

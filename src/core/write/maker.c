@@ -106,11 +106,6 @@ heft_status heft_count_filled(uint64_t *out, const heft_file *f, uint32_t part, 
 
 /* ---- adding ---- */
 
-static bool is_float(heft_dtype t)
-{
-    return t >= HEFT_F16 && t <= HEFT_F8_E5M2FNUZ;
-}
-
 static void add_integers(uint8_t *to, const uint8_t *value, uint32_t size)
 {
     uint32_t carry = 0;
@@ -142,7 +137,7 @@ static void add(uint8_t *to, const uint8_t *value, heft_dtype t)
         heft_dtype real = heft_dtype_real(t);
         add_floats(to, value, real);
         add_floats(to + half, value + half, real);
-    } else if (is_float(t))
+    } else if (heft_dtype_is_float(t))
         add_floats(to, value, t);
     else
         add_integers(to, value, size);
