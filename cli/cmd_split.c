@@ -229,16 +229,15 @@ int cmd_split(int argc, char **argv)
         code = storing_prepare(&r.storage, "split", &r.options.convert.write);
     if (!code)
         code = model_open_whole(&f, r.in);
-    if (code) {
-        storing_release(&r.storage);
-        return code;
+    r.f = code ? NULL : f;
+    if (!code) {
+        storing_check(&r.storage, f, r.in);
+        code = choose_target(&r);
     }
-    r.f = f;
-    storing_check(&r.storage, f, r.in);
-    code = choose_target(&r);
     if (!code)
         code = split(&r);
-    heft_close(f);
+    heft_close(r.f);
     storing_release(&r.storage);
+    opt_release(&usage);
     return code;
 }

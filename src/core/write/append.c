@@ -73,7 +73,7 @@ static void end_part(heft_appender *a, const heft_piece *s, bool raw)
     part->stored = a->at - a->part_start;
     part->encoding = raw ? HEFT_RAW : (uint8_t)a->p->plan.storage[s->part].encoding;
     if (a->tap.digest)
-        a->tap.digest->final(a->p->part_digests[s->part], a->tap.state);
+        heft_tap_end(&a->tap, a->p->part_digests[s->part]);
 }
 
 /* A part of one piece that compressing does not make smaller stays as it is. */

@@ -13,6 +13,7 @@ typedef struct heft_model_bytes { /* a part of the file itself, at hand … */
 typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL: none */
     const heft_digest *digest;
     void *state;
+    bool is_running; /* begun and not ended: the state may own memory */
 } heft_tap;
 
 typedef struct heft_stored {
@@ -81,6 +82,8 @@ const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part);
 heft_status heft_tap_begin(heft_tap *tap, const heft_digest *d, const heft_allocator *al,
                            heft_error *err);
 void heft_tap_feed(heft_tap *tap, const void *data, size_t len);
+/* out NULL: what it would be is of no interest. */
+void heft_tap_end(heft_tap *tap, uint8_t *out);
 void heft_tap_close(heft_tap *tap, const heft_allocator *al);
 
 /* ---- running ---- */

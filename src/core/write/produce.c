@@ -17,8 +17,7 @@ static const heft_ix_part_row *source_row(const heft_copying *c, uint32_t part)
 
 static void settle_tap(heft_producer *w, heft_tap *tap, uint8_t *out)
 {
-    if (tap->digest && out)
-        tap->digest->final(out, tap->state);
+    heft_tap_end(tap, out);
     heft_tap_close(tap, w->c->in->host->allocator);
 }
 

@@ -179,6 +179,7 @@ const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part)
 heft_status heft_tap_begin(heft_tap *tap, const heft_digest *d, const heft_allocator *al,
                            heft_error *err)
 {
+    heft_tap_end(tap, NULL);
     if (tap->digest != d)
         heft_tap_close(tap, al);
     if (!d)
@@ -186,7 +187,8 @@ heft_status heft_tap_begin(heft_tap *tap, const heft_digest *d, const heft_alloc
     tap->digest = d;
     if (!tap->state)
         tap->state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
-    if (tap->state && d->init(tap->state))
+    tap->is_running = tap->state && d->init(tap->state);
+    if (tap->is_running)
         return HEFT_OK;
     heft_tap_close(tap, al);
     return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a digest");
@@ -198,9 +200,17 @@ void heft_tap_feed(heft_tap *tap, const void *data, size_t len)
         tap->digest->update(tap->state, data, len);
 }
 
+void heft_tap_end(heft_tap *tap, uint8_t *out)
+{
+    if (tap->is_running)
+        tap->digest->final(out, tap->state);
+    tap->is_running = false;
+}
+
 void heft_tap_close(heft_tap *tap, const heft_allocator *al)
 {
+    heft_tap_end(tap, NULL);
     if (tap->state)
         al->resize(al->ctx, tap->state, tap->digest->state_bytes, 0, 64);
-    *tap = (heft_tap){ NULL, NULL };
+    *tap = (heft_tap){ .digest = NULL };
 }

@@ -242,7 +242,7 @@ static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_
         return st;
     heft_tap_feed(&w->tap, data, len);
     if (w->kept + len == row(w, part)->length)
-        d->final(w->p.part_digests[part], w->tap.state);
+        heft_tap_end(&w->tap, w->p.part_digests[part]);
     return HEFT_OK;
 }
 
