@@ -119,6 +119,16 @@ static void an_index_in_memory_lists_nothing(void **state)
     heft_test_free(&b);
 }
 
+static void an_index_is_no_shard(void **state)
+{
+    heft_error err;
+    heft_test_save(in(state, "m-00002-of-00002.safetensors"), index_text, sizeof index_text - 1);
+    heft_file *f = open_named(state, "m.safetensors.index.json");
+    heft_assert_fails(heft_is_whole(f, &err), HEFT_E_FORMAT, &err,
+                      "it is an index of other files itself");
+    heft_close(f);
+}
+
 static void limits_hold_for_all_files_together(void **state)
 {
     heft_error err;
@@ -398,6 +408,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_A_SET(a_folder_and_its_index_are_the_same_model),
         IN_A_SET(an_index_in_memory_lists_nothing),
+        IN_A_SET(an_index_is_no_shard),
         IN_A_SET(limits_hold_for_all_files_together),
         IN_A_SET(no_memory_is_no_harm),
         IN_A_SET(files_are_joined_as_they_are_asked_to_be),

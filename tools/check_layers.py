@@ -32,9 +32,10 @@ MAY_INCLUDE = {
     "src/grammar": ["heft.h", "src/base"],
     "src/format": ["heft.h", "src/base", "src/model", "src/grammar"],
     "src/core/read": ENGINE,
-    "src/core/check": [*ENGINE, "src/core/read"],
-    "src/core/write": [*ENGINE, "src/core/read", "src/core/check"],
-    "src/core/edit": [*ENGINE, "src/core/read", "src/core/check", "src/core/write"],
+    "src/core/shards": [*ENGINE, "src/core/read"],
+    "src/core/check": [*ENGINE, "src/core/read", "src/core/shards"],
+    "src/core/write": [*ENGINE, "src/core/read", "src/core/shards", "src/core/check"],
+    "src/core/edit": [*ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/bare": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
@@ -45,8 +46,8 @@ MAY_INCLUDE = {
 # A family of formats sees what all formats share, and no other family.
 for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir()):
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
-FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/check",
-                "src/core/write", "src/core/edit", "src/companion", "src/bare"]
+FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
+                "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/bare"]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}

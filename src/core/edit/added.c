@@ -4,7 +4,7 @@
  * do.  Then the file is planned anew with what both hold: as in an edit, data stays stored as it is, and what the two
  * files say of it is said again. */
 #include "core/edit/edit.h"
-#include "core/read/join.h"
+#include "core/shards/join.h"
 #include "core/read/measure.h"
 #include "core/write/convert.h"
 

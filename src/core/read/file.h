@@ -71,8 +71,6 @@ const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8
 heft_status heft_detect_stranger(const uint8_t *head, size_t head_len, uint64_t size,
                                  heft_error *err);
 
-/* Opens the files beside this one, as far as they are there, after a parse; siblings.c. */
-heft_status heft_beside_open(heft_file *f, heft_error *err);
 void heft_beside_close(heft_file *f);
 void heft_members_free(heft_file *f);
 /* Why the bytes of a sibling cannot be had: HEFT_OK when they can.  number is that of a place. */

@@ -2,7 +2,7 @@
  * conversion of its own, and an index says what is where.  Tensors that come from the same bytes and that the
  * target can keep in one place are one unit, which is where the first of them is, and is not cut. */
 #include "core/check/watch.h"
-#include "core/read/join.h"
+#include "core/shards/join.h"
 #include "core/write/convert.h"
 #include "core/write/cut.h"
 #include "core/write/linked.h"

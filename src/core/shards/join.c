@@ -2,7 +2,7 @@
  *
  * Each file has an index of its own, which stays; its rows are copied into the one index, in which its
  * bytes have places of their own.  What an index lists is compared with what its files hold. */
-#include "core/read/join.h"
+#include "core/shards/join.h"
 
 #include "model/names.h"
 

@@ -1,6 +1,6 @@
-/* numbers.c - files of a set are numbered, "model-00001-of-00003.safetensors": what that says against
+/* shard_numbering.c - files of a set are numbered, "model-00001-of-00003.safetensors": what that says against
  * what is listed, and against what else lies in the folder. */
-#include "core/read/join.h"
+#include "core/shards/join.h"
 
 enum { DIGITS = 5, NUMBERS = 2 * DIGITS + 5 };
 

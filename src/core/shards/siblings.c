@@ -1,7 +1,8 @@
 /* siblings.c - files beside a file: a parser says what they are called, whoever opened the file
  * knows how to get at them.  They are opened at once, since an open file does not change; one
  * that is not there, or not the one that is meant, is remembered as such. */
-#include "core/read/file.h"
+#include "core/read/open_file.h"
+#include "core/shards/join.h"
 
 enum { MOST_NAME = 255, MOST_OPEN = 4096 };
 
@@ -91,7 +92,16 @@ static uint64_t memory_left(const heft_file *f)
     return used < f->x.limits.memory ? f->x.limits.memory - used : 1;
 }
 
-static heft_status open_model(heft_file *f, heft_beside *b)
+/* A shard by itself: nothing that it names is opened. */
+static heft_status step_shard(heft_file *f, heft_error *err)
+{
+    heft_status st = heft_file_parse(f, err);
+    if (!st && (f->x.siblings.len || f->x.listed.len))
+        return heft_error_plain(err, HEFT_E_FORMAT, "it is an index of other files itself");
+    return st ? st : heft_file_finish(f, err);
+}
+
+static heft_status open_shard(heft_file *f, heft_beside *b)
 {
     heft_error cause;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
@@ -100,13 +110,9 @@ static heft_status open_model(heft_file *f, heft_beside *b)
     opt.limits = f->x.limits;
     opt.no_verify = f->no_verify;
     opt.limits.memory = memory_left(f);
-    heft_status st = heft_open_source(&b->model, b->source, &opt, &cause);
-    if (!st && (b->model->x.siblings.len || b->model->x.listed.len)) {
-        heft_close(b->model);
-        b->model = NULL;
-        st = heft_error_plain(&cause, HEFT_E_FORMAT, "it is an index of other files itself");
-    }
-    return st ? refuse_model(f, b, &cause) : HEFT_OK;
+    return heft_file_open(&b->model, b->source, &opt, step_shard, &cause)
+               ? refuse_model(f, b, &cause)
+               : HEFT_OK;
 }
 
 static heft_status refuse_size(heft_beside *b, const heft_ix_sibling *s, heft_error *why)
@@ -148,7 +154,7 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
         return remember(f, b, st, &why);
     if (b->source->ops->lend && b->source->size)
         b->whole = b->source->ops->lend(b->source, 0, b->source->size);
-    return s->is_model ? open_model(f, b) : HEFT_OK;
+    return s->is_model ? open_shard(f, b) : HEFT_OK;
 }
 
 heft_status heft_beside_open(heft_file *f, heft_error *err)

@@ -1,5 +1,5 @@
-/* listed.c - what is said of the files of a model, by their index or by themselves, against what they hold. */
-#include "core/read/join.h"
+/* shard_index_check.c - what is said of the files of a model, by their index or by themselves, against what they hold. */
+#include "core/shards/join.h"
 
 /* ---- what the index lists against what there is ---- */
 

@@ -1,5 +1,5 @@
-/* lacking.c - what the files of a model are found to lack. */
-#include "core/read/join.h"
+/* completeness.c - whether the files of a model are all there, and what is the first that is missing. */
+#include "core/shards/join.h"
 
 enum { TEXT = 240 };
 

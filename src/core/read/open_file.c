@@ -1,5 +1,7 @@
-/* open.c - opening: windows are filled until the parser is content. */
-#include "core/read/join.h"
+/* open_file.c - opening one file: windows are filled until the parser is content.  The files beside it are opened
+ * by core/shards. */
+#include "core/read/open_file.h"
+
 #include "core/read/measure.h"
 #include "core/read/unpack.h"
 
@@ -103,22 +105,11 @@ static heft_status keep_name(heft_file *f, heft_error *err)
                : HEFT_OK;
 }
 
-static heft_status note_passed_over(heft_file *f)
-{
-    heft_error why;
-    if (!f->passed_over)
-        return HEFT_OK;
-    heft_error_plain(&why, HEFT_E_FORMAT, "the folder has %q, too, which is not read",
-                     heft_lit(f->passed_over));
-    f->passed_over = NULL;
-    return heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE, &why);
-}
+/* ---- the steps ---- */
 
-heft_status heft_step(heft_file *f, heft_error *err)
+heft_status heft_file_parse(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (f->ready)
-        return HEFT_OK;
     heft_inbox_clear(&f->inbox);
     if (want_ends(f))
         return want_more(f, err);
@@ -130,20 +121,16 @@ heft_status heft_step(heft_file *f, heft_error *err)
     }
     if (!st && f->packed.is_packed)
         st = heft_unpack(f, err);
-    if (!st)
-        st = parse(f, err);
-    if (!st)
-        st = heft_beside_open(f, err);
-    if (!st)
-        st = heft_join_siblings(f, err);
-    if (!st)
-        st = heft_measure(f, err);
+    return st ? st : parse(f, err);
+}
+
+heft_status heft_file_finish(heft_file *f, heft_error *err)
+{
+    heft_status st = heft_measure(f, err);
     if (!st && !heft_ix_list_around(&f->x))
         st = heft_error_plain(err, HEFT_E_NOMEM, "no memory for a list of checksums");
     if (!st)
         st = keep_name(f, err);
-    if (!st)
-        st = note_passed_over(f);
     if (!st && f->packed.was_packed)
         heft_ix_note(
             &f->x, HEFT_NOTE, "heft/gzip", HEFT_NOWHERE, HEFT_NONE,
@@ -151,6 +138,8 @@ heft_status heft_step(heft_file *f, heft_error *err)
     f->ready = !st;
     return st;
 }
+
+/* ---- fed ---- */
 
 size_t heft_needs(const heft_file *f, const heft_range **out)
 {
@@ -200,13 +189,13 @@ static heft_status fetch(heft_file *f, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status drive(heft_file *f, heft_error *err)
+static heft_status drive(heft_file *f, heft_file_step step, heft_error *err)
 {
     heft_source *s = f->source;
     if (s->ops->lend && s->size)
         f->inbox.whole = s->ops->lend(s, 0, s->size);
     for (;;) {
-        heft_status st = heft_step(f, err);
+        heft_status st = step(f, err);
         if (st == HEFT_AGAIN)
             st = fetch(f, err);
         else
@@ -216,8 +205,8 @@ static heft_status drive(heft_file *f, heft_error *err)
     }
 }
 
-heft_status heft_open_source(heft_file **out, heft_source *take, const heft_open_options *opt,
-                             heft_error *err)
+heft_status heft_file_open(heft_file **out, heft_source *take, const heft_open_options *opt,
+                           heft_file_step step, heft_error *err)
 {
     heft_error own; /* parsers and sources write into it when the caller gave none */
     err = heft_error_begin(err, &own);
@@ -227,7 +216,7 @@ heft_status heft_open_source(heft_file **out, heft_source *take, const heft_open
         return st;
     }
     (*out)->source = take;
-    st = drive(*out, err);
+    st = drive(*out, step, err);
     if (st) {
         heft_close(*out);
         *out = NULL;

@@ -1,0 +1,17 @@
+/* open_file.h - one file, from its first bytes to its index; the files beside it are opened by core/shards. */
+#ifndef HEFT_OPEN_FILE_H
+#define HEFT_OPEN_FILE_H
+#include "core/read/file.h"
+
+/* One round: detects the format and parses.  HEFT_AGAIN: heft_needs() tells which bytes are wanted. */
+heft_status heft_file_parse(heft_file *f, heft_error *err);
+/* Once the files beside it are open, too: settles lengths, and the file is ready. */
+heft_status heft_file_finish(heft_file *f, heft_error *err);
+
+/* A round of opening; may be repeated, with more bytes. */
+typedef heft_status (*heft_file_step)(heft_file *f, heft_error *err);
+/* Repeats the step, with the bytes that it wants, until it no longer says HEFT_AGAIN. */
+heft_status heft_file_open(heft_file **out, heft_source *take, const heft_open_options *opt,
+                           heft_file_step step, heft_error *err);
+
+#endif

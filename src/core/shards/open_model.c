@@ -1,0 +1,33 @@
+/* open_model.c - opens a model: a file, the files beside it that it names, and all of them as one index. */
+#include "core/read/open_file.h"
+#include "core/shards/join.h"
+
+static heft_status note_passed_over(heft_file *f)
+{
+    heft_error why;
+    if (!f->passed_over)
+        return HEFT_OK;
+    heft_error_plain(&why, HEFT_E_FORMAT, "the folder has %q, too, which is not read",
+                     heft_lit(f->passed_over));
+    return heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE, &why);
+}
+
+heft_status heft_step(heft_file *f, heft_error *err)
+{
+    if (f->ready)
+        return HEFT_OK;
+    heft_status st = heft_file_parse(f, err);
+    if (!st)
+        st = heft_beside_open(f, err);
+    if (!st)
+        st = heft_join_siblings(f, err);
+    if (!st)
+        st = note_passed_over(f);
+    return st ? st : heft_file_finish(f, err);
+}
+
+heft_status heft_open_source(heft_file **out, heft_source *take, const heft_open_options *opt,
+                             heft_error *err)
+{
+    return heft_file_open(out, take, opt, heft_step, err);
+}
