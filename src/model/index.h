@@ -38,7 +38,7 @@ enum {                        /* heft_ix_part_row.flags */
 
 typedef struct heft_ix_part_row {
     uint64_t offset, stored;
-    uint64_t length; /* HEFT_NOWHERE: only decoding tells, see core/read/measure.h */
+    uint64_t length; /* HEFT_NOWHERE: only decoding tells, see core/read/decode.h */
     uint32_t role;   /* number of an interned name */
     heft_dtype dtype;
     uint8_t encoding, flags;

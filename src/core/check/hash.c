@@ -1,7 +1,7 @@
 /* hash.c - digests of content, equal whatever the container.  docs/hash.md writes the rule down.
  * A part's bytes are hashed in pieces, on all threads; the digest of the part is that of the
  * digests of its pieces. */
-#include "core/read/measure.h"
+#include "core/read/decode.h"
 #include "core/read/meter.h"
 #include "core/read/stream.h"
 
@@ -259,7 +259,7 @@ heft_status heft_hash_model(heft_hash *model, heft_hash *tensors, const heft_fil
     heft_segments_init(&s.checks.seen, f->host); /* so that it can be freed */
     s.checks.mem = s.mem;
     heft_file_enter(f); /* names are lent by the file as well */
-    heft_status st = f->lacking.status ? heft_is_whole(f, err) : heft_measured(f, err);
+    heft_status st = f->lacking.status ? heft_is_whole(f, err) : heft_check_lengths(f, err);
     if (!st)
         st = cut(&s, err);
     if (!st)

@@ -4,8 +4,8 @@
  * do.  Then the file is planned anew with what both hold: as in an edit, data stays stored as it is, and what the two
  * files say of it is said again. */
 #include "core/edit/edit.h"
+#include "core/read/decode.h"
 #include "core/shards/join.h"
-#include "core/read/measure.h"
 #include "core/write/convert.h"
 
 static heft_status no_memory(heft_error *err)
@@ -250,7 +250,7 @@ static heft_status check(const appending *a)
     heft_status st = heft_edit_check_file(a->f, a->err);
     if (!st)
         st = check_version(a->f, a->err);
-    return st ? st : heft_measured(a->from, a->err);
+    return st ? st : heft_check_lengths(a->from, a->err);
 }
 
 static heft_status convert(appending *a, heft_sink *take)

@@ -1,7 +1,7 @@
 /* edit.c - a file's model, with a few values and names changed, planned in its own format. */
 #include "core/edit/edit.h"
 
-#include "core/read/measure.h"
+#include "core/read/decode.h"
 #include "core/write/transfer.h"
 #include "model/vocab.h"
 
@@ -335,7 +335,7 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "it says things that are not known here, and that an edit would "
                                 "lose");
-    return heft_measured(f, err);
+    return heft_check_lengths(f, err);
 }
 
 static heft_status run(heft_editing *g)

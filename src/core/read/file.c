@@ -1,5 +1,5 @@
 /* file.c - a file from its first byte to its closing, and what it has to tell. */
-#include "core/read/file.h"
+#include "core/read/decode.h"
 
 static void release(const heft_host *h, heft_file *f)
 {

@@ -18,9 +18,6 @@ typedef struct heft_inbox {
     bool over_limit, no_memory;
 } heft_inbox;
 
-/* heft_in.decode for the inbox's host. */
-heft_status heft_inbox_decode(heft_in *in, heft_encoding e, heft_range stored, void *out,
-                              size_t *len);
 void heft_inbox_init(heft_inbox *b, heft_memory *mem, uint64_t file_size, uint64_t limit);
 void heft_inbox_free(heft_inbox *b);
 /* Forgets the needs, before a parser runs. */

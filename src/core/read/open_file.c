@@ -2,8 +2,7 @@
  * by core/shards. */
 #include "core/read/open_file.h"
 
-#include "core/read/measure.h"
-#include "core/read/unpack.h"
+#include "core/read/decode.h"
 
 enum {
     ENDS = 64 << 10, /* bytes of head and tail that are fetched before anything is known */
@@ -126,7 +125,7 @@ heft_status heft_file_parse(heft_file *f, heft_error *err)
 
 heft_status heft_file_finish(heft_file *f, heft_error *err)
 {
-    heft_status st = heft_measure(f, err);
+    heft_status st = heft_resolve_lengths(f, err);
     if (!st && !heft_ix_list_around(&f->x))
         st = heft_error_plain(err, HEFT_E_NOMEM, "no memory for a list of checksums");
     if (!st)

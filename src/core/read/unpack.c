@@ -6,7 +6,7 @@
  *        the deflated content
  *    -8  u32 CRC-32 of the content, u32 its length modulo 2^32
  */
-#include "core/read/unpack.h"
+#include "core/read/decode.h"
 
 #include "base/crc.h"
 #include "core/read/room.h"

@@ -2,7 +2,7 @@
 #include "core/write/convert_model.h"
 
 #include "core/check/contents.h"
-#include "core/read/measure.h"
+#include "core/read/decode.h"
 #include "core/write/cast_losses.h"
 #include "core/write/copy.h"
 #include "core/write/ties.h"
@@ -276,7 +276,7 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
     heft_file_enter(in);     /* names and metadata are lent by the file as well */
     if (!st && !c.how->only) /* of some of the tensors: whoever chose them has measured all */
-        st = heft_measured(in, c.err);
+        st = heft_check_lengths(in, c.err);
     if (!st)
         st = plan(&c);
     if (!st && o.dry_run)

@@ -1,5 +1,5 @@
-/* measure.c - the lengths of sparse tensors' parts follow from each other; one tells the rest. */
-#include "core/read/measure.h"
+/* decoded_length.c - the lengths of sparse tensors' parts follow from each other; one tells the rest. */
+#include "core/read/decode.h"
 
 #include "core/read/stream.h"
 
@@ -126,7 +126,7 @@ static heft_status measure_tensor(heft_file *f, uint32_t t, heft_error *err)
     return st;
 }
 
-heft_status heft_measure(heft_file *f, heft_error *err)
+heft_status heft_resolve_lengths(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
     for (uint32_t t = 0; f->x.unmeasured && t < heft_ix_tensors(&f->x) && !st; t++)
@@ -147,7 +147,7 @@ static heft_status demand(const heft_file *f, uint32_t part, heft_error *err)
     return heft_error_plain(err, HEFT_E_UNSUPPORTED, "the length of a part is not known");
 }
 
-heft_status heft_measured(const heft_file *f, heft_error *err)
+heft_status heft_check_lengths(const heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < f->x.parts.len && !st; i++)

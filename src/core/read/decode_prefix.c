@@ -1,18 +1,18 @@
-/* peek.c - what a compressed part begins with, for parsers whose headers lie in there. */
-#include "core/read/file.h"
+/* decode_prefix.c - what a compressed part begins with, for parsers whose headers lie in there. */
+#include "core/read/decode.h"
 
 enum { PIECE = 4096 }; /* stored bytes asked for at a time */
 
-typedef struct peek {
+typedef struct prefix {
     heft_in *in;
     const heft_codec *codec;
     void *state;
     heft_range left; /* stored bytes not decoded yet */
     bool whole;
-} peek;
+} prefix;
 
 /* A step: more of out, or of the stored bytes is wanted. */
-static heft_status decode_some(peek *p, uint8_t *out, size_t *len, bool *done)
+static heft_status decode_some(prefix *p, uint8_t *out, size_t *len, bool *done)
 {
     uint64_t have = 0, want = p->left.length < PIECE ? p->left.length : PIECE;
     const uint8_t *at = p->in->window(p->in, p->left.offset, want, &have);
@@ -40,7 +40,7 @@ heft_status heft_inbox_decode(heft_in *in, heft_encoding e, heft_range stored, v
                               size_t *len)
 {
     const heft_inbox *b = (const heft_inbox *)in;
-    peek p = { .in = in, .left = stored, .whole = true };
+    prefix p = { .in = in, .left = stored, .whole = true };
     size_t made = 0;
     bool done = false;
     p.codec = heft_host_codec(b->host, e);
