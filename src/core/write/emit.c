@@ -1,5 +1,4 @@
 /* emit.c - the bytes that formats write themselves: in front of the data, between its parts, behind it. */
-#include "base/sort.h"
 #include "core/write/plan.h"
 
 enum { OUT_BUFFER = 256 << 10 };
@@ -15,27 +14,6 @@ static heft_status changed(const heft_planner *p, uint64_t planned, uint64_t byt
 }
 
 /* ---- between places ---- */
-
-static bool placed_before(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_ix_part_row_at(ctx, a)->offset < heft_ix_part_row_at(ctx, b)->offset;
-}
-
-heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err)
-{
-    uint32_t n = 0;
-    p->plan.err = err;
-    uint32_t *ids = heft_plan_alloc(&p->plan, 2 * (size_t)p->x.parts.len * sizeof *ids);
-    if (!ids)
-        return HEFT_E_NOMEM;
-    for (uint32_t i = 0; i < p->plan.order_count; i++)
-        if (heft_ix_part_row_at(&p->x, p->plan.order[i])->stored || p->format->between)
-            ids[n++] = p->plan.order[i];
-    heft_sort(ids, ids + p->x.parts.len, n, placed_before, &p->x);
-    *out = ids;
-    *count = n;
-    return HEFT_OK;
-}
 
 typedef struct cutout { /* of bytes that are written in order: those that are wanted */
     uint8_t *dst;
@@ -146,46 +124,13 @@ heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err
     return encode(p, sink, 0, p->plan.front_bytes, p->format->front, err);
 }
 
-/* Where the data end shows late when parts are compressed: the trailer is planned then. */
-static heft_status count_back(const heft_planner *p, uint64_t *out)
-{
-    heft_out count = heft_out_counting();
-    *out = p->plan.file_bytes - p->plan.data_end;
-    heft_status st = p->plan.appended ? p->format->back(&p->plan, &count) : HEFT_OK;
-    if (p->plan.appended)
-        *out = count.total;
-    return st;
-}
-
-/* What a part takes in the file beside its data: padding, frames that do not get smaller, and larger numbers. */
-static uint64_t extra_of(const heft_planner *p)
-{
-    enum { FRAMES = 256 };
-    return p->plan.align + FRAMES;
-}
-
-uint64_t heft_planner_most(const heft_planner *p)
-{
-    uint64_t sum, back;
-    if (!p->plan.appended)
-        return p->plan.file_bytes;
-    if (count_back(p, &back) || !heft_add(&sum, p->plan.front_bytes + p->plan.align, back))
-        return HEFT_NOWHERE;
-    for (uint32_t i = 0; i < p->plan.order_count; i++) {
-        uint64_t length = heft_ix_part_row_at(&p->x, p->plan.order[i])->length;
-        if (!heft_add(&sum, sum, length) || !heft_add(&sum, sum, length / 256 + extra_of(p)))
-            return HEFT_NOWHERE;
-    }
-    return sum;
-}
-
 heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err)
 {
     uint64_t planned;
     if (!p->format->back)
         return HEFT_OK;
     p->plan.err = err;
-    heft_status st = count_back(p, &planned);
+    heft_status st = heft_planner_back_bytes(p, &planned);
     if (!st && p->plan.appended)
         p->plan.file_bytes = p->plan.data_end + planned;
     return st ? st : encode(p, sink, p->plan.data_end, planned, p->format->back, err);

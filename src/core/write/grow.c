@@ -6,34 +6,6 @@
  */
 #include "core/write/plan.h"
 
-/* ---- losses ---- */
-
-heft_status heft_planner_tell_once(heft_planner *p, const char *rule, heft_str tensor,
-                                   const char *text, bool *is_new)
-{
-    heft_planner *own = p->grows_into ? p->grows_into : p;
-    heft_str parts[] = { heft_lit(rule), tensor, heft_lit(text) };
-    size_t len = parts[0].len + parts[1].len + parts[2].len + 2, at = 0;
-    *is_new = true;
-    if (!own->plan.grows && !(own->format->caps & HEFT_CAN_APPEND))
-        return HEFT_OK;
-    char *all = heft_arena_alloc(&own->arena, len, 1);
-    if (!all)
-        return heft_error_plain(p->plan.err, HEFT_E_NOMEM, "no memory to plan the file");
-    for (unsigned i = 0; i < 3; i++) {
-        if (parts[i].len)
-            memcpy(all + at, parts[i].ptr, parts[i].len);
-        at += parts[i].len;
-        if (i < 2)
-            all[at++] = '\n';
-    }
-    heft_str key = { all, len };
-    *is_new = !heft_text_set_has(&own->told, &own->x.key, key);
-    if (*is_new && !heft_text_set_add(&own->told, &own->x.mem, &own->x.key, key))
-        return heft_error_plain(p->plan.err, HEFT_E_NOMEM, "no memory to plan the file");
-    return HEFT_OK;
-}
-
 /* ---- what is added ---- */
 
 heft_status heft_planner_trial(heft_planner *q, heft_planner *p, heft_error *err)

@@ -86,18 +86,48 @@ void heft_tap_feed(heft_tap *tap, const void *data, size_t len);
 void heft_tap_end(heft_tap *tap, uint8_t *out);
 void heft_tap_close(heft_tap *tap, const heft_allocator *al);
 
+/* heft_plan.loss of the engine's plans: plan_calls.c. */
+heft_status heft_planner_loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,
+                              const char *text);
+
 /* ---- running ---- */
 
 /* Asks the format for losses and the layout; HEFT_E_LOSSY when something stands in the way. */
 heft_status heft_planner_run(heft_planner *p, heft_error *err);
+
+/* ---- the layout, layout.c ---- */
+
 /* Parts that take bytes in the order of their places: owned by the planner's arena. */
 heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err);
+/* Bytes of the file; when parts are compressed, at most these. */
+uint64_t heft_planner_most(const heft_planner *p);
+/* Whether all data of plan.kept is moved as one. */
+heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves);
+/* What the format writes behind the data: as planned, or when parts are appended, now that these end. */
+heft_status heft_planner_back_bytes(const heft_planner *p, uint64_t *out);
+
+/* ---- digests that the format asked for, plan_digests.c ---- */
+
+/* Computes the digests that back() will ask for, once all data are written. */
+heft_status heft_planner_digests(heft_planner *p, heft_error *err);
+void heft_planner_digests_free(heft_planner *p);
+
+/* ---- what formats write themselves, emit.c ---- */
+
+/* Runs front() or back() into the sink, which gets no byte beyond the planned ones: HEFT_E_IO when the format
+ * writes more or fewer, since names and texts of the input have changed. */
+heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
+heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
 /* Bytes [at, at + len) of the file, which lie in front of place i of so many, or behind the last:
  * what between() writes, then the plan's fill.  HEFT_E_IO when between() does not write what was planned. */
 heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
                              uint32_t i, uint64_t at, size_t len, uint8_t *dst, heft_error *err);
 /* All those bytes of a late plan, once the digests are known. */
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
+/* At a place of the file, whatever the sink is: streams are written in order. */
+heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
+heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);
+
 /* ---- a file that grows while it is written, grow.c ---- */
 
 /* A planner for what is to be added to the model of p, which was planned. */
@@ -107,9 +137,6 @@ heft_status heft_planner_take(heft_planner *p, uint32_t first, const heft_planne
                               heft_error *err);
 /* Plans the whole model, whose parts are written, for what comes after them. */
 heft_status heft_planner_again(heft_planner *p, heft_error *err);
-/* Whether a loss is told for the first time, which it is from then on. */
-heft_status heft_planner_tell_once(heft_planner *p, const char *rule, heft_str tensor,
-                                   const char *text, bool *is_new);
 
 /* ---- a file that is written anew, keep.c ---- */
 
@@ -119,22 +146,7 @@ bool heft_kept_data(const heft_index *kept, uint32_t file, heft_range *out);
 /* What of the file itself is moved as one: its data, and what follows them in a format that writes nothing there; with
  * plan.keeps_tail all behind the front.  false: there is nothing. */
 bool heft_planner_kept(const heft_planner *p, heft_range *out);
-/* Whether all data of plan.kept is moved as one. */
-heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves);
 /* Moves it to start; false: it would pass 2^64. */
 bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align);
-
-/* Runs front() or back() into the sink, which gets no byte beyond the planned ones: HEFT_E_IO when the format
- * writes more or fewer, since names and texts of the input have changed. */
-heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
-heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
-/* Bytes of the file; when parts are compressed, at most these. */
-uint64_t heft_planner_most(const heft_planner *p);
-/* Computes the digests that back() will ask for, once all data are written. */
-heft_status heft_planner_digests(heft_planner *p, heft_error *err);
-void heft_planner_digests_free(heft_planner *p);
-/* At a place of the file, whatever the sink is: streams are written in order. */
-heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
-heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);
 
 #endif

@@ -1,0 +1,183 @@
+/* layout.c - where everything goes: parts one after the other, those that are the same once, and what the whole file
+ * takes. */
+#include "base/sort.h"
+#include "core/write/plan.h"
+
+/* ---- what formats call ---- */
+
+/* Unless the format has an order of its own: that of the tensors. */
+static heft_status settle_order(heft_plan *p)
+{
+    uint32_t count = 0;
+    if (p->order)
+        return HEFT_OK;
+    p->order = heft_plan_alloc(p, p->x->parts.len * sizeof *p->order);
+    if (!p->order)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
+        for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
+            uint32_t part = heft_ix_row(p->x, t)->first_part + k;
+            if (!p->same || p->same[part] == part)
+                p->order[count++] = part;
+        }
+    p->order_count = count;
+    return HEFT_OK;
+}
+
+heft_status heft_plan_append(heft_plan *p, uint64_t start)
+{
+    p->appended = true;
+    p->front_bytes = p->data_end = start;
+    p->file_bytes = 0;
+    return settle_order(p);
+}
+
+static heft_status find_ties(heft_plan *p, bool contents)
+{
+    uint32_t count = p->x->parts.len;
+    p->same = heft_plan_alloc(p, count * sizeof *p->same);
+    if (!p->same)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        p->same[i] = i;
+    return p->ties ? p->ties(p, p->same, contents) : HEFT_OK;
+}
+
+heft_status heft_plan_ties(heft_plan *p)
+{
+    return find_ties(p, true);
+}
+
+heft_status heft_plan_share(heft_plan *p)
+{
+    return find_ties(p, false);
+}
+
+/* Bytes that stand in front of a part, padding aside. */
+static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
+{
+    const heft_format *f = ((const heft_planner *)plan)->format;
+    heft_out count = heft_out_counting();
+    heft_status st = f->between ? f->between(plan, part, &count) : HEFT_OK;
+    *out = count.total;
+    return st;
+}
+
+heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves)
+{
+    const heft_plan *plan = &p->plan;
+    heft_range data;
+    uint64_t head = 0;
+    heft_status st = HEFT_OK;
+    *moves = plan->kept && !plan->moves_each && heft_planner_kept(p, &data);
+    for (uint32_t i = 0; *moves && !st && p->format->between && i < plan->order_count; i++) {
+        st = head_bytes(plan, plan->order[i], &head);
+        *moves = !head;
+    }
+    return st;
+}
+
+static heft_status too_long(heft_plan *p)
+{
+    return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+}
+
+/* One after the other. */
+static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
+{
+    uint64_t at = start, head;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < p->order_count && !st; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, p->order[i]);
+        st = head_bytes(p, p->order[i], &head);
+        part->stored = p->kept ? heft_ix_part_row_at(p->kept, p->order[i])->stored : part->length;
+        if (!heft_add(&at, at, head) || !heft_align_up(&at, at, p->align) ||
+            !heft_add(&at, at, part->stored))
+            return too_long(p);
+        part->offset = at - part->stored;
+    }
+    return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
+}
+
+/* Parts that are another's lie where that lies. */
+static void place_same(heft_plan *p)
+{
+    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
+}
+
+heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
+{
+    bool moves = false;
+    heft_status st = settle_order(p);
+    if (!st)
+        st = heft_planner_moves_whole((heft_planner *)p, &moves);
+    if (!st && !moves)
+        st = place_each(p, start, tail_align);
+    else if (!st && !heft_planner_move((heft_planner *)p, start, tail_align))
+        st = too_long(p);
+    if (!st)
+        place_same(p);
+    return st;
+}
+
+/* ---- what the engine asks ---- */
+
+static bool placed_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_ix_part_row_at(ctx, a)->offset < heft_ix_part_row_at(ctx, b)->offset;
+}
+
+heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err)
+{
+    uint32_t n = 0;
+    p->plan.err = err;
+    uint32_t *ids = heft_plan_alloc(&p->plan, 2 * (size_t)p->x.parts.len * sizeof *ids);
+    if (!ids)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i < p->plan.order_count; i++)
+        if (heft_ix_part_row_at(&p->x, p->plan.order[i])->stored || p->format->between)
+            ids[n++] = p->plan.order[i];
+    heft_sort(ids, ids + p->x.parts.len, n, placed_before, &p->x);
+    *out = ids;
+    *count = n;
+    return HEFT_OK;
+}
+
+/* Where the data end shows late when parts are compressed: the trailer is planned then. */
+heft_status heft_planner_back_bytes(const heft_planner *p, uint64_t *out)
+{
+    heft_out count = heft_out_counting();
+    *out = p->plan.file_bytes - p->plan.data_end;
+    heft_status st = p->plan.appended ? p->format->back(&p->plan, &count) : HEFT_OK;
+    if (p->plan.appended)
+        *out = count.total;
+    return st;
+}
+
+/* What a part takes in the file beside its data: padding, frames that do not get smaller, and larger numbers. */
+static uint64_t extra_of(const heft_planner *p)
+{
+    enum { FRAMES = 256 };
+    return p->plan.align + FRAMES;
+}
+
+uint64_t heft_planner_most(const heft_planner *p)
+{
+    uint64_t sum, back;
+    if (!p->plan.appended)
+        return p->plan.file_bytes;
+    if (heft_planner_back_bytes(p, &back) ||
+        !heft_add(&sum, p->plan.front_bytes + p->plan.align, back))
+        return HEFT_NOWHERE;
+    for (uint32_t i = 0; i < p->plan.order_count; i++) {
+        uint64_t length = heft_ix_part_row_at(&p->x, p->plan.order[i])->length;
+        if (!heft_add(&sum, sum, length) || !heft_add(&sum, sum, length / 256 + extra_of(p)))
+            return HEFT_NOWHERE;
+    }
+    return sum;
+}

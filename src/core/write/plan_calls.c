@@ -1,0 +1,126 @@
+/* plan_calls.c - what formats call while they plan: losses, changes to the model, memory, parts of the file itself. */
+#include "core/write/plan.h"
+
+/* ---- losses ---- */
+
+/* Whether a loss is told for the first time, which it is from then on. */
+static heft_status tell_once(heft_planner *p, const char *rule, heft_str tensor, const char *text,
+                             bool *is_new)
+{
+    heft_planner *own = p->grows_into ? p->grows_into : p;
+    heft_str parts[] = { heft_lit(rule), tensor, heft_lit(text) };
+    size_t len = parts[0].len + parts[1].len + parts[2].len + 2, at = 0;
+    *is_new = true;
+    if (!own->plan.grows && !(own->format->caps & HEFT_CAN_APPEND))
+        return HEFT_OK;
+    char *all = heft_arena_alloc(&own->arena, len, 1);
+    if (!all)
+        return heft_error_plain(p->plan.err, HEFT_E_NOMEM, "no memory to plan the file");
+    for (unsigned i = 0; i < 3; i++) {
+        if (parts[i].len)
+            memcpy(all + at, parts[i].ptr, parts[i].len);
+        at += parts[i].len;
+        if (i < 2)
+            all[at++] = '\n';
+    }
+    heft_str key = { all, len };
+    *is_new = !heft_text_set_has(&own->told, &own->x.key, key);
+    if (*is_new && !heft_text_set_add(&own->told, &own->x.mem, &own->x.key, key))
+        return heft_error_plain(p->plan.err, HEFT_E_NOMEM, "no memory to plan the file");
+    return HEFT_OK;
+}
+
+heft_status heft_planner_loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,
+                              const char *text)
+{
+    heft_planner *p = (heft_planner *)plan;
+    heft_str name = { NULL, 0 };
+    bool stops = (s == HEFT_FAULT && !p->opt.allow_loss) || (s == HEFT_WARNING && p->opt.strict);
+    if (tensor == HEFT_NONE && p->grows_into && heft_ix_tensors(&p->x))
+        tensor = 0; /* there is only one */
+    if (tensor != HEFT_NONE)
+        name = heft_ix_name(&p->x, tensor);
+    if (stops)
+        s = HEFT_FAULT;
+    else if (s == HEFT_FAULT)
+        s = HEFT_WARNING; /* settled */
+    p->losses += stops;
+    bool is_new;
+    heft_status st = tell_once(p, rule, name, text, &is_new);
+    if (!st && is_new && p->opt.on_loss)
+        p->opt.on_loss(p->opt.loss_ctx, s, rule, name, text);
+    return st;
+}
+
+heft_status heft_plan_loss(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
+                           const char *text)
+{
+    return p->loss(p, s, rule, tensor, text);
+}
+
+heft_status heft_plan_warn(heft_plan *plan, const char *rule, const char *text)
+{
+    heft_planner *p = (heft_planner *)plan;
+    bool is_strict = p->opt.strict;
+    p->opt.strict = is_strict && !plan->kept; /* edits are strict about losses */
+    heft_status st = heft_plan_loss(plan, HEFT_WARNING, rule, HEFT_NONE, text);
+    p->opt.strict = is_strict;
+    return st;
+}
+
+/* ---- the model ---- */
+
+void heft_plan_drop(heft_plan *p, uint32_t tensor)
+{
+    heft_ix_row(p->x, tensor)->flags |= HEFT_T_DROPPED;
+}
+
+void heft_plan_compact(heft_plan *p)
+{
+    heft_ix_compact(p->x);
+}
+
+heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank)
+{
+    return heft_ix_reshape(p->x, tensor, dims, rank);
+}
+
+/* ---- memory, and parts of the file itself ---- */
+
+void *heft_plan_alloc(heft_plan *p, size_t size)
+{
+    void *mem = heft_arena_alloc(p->arena, size ? size : 1, 16);
+    if (mem)
+        memset(mem, 0, size);
+    else
+        heft_error_plain(p->err, HEFT_E_NOMEM, "no memory to plan the file");
+    return mem;
+}
+
+/* Most parts are of no use to another format, and any may be as large as a file. */
+static heft_status read_part(heft_plan *plan, heft_model_bytes *m)
+{
+    uint64_t length = heft_ix_part_row_at(&m->from->x, m->part)->length;
+    char *to = length < SIZE_MAX ? heft_arena_alloc(plan->arena, (size_t)length + 1, 1) : NULL;
+    if (!to)
+        return heft_error_plain(plan->err, HEFT_E_NOMEM, "no memory for part %q", m->role);
+    m->bytes = (heft_str){ to, (size_t)length };
+    return heft_read(to, m->from, m->part, 0, (size_t)length, plan->err);
+}
+
+heft_status heft_plan_model_part(heft_plan *plan, const char *role, heft_str *out)
+{
+    const heft_planner *p = (const heft_planner *)plan;
+    heft_model_bytes *m = p->model_bytes.ptr;
+    heft_status st = HEFT_OK;
+    uint32_t i = 0;
+    while (i < p->model_bytes.len && !heft_str_is(m[i].role, role))
+        i++;
+    *out = (heft_str){ NULL, 0 };
+    if (i == p->model_bytes.len)
+        return HEFT_OK;
+    if (!m[i].bytes.ptr && m[i].from)
+        st = read_part(plan, &m[i]);
+    *out = m[i].bytes;
+    return st;
+}
