@@ -1,6 +1,7 @@
 /* hash.c - digests of content, equal whatever the container.  docs/hash.md writes the rule down.
  * A part's bytes are hashed in pieces, on all threads; the digest of the part is that of the
  * digests of its pieces. */
+#include "core/read/checked_read.h"
 #include "core/read/decode.h"
 #include "core/read/meter.h"
 #include "core/read/stream.h"
@@ -128,7 +129,7 @@ static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_err
     st = heft_stream_skip(&stream, p->from, err);
     if (!st)
         st = heft_stream_check(&stream, digest, err);
-    stream.all_parts = heft_ix_is_plain(row) && s->checks.is_on ? &s->checks : NULL;
+    stream.pieces = heft_ix_is_plain(row) && s->checks.is_on ? &s->checks.seen : NULL;
     do {
         st = st ? st : hash_piece(s, i++, &stream, err);
         p = (const piece *)s->pieces.ptr + i;

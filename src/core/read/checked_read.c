@@ -231,8 +231,7 @@ heft_status heft_checked_read_open(heft_checked_read **out, const heft_file *f,
     err = heft_error_begin(err, &own);
     *out = NULL;
     for (uint32_t i = 0; i < count && parts && !st; i++)
-        if (parts[i] >= all_parts(&f->x))
-            st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)parts[i]);
+        st = heft_file_find_part(f, parts[i], err);
     if (st)
         return heft_error_end(err, st);
     heft_checked_read *r = al->resize(al->ctx, NULL, 0, sizeof *r, 16);
@@ -244,6 +243,16 @@ heft_status heft_checked_read_open(heft_checked_read **out, const heft_file *f,
     else
         *out = r;
     return heft_error_end(err, st);
+}
+
+heft_status heft_checked_read_stream(heft_stream **out, heft_checked_read *r, uint32_t part,
+                                     heft_error *err)
+{
+    heft_status st = heft_file_find_part(r->f, part, err);
+    *out = NULL;
+    return st ? st
+              : heft_stream_open_with(out, r->f, part, heft_checked_read_in_order(r, part),
+                                      &r->seen, err);
 }
 
 heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)

@@ -198,6 +198,13 @@ heft_part heft_part_at(const heft_file *f, uint32_t part)
     };
 }
 
+heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err)
+{
+    if (part < f->x.parts.len + f->x.model_parts.len)
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
+}
+
 uint32_t heft_model_parts(const heft_file *f, uint32_t *first)
 {
     *first = f->x.parts.len;

@@ -78,6 +78,8 @@ heft_status heft_beside_status(const heft_file *f, uint32_t number, heft_error *
 /* Whether the bytes of that place can be had. */
 bool heft_file_has(const heft_file *f, uint64_t place);
 
+/* HEFT_E_ARGUMENT: there is no part of that number. */
+heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err);
 /* Stored bytes of the file and its siblings, wherever they come from; places, see model/index.h. */
 heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
                             heft_error *err);

@@ -2,8 +2,6 @@
  * such as the header in front of an array of NumPy, is read here. */
 #include "core/read/part_check.h"
 
-#include "core/read/stream.h"
-
 enum {
     STEP = 256 << 10,
     AROUND = 64 << 10 /* bytes beside those of a part that are read for its checksum */
@@ -194,60 +192,4 @@ heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
     return bytes <= HEFT_CLAIM_BYTES && !memcmp(got, c.expect, bytes)
                ? HEFT_OK
                : heft_checksum_is_wrong(k->f, k->claim, k->part, err);
-}
-
-/* ---- a part without reading it for anything else ---- */
-
-static heft_status decode_all(heft_stream *s, heft_error *err)
-{
-    const heft_allocator *al = s->f->host->allocator;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
-    uint64_t left = s->row.length;
-    heft_status st = buf ? HEFT_OK : no_memory(err);
-    do {
-        size_t n = left < STEP ? (size_t)left : STEP;
-        st = st ? st : heft_stream_read(buf, s, n, err);
-        left -= n;
-    } while (left && !st);
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
-    return st;
-}
-
-static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t claim, heft_error *err)
-{
-    heft_stream s;
-    heft_status st = heft_stream_start(&s, f, part, err);
-    if (st)
-        return st;
-    heft_file_enter(f);
-    st = heft_stream_check(&s, claim, err);
-    if (!st)
-        st = decode_all(&s, err);
-    heft_stream_stop(&s);
-    heft_status there = heft_file_leave(f, err);
-    return there ? there : st;
-}
-
-heft_status heft_verify_part(bool *checked, const heft_file *f, uint32_t part, heft_error *err)
-{
-    heft_part_check k;
-    heft_error own;
-    bool unused;
-    err = heft_error_begin(err, &own);
-    checked = checked ? checked : &unused;
-    *checked = false;
-    if (part >= f->x.parts.len + f->x.model_parts.len)
-        return heft_error_end(
-            err, heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part));
-    uint32_t claim = heft_part_checksum(f, part, true);
-    heft_status st = heft_part_check_begin(&k, f, part, claim, err);
-    if (!st) {
-        bool decoded = k.decoded, is_on = heft_part_check_is_on(&k);
-        if (decoded)
-            heft_part_check_release(&k);
-        st = decoded && is_on ? check_decoded(f, part, claim, err) : heft_part_check_end(&k, err);
-        *checked = is_on && (!st || st == HEFT_E_CHECKSUM);
-    }
-    return heft_error_end(err, st);
 }

@@ -31,8 +31,9 @@ static heft_status read_stream(void *buf, const heft_file *f, uint32_t part, uin
 static heft_status check_range(const heft_file *f, uint32_t part, uint64_t from, size_t len,
                                heft_error *err)
 {
-    if (part >= f->x.parts.len + f->x.model_parts.len)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
+    heft_status st = heft_file_find_part(f, part, err);
+    if (st)
+        return st;
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     if (p->length != HEFT_NOWHERE && !heft_range_in((heft_range){ from, len }, p->length))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the end of the part, %U",

@@ -3,6 +3,7 @@
  * Parts are read in the order in which they lie, in shares of about SHARE bytes: a large part is several
  * shares, many small ones are one. */
 #include "base/sort.h"
+#include "core/read/checked_read.h"
 #include "core/read/meter.h"
 #include "core/read/stream.h"
 
@@ -45,11 +46,10 @@ static heft_status no_memory(heft_error *err)
 
 static heft_status check_parts(load *l, heft_error *err)
 {
-    uint32_t all = l->f->x.parts.len + l->f->x.model_parts.len;
     for (uint32_t i = 0; i < l->count; i++) {
-        if (l->parts[i] >= all)
-            return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U",
-                                    (uint64_t)l->parts[i]);
+        heft_status st = heft_file_find_part(l->f, l->parts[i], err);
+        if (st)
+            return st;
         uint64_t length = heft_ix_part_row_at(&l->f->x, l->parts[i])->length;
         if (length == HEFT_NOWHERE)
             return heft_error_plain(err, HEFT_E_ARGUMENT,

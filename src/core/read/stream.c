@@ -208,7 +208,7 @@ static heft_status show_stored(heft_stream *s, uint64_t at, const void *data, si
                                heft_error *err)
 {
     heft_status st = heft_part_check_stored(&s->check, at, data, len, err);
-    return st || !s->all_parts ? st : heft_checked_read_seen(s->all_parts, at, data, len, err);
+    return st || !s->pieces ? st : heft_segments_add(s->pieces, at, data, len, err);
 }
 
 /* In steps that stay in the processor's cache until they are digested. */
@@ -228,7 +228,7 @@ static heft_status read_stored(heft_stream *s, uint8_t *buf, size_t len, heft_er
 
 static bool is_watched(const heft_stream *s)
 {
-    return s->seen || s->all_parts || heft_part_check_is_on(&s->check);
+    return s->seen || s->pieces || heft_part_check_is_on(&s->check);
 }
 
 /* Stored bytes are shown to whoever watches before they are turned round. */
@@ -388,9 +388,8 @@ void heft_stream_close(heft_stream *s)
     al->resize(al->ctx, s, sizeof *s, 0, 16);
 }
 
-/* Takes the claim, or HEFT_NONE, and the rest of what it is to tell. */
-static heft_status open_stream(heft_stream **out, const heft_file *f, uint32_t part, uint32_t claim,
-                               heft_checked_read *all_parts, heft_error *err)
+heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_t part,
+                                  uint32_t claim, heft_segments *pieces, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
     *out = NULL;
@@ -402,7 +401,7 @@ static heft_status open_stream(heft_stream **out, const heft_file *f, uint32_t p
         al->resize(al->ctx, s, sizeof *s, 0, 16);
         return st;
     }
-    s->all_parts = all_parts;
+    s->pieces = pieces;
     st = heft_stream_check(s, claim, err);
     if (st)
         heft_stream_close(s);
@@ -411,35 +410,21 @@ static heft_status open_stream(heft_stream **out, const heft_file *f, uint32_t p
     return st;
 }
 
-static heft_status find_part(const heft_file *f, uint32_t part, heft_error *err)
-{
-    if (part < f->x.parts.len + f->x.model_parts.len)
-        return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
-}
-
 heft_status heft_stream_open(heft_stream **out, const heft_file *f, uint32_t part, heft_error *err)
 {
-    heft_status st = find_part(f, part, err);
+    heft_status st = heft_file_find_part(f, part, err);
     *out = NULL;
     if (st)
         return st;
     uint32_t claim = f->check_parts ? heft_part_checksum(f, part, false) : HEFT_NONE;
-    return open_stream(out, f, part, claim, NULL, err);
+    return heft_stream_open_with(out, f, part, claim, NULL, err);
 }
 
 heft_status heft_stream_open_checked(heft_stream **out, const heft_file *f, uint32_t part,
                                      heft_error *err)
 {
-    heft_status st = find_part(f, part, err);
+    heft_status st = heft_file_find_part(f, part, err);
     *out = NULL;
-    return st ? st : open_stream(out, f, part, heft_part_checksum(f, part, false), NULL, err);
-}
-
-heft_status heft_checked_read_stream(heft_stream **out, heft_checked_read *r, uint32_t part,
-                                     heft_error *err)
-{
-    heft_status st = find_part(r->f, part, err);
-    *out = NULL;
-    return st ? st : open_stream(out, r->f, part, heft_checked_read_in_order(r, part), r, err);
+    return st ? st
+              : heft_stream_open_with(out, f, part, heft_part_checksum(f, part, false), NULL, err);
 }

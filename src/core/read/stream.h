@@ -1,9 +1,9 @@
 /* stream.h - the decoded bytes of a part, front to back. */
 #ifndef HEFT_STREAM_H
 #define HEFT_STREAM_H
-#include "core/read/checked_read.h"
 #include "core/read/part_check.h"
 #include "core/read/room.h"
+#include "core/read/segments.h"
 #include "core/read/spread.h"
 #include "model/msgpack_numbers.h"
 
@@ -34,13 +34,15 @@ struct heft_stream {
     void (*decoded)(void *ctx, const void *data, size_t len);
     void *seen_ctx;
     heft_part_check check; /* of the part's digest, once all of it was read */
-    heft_checked_read
-        *all_parts; /* which is shown the stored bytes of a raw part that lies in order; or NULL */
+    heft_segments *pieces; /* digests the stored bytes of a raw part that lies in order; or NULL */
 };
 
 /* A part whose length is not known is measured first. */
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err);
 void heft_stream_stop(heft_stream *s);
+/* heft_stream_open() with a checksum, see heft_stream_check(), and pieces, or NULL. */
+heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_t part,
+                                  uint32_t claim, heft_segments *pieces, heft_error *err);
 /* Before the first byte: reading the last one compares this checksum, one of heft_part_checksum(), or HEFT_NONE. */
 heft_status heft_stream_check(heft_stream *s, uint32_t claim, heft_error *err);
 /* Passes over the next len bytes, of which the part must have as many left. */
