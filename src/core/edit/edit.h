@@ -59,12 +59,15 @@ const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft
 bool heft_edit_changes_map(const heft_editing *g, heft_str map);
 heft_status heft_edit_check_asked(const heft_editing *g);
 
-/* pieces.c: what a plan that has run comes to. */
+/* make_pieces.c: what a plan that has run comes to. */
 heft_status heft_edit_make_pieces(heft_editing *g);
+
+/* pieces.c: adds a piece of the file as it is, or one of new bytes, with *to for them. */
+heft_status heft_edit_add_copy(heft_editing *g, uint64_t at, uint64_t length, uint64_t from);
+heft_status heft_edit_add_bytes(heft_editing *g, uint64_t at, uint64_t length, uint8_t **to);
 /* Bytes of the edited file. */
 heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_t len,
                             heft_error *err);
-
 const heft_edit_piece *heft_edit_piece_at(const heft_edit *e, uint64_t at); /* or NULL */
 
 /* carry.c */

@@ -73,13 +73,6 @@ heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *e
     return heft_error_end(err, st);
 }
 
-bool heft_writer_leaves_out(const heft_writer *w, uint32_t part)
-{
-    return w->is_late && part >= w->planned
-               ? heft_ix_part_row_at(&w->p.x, part)->flags & HEFT_P_LEFT_OUT
-               : w->place_of[part] == HEFT_NONE;
-}
-
 heft_status heft_writer_append(heft_writer *w, heft_error *err)
 {
     heft_status st = HEFT_OK;

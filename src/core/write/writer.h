@@ -1,5 +1,5 @@
-/* writer.h - a model declared call by call (declare.c, add.c), its bytes
- * handed over part by part (intake.c) and written (writer.c). */
+/* writer.h - a model declared call by call (declare.c, add.c) and written (writer.c): its bytes are handed over part
+ * by part (intake.c), some of them declared late (late.c), and go into the file (payload.c). */
 #ifndef HEFT_WRITER_H
 #define HEFT_WRITER_H
 #include "core/write/append.h"
@@ -42,9 +42,6 @@ uint64_t heft_writer_length(const heft_writer *w, uint32_t part);
 heft_status heft_writer_in_order(heft_plan *plan, uint32_t tensor, bool *strictly);
 /* To the next part that has bytes; empty ones are written on the way. */
 heft_status heft_writer_advance(heft_writer *w, heft_error *err);
-/* The next bytes of the part, in the type that is written. */
-heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, size_t len,
-                            heft_error *err);
 /* Copies a text, or what a value lends, into the index of the planner. */
 heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err);
 heft_status heft_writer_copy_value(heft_planner *p, heft_value *v, heft_error *err);
@@ -65,9 +62,19 @@ heft_status heft_writer_late_name(heft_writer *w, heft_error *err);
 heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *err);
 /* From here on parts take their places as they come. */
 heft_status heft_writer_append(heft_writer *w, heft_error *err);
+
+/* ---- into the file, payload.c ---- */
+
+/* Once the plan has run: the places of parts. */
+heft_status heft_writer_find_places(heft_writer *w, heft_error *err);
+/* The next bytes of the part, in the type that is written. */
+heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, size_t len,
+                            heft_error *err);
 bool heft_writer_leaves_out(const heft_writer *w, uint32_t part);
-/* What lies between parts that were planned, up to the end of the last of them; for a stream. */
+/* What lies between parts that were planned, up to the end of the last of them. */
 heft_status heft_writer_fill(heft_writer *w, heft_error *err);
 heft_status heft_writer_open_appender(heft_writer *w, heft_error *err);
+/* Encodes the pieces that wait, side by side, and writes them in order. */
+heft_status heft_writer_flush(heft_writer *w, heft_error *err);
 
 #endif
