@@ -217,7 +217,7 @@ int cmd_split(int argc, char **argv)
         2,
     };
     opt_args args;
-    heft_file *f;
+    heft_file *f = NULL;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
@@ -229,14 +229,14 @@ int cmd_split(int argc, char **argv)
         code = storing_prepare(&r.storage, "split", &r.options.convert.write);
     if (!code)
         code = model_open_whole(&f, r.in);
-    r.f = code ? NULL : f;
+    r.f = f;
     if (!code) {
         storing_check(&r.storage, f, r.in);
         code = choose_target(&r);
     }
     if (!code)
         code = split(&r);
-    heft_close(r.f);
+    heft_close(f);
     storing_release(&r.storage);
     opt_release(&usage);
     return code;

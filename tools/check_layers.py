@@ -8,8 +8,9 @@
              only what a format may call, and the engine's parts nothing above them
   data       the core has no data that can be written to
   names      everything that links is called heft_...
+  circles    no more files need each other, directly or through others, than CIRCLES says
 
-The last three look at the objects of ARCHIVE, the static library of the core.  TAP on stdout."""
+All from "calls" on look at the objects of ARCHIVE, the static library of the core.  TAP on stdout."""
 import argparse
 import collections
 import functools
@@ -48,6 +49,18 @@ for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir(
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
                 "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/bare"]
+# How many files of a directory need each other, in a circle of any length; none where nothing is said.  These numbers
+# may only fall.
+CIRCLES = {
+    "src/grammar": 3,
+    "src/format/burnpack": 5,
+    "src/format/burnrecord": 4,
+    "src/format/embd": 4,
+    "src/format/gptrs": 2,
+    "src/format/numpy": 2,
+    "src/format/safetensors": 3,
+    "src/format/torch": 7,
+}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
@@ -189,6 +202,44 @@ def name_faults(objects):
                 yield f"{path.name}: {name} links under a name of its own"
 
 
+def uses_of(objects):
+    """Each object with those of which it uses a symbol."""
+    defined = {n: p for _, p in objects for letter, n in symbols(p) if letter in "TDRBV"}
+    return {p: {defined[n] for letter, n in symbols(p) if letter == "U" and n in defined} for _, p in objects}
+
+
+def reached(uses, start):
+    """All objects that one needs, and those that these need."""
+    found, left = set(), [start]
+    while left:
+        new = uses[left.pop()] - found
+        found |= new
+        left += new
+    return found
+
+
+def directory_of(path):
+    """Where an object's source stands: src_format_numpy_npz_write.c.o -> src/format/numpy."""
+    fits = [d for d in MAY_INCLUDE if path.name.startswith(d.replace("/", "_") + "_")]
+    return max(fits, key=len)
+
+
+def circle_faults(objects):
+    uses = uses_of(objects)
+    needs = {p: reached(uses, p) for p in uses}
+    files = collections.defaultdict(list)
+    for p in uses:
+        files[directory_of(p)].append(p)
+    for directory in sorted({*files, *CIRCLES}):
+        inside = [p for p in files[directory] if p in needs[p]]
+        most = CIRCLES.get(directory, 0)
+        if len(inside) > most:
+            circles = {" ".join(sorted(q.name for q in needs[p] if p in needs[q])) for p in inside}
+            yield f"{directory}: {len(inside)} files need each other, {most} may: " + "; ".join(sorted(circles))
+        elif len(inside) < most and len(files[directory]) == len(sources(directory, ".c")):
+            yield f"{directory}: {len(inside)} files need each other: lower its number in CIRCLES, {most}"
+
+
 def object_checks(archive):
     with tempfile.TemporaryDirectory() as scratch:
         objects = unpack(archive, scratch)
@@ -200,6 +251,7 @@ def object_checks(archive):
         yield "the engine's parts call downward", list(upward_faults(objects, defined))
         yield "no data that can be written to", list(data_faults(objects))
         yield "linked names begin with heft_", list(name_faults(objects))
+        yield "no more files need each other", list(circle_faults(objects))
 
 
 def main():
