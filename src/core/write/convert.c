@@ -168,30 +168,6 @@ static bool counts_first(const heft_conversion *c, const heft_sink *sink)
     return c->opt.write.strict && !sink->ops->write_at;
 }
 
-static heft_status write_out(heft_conversion *c, heft_sink *sink, heft_watch *watch)
-{
-    const heft_plan *plan = &c->p.plan;
-    heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
-    heft_copying copying = { &c->p, c->in, c->origins.ptr, sink, watch, &meter, NULL };
-    meter.total = plan->appended ? payload(c) : plan->data_end - plan->front_bytes;
-    heft_status st = counts_first(c, sink) ? HEFT_OK : heft_cast_losses_begin(&copying, c->err);
-    if (!st && sink->ops->reserve && plan->file_bytes)
-        st = sink->ops->reserve(sink, plan->file_bytes, c->err);
-    if (!st)
-        st = heft_planner_front(&c->p, sink, c->err);
-    if (!st)
-        st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
-    if (!st)
-        st = heft_watch_end(watch, c->err);
-    if (!st)
-        st = heft_cast_losses_report(&copying, c->err);
-    if (!st)
-        st = heft_planner_digests(&c->p, c->err);
-    if (!st && plan->late && sink->ops->write_at)
-        st = heft_planner_gaps(&c->p, sink, c->err);
-    return st ? st : heft_planner_back(&c->p, sink, c->err);
-}
-
 /* ---- the input's checksums ---- */
 
 static heft_passing passing(void *ctx, uint32_t part)
@@ -238,25 +214,45 @@ static heft_status mark_passing(heft_conversion *c)
 }
 
 /* A stream cannot be taken back: there, everything is checked before the first byte. */
-static heft_status checked_write(heft_conversion *c, heft_sink *sink)
+static heft_status check_first(heft_conversion *c, const heft_sink *sink)
 {
-    heft_watch watch;
-    bool is_stream = !sink->ops->write_at;
     heft_status st = mark_passing(c);
-    if (st)
-        return st;
-    if (is_stream && !c->opt.no_verify)
+    if (!st && !sink->ops->write_at && !c->opt.no_verify)
         st = heft_check_all(c->in, c->err);
-    else if (c->decodes && !c->opt.no_verify)
+    else if (!st && c->decodes && !c->opt.no_verify)
         st = heft_contents_demand(c->in, c->err);
-    if (!st && counts_first(c, sink))
-        st = count_casts(c);
+    return st || !counts_first(c, sink) ? st : count_casts(c);
+}
+
+/* ---- all of it ---- */
+
+static heft_status write_out(heft_conversion *c, heft_sink *sink)
+{
+    const heft_plan *plan = &c->p.plan;
+    bool is_off = !sink->ops->write_at || c->opt.no_verify;
+    heft_watch watch;
+    heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
+    heft_copying copying = { &c->p, c->in, c->origins.ptr, sink, &watch, &meter, NULL };
+    meter.total = plan->appended ? payload(c) : plan->data_end - plan->front_bytes;
+    heft_status st = heft_watch_begin(&watch, c->in, is_off, passing, c, c->err);
+    if (!st && !counts_first(c, sink))
+        st = heft_cast_losses_begin(&copying, c->err);
+    if (!st && sink->ops->reserve && plan->file_bytes)
+        st = sink->ops->reserve(sink, plan->file_bytes, c->err);
     if (!st)
-        st = heft_watch_begin(&watch, c->in, is_stream || c->opt.no_verify, passing, c, c->err);
-    else
-        return st;
+        st = heft_planner_front(&c->p, sink, c->err);
     if (!st)
-        st = write_out(c, sink, &watch);
+        st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
+    if (!st)
+        st = heft_watch_end(&watch, c->err);
+    if (!st)
+        st = heft_cast_losses_report(&copying, c->err);
+    if (!st)
+        st = heft_planner_digests(&c->p, c->err);
+    if (!st && plan->late && sink->ops->write_at)
+        st = heft_planner_gaps(&c->p, sink, c->err);
+    if (!st)
+        st = heft_planner_back(&c->p, sink, c->err);
     heft_watch_free(&watch);
     return st;
 }
@@ -282,8 +278,10 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     if (!st && o.dry_run)
         st = count_casts(&c);
     else if (!st)
-        st = take ? checked_write(&c, take)
+        st = take ? check_first(&c, take)
                   : heft_error_plain(c.err, HEFT_E_ARGUMENT, "there is no sink to write to");
+    if (!st && !o.dry_run)
+        st = write_out(&c, take);
     heft_status there = heft_file_leave(in, c.err);
     st = there ? there : st;
     if (!st && !o.dry_run && o.planned_bytes) /* compressed parts have shown their size */
