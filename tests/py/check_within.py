@@ -53,6 +53,8 @@ def described(path):
         return None
     ls, info = json.loads(ls.stdout), json.loads(info.stdout)
     facts = {k: info.get(k) for k in ("format", "version", "vocabulary", "metadata", "generator")}
+    if not facts["generator"]:  # what is written may name heft
+        del facts["generator"]
     if facts["format"] == "burnpack":  # no file says its generation: it follows from what is in it
         del facts["version"]
     if facts["format"] == "gguf":  # the file says it

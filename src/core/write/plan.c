@@ -100,10 +100,11 @@ heft_status heft_planner_generator(heft_planner *p, heft_str name, heft_error *e
 /* Once the format has said whether it names one. */
 static heft_status check_generator(heft_planner *p)
 {
-    if (!p->asks_generator || p->plan.names_generator)
+    bool is_lost = p->asks_generator || (p->x.generator.len && !p->plan.kept);
+    if (!is_lost || p->plan.names_generator)
         return HEFT_OK;
-    return heft_plan_loss(&p->plan, HEFT_WARNING, "heft/generator", HEFT_NONE,
-                          "the generator is left out: the format names none");
+    return heft_plan_loss(&p->plan, p->asks_generator ? HEFT_WARNING : HEFT_NOTE, "heft/generator",
+                          HEFT_NONE, "the generator is left out: the format names none");
 }
 
 bool heft_value_is_text(const heft_value *v)
