@@ -152,6 +152,25 @@ static inline void heft_shared_unlock(uint32_t *lock)
 }
 #endif
 
+/* After a call of code that used the widest registers of an x86 and did not clear them: instructions for narrower ones
+ * take several times as long until they are cleared. */
+#if defined(__GNUC__) && defined(__x86_64__)
+__attribute__((target("avx"))) static inline void heft_clear_avx(void)
+{
+    __builtin_ia32_vzeroupper();
+}
+
+static inline void heft_clear_wide_registers(void)
+{
+    if (__builtin_cpu_supports("avx"))
+        heft_clear_avx();
+}
+#else
+static inline void heft_clear_wide_registers(void)
+{
+}
+#endif
+
 /* Numbers that are added, shifted and combined side by side; one where the machine has no more. */
 #if defined(__GNUC__) && (defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__))
 enum { HEFT_LANES = 4 };

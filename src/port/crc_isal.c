@@ -3,6 +3,7 @@
 
 #include <isa-l/crc.h>
 
+#include "base/compiler.h"
 #include "base/crc.h"
 
 enum { MOST = 1 << 30 }; /* crc32_iscsi takes an int */
@@ -23,6 +24,7 @@ static void final(uint8_t *out, void *state)
 static void update_crc32(void *state, const void *data, size_t len)
 {
     *(uint32_t *)state = crc32_gzip_refl(*(uint32_t *)state, data, len);
+    heft_clear_wide_registers();
 }
 
 /* This one takes no const and leaves both inversions to the caller. */
@@ -36,6 +38,7 @@ static void update_crc32c(void *state, const void *data, size_t len)
         p += n;
         len -= n;
     }
+    heft_clear_wide_registers();
     *(uint32_t *)state = ~crc;
 }
 
