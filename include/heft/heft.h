@@ -321,8 +321,9 @@ typedef struct heft_id {
         [16]; /* BASE: the number as gpt-rs stores it, little-endian; heft_base_param_id() makes one */
     uint64_t burn; /* BURN */
 } heft_id;
-/* The first tensor of that identity, or HEFT_NONE; *count, which may be NULL: how many have it.  A base id is that of the
- * tensor's name, whatever the file stores.  Looks at each tensor; for many lookups see heft_ids_open().  Any thread. */
+/* Returns the first tensor that has the identity, or HEFT_NONE when no tensor has it.  count may be NULL; *count becomes
+ * the number of tensors that have the identity.  The base id of a tensor follows from its name, whatever id the file
+ * stores.  A call looks at every tensor: for many lookups see heft_ids_open().  Any thread. */
 HEFT_API uint32_t heft_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
 /* The identities of all tensors, sorted: finding one takes a binary search, from any thread.  Close it before f. */
 typedef struct heft_ids heft_ids;

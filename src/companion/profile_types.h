@@ -1,4 +1,4 @@
-/* profile_types.h - a profile as it is kept, and what its texts stand for. */
+/* profile_types.h - a parsed profile: its sizes, its metadata keys and its tensors. */
 #ifndef HEFT_PROFILE_TYPES_H
 #define HEFT_PROFILE_TYPES_H
 #include "base/text.h"

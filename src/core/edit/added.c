@@ -1,8 +1,8 @@
 /* added.c - tensors behind those of a file.
  *
- * They are converted first, into a file of their own in the same format and generation, which can fail as conversions
- * do.  Then the file is planned anew with what both hold: as in an edit, data stays stored as it is, and what the two
- * files say of it is said again. */
+ * The new tensors are converted first, into a file of their own in the same format and generation; whatever can go
+ * wrong in a conversion goes wrong here.  The edit planner then plans the file again with the tensors of both files:
+ * payloads stay as they are stored, and header and index are written anew. */
 #include "core/edit/edit.h"
 #include "core/read/decode.h"
 #include "core/shards/join.h"

@@ -1,4 +1,4 @@
-/* open_file.h - one file, from its first bytes to its index; the files beside it are opened by core/shards. */
+/* open_file.h - opens one file, up to its index; core/shards opens the other files of the same model. */
 #ifndef HEFT_OPEN_FILE_H
 #define HEFT_OPEN_FILE_H
 #include "core/read/file.h"
@@ -10,7 +10,8 @@ heft_status heft_file_finish(heft_file *f, heft_error *err);
 
 /* A round of opening; may be repeated, with more bytes. */
 typedef heft_status (*heft_file_step)(heft_file *f, heft_error *err);
-/* Repeats the step, with the bytes that it wants, until it no longer says HEFT_AGAIN. */
+/* Calls step() until it returns something other than HEFT_AGAIN; before each call the bytes that the parser asked for are
+ * read from the source. */
 heft_status heft_file_open(heft_file **out, heft_source *take, const heft_open_options *opt,
                            heft_file_step step, heft_error *err);
 

@@ -233,7 +233,8 @@ static heft_status take(heft_sparse_input *f, uint64_t n, heft_error *err)
     return st;
 }
 
-/* The bytes of the next element, wherever they are; NULL: some of them are still to come. */
+/* Returns the bytes of the next element, which may lie in the piece at hand or have begun in an earlier one.  NULL: the
+ * piece ends within the element. */
 static const uint8_t *next_element(heft_sparse_input *f, const uint8_t **data, size_t *len,
                                    uint32_t size)
 {
