@@ -347,6 +347,55 @@ static void it_is_found_in_a_large_index(void **state)
     heft_test_free(&b);
 }
 
+/* ---- keys that are not known ---------------------------------------------------------------- */
+
+static void count_unknown(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                          const char *text)
+{
+    (void)severity, (void)tensor;
+    *(uint32_t *)ctx += !strcmp(rule, "safetensors/unknown-field") && strstr(text, "extra");
+}
+
+/* Opens with the n-th request for memory failing, converts without such a failure.  False: there were fewer. */
+static bool convert_after_failure(heft_bytes b, uint32_t n)
+{
+    heft_test_memory m;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
+    heft_test_sink sink;
+    heft_source *source;
+    heft_file *f;
+    heft_error err;
+    uint32_t told = 0;
+    heft_test_memory_init(&m, n);
+    opt.host = &m.host;
+    convert.write.on_loss = count_unknown;
+    convert.write.loss_ctx = &told;
+    heft_assert_ok(heft_source_memory(&source, b.p, b.len, &err), &err);
+    heft_status st = heft_open_source(&f, source, &opt, &err);
+    bool met = atomic_load(&m.calls) >= n;
+    if (!st) {
+        st = heft_convert(f, heft_format_find("safetensors"), heft_test_sink_init(&sink, false),
+                          &convert, &err);
+        assert_true(st == HEFT_E_NOMEM || (!st && told == 1));
+        heft_test_sink_free(&sink);
+    }
+    heft_close(f);
+    heft_assert_all_freed(&m);
+    return met;
+}
+
+static void a_key_is_not_lost_in_silence_for_lack_of_memory(void **state)
+{
+    static const char header[] =
+        "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"extra\":1}}  ";
+    uint8_t raw[8 + sizeof header - 1 + 4] = { sizeof header - 1 };
+    (void)state;
+    memcpy(raw + 8, header, sizeof header - 1);
+    for (uint32_t n = 1; convert_after_failure((heft_bytes){ raw, sizeof raw }, n); n++)
+        ;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +410,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_is_found_however_a_file_is_opened, heft_test_dir_make,
                                         heft_test_dir_remove),
         cmocka_unit_test(it_is_found_in_a_large_index),
+        cmocka_unit_test(a_key_is_not_lost_in_silence_for_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

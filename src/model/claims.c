@@ -115,7 +115,7 @@ static void copy_name(heft_index *x, heft_ix_omission *to, heft_str name)
     x->err = &unused;
     to->name = heft_ix_copy(x, name);
     x->err = err;
-    x->lost_notes = x->lost_notes || !to->name.ptr;
+    x->lost_omissions = x->lost_omissions || !to->name.ptr;
 }
 
 void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name, const char *text)
@@ -128,7 +128,7 @@ void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str nam
     }
     to = heft_vec_push(&x->mem, &x->omitted, sizeof *to);
     if (!to) {
-        x->lost_notes = true;
+        x->lost_omissions = true;
         return;
     }
     *to = (heft_ix_omission){ s, rule, text, { NULL, 0 }, 1 };

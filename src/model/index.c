@@ -82,7 +82,7 @@ void heft_ix_reset(heft_index *x)
     x->has_readings = false;
     x->stated = HEFT_NOWHERE;
     x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
-    x->strict = x->sealed = x->unread = x->lost_notes = false;
+    x->strict = x->sealed = x->unread = x->lost_notes = x->lost_omissions = false;
     x->notes_cut = x->odd_names = false;
     x->offset_bits = x->most_rank = 0;
     x->passed_from = NULL;

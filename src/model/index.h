@@ -183,10 +183,11 @@ typedef struct heft_index {
     void *passed_ctx;
     const char *passed_from; /* what lies before was reported */
     bool lost_notes;         /* there was no room for one */
-    bool notes_cut;          /* there were more notes than a file may have */
-    bool odd_names;          /* some name has a separator of paths in it, or a NUL */
-    uint32_t most_rank;      /* of a tensor that a parser has added */
-    uint64_t offset_bits;    /* of all offsets of tensors' parts, as the records give them */
+    bool lost_omissions;  /* there was no memory for something that is omitted, or for its name */
+    bool notes_cut;       /* there were more notes than a file may have */
+    bool odd_names;       /* some name has a separator of paths in it, or a NUL */
+    uint32_t most_rank;   /* of a tensor that a parser has added */
+    uint64_t offset_bits; /* of all offsets of tensors' parts, as the records give them */
     /* fn(arg, i) for each i below n, side by side where the host can; NULL: one after the other. */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
     void *run_ctx;

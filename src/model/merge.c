@@ -151,6 +151,7 @@ static void add_omissions(const merge *m)
     const heft_ix_omission *all = m->from->omitted.ptr;
     for (uint32_t i = 0; i < m->from->omitted.len; i++)
         heft_ix_omit(m->x, all[i].severity, all[i].rule, all[i].name, all[i].text);
+    m->x->lost_omissions = m->x->lost_omissions || m->from->lost_omissions;
 }
 
 static heft_status add_model_parts(const merge *m)

@@ -115,8 +115,8 @@ static uint32_t rows_of(const slice *s)
 
 static bool is_sound(const slice *s)
 {
-    return s->stop && !s->x.lost_notes && s->x.parts.len == s->x.tensors.len &&
-           s->x.hashes.len == s->x.tensors.len;
+    return s->stop && !s->x.lost_notes && !s->x.lost_omissions &&
+           s->x.parts.len == s->x.tensors.len && s->x.hashes.len == s->x.tensors.len;
 }
 
 /* The slices that are kept, and where their rows belong. */

@@ -162,7 +162,8 @@ static bool went_well(const work *w)
     for (uint32_t i = 0; i < SLICES; i++) {
         const slice *s = &w->of[i];
         uint32_t end = s->first + s->count;
-        if (s->st || s->x.lost_notes || s->x.tensors.len != end || s->x.parts.len != end)
+        if (s->st || s->x.lost_notes || s->x.lost_omissions || s->x.tensors.len != end ||
+            s->x.parts.len != end)
             return false;
         if (i + 1 < SLICES && (s->c.p != s[1].begin || s->x.dims.len != s[1].first_dim))
             return false;

@@ -117,6 +117,10 @@ heft_status heft_within_losses(heft_planner *p, const heft_file *in)
 {
     const heft_ix_omission *all = in->x.omitted.ptr;
     heft_status st = HEFT_OK;
+    if (in->x.lost_omissions)
+        return heft_error_plain(p->plan.err, HEFT_E_NOMEM,
+                                "there was no memory to list what the input says and a copy "
+                                "leaves out: open it again");
     for (uint32_t i = 0; i < in->x.omitted.len && !st; i++)
         if (heft_within(p, in) || all[i].name.ptr)
             st = say_omission(p, &all[i]);
