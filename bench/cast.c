@@ -28,7 +28,7 @@ static void fill(uint8_t *src, heft_dtype t, size_t count)
     }
     for (size_t i = 0; i < count; i += PATTERN) {
         size_t n = count - i < PATTERN ? count - i : PATTERN;
-        if (!heft_cast(src + i * size, t, pattern, HEFT_F32, n))
+        if (!heft_dtype_cast(src + i * size, t, pattern, HEFT_F32, n))
             die("cast", "there is no such conversion");
     }
 }
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     memset(dst, 1, bytes);
     for (int i = atoi(argv[4]); i > 0; i--) {
         double start = now();
-        if (!heft_cast(dst, to, src, from, count))
+        if (!heft_dtype_cast(dst, to, src, from, count))
             die("cast", "there is no such conversion");
         keep(dst);
         double cast = now() - start;

@@ -53,7 +53,7 @@ def listed(path, out):
 
 
 def opening(r, inputs, formats, quick):
-    """heft_open of a million tensors, beside a bare loop over the same index, jansson and libcbor."""
+    """heft_file_open of a million tensors, beside a bare loop over the same index, jansson and libcbor."""
     count = {fmt: MANY if fmt in BARE else many(quick) for fmt in chosen(formats, quick) if fmt not in SMALL}
     files = {fmt: inputs.index(fmt, n) for fmt, n in count.items()}
     runs = {}

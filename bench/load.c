@@ -1,6 +1,6 @@
 /* load HOW FILE TIMES [one] - reads all tensors of FILE into memory, "one": on one thread; a line of seconds
  * and bytes each time.
- *   heft:touched heft:fresh heft:cold    heft_read_many() into memory that was touched before, or
+ *   heft:touched heft:fresh heft:cold    heft_part_read_many() into memory that was touched before, or
  *                                        not; cold: touched memory, a file that is not cached
  *   heft:window                          the same 1 GiB of touched memory, over and over
  *   pread:touched pread:fresh            pread on all processors, in pieces
@@ -71,7 +71,7 @@ static heft_file *open_file(const run *r)
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_access how = r->cold ? HEFT_ACCESS_DIRECT : HEFT_ACCESS_AUTO;
     opt.host = host_for(r);
-    if (heft_source_file(&s, r->path, how, &err) || heft_open_source(&f, s, &opt, &err))
+    if (heft_source_open_file(&s, r->path, how, &err) || heft_file_open_source(&f, s, &opt, &err))
         die(r->path, err.message);
     return f;
 }
@@ -97,7 +97,7 @@ static uint32_t read_some(const run *r, const heft_file *f, uint32_t first, uint
     }
     if (!n)
         die(r->path, "no room for a tensor");
-    if (heft_read_many(buffers, f, parts, n, NULL, NULL, &err))
+    if (heft_part_read_many(buffers, f, parts, n, NULL, NULL, &err))
         die(r->path, err.message);
     free(parts);
     free(buffers);
@@ -114,7 +114,7 @@ static uint64_t run_heft(const run *r, double *took)
     for (uint32_t i = 0, n = heft_tensor_count(f); i < n;)
         i += read_some(r, f, i, room, &bytes);
     *took = now() - begin;
-    heft_close(f);
+    heft_file_close(f);
     heft_buffer_free(room, (size_t)r->room);
     return bytes;
 }

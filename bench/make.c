@@ -134,8 +134,8 @@ static heft_status declare(heft_writer *w, const model *m, heft_error *err)
         uint64_t dims[2] = { rank == 2 ? m->rows : m->columns, m->columns };
         int len = snprintf(name, sizeof name, "layers.%u.%s", (unsigned)(i / MEMBERS),
                            members[i % MEMBERS].name);
-        st = heft_writer_tensor(&part, w, (heft_str){ name, (size_t)len },
-                                members[i % MEMBERS].dtype, dims, rank, err);
+        st = heft_writer_add_dense(&part, w, (heft_str){ name, (size_t)len },
+                                   members[i % MEMBERS].dtype, dims, rank, err);
     }
     return st;
 }
@@ -148,7 +148,7 @@ static heft_status put_bytes(heft_writer *w, const model *m, heft_error *err)
         for (uint64_t done = 0, all = bytes_of(m, i), n; done < all && !st; done += n) {
             n = all - done < CHUNK ? all - done : CHUNK;
             uint64_t from = (i * 52361ull * 64 + done) % (PATTERN - n + 1);
-            st = heft_writer_data(w, i, m->bytes + from, (size_t)n, err);
+            st = heft_writer_write(w, i, m->bytes + from, (size_t)n, err);
         }
     return st;
 }
@@ -161,7 +161,7 @@ static heft_status write_model(const char *path, const char *format, const model
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
     opt.allow_loss = true; /* more tensors than the reference reader of Burnpack takes */
     heft_status st = m->holes ? open_holes(&sink, path, m->bytes, err)
-                              : heft_sink_file(&sink, path, HEFT_SINK_REPLACE, err);
+                              : heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
     if (!st)
         st = heft_writer_open(&w, heft_format_find(format), sink, &opt, err);
     if (st)

@@ -1,6 +1,6 @@
 /* open WHAT FILE TIMES - how long it takes to open FILE, and what memory that takes:
- *   heft    heft_open
- *   find    heft_open, one name looked up, its first bytes read
+ *   heft    heft_file_open
+ *   find    heft_file_open, one name looked up, its first bytes read
  *   floor   sums the bytes of the index, hashes each name and touches one random slot for it */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static heft_file *open_or_die(const char *path)
 {
     heft_error err;
     heft_file *f;
-    if (heft_open(&f, path, NULL, &err))
+    if (heft_file_open(&f, path, NULL, &err))
         die(path, err.message);
     return f;
 }
@@ -25,7 +25,7 @@ static void note_file(result *r, heft_file *f)
     r->tensors = heft_tensor_count(f);
     r->index = heft_file_memory(f);
     note_memory(r);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void run_heft(result *r, const char *path)
@@ -44,12 +44,12 @@ static void run_find(result *r, const char *path)
     uint32_t middle = heft_tensor_count(f) / 2;
     heft_str s = heft_tensor_at(f, middle).name;
     int len = snprintf(name, sizeof name, "%.*s", (int)s.len, s.ptr);
-    heft_close(f);
+    heft_file_close(f);
     double begin = now();
     f = open_or_die(path);
-    uint32_t id = heft_find(f, name, (size_t)len);
+    uint32_t id = heft_tensor_find(f, name, (size_t)len);
     if (id != middle ||
-        heft_read(bytes, f, heft_tensor_at(f, id).first_part, 0, sizeof bytes, NULL))
+        heft_part_read(bytes, f, heft_tensor_at(f, id).first_part, 0, sizeof bytes, NULL))
         die(path, "the tensor in the middle was not found");
     r->seconds = now() - begin;
     note_file(r, f);
@@ -71,7 +71,7 @@ static names find_names(const char *path, uint32_t *count)
 {
     heft_file *f = open_or_die(path);
     uint32_t part = heft_tensor_at(f, 0).first_part;
-    const char *data = heft_view(f, part);
+    const char *data = heft_part_view(f, part);
     *count = heft_tensor_count(f);
     names n = { malloc((*count + 1ull) * sizeof *n.list), UINT64_MAX, 0 };
     if (!n.list || !data)
@@ -86,7 +86,7 @@ static names find_names(const char *path, uint32_t *count)
         n.begin = at < n.begin ? at : n.begin;
         n.end = at + s.len > n.end ? at + s.len : n.end;
     }
-    heft_close(f);
+    heft_file_close(f);
     return n;
 }
 

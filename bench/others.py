@@ -13,7 +13,7 @@ PYTHON_READER = str(BUILD.parent / "bench" / "reader.py")
 
 
 def python(r, inputs, formats, quick):
-    """heft_read_many on one thread, into fresh memory, beside numpy and PyTorch; 512 MiB."""
+    """heft_part_read_many on one thread, into fresh memory, beside numpy and PyTorch; 512 MiB."""
     mib = 96 if quick else 512
     for peer, suffix in (("numpy", "npy"), ("numpy", "npz"), ("torch", "pt")):
         path = inputs.path("made." + suffix)

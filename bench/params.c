@@ -27,7 +27,7 @@ static heft_params *open_store(const char *path, uint64_t budget, bool check)
     heft_error err;
     opt.budget = budget;
     opt.check_parts = check;
-    if (heft_open(&f, path, NULL, &err) || heft_params_open(&p, &opt, &err) ||
+    if (heft_file_open(&f, path, NULL, &err) || heft_params_open(&p, &opt, &err) ||
         heft_params_add(&model, p, f, &err))
         die(path, err.message);
     return p;

@@ -128,7 +128,7 @@ def add_share(r, what, ours, peers, peer, limit):
 
 
 def loading(r, inputs, formats, quick):
-    """heft_read_many into the caller's memory, beside pread on all processors; 2 GiB."""
+    """heft_part_read_many into the caller's memory, beside pread on all processors; 2 GiB."""
     path = inputs.model("safetensors", 144 if quick else 2016)
     hows = ("heft:touched", "pread:touched", "heft:fresh", "pread:fresh")
     took = take_turns(5, {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
@@ -138,7 +138,7 @@ def loading(r, inputs, formats, quick):
 
 
 def cold(r, inputs, formats, quick):
-    """heft_read_many of a file that is not in the page cache, beside O_DIRECT reading of it; 2 GiB."""
+    """heft_part_read_many of a file that is not in the page cache, beside O_DIRECT reading of it; 2 GiB."""
     path = inputs.model("safetensors", 504 if quick else 2016)
     if program("load", "direct:cold", path, 1):
         took = take_turns(4, {how: lambda how=how: loading_speed(inputs, how, path)
@@ -192,7 +192,7 @@ def compressing(r, inputs, formats, quick):
 
 
 def casting(r, inputs, formats, quick):
-    """heft_cast() on one thread, beside memcpy() of the same bytes."""
+    """heft_dtype_cast() on one thread, beside memcpy() of the same bytes."""
     mib, rounds = (64, 7) if quick else (256, 11)
     touch(2 * mib * MIB)
     limits = {("f32", "bf16"): 1.25}  # it reads as much as memcpy and writes half
@@ -216,7 +216,7 @@ def growing(r, inputs, formats, quick):
         total = os.path.getsize(path)
         runs = {"sum of all bytes": lambda: seconds(LIMIT, "sum", path, "1"),
                 "heft verify": lambda: seconds(HEFT, "verify", path),
-                "heft_read_many": lambda: program("load", "heft:window", path, 1)[0][0]}
+                "heft_part_read_many": lambda: program("load", "heft:window", path, 1)[0][0]}
         if mib <= 4096:
             runs["cp"] = lambda: inputs.timed("cp", path, copy, targets=(copy, out))
             runs["heft convert"] = lambda: inputs.timed(*COPY, "--to", "safetensors", path, out,

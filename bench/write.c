@@ -1,7 +1,7 @@
 /* write HOW OUT MIB TIMES - writes so many MiB from one buffer to OUT, which is removed again; a line of
  * seconds and bytes each time.
  *   plain    write() of the whole buffer, over and over
- *   FORMAT   tensors that are each that buffer, by heft_writer_data() */
+ *   FORMAT   tensors that are each that buffer, by heft_writer_write() */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,12 +34,12 @@ static heft_status write_model(heft_writer *w, const uint8_t *buffer, uint32_t c
     for (uint32_t i = 0; i < count && !st; i++) {
         char name[32];
         size_t len = (size_t)snprintf(name, sizeof name, "layers.%u.weight", i);
-        st = heft_writer_tensor(&part, w, (heft_str){ name, len }, HEFT_F32, dims, 2, err);
+        st = heft_writer_add_dense(&part, w, (heft_str){ name, len }, HEFT_F32, dims, 2, err);
     }
     if (!st)
         st = heft_writer_begin(w, err);
     for (uint32_t i = 0; i < count && !st; i++)
-        st = heft_writer_data(w, part - count + 1 + i, buffer, BUFFER, err);
+        st = heft_writer_write(w, part - count + 1 + i, buffer, BUFFER, err);
     return st;
 }
 
@@ -48,7 +48,7 @@ static void write_heft(const char *format, const char *out, const uint8_t *buffe
     heft_sink *sink;
     heft_writer *w;
     heft_error err;
-    if (heft_sink_file(&sink, out, 0, &err) ||
+    if (heft_sink_open_file(&sink, out, 0, &err) ||
         heft_writer_open(&w, heft_format_find(format), sink, NULL, &err))
         die(out, err.message);
     heft_status st = write_model(w, buffer, count, &err);

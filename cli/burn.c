@@ -42,7 +42,7 @@ static bool split_name(uint64_t *id, heft_str *rest, heft_str name)
 bool burn_id_of(uint64_t *id, const heft_file *f, uint32_t tensor)
 {
     heft_value v;
-    for (uint32_t i = 0; heft_attribute(&v, f, tensor, i); i++)
+    for (uint32_t i = 0; heft_attribute_at(&v, f, tensor, i); i++)
         if (v.kind == HEFT_KIND_UINT && is_key(v.key, "burn.param_id")) {
             *id = v.as.u;
             return true;

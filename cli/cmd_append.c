@@ -32,9 +32,9 @@ typedef struct request {
 
 static void close_all(request *r)
 {
-    heft_close(r->joined);
+    heft_file_close(r->joined);
     for (uint32_t i = 0; r->files && i < r->count; i++)
-        heft_close(r->files[i]);
+        heft_file_close(r->files[i]);
     free(r->files);
     free(r->kept);
     rules_release(&r->rules);
@@ -82,7 +82,7 @@ static int join(request *r)
     heft_error err;
     heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
     o.duplicates = duplicates(r);
-    if (r->kept_count < 2 || !heft_join(&r->joined, r->kept, r->kept_count, &o, &err))
+    if (r->kept_count < 2 || !heft_file_join(&r->joined, r->kept, r->kept_count, &o, &err))
         return CODE_DONE;
     int code = model_say_not_open(source(r), &err);
     return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
@@ -204,7 +204,7 @@ static int append(request *r)
     r->options.convert.progress = progress_step;
     r->options.convert.progress_ctx = &bar;
     r->options.limits = model_limits();
-    heft_status st = heft_append_file(&result, r->path, model(r), &r->options, &err);
+    heft_status st = heft_file_append(&result, r->path, model(r), &r->options, &err);
     progress_end(&bar);
     if (result.edit.undone)
         say(r->path, "note: an edit that was interrupted has been undone");

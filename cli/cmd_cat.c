@@ -233,6 +233,6 @@ int cmd_cat(int argc, char **argv)
         code = cat_vocab(&done, f, args.item[0]);
     if (!done)
         code = cat(f, args.item[0], &r);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }

@@ -24,7 +24,7 @@ typedef struct request {
     rules rules;
     const heft_format *target;
     bool into_stdout;
-    /* what heft_convert() gets */
+    /* what heft_file_convert() gets */
     heft_executor executor;
     heft_host host;
     losses losses;
@@ -216,7 +216,7 @@ static heft_status open_sink(heft_sink **sink, const request *r, sink_failure *f
     if (!r->into_stdout)
         return sink_open(sink, r->out, r->force, r->no_sync, failure, err);
     interrupt_allow();
-    heft_status st = heft_sink_fd(sink, STDOUT_FILENO, err);
+    heft_status st = heft_sink_open_fd(sink, STDOUT_FILENO, err);
     return st ? st : sink_watch(sink, target_name(r), failure, err);
 }
 
@@ -250,7 +250,7 @@ static int convert(const heft_file *f, request *r)
     progress_begin(&bar, r->out);
     r->options.progress = progress_step;
     r->options.progress_ctx = &bar;
-    heft_status st = heft_convert(f, r->target, sink, &r->options, &err);
+    heft_status st = heft_file_convert(f, r->target, sink, &r->options, &err);
     progress_end(&bar);
     if (st && r->rules.no_memory)
         return rules_say_no_memory(r->in);
@@ -294,7 +294,7 @@ static int open_and_convert(request *r)
     r->options.set_count = folder_yield(&r->folder, r->rules.values, r->options.set_count, f);
     if (!code)
         code = convert(f, r);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }
 

@@ -35,7 +35,7 @@ static bool str_same(heft_str a, heft_str b)
 static uint32_t twin(const heft_file *from, uint32_t id, const heft_file *in)
 {
     heft_str name = heft_tensor_at(from, id).name;
-    return heft_find(in, name.ptr, name.len);
+    return heft_tensor_find(in, name.ptr, name.len);
 }
 
 static uint32_t compare_shapes(const comparison *c, const pair *p)
@@ -44,7 +44,7 @@ static uint32_t compare_shapes(const comparison *c, const pair *p)
     uint32_t changes = a.dtype != b.dtype ? OTHER_DTYPE : 0;
     if (a.rank != b.rank || (a.rank && memcmp(a.dims, b.dims, a.rank * sizeof *a.dims) != 0))
         changes |= OTHER_SHAPE;
-    if (!str_same(heft_layout_name(c->a, p->a), heft_layout_name(c->b, p->b)))
+    if (!str_same(heft_tensor_layout_name(c->a, p->a), heft_tensor_layout_name(c->b, p->b)))
         changes |= OTHER_LAYOUT;
     return changes;
 }
@@ -165,9 +165,9 @@ static void put_change(outbuf *o, const comparison *c, const pair *p, uint32_t w
         out_shape(o, b.dims, b.rank);
     } else if (what == OTHER_LAYOUT) {
         out_text(o, "layout ");
-        out_name(o, heft_layout_name(c->a, p->a));
+        out_name(o, heft_tensor_layout_name(c->a, p->a));
         out_text(o, " -> ");
-        out_name(o, heft_layout_name(c->b, p->b));
+        out_name(o, heft_tensor_layout_name(c->b, p->b));
     } else {
         put_value_change(o, &p->d);
     }
@@ -214,7 +214,7 @@ static void json_side(json *j, const char *key, const heft_file *f, uint32_t id,
     else if (what == OTHER_SHAPE)
         json_shape(j, t.dims, t.rank);
     else
-        json_str(j, heft_layout_name(f, id));
+        json_str(j, heft_tensor_layout_name(f, id));
 }
 
 static void json_change(json *j, const comparison *c, const pair *p, uint32_t what)
@@ -327,7 +327,7 @@ int cmd_diff(int argc, char **argv)
     free(c.pairs);
     checks_close(&c.checks_a);
     checks_close(&c.checks_b);
-    heft_close(a);
-    heft_close(b);
+    heft_file_close(a);
+    heft_file_close(b);
     return code;
 }

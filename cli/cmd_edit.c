@@ -182,7 +182,7 @@ static int prepare_ids(request *r)
     if (code)
         return code;
     code = identities_prepare(&r->ids, "edit", f, r->path, NULL, NULL);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }
 
@@ -208,7 +208,7 @@ static int edit(request *r)
     r->options.progress = progress_step;
     r->options.progress_ctx = &bar;
     r->options.limits = model_limits();
-    heft_status st = heft_edit_file(&result, r->path, &r->options, &err);
+    heft_status st = heft_file_edit(&result, r->path, &r->options, &err);
     progress_end(&bar);
     if (result.undone)
         say(r->path, "note: an edit that was interrupted has been undone");

@@ -53,7 +53,7 @@ static int hash(const heft_file *f, const char *path, bool as_json)
     }
     progress p;
     progress_begin(&p, path);
-    heft_status st = heft_hash_model(&model, tensors, f, progress_step, &p, &err);
+    heft_status st = heft_file_hash(&model, tensors, f, progress_step, &p, &err);
     progress_end(&p);
     int code = st ? say_error(path, &err) : CODE_DONE;
     if (!st) {
@@ -97,6 +97,6 @@ int cmd_hash(int argc, char **argv)
     if (code)
         return code;
     code = hash(f, args.item[0], as_json);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }

@@ -36,8 +36,8 @@ static identity identify(const request *r, uint32_t tensor)
 {
     identity id = { .name = heft_tensor_at(r->f, tensor).name };
     heft_value v;
-    id.has_base = heft_base_param_id(&id.base, id.name.ptr, id.name.len);
-    for (uint32_t i = 0; heft_attribute(&v, r->f, tensor, i); i++)
+    id.has_base = heft_param_base_id(&id.base, id.name.ptr, id.name.len);
+    for (uint32_t i = 0; heft_attribute_at(&v, r->f, tensor, i); i++)
         if (key_is(v.key, "gptrs.base_id") && v.kind == HEFT_KIND_ID128) {
             id.is_stored = true;
             id.is_right = id.has_base && !memcmp(v.as.s.ptr, id.base.bytes, sizeof id.base.bytes);
@@ -201,7 +201,7 @@ int cmd_ids(int argc, char **argv)
     r.f = f;
     code = print_ids(&r);
     free(r.parameters.of);
-    heft_close(r.model);
-    heft_close(f);
+    heft_file_close(r.model);
+    heft_file_close(f);
     return code;
 }

@@ -167,7 +167,7 @@ static void put_record(outbuf *o, const heft_file *f)
 
 static void put_parts(outbuf *o, const heft_file *f)
 {
-    uint32_t first, parts = heft_model_parts(f, &first);
+    uint32_t first, parts = heft_file_parts(f, &first);
     for (uint32_t i = 0; i < parts; i++) {
         heft_part p = heft_part_at(f, first + i);
         label(o, i ? "" : "Parts");
@@ -186,8 +186,8 @@ static const char *sibling_state(heft_status st)
 
 static void put_siblings(outbuf *o, const heft_file *f)
 {
-    for (uint32_t i = 0; i < heft_sibling_count(f); i++) {
-        heft_sibling s = heft_sibling_at(f, i);
+    for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
+        heft_shard_file s = heft_shard_file_at(f, i);
         label(o, i ? "" : "Siblings");
         out_name(o, s.name);
         out_text(o, ", ");
@@ -209,9 +209,9 @@ static void put_checksums(outbuf *o, const heft_file *f)
             label(o, n ? "" : "Checksums");
             out_format(o, "%s, %s, %llu bytes from %llu", c.rule, c.algorithm,
                        (unsigned long long)c.range.length, (unsigned long long)c.range.offset);
-            if (c.sibling) {
+            if (c.shard) {
                 out_text(o, " of ");
-                out_name(o, heft_sibling_at(f, c.sibling - 1).name);
+                out_name(o, heft_shard_file_at(f, c.shard - 1).name);
             }
             out_char(o, '\n');
         }
@@ -309,8 +309,8 @@ static void json_checksums(json *j, const heft_file *f)
         json_member_str(j, "algorithm", str_of(c.algorithm));
         json_member_u64(j, "offset", c.range.offset);
         json_member_u64(j, "length", c.range.length);
-        if (c.sibling)
-            json_member_str(j, "sibling", heft_sibling_at(f, c.sibling - 1).name);
+        if (c.shard)
+            json_member_str(j, "sibling", heft_shard_file_at(f, c.shard - 1).name);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -336,8 +336,8 @@ static void json_vocabulary(json *j, const heft_vocab *v)
 static void json_siblings(json *j, const heft_file *f)
 {
     json_member_begin(j, "siblings", '[');
-    for (uint32_t i = 0; i < heft_sibling_count(f); i++) {
-        heft_sibling s = heft_sibling_at(f, i);
+    for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
+        heft_shard_file s = heft_shard_file_at(f, i);
         json_begin(j, '{');
         json_member_str(j, "name", s.name);
         if (s.size != HEFT_NOWHERE)
@@ -396,7 +396,7 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
     json_key(&j, str_of("metadata"));
     json_metadata(&j, f);
     json_model_parts(&j, f);
-    if (heft_sibling_count(f))
+    if (heft_shard_file_count(f))
         json_siblings(&j, f);
     json_checksums(&j, f);
     if (vocab)
@@ -440,7 +440,7 @@ int cmd_info(int argc, char **argv)
     uint32_t *tied = code ? NULL : model_ties(f, args.item[0]);
     if (!tied) {
         heft_vocab_close(vocab);
-        heft_close(f);
+        heft_file_close(f);
         return code ? code : CODE_SYSTEM;
     }
     out_open(&o, STDOUT_FILENO);
@@ -451,6 +451,6 @@ int cmd_info(int argc, char **argv)
     code = out_end(&o, CODE_DONE);
     free(tied);
     heft_vocab_close(vocab);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }

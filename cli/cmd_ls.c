@@ -56,7 +56,7 @@ static void cell_size(outbuf *o, const table_row *row)
 static void cell_layout(outbuf *o, const table_row *row)
 {
     const listing *l = row->ctx;
-    out_name(o, heft_layout_name(l->f, row->id));
+    out_name(o, heft_tensor_layout_name(l->f, row->id));
 }
 
 static void cell_encoding(outbuf *o, const table_row *row)
@@ -78,8 +78,8 @@ static void cell_file(outbuf *o, const table_row *row)
 {
     const listing *l = row->ctx;
     heft_part p;
-    if (first_part(&p, row) && p.sibling)
-        out_name(o, heft_sibling_at(l->f, p.sibling - 1).name);
+    if (first_part(&p, row) && p.shard)
+        out_name(o, heft_shard_file_at(l->f, p.shard - 1).name);
     else
         out_char(o, '-');
 }
@@ -116,7 +116,7 @@ static size_t choose_columns(column out[LONG_COLUMNS + 2], const listing *l, boo
 {
     size_t n = is_long ? LONG_COLUMNS : SHORT_COLUMNS;
     memcpy(out, columns, sizeof columns);
-    if (is_long && heft_sibling_count(l->f))
+    if (is_long && heft_shard_file_count(l->f))
         out[n++] = file_column;
     if (is_long && has_ties(l))
         out[n++] = tied_column;
@@ -136,8 +136,8 @@ static void json_part(json *j, const heft_file *f, heft_part p)
     json_member_length(j, "length", p.length);
     json_member_str(j, "encoding", str_of(encoding_name(p.encoding)));
     json_member_text(j, "digest", p.digest);
-    if (p.sibling)
-        json_member_str(j, "sibling", heft_sibling_at(f, p.sibling - 1).name);
+    if (p.shard)
+        json_member_str(j, "sibling", heft_shard_file_at(f, p.shard - 1).name);
     json_end(j, '}');
 }
 
@@ -150,7 +150,7 @@ static heft_value attribute_at(const void *ctx, uint32_t i)
 {
     const owner *w = ctx;
     heft_value v = { .kind = HEFT_NULL };
-    return heft_attribute(&v, w->f, w->tensor, i) ? v : (heft_value){ .kind = HEFT_NULL };
+    return heft_attribute_at(&v, w->f, w->tensor, i) ? v : (heft_value){ .kind = HEFT_NULL };
 }
 
 static void json_attributes(json *j, const heft_file *f, uint32_t id)
@@ -158,7 +158,7 @@ static void json_attributes(json *j, const heft_file *f, uint32_t id)
     heft_value v;
     owner w = { f, id };
     uint32_t count = 0;
-    while (heft_attribute(&v, f, id, count))
+    while (heft_attribute_at(&v, f, id, count))
         count++;
     json_member_begin(j, "attributes", '{');
     json_values(j, attribute_at, &w, count);
@@ -175,7 +175,7 @@ static void json_tensor(json *j, const listing *l, uint32_t id)
     json_dtype(j, t.dtype);
     json_key(j, str_of("shape"));
     json_shape(j, t.dims, t.rank);
-    json_member_str(j, "layout", heft_layout_name(f, id));
+    json_member_str(j, "layout", heft_tensor_layout_name(f, id));
     json_member_length(j, "nbytes", heft_tensor_bytes(f, id));
     json_member_begin(j, "parts", '[');
     for (uint32_t i = 0; i < t.part_count; i++)
@@ -267,6 +267,6 @@ int cmd_ls(int argc, char **argv)
         free(s.ids);
     }
     free(tied);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }

@@ -39,9 +39,9 @@ typedef struct request {
 
 static void close_all(request *r)
 {
-    heft_close(r->joined);
+    heft_file_close(r->joined);
     for (uint32_t i = 0; r->files && i < r->count; i++)
-        heft_close(r->files[i]);
+        heft_file_close(r->files[i]);
     free(r->files);
     free(r->kept);
     free(r->numbers);
@@ -108,7 +108,7 @@ static int join(request *r)
         return say_usage("merge", "--duplicates is first or last, not '%s'", rule);
     if (rule)
         o.duplicates = *rule == 'f' ? HEFT_DUPLICATES_FIRST : HEFT_DUPLICATES_LAST;
-    if (heft_join(&r->joined, r->kept, r->kept_count, &o, &err)) {
+    if (heft_file_join(&r->joined, r->kept, r->kept_count, &o, &err)) {
         int code = model_say_not_open(r->out, &err);
         return err.status == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
     }
@@ -210,7 +210,7 @@ static int merge(request *r)
     set_options(r, &o, &p);
     storing_check(&r->storage, in, r->losses.path);
     progress_begin(&p, r->out);
-    st = heft_convert(in, r->target, sink, &o, &err);
+    st = heft_file_convert(in, r->target, sink, &o, &err);
     progress_end(&p);
     if (st && r->storage.no_memory)
         return storing_say_no_memory(r->out);

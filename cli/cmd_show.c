@@ -80,7 +80,7 @@ static heft_status read_run(array *a, uint64_t from, size_t len, uint8_t *buf, h
 {
     stream *s = &a->decoded;
     if (!s->s)
-        return heft_read(buf, a->f, a->part, from, len, err);
+        return heft_part_read(buf, a->f, a->part, from, len, err);
     size_t again = from < s->at ? (size_t)(s->at - from) : 0;
     again = again < len ? again : len;
     if (again)
@@ -476,6 +476,6 @@ int cmd_show(int argc, char **argv)
     out_open(&o, STDOUT_FILENO);
     code = tensor == HEFT_NONE ? CODE_USAGE : show_whole(&o, f, args.item[0], tensor);
     code = out_end(&o, code);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }

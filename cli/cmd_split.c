@@ -40,7 +40,7 @@ static int choose_target(request *r)
     r->target = r->to ? heft_format_find(r->to) : heft_file_format(r->f);
     if (!r->target)
         return say_usage("split", "no format is called '%s': heft formats lists them", r->to);
-    if (heft_can_split(r->target))
+    if (heft_format_can_split(r->target))
         return CODE_DONE;
     say(r->in, "models in %s come in one file: choose another format with --to",
         heft_format_name(r->target));
@@ -155,7 +155,7 @@ static int split(request *r)
     allow_files();
     progress_begin(&p, r->dir);
     if (!st)
-        st = heft_split(r->f, r->target, &r->options, &err);
+        st = heft_file_split(r->f, r->target, &r->options, &err);
     progress_end(&p);
     if (!st && interrupt_is_pending())
         st = interrupt_error(&err);
@@ -236,7 +236,7 @@ int cmd_split(int argc, char **argv)
     }
     if (!code)
         code = split(&r);
-    heft_close(f);
+    heft_file_close(f);
     storing_release(&r.storage);
     opt_release(&usage);
     return code;

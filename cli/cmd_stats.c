@@ -280,6 +280,6 @@ int cmd_stats(int argc, char **argv)
     free(v.chosen.ids);
     free(v.sums);
     checks_close(&v.checks);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }

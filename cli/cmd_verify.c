@@ -63,8 +63,8 @@ static void json_finding(report *r, const heft_finding *x)
         json_str(j, heft_tensor_at(r->f, x->tensor).name);
     else
         json_null(j);
-    if (x->sibling)
-        json_member_str(j, "sibling", heft_sibling_at(r->f, x->sibling - 1).name);
+    if (x->shard)
+        json_member_str(j, "sibling", heft_shard_file_at(r->f, x->shard - 1).name);
     json_member_str(j, "text", str_of(x->text));
     json_end(j, '}');
 }
@@ -86,10 +86,10 @@ static bool feed(heft_file *f, heft_source *s, uint8_t *buf, uint64_t room)
 {
     heft_error err;
     const heft_range *needs;
-    for (size_t i = 0, n = heft_needs(f, &needs); i < n; i++) {
+    for (size_t i = 0, n = heft_file_needs(f, &needs); i < n; i++) {
         heft_range r = needs[i];
         if (r.length > room || s->ops->read(s, r.offset, buf, (size_t)r.length, &err) ||
-            heft_feed(f, r.offset, buf, (size_t)r.length, &err))
+            heft_file_feed(f, r.offset, buf, (size_t)r.length, &err))
             return false;
         buf += r.length;
         room -= r.length;
@@ -105,10 +105,10 @@ static const heft_format *format_of(heft_source *s)
     heft_file *f = NULL;
     const heft_format *format = NULL;
     uint8_t *buf = malloc(ENDS);
-    if (buf && !heft_begin(&f, s->size, NULL, &err) && heft_step(f, &err) == HEFT_AGAIN &&
-        feed(f, s, buf, ENDS) && heft_step(f, &err))
+    if (buf && !heft_file_begin(&f, s->size, NULL, &err) && heft_file_step(f, &err) == HEFT_AGAIN &&
+        feed(f, s, buf, ENDS) && heft_file_step(f, &err))
         format = heft_file_format(f);
-    heft_close(f);
+    heft_file_close(f);
     free(buf);
     return format;
 }
@@ -117,7 +117,7 @@ static const heft_format *recognise(const char *path)
 {
     heft_error err;
     heft_source *s;
-    if (heft_source_file(&s, path, HEFT_ACCESS_READ, &err))
+    if (heft_source_open_file(&s, path, HEFT_ACCESS_READ, &err))
         return NULL;
     const heft_format *format = format_of(s);
     heft_source_close(s);
@@ -195,7 +195,7 @@ static heft_status check(report *r, heft_error *err)
     o.quick = r->quick;
     progress_begin(&p, r->path);
     r->format = heft_file_format(r->f);
-    heft_status st = heft_verify_with(&r->result, r->f, &o, err);
+    heft_status st = heft_file_verify_with(&r->result, r->f, &o, err);
     progress_end(&p);
     if (!st && r->profile)
         st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);
@@ -225,7 +225,7 @@ static int verify(report *r, json *all)
     else if (code <= CODE_FOUND)
         print_end(r);
     out_free(&r->findings);
-    heft_close(f);
+    heft_file_close(f);
     return code;
 }
 

@@ -59,7 +59,7 @@ static void compare_numbers(difference *d, heft_dtype type, const uint8_t *a, co
     for (uint64_t at = 0; at < count * each; at += BLOCK) {
         uint64_t left = count * each - at;
         size_t n = left < BLOCK ? (size_t)left : BLOCK;
-        if (!heft_to_f64(x, type, a, at, n) || !heft_to_f64(y, type, b, at, n))
+        if (!heft_dtype_to_f64(x, type, a, at, n) || !heft_dtype_to_f64(y, type, b, at, n))
             return;
         for (size_t i = 0; i < n; i += each) {
             bool other = compare_reals(d, x[i], y[i], t);

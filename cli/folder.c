@@ -232,7 +232,7 @@ static int read_config(folder *f, const char *path)
     heft_error err;
     heft_str text;
     int code = text_read(&text, path, TEXT_FOUND);
-    if (!code && heft_settings_json(&f->settings, text, NULL, &err))
+    if (!code && heft_settings_parse_json(&f->settings, text, NULL, &err))
         code = say_error(path, &err);
     text_free(text);
     return code;

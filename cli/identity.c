@@ -83,7 +83,7 @@ static int read_all(identities *r, const char *who, const heft_file *f, const ch
     for (size_t i = 0; i < r->set.count && !code; i++) {
         given_id *g = &r->given[i];
         code = read_given(g, who, r->set.item[i]);
-        if (!code && heft_find(f, g->name.ptr, g->name.len) == HEFT_NONE) {
+        if (!code && heft_tensor_find(f, g->name.ptr, g->name.len) == HEFT_NONE) {
             say(path, "--set-id '%s': no tensor has that name", g->text);
             code = CODE_USAGE;
         }

@@ -40,7 +40,7 @@ bool inputs_is_part(bool *no_memory, char *const *paths, heft_file *const *files
     if (stat(paths[i], &about) || !S_ISREG(about.st_mode))
         return false;
     for (uint32_t k = 0; k < count && !is; k++)
-        is = k != i && heft_sibling_count(files[k]) && !path_is_same(paths[k], &about) &&
+        is = k != i && heft_shard_file_count(files[k]) && !path_is_same(paths[k], &about) &&
              model_has_file(no_memory, files[k], paths[k], &about);
     return is;
 }

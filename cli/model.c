@@ -70,14 +70,14 @@ static heft_open_options options_of(const opening *how)
 heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
 {
     heft_open_options options = options_of(&model_opening);
-    return heft_open(out, path, &options, err);
+    return heft_file_open(out, path, &options, err);
 }
 
 heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err)
 {
     heft_open_options options = options_of(&model_opening);
     options.no_verify = true;
-    return heft_open(out, path, &options, err);
+    return heft_file_open(out, path, &options, err);
 }
 
 void model_say_notices(const heft_file *f, const char *path)
@@ -92,7 +92,7 @@ void model_say_notices_of(const char *path)
     if (model_open_to_verify(&f, path, NULL))
         return;
     model_say_notices(f, path);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 int model_open(heft_file **out, const char *path)
@@ -100,7 +100,7 @@ int model_open(heft_file **out, const char *path)
     heft_error err;
     if (model_open_status(out, path, &err))
         return model_say_not_open(path, &err);
-    if (heft_is_whole(*out, &err) && !model_opening.quiet)
+    if (heft_file_is_complete(*out, &err) && !model_opening.quiet)
         say(path, "warning: the model is not whole: %s", err.message);
     model_say_notices(*out, path);
     return CODE_DONE;
@@ -110,9 +110,9 @@ static int keep_if_whole(heft_file **out, heft_file *f, const char *path)
 {
     heft_error err;
     *out = f;
-    if (!heft_is_whole(f, &err))
+    if (!heft_file_is_complete(f, &err))
         return CODE_DONE;
-    heft_close(f);
+    heft_file_close(f);
     *out = NULL;
     return say_error(path, &err);
 }
@@ -141,11 +141,11 @@ static int load_either(heft_file **out, const char *path)
     opening keyless = model_opening;
     keyless.key = NULL;
     heft_open_options options = options_of(&keyless);
-    if (!model_opening.key || heft_open(&f, path, &options, NULL))
+    if (!model_opening.key || heft_file_open(&f, path, &options, NULL))
         return model_load_whole(out, path);
     if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK))
         return keep_if_whole(out, f, path);
-    heft_close(f);
+    heft_file_close(f);
     return model_load_whole(out, path);
 }
 
@@ -181,8 +181,8 @@ bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const
 {
     char *dir = model_dir(path);
     bool has = path_is_same(path, file) || (dir && is_in(no_memory, dir, heft_file_name(f), file));
-    for (uint32_t i = 0; dir && !has && i < heft_sibling_count(f); i++)
-        has = is_in(no_memory, dir, heft_sibling_at(f, i).name, file);
+    for (uint32_t i = 0; dir && !has && i < heft_shard_file_count(f); i++)
+        has = is_in(no_memory, dir, heft_shard_file_at(f, i).name, file);
     *no_memory = *no_memory || !dir;
     free(dir);
     return has;
@@ -244,7 +244,7 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
 
 uint32_t model_find(const heft_file *f, const char *path, const char *name)
 {
-    uint32_t id = heft_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, name, strlen(name));
     if (id == HEFT_NONE)
         say(path, "no tensor is called '%s'", name);
     return id;
@@ -284,7 +284,7 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
             text);
         return HEFT_NONE;
     }
-    tensor = heft_find_id(f, &id, &count);
+    tensor = heft_tensor_find_id(f, &id, &count);
     if (!count)
         say(path, "no tensor has the id '%s' (heft ids lists them)", text);
     else if (count > 1)
@@ -297,7 +297,7 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
 static uint32_t parts_of(const heft_file *f, uint32_t tensor, uint32_t *first)
 {
     if (tensor == HEFT_NONE)
-        return heft_model_parts(f, first);
+        return heft_file_parts(f, first);
     heft_tensor t = heft_tensor_at(f, tensor);
     *first = t.first_part;
     return t.part_count;
@@ -371,7 +371,7 @@ uint32_t *model_ties(const heft_file *f, const char *path)
     uint32_t *tied = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tied);
     if (!tied)
         say(path, "no memory for a list of tensors");
-    else if (heft_tied(tied, f, &err)) {
+    else if (heft_tensor_find_tied(tied, f, &err)) {
         say_error(path, &err);
         free(tied);
         tied = NULL;
@@ -434,7 +434,7 @@ void json_shape(json *j, const uint64_t *dims, uint32_t rank)
 
 void json_model_parts(json *j, const heft_file *f)
 {
-    uint32_t first, count = heft_model_parts(f, &first);
+    uint32_t first, count = heft_file_parts(f, &first);
     json_member_begin(j, "parts", '[');
     for (uint32_t i = 0; i < count; i++) {
         heft_part p = heft_part_at(f, first + i);

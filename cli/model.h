@@ -79,7 +79,7 @@ uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t most);
 /* Product of the dimensions; UINT64_MAX when it does not fit. */
 uint64_t tensor_elements(const heft_tensor *t);
 
-/* What heft_tied() says; NULL: no memory, which was said. */
+/* What heft_tensor_find_tied() says; NULL: no memory, which was said. */
 uint32_t *model_ties(const heft_file *f, const char *path);
 
 const char *dtype_name(heft_dtype t); /* "f32"; NULL for none */

@@ -14,9 +14,9 @@ void out_finding(outbuf *o, const heft_file *f, const heft_finding *x)
     }
     if (somewhere)
         out_format(o, "%sat byte %llu", tensor ? ", " : " (", (unsigned long long)x->where.offset);
-    if (somewhere && x->sibling) {
+    if (somewhere && x->shard) {
         out_text(o, " of ");
-        out_name(o, heft_sibling_at(f, x->sibling - 1).name);
+        out_name(o, heft_shard_file_at(f, x->shard - 1).name);
     }
     out_text(o, tensor || somewhere ? ")" : "");
 }
@@ -37,7 +37,8 @@ void notices_say(const heft_file *f, const char *path, bool notes)
     enum { MOST = 5 };
     size_t said = 0;
     heft_finding x;
-    bool is_whole = !heft_is_whole(f, NULL); /* else faults were told as the reason why not */
+    bool is_whole = !heft_file_is_complete(f,
+                                           NULL); /* else faults were told as the reason why not */
     for (size_t i = 0; heft_notice_at(&x, f, i); i++) {
         bool is_worth = x.severity == HEFT_NOTE ? notes : x.severity == HEFT_WARNING || is_whole;
         if (is_worth && said++ < MOST)

@@ -14,7 +14,7 @@ number_kind number_kind_of(heft_dtype t)
     };
     const heft_dtype_info *d = heft_dtype_get(t);
     if (d && d->kind == HEFT_DTYPE_BLOCK) /* some are only copied, not decoded */
-        return heft_can_cast(HEFT_F32, t) ? NUMBER_REAL : NUMBER_NONE;
+        return heft_dtype_can_cast(HEFT_F32, t) ? NUMBER_REAL : NUMBER_NONE;
     return d && d->kind < sizeof kinds / sizeof *kinds ? kinds[d->kind] : NUMBER_NONE;
 }
 
@@ -43,8 +43,8 @@ number number_at(heft_dtype t, const void *src, uint64_t i)
     size_t bytes = heft_dtype_get(t)->block_bytes;
     if (n.kind == NUMBER_REAL || n.kind == NUMBER_COMPLEX) {
         double pair[2] = { 0, 0 };
-        if (!heft_to_f64(pair, t, src, n.kind == NUMBER_COMPLEX ? 2 * i : i,
-                         n.kind == NUMBER_COMPLEX ? 2 : 1))
+        if (!heft_dtype_to_f64(pair, t, src, n.kind == NUMBER_COMPLEX ? 2 * i : i,
+                               n.kind == NUMBER_COMPLEX ? 2 : 1))
             n.kind = NUMBER_NONE;
         n.f = pair[0];
         n.imaginary = pair[1];
@@ -60,7 +60,8 @@ static bool reads_back(const char *text, double v, heft_dtype t)
 {
     double d = strtod(text, NULL);
     uint8_t a[8] = { 0 }, b[8] = { 0 };
-    if (t == HEFT_F64 || !heft_cast(a, t, &d, HEFT_F64, 1) || !heft_cast(b, t, &v, HEFT_F64, 1))
+    if (t == HEFT_F64 || !heft_dtype_cast(a, t, &d, HEFT_F64, 1) ||
+        !heft_dtype_cast(b, t, &v, HEFT_F64, 1))
         return d == v;
     return !memcmp(a, b, sizeof a);
 }
@@ -68,7 +69,7 @@ static bool reads_back(const char *text, double v, heft_dtype t)
 int number_digits(double v, heft_dtype t)
 {
     enum { ENOUGH = 17, USUAL = 15 };
-    if (heft_dtype_get(t)->block_elems > 1 && heft_can_cast(HEFT_F32, t))
+    if (heft_dtype_get(t)->block_elems > 1 && heft_dtype_can_cast(HEFT_F32, t))
         t = HEFT_F32; /* what a block's elements are */
     if (!isfinite(v))
         return ENOUGH;

@@ -101,7 +101,7 @@ int profile_read(heft_profile **out, const char *name)
     if (!path)
         return code;
     code = text_read(&text, path, TEXT_NAMED);
-    if (!code && heft_profile_json(out, text, NULL, &err))
+    if (!code && heft_profile_parse_json(out, text, NULL, &err))
         code = say_error(path, &err);
     text_free(text);
     free(path);

@@ -196,7 +196,7 @@ heft_status sink_open(heft_sink **sink, const char *path, bool force, bool no_sy
         interrupt_allow(); /* a pipe or a device, which may block for ever */
     else
         interrupt_hold();
-    heft_status st = heft_sink_file(sink, path, sink_flags(force, no_sync), err);
+    heft_status st = heft_sink_open_file(sink, path, sink_flags(force, no_sync), err);
     return st ? st : sink_watch(sink, path, failure, err);
 }
 

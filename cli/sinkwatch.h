@@ -10,9 +10,9 @@ typedef struct sink_failure {
     _Atomic(char *) path; /* of the first output that failed; NULL: none did */
 } sink_failure;
 
-/* The flags of heft_sink_file() for an output of a command. */
+/* The flags of heft_sink_open_file() for an output of a command. */
 uint32_t sink_flags(bool force, bool no_sync);
-/* heft_sink_file(), watched; from here on interrupts wait until nothing is left behind. */
+/* heft_sink_open_file(), watched; from here on interrupts wait until nothing is left behind. */
 HEFT_MUST_CHECK heft_status sink_open(heft_sink **sink, const char *path, bool force, bool no_sync,
                                       sink_failure *failure, heft_error *err);
 /* *sink is taken over and replaced; discarded when there is no memory.  path: as the error line is to name it. */

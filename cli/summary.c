@@ -118,7 +118,7 @@ static void visit_piece(summary *s, stream *t, const uint8_t *bytes, size_t len,
     t->elements -= elements;
     for (uint64_t at = 0; at < numbers; at += BLOCK) {
         size_t n = numbers - at < BLOCK ? (size_t)(numbers - at) : BLOCK;
-        if (!heft_to_f64(values, t->type, bytes, at, n))
+        if (!heft_dtype_to_f64(values, t->type, bytes, at, n))
             return;
         fn(s, values, n);
     }

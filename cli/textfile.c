@@ -50,8 +50,8 @@ static heft_status open_found(heft_source **out, const char *path, heft_error *e
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     *out = NULL;
     *err = (heft_error){ .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE, .message = "no memory" };
-    heft_status st = folder ? heft_source_in_folder(out, folder, slash ? slash + 1 : path,
-                                                    HEFT_ACCESS_READ, err)
+    heft_status st = folder ? heft_source_open_in_folder(out, folder, slash ? slash + 1 : path,
+                                                         HEFT_ACCESS_READ, err)
                             : err->status;
     free(folder);
     return st;
@@ -109,7 +109,7 @@ int text_read(heft_str *out, const char *path, text_origin origin)
     if (origin == TEXT_NAMED && is_pipe(path))
         return text_from_pipe(out, path);
     heft_status st = origin == TEXT_FOUND ? open_found(&s, path, &err)
-                                          : heft_source_file(&s, path, HEFT_ACCESS_READ, &err);
+                                          : heft_source_open_file(&s, path, HEFT_ACCESS_READ, &err);
     if (st)
         return say_error(path, &err);
     int code = read_source(out, s, path);

@@ -33,7 +33,8 @@ int vocab_read(heft_vocab **out, const char *path, text_origin origin)
     int code = text_read(&text, path, origin);
     if (code)
         return code;
-    if (is_json ? heft_vocab_json(out, text, NULL, &err) : heft_vocab_lines(out, text, NULL, &err))
+    if (is_json ? heft_vocab_parse_json(out, text, NULL, &err)
+                : heft_vocab_parse_lines(out, text, NULL, &err))
         code = say_error(path, &err);
     text_free(text);
     return code;

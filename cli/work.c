@@ -55,7 +55,7 @@ bool pieces_open(pieces *p, work *w, const heft_file *f, const char *path, uint3
 {
     *p = (pieces){ .f = f, .path = path, .part = part, .checks = checks };
     p->length = heft_part_at(f, part).length;
-    p->lent = heft_view(f, part);
+    p->lent = heft_part_view(f, part);
     if ((p->lent && !checks) || !p->length)
         return true;
     p->buf = p->lent ? NULL : malloc(p->length < WORK_PIECE ? (size_t)p->length : WORK_PIECE);
@@ -86,7 +86,7 @@ const uint8_t *pieces_at(pieces *p, work *w, uint64_t from, size_t len)
         return NULL;
     is_next = from == p->at;
     heft_status st = is_next ? heft_stream_lend(&data, p->stream, p->buf, len, &err)
-                             : heft_read(p->buf, p->f, p->part, from, len, &err);
+                             : heft_part_read(p->buf, p->f, p->part, from, len, &err);
     p->at += is_next ? len : 0;
     if (!st)
         return data;

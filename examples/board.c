@@ -56,7 +56,7 @@ static void print_tensor(const heft_file *f, uint32_t id)
     heft_tensor t = heft_tensor_at(f, id);
     heft_part p = heft_part_at(f, t.first_part);
     const heft_dtype_info *type = heft_dtype_get(t.dtype);
-    const uint8_t *data = heft_view(f, t.first_part);
+    const uint8_t *data = heft_part_view(f, t.first_part);
     board_print(t.name.ptr, t.name.len);
     print(" ");
     print(type ? type->name : "bytes");
@@ -86,10 +86,10 @@ static heft_status open_model(heft_file **out, const heft_host *host, heft_error
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = host;
-    heft_status st = heft_begin(out, board_model_bytes, &opt, err);
+    heft_status st = heft_file_begin(out, board_model_bytes, &opt, err);
     if (!st)
-        st = heft_feed(*out, 0, board_model, board_model_bytes, err); /* lent, not copied */
-    return st ? st : heft_step(*out, err);
+        st = heft_file_feed(*out, 0, board_model, board_model_bytes, err); /* lent, not copied */
+    return st ? st : heft_file_step(*out, err);
 }
 
 int board_run(void)
@@ -105,12 +105,12 @@ int board_run(void)
         return fail(&err);
     for (uint32_t id = 0; id < heft_tensor_count(f); id++)
         print_tensor(f, id);
-    if (heft_verify(&found, f, NULL, NULL, NULL, NULL, &err))
+    if (heft_file_verify(&found, f, NULL, NULL, NULL, NULL, &err))
         return fail(&err);
     print_number(found.faults);
     print(" faults, ");
     print_number(arena.peak);
     print(" bytes of memory\n");
-    heft_close(f);
+    heft_file_close(f);
     return found.faults != 0;
 }

@@ -32,9 +32,9 @@ static heft_status write_model(const heft_file *in, const char *path, heft_error
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     opt.identify = give_id;
     opt.ctx = &failed;
-    heft_status st = heft_sink_file(&sink, path, 0, err);
+    heft_status st = heft_sink_open_file(&sink, path, 0, err);
     if (!st)
-        st = heft_convert(in, heft_format_find("burnpack"), sink, &opt, err);
+        st = heft_file_convert(in, heft_format_find("burnpack"), sink, &opt, err);
     if (st || !failed.status)
         return st;
     *err = failed;
@@ -50,7 +50,7 @@ static heft_status put_scalar(heft_writer *w, uint64_t id, const char *field, ui
     char key[64];
     snprintf(key, sizeof key, "burn.scalars.%" PRIu64 ".%s", id, field);
     heft_value v = { .kind = HEFT_KIND_UINT, .key = text(key), .as.u = number };
-    return heft_writer_meta(w, v, err);
+    return heft_writer_add_meta(w, v, err);
 }
 
 /* A parameter's path, the number of its dimensions and of the steps so far, and two moments of its shape. */
@@ -61,14 +61,14 @@ static heft_status declare(heft_writer *w, const heft_tensor *t, uint64_t id, he
     uint32_t part;
     snprintf(name, sizeof name, "%" PRIu64, id);
     heft_value path = { .kind = HEFT_KIND_STR, .key = text(name), .as.s = t->name };
-    heft_status st = heft_writer_meta(w, path, err);
+    heft_status st = heft_writer_add_meta(w, path, err);
     if (!st)
         st = put_scalar(w, id, "__rank", t->rank, err);
     if (!st)
         st = put_scalar(w, id, "momentum.time", 0, err);
     for (int i = 0; i < 2 && !st; i++) {
         snprintf(name, sizeof name, "%" PRIu64 ".%s", id, fields[i]);
-        st = heft_writer_tensor(&part, w, text(name), t->dtype, t->dims, t->rank, err);
+        st = heft_writer_add_dense(&part, w, text(name), t->dtype, t->dims, t->rank, err);
     }
     return st;
 }
@@ -77,7 +77,7 @@ static bool id_of(uint64_t *id, const heft_file *f, uint32_t tensor)
 {
     heft_value v;
     heft_str key = text("burn.param_id");
-    for (uint32_t i = 0; heft_attribute(&v, f, tensor, i); i++)
+    for (uint32_t i = 0; heft_attribute_at(&v, f, tensor, i); i++)
         if (v.kind == HEFT_KIND_UINT && v.key.len == key.len &&
             !memcmp(v.key.ptr, key.ptr, key.len)) {
             *id = v.as.u;
@@ -107,7 +107,7 @@ static heft_status write_zeros(heft_writer *w, const heft_file *model, heft_erro
         for (uint64_t id, i = 0; id_of(&id, model, t) && i < 2; i++, part++)
             for (uint64_t left = heft_tensor_bytes(model, t), n; left && !st; left -= n) {
                 n = left < sizeof zeros ? left : sizeof zeros;
-                st = heft_writer_data(w, part, zeros, (size_t)n, err);
+                st = heft_writer_write(w, part, zeros, (size_t)n, err);
             }
     return st;
 }
@@ -119,7 +119,7 @@ static heft_status write_optimizer(const heft_file *model, const char *path, hef
     heft_writer *w;
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
     opt.version = "0.22";
-    heft_status st = heft_sink_file(&sink, path, 0, err);
+    heft_status st = heft_sink_open_file(&sink, path, 0, err);
     if (!st)
         st = heft_writer_open(&w, heft_format_find("burnpack"), sink, &opt, err);
     if (st)
@@ -141,11 +141,12 @@ int main(int argc, char **argv)
         fputs("usage: burn_training IN MODEL.bpk OPTIMIZER.bpk\n", stderr);
         return 2;
     }
-    int failed = heft_open(&in, argv[1], NULL, &err) || write_model(in, argv[2], &err) ||
-                 heft_open(&model, argv[2], NULL, &err) || write_optimizer(model, argv[3], &err);
+    int failed = heft_file_open(&in, argv[1], NULL, &err) || write_model(in, argv[2], &err) ||
+                 heft_file_open(&model, argv[2], NULL, &err) ||
+                 write_optimizer(model, argv[3], &err);
     if (failed)
         fprintf(stderr, "%s: %s\n", argv[1], err.message);
-    heft_close(model);
-    heft_close(in);
+    heft_file_close(model);
+    heft_file_close(in);
     return failed;
 }

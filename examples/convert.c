@@ -19,13 +19,13 @@ static void print_loss(void *ctx, heft_severity severity, const char *rule, heft
 static heft_status convert(const heft_file *in, const char *path, heft_error *err)
 {
     heft_sink *sink = NULL;
-    heft_status st = heft_sink_file(&sink, path, 0, err);
+    heft_status st = heft_sink_open_file(&sink, path, 0, err);
     if (st)
         return st;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     opt.cast = halve_matrices;
     opt.write.on_loss = print_loss;
-    return heft_convert(in, heft_format_for_path(path), sink, &opt, err);
+    return heft_file_convert(in, heft_format_for_path(path), sink, &opt, err);
 }
 
 int main(int argc, char **argv)
@@ -36,9 +36,9 @@ int main(int argc, char **argv)
     }
     heft_file *in = NULL;
     heft_error err;
-    int failed = heft_open(&in, argv[1], NULL, &err) || convert(in, argv[2], &err);
+    int failed = heft_file_open(&in, argv[1], NULL, &err) || convert(in, argv[2], &err);
     if (failed)
         fprintf(stderr, "%s: %s\n", argv[1], err.message);
-    heft_close(in);
+    heft_file_close(in);
     return failed;
 }

@@ -56,11 +56,11 @@ typedef struct encoder {
 static uint32_t find(const heft_file *f, const char *name)
 {
     char longer[256];
-    uint32_t id = heft_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, name, strlen(name));
     if (id != HEFT_NONE)
         return id;
     int len = snprintf(longer, sizeof longer, "bert.%s", name);
-    return heft_find(f, longer, (size_t)len);
+    return heft_tensor_find(f, longer, (size_t)len);
 }
 
 /* The values of a tensor of any floating-point type; rows and columns are its shape. */
@@ -72,15 +72,15 @@ static float *load(const heft_file *f, const char *name, size_t *rows, size_t *c
         die(name, "there is no such tensor");
     heft_tensor t = heft_tensor_at(f, id);
     heft_part data = heft_part_at(f, t.first_part);
-    if (!t.rank || t.rank > 2 || t.layout != HEFT_DENSE || !heft_can_cast(HEFT_F32, t.dtype))
+    if (!t.rank || t.rank > 2 || t.layout != HEFT_DENSE || !heft_dtype_can_cast(HEFT_F32, t.dtype))
         die(name, "no vector or matrix of numbers");
     *rows = t.rank == 2 ? (size_t)t.dims[0] : 1;
     *columns = (size_t)t.dims[t.rank - 1];
     void *stored = allocate((size_t)data.length, 1);
     float *values = allocate(*rows * *columns, sizeof *values);
-    if (heft_read(stored, f, t.first_part, 0, (size_t)data.length, &err))
+    if (heft_part_read(stored, f, t.first_part, 0, (size_t)data.length, &err))
         die(name, err.message);
-    heft_cast(values, HEFT_F32, stored, t.dtype, *rows * *columns);
+    heft_dtype_cast(values, HEFT_F32, stored, t.dtype, *rows * *columns);
     free(stored);
     return values;
 }
@@ -410,7 +410,7 @@ static heft_vocab *read_vocab(const char *path)
     char *text = allocate(size > 0 ? (size_t)size : 0, 1);
     heft_str whole = { text, fread(text, 1, size > 0 ? (size_t)size : 0, in) };
     fclose(in);
-    if (heft_vocab_lines(&v, whole, NULL, &err))
+    if (heft_vocab_parse_lines(&v, whole, NULL, &err))
         die(path, err.message);
     free(text);
     return v;
@@ -454,7 +454,7 @@ int main(int argc, char **argv)
         fputs("usage: embed [--vocab FILE] [--heads N] MODEL TEXT...\n", stderr);
         return 2;
     }
-    if (heft_open(&f, argv[at], NULL, &err))
+    if (heft_file_open(&f, argv[at], NULL, &err))
         die(argv[at], err.message);
     heft_vocab *vocab = vocab_for(f, vocab_path);
     encoder e = load_encoder(f, heads, heft_vocab_count(vocab));
@@ -469,6 +469,6 @@ int main(int argc, char **argv)
     free(vector);
     free_encoder(&e);
     heft_vocab_close(vocab);
-    heft_close(f);
+    heft_file_close(f);
     return 0;
 }

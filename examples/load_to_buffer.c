@@ -10,7 +10,7 @@ static float *load_f32(size_t *count, const heft_file *file, uint32_t id, heft_e
 {
     heft_tensor t = heft_tensor_at(file, id);
     uint32_t part = heft_part_find(file, id, "data", strlen("data"));
-    if (part == HEFT_NONE || t.layout != HEFT_DENSE || !heft_can_cast(HEFT_F32, t.dtype)) {
+    if (part == HEFT_NONE || t.layout != HEFT_DENSE || !heft_dtype_can_cast(HEFT_F32, t.dtype)) {
         snprintf(err->message, sizeof err->message, "it has no numbers that f32 could hold");
         return NULL;
     }
@@ -22,8 +22,8 @@ static float *load_f32(size_t *count, const heft_file *file, uint32_t id, heft_e
     float *values = malloc(*count * sizeof *values + 1);
     if (!stored || !values)
         snprintf(err->message, sizeof err->message, "no memory for %zu elements", *count);
-    else if (!heft_read(stored, file, part, 0, bytes, err) &&
-             heft_cast(values, HEFT_F32, stored, t.dtype, *count)) {
+    else if (!heft_part_read(stored, file, part, 0, bytes, err) &&
+             heft_dtype_cast(values, HEFT_F32, stored, t.dtype, *count)) {
         free(stored);
         return values;
     }
@@ -34,7 +34,7 @@ static float *load_f32(size_t *count, const heft_file *file, uint32_t id, heft_e
 
 static int sum_tensor(const heft_file *file, const char *name, heft_error *err)
 {
-    uint32_t id = heft_find(file, name, strlen(name));
+    uint32_t id = heft_tensor_find(file, name, strlen(name));
     if (id == HEFT_NONE) {
         snprintf(err->message, sizeof err->message, "there is no tensor '%s'", name);
         return 1;
@@ -59,9 +59,9 @@ int main(int argc, char **argv)
     }
     heft_file *file = NULL;
     heft_error err;
-    int failed = heft_open(&file, argv[1], NULL, &err) || sum_tensor(file, argv[2], &err);
+    int failed = heft_file_open(&file, argv[1], NULL, &err) || sum_tensor(file, argv[2], &err);
     if (failed)
         fprintf(stderr, "%s: %s\n", argv[1], err.message);
-    heft_close(file);
+    heft_file_close(file);
     return failed;
 }

@@ -31,13 +31,13 @@ int main(int argc, char **argv)
     }
     heft_file *file = NULL;
     heft_error err;
-    if (heft_open(&file, argv[1], NULL, &err)) {
+    if (heft_file_open(&file, argv[1], NULL, &err)) {
         fprintf(stderr, "%s: %s\n", argv[1], err.message);
         return 1;
     }
     print_warnings(file);
     for (uint32_t id = 0; id < heft_tensor_count(file); id++)
         print_tensor(file, id);
-    heft_close(file);
+    heft_file_close(file);
     return fflush(stdout) ? 1 : 0;
 }

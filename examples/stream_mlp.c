@@ -55,7 +55,7 @@ static size_t find_layers(heft_id128 *keys, size_t most, heft_params *p, heft_id
     char name[64];
     for (; n < most; n++) {
         int len = snprintf(name, sizeof name, "layers.%zu.weight", n);
-        if (!heft_params_by_name(&keys[n], p, model, name, (size_t)len))
+        if (!heft_params_find(&keys[n], p, model, name, (size_t)len))
             break;
     }
     return n;
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
         return 2;
     }
     opt.budget = argc > 2 ? strtoull(argv[2], NULL, 10) << 20 : 0;
-    if (heft_open(&f, argv[1], NULL, &err) || heft_params_open(&p, &opt, &err))
+    if (heft_file_open(&f, argv[1], NULL, &err) || heft_params_open(&p, &opt, &err))
         die(argv[1], &err);
     if (heft_params_add(&model, p, f, &err))
         die(argv[1], &err);

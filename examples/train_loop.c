@@ -43,8 +43,8 @@ static heft_status save_step(heft_writer *w, uint32_t step, float loss, heft_err
     spec.attributes = about;
     spec.attribute_count = 2;
     uint32_t part;
-    heft_status st = heft_writer_add(&part, w, &spec, err);
-    return st ? st : heft_writer_data(w, part, weights, sizeof weights, err);
+    heft_status st = heft_writer_add_tensor(&part, w, &spec, err);
+    return st ? st : heft_writer_write(w, part, weights, sizeof weights, err);
 }
 
 static heft_status run(heft_writer *w, uint32_t steps, heft_error *err)
@@ -56,7 +56,7 @@ static heft_status run(heft_writer *w, uint32_t steps, heft_error *err)
         last.as.f = (double)loss;
         st = save_step(w, step, loss, err);
     }
-    return st ? st : heft_writer_meta(w, last, err); /* known only now */
+    return st ? st : heft_writer_add_meta(w, last, err); /* known only now */
 }
 
 int main(int argc, char **argv)
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
         return 2;
     }
     options.version = argc > 3 ? argv[3] : "1.2"; /* 1.0 has no attributes of tensors */
-    heft_status st = heft_sink_file(&sink, argv[1], HEFT_SINK_REPLACE, &err);
+    heft_status st = heft_sink_open_file(&sink, argv[1], HEFT_SINK_REPLACE, &err);
     if (!st)
         st = heft_writer_open(&w, heft_format_find("ztensor"), sink, &options, &err);
     if (!st)

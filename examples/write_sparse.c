@@ -15,7 +15,7 @@ typedef struct job {
 
 static heft_status put(const job *j, const void *bytes, size_t len)
 {
-    return heft_writer_data(j->w, j->part, bytes, len, j->err);
+    return heft_writer_write(j->w, j->part, bytes, len, j->err);
 }
 
 /* ---- compressed rows ---- */
@@ -33,7 +33,7 @@ static heft_status add_ring(job *j, uint32_t n)
     spec.layout = (heft_str){ "sparse_csr", 10 };
     spec.components = components;
     spec.component_count = 3;
-    return heft_writer_add(&j->part, j->w, &spec, j->err);
+    return heft_writer_add_tensor(&j->part, j->w, &spec, j->err);
 }
 
 /* Row i has entries in the columns of both neighbours, the lower one first. */
@@ -72,7 +72,7 @@ static heft_status add_corners(job *j, uint32_t n)
     spec.layout = (heft_str){ "sparse_coo", 10 };
     spec.components = components;
     spec.component_count = 2;
-    return heft_writer_add(&j->part, j->w, &spec, j->err);
+    return heft_writer_add_tensor(&j->part, j->w, &spec, j->err);
 }
 
 /* All indices of the first dimension, then those of the second, then those of the third. */
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
         fputs("usage: write_sparse OUT.zt [N of at least 3]\n", stderr);
         return 2;
     }
-    heft_status st = heft_sink_file(&sink, argv[1], HEFT_SINK_REPLACE, &err);
+    heft_status st = heft_sink_open_file(&sink, argv[1], HEFT_SINK_REPLACE, &err);
     if (!st)
         st = heft_writer_open(&w, heft_format_find("ztensor"), sink, NULL, &err);
     if (!st)

@@ -11,23 +11,23 @@ static const float bias[2] = { 0.5f, -0.5f };
 static heft_status write_tensors(heft_writer *w, heft_error *err)
 {
     uint32_t weight_part, bias_part;
-    heft_status st = heft_writer_tensor(&weight_part, w,
-                                        (heft_str){ "fc.weight", strlen("fc.weight") }, HEFT_F32,
-                                        (uint64_t[]){ 2, 3 }, 2, err);
+    heft_status st = heft_writer_add_dense(&weight_part, w,
+                                           (heft_str){ "fc.weight", strlen("fc.weight") }, HEFT_F32,
+                                           (uint64_t[]){ 2, 3 }, 2, err);
     if (!st)
-        st = heft_writer_tensor(&bias_part, w, (heft_str){ "fc.bias", strlen("fc.bias") }, HEFT_F32,
-                                (uint64_t[]){ 2 }, 1, err);
+        st = heft_writer_add_dense(&bias_part, w, (heft_str){ "fc.bias", strlen("fc.bias") },
+                                   HEFT_F32, (uint64_t[]){ 2 }, 1, err);
     if (!st)
         st = heft_writer_begin(w, err);
     if (!st)
-        st = heft_writer_data(w, weight_part, weight, sizeof weight, err);
-    return st ? st : heft_writer_data(w, bias_part, bias, sizeof bias, err);
+        st = heft_writer_write(w, weight_part, weight, sizeof weight, err);
+    return st ? st : heft_writer_write(w, bias_part, bias, sizeof bias, err);
 }
 
 static heft_status write_model(const char *path, heft_error *err)
 {
     heft_sink *sink = NULL;
-    heft_status st = heft_sink_file(&sink, path, HEFT_SINK_REPLACE, err);
+    heft_status st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
     if (st)
         return st;
     heft_writer *w = NULL;

@@ -24,8 +24,8 @@ heft_status fuzz_open(heft_file **out, const void *data, size_t size, const heft
     if (opt)
         o = *opt;
     o.no_verify = true; /* few mutations have a right checksum */
-    fuzz_demand(!heft_source_memory(&source, data, size, NULL));
-    return heft_open_source(out, source, &o, NULL);
+    fuzz_demand(!heft_source_open_memory(&source, data, size, NULL));
+    return heft_file_open_source(out, source, &o, NULL);
 }
 
 typedef struct memory_sink {

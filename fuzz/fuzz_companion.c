@@ -28,12 +28,13 @@ static void try_settings(heft_str text)
 {
     heft_settings *s;
     heft_value v;
-    if (heft_settings_json(&s, text, NULL, NULL))
+    if (heft_settings_parse_json(&s, text, NULL, NULL))
         return;
     fuzz_use(heft_settings_find(&v, s, "vocab_size"));
-    fuzz_use(heft_settings_path(s, "config.layers.0.heads"));
-    for (uint32_t i = 0, count = heft_settings_values(s); i < count; i = heft_settings_next(s, i)) {
-        v = heft_settings_value(s, i);
+    fuzz_use(heft_settings_find_path(s, "config.layers.0.heads"));
+    for (uint32_t i = 0, count = heft_settings_value_count(s); i < count;
+         i = heft_settings_next(s, i)) {
+        v = heft_settings_value_at(s, i);
         fuzz_demand(heft_settings_next(s, i) > i && heft_settings_next(s, i) <= count);
         fuzz_use(v.key.len);
     }
@@ -43,7 +44,7 @@ static void try_settings(heft_str text)
 static void try_profile(heft_str text)
 {
     heft_profile *p;
-    if (heft_profile_json(&p, text, NULL, NULL))
+    if (heft_profile_parse_json(&p, text, NULL, NULL))
         return;
     fuzz_use(heft_profile_name(p).len);
     heft_profile_close(p);
@@ -52,8 +53,8 @@ static void try_profile(heft_str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     heft_str text = { (const char *)data, size };
-    try_vocab(heft_vocab_lines, text);
-    try_vocab(heft_vocab_json, text);
+    try_vocab(heft_vocab_parse_lines, text);
+    try_vocab(heft_vocab_parse_json, text);
     try_settings(text);
     try_profile(text);
     return 0;

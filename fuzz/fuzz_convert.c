@@ -32,18 +32,18 @@ static void check_written(const heft_file *in, fuzz_bytes bytes, bool is_sound, 
     heft_verify_result result;
     heft_hash a, b;
     fuzz_demand(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
-    fuzz_demand(!heft_verify(&result, out, NULL, NULL, NULL, NULL, NULL));
+    fuzz_demand(!heft_file_verify(&result, out, NULL, NULL, NULL, NULL, NULL));
     fuzz_demand(!is_sound || !result.faults);
     if (is_same) {
         size_t room = heft_tensor_count(in) + (size_t)1;
         heft_hash *tensors = malloc(room * sizeof *tensors);
         fuzz_demand(tensors && heft_tensor_count(out) == heft_tensor_count(in));
-        fuzz_demand(!heft_hash_model(&a, tensors, in, NULL, NULL, NULL));
-        fuzz_demand(!heft_hash_model(&b, tensors, out, NULL, NULL, NULL));
+        fuzz_demand(!heft_file_hash(&a, tensors, in, NULL, NULL, NULL));
+        fuzz_demand(!heft_file_hash(&b, tensors, out, NULL, NULL, NULL));
         fuzz_demand(!memcmp(a.bytes, b.bytes, sizeof a.bytes));
         free(tensors);
     }
-    heft_close(out);
+    heft_file_close(out);
 }
 
 static void write_as(const heft_file *in, const heft_format *to, bool is_sound)
@@ -55,7 +55,7 @@ static void write_as(const heft_file *in, const heft_format *to, bool is_sound)
     opt.write.allow_loss = true;
     opt.write.on_loss = count_loss;
     opt.write.loss_ctx = &losses;
-    heft_status st = heft_convert(in, to, fuzz_sink(&bytes), &opt, NULL);
+    heft_status st = heft_file_convert(in, to, fuzz_sink(&bytes), &opt, NULL);
     fuzz_demand(!is_sound || !st || st == HEFT_E_LOSSY || st == HEFT_E_LIMIT ||
                 st == HEFT_E_UNSUPPORTED);
     if (!st)
@@ -66,7 +66,7 @@ static void write_as(const heft_file *in, const heft_format *to, bool is_sound)
 static bool verifies(const heft_file *f)
 {
     heft_verify_result result;
-    return !heft_verify(&result, f, NULL, NULL, NULL, NULL, NULL) && !result.faults;
+    return !heft_file_verify(&result, f, NULL, NULL, NULL, NULL, NULL) && !result.faults;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -80,6 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE)
                 write_as(in, heft_format_at(i), is_sound);
     }
-    heft_close(in);
+    heft_file_close(in);
     return 0;
 }

@@ -100,7 +100,7 @@ static void rewrite(const heft_file *in, const heft_vocab *v, const char *versio
     opt.write.allow_loss = true;
     opt.write.on_loss = note_loss;
     opt.write.loss_ctx = &lost;
-    if (!heft_convert(in, heft_file_format(in), fuzz_sink(&bytes), &opt, NULL)) {
+    if (!heft_file_convert(in, heft_file_format(in), fuzz_sink(&bytes), &opt, NULL)) {
         fuzz_demand(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
         bool has_vocab = !heft_vocab_open(&again, out, NULL);
         /* a simple stream does not tell no tokens from no vocabulary */
@@ -108,7 +108,7 @@ static void rewrite(const heft_file *in, const heft_vocab *v, const char *versio
         if (has_vocab && v)
             compare_vocabs(v, again, !lost.of_special);
         heft_vocab_close(again);
-        heft_close(out);
+        heft_file_close(out);
     }
     free(bytes.ptr);
 }
@@ -129,7 +129,7 @@ static void try_bytes(const uint8_t *data, size_t size, const heft_format *embd)
         rewrite(f, v, "simple");
     }
     heft_vocab_close(v);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -50,11 +50,11 @@ static heft_status feed_piece(heft_file *f, script *s, heft_range r, const uint8
         at = at < 7 ? 0 : at - 7;
     len = len < size - at ? len : size - at;
     if (len == size)
-        return heft_feed(f, 0, data, size, NULL); /* this one is borrowed */
+        return heft_file_feed(f, 0, data, size, NULL); /* this one is borrowed */
     uint8_t *copy = malloc((size_t)len + 1);
     fuzz_demand(copy);
     memcpy(copy, data + at, (size_t)len);
-    heft_status st = heft_feed(f, at, copy, (size_t)len, NULL);
+    heft_status st = heft_file_feed(f, at, copy, (size_t)len, NULL);
     free(copy);
     return st;
 }
@@ -64,10 +64,10 @@ static heft_status drive(heft_file *f, script *s, const uint8_t *data, size_t si
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < ROUNDS && !st; i++) {
         const heft_range *needs;
-        st = heft_step(f, NULL);
+        st = heft_file_step(f, NULL);
         if (st != HEFT_AGAIN)
             return st;
-        size_t n = heft_needs(f, &needs);
+        size_t n = heft_file_needs(f, &needs);
         fuzz_demand(n);
         heft_range r = needs[next(s) % n];
         fuzz_demand(r.length && r.offset < size && r.length <= size - r.offset);
@@ -86,9 +86,9 @@ static void compare(const heft_file *f, const uint8_t *data, size_t size)
         heft_tensor a = heft_tensor_at(whole, i), b = heft_tensor_at(f, i);
         fuzz_demand(a.dtype == b.dtype && a.rank == b.rank && a.name.len == b.name.len);
         fuzz_demand(!memcmp(a.name.ptr, b.name.ptr, a.name.len));
-        fuzz_demand(heft_find(f, b.name.ptr, b.name.len) == i);
+        fuzz_demand(heft_tensor_find(f, b.name.ptr, b.name.len) == i);
     }
-    heft_close(whole);
+    heft_file_close(whole);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -106,13 +106,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     opt.host = &host;
     opt.limits.memory = 64 << 20;
     opt.no_verify = next(&s) % 4;
-    heft_status st = heft_begin(&f, size, &opt, NULL);
+    heft_status st = heft_file_begin(&f, size, &opt, NULL);
     if (!st)
         st = drive(f, &s, data, size);
     if (!st)
         compare(f, data, size);
     fuzz_demand(st != HEFT_E_NOMEM || left);
-    heft_close(f);
+    heft_file_close(f);
     fuzz_demand(!m.live);
     return 0;
 }

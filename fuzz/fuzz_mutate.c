@@ -163,8 +163,8 @@ static heft_status open_changing(heft_file **out, mutation *m)
     opt.host = &m->host;
     opt.no_verify = true;
     opt.limits = (heft_limits){ .memory = 64 << 20, .tensors = 1 << 12 };
-    fuzz_demand(!heft_source_memory(&source, m->data, m->size, NULL));
-    heft_status st = heft_open_source(out, source, &opt, &err);
+    fuzz_demand(!heft_source_open_memory(&source, m->data, m->size, NULL));
+    heft_status st = heft_file_open_source(out, source, &opt, &err);
     check_error(st, &err);
     return st;
 }
@@ -198,7 +198,7 @@ static void convert(mutation *m, const heft_file *in, const heft_format *to, con
     opt.no_verify = next_random(m) % 2;
     opt.progress = progress;
     opt.progress_ctx = m;
-    heft_status st = heft_convert(in, to, &m->sink, &opt, &err);
+    heft_status st = heft_file_convert(in, to, &m->sink, &opt, &err);
     check_error(st, &err);
     if (!st && planned)
         fuzz_demand(m->written == planned);
@@ -217,7 +217,7 @@ static void convert_changing(mutation *m, const uint8_t *data, const heft_format
         convert(m, in, to, version, compress);
     }
     m->wait = UINT64_MAX;
-    heft_close(in);
+    heft_file_close(in);
 }
 
 static uint64_t seed_of(const uint8_t *data, size_t size)

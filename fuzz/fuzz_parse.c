@@ -11,14 +11,14 @@ static void look_at_parts(const heft_file *f, uint32_t first, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         heft_part p = heft_part_at(f, first + i);
         uint8_t ends[2];
-        const uint8_t *view = heft_view(f, first + i);
-        if (p.sibling) /* in a file that is not there */
+        const uint8_t *view = heft_part_view(f, first + i);
+        if (p.shard) /* in a file that is not there */
             continue;
         fuzz_demand(p.offset <= heft_file_size(f) && p.stored <= heft_file_size(f) - p.offset);
         if (!p.length || p.encoding != HEFT_RAW)
             continue;
-        fuzz_demand(!heft_read(ends, f, first + i, 0, 1, NULL));
-        fuzz_demand(!heft_read(ends + 1, f, first + i, p.length - 1, 1, NULL));
+        fuzz_demand(!heft_part_read(ends, f, first + i, 0, 1, NULL));
+        fuzz_demand(!heft_part_read(ends + 1, f, first + i, p.length - 1, 1, NULL));
         fuzz_demand(!view || (view[0] == ends[0] && view[p.length - 1] == ends[1]));
     }
 }
@@ -30,23 +30,23 @@ static void look_at_tensor(const heft_file *f, uint32_t id)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < t.rank; i++)
         sum += t.dims[i];
-    for (uint32_t i = 0; heft_attribute(&v, f, id, i); i++)
+    for (uint32_t i = 0; heft_attribute_at(&v, f, id, i); i++)
         sum += v.key.len;
-    fuzz_use(sum + heft_tensor_bytes(f, id) + heft_layout_name(f, id).len);
-    fuzz_demand(heft_find(f, t.name.ptr, t.name.len) == id);
+    fuzz_use(sum + heft_tensor_bytes(f, id) + heft_tensor_layout_name(f, id).len);
+    fuzz_demand(heft_tensor_find(f, t.name.ptr, t.name.len) == id);
     look_at_parts(f, t.first_part, t.part_count);
 }
 
 static void look_at(const heft_file *f)
 {
-    uint32_t first, count = heft_model_parts(f, &first);
+    uint32_t first, count = heft_file_parts(f, &first);
     heft_verify_result result;
     for (uint32_t id = 0; id < heft_tensor_count(f); id++)
         look_at_tensor(f, id);
     look_at_parts(f, first, count);
     for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i))
         fuzz_use(heft_meta_at(f, i).key.len);
-    fuzz_demand(!heft_verify(&result, f, NULL, NULL, NULL, NULL, NULL));
+    fuzz_demand(!heft_file_verify(&result, f, NULL, NULL, NULL, NULL, NULL));
 }
 
 /* Gives the parser just what it asks for. */
@@ -54,9 +54,9 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t size,
                             const heft_open_options *opt)
 {
     const heft_range *wanted;
-    heft_status st = heft_begin(out, size, opt, NULL);
-    while (!st && (st = heft_step(*out, NULL)) == HEFT_AGAIN) {
-        size_t count = heft_needs(*out, &wanted);
+    heft_status st = heft_file_begin(out, size, opt, NULL);
+    while (!st && (st = heft_file_step(*out, NULL)) == HEFT_AGAIN) {
+        size_t count = heft_file_needs(*out, &wanted);
         fuzz_demand(count);
         heft_range *needs = malloc(count * sizeof *needs);
         fuzz_demand(needs);
@@ -64,8 +64,8 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t size,
             needs[i] = wanted[i];
         st = HEFT_OK;
         for (size_t i = 0; i < count && !st; i++)
-            st = heft_feed(*out, needs[i].offset, data + needs[i].offset, (size_t)needs[i].length,
-                           NULL);
+            st = heft_file_feed(*out, needs[i].offset, data + needs[i].offset,
+                                (size_t)needs[i].length, NULL);
         free(needs);
     }
     return st;
@@ -78,7 +78,7 @@ static void insist(const uint8_t *data, size_t size, heft_open_options opt)
         heft_file *f = NULL;
         opt.format = heft_format_at(i);
         fuzz_demand(fuzz_open(&f, data, size, &opt) || heft_file_format(f) == opt.format);
-        heft_close(f);
+        heft_file_close(f);
     }
 }
 
@@ -96,8 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                     heft_meta_count(whole) == heft_meta_count(fed));
     if (!st)
         look_at(whole);
-    heft_close(whole);
-    heft_close(fed);
+    heft_file_close(whole);
+    heft_file_close(fed);
     insist(data, size, opt);
     return 0;
 }

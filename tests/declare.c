@@ -1,4 +1,4 @@
-/* declare DIR - writes files with heft_writer_add() that no file could be converted into: check_declared.py judges them. */
+/* declare DIR - writes files with heft_writer_add_tensor() that no file could be converted into: check_declared.py judges them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static file open_file(const char *dir, const char *name, const char *format, con
     heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
     o.version = version;
     snprintf(f.path, sizeof f.path, "%s/%s", dir, name);
-    f.st = heft_sink_file(&sink, f.path, HEFT_SINK_REPLACE, &f.err);
+    f.st = heft_sink_open_file(&sink, f.path, HEFT_SINK_REPLACE, &f.err);
     if (!f.st)
         f.st = heft_writer_open(&f.w, heft_format_find(format), sink, &o, &f.err);
     return f;
@@ -35,7 +35,7 @@ static void add(file *f, const heft_tensor_spec *s)
 {
     uint32_t part;
     if (!f->st)
-        f->st = heft_writer_add(&part, f->w, s, &f->err);
+        f->st = heft_writer_add_tensor(&part, f->w, s, &f->err);
 }
 
 /* Part after part, of so many bytes each. */
@@ -44,7 +44,7 @@ static int close_file(file *f, const size_t *sizes, uint32_t count)
     if (!f->st)
         f->st = heft_writer_begin(f->w, &f->err);
     for (uint32_t i = 0; i < count && !f->st; i++)
-        f->st = heft_writer_data(f->w, i, bytes, sizes[i], &f->err);
+        f->st = heft_writer_write(f->w, i, bytes, sizes[i], &f->err);
     if (!f->st)
         f->st = heft_writer_finish(f->w, &f->err);
     else
@@ -105,7 +105,7 @@ static int write_gptrs(const char *dir)
         add(&f, &s);
     }
     if (!f.st)
-        f.st = heft_writer_model_part(f.w, text("config"), config, strlen(config), &f.err);
+        f.st = heft_writer_add_model_part(f.w, text("config"), config, strlen(config), &f.err);
     return close_file(&f, (const size_t[]){ 24, 24, 24 }, 3);
 }
 
@@ -130,7 +130,7 @@ static int write_own(const char *dir, const char *version)
     s.component_count = 3;
     add(&f, &s);
     if (!f.st && !strcmp(version, "1.0"))
-        f.st = heft_writer_generator(f.w, text("declare 1.4"), &f.err);
+        f.st = heft_writer_set_generator(f.w, text("declare 1.4"), &f.err);
     return close_file(&f, (const size_t[]){ 2048, 64, 64 }, 3);
 }
 

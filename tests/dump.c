@@ -97,14 +97,14 @@ static void put_tensor(FILE *out, const heft_file *f, uint32_t id, int what)
     fputs("tensor ", out);
     put_str(out, t.name);
     fprintf(out, " %s ", dtype_name(t.dtype));
-    put_str(out, heft_layout_name(f, id));
+    put_str(out, heft_tensor_layout_name(f, id));
     for (uint32_t i = 0; i < t.rank; i++)
         fprintf(out, " %llu", (unsigned long long)t.dims[i]);
     fprintf(out, " bytes %llu found %d\n", (unsigned long long)heft_tensor_bytes(f, id),
-            heft_find(f, t.name.ptr, t.name.len) == id);
+            heft_tensor_find(f, t.name.ptr, t.name.len) == id);
     for (uint32_t i = 0; i < t.part_count; i++)
         put_part(out, f, what & DUMP_ALL ? t.first_part + i : part_by_role(f, &t, i), what);
-    for (uint32_t i = 0; what & DUMP_ALL && heft_attribute(&v, f, id, i); i++) {
+    for (uint32_t i = 0; what & DUMP_ALL && heft_attribute_at(&v, f, id, i); i++) {
         fputs("  attribute ", out);
         put_value(out, &v);
     }
@@ -207,7 +207,7 @@ char *heft_test_dump(const heft_file *f, int what)
     if (what & DUMP_ALL)
         put_file(out, f);
     put_tensors(out, f, what);
-    for (uint32_t i = 0, n = heft_model_parts(f, &first); i < n; i++)
+    for (uint32_t i = 0, n = heft_file_parts(f, &first); i < n; i++)
         if (what & DUMP_ALL || !is_vocab(f, first + i))
             put_part(out, f, first + i, what);
     put_vocab(out, f);
@@ -249,7 +249,7 @@ char *heft_test_findings(heft_verify_result *out, heft_status *st, const heft_fi
     size_t len;
     FILE *to = open_memstream(&text, &len);
     assert_non_null(to);
-    *st = heft_verify(out, f, put_finding, to, NULL, NULL, err);
+    *st = heft_file_verify(out, f, put_finding, to, NULL, NULL, err);
     assert_int_equal(fclose(to), 0);
     return text;
 }
@@ -260,10 +260,10 @@ static heft_status read_part(const heft_file *f, uint32_t part, uint8_t *buf, si
                              heft_error *err)
 {
     uint64_t length = heft_part_at(f, part).length;
-    const uint8_t *view = heft_view(f, part);
+    const uint8_t *view = heft_part_view(f, part);
     for (uint64_t from = 0; from < length; from += room) {
         size_t n = length - from < room ? (size_t)(length - from) : room;
-        heft_status st = heft_read(buf, f, part, from, n, err);
+        heft_status st = heft_part_read(buf, f, part, from, n, err);
         if (st)
             return st;
         if (view)
@@ -275,7 +275,7 @@ static heft_status read_part(const heft_file *f, uint32_t part, uint8_t *buf, si
 heft_status heft_test_read_all(const heft_file *f, heft_error *err)
 {
     uint8_t buf[4099];
-    uint32_t first, n = heft_model_parts(f, &first);
+    uint32_t first, n = heft_file_parts(f, &first);
     heft_status st = HEFT_OK;
     for (uint32_t part = 0; part < first + n && !st; part++)
         st = read_part(f, part, buf, sizeof buf, err);

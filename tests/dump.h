@@ -11,11 +11,11 @@ enum {
 char *heft_test_dump(const heft_file *f, int what);
 void heft_assert_same_text(const char *a, const char *b);
 
-/* Findings of heft_verify(), one a line. */
+/* Findings of heft_file_verify(), one a line. */
 char *heft_test_findings(heft_verify_result *out, heft_status *st, const heft_file *f,
                          heft_error *err);
 
-/* Reads every part in pieces, through heft_read() and heft_view(), which have to agree. */
+/* Reads every part in pieces, through heft_part_read() and heft_part_view(), which have to agree. */
 heft_status heft_test_read_all(const heft_file *f, heft_error *err);
 /* false for files whose compressed parts are broken, or of a kind that nobody here decodes. */
 bool heft_test_is_readable(const heft_file *f);

@@ -29,7 +29,7 @@ static outcome open_in(const heft_test_way *way, const sample *s, heft_test_memo
         assert_null(f);
     if (!o.st && way->reads_payload)
         o.payload = heft_test_read_all(f, &o.err);
-    heft_close(f);
+    heft_file_close(f);
     return o;
 }
 
@@ -91,7 +91,7 @@ static void assert_sha256(const heft_file *f, uint32_t part, heft_str expected)
     assert_true(d->init(state));
     for (uint64_t at = 0; at < p.length; at += sizeof buf) {
         size_t n = p.length - at < sizeof buf ? (size_t)(p.length - at) : sizeof buf;
-        heft_assert_ok(heft_read(buf, f, part, at, n, &err), &err);
+        heft_assert_ok(heft_part_read(buf, f, part, at, n, &err), &err);
         d->update(state, buf, n);
     }
     d->final(sum, state);
@@ -112,7 +112,7 @@ static void compare_shape(const sample *s, unsigned k, const heft_tensor *t)
 
 static void compare_layout(const sample *s, unsigned k, const heft_file *f, uint32_t id)
 {
-    heft_str dtype = heft_test_fact(s, "tensors.%u.dtype", k), own = heft_layout_name(f, id);
+    heft_str dtype = heft_test_fact(s, "tensors.%u.dtype", k), own = heft_tensor_layout_name(f, id);
     heft_str layout = heft_test_fact(s, "tensors.%u.layout", k);
     if (!layout.ptr)
         layout = heft_test_str("dense");
@@ -139,7 +139,7 @@ static void compare_tensor(const sample *s, unsigned k, const heft_file *f)
     heft_str nbytes = heft_test_fact(s, "tensors.%u.nbytes", k);
     heft_str sha256 = heft_test_fact(s, "tensors.%u.sha256", k);
     char number[24];
-    uint32_t id = heft_find(f, name.ptr, name.len);
+    uint32_t id = heft_tensor_find(f, name.ptr, name.len);
     assert_int_not_equal(id, HEFT_NONE);
     heft_tensor t = heft_tensor_at(f, id);
     compare_layout(s, k, f, id);
@@ -157,7 +157,7 @@ static char *attribute_text(const heft_file *f, uint32_t id, const char *key)
 {
     char text[40];
     heft_value v;
-    for (uint32_t i = 0; heft_attribute(&v, f, id, i); i++) {
+    for (uint32_t i = 0; heft_attribute_at(&v, f, id, i); i++) {
         if (v.key.len != strlen(key) || memcmp(v.key.ptr, key, v.key.len) != 0)
             continue;
         if (v.kind == HEFT_KIND_STR)
@@ -191,7 +191,7 @@ static const struct {
 static void compare_attributes(const sample *s, unsigned k, const heft_file *f)
 {
     heft_str name = heft_test_fact(s, "tensors.%u.name", k);
-    uint32_t id = heft_find(f, name.ptr, name.len);
+    uint32_t id = heft_tensor_find(f, name.ptr, name.len);
     for (size_t i = 0; i < HEFT_COUNT(attribute_facts); i++) {
         heft_str fact = heft_test_fact(s, "tensors.%u.%s", k, attribute_facts[i].fact);
         char *has = attribute_text(f, id, attribute_facts[i].key);
@@ -242,7 +242,7 @@ static void check_facts(const sample *s)
     }
     assert_int_equal(heft_tensor_count(f), n);
     compare_metadata(s, f);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* ---- verify --------------------------------------------------------------------------------- */
@@ -279,7 +279,7 @@ static void verify_in(const heft_test_way *way, const sample *s, const char *fin
     heft_assert_same_text(same, findings);
     assert_int_equal(result.bytes_checked, bytes_checked);
     free(same);
-    heft_close(f);
+    heft_file_close(f);
     heft_assert_all_freed(&m);
 }
 
@@ -295,7 +295,7 @@ static void check_verified(const sample *s)
     bool fits = s->kind == SAMPLE_BAD ? is_expected(s, opened, got) : !opened && !result.faults;
     if (!fits)
         fail_msg("%s: %s%s", got, opened ? err.message : "", findings ? findings : "");
-    heft_close(f);
+    heft_file_close(f);
     for (size_t i = 0; i < heft_test_way_count && !opened; i++)
         if (heft_test_ways[i].reads_payload)
             verify_in(&heft_test_ways[i], s, findings, result.bytes_checked);

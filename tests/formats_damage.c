@@ -27,14 +27,14 @@ static void assert_refused(heft_status st, const heft_error *err)
 
 static heft_status verify(const heft_file *f, heft_error *err)
 {
-    return heft_verify(NULL, f, NULL, NULL, NULL, NULL, err);
+    return heft_file_verify(NULL, f, NULL, NULL, NULL, NULL, err);
 }
 
 static heft_status hash(const heft_file *f, heft_error *err)
 {
     heft_hash model, *tensors = calloc(heft_tensor_count(f) + 1u, sizeof *tensors);
     assert_non_null(tensors);
-    heft_status st = heft_hash_model(&model, tensors, f, NULL, NULL, err);
+    heft_status st = heft_file_hash(&model, tensors, f, NULL, NULL, err);
     free(tensors);
     return st;
 }
@@ -54,8 +54,8 @@ static heft_status convert_to(const heft_file *f, size_t target, const heft_host
     opt.write.allow_loss = true;
     opt.write.host = host;
     opt.no_verify = target & 1;
-    heft_status st = heft_convert(f, writable(target), heft_test_sink_init(&sink, false), &opt,
-                                  err);
+    heft_status st = heft_file_convert(f, writable(target), heft_test_sink_init(&sink, false), &opt,
+                                       err);
     assert_int_equal(sink.finished, !st);
     assert_int_equal(sink.discarded, !!st);
     heft_test_sink_free(&sink);
@@ -106,7 +106,7 @@ static void open_cut(const sample *s, size_t len)
         assert_refused(st, &err);
     else
         use(f, (uint32_t)len, heft_host_default());
-    heft_close(f);
+    heft_file_close(f);
     heft_assert_all_freed(&m);
     heft_test_free(&b);
 }
@@ -124,7 +124,7 @@ static void open_cut_fed(const sample *s, size_t len)
     heft_status st = way->open(&f, &in, &opt, &err);
     if (st)
         assert_refused(st, &err);
-    heft_close(f);
+    heft_file_close(f);
     heft_assert_all_freed(&m);
     heft_test_free(&in.bytes);
 }
@@ -160,14 +160,14 @@ static bool *payload_of(const sample *s)
     assert_non_null(is_payload);
     if (open_sample(&f, s, NULL, NULL))
         return is_payload;
-    heft_model_parts(f, &first);
+    heft_file_parts(f, &first);
     if (heft_file_size(f) != s->in.bytes.len) /* it was unpacked: offsets are of something else */
         first = 0;
     for (uint32_t i = 0; i < first; i++) {
         heft_part p = heft_part_at(f, i);
         memset(is_payload + p.offset, 1, (size_t)p.stored);
     }
-    heft_close(f);
+    heft_file_close(f);
     return is_payload;
 }
 
@@ -179,13 +179,13 @@ static void open_damaged(const heft_bytes *b, uint32_t round, const heft_host *h
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = host;
     opt.no_verify = round % 4; /* few of them have a right checksum */
-    heft_assert_ok(heft_source_memory(&source, b->p, b->len, &err), &err);
-    heft_status st = heft_open_source(&f, source, &opt, &err);
+    heft_assert_ok(heft_source_open_memory(&source, b->p, b->len, &err), &err);
+    heft_status st = heft_file_open_source(&f, source, &opt, &err);
     if (st)
         assert_refused(st, &err);
     else
         use(f, round, host);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void damage_byte(heft_bytes *b, size_t at, uint32_t *round, const heft_host *host)
@@ -279,7 +279,7 @@ static bool starve_opening(const heft_test_way *way, const sample *s, uint32_t n
     bool met = atomic_load(&m.calls) >= n;
     if (st && (!met || st != HEFT_E_NOMEM))
         assert_refused(st, &err);
-    heft_close(f);
+    heft_file_close(f);
     heft_assert_all_freed(&m);
     return met;
 }
@@ -300,7 +300,7 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool fail_on
     bool met = atomic_load(&m.calls) >= n;
     if (st && (st != HEFT_E_NOMEM || !met))
         fail_msg("%s: %s: %s", o->name, heft_status_name(st), err.message);
-    heft_close(f);
+    heft_file_close(f);
     heft_assert_all_freed(&m);
     return met;
 }
@@ -331,7 +331,7 @@ void check_memory(const sample *s)
     if (!opens)
         return;
     size_t count = heft_test_is_readable(f) ? HEFT_COUNT(operations) : 1; /* verify takes all */
-    heft_close(f);
+    heft_file_close(f);
     for (size_t i = 0; i < count; i++)
         for (uint32_t n = 1; starve(&operations[i], s, n, n & 1); n = next_request(n, many))
             ;

@@ -77,8 +77,9 @@ static void choose_texts(request *r, const heft_file *f, int edit)
     heft_str format = heft_test_str(heft_format_name(heft_file_format(f)));
     heft_error err;
     if (edit & VOCAB)
-        heft_assert_ok(heft_vocab_lines(&r->vocab, heft_test_str("[UNK]\nthe\n##s\n"), NULL, &err),
-                       &err);
+        heft_assert_ok(
+            heft_vocab_parse_lines(&r->vocab, heft_test_str("[UNK]\nthe\n##s\n"), NULL, &err),
+            &err);
     if (edit & CONFIG)
         r->opt.config = heft_test_str(config);
     if (edit & TRAIN)
@@ -205,7 +206,7 @@ static void assert_edited(const heft_file *now, int edit)
     }
     for (uint32_t t = 0; edit & TRAIN && t < heft_tensor_count(now); t++) {
         bool is_trained = false;
-        for (uint32_t i = 0; heft_attribute(&grad, now, t, i); i++)
+        for (uint32_t i = 0; heft_attribute_at(&grad, now, t, i); i++)
             is_trained = is_trained || (heft_str_is(grad.key, "gptrs.requires_grad") && grad.as.b);
         assert_true(is_trained);
         assert_null(heft_ix_base_id_at(&now->x, t));
@@ -225,10 +226,10 @@ void check_edited(const sample *s)
         assert_same_generation(f, now, edits[i]);
         assert_same_variant(&f->x, &now->x, edits[i]);
         assert_edited(now, edits[i]);
-        heft_close(now);
+        heft_file_close(now);
         heft_test_free(&b);
     }
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* ---- damage stays ---------------------------------------------------------------------------- */
@@ -245,8 +246,8 @@ static verdict judge(heft_bytes b, const heft_host *host)
     heft_error err;
     if (heft_test_open(&f, b, host, &err))
         return (verdict){ UINT32_MAX, UINT32_MAX };
-    heft_assert_ok(heft_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_file_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+    heft_file_close(f);
     return (verdict){ r.faults, r.warnings };
 }
 
@@ -258,7 +259,7 @@ static char *findings_of(heft_bytes b)
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     char *text = heft_test_findings(&r, &st, f, &err);
-    heft_close(f);
+    heft_file_close(f);
     return text;
 }
 
@@ -285,7 +286,7 @@ static void edit_damaged(const trial *t, heft_bytes b, size_t at, int number, ve
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, &t->host.host, &err), &err);
     heft_bytes now = edited(f, b, edits[number]);
-    heft_close(f);
+    heft_file_close(f);
     if (!now.p)
         return;
     bool is_mended = found.faults <= t->was.faults && is_same(now, t->good[number]);
@@ -329,7 +330,7 @@ static void prepare(trial *t, const sample *s)
         if (t->good[i].p)
             t->after[i] = judge(t->good[i], &t->host.host);
     }
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* How far apart the bytes are that are damaged: the more a file takes to check, the fewer there are; of all fewer

@@ -59,7 +59,7 @@ static heft_hash *hash(const heft_file *f, heft_hash *model)
     heft_error err;
     heft_hash *tensors = calloc(heft_tensor_count(f) + 1u, sizeof *tensors);
     assert_non_null(tensors);
-    heft_assert_ok(heft_hash_model(model, tensors, f, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_hash(model, tensors, f, NULL, NULL, &err), &err);
     return tensors;
 }
 
@@ -68,7 +68,7 @@ static uint32_t counterpart(const heft_file *a, uint32_t i, const heft_file *b, 
 {
     heft_str name = heft_tensor_at(a, i).name;
     if (!(heft_format_caps(heft_file_format(b)) & HEFT_ONE_TENSOR))
-        return heft_find(b, name.ptr, name.len);
+        return heft_tensor_find(b, name.ptr, name.len);
     return was_said(lost, name, HEFT_WARNING) ? HEFT_NONE : 0;
 }
 
@@ -138,7 +138,7 @@ static void assert_guarded(const heft_file *f, const target *t, bool strict)
     heft_convert_options opt = options_for(t, &lost);
     opt.write.strict = strict;
     opt.no_verify = true;
-    heft_status st = heft_convert(f, t->format, heft_test_sink_init(&sink, false), &opt, &err);
+    heft_status st = heft_file_convert(f, t->format, heft_test_sink_init(&sink, false), &opt, &err);
     if (st == HEFT_OK || st == HEFT_E_LOSSY) {
         assert_int_equal(st == HEFT_E_LOSSY, lost.count[HEFT_FAULT] > 0);
         assert_true(!strict || !lost.count[HEFT_WARNING]);
@@ -170,7 +170,7 @@ static void assert_planned(const heft_file *f, const target *t, uint64_t size)
     heft_convert_options opt = options_for(t, &lost);
     opt.write.allow_loss = opt.dry_run = true;
     opt.planned_bytes = &planned;
-    heft_assert_ok(heft_convert(f, t->format, NULL, &opt, &err), &err);
+    heft_assert_ok(heft_file_convert(f, t->format, NULL, &opt, &err), &err);
     if (keeps_compressed(f, t))
         assert_true(planned >= size); /* as long as nothing is compressed */
     else
@@ -185,7 +185,8 @@ static bool write_as(written *w, const heft_file *f, const target *t)
     *w = (written){ .bytes = { NULL, 0 } };
     heft_convert_options opt = options_for(t, &w->lost);
     opt.write.allow_loss = opt.no_verify = true;
-    heft_status st = heft_convert(f, t->format, heft_test_sink_init(&w->sink, false), &opt, &err);
+    heft_status st = heft_file_convert(f, t->format, heft_test_sink_init(&w->sink, false), &opt,
+                                       &err);
     bool is_broken = (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_IO) &&
                      !heft_test_is_readable(f);
     is_broken = is_broken || (st == HEFT_E_UNSUPPORTED && !is_written(t->format));
@@ -289,7 +290,7 @@ static void rewrite(const heft_file *f, const target *t, bool is_bad)
         !w.lost.count[HEFT_FAULT])
         assert_same_model(f, back);
     assert_fixed_point(back, w.bytes, t);
-    heft_close(back);
+    heft_file_close(back);
     free_written(&w);
 }
 
@@ -333,7 +334,7 @@ void check_rewritten(const sample *s)
     snprintf(versions, sizeof versions, "%s", heft_format_versions(t.format));
     while ((t.version = strtok_r(rest, " ", &rest)))
         rewrite(f, &t, s->kind == SAMPLE_BAD);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* ---- other formats -------------------------------------------------------------------------- */
@@ -350,10 +351,10 @@ static void there_and_back(const heft_file *f, const target *there, const target
         compare_models(g, h, &home.lost);
         if (!out.lost.tensor_count && !home.lost.tensor_count)
             compare_models(f, h, &home.lost);
-        heft_close(h);
+        heft_file_close(h);
         free_written(&home);
     }
-    heft_close(g);
+    heft_file_close(g);
     free_written(&out);
 }
 
@@ -370,7 +371,7 @@ void check_other_formats(const sample *s)
         if (there.format != back.format && is_written(there.format))
             there_and_back(f, &there, &back);
     }
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* ---- sinks and threads ---------------------------------------------------------------------- */
@@ -384,8 +385,8 @@ static heft_bytes write_with(const heft_file *f, const target *t, uint32_t threa
     heft_test_host_init(&h, threads);
     opt.write.host = &h.host;
     opt.write.allow_loss = opt.no_verify = true;
-    heft_assert_ok(heft_convert(f, t->format, heft_test_sink_init(&sink, is_stream), &opt, &err),
-                   &err);
+    heft_assert_ok(
+        heft_file_convert(f, t->format, heft_test_sink_init(&sink, is_stream), &opt, &err), &err);
     assert_true(sink.finished);
     heft_bytes b = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
@@ -400,7 +401,7 @@ static void fill_sink(const heft_file *f, const target *t, uint64_t room, bool i
     heft_sink *to = heft_test_sink_init(&sink, is_stream);
     sink.fail_from = room;
     opt.write.allow_loss = opt.no_verify = true;
-    heft_assert_fails(heft_convert(f, t->format, to, &opt, &err), HEFT_E_IO, &err,
+    heft_assert_fails(heft_file_convert(f, t->format, to, &opt, &err), HEFT_E_IO, &err,
                       "the sink is full");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);
@@ -424,8 +425,8 @@ void check_sinks(const sample *s)
         for (uint64_t i = 0; i < 8; i++)
             fill_sink(f, &t, w.bytes.len * i / 8, i & 1);
         fill_sink(f, &t, w.bytes.len - 1, true);
-        heft_close(plain);
+        heft_file_close(plain);
         free_written(&w);
     }
-    heft_close(f);
+    heft_file_close(f);
 }

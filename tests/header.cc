@@ -10,6 +10,6 @@ int main()
     heft_file *file = nullptr;
     bool sizes = open.size == sizeof open && write.size == sizeof write &&
                  convert.size == sizeof convert;
-    bool refused = heft_open(&file, "/", &open, &err) != HEFT_OK && !file;
+    bool refused = heft_file_open(&file, "/", &open, &err) != HEFT_OK && !file;
     return sizes && refused ? 0 : 1;
 }

@@ -241,7 +241,7 @@ void heft_test_fault_handler(const char *dir)
         const char *path = heft_test_path(dir, "first");
         signal(SIGBUS, SIG_DFL);
         heft_test_save(path, "x", 1);
-        heft_assert_ok(heft_source_file(&s, path, HEFT_ACCESS_MAP, &err), &err);
+        heft_assert_ok(heft_source_open_file(&s, path, HEFT_ACCESS_MAP, &err), &err);
         heft_source_close(s);
         assert_int_equal(sigaction(SIGBUS, NULL, &handler), 0);
         assert_true(handler.sa_flags & SA_SIGINFO);

@@ -14,19 +14,19 @@ void layers_write(const char *path, const char *format, size_t count)
     heft_error err;
     heft_sink *sink;
     heft_writer *w;
-    heft_assert_ok(heft_sink_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
+    heft_assert_ok(heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
     heft_assert_ok(heft_writer_open(&w, heft_format_find(format), sink, NULL, &err), &err);
     for (size_t i = 0; i < count; i++) {
         char name[32];
         int len = snprintf(name, sizeof name, "layers.%zu.weight", i);
         heft_str s = { name, (size_t)len };
-        heft_assert_ok(heft_writer_tensor(&parts[i], w, s, HEFT_F32, dims, 2, &err), &err);
+        heft_assert_ok(heft_writer_add_dense(&parts[i], w, s, HEFT_F32, dims, 2, &err), &err);
     }
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < sizeof data; k++)
             data[k] = layers_byte(i, k);
-        heft_assert_ok(heft_writer_data(w, parts[i], data, sizeof data, &err), &err);
+        heft_assert_ok(heft_writer_write(w, parts[i], data, sizeof data, &err), &err);
     }
     heft_assert_ok(heft_writer_finish(w, &err), &err);
 }
@@ -35,7 +35,7 @@ heft_file *layers_file(const char *path)
 {
     heft_error err;
     heft_file *f;
-    heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
     return f;
 }
 
@@ -46,9 +46,9 @@ void layers_compress(const char *path, const char *from)
     heft_error err;
     heft_sink *sink;
     opt.write.encoding = HEFT_ZSTD;
-    heft_assert_ok(heft_sink_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
-    heft_assert_ok(heft_convert(f, heft_format_find("ztensor"), sink, &opt, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find("ztensor"), sink, &opt, &err), &err);
+    heft_file_close(f);
 }
 
 layers layers_open_file(heft_file *take, heft_params_options opt)

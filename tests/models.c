@@ -18,7 +18,7 @@ static void write_data(heft_writer *w, uint32_t part, const test_tensor *t, uint
     b.p = malloc(b.len + 1);
     assert_non_null(b.p);
     fill(b.p, b.len, t->dtype, random);
-    heft_assert_ok(heft_writer_data(w, part, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_writer_write(w, part, b.p, b.len, &err), &err);
     heft_test_free(&b);
 }
 
@@ -34,8 +34,9 @@ heft_bytes heft_test_model(const char *format, const test_tensor *tensors, size_
                                     NULL, &err),
                    &err);
     for (size_t i = 0; i < count; i++)
-        heft_assert_ok(heft_writer_tensor(&parts[i], w, heft_test_str(tensors[i].name),
-                                          tensors[i].dtype, tensors[i].dims, tensors[i].rank, &err),
+        heft_assert_ok(heft_writer_add_dense(&parts[i], w, heft_test_str(tensors[i].name),
+                                             tensors[i].dtype, tensors[i].dims, tensors[i].rank,
+                                             &err),
                        &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     for (size_t i = 0; i < count; i++)
@@ -56,8 +57,8 @@ heft_bytes heft_test_converted(const char *from, const test_tensor *tensors, siz
     heft_file *f;
     heft_assert_ok(heft_test_open(&f, plain, NULL, &err), &err);
     heft_sink *out = heft_test_sink_init(&sink, false);
-    heft_assert_ok(heft_convert(f, heft_format_find(to), out, opt, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_file_convert(f, heft_format_find(to), out, opt, &err), &err);
+    heft_file_close(f);
     heft_bytes b = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
     heft_test_free(&plain);

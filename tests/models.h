@@ -18,7 +18,7 @@ heft_bytes heft_test_model(const char *format, const test_tensor *tensors, size_
 const char *heft_test_writable(size_t i);
 /* One f32 tensor "w" of so many bytes. */
 heft_bytes heft_test_one(const char *format, uint64_t bytes);
-/* heft_test_model() of `from`, converted; opt as for heft_convert(). */
+/* heft_test_model() of `from`, converted; opt as for heft_file_convert(). */
 heft_bytes heft_test_converted(const char *from, const test_tensor *tensors, size_t count,
                                const char *to, const heft_convert_options *opt);
 /* So many tensors of four bytes. */

@@ -16,7 +16,7 @@ static const size_row sizes[] = {
     { "heft_open_options", sizeof(heft_open_options), 80 },
     { "heft_tensor", sizeof(heft_tensor), 40 },
     { "heft_part", sizeof(heft_part), 64 },
-    { "heft_sibling", sizeof(heft_sibling), 32 },
+    { "heft_shard_file", sizeof(heft_shard_file), 32 },
     { "heft_value", sizeof(heft_value), 40 },
     { "heft_finding", sizeof(heft_finding), 56 },
     { "heft_verify_result", sizeof(heft_verify_result), 24 },
@@ -91,17 +91,17 @@ static void shorter_options_have_defaults_behind(void **state)
     memset(&open, 0xEE, sizeof open);
     open.size = offsetof(heft_open_options, host);
     open.format = NULL;
-    heft_assert_ok(heft_source_memory(&s, b.p, b.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, s, &open, &err), &err);
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, s, &open, &err), &err);
     memset(&convert, 0xEE, sizeof convert);
     convert.size = offsetof(heft_convert_options, keep);
     convert.write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
-    heft_assert_ok(
-        heft_convert(f, heft_format_find("mag"), heft_test_sink_init(&sink, false), &convert, &err),
-        &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find("mag"), heft_test_sink_init(&sink, false),
+                                     &convert, &err),
+                   &err);
     heft_assert_same_bytes(heft_test_sink_bytes(&sink), b);
     heft_test_sink_free(&sink);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -160,7 +160,7 @@ static void formats_are_found_by_name_and_suffix(void **state)
 static void null_is_harmless_where_it_says_so(void **state)
 {
     (void)state;
-    heft_close(NULL);
+    heft_file_close(NULL);
     heft_source_close(NULL);
     heft_sink_discard(NULL);
     heft_writer_discard(NULL);
@@ -178,11 +178,12 @@ static void what_is_not_there_is_said_not_to_be(void **state)
     uint8_t buf[200];
     (void)state;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_fails(heft_read(buf, f, 7, 0, 1, &err), HEFT_E_ARGUMENT, &err, "no part 7");
-    heft_assert_fails(heft_read(buf, f, 0, 99, 2, &err), HEFT_E_ARGUMENT, &err, "pass the end");
-    heft_assert_fails(heft_read(buf, f, 0, UINT64_MAX, 2, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_fails(heft_part_read(buf, f, 7, 0, 1, &err), HEFT_E_ARGUMENT, &err, "no part 7");
+    heft_assert_fails(heft_part_read(buf, f, 0, 99, 2, &err), HEFT_E_ARGUMENT, &err,
                       "pass the end");
-    heft_assert_ok(heft_read(buf, f, 0, 100, 0, &err), &err);
+    heft_assert_fails(heft_part_read(buf, f, 0, UINT64_MAX, 2, &err), HEFT_E_ARGUMENT, &err,
+                      "pass the end");
+    heft_assert_ok(heft_part_read(buf, f, 0, 100, 0, &err), &err);
     heft_assert_fails(heft_stream_open(&s, f, 7, &err), HEFT_E_ARGUMENT, &err, "no part 7");
     heft_assert_ok(heft_stream_open(&s, f, 0, &err), &err);
     heft_assert_fails(heft_stream_read(buf, s, 101, &err), HEFT_E_ARGUMENT, &err, "100 are left");
@@ -190,13 +191,14 @@ static void what_is_not_there_is_said_not_to_be(void **state)
     heft_assert_fails(heft_stream_read(buf, s, 1, &err), HEFT_E_ARGUMENT, &err, "0 are left");
     heft_stream_close(s);
     assert_int_equal(heft_part_find(f, HEFT_NONE, "config", 6), HEFT_NONE);
-    heft_assert_fails(heft_feed(f, 0, b.p, b.len, &err), HEFT_E_ARGUMENT, &err, "no more bytes");
-    heft_close(f);
-    heft_assert_ok(heft_begin(&f, 100, NULL, &err), &err);
-    heft_assert_fails(heft_feed(f, 90, buf, 11, &err), HEFT_E_ARGUMENT, &err, "pass the end");
-    heft_assert_fails(heft_feed(f, UINT64_MAX, buf, 11, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_fails(heft_file_feed(f, 0, b.p, b.len, &err), HEFT_E_ARGUMENT, &err,
+                      "no more bytes");
+    heft_file_close(f);
+    heft_assert_ok(heft_file_begin(&f, 100, NULL, &err), &err);
+    heft_assert_fails(heft_file_feed(f, 90, buf, 11, &err), HEFT_E_ARGUMENT, &err, "pass the end");
+    heft_assert_fails(heft_file_feed(f, UINT64_MAX, buf, 11, &err), HEFT_E_ARGUMENT, &err,
                       "pass the end");
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -210,11 +212,11 @@ static void a_format_can_be_insisted_on(void **state)
     for (size_t i = 0; i < heft_format_count(); i++) {
         heft_source *s;
         opt.format = heft_format_at(i);
-        heft_assert_ok(heft_source_memory(&s, b.p, b.len, &err), &err);
-        heft_status st = heft_open_source(&f, s, &opt, &err);
+        heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
+        heft_status st = heft_file_open_source(&f, s, &opt, &err);
         bool is_mag = !strcmp(heft_format_name(opt.format), "mag");
         heft_assert_status(st, is_mag ? HEFT_OK : HEFT_E_FORMAT, &err);
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_free(&b);
 }
@@ -227,7 +229,7 @@ static void a_host_without_an_allocator_is_none(void **state)
     heft_file *f;
     (void)state;
     opt.host = &host;
-    heft_assert_fails(heft_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "no allocator");
+    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "no allocator");
     assert_null(f);
 }
 

@@ -44,7 +44,7 @@ static heft_status append(const heft_disk *disk, const char *path, heft_bytes mo
     o.convert.write.host = &host.host;
     heft_assert_ok(heft_test_open(&from, more, &host.host, err), err);
     heft_status st = heft_append_file_on(disk, r, path, from, &o, err);
-    heft_close(from);
+    heft_file_close(from);
     return st;
 }
 
@@ -107,14 +107,16 @@ static void begin(const scene *s)
 
 static void assert_same_tensor(const heft_file *f, const heft_file *from, const char *name)
 {
-    uint32_t a = heft_find(f, name, strlen(name)), b = heft_find(from, name, strlen(name));
+    uint32_t a = heft_tensor_find(f, name, strlen(name)),
+             b = heft_tensor_find(from, name, strlen(name));
     heft_error err;
     uint8_t got[MORE], want[MORE];
     assert_true(a != HEFT_NONE && b != HEFT_NONE);
     size_t len = (size_t)heft_tensor_bytes(from, b);
     assert_int_equal(heft_tensor_bytes(f, a), len);
-    heft_assert_ok(heft_read(got, f, heft_tensor_at(f, a).first_part, 0, len, &err), &err);
-    heft_assert_ok(heft_read(want, from, heft_tensor_at(from, b).first_part, 0, len, &err), &err);
+    heft_assert_ok(heft_part_read(got, f, heft_tensor_at(f, a).first_part, 0, len, &err), &err);
+    heft_assert_ok(heft_part_read(want, from, heft_tensor_at(from, b).first_part, 0, len, &err),
+                   &err);
     assert_memory_equal(got, want, len);
 }
 
@@ -125,7 +127,7 @@ static void a_file_of_any_format_gains_tensors(void **state)
         heft_file *f, *was, *from;
         heft_verify_result found;
         heft_error err;
-        heft_assert_ok(heft_open(&f, s.path, NULL, &err), &err);
+        heft_assert_ok(heft_file_open(&f, s.path, NULL, &err), &err);
         heft_assert_ok(heft_test_open(&was, s.old, NULL, &err), &err);
         heft_assert_ok(heft_test_open(&from, s.more, NULL, &err), &err);
         assert_int_equal(heft_tensor_count(f), 3);
@@ -133,12 +135,12 @@ static void a_file_of_any_format_gains_tensors(void **state)
         assert_same_tensor(f, was, "w");
         assert_same_tensor(f, from, "v");
         assert_same_tensor(f, from, "u");
-        heft_assert_ok(heft_verify(&found, f, NULL, NULL, NULL, NULL, &err), &err);
+        heft_assert_ok(heft_file_verify(&found, f, NULL, NULL, NULL, NULL, &err), &err);
         assert_int_equal(found.faults + found.warnings, 0);
         assert_int_equal(heft_test_dir_entries(*state), 1);
-        heft_close(from);
-        heft_close(was);
-        heft_close(f);
+        heft_file_close(from);
+        heft_file_close(was);
+        heft_file_close(f);
         end_scene(&s);
     }
 }
@@ -161,7 +163,7 @@ static void assert_mended(const scene *s)
     bool had_journal = has_journal(s->path);
     nothing_stops();
     if (had_journal)
-        heft_assert_fails(heft_open(&f, s->path, NULL, &err), HEFT_E_IO, &err, "journal");
+        heft_assert_fails(heft_file_open(&f, s->path, NULL, &err), HEFT_E_IO, &err, "journal");
     else
         assert_true(file_is(s->path, s->old) || file_is(s->path, s->new));
     heft_status st = append(&heft_stopping_disk, s->path, s->more, NULL, &r, &err);
@@ -312,8 +314,8 @@ static heft_status append_with(heft_test_memory *m, const scene *s, heft_error *
     heft_file *from;
     o.convert.write.host = &m->host;
     heft_assert_ok(heft_test_open(&from, s->more, NULL, err), err);
-    heft_status st = heft_append_file(NULL, s->path, from, &o, err);
-    heft_close(from);
+    heft_status st = heft_file_append(NULL, s->path, from, &o, err);
+    heft_file_close(from);
     return st;
 }
 
@@ -488,17 +490,17 @@ static void a_file_may_be_appended_to_itself(void **state)
         heft_error err;
         heft_file *f;
         heft_test_save(path, old.p, old.len);
-        heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
-        heft_assert_fails(heft_append_file(NULL, path, f, NULL, &err), HEFT_E_ARGUMENT, &err,
+        heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
+        heft_assert_fails(heft_file_append(NULL, path, f, NULL, &err), HEFT_E_ARGUMENT, &err,
                           "already");
         assert_true(file_is(path, old));
         o.convert.keep = keep_v;
         o.convert.rename = all_are_w;
-        heft_assert_ok(heft_append_file(NULL, path, f, &o, &err), &err);
-        heft_close(f);
-        heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+        heft_assert_ok(heft_file_append(NULL, path, f, &o, &err), &err);
+        heft_file_close(f);
+        heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
         assert_int_equal(heft_tensor_count(f), 3);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&old);
     }
 }
@@ -538,15 +540,15 @@ static void readers_keep_the_tensors_they_found(void **state)
         heft_error err;
         begin(&s);
         heft_assert_ok(heft_test_open(&was, s.old, NULL, &err), &err);
-        heft_assert_ok(heft_open(&f, s.path, NULL, &err), &err);
+        heft_assert_ok(heft_file_open(&f, s.path, NULL, &err), &err);
         uint32_t part = heft_tensor_at(f, 0).first_part;
         heft_assert_ok(append(&heft_system_disk, s.path, s.more, NULL, NULL, &err), &err);
         uint8_t got[DATA], want[DATA];
-        heft_assert_ok(heft_read(got, f, part, 0, DATA, &err), &err);
-        heft_assert_ok(heft_read(want, was, part, 0, DATA, &err), &err);
+        heft_assert_ok(heft_part_read(got, f, part, 0, DATA, &err), &err);
+        heft_assert_ok(heft_part_read(want, was, part, 0, DATA, &err), &err);
         assert_memory_equal(got, want, DATA);
-        heft_close(f);
-        heft_close(was);
+        heft_file_close(f);
+        heft_file_close(was);
         end_scene(&s);
     }
 }
@@ -577,9 +579,9 @@ static void the_pieces_of_a_plan_are_the_file(void **state)
             assert_memory_equal(s.new.p + p[i].at, bytes, p[i].length);
         }
         heft_edit_close(e);
-        heft_close(added);
-        heft_close(from);
-        heft_close(f);
+        heft_file_close(added);
+        heft_file_close(from);
+        heft_file_close(f);
         heft_test_sink_free(&sink);
         end_scene(&s);
     }

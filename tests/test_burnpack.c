@@ -39,8 +39,8 @@ static void begin(writing *f, bool allow_loss)
 static void add(writing *f, const char *name, heft_dtype t, uint64_t elements)
 {
     uint32_t part;
-    heft_assert_ok(heft_writer_tensor(&part, f->w, heft_test_str(name), t, &elements, 1, &f->err),
-                   &f->err);
+    heft_assert_ok(
+        heft_writer_add_dense(&part, f->w, heft_test_str(name), t, &elements, 1, &f->err), &f->err);
 }
 
 static void assert_losses(const writing *f, const char *expected)
@@ -80,7 +80,7 @@ static void add_text(writing *f)
     char *text = calloc(1, HEFT_BURNPACK_MAX_METADATA);
     assert_non_null(text);
     v.as.s = (heft_str){ text, HEFT_BURNPACK_MAX_METADATA };
-    heft_assert_ok(heft_writer_meta(f->w, v, &f->err), &f->err);
+    heft_assert_ok(heft_writer_add_meta(f->w, v, &f->err), &f->err);
     free(text);
 }
 
@@ -116,15 +116,15 @@ static void assert_noted(const uint8_t *data, size_t len, uint64_t size, const c
 {
     heft_error err;
     heft_file *f;
-    heft_status st = heft_begin(&f, size, NULL, &err);
+    heft_status st = heft_file_begin(&f, size, NULL, &err);
     const heft_range *needs;
-    while (!st && (st = heft_step(f, &err)) == HEFT_AGAIN) {
-        heft_range r = (heft_needs(f, &needs), needs[0]);
+    while (!st && (st = heft_file_step(f, &err)) == HEFT_AGAIN) {
+        heft_range r = (heft_file_needs(f, &needs), needs[0]);
         uint8_t *piece = calloc(1, (size_t)r.length);
         assert_non_null(piece);
         if (r.offset < len)
             memcpy(piece, data + r.offset, r.length < len - r.offset ? r.length : len - r.offset);
-        st = heft_feed(f, r.offset, piece, (size_t)r.length, &err);
+        st = heft_file_feed(f, r.offset, piece, (size_t)r.length, &err);
         free(piece);
     }
     heft_assert_ok(st, &err);
@@ -132,7 +132,7 @@ static void assert_noted(const uint8_t *data, size_t len, uint64_t size, const c
     assert_int_equal(f->x.notes.len, 1);
     assert_string_equal(notes[0].rule, rule);
     assert_int_equal(notes[0].severity, HEFT_WARNING);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void more_than_burn_reads_is_read_with_a_warning(void **state)
@@ -162,7 +162,7 @@ static void more_than_burn_reads_is_read_with_a_warning(void **state)
 
 static void put(writing *f, heft_value v)
 {
-    heft_assert_ok(heft_writer_meta(f->w, v, &f->err), &f->err);
+    heft_assert_ok(heft_writer_add_meta(f->w, v, &f->err), &f->err);
 }
 
 static heft_value value(heft_kind kind, const char *key)
@@ -192,7 +192,7 @@ static void put_all_kinds(writing *f)
     put(f, v);
     put(f, value(HEFT_NULL, "null"));
     put(f, value(HEFT_KIND_LIST, "list"));
-    heft_assert_ok(heft_writer_meta_end(f->w, &f->err), &f->err);
+    heft_assert_ok(heft_writer_end_meta(f->w, &f->err), &f->err);
 }
 
 static void numbers_become_text_and_lists_are_left_out(void **state)
@@ -220,7 +220,7 @@ static void numbers_become_text_and_lists_are_left_out(void **state)
                               "meta 1 \"u\" str \"18446744073709551615\"\n"
                               "meta 1 \"z\" str \"-9223372036854775808\"\n");
     free(dump);
-    heft_close(back);
+    heft_file_close(back);
     heft_test_sink_free(&f.sink);
 }
 
@@ -233,7 +233,7 @@ static void scalars_that_are_none_are_left_out(void **state)
     put(&f, value(HEFT_KIND_STR, "text"));
     put(&f, value(HEFT_KIND_INT, "b"));
     put(&f, value(HEFT_KIND_BOOL, "a"));
-    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     assert_losses(&f, "1 burnpack/metadata: metadata 'text' is left out: a scalar is a number or "
                       "a truth value\n"
@@ -265,7 +265,8 @@ static void names_are_utf8_without_nul(void **state)
     (void)state;
     begin(&f, false);
     heft_assert_ok(
-        heft_writer_tensor(&part, f.w, (heft_str){ "a\0b", 3 }, HEFT_U8, dims, 1, &f.err), &f.err);
+        heft_writer_add_dense(&part, f.w, (heft_str){ "a\0b", 3 }, HEFT_U8, dims, 1, &f.err),
+        &f.err);
     heft_assert_status(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err);
     assert_non_null(strstr(f.losses, "2 burnpack/tensor a: a name with a NUL"));
     heft_writer_discard(f.w);
@@ -310,8 +311,9 @@ static void convert_stored(writing *f, const char *dtype, uint64_t bytes, const 
     opt.write.on_loss = note_loss;
     opt.write.loss_ctx = f;
     heft_sink *to = heft_test_sink_init(&f->sink, false);
-    heft_assert_ok(heft_convert(file, heft_format_find("burnpack"), to, &opt, &f->err), &f->err);
-    heft_close(file);
+    heft_assert_ok(heft_file_convert(file, heft_format_find("burnpack"), to, &opt, &f->err),
+                   &f->err);
+    heft_file_close(file);
 }
 
 static void stored_types_of_other_formats(void **state)

@@ -68,7 +68,7 @@ static heft_status read_all(const heft_file *f, heft_error *err)
     void *buffers[HEFT_COUNT(parts)];
     for (size_t i = 0; i < HEFT_COUNT(parts); i++)
         buffers[i] = heft_buffer_new((size_t)heft_part_at(f, parts[i]).length);
-    heft_status st = heft_read_many(buffers, f, parts, HEFT_COUNT(parts), work_on, NULL, err);
+    heft_status st = heft_part_read_many(buffers, f, parts, HEFT_COUNT(parts), work_on, NULL, err);
     for (size_t i = 0; i < HEFT_COUNT(parts); i++)
         heft_buffer_free(buffers[i], (size_t)heft_part_at(f, parts[i]).length);
     return st;
@@ -76,13 +76,13 @@ static heft_status read_all(const heft_file *f, heft_error *err)
 
 static heft_status verify(const heft_file *f, heft_error *err)
 {
-    return heft_verify(NULL, f, NULL, NULL, work_on, NULL, err);
+    return heft_file_verify(NULL, f, NULL, NULL, work_on, NULL, err);
 }
 
 static heft_status hash(const heft_file *f, heft_error *err)
 {
     heft_hash model, each[HEFT_COUNT(tensors)];
-    return heft_hash_model(&model, each, f, work_on, NULL, err);
+    return heft_file_hash(&model, each, f, work_on, NULL, err);
 }
 
 static heft_status convert_to(const heft_file *f, const char *format, heft_encoding encoding,
@@ -93,8 +93,8 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
     o.progress = work_on;
     o.write.encoding = encoding;
     o.write.host = host;
-    heft_status st = heft_convert(f, heft_format_find(format), heft_test_sink_init(&sink, false),
-                                  &o, err);
+    heft_status st = heft_file_convert(f, heft_format_find(format),
+                                       heft_test_sink_init(&sink, false), &o, err);
     heft_test_sink_free(&sink);
     return st;
 }
@@ -114,8 +114,8 @@ static heft_file *open_model(heft_bytes b, const heft_host *host)
     heft_file *f;
     heft_error err;
     opt.host = host;
-    heft_assert_ok(heft_source_memory(&s, b.p, b.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, s, &opt, &err), &err);
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, s, &opt, &err), &err);
     return f;
 }
 
@@ -140,7 +140,7 @@ static void progress_may_work_itself(void **state)
         if (what != 1) /* bytes under two checksums are read once */
             assert_int_equal(work.done, work.total);
     }
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -276,7 +276,7 @@ static void an_eviction_may_ask_the_store(void **state)
         opt.host = &host;
         opt.budget = 2 * PARAM;
         opt.copy = copies;
-        heft_assert_ok(heft_open_source(&f, &s.base, NULL, &err), &err);
+        heft_assert_ok(heft_file_open_source(&f, &s.base, NULL, &err), &err);
         heft_assert_ok(heft_params_open(&p, &opt, &err), &err);
         heft_assert_ok(heft_params_add(&model, p, f, &err), &err);
         asked = p;

@@ -153,7 +153,7 @@ static void every_conversion_gives_the_nearest_number(void **state)
         if (r->to == DOUBLES)
             continue;
         memset(out, GUARD, r->expected_bytes + 2);
-        assert_true(heft_cast(out + 1, r->to, r->given, r->from, r->count)); /* unaligned */
+        assert_true(heft_dtype_cast(out + 1, r->to, r->given, r->from, r->count)); /* unaligned */
         assert_same(r, out + 1, 0, r->count);
         assert_int_equal(out[0], GUARD);
         assert_int_equal(out[r->expected_bytes + 1], GUARD);
@@ -231,7 +231,7 @@ static void short_and_unaligned_runs_touch_nothing_else(void **state)
             uint8_t *in = malloc(bytes + 1), *out = malloc(size + 1);
             memcpy(in + 1, r->given + n.first * step, bytes);
             out[size] = GUARD;
-            assert_true(heft_cast(out, r->to, in + 1, r->from, n.count));
+            assert_true(heft_dtype_cast(out, r->to, in + 1, r->from, n.count));
             assert_same(r, out, n.first, n.count);
             assert_int_equal(out[size], GUARD);
             free(in);
@@ -253,7 +253,7 @@ static void every_number_reads_as_a_double(void **state)
         for (uint32_t first = 0; first < 75 && first < r->count; first++) {
             uint32_t count = first % 3 ? (r->count - first) / 2 : r->count - first;
             out[count] = 14;
-            assert_true(heft_to_f64(out, r->from, r->given, first, count));
+            assert_true(heft_dtype_to_f64(out, r->from, r->given, first, count));
             assert_same(r, (const uint8_t *)out, first, count);
             assert_true(out[count] == 14); /* nothing behind the last */
         }
@@ -268,12 +268,12 @@ static void complex_numbers_read_as_two_doubles(void **state)
     (void)state;
     float in[4] = { 1, -2, 3, 0.5F };
     double wide[4], out[4];
-    assert_true(heft_to_f64(out, HEFT_C64, in, 0, 4));
+    assert_true(heft_dtype_to_f64(out, HEFT_C64, in, 0, 4));
     assert_true(out[0] == 1 && out[1] == -2 && out[2] == 3 && out[3] == 0.5);
-    assert_true(heft_to_f64(out, HEFT_C64, in, 2, 2));
+    assert_true(heft_dtype_to_f64(out, HEFT_C64, in, 2, 2));
     assert_true(out[0] == 3 && out[1] == 0.5);
-    assert_true(heft_cast(wide, HEFT_C128, in, HEFT_C64, 2));
-    assert_true(heft_to_f64(out, HEFT_C128, wide, 1, 3));
+    assert_true(heft_dtype_cast(wide, HEFT_C128, in, HEFT_C64, 2));
+    assert_true(heft_dtype_to_f64(out, HEFT_C128, wide, 1, 3));
     assert_true(out[0] == -2 && out[1] == 3 && out[2] == 0.5);
 }
 
@@ -286,14 +286,14 @@ static void can_cast_says_what_cast_does(void **state)
             uint8_t in[512] = { 0 }, out[16] = { 0 };
             for (size_t i = 0; i < v->count; i++)
                 listed = listed || (v->at[i].from == from && v->at[i].to == to);
-            assert_int_equal(heft_can_cast(to, from), listed);
-            assert_int_equal(heft_cast(out, to, in, from, 1), listed);
+            assert_int_equal(heft_dtype_can_cast(to, from), listed);
+            assert_int_equal(heft_dtype_cast(out, to, in, from, 1), listed);
         }
     double none;
     for (heft_dtype t = HEFT_IQ2_XXS; t <= HEFT_Q1_0; t++)
-        assert_false(heft_to_f64(&none, t, "", 0, 0));
-    assert_false(heft_to_f64(&none, HEFT_UNTYPED, "", 0, 0));
-    assert_false(heft_to_f64(&none, HEFT_DTYPES, "", 0, 0));
+        assert_false(heft_dtype_to_f64(&none, t, "", 0, 0));
+    assert_false(heft_dtype_to_f64(&none, HEFT_UNTYPED, "", 0, 0));
+    assert_false(heft_dtype_to_f64(&none, HEFT_DTYPES, "", 0, 0));
 }
 
 static void element_types_are_found_by_name(void **state)

@@ -23,13 +23,13 @@ static int make_model(void **state)
     memcpy(&values[ODD], &(uint32_t){ 0x7FC00000 }, sizeof *values);
     heft_sink *sink = heft_test_sink_init(&f->bytes, false);
     heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"), sink, NULL, &err), &err);
-    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("large"), HEFT_F32, &n, 1, &err),
+    heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("large"), HEFT_F32, &n, 1, &err),
                    &err);
-    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("small"), HEFT_F32, &four, 1, &err),
-                   &err);
+    heft_assert_ok(
+        heft_writer_add_dense(&part, w, heft_test_str("small"), HEFT_F32, &four, 1, &err), &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
-    heft_assert_ok(heft_writer_data(w, 0, values, COUNT * sizeof *values, &err), &err);
-    heft_assert_ok(heft_writer_data(w, 1, small, sizeof small, &err), &err);
+    heft_assert_ok(heft_writer_write(w, 0, values, COUNT * sizeof *values, &err), &err);
+    heft_assert_ok(heft_writer_write(w, 1, small, sizeof small, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     heft_assert_ok(heft_test_open(&f->in, heft_test_sink_bytes(&f->bytes), NULL, &err), &err);
     free(values);
@@ -40,7 +40,7 @@ static int make_model(void **state)
 static int free_model(void **state)
 {
     fixture *f = *state;
-    heft_close(f->in);
+    heft_file_close(f->in);
     heft_test_sink_free(&f->bytes);
     free(f);
     return 0;
@@ -99,7 +99,7 @@ static heft_status run(const fixture *f, const way *how, said *s, heft_test_sink
     o.dry_run = how->dry_run;
     s->sink = sink;
     heft_sink *to = heft_test_sink_init(sink, how->is_stream);
-    return heft_convert(f->in, heft_format_find(how->format), to, &o, err);
+    return heft_file_convert(f->in, heft_format_find(how->format), to, &o, err);
 }
 
 static void each_value_is_counted_once(void **state)

@@ -41,14 +41,14 @@ static heft_file *open_changing(changing *c, heft_bytes take, uint64_t at, const
     *c = (changing){ .base = { &ops, take.len }, .first = take, .watched = at, .turn = UINT32_MAX };
     c->later = heft_test_copy(take.p, take.len);
     memcpy(c->later.p + at, later, len);
-    heft_assert_ok(heft_open_source(&f, &c->base, NULL, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, &c->base, NULL, &err), &err);
     c->pass = 0;
     return f;
 }
 
 static void release(changing *c, heft_file *f)
 {
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&c->first);
     heft_test_free(&c->later);
 }
@@ -60,7 +60,7 @@ static uint64_t offset_of(heft_bytes b, const char *role)
     heft_file *f;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     uint64_t at = heft_part_at(f, heft_part_find(f, 0, role, strlen(role))).offset;
-    heft_close(f);
+    heft_file_close(f);
     return at;
 }
 
@@ -145,8 +145,8 @@ static heft_status convert(const heft_file *f, heft_convert_options opt, heft_by
                            heft_error *err)
 {
     heft_test_sink sink;
-    heft_status st = heft_convert(f, heft_format_find("ztensor"), heft_test_sink_init(&sink, false),
-                                  &opt, err);
+    heft_status st = heft_file_convert(f, heft_format_find("ztensor"),
+                                       heft_test_sink_init(&sink, false), &opt, err);
     if (out)
         *out = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
@@ -205,7 +205,7 @@ static heft_bytes sparse_file(uint64_t rows, heft_layout (*layout)(void *, const
     opt.sparsify = layout;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     heft_assert_ok(convert(f, opt, &out, &err), &err);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
     return out;
 }

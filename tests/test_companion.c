@@ -25,7 +25,7 @@ static void each_line_is_a_token(void **state)
     heft_error err;
     heft_vocab *v;
     (void)state;
-    heft_assert_ok(heft_vocab_lines(&v, str("a\r\n\nb\n[CLS]\na"), NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_lines(&v, str("a\r\n\nb\n[CLS]\na"), NULL, &err), &err);
     assert_int_equal(heft_vocab_count(v), 5);
     assert_token(v, 0, "a");
     assert_token(v, 1, "");
@@ -47,7 +47,7 @@ static void no_lines_are_no_tokens(void **state)
     heft_error err;
     heft_vocab *v;
     (void)state;
-    heft_assert_ok(heft_vocab_lines(&v, str(""), NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_lines(&v, str(""), NULL, &err), &err);
     assert_int_equal(heft_vocab_count(v), 0);
     assert_int_equal(find(v, ""), HEFT_NONE);
     heft_vocab_close(v);
@@ -64,7 +64,8 @@ static void the_vocabulary_of_bert_is_read(void **state)
     if (!shared || !heft_test_exists(path))
         skip();
     heft_bytes text = heft_test_load(path);
-    heft_assert_ok(heft_vocab_lines(&v, (heft_str){ (char *)text.p, text.len }, NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_lines(&v, (heft_str){ (char *)text.p, text.len }, NULL, &err),
+                   &err);
     assert_int_equal(heft_vocab_count(v), 30522);
     static const uint32_t ids[HEFT_SPECIALS] = { 0, 100, 101, 102, 103 };
     for (int i = 0; i < HEFT_SPECIALS; i++)
@@ -90,7 +91,7 @@ static void tokens_come_in_the_order_of_their_ids(void **state)
         " {\"content\": \"b\", \"id\": 1}],"
         "\"model\": {\"type\": \"WordPiece\","
         " \"vocab\": {\"c\": 2, \"\\u0061\": 0, \"b\": 1}}}");
-    heft_assert_ok(heft_vocab_json(&v, text, NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_json(&v, text, NULL, &err), &err);
     assert_int_equal(heft_vocab_count(v), 4);
     assert_token(v, 0, "a");
     assert_token(v, 2, "c");
@@ -123,7 +124,7 @@ static void tokens_of_a_list_come_in_its_order(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(texts); i++) {
         heft_vocab *v;
-        heft_assert_ok(heft_vocab_json(&v, str(texts[i]), NULL, &err), &err);
+        heft_assert_ok(heft_vocab_parse_json(&v, str(texts[i]), NULL, &err), &err);
         assert_int_equal(heft_vocab_count(v), 5);
         assert_token(v, 2, "?");
         assert_token(v, 3,
@@ -147,7 +148,7 @@ static void tokens_of_pair_encoding_are_read(void **state)
                         "\"</s>\": 2, \"[PAD]\": 4}, \"merges\": [\"\\u0120 a\", [\"x\", \"y\"]]}, "
                         "\"added_tokens\": [{\"id\": 3, \"content\": \"<s>\"}, {\"id\": 5, "
                         "\"content\": \"<pad>\"}]}");
-    heft_assert_ok(heft_vocab_json(&v, text, NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_json(&v, text, NULL, &err), &err);
     assert_int_equal(heft_vocab_count(v), 6);
     assert_token(v, 1,
                  "\xc4\xa0"
@@ -197,10 +198,11 @@ static void documents_that_are_no_tokenizer_are_refused(void **state)
     heft_vocab *v;
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(refusals); i++) {
-        heft_assert_fails(heft_vocab_json(&v, str(refusals[i].text), NULL, &err), HEFT_E_FORMAT,
-                          &err, refusals[i].words);
+        heft_assert_fails(heft_vocab_parse_json(&v, str(refusals[i].text), NULL, &err),
+                          HEFT_E_FORMAT, &err, refusals[i].words);
         assert_null(v);
-        assert_int_equal(heft_vocab_json(&v, str(refusals[i].text), NULL, NULL), HEFT_E_FORMAT);
+        assert_int_equal(heft_vocab_parse_json(&v, str(refusals[i].text), NULL, NULL),
+                         HEFT_E_FORMAT);
     }
 }
 
@@ -215,7 +217,7 @@ static void settings_are_what_stands_at_the_top_level(void **state)
     heft_str text = str("{\"text\": \"a\\nb\", \"list\": [1, 2], \"int\": -12, \"real\": 1e-12,"
                         "\"yes\": true, \"nothing\": null, \"huge\": 18446744073709551615,"
                         "\"map\": {\"int\": 3}, \"int\": 7}");
-    heft_assert_ok(heft_settings_json(&s, text, NULL, &err), &err);
+    heft_assert_ok(heft_settings_parse_json(&s, text, NULL, &err), &err);
     assert_int_equal(heft_settings_count(s), 6);
     assert_true(heft_settings_find(&v, s, "text"));
     assert_int_equal(v.kind, HEFT_KIND_STR);
@@ -233,16 +235,16 @@ static void settings_are_what_stands_at_the_top_level(void **state)
     assert_false(heft_settings_find(&v, s, "nothing"));
     heft_settings_close(s);
     heft_settings_close(NULL);
-    assert_int_equal(heft_settings_json(&s, str("[1]"), NULL, &err), HEFT_E_FORMAT);
-    assert_int_equal(heft_settings_json(&s, str("{\"a\": 1"), NULL, &err), HEFT_E_FORMAT);
+    assert_int_equal(heft_settings_parse_json(&s, str("[1]"), NULL, &err), HEFT_E_FORMAT);
+    assert_int_equal(heft_settings_parse_json(&s, str("{\"a\": 1"), NULL, &err), HEFT_E_FORMAT);
 }
 
 static heft_value at_path(const heft_settings *s, const char *path)
 {
-    uint32_t i = heft_settings_path(s, path);
+    uint32_t i = heft_settings_find_path(s, path);
     if (i == HEFT_NONE)
         fail_msg("there is no %s", path);
-    return heft_settings_value(s, i);
+    return heft_settings_value_at(s, i);
 }
 
 static void nested_settings_are_found_by_their_path(void **state)
@@ -254,7 +256,7 @@ static void nested_settings_are_found_by_their_path(void **state)
         "{\"kind\": \"gpt\", \"config\": {\"embed_dim\": 64, \"rope\": {\"theta\": 1e4},"
         "\"layers\": [{\"heads\": 4}, [7, null, true]], \"embed_dim\": 96}, \"a.b\": 1,"
         "\"a\": {\"b\": 2, \"c\": 3}, \"\": {}}");
-    heft_assert_ok(heft_settings_json(&s, text, NULL, &err), &err);
+    heft_assert_ok(heft_settings_parse_json(&s, text, NULL, &err), &err);
     assert_int_equal(at_path(s, "config.embed_dim").as.i, 96);
     assert_memory_equal(at_path(s, "config.rope.theta").as.s.ptr, "1e4", 3);
     assert_int_equal(at_path(s, "config.layers.0.heads").as.i, 4);
@@ -271,7 +273,7 @@ static void nested_settings_are_found_by_their_path(void **state)
         "kind.0"
     };
     for (size_t i = 0; i < HEFT_COUNT(none); i++)
-        if (heft_settings_path(s, none[i]) != HEFT_NONE)
+        if (heft_settings_find_path(s, none[i]) != HEFT_NONE)
             fail_msg("there is a %s", none[i]);
     heft_settings_close(s);
 }
@@ -282,20 +284,20 @@ static void all_settings_are_walked_through(void **state)
     heft_settings *s;
     char walk[64] = "";
     (void)state;
-    heft_assert_ok(
-        heft_settings_json(&s, str("{\"a\": [[], {\"b\": 1}], \"c\": null, \"d\": 2}"), NULL, &err),
-        &err);
-    assert_int_equal(heft_settings_values(s), 6);
-    for (uint32_t i = 0; i < heft_settings_values(s); i = heft_settings_next(s, i))
-        strncat(walk, heft_settings_value(s, i).key.ptr, heft_settings_value(s, i).key.len);
+    heft_assert_ok(heft_settings_parse_json(
+                       &s, str("{\"a\": [[], {\"b\": 1}], \"c\": null, \"d\": 2}"), NULL, &err),
+                   &err);
+    assert_int_equal(heft_settings_value_count(s), 6);
+    for (uint32_t i = 0; i < heft_settings_value_count(s); i = heft_settings_next(s, i))
+        strncat(walk, heft_settings_value_at(s, i).key.ptr, heft_settings_value_at(s, i).key.len);
     assert_string_equal(walk, "acd");
-    heft_value a = heft_settings_value(s, 0);
+    heft_value a = heft_settings_value_at(s, 0);
     assert_int_equal(a.kind, HEFT_KIND_LIST);
     assert_int_equal(a.as.of.count, 2);
     assert_int_equal(a.as.of.end, 4);
-    assert_int_equal(heft_settings_value(s, 1).as.of.end, 2);
-    assert_int_equal(heft_settings_value(s, 1).key.len, 0);
-    assert_int_equal(heft_settings_value(s, 3).as.i, 1);
+    assert_int_equal(heft_settings_value_at(s, 1).as.of.end, 2);
+    assert_int_equal(heft_settings_value_at(s, 1).key.len, 0);
+    assert_int_equal(heft_settings_value_at(s, 3).as.i, 1);
     assert_int_equal(heft_settings_count(s), 1); /* the top level alone */
     assert_int_equal(heft_settings_at(s, 0).as.i, 2);
     heft_settings_close(s);
@@ -312,7 +314,8 @@ static heft_status settings_of_many(const char *begin, const char *piece, size_t
     memcpy(text, begin, len);
     for (size_t i = 0; i < count; i++)
         memcpy(text + len + i * step, piece, step);
-    heft_status st = heft_settings_json(&s, (heft_str){ text, len + count * step }, NULL, err);
+    heft_status st = heft_settings_parse_json(&s, (heft_str){ text, len + count * step }, NULL,
+                                              err);
     free(text);
     heft_settings_close(s);
     return st;
@@ -346,7 +349,7 @@ static void profiles_are_read(void **state)
     heft_error err;
     heft_profile *p;
     (void)state;
-    heft_assert_ok(heft_profile_json(&p, str(profile_text), NULL, &err), &err);
+    heft_assert_ok(heft_profile_parse_json(&p, str(profile_text), NULL, &err), &err);
     assert_memory_equal(heft_profile_name(p).ptr, "p", 1);
     heft_profile_close(p);
     heft_profile_close(NULL);
@@ -379,8 +382,8 @@ static void documents_that_are_no_profile_are_refused(void **state)
     heft_profile *p;
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(refusals); i++) {
-        heft_assert_fails(heft_profile_json(&p, str(refusals[i].text), NULL, &err), HEFT_E_FORMAT,
-                          &err, refusals[i].words);
+        heft_assert_fails(heft_profile_parse_json(&p, str(refusals[i].text), NULL, &err),
+                          HEFT_E_FORMAT, &err, refusals[i].words);
         assert_null(p);
     }
 }
@@ -414,19 +417,19 @@ static void expressions_have_values(void **state)
         snprintf(text, sizeof text,
                  "{\"sizes\": {\"n\": 4}, \"tensors\": [{\"name\": \"w\", \"shape\": [\"%s\"]}]}",
                  expressions[i].text);
-        heft_assert_ok(heft_profile_json(&p, str(text), NULL, &err), &err);
+        heft_assert_ok(heft_profile_parse_json(&p, str(text), NULL, &err), &err);
         heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
                                         heft_test_sink_init(&sink, false), NULL, &err),
                        &err);
-        heft_assert_ok(heft_writer_tensor(&part, w, str("w"), HEFT_U8, &dim, 1, &err), &err);
+        heft_assert_ok(heft_writer_add_dense(&part, w, str("w"), HEFT_U8, &dim, 1, &err), &err);
         heft_assert_ok(heft_writer_begin(w, &err), &err);
-        heft_assert_ok(heft_writer_data(w, part, "twelve bytes", 12, &err), &err);
+        heft_assert_ok(heft_writer_write(w, part, "twelve bytes", 12, &err), &err);
         heft_assert_ok(heft_writer_finish(w, &err), &err);
         heft_assert_ok(heft_test_open(&f, heft_test_sink_bytes(&sink), NULL, &err), &err);
         heft_assert_ok(heft_profile_check(&result, p, f, NULL, NULL, &err), &err);
         if ((result.faults == 0) != expressions[i].holds)
             fail_msg("%s: %u faults", expressions[i].text, result.faults);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_sink_free(&sink);
         heft_profile_close(p);
     }
@@ -437,7 +440,7 @@ static void expressions_have_values(void **state)
 static heft_status read_lines(const heft_host *host, heft_error *err)
 {
     heft_vocab *v;
-    heft_status st = heft_vocab_lines(&v, str("a\nb\nc\n[PAD]\n"), host, err);
+    heft_status st = heft_vocab_parse_lines(&v, str("a\nb\nc\n[PAD]\n"), host, err);
     heft_vocab_close(v);
     return st;
 }
@@ -446,7 +449,7 @@ static heft_status read_tokenizer(const heft_host *host, heft_error *err)
 {
     heft_vocab *v;
     heft_str text = str("{\"model\": {\"vocab\": {\"\\u0061\": 0, \"b\": 1, \"c\": 2}}}");
-    heft_status st = heft_vocab_json(&v, text, host, err);
+    heft_status st = heft_vocab_parse_json(&v, text, host, err);
     heft_vocab_close(v);
     return st;
 }
@@ -456,7 +459,7 @@ static heft_status read_list(const heft_host *host, heft_error *err)
     heft_vocab *v;
     heft_str text = str("{\"added_tokens\": [{\"id\": 0, \"content\": \"a\"}], "
                         "\"model\": {\"vocab\": [[\"\\u0061\", 0], [\"b\", 1]]}}");
-    heft_status st = heft_vocab_json(&v, text, host, err);
+    heft_status st = heft_vocab_parse_json(&v, text, host, err);
     heft_vocab_close(v);
     return st;
 }
@@ -464,8 +467,8 @@ static heft_status read_list(const heft_host *host, heft_error *err)
 static heft_status read_settings(const heft_host *host, heft_error *err)
 {
     heft_settings *s;
-    heft_status st = heft_settings_json(&s, str("{\"a\": 1, \"b\": \"\\n\", \"c\": {\"d\": [2]}}"),
-                                        host, err);
+    heft_status st = heft_settings_parse_json(
+        &s, str("{\"a\": 1, \"b\": \"\\n\", \"c\": {\"d\": [2]}}"), host, err);
     heft_settings_close(s);
     return st;
 }
@@ -473,7 +476,7 @@ static heft_status read_settings(const heft_host *host, heft_error *err)
 static heft_status read_profile(const heft_host *host, heft_error *err)
 {
     heft_profile *p;
-    heft_status st = heft_profile_json(&p, str(profile_text), host, err);
+    heft_status st = heft_profile_parse_json(&p, str(profile_text), host, err);
     heft_profile_close(p);
     return st;
 }

@@ -72,7 +72,7 @@ static void begin(fixture *f, const char *format, const test_tensor *tensors, si
 
 static void drop_result(fixture *f)
 {
-    heft_close(f->got);
+    heft_file_close(f->got);
     f->got = NULL;
     heft_test_free(&f->out);
 }
@@ -80,7 +80,7 @@ static void drop_result(fixture *f)
 static void end(fixture *f)
 {
     drop_result(f);
-    heft_close(f->in);
+    heft_file_close(f->in);
     heft_test_free(&f->bytes);
 }
 
@@ -90,8 +90,8 @@ static heft_status run(fixture *f, const char *format, const heft_convert_option
     drop_result(f);
     if (o->progress)
         ((change *)o->progress_ctx)->last = 0;
-    heft_status st = heft_convert(f->in, heft_format_find(format),
-                                  heft_test_sink_init(&sink, false), o, &f->err);
+    heft_status st = heft_file_convert(f->in, heft_format_find(format),
+                                       heft_test_sink_init(&sink, false), o, &f->err);
     assert_int_equal(sink.finished, !st);
     assert_int_equal(sink.discarded, !!st);
     if (!st) {
@@ -104,11 +104,11 @@ static heft_status run(fixture *f, const char *format, const heft_convert_option
 
 static const uint8_t *data_of(const heft_file *f, const char *name, size_t *len)
 {
-    uint32_t id = heft_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, name, strlen(name));
     assert_int_not_equal(id, HEFT_NONE);
     uint32_t part = heft_tensor_at(f, id).first_part;
     *len = (size_t)heft_part_at(f, part).length;
-    return heft_view(f, part);
+    return heft_part_view(f, part);
 }
 
 static void assert_same_data(const fixture *f, const char *before, const char *after)
@@ -151,8 +151,8 @@ static void a_new_name_keeps_the_bytes(void **state)
     (void)state;
     begin(&f, "safetensors", three, 3);
     heft_assert_ok(run(&f, "safetensors", &o), &f.err);
-    assert_int_equal(heft_find(f.got, "b", 1), HEFT_NONE);
-    assert_int_equal(heft_find(f.got, "z", 1), 1); /* in its old place */
+    assert_int_equal(heft_tensor_find(f.got, "b", 1), HEFT_NONE);
+    assert_int_equal(heft_tensor_find(f.got, "z", 1), 1); /* in its old place */
     assert_same_data(&f, "b", "z");
     assert_same_data(&f, "c", "c");
     c.name = (heft_str){ "a", 1 };
@@ -169,14 +169,14 @@ static void compare_cast(const fixture *f, heft_dtype from, heft_dtype to)
 {
     size_t n, m;
     const uint8_t *before = data_of(f->in, "t", &n), *after = data_of(f->got, "t", &m);
-    size_t count = (size_t)heft_tensor_at(f->in, heft_find(f->in, "t", 1)).dims[0];
+    size_t count = (size_t)heft_tensor_at(f->in, heft_tensor_find(f->in, "t", 1)).dims[0];
     const heft_dtype_info *d = heft_dtype_get(to);
     uint8_t *expected = malloc(m);
     assert_non_null(expected);
     assert_int_equal(m, (count + d->block_elems - 1) / d->block_elems * d->block_bytes);
-    assert_true(heft_cast(expected, to, before, from, count));
+    assert_true(heft_dtype_cast(expected, to, before, from, count));
     assert_memory_equal(after, expected, m);
-    assert_int_equal(heft_tensor_at(f->got, heft_find(f->got, "t", 1)).dtype, to);
+    assert_int_equal(heft_tensor_at(f->got, heft_tensor_find(f->got, "t", 1)).dtype, to);
     free(expected);
 }
 
@@ -289,7 +289,7 @@ static void compare_transposed(const fixture *f, const test_tensor *t)
 {
     size_t n, m, size = heft_dtype_get(t->dtype)->block_bytes;
     const uint8_t *before = data_of(f->in, t->name, &n), *after = data_of(f->got, t->name, &m);
-    heft_tensor turned = heft_tensor_at(f->got, heft_find(f->got, t->name, strlen(t->name)));
+    heft_tensor turned = heft_tensor_at(f->got, heft_tensor_find(f->got, t->name, strlen(t->name)));
     uint8_t *expected = malloc(n + 1);
     assert_non_null(expected);
     assert_int_equal(turned.dims[0], t->dims[1]);
@@ -349,15 +349,15 @@ static void turning_twice_changes_nothing(void **state)
         size_t n, m;
         c.last = 0;
         heft_assert_ok(heft_test_ways[way].open(&turned, &in, NULL, &f.err), &f.err);
-        heft_assert_ok(heft_convert(turned, heft_format_find("mag"),
-                                    heft_test_sink_init(&sink, way == 3), &o, &f.err),
+        heft_assert_ok(heft_file_convert(turned, heft_format_find("mag"),
+                                         heft_test_sink_init(&sink, way == 3), &o, &f.err),
                        &f.err);
         heft_assert_ok(heft_test_open(&back, heft_test_sink_bytes(&sink), NULL, &f.err), &f.err);
         const uint8_t *a = data_of(f.in, "t", &n), *b = data_of(back, "t", &m);
         assert_int_equal(n, m);
         assert_memory_equal(a, b, n);
-        heft_close(back);
-        heft_close(turned);
+        heft_file_close(back);
+        heft_file_close(turned);
         heft_test_sink_free(&sink);
     }
     end(&f);
@@ -380,7 +380,7 @@ static void cast_and_turned_at_once(void **state)
     assert_non_null(expected);
     assert_int_equal(m, 2 * n);
     transpose_by_hand(turned, in, 523, 601, 4);
-    assert_true(heft_cast(expected, HEFT_F64, turned, HEFT_F32, n / 4));
+    assert_true(heft_dtype_cast(expected, HEFT_F64, turned, HEFT_F32, n / 4));
     assert_memory_equal(out, expected, m);
     free(turned);
     free(expected);
@@ -464,7 +464,7 @@ static void a_config_takes_the_place_of_the_old(void **state)
     heft_assert_ok(run(&f, "gptrs-checkpoint", &o), &f.err);
     uint32_t part = heft_part_find(f.got, HEFT_NONE, "config", 6);
     assert_int_equal(heft_part_at(f.got, part).length, strlen(config));
-    assert_memory_equal(heft_view(f.got, part), config, strlen(config));
+    assert_memory_equal(heft_part_view(f.got, part), config, strlen(config));
     o.config = heft_test_str("{\"kind\":");
     heft_assert_fails(run(&f, "gptrs-checkpoint", &o), HEFT_E_ARGUMENT, &f.err, "config");
     end(&f);
@@ -483,15 +483,16 @@ static void a_dry_run_writes_nothing(void **state)
     begin(&f, "safetensors", three, 3);
     o.dry_run = true;
     o.planned_bytes = &planned;
-    heft_assert_ok(heft_convert(f.in, heft_format_find("safetensors"),
-                                heft_test_sink_init(&sink, false), &o, &f.err),
+    heft_assert_ok(heft_file_convert(f.in, heft_format_find("safetensors"),
+                                     heft_test_sink_init(&sink, false), &o, &f.err),
                    &f.err);
     assert_true(sink.discarded);
     assert_int_equal(sink.cap, 0);
     assert_int_equal(planned, f.bytes.len);
-    heft_assert_ok(heft_convert(f.in, heft_format_find("safetensors"), NULL, &o, &f.err), &f.err);
+    heft_assert_ok(heft_file_convert(f.in, heft_format_find("safetensors"), NULL, &o, &f.err),
+                   &f.err);
     o.dry_run = false;
-    heft_assert_fails(heft_convert(f.in, heft_format_find("safetensors"), NULL, &o, &f.err),
+    heft_assert_fails(heft_file_convert(f.in, heft_format_find("safetensors"), NULL, &o, &f.err),
                       HEFT_E_ARGUMENT, &f.err, "no sink");
     end(&f);
 }
@@ -522,8 +523,8 @@ static void open_anyway(fixture *f)
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_source *source;
     opt.no_verify = true;
-    heft_assert_ok(heft_source_memory(&source, f->bytes.p, f->bytes.len, &f->err), &f->err);
-    heft_assert_ok(heft_open_source(&f->in, source, &opt, &f->err), &f->err);
+    heft_assert_ok(heft_source_open_memory(&source, f->bytes.p, f->bytes.len, &f->err), &f->err);
+    heft_assert_ok(heft_file_open_source(&f->in, source, &opt, &f->err), &f->err);
 }
 
 static void a_broken_checksum_stops_unless_told_not_to(void **state)
@@ -552,13 +553,13 @@ static void what_was_only_listed_cannot_be_converted(void **state)
     heft_file *f;
     (void)state;
     heft_assert_ok(heft_test_ways[4].open(&f, &in, NULL, &err), &err);
-    assert_null(heft_view(f, 0));
-    heft_assert_fails(
-        heft_convert(f, heft_format_find("mag"), heft_test_sink_init(&sink, false), NULL, &err),
-        HEFT_E_IO, &err, "not fed");
+    assert_null(heft_part_view(f, 0));
+    heft_assert_fails(heft_file_convert(f, heft_format_find("mag"),
+                                        heft_test_sink_init(&sink, false), NULL, &err),
+                      HEFT_E_IO, &err, "not fed");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -600,7 +601,8 @@ static bool store(void *ctx, const heft_tensor *t, heft_str role, heft_storage *
 
 static void assert_stored(const heft_file *f, const char *name, heft_encoding e, const char *digest)
 {
-    heft_part p = heft_part_at(f, heft_tensor_at(f, heft_find(f, name, strlen(name))).first_part);
+    heft_part p =
+        heft_part_at(f, heft_tensor_at(f, heft_tensor_find(f, name, strlen(name))).first_part);
     assert_int_equal(p.encoding, e);
     assert_int_equal(!p.digest.len, !digest);
     if (digest)

@@ -143,14 +143,14 @@ static void all_but_opaque_blocks_are_read_as_numbers(void **state)
         double out[2];
         const uint8_t zero[512] = { 0 };
         assert_in_range(heft_dtype_get(t)->block_bytes, 1, sizeof zero);
-        if (heft_to_f64(out, t, zero, 0, 1) == is_opaque(t))
+        if (heft_dtype_to_f64(out, t, zero, 0, 1) == is_opaque(t))
             fail_msg("%s: has it a row in blocks.c, or in `opaque` here?", heft_dtype_name(t));
         assert_int_equal(heft_block_is_known(t), is_block && !is_opaque(t));
         assert_true(is_block || !is_opaque(t));
         if (is_block || heft_dtype_is_complex(t))
-            assert_false(heft_can_cast(t, HEFT_F32));
+            assert_false(heft_dtype_can_cast(t, HEFT_F32));
         else
-            assert_true(heft_can_cast(t, HEFT_F32) && heft_can_cast(HEFT_F32, t));
+            assert_true(heft_dtype_can_cast(t, HEFT_F32) && heft_dtype_can_cast(HEFT_F32, t));
     }
 }
 
@@ -163,7 +163,7 @@ static void kinds_of_integers_are_told_apart(void **state)
         memset(ones, 0xFF, sizeof ones);
         if (!heft_dtype_is_int(t))
             continue;
-        assert_true(heft_to_f64(&out, t, ones, 0, 1));
+        assert_true(heft_dtype_to_f64(&out, t, ones, 0, 1));
         assert_int_equal(out < 0, heft_dtype_is_signed_int(t));
     }
 }
@@ -229,7 +229,7 @@ static heft_status write_one(heft_test_sink *sink, const struct stored *s, heft_
     heft_assert_ok(heft_writer_open(&w, heft_format_find(s->format),
                                     heft_test_sink_init(sink, false), &opt, err),
                    err);
-    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("w"), t, dims, 1, err), err);
+    heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("w"), t, dims, 1, err), err);
     heft_status st = heft_writer_begin(w, err);
     if (st) {
         heft_assert_status(st, HEFT_E_LOSSY, err);
@@ -237,7 +237,7 @@ static heft_status write_one(heft_test_sink *sink, const struct stored *s, heft_
         return st;
     }
     assert_true(heft_dtype_bytes(&bytes, t, ELEMENTS));
-    heft_assert_ok(heft_writer_data(w, part, zeros, (size_t)bytes, err), err);
+    heft_assert_ok(heft_writer_write(w, part, zeros, (size_t)bytes, err), err);
     heft_assert_ok(heft_writer_finish(w, err), err);
     return HEFT_OK;
 }
@@ -256,7 +256,7 @@ static bool is_stored(const struct stored *s, heft_dtype t)
         if (is_there && heft_tensor_at(f, 0).dtype != t)
             fail_msg("%s %s reads %s as %s", s->format, s->version ? s->version : "",
                      heft_dtype_name(t), heft_dtype_name(heft_tensor_at(f, 0).dtype));
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_sink_free(&sink);
     return is_there;

@@ -28,8 +28,8 @@ static bool has_name(heft_bytes b)
     heft_file *f;
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    bool found = heft_find(f, "w", 1) != HEFT_NONE;
-    heft_close(f);
+    bool found = heft_tensor_find(f, "w", 1) != HEFT_NONE;
+    heft_file_close(f);
     return found;
 }
 
@@ -101,7 +101,7 @@ static void assert_mended(const char *dir, const char *path, heft_bytes old, hef
     heft_file *f;
     memset(&heft_stop, 0, sizeof heft_stop);
     if (has_journal(path))
-        heft_assert_fails(heft_open(&f, path, NULL, &err), HEFT_E_IO, &err, "journal");
+        heft_assert_fails(heft_file_open(&f, path, NULL, &err), HEFT_E_IO, &err, "journal");
     heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err), &err);
     if (file_is(path, new)) {
         assert_false(undone);
@@ -212,7 +212,7 @@ static void a_dry_run_undoes_nothing(void **state)
     heft_error err;
     o.dry_run = true;
     leave_half_edited(path, old, "v");
-    heft_assert_fails(heft_edit_file(NULL, path, &o, &err), HEFT_E_IO, &err, "journal");
+    heft_assert_fails(heft_file_edit(NULL, path, &o, &err), HEFT_E_IO, &err, "journal");
     assert_true(has_journal(path));
     heft_test_free(&old);
 }
@@ -452,10 +452,10 @@ static uint64_t read_for(heft_bytes b, const char *to)
     heft_error err;
     o.rename = &rename;
     o.rename_count = 1;
-    heft_assert_ok(heft_open_source(&f, &s.base, NULL, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, &s.base, NULL, &err), &err);
     s.read = 0;
     heft_assert_ok(heft_edit_plan(&e, f, &o, &err), &err);
-    heft_close(f);
+    heft_file_close(f);
     heft_edit_close(e);
     return s.read;
 }
@@ -494,7 +494,7 @@ static void pieces_are_the_edited_file(void **state)
         o.rename_count = has_name(old);
         heft_assert_ok(heft_test_open(&f, old, NULL, &err), &err);
         heft_assert_ok(heft_edit_plan(&e, f, &o, &err), &err);
-        heft_close(f);
+        heft_file_close(f);
         heft_bytes made = { calloc(1, (size_t)heft_edit_size(e) + 1), (size_t)heft_edit_size(e) };
         uint64_t at = 0;
         for (size_t k = 0, n = heft_edit_pieces(e, &p); k < n; k++) {
@@ -524,7 +524,7 @@ static void nothing_asked_changes_nothing(void **state)
         heft_edit_result r;
         heft_error err;
         heft_test_save(path, old.p, old.len);
-        heft_assert_ok(heft_edit_file(&r, path, NULL, &err), &err);
+        heft_assert_ok(heft_file_edit(&r, path, NULL, &err), &err);
         assert_false(r.changed);
         assert_true(file_is(path, old));
         heft_test_free(&old);
@@ -554,7 +554,7 @@ static void memory_that_runs_out_is_told(void **state)
             if (st)
                 heft_assert_status(st, HEFT_E_NOMEM, &err);
             heft_edit_close(e);
-            heft_close(f);
+            heft_file_close(f);
             heft_assert_all_freed(&m);
         }
         heft_test_free(&b);
@@ -582,7 +582,7 @@ static heft_status try(const char *format, const heft_value *set, const char *un
     heft_assert_ok(heft_test_open(&f, b, NULL, err), err);
     heft_status st = heft_edit_plan(&e, f, &o, err);
     heft_edit_close(e);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
     return st;
 }
@@ -635,8 +635,8 @@ static uint32_t faults_of(heft_bytes b)
     heft_file *f;
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_ok(heft_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_file_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+    heft_file_close(f);
     return r.faults;
 }
 

@@ -269,7 +269,7 @@ static heft_status append(const heft_disk *disk, const char *path, const char *t
     o.convert.ctx = (void *)(uintptr_t)to;
     heft_assert_ok(heft_test_open(&from, more, &host.host, &err), &err);
     heft_status st = heft_append_file_on(disk, NULL, path, from, &o, &err);
-    heft_close(from);
+    heft_file_close(from);
     heft_test_free(&more);
     return st;
 }

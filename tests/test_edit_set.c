@@ -30,9 +30,9 @@ static void make_set(void **state, const char *format)
     o.stem = "m";
     o.open = add_file;
     o.ctx = set;
-    heft_assert_ok(heft_split(f, heft_format_find(format), &o, &err), &err);
+    heft_assert_ok(heft_file_split(f, heft_format_find(format), &o, &err), &err);
     heft_assert_ok(heft_sink_set_finish(set, &err), &err);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&whole);
 }
 
@@ -44,7 +44,7 @@ static heft_status set_value(const char *path, bool dry_run, heft_error *err)
     o.set = &v;
     o.set_count = 1;
     o.dry_run = dry_run;
-    return heft_edit_file(NULL, path, &o, err);
+    return heft_file_edit(NULL, path, &o, err);
 }
 
 static void assert_refused(const char *path, const char *words)

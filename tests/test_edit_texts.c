@@ -16,7 +16,7 @@ static heft_vocab *vocab_of(const char *lines)
 {
     heft_error err;
     heft_vocab *v;
-    heft_assert_ok(heft_vocab_lines(&v, heft_test_str(lines), NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_lines(&v, heft_test_str(lines), NULL, &err), &err);
     return v;
 }
 
@@ -63,7 +63,7 @@ static heft_bytes edited(heft_bytes old, heft_edit_options *o, heard *h, heft_st
     o->loss_ctx = h;
     heft_assert_ok(heft_test_open(&f, old, NULL, err), err);
     *st = heft_edit_plan(&e, f, o, err);
-    heft_close(f);
+    heft_file_close(f);
     if (*st)
         return now;
     now = (heft_bytes){ calloc(1, (size_t)heft_edit_size(e) + 1), (size_t)heft_edit_size(e) };
@@ -80,7 +80,7 @@ static heft_file *open_flawless(heft_bytes b)
     heft_file *f;
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_ok(heft_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
     assert_int_equal(r.faults + r.warnings, 0);
     return f;
 }
@@ -93,11 +93,11 @@ static void assert_same_tensors(heft_bytes a, heft_bytes b)
         heft_tensor of_x = heft_tensor_at(x, t), of_y = heft_tensor_at(y, t);
         heft_part part = heft_part_at(x, of_x.first_part);
         assert_memory_equal(of_x.name.ptr, of_y.name.ptr, of_x.name.len);
-        assert_memory_equal(heft_view(x, of_x.first_part), heft_view(y, of_y.first_part),
+        assert_memory_equal(heft_part_view(x, of_x.first_part), heft_part_view(y, of_y.first_part),
                             (size_t)part.length);
     }
-    heft_close(x);
-    heft_close(y);
+    heft_file_close(x);
+    heft_file_close(y);
 }
 
 /* ---- vocabularies --------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static void assert_vocab(heft_bytes b, const char *lines, const uint32_t special
         assert_int_equal(heft_vocab_special(got, (heft_special)s), special[s]);
     heft_vocab_close(got);
     heft_vocab_close(want);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static const char few
@@ -341,7 +341,7 @@ static void memory_that_runs_out_is_told(void **state)
             if (st)
                 heft_assert_status(st, HEFT_E_NOMEM, &err);
             heft_edit_close(e);
-            heft_close(f);
+            heft_file_close(f);
             heft_assert_all_freed(&m);
         }
     }
@@ -363,8 +363,8 @@ static void assert_config(heft_bytes b, const char *want)
     uint32_t part = heft_part_find(f, HEFT_NONE, "config", 6);
     assert_int_not_equal(part, HEFT_NONE);
     assert_int_equal(heft_part_at(f, part).length, strlen(want));
-    assert_memory_equal(heft_view(f, part), want, strlen(want));
-    heft_close(f);
+    assert_memory_equal(heft_part_view(f, part), want, strlen(want));
+    heft_file_close(f);
 }
 
 static void a_configuration_takes_the_place_of_the_old(void **state)
@@ -433,13 +433,13 @@ static void assert_trained_without_ids(heft_bytes b)
     for (uint32_t t = 0; t < TENSORS; t++) {
         heft_value v;
         bool is_trained = false;
-        for (uint32_t i = 0; heft_attribute(&v, f, t, i); i++) {
+        for (uint32_t i = 0; heft_attribute_at(&v, f, t, i); i++) {
             assert_false(v.key.len == 13 && !memcmp(v.key.ptr, "gptrs.base_id", 13));
             is_trained = is_trained || (v.kind == HEFT_KIND_BOOL && v.as.b);
         }
         assert_int_equal(is_trained, heft_tensor_at(f, t).name.ptr[0] == 'a');
     }
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void identities_of_gpt_rs_are_changed_by_an_edit(void **state)
@@ -472,7 +472,7 @@ static void a_wrong_base_id_is_not_taken_away(void **state)
     heft_error err;
     heard h;
     (void)state;
-    assert_true(heft_base_param_id(&id, "b", 1));
+    assert_true(heft_param_base_id(&id, "b", 1));
     uint8_t *at = memmem(old.p, old.len, id.bytes, sizeof id.bytes);
     assert_non_null(at);
     *at ^= 1;

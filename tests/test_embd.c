@@ -7,7 +7,7 @@ static heft_vocab *vocab_of(const char *lines)
 {
     heft_error err;
     heft_vocab *v;
-    heft_assert_ok(heft_vocab_lines(&v, heft_test_str(lines), NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_lines(&v, heft_test_str(lines), NULL, &err), &err);
     return v;
 }
 
@@ -21,13 +21,14 @@ static void declare(heft_writer *w, const heft_vocab *v, heft_error *err)
     heft_value key = { .kind = HEFT_KIND_STR, .key = heft_test_str("model_name") };
     uint32_t part;
     key.as.s = heft_test_str("tiny");
-    heft_assert_ok(heft_writer_meta(w, key, err), err);
-    heft_assert_ok(heft_writer_vocab(w, v, err), err);
-    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("small"), HEFT_F32, small, 2, err),
+    heft_assert_ok(heft_writer_add_meta(w, key, err), err);
+    heft_assert_ok(heft_writer_set_vocab(w, v, err), err);
+    heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("small"), HEFT_F32, small, 2, err),
                    err);
     heft_assert_ok(
-        heft_writer_tensor(&part, w, heft_test_str("a longer name"), HEFT_F32, large, 1, err), err);
-    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("last"), HEFT_F32, small, 1, err),
+        heft_writer_add_dense(&part, w, heft_test_str("a longer name"), HEFT_F32, large, 1, err),
+        err);
+    heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("last"), HEFT_F32, small, 1, err),
                    err);
 }
 
@@ -46,12 +47,12 @@ static heft_bytes write_model(const char *layout, bool is_stream, const heft_voc
                    &err);
     declare(w, v, &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
-    heft_assert_fails(heft_writer_vocab(w, v, &err), HEFT_E_ARGUMENT, &err, "comes before");
+    heft_assert_fails(heft_writer_set_vocab(w, v, &err), HEFT_E_ARGUMENT, &err, "comes before");
     for (uint32_t part = 0; part < HEFT_COUNT(elements); part++)
         for (size_t left = 4u * elements[part], n; left; left -= n) {
             n = left < sizeof piece ? left : sizeof piece;
             memset(piece, (int)(left % 251), n);
-            heft_assert_ok(heft_writer_data(w, part, piece, n, &err), &err);
+            heft_assert_ok(heft_writer_write(w, part, piece, n, &err), &err);
         }
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     heft_bytes b = heft_test_copy(sink.p, sink.len);
@@ -71,7 +72,7 @@ static void assert_flawless(heft_bytes b, const char *layout)
     heft_assert_same_text(findings, "");
     assert_int_equal(result.bytes_checked > 4 * WIDE, !strcmp(layout, "1.0"));
     free(findings);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void files_written_call_by_call_are_flawless(void **state)
@@ -102,13 +103,13 @@ static void conversion_writes_the_same_bytes(void **state)
         heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
         opt.write.version = layouts[i / 2];
         heft_sink *to = heft_test_sink_init(&sink, i & 1);
-        heft_assert_ok(heft_convert(f, heft_format_find("embd"), to, &opt, &err), &err);
+        heft_assert_ok(heft_file_convert(f, heft_format_find("embd"), to, &opt, &err), &err);
         heft_bytes same = write_model(layouts[i / 2], false, v);
         heft_assert_same_bytes(heft_test_sink_bytes(&sink), same);
         heft_test_free(&same);
         heft_test_sink_free(&sink);
     }
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&model);
     heft_vocab_close(v);
 }
@@ -205,12 +206,12 @@ static void write_giant(ends_sink *sink)
     *sink = (ends_sink){ .base = { &ends_ops } };
     heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), &sink->base, NULL, &err), &err);
     for (int i = 0; i < 2; i++)
-        heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str(i ? "second" : "first"), HEFT_F32,
-                                          dims[i], 2, &err),
+        heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str(i ? "second" : "first"),
+                                             HEFT_F32, dims[i], 2, &err),
                        &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     for (uint64_t done = 0; done < giant; done += sizeof zeros)
-        heft_assert_ok(heft_writer_data(w, done >= 4ull << 30, zeros, sizeof zeros, &err), &err);
+        heft_assert_ok(heft_writer_write(w, done >= 4ull << 30, zeros, sizeof zeros, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     assert_true(sink->finished);
     assert_int_equal(sink->written, sink->size);
@@ -230,16 +231,17 @@ static void data_may_be_larger_than_4_gib(void **state)
     *s = (front_source){ { &ops, sink->size },
                          { sink->front, sizeof sink->front },
                          { sink->back, sizeof sink->back } };
-    heft_assert_ok(heft_open_source(&f, &s->base, NULL, &err), &err);
-    heft_part second = heft_part_at(f, heft_tensor_at(f, heft_find(f, "second", 6)).first_part);
+    heft_assert_ok(heft_file_open_source(&f, &s->base, NULL, &err), &err);
+    heft_part second = heft_part_at(f,
+                                    heft_tensor_at(f, heft_tensor_find(f, "second", 6)).first_part);
     assert_true(second.offset > 4ull << 30);
     assert_int_equal(second.offset + second.length + 16, sink->size);
     assert_true(heft_checksum_at(&sum, f, 1));
     assert_int_equal(sum.range.length, giant);
     heft_verify_result result;
-    heft_assert_ok(heft_verify(&result, f, NULL, NULL, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(&result, f, NULL, NULL, NULL, NULL, &err), &err);
     assert_int_equal(result.faults + result.warnings + result.notes, 0);
-    heft_close(f);
+    heft_file_close(f);
     free(sink);
 }
 
@@ -268,12 +270,12 @@ static heft_bytes many_tensors(void)
     for (uint32_t i = 0, part; i < NAMES; i++) {
         char name[32];
         snprintf(name, sizeof name, "layers.%u", i);
-        heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str(name), HEFT_F32, &one, 1, &err),
-                       &err);
+        heft_assert_ok(
+            heft_writer_add_dense(&part, w, heft_test_str(name), HEFT_F32, &one, 1, &err), &err);
     }
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     for (uint32_t i = 0; i < NAMES; i++)
-        heft_assert_ok(heft_writer_data(w, i, &one, 4, &err), &err);
+        heft_assert_ok(heft_writer_write(w, i, &one, 4, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     heft_bytes b = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
@@ -295,13 +297,13 @@ static void what_precedes_the_data_ends_below_4_gib(void **state)
         letters[i] = (char)('a' + heft_test_random(&random, 26));
     opt.rename = long_name;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_fails(
-        heft_convert(f, heft_format_find("embd"), heft_test_sink_init(&sink, false), &opt, &err),
-        HEFT_E_LOSSY, &err, "what precedes the data would take");
+    heft_assert_fails(heft_file_convert(f, heft_format_find("embd"),
+                                        heft_test_sink_init(&sink, false), &opt, &err),
+                      HEFT_E_LOSSY, &err, "what precedes the data would take");
     assert_true(sink.discarded);
     assert_int_equal(sink.len, 0);
     heft_test_sink_free(&sink);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
     free(letters);
 }

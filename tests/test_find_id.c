@@ -17,7 +17,7 @@ static heft_id base_id(const char *name)
 {
     heft_id id = { .kind = HEFT_ID_BASE };
     heft_id128 base;
-    assert_true(heft_base_param_id(&base, name, strlen(name)));
+    assert_true(heft_param_base_id(&base, name, strlen(name)));
     memcpy(id.base, base.bytes, sizeof id.base);
     return id;
 }
@@ -28,8 +28,8 @@ static void assert_found(const heft_file *f, const heft_id *id, uint32_t tensor,
     heft_ids *ids;
     heft_error err;
     uint32_t n = 99, m = 99;
-    assert_int_equal(heft_find_id(f, id, &n), tensor);
-    assert_int_equal(heft_find_id(f, id, NULL), tensor);
+    assert_int_equal(heft_tensor_find_id(f, id, &n), tensor);
+    assert_int_equal(heft_tensor_find_id(f, id, NULL), tensor);
     heft_assert_ok(heft_ids_open(&ids, f, &err), &err);
     assert_int_equal(heft_ids_find(ids, id, &m), tensor);
     assert_int_equal(heft_ids_find(ids, id, NULL), tensor);
@@ -55,7 +55,7 @@ static void base_ids_are_those_of_the_names(void **state)
         id.base[3] ^= 1;
         assert_found(f, &id, HEFT_NONE, 0);
         id.base[3] ^= 1;
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -72,7 +72,7 @@ static void a_stored_id_of_another_name_is_none(void **state)
     heft_file *f = open_model(b);
     assert_found(f, &id, 0, 1);
     assert_found(f, &other, HEFT_NONE, 0);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -90,9 +90,9 @@ static void names_that_are_not_ascii_have_no_base_id(void **state)
     memcpy(id.base, hashed, sizeof hashed);
     assert_found(f, &id, HEFT_NONE, 0);
     id = base_id("w");
-    uint32_t w = heft_find(f, "w", 1);
+    uint32_t w = heft_tensor_find(f, "w", 1);
     assert_found(f, &id, w, 1);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -130,15 +130,15 @@ static void burn_ids_are_found_and_counted(void **state)
         heft_file *f = open_model(b);
         for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
             heft_id id = { .kind = HEFT_ID_BURN, .burn = rows[i].id };
-            uint32_t want = rows[i].name ? heft_find(f, rows[i].name, 1) : HEFT_NONE;
+            uint32_t want = rows[i].name ? heft_tensor_find(f, rows[i].name, 1) : HEFT_NONE;
             assert_found(f, &id, want, rows[i].count);
         }
         heft_test_sink sink;
         heft_error err;
-        heft_assert_ok(heft_convert(f, heft_format_find("burnpack"),
-                                    heft_test_sink_init(&sink, false), NULL, &err),
+        heft_assert_ok(heft_file_convert(f, heft_format_find("burnpack"),
+                                         heft_test_sink_init(&sink, false), NULL, &err),
                        &err);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
         b = heft_test_copy(sink.p, sink.len);
         heft_test_sink_free(&sink);
@@ -159,11 +159,11 @@ static void many_ids_are_found_in_a_sorted_list(void **state)
         char name[32];
         snprintf(name, sizeof name, "layers.%u.weight", i);
         heft_id id = base_id(name);
-        assert_int_equal(heft_ids_find(ids, &id, NULL), heft_find(f, name, strlen(name)));
+        assert_int_equal(heft_ids_find(ids, &id, NULL), heft_tensor_find(f, name, strlen(name)));
     }
     heft_ids_close(ids);
     heft_ids_close(NULL);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -185,7 +185,7 @@ static void without_memory_there_is_no_list(void **state)
         if (st)
             heft_assert_status(st, HEFT_E_NOMEM, &err);
         heft_ids_close(ids);
-        heft_close(f);
+        heft_file_close(f);
         heft_assert_all_freed(&m);
     }
     heft_test_free(&b);
@@ -226,10 +226,10 @@ static void a_wrong_id_is_noted_when_the_file_is_opened(void **state)
             assert_int_equal(note->severity, HEFT_WARNING);
             assert_int_equal(note->tensor, 0);
         }
-        heft_assert_ok(heft_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+        heft_assert_ok(heft_file_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
         assert_int_equal(r.warnings, 0);
         assert_int_equal(r.faults, wrong);
-        heft_close(f);
+        heft_file_close(f);
         uint8_t *at = memmem(b.p, b.len, id.base, sizeof id.base);
         if (!wrong)
             at[5] ^= 1;
@@ -246,9 +246,9 @@ static heft_status convert(heft_bytes b, const char *to, bool strict, losses *l,
     opt.write.on_loss = count_loss;
     opt.write.loss_ctx = l;
     opt.write.strict = strict;
-    heft_status st = heft_convert(f, heft_format_find(to), heft_test_sink_init(&sink, false), &opt,
-                                  err);
-    heft_close(f);
+    heft_status st = heft_file_convert(f, heft_format_find(to), heft_test_sink_init(&sink, false),
+                                       &opt, err);
+    heft_file_close(f);
     heft_test_sink_free(&sink);
     return st;
 }

@@ -20,13 +20,13 @@ static void assert_aligned(const char *dir, const char *format, uintptr_t align)
     heft_error err;
     heft_file *f;
     heft_test_save(path, b.p, b.len);
-    heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
     for (uint32_t id = 0; id < HEFT_COUNT(tensors); id++) {
-        const void *view = heft_view(f, heft_tensor_at(f, id).first_part);
+        const void *view = heft_part_view(f, heft_tensor_at(f, id).first_part);
         assert_non_null(view);
         assert_int_equal((uintptr_t)view % align, 0);
     }
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -65,15 +65,15 @@ static uint64_t bytes_asked_for(heft_bytes b)
     heft_file *f;
     const heft_range *needs;
     uint64_t sum = 0;
-    heft_status st = heft_begin(&f, b.len, NULL, &err);
-    while (!st && (st = heft_step(f, &err)) == HEFT_AGAIN) {
-        heft_range r = (heft_needs(f, &needs), needs[0]);
+    heft_status st = heft_file_begin(&f, b.len, NULL, &err);
+    while (!st && (st = heft_file_step(f, &err)) == HEFT_AGAIN) {
+        heft_range r = (heft_file_needs(f, &needs), needs[0]);
         sum += r.length;
-        st = heft_feed(f, r.offset, b.p + r.offset, (size_t)r.length, &err);
+        st = heft_file_feed(f, r.offset, b.p + r.offset, (size_t)r.length, &err);
     }
     heft_assert_ok(st, &err);
     assert_int_equal(heft_tensor_count(f), 1);
-    heft_close(f);
+    heft_file_close(f);
     return sum;
 }
 
@@ -130,7 +130,8 @@ static void assert_refused(const refusal *r)
     heft_assert_ok(heft_writer_open(&w, heft_format_find(r->format),
                                     heft_test_sink_init(&sink, false), &opt, &err),
                    &err);
-    heft_assert_ok(heft_writer_tensor(&part, w, r->name, r->dtype, r->dims, r->rank, &err), &err);
+    heft_assert_ok(heft_writer_add_dense(&part, w, r->name, r->dtype, r->dims, r->rank, &err),
+                   &err);
     heft_assert_status(heft_writer_begin(w, &err), HEFT_E_LOSSY, &err);
     if (rule)
         fail_msg("%s was not reported: %s", rule, err.message);
@@ -183,11 +184,12 @@ static heft_status plan_excess(const excess *r, bool allow_loss, const char **fa
     heft_assert_ok(heft_writer_open(&w, heft_format_find(r->format),
                                     heft_test_sink_init(&sink, false), &opt, err),
                    err);
-    heft_assert_ok(heft_writer_meta(w, v, err), err);
-    heft_assert_ok(heft_writer_tensor(&part, w, (heft_str){ "w", 1 }, HEFT_F32, dims, 1, err), err);
+    heft_assert_ok(heft_writer_add_meta(w, v, err), err);
+    heft_assert_ok(heft_writer_add_dense(&part, w, (heft_str){ "w", 1 }, HEFT_F32, dims, 1, err),
+                   err);
     heft_status st = heft_writer_begin(w, err);
     if (!st)
-        st = heft_writer_data(w, part, &one, sizeof one, err);
+        st = heft_writer_write(w, part, &one, sizeof one, err);
     if (st)
         heft_writer_discard(w);
     else
@@ -235,7 +237,7 @@ static heft_status write_token(size_t bytes, const char *version, bool allow_los
     char *text = calloc(1, bytes + 1);
     assert_non_null(text);
     memset(text, 't', bytes);
-    heft_assert_ok(heft_vocab_lines(&v, (heft_str){ text, bytes }, NULL, err), err);
+    heft_assert_ok(heft_vocab_parse_lines(&v, (heft_str){ text, bytes }, NULL, err), err);
     opt.version = version;
     opt.allow_loss = allow_loss;
     opt.on_loss = find_rule;
@@ -243,7 +245,7 @@ static heft_status write_token(size_t bytes, const char *version, bool allow_los
     heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), heft_test_sink_init(&sink, false),
                                     &opt, err),
                    err);
-    heft_assert_ok(heft_writer_vocab(w, v, err), err);
+    heft_assert_ok(heft_writer_set_vocab(w, v, err), err);
     heft_status st = heft_writer_begin(w, err);
     if (st)
         heft_writer_discard(w);
@@ -351,17 +353,18 @@ static void write_values(written *r, const char *format, const heft_value *value
                                     heft_test_sink_init(&r->sink, false), NULL, &err),
                    &err);
     for (size_t i = 0; i < count; i++)
-        heft_assert_ok(heft_writer_meta(w, values[i], &err), &err);
-    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("w"), HEFT_F32, &one, 1, &err), &err);
+        heft_assert_ok(heft_writer_add_meta(w, values[i], &err), &err);
+    heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("w"), HEFT_F32, &one, 1, &err),
+                   &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
-    heft_assert_ok(heft_writer_data(w, part, &one, 4, &err), &err);
+    heft_assert_ok(heft_writer_write(w, part, &one, 4, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     heft_assert_ok(heft_test_open(&r->f, heft_test_sink_bytes(&r->sink), NULL, &err), &err);
 }
 
 static void drop_written(written *r)
 {
-    heft_close(r->f);
+    heft_file_close(r->f);
     heft_test_sink_free(&r->sink);
 }
 
@@ -377,7 +380,7 @@ static void numbers_of_a_program_are_in_a_mag_file(void **state)
     heft_value v;
     (void)state;
     write_values(&r, "mag", values, HEFT_COUNT(values));
-    assert_int_not_equal(heft_find(r.f, "w", 1), HEFT_NONE);
+    assert_int_not_equal(heft_tensor_find(r.f, "w", 1), HEFT_NONE);
     for (size_t i = 0; i < HEFT_COUNT(values); i++) {
         char key[8];
         snprintf(key, sizeof key, "%.*s", (int)values[i].key.len, values[i].key.ptr);
@@ -427,8 +430,8 @@ static void scalars_of_a_program_are_in_a_burnpack(void **state)
         { .kind = HEFT_KIND_BOOL, .key = heft_test_str("b"), .as.b = true },
     };
     for (size_t i = 0; i < HEFT_COUNT(values); i++)
-        heft_assert_ok(heft_writer_meta(w, values[i], &err), &err);
-    heft_assert_ok(heft_writer_meta_end(w, &err), &err);
+        heft_assert_ok(heft_writer_add_meta(w, values[i], &err), &err);
+    heft_assert_ok(heft_writer_end_meta(w, &err), &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     static const char expected[] = "\x67scalars\xa4" /* in the order of their names */
@@ -452,7 +455,8 @@ static void a_vocabulary_of_a_program_is_in_an_embd_file(void **state)
     heft_error err;
     heft_vocab *v, *back;
     (void)state;
-    heft_assert_ok(heft_vocab_lines(&v, heft_test_str("[PAD]\n##ing\n[UNK]\n"), NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_lines(&v, heft_test_str("[PAD]\n##ing\n[UNK]\n"), NULL, &err),
+                   &err);
     for (size_t i = 0; i < HEFT_COUNT(versions); i++) {
         heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
         heft_test_sink sink;
@@ -463,7 +467,7 @@ static void a_vocabulary_of_a_program_is_in_an_embd_file(void **state)
         heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
                                         heft_test_sink_init(&sink, false), &opt, &err),
                        &err);
-        heft_assert_ok(heft_writer_vocab(w, v, &err), &err);
+        heft_assert_ok(heft_writer_set_vocab(w, v, &err), &err);
         heft_assert_ok(heft_writer_begin(w, &err), &err);
         heft_assert_ok(heft_writer_finish(w, &err), &err);
         heft_assert_ok(heft_test_open(&f, heft_test_sink_bytes(&sink), NULL, &err), &err);
@@ -474,7 +478,7 @@ static void a_vocabulary_of_a_program_is_in_an_embd_file(void **state)
         assert_int_equal(heft_vocab_special(back, HEFT_UNK), i ? 2 : 1);
         assert_int_equal(heft_vocab_special(back, HEFT_MASK), HEFT_NONE);
         heft_vocab_close(back);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_sink_free(&sink);
     }
     heft_vocab_close(v);
@@ -499,17 +503,17 @@ static void any_range_of_a_compressed_part_is_read(void **state)
     heft_assert_ok(heft_test_open(&plain, raw, NULL, &err), &err);
     heft_assert_ok(heft_test_open(&f, packed, NULL, &err), &err);
     assert_int_equal(heft_part_at(f, 0).encoding, HEFT_ZSTD);
-    assert_null(heft_view(f, 0));
+    assert_null(heft_part_view(f, 0));
     for (int i = 0; i < ROUNDS; i++) {
         static uint8_t a[LONGEST], b[LONGEST];
         uint64_t at = heft_test_random(&random, BYTES - LONGEST);
         size_t n = heft_test_random(&random, LONGEST);
-        heft_assert_ok(heft_read(a, plain, 0, at, n, &err), &err);
-        heft_assert_ok(heft_read(b, f, 0, at, n, &err), &err);
+        heft_assert_ok(heft_part_read(a, plain, 0, at, n, &err), &err);
+        heft_assert_ok(heft_part_read(b, f, 0, at, n, &err), &err);
         assert_memory_equal(a, b, n);
     }
-    heft_close(plain);
-    heft_close(f);
+    heft_file_close(plain);
+    heft_file_close(f);
     heft_test_free(&raw);
     heft_test_free(&packed);
 }
@@ -540,7 +544,7 @@ static void parameters_of_two_files_share_a_namespace(void **state)
     heft_assert_ok(heft_params_add_to(p, space, open_bytes(second), &err), &err);
     assert_int_equal(heft_params_count(p), 2);
     for (uint64_t i = 0; i < 2; i++) {
-        assert_true(heft_params_by_name(&key, p, space, i ? "b" : "a", 1));
+        assert_true(heft_params_find(&key, p, space, i ? "b" : "a", 1));
         heft_assert_ok(heft_params_acquire(&w, p, key, &err), &err);
         assert_int_equal(w.bytes, 4 * (2 + i));
         heft_params_release(p, key);
@@ -563,12 +567,12 @@ static heft_bytes burnpack_with_id(const char *id)
     assert_in_range(n, 1, sizeof text - 9);
     memcpy(text, &(uint64_t){ (uint64_t)n }, 8);
     heft_file *f = open_bytes((heft_bytes){ (uint8_t *)text, 8 + (size_t)n });
-    heft_assert_ok(heft_convert(f, heft_format_find("burnpack"), heft_test_sink_init(&sink, false),
-                                NULL, &err),
+    heft_assert_ok(heft_file_convert(f, heft_format_find("burnpack"),
+                                     heft_test_sink_init(&sink, false), NULL, &err),
                    &err);
     heft_bytes b = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
-    heft_close(f);
+    heft_file_close(f);
     return b;
 }
 
@@ -581,10 +585,10 @@ static void a_parameter_is_found_by_the_id_that_burn_gave_it(void **state)
     (void)state;
     heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
     heft_assert_ok(heft_params_add(&space, p, open_bytes(b), &err), &err);
-    assert_true(heft_params_by_burn(&key, p, space, UINT64_MAX));
-    assert_true(heft_params_by_name(&same, p, space, "w", 1));
+    assert_true(heft_params_find_burn(&key, p, space, UINT64_MAX));
+    assert_true(heft_params_find(&same, p, space, "w", 1));
     assert_memory_equal(&key, &same, sizeof key);
-    assert_false(heft_params_by_burn(&key, p, space, 1));
+    assert_false(heft_params_find_burn(&key, p, space, 1));
     heft_params_close(p);
     heft_test_free(&b);
 }

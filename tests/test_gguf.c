@@ -37,7 +37,7 @@ static void begin(fixture *f)
 
 static void put(fixture *f, heft_value v)
 {
-    heft_assert_ok(heft_writer_meta(f->w, v, &f->err), &f->err);
+    heft_assert_ok(heft_writer_add_meta(f->w, v, &f->err), &f->err);
 }
 
 static void put_list(fixture *f, const char *key, const heft_value *v, size_t count)
@@ -45,7 +45,7 @@ static void put_list(fixture *f, const char *key, const heft_value *v, size_t co
     put(f, (heft_value){ .kind = HEFT_KIND_LIST, .key = heft_test_str(key) });
     for (size_t i = 0; i < count; i++)
         put(f, v[i]);
-    heft_assert_ok(heft_writer_meta_end(f->w, &f->err), &f->err);
+    heft_assert_ok(heft_writer_end_meta(f->w, &f->err), &f->err);
 }
 
 static heft_file *finish(fixture *f)
@@ -59,7 +59,7 @@ static heft_file *finish(fixture *f)
 
 static void end(fixture *f, heft_file *opened)
 {
-    heft_close(opened);
+    heft_file_close(opened);
     heft_test_sink_free(&f->sink);
 }
 
@@ -181,7 +181,7 @@ static void what_has_no_kind_is_left_out_and_named(void **state)
     put_list(&f, "halves", halves, HEFT_COUNT(halves));
     put(&f, (heft_value){ .kind = HEFT_KIND_MAP, .key = heft_test_str("map") });
     put(&f, text_value("in", "it"));
-    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
     put(&f, (heft_value){ .kind = HEFT_NULL, .key = heft_test_str("null") });
     put(&f, text_value("", "no key"));
     put(&f, bytes);
@@ -211,7 +211,7 @@ static heft_status write_tensor(fixture *f, heft_dtype t, const uint64_t *dims, 
     heft_assert_ok(heft_writer_open(&f->w, heft_format_find("gguf"),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
                    &f->err);
-    heft_assert_ok(heft_writer_tensor(&part, f->w, heft_test_str("t"), t, dims, rank, &f->err),
+    heft_assert_ok(heft_writer_add_dense(&part, f->w, heft_test_str("t"), t, dims, rank, &f->err),
                    &f->err);
     heft_status st = heft_writer_begin(f->w, &f->err);
     if (st || allow_loss) {
@@ -221,7 +221,7 @@ static heft_status write_tensor(fixture *f, heft_dtype t, const uint64_t *dims, 
         for (uint32_t i = 0; i < rank; i++)
             bytes *= dims[i];
         bytes = bytes / heft_dtype_get(t)->block_elems * heft_dtype_get(t)->block_bytes;
-        heft_assert_ok(heft_writer_data(f->w, part, zeros, (size_t)bytes, &f->err), &f->err);
+        heft_assert_ok(heft_writer_write(f->w, part, zeros, (size_t)bytes, &f->err), &f->err);
         heft_assert_ok(heft_writer_finish(f->w, &f->err), &f->err);
     }
     heft_test_sink_free(&f->sink);
@@ -266,7 +266,7 @@ static heft_vocab *vocabulary(const char *lines)
 {
     heft_vocab *v;
     heft_error err;
-    heft_assert_ok(heft_vocab_lines(&v, heft_test_str(lines), NULL, &err), &err);
+    heft_assert_ok(heft_vocab_parse_lines(&v, heft_test_str(lines), NULL, &err), &err);
     return v;
 }
 
@@ -279,8 +279,8 @@ static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
     opt.write.on_loss = note_loss;
     opt.write.loss_ctx = &f->lost;
     opt.vocab = v;
-    heft_assert_ok(heft_convert(in, heft_format_find("gguf"), heft_test_sink_init(&f->sink, false),
-                                &opt, &f->err),
+    heft_assert_ok(heft_file_convert(in, heft_format_find("gguf"),
+                                     heft_test_sink_init(&f->sink, false), &opt, &f->err),
                    &f->err);
     heft_assert_ok(heft_test_open(&out, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
     return out;
@@ -292,7 +292,7 @@ static void a_vocabulary_replaces_the_tokens_in_the_metadata(void **state)
     (void)state;
     heft_vocab *v = vocabulary("[UNK]\n[PAD]\na\n"), *other = vocabulary("x\ny\n");
     begin(&f);
-    heft_assert_ok(heft_writer_vocab(f.w, v, &f.err), &f.err);
+    heft_assert_ok(heft_writer_set_vocab(f.w, v, &f.err), &f.err);
     put(&f, text_value("last", "z"));
     heft_file *first = finish(&f), *same = rewrite(&g, first, v);
     heft_assert_same_bytes(heft_test_sink_bytes(&f.sink), heft_test_sink_bytes(&g.sink));

@@ -91,7 +91,7 @@ static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 static bool find_attribute(heft_value *out, const heft_file *f, uint32_t tensor, const char *key)
 {
     bool found = false;
-    for (uint32_t i = 0; !found && heft_attribute(out, f, tensor, i); i++)
+    for (uint32_t i = 0; !found && heft_attribute_at(out, f, tensor, i); i++)
         found = out->key.len == strlen(key) && !memcmp(out->key.ptr, key, out->key.len);
     return found;
 }
@@ -99,7 +99,7 @@ static bool find_attribute(heft_value *out, const heft_file *f, uint32_t tensor,
 static void assert_id(const heft_file *f, const char *name, const uint64_t *id)
 {
     heft_value v;
-    uint32_t t = heft_find(f, name, strlen(name));
+    uint32_t t = heft_tensor_find(f, name, strlen(name));
     assert_int_not_equal(t, HEFT_NONE);
     assert_int_equal(find_attribute(&v, f, t, "burn.param_id"), id != NULL);
     if (id)
@@ -118,11 +118,12 @@ static heft_bytes converted(const char *to, const char *version, heft_bytes from
     w->calls = 0;
     heft_assert_ok(heft_test_open(&f, from, NULL, &err), &err);
     heft_assert_ok(
-        heft_convert(f, heft_format_find(to), heft_test_sink_init(&sink, false), &o, &err), &err);
+        heft_file_convert(f, heft_format_find(to), heft_test_sink_init(&sink, false), &o, &err),
+        &err);
     assert_int_equal(w->calls, heft_tensor_count(f));
     heft_bytes out = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
-    heft_close(f);
+    heft_file_close(f);
     return out;
 }
 
@@ -158,7 +159,7 @@ static void conversions_set_keep_and_take_away_ids(void **state)
         heft_assert_ok(heft_test_open(&f, b[1], NULL, &err), &err);
         assert_id(f, "a", &id);
         assert_id(f, "b", NULL);
-        heft_close(f);
+        heft_file_close(f);
         w = (wish){ .id = { .has = HEFT_HAS_PARAM_ID, .param_id = other }, .is_refused = true };
         b[2] = converted(format, version, b[1], &w);
         assert_int_equal(w.was.has & HEFT_HAS_PARAM_ID, HEFT_HAS_PARAM_ID);
@@ -177,7 +178,7 @@ static heft_status edit(const char *path, wish *w, heft_edit_result *result, hef
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     o.identify = identify;
     o.identify_ctx = w;
-    return heft_edit_file(result, path, &o, err);
+    return heft_file_edit(result, path, &o, err);
 }
 
 static void edits_set_change_and_take_away_ids(void **state)
@@ -194,15 +195,15 @@ static void edits_set_change_and_take_away_ids(void **state)
             wish w = { .id = { .has = HEFT_HAS_PARAM_ID, .param_id = ids[k] } };
             heft_assert_ok(edit(path, &w, &result, &err), &err);
             assert_true(result.changed);
-            heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+            heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
             assert_id(f, "a", &ids[k]);
             assert_id(f, "b", NULL);
-            heft_close(f);
+            heft_file_close(f);
         }
         heft_assert_ok(edit(path, &(wish){ .id = { .has = 0 } }, &result, &err), &err);
-        heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+        heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
         assert_id(f, "a", NULL);
-        heft_close(f);
+        heft_file_close(f);
         after = heft_test_load(path);
         if (!strcmp(keepers[i].format, "burnpack"))
             heft_assert_same_bytes(before, after); /* others leave room behind */
@@ -226,7 +227,7 @@ static void an_edit_that_would_lose_an_id_is_refused(void **state)
     heft_rename rename = { heft_test_str("w"), heft_test_str("a") };
     o.rename = &rename;
     o.rename_count = 1;
-    heft_assert_ok(heft_edit_file(NULL, path, &o, &err), &err);
+    heft_assert_ok(heft_file_edit(NULL, path, &o, &err), &err);
     heft_test_free(&before);
     before = heft_test_load(path);
     heft_assert_status(edit(path, &w, NULL, &err), HEFT_E_LOSSY, &err);
@@ -253,12 +254,12 @@ static void requires_grad_is_set_and_cleared(void **state)
     for (int grad = 1; grad >= 0; grad--) {
         wish w = { .id = { .has = HEFT_HAS_REQUIRES_GRAD, .requires_grad = grad } };
         heft_assert_ok(edit(path, &w, NULL, &err), &err);
-        heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
-        assert_true(find_attribute(&v, f, heft_find(f, "a", 1), "gptrs.requires_grad"));
+        heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
+        assert_true(find_attribute(&v, f, heft_tensor_find(f, "a", 1), "gptrs.requires_grad"));
         assert_int_equal(v.as.b, grad);
-        assert_true(find_attribute(&v, f, heft_find(f, "b", 1), "gptrs.requires_grad"));
+        assert_true(find_attribute(&v, f, heft_tensor_find(f, "b", 1), "gptrs.requires_grad"));
         assert_false(v.as.b);
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_free(&model);
 }

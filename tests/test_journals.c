@@ -60,9 +60,9 @@ static bool file_is(const char *path, heft_bytes want)
 static heft_status can_open(const char *path, heft_error *err)
 {
     heft_file *f;
-    heft_status st = heft_open(&f, path, NULL, err);
+    heft_status st = heft_file_open(&f, path, NULL, err);
     if (!st)
-        heft_close(f);
+        heft_file_close(f);
     else
         assert_null(f);
     return st;
@@ -177,16 +177,16 @@ static void a_half_edited_shard_is_not_read(void **state)
     heft_test_save(list, index, sizeof index - 1);
     heft_test_save(s.path, s.old.p, s.old.len);
     assert_int_equal(unlink(s.journal), 0);
-    heft_assert_ok(heft_open(&f, list, NULL, &err), &err);
-    heft_assert_ok(heft_is_whole(f, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_file_open(&f, list, NULL, &err), &err);
+    heft_assert_ok(heft_file_is_complete(f, &err), &err);
+    heft_file_close(f);
     heft_test_save(s.path, half.p, half.len);
     heft_test_save(s.journal, journal.p, journal.len);
-    heft_status st = heft_open(&f, list, NULL, &err);
+    heft_status st = heft_file_open(&f, list, NULL, &err);
     if (!st)
-        st = heft_is_whole(f, &err);
+        st = heft_file_is_complete(f, &err);
     heft_assert_fails(st, HEFT_E_IO, &err, "journal");
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&half);
     heft_test_free(&journal);
     end_scene(&s);

@@ -14,7 +14,7 @@ static heft_status open_within(const heft_test_way *way, heft_bytes b, const hef
     uint64_t live = atomic_load(&m->live);
     if (!st)
         assert_true(heft_file_memory(f) <= live + 64 && live <= heft_file_memory(f) + 64);
-    heft_close(f);
+    heft_file_close(f);
     heft_assert_all_freed(m);
     return st;
 }

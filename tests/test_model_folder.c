@@ -59,7 +59,7 @@ static void make_cache(const char *dir)
 static heft_status read_from(char text[64], const char *folder, const char *name, heft_error *err)
 {
     heft_source *s;
-    heft_status st = heft_source_in_folder(&s, folder, name, HEFT_ACCESS_READ, err);
+    heft_status st = heft_source_open_in_folder(&s, folder, name, HEFT_ACCESS_READ, err);
     if (st)
         return st;
     assert_in_range(s->size, 0, 63);
@@ -218,8 +218,8 @@ static void a_path_deeper_than_64_folders_is_refused(void **state)
     strcat(target, "f");
     assert_int_equal(symlink(target, heft_test_path(*state, "l")), 0);
     heft_source *s;
-    heft_assert_fails(heft_source_in_folder(&s, *state, "l", HEFT_ACCESS_READ, &err), HEFT_E_IO,
-                      &err, UNRESOLVED);
+    heft_assert_fails(heft_source_open_in_folder(&s, *state, "l", HEFT_ACCESS_READ, &err),
+                      HEFT_E_IO, &err, UNRESOLVED);
     assert_null(s);
 }
 
@@ -246,13 +246,14 @@ static void only_regular_files_with_plain_names_are_opened(void **state)
     assert_int_equal(mkfifo(heft_test_path(*state, "pipe"), 0600), 0);
     make(*state, &(item){ "to-pipe", "pipe" });
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
-        heft_status st = heft_source_in_folder(&s, *state, rows[i].name, HEFT_ACCESS_AUTO, &err);
+        heft_status st = heft_source_open_in_folder(&s, *state, rows[i].name, HEFT_ACCESS_AUTO,
+                                                    &err);
         heft_assert_fails(st, rows[i].st, &err, rows[i].words);
         assert_int_equal(err.os, rows[i].os);
         assert_null(s);
     }
     heft_assert_fails(
-        heft_source_in_folder(&s, heft_test_path(*state, "none"), "x", HEFT_ACCESS_AUTO, &err),
+        heft_source_open_in_folder(&s, heft_test_path(*state, "none"), "x", HEFT_ACCESS_AUTO, &err),
         HEFT_E_IO, &err, "is in a folder that cannot be opened");
 }
 
@@ -340,11 +341,11 @@ static void assert_opens(const char *path, uint32_t tensors)
     heft_error err;
     heft_file *f;
     heft_hash hash, tensor_hashes[2];
-    heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
-    heft_assert_ok(heft_is_whole(f, &err), &err);
+    heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
+    heft_assert_ok(heft_file_is_complete(f, &err), &err);
     assert_int_equal(heft_tensor_count(f), tensors);
-    heft_assert_ok(heft_hash_model(&hash, tensor_hashes, f, NULL, NULL, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_file_hash(&hash, tensor_hashes, f, NULL, NULL, &err), &err);
+    heft_file_close(f);
 }
 
 static void a_snapshot_of_a_cache_opens(void **state)
@@ -377,10 +378,10 @@ static void a_shard_that_leaves_the_folder_is_missing(void **state)
     make_set(*state);
     save_shard(*state, "n/blobs/b", shard_b, "bb");
     relink(*state, "m/snapshots/r/model-00002-of-00002.safetensors", "../../../n/blobs/b");
-    heft_assert_ok(heft_open(&f, heft_test_path(*state, "m/snapshots/r"), NULL, &err), &err);
-    heft_assert_fails(heft_is_whole(f, &err), HEFT_E_IO, &err,
+    heft_assert_ok(heft_file_open(&f, heft_test_path(*state, "m/snapshots/r"), NULL, &err), &err);
+    heft_assert_fails(heft_file_is_complete(f, &err), HEFT_E_IO, &err,
                       "shard 'model-00002-of-00002.safetensors' " LEAVES);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void an_index_that_leaves_the_folder_is_refused(void **state)
@@ -390,8 +391,8 @@ static void an_index_that_leaves_the_folder_is_refused(void **state)
     make_set(*state);
     heft_test_save(heft_test_path(*state, "n/blobs/index"), set, strlen(set));
     relink(*state, "m/snapshots/r/model.safetensors.index.json", "../../../n/blobs/index");
-    heft_assert_fails(heft_open(&f, heft_test_path(*state, "m/snapshots/r"), NULL, &err), HEFT_E_IO,
-                      &err, "shard 'model.safetensors.index.json' " LEAVES);
+    heft_assert_fails(heft_file_open(&f, heft_test_path(*state, "m/snapshots/r"), NULL, &err),
+                      HEFT_E_IO, &err, "shard 'model.safetensors.index.json' " LEAVES);
     assert_null(f);
 }
 

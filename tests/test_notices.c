@@ -8,8 +8,8 @@ static heft_file *open_or_fail(heft_bytes b, bool no_verify)
     heft_error err;
     heft_file *f;
     opt.no_verify = no_verify;
-    heft_assert_ok(heft_source_memory(&source, b.p, b.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, source, &opt, &err), &err);
+    heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
     return f;
 }
 
@@ -17,9 +17,9 @@ static heft_status try_open(heft_bytes b, heft_error *err)
 {
     heft_source *source;
     heft_file *f;
-    heft_assert_ok(heft_source_memory(&source, b.p, b.len, err), err);
-    heft_status st = heft_open_source(&f, source, NULL, err);
-    heft_close(f);
+    heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, err), err);
+    heft_status st = heft_file_open_source(&f, source, NULL, err);
+    heft_file_close(f);
     return st;
 }
 
@@ -58,7 +58,7 @@ static void assert_warned(const char *format, const heft_file *f, size_t i)
 {
     heft_finding x;
     char rule[64];
-    uint32_t id = heft_find(f, names[i].name, strlen(names[i].name));
+    uint32_t id = heft_tensor_find(f, names[i].name, strlen(names[i].name));
     assert_int_not_equal(id, HEFT_NONE);
     bool is_npz = !strcmp(format,
                           "npz"); /* whose members have suffixes, and a warning of their own */
@@ -89,7 +89,7 @@ static void names_that_look_like_paths_are_warned_of_in_every_format(void **stat
         heft_file *f = open_or_fail(b, false);
         for (size_t i = 0; i < HEFT_COUNT(names); i++)
             assert_warned(format, f, i);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -101,9 +101,9 @@ static void a_conversion_keeps_such_names(void **state)
     (void)state;
     heft_bytes b = heft_test_converted("safetensors", tensors, 1, "ztensor", NULL);
     heft_file *f = open_or_fail(b, false);
-    assert_true(find_notice(&x, f, heft_find(f, "../w", 4)));
+    assert_true(find_notice(&x, f, heft_tensor_find(f, "../w", 4)));
     assert_string_equal(x.rule, "ztensor/name");
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -128,7 +128,7 @@ static void notices_are_counted_when_there_are_too_many(void **state)
     assert_string_equal(x.rule, "heft/notices");
     assert_int_equal(x.severity, HEFT_WARNING);
     assert_false(heft_notice_at(&x, f, MOST + 1));
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
     free(tensors);
     free(text);
@@ -144,7 +144,7 @@ static void a_file_as_it_should_be_has_no_notices(void **state)
         heft_file *f = open_or_fail(b, false);
         for (size_t i = 0; heft_notice_at(&x, f, i); i++)
             assert_int_equal(x.severity, HEFT_NOTE);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -179,10 +179,10 @@ static void verify_reports_notices_once_with_the_rest(void **state)
     heft_bytes b = heft_test_model("mag", tensors, HEFT_COUNT(tensors));
     heft_file *f = open_or_fail(b, false);
     seen s = { .f = f };
-    heft_assert_ok(heft_verify(&result, f, on_finding, &s, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(&result, f, on_finding, &s, NULL, NULL, &err), &err);
     assert_int_equal(s.notices, 2);
     assert_int_equal(result.warnings, 2);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -219,7 +219,7 @@ static heft_file *open_counted(reads *r, heft_bytes b)
                   .bytes = b,
                   .most = UINT64_MAX };
     r->base = (heft_source){ &r->ops, b.len };
-    heft_assert_ok(heft_open_source(&f, &r->base, NULL, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, &r->base, NULL, &err), &err);
     return f;
 }
 
@@ -245,11 +245,11 @@ static void a_quick_check_does_not_read_the_payload(void **state)
         o.quick = true;
         o.on_finding = count_quick;
         o.ctx = &notes;
-        heft_assert_ok(heft_verify_with(&result, f, &o, &err), &err);
+        heft_assert_ok(heft_file_verify_with(&result, f, &o, &err), &err);
         assert_int_equal(notes, 1);
         assert_int_equal(result.faults, 0);
         assert_in_range(result.bytes_checked, 0, INDEX);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -264,10 +264,10 @@ static void a_quick_check_finds_wrong_header_checksums(void **state)
     b.p[8] ^= 1;
     heft_file *f = open_or_fail(b, true);
     o.quick = true;
-    heft_assert_ok(heft_verify_with(&result, f, &o, &err), &err);
+    heft_assert_ok(heft_file_verify_with(&result, f, &o, &err), &err);
     assert_int_equal(result.faults, 1);
-    heft_assert_ok(heft_verify_with(NULL, f, NULL, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_file_verify_with(NULL, f, NULL, &err), &err);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -293,10 +293,10 @@ static void a_wrong_checksum_of_the_header_keeps_a_file_from_opening(void **stat
         assert_int_not_equal(err.offset, HEFT_NOWHERE);
         heft_file *f = open_or_fail(b, true);
         seen s = { .f = f };
-        heft_assert_ok(heft_verify(&result, f, on_finding, &s, NULL, NULL, &err), &err);
+        heft_assert_ok(heft_file_verify(&result, f, on_finding, &s, NULL, NULL, &err), &err);
         assert_int_equal(s.faults, result.faults);
         assert_true(result.faults);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -315,12 +315,12 @@ static void it_is_found_however_a_file_is_opened(void **state)
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         heft_file *f = NULL;
         heft_status st = heft_test_ways[i].open(&f, &in, &opt, &err);
-        heft_close(f);
+        heft_file_close(f);
         heft_assert_fails(st, HEFT_E_CHECKSUM, &err, "mag/header-crc");
         opt.no_verify = true;
         heft_assert_ok(heft_test_ways[i].open(&f, &in, &opt, &err), &err);
         assert_int_equal(heft_tensor_count(f), TENSORS);
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_free(&b);
 }
@@ -332,18 +332,18 @@ static void it_is_found_in_a_large_index(void **state)
     heft_error err;
     (void)state;
     heft_bytes b = heft_test_many("mag", TENSORS);
-    heft_close(open_or_fail(b, false));
+    heft_file_close(open_or_fail(b, false));
     heft_file *f = open_or_fail(b, false);
     uint64_t data = heft_part_at(f, heft_tensor_at(f, 0).first_part).offset;
     heft_str name = heft_tensor_at(f, TENSORS / 2).name;
     size_t at = (size_t)((const uint8_t *)name.ptr - b.p) + name.len - 1;
     assert_true(at < data);
-    heft_close(f);
+    heft_file_close(f);
     b.p[at] = 'X'; /* a name that no other tensor has */
     heft_assert_fails(try_open(b, &err), HEFT_E_CHECKSUM, &err, "mag/header-crc");
     f = open_or_fail(b, true);
     assert_int_equal(heft_tensor_count(f), TENSORS);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -371,16 +371,16 @@ static bool convert_after_failure(heft_bytes b, uint32_t n)
     opt.host = &m.host;
     convert.write.on_loss = count_unknown;
     convert.write.loss_ctx = &told;
-    heft_assert_ok(heft_source_memory(&source, b.p, b.len, &err), &err);
-    heft_status st = heft_open_source(&f, source, &opt, &err);
+    heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+    heft_status st = heft_file_open_source(&f, source, &opt, &err);
     bool met = atomic_load(&m.calls) >= n;
     if (!st) {
-        st = heft_convert(f, heft_format_find("safetensors"), heft_test_sink_init(&sink, false),
-                          &convert, &err);
+        st = heft_file_convert(f, heft_format_find("safetensors"),
+                               heft_test_sink_init(&sink, false), &convert, &err);
         assert_true(st == HEFT_E_NOMEM || (!st && told == 1));
         heft_test_sink_free(&sink);
     }
-    heft_close(f);
+    heft_file_close(f);
     heft_assert_all_freed(&m);
     return met;
 }

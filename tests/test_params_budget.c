@@ -31,8 +31,8 @@ static store open_store(void)
     s.file = heft_test_model("safetensors", tensors, COUNT);
     opt.budget = BUDGET;
     opt.copy = true;
-    heft_assert_ok(heft_source_memory(&source, s.file.p, s.file.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, source, NULL, &err), &err);
+    heft_assert_ok(heft_source_open_memory(&source, s.file.p, s.file.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, source, NULL, &err), &err);
     heft_assert_ok(heft_params_open(&s.p, &opt, &err), &err);
     heft_assert_ok(heft_params_add(&space, s.p, f, &err), &err);
     for (uint32_t i = 0; i < COUNT; i++)
@@ -112,7 +112,7 @@ static void unpinning_returns_under_the_budget(void **state)
 
 static void releasing_forms_returns_under_the_budget(void **state)
 {
-    heft_derivation d = heft_derive_f32();
+    heft_derivation d = heft_derivation_f32();
     heft_error err;
     heft_param w;
     (void)state;
@@ -142,8 +142,8 @@ static void what_alone_is_too_much_does_not_stay(void **state)
     (void)state;
     opt.budget = BUDGET;
     opt.copy = true;
-    heft_assert_ok(heft_source_memory(&source, b.p, b.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, source, NULL, &err), &err);
+    heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, source, NULL, &err), &err);
     heft_assert_ok(heft_params_open(&s.p, &opt, &err), &err);
     heft_assert_ok(heft_params_add(&space, s.p, f, &err), &err);
     for (int i = 0; i < 2; i++) {

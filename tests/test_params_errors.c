@@ -102,7 +102,7 @@ static void a_failing_decode_reaches_exactly_those_who_asked(void **state)
     heft_file *f = layers_file(path);
     heft_part part = heft_part_at(f, heft_tensor_at(f, BAD).first_part);
     assert_int_equal(part.encoding, HEFT_ZSTD);
-    heft_close(f);
+    heft_file_close(f);
     heft_bytes b = heft_test_load(path);
     memset(b.p + part.offset + part.stored / 2, 0xFF, part.stored / 4);
     heft_test_save(path, b.p, b.len);
@@ -177,7 +177,7 @@ static void a_failing_read_reaches_exactly_those_who_asked(void **state)
     layers_write(path, "mag", BAD + 1);
     brittle b = { .bytes = heft_test_load(path) };
     b.base = (heft_source){ &ops, b.bytes.len };
-    heft_assert_ok(heft_open_source(&f, &b.base, NULL, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, &b.base, NULL, &err), &err);
     b.from = heft_part_at(f, heft_tensor_at(f, BAD).first_part).offset;
     layers s = layers_open_file(f, small_budget());
     atomic_store(&b.broken, true);

@@ -44,8 +44,8 @@ static heft_file *open_model(unsigned number)
 {
     heft_source *s;
     heft_file *f;
-    if (heft_source_memory(&s, pool[number].bytes, pool[number].len, NULL) ||
-        heft_open_source(&f, s, NULL, NULL))
+    if (heft_source_open_memory(&s, pool[number].bytes, pool[number].len, NULL) ||
+        heft_file_open_source(&f, s, NULL, NULL))
         return NULL;
     return f;
 }
@@ -76,24 +76,24 @@ static bool by_name(store *s, unsigned i)
 {
     heft_id128 key;
     char name[] = { '0', '.', (char)('0' + i % TENSORS) };
-    return heft_params_by_name(&key, s->p, s->space, name, sizeof name) &&
-           same(key, s->keys[i % TENSORS]) && !heft_params_by_name(&key, s->p, s->space, "x", 1);
+    return heft_params_find(&key, s->p, s->space, name, sizeof name) &&
+           same(key, s->keys[i % TENSORS]) && !heft_params_find(&key, s->p, s->space, "x", 1);
 }
 
 static bool by_base(store *s, unsigned i)
 {
     heft_id128 key, base;
     char name[] = { '0', '.', (char)('0' + i % TENSORS) };
-    return heft_base_param_id(&base, name, sizeof name) &&
-           heft_params_by_base(&key, s->p, s->space, base) && same(key, s->keys[i % TENSORS]);
+    return heft_param_base_id(&base, name, sizeof name) &&
+           heft_params_find_base(&key, s->p, s->space, base) && same(key, s->keys[i % TENSORS]);
 }
 
 static bool by_burn(store *s, unsigned i)
 {
     heft_id128 key;
-    return heft_params_by_burn(&key, s->p, s->space, i % TENSORS) &&
+    return heft_params_find_burn(&key, s->p, s->space, i % TENSORS) &&
            same(key, s->keys[i % TENSORS]) &&
-           !heft_params_by_burn(&key, s->p, s->space, UINT64_MAX);
+           !heft_params_find_burn(&key, s->p, s->space, UINT64_MAX);
 }
 
 static bool name_of(store *s, unsigned i)
@@ -124,7 +124,7 @@ static bool pin(store *s, unsigned i)
 static bool resolve(store *s, unsigned i)
 {
     heft_param w;
-    heft_derivation d = heft_derive_f32();
+    heft_derivation d = heft_derivation_f32();
     if (heft_params_resolve(&w, s->p, s->keys[i % TENSORS], &d, NULL))
         return false;
     float first;
@@ -151,7 +151,7 @@ static bool add(store *s, unsigned i)
     heft_id128 space, key;
     heft_file *f = open_model(i % POOL);
     return f && !heft_params_add(&space, s->p, f, NULL) &&
-           heft_params_by_burn(&key, s->p, space, i % POOL * TENSORS);
+           heft_params_find_burn(&key, s->p, space, i % POOL * TENSORS);
 }
 
 static bool add_to(store *s, unsigned i)
@@ -161,7 +161,7 @@ static bool add_to(store *s, unsigned i)
     heft_id128 key;
     (void)i;
     return f && !heft_params_add_to(s->p, s->space, f, NULL) &&
-           heft_params_by_burn(&key, s->p, s->space, number * TENSORS + 3);
+           heft_params_find_burn(&key, s->p, s->space, number * TENSORS + 3);
 }
 
 static bool (*const functions[])(store *s, unsigned i) = {

@@ -46,15 +46,15 @@ static heft_file *open_bytes(heft_bytes b, const heft_host *host, bool check)
     heft_file *f;
     opt.host = host;
     opt.check_parts = check;
-    heft_assert_ok(heft_source_memory(&s, b.p, b.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, s, &opt, &err), &err);
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, s, &opt, &err), &err);
     return f;
 }
 
 static uint32_t part_of(const heft_file *f, size_t tensor)
 {
     const char *name = tensors[tensor].name;
-    return heft_tensor_at(f, heft_find(f, name, strlen(name))).first_part;
+    return heft_tensor_at(f, heft_tensor_find(f, name, strlen(name))).first_part;
 }
 
 /* One byte in the middle of a tensor is another. */
@@ -62,7 +62,7 @@ static void damage(heft_bytes b, size_t tensor)
 {
     heft_file *f = open_bytes(b, NULL, false);
     heft_part p = heft_part_at(f, part_of(f, tensor));
-    heft_close(f);
+    heft_file_close(f);
     b.p[p.offset + p.stored / 2] ^= 0x20;
 }
 
@@ -81,7 +81,7 @@ static heft_status read_whole(const heft_file *f, size_t tensor, heft_error *err
     size_t len = (size_t)heft_part_at(f, part_of(f, tensor)).length;
     uint8_t *buf = malloc(len);
     assert_non_null(buf);
-    heft_status st = heft_read(buf, f, part_of(f, tensor), 0, len, err);
+    heft_status st = heft_part_read(buf, f, part_of(f, tensor), 0, len, err);
     free(buf);
     return st;
 }
@@ -101,11 +101,11 @@ static void a_part_is_checked_when_all_of_it_is_read(void **state)
             else
                 heft_assert_ok(st, &err);
         }
-        heft_close(f);
+        heft_file_close(f);
         f = open_bytes(b, NULL, false);
         if (ways[i].keeps_bytes)
             heft_assert_ok(read_whole(f, DAMAGED, &err), &err);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -119,9 +119,9 @@ static void a_slice_is_not_checked(void **state)
     damage(b, DAMAGED);
     heft_file *f = open_bytes(b, NULL, true);
     uint64_t length = heft_part_at(f, part_of(f, DAMAGED)).length;
-    heft_assert_ok(heft_read(byte, f, part_of(f, DAMAGED), 0, 4, &err), &err);
-    heft_assert_ok(heft_read(byte, f, part_of(f, DAMAGED), length - 4, 4, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_part_read(byte, f, part_of(f, DAMAGED), 0, 4, &err), &err);
+    heft_assert_ok(heft_part_read(byte, f, part_of(f, DAMAGED), length - 4, 4, &err), &err);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -163,7 +163,7 @@ static void a_stream_is_checked_at_its_end(void **state)
                 heft_assert_ok(st, &err);
             heft_stream_close(s);
         }
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -181,7 +181,7 @@ static void a_stream_that_is_left_is_not_checked(void **state)
     heft_stream_close(s);
     heft_assert_fails(heft_stream_open_checked(&s, f, 99, &err), HEFT_E_ARGUMENT, &err, "no part");
     assert_null(s);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -194,14 +194,14 @@ static void a_part_is_verified_on_its_own(void **state)
         bool checked;
         damage(b, DAMAGED);
         heft_file *f = open_bytes(b, NULL, false);
-        heft_status st = heft_verify_part(&checked, f, part_of(f, DAMAGED), &err);
+        heft_status st = heft_part_verify(&checked, f, part_of(f, DAMAGED), &err);
         assert_found(&ways[i], st, &err);
-        heft_assert_ok(heft_verify_part(&checked, f, part_of(f, 0), &err), &err);
+        heft_assert_ok(heft_part_verify(&checked, f, part_of(f, 0), &err), &err);
         assert_true(checked);
-        heft_assert_ok(heft_verify_part(NULL, f, part_of(f, 0), &err), &err);
-        heft_assert_fails(heft_verify_part(&checked, f, 99, &err), HEFT_E_ARGUMENT, &err, "part");
+        heft_assert_ok(heft_part_verify(NULL, f, part_of(f, 0), &err), &err);
+        heft_assert_fails(heft_part_verify(&checked, f, 99, &err), HEFT_E_ARGUMENT, &err, "part");
         assert_false(checked);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -215,10 +215,10 @@ static void a_part_without_a_digest_is_said_to_have_none(void **state)
         heft_error err;
         bool checked = true;
         heft_file *f = open_bytes(b, NULL, true);
-        heft_assert_ok(heft_verify_part(&checked, f, part_of(f, 0), &err), &err);
+        heft_assert_ok(heft_part_verify(&checked, f, part_of(f, 0), &err), &err);
         assert_false(checked);
         heft_assert_ok(read_whole(f, 0, &err), &err);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -234,10 +234,10 @@ static void an_algorithm_that_is_missing_checks_nothing(void **state)
     host.digests = NULL;
     damage(b, DAMAGED);
     heft_file *f = open_bytes(b, &host, true);
-    heft_assert_ok(heft_verify_part(&checked, f, part_of(f, DAMAGED), &err), &err);
+    heft_assert_ok(heft_part_verify(&checked, f, part_of(f, DAMAGED), &err), &err);
     assert_false(checked);
     heft_assert_ok(read_whole(f, DAMAGED, &err), &err);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -252,7 +252,7 @@ static heft_status read_all(const heft_file *f, heft_error *err)
         parts[i] = part_of(f, i < TENSORS ? TENSORS - 1 - i : 0);
         buffers[i] = malloc((size_t)heft_part_at(f, parts[i]).length);
     }
-    heft_status st = heft_read_many(buffers, f, parts, TENSORS + 1, NULL, NULL, err);
+    heft_status st = heft_part_read_many(buffers, f, parts, TENSORS + 1, NULL, NULL, err);
     for (size_t i = 0; i <= TENSORS; i++)
         free(buffers[i]);
     return st;
@@ -261,7 +261,7 @@ static heft_status read_all(const heft_file *f, heft_error *err)
 static heft_status hash_all(const heft_file *f, heft_error *err)
 {
     heft_hash model, tensors_of[TENSORS];
-    return heft_hash_model(&model, tensors_of, f, NULL, NULL, err);
+    return heft_file_hash(&model, tensors_of, f, NULL, NULL, err);
 }
 
 static void many_parts_are_checked_on_any_number_of_threads(void **state)
@@ -276,15 +276,15 @@ static void many_parts_are_checked_on_any_number_of_threads(void **state)
         heft_test_host_init(&h, i & 1 ? 3 : 1);
         heft_file *f = open_bytes(b, &h.host, true);
         heft_assert_ok(readers[i >> 1 & 1](f, &err), &err);
-        heft_close(f);
+        heft_file_close(f);
         damage(b, DAMAGED);
         f = open_bytes(b, &h.host, true);
         assert_found(w, readers[i >> 1 & 1](f, &err), &err);
-        heft_close(f);
+        heft_file_close(f);
         f = open_bytes(b, &h.host, false);
         if (w->keeps_bytes)
             heft_assert_ok(readers[i >> 1 & 1](f, &err), &err);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -318,7 +318,7 @@ static void what_covers_several_parts_is_checked_when_all_are_read(void **state)
     (void)state;
     heft_file *f = open_bytes(b, NULL, true);
     heft_assert_ok(stream_all(f, all, 3, true, &err), &err);
-    heft_close(f);
+    heft_file_close(f);
     damage(b, DAMAGED);
     f = open_bytes(b, NULL, true);
     heft_assert_fails(stream_all(f, all, 3, true, &err), HEFT_E_CHECKSUM, &err, "embd/data-crc");
@@ -327,7 +327,7 @@ static void what_covers_several_parts_is_checked_when_all_are_read(void **state)
     heft_assert_fails(read_all(f, &err), HEFT_E_CHECKSUM, &err, "embd/data-crc");
     heft_assert_fails(hash_all(f, &err), HEFT_E_CHECKSUM, &err, "embd/data-crc");
     heft_assert_ok(read_whole(f, DAMAGED, &err), &err);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -340,12 +340,12 @@ static void many_streams_are_checked_each_by_its_digest(void **state)
         heft_error err;
         heft_file *f = open_bytes(b, NULL, false);
         heft_assert_ok(stream_all(f, all, 3, true, &err), &err);
-        heft_close(f);
+        heft_file_close(f);
         damage(b, DAMAGED);
         f = open_bytes(b, NULL, false);
         assert_found(&ways[i], stream_all(f, all, 3, true, &err), &err);
         heft_assert_ok(stream_all(f, all, 2, true, &err), &err);
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -367,7 +367,7 @@ static void a_checked_read_knows_its_parts(void **state)
                       "no part");
     heft_checked_read_close(r);
     heft_checked_read_close(NULL);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -381,11 +381,11 @@ static void joined_files_check_what_their_files_do(void **state)
     for (int check = 0; check < 2; check++) {
         f = open_bytes(b, NULL, check);
         const heft_file *files[] = { f };
-        heft_assert_ok(heft_join(&joined, files, 1, NULL, &err), &err);
+        heft_assert_ok(heft_file_join(&joined, files, 1, NULL, &err), &err);
         heft_status st = read_whole(joined, DAMAGED, &err);
         heft_assert_status(st, check ? HEFT_E_CHECKSUM : HEFT_OK, &err);
-        heft_close(joined);
-        heft_close(f);
+        heft_file_close(joined);
+        heft_file_close(f);
     }
     heft_test_free(&b);
 }
@@ -406,8 +406,8 @@ static void what_changes_while_it_is_read_is_found(void **state)
     opt.check_parts = true;
     for (heft_access how = HEFT_ACCESS_AUTO; how <= HEFT_ACCESS_READ; how++) {
         heft_test_save(path, b.p, b.len);
-        heft_assert_ok(heft_source_file(&source, path, how, &err), &err);
-        heft_assert_ok(heft_open_source(&f, source, &opt, &err), &err);
+        heft_assert_ok(heft_source_open_file(&source, path, how, &err), &err);
+        heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
         heft_part p = heft_part_at(f, part_of(f, DAMAGED));
         size_t half = (size_t)p.length / 2;
         uint8_t *buf = malloc((size_t)p.length);
@@ -422,7 +422,7 @@ static void what_changes_while_it_is_read_is_found(void **state)
                           HEFT_E_CHECKSUM, &err, "large");
         heft_stream_close(s);
         free(buf);
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_free(&b);
 }
@@ -437,15 +437,15 @@ static void a_file_that_is_cut_short_is_an_error_of_the_system(void **state)
     heft_test_save(path, b.p, b.len);
     heft_test_fault_handler(*state);
     opt.check_parts = true;
-    heft_assert_ok(heft_open(&f, path, &opt, &err), &err);
+    heft_assert_ok(heft_file_open(&f, path, &opt, &err), &err);
     uint32_t part = part_of(f, DAMAGED);
     size_t length = (size_t)heft_part_at(f, part).length;
     uint8_t *buf = malloc(length);
     assert_int_equal(truncate(path, 4096), 0);
-    heft_assert_status(heft_verify_part(NULL, f, part, &err), HEFT_E_IO, &err);
-    heft_assert_status(heft_read(buf, f, part, 0, length, &err), HEFT_E_IO, &err);
+    heft_assert_status(heft_part_verify(NULL, f, part, &err), HEFT_E_IO, &err);
+    heft_assert_status(heft_part_read(buf, f, part, 0, length, &err), HEFT_E_IO, &err);
     free(buf);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -465,11 +465,11 @@ static void without_memory_nothing_is_said_to_be_right(void **state)
             heft_status st = read_whole(f, DAMAGED, &err);
             st = st ? st : stream_all(f, all, 3, true, &err);
             st = st ? st : read_all(f, &err);
-            st = st ? st : heft_verify_part(NULL, f, part_of(f, 0), &err);
+            st = st ? st : heft_part_verify(NULL, f, part_of(f, 0), &err);
             ended = !st;
             if (st)
                 heft_assert_status(st, HEFT_E_NOMEM, &err);
-            heft_close(f);
+            heft_file_close(f);
             heft_assert_all_freed(&m);
         }
         heft_test_free(&b);
@@ -496,10 +496,10 @@ static void parameters_are_checked_when_they_are_loaded(void **state)
         opt.check_parts = by_store;
         opt.copy = copy;
         how.check_parts = by_file;
-        heft_assert_ok(heft_open(&f, path, &how, &err), &err);
+        heft_assert_ok(heft_file_open(&f, path, &how, &err), &err);
         heft_assert_ok(heft_params_open(&p, &opt, &err), &err);
         heft_assert_ok(heft_params_add(&space, p, f, &err), &err);
-        assert_true(heft_params_by_name(&key, p, space, "large", 5));
+        assert_true(heft_params_find(&key, p, space, "large", 5));
         heft_status st = heft_params_acquire(&w, p, key, &err);
         if (by_store || (by_file && copy)) {
             heft_assert_fails(st, HEFT_E_CHECKSUM, &err, "large");
@@ -508,7 +508,7 @@ static void parameters_are_checked_when_they_are_loaded(void **state)
             heft_assert_ok(st, &err);
             heft_params_release(p, key);
         }
-        assert_true(heft_params_by_name(&key, p, space, "first", 5));
+        assert_true(heft_params_find(&key, p, space, "first", 5));
         heft_assert_ok(heft_params_acquire(&w, p, key, &err), &err);
         heft_params_release(p, key);
         heft_params_close(p);

@@ -55,16 +55,16 @@ static heft_bytes model(char filler)
                    &err);
     v.key = word(room, filler, ".text");
     v.as.s = word(text, filler, "");
-    heft_assert_ok(heft_writer_meta(w, v, &err), &err);
+    heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
     v = (heft_value){ .kind = HEFT_KIND_INT, .key = word(room, filler, ".one"), .as.i = 1 };
-    heft_assert_ok(heft_writer_meta(w, v, &err), &err);
+    heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
     for (int i = 0; i < 2; i++)
-        heft_assert_ok(heft_writer_tensor(&part, w, word(room, filler, i ? ".1" : ".0"), HEFT_F32,
-                                          dims, 1, &err),
+        heft_assert_ok(heft_writer_add_dense(&part, w, word(room, filler, i ? ".1" : ".0"),
+                                             HEFT_F32, dims, 1, &err),
                        &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     for (uint32_t i = 0; i < 2; i++)
-        heft_assert_ok(heft_writer_data(w, i, data, sizeof data, &err), &err);
+        heft_assert_ok(heft_writer_write(w, i, data, sizeof data, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     heft_bytes b = heft_test_sink_bytes(&sink);
     b = heft_test_copy(b.p, b.len);
@@ -91,7 +91,7 @@ static bool convert_changing(const heft_format *to, const char *version, char fr
     o.no_verify = true;
     o.planned_bytes = &planned;
     heft_assert_ok(heft_test_open(&in, c.source, NULL, &err), &err);
-    heft_status st = heft_convert(in, to, &c.sink.base, &o, &err);
+    heft_status st = heft_file_convert(in, to, &c.sink.base, &o, &err);
     if (c.sink.len > planned)
         fail_msg("%s, %02x to %02x: %llu bytes were planned, %zu written", heft_format_name(to),
                  (uint8_t)from, (uint8_t)into, (unsigned long long)planned, c.sink.len);
@@ -100,7 +100,7 @@ static bool convert_changing(const heft_format *to, const char *version, char fr
     else
         assert_int_equal(c.sink.len, planned);
     assert_int_equal(c.sink.finished, !st);
-    heft_close(in);
+    heft_file_close(in);
     heft_test_free(&c.source);
     heft_test_sink_free(&c.sink);
     return st;

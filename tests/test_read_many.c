@@ -36,7 +36,7 @@ static void prepare(reading *r, heft_file *f)
 
 static heft_status read_all(const reading *r, heft_progress_fn fn, void *ctx, heft_error *err)
 {
-    return heft_read_many(r->buffers, r->f, r->parts, r->count, fn, ctx, err);
+    return heft_part_read_many(r->buffers, r->f, r->parts, r->count, fn, ctx, err);
 }
 
 static void assert_all_read(const reading *r)
@@ -45,7 +45,7 @@ static void assert_all_read(const reading *r)
     for (uint32_t i = 0; i < r->count; i++) {
         size_t bytes = (size_t)heft_part_at(r->f, r->parts[i]).length;
         uint8_t *expected = malloc(bytes + 1), *got = r->buffers[i];
-        heft_assert_ok(heft_read(expected, r->f, r->parts[i], 0, bytes, &err), &err);
+        heft_assert_ok(heft_part_read(expected, r->f, r->parts[i], 0, bytes, &err), &err);
         assert_true(!memcmp(got, expected, bytes));
         assert_int_equal(got[bytes], 0xA5);
         free(expected);
@@ -56,7 +56,7 @@ static void finish(reading *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
         free(r->buffers[i]);
-    heft_close(r->f);
+    heft_file_close(r->f);
 }
 
 /* Out of the system's cache, as far as the system does that. */
@@ -84,8 +84,8 @@ static void parts_are_read_whatever_the_access(void **state)
             heft_file *f;
             reading r;
             make_cold(path);
-            heft_assert_ok(heft_source_file(&s, path, accesses[how / 2], &err), &err);
-            heft_assert_ok(heft_open_source(&f, s, NULL, &err), &err);
+            heft_assert_ok(heft_source_open_file(&s, path, accesses[how / 2], &err), &err);
+            heft_assert_ok(heft_file_open_source(&f, s, NULL, &err), &err);
             prepare(&r, f);
             heft_assert_ok(read_all(&r, NULL, NULL, &err), &err);
             assert_all_read(&r);
@@ -144,7 +144,7 @@ static void any_range_is_read_past_the_cache(void **state)
     uint8_t *room = malloc(10 * MIB);
     assert_true(pread(fd, room, 10 * MIB, 0) == 10 * MIB);
     close(fd);
-    heft_assert_ok(heft_source_file(&c.s, path, HEFT_ACCESS_DIRECT, &err), &err);
+    heft_assert_ok(heft_source_open_file(&c.s, path, HEFT_ACCESS_DIRECT, &err), &err);
     threads.run(threads.ctx, READERS, read_ranges, &c);
     for (int i = 0; i < READERS; i++)
         assert_int_equal(c.wrong[i], 0);
@@ -244,10 +244,10 @@ static void what_is_no_part_is_refused(void **state)
     heft_file *f;
     (void)state;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_fails(heft_read_many(&buffer, f, &none, 1, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
-                      "there is no part 1000");
-    heft_assert_ok(heft_read_many(NULL, f, NULL, 0, NULL, NULL, &err), &err);
-    heft_close(f);
+    heft_assert_fails(heft_part_read_many(&buffer, f, &none, 1, NULL, NULL, &err), HEFT_E_ARGUMENT,
+                      &err, "there is no part 1000");
+    heft_assert_ok(heft_part_read_many(NULL, f, NULL, 0, NULL, NULL, &err), &err);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -259,7 +259,7 @@ static void a_file_cut_short_is_an_error(void **state)
     heft_file *f;
     reading r;
     heft_test_save(path, b.p, b.len);
-    heft_assert_ok(heft_open(&f, path, NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
     prepare(&r, f);
     assert_int_equal(truncate(path, 2 * MIB), 0);
     heft_assert_status(read_all(&r, NULL, NULL, &err), HEFT_E_IO, &err);

@@ -46,8 +46,8 @@ static heft_status open_sample(heft_file **f, const sample *s, heft_error *err)
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_source *source = NULL;
     opt.format = the_format();
-    assert_int_equal(heft_source_memory(&source, s->bytes, s->len, err), HEFT_OK);
-    return heft_open_source(f, source, &opt, err);
+    assert_int_equal(heft_source_open_memory(&source, s->bytes, s->len, err), HEFT_OK);
+    return heft_file_open_source(f, source, &opt, err);
 }
 
 static heft_file *open_ok(const sample *s)
@@ -193,14 +193,14 @@ static void tensors_keep_the_order_of_the_header(void **state)
     assert_true(b.rank == 2 && b.dims[0] == 2 && b.dims[1] == 1 && b.dtype == HEFT_U8);
     assert_true(a.rank == 0 && a.dtype == HEFT_F32 && a.name.len == 1 && a.name.ptr[0] == 'a');
     assert_true(none.rank == 2 && none.dims[0] == 3 && none.dims[1] == 0);
-    const uint8_t *bytes = heft_view(f, b.first_part);
+    const uint8_t *bytes = heft_part_view(f, b.first_part);
     assert_true(bytes && bytes[0] == 5 && bytes[1] == 6);
     assert_int_equal(heft_part_at(f, a.first_part).offset, s->len - 6);
-    assert_int_equal(heft_find(f, "none", 4), 2);
+    assert_int_equal(heft_tensor_find(f, "none", 4), 2);
     heft_value v;
     assert_true(heft_meta_find(&v, f, "k"));
     assert_true(v.kind == HEFT_KIND_STR && v.as.s.len == 2 && !memcmp(v.as.s.ptr, "v\n", 2));
-    heft_close(f);
+    heft_file_close(f);
     free(s);
 }
 
@@ -236,9 +236,9 @@ static void leniency_is_reported(void **state)
         heft_error err;
         make(s, rows[i].header, 8);
         heft_file *f = open_ok(s);
-        assert_int_equal(heft_verify(&result, f, collect, &all, NULL, NULL, &err), HEFT_OK);
+        assert_int_equal(heft_file_verify(&result, f, collect, &all, NULL, NULL, &err), HEFT_OK);
         assert_string_equal(all.rules, rows[i].rules);
-        heft_close(f);
+        heft_file_close(f);
     }
     free(s);
 }
@@ -282,15 +282,16 @@ static void a_file_fed_byte_by_byte_opens_too(void **state)
     int rounds = 0;
     make(s, W, 8);
     opt.format = the_format();
-    assert_int_equal(heft_begin(&f, s->len, &opt, &err), HEFT_OK);
-    for (; (st = heft_step(f, &err)) == HEFT_AGAIN; rounds++) {
-        assert_in_range(heft_needs(f, &needs), 1, 4);
-        assert_int_equal(heft_feed(f, needs->offset, s->bytes + needs->offset, 1, &err), HEFT_OK);
+    assert_int_equal(heft_file_begin(&f, s->len, &opt, &err), HEFT_OK);
+    for (; (st = heft_file_step(f, &err)) == HEFT_AGAIN; rounds++) {
+        assert_in_range(heft_file_needs(f, &needs), 1, 4);
+        assert_int_equal(heft_file_feed(f, needs->offset, s->bytes + needs->offset, 1, &err),
+                         HEFT_OK);
     }
     assert_int_equal(st, HEFT_OK);
     assert_in_range(rounds, 40, 200);
     assert_int_equal(heft_tensor_count(f), 1);
-    heft_close(f);
+    heft_file_close(f);
     free(s);
 }
 
@@ -314,13 +315,13 @@ static void every_allocation_may_fail(void **state)
         opt.host = &host;
         heft_file *f = NULL;
         heft_error err;
-        st = heft_begin(&f, s->len, &opt, &err);
+        st = heft_file_begin(&f, s->len, &opt, &err);
         if (!st)
-            st = heft_feed(f, 0, s->bytes, s->len, &err);
+            st = heft_file_feed(f, 0, s->bytes, s->len, &err);
         if (!st)
-            st = heft_step(f, &err);
+            st = heft_file_step(f, &err);
         assert_true(!st || st == HEFT_E_NOMEM);
-        heft_close(f);
+        heft_file_close(f);
         assert_int_equal(m.live, 0);
     }
     assert_in_range(n, 8, 100);
@@ -367,14 +368,14 @@ static void begin_writing(written *out)
 static void open_writer(written *out)
 {
     heft_sink *sink = NULL;
-    assert_int_equal(heft_sink_file(&sink, out->path, HEFT_SINK_REPLACE, &out->err), HEFT_OK);
+    assert_int_equal(heft_sink_open_file(&sink, out->path, HEFT_SINK_REPLACE, &out->err), HEFT_OK);
     assert_int_equal(heft_writer_open(&out->w, the_format(), sink, &out->opt, &out->err), HEFT_OK);
 }
 
 static void declare(written *out, const char *name, heft_dtype t, uint64_t dim)
 {
     uint32_t part;
-    assert_int_equal(heft_writer_tensor(&part, out->w, heft_lit(name), t, &dim, 1, &out->err),
+    assert_int_equal(heft_writer_add_dense(&part, out->w, heft_lit(name), t, &dim, 1, &out->err),
                      HEFT_OK);
 }
 
@@ -386,7 +387,7 @@ static void write_parts(written *out, const size_t *sizes, uint32_t count)
         fail_msg("%s", out->err.message);
     for (uint32_t i = 0; i < count; i++) {
         memset(bytes, (int)i + 1, sizeof bytes);
-        assert_int_equal(heft_writer_data(out->w, i, bytes, sizes[i], &out->err), HEFT_OK);
+        assert_int_equal(heft_writer_write(out->w, i, bytes, sizes[i], &out->err), HEFT_OK);
     }
     if (heft_writer_finish(out->w, &out->err))
         fail_msg("%s", out->err.message);
@@ -499,7 +500,7 @@ static void an_empty_model_is_two_braces(void **state)
 static void put_meta(written *out, const char *key, heft_value v)
 {
     v.key = heft_lit(key);
-    assert_int_equal(heft_writer_meta(out->w, v, &out->err), HEFT_OK);
+    assert_int_equal(heft_writer_add_meta(out->w, v, &out->err), HEFT_OK);
 }
 
 static void metadata_become_text_or_are_reported(void **state)
@@ -520,10 +521,10 @@ static void metadata_become_text_or_are_reported(void **state)
     put_meta(&out, "nothing", (heft_value){ .kind = HEFT_NULL });
     put_meta(&out, "bytes", (heft_value){ .kind = HEFT_KIND_BYTES, .as.s = heft_lit("x") });
     heft_value latin = { .kind = HEFT_KIND_STR, .key = heft_lit("l"), .as.s = heft_lit("\xe9") };
-    assert_int_equal(heft_writer_meta(out.w, latin, &out.err), HEFT_E_ARGUMENT);
+    assert_int_equal(heft_writer_add_meta(out.w, latin, &out.err), HEFT_E_ARGUMENT);
     put_meta(&out, "list", (heft_value){ .kind = HEFT_KIND_LIST });
     put_meta(&out, "", (heft_value){ .kind = HEFT_KIND_STR, .as.s = heft_lit("inner") });
-    assert_int_equal(heft_writer_meta_end(out.w, &out.err), HEFT_OK);
+    assert_int_equal(heft_writer_end_meta(out.w, &out.err), HEFT_OK);
     declare(&out, "w", HEFT_U8, 1);
     write_parts(&out, (const size_t[]){ 1 }, 1);
     assert_string_equal(out.losses, "safetensors/metadata-text \nsafetensors/metadata-text \n"
@@ -548,9 +549,10 @@ static void declare_obstacles(written *out)
     declare(out, "odd", HEFT_F6_E2M3, 3);
     declare(out, "huge", HEFT_U8, 0);
     assert_int_equal(
-        heft_writer_tensor(&part, out->w, heft_lit("late zero"), HEFT_U8, wide, 3, &out->err),
+        heft_writer_add_dense(&part, out->w, heft_lit("late zero"), HEFT_U8, wide, 3, &out->err),
         HEFT_OK);
-    assert_int_equal(heft_writer_model_part(out->w, heft_lit("vocab"), "a", 1, &out->err), HEFT_OK);
+    assert_int_equal(heft_writer_add_model_part(out->w, heft_lit("vocab"), "a", 1, &out->err),
+                     HEFT_OK);
 }
 
 static void what_cannot_be_carried_is_listed_and_stops_the_writing(void **state)
@@ -595,7 +597,7 @@ static void a_header_beyond_the_limit_is_refused(void **state)
     v.as.s = (heft_str){ text, n };
     begin_writing(&out);
     open_writer(&out);
-    assert_int_equal(heft_writer_meta(out.w, v, &out.err), HEFT_OK);
+    assert_int_equal(heft_writer_add_meta(out.w, v, &out.err), HEFT_OK);
     assert_int_equal(heft_writer_begin(out.w, &out.err), HEFT_E_LOSSY);
     assert_non_null(strstr(out.err.message, "100000008 bytes"));
     heft_writer_discard(out.w);

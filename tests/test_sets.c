@@ -137,11 +137,11 @@ static heft_status split(const task *t, heft_error *err)
     o.count = 3;
     o.open = open_sink;
     o.ctx = s;
-    if (!st && (st = heft_split(f, t->format, &o, err)))
+    if (!st && (st = heft_file_split(f, t->format, &o, err)))
         heft_sink_set_discard(s);
     else if (!st)
         st = heft_sink_set_finish(s, err);
-    heft_close(f);
+    heft_file_close(f);
     return st;
 }
 
@@ -218,7 +218,7 @@ static void end_scene(scene *s)
 
 static const heft_format *splittable(size_t *i)
 {
-    while (*i < heft_format_count() && !heft_can_split(heft_format_at(*i)))
+    while (*i < heft_format_count() && !heft_format_can_split(heft_format_at(*i)))
         ++*i;
     return *i < heft_format_count() ? heft_format_at((*i)++) : NULL;
 }
@@ -233,7 +233,7 @@ static void assert_pending(const char *path)
 {
     heft_error err;
     heft_file *f;
-    heft_assert_fails(heft_open(&f, path, NULL, &err), HEFT_E_IO, &err, "heft-set.journal");
+    heft_assert_fails(heft_file_open(&f, path, NULL, &err), HEFT_E_IO, &err, "heft-set.journal");
 }
 
 /* Without a journal the folder is the old one or the new one; with it, no file of it is read. */
@@ -398,7 +398,7 @@ static void assert_left_alone(const char *dir, heft_status status, const char *w
     heft_assert_fails(st, status, &err, words);
     assert_int_equal(how, HEFT_RECOVERY_NONE);
     heft_assert_fails(heft_sink_set_open(&s, dir, HEFT_SINK_REPLACE, &err), status, &err, words);
-    heft_assert_fails(heft_sink_file(&sink, heft_test_path(dir, "x"), 0, &err), status, &err,
+    heft_assert_fails(heft_sink_open_file(&sink, heft_test_path(dir, "x"), 0, &err), status, &err,
                       words);
     assert_pending(dir);
     assert_true(folder_is(dir, &before));
@@ -626,7 +626,7 @@ static void every_writer_completes_what_was_interrupted(void **state)
         assert_false(heft_test_exists(shard));
         no_trouble();
         if (who == 0)
-            heft_assert_ok(heft_sink_file(&sink, heft_test_path(dir, "x"), 0, &err), &err);
+            heft_assert_ok(heft_sink_open_file(&sink, heft_test_path(dir, "x"), 0, &err), &err);
         else if (who == 1)
             heft_assert_ok(heft_sink_set_open(&set, dir, 0, &err), &err);
         else if (who == 2)
@@ -634,7 +634,7 @@ static void every_writer_completes_what_was_interrupted(void **state)
         else if (who == 3)
             heft_assert_ok(heft_edit_undo(&undone, shard, &err), &err);
         else if (who == 4)
-            heft_assert_fails(heft_edit_file(&r, shard, NULL, &err), HEFT_E_UNSUPPORTED, &err,
+            heft_assert_fails(heft_file_edit(&r, shard, NULL, &err), HEFT_E_UNSUPPORTED, &err,
                               "lists it");
         else
             heft_assert_ok(heft_sink_set_recover(&how, dir, &err), &err);
@@ -648,7 +648,7 @@ static void every_writer_completes_what_was_interrupted(void **state)
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     o.dry_run = true;
     snapshot before = snap(dir);
-    heft_assert_status(heft_edit_file(&r, shard, &o, &err), HEFT_E_IO, &err);
+    heft_assert_status(heft_file_edit(&r, shard, &o, &err), HEFT_E_IO, &err);
     assert_true(folder_is(dir, &before));
     forget(&before);
     end_scene(&s);

@@ -51,16 +51,16 @@ static heft_file *open_named(void **state, const char *name)
 {
     heft_error err;
     heft_file *f;
-    heft_assert_ok(heft_open(&f, in(state, name), NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&f, in(state, name), NULL, &err), &err);
     return f;
 }
 
 static heft_status read_tensor(uint8_t out[4], const heft_file *f, const char *name,
                                heft_error *err)
 {
-    uint32_t id = heft_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, name, strlen(name));
     assert_int_not_equal(id, HEFT_NONE);
-    return heft_read(out, f, heft_tensor_at(f, id).first_part, 0, 4, err);
+    return heft_part_read(out, f, heft_tensor_at(f, id).first_part, 0, 4, err);
 }
 
 static void assert_tensor(const heft_file *f, const char *name, const char *bytes)
@@ -94,13 +94,14 @@ static void a_folder_and_its_index_are_the_same_model(void **state)
         assert_meta(f, "from", "index");
         assert_meta(f, "k", "v");
         assert_int_equal(heft_file_name(f).len, strlen("m.safetensors.index.json"));
-        assert_non_null(heft_view(f, heft_tensor_at(f, heft_find(f, "c", 1)).first_part));
+        assert_non_null(
+            heft_part_view(f, heft_tensor_at(f, heft_tensor_find(f, "c", 1)).first_part));
         assert_true(heft_file_is_mapped(f));
         heft_assert_ok(heft_part_populate(f, heft_tensor_at(f, 2).first_part, &err), &err);
         heft_part_forget(f, heft_tensor_at(f, 2).first_part);
         assert_tensor(f, "c", "cccc");
-        heft_assert_ok(heft_is_whole(f, &err), &err);
-        heft_close(f);
+        heft_assert_ok(heft_file_is_complete(f, &err), &err);
+        heft_file_close(f);
     }
 }
 
@@ -112,10 +113,10 @@ static void an_index_in_memory_lists_nothing(void **state)
     heft_hash hash;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     assert_int_equal(heft_tensor_count(f), 0);
-    heft_assert_fails(heft_is_whole(f, &err), HEFT_E_IO, &err, "its folder is not known");
-    heft_assert_fails(heft_hash_model(&hash, NULL, f, NULL, NULL, &err), HEFT_E_IO, &err,
+    heft_assert_fails(heft_file_is_complete(f, &err), HEFT_E_IO, &err, "its folder is not known");
+    heft_assert_fails(heft_file_hash(&hash, NULL, f, NULL, NULL, &err), HEFT_E_IO, &err,
                       "its folder is not known");
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -124,9 +125,9 @@ static void an_index_is_no_shard(void **state)
     heft_error err;
     heft_test_save(in(state, "m-00002-of-00002.safetensors"), index_text, sizeof index_text - 1);
     heft_file *f = open_named(state, "m.safetensors.index.json");
-    heft_assert_fails(heft_is_whole(f, &err), HEFT_E_FORMAT, &err,
+    heft_assert_fails(heft_file_is_complete(f, &err), HEFT_E_FORMAT, &err,
                       "it is an index of other files itself");
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void limits_hold_for_all_files_together(void **state)
@@ -135,7 +136,8 @@ static void limits_hold_for_all_files_together(void **state)
     heft_file *f;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.limits.tensors = 2;
-    heft_assert_fails(heft_open(&f, in(state, ""), &opt, &err), HEFT_E_LIMIT, &err, "3 tensors");
+    heft_assert_fails(heft_file_open(&f, in(state, ""), &opt, &err), HEFT_E_LIMIT, &err,
+                      "3 tensors");
     assert_null(f);
 }
 
@@ -143,7 +145,7 @@ static heft_status open_with(heft_test_memory *m, void **state, heft_file **f, h
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = &m->host;
-    return heft_open(f, in(state, ""), &opt, err);
+    return heft_file_open(f, in(state, ""), &opt, err);
 }
 
 static void no_memory_is_no_harm(void **state)
@@ -155,7 +157,7 @@ static void no_memory_is_no_harm(void **state)
         heft_test_memory_init(&m, n);
         heft_status st = open_with(&m, state, &f, &err);
         if (!st)
-            heft_close(f);
+            heft_file_close(f);
         else
             heft_assert_status(st, HEFT_E_NOMEM, &err);
         heft_assert_all_freed(&m);
@@ -193,7 +195,7 @@ static void files_are_joined_as_they_are_asked_to_be(void **state)
         opt.duplicates = rows[i].rule;
         opt.on_conflict = count_conflict;
         opt.ctx = &conflicts;
-        heft_assert_status(heft_join(&f, (const heft_file *const[]){ x, y }, 2, &opt, &err),
+        heft_assert_status(heft_file_join(&f, (const heft_file *const[]){ x, y }, 2, &opt, &err),
                            rows[i].status, &err);
         if (rows[i].status) {
             assert_null(f);
@@ -203,14 +205,14 @@ static void files_are_joined_as_they_are_asked_to_be(void **state)
         assert_int_equal(heft_tensor_count(f), 3);
         assert_tensor(f, "b", rows[i].b);
         assert_int_equal(
-            heft_part_at(f, heft_tensor_at(f, heft_find(f, "b", 1)).first_part).sibling,
+            heft_part_at(f, heft_tensor_at(f, heft_tensor_find(f, "b", 1)).first_part).shard,
             rows[i].rule == HEFT_DUPLICATES_FIRST ? 1 : 2);
         assert_meta(f, "k", "1");
-        heft_assert_ok(heft_verify(NULL, f, NULL, NULL, NULL, NULL, &err), &err);
-        heft_close(f);
+        heft_assert_ok(heft_file_verify(NULL, f, NULL, NULL, NULL, NULL, &err), &err);
+        heft_file_close(f);
     }
-    heft_close(x);
-    heft_close(y);
+    heft_file_close(x);
+    heft_file_close(y);
 }
 
 static void sets_are_joined_like_files(void **state)
@@ -219,16 +221,16 @@ static void sets_are_joined_like_files(void **state)
     save_model(state, "x.bin", "xy", "\"z\":\"1\"");
     heft_file *set = open_named(state, "m.safetensors.index.json"), *x = open_named(state, "x.bin"),
               *f;
-    heft_assert_ok(heft_join(&f, (const heft_file *const[]){ x, set }, 2, NULL, &err), &err);
+    heft_assert_ok(heft_file_join(&f, (const heft_file *const[]){ x, set }, 2, NULL, &err), &err);
     assert_int_equal(heft_tensor_count(f), 5);
     assert_tensor(f, "x", "xxxx");
     assert_tensor(f, "c", "cccc");
     assert_meta(f, "z", "1");
-    heft_assert_ok(heft_is_whole(f, &err), &err);
-    heft_close(f);
-    heft_assert_fails(heft_join(&f, NULL, 0, NULL, &err), HEFT_E_ARGUMENT, &err, "no files");
-    heft_close(set);
-    heft_close(x);
+    heft_assert_ok(heft_file_is_complete(f, &err), &err);
+    heft_file_close(f);
+    heft_assert_fails(heft_file_join(&f, NULL, 0, NULL, &err), HEFT_E_ARGUMENT, &err, "no files");
+    heft_file_close(set);
+    heft_file_close(x);
 }
 
 /* ---- files that appear together ------------------------------------------------------------- */
@@ -355,7 +357,7 @@ static heft_status split(const heft_file *f, const heft_format *to, heft_sink_se
     opt.count = 2;
     opt.open = open_sink;
     opt.ctx = s;
-    return heft_split(f, to, &opt, err);
+    return heft_file_split(f, to, &opt, err);
 }
 
 /* For each format that is split, until there is enough memory. */
@@ -363,7 +365,7 @@ static void splitting_without_memory_leaves_nothing(void **state)
 {
     for (size_t i = 0; i < heft_format_count(); i++) {
         const heft_format *to = heft_format_at(i);
-        heft_status st = heft_can_split(to) ? HEFT_E_NOMEM : HEFT_OK;
+        heft_status st = heft_format_can_split(to) ? HEFT_E_NOMEM : HEFT_OK;
         for (uint32_t n = 1; st; n++) {
             heft_test_memory m;
             heft_error err;
@@ -377,7 +379,7 @@ static void splitting_without_memory_leaves_nothing(void **state)
             if (st)
                 heft_assert_status(st, HEFT_E_NOMEM, &err);
             heft_sink_set_discard(s);
-            heft_close(f);
+            heft_file_close(f);
             heft_assert_all_freed(&m);
             assert_false(heft_test_exists(in(state, "out")));
             assert_true(n < 5000);
@@ -391,15 +393,17 @@ static void options_that_make_no_sense_are_refused(void **state)
     heft_file *f = open_named(state, "m.safetensors.index.json");
     heft_split_options opt = HEFT_SPLIT_OPTIONS_INIT;
     const heft_format *to = heft_file_format(f);
-    heft_assert_fails(heft_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "neither size nor");
+    heft_assert_fails(heft_file_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err,
+                      "neither size nor");
     opt.count = 1;
-    heft_assert_fails(heft_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "where the files go");
+    heft_assert_fails(heft_file_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err,
+                      "where the files go");
     opt.open = open_sink;
     opt.stem = "a/b";
-    heft_assert_fails(heft_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "'a/b'");
-    heft_assert_fails(heft_split(f, heft_format_find("mag"), &opt, &err), HEFT_E_UNSUPPORTED, &err,
-                      "one file");
-    heft_close(f);
+    heft_assert_fails(heft_file_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "'a/b'");
+    heft_assert_fails(heft_file_split(f, heft_format_find("mag"), &opt, &err), HEFT_E_UNSUPPORTED,
+                      &err, "one file");
+    heft_file_close(f);
 }
 
 int main(void)

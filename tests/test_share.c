@@ -70,10 +70,10 @@ static void convert(sharing *s, heft_bytes from, const char *format, uint32_t mo
     s->shared = 0;
     o.write.align = ALIGN;
     o.cast = casts ? to_bf16 : NULL;
-    heft_assert_ok(heft_source_memory(&source, from.p, from.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, source, NULL, &err), &err);
-    heft_assert_ok(heft_convert(f, heft_format_find(format), sink, &o, &err), &err);
-    heft_close(f);
+    heft_assert_ok(heft_source_open_memory(&source, from.p, from.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, source, NULL, &err), &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find(format), sink, &o, &err), &err);
+    heft_file_close(f);
 }
 
 static void assert_same_file(const sharing *a, const sharing *b)

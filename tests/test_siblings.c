@@ -44,13 +44,13 @@ static heft_file *open_model(void **state)
 {
     heft_error err;
     heft_file *f;
-    heft_assert_ok(heft_open(&f, in(state, "model.zt"), NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&f, in(state, "model.zt"), NULL, &err), &err);
     return f;
 }
 
 static uint32_t part_of(const heft_file *f, const char *name)
 {
-    uint32_t id = heft_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, name, strlen(name));
     assert_int_not_equal(id, HEFT_NONE);
     return heft_tensor_at(f, id).first_part;
 }
@@ -61,7 +61,7 @@ static heft_status read_part(const heft_file *f, const char *name, heft_bytes *o
     out->len = (size_t)heft_part_at(f, part).length;
     out->p = malloc(out->len);
     assert_non_null(out->p);
-    return heft_read(out->p, f, part, 0, out->len, err);
+    return heft_part_read(out->p, f, part, 0, out->len, err);
 }
 
 static void assert_same_tensor(const heft_file *a, const heft_file *b, const char *name)
@@ -81,7 +81,7 @@ static void assert_unreadable(const heft_file *f, const char *name, heft_status 
     heft_error err;
     heft_bytes b;
     heft_assert_fails(read_part(f, name, &b, &err), st, &err, words);
-    assert_null(heft_view(f, part_of(f, name)));
+    assert_null(heft_part_view(f, part_of(f, name)));
     heft_test_free(&b);
 }
 
@@ -98,14 +98,14 @@ static void note(void *ctx, const heft_finding *x)
     all->faults += x->severity == HEFT_FAULT;
     all->others += x->severity != HEFT_FAULT;
     snprintf(all->rules + strlen(all->rules), sizeof all->rules - strlen(all->rules), "%s@%u ",
-             x->rule, x->sibling);
+             x->rule, x->shard);
 }
 
 static findings verify(const heft_file *f)
 {
     heft_error err;
     findings all = { 0, 0, "" };
-    heft_assert_ok(heft_verify(NULL, f, note, &all, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(NULL, f, note, &all, NULL, NULL, &err), &err);
     return all;
 }
 
@@ -139,8 +139,8 @@ static heft_status convert(const heft_file *f, const char *only, heft_bytes *out
     opt.keep = only ? is_here : NULL;
     opt.storage = store_raw;
     opt.ctx = (void *)(uintptr_t)only;
-    heft_status st = heft_convert(f, heft_format_find("ztensor"), heft_test_sink_init(&sink, false),
-                                  &opt, err);
+    heft_status st = heft_file_convert(f, heft_format_find("ztensor"),
+                                       heft_test_sink_init(&sink, false), &opt, err);
     *out = st ? (heft_bytes){ NULL, 0 } : heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
     return st;
@@ -151,42 +151,42 @@ static heft_status convert(const heft_file *f, const char *only, heft_bytes *out
 static void parts_are_read_wherever_they_lie(void **state)
 {
     static const char *const tensors[] = { "here", "far", "packed", "base" };
-    static const uint32_t siblings[] = { 0, 1, 1, 2 };
+    static const uint32_t shards[] = { 0, 1, 1, 2 };
     heft_error err;
     heft_file *f = open_model(state), *whole;
-    heft_assert_ok(heft_open(&whole, in(state, "whole.zt"), NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&whole, in(state, "whole.zt"), NULL, &err), &err);
     for (size_t i = 0; i < HEFT_COUNT(tensors); i++) {
         heft_part p = heft_part_at(f, part_of(f, tensors[i]));
-        assert_int_equal(p.sibling, siblings[i]);
+        assert_int_equal(p.shard, shards[i]);
         assert_in_range(p.offset, 4096, 16384);
         assert_same_tensor(f, whole, tensors[i]);
-        const void *view = heft_view(f, part_of(f, tensors[i]));
+        const void *view = heft_part_view(f, part_of(f, tensors[i]));
         assert_true(!view == (p.encoding != HEFT_RAW));
         if (view)
-            assert_memory_equal(view, heft_view(whole, part_of(whole, tensors[i])),
+            assert_memory_equal(view, heft_part_view(whole, part_of(whole, tensors[i])),
                                 (size_t)p.length);
     }
-    heft_prefetch(f, &(uint32_t){ part_of(f, "base") }, 1);
-    heft_close(whole);
-    heft_close(f);
+    heft_part_prefetch(f, &(uint32_t){ part_of(f, "base") }, 1);
+    heft_file_close(whole);
+    heft_file_close(f);
 }
 
 static void siblings_are_listed(void **state)
 {
     heft_file *f = open_model(state);
-    assert_int_equal(heft_sibling_count(f), 2);
-    heft_sibling s = heft_sibling_at(f, 1);
+    assert_int_equal(heft_shard_file_count(f), 2);
+    heft_shard_file s = heft_shard_file_at(f, 1);
     assert_int_equal(s.name.len, strlen("model-base.v2.zt"));
     assert_memory_equal(s.name.ptr, "model-base.v2.zt", s.name.len);
     assert_int_equal(s.status, HEFT_OK);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void verify_looks_into_all_files(void **state)
 {
     heft_file *f = open_model(state);
     assert_rules(f, "");
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void a_model_of_several_files_becomes_one_file(void **state)
@@ -198,7 +198,7 @@ static void a_model_of_several_files_becomes_one_file(void **state)
     heft_assert_same_bytes(out, whole);
     heft_test_free(&out);
     heft_test_free(&whole);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* ---- what is not ---------------------------------------------------------------------------- */
@@ -209,9 +209,9 @@ static void a_missing_file_is_no_error_until_it_is_read(void **state)
     heft_bytes out;
     assert_int_equal(unlink(in(state, "model-1.zt")), 0);
     heft_file *f = open_model(state), *whole;
-    heft_assert_ok(heft_open(&whole, in(state, "whole.zt"), NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&whole, in(state, "whole.zt"), NULL, &err), &err);
     assert_int_equal(heft_tensor_count(f), 4);
-    assert_int_equal(heft_sibling_at(f, 0).status, HEFT_E_IO);
+    assert_int_equal(heft_shard_file_at(f, 0).status, HEFT_E_IO);
     assert_same_tensor(f, whole, "base");
     assert_unreadable(f, "far", HEFT_E_IO, "model-1.zt");
     assert_unreadable(f, "packed", HEFT_E_IO, "No such file");
@@ -219,8 +219,8 @@ static void a_missing_file_is_no_error_until_it_is_read(void **state)
     heft_assert_status(convert(f, NULL, &out, &err), HEFT_E_IO, &err);
     heft_assert_ok(convert(f, "base", &out, &err), &err);
     heft_test_free(&out);
-    heft_close(whole);
-    heft_close(f);
+    heft_file_close(whole);
+    heft_file_close(f);
 }
 
 static void a_file_of_another_size_is_not_the_one(void **state)
@@ -228,10 +228,10 @@ static void a_file_of_another_size_is_not_the_one(void **state)
     heft_bytes b = heft_test_load(in(state, "model-1.zt"));
     heft_test_save(in(state, "model-1.zt"), b.p, b.len - 1);
     heft_file *f = open_model(state);
-    assert_int_equal(heft_sibling_at(f, 0).status, HEFT_E_FORMAT);
+    assert_int_equal(heft_shard_file_at(f, 0).status, HEFT_E_FORMAT);
     assert_unreadable(f, "far", HEFT_E_FORMAT, "has 9320 bytes, not the 9321");
     assert_rules(f, "heft/file-size@0 ");
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -246,7 +246,7 @@ static void a_changed_file_is_found_by_its_digest(void **state)
     heft_assert_fails(convert(f, NULL, &out, &err), HEFT_E_CHECKSUM, &err, "shard-digest");
     heft_assert_ok(convert(f, "here", &out, &err), &err);
     heft_test_free(&out);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -257,7 +257,7 @@ static void a_shard_that_is_no_ztensor_is_reported(void **state)
     heft_test_save(in(state, "model-1.zt"), b.p, b.len);
     heft_file *f = open_model(state);
     assert_rules(f, "ztensor/shard-digest@1 ztensor/shard@1 ");
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -270,7 +270,7 @@ static void what_is_no_file_is_not_at_hand(void **state)
     heft_file *f = open_model(state); /* without waiting for a writer */
     assert_unreadable(f, "far", HEFT_E_IO, "model-1.zt");
     assert_unreadable(f, "base", HEFT_E_IO, "pipe");
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
@@ -287,7 +287,7 @@ static void links_within_the_directory_are_followed(void **state)
     assert_int_equal(symlink("other", in(state, "model-1.zt")), 0);
     heft_file *f = open_model(state);
     assert_rules(f, "");
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void links_that_leave_the_directory_are_not(void **state)
@@ -299,7 +299,7 @@ static void links_that_leave_the_directory_are_not(void **state)
     heft_file *f = open_model(state);
     assert_unreadable(f, "far", HEFT_E_IO,
                       "shard 'model-1.zt' is a symbolic link that leaves the model's folder");
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* The directory is that of the path, wherever a link there leads. */
@@ -310,7 +310,7 @@ static void siblings_of_a_link_lie_beside_the_link(void **state)
     assert_int_equal(symlink("sub/moved.zt", in(state, "model.zt")), 0);
     heft_file *f = open_model(state);
     assert_rules(f, "");
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* ---- other ways to open --------------------------------------------------------------------- */
@@ -323,7 +323,7 @@ static void without_a_path_there_are_no_siblings(void **state)
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     assert_unreadable(f, "far", HEFT_E_IO, "shard '1' cannot be opened");
     assert_rules(f, "heft/file-missing@0 heft/file-missing@0 ");
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -340,7 +340,7 @@ static heft_status take(heft_source **out, void *ctx, const char *name, heft_err
     snprintf(s->last, sizeof s->last, "%s", name);
     heft_bytes *b = &s->held[s->asked++];
     *b = heft_test_load(in(s->state, name));
-    return heft_source_memory(out, b->p, b->len, err);
+    return heft_source_open_memory(out, b->p, b->len, err);
 }
 
 static heft_status fail_to_open(heft_source **out, void *ctx, const char *name, heft_error *err)
@@ -362,18 +362,18 @@ static void a_system_that_fails_is_no_fault_of_the_model(void **state)
         heft_error err;
         heft_file *f;
         heft_source *source;
-        heft_siblings siblings = { .name = "model.zt", .open = fail_to_open, .ctx = &code };
+        heft_shard_folder shards = { .name = "model.zt", .open = fail_to_open, .ctx = &code };
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         findings all = { 0, 0, "" };
-        opt.siblings = &siblings;
-        heft_assert_ok(heft_source_memory(&source, b.p, b.len, &err), &err);
-        heft_assert_ok(heft_open_source(&f, source, &opt, &err), &err);
+        opt.shards = &shards;
+        heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+        heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
         assert_int_equal(heft_tensor_count(f), 4); /* which are listed as ever */
-        heft_assert_fails(heft_verify(NULL, f, note, &all, NULL, NULL, &err), HEFT_E_IO, &err,
+        heft_assert_fails(heft_file_verify(NULL, f, note, &all, NULL, NULL, &err), HEFT_E_IO, &err,
                           "for now");
         assert_int_equal(err.os, code);
         assert_int_equal(all.faults, 0);
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_free(&b);
 }
@@ -384,16 +384,16 @@ static void a_program_can_hand_over_siblings(void **state)
     heft_file *f;
     heft_source *source;
     shelf s = { .state = state };
-    heft_siblings siblings = { .name = "model.zt", .open = take, .ctx = &s };
+    heft_shard_folder shards = { .name = "model.zt", .open = take, .ctx = &s };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_bytes b = heft_test_load(in(state, "model.zt"));
-    opt.siblings = &siblings;
-    heft_assert_ok(heft_source_memory(&source, b.p, b.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, source, &opt, &err), &err);
+    opt.shards = &shards;
+    heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
     assert_int_equal(s.asked, 2);
     assert_string_equal(s.last, "model-base.v2.zt");
     assert_rules(f, "");
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&s.held[0]);
     heft_test_free(&s.held[1]);
     heft_test_free(&b);
@@ -430,12 +430,12 @@ static heft_status refuse(heft_source **out, void *ctx, const char *name, heft_e
 static heft_status open_wanted(heft_file **f, shelf *s, const char *own, heft_error *err)
 {
     heft_source *source;
-    heft_siblings siblings = { .name = own, .open = refuse, .ctx = s };
+    heft_shard_folder shards = { .name = own, .open = refuse, .ctx = s };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    opt.siblings = &siblings;
+    opt.shards = &shards;
     opt.format = &any_name;
-    heft_assert_ok(heft_source_memory(&source, "12345678", 8, err), err);
-    return heft_open_source(f, source, &opt, err);
+    heft_assert_ok(heft_source_open_memory(&source, "12345678", 8, err), err);
+    return heft_file_open_source(f, source, &opt, err);
 }
 
 static void only_single_components_are_opened(void **state)
@@ -468,8 +468,8 @@ static void only_single_components_are_opened(void **state)
         heft_assert_ok(open_wanted(&f, &s, rows[i].own, &err), &err);
         assert_int_equal(s.asked, rows[i].asked ? 1 : 0);
         assert_string_equal(s.last, rows[i].asked ? rows[i].asked : "");
-        heft_assert_status(heft_read(&byte, f, 0, 0, 1, &err), HEFT_E_IO, &err);
-        heft_close(f);
+        heft_assert_status(heft_part_read(&byte, f, 0, 0, 1, &err), HEFT_E_IO, &err);
+        heft_file_close(f);
     }
 }
 
@@ -485,7 +485,7 @@ static void names_beyond_255_bytes_are_not_opened(void **state)
         wanted = (heft_ix_sibling){ { label, len }, NULL, 8, false, NULL };
         heft_assert_ok(open_wanted(&f, &s, "m", &err), &err);
         assert_int_equal(s.asked, len == 255);
-        heft_close(f);
+        heft_file_close(f);
     }
 }
 

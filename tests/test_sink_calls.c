@@ -465,9 +465,9 @@ static void flags_that_contradict_each_other_are_refused(void **state)
 {
     heft_error err;
     heft_sink *s;
-    heft_assert_fails(
-        heft_sink_file(&s, heft_test_path(*state, "x"), HEFT_SINK_SYNC | HEFT_SINK_NO_SYNC, &err),
-        HEFT_E_ARGUMENT, &err, "synced");
+    heft_assert_fails(heft_sink_open_file(&s, heft_test_path(*state, "x"),
+                                          HEFT_SINK_SYNC | HEFT_SINK_NO_SYNC, &err),
+                      HEFT_E_ARGUMENT, &err, "synced");
     assert_null(s);
 }
 
@@ -487,7 +487,7 @@ static void what_a_killed_program_left_is_removed(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 1);
     heft_assert_ok(heft_file_sink_open(&s, &test_disk, heft_test_path(*state, "y"), 0, &err), &err);
     assert_int_equal(heft_test_dir_entries(*state), 1); /* that of y */
-    heft_assert_ok(heft_sink_file(&other, heft_test_path(*state, "y"), 0, &err), &err);
+    heft_assert_ok(heft_sink_open_file(&other, heft_test_path(*state, "y"), 0, &err), &err);
     heft_sink_discard(other);
     assert_int_equal(heft_test_dir_entries(*state), 1); /* being written, it stays */
     heft_assert_ok(s->ops->finish(s, &err), &err);

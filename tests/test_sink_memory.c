@@ -24,7 +24,7 @@ static void begin(scene *s)
 
 static void end(scene *s)
 {
-    heft_close(s->in);
+    heft_file_close(s->in);
     heft_test_free(&s->model);
 }
 
@@ -35,9 +35,10 @@ static void assert_like_a_file(const scene *s, const char *format)
     heft_sink *sink;
     heft_error err;
     const heft_format *to = heft_format_find(format);
-    heft_assert_ok(heft_convert(s->in, to, heft_test_sink_init(&file, true), &s->opt, &err), &err);
-    heft_assert_ok(heft_sink_memory(&sink, &blob, s->opt.write.host, &err), &err);
-    heft_assert_ok(heft_convert(s->in, to, sink, &s->opt, &err), &err);
+    heft_assert_ok(heft_file_convert(s->in, to, heft_test_sink_init(&file, true), &s->opt, &err),
+                   &err);
+    heft_assert_ok(heft_sink_open_memory(&sink, &blob, s->opt.write.host, &err), &err);
+    heft_assert_ok(heft_file_convert(s->in, to, sink, &s->opt, &err), &err);
     assert_int_equal((uintptr_t)blob.data % 64, 0);
     heft_assert_same_bytes((heft_bytes){ blob.data, blob.size }, heft_test_sink_bytes(&file));
     heft_blob_free(&blob);
@@ -81,9 +82,9 @@ static void without_memory_there_is_no_file(void **state)
         heft_test_memory_init(&m, n);
         s.opt.write.host = &m.host;
         s.opt.write.encoding = n & 1 ? HEFT_ZSTD : HEFT_RAW;
-        heft_status st = heft_sink_memory(&sink, &blob, &m.host, &err);
+        heft_status st = heft_sink_open_memory(&sink, &blob, &m.host, &err);
         if (!st)
-            st = heft_convert(s.in, heft_format_find("ztensor"), sink, &s.opt, &err);
+            st = heft_file_convert(s.in, heft_format_find("ztensor"), sink, &s.opt, &err);
         failed = atomic_load(&m.calls) >= n;
         heft_assert_status(st, failed ? HEFT_E_NOMEM : HEFT_OK, &err);
         assert_int_equal(!blob.data, failed);
@@ -102,7 +103,7 @@ static void what_is_discarded_leaves_nothing(void **state)
     uint8_t back[4];
     (void)state;
     heft_test_memory_init(&m, 0);
-    heft_assert_ok(heft_sink_memory(&sink, &blob, &m.host, &err), &err);
+    heft_assert_ok(heft_sink_open_memory(&sink, &blob, &m.host, &err), &err);
     heft_assert_ok(sink->ops->write_at(sink, 3, "x", 1, &err), &err);
     heft_assert_ok(sink->ops->read_at(sink, 0, back, 4, &err), &err);
     assert_memory_equal(back, "\0\0\0x", 4);

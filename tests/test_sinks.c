@@ -22,7 +22,7 @@ static heft_status put(heft_sink *s, const void *p, size_t len, heft_error *err)
 static heft_status write_file(const char *path, uint32_t flags, const char *what, heft_error *err)
 {
     heft_sink *s;
-    heft_status st = heft_sink_file(&s, path, flags, err);
+    heft_status st = heft_sink_open_file(&s, path, flags, err);
     if (st)
         return st;
     st = put(s, what, strlen(what), err);
@@ -56,7 +56,7 @@ static void a_file_appears_when_it_is_finished(void **state)
     heft_sink *s;
     const char *path = heft_test_path(*state, "new");
     mode_t mask = umask(027);
-    heft_assert_ok(heft_sink_file(&s, path, 0, &err), &err);
+    heft_assert_ok(heft_sink_open_file(&s, path, 0, &err), &err);
     heft_assert_ok(put(s, text, strlen(text), &err), &err);
     assert_false(heft_test_exists(path));
     heft_assert_ok(s->ops->finish(s, &err), &err);
@@ -70,7 +70,7 @@ static void what_is_discarded_leaves_nothing(void **state)
 {
     heft_error err;
     heft_sink *s;
-    heft_assert_ok(heft_sink_file(&s, heft_test_path(*state, "new"), 0, &err), &err);
+    heft_assert_ok(heft_sink_open_file(&s, heft_test_path(*state, "new"), 0, &err), &err);
     heft_assert_ok(put(s, text, strlen(text), &err), &err);
     heft_sink_discard(s);
     heft_sink_discard(NULL);
@@ -83,7 +83,8 @@ static void an_existing_file_is_left_alone(void **state)
     const char *path = heft_test_path(*state, "old");
     heft_sink *s;
     heft_test_save(path, "old", 3);
-    heft_assert_fails(heft_sink_file(&s, path, 0, &err), HEFT_E_ARGUMENT, &err, "exists already");
+    heft_assert_fails(heft_sink_open_file(&s, path, 0, &err), HEFT_E_ARGUMENT, &err,
+                      "exists already");
     assert_null(s); /* it is said before any work is done */
     assert_int_equal(err.os, EEXIST);
     assert_holds(path, "old");
@@ -95,7 +96,7 @@ static void a_file_that_appears_meanwhile_is_left_alone(void **state)
     heft_error err;
     heft_sink *s;
     const char *path = heft_test_path(*state, "new");
-    heft_assert_ok(heft_sink_file(&s, path, 0, &err), &err);
+    heft_assert_ok(heft_sink_open_file(&s, path, 0, &err), &err);
     heft_assert_ok(put(s, text, strlen(text), &err), &err);
     heft_test_save(path, "other", 5);
     heft_assert_fails(s->ops->finish(s, &err), HEFT_E_ARGUMENT, &err, "exists already");
@@ -112,7 +113,7 @@ static void a_replaced_file_is_the_old_one_until_the_end(void **state)
     heft_test_save(path, "old", 3);
     assert_int_equal(chmod(path, 0604), 0);
     int reader = open(path, O_RDONLY);
-    heft_assert_ok(heft_sink_file(&s, path, HEFT_SINK_REPLACE, &err), &err);
+    heft_assert_ok(heft_sink_open_file(&s, path, HEFT_SINK_REPLACE, &err), &err);
     heft_assert_ok(put(s, text, strlen(text), &err), &err);
     assert_holds(path, "old");
     heft_assert_ok(s->ops->finish(s, &err), &err);
@@ -202,7 +203,7 @@ static void a_replacement_that_is_discarded_leaves_the_old_one(void **state)
     heft_sink *s;
     const char *path = heft_test_path(*state, "old");
     heft_test_save(path, "old", 3);
-    heft_assert_ok(heft_sink_file(&s, path, HEFT_SINK_REPLACE, &err), &err);
+    heft_assert_ok(heft_sink_open_file(&s, path, HEFT_SINK_REPLACE, &err), &err);
     heft_assert_ok(put(s, text, strlen(text), &err), &err);
     heft_sink_discard(s);
     assert_holds(path, "old");
@@ -347,7 +348,7 @@ static int fill_up(const char *path)
     char block[1000] = "";
     heft_status st = HEFT_OK;
     signal(SIGXFSZ, SIG_IGN);
-    if (setrlimit(RLIMIT_FSIZE, &small) || heft_sink_file(&s, path, 0, &err))
+    if (setrlimit(RLIMIT_FSIZE, &small) || heft_sink_open_file(&s, path, 0, &err))
         return 98;
     for (uint64_t i = 0; i < 10 && !st; i++)
         st = s->ops->write_at(s, i * sizeof block, block, sizeof block, &err);
@@ -367,11 +368,11 @@ static heft_status convert_into(const char *path, heft_bytes model, heft_error *
     heft_file *f;
     heft_sink *s;
     heft_source *from;
-    heft_assert_ok(heft_source_memory(&from, model.p, model.len, err), err);
-    heft_assert_ok(heft_open_source(&f, from, NULL, err), err);
-    heft_assert_ok(heft_sink_file(&s, path, 0, err), err);
-    heft_status st = heft_convert(f, heft_format_find("mag"), s, NULL, err);
-    heft_close(f);
+    heft_assert_ok(heft_source_open_memory(&from, model.p, model.len, err), err);
+    heft_assert_ok(heft_file_open_source(&f, from, NULL, err), err);
+    heft_assert_ok(heft_sink_open_file(&s, path, 0, err), err);
+    heft_status st = heft_file_convert(f, heft_format_find("mag"), s, NULL, err);
+    heft_file_close(f);
     return st;
 }
 
@@ -413,7 +414,7 @@ static int write_without_proc(const char *dir)
     if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
         umount2("/proc", MNT_DETACH))
         return 0; /* not allowed to */
-    if (heft_sink_file(&s, path, 0, &err) || heft_test_dir_entries(dir) != 1)
+    if (heft_sink_open_file(&s, path, 0, &err) || heft_test_dir_entries(dir) != 1)
         return 1;
     heft_sink_discard(s);
     if (heft_test_dir_entries(dir) || write_file(path, 0, "one", &err) || !holds(path, "one"))
@@ -422,7 +423,7 @@ static int write_without_proc(const char *dir)
         return 3;
     if (write_file(path, HEFT_SINK_REPLACE, "three", &err) || !holds(path, "three"))
         return 4;
-    if (heft_sink_file(&s, path, HEFT_SINK_REPLACE, &err) || unlink(path))
+    if (heft_sink_open_file(&s, path, HEFT_SINK_REPLACE, &err) || unlink(path))
         return 5;
     if (s->ops->finish(s, &err) || !heft_test_exists(path))
         return 6;
@@ -458,10 +459,11 @@ static int convert_until_killed(const char *path)
     heft_bytes model = heft_test_one("mag", 3 << 20);
     heft_source *from;
     opt.progress = kill_halfway;
-    if (heft_source_memory(&from, model.p, model.len, &err) ||
-        heft_open_source(&f, from, NULL, &err) || heft_sink_file(&s, path, HEFT_SINK_REPLACE, &err))
+    if (heft_source_open_memory(&from, model.p, model.len, &err) ||
+        heft_file_open_source(&f, from, NULL, &err) ||
+        heft_sink_open_file(&s, path, HEFT_SINK_REPLACE, &err))
         return 97;
-    heft_status st = heft_convert(f, heft_format_find("mag"), s, &opt, &err);
+    heft_status st = heft_file_convert(f, heft_format_find("mag"), s, &opt, &err);
     return st ? 96 : 0;
 }
 
@@ -503,20 +505,20 @@ static void a_pipe_gets_the_bytes_of_a_file(void **state)
     int ends[2], status;
     heft_bytes model = heft_test_one("mag", 300000), piped;
     heft_source *from;
-    heft_assert_ok(heft_source_memory(&from, model.p, model.len, &err), &err);
-    heft_assert_ok(heft_open_source(&f, from, NULL, &err), &err);
+    heft_assert_ok(heft_source_open_memory(&from, model.p, model.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, from, NULL, &err), &err);
     assert_int_equal(pipe(ends), 0);
     pid_t child = drain(ends[0], ends[1], heft_test_path(*state, "piped"));
     close(ends[0]);
-    heft_assert_ok(heft_sink_fd(&s, ends[1], &err), &err);
+    heft_assert_ok(heft_sink_open_fd(&s, ends[1], &err), &err);
     assert_null(s->ops->write_at);
-    heft_assert_ok(heft_convert(f, heft_format_find("mag"), s, NULL, &err), &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find("mag"), s, NULL, &err), &err);
     assert_int_equal(close(ends[1]), 0); /* it stayed ours */
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     piped = heft_test_load(heft_test_path(*state, "piped"));
     heft_assert_same_bytes(piped, model);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&piped);
     heft_test_free(&model);
 }
@@ -548,7 +550,7 @@ static void a_pipe_nobody_reads_is_an_error(void **state)
     signal(SIGPIPE, SIG_IGN);
     assert_int_equal(pipe(ends), 0);
     close(ends[0]);
-    heft_assert_ok(heft_sink_fd(&s, ends[1], &err), &err);
+    heft_assert_ok(heft_sink_open_fd(&s, ends[1], &err), &err);
     heft_assert_status(put(s, text, strlen(text), &err), HEFT_E_IO, &err);
     assert_int_equal(err.os, EPIPE);
     heft_sink_discard(s);

@@ -57,7 +57,7 @@ static const uint8_t *name_in(heft_bytes b, uint32_t tensor, size_t *len)
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     heft_str name = heft_tensor_at(f, tensor).name;
-    heft_close(f);
+    heft_file_close(f);
     *len = name.len;
     return (const uint8_t *)name.ptr;
 }
@@ -112,7 +112,7 @@ static void twins_are_found_wherever_they_stand(void **state)
         heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
         if (make_twins(b, f, pairs[i][0], pairs[i][1]))
             heft_expect_same_by_workers(b, "occurs twice");
-        heft_close(f);
+        heft_file_close(f);
         heft_test_free(&b);
     }
 }
@@ -128,7 +128,7 @@ static void of_many_twins_the_first_is_named(void **state)
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     for (uint32_t i = PAIRS; i > 0; i--)
         make_twins(b, f, i * APART, TENSORS - 1 - i * APART);
-    heft_close(f);
+    heft_file_close(f);
     for (int times = 0; times < 10; times++)
         heft_expect_same_by_workers(b, "occurs twice");
     heft_test_free(&b);

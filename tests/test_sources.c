@@ -17,8 +17,8 @@ static heft_status open_at(heft_file **out, const char *path, heft_access how, h
 {
     heft_source *s;
     *out = NULL;
-    heft_status st = heft_source_file(&s, path, how, err);
-    return st ? st : heft_open_source(out, s, NULL, err);
+    heft_status st = heft_source_open_file(&s, path, how, err);
+    return st ? st : heft_file_open_source(out, s, NULL, err);
 }
 
 /* ---- what is no file ------------------------------------------------------------------------ */
@@ -100,7 +100,7 @@ static void an_index_of_any_size_is_read_to_its_end(void **state)
             heft_assert_ok(heft_test_ways[way].open(&f, &in, &opt, &err), &err);
             assert_int_equal(heft_tensor_count(f), count);
             assert_in_range(atomic_load(&m.peak), 0, 8 * in.bytes.len);
-            heft_close(f);
+            heft_file_close(f);
             heft_assert_all_freed(&m);
         }
         heft_test_free(&in.bytes);
@@ -122,7 +122,7 @@ static void opening_reads_nothing_of_the_payload(void **state)
         opt.host = &m.host;
         heft_assert_ok(heft_test_ways[way].open(&f, &in, &opt, &err), &err);
         assert_in_range(atomic_load(&m.peak), 0, 200 << 10);
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_free(&b);
 }
@@ -131,13 +131,13 @@ static void opening_reads_nothing_of_the_payload(void **state)
 
 static heft_status do_verify(const heft_file *f, heft_error *err)
 {
-    return heft_verify(NULL, f, NULL, NULL, NULL, NULL, err);
+    return heft_file_verify(NULL, f, NULL, NULL, NULL, NULL, err);
 }
 
 static heft_status do_hash(const heft_file *f, heft_error *err)
 {
     heft_hash model, *tensors = calloc(heft_tensor_count(f) + 1u, sizeof *tensors);
-    heft_status st = heft_hash_model(&model, tensors, f, NULL, NULL, err);
+    heft_status st = heft_file_hash(&model, tensors, f, NULL, NULL, err);
     free(tensors);
     return st;
 }
@@ -145,8 +145,8 @@ static heft_status do_hash(const heft_file *f, heft_error *err)
 static heft_status do_convert(const heft_file *f, heft_error *err)
 {
     heft_test_sink sink;
-    heft_status st = heft_convert(f, heft_file_format(f), heft_test_sink_init(&sink, false), NULL,
-                                  err);
+    heft_status st = heft_file_convert(f, heft_file_format(f), heft_test_sink_init(&sink, false),
+                                       NULL, err);
     assert_int_equal(sink.discarded, !!st);
     heft_test_sink_free(&sink);
     return st;
@@ -166,7 +166,7 @@ static uint32_t last_part(const heft_file *f)
 static heft_status do_read(const heft_file *f, heft_error *err)
 {
     uint8_t buf[64];
-    return heft_read(buf, f, last_part(f), 0, 4, err);
+    return heft_part_read(buf, f, last_part(f), 0, 4, err);
 }
 
 static heft_status do_stream(const heft_file *f, heft_error *err)
@@ -209,7 +209,7 @@ static void cut_and_use(const char *path, heft_bytes b, size_t length, heft_acce
                  err.message);
     if (st == HEFT_E_IO) /* and every later one */
         heft_assert_status(do_read(f, &err), HEFT_E_IO, &err);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* What is used of a file is its data: an index behind them was read when it was opened. */
@@ -223,7 +223,7 @@ static size_t end_of_data(heft_bytes b)
         heft_part p = heft_part_at(f, heft_tensor_at(f, i).first_part);
         end = p.offset + p.stored > end ? p.offset + p.stored : end;
     }
-    heft_close(f);
+    heft_file_close(f);
     return (size_t)end;
 }
 
@@ -261,11 +261,11 @@ static void looking_up_names_of_a_file_cut_short_is_safe(void **state)
     heft_test_fault_handler(*state);
     heft_test_save(path, b.p, b.len);
     heft_assert_ok(open_at(&f, path, HEFT_ACCESS_MAP, &err), &err);
-    assert_int_equal(heft_find(f, "layers.2999.weight", 18), 2999);
+    assert_int_equal(heft_tensor_find(f, "layers.2999.weight", 18), 2999);
     assert_int_equal(truncate(path, 0), 0);
-    (void)heft_find(f, "layers.2999.weight", 18); /* found or not, it comes back */
+    (void)heft_tensor_find(f, "layers.2999.weight", 18); /* found or not, it comes back */
     heft_assert_status(do_read(f, &err), HEFT_E_IO, &err);
-    heft_close(f);
+    heft_file_close(f);
     heft_test_free(&b);
 }
 
@@ -301,12 +301,12 @@ static void a_file_cut_short_while_it_is_opened_is_an_error(void **state)
         host.allocator = &s.al;
         opt.host = &host;
         heft_test_save(path, b.p, b.len);
-        heft_assert_ok(heft_source_file(&from, path, HEFT_ACCESS_MAP, &err), &err);
-        heft_status st = heft_open_source(&f, from, &opt, &err);
+        heft_assert_ok(heft_source_open_file(&from, path, HEFT_ACCESS_MAP, &err), &err);
+        heft_status st = heft_file_open_source(&f, from, &opt, &err);
         if (st)
             heft_assert_fails(st, HEFT_E_IO, &err, "cut short");
         assert_true(st || s.calls < at || at > 20); /* the index was gone */
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_free(&b);
 }
@@ -342,7 +342,7 @@ static void use_a_mapped_file(const char *path)
     heft_test_save(path, b.p, b.len);
     if (open_at(&f, path, HEFT_ACCESS_MAP, &err) || do_hash(f, &err))
         _exit(91);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static int status_of(void (*before)(void), const char *path, const char *other)
@@ -392,7 +392,7 @@ static void a_view_of_a_file_cut_short_is_the_callers_risk(void **state)
         heft_test_save(path, b.p, b.len);
         if (open_at(&f, path, HEFT_ACCESS_MAP, &err))
             _exit(91);
-        const volatile uint8_t *p = heft_view(f, 0);
+        const volatile uint8_t *p = heft_part_view(f, 0);
         if (truncate(path, 0))
             _exit(92);
         _exit(p[19000] ? 93 : 94);

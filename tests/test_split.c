@@ -94,12 +94,12 @@ static void make_model(model *m, const sample *of)
     for (uint32_t i = 0; i < of->n; i++) {
         uint64_t size = of->size(i);
         snprintf(name, sizeof name, "%0*u", of->has_long_names ? 300 : 6, i);
-        heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str(name), HEFT_U8, &size, 1, &err),
-                       &err);
+        heft_assert_ok(
+            heft_writer_add_dense(&part, w, heft_test_str(name), HEFT_U8, &size, 1, &err), &err);
     }
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     for (uint32_t i = 0; i < of->n; i++)
-        heft_assert_ok(heft_writer_data(w, i, zeros, of->size(i), &err), &err);
+        heft_assert_ok(heft_writer_write(w, i, zeros, of->size(i), &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     heft_assert_ok(heft_test_open(&m->f, heft_test_sink_bytes(&m->bytes), NULL, &err), &err);
     free(zeros);
@@ -107,7 +107,7 @@ static void make_model(model *m, const sample *of)
 
 static void free_model(model *m)
 {
-    heft_close(m->f);
+    heft_file_close(m->f);
     heft_test_sink_free(&m->bytes);
 }
 
@@ -193,7 +193,7 @@ static void few_tensors_are_planned(void **state)
             heft_error err;
             heft_format counting = counting_format();
             heft_split_options opt = options_of(limits[k]);
-            heft_assert_ok(heft_split(m.f, &counting, &opt, &err), &err);
+            heft_assert_ok(heft_file_split(m.f, &counting, &opt, &err), &err);
             uint64_t most = 2 * (uint64_t)samples[i].n * log2_of(samples[i].n);
             if (planned_tensors > most)
                 fail_msg("%s in files of %llu bytes: %llu tensors were planned, more than %llu",
@@ -212,7 +212,7 @@ static void equal_tensors_take_a_few_trials(void **state)
     make_model(&m, &samples[0]);
     heft_format counting = counting_format();
     heft_split_options opt = options_of(LIMIT);
-    heft_assert_ok(heft_split(m.f, &counting, &opt, &err), &err);
+    heft_assert_ok(heft_file_split(m.f, &counting, &opt, &err), &err);
     assert_true(plans <= 6 * (uint64_t)files);
     assert_true(planned_tensors <= 6 * (uint64_t)samples[0].n);
     free_model(&m);
@@ -225,7 +225,7 @@ static void small_tensors_fill_their_files(void **state)
     heft_split_options opt = options_of(200000);
     (void)state;
     make_model(&m, &samples[0]);
-    heft_assert_ok(heft_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
+    heft_assert_ok(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
     assert_int_equal(files, 2 + 1); /* and the index */
     assert_in_range(sizes[0], 200000 - 200, 200000);
     free_model(&m);
@@ -240,7 +240,7 @@ static void a_count_does_not_lift_the_limit(void **state)
     (void)state;
     make_model(&m, &samples[6]);
     opt.count = 3;
-    heft_assert_ok(heft_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
+    heft_assert_ok(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
     assert_in_range(files, 3 + 1, 4 + 1);
     for (uint32_t i = 0; i + 1 < files; i++)
         assert_in_range(sizes[i], 0, opt.max_bytes);
@@ -279,7 +279,7 @@ static void a_tensor_that_is_too_large_is_named(void **state)
         opt.convert.write.on_loss = note_loss;
         opt.convert.write.loss_ctx = &s;
         opt.convert.write.strict = strict;
-        heft_status st = heft_split(m.f, heft_format_find("safetensors"), &opt, &err);
+        heft_status st = heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err);
         heft_assert_status(st, strict ? HEFT_E_LOSSY : HEFT_OK, &err);
         assert_int_equal(s.count, 100);
         assert_int_equal(s.severity, strict ? HEFT_FAULT : HEFT_WARNING);
@@ -319,7 +319,7 @@ static void planning_can_be_stopped(void **state)
         heft_split_options opt = options_of(LIMIT);
         opt.convert.progress = is_patient;
         opt.convert.progress_ctx = &p;
-        heft_assert_status(heft_split(m.f, heft_format_find("safetensors"), &opt, &err),
+        heft_assert_status(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err),
                            HEFT_E_CANCELLED, &err);
         assert_int_equal(files, 0);
         assert_false(p.moves);
@@ -339,8 +339,8 @@ static void comparing_can_be_stopped(void **state)
     make_model(&m, &samples[0]);
     opt.convert.progress = is_patient;
     opt.convert.progress_ctx = &p;
-    heft_assert_status(heft_split(m.f, heft_format_find("ztensor"), &opt, &err), HEFT_E_CANCELLED,
-                       &err);
+    heft_assert_status(heft_file_split(m.f, heft_format_find("ztensor"), &opt, &err),
+                       HEFT_E_CANCELLED, &err);
     assert_int_equal(p.calls, 1);
     assert_int_equal(files, 0);
     free_model(&m);

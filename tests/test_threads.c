@@ -24,9 +24,9 @@ static void use_names(shared *s)
 {
     for (uint32_t i = 0; i < heft_tensor_count(s->f); i++) {
         heft_tensor t = heft_tensor_at(s->f, i);
-        expect(s, heft_find(s->f, t.name.ptr, t.name.len) == i);
+        expect(s, heft_tensor_find(s->f, t.name.ptr, t.name.len) == i);
     }
-    expect(s, heft_find(s->f, "no such tensor", 14) == HEFT_NONE);
+    expect(s, heft_tensor_find(s->f, "no such tensor", 14) == HEFT_NONE);
     char *dump = heft_test_dump(s->f, DUMP_ALL);
     expect(s, !strcmp(dump, s->dump));
     free(dump);
@@ -41,11 +41,11 @@ static void use_bytes(shared *s)
         heft_stream *stream;
         heft_error err;
         n = n < sizeof a ? n : sizeof a;
-        expect(s, !heft_read(a, s->f, part, 0, n, &err));
+        expect(s, !heft_part_read(a, s->f, part, 0, n, &err));
         expect(s, !heft_stream_open(&stream, s->f, part, &err));
         expect(s, !heft_stream_read(b, stream, n, &err) && !memcmp(a, b, n));
         heft_stream_close(stream);
-        heft_prefetch(s->f, &part, 1);
+        heft_part_prefetch(s->f, &part, 1);
     }
 }
 
@@ -55,11 +55,11 @@ static void use_all(shared *s)
     heft_hash model, *tensors = calloc(heft_tensor_count(s->f), sizeof *tensors);
     heft_error err;
     heft_test_sink sink;
-    expect(s, !heft_verify(&result, s->f, NULL, NULL, NULL, NULL, &err) && !result.faults);
-    expect(s, !heft_hash_model(&model, tensors, s->f, NULL, NULL, &err));
+    expect(s, !heft_file_verify(&result, s->f, NULL, NULL, NULL, NULL, &err) && !result.faults);
+    expect(s, !heft_file_hash(&model, tensors, s->f, NULL, NULL, &err));
     expect(s, !memcmp(&model, &s->model, sizeof model));
-    expect(s, !heft_convert(s->f, heft_file_format(s->f), heft_test_sink_init(&sink, false), NULL,
-                            &err));
+    expect(s, !heft_file_convert(s->f, heft_file_format(s->f), heft_test_sink_init(&sink, false),
+                                 NULL, &err));
     expect(s, sink.len == s->converted.len && !memcmp(sink.p, s->converted.p, sink.len));
     heft_test_sink_free(&sink);
     free(tensors);
@@ -82,9 +82,10 @@ static void use_from_many_threads(const heft_file *f)
     heft_error err;
     heft_hash *tensors = calloc(heft_tensor_count(f), sizeof *tensors);
     shared s = { .f = f, .dump = heft_test_dump(f, DUMP_ALL) };
-    heft_assert_ok(heft_hash_model(&s.model, tensors, f, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_hash(&s.model, tensors, f, NULL, NULL, &err), &err);
     heft_assert_ok(
-        heft_convert(f, heft_file_format(f), heft_test_sink_init(&sink, false), NULL, &err), &err);
+        heft_file_convert(f, heft_file_format(f), heft_test_sink_init(&sink, false), NULL, &err),
+        &err);
     s.converted = heft_test_sink_bytes(&sink);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, worker, &s), 0);
@@ -112,7 +113,7 @@ static void eight_threads_see_the_same_file(void **state)
         heft_file *f;
         heft_assert_ok(heft_test_ways[way].open(&f, &in, NULL, &err), &err);
         use_from_many_threads(f);
-        heft_close(f);
+        heft_file_close(f);
     }
     heft_test_free(&in.bytes);
 }
@@ -125,10 +126,10 @@ static void *open_and_close(void *arg)
     for (int i = 0; i < 40; i++) {
         heft_file *f;
         heft_error err;
-        if (heft_open(&f, path, NULL, &err))
+        if (heft_file_open(&f, path, NULL, &err))
             return arg;
-        (void)heft_find(f, "a", 1);
-        heft_close(f);
+        (void)heft_tensor_find(f, "a", 1);
+        heft_file_close(f);
     }
     return NULL;
 }

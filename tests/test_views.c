@@ -114,11 +114,11 @@ static void compare(backed *b, uint32_t part, const uint8_t *want, uint64_t len)
     uint8_t *got = malloc(len + 1);
     heft_stream *s;
     assert_int_equal(heft_ix_part_row_at(&b->f.x, part)->length, len);
-    assert_int_equal(heft_read(got, &b->f, part, 0, len, NULL), HEFT_OK);
+    assert_int_equal(heft_part_read(got, &b->f, part, 0, len, NULL), HEFT_OK);
     assert_memory_equal(got, want, len);
     for (int i = 0; i < 20; i++) {
         uint64_t from = any((uint32_t)len + 1), n = any((uint32_t)(len - from) + 1);
-        assert_int_equal(heft_read(got, &b->f, part, from, n, NULL), HEFT_OK);
+        assert_int_equal(heft_part_read(got, &b->f, part, from, n, NULL), HEFT_OK);
         assert_memory_equal(got, want + from, n);
     }
     assert_int_equal(heft_stream_open(&s, &b->f, part, NULL), HEFT_OK);
@@ -175,11 +175,11 @@ static void what_is_contiguous_is_no_view(void **state)
     shape s = { .rank = 3, .dims = { 4, 1, 5 }, .strides = { 5, 77, 1 }, .dtype = HEFT_F32 };
     uint32_t part = heft_ix_row(&b->f.x, add(b, &s, 100, 24))->first_part;
     assert_null(heft_ix_view_of(&b->f.x, part));
-    assert_ptr_equal(heft_view(&b->f, part), b->bytes + 124);
+    assert_ptr_equal(heft_part_view(&b->f, part), b->bytes + 124);
     s.strides[2] = 2;
     part = heft_ix_row(&b->f.x, add(b, &s, 100, 24))->first_part;
     assert_non_null(heft_ix_view_of(&b->f.x, part));
-    assert_null(heft_view(&b->f, part));
+    assert_null(heft_part_view(&b->f, part));
     drop(b);
 }
 

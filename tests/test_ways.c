@@ -6,17 +6,17 @@ heft_status heft_test_open(heft_file **out, heft_bytes b, const heft_host *host,
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_source *s;
     opt.host = host;
-    heft_status st = heft_source_memory(&s, b.p, b.len, err);
-    return st ? st : heft_open_source(out, s, &opt, err);
+    heft_status st = heft_source_open_memory(&s, b.p, b.len, err);
+    return st ? st : heft_file_open_source(out, s, &opt, err);
 }
 
 static heft_status open_path(heft_file **out, const heft_test_input *in, heft_access how,
                              const heft_open_options *opt, heft_error *err)
 {
     heft_source *s;
-    heft_status st = heft_source_file(&s, in->path, how, err);
+    heft_status st = heft_source_open_file(&s, in->path, how, err);
     *out = NULL;
-    return st ? st : heft_open_source(out, s, opt, err);
+    return st ? st : heft_file_open_source(out, s, opt, err);
 }
 
 static heft_status open_mapped(heft_file **out, const heft_test_input *in,
@@ -35,9 +35,9 @@ static heft_status open_memory(heft_file **out, const heft_test_input *in,
                                const heft_open_options *opt, heft_error *err)
 {
     heft_source *s;
-    heft_status st = heft_source_memory(&s, in->bytes.p, in->bytes.len, err);
+    heft_status st = heft_source_open_memory(&s, in->bytes.p, in->bytes.len, err);
     *out = NULL;
-    return st ? st : heft_open_source(out, s, opt, err);
+    return st ? st : heft_file_open_source(out, s, opt, err);
 }
 
 /* ---- a source that lends nothing ------------------------------------------------------------ */
@@ -69,7 +69,7 @@ static heft_status open_plain(heft_file **out, const heft_test_input *in,
     assert_non_null(s);
     *s = (plain_source){ { &ops, in->bytes.len }, in->bytes.p };
     *out = NULL;
-    return heft_open_source(out, &s->base, opt, err);
+    return heft_file_open_source(out, &s->base, opt, err);
 }
 
 /* ---- feeding -------------------------------------------------------------------------------- */
@@ -87,9 +87,9 @@ static heft_status feed_copy(const feeder *fd, uint64_t off, uint64_t len)
     if (len > fd->bytes.len - off)
         len = fd->bytes.len - off;
     if (len == fd->bytes.len)
-        return heft_feed(fd->f, 0, fd->bytes.p, fd->bytes.len, fd->err);
+        return heft_file_feed(fd->f, 0, fd->bytes.p, fd->bytes.len, fd->err);
     heft_bytes copy = heft_test_copy(fd->bytes.p + off, (size_t)len);
-    heft_status st = heft_feed(fd->f, off, copy.p, copy.len, fd->err);
+    heft_status st = heft_file_feed(fd->f, off, copy.p, copy.len, fd->err);
     memset(copy.p, 0xDD, copy.len);
     heft_test_free(&copy);
     return st;
@@ -140,9 +140,9 @@ static heft_status drive(feeder *fd, heft_status (*feed)(feeder *, heft_range))
 {
     heft_status st;
     uint64_t rounds = 0;
-    while ((st = heft_step(fd->f, fd->err)) == HEFT_AGAIN) {
+    while ((st = heft_file_step(fd->f, fd->err)) == HEFT_AGAIN) {
         const heft_range *needs;
-        size_t n = heft_needs(fd->f, &needs);
+        size_t n = heft_file_needs(fd->f, &needs);
         heft_range wanted[64];
         assert_in_range(n, 1, HEFT_COUNT(wanted));
         memcpy(wanted, needs, n * sizeof *needs);
@@ -162,13 +162,13 @@ static heft_status open_fed(heft_file **out, const heft_test_input *in,
                             heft_status (*feed)(feeder *, heft_range))
 {
     feeder fd = { .bytes = in->bytes, .random = 1, .err = err };
-    heft_status st = heft_begin(out, in->bytes.len, opt, err);
+    heft_status st = heft_file_begin(out, in->bytes.len, opt, err);
     if (st)
         return st;
     fd.f = *out;
     st = drive(&fd, feed);
     if (st) {
-        heft_close(*out);
+        heft_file_close(*out);
         *out = NULL;
     }
     return st;

@@ -44,7 +44,7 @@ static uint32_t add(fixture *f, const char *name, uint64_t elements)
 {
     uint32_t part;
     heft_assert_ok(
-        heft_writer_tensor(&part, f->w, heft_test_str(name), HEFT_F32, &elements, 1, &f->err),
+        heft_writer_add_dense(&part, f->w, heft_test_str(name), HEFT_F32, &elements, 1, &f->err),
         &f->err);
     return part;
 }
@@ -68,19 +68,20 @@ static void everything_is_declared_before_the_data(void **state)
     (void)state;
     begin(&f);
     uint32_t w = add(&f, "w", 4);
-    heft_assert_fails(heft_writer_data(f.w, w, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(heft_writer_write(f.w, w, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "data come after heft_writer_begin()");
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "begun already");
-    heft_assert_fails(heft_writer_tensor(&part, f.w, heft_test_str("v"), HEFT_F32, dims, 1, &f.err),
-                      HEFT_E_ARGUMENT, &f.err, "tensors come before");
-    heft_assert_fails(heft_writer_meta(f.w, number("k", 1), &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(
+        heft_writer_add_dense(&part, f.w, heft_test_str("v"), HEFT_F32, dims, 1, &f.err),
+        HEFT_E_ARGUMENT, &f.err, "tensors come before");
+    heft_assert_fails(heft_writer_add_meta(f.w, number("k", 1), &f.err), HEFT_E_ARGUMENT, &f.err,
                       "metadata come before");
-    heft_assert_fails(heft_writer_meta_end(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "no list or map");
-    heft_assert_fails(heft_writer_model_part(f.w, heft_test_str("config"), "{}", 2, &f.err),
+    heft_assert_fails(heft_writer_end_meta(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "no list or map");
+    heft_assert_fails(heft_writer_add_model_part(f.w, heft_test_str("config"), "{}", 2, &f.err),
                       HEFT_E_ARGUMENT, &f.err, "parts of the file come before");
     /* none of which did harm */
-    heft_assert_ok(heft_writer_data(f.w, w, zeros, 16, &f.err), &f.err);
+    heft_assert_ok(heft_writer_write(f.w, w, zeros, 16, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
     end(&f);
 }
@@ -92,21 +93,21 @@ static void parts_come_in_order_and_in_full(void **state)
     begin(&f);
     uint32_t a = add(&f, "a", 4), b = add(&f, "b", 4);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-    heft_assert_fails(heft_writer_data(f.w, b, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(heft_writer_write(f.w, b, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "bytes of part 1 came where part 0 is next");
-    heft_assert_fails(heft_writer_data(f.w, 77, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(heft_writer_write(f.w, 77, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "bytes of part 77");
-    heft_assert_fails(heft_writer_data(f.w, a, zeros, 17, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(heft_writer_write(f.w, a, zeros, 17, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "part 0 gets more than its 16 bytes");
-    heft_assert_ok(heft_writer_data(f.w, a, zeros, 15, &f.err), &f.err);
-    heft_assert_fails(heft_writer_data(f.w, a, zeros, 2, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_ok(heft_writer_write(f.w, a, zeros, 15, &f.err), &f.err);
+    heft_assert_fails(heft_writer_write(f.w, a, zeros, 2, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "more than its 16");
-    heft_assert_ok(heft_writer_data(f.w, a, NULL, 0, &f.err), &f.err);
-    heft_assert_ok(heft_writer_data(f.w, a, zeros, 1, &f.err), &f.err);
-    heft_assert_fails(heft_writer_data(f.w, a, zeros, 1, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_ok(heft_writer_write(f.w, a, NULL, 0, &f.err), &f.err);
+    heft_assert_ok(heft_writer_write(f.w, a, zeros, 1, &f.err), &f.err);
+    heft_assert_fails(heft_writer_write(f.w, a, zeros, 1, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "bytes of part 0 came where part 1 is next");
-    heft_assert_ok(heft_writer_data(f.w, b, zeros, 16, &f.err), &f.err);
-    heft_assert_fails(heft_writer_data(f.w, b, zeros, 1, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_ok(heft_writer_write(f.w, b, zeros, 16, &f.err), &f.err);
+    heft_assert_fails(heft_writer_write(f.w, b, zeros, 1, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "part 2 is next");
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
     assert_true(f.sink.finished);
@@ -125,7 +126,7 @@ static void an_unfinished_file_does_not_appear(void **state)
     uint32_t a = add(&f, "a", 4);
     add(&f, "b", 4);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-    heft_assert_ok(heft_writer_data(f.w, a, zeros, 16, &f.err), &f.err);
+    heft_assert_ok(heft_writer_write(f.w, a, zeros, 16, &f.err), &f.err);
     heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "part 1 lacks 16 of its 16 bytes");
     assert_true(f.sink.discarded);
@@ -158,7 +159,7 @@ static void tensors_that_are_none_are_refused(void **state)
     begin(&f);
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
         heft_assert_fails(
-            heft_writer_tensor(&part, f.w, rows[i].name, rows[i].t, rows[i].dims, 2, &f.err),
+            heft_writer_add_dense(&part, f.w, rows[i].name, rows[i].t, rows[i].dims, 2, &f.err),
             HEFT_E_ARGUMENT, &f.err, rows[i].words);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* they left nothing behind */
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
@@ -177,8 +178,8 @@ static void names_and_keys_occur_once(void **state)
     heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "occurs twice");
     end(&f);
     begin(&f);
-    heft_assert_ok(heft_writer_meta(f.w, number("twice", 1), &f.err), &f.err);
-    heft_assert_ok(heft_writer_meta(f.w, number("twice", 2), &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_meta(f.w, number("twice", 1), &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_meta(f.w, number("twice", 2), &f.err), &f.err);
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "twice");
     discard(&f);
 }
@@ -190,13 +191,13 @@ static void metadata_are_text_and_closed(void **state)
     heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 } };
     (void)state;
     begin_with(&f, "safetensors", false);
-    heft_assert_fails(heft_writer_meta(f.w, bad, &f.err), HEFT_E_ARGUMENT, &f.err, "not UTF-8");
+    heft_assert_fails(heft_writer_add_meta(f.w, bad, &f.err), HEFT_E_ARGUMENT, &f.err, "not UTF-8");
     bad = number("\xed\xa0\x80", 1);
-    heft_assert_fails(heft_writer_meta(f.w, bad, &f.err), HEFT_E_ARGUMENT, &f.err, "not UTF-8");
-    heft_assert_fails(heft_writer_meta_end(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "no list or map");
-    heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
+    heft_assert_fails(heft_writer_add_meta(f.w, bad, &f.err), HEFT_E_ARGUMENT, &f.err, "not UTF-8");
+    heft_assert_fails(heft_writer_end_meta(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "no list or map");
+    heft_assert_ok(heft_writer_add_meta(f.w, list, &f.err), &f.err);
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "still open");
-    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
     end(&f);
@@ -211,7 +212,7 @@ static void metadata_nest_only_so_deep(void **state)
     (void)state;
     begin(&f);
     for (; depth < 300 && !st; depth++)
-        st = heft_writer_meta(f.w, list, &f.err);
+        st = heft_writer_add_meta(f.w, list, &f.err);
     heft_assert_fails(st, HEFT_E_LIMIT, &f.err, "nested deeper than 128");
     discard(&f);
 }
@@ -287,10 +288,10 @@ static void a_failed_write_is_not_forgotten(void **state)
     uint32_t a = add(&f, "a", 1000);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     f.sink.fail_from = 2000;
-    heft_assert_ok(heft_writer_data(f.w, a, zeros, 1000, &f.err), &f.err);
-    heft_assert_fails(heft_writer_data(f.w, a, zeros, 1000, &f.err), HEFT_E_IO, &f.err, "full");
+    heft_assert_ok(heft_writer_write(f.w, a, zeros, 1000, &f.err), &f.err);
+    heft_assert_fails(heft_writer_write(f.w, a, zeros, 1000, &f.err), HEFT_E_IO, &f.err, "full");
     f.sink.fail_from = HEFT_NOWHERE;
-    heft_assert_fails(heft_writer_data(f.w, a, zeros, 2000, &f.err), HEFT_E_IO, &f.err, "full");
+    heft_assert_fails(heft_writer_write(f.w, a, zeros, 2000, &f.err), HEFT_E_IO, &f.err, "full");
     heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_IO, &f.err, "full");
     assert_false(f.sink.finished);
     end(&f);
@@ -303,7 +304,8 @@ static void losses_stop_the_writing(void **state)
     (void)state;
     begin(&f);
     heft_assert_ok(
-        heft_writer_tensor(&part, f.w, heft_test_str("scalar"), HEFT_F64, NULL, 0, &f.err), &f.err);
+        heft_writer_add_dense(&part, f.w, heft_test_str("scalar"), HEFT_F64, NULL, 0, &f.err),
+        &f.err);
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err,
                       "mag cannot carry this model as it is: 1 obstacle");
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err, "obstacle");
@@ -327,18 +329,18 @@ static void what_is_left_out_still_takes_its_bytes(void **state)
                                     heft_test_sink_init(&f.sink, false), &f.opt, &f.err),
                    &f.err);
     heft_str a = { "a", 1 }, b = { "b", 1 }, c = { "c", 1 };
-    heft_assert_ok(heft_writer_tensor(&first, f.w, a, HEFT_I32, dims, 1, &f.err), &f.err);
-    heft_assert_ok(heft_writer_tensor(&lost, f.w, b, HEFT_U8, dims, 1, &f.err), &f.err);
-    heft_assert_ok(heft_writer_tensor(&last, f.w, c, HEFT_I32, dims, 1, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_dense(&first, f.w, a, HEFT_I32, dims, 1, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_dense(&lost, f.w, b, HEFT_U8, dims, 1, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_dense(&last, f.w, c, HEFT_I32, dims, 1, &f.err), &f.err);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-    heft_assert_ok(heft_writer_data(f.w, first, numbers, 8, &f.err), &f.err);
-    heft_assert_ok(heft_writer_data(f.w, lost, zeros, 2, &f.err), &f.err);
-    heft_assert_ok(heft_writer_data(f.w, last, numbers, 8, &f.err), &f.err);
+    heft_assert_ok(heft_writer_write(f.w, first, numbers, 8, &f.err), &f.err);
+    heft_assert_ok(heft_writer_write(f.w, lost, zeros, 2, &f.err), &f.err);
+    heft_assert_ok(heft_writer_write(f.w, last, numbers, 8, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
     assert_int_equal(heft_tensor_count(file), 2);
-    assert_memory_equal(heft_view(file, heft_tensor_at(file, 1).first_part), numbers, 8);
-    heft_close(file);
+    assert_memory_equal(heft_part_view(file, heft_tensor_at(file, 1).first_part), numbers, 8);
+    heft_file_close(file);
     end(&f);
 }
 
@@ -354,12 +356,12 @@ static void errors_need_no_place_to_go(void **state)
     assert_int_equal(heft_writer_open(&w, heft_format_find("mag"),
                                       heft_test_sink_init(&sink, false), NULL, NULL),
                      HEFT_OK);
-    assert_int_equal(heft_writer_meta(w, list, NULL), HEFT_OK);
+    assert_int_equal(heft_writer_add_meta(w, list, NULL), HEFT_OK);
     assert_int_equal(heft_writer_begin(w, NULL), HEFT_E_ARGUMENT);
-    assert_int_equal(heft_writer_meta_end(w, NULL), HEFT_OK);
-    assert_int_equal(heft_writer_meta_end(w, NULL), HEFT_E_ARGUMENT);
-    assert_int_equal(heft_writer_tensor(&part, w, list.key, HEFT_F64, dims, 2, NULL), HEFT_OK);
-    assert_int_equal(heft_writer_data(w, part, zeros, 1, NULL), HEFT_E_ARGUMENT);
+    assert_int_equal(heft_writer_end_meta(w, NULL), HEFT_OK);
+    assert_int_equal(heft_writer_end_meta(w, NULL), HEFT_E_ARGUMENT);
+    assert_int_equal(heft_writer_add_dense(&part, w, list.key, HEFT_F64, dims, 2, NULL), HEFT_OK);
+    assert_int_equal(heft_writer_write(w, part, zeros, 1, NULL), HEFT_E_ARGUMENT);
     assert_int_equal(heft_writer_begin(w, NULL), HEFT_E_LOSSY);
     assert_int_equal(heft_writer_finish(w, NULL), HEFT_E_LOSSY);
 }
@@ -378,9 +380,9 @@ static heft_bytes converted(const heft_file *in, const char *format)
 {
     heft_test_sink sink;
     heft_error err;
-    heft_assert_ok(
-        heft_convert(in, heft_format_find(format), heft_test_sink_init(&sink, false), NULL, &err),
-        &err);
+    heft_assert_ok(heft_file_convert(in, heft_format_find(format),
+                                     heft_test_sink_init(&sink, false), NULL, &err),
+                   &err);
     heft_bytes b = heft_test_copy(sink.p, sink.len);
     heft_test_sink_free(&sink);
     return b;
@@ -401,18 +403,19 @@ static uint32_t by_place(const heft_file *in, uint32_t i)
 
 static void declare(fixture *f, const heft_file *in, uint32_t *parts)
 {
-    uint32_t first, n = heft_model_parts(in, &first);
+    uint32_t first, n = heft_file_parts(in, &first);
     for (uint32_t i = 0; i < heft_meta_count(in); i++)
-        heft_assert_ok(heft_writer_meta(f->w, heft_meta_at(in, i), &f->err), &f->err);
+        heft_assert_ok(heft_writer_add_meta(f->w, heft_meta_at(in, i), &f->err), &f->err);
     for (uint32_t i = 0; i < heft_tensor_count(in); i++) {
         heft_tensor t = heft_tensor_at(in, by_place(in, i));
         heft_assert_ok(
-            heft_writer_tensor(&parts[i], f->w, t.name, t.dtype, t.dims, t.rank, &f->err), &f->err);
+            heft_writer_add_dense(&parts[i], f->w, t.name, t.dtype, t.dims, t.rank, &f->err),
+            &f->err);
     }
     for (uint32_t i = 0; i < n; i++) {
         heft_part p = heft_part_at(in, first + i);
-        heft_assert_ok(heft_writer_model_part(f->w, p.role, heft_view(in, first + i),
-                                              (size_t)p.length, &f->err),
+        heft_assert_ok(heft_writer_add_model_part(f->w, p.role, heft_part_view(in, first + i),
+                                                  (size_t)p.length, &f->err),
                        &f->err);
     }
 }
@@ -427,10 +430,10 @@ static heft_bytes written(const heft_file *in, const char *format, bool is_strea
     for (uint32_t i = 0; i < heft_tensor_count(in); i++) {
         uint32_t part = heft_tensor_at(in, by_place(in, i)).first_part;
         size_t length = (size_t)heft_part_at(in, part).length;
-        const uint8_t *p = heft_view(in, part);
+        const uint8_t *p = heft_part_view(in, part);
         for (size_t at = 0; at < length; at += step)
-            heft_assert_ok(heft_writer_data(f.w, parts[i], p + at,
-                                            length - at < step ? length - at : step, &f.err),
+            heft_assert_ok(heft_writer_write(f.w, parts[i], p + at,
+                                             length - at < step ? length - at : step, &f.err),
                            &f.err);
     }
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
@@ -458,7 +461,7 @@ static void calls_give_the_bytes_of_a_conversion(void **state)
             heft_test_free(&got);
         }
         heft_test_free(&expected);
-        heft_close(in);
+        heft_file_close(in);
         heft_test_free(&b);
     }
 }
@@ -473,14 +476,14 @@ static void a_stream_takes_no_other_order_than_its_own(void **state)
     for (int is_stream = 0; is_stream < 2; is_stream++) {
         begin_with(&f, "safetensors", is_stream);
         heft_assert_ok(
-            heft_writer_tensor(&half, f.w, heft_test_str("half"), HEFT_F16, &three, 1, &f.err),
+            heft_writer_add_dense(&half, f.w, heft_test_str("half"), HEFT_F16, &three, 1, &f.err),
             &f.err);
         heft_assert_ok(
-            heft_writer_tensor(&whole, f.w, heft_test_str("whole"), HEFT_F64, &four, 1, &f.err),
+            heft_writer_add_dense(&whole, f.w, heft_test_str("whole"), HEFT_F64, &four, 1, &f.err),
             &f.err);
         heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-        heft_assert_ok(heft_writer_data(f.w, half, zeros, 6, &f.err), &f.err);
-        heft_status st = heft_writer_data(f.w, whole, zeros, 32, &f.err);
+        heft_assert_ok(heft_writer_write(f.w, half, zeros, 6, &f.err), &f.err);
+        heft_status st = heft_writer_write(f.w, whole, zeros, 32, &f.err);
         if (is_stream)
             heft_assert_fails(st, HEFT_E_ARGUMENT, &f.err, "which a stream cannot take");
         heft_assert_status(heft_writer_finish(f.w, &f.err), st, &f.err);
@@ -496,7 +499,7 @@ static void metadata_of_every_kind_are_copied(void **state)
     heft_file *file;
     (void)state;
     begin_with(&f, "safetensors", false);
-    heft_assert_ok(heft_writer_meta(f.w, v, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_meta(f.w, v, &f.err), &f.err);
     memset(key, 'x', 3);
     memset(text, 'x', 4);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
@@ -505,7 +508,7 @@ static void metadata_of_every_kind_are_copied(void **state)
     assert_true(heft_meta_find(&v, file, "key"));
     assert_int_equal(v.as.s.len, 4);
     assert_memory_equal(v.as.s.ptr, "text", 4);
-    heft_close(file);
+    heft_file_close(file);
     end(&f);
 }
 
@@ -523,15 +526,15 @@ static heft_status write_all(heft_test_memory *m, heft_test_sink *sink, heft_err
                                       &opt, err);
     if (st)
         return st;
-    st = heft_writer_meta(w, number("k", 1), err);
+    st = heft_writer_add_meta(w, number("k", 1), err);
     for (int i = 0; i < 40 && !st; i++) {
         snprintf(name, sizeof name, "%d", i);
-        st = heft_writer_tensor(&parts[i], w, heft_test_str(name), HEFT_F32, &elements, 1, err);
+        st = heft_writer_add_dense(&parts[i], w, heft_test_str(name), HEFT_F32, &elements, 1, err);
     }
     if (!st)
         st = heft_writer_begin(w, err);
     for (int i = 0; i < 40 && !st; i++)
-        st = heft_writer_data(w, parts[i], zeros, 32, err);
+        st = heft_writer_write(w, parts[i], zeros, 32, err);
     heft_status finished = heft_writer_finish(w, err);
     assert_int_equal(finished, st); /* it knows what went wrong */
     return finished;

@@ -33,7 +33,7 @@ static void end_writing(fixture *f)
 
 static void end(fixture *f)
 {
-    heft_close(f->file);
+    heft_file_close(f->file);
     heft_test_sink_free(&f->sink);
     heft_assert_all_freed(&f->m);
 }
@@ -60,9 +60,9 @@ static heft_tensor_spec spec_of(const char *name, heft_dtype t)
 static void add_and_fill(fixture *f, const heft_tensor_spec *s, const void *data, size_t len)
 {
     uint32_t part;
-    heft_assert_ok(heft_writer_add(&part, f->w, s, &f->err), &f->err);
+    heft_assert_ok(heft_writer_add_tensor(&part, f->w, s, &f->err), &f->err);
     heft_assert_ok(heft_writer_begin(f->w, &f->err), &f->err);
-    heft_assert_ok(heft_writer_data(f->w, part, data, len, &f->err), &f->err);
+    heft_assert_ok(heft_writer_write(f->w, part, data, len, &f->err), &f->err);
     end_writing(f);
 }
 
@@ -78,10 +78,10 @@ static void the_short_form_is_that_of_a_dense_tensor(void **state)
     (void)state;
     begin(&a, "mag", NULL);
     heft_assert_ok(
-        heft_writer_tensor(&part, a.w, heft_test_str("w"), HEFT_F32, two_by_three, 2, &a.err),
+        heft_writer_add_dense(&part, a.w, heft_test_str("w"), HEFT_F32, two_by_three, 2, &a.err),
         &a.err);
     heft_assert_ok(heft_writer_begin(a.w, &a.err), &a.err);
-    heft_assert_ok(heft_writer_data(a.w, part, numbers, sizeof numbers, &a.err), &a.err);
+    heft_assert_ok(heft_writer_write(a.w, part, numbers, sizeof numbers, &a.err), &a.err);
     end_writing(&a);
     for (uint32_t i = 0; i < 3; i++) {
         heft_tensor_spec s = spec_of("w", HEFT_F32);
@@ -123,15 +123,15 @@ static void attributes_nest(void **state)
     s.attribute_count = make_attributes(given);
     s.attributes = given;
     add_and_fill(&f, &s, "abcdef", 6);
-    assert_true(heft_attribute(&got, f.file, 0, 0)); /* they are sorted by their keys */
+    assert_true(heft_attribute_at(&got, f.file, 0, 0)); /* they are sorted by their keys */
     assert_int_equal(got.kind, HEFT_KIND_LIST);
     assert_int_equal(got.as.of.count, 3);
-    assert_true(heft_attribute(&got, f.file, 0, got.as.of.end));
+    assert_true(heft_attribute_at(&got, f.file, 0, got.as.of.end));
     assert_int_equal(got.kind, HEFT_KIND_MAP);
     assert_int_equal(got.as.of.count, 2);
-    assert_true(heft_attribute(&got, f.file, 0, 5));
+    assert_true(heft_attribute_at(&got, f.file, 0, 5));
     assert_int_equal(got.kind, HEFT_KIND_LIST);
-    assert_true(heft_attribute(&got, f.file, 0, 6));
+    assert_true(heft_attribute_at(&got, f.file, 0, 6));
     assert_int_equal(got.as.i, -5);
     end(&f);
 }
@@ -146,7 +146,7 @@ static void identity_goes_where_a_format_has_a_place(void **state)
     s.identity = (heft_identity){ .has = HEFT_HAS_PARAM_ID, .param_id = 0 };
     begin(&f, "burnpack", NULL);
     add_and_fill(&f, &s, numbers, sizeof numbers);
-    assert_true(heft_attribute(&v, f.file, 0, 0));
+    assert_true(heft_attribute_at(&v, f.file, 0, 0));
     assert_memory_equal(v.key.ptr, "burn.param_id", v.key.len);
     assert_int_equal(v.as.u, 0);
     end(&f);
@@ -154,7 +154,7 @@ static void identity_goes_where_a_format_has_a_place(void **state)
         s.identity = (heft_identity){ .has = HEFT_HAS_REQUIRES_GRAD, .requires_grad = i };
         begin(&f, "gptrs-archive", NULL);
         add_and_fill(&f, &s, numbers, sizeof numbers);
-        assert_true(heft_attribute(&v, f.file, 0, 0));
+        assert_true(heft_attribute_at(&v, f.file, 0, 0));
         assert_memory_equal(v.key.ptr, "gptrs.requires_grad", v.key.len);
         assert_int_equal(v.as.b, i);
         end(&f);
@@ -200,7 +200,7 @@ static void a_stored_type_fits_the_element_type(void **state)
         heft_assert_ok(heft_writer_open(&f.w, heft_format_find("burnpack"),
                                         heft_test_sink_init(&f.sink, false), &f.opt, &f.err),
                        &f.err);
-        heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+        heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
         heft_assert_status(heft_writer_begin(f.w, &f.err), rows[i].loss ? HEFT_E_LOSSY : HEFT_OK,
                            &f.err);
         assert_int_equal(!*loss, !rows[i].loss);
@@ -217,9 +217,9 @@ static void the_generator_is_that_of_the_program(void **state)
         begin(&f, "ztensor", "1.0");
         if (late)
             heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-        heft_assert_fails(heft_writer_generator(f.w, (heft_str){ "\xff", 1 }, &f.err),
+        heft_assert_fails(heft_writer_set_generator(f.w, (heft_str){ "\xff", 1 }, &f.err),
                           HEFT_E_ARGUMENT, &f.err, "not UTF-8");
-        heft_assert_ok(heft_writer_generator(f.w, heft_test_str("train 1.4"), &f.err), &f.err);
+        heft_assert_ok(heft_writer_set_generator(f.w, heft_test_str("train 1.4"), &f.err), &f.err);
         if (!late)
             heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
         end_writing(&f);
@@ -230,7 +230,7 @@ static void the_generator_is_that_of_the_program(void **state)
     }
     begin(&f, "mag", NULL);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-    heft_assert_fails(heft_writer_generator(f.w, heft_test_str("x"), &f.err), HEFT_E_ARGUMENT,
+    heft_assert_fails(heft_writer_set_generator(f.w, heft_test_str("x"), &f.err), HEFT_E_ARGUMENT,
                       &f.err, "the generator comes before heft_writer_begin()");
     discard(&f);
 }
@@ -288,7 +288,7 @@ static void tensors_that_are_none_are_refused(void **state)
         s.layout = rows[i].layout;
         s.components = rows[i].c;
         s.component_count = rows[i].count;
-        heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+        heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
                           rows[i].words);
     }
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* they left nothing behind */
@@ -315,20 +315,20 @@ static void attributes_that_are_none_are_refused(void **state)
     s.attribute_count = 1;
     for (size_t i = 0; i < HEFT_COUNT(bad); i++) {
         s.attributes = &bad[i];
-        heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+        heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
                           i ? "of no kind" : "counts more children");
     }
     heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 }, .as.of = { 1, 0 } };
     s.attributes = &(heft_value){ .kind = HEFT_NULL, .key = { "k", 1 } };
-    heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
-    heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_ok(heft_writer_add_meta(f.w, list, &f.err), &f.err);
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "metadata is still open");
-    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
     for (size_t i = 0; i < HEFT_COUNT(deep); i++)
         deep[i] = list;
     s.attributes = deep;
     s.attribute_count = HEFT_COUNT(deep);
-    heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_LIMIT, &f.err,
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_LIMIT, &f.err,
                       "nested deeper than 128");
     discard(&f);
 }
@@ -341,13 +341,13 @@ static void a_base_id_is_that_of_the_name_or_none(void **state)
     (void)state;
     begin(&f, "gptrs-archive", NULL);
     s.identity = (heft_identity){ .has = HEFT_HAS_BASE_ID, .base_id = { { 1 } } };
-    heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "its base id is not that of its name");
-    assert_true(heft_base_param_id(&s.identity.base_id, "w", 1));
-    heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+    assert_true(heft_param_base_id(&s.identity.base_id, "w", 1));
+    heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
     memset(&s.identity.base_id, 0, sizeof s.identity.base_id);
     s.name = heft_test_str("v");
-    heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
     discard(&f);
 }
 
@@ -373,8 +373,8 @@ static void a_storage_that_cannot_be_is_refused(void **state)
             s.components = own ? &data : NULL;
             s.component_count = (uint32_t)own;
             begin(&f, rows[i].format, NULL);
-            heft_assert_fails(heft_writer_add(&part, f.w, &s, &f.err), HEFT_E_UNSUPPORTED, &f.err,
-                              rows[i].words);
+            heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_UNSUPPORTED,
+                              &f.err, rows[i].words);
             heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* it left nothing behind */
             discard(&f);
         }
@@ -400,7 +400,7 @@ static void what_has_too_many_components_is_not_written(void **state)
             s.components = c;
             s.component_count = count;
             begin(&f, "ztensor", versions[v]);
-            heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+            heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
             heft_status st = heft_writer_begin(f.w, &f.err);
             if (st) {
                 assert_true(v < 2 && count > 256);

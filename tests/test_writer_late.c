@@ -80,14 +80,14 @@ static void add(fixture *f, uint32_t i, const heft_storage *how, uint32_t *part)
     s.dims = &tensors[i].elements;
     s.rank = 1;
     s.storage = how;
-    heft_assert_ok(heft_writer_add(part, f->w, &s, &f->err), &f->err);
+    heft_assert_ok(heft_writer_add_tensor(part, f->w, &s, &f->err), &f->err);
 }
 
 static void fill(fixture *f, uint32_t i, uint32_t part)
 {
     size_t len = (size_t)tensors[i].elements * 4, half = len / 2;
-    heft_assert_ok(heft_writer_data(f->w, part, numbers, half, &f->err), &f->err);
-    heft_assert_ok(heft_writer_data(f->w, part, (uint8_t *)numbers + half, len - half, &f->err),
+    heft_assert_ok(heft_writer_write(f->w, part, numbers, half, &f->err), &f->err);
+    heft_assert_ok(heft_writer_write(f->w, part, (uint8_t *)numbers + half, len - half, &f->err),
                    &f->err);
 }
 
@@ -104,12 +104,12 @@ static void write_model(fixture *f, uint32_t early, bool is_stream)
     uint32_t part[TENSORS];
     open_writer(f, is_stream);
     if (early)
-        heft_assert_ok(heft_writer_meta(f->w, text("k", "v"), &f->err), &f->err);
+        heft_assert_ok(heft_writer_add_meta(f->w, text("k", "v"), &f->err), &f->err);
     for (uint32_t i = 0; i < early; i++)
         add(f, i, NULL, &part[i]);
     begin(f);
     if (!early)
-        heft_assert_ok(heft_writer_meta(f->w, text("k", "v"), &f->err), &f->err);
+        heft_assert_ok(heft_writer_add_meta(f->w, text("k", "v"), &f->err), &f->err);
     for (uint32_t i = 0; i < early; i++)
         fill(f, i, part[i]);
     for (uint32_t i = early; i < TENSORS; i++) {
@@ -162,17 +162,18 @@ static void check_file(fixture *f)
     heft_verify_result r = { 0, 0, 0, 0 };
     uint32_t got[ELEMENTS];
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
-    heft_assert_ok(heft_verify(&r, file, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    heft_assert_ok(heft_file_verify(&r, file, NULL, NULL, NULL, NULL, &f->err), &f->err);
     assert_int_equal(r.faults + r.warnings, 0);
     assert_int_equal(heft_tensor_count(file), TENSORS);
     for (uint32_t i = 0; i < TENSORS; i++) {
-        uint32_t t = heft_find(file, tensors[i].name, strlen(tensors[i].name));
+        uint32_t t = heft_tensor_find(file, tensors[i].name, strlen(tensors[i].name));
         size_t len = (size_t)tensors[i].elements * 4;
-        heft_assert_ok(heft_read(got, file, heft_tensor_at(file, t).first_part, 0, len, &f->err),
-                       &f->err);
+        heft_assert_ok(
+            heft_part_read(got, file, heft_tensor_at(file, t).first_part, 0, len, &f->err),
+            &f->err);
         assert_memory_equal(got, numbers, len);
     }
-    heft_close(file);
+    heft_file_close(file);
 }
 
 static void each_tensor_has_a_storage_of_its_own(void **state)
@@ -208,7 +209,7 @@ static heft_status try_add(fixture *f, const char *name, heft_dtype t)
 {
     uint32_t part;
     uint64_t dims[1] = { 2 };
-    return heft_writer_tensor(&part, f->w, heft_test_str(name), t, dims, 1, &f->err);
+    return heft_writer_add_dense(&part, f->w, heft_test_str(name), t, dims, 1, &f->err);
 }
 
 static void names_and_keys_that_are_taken(void **state)
@@ -220,7 +221,7 @@ static void names_and_keys_that_are_taken(void **state)
         uint32_t part;
         prepare(&f, versions[v]);
         open_writer(&f, true);
-        heft_assert_ok(heft_writer_meta(f.w, text("k", "v"), &f.err), &f.err);
+        heft_assert_ok(heft_writer_add_meta(f.w, text("k", "v"), &f.err), &f.err);
         add(&f, 0, NULL, &part);
         begin(&f);
         heft_assert_fails(try_add(&f, "a", HEFT_U8), HEFT_E_ARGUMENT, &f.err,
@@ -230,10 +231,10 @@ static void names_and_keys_that_are_taken(void **state)
         heft_assert_fails(try_add(&f, "c", HEFT_U8), HEFT_E_ARGUMENT, &f.err,
                           "tensor 'c' is in the file already");
         fill(&f, 3, part);
-        heft_assert_ok(heft_writer_meta(f.w, text("k2", "v"), &f.err), &f.err);
-        heft_assert_fails(heft_writer_meta(f.w, text("k", "v"), &f.err), HEFT_E_ARGUMENT, &f.err,
-                          "the metadata have the key 'k' already");
-        heft_assert_fails(heft_writer_meta(f.w, list, &f.err), HEFT_E_ARGUMENT, &f.err,
+        heft_assert_ok(heft_writer_add_meta(f.w, text("k2", "v"), &f.err), &f.err);
+        heft_assert_fails(heft_writer_add_meta(f.w, text("k", "v"), &f.err), HEFT_E_ARGUMENT,
+                          &f.err, "the metadata have the key 'k' already");
+        heft_assert_fails(heft_writer_add_meta(f.w, list, &f.err), HEFT_E_ARGUMENT, &f.err,
                           "the key 'k2' already");
         finish(&f);
         end(&f);
@@ -258,7 +259,7 @@ static void a_tensor_that_cannot_be_carried_is_refused_and_the_file_goes_on(void
     finish(&f);
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
     assert_int_equal(heft_tensor_count(file), 2);
-    heft_close(file);
+    heft_file_close(file);
     end(&f);
 }
 
@@ -275,16 +276,17 @@ static void what_may_be_left_out_still_takes_its_bytes(void **state)
     begin(&f);
     add(&f, 0, NULL, &part[0]);
     heft_assert_ok(
-        heft_writer_tensor(&part[1], f.w, heft_test_str("bad"), HEFT_C64, dims, 1, &f.err), &f.err);
+        heft_writer_add_dense(&part[1], f.w, heft_test_str("bad"), HEFT_C64, dims, 1, &f.err),
+        &f.err);
     add(&f, 3, NULL, &part[2]);
     fill(&f, 0, part[0]);
-    heft_assert_ok(heft_writer_data(f.w, part[1], numbers, 16, &f.err), &f.err);
+    heft_assert_ok(heft_writer_write(f.w, part[1], numbers, 16, &f.err), &f.err);
     fill(&f, 3, part[2]);
     finish(&f);
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
     assert_int_equal(heft_tensor_count(file), 2);
-    assert_int_equal(heft_find(file, "bad", 3), HEFT_NONE);
-    heft_close(file);
+    assert_int_equal(heft_tensor_find(file, "bad", 3), HEFT_NONE);
+    heft_file_close(file);
     end(&f);
 }
 
@@ -303,12 +305,13 @@ static void other_formats_say_what_to_do(void **state)
             heft_writer_open(&f.w, format, heft_test_sink_init(&sink, false), NULL, &f.err),
             &f.err);
         heft_assert_ok(
-            heft_writer_tensor(&part, f.w, heft_test_str("a"), HEFT_F32, dims, 1, &f.err), &f.err);
+            heft_writer_add_dense(&part, f.w, heft_test_str("a"), HEFT_F32, dims, 1, &f.err),
+            &f.err);
         heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
         heft_assert_fails(try_add(&f, "b", HEFT_F32), HEFT_E_ARGUMENT, &f.err, "write zTensor");
-        heft_assert_fails(heft_writer_meta(f.w, text("k", "v"), &f.err), HEFT_E_ARGUMENT, &f.err,
-                          "metadata come before heft_writer_begin()");
-        heft_assert_ok(heft_writer_data(f.w, part, numbers, 4, &f.err), &f.err);
+        heft_assert_fails(heft_writer_add_meta(f.w, text("k", "v"), &f.err), HEFT_E_ARGUMENT,
+                          &f.err, "metadata come before heft_writer_begin()");
+        heft_assert_ok(heft_writer_write(f.w, part, numbers, 4, &f.err), &f.err);
         finish(&f);
         heft_test_sink_free(&sink);
     }
@@ -326,21 +329,21 @@ static void metadata_nest_while_the_file_is_written(void **state)
     prepare(&f, "1.2");
     open_writer(&f, true);
     begin(&f);
-    heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_meta(f.w, list, &f.err), &f.err);
     add(&f, 0, NULL, &part);
-    heft_assert_ok(heft_writer_meta(f.w, text("", "x"), &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_meta(f.w, text("", "x"), &f.err), &f.err);
     fill(&f, 0, part);
-    heft_assert_ok(heft_writer_meta_end(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
     finish(&f);
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
     assert_true(heft_meta_find(&v, file, "list"));
     assert_int_equal(v.as.of.count, 1);
-    heft_close(file);
+    heft_file_close(file);
     end(&f);
     prepare(&f, "1.2");
     open_writer(&f, true);
     begin(&f);
-    heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_meta(f.w, list, &f.err), &f.err);
     heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "still open");
     assert_true(f.sink.discarded);
     end(&f);
@@ -357,14 +360,14 @@ static void a_value_that_cannot_be_carried_is_refused_where_that_stops(void **st
         f.opt.strict = strict;
         open_writer(&f, true);
         begin(&f);
-        heft_assert_ok(heft_writer_meta(f.w, list, &f.err), &f.err);
-        heft_status st = heft_writer_meta_end(f.w, &f.err);
+        heft_assert_ok(heft_writer_add_meta(f.w, list, &f.err), &f.err);
+        heft_status st = heft_writer_end_meta(f.w, &f.err);
         heft_assert_status(st, strict ? HEFT_E_LOSSY : HEFT_OK, &f.err);
-        heft_assert_ok(heft_writer_meta(f.w, text("k", "v"), &f.err), &f.err);
+        heft_assert_ok(heft_writer_add_meta(f.w, text("k", "v"), &f.err), &f.err);
         finish(&f);
         heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
         assert_int_equal(heft_meta_count(file), 1);
-        heft_close(file);
+        heft_file_close(file);
         char *first = strstr(f.losses.text, "metadata 'list' is left out");
         assert_non_null(first);
         assert_null(strstr(first + 1, "metadata 'list' is left out")); /* told once */
@@ -390,10 +393,10 @@ static void losses_are_told_once(void **state)
     s.layout = heft_test_str("sparse_coo");
     s.components = c;
     s.component_count = 2;
-    heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
     begin(&f);
     s.name = heft_test_str("s2");
-    heft_assert_ok(heft_writer_add(&part, f.w, &s, &f.err), &f.err);
+    heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
     finish(&f);
     assert_string_equal(f.losses.text, "0 ztensor/indices s1: 'coords' become u64 from i32\n"
                                        "0 ztensor/indices s2: 'coords' become u64 from i32\n");
@@ -414,7 +417,7 @@ static void a_failed_write_is_not_forgotten(void **state)
         begin(&f);
         f.sink.fail_from = 100000;
         add(&f, 1, NULL, &part);
-        st = heft_writer_data(f.w, part, numbers, ELEMENTS * 4, &f.err);
+        st = heft_writer_write(f.w, part, numbers, ELEMENTS * 4, &f.err);
         if (st) { /* what fits into a piece is written with the next ones */
             heft_assert_fails(st, HEFT_E_IO, &f.err, "full");
             heft_assert_fails(try_add(&f, "x", HEFT_U8), HEFT_E_IO, &f.err, "full");
@@ -469,13 +472,13 @@ static void no_memory_is_an_error_and_leaves_nothing(void **state)
         if (!st)
             st = heft_writer_begin(w, &err);
         for (uint32_t i = 0; i < 3 && !st; i++) {
-            st = heft_writer_tensor(&part, w, heft_test_str(tensors[i].name), HEFT_U32, dims, 1,
-                                    &err);
+            st = heft_writer_add_dense(&part, w, heft_test_str(tensors[i].name), HEFT_U32, dims, 1,
+                                       &err);
             if (!st)
-                st = heft_writer_data(w, part, numbers, 12, &err);
+                st = heft_writer_write(w, part, numbers, 12, &err);
         }
         if (!st)
-            st = heft_writer_meta(w, text("k", "v"), &err);
+            st = heft_writer_add_meta(w, text("k", "v"), &err);
         failed = st;
         if (!st) {
             st = heft_writer_finish(w, &err);
@@ -506,10 +509,10 @@ static void memory_does_not_grow_with_the_data(void **state)
         open_writer(&f, false);
         begin(&f);
         heft_assert_ok(
-            heft_writer_tensor(&part, f.w, heft_test_str("w"), HEFT_U32, &elements, 1, &f.err),
+            heft_writer_add_dense(&part, f.w, heft_test_str("w"), HEFT_U32, &elements, 1, &f.err),
             &f.err);
         for (uint64_t at = 0; at < elements; at += 4000)
-            heft_assert_ok(heft_writer_data(f.w, part, numbers, 16000, &f.err), &f.err);
+            heft_assert_ok(heft_writer_write(f.w, part, numbers, 16000, &f.err), &f.err);
         finish(&f);
         peak[i] = atomic_load(&f.m.peak);
         end(&f);

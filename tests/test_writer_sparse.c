@@ -89,7 +89,7 @@ static heft_status declare(fixture *f, const sparse *s, const char *name, heft_d
                                  is_values(s->roles[i]) ? (heft_dtype)HEFT_F32 : index,
                                  s->counts[i], NULL };
     uint32_t first;
-    heft_status st = heft_writer_add(&first, f->w, &spec, &f->err);
+    heft_status st = heft_writer_add_tensor(&first, f->w, &spec, &f->err);
     for (uint32_t i = 0; i < 3; i++)
         f->part[i] = first + i;
     return st;
@@ -116,8 +116,8 @@ static heft_status hand_over(fixture *f, const sparse *s, heft_dtype index, size
         uint8_t bytes[8 * MOST];
         size_t len = spell(bytes, s, i, index);
         for (size_t at = 0; at < len && !st; at += piece)
-            st = heft_writer_data(f->w, f->part[i], bytes + at, len - at < piece ? len - at : piece,
-                                  &f->err);
+            st = heft_writer_write(f->w, f->part[i], bytes + at,
+                                   len - at < piece ? len - at : piece, &f->err);
     }
     return st;
 }
@@ -138,9 +138,9 @@ static void check_file(fixture *f, const sparse *s)
     heft_file *file;
     heft_verify_result result = { 0, 0, 0, 0 };
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
-    heft_assert_ok(heft_verify(&result, file, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    heft_assert_ok(heft_file_verify(&result, file, NULL, NULL, NULL, NULL, &f->err), &f->err);
     assert_int_equal(result.faults + result.warnings, 0);
-    heft_str layout = heft_layout_name(file, 0);
+    heft_str layout = heft_tensor_layout_name(file, 0);
     assert_int_equal(layout.len, strlen(s->layout));
     assert_memory_equal(layout.ptr, s->layout, layout.len);
     for (uint32_t i = 0; i < component_count(s); i++) {
@@ -149,16 +149,16 @@ static void check_file(fixture *f, const sparse *s)
         uint8_t bytes[8 * MOST];
         double n[MOST];
         assert_true(part.length <= sizeof bytes);
-        heft_assert_ok(heft_read(bytes, file, id, 0, part.length, &f->err), &f->err);
+        heft_assert_ok(heft_part_read(bytes, file, id, 0, part.length, &f->err), &f->err);
         heft_dtype t = part.dtype ? part.dtype : (heft_dtype)HEFT_U64;
         assert_int_equal(part.length, heft_dtype_get(t)->block_bytes * s->counts[i]);
         if (!is_values(s->roles[i]))
             assert_true(t == HEFT_U64 || t == HEFT_U32);
-        assert_true(heft_to_f64(n, t, bytes, 0, s->counts[i]));
+        assert_true(heft_dtype_to_f64(n, t, bytes, 0, s->counts[i]));
         for (uint32_t k = 0; k < s->counts[i]; k++)
             assert_true(n[k] == (double)s->numbers[i][k]);
     }
-    heft_close(file);
+    heft_file_close(file);
 }
 
 /* ---- what is carried ------------------------------------------------------------------------ */
@@ -273,7 +273,7 @@ static void refuse_damage(const damage *d, const char *version, size_t piece, co
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_fails(hand_over(&f, &bad, HEFT_I32, piece), HEFT_E_ARGUMENT, &f.err, words);
     assert_non_null(strstr(f.err.message, "tensor 'a name'"));
-    heft_assert_fails(heft_writer_data(f.w, f.part[0], "x", 1, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(heft_writer_write(f.w, f.part[0], "x", 1, &f.err), HEFT_E_ARGUMENT, &f.err,
                       words);
     heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, words);
     assert_true(f.sink.discarded);
@@ -419,11 +419,11 @@ static void declarations_that_do_not_fit_together(void **state)
     spec.layout = heft_test_str("sparse_coo");
     spec.components = c;
     spec.component_count = 2;
-    heft_assert_fails(heft_writer_add(&part, f.w, &spec, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &spec, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "values has another element type");
     c[0].dtype = HEFT_F32;
     c[0].count = UINT64_MAX / 4;
-    heft_assert_fails(heft_writer_add(&part, f.w, &spec, &f.err), HEFT_E_ARGUMENT, &f.err,
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &spec, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "2 elements are declared");
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);

@@ -45,15 +45,15 @@ static heft_status write_all(heft_writer *w, heft_error *err)
     uint32_t part[TENSORS];
     heft_status st = HEFT_OK;
     for (size_t i = 0; i < TENSORS && !st; i++)
-        st = heft_writer_tensor(&part[i], w, heft_test_str(tensors[i].name), HEFT_U8,
-                                &tensors[i].bytes, 1, err);
+        st = heft_writer_add_dense(&part[i], w, heft_test_str(tensors[i].name), HEFT_U8,
+                                   &tensors[i].bytes, 1, err);
     if (!st)
         st = heft_writer_begin(w, err);
     for (size_t i = 0; i < TENSORS && !st; i++) {
         uint8_t *data = content_of(i);
         for (uint64_t at = 0; at < tensors[i].bytes && !st; at += PIECE) {
             uint64_t left = tensors[i].bytes - at;
-            st = heft_writer_data(w, part[i], data + at, left < PIECE ? (size_t)left : PIECE, err);
+            st = heft_writer_write(w, part[i], data + at, left < PIECE ? (size_t)left : PIECE, err);
         }
         free(data);
     }
@@ -91,18 +91,19 @@ static void assert_right(heft_bytes b, heft_encoding encoding)
     free(findings);
     for (size_t i = 0; i < TENSORS; i++) {
         uint8_t *want = content_of(i), *got = malloc(tensors[i].bytes + 1);
-        uint32_t id = heft_find(f, tensors[i].name, 1);
+        uint32_t id = heft_tensor_find(f, tensors[i].name, 1);
         heft_part p = heft_part_at(f, heft_tensor_at(f, id).first_part);
         assert_int_equal(p.length, tensors[i].bytes);
         heft_assert_ok(
-            heft_read(got, f, heft_tensor_at(f, id).first_part, 0, (size_t)p.length, &err), &err);
+            heft_part_read(got, f, heft_tensor_at(f, id).first_part, 0, (size_t)p.length, &err),
+            &err);
         assert_memory_equal(got, want, p.length);
         if (tensors[i].bytes > 1000 && !tensors[i].is_random)
             assert_int_equal(p.encoding, encoding);
         free(want);
         free(got);
     }
-    heft_close(f);
+    heft_file_close(f);
 }
 
 /* The same model by another way: written raw first. */
@@ -116,12 +117,12 @@ static void assert_converted(heft_bytes raw, heft_bytes same, const char *const 
     how.write = opt;
     how.write.version = format[1];
     heft_assert_ok(heft_test_open(&f, raw, NULL, &err), &err);
-    heft_assert_ok(
-        heft_convert(f, heft_format_find(format[0]), heft_test_sink_init(&sink, false), &how, &err),
-        &err);
+    heft_assert_ok(heft_file_convert(f, heft_format_find(format[0]),
+                                     heft_test_sink_init(&sink, false), &how, &err),
+                   &err);
     heft_assert_same_bytes(heft_test_sink_bytes(&sink), same);
     heft_test_sink_free(&sink);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void compare(const char *const format[2], heft_encoding encoding, const char *digest)
@@ -185,11 +186,11 @@ static void a_full_sink_and_missing_bytes_leave_nothing(void **state)
     heft_test_sink_free(&sink);
     to = heft_test_sink_init(&sink, false);
     heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"), to, &opt, &err), &err);
-    heft_assert_ok(heft_writer_tensor(&part, w, heft_test_str("t"), HEFT_U8, &bytes, 1, &err),
+    heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("t"), HEFT_U8, &bytes, 1, &err),
                    &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
-    heft_assert_ok(heft_writer_data(w, part, "some", 4, &err), &err);
-    heft_assert_fails(heft_writer_data(w, part, content_of, 97, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_ok(heft_writer_write(w, part, "some", 4, &err), &err);
+    heft_assert_fails(heft_writer_write(w, part, content_of, 97, &err), HEFT_E_ARGUMENT, &err,
                       "more than its 100 bytes");
     heft_assert_fails(heft_writer_finish(w, &err), HEFT_E_ARGUMENT, &err, "lacks 96");
     assert_true(sink.discarded);
@@ -219,11 +220,11 @@ static void memory_may_run_out_anywhere(void **state)
                               &opt, &err);
         bool opened = !st;
         if (!st)
-            st = heft_writer_tensor(&part, w, heft_test_str("t"), HEFT_U8, &bytes, 1, &err);
+            st = heft_writer_add_dense(&part, w, heft_test_str("t"), HEFT_U8, &bytes, 1, &err);
         if (!st)
             st = heft_writer_begin(w, &err);
         if (!st)
-            st = heft_writer_data(w, part, zeros, sizeof zeros, &err);
+            st = heft_writer_write(w, part, zeros, sizeof zeros, &err);
         if (!st)
             st = heft_writer_finish(w, &err);
         else if (opened)

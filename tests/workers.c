@@ -13,8 +13,8 @@ static heft_status open_with(heft_file **f, heft_bytes b, const heft_executor *x
     host.executor = x;
     kept[!!x] = host;
     opt.host = &kept[!!x];
-    heft_assert_ok(heft_source_memory(&s, b.p, b.len, err), err);
-    return heft_open_source(f, s, &opt, err);
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, err), err);
+    return heft_file_open_source(f, s, &opt, err);
 }
 
 static void expect_same_part(const heft_file *f, const heft_file *g, uint32_t part)
@@ -35,8 +35,8 @@ static void expect_same_tensors(const heft_file *f, const heft_file *g)
         assert_true(t.first_part == u.first_part);
         assert_memory_equal(t.dims, u.dims, t.rank * sizeof *t.dims);
         expect_same_part(f, g, t.first_part);
-        assert_int_equal(heft_find(f, t.name.ptr, t.name.len), i);
-        assert_int_equal(heft_find(g, t.name.ptr, t.name.len), i);
+        assert_int_equal(heft_tensor_find(f, t.name.ptr, t.name.len), i);
+        assert_int_equal(heft_tensor_find(g, t.name.ptr, t.name.len), i);
     }
 }
 
@@ -62,6 +62,6 @@ void heft_expect_same_by_workers(heft_bytes b, const char *text)
         free(found);
         free(also);
     }
-    heft_close(f);
-    heft_close(g);
+    heft_file_close(f);
+    heft_file_close(g);
 }

@@ -66,7 +66,7 @@ SUPPLIED = {"heft_host_default"}  # by src/port or src/bare
 # and src/base; nothing that opens, reads or writes.
 FORMAT_CALLS = re.compile(
     r"heft_(in|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|siphash13|crc32|crc32c|blake3"
-    r"|lit|str|utf8|is_ascii|u64_text|f64_text|to_f64|can_cast|attrs|glob|vocab|zip|pickle|msgpack|tar)(_|$)"
+    r"|lit|str|utf8|is_ascii|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar)(_|$)"
 )
 
 

@@ -46,7 +46,7 @@ HEFT_API uint32_t heft_version(void);
 
 typedef enum heft_status {
     HEFT_OK = 0,
-    HEFT_AGAIN = 1,          /* more bytes are wanted, see heft_needs() */
+    HEFT_AGAIN = 1,          /* more bytes are wanted, see heft_file_needs() */
     HEFT_E_FORMAT = -1,      /* the bytes break the format's rules */
     HEFT_E_UNSUPPORTED = -2, /* well formed, but not something this build handles */
     HEFT_E_LIMIT = -3,       /* a limit of heft_limits was reached */
@@ -156,17 +156,18 @@ typedef enum heft_access {
 /* A regular file.  A mapped file that shrinks while it is open makes the call that met the gap,
  * and every later one, end with HEFT_E_IO.  What the library lends, names as well as views, is
  * read by the caller at its own risk. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_source_file(heft_source **out, const char *path,
-                                                      heft_access how, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_file(heft_source **out, const char *path,
+                                                           heft_access how, heft_error *err);
 /* data is borrowed until the source is closed. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_source_memory(heft_source **out, const void *data,
-                                                        size_t len, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_memory(heft_source **out, const void *data,
+                                                             size_t len, heft_error *err);
 HEFT_API void heft_source_close(heft_source *s); /* NULL is harmless */
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
 typedef struct heft_file heft_file;
-typedef struct heft_siblings heft_siblings; /* how to reach files beside a file: heft_ext.h */
+typedef struct heft_shard_folder
+    heft_shard_folder; /* how to reach files beside a file: heft_ext.h */
 
 typedef struct heft_limits { /* zero means the default in parentheses */
     uint64_t index_bytes;    /* 4 GiB: bytes of the file that listing its tensors may take */
@@ -180,20 +181,21 @@ typedef struct heft_open_options {
     const heft_format *format; /* NULL: recognised by content */
     const heft_host *host;     /* NULL: heft_host_default() */
     heft_limits limits;
-    const heft_siblings *siblings; /* NULL: heft_open() looks beside its path, the others nowhere */
+    const heft_shard_folder
+        *shards; /* NULL: heft_file_open() looks beside its path, the others nowhere */
     /* Of a file that nests (HEFT_CAN_PICK) the part that is wanted, "state_dict" or "ema.model": what it holds
      * is named as if it were all.  NULL: the whole file.  Borrowed until the file is open. */
     const char *key;
     /* Other weights beside the file that were not opened although they are of the same model: the note
-     * heft/passed-over names them.  heft_open() sets it for a folder.  NULL: none.  Borrowed until the file is open. */
+     * heft/passed-over names them.  heft_file_open() sets it for a folder.  NULL: none.  Borrowed until the file is open. */
     const char *passed_over;
-    /* Compare digests with what is read: whatever reads a part from its first byte to its last (heft_read() of all of
-     * it, heft_read_many(), a heft_stream, heft_hash_model()) ends with HEFT_E_CHECKSUM when the part's digest, or the
+    /* Compare digests with what is read: whatever reads a part from its first byte to its last (heft_part_read() of all of
+     * it, heft_part_read_many(), a heft_stream, heft_file_hash()) ends with HEFT_E_CHECKSUM when the part's digest, or the
      * checksum of the member of an archive that it is in, is wrong.  What reads less does not check, nor does
-     * heft_view().  heft_verify_part() says what counts as a part's digest. */
+     * heft_part_view().  heft_part_verify() says what counts as a part's digest. */
     bool check_parts;
     /* Open the file although a checksum of its header or index is wrong, which is HEFT_E_CHECKSUM otherwise;
-     * heft_verify() reports such a checksum as a fault. */
+     * heft_file_verify() reports such a checksum as a fault. */
     bool no_verify;
 } heft_open_options;
 #define HEFT_OPEN_OPTIONS_INIT                                                                \
@@ -205,26 +207,26 @@ typedef struct heft_open_options {
  * grows with the size of the payload.  Files that hold
  * parts of this one are looked for in the directory of path, by one name and not through links that
  * leave it; one that is not there is no error until its bytes are asked for. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_open(heft_file **out, const char *path,
-                                               const heft_open_options *opt, heft_error *err);
-HEFT_API HEFT_MUST_CHECK heft_status heft_open_source(heft_file **out, heft_source *take,
-                                                      const heft_open_options *opt,
-                                                      heft_error *err);
-HEFT_API void heft_close(heft_file *f); /* NULL is harmless */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_open(heft_file **out, const char *path,
+                                                    const heft_open_options *opt, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_open_source(heft_file **out, heft_source *take,
+                                                           const heft_open_options *opt,
+                                                           heft_error *err);
+HEFT_API void heft_file_close(heft_file *f); /* NULL is harmless */
 
 /* Opening without a source: for browsers, event loops and boards.  The library never waits; it
  * says which ranges it wants and the caller feeds them:
- *     heft_begin(&f, size, ...);
- *     while ((st = heft_step(f, err)) == HEFT_AGAIN)
- *         for each range of heft_needs(f, &ranges): heft_feed(f, ...);
- * A whole file fed at once (offset 0, len = file size) is borrowed until heft_close() and its
+ *     heft_file_begin(&f, size, ...);
+ *     while ((st = heft_file_step(f, err)) == HEFT_AGAIN)
+ *         for each range of heft_file_needs(f, &ranges): heft_file_feed(f, ...);
+ * A whole file fed at once (offset 0, len = file size) is borrowed until heft_file_close() and its
  * tensors can be viewed and read; anything less is copied, and serves the index only. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_begin(heft_file **out, uint64_t file_size,
-                                                const heft_open_options *opt, heft_error *err);
-HEFT_API HEFT_MUST_CHECK heft_status heft_step(heft_file *f, heft_error *err);
-HEFT_API size_t heft_needs(const heft_file *f, const heft_range **out);
-HEFT_API HEFT_MUST_CHECK heft_status heft_feed(heft_file *f, uint64_t offset, const void *data,
-                                               size_t len, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_begin(heft_file **out, uint64_t file_size,
+                                                     const heft_open_options *opt, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_step(heft_file *f, heft_error *err);
+HEFT_API size_t heft_file_needs(const heft_file *f, const heft_range **out);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data,
+                                                    size_t len, heft_error *err);
 
 /* One model of several open files, in their order; they stay open until it is closed.  Of metadata with the
  * same key the first counts. */
@@ -244,9 +246,9 @@ typedef struct heft_join_options {
     {                                                                 \
         sizeof(heft_join_options), HEFT_DUPLICATES_REFUSE, NULL, NULL \
     }
-HEFT_API HEFT_MUST_CHECK heft_status heft_join(heft_file **out, const heft_file *const *files,
-                                               uint32_t count, const heft_join_options *opt,
-                                               heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_join(heft_file **out, const heft_file *const *files,
+                                                    uint32_t count, const heft_join_options *opt,
+                                                    heft_error *err);
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
@@ -265,7 +267,7 @@ typedef struct heft_tensor {
     uint32_t rank;
     uint32_t first_part, part_count; /* part_count may be 0 */
     heft_dtype dtype;
-    uint8_t layout; /* heft_layout; heft_layout_name() spells it */
+    uint8_t layout; /* heft_layout; heft_tensor_layout_name() spells it */
     uint8_t reserved;
 } heft_tensor;
 
@@ -277,7 +279,7 @@ typedef struct heft_part { /* "data", "indices", "scale", or a part of the file 
     heft_dtype dtype;
     uint8_t encoding; /* heft_encoding */
     uint8_t reserved;
-    uint32_t sibling; /* 0: it lies in this file; else in heft_sibling_at(f, sibling - 1) */
+    uint32_t shard; /* 0: it lies in this file; else in heft_shard_file_at(f, shard - 1) */
 } heft_part;
 
 #define HEFT_NONE UINT32_MAX /* no such tensor; also "the file itself" as an owner */
@@ -294,21 +296,22 @@ HEFT_API uint64_t heft_file_alignment(
 HEFT_API uint64_t heft_file_memory(const heft_file *f); /* bytes the index occupies */
 
 /* Files beside this one in which parts of it lie. */
-typedef struct heft_sibling {
+typedef struct heft_shard_file {
     heft_str name;      /* of the file; where that is not known, what this file calls it */
     uint64_t size;      /* as this file says, or HEFT_NOWHERE */
     heft_status status; /* HEFT_OK: at hand; HEFT_E_FORMAT: not the file that is meant; HEFT_E_IO */
-} heft_sibling;
-HEFT_API uint32_t heft_sibling_count(const heft_file *f);
-HEFT_API heft_sibling heft_sibling_at(const heft_file *f, uint32_t i);
+} heft_shard_file;
+HEFT_API uint32_t heft_shard_file_count(const heft_file *f);
+HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
 
 /* Whether all files that belong to the model are at hand and hold what is said of them; what is lacking is not
- * listed, or cannot be read.  heft_verify() says all that is wrong, this the first thing. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_is_whole(const heft_file *f, heft_error *err);
+ * listed, or cannot be read.  heft_file_verify() says all that is wrong, this the first thing. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_is_complete(const heft_file *f, heft_error *err);
 
 HEFT_API uint32_t heft_tensor_count(const heft_file *f);
 HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */
-HEFT_API uint32_t heft_find(const heft_file *f, const char *name, size_t len); /* or HEFT_NONE */
+HEFT_API uint32_t heft_tensor_find(const heft_file *f, const char *name,
+                                   size_t len); /* or HEFT_NONE */
 
 /* What programs call a tensor instead of its name. */
 typedef enum heft_id_kind {
@@ -318,13 +321,13 @@ typedef enum heft_id_kind {
 typedef struct heft_id {
     heft_id_kind kind;
     uint8_t base
-        [16]; /* BASE: the number as gpt-rs stores it, little-endian; heft_base_param_id() makes one */
+        [16]; /* BASE: the number as gpt-rs stores it, little-endian; heft_param_base_id() makes one */
     uint64_t burn; /* BURN */
 } heft_id;
 /* Returns the first tensor that has the identity, or HEFT_NONE when no tensor has it.  count may be NULL; *count becomes
  * the number of tensors that have the identity.  The base id of a tensor follows from its name, whatever id the file
  * stores.  A call looks at every tensor: for many lookups see heft_ids_open().  Any thread. */
-HEFT_API uint32_t heft_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
+HEFT_API uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
 /* The identities of all tensors, sorted: finding one takes a binary search, from any thread.  Close it before f. */
 typedef struct heft_ids heft_ids;
 HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_file *f,
@@ -332,20 +335,20 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_fi
 HEFT_API uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count);
 HEFT_API void heft_ids_close(heft_ids *ids); /* NULL is harmless */
 
-HEFT_API heft_str heft_layout_name(const heft_file *f,
-                                   uint32_t tensor); /* "dense", "sparse_csr", … */
+HEFT_API heft_str heft_tensor_layout_name(const heft_file *f,
+                                          uint32_t tensor); /* "dense", "sparse_csr", … */
 /* Decoded bytes of the tensor's data part, or of all its parts when it has none of that role;
  * HEFT_NOWHERE when one of them has no known length. */
 HEFT_API uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id);
 /* The part of that role (a number for heft_part_at) of a tensor or, with HEFT_NONE, of the file. */
 HEFT_API uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char *role, size_t len);
 HEFT_API heft_part heft_part_at(const heft_file *f, uint32_t part);
-HEFT_API uint32_t heft_model_parts(const heft_file *f, uint32_t *first); /* how many, from *first */
+HEFT_API uint32_t heft_file_parts(const heft_file *f, uint32_t *first); /* how many, from *first */
 
 /* Tensors that share their bytes, as tied weights do: first, with room for heft_tensor_count() numbers, gets for
  * each tensor the first one that lies in the same places of the same files, perhaps itself. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_tied(uint32_t *first, const heft_file *f,
-                                               heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f,
+                                                           heft_error *err);
 
 typedef enum heft_kind {
     HEFT_NULL,
@@ -392,34 +395,34 @@ HEFT_API uint32_t heft_meta_next(const heft_file *f, uint32_t i);
 HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, const char *key); /* top level */
 /* The i-th value of a tensor's attributes ("burn.param_id", "gptrs.base_id", …), false past the last: a
  * flat list like that of the metadata, where a container's end counts in i. */
-HEFT_API bool heft_attribute(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i);
+HEFT_API bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i);
 
 /* ---- bytes -------------------------------------------------------------------------------- */
 
 /* The part's bytes in place, or NULL when they are encoded, when there are none, or when the
  * source cannot lend them.  Whoever reads them while another program cuts the file short gets
- * what the system does then: SIGBUS.  heft_read() gets HEFT_E_IO instead. */
-/* The bytes are lent as they are: no digest is checked, whatever the file was opened with; see heft_verify_part(). */
-HEFT_API const void *heft_view(const heft_file *f, uint32_t part);
+ * what the system does then: SIGBUS.  heft_part_read() gets HEFT_E_IO instead. */
+/* The bytes are lent as they are: no digest is checked, whatever the file was opened with; see heft_part_verify(). */
+HEFT_API const void *heft_part_view(const heft_file *f, uint32_t part);
 /* Decoded bytes [from, from + len) of a part.  With check_parts, and when that is the whole part, HEFT_E_CHECKSUM: buf
  * has the bytes, whose digest is wrong. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_read(void *buf, const heft_file *f, uint32_t part,
-                                               uint64_t from, size_t len, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_part_read(void *buf, const heft_file *f, uint32_t part,
+                                                    uint64_t from, size_t len, heft_error *err);
 /* All decoded bytes of parts[i] into buffers[i], which has room for its length, for i below count: on all
  * threads of the file's host, in the order in which the parts lie.  After an error or a stop the contents
  * of the buffers are undefined.  progress may be NULL.  HEFT_E_ARGUMENT: there is no such part, or its
  * length is not known.  From a source with HEFT_ACCESS_DIRECT, large parts come without a copy into buffers
  * whose addresses are, modulo 512, their offsets in the file. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_read_many(void *const *buffers, const heft_file *f,
-                                                    const uint32_t *parts, uint32_t count,
-                                                    heft_progress_fn progress, void *ctx,
-                                                    heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_part_read_many(void *const *buffers, const heft_file *f,
+                                                         const uint32_t *parts, uint32_t count,
+                                                         heft_progress_fn progress, void *ctx,
+                                                         heft_error *err);
 /* Memory for weights: zeroed, whole huge pages where the system has them, aligned to those, and found by
  * whoever touches it first.  NULL: there is none.  Free it with the same number of bytes. */
 HEFT_API void *heft_buffer_new(size_t bytes);
 HEFT_API void heft_buffer_free(void *p, size_t bytes); /* NULL is harmless */
 /* The decoded bytes of a part from the first to the last, in pieces as large as you like: what
- * heft_read() does with offsets is slow on compressed parts, which have no middle to begin at. */
+ * heft_part_read() does with offsets is slow on compressed parts, which have no middle to begin at. */
 typedef struct heft_stream heft_stream;
 HEFT_API HEFT_MUST_CHECK heft_status heft_stream_open(heft_stream **out, const heft_file *f,
                                                       uint32_t part, heft_error *err);
@@ -430,7 +433,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_stream_open_checked(heft_stream **out,
  * HEFT_E_CHECKSUM when it is wrong: buf has the bytes then.  For an empty part that is reading 0 bytes. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_stream_read(void *buf, heft_stream *s, size_t len,
                                                       heft_error *err);
-/* The same without a copy where the source can lend the bytes: *data is where they are, in place, which heft_view()
+/* The same without a copy where the source can lend the bytes: *data is where they are, in place, which heft_part_view()
  * tells of, or in buf. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_stream_lend(const void **data, heft_stream *s, void *buf,
                                                       size_t len, heft_error *err);
@@ -454,12 +457,12 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_end(heft_checked_read *r,
 HEFT_API void heft_checked_read_close(
     heft_checked_read *r); /* after its streams; NULL is harmless */
 /* A hint that these parts will be read soon. */
-HEFT_API void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n);
+HEFT_API void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size_t n);
 
 /* count numbers as doubles, from number first_elem of those at src on; a complex number is two.  src is
  * where number 0 is, little-endian as in files.  false for element types that have no numbers. */
-HEFT_API bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem,
-                          size_t count);
+HEFT_API bool heft_dtype_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem,
+                                size_t count);
 /* count elements from one type to another: nearest, ties to even, for floats; towards zero and saturated for
  * integers, with NaN as 0; anything but zero is true.  What is too large for a float becomes its infinity,
  * or its largest number where it has none.  A NaN keeps its sign and the leading bits of its payload where there is
@@ -467,9 +470,10 @@ HEFT_API bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t f
  * Complex becomes complex only; block-quantised types are only read, as f16, bf16, f32 or f64.
  * Packed types begin and end with a block on either side; what is left of the last one becomes 0.
  * Both sides are little-endian and do not overlap.
- * false when there is no such conversion; heft_can_cast() says so beforehand. */
-HEFT_API bool heft_can_cast(heft_dtype to, heft_dtype from);
-HEFT_API bool heft_cast(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count);
+ * false when there is no such conversion; heft_dtype_can_cast() says so beforehand. */
+HEFT_API bool heft_dtype_can_cast(heft_dtype to, heft_dtype from);
+HEFT_API bool heft_dtype_cast(void *dst, heft_dtype to, const void *src, heft_dtype from,
+                              size_t count);
 
 /* ---- checking ----------------------------------------------------------------------------- */
 
@@ -481,12 +485,12 @@ typedef struct heft_finding {
     heft_range where; /* offset HEFT_NOWHERE: no particular place */
     uint32_t tensor;  /* or HEFT_NONE */
     const char *text; /* one line; lives as long as the call it is handed to, or what lends it */
-    uint32_t sibling; /* 0, or the file beside this one that where is a place of, as in heft_part */
+    uint32_t shard;   /* 0, or the file beside this one that where is a place of, as in heft_part */
 } heft_finding;
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
 
 /* The i-th thing that was noticed while the file was opened: what is allowed but odd, such as a minor version
- * that is not known, data that are not aligned, a name that looks like a path.  heft_verify() reports the same
+ * that is not known, data that are not aligned, a name that looks like a path.  heft_file_verify() reports the same
  * findings again, among others.  false past the last.  The text lives as long as the file.  Any thread. */
 HEFT_API bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i);
 
@@ -497,15 +501,15 @@ typedef struct heft_verify_result {
 
 /* Every checksum that the file asserts, then the format's rules for padding, reserved bits,
  * identities and values.  HEFT_OK says that the check ran to its end, whatever it found. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_verify(heft_verify_result *out, const heft_file *f,
-                                                 heft_finding_fn fn, void *ctx,
-                                                 heft_progress_fn progress, void *progress_ctx,
-                                                 heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
+                                                      heft_finding_fn fn, void *ctx,
+                                                      heft_progress_fn progress, void *progress_ctx,
+                                                      heft_error *err);
 /* Reads all stored bytes of a part and compares them with the digest that the file gives of the part, or with the
  * checksum of the one member of an archive that its bytes are in (npz, PyTorch): HEFT_E_CHECKSUM when they do not
  * match.  *checked (may be NULL) says whether there is such a checksum, and this build has its algorithm.  A checksum
- * of many parts at once, such as that of all data in an EMBD file, is none: see heft_verify().  Any thread. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_verify_part(bool *checked, const heft_file *f,
+ * of many parts at once, such as that of all data in an EMBD file, is none: see heft_file_verify().  Any thread. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_part_verify(bool *checked, const heft_file *f,
                                                       uint32_t part, heft_error *err);
 typedef struct heft_verify_options {
     size_t size; /* = sizeof(heft_verify_options) */
@@ -521,16 +525,17 @@ typedef struct heft_verify_options {
     {                                                              \
         sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false \
     }
-/* As heft_verify(), with options; NULL: their defaults.  out may be NULL. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_verify_with(heft_verify_result *out, const heft_file *f,
-                                                      const heft_verify_options *opt,
-                                                      heft_error *err);
+/* As heft_file_verify(), with options; NULL: their defaults.  out may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_verify_with(heft_verify_result *out,
+                                                           const heft_file *f,
+                                                           const heft_verify_options *opt,
+                                                           heft_error *err);
 /* The i-th checksum that the file asserts: what it is called and what it covers; false past the
  * last. */
 typedef struct heft_checksum {
     const char *rule, *algorithm;
     heft_range range;
-    uint32_t sibling; /* as in heft_part */
+    uint32_t shard; /* as in heft_part */
 } heft_checksum;
 HEFT_API bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i);
 
@@ -541,9 +546,9 @@ typedef struct heft_hash {
     uint8_t bytes[HEFT_HASH_BYTES];
 } heft_hash;
 /* tensors has room for heft_tensor_count() hashes; model covers the sorted (name, hash) pairs. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, heft_hash *tensors,
-                                                     const heft_file *f, heft_progress_fn progress,
-                                                     void *progress_ctx, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
+                                                    const heft_file *f, heft_progress_fn progress,
+                                                    void *progress_ctx, heft_error *err);
 
 #ifdef __cplusplus
 }

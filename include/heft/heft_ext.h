@@ -12,7 +12,7 @@ extern "C" {
 /* ---- sources ------------------------------------------------------------------------------ */
 
 /* Every function may be called from several threads at once.  Derive a struct that begins with
- * heft_source and give it to heft_open_source(). */
+ * heft_source and give it to heft_file_open_source(). */
 typedef struct heft_source_ops {
     /* len bytes at offset, all of them or an error; offset + len <= size was checked. */
     heft_status (*read)(heft_source *s, uint64_t offset, void *buf, size_t len, heft_error *err);
@@ -38,7 +38,7 @@ struct heft_source {
     uint64_t size;
 };
 
-/* Whether what heft_view() lends are pages of a mapped file. */
+/* Whether what heft_part_view() lends are pages of a mapped file. */
 HEFT_API bool heft_file_is_mapped(const heft_file *f);
 /* A raw part of a mapped file: all in memory when this returns, or no longer needed there.  Without a
  * mapping neither does anything. */
@@ -48,12 +48,12 @@ HEFT_API void heft_part_forget(const heft_file *f, uint32_t part);
 
 /* ---- files beside a file ------------------------------------------------------------------- */
 
-/* Borrowed until the file is open: heft_open_source() has returned, or heft_step() said HEFT_OK.  Called on the thread
+/* Borrowed until the file is open: heft_file_open_source() has returned, or heft_file_step() said HEFT_OK.  Called on the thread
  * that opens. */
-struct heft_siblings {
+struct heft_shard_folder {
     const char *name; /* of the file itself, a single component of a path: "model.zt" */
     /* The file of that name, again a single component, beside it.  HEFT_E_NOTFOUND: there is none, which is a fault of
-     * the model.  HEFT_E_IO with an errno: nothing is known of it, and heft_verify() fails. */
+     * the model.  HEFT_E_IO with an errno: nothing is known of it, and heft_file_verify() fails. */
     heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
     /* Calls fn with the name of every file beside it.  NULL: nobody knows them. */
@@ -65,9 +65,10 @@ struct heft_siblings {
  * for shards: it is a regular file; symbolic links are followed as long as they stay in the folder or,
  * when the folder is a snapshot in a cache of Hugging Face, in the folder that holds both `snapshots`
  * and `blobs`.  Absolute links are refused.  HEFT_E_IO with err->os ENOENT: there is no such file. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_source_in_folder(heft_source **out, const char *folder,
-                                                           const char *name, heft_access how,
-                                                           heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_in_folder(heft_source **out,
+                                                                const char *folder,
+                                                                const char *name, heft_access how,
+                                                                heft_error *err);
 
 /* ---- room for a while ---------------------------------------------------------------------- */
 
@@ -127,10 +128,10 @@ typedef struct heft_edit_piece {
     uint32_t file;       /* that `from` is a place of: 0, the file; 1, that with what is added */
 } heft_edit_piece;
 /* f may be closed afterwards.  opt may be NULL: the file as this library would write it.  Whether an index beside the
- * file lists it is not known here: heft_edit_file() refuses such a file. */
+ * file lists it is not known here: heft_file_edit() refuses such a file. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
                                                     const heft_edit_options *opt, heft_error *err);
-/* The two halves of heft_append_file().  The first writes tensors of `from` as a file of the format and version of f,
+/* The two halves of heft_file_append().  The first writes tensors of `from` as a file of the format and version of f,
  * and counts them; 0: nothing is to be added.  On a dry run the sink may be NULL, and planned_bytes tells the size of both
  * together, or 0.  The second plans a file of what f and such a file, `added`, hold; both may be closed
  * afterwards.  no_sync of the options is of no use here. */

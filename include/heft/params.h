@@ -20,11 +20,11 @@ extern "C" {
 /* ---- identity ----------------------------------------------------------------------------- */
 
 /* The first 16 bytes of BLAKE3(name).  false when the name is not ASCII: it has no base id. */
-HEFT_API bool heft_base_param_id(heft_id128 *out, const char *name, size_t len);
+HEFT_API bool heft_param_base_id(heft_id128 *out, const char *name, size_t len);
 /* The first 16 bytes of BLAKE3("gpt-rs:param-key:v1" || namespace || base id). */
 HEFT_API heft_id128 heft_param_key(heft_id128 space, heft_id128 base);
 /* A namespace that this process has not handed out before: 1, 2, … */
-HEFT_API heft_id128 heft_param_namespace(void);
+HEFT_API heft_id128 heft_param_namespace_new(void);
 HEFT_API heft_id128 heft_id128_from(uint64_t low, uint64_t high);
 /* 32 hexadecimal digits, the most significant first, and a terminator. */
 HEFT_API void heft_id128_text(char out[33], heft_id128 id);
@@ -73,7 +73,7 @@ typedef struct heft_params_options {
      * one that reads ahead.  bytes: 0 for a stall, since a load that goes on has not settled them yet. */
     void (*on_event)(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes);
     void *ctx;
-    /* Loading a parameter checks its digest, where heft_verify_part() finds one, whatever its file was opened with:
+    /* Loading a parameter checks its digest, where heft_part_verify() finds one, whatever its file was opened with:
      * HEFT_E_CHECKSUM, and nothing is loaded.  Bytes that stay where they are mapped are all read for that. */
     bool check_parts;
 } heft_params_options;
@@ -101,12 +101,12 @@ HEFT_API uint32_t heft_params_count(const heft_params *p);
 /* In the order of adding; i is below a count that was returned. */
 HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
 /* false when there is none such.  Burn's ids are those that Burnpack files store. */
-HEFT_API bool heft_params_by_name(heft_id128 *key, const heft_params *p, heft_id128 space,
-                                  const char *name, size_t len);
-HEFT_API bool heft_params_by_base(heft_id128 *key, const heft_params *p, heft_id128 space,
-                                  heft_id128 base);
-HEFT_API bool heft_params_by_burn(heft_id128 *key, const heft_params *p, heft_id128 space,
-                                  uint64_t burn_id);
+HEFT_API bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space,
+                               const char *name, size_t len);
+HEFT_API bool heft_params_find_base(heft_id128 *key, const heft_params *p, heft_id128 space,
+                                    heft_id128 base);
+HEFT_API bool heft_params_find_burn(heft_id128 *key, const heft_params *p, heft_id128 space,
+                                    uint64_t burn_id);
 HEFT_API heft_str heft_params_name(const heft_params *p, heft_id128 key); /* ptr NULL: none such */
 
 /* Loads on first use: once, however many threads ask; an error goes to each of those that asked.
@@ -145,13 +145,13 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_resolve(heft_param *out, heft_p
 HEFT_API void heft_params_release_form(heft_params *p, heft_id128 key, uint64_t kind);
 
 /* The same numbers as f32, from any plain type. */
-HEFT_API heft_derivation heft_derive_f32(void);
+HEFT_API heft_derivation heft_derivation_f32(void);
 /* A matrix [rows, columns] cut into tiles, each holding its columns one after the other: tile (r, c)
  * of tile_rows x tile_columns elements, the tiles row by row, padded with zeros at the edges. */
 typedef struct heft_tiling {
     uint32_t rows, columns;
 } heft_tiling;
-HEFT_API heft_derivation heft_derive_tiles(const heft_tiling *t); /* t is borrowed */
+HEFT_API heft_derivation heft_derivation_tiles(const heft_tiling *t); /* t is borrowed */
 
 #ifdef __cplusplus
 }

@@ -25,10 +25,10 @@ enum {
  * /dev/stdout) is written front to back instead.  Temporary files that killed programs left in the directory are
  * removed, except those that are locked (flock) because they are being written.  A file that replaces another one gets
  * its permission bits, and its owner and group where the process may set them; no extended attributes. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_file(heft_sink **out, const char *path,
-                                                    uint32_t flags, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_open_file(heft_sink **out, const char *path,
+                                                         uint32_t flags, heft_error *err);
 /* Front to back into a descriptor, which stays the caller's. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_open_fd(heft_sink **out, int fd, heft_error *err);
 /* Into memory.  When the writing is finished, `to` has the bytes of the file; until then, and when it fails, `to` is
  * empty.  `to` must not move meanwhile.  host: whose allocator is used, as long as the bytes live; NULL: the default. */
 typedef struct heft_blob {
@@ -36,8 +36,8 @@ typedef struct heft_blob {
     size_t size;
     const heft_allocator *allocator;
 } heft_blob;
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_memory(heft_sink **out, heft_blob *to,
-                                                      const heft_host *host, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_open_memory(heft_sink **out, heft_blob *to,
+                                                           const heft_host *host, heft_error *err);
 HEFT_API void heft_blob_free(heft_blob *b);    /* an empty one is harmless */
 HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file behind; NULL is harmless */
 
@@ -60,7 +60,7 @@ typedef enum heft_recovery {
     HEFT_RECOVERY_COMPLETED, /* all files have their names */
     HEFT_RECOVERY_UNDONE     /* the files from before are back */
 } heft_recovery;
-/* Completes, or else undoes, a set that a killed program left half written; heft_open() refuses the files of such a
+/* Completes, or else undoes, a set that a killed program left half written; heft_file_open() refuses the files of such a
  * folder until then.  Whatever writes into the folder does this first.  dir may also be a file in the folder. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_recover(heft_recovery *out, const char *dir,
                                                            heft_error *err);
@@ -124,13 +124,13 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_writer_open(heft_writer **out, const h
                                                       const heft_write_options *opt,
                                                       heft_error *err);
 /* A top-level value, or a child of the container opened last.  Names and text are copied. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta(heft_writer *w, heft_value v,
-                                                      heft_error *err);
-HEFT_API HEFT_MUST_CHECK heft_status heft_writer_meta_end(heft_writer *w, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_add_meta(heft_writer *w, heft_value v,
+                                                          heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_end_meta(heft_writer *w, heft_error *err);
 /* The program that writes the file, "train.c 1.4", where the format names one (zTensor 1.0); else a loss of rule
  * "heft/generator".  Without the call it is this library.  The text is copied. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_writer_generator(heft_writer *w, heft_str name,
-                                                           heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_set_generator(heft_writer *w, heft_str name,
+                                                               heft_error *err);
 /* One of the components that a tensor consists of: "data", "values", "scale". */
 typedef struct heft_component {
     heft_str role;
@@ -160,7 +160,7 @@ typedef struct heft_tensor_spec {
     const heft_component *components;
     uint32_t component_count;
     const heft_storage *storage; /* NULL: as the writer's options say */
-    /* A flat list, as heft_attribute() gives it: a list or map stands before its children and counts them. */
+    /* A flat list, as heft_attribute_at() gives it: a list or map stands before its children and counts them. */
     const heft_value *attributes;
     uint32_t attribute_count;
 } heft_tensor_spec;
@@ -173,29 +173,30 @@ typedef struct heft_tensor_spec {
 /* Any tensor.  Its components get the numbers *first_part, *first_part + 1, and so on.  HEFT_E_ARGUMENT: components
  * that are not those of its layout, attributes that are none, a base id that is not that of the name;
  * HEFT_E_UNSUPPORTED: a storage that the format does not have, or this build cannot make. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_writer_add(uint32_t *first_part, heft_writer *w,
-                                                     const heft_tensor_spec *spec, heft_error *err);
-/* The short form for a dense tensor; its one part "data" gets the number *part. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_writer_tensor(uint32_t *part, heft_writer *w,
-                                                        heft_str name, heft_dtype t,
-                                                        const uint64_t *dims, uint32_t rank,
-                                                        heft_error *err);
-/* A part of the file itself, such as gpt-rs' "config"; its bytes are copied at once. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_writer_model_part(heft_writer *w, heft_str role,
-                                                            const void *data, size_t len,
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_add_tensor(uint32_t *first_part, heft_writer *w,
+                                                            const heft_tensor_spec *spec,
                                                             heft_error *err);
+/* The short form for a dense tensor; its one part "data" gets the number *part. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_add_dense(uint32_t *part, heft_writer *w,
+                                                           heft_str name, heft_dtype t,
+                                                           const uint64_t *dims, uint32_t rank,
+                                                           heft_error *err);
+/* A part of the file itself, such as gpt-rs' "config"; its bytes are copied at once. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_add_model_part(heft_writer *w, heft_str role,
+                                                                const void *data, size_t len,
+                                                                heft_error *err);
 /* The model's vocabulary, borrowed until the writer is gone. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_writer_vocab(heft_writer *w, const heft_vocab *v,
-                                                       heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_set_vocab(heft_writer *w, const heft_vocab *v,
+                                                           heft_error *err);
 /* Settles the layout, reports losses, and writes what precedes the data. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_begin(heft_writer *w, heft_error *err);
 /* The next len bytes of a part; parts in order, each in as many pieces as you like.  Indices of sparse tensors are
  * checked as they come: in bounds, row pointers from 0 up to the number of values, and where the format demands it,
  * columns that ascend within a row and no two entries in one place (sought among up to 4 Mi coordinates).  One that is
  * wrong is HEFT_E_ARGUMENT, with tensor, component and element in its message, and nothing can be written any more. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_writer_data(heft_writer *w, uint32_t part,
-                                                      const void *data, size_t len,
-                                                      heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_writer_write(heft_writer *w, uint32_t part,
+                                                       const void *data, size_t len,
+                                                       heft_error *err);
 /* Completes the file.  w is gone afterwards, whether this succeeds or not. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_finish(heft_writer *w, heft_error *err);
 HEFT_API void heft_writer_discard(heft_writer *w); /* leaves no file behind; NULL is harmless */
@@ -230,7 +231,7 @@ typedef struct heft_convert_options {
     /* Changes the identity of a tensor of the input: *id is what the input says, but has no base id.  false: the
      * tensor keeps that identity, whatever *id is now.  NULL: all tensors do. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
-    heft_str generator; /* as heft_writer_generator(); ptr NULL: as the input has it */
+    heft_str generator; /* as heft_writer_set_generator(); ptr NULL: as the input has it */
     /* How each part of a tensor of the input is stored; role: of the part that is written.  *how comes with what is
      * done otherwise: in the input's own format as the input has it, else as `write` says.  true: *how was changed;
      * its text is copied.  NULL: none was. */
@@ -245,9 +246,10 @@ typedef struct heft_convert_options {
 
 /* Everything the input says is written in the target's terms, in the input's order; checksums of
  * the input are checked on the way.  HEFT_E_LOSSY and HEFT_E_CHECKSUM leave nothing written. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_convert(const heft_file *in, const heft_format *to,
-                                                  heft_sink *take, const heft_convert_options *opt,
-                                                  heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_convert(const heft_file *in, const heft_format *to,
+                                                       heft_sink *take,
+                                                       const heft_convert_options *opt,
+                                                       heft_error *err);
 
 /* ---- editing ------------------------------------------------------------------------------ */
 
@@ -306,13 +308,13 @@ typedef struct heft_edit_result {
 } heft_edit_result;
 
 /* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
- * was asked for is another.  A bare GPT configuration is put under "config", as heft_convert() does.  Its format and
+ * was asked for is another.  A bare GPT configuration is put under "config", as heft_file_convert() does.  Its format and
  * version stay, and so do the tensors' bytes: they are not read, unless a checksum must be made over them that the file does not have.  What the format cannot carry is HEFT_E_LOSSY;
  * HEFT_E_UNSUPPORTED: this build cannot write all that the file says, or the file is one of several of a model;
  * HEFT_E_CHECKSUM, HEFT_E_FORMAT: damage that the edit would hide.  out and opt may be NULL. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_edit_file(heft_edit_result *out, const char *path,
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_edit(heft_edit_result *out, const char *path,
                                                     const heft_edit_options *opt, heft_error *err);
-/* Undoes what an interrupted edit left behind, which heft_open() refuses; *undone: there was something. */
+/* Undoes what an interrupted edit left behind, which heft_file_open() refuses; *undone: there was something. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *path,
                                                     heft_error *err);
 
@@ -351,8 +353,8 @@ typedef struct heft_append_result {
  * meanwhile.  Everything that the file holds and says is kept as it is; metadata of `from` are not appended,
  * which is the note "heft/append".  Before a byte is written HEFT_E_ARGUMENT is a name that the file has,
  * HEFT_E_LOSSY a tensor that the format cannot carry, HEFT_E_CHECKSUM damage to `from`; the rest as
- * heft_edit_file().  `from` may be a file at the same path, opened before.  out and opt may be NULL. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_append_file(heft_append_result *out, const char *path,
+ * heft_file_edit().  `from` may be a file at the same path, opened before.  out and opt may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_append(heft_append_result *out, const char *path,
                                                       const heft_file *from,
                                                       const heft_append_options *opt,
                                                       heft_error *err);
@@ -377,11 +379,12 @@ typedef struct heft_split_options {
         sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL \
     }
 /* Whether models of that format come in several files. */
-HEFT_API bool heft_can_split(const heft_format *f);
+HEFT_API bool heft_format_can_split(const heft_format *f);
 /* Writes the model as several files, none of which has half a tensor.  The tensors keep their order.  With max_bytes,
  * each file has as many tensors as fit. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_split(const heft_file *in, const heft_format *to,
-                                                const heft_split_options *opt, heft_error *err);
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_split(const heft_file *in, const heft_format *to,
+                                                     const heft_split_options *opt,
+                                                     heft_error *err);
 
 #ifdef __cplusplus
 }

@@ -283,8 +283,8 @@ static heft_status read(reader *r)
     return st ? st : r->j.st;
 }
 
-heft_status heft_profile_json(heft_profile **out, heft_str text, const heft_host *host,
-                              heft_error *err)
+heft_status heft_profile_parse_json(heft_profile **out, heft_str text, const heft_host *host,
+                                    heft_error *err)
 {
     heft_error own;
     const heft_allocator *al = heft_companion_memory(&host, err);

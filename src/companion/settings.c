@@ -126,8 +126,8 @@ static heft_status read(reader *r)
     return st ? st : heft_companion_expect(&r->j, HEFT_JSON_END, "the document");
 }
 
-heft_status heft_settings_json(heft_settings **out, heft_str text, const heft_host *host,
-                               heft_error *err)
+heft_status heft_settings_parse_json(heft_settings **out, heft_str text, const heft_host *host,
+                                     heft_error *err)
 {
     heft_error own;
     const heft_allocator *al = heft_companion_memory(&host, err);
@@ -186,12 +186,12 @@ bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key
 
 /* ---- all levels ---- */
 
-uint32_t heft_settings_values(const heft_settings *s)
+uint32_t heft_settings_value_count(const heft_settings *s)
 {
     return s->values.len;
 }
 
-heft_value heft_settings_value(const heft_settings *s, uint32_t i)
+heft_value heft_settings_value_at(const heft_settings *s, uint32_t i)
 {
     return *at(s, i);
 }
@@ -215,7 +215,7 @@ static size_t names(heft_str path, const heft_value *v, uint32_t number, bool in
 }
 
 /* Keys may have dots in them: the longest that the path begins with counts and, of those, the last. */
-uint32_t heft_settings_path(const heft_settings *s, const char *path)
+uint32_t heft_settings_find_path(const heft_settings *s, const char *path)
 {
     heft_str left = heft_lit(path);
     uint32_t i = 0, end = s->values.len, found = HEFT_NONE;

@@ -266,7 +266,8 @@ static heft_status order(reader *r, heft_vocab **out, const heft_host *host)
     return st;
 }
 
-heft_status heft_vocab_json(heft_vocab **out, heft_str text, const heft_host *host, heft_error *err)
+heft_status heft_vocab_parse_json(heft_vocab **out, heft_str text, const heft_host *host,
+                                  heft_error *err)
 {
     heft_error own;
     const heft_allocator *al = heft_companion_memory(&host, err);

@@ -29,8 +29,8 @@ static uint64_t count_lines(heft_str text)
     return count;
 }
 
-heft_status heft_vocab_lines(heft_vocab **out, heft_str text, const heft_host *host,
-                             heft_error *err)
+heft_status heft_vocab_parse_lines(heft_vocab **out, heft_str text, const heft_host *host,
+                                   heft_error *err)
 {
     const heft_allocator *al = heft_companion_memory(&host, err);
     heft_vocab *v;

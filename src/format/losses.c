@@ -43,7 +43,7 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     uint8_t buf[LONGEST];
     heft_out o = { .buf = buf, .cap = sizeof buf };
     const char *refused = "element type %s cannot be stored in %s";
-    if (!heft_can_cast(HEFT_F32, type))
+    if (!heft_dtype_can_cast(HEFT_F32, type))
         return heft_loss_say(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
     put_pattern(&o, source_name(p, tensor));
     heft_out_u8(&o, 0);

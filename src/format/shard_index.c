@@ -208,13 +208,13 @@ static heft_status add_files(heft_index *x)
     for (uint32_t i = 0; i < n && !st; i++) {
         heft_ix_sibling s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true, NULL };
         bool again = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
-        if (!again && x->siblings.len == MOST_FILES)
+        if (!again && x->shards.len == MOST_FILES)
             st = heft_error_plain(x->err, HEFT_E_LIMIT, "a model in more than %U files",
                                   (uint64_t)MOST_FILES);
         else if (!again)
-            st = heft_ix_sibling_add(x, s, &rows[ids[i]].sibling);
+            st = heft_ix_sibling_add(x, s, &rows[ids[i]].shard);
         else
-            rows[ids[i]].sibling = x->siblings.len;
+            rows[ids[i]].shard = x->shards.len;
     }
     heft_mem_resize(&x->mem, ids, bytes, 0);
     return st;

@@ -246,7 +246,7 @@ static bool has_numbers(heft_dtype t)
     return heft_dtype_size(t) || heft_float_layout_of(t);
 }
 
-bool heft_can_cast(heft_dtype to, heft_dtype from)
+bool heft_dtype_can_cast(heft_dtype to, heft_dtype from)
 {
     if (heft_block_is_known(from))
         return heft_dtype_is_float(to) && heft_dtype_size(to) >= sizeof(uint16_t);
@@ -264,7 +264,7 @@ bool heft_cast_loses(heft_dtype to, heft_dtype from)
 bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count,
                        uint64_t *lost)
 {
-    if (!heft_can_cast(to, from))
+    if (!heft_dtype_can_cast(to, from))
         return false;
     if (lost && !heft_cast_loses(to, from))
         lost = NULL;
@@ -276,7 +276,7 @@ bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype fro
     return true;
 }
 
-bool heft_cast(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count)
+bool heft_dtype_cast(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count)
 {
     return heft_cast_counted(dst, to, src, from, count, NULL);
 }
@@ -348,7 +348,8 @@ static void plain_to_f64(double *out, heft_dtype t, const uint8_t *src, size_t c
     }
 }
 
-bool heft_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem, size_t count)
+bool heft_dtype_to_f64(double *out, heft_dtype t, const void *src, uint64_t first_elem,
+                       size_t count)
 {
     const heft_dtype_info *d = heft_dtype_get(t);
     if (!d)

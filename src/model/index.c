@@ -52,7 +52,7 @@ static const column columns[] = {
     { offsetof(heft_index, notes), sizeof(heft_note) },
     { offsetof(heft_index, omitted), sizeof(heft_ix_omission) },
     { offsetof(heft_index, roles), sizeof(heft_str) },
-    { offsetof(heft_index, siblings), sizeof(heft_ix_sibling) },
+    { offsetof(heft_index, shards), sizeof(heft_ix_sibling) },
     { offsetof(heft_index, listed), sizeof(heft_ix_listed) },
     { offsetof(heft_index, layouts), sizeof(heft_str) },
     { offsetof(heft_index, views), sizeof(heft_ix_view) },
@@ -442,17 +442,16 @@ heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *numb
 {
     static const uint64_t most = (UINT64_C(1) << (64 - HEFT_PLACE_BITS)) - 1;
     static const uint64_t room = UINT64_C(1) << HEFT_PLACE_BITS;
-    if (x->file_bytes > room || (s.size != HEFT_NOWHERE && s.size > room) ||
-        x->siblings.len == most)
+    if (x->file_bytes > room || (s.size != HEFT_NOWHERE && s.size > room) || x->shards.len == most)
         return heft_error_plain(x->err, HEFT_E_LIMIT,
                                 "%q: more than %U files, or more than %U bytes in one of them, "
                                 "cannot be one model",
                                 s.label, most, room);
-    heft_ix_sibling *to = heft_vec_push(&x->mem, &x->siblings, sizeof *to);
+    heft_ix_sibling *to = heft_vec_push(&x->mem, &x->shards, sizeof *to);
     if (!to)
         return heft_ix_no_memory(x);
     *to = s;
-    *number = x->siblings.len;
+    *number = x->shards.len;
     return HEFT_OK;
 }
 

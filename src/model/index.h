@@ -99,8 +99,8 @@ typedef struct heft_ix_sibling {
 /* What a file says of a tensor in such a file. */
 typedef struct heft_ix_listed {
     heft_str name, file;
-    uint64_t at;      /* where it says so */
-    uint32_t sibling; /* the file's number */
+    uint64_t at;    /* where it says so */
+    uint32_t shard; /* the file's number */
 } heft_ix_listed;
 enum { HEFT_PLACE_BITS = 44 };
 
@@ -156,7 +156,7 @@ typedef struct heft_index {
     heft_str pick;       /* of a file that nests: the part that is wanted; empty: all of it */
     heft_keyed key;
     heft_vec tensors, hashes, parts, model_parts, dims, values, attrs, claims, digests, notes,
-        roles, layouts, siblings, listed, views, strides, omitted;
+        roles, layouts, shards, listed, views, strides, omitted;
     heft_vec
         around; /* claims over the bytes of a tensor's parts and a few more, by offset: numbers */
     /* hashes: of the tensors' names, keyed by `key`, 32 bits each */
@@ -352,7 +352,7 @@ static inline bool heft_ix_is_of_set(const heft_index *x, heft_str key)
     heft_str prefix = x->split.prefix;
     return prefix.len && key.len > prefix.len && !memcmp(key.ptr, prefix.ptr, prefix.len);
 }
-/* Where byte `offset` of a file is, this one being number 0 and the first of its siblings 1. */
+/* Where byte `offset` of a file is, this one being number 0 and the first of its shards 1. */
 static inline uint64_t heft_ix_place(uint32_t number, uint64_t offset)
 {
     return (uint64_t)number << HEFT_PLACE_BITS | offset;
@@ -360,7 +360,7 @@ static inline uint64_t heft_ix_place(uint32_t number, uint64_t offset)
 /* The file of a place, and the offset there. */
 static inline uint32_t heft_ix_place_file(const heft_index *x, uint64_t place)
 {
-    return x->siblings.len && place != HEFT_NOWHERE ? (uint32_t)(place >> HEFT_PLACE_BITS) : 0;
+    return x->shards.len && place != HEFT_NOWHERE ? (uint32_t)(place >> HEFT_PLACE_BITS) : 0;
 }
 static inline uint64_t heft_ix_place_offset(const heft_index *x, uint64_t place)
 {
@@ -368,7 +368,7 @@ static inline uint64_t heft_ix_place_offset(const heft_index *x, uint64_t place)
 }
 static inline const heft_ix_sibling *heft_ix_sibling_at(const heft_index *x, uint32_t number)
 {
-    return (const heft_ix_sibling *)x->siblings.ptr + (number - 1);
+    return (const heft_ix_sibling *)x->shards.ptr + (number - 1);
 }
 /* Numbers run through the tensors' parts, then through the file's. */
 static inline heft_ix_part_row *heft_ix_part_row_at(const heft_index *x, uint32_t part)

@@ -30,7 +30,7 @@ heft_cast_loss heft_number_loss(heft_number x, bool is_int, heft_dtype to);
 /* Whether type `to` may lack a number of type `from`: of two plain or packed types, not complex. */
 bool heft_type_loses(heft_dtype to, heft_dtype from);
 
-/* heft_cast() that adds to lost[], by kind, how many numbers it does not carry, both parts of a complex one; lost NULL:
+/* heft_dtype_cast() that adds to lost[], by kind, how many numbers it does not carry, both parts of a complex one; lost NULL:
  * does not count. */
 bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count,
                        uint64_t *lost);

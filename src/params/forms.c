@@ -19,7 +19,7 @@ static heft_status f32_shape(heft_param *out, const heft_param *src, const void 
                              heft_error *err)
 {
     (void)ctx;
-    if (!heft_can_cast(HEFT_F32, src->dtype))
+    if (!heft_dtype_can_cast(HEFT_F32, src->dtype))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this element type cannot be cast to f32");
     out->dtype = HEFT_F32;
     if (!heft_mul(&out->bytes, elements(src), 4))
@@ -31,12 +31,12 @@ static heft_status f32_make(void *dst, const heft_param *out, const heft_param *
                             const void *ctx, heft_error *err)
 {
     (void)ctx;
-    if (heft_cast(dst, out->dtype, src->data, src->dtype, (size_t)elements(src)))
+    if (heft_dtype_cast(dst, out->dtype, src->data, src->dtype, (size_t)elements(src)))
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this element type cannot be cast to f32");
 }
 
-heft_derivation heft_derive_f32(void)
+heft_derivation heft_derivation_f32(void)
 {
     enum { KIND = 1 };
     return (heft_derivation){ KIND, f32_shape, f32_make, NULL };
@@ -102,7 +102,7 @@ static heft_status tiles_make(void *dst, const heft_param *out, const heft_param
     return HEFT_OK;
 }
 
-heft_derivation heft_derive_tiles(const heft_tiling *t)
+heft_derivation heft_derivation_tiles(const heft_tiling *t)
 {
     /* one kind per size of tile */
     uint64_t kind = (uint64_t)1 << 63 | (uint64_t)t->rows << 31 | t->columns;

@@ -8,7 +8,7 @@
 #include "base/blake3.h"
 #include "base/text.h"
 
-bool heft_base_param_id(heft_id128 *out, const char *name, size_t len)
+bool heft_param_base_id(heft_id128 *out, const char *name, size_t len)
 {
     if (!heft_is_ascii(name, len))
         return false;
@@ -42,7 +42,7 @@ heft_id128 heft_id128_from(uint64_t low, uint64_t high)
 }
 
 /* The one number that outlives a store: namespaces of one process never meet. */
-heft_id128 heft_param_namespace(void)
+heft_id128 heft_param_namespace_new(void)
 {
     static atomic_uint_fast64_t last;
     return heft_id128_from(atomic_fetch_add(&last, 1) + 1, 0);

@@ -22,7 +22,7 @@ static bool is_aligned(const void *p, heft_dtype t)
 /* The bytes in place, if they may be used there. */
 static const void *lent(const heft_params *p, const entry *e)
 {
-    const void *view = heft_view(e->file, e->part);
+    const void *view = heft_part_view(e->file, e->part);
     if (!view || p->opt.copy || !is_aligned(view, e->view.dtype))
         return NULL;
     return heft_file_is_mapped(e->file) && e->view.bytes < MAPPED ? NULL : view;
@@ -121,7 +121,7 @@ static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
 /* In place, after they were made resident. */
 static heft_status check(const heft_params *p, const entry *e, heft_error *err)
 {
-    return p->opt.check_parts ? heft_verify_part(NULL, e->file, e->part, err) : HEFT_OK;
+    return p->opt.check_parts ? heft_part_verify(NULL, e->file, e->part, err) : HEFT_OK;
 }
 
 heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)

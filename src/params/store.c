@@ -131,7 +131,7 @@ static void free_member(heft_params *p, member *m)
         heft_cache_free(p, e);
     }
     free(m->entries);
-    heft_close(m->file);
+    heft_file_close(m->file);
 }
 
 void heft_params_close(heft_params *p)
@@ -162,7 +162,7 @@ void heft_params_close(heft_params *p)
 static bool attribute(heft_value *out, const heft_file *f, uint32_t tensor, const char *key)
 {
     size_t len = strlen(key);
-    for (uint32_t i = 0; heft_attribute(out, f, tensor, i); i++)
+    for (uint32_t i = 0; heft_attribute_at(out, f, tensor, i); i++)
         if (out->key.len == len && !memcmp(out->key.ptr, key, len))
             return true;
     return false;
@@ -194,7 +194,7 @@ static heft_status list_entries(member *m, heft_error *err)
     for (uint32_t i = 0; i < n; i++) {
         heft_tensor t = heft_tensor_at(m->file, i);
         heft_id128 base;
-        if (!is_param(&t) || !heft_base_param_id(&base, t.name.ptr, t.name.len))
+        if (!is_param(&t) || !heft_param_base_id(&base, t.name.ptr, t.name.len))
             continue;
         heft_status st = check_stored_id(m->file, i, base, err);
         if (st)
@@ -273,14 +273,14 @@ heft_status heft_params_add_to(heft_params *p, heft_id128 space, heft_file *take
     }
     if (st) {
         free(m.entries);
-        heft_close(take);
+        heft_file_close(take);
     }
     return st;
 }
 
 heft_status heft_params_add(heft_id128 *space, heft_params *p, heft_file *take, heft_error *err)
 {
-    *space = heft_param_namespace();
+    *space = heft_param_namespace_new();
     return heft_params_add_to(p, *space, take, err);
 }
 
@@ -296,17 +296,17 @@ heft_id128 heft_params_key_at(const heft_params *p, uint32_t i)
     return atomic_load_explicit(&p->order, memory_order_acquire)->items[i]->key;
 }
 
-bool heft_params_by_base(heft_id128 *key, const heft_params *p, heft_id128 space, heft_id128 base)
+bool heft_params_find_base(heft_id128 *key, const heft_params *p, heft_id128 space, heft_id128 base)
 {
     *key = heft_param_key(space, base);
     return heft_store_find(p, *key);
 }
 
-bool heft_params_by_name(heft_id128 *key, const heft_params *p, heft_id128 space, const char *name,
-                         size_t len)
+bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space, const char *name,
+                      size_t len)
 {
     heft_id128 base;
-    return heft_base_param_id(&base, name, len) && heft_params_by_base(key, p, space, base);
+    return heft_param_base_id(&base, name, len) && heft_params_find_base(key, p, space, base);
 }
 
 /* Sorted when somebody asks: not once for each file that is added. */
@@ -320,7 +320,7 @@ static const burn_id *find_burn(heft_params *p, const burn_id *wanted)
     return bsearch(wanted, p->burns, p->burn_count, sizeof *wanted, by_burn);
 }
 
-bool heft_params_by_burn(heft_id128 *key, const heft_params *p, heft_id128 space, uint64_t burn)
+bool heft_params_find_burn(heft_id128 *key, const heft_params *p, heft_id128 space, uint64_t burn)
 {
     heft_params *m = (heft_params *)(uintptr_t)p;
     burn_id wanted = { .space = space, .id = burn };

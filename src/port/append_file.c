@@ -107,11 +107,11 @@ static heft_status plan_added(appending *a, const heft_file *f, heft_error *err)
     o.format = heft_file_format(f);
     o.limits = a->o.limits;
     if (!st)
-        st = heft_open_source(&added, s, &o, err);
+        st = heft_file_open_source(&added, s, &o, err);
     if (st)
         return st;
     st = heft_append_plan(&a->e, f, added, &a->o, err);
-    heft_close(added);
+    heft_file_close(added);
     return st;
 }
 
@@ -153,11 +153,11 @@ static heft_status plan(appending *a, heft_error *err)
     heft_file *f;
     open.host = a->o.convert.write.host;
     open.limits = a->o.limits;
-    heft_status st = heft_open(&f, a->t.path, &open, err);
+    heft_status st = heft_file_open(&f, a->t.path, &open, err);
     if (st)
         return st;
     st = plan_with(a, f, err);
-    heft_close(f); /* nothing maps the file from here on */
+    heft_file_close(f); /* nothing maps the file from here on */
     if (!st && a->e)
         heft_edit_describe(&a->r.edit, &a->t, a->e);
     return st;
@@ -204,7 +204,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     return heft_error_end(err, st);
 }
 
-heft_status heft_append_file(heft_append_result *out, const char *path, const heft_file *from,
+heft_status heft_file_append(heft_append_result *out, const char *path, const heft_file *from,
                              const heft_append_options *opt, heft_error *err)
 {
     return heft_append_file_on(&heft_system_disk, out, path, from, opt, err);

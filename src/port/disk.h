@@ -137,7 +137,7 @@ heft_status heft_apply(heft_edit_result *r, const heft_target *t, const heft_app
 /* What the edit comes to, before it is applied. */
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e);
 
-/* heft_edit_file() and heft_edit_undo() on a disk of the caller's. */
+/* heft_file_edit() and heft_edit_undo() on a disk of the caller's. */
 heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, const char *path,
                               const heft_edit_options *opt, heft_error *err);
 heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, const char *path,

@@ -118,7 +118,7 @@ heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk
     heft_status st = is_dry ? HEFT_OK : heft_set_recover_path(&earlier, disk, path, err);
     if (!st)
         st = open_file(t, disk, path, err);
-    if (!st && !is_dry) /* else heft_open() will say what is the matter */
+    if (!st && !is_dry) /* else heft_file_open() will say what is the matter */
         st = undo_first(undone, t, err);
     return st ? st : heft_target_check_alone(t, path, host, err);
 }
@@ -132,11 +132,11 @@ static heft_status plan(heft_edit **out, const heft_target *t, const heft_edit_o
     heft_file *f;
     open.host = o->host;
     open.limits = o->limits;
-    heft_status st = heft_open(&f, t->path, &open, err);
+    heft_status st = heft_file_open(&f, t->path, &open, err);
     if (st)
         return st;
     st = heft_edit_plan(out, f, o, err);
-    heft_close(f); /* nothing maps the file from here on */
+    heft_file_close(f); /* nothing maps the file from here on */
     return st;
 }
 
@@ -211,7 +211,7 @@ heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *p
     return heft_error_end(err, st);
 }
 
-heft_status heft_edit_file(heft_edit_result *out, const char *path, const heft_edit_options *opt,
+heft_status heft_file_edit(heft_edit_result *out, const char *path, const heft_edit_options *opt,
                            heft_error *err)
 {
     return heft_edit_file_on(&heft_system_disk, out, path, opt, err);

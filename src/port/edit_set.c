@@ -36,23 +36,23 @@ static bool is_no_file(const heft_error *why)
 
 static heft_status open_index(heft_file **out, const search *s, const char *index, heft_error *why)
 {
-    heft_siblings siblings = { .name = index, .open = open_nothing };
+    heft_shard_folder shards = { .name = index, .open = open_nothing };
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_source *source;
     o.host = s->host;
-    o.siblings = &siblings;
+    o.shards = &shards;
     *out = NULL;
     heft_status st = heft_source_at(&source, s->dir, index, 0, HEFT_ACCESS_AUTO, why);
     if (!st)
-        return heft_open_source(out, source, &o, why);
+        return heft_file_open_source(out, source, &o, why);
     return is_no_file(why) ? HEFT_E_FORMAT : st;
 }
 
 static bool lists(const heft_file *index, const char *name)
 {
     size_t len = strlen(name);
-    for (uint32_t i = 0; i < heft_sibling_count(index); i++) {
-        heft_str s = heft_sibling_at(index, i).name;
+    for (uint32_t i = 0; i < heft_shard_file_count(index); i++) {
+        heft_str s = heft_shard_file_at(index, i).name;
         if (s.len == len && !memcmp(s.ptr, name, len))
             return true;
     }
@@ -77,7 +77,7 @@ static void ask(search *s, const char *index)
                                  "%q lists it: the files of a model are not edited one by one "
                                  "('heft merge' them, edit the result, 'heft split' it again)",
                                  name);
-    heft_close(f);
+    heft_file_close(f);
 }
 
 static void look_at(void *arg, const char *name)

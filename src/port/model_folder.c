@@ -228,8 +228,8 @@ heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, co
     return st;
 }
 
-heft_status heft_source_in_folder(heft_source **out, const char *folder, const char *name,
-                                  heft_access how, heft_error *err)
+heft_status heft_source_open_in_folder(heft_source **out, const char *folder, const char *name,
+                                       heft_access how, heft_error *err)
 {
     heft_model_folder f;
     heft_status st = heft_model_folder_open(&f, folder, err);

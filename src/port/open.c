@@ -135,7 +135,7 @@ static heft_status open_source(heft_source **out, place *p, const char *name, bo
     heft_error pending;
     char *folder = folder_name(p);
     heft_status st = is_entry ? open_entry(out, p, name, err)
-                              : heft_source_file(out, p->path, HEFT_ACCESS_AUTO, err);
+                              : heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
     heft_status of_folder = check_folder(folder, &pending);
     free(folder);
     if (!of_folder || (st && pending.os != EBUSY))
@@ -168,12 +168,12 @@ static heft_status open_once(heft_file **out, bool *is_same, place *p, bool is_e
         heft_source_close(s);
         return st ? st : changed(err);
     }
-    st = heft_open_source(out, s, opt, err);
-    if (!st && heft_sibling_count(*out)) /* of an old set or of a new one, not of both */
+    st = heft_file_open_source(out, s, opt, err);
+    if (!st && heft_shard_file_count(*out)) /* of an old set or of a new one, not of both */
         st = heft_journal_check(is_same, p->path, fd, err);
     if (!st && *is_same)
         return HEFT_OK;
-    heft_close(*out);
+    heft_file_close(*out);
     *out = NULL;
     return st ? st : changed(err);
 }
@@ -185,22 +185,22 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
     place p = { path, slash ? (size_t)(slash - path) + 1 : 0, { .count = 0 } };
-    heft_siblings siblings = { slash ? slash + 1 : path, open_sibling, &p, list };
+    heft_shard_folder shards = { slash ? slash + 1 : path, open_sibling, &p, list };
     heft_status st = HEFT_OK;
     bool is_same = false;
     err = err ? err : &own;
     if (opt)
         memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
     o.size = sizeof o;
-    o.siblings = o.siblings ? o.siblings : &siblings;
+    o.shards = o.shards ? o.shards : &shards;
     for (int tries = 0; tries < MOST_TRIES && !is_same; tries++)
         st = open_once(out, &is_same, &p, is_entry, &o, err);
     heft_model_folder_close(&p.folder);
     return st;
 }
 
-heft_status heft_open(heft_file **out, const char *path, const heft_open_options *opt,
-                      heft_error *err)
+heft_status heft_file_open(heft_file **out, const char *path, const heft_open_options *opt,
+                           heft_error *err)
 {
     struct stat about;
     char *entry;

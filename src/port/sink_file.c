@@ -266,7 +266,7 @@ heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const ch
     return open_file(out, disk, path, &old, flags, err);
 }
 
-heft_status heft_sink_file(heft_sink **out, const char *path, uint32_t flags, heft_error *err)
+heft_status heft_sink_open_file(heft_sink **out, const char *path, uint32_t flags, heft_error *err)
 {
     return heft_file_sink_open(out, &heft_system_disk, path,
                                flags & ~(uint32_t)HEFT_FILE_SINK_UNSWEPT, err);

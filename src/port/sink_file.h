@@ -3,12 +3,12 @@
 #define HEFT_SINK_FILE_H
 #include "port/disk.h"
 
-/* Besides the flags of heft_sink_file(): what killed programs left in the directory stays. */
+/* Besides the flags of heft_sink_open_file(): what killed programs left in the directory stays. */
 enum { HEFT_FILE_SINK_UNSWEPT = 1 << 16 };
-/* heft_sink_file() on a disk of the caller's. */
+/* heft_sink_open_file() on a disk of the caller's. */
 heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const char *path,
                                 uint32_t flags, heft_error *err);
-/* Whether it is one that heft_sink_file() made for a regular file. */
+/* Whether it is one that heft_sink_open_file() made for a regular file. */
 bool heft_sink_is_file(const heft_sink *s);
 /* Sync the file where that is asked for, report every error of writing, and give the file another name than its own
  * in the same folder; the sink stays. */

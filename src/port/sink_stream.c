@@ -77,7 +77,7 @@ heft_status heft_stream_sink(heft_sink **out, const heft_disk *disk, int fd, boo
     return HEFT_OK;
 }
 
-heft_status heft_sink_fd(heft_sink **out, int fd, heft_error *err)
+heft_status heft_sink_open_fd(heft_sink **out, int fd, heft_error *err)
 {
     *out = NULL;
     return heft_stream_sink(out, &heft_system_disk, fd, false, false, err);

@@ -255,7 +255,8 @@ heft_status heft_source_of(heft_source **out, int fd, heft_error *err)
     return st;
 }
 
-heft_status heft_source_file(heft_source **out, const char *path, heft_access how, heft_error *err)
+heft_status heft_source_open_file(heft_source **out, const char *path, heft_access how,
+                                  heft_error *err)
 {
     return heft_source_at(out, AT_FDCWD, path, 0, how, err);
 }

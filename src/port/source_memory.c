@@ -29,7 +29,8 @@ static void close_memory(heft_source *s)
 
 static const heft_source_ops ops = { .read = read_memory, .lend = lend, .close = close_memory };
 
-heft_status heft_source_memory(heft_source **out, const void *data, size_t len, heft_error *err)
+heft_status heft_source_open_memory(heft_source **out, const void *data, size_t len,
+                                    heft_error *err)
 {
     memory_source *m = calloc(1, sizeof *m);
     *out = NULL;

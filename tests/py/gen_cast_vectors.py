@@ -3,7 +3,7 @@
 
 Records of  u16 from, u16 to, u32 count, u32[4] how many values are lost by kind (docs/casting.md: range, clamped, NaN,
 digits), the source elements, the expected elements.  Types are numbered
-as in heft/dtypes.h; `to` 0xFFFF means doubles (heft_to_f64), and then the count of a packed type is a
+as in heft/dtypes.h; `to` 0xFFFF means doubles (heft_dtype_to_f64), and then the count of a packed type is a
 multiple of its block; else what is left of a block is 0.  Block-quantised types come with both, and always as whole blocks.
 
 Targets of up to 16 bits are found by looking for the nearest among all the numbers they have,

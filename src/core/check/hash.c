@@ -94,7 +94,7 @@ static size_t length_of(const hashing *s, const piece *p)
 static heft_status hash_lent(hashing *s, const piece *p, size_t len, heft_blake3 *h,
                              heft_error *err)
 {
-    const uint8_t *data = (const uint8_t *)heft_view(s->f, p->part) + p->from;
+    const uint8_t *data = (const uint8_t *)heft_part_view(s->f, p->part) + p->from;
     uint64_t at = heft_ix_part_row_at(&s->f->x, p->part)->offset + p->from;
     heft_blake3_update(h, data, len);
     return heft_checked_read_seen(&s->checks, at, data, len, err);
@@ -146,7 +146,7 @@ static void run_piece(void *arg, size_t i)
     if (heft_meter_halted(s->meter))
         return;
     uint32_t digest = heft_checked_read_in_order(&s->checks, p->part);
-    heft_status st = heft_view(s->f, p->part) && digest == HEFT_NONE
+    heft_status st = heft_part_view(s->f, p->part) && digest == HEFT_NONE
                          ? hash_piece(s, i, NULL, &err)
                          : hash_streamed(s, i, digest, &err);
     if (st)
@@ -250,8 +250,8 @@ static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, he
     return HEFT_OK;
 }
 
-heft_status heft_hash_model(heft_hash *model, heft_hash *tensors, const heft_file *f,
-                            heft_progress_fn progress, void *progress_ctx, heft_error *err)
+heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file *f,
+                           heft_progress_fn progress, void *progress_ctx, heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
@@ -260,7 +260,7 @@ heft_status heft_hash_model(heft_hash *model, heft_hash *tensors, const heft_fil
     heft_segments_init(&s.checks.seen, f->host); /* so that it can be freed */
     s.checks.mem = s.mem;
     heft_file_enter(f); /* names are lent by the file as well */
-    heft_status st = f->lacking.status ? heft_is_whole(f, err) : heft_check_lengths(f, err);
+    heft_status st = f->lacking.status ? heft_file_is_complete(f, err) : heft_check_lengths(f, err);
     if (!st)
         st = cut(&s, err);
     if (!st)

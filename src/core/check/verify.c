@@ -53,7 +53,7 @@ static bool has(heft_check *c, uint64_t place)
 static heft_status report_siblings(verify *v)
 {
     heft_range nowhere = { HEFT_NOWHERE, 0 };
-    for (uint32_t i = 1; i <= v->f->x.siblings.len; i++) {
+    for (uint32_t i = 1; i <= v->f->x.shards.len; i++) {
         const heft_beside *b = &v->f->beside[i - 1];
         heft_error why;
         heft_status st = heft_beside_status(v->f, i, &why);
@@ -327,8 +327,8 @@ static verify begin(const heft_file *f, heft_finding_fn fn, void *ctx, heft_erro
     };
 }
 
-heft_status heft_verify_with(heft_verify_result *out, const heft_file *f,
-                             const heft_verify_options *opt, heft_error *err)
+heft_status heft_file_verify_with(heft_verify_result *out, const heft_file *f,
+                                  const heft_verify_options *opt, heft_error *err)
 {
     heft_verify_result own;
     heft_error own_error;
@@ -350,15 +350,16 @@ heft_status heft_verify_with(heft_verify_result *out, const heft_file *f,
     return heft_error_end(v.check.err, there ? there : st);
 }
 
-heft_status heft_verify(heft_verify_result *out, const heft_file *f, heft_finding_fn fn, void *ctx,
-                        heft_progress_fn progress, void *progress_ctx, heft_error *err)
+heft_status heft_file_verify(heft_verify_result *out, const heft_file *f, heft_finding_fn fn,
+                             void *ctx, heft_progress_fn progress, void *progress_ctx,
+                             heft_error *err)
 {
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     o.on_finding = fn;
     o.ctx = ctx;
     o.progress = progress;
     o.progress_ctx = progress_ctx;
-    return heft_verify_with(out, f, &o, err);
+    return heft_file_verify_with(out, f, &o, err);
 }
 
 heft_status heft_verify_layout(const heft_file *f, bool (*passes)(void *ctx, heft_range where),

@@ -83,7 +83,7 @@ static heft_status open_again(heft_file **out, const heft_file *f, heft_error *e
     o.host = f->host;
     o.limits = f->x.limits;
     o.limits.memory = UINT64_MAX;
-    return heft_open_source(out, &s->base, &o, err);
+    return heft_file_open_source(out, &s->base, &o, err);
 }
 
 /* x: what is added, in a file of so many bytes; source: of that file, or NULL. */
@@ -94,7 +94,7 @@ static heft_status extend(heft_file **out, const heft_file *f, const heft_index 
     if (!st)
         st = heft_join_added(*out, x, bytes, source, err);
     if (st) {
-        heft_close(*out);
+        heft_file_close(*out);
         *out = NULL;
     }
     return st;
@@ -213,7 +213,7 @@ static heft_status try_together(appending *a, const heft_planner *p)
     if (!st)
         a->planned = p->plan.appended || p->digest_of ? 0 : heft_edit_size(e);
     heft_edit_close(e);
-    heft_close(in);
+    heft_file_close(in);
     return st;
 }
 
@@ -319,7 +319,7 @@ heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_fil
     err = heft_error_begin(err, &own);
     *out = NULL;
     o.convert.write.align = align_of(f, o.convert.write.align);
-    if (added->format != f->format || added->x.siblings.len || !added->source)
+    if (added->format != f->format || added->x.shards.len || !added->source)
         return heft_error_end(err, heft_error_plain(err, HEFT_E_ARGUMENT,
                                                     "what is added is no file of the same kind"));
     heft_status st = heft_edit_check_file(f, err);
@@ -331,6 +331,6 @@ heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_fil
         return heft_error_end(err, st);
     heft_editing g = editing_of(in, f, &o, err);
     st = heft_edit_make(out, &g);
-    heft_close(in);
+    heft_file_close(in);
     return heft_error_end(err, st);
 }

@@ -332,9 +332,9 @@ static heft_status same_bytes(heft_editing *g, uint32_t part, const heft_file *n
     *same = length == heft_ix_part_row_at(&now->x, other)->length;
     for (uint64_t at = 0; *same && at < length && !st; at += sizeof a) {
         size_t n = length - at < sizeof a ? (size_t)(length - at) : sizeof a;
-        st = heft_read(a, g->in, part, at, n, g->err);
+        st = heft_part_read(a, g->in, part, at, n, g->err);
         if (!st)
-            st = heft_read(b, now, other, at, n, g->err);
+            st = heft_part_read(b, now, other, at, n, g->err);
         *same = !st && !memcmp(a, b, n);
     }
     return st;
@@ -379,7 +379,7 @@ static heft_status check_config(heft_editing *g, const heft_file *now)
     char *text = heft_plan_alloc(&g->p.plan, (size_t)length);
     if (!text)
         return HEFT_E_NOMEM;
-    heft_status st = heft_read(text, now, part, 0, (size_t)length, g->err);
+    heft_status st = heft_part_read(text, now, part, 0, (size_t)length, g->err);
     if (st)
         return st;
     size_t at = 0, around = (size_t)length - asked.len;
@@ -397,7 +397,7 @@ static bool is_replaced(const heft_editing *g, heft_str role)
 
 static uint32_t count_kept_parts(const heft_editing *g, const heft_file *f)
 {
-    uint32_t first, kept = 0, count = heft_model_parts(f, &first);
+    uint32_t first, kept = 0, count = heft_file_parts(f, &first);
     for (uint32_t i = first; i < first + count; i++)
         kept += !is_replaced(g, heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, i)->role));
     return kept;
@@ -405,7 +405,7 @@ static uint32_t count_kept_parts(const heft_editing *g, const heft_file *f)
 
 static heft_status check_model_parts(heft_editing *g, const heft_file *now)
 {
-    uint32_t first, count = heft_model_parts(g->in, &first);
+    uint32_t first, count = heft_file_parts(g->in, &first);
     heft_status st = g->vocab ? check_vocab(g, now) : HEFT_OK;
     if (!st && g->opt.config.ptr)
         st = check_config(g, now);
@@ -472,17 +472,17 @@ heft_status heft_edit_check(heft_editing *g)
     o.format = g->in->format;
     o.host = g->e->host;
     o.limits = g->in->x.limits;
-    heft_status st = heft_open_source(&now, &source.base, &o, &why);
+    heft_status st = heft_file_open_source(&now, &source.base, &o, &why);
     if (!st) {
         st = heft_edit_check_claims(&w, now, &why);
         heft_watch_free(&w);
         if (st)
-            heft_close(now);
+            heft_file_close(now);
     }
     if (st)
         return heft_error_plain(g->err, st == HEFT_E_FORMAT ? HEFT_E_UNSUPPORTED : st,
                                 "the edited file would be wrong: %s", why.message);
     st = check_model(g, now);
-    heft_close(now);
+    heft_file_close(now);
     return st;
 }

@@ -132,8 +132,8 @@ static bool is_whole(double f)
 static void round_to(double *f, heft_dtype t)
 {
     uint64_t room[2];
-    if (heft_can_cast(t, HEFT_F64) && heft_cast(room, t, f, HEFT_F64, 1))
-        heft_to_f64(f, t, room, 0, 1);
+    if (heft_dtype_can_cast(t, HEFT_F64) && heft_dtype_cast(room, t, f, HEFT_F64, 1))
+        heft_dtype_to_f64(f, t, room, 0, 1);
 }
 
 /* A number of which nothing else is said takes the kind of the number that it replaces, and the element type that this
@@ -270,7 +270,7 @@ static heft_status add_vocab(heft_editing *g)
 
 static heft_status add_model_parts(heft_editing *g)
 {
-    uint32_t first, count = heft_model_parts(g->in, &first);
+    uint32_t first, count = heft_file_parts(g->in, &first);
     heft_status st = add_vocab(g);
     for (uint32_t i = first; i < first + count && !st; i++) {
         heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
@@ -323,7 +323,7 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
     if (!f->format->plan)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
                                 f->format->name);
-    if (f->x.siblings.len)
+    if (f->x.shards.len)
         return refuse_alone("its tensors lie in other files", err);
     if (f->x.split.count > 1)
         return refuse_alone("it says that it is one of several", err);

@@ -122,7 +122,7 @@ static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim 
 
 /* ---- all of them ---- */
 
-/* One that need not hold is a warning, and heft_verify() leaves that at the warning. */
+/* One that need not hold is a warning, and heft_file_verify() leaves that at the warning. */
 static heft_status refuse(heft_file *f, const heft_claim *c, heft_error *err)
 {
     if (c->advisory) {
@@ -135,7 +135,7 @@ static heft_status refuse(heft_file *f, const heft_claim *c, heft_error *err)
 }
 
 /* Readings of one checksum stand together, from `first` on: one has to hold, unless an algorithm is missing, which
- * heft_verify() reports. */
+ * heft_file_verify() reports. */
 static heft_status check_readings(heft_file *f, const heft_claim *first, heft_error *err)
 {
     uint8_t got[MOST_DIGEST];

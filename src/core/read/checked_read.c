@@ -132,7 +132,7 @@ static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_er
         if (!l->is_read[part])
             continue;
         if (!heft_ix_part_row_at(x, part)->length)
-            st = heft_verify_part(NULL, r->f, part, err); /* nobody will read it */
+            st = heft_part_verify(NULL, r->f, part, err); /* nobody will read it */
         else if (is_joined(r, part, i) && !join_later(r, i))
             st = no_memory(err);
     }

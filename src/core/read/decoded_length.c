@@ -49,7 +49,7 @@ static heft_status last_number(uint64_t *out, heft_file *f, uint32_t part, heft_
     if (!size || size > sizeof number || row->length < size || row->length == HEFT_NOWHERE ||
         row->length > MOST_DECODED)
         return HEFT_E_UNSUPPORTED;
-    heft_status st = heft_read(number, f, part, row->length - size, size, err);
+    heft_status st = heft_part_read(number, f, part, row->length - size, size, err);
     *out = heft_le64(number);
     return st;
 }

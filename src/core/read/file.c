@@ -17,7 +17,7 @@ void heft_beside_close(heft_file *f)
     for (uint32_t i = 0; i < f->beside_count; i++) {
         heft_beside *b = &f->beside[i];
         if (b->model)
-            heft_close(b->model);
+            heft_file_close(b->model);
         else if (!b->is_lent)
             heft_source_close(b->source);
     }
@@ -35,7 +35,7 @@ void heft_members_free(heft_file *f)
     f->member_count = f->member_room = 0;
 }
 
-void heft_close(heft_file *f)
+void heft_file_close(heft_file *f)
 {
     if (!f)
         return;
@@ -55,8 +55,8 @@ static heft_open_options options_or_default(const heft_open_options *opt)
     return o;
 }
 
-heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,
-                       heft_error *err)
+heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,
+                            heft_error *err)
 {
     const heft_host *host;
     heft_open_options o = options_or_default(opt);
@@ -71,7 +71,7 @@ heft_status heft_begin(heft_file **out, uint64_t file_size, const heft_open_opti
     *f = (heft_file){
         .host = host,
         .format = o.format,
-        .siblings = o.siblings,
+        .shards = o.shards,
         .passed_over = o.passed_over,
         .check_parts = o.check_parts,
         .no_verify = o.no_verify,
@@ -147,7 +147,7 @@ heft_tensor heft_tensor_at(const heft_file *f, uint32_t id)
     };
 }
 
-uint32_t heft_find(const heft_file *f, const char *name, size_t len)
+uint32_t heft_tensor_find(const heft_file *f, const char *name, size_t len)
 {
     heft_file_enter(f);
     uint32_t id = heft_ix_find(&f->x, (heft_str){ name, len });
@@ -155,7 +155,7 @@ uint32_t heft_find(const heft_file *f, const char *name, size_t len)
     return id;
 }
 
-heft_str heft_layout_name(const heft_file *f, uint32_t tensor)
+heft_str heft_tensor_layout_name(const heft_file *f, uint32_t tensor)
 {
     return heft_ix_layout(&f->x, tensor);
 }
@@ -189,7 +189,7 @@ heft_part heft_part_at(const heft_file *f, uint32_t part)
     return (heft_part){
         .role = heft_ix_role(&f->x, p->role),
         .offset = heft_ix_place_offset(&f->x, p->offset),
-        .sibling = heft_ix_place_file(&f->x, p->offset),
+        .shard = heft_ix_place_file(&f->x, p->offset),
         .stored = p->stored,
         .length = p->length,
         .digest = heft_ix_digest_of(&f->x, part),
@@ -205,7 +205,7 @@ heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *e
     return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
 }
 
-uint32_t heft_model_parts(const heft_file *f, uint32_t *first)
+uint32_t heft_file_parts(const heft_file *f, uint32_t *first)
 {
     *first = f->x.parts.len;
     return f->x.model_parts.len;
@@ -237,7 +237,7 @@ bool heft_meta_find(heft_value *out, const heft_file *f, const char *key)
     return false;
 }
 
-bool heft_attribute(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i)
+bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i)
 {
     return heft_ix_attribute(out, &f->x, tensor, i);
 }

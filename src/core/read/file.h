@@ -6,7 +6,7 @@
 #include "core/read/in.h"
 #include "format/format.h"
 
-typedef struct heft_beside { /* a sibling, opened or not */
+typedef struct heft_beside { /* a shard, opened or not */
     heft_str name;           /* of the file, or its label */
     heft_source *source;
     const uint8_t *whole; /* or NULL */
@@ -32,9 +32,9 @@ typedef struct heft_packed { /* a file that is compressed with gzip as a whole: 
 
 struct heft_file {
     const heft_host *host;
-    heft_source *source;           /* NULL: fed */
-    const heft_siblings *siblings; /* of the caller, while opening */
-    heft_beside *beside;           /* one for each of x.siblings, once opened */
+    heft_source *source;             /* NULL: fed */
+    const heft_shard_folder *shards; /* of the caller, while opening */
+    heft_beside *beside;             /* one for each of x.shards, once opened */
     uint32_t beside_count, beside_room;
     heft_member *members;
     uint32_t member_count, member_room;
@@ -73,14 +73,14 @@ heft_status heft_detect_stranger(const uint8_t *head, size_t head_len, uint64_t 
 
 void heft_beside_close(heft_file *f);
 void heft_members_free(heft_file *f);
-/* Why the bytes of a sibling cannot be had: HEFT_OK when they can.  number is that of a place. */
+/* Why the bytes of a shard cannot be had: HEFT_OK when they can.  number is that of a place. */
 heft_status heft_beside_status(const heft_file *f, uint32_t number, heft_error *err);
 /* Whether the bytes of that place can be had. */
 bool heft_file_has(const heft_file *f, uint64_t place);
 
 /* HEFT_E_ARGUMENT: there is no part of that number. */
 heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err);
-/* Stored bytes of the file and its siblings, wherever they come from; places, see model/index.h. */
+/* Stored bytes of the file and its shards, wherever they come from; places, see model/index.h. */
 heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
                             heft_error *err);
 const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len); /* or NULL */

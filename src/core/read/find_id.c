@@ -39,7 +39,7 @@ static bool has_id(const heft_index *x, uint32_t tensor, const heft_id *id)
     return base_of(base, x, tensor) && !memcmp(base, id->base, BASE);
 }
 
-uint32_t heft_find_id(const heft_file *f, const heft_id *id, uint32_t *count)
+uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count)
 {
     uint32_t found = HEFT_NONE, n = 0;
     heft_file_enter(f); /* names are lent by the file */

@@ -97,9 +97,9 @@ static heft_status parse(heft_file *f, heft_error *err)
 
 static heft_status keep_name(heft_file *f, heft_error *err)
 {
-    if (f->siblings)
-        f->name = heft_arena_copy(&f->x.arena, heft_lit(f->siblings->name));
-    return f->siblings && !f->name.ptr
+    if (f->shards)
+        f->name = heft_arena_copy(&f->x.arena, heft_lit(f->shards->name));
+    return f->shards && !f->name.ptr
                ? heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of the file")
                : HEFT_OK;
 }
@@ -140,13 +140,14 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
 
 /* ---- fed ---- */
 
-size_t heft_needs(const heft_file *f, const heft_range **out)
+size_t heft_file_needs(const heft_file *f, const heft_range **out)
 {
     *out = f->inbox.needs.ptr;
     return f->inbox.needs.len;
 }
 
-heft_status heft_feed(heft_file *f, uint64_t offset, const void *data, size_t len, heft_error *err)
+heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size_t len,
+                           heft_error *err)
 {
     heft_range r = { offset, len };
     if (f->source || f->ready)
@@ -171,7 +172,7 @@ heft_status heft_feed(heft_file *f, uint64_t offset, const void *data, size_t le
 static heft_status fetch(heft_file *f, heft_error *err)
 {
     const heft_range *needs;
-    size_t n = heft_needs(f, &needs);
+    size_t n = heft_file_needs(f, &needs);
     for (size_t i = 0; i < n; i++) {
         uint8_t *to;
         heft_range r = needs[i];
@@ -188,7 +189,7 @@ static heft_status fetch(heft_file *f, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status drive(heft_file *f, heft_file_step step, heft_error *err)
+static heft_status drive(heft_file *f, heft_file_step_one step, heft_error *err)
 {
     heft_source *s = f->source;
     if (s->ops->lend && s->size)
@@ -204,12 +205,12 @@ static heft_status drive(heft_file *f, heft_file_step step, heft_error *err)
     }
 }
 
-heft_status heft_file_open(heft_file **out, heft_source *take, const heft_open_options *opt,
-                           heft_file_step step, heft_error *err)
+heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_open_options *opt,
+                               heft_file_step_one step, heft_error *err)
 {
     heft_error own; /* parsers and sources write into it when the caller gave none */
     err = heft_error_begin(err, &own);
-    heft_status st = heft_begin(out, take->size, opt, err);
+    heft_status st = heft_file_begin(out, take->size, opt, err);
     if (st) {
         heft_source_close(take);
         return st;
@@ -217,7 +218,7 @@ heft_status heft_file_open(heft_file **out, heft_source *take, const heft_open_o
     (*out)->source = take;
     st = drive(*out, step, err);
     if (st) {
-        heft_close(*out);
+        heft_file_close(*out);
         *out = NULL;
     }
     return heft_error_end(err, st);

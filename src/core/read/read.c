@@ -2,7 +2,7 @@
 #include "core/read/spread.h"
 #include "core/read/stream.h"
 
-const void *heft_view(const heft_file *f, uint32_t part)
+const void *heft_part_view(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     return heft_ix_is_plain(p) && p->stored ? heft_file_lend(f, p->offset, p->stored) : NULL;
@@ -70,8 +70,8 @@ heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint
     return read_part(buf, f, part, 0, (size_t)length, claim, err);
 }
 
-heft_status heft_read(void *buf, const heft_file *f, uint32_t part, uint64_t from, size_t len,
-                      heft_error *err)
+heft_status heft_part_read(void *buf, const heft_file *f, uint32_t part, uint64_t from, size_t len,
+                           heft_error *err)
 {
     heft_status st = check_range(f, part, from, len, err);
     if (st)
@@ -82,7 +82,7 @@ heft_status heft_read(void *buf, const heft_file *f, uint32_t part, uint64_t fro
     return read_part(buf, f, part, from, len, claim, err);
 }
 
-void heft_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
+void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, parts[i]);

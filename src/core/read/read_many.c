@@ -141,8 +141,9 @@ static void run_share(void *arg, size_t share)
     }
 }
 
-heft_status heft_read_many(void *const *buffers, const heft_file *f, const uint32_t *parts,
-                           uint32_t count, heft_progress_fn progress, void *ctx, heft_error *err)
+heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const uint32_t *parts,
+                                uint32_t count, heft_progress_fn progress, void *ctx,
+                                heft_error *err)
 {
     load l = { .f = f, .buffers = buffers, .parts = parts, .count = count };
     size_t bytes = ((size_t)count * 2 + 1) * sizeof *l.order;

@@ -48,7 +48,7 @@ heft_status heft_stream_check(heft_stream *s, uint32_t claim, heft_error *err);
 /* Passes over the next len bytes, of which the part must have as many left. */
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err);
 
-/* As heft_read(), without a digest. */
+/* As heft_part_read(), without a digest. */
 heft_status heft_read_unchecked(void *buf, const heft_file *f, uint32_t part, uint64_t from,
                                 size_t len, heft_error *err);
 

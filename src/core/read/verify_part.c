@@ -35,7 +35,7 @@ static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t cla
     return there ? there : st;
 }
 
-heft_status heft_verify_part(bool *checked, const heft_file *f, uint32_t part, heft_error *err)
+heft_status heft_part_verify(bool *checked, const heft_file *f, uint32_t part, heft_error *err)
 {
     heft_part_check k;
     heft_error own;

@@ -31,7 +31,7 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
     return HEFT_OK;
 }
 
-heft_status heft_is_whole(const heft_file *f, heft_error *err)
+heft_status heft_file_is_complete(const heft_file *f, heft_error *err)
 {
     for (uint32_t i = 1; !f->lacking.status && i <= f->beside_count; i++)
         if (heft_beside_status(f, i, err))

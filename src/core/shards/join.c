@@ -71,7 +71,7 @@ static heft_status choose(joining *j, uint32_t before, uint32_t tensor, heft_str
     heft_error why;
     const heft_ix_listed *l = find_listed(j, name);
     bool later = j->opt ? j->opt->duplicates == HEFT_DUPLICATES_LAST
-                        : l && number_of(j, tensor) == l->sibling;
+                        : l && number_of(j, tensor) == l->shard;
     j->kept[later ? before : tensor] = 0;
     if (j->opt && j->opt->duplicates != HEFT_DUPLICATES_REFUSE)
         return HEFT_OK;
@@ -354,8 +354,8 @@ static heft_str common_version(const heft_file *const *files, uint32_t count)
     return version;
 }
 
-heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t count,
-                      const heft_join_options *opt, heft_error *err)
+heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
+                           const heft_join_options *opt, heft_error *err)
 {
     heft_error own;
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
@@ -371,7 +371,7 @@ heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t c
     for (uint32_t i = 0; i < count; i++) /* what one of them may have, all of them may */
         if (files[i]->x.limits.tensors > open.limits.tensors)
             open.limits.tensors = files[i]->x.limits.tensors;
-    heft_status st = heft_begin(out, 0, &open, err);
+    heft_status st = heft_file_begin(out, 0, &open, err);
     if (st)
         return st;
     (*out)->format = files[0]->format;
@@ -387,7 +387,7 @@ heft_status heft_join(heft_file **out, const heft_file *const *files, uint32_t c
         (*out)->check_parts = (*out)->check_parts || files[i]->check_parts;
     (*out)->ready = !st;
     if (st) {
-        heft_close(*out);
+        heft_file_close(*out);
         *out = NULL;
     }
     return heft_error_end(err, st);

@@ -3,7 +3,7 @@
 #define HEFT_JOIN_H
 #include "core/read/file.h"
 
-/* Opens the files beside this one, as far as they are there, after a parse: siblings.c. */
+/* Opens the files beside this one, as far as they are there, after a parse: shards.c. */
 heft_status heft_beside_open(heft_file *f, heft_error *err);
 /* After the files beside f were opened: adds the tensors of those that are models. */
 heft_status heft_join_siblings(heft_file *f, heft_error *err);

@@ -12,7 +12,7 @@ static heft_status note_passed_over(heft_file *f)
     return heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE, &why);
 }
 
-heft_status heft_step(heft_file *f, heft_error *err)
+heft_status heft_file_step(heft_file *f, heft_error *err)
 {
     if (f->ready)
         return HEFT_OK;
@@ -26,8 +26,8 @@ heft_status heft_step(heft_file *f, heft_error *err)
     return st ? st : heft_file_finish(f, err);
 }
 
-heft_status heft_open_source(heft_file **out, heft_source *take, const heft_open_options *opt,
-                             heft_error *err)
+heft_status heft_file_open_source(heft_file **out, heft_source *take, const heft_open_options *opt,
+                                  heft_error *err)
 {
-    return heft_file_open(out, take, opt, heft_step, err);
+    return heft_file_open_one(out, take, opt, heft_file_step, err);
 }

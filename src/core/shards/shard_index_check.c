@@ -10,7 +10,7 @@ static heft_status check_one(heft_file *f, const heft_ix_listed *l, uint8_t *see
     uint32_t id = heft_ix_find(x, l->name);
     if (id != HEFT_NONE)
         seen[id] = 1;
-    if (f->beside[l->sibling - 1].status) /* which is said once, of the file */
+    if (f->beside[l->shard - 1].status) /* which is said once, of the file */
         return HEFT_OK;
     if (id == HEFT_NONE) {
         heft_error_plain(&why, HEFT_E_FORMAT,
@@ -21,7 +21,7 @@ static heft_status check_one(heft_file *f, const heft_ix_listed *l, uint8_t *see
     }
     uint32_t part = heft_ix_row(x, id)->first_part;
     uint32_t number = heft_ix_place_file(x, heft_ix_part_row_at(x, part)->offset);
-    if (number == l->sibling)
+    if (number == l->shard)
         return HEFT_OK;
     heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is listed as one of %q, but is in %q", l->name,
                      l->file, heft_member_name(f, number));

@@ -84,7 +84,7 @@ static void look_at(void *arg, const char *text)
 static heft_status find_strays(heft_file *f, const numbered *first)
 {
     strays s = { f, *first, HEFT_OK };
-    const heft_siblings *beside = f->siblings;
+    const heft_shard_folder *beside = f->shards;
     heft_status st = beside && beside->list ? beside->list(beside->ctx, look_at, &s, &f->listing)
                                             : HEFT_OK;
     f->listing.status = st;

@@ -1,4 +1,4 @@
-/* siblings.c - files beside a file: a parser says what they are called, whoever opened the file
+/* shards.c - files beside a file: a parser says what they are called, whoever opened the file
  * knows how to get at them.  They are opened at once, since an open file does not change; one
  * that is not there, or not the one that is meant, is remembered as such. */
 #include "core/read/open_file.h"
@@ -29,7 +29,7 @@ static heft_str file_name(heft_file *f, const heft_ix_sibling *s)
 {
     heft_str stem = { "", 0 }, suffix = heft_lit(s->suffix ? s->suffix : ""), name = { NULL, 0 };
     if (s->suffix)
-        stem = heft_lit(f->siblings->name);
+        stem = heft_lit(f->shards->name);
     heft_str own = s->own ? heft_lit(s->own) : suffix;
     if (ends_with(stem, own))
         stem.len -= own.len;
@@ -96,7 +96,7 @@ static uint64_t memory_left(const heft_file *f)
 static heft_status step_shard(heft_file *f, heft_error *err)
 {
     heft_status st = heft_file_parse(f, err);
-    if (!st && (f->x.siblings.len || f->x.listed.len))
+    if (!st && (f->x.shards.len || f->x.listed.len))
         return heft_error_plain(err, HEFT_E_FORMAT, "it is an index of other files itself");
     return st ? st : heft_file_finish(f, err);
 }
@@ -110,7 +110,7 @@ static heft_status open_shard(heft_file *f, heft_beside *b)
     opt.limits = f->x.limits;
     opt.no_verify = f->no_verify;
     opt.limits.memory = memory_left(f);
-    return heft_file_open(&b->model, b->source, &opt, step_shard, &cause)
+    return heft_file_open_one(&b->model, b->source, &opt, step_shard, &cause)
                ? refuse_model(f, b, &cause)
                : HEFT_OK;
 }
@@ -135,13 +135,13 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
 {
     heft_error cause = { .message = "" }, why;
     heft_status st = HEFT_E_IO;
-    if (!f->siblings)
+    if (!f->shards)
         heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known", b->name);
     else if (!is_component(b->name))
         heft_error_plain(&why, st, "%q is not the name of a file beside this one", b->name);
     else if (!may_open)
         heft_error_plain(&why, st, "the file %q is one too many", b->name);
-    else if (f->siblings->open(&b->source, f->siblings->ctx, b->name.ptr, &cause)) {
+    else if (f->shards->open(&b->source, f->shards->ctx, b->name.ptr, &cause)) {
         b->source = NULL;
         heft_error_plain(&why, st, "shard %q %s", b->name, cause.message);
         why.os = cause.os;
@@ -159,7 +159,7 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
 
 heft_status heft_beside_open(heft_file *f, heft_error *err)
 {
-    uint32_t count = f->x.siblings.len;
+    uint32_t count = f->x.shards.len;
     heft_status st = HEFT_OK;
     heft_beside_close(f);
     if (!count)
@@ -171,7 +171,7 @@ heft_status heft_beside_open(heft_file *f, heft_error *err)
     f->beside_count = f->beside_room = count;
     for (uint32_t i = 0; i < count && !st; i++) {
         const heft_ix_sibling *s = heft_ix_sibling_at(&f->x, i + 1);
-        f->beside[i].name = f->siblings ? file_name(f, s) : s->label;
+        f->beside[i].name = f->shards ? file_name(f, s) : s->label;
         st = f->beside[i].name.ptr ? open_one(f, &f->beside[i], s, i < MOST_OPEN) : HEFT_E_NOMEM;
     }
     return st ? no_memory(err) : HEFT_OK;
@@ -179,13 +179,13 @@ heft_status heft_beside_open(heft_file *f, heft_error *err)
 
 /* ---- getters ---- */
 
-uint32_t heft_sibling_count(const heft_file *f)
+uint32_t heft_shard_file_count(const heft_file *f)
 {
-    return f->x.siblings.len;
+    return f->x.shards.len;
 }
 
-heft_sibling heft_sibling_at(const heft_file *f, uint32_t i)
+heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i)
 {
-    return (heft_sibling){ f->beside[i].name, heft_ix_sibling_at(&f->x, i + 1)->size,
-                           f->beside[i].status };
+    return (heft_shard_file){ f->beside[i].name, heft_ix_sibling_at(&f->x, i + 1)->size,
+                              f->beside[i].status };
 }

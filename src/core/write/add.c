@@ -336,8 +336,8 @@ static heft_status add_late(adding *a)
     return st;
 }
 
-heft_status heft_writer_add(uint32_t *first_part, heft_writer *w, const heft_tensor_spec *spec,
-                            heft_error *err)
+heft_status heft_writer_add_tensor(uint32_t *first_part, heft_writer *w,
+                                   const heft_tensor_spec *spec, heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
@@ -355,13 +355,13 @@ heft_status heft_writer_add(uint32_t *first_part, heft_writer *w, const heft_ten
     return w->begun ? heft_error_end(err, add_late(&a)) : heft_writer_break(w, add_spec(&a), err);
 }
 
-heft_status heft_writer_tensor(uint32_t *part, heft_writer *w, heft_str name, heft_dtype t,
-                               const uint64_t *dims, uint32_t rank, heft_error *err)
+heft_status heft_writer_add_dense(uint32_t *part, heft_writer *w, heft_str name, heft_dtype t,
+                                  const uint64_t *dims, uint32_t rank, heft_error *err)
 {
     heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
     spec.name = name;
     spec.dtype = t;
     spec.rank = rank;
     spec.dims = dims;
-    return heft_writer_add(part, w, &spec, err);
+    return heft_writer_add_tensor(part, w, &spec, err);
 }

@@ -296,8 +296,8 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     return heft_error_end(c.err, st);
 }
 
-heft_status heft_convert(const heft_file *in, const heft_format *to, heft_sink *take,
-                         const heft_convert_options *opt, heft_error *err)
+heft_status heft_file_convert(const heft_file *in, const heft_format *to, heft_sink *take,
+                              const heft_convert_options *opt, heft_error *err)
 {
     return heft_convert_as(in, to, take, opt, NULL, err);
 }

@@ -18,7 +18,7 @@ typedef struct heft_converting {
     const heft_file *about;
 } heft_converting;
 
-/* heft_convert(); how may be NULL. */
+/* heft_file_convert(); how may be NULL. */
 heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
                             const heft_convert_options *opt, const heft_converting *how,
                             heft_error *err);

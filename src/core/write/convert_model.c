@@ -55,7 +55,7 @@ static heft_status check_layout(const heft_conversion *c, const heft_tensor *t, 
 static heft_status check_change(const heft_conversion *c, const heft_tensor *t, const change *ch)
 {
     bool dense = t->layout == HEFT_DENSE && t->part_count == 1;
-    if (ch->to != t->dtype && !((dense || ch->densify) && heft_can_cast(ch->to, t->dtype)))
+    if (ch->to != t->dtype && !((dense || ch->densify) && heft_dtype_can_cast(ch->to, t->dtype)))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
                                 t->name, heft_dtype_name(t->dtype), heft_dtype_name(ch->to));
     if (ch->turn && (t->rank != 2 || !dense || !heft_dtype_size(t->dtype)))
@@ -312,7 +312,7 @@ static heft_status add_model_part(heft_conversion *c, uint32_t part)
 
 heft_status heft_conversion_add_model_parts(heft_conversion *c)
 {
-    uint32_t first, count = heft_model_parts(about(c), &first);
+    uint32_t first, count = heft_file_parts(about(c), &first);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++)
         st = add_model_part(c, first + i);

@@ -53,7 +53,7 @@ static heft_status check_value(heft_writer *w, const heft_value *v, heft_error *
                : st;
 }
 
-heft_status heft_writer_meta(heft_writer *w, heft_value v, heft_error *err)
+heft_status heft_writer_add_meta(heft_writer *w, heft_value v, heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
@@ -70,7 +70,7 @@ heft_status heft_writer_meta(heft_writer *w, heft_value v, heft_error *err)
     return heft_writer_late_value(w, w->p.x.values.len - 1, err);
 }
 
-heft_status heft_writer_meta_end(heft_writer *w, heft_error *err)
+heft_status heft_writer_end_meta(heft_writer *w, heft_error *err)
 {
     const uint32_t *open = w->p.x.open.ptr;
     if (!w->p.x.open.len)
@@ -82,7 +82,7 @@ heft_status heft_writer_meta_end(heft_writer *w, heft_error *err)
 
 /* ---- parts of the file, a vocabulary ---- */
 
-heft_status heft_writer_generator(heft_writer *w, heft_str name, heft_error *err)
+heft_status heft_writer_set_generator(heft_writer *w, heft_str name, heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
@@ -96,8 +96,8 @@ heft_status heft_writer_generator(heft_writer *w, heft_str name, heft_error *err
     return st == HEFT_E_ARGUMENT ? heft_error_end(err, st) : heft_writer_break(w, st, err);
 }
 
-heft_status heft_writer_model_part(heft_writer *w, heft_str role, const void *data, size_t len,
-                                   heft_error *err)
+heft_status heft_writer_add_model_part(heft_writer *w, heft_str role, const void *data, size_t len,
+                                       heft_error *err)
 {
     heft_error own;
     heft_str bytes = { data, len };
@@ -112,7 +112,7 @@ heft_status heft_writer_model_part(heft_writer *w, heft_str role, const void *da
     return heft_writer_break(w, st, err);
 }
 
-heft_status heft_writer_vocab(heft_writer *w, const heft_vocab *v, heft_error *err)
+heft_status heft_writer_set_vocab(heft_writer *w, const heft_vocab *v, heft_error *err)
 {
     if (w->begun)
         return heft_writer_wrong(err, "the vocabulary comes before heft_writer_begin()");

@@ -136,8 +136,8 @@ static heft_status check_turn(const heft_writer *w, uint32_t part, size_t len, h
     return HEFT_OK;
 }
 
-heft_status heft_writer_data(heft_writer *w, uint32_t part, const void *data, size_t len,
-                             heft_error *err)
+heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, size_t len,
+                              heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);

@@ -105,7 +105,7 @@ static heft_status open_back(heft_linked *l, kept *k, uint64_t size, heft_error 
     *s = (read_back){ { &ops, size }, k->inner, al };
     opt.host = l->host;
     opt.format = l->format;
-    return heft_open_source(&k->file, &s->base, &opt, err);
+    return heft_file_open_source(&k->file, &s->base, &opt, err);
 }
 
 static heft_status digest(const heft_linked *l, const kept *k, heft_plan_link *link,
@@ -180,7 +180,7 @@ heft_status heft_linked_join(heft_linked *l, const heft_file **out, const heft_p
         return no_memory(err);
     for (uint32_t i = 0; i < l->count; i++)
         files[i] = l->files[i].file;
-    heft_status st = heft_join(&l->joined, files, l->count, NULL, err);
+    heft_status st = heft_file_join(&l->joined, files, l->count, NULL, err);
     al->resize(al->ctx, files, bytes, 0, 16);
     *out = l->joined;
     *links = l->links;
@@ -189,10 +189,10 @@ heft_status heft_linked_join(heft_linked *l, const heft_file **out, const heft_p
 
 static void close_files(heft_linked *l)
 {
-    heft_close(l->joined);
+    heft_file_close(l->joined);
     l->joined = NULL;
     for (uint32_t i = 0; i < l->count; i++) {
-        heft_close(l->files[i].file);
+        heft_file_close(l->files[i].file);
         l->files[i].file = NULL;
     }
 }

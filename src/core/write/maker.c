@@ -119,10 +119,10 @@ static void add_integers(uint8_t *to, const uint8_t *value, uint32_t size)
 static void add_floats(uint8_t *to, const uint8_t *value, heft_dtype t)
 {
     double a, b;
-    if (!heft_to_f64(&a, t, to, 0, 1) || !heft_to_f64(&b, t, value, 0, 1))
+    if (!heft_dtype_to_f64(&a, t, to, 0, 1) || !heft_dtype_to_f64(&b, t, value, 0, 1))
         return;
     a += b;
-    heft_cast(to, t, &a, HEFT_F64, 1);
+    heft_dtype_cast(to, t, &a, HEFT_F64, 1);
 }
 
 /* Entries of the same element add up, as wherever such tensors are used. */

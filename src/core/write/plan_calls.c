@@ -105,7 +105,7 @@ static heft_status read_part(heft_plan *plan, heft_model_bytes *m)
     if (!to)
         return heft_error_plain(plan->err, HEFT_E_NOMEM, "no memory for part %q", m->role);
     m->bytes = (heft_str){ to, (size_t)length };
-    return heft_read(to, m->from, m->part, 0, (size_t)length, plan->err);
+    return heft_part_read(to, m->from, m->part, 0, (size_t)length, plan->err);
 }
 
 heft_status heft_plan_model_part(heft_plan *plan, const char *role, heft_str *out)

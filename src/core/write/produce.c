@@ -73,7 +73,7 @@ static heft_status read_source(heft_producer *w, uint64_t from, void *dst, size_
         return heft_maker_read(w->maker, dst, len, &w->err);
     bool plain = heft_ix_is_plain(row);
     heft_status st = w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
-                                 : heft_read(dst, w->c->in, o->part, from, len, &w->err);
+                                 : heft_part_read(dst, w->c->in, o->part, from, len, &w->err);
     if (!st && w->in_order && plain)
         heft_tap_feed(&w->source, dst, len);
     if (!st && plain)
@@ -105,7 +105,7 @@ static heft_status read_turned(heft_producer *w, uint64_t first, uint64_t count,
                                uint8_t *dst)
 {
     const heft_origin *o = &w->c->origins[w->part];
-    const uint8_t *lent = w->turned.bytes ? w->turned.bytes : heft_view(w->c->in, o->part);
+    const uint8_t *lent = w->turned.bytes ? w->turned.bytes : heft_part_view(w->c->in, o->part);
     uint8_t *line = w->scratch + SCRATCH;
     uint64_t last = first + count - 1, touched = count < o->rows ? count : o->rows;
     for (uint64_t i = 0; i < touched; i++) {
@@ -113,7 +113,8 @@ static heft_status read_turned(heft_producer *w, uint64_t first, uint64_t count,
         uint64_t k0 = heft_div(first + i, o->rows), r = first + i - k0 * o->rows;
         uint64_t n = heft_div(last - r, o->rows) - k0 + 1, at = (r * o->columns + k0) * size;
         heft_status st = lent ? HEFT_OK
-                              : heft_read(line, w->c->in, o->part, at, (size_t)(n * size), &w->err);
+                              : heft_part_read(line, w->c->in, o->part, at, (size_t)(n * size),
+                                               &w->err);
         if (st)
             return st;
         gather_sized(dst + (k0 * o->rows + r - first) * size, lent ? lent + at : line, n,

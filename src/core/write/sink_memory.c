@@ -114,7 +114,8 @@ static const heft_sink_ops memory_ops = {
     .read_at = read_at,
 };
 
-heft_status heft_sink_memory(heft_sink **out, heft_blob *to, const heft_host *host, heft_error *err)
+heft_status heft_sink_open_memory(heft_sink **out, heft_blob *to, const heft_host *host,
+                                  heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);

@@ -476,7 +476,7 @@ static heft_status check_options(const splitting *s)
     bool is_name = stem.len;
     for (size_t i = 0; i < stem.len; i++)
         is_name = is_name && stem.ptr[i] != '/' && stem.ptr[i] != '\\';
-    if (!heft_can_split(s->to))
+    if (!heft_format_can_split(s->to))
         return heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
                                 "%s is not split: its models come in "
                                 "one file",
@@ -488,7 +488,7 @@ static heft_status check_options(const splitting *s)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "neither size nor count of files is said");
     if (!s->opt.open)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "nothing says where the files go");
-    return s->in->lacking.status ? heft_is_whole(s->in, s->err) : HEFT_OK;
+    return s->in->lacking.status ? heft_file_is_complete(s->in, s->err) : HEFT_OK;
 }
 
 static void prepare(splitting *s)
@@ -511,8 +511,8 @@ static void prepare(splitting *s)
     heft_host_begin(s->in->host, &s->x, &limits);
 }
 
-heft_status heft_split(const heft_file *in, const heft_format *to, const heft_split_options *opt,
-                       heft_error *err)
+heft_status heft_file_split(const heft_file *in, const heft_format *to,
+                            const heft_split_options *opt, heft_error *err)
 {
     heft_error own;
     splitting s = {
@@ -543,7 +543,7 @@ heft_status heft_split(const heft_file *in, const heft_format *to, const heft_sp
     return heft_error_end(s.err, st);
 }
 
-bool heft_can_split(const heft_format *f)
+bool heft_format_can_split(const heft_format *f)
 {
     return f && f->sharding && f->plan;
 }

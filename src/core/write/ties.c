@@ -111,9 +111,9 @@ static heft_status mark(ties *t, uint32_t part, heft_error *err)
     uint32_t from = t->origins[part].part;
     heft_status st = HEFT_OK;
     if (n)
-        st = heft_read(edges, t->in, from, 0, n, err);
+        st = heft_part_read(edges, t->in, from, 0, n, err);
     if (!st && n)
-        st = heft_read(edges + EDGE, t->in, from, length - n, n, err);
+        st = heft_part_read(edges + EDGE, t->in, from, length - n, n, err);
     t->marks[part] = heft_siphash13(t->p->x.key.secret, edges, sizeof edges);
     return st;
 }
@@ -151,7 +151,7 @@ static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_erro
     const heft_allocator *al = t->in->host->allocator;
     uint32_t from = t->origins[part].part;
     uint64_t length = target(t, part)->length;
-    const uint8_t *lent = length ? heft_view(t->in, from) : NULL;
+    const uint8_t *lent = length ? heft_part_view(t->in, from) : NULL;
     uint8_t *buf = lent ? NULL : al->resize(al->ctx, NULL, 0, STEP, 64);
     heft_blake3 h;
     heft_blake3_init(&h);
@@ -162,7 +162,7 @@ static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_erro
         size_t n = length - at < STEP ? (size_t)(length - at) : STEP;
         heft_meter_add(&t->meter, 0);
         if (!lent)
-            st = heft_read(buf, t->in, from, at, n, err);
+            st = heft_part_read(buf, t->in, from, at, n, err);
         if (!st)
             heft_blake3_update(&h, lent ? lent + at : buf, n);
     }
@@ -352,7 +352,7 @@ static bool has_bytes(const heft_index *x, uint32_t tensor)
     return stored;
 }
 
-heft_status heft_tied(uint32_t *first, const heft_file *f, heft_error *err)
+heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f, heft_error *err)
 {
     uint32_t n = heft_ix_tensors(&f->x);
     heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };

@@ -125,7 +125,7 @@ static bool number(const heft_torch *t, heft_value *out, uint32_t args)
         out->as.u = n;
     } else if (heft_dtype_is_float(type)) {
         out->kind = HEFT_KIND_FLOAT;
-        return heft_to_f64(&out->as.f, type, bytes, 0, 1);
+        return heft_dtype_to_f64(&out->as.f, type, bytes, 0, 1);
     } else {
         uint64_t sign = UINT64_C(1) << (8 * len - 1);
         out->kind = HEFT_KIND_INT;

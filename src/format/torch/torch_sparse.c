@@ -48,7 +48,7 @@ static uint64_t dim(const heft_pickle *p, uint32_t size, uint32_t i)
     return n;
 }
 
-/* How the counts of the parts belong together; what they hold is for heft_verify(). */
+/* How the counts of the parts belong together; what they hold is for heft_file_verify(). */
 static heft_status check_counts(const heft_torch *t, const sparse *s)
 {
     const heft_pickle *p = &t->p;

@@ -71,7 +71,7 @@ static heft_status refuse_type(heft_plan *p, uint32_t t, heft_dtype type)
 heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part, heft_dtype to)
 {
     uint32_t size = heft_dtype_size(part->dtype);
-    if (p->kept || part->dtype == to || !heft_can_cast(to, part->dtype))
+    if (p->kept || part->dtype == to || !heft_dtype_can_cast(to, part->dtype))
         return HEFT_OK;
     if (!heft_mul(&part->length, heft_div(part->length, size), heft_dtype_size(to)))
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");

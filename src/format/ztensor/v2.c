@@ -152,9 +152,9 @@ static heft_status read_shard(heft_zt2_reader *r, heft_zt2_shard *shard)
                               "no full stop",
                               shard->name);
     heft_status st = read_identity(r, shard->name, &id);
-    heft_ix_sibling sibling = { shard->name, ".zt", id.size, false, NULL };
+    heft_ix_sibling file = { shard->name, ".zt", id.size, false, NULL };
     if (!st)
-        st = heft_ix_sibling_add(r->x, sibling, &shard->number);
+        st = heft_ix_sibling_add(r->x, file, &shard->number);
     shard->size = id.size;
     return st ? st : claim_shard(r->x, &id, shard->number);
 }
@@ -378,7 +378,7 @@ static heft_status check_shard(heft_check *c, uint32_t number)
 heft_status heft_zt2_check(heft_check *c)
 {
     heft_status st = c->x->claims.len ? check_gaps(c) : HEFT_OK;
-    for (uint32_t i = 1; !st && i <= c->x->siblings.len; i++)
+    for (uint32_t i = 1; !st && i <= c->x->shards.len; i++)
         st = check_shard(c, i);
     for (uint32_t i = 0; !st && !c->is_quick && i < c->x->parts.len; i++)
         if (heft_ix_part_row_at(c->x, i)->encoding == HEFT_ZSTD)

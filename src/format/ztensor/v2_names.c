@@ -13,7 +13,7 @@ static bool has_canonical_digest(const heft_index *x, uint32_t part)
  * compressed, a digest for each part. */
 static bool looks_canonical(const heft_index *x)
 {
-    bool canonical = !x->siblings.len && x->own && x->own % HEFT_ZT2_CANONICAL == 0;
+    bool canonical = !x->shards.len && x->own && x->own % HEFT_ZT2_CANONICAL == 0;
     for (uint32_t i = 0; canonical && i < x->parts.len; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, i);
         canonical = part->encoding == HEFT_RAW && part->offset % HEFT_ZT2_CANONICAL == 0 &&

@@ -243,7 +243,7 @@ static void put_number(heft_out *o, const heft_value *v, uint32_t i)
     else if (heft_dtype_is_signed_int(t)) {
         uint64_t bits = number_bits(v, i, size), sign = UINT64_C(1) << (8 * size - 1);
         heft_cbor_put_i64(o, (int64_t)((bits ^ sign) - sign));
-    } else if (heft_to_f64(&number, t, v->as.array.ptr, i, 1))
+    } else if (heft_dtype_to_f64(&number, t, v->as.array.ptr, i, 1))
         heft_cbor_put_f64(o, number);
     else
         heft_cbor_put_null(o);
