@@ -9,7 +9,7 @@
 
 static heft_dtype type_of(const char *name)
 {
-    heft_dtype t = heft_dtype_find(name, strlen(name));
+    heft_dtype t = heft_dtype_find(heft_str_from(name));
     if (!t || heft_dtype_get(t)->block_elems != 1)
         die(name, "is no plain element type");
     return t;

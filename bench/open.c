@@ -47,7 +47,7 @@ static void run_find(result *r, const char *path)
     heft_file_close(f);
     double begin = now();
     f = open_or_die(path);
-    uint32_t id = heft_tensor_find(f, name, (size_t)len);
+    uint32_t id = heft_tensor_find(f, (heft_str){ name, (size_t)len });
     if (id != middle ||
         heft_part_read(bytes, f, heft_tensor_at(f, id).first_part, 0, sizeof bytes, NULL))
         die(path, "the tensor in the middle was not found");

@@ -35,7 +35,7 @@ static bool str_same(heft_str a, heft_str b)
 static uint32_t twin(const heft_file *from, uint32_t id, const heft_file *in)
 {
     heft_str name = heft_tensor_at(from, id).name;
-    return heft_tensor_find(in, name.ptr, name.len);
+    return heft_tensor_find(in, name);
 }
 
 static uint32_t compare_shapes(const comparison *c, const pair *p)

@@ -36,7 +36,7 @@ static identity identify(const request *r, uint32_t tensor)
 {
     identity id = { .name = heft_tensor_at(r->f, tensor).name };
     heft_value v;
-    id.has_base = heft_param_base_id(&id.base, id.name.ptr, id.name.len);
+    id.has_base = heft_param_base_id(&id.base, id.name);
     for (uint32_t i = 0; heft_attribute_at(&v, r->f, tensor, i); i++)
         if (key_is(v.key, "gptrs.base_id") && v.kind == HEFT_KIND_ID128) {
             id.is_stored = true;

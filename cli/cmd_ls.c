@@ -19,7 +19,7 @@ typedef struct listing {
 static bool first_part(heft_part *p, const table_row *row)
 {
     const listing *l = row->ctx;
-    uint32_t part = heft_part_find(l->f, row->id, "data", 4);
+    uint32_t part = heft_part_find(l->f, row->id, HEFT_STR("data"));
     if (part == HEFT_NONE && !row->tensor.part_count)
         return false;
     *p = heft_part_at(l->f, part == HEFT_NONE ? row->tensor.first_part : part);

@@ -415,7 +415,7 @@ static int show_part(outbuf *o, const heft_file *f, const char *path, uint32_t p
 static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor)
 {
     heft_tensor t = heft_tensor_at(f, tensor);
-    uint32_t data = heft_part_find(f, tensor, "data", 4);
+    uint32_t data = heft_part_find(f, tensor, HEFT_STR("data"));
     if (is_dense(f, &t, data) && number_kind_of(t.dtype) != NUMBER_NONE) {
         array a = {
             .f = f, .path = path, .part = data, .type = t.dtype, .dims = t.dims, .rank = t.rank

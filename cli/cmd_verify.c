@@ -195,7 +195,7 @@ static heft_status check(report *r, heft_error *err)
     o.quick = r->quick;
     progress_begin(&p, r->path);
     r->format = heft_file_format(r->f);
-    heft_status st = heft_file_verify_with(&r->result, r->f, &o, err);
+    heft_status st = heft_file_verify(&r->result, r->f, &o, err);
     progress_end(&p);
     if (!st && r->profile)
         st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);

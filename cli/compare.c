@@ -134,7 +134,7 @@ void compare_tensors(difference *d, work *w, const side *a, const side *b, toler
     *d = (difference){ .incomparable = x.part_count != y.part_count };
     for (uint32_t i = 0; i < x.part_count && !d->incomparable; i++) {
         heft_part p = heft_part_at(a->f, x.first_part + i);
-        uint32_t other = heft_part_find(b->f, b->tensor, p.role.ptr, p.role.len);
+        uint32_t other = heft_part_find(b->f, b->tensor, p.role);
         heft_part q = other == HEFT_NONE ? p : heft_part_at(b->f, other);
         if (other == HEFT_NONE || q.length != p.length ||
             (q.dtype != p.dtype && q.dtype && p.dtype))

@@ -76,7 +76,7 @@ static bool set_base_id(const gptrs_rules *r, heft_str name, bool keeps_ids, hef
     if (!r->base_ids || (!is_none && !keeps_ids))
         return false;
     memset(id->base_id.bytes, 0, sizeof id->base_id.bytes);
-    if (!is_none && !heft_param_base_id(&id->base_id, name.ptr, name.len))
+    if (!is_none && !heft_param_base_id(&id->base_id, name))
         return false;
     id->has |= HEFT_HAS_BASE_ID;
     return true;

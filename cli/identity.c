@@ -46,7 +46,7 @@ static bool read_number(uint64_t *out, const char *text)
 
 bool identity_read(uint64_t *id, const char *text)
 {
-    return read_number(id, text) || heft_param_id_parse(id, text, strlen(text));
+    return read_number(id, text) || heft_param_id_parse(id, heft_str_from(text));
 }
 
 /* An id, or none. */
@@ -83,7 +83,7 @@ static int read_all(identities *r, const char *who, const heft_file *f, const ch
     for (size_t i = 0; i < r->set.count && !code; i++) {
         given_id *g = &r->given[i];
         code = read_given(g, who, r->set.item[i]);
-        if (!code && heft_tensor_find(f, g->name.ptr, g->name.len) == HEFT_NONE) {
+        if (!code && heft_tensor_find(f, g->name) == HEFT_NONE) {
             say(path, "--set-id '%s': no tensor has that name", g->text);
             code = CODE_USAGE;
         }

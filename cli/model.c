@@ -244,7 +244,7 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
 
 uint32_t model_find(const heft_file *f, const char *path, const char *name)
 {
-    uint32_t id = heft_tensor_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, heft_str_from(name));
     if (id == HEFT_NONE)
         say(path, "no tensor is called '%s'", name);
     return id;
@@ -327,7 +327,7 @@ uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const
 {
     const char *wanted = role ? role : "data";
     uint32_t first, count = parts_of(f, tensor, &first);
-    uint32_t part = heft_part_find(f, tensor, wanted, strlen(wanted));
+    uint32_t part = heft_part_find(f, tensor, heft_str_from(wanted));
     if (part == HEFT_NONE && !role && count == 1)
         return first;
     if (part == HEFT_NONE)
@@ -337,8 +337,8 @@ uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const
 
 uint32_t model_values(const heft_file *f, uint32_t tensor)
 {
-    uint32_t part = heft_part_find(f, tensor, "data", 4);
-    return part != HEFT_NONE ? part : heft_part_find(f, tensor, "values", 6);
+    uint32_t part = heft_part_find(f, tensor, HEFT_STR("data"));
+    return part != HEFT_NONE ? part : heft_part_find(f, tensor, HEFT_STR("values"));
 }
 
 uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t most)

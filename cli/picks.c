@@ -9,7 +9,7 @@
 
 static int read_cast(pick *p, const char *text, const char *cmd)
 {
-    p->dtype = heft_dtype_find(text, strlen(text));
+    p->dtype = heft_dtype_find(heft_str_from(text));
     return p->dtype == HEFT_UNTYPED ? say_usage(cmd, "'%s' is no element type", text) : CODE_DONE;
 }
 

@@ -105,7 +105,7 @@ int board_run(void)
         return fail(&err);
     for (uint32_t id = 0; id < heft_tensor_count(f); id++)
         print_tensor(f, id);
-    if (heft_file_verify(&found, f, NULL, NULL, NULL, NULL, &err))
+    if (heft_file_verify(&found, f, NULL, &err))
         return fail(&err);
     print_number(found.faults);
     print(" faults, ");

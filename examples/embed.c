@@ -56,11 +56,11 @@ typedef struct encoder {
 static uint32_t find(const heft_file *f, const char *name)
 {
     char longer[256];
-    uint32_t id = heft_tensor_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, heft_str_from(name));
     if (id != HEFT_NONE)
         return id;
     int len = snprintf(longer, sizeof longer, "bert.%s", name);
-    return heft_tensor_find(f, longer, (size_t)len);
+    return heft_tensor_find(f, (heft_str){ longer, (size_t)len });
 }
 
 /* The values of a tensor of any floating-point type; rows and columns are its shape. */
@@ -338,7 +338,7 @@ static size_t longest(const sentence *s, const char *word, size_t at, size_t len
     size_t mark = at ? 2 : 0;
     for (size_t n = len - at; n; n--) {
         memcpy(piece + mark, word + at, n);
-        *id = heft_vocab_find(s->vocab, piece, mark + n);
+        *id = heft_vocab_find(s->vocab, (heft_str){ piece, mark + n });
         if (*id != HEFT_NONE)
             return n;
     }

@@ -9,7 +9,7 @@
 static float *load_f32(size_t *count, const heft_file *file, uint32_t id, heft_error *err)
 {
     heft_tensor t = heft_tensor_at(file, id);
-    uint32_t part = heft_part_find(file, id, "data", strlen("data"));
+    uint32_t part = heft_part_find(file, id, HEFT_STR("data"));
     if (part == HEFT_NONE || t.layout != HEFT_DENSE || !heft_dtype_can_cast(HEFT_F32, t.dtype)) {
         snprintf(err->message, sizeof err->message, "it has no numbers that f32 could hold");
         return NULL;
@@ -34,7 +34,7 @@ static float *load_f32(size_t *count, const heft_file *file, uint32_t id, heft_e
 
 static int sum_tensor(const heft_file *file, const char *name, heft_error *err)
 {
-    uint32_t id = heft_tensor_find(file, name, strlen(name));
+    uint32_t id = heft_tensor_find(file, heft_str_from(name));
     if (id == HEFT_NONE) {
         snprintf(err->message, sizeof err->message, "there is no tensor '%s'", name);
         return 1;

@@ -55,7 +55,7 @@ static size_t find_layers(heft_id128 *keys, size_t most, heft_params *p, heft_id
     char name[64];
     for (; n < most; n++) {
         int len = snprintf(name, sizeof name, "layers.%zu.weight", n);
-        if (!heft_params_find(&keys[n], p, model, name, (size_t)len))
+        if (!heft_params_find(&keys[n], p, model, (heft_str){ name, (size_t)len }))
             break;
     }
     return n;

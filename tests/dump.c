@@ -101,7 +101,7 @@ static void put_tensor(FILE *out, const heft_file *f, uint32_t id, int what)
     for (uint32_t i = 0; i < t.rank; i++)
         fprintf(out, " %llu", (unsigned long long)t.dims[i]);
     fprintf(out, " bytes %llu found %d\n", (unsigned long long)heft_tensor_bytes(f, id),
-            heft_tensor_find(f, t.name.ptr, t.name.len) == id);
+            heft_tensor_find(f, t.name) == id);
     for (uint32_t i = 0; i < t.part_count; i++)
         put_part(out, f, what & DUMP_ALL ? t.first_part + i : part_by_role(f, &t, i), what);
     for (uint32_t i = 0; what & DUMP_ALL && heft_attribute_at(&v, f, id, i); i++) {
@@ -121,7 +121,7 @@ static void put_vocab(FILE *out, const heft_file *f)
     heft_assert_ok(st, &err);
     for (uint32_t i = 0; i < heft_vocab_count(v); i++) {
         heft_str token = heft_vocab_token(v, i);
-        fprintf(out, "token %u found %d ", i, heft_vocab_find(v, token.ptr, token.len) <= i);
+        fprintf(out, "token %u found %d ", i, heft_vocab_find(v, token) <= i);
         put_str(out, token);
         putc_unlocked('\n', out);
     }
@@ -249,7 +249,10 @@ char *heft_test_findings(heft_verify_result *out, heft_status *st, const heft_fi
     size_t len;
     FILE *to = open_memstream(&text, &len);
     assert_non_null(to);
-    *st = heft_file_verify(out, f, put_finding, to, NULL, NULL, err);
+    *st = heft_file_verify(
+        out, f,
+        &(heft_verify_options){ sizeof(heft_verify_options), .on_finding = put_finding, .ctx = to },
+        err);
     assert_int_equal(fclose(to), 0);
     return text;
 }

@@ -119,7 +119,7 @@ static void compare_layout(const sample *s, unsigned k, const heft_file *f, uint
     assert_int_equal(own.len, layout.len);
     assert_memory_equal(own.ptr, layout.ptr, own.len);
     if (heft_test_fact_is(layout, "dense"))
-        assert_int_equal(heft_tensor_at(f, id).dtype, heft_dtype_find(dtype.ptr, dtype.len));
+        assert_int_equal(heft_tensor_at(f, id).dtype, heft_dtype_find(dtype));
 }
 
 static void compare_parts(const sample *s, unsigned k, const heft_file *f, const heft_tensor *t)
@@ -139,7 +139,7 @@ static void compare_tensor(const sample *s, unsigned k, const heft_file *f)
     heft_str nbytes = heft_test_fact(s, "tensors.%u.nbytes", k);
     heft_str sha256 = heft_test_fact(s, "tensors.%u.sha256", k);
     char number[24];
-    uint32_t id = heft_tensor_find(f, name.ptr, name.len);
+    uint32_t id = heft_tensor_find(f, name);
     assert_int_not_equal(id, HEFT_NONE);
     heft_tensor t = heft_tensor_at(f, id);
     compare_layout(s, k, f, id);
@@ -147,7 +147,7 @@ static void compare_tensor(const sample *s, unsigned k, const heft_file *f)
     snprintf(number, sizeof number, "%llu", (unsigned long long)heft_tensor_bytes(f, id));
     assert_true(!nbytes.ptr || heft_test_fact_is(nbytes, number));
     if (sha256.ptr)
-        assert_sha256(f, heft_part_find(f, id, "data", 4), sha256);
+        assert_sha256(f, heft_part_find(f, id, HEFT_STR("data")), sha256);
     else
         compare_parts(s, k, f, &t);
 }
@@ -191,7 +191,7 @@ static const struct {
 static void compare_attributes(const sample *s, unsigned k, const heft_file *f)
 {
     heft_str name = heft_test_fact(s, "tensors.%u.name", k);
-    uint32_t id = heft_tensor_find(f, name.ptr, name.len);
+    uint32_t id = heft_tensor_find(f, name);
     for (size_t i = 0; i < HEFT_COUNT(attribute_facts); i++) {
         heft_str fact = heft_test_fact(s, "tensors.%u.%s", k, attribute_facts[i].fact);
         char *has = attribute_text(f, id, attribute_facts[i].key);

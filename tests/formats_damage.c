@@ -27,7 +27,7 @@ static void assert_refused(heft_status st, const heft_error *err)
 
 static heft_status verify(const heft_file *f, heft_error *err)
 {
-    return heft_file_verify(NULL, f, NULL, NULL, NULL, NULL, err);
+    return heft_file_verify(NULL, f, NULL, err);
 }
 
 static heft_status hash(const heft_file *f, heft_error *err)

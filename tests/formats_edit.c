@@ -196,11 +196,11 @@ static void assert_edited(const heft_file *now, int edit)
     if (edit & VOCAB) {
         heft_assert_ok(heft_vocab_open(&v, now, &err), &err);
         assert_int_equal(heft_vocab_count(v), 3);
-        assert_int_equal(heft_vocab_find(v, "##s", 3), 2);
+        assert_int_equal(heft_vocab_find(v, HEFT_STR("##s")), 2);
         heft_vocab_close(v);
     }
     if (edit & CONFIG) {
-        uint32_t part = heft_part_find(now, HEFT_NONE, "config", 6);
+        uint32_t part = heft_part_find(now, HEFT_NONE, HEFT_STR("config"));
         assert_int_not_equal(part, HEFT_NONE);
         assert_int_equal(heft_part_at(now, part).length, strlen(config));
     }
@@ -246,7 +246,7 @@ static verdict judge(heft_bytes b, const heft_host *host)
     heft_error err;
     if (heft_test_open(&f, b, host, &err))
         return (verdict){ UINT32_MAX, UINT32_MAX };
-    heft_assert_ok(heft_file_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(&r, f, NULL, &err), &err);
     heft_file_close(f);
     return (verdict){ r.faults, r.warnings };
 }

@@ -68,7 +68,7 @@ static uint32_t counterpart(const heft_file *a, uint32_t i, const heft_file *b, 
 {
     heft_str name = heft_tensor_at(a, i).name;
     if (!(heft_format_caps(heft_file_format(b)) & HEFT_ONE_TENSOR))
-        return heft_tensor_find(b, name.ptr, name.len);
+        return heft_tensor_find(b, name);
     return was_said(lost, name, HEFT_WARNING) ? HEFT_NONE : 0;
 }
 

@@ -190,7 +190,7 @@ static void what_is_not_there_is_said_not_to_be(void **state)
     heft_assert_ok(heft_stream_read(buf, s, 100, &err), &err);
     heft_assert_fails(heft_stream_read(buf, s, 1, &err), HEFT_E_ARGUMENT, &err, "0 are left");
     heft_stream_close(s);
-    assert_int_equal(heft_part_find(f, HEFT_NONE, "config", 6), HEFT_NONE);
+    assert_int_equal(heft_part_find(f, HEFT_NONE, HEFT_STR("config")), HEFT_NONE);
     heft_assert_fails(heft_file_feed(f, 0, b.p, b.len, &err), HEFT_E_ARGUMENT, &err,
                       "no more bytes");
     heft_file_close(f);

@@ -302,7 +302,7 @@ static void element_types_are_found_by_name(void **state)
     for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
         const heft_dtype_info *d = heft_dtype_get(t);
         assert_non_null(d);
-        assert_int_equal(heft_dtype_find(d->name, strlen(d->name)), t);
+        assert_int_equal(heft_dtype_find(heft_str_from(d->name)), t);
         assert_string_equal(heft_dtype_name(t), d->name);
         assert_int_equal(d->block_elems & (d->block_elems - 1), 0);
         assert_int_equal(heft_dtype_size(t), d->block_elems == 1 ? d->block_bytes : 0);
@@ -310,10 +310,10 @@ static void element_types_are_found_by_name(void **state)
     assert_null(heft_dtype_get(HEFT_UNTYPED));
     assert_null(heft_dtype_get(HEFT_DTYPES));
     assert_string_equal(heft_dtype_name(HEFT_UNTYPED), "none");
-    assert_int_equal(heft_dtype_find("f3", 2), HEFT_UNTYPED);
-    assert_int_equal(heft_dtype_find("f320", 4), HEFT_UNTYPED);
-    assert_int_equal(heft_dtype_find("f32x", 3), HEFT_F32);
-    assert_int_equal(heft_dtype_find("", 0), HEFT_UNTYPED);
+    assert_int_equal(heft_dtype_find(HEFT_STR("f3")), HEFT_UNTYPED);
+    assert_int_equal(heft_dtype_find(HEFT_STR("f320")), HEFT_UNTYPED);
+    assert_int_equal(heft_dtype_find((heft_str){ "f32x", 3 }), HEFT_F32);
+    assert_int_equal(heft_dtype_find(HEFT_STR("")), HEFT_UNTYPED);
 }
 
 static void sizes_count_begun_blocks_and_say_when_they_overflow(void **state)

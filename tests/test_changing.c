@@ -59,7 +59,7 @@ static uint64_t offset_of(heft_bytes b, const char *role)
     heft_error err;
     heft_file *f;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    uint64_t at = heft_part_at(f, heft_part_find(f, 0, role, strlen(role))).offset;
+    uint64_t at = heft_part_at(f, heft_part_find(f, 0, heft_str_from(role))).offset;
     heft_file_close(f);
     return at;
 }

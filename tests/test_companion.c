@@ -15,7 +15,7 @@ static void assert_token(const heft_vocab *v, uint32_t id, const char *token)
 
 static uint32_t find(const heft_vocab *v, const char *token)
 {
-    return heft_vocab_find(v, token, strlen(token));
+    return heft_vocab_find(v, heft_str_from(token));
 }
 
 /* ---- vocab.txt ------------------------------------------------------------------------------ */
@@ -72,7 +72,7 @@ static void the_vocabulary_of_bert_is_read(void **state)
         assert_int_equal(heft_vocab_special(v, (heft_special)i), ids[i]);
     for (uint32_t i = 0; i < heft_vocab_count(v); i++) {
         heft_str token = heft_vocab_token(v, i);
-        assert_int_equal(heft_vocab_find(v, token.ptr, token.len), i);
+        assert_int_equal(heft_vocab_find(v, token), i);
     }
     heft_vocab_close(v);
     heft_test_free(&text);

@@ -104,7 +104,7 @@ static heft_status run(fixture *f, const char *format, const heft_convert_option
 
 static const uint8_t *data_of(const heft_file *f, const char *name, size_t *len)
 {
-    uint32_t id = heft_tensor_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, heft_str_from(name));
     assert_int_not_equal(id, HEFT_NONE);
     uint32_t part = heft_tensor_at(f, id).first_part;
     *len = (size_t)heft_part_at(f, part).length;
@@ -151,8 +151,8 @@ static void a_new_name_keeps_the_bytes(void **state)
     (void)state;
     begin(&f, "safetensors", three, 3);
     heft_assert_ok(run(&f, "safetensors", &o), &f.err);
-    assert_int_equal(heft_tensor_find(f.got, "b", 1), HEFT_NONE);
-    assert_int_equal(heft_tensor_find(f.got, "z", 1), 1); /* in its old place */
+    assert_int_equal(heft_tensor_find(f.got, HEFT_STR("b")), HEFT_NONE);
+    assert_int_equal(heft_tensor_find(f.got, HEFT_STR("z")), 1); /* in its old place */
     assert_same_data(&f, "b", "z");
     assert_same_data(&f, "c", "c");
     c.name = (heft_str){ "a", 1 };
@@ -169,14 +169,14 @@ static void compare_cast(const fixture *f, heft_dtype from, heft_dtype to)
 {
     size_t n, m;
     const uint8_t *before = data_of(f->in, "t", &n), *after = data_of(f->got, "t", &m);
-    size_t count = (size_t)heft_tensor_at(f->in, heft_tensor_find(f->in, "t", 1)).dims[0];
+    size_t count = (size_t)heft_tensor_at(f->in, heft_tensor_find(f->in, HEFT_STR("t"))).dims[0];
     const heft_dtype_info *d = heft_dtype_get(to);
     uint8_t *expected = malloc(m);
     assert_non_null(expected);
     assert_int_equal(m, (count + d->block_elems - 1) / d->block_elems * d->block_bytes);
     assert_true(heft_dtype_cast(expected, to, before, from, count));
     assert_memory_equal(after, expected, m);
-    assert_int_equal(heft_tensor_at(f->got, heft_tensor_find(f->got, "t", 1)).dtype, to);
+    assert_int_equal(heft_tensor_at(f->got, heft_tensor_find(f->got, HEFT_STR("t"))).dtype, to);
     free(expected);
 }
 
@@ -289,7 +289,7 @@ static void compare_transposed(const fixture *f, const test_tensor *t)
 {
     size_t n, m, size = heft_dtype_get(t->dtype)->block_bytes;
     const uint8_t *before = data_of(f->in, t->name, &n), *after = data_of(f->got, t->name, &m);
-    heft_tensor turned = heft_tensor_at(f->got, heft_tensor_find(f->got, t->name, strlen(t->name)));
+    heft_tensor turned = heft_tensor_at(f->got, heft_tensor_find(f->got, heft_str_from(t->name)));
     uint8_t *expected = malloc(n + 1);
     assert_non_null(expected);
     assert_int_equal(turned.dims[0], t->dims[1]);
@@ -462,7 +462,7 @@ static void a_config_takes_the_place_of_the_old(void **state)
     begin(&f, "gptrs-checkpoint", one, 1);
     o.config = heft_test_str(config);
     heft_assert_ok(run(&f, "gptrs-checkpoint", &o), &f.err);
-    uint32_t part = heft_part_find(f.got, HEFT_NONE, "config", 6);
+    uint32_t part = heft_part_find(f.got, HEFT_NONE, HEFT_STR("config"));
     assert_int_equal(heft_part_at(f.got, part).length, strlen(config));
     assert_memory_equal(heft_part_view(f.got, part), config, strlen(config));
     o.config = heft_test_str("{\"kind\":");
@@ -602,7 +602,7 @@ static bool store(void *ctx, const heft_tensor *t, heft_str role, heft_storage *
 static void assert_stored(const heft_file *f, const char *name, heft_encoding e, const char *digest)
 {
     heft_part p =
-        heft_part_at(f, heft_tensor_at(f, heft_tensor_find(f, name, strlen(name))).first_part);
+        heft_part_at(f, heft_tensor_at(f, heft_tensor_find(f, heft_str_from(name))).first_part);
     assert_int_equal(p.encoding, e);
     assert_int_equal(!p.digest.len, !digest);
     if (digest)

@@ -26,7 +26,7 @@ static void every_number_has_a_row_and_a_name_of_its_own(void **state)
         const heft_dtype_info *d = heft_dtype_get(t);
         if (!d)
             fail_msg("element type %d has no row in heft_dtype_rows", t);
-        assert_int_equal(heft_dtype_find(d->name, strlen(d->name)), t);
+        assert_int_equal(heft_dtype_find(heft_str_from(d->name)), t);
         assert_string_equal(heft_dtype_name(t), d->name);
     }
     assert_null(heft_dtype_get(HEFT_UNTYPED));

@@ -28,7 +28,7 @@ static bool has_name(heft_bytes b)
     heft_file *f;
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    bool found = heft_tensor_find(f, "w", 1) != HEFT_NONE;
+    bool found = heft_tensor_find(f, HEFT_STR("w")) != HEFT_NONE;
     heft_file_close(f);
     return found;
 }
@@ -635,7 +635,7 @@ static uint32_t faults_of(heft_bytes b)
     heft_file *f;
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_ok(heft_file_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(&r, f, NULL, &err), &err);
     heft_file_close(f);
     return r.faults;
 }

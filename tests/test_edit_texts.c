@@ -80,7 +80,7 @@ static heft_file *open_flawless(heft_bytes b)
     heft_file *f;
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-    heft_assert_ok(heft_file_verify(&r, f, NULL, NULL, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(&r, f, NULL, &err), &err);
     assert_int_equal(r.faults + r.warnings, 0);
     return f;
 }
@@ -360,7 +360,7 @@ static void memory_that_runs_out_is_told(void **state)
 static void assert_config(heft_bytes b, const char *want)
 {
     heft_file *f = open_flawless(b);
-    uint32_t part = heft_part_find(f, HEFT_NONE, "config", 6);
+    uint32_t part = heft_part_find(f, HEFT_NONE, HEFT_STR("config"));
     assert_int_not_equal(part, HEFT_NONE);
     assert_int_equal(heft_part_at(f, part).length, strlen(want));
     assert_memory_equal(heft_part_view(f, part), want, strlen(want));
@@ -472,7 +472,7 @@ static void a_wrong_base_id_is_not_taken_away(void **state)
     heft_error err;
     heard h;
     (void)state;
-    assert_true(heft_param_base_id(&id, "b", 1));
+    assert_true(heft_param_base_id(&id, HEFT_STR("b")));
     uint8_t *at = memmem(old.p, old.len, id.bytes, sizeof id.bytes);
     assert_non_null(at);
     *at ^= 1;

@@ -380,7 +380,7 @@ static void numbers_of_a_program_are_in_a_mag_file(void **state)
     heft_value v;
     (void)state;
     write_values(&r, "mag", values, HEFT_COUNT(values));
-    assert_int_not_equal(heft_tensor_find(r.f, "w", 1), HEFT_NONE);
+    assert_int_not_equal(heft_tensor_find(r.f, HEFT_STR("w")), HEFT_NONE);
     for (size_t i = 0; i < HEFT_COUNT(values); i++) {
         char key[8];
         snprintf(key, sizeof key, "%.*s", (int)values[i].key.len, values[i].key.ptr);
@@ -473,7 +473,7 @@ static void a_vocabulary_of_a_program_is_in_an_embd_file(void **state)
         heft_assert_ok(heft_test_open(&f, heft_test_sink_bytes(&sink), NULL, &err), &err);
         heft_assert_ok(heft_vocab_open(&back, f, &err), &err);
         assert_int_equal(heft_vocab_count(back), 3);
-        assert_int_equal(heft_vocab_find(back, "##ing", 5), 1);
+        assert_int_equal(heft_vocab_find(back, HEFT_STR("##ing")), 1);
         assert_int_equal(heft_vocab_special(back, HEFT_PAD), 0);
         assert_int_equal(heft_vocab_special(back, HEFT_UNK), i ? 2 : 1);
         assert_int_equal(heft_vocab_special(back, HEFT_MASK), HEFT_NONE);
@@ -544,7 +544,7 @@ static void parameters_of_two_files_share_a_namespace(void **state)
     heft_assert_ok(heft_params_add_to(p, space, open_bytes(second), &err), &err);
     assert_int_equal(heft_params_count(p), 2);
     for (uint64_t i = 0; i < 2; i++) {
-        assert_true(heft_params_find(&key, p, space, i ? "b" : "a", 1));
+        assert_true(heft_params_find(&key, p, space, (heft_str){ i ? "b" : "a", 1 }));
         heft_assert_ok(heft_params_acquire(&w, p, key, &err), &err);
         assert_int_equal(w.bytes, 4 * (2 + i));
         heft_params_release(p, key);
@@ -586,7 +586,7 @@ static void a_parameter_is_found_by_the_id_that_burn_gave_it(void **state)
     heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
     heft_assert_ok(heft_params_add(&space, p, open_bytes(b), &err), &err);
     assert_true(heft_params_find_burn(&key, p, space, UINT64_MAX));
-    assert_true(heft_params_find(&same, p, space, "w", 1));
+    assert_true(heft_params_find(&same, p, space, HEFT_STR("w")));
     assert_memory_equal(&key, &same, sizeof key);
     assert_false(heft_params_find_burn(&key, p, space, 1));
     heft_params_close(p);

@@ -27,7 +27,7 @@ static void ids_are_spelled_as_burn_spells_them(void **state)
         uint64_t id;
         heft_param_id_text(text, texts[i].id);
         assert_string_equal(text, texts[i].text);
-        assert_true(heft_param_id_parse(&id, text, strlen(text)));
+        assert_true(heft_param_id_parse(&id, heft_str_from(text)));
         assert_int_equal(id, texts[i].id);
     }
 }
@@ -44,8 +44,8 @@ static void other_texts_are_no_ids(void **state)
     uint64_t id;
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(wrong); i++)
-        assert_false(heft_param_id_parse(&id, wrong[i], strlen(wrong[i])));
-    assert_true(heft_param_id_parse(&id, "VVVVVVVVVVVVU", 13));
+        assert_false(heft_param_id_parse(&id, heft_str_from(wrong[i])));
+    assert_true(heft_param_id_parse(&id, HEFT_STR("VVVVVVVVVVVVU")));
     assert_int_equal(id, UINT64_MAX);
 }
 
@@ -99,7 +99,7 @@ static bool find_attribute(heft_value *out, const heft_file *f, uint32_t tensor,
 static void assert_id(const heft_file *f, const char *name, const uint64_t *id)
 {
     heft_value v;
-    uint32_t t = heft_tensor_find(f, name, strlen(name));
+    uint32_t t = heft_tensor_find(f, heft_str_from(name));
     assert_int_not_equal(t, HEFT_NONE);
     assert_int_equal(find_attribute(&v, f, t, "burn.param_id"), id != NULL);
     if (id)
@@ -255,9 +255,11 @@ static void requires_grad_is_set_and_cleared(void **state)
         wish w = { .id = { .has = HEFT_HAS_REQUIRES_GRAD, .requires_grad = grad } };
         heft_assert_ok(edit(path, &w, NULL, &err), &err);
         heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
-        assert_true(find_attribute(&v, f, heft_tensor_find(f, "a", 1), "gptrs.requires_grad"));
+        assert_true(
+            find_attribute(&v, f, heft_tensor_find(f, HEFT_STR("a")), "gptrs.requires_grad"));
         assert_int_equal(v.as.b, grad);
-        assert_true(find_attribute(&v, f, heft_tensor_find(f, "b", 1), "gptrs.requires_grad"));
+        assert_true(
+            find_attribute(&v, f, heft_tensor_find(f, HEFT_STR("b")), "gptrs.requires_grad"));
         assert_false(v.as.b);
         heft_file_close(f);
     }

@@ -58,7 +58,7 @@ static void assert_warned(const char *format, const heft_file *f, size_t i)
 {
     heft_finding x;
     char rule[64];
-    uint32_t id = heft_tensor_find(f, names[i].name, strlen(names[i].name));
+    uint32_t id = heft_tensor_find(f, heft_str_from(names[i].name));
     assert_int_not_equal(id, HEFT_NONE);
     bool is_npz = !strcmp(format,
                           "npz"); /* whose members have suffixes, and a warning of their own */
@@ -101,7 +101,7 @@ static void a_conversion_keeps_such_names(void **state)
     (void)state;
     heft_bytes b = heft_test_converted("safetensors", tensors, 1, "ztensor", NULL);
     heft_file *f = open_or_fail(b, false);
-    assert_true(find_notice(&x, f, heft_tensor_find(f, "../w", 4)));
+    assert_true(find_notice(&x, f, heft_tensor_find(f, HEFT_STR("../w"))));
     assert_string_equal(x.rule, "ztensor/name");
     heft_file_close(f);
     heft_test_free(&b);
@@ -179,7 +179,11 @@ static void verify_reports_notices_once_with_the_rest(void **state)
     heft_bytes b = heft_test_model("mag", tensors, HEFT_COUNT(tensors));
     heft_file *f = open_or_fail(b, false);
     seen s = { .f = f };
-    heft_assert_ok(heft_file_verify(&result, f, on_finding, &s, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(&result, f,
+                                    &(heft_verify_options){ sizeof(heft_verify_options),
+                                                            .on_finding = on_finding, .ctx = &s },
+                                    &err),
+                   &err);
     assert_int_equal(s.notices, 2);
     assert_int_equal(result.warnings, 2);
     heft_file_close(f);
@@ -245,7 +249,7 @@ static void a_quick_check_does_not_read_the_payload(void **state)
         o.quick = true;
         o.on_finding = count_quick;
         o.ctx = &notes;
-        heft_assert_ok(heft_file_verify_with(&result, f, &o, &err), &err);
+        heft_assert_ok(heft_file_verify(&result, f, &o, &err), &err);
         assert_int_equal(notes, 1);
         assert_int_equal(result.faults, 0);
         assert_in_range(result.bytes_checked, 0, INDEX);
@@ -264,9 +268,9 @@ static void a_quick_check_finds_wrong_header_checksums(void **state)
     b.p[8] ^= 1;
     heft_file *f = open_or_fail(b, true);
     o.quick = true;
-    heft_assert_ok(heft_file_verify_with(&result, f, &o, &err), &err);
+    heft_assert_ok(heft_file_verify(&result, f, &o, &err), &err);
     assert_int_equal(result.faults, 1);
-    heft_assert_ok(heft_file_verify_with(NULL, f, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(NULL, f, NULL, &err), &err);
     heft_file_close(f);
     heft_test_free(&b);
 }
@@ -293,7 +297,12 @@ static void a_wrong_checksum_of_the_header_keeps_a_file_from_opening(void **stat
         assert_int_not_equal(err.offset, HEFT_NOWHERE);
         heft_file *f = open_or_fail(b, true);
         seen s = { .f = f };
-        heft_assert_ok(heft_file_verify(&result, f, on_finding, &s, NULL, NULL, &err), &err);
+        heft_assert_ok(
+            heft_file_verify(&result, f,
+                             &(heft_verify_options){ sizeof(heft_verify_options),
+                                                     .on_finding = on_finding, .ctx = &s },
+                             &err),
+            &err);
         assert_int_equal(s.faults, result.faults);
         assert_true(result.faults);
         heft_file_close(f);

@@ -20,7 +20,7 @@ static void ids_are_those_of_the_vectors(void **state)
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_id128 base;
         char text[33];
-        assert_true(heft_param_base_id(&base, rows[i].name, strlen(rows[i].name)));
+        assert_true(heft_param_base_id(&base, heft_str_from(rows[i].name)));
         heft_id128_text(text, base);
         assert_string_equal(text, rows[i].base);
         heft_id128_text(text, heft_param_key(heft_id128_from(1, 0), base));
@@ -32,7 +32,7 @@ static void names_that_are_not_ascii_have_no_id(void **state)
 {
     heft_id128 base;
     (void)state;
-    assert_false(heft_param_base_id(&base, "\xc3\xa9", 2));
+    assert_false(heft_param_base_id(&base, HEFT_STR("\xc3\xa9")));
 }
 
 static void keys_of_large_namespaces_are_those_of_the_vectors(void **state)
@@ -40,7 +40,7 @@ static void keys_of_large_namespaces_are_those_of_the_vectors(void **state)
     heft_id128 base;
     char text[33];
     (void)state;
-    assert_true(heft_param_base_id(&base, "w", 1));
+    assert_true(heft_param_base_id(&base, HEFT_STR("w")));
     heft_id128_text(text, heft_param_key(heft_id128_from(UINT64_MAX, 0), base));
     assert_string_equal(text, "4c646aaa6ef6c65f6d22098c31329e51");
     heft_id128_text(text, heft_param_key(heft_id128_from(UINT64_MAX, UINT64_MAX), base));
@@ -56,12 +56,12 @@ static void parameters_are_found_by_name_base_id_and_key(void **state)
     layers s = layers_open(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
     heft_id128 key, base;
     assert_int_equal(heft_params_count(s.p), 3);
-    assert_true(heft_params_find(&key, s.p, s.model, "layers.2.weight", 15));
+    assert_true(heft_params_find(&key, s.p, s.model, HEFT_STR("layers.2.weight")));
     assert_memory_equal(&key, &s.keys[2], sizeof key);
-    assert_true(heft_param_base_id(&base, "layers.1.weight", 15));
+    assert_true(heft_param_base_id(&base, HEFT_STR("layers.1.weight")));
     assert_true(heft_params_find_base(&key, s.p, s.model, base));
     assert_memory_equal(&key, &s.keys[1], sizeof key);
-    assert_false(heft_params_find(&key, s.p, s.model, "layers.9.weight", 15));
+    assert_false(heft_params_find(&key, s.p, s.model, HEFT_STR("layers.9.weight")));
     assert_false(heft_params_find_burn(&key, s.p, s.model, 7));
     assert_int_equal(heft_params_name(s.p, s.keys[0]).len, 15);
     heft_params_close(s.p);
@@ -76,7 +76,7 @@ static void one_model_twice_has_two_namespaces(void **state)
     layers s = layers_open(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
     heft_assert_ok(heft_params_add(&again, s.p, layers_file(path), &err), &err);
     assert_int_equal(heft_params_count(s.p), 4);
-    assert_true(heft_params_find(&key, s.p, again, "layers.0.weight", 15));
+    assert_true(heft_params_find(&key, s.p, again, HEFT_STR("layers.0.weight")));
     assert_memory_not_equal(&key, &s.keys[0], sizeof key);
     heft_assert_fails(heft_params_add_to(s.p, again, layers_file(path), &err), HEFT_E_ARGUMENT,
                       &err, "layers.0.weight");

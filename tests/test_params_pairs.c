@@ -76,15 +76,16 @@ static bool by_name(store *s, unsigned i)
 {
     heft_id128 key;
     char name[] = { '0', '.', (char)('0' + i % TENSORS) };
-    return heft_params_find(&key, s->p, s->space, name, sizeof name) &&
-           same(key, s->keys[i % TENSORS]) && !heft_params_find(&key, s->p, s->space, "x", 1);
+    return heft_params_find(&key, s->p, s->space, (heft_str){ name, sizeof name }) &&
+           same(key, s->keys[i % TENSORS]) &&
+           !heft_params_find(&key, s->p, s->space, HEFT_STR("x"));
 }
 
 static bool by_base(store *s, unsigned i)
 {
     heft_id128 key, base;
     char name[] = { '0', '.', (char)('0' + i % TENSORS) };
-    return heft_param_base_id(&base, name, sizeof name) &&
+    return heft_param_base_id(&base, (heft_str){ name, sizeof name }) &&
            heft_params_find_base(&key, s->p, s->space, base) && same(key, s->keys[i % TENSORS]);
 }
 

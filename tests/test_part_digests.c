@@ -54,7 +54,7 @@ static heft_file *open_bytes(heft_bytes b, const heft_host *host, bool check)
 static uint32_t part_of(const heft_file *f, size_t tensor)
 {
     const char *name = tensors[tensor].name;
-    return heft_tensor_at(f, heft_tensor_find(f, name, strlen(name))).first_part;
+    return heft_tensor_at(f, heft_tensor_find(f, heft_str_from(name))).first_part;
 }
 
 /* One byte in the middle of a tensor is another. */
@@ -499,7 +499,7 @@ static void parameters_are_checked_when_they_are_loaded(void **state)
         heft_assert_ok(heft_file_open(&f, path, &how, &err), &err);
         heft_assert_ok(heft_params_open(&p, &opt, &err), &err);
         heft_assert_ok(heft_params_add(&space, p, f, &err), &err);
-        assert_true(heft_params_find(&key, p, space, "large", 5));
+        assert_true(heft_params_find(&key, p, space, HEFT_STR("large")));
         heft_status st = heft_params_acquire(&w, p, key, &err);
         if (by_store || (by_file && copy)) {
             heft_assert_fails(st, HEFT_E_CHECKSUM, &err, "large");
@@ -508,7 +508,7 @@ static void parameters_are_checked_when_they_are_loaded(void **state)
             heft_assert_ok(st, &err);
             heft_params_release(p, key);
         }
-        assert_true(heft_params_find(&key, p, space, "first", 5));
+        assert_true(heft_params_find(&key, p, space, HEFT_STR("first")));
         heft_assert_ok(heft_params_acquire(&w, p, key, &err), &err);
         heft_params_release(p, key);
         heft_params_close(p);

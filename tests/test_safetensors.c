@@ -196,7 +196,7 @@ static void tensors_keep_the_order_of_the_header(void **state)
     const uint8_t *bytes = heft_part_view(f, b.first_part);
     assert_true(bytes && bytes[0] == 5 && bytes[1] == 6);
     assert_int_equal(heft_part_at(f, a.first_part).offset, s->len - 6);
-    assert_int_equal(heft_tensor_find(f, "none", 4), 2);
+    assert_int_equal(heft_tensor_find(f, HEFT_STR("none")), 2);
     heft_value v;
     assert_true(heft_meta_find(&v, f, "k"));
     assert_true(v.kind == HEFT_KIND_STR && v.as.s.len == 2 && !memcmp(v.as.s.ptr, "v\n", 2));
@@ -236,7 +236,12 @@ static void leniency_is_reported(void **state)
         heft_error err;
         make(s, rows[i].header, 8);
         heft_file *f = open_ok(s);
-        assert_int_equal(heft_file_verify(&result, f, collect, &all, NULL, NULL, &err), HEFT_OK);
+        assert_int_equal(
+            heft_file_verify(&result, f,
+                             &(heft_verify_options){ sizeof(heft_verify_options),
+                                                     .on_finding = collect, .ctx = &all },
+                             &err),
+            HEFT_OK);
         assert_string_equal(all.rules, rows[i].rules);
         heft_file_close(f);
     }

@@ -50,7 +50,7 @@ static heft_file *open_model(void **state)
 
 static uint32_t part_of(const heft_file *f, const char *name)
 {
-    uint32_t id = heft_tensor_find(f, name, strlen(name));
+    uint32_t id = heft_tensor_find(f, heft_str_from(name));
     assert_int_not_equal(id, HEFT_NONE);
     return heft_tensor_at(f, id).first_part;
 }
@@ -105,7 +105,11 @@ static findings verify(const heft_file *f)
 {
     heft_error err;
     findings all = { 0, 0, "" };
-    heft_assert_ok(heft_file_verify(NULL, f, note, &all, NULL, NULL, &err), &err);
+    heft_assert_ok(heft_file_verify(NULL, f,
+                                    &(heft_verify_options){ sizeof(heft_verify_options),
+                                                            .on_finding = note, .ctx = &all },
+                                    &err),
+                   &err);
     return all;
 }
 
@@ -369,8 +373,12 @@ static void a_system_that_fails_is_no_fault_of_the_model(void **state)
         heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
         heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
         assert_int_equal(heft_tensor_count(f), 4); /* which are listed as ever */
-        heft_assert_fails(heft_file_verify(NULL, f, note, &all, NULL, NULL, &err), HEFT_E_IO, &err,
-                          "for now");
+        heft_assert_fails(
+            heft_file_verify(NULL, f,
+                             &(heft_verify_options){ sizeof(heft_verify_options),
+                                                     .on_finding = note, .ctx = &all },
+                             &err),
+            HEFT_E_IO, &err, "for now");
         assert_int_equal(err.os, code);
         assert_int_equal(all.faults, 0);
         heft_file_close(f);

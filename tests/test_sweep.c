@@ -204,7 +204,11 @@ static findings verify(fixture *f)
 {
     findings s = { .count = { 0 } };
     heft_verify_result result;
-    heft_assert_ok(heft_file_verify(&result, f->f, note, &s, NULL, NULL, &f->err), &f->err);
+    heft_assert_ok(heft_file_verify(&result, f->f,
+                                    &(heft_verify_options){ sizeof(heft_verify_options),
+                                                            .on_finding = note, .ctx = &s },
+                                    &f->err),
+                   &f->err);
     assert_int_equal(result.faults, s.count[HEFT_FAULT]);
     assert_int_equal(result.warnings, s.count[HEFT_WARNING]);
     assert_int_equal(result.notes, s.count[HEFT_NOTE]);
@@ -293,8 +297,12 @@ static void checking_can_be_stopped(void **state)
     (void)state;
     begin(&f, 0, 1, 20 << 20);
     settle(&f, add(&f, "crc32", 0, 20 << 20), true);
-    heft_assert_status(heft_file_verify(NULL, f.f, NULL, NULL, stop, &done, &f.err),
-                       HEFT_E_CANCELLED, &f.err);
+    heft_assert_status(
+        heft_file_verify(NULL, f.f,
+                         &(heft_verify_options){ sizeof(heft_verify_options), .progress = stop,
+                                                 .progress_ctx = &done },
+                         &f.err),
+        HEFT_E_CANCELLED, &f.err);
     assert_in_range(done, 1, 10 << 20);
     end(&f);
 }

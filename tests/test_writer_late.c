@@ -162,11 +162,11 @@ static void check_file(fixture *f)
     heft_verify_result r = { 0, 0, 0, 0 };
     uint32_t got[ELEMENTS];
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
-    heft_assert_ok(heft_file_verify(&r, file, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    heft_assert_ok(heft_file_verify(&r, file, NULL, &f->err), &f->err);
     assert_int_equal(r.faults + r.warnings, 0);
     assert_int_equal(heft_tensor_count(file), TENSORS);
     for (uint32_t i = 0; i < TENSORS; i++) {
-        uint32_t t = heft_tensor_find(file, tensors[i].name, strlen(tensors[i].name));
+        uint32_t t = heft_tensor_find(file, heft_str_from(tensors[i].name));
         size_t len = (size_t)tensors[i].elements * 4;
         heft_assert_ok(
             heft_part_read(got, file, heft_tensor_at(file, t).first_part, 0, len, &f->err),
@@ -285,7 +285,7 @@ static void what_may_be_left_out_still_takes_its_bytes(void **state)
     finish(&f);
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
     assert_int_equal(heft_tensor_count(file), 2);
-    assert_int_equal(heft_tensor_find(file, "bad", 3), HEFT_NONE);
+    assert_int_equal(heft_tensor_find(file, HEFT_STR("bad")), HEFT_NONE);
     heft_file_close(file);
     end(&f);
 }

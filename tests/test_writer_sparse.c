@@ -138,13 +138,13 @@ static void check_file(fixture *f, const sparse *s)
     heft_file *file;
     heft_verify_result result = { 0, 0, 0, 0 };
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
-    heft_assert_ok(heft_file_verify(&result, file, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    heft_assert_ok(heft_file_verify(&result, file, NULL, &f->err), &f->err);
     assert_int_equal(result.faults + result.warnings, 0);
     heft_str layout = heft_tensor_layout_name(file, 0);
     assert_int_equal(layout.len, strlen(s->layout));
     assert_memory_equal(layout.ptr, s->layout, layout.len);
     for (uint32_t i = 0; i < component_count(s); i++) {
-        uint32_t id = heft_part_find(file, 0, s->roles[i], strlen(s->roles[i]));
+        uint32_t id = heft_part_find(file, 0, heft_str_from(s->roles[i]));
         heft_part part = heft_part_at(file, id);
         uint8_t bytes[8 * MOST];
         double n[MOST];

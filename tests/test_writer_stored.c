@@ -91,7 +91,7 @@ static void assert_right(heft_bytes b, heft_encoding encoding)
     free(findings);
     for (size_t i = 0; i < TENSORS; i++) {
         uint8_t *want = content_of(i), *got = malloc(tensors[i].bytes + 1);
-        uint32_t id = heft_tensor_find(f, tensors[i].name, 1);
+        uint32_t id = heft_tensor_find(f, (heft_str){ tensors[i].name, 1 });
         heft_part p = heft_part_at(f, heft_tensor_at(f, id).first_part);
         assert_int_equal(p.length, tensors[i].bytes);
         heft_assert_ok(

@@ -35,8 +35,8 @@ static void expect_same_tensors(const heft_file *f, const heft_file *g)
         assert_true(t.first_part == u.first_part);
         assert_memory_equal(t.dims, u.dims, t.rank * sizeof *t.dims);
         expect_same_part(f, g, t.first_part);
-        assert_int_equal(heft_tensor_find(f, t.name.ptr, t.name.len), i);
-        assert_int_equal(heft_tensor_find(g, t.name.ptr, t.name.len), i);
+        assert_int_equal(heft_tensor_find(f, t.name), i);
+        assert_int_equal(heft_tensor_find(g, t.name), i);
     }
 }
 

@@ -27,7 +27,7 @@ HEFT_API uint32_t heft_vocab_count(const heft_vocab *v);
 /* Lives as long as v; id < heft_vocab_count(). */
 HEFT_API heft_str heft_vocab_token(const heft_vocab *v, uint32_t id);
 /* The first token of that spelling, or HEFT_NONE. */
-HEFT_API uint32_t heft_vocab_find(const heft_vocab *v, const char *token, size_t len);
+HEFT_API uint32_t heft_vocab_find(const heft_vocab *v, heft_str token);
 /* Its id: as the file has it, else that of the token [PAD], [UNK], [CLS], [SEP] or [MASK]; or
  * HEFT_NONE. */
 HEFT_API uint32_t heft_vocab_special(const heft_vocab *v, heft_special s);

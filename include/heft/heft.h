@@ -78,6 +78,15 @@ typedef struct heft_str {
     size_t len;
 } heft_str;
 
+/* A literal, whose length the compiler counts: heft_tensor_find(f, HEFT_STR("wte.weight")). */
+#ifdef __cplusplus
+#define HEFT_STR(literal) (heft_str{ "" literal, sizeof(literal) - 1 })
+#else
+#define HEFT_STR(literal) ((heft_str){ "" literal, sizeof(literal) - 1 })
+#endif
+/* A text that ends with a NUL, which is not part of the heft_str. */
+HEFT_API heft_str heft_str_from(const char *text);
+
 typedef struct heft_range {
     uint64_t offset, length;
 } heft_range;
@@ -96,7 +105,7 @@ typedef struct heft_dtype_info {
 /* NULL for a number that is not an element type; HEFT_UNTYPED is none. */
 HEFT_API const heft_dtype_info *heft_dtype_get(heft_dtype t);
 /* By name; HEFT_UNTYPED when there is none such. */
-HEFT_API heft_dtype heft_dtype_find(const char *name, size_t len);
+HEFT_API heft_dtype heft_dtype_find(heft_str name);
 
 /* new_size 0 frees and returns NULL; ptr NULL allocates; NULL otherwise means no memory and
  * leaves ptr as it was.  align is a power of two.  Called on all threads of the host's executor, by several at
@@ -310,8 +319,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_is_complete(const heft_file *f, h
 
 HEFT_API uint32_t heft_tensor_count(const heft_file *f);
 HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */
-HEFT_API uint32_t heft_tensor_find(const heft_file *f, const char *name,
-                                   size_t len); /* or HEFT_NONE */
+HEFT_API uint32_t heft_tensor_find(const heft_file *f, heft_str name); /* or HEFT_NONE */
 
 /* What programs call a tensor instead of its name. */
 typedef enum heft_id_kind {
@@ -341,7 +349,7 @@ HEFT_API heft_str heft_tensor_layout_name(const heft_file *f,
  * HEFT_NOWHERE when one of them has no known length. */
 HEFT_API uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id);
 /* The part of that role (a number for heft_part_at) of a tensor or, with HEFT_NONE, of the file. */
-HEFT_API uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char *role, size_t len);
+HEFT_API uint32_t heft_part_find(const heft_file *f, uint32_t owner, heft_str role);
 HEFT_API heft_part heft_part_at(const heft_file *f, uint32_t part);
 HEFT_API uint32_t heft_file_parts(const heft_file *f, uint32_t *first); /* how many, from *first */
 
@@ -499,18 +507,6 @@ typedef struct heft_verify_result {
     uint32_t notes, warnings, faults;
 } heft_verify_result;
 
-/* Every checksum that the file asserts, then the format's rules for padding, reserved bits,
- * identities and values.  HEFT_OK says that the check ran to its end, whatever it found. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
-                                                      heft_finding_fn fn, void *ctx,
-                                                      heft_progress_fn progress, void *progress_ctx,
-                                                      heft_error *err);
-/* Reads all stored bytes of a part and compares them with the digest that the file gives of the part, or with the
- * checksum of the one member of an archive that its bytes are in (npz, PyTorch): HEFT_E_CHECKSUM when they do not
- * match.  *checked (may be NULL) says whether there is such a checksum, and this build has its algorithm.  A checksum
- * of many parts at once, such as that of all data in an EMBD file, is none: see heft_file_verify().  Any thread. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_part_verify(bool *checked, const heft_file *f,
-                                                      uint32_t part, heft_error *err);
 typedef struct heft_verify_options {
     size_t size; /* = sizeof(heft_verify_options) */
     heft_finding_fn on_finding;
@@ -525,11 +521,17 @@ typedef struct heft_verify_options {
     {                                                              \
         sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false \
     }
-/* As heft_file_verify(), with options; NULL: their defaults.  out may be NULL. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_file_verify_with(heft_verify_result *out,
-                                                           const heft_file *f,
-                                                           const heft_verify_options *opt,
-                                                           heft_error *err);
+/* Every checksum that the file asserts, then the format's rules for padding, reserved bits, identities and values.
+ * HEFT_OK says that the check ran to its end, whatever it found.  opt NULL: the defaults.  out may be NULL. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
+                                                      const heft_verify_options *opt,
+                                                      heft_error *err);
+/* Reads all stored bytes of a part and compares them with the digest that the file gives of the part, or with the
+ * checksum of the one member of an archive that its bytes are in (npz, PyTorch): HEFT_E_CHECKSUM when they do not
+ * match.  *checked (may be NULL) says whether there is such a checksum, and this build has its algorithm.  A checksum
+ * of many parts at once, such as that of all data in an EMBD file, is none: see heft_file_verify().  Any thread. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_part_verify(bool *checked, const heft_file *f,
+                                                      uint32_t part, heft_error *err);
 /* The i-th checksum that the file asserts: what it is called and what it covers; false past the
  * last. */
 typedef struct heft_checksum {

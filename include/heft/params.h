@@ -20,7 +20,7 @@ extern "C" {
 /* ---- identity ----------------------------------------------------------------------------- */
 
 /* The first 16 bytes of BLAKE3(name).  false when the name is not ASCII: it has no base id. */
-HEFT_API bool heft_param_base_id(heft_id128 *out, const char *name, size_t len);
+HEFT_API bool heft_param_base_id(heft_id128 *out, heft_str name);
 /* The first 16 bytes of BLAKE3("gpt-rs:param-key:v1" || namespace || base id). */
 HEFT_API heft_id128 heft_param_key(heft_id128 space, heft_id128 base);
 /* A namespace that this process has not handed out before: 1, 2, … */
@@ -36,7 +36,7 @@ enum { HEFT_PARAM_ID_TEXT = 14 }; /* bytes, the terminator included */
 HEFT_API HEFT_MUST_CHECK heft_status heft_param_id_new(uint64_t *out, heft_error *err);
 HEFT_API void heft_param_id_text(char out[HEFT_PARAM_ID_TEXT], uint64_t id);
 /* false: it is not the text of an id.  Capital letters count as small ones. */
-HEFT_API bool heft_param_id_parse(uint64_t *out, const char *text, size_t len);
+HEFT_API bool heft_param_id_parse(uint64_t *out, heft_str text);
 
 /* ---- the store ---------------------------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ HEFT_API uint32_t heft_params_count(const heft_params *p);
 HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
 /* false when there is none such.  Burn's ids are those that Burnpack files store. */
 HEFT_API bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space,
-                               const char *name, size_t len);
+                               heft_str name);
 HEFT_API bool heft_params_find_base(heft_id128 *key, const heft_params *p, heft_id128 space,
                                     heft_id128 base);
 HEFT_API bool heft_params_find_burn(heft_id128 *key, const heft_params *p, heft_id128 space,

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-heft_str heft_lit(const char *s)
+heft_str heft_str_from(const char *text)
 {
     size_t len = 0;
-    while (s[len])
+    while (text[len])
         len++;
-    return (heft_str){ s, len };
+    return (heft_str){ text, len };
 }
 
 bool heft_str_eq(heft_str a, heft_str b)

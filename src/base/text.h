@@ -5,8 +5,10 @@
 
 #include <heft/heft.h>
 
-/* For literals: heft_lit("data"). */
-heft_str heft_lit(const char *s);
+static inline heft_str heft_lit(const char *text)
+{
+    return heft_str_from(text);
+}
 bool heft_str_eq(heft_str a, heft_str b);
 bool heft_str_is(heft_str a, const char *b);
 /* By bytes, a shorter one before what it begins: below, equal to or above 0. */

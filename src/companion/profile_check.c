@@ -201,7 +201,7 @@ static uint32_t find_tensor(const check *c, heft_profile_pattern *x)
         for (uint32_t i = 0; i <= c->p->prefixes.len; i++) {
             heft_str prefix = i ? prefixes[i - 1] : (heft_str){ "", 0 };
             size_t len = heft_profile_pattern_name(name, x, prefix);
-            uint32_t id = len ? heft_tensor_find(c->f, name, len) : HEFT_NONE;
+            uint32_t id = len ? heft_tensor_find(c->f, (heft_str){ name, len }) : HEFT_NONE;
             if (id != HEFT_NONE)
                 return id;
         }

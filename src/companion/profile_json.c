@@ -187,7 +187,7 @@ static heft_status read_types(reader *r, heft_profile_tensor *t)
     t->type_count = texts->len - t->types;
     const heft_str *types = (const heft_str *)texts->ptr + t->types;
     for (uint32_t i = 0; i < t->type_count && !st; i++)
-        if (!heft_dtype_find(types[i].ptr, types[i].len))
+        if (!heft_dtype_find(types[i]))
             st = heft_json_fail(&r->j, "%q is no element type", types[i]);
     return st;
 }

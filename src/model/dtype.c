@@ -100,11 +100,10 @@ const heft_dtype_info *heft_dtype_get(heft_dtype t)
     return info_of(t);
 }
 
-heft_dtype heft_dtype_find(const char *name, size_t len)
+heft_dtype heft_dtype_find(heft_str name)
 {
-    heft_str wanted = { name, len };
     for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
-        if (info_of(t) && heft_str_is(wanted, info_of(t)->name))
+        if (info_of(t) && heft_str_is(name, info_of(t)->name))
             return t;
     return HEFT_UNTYPED;
 }

@@ -88,7 +88,7 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
     }
     for (int i = 0; i < HEFT_SPECIALS && by_name; i++) {
         heft_str token = heft_lit(specials[i].token);
-        v->special[i] = heft_vocab_find(v, token.ptr, token.len);
+        v->special[i] = heft_vocab_find(v, token);
     }
     return HEFT_OK;
 }
@@ -125,11 +125,10 @@ heft_str heft_vocab_token(const heft_vocab *v, uint32_t id)
     return (heft_str){ v->text + at, v->ends[id] - at };
 }
 
-uint32_t heft_vocab_find(const heft_vocab *v, const char *token, size_t len)
+uint32_t heft_vocab_find(const heft_vocab *v, heft_str token)
 {
-    heft_str s = { token, len };
     heft_names_of of = { token_of, v };
-    return heft_names_find(&v->names, of, hash_of(v, s), s);
+    return heft_names_find(&v->names, of, hash_of(v, token), token);
 }
 
 uint32_t heft_vocab_special(const heft_vocab *v, heft_special s)

@@ -8,11 +8,11 @@
 #include "base/blake3.h"
 #include "base/text.h"
 
-bool heft_param_base_id(heft_id128 *out, const char *name, size_t len)
+bool heft_param_base_id(heft_id128 *out, heft_str name)
 {
-    if (!heft_is_ascii(name, len))
+    if (!heft_is_ascii(name.ptr, name.len))
         return false;
-    heft_blake3_id(out->bytes, name, len);
+    heft_blake3_id(out->bytes, name.ptr, name.len);
     return true;
 }
 
@@ -95,13 +95,13 @@ static int digit_of(char c)
                                   : -1;
 }
 
-bool heft_param_id_parse(uint64_t *out, const char *text, size_t len)
+bool heft_param_id_parse(uint64_t *out, heft_str text)
 {
     uint64_t bits = 0;
-    if (len != DIGITS)
+    if (text.len != DIGITS)
         return false;
     for (int i = 0; i < DIGITS; i++) {
-        int digit = digit_of(text[i]);
+        int digit = digit_of(text.ptr[i]);
         bool is_last = i == DIGITS - 1;
         if (digit < 0 || (is_last && digit & 1))
             return false;

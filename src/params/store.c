@@ -194,7 +194,7 @@ static heft_status list_entries(member *m, heft_error *err)
     for (uint32_t i = 0; i < n; i++) {
         heft_tensor t = heft_tensor_at(m->file, i);
         heft_id128 base;
-        if (!is_param(&t) || !heft_param_base_id(&base, t.name.ptr, t.name.len))
+        if (!is_param(&t) || !heft_param_base_id(&base, t.name))
             continue;
         heft_status st = check_stored_id(m->file, i, base, err);
         if (st)
@@ -302,11 +302,10 @@ bool heft_params_find_base(heft_id128 *key, const heft_params *p, heft_id128 spa
     return heft_store_find(p, *key);
 }
 
-bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space, const char *name,
-                      size_t len)
+bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space, heft_str name)
 {
     heft_id128 base;
-    return heft_param_base_id(&base, name, len) && heft_params_find_base(key, p, space, base);
+    return heft_param_base_id(&base, name) && heft_params_find_base(key, p, space, base);
 }
 
 /* Sorted when somebody asks: not once for each file that is added. */

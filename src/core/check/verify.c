@@ -327,8 +327,8 @@ static verify begin(const heft_file *f, heft_finding_fn fn, void *ctx, heft_erro
     };
 }
 
-heft_status heft_file_verify_with(heft_verify_result *out, const heft_file *f,
-                                  const heft_verify_options *opt, heft_error *err)
+heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
+                             const heft_verify_options *opt, heft_error *err)
 {
     heft_verify_result own;
     heft_error own_error;
@@ -348,18 +348,6 @@ heft_status heft_file_verify_with(heft_verify_result *out, const heft_file *f,
     heft_status there = heft_file_leave(f, v.check.err);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return heft_error_end(v.check.err, there ? there : st);
-}
-
-heft_status heft_file_verify(heft_verify_result *out, const heft_file *f, heft_finding_fn fn,
-                             void *ctx, heft_progress_fn progress, void *progress_ctx,
-                             heft_error *err)
-{
-    heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
-    o.on_finding = fn;
-    o.ctx = ctx;
-    o.progress = progress;
-    o.progress_ctx = progress_ctx;
-    return heft_file_verify_with(out, f, &o, err);
 }
 
 heft_status heft_verify_layout(const heft_file *f, bool (*passes)(void *ctx, heft_range where),

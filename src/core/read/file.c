@@ -147,10 +147,10 @@ heft_tensor heft_tensor_at(const heft_file *f, uint32_t id)
     };
 }
 
-uint32_t heft_tensor_find(const heft_file *f, const char *name, size_t len)
+uint32_t heft_tensor_find(const heft_file *f, heft_str name)
 {
     heft_file_enter(f);
-    uint32_t id = heft_ix_find(&f->x, (heft_str){ name, len });
+    uint32_t id = heft_ix_find(&f->x, name);
     heft_file_disarm(f); /* whoever reads the tensor is told */
     return id;
 }
@@ -178,9 +178,9 @@ uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
     return sum;
 }
 
-uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char *role, size_t len)
+uint32_t heft_part_find(const heft_file *f, uint32_t owner, heft_str role)
 {
-    return heft_ix_part_find(&f->x, owner, (heft_str){ role, len });
+    return heft_ix_part_find(&f->x, owner, role);
 }
 
 heft_part heft_part_at(const heft_file *f, uint32_t part)

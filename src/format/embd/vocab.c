@@ -187,7 +187,7 @@ static heft_status plan_simple_special(heft_plan *p, const heft_vocab *v)
     for (unsigned i = 0; i < HEFT_SPECIALS; i++) {
         heft_str name = heft_lit(names[i]);
         uint32_t id = heft_vocab_special(v, (heft_special)i);
-        found = found && id == heft_vocab_find(v, name.ptr, name.len);
+        found = found && id == heft_vocab_find(v, name);
     }
     if (found)
         return heft_plan_loss(p, HEFT_NOTE, "embd/special", HEFT_NONE,

@@ -40,7 +40,7 @@ static uint32_t named(const heft_vocab *v, int s)
         [HEFT_SEP] = "[SEP]", [HEFT_MASK] = "[MASK]",
     };
     heft_str name = heft_lit(names[s]);
-    return heft_vocab_find(v, name.ptr, name.len);
+    return heft_vocab_find(v, name);
 }
 
 static bool same_special(const heft_index *x, const heft_vocab *v)
