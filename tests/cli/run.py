@@ -92,6 +92,9 @@ def update(script, code, out, err):
 
 
 def main(args):
+    # A shell without job control starts its background jobs with these ignored, and children inherit that.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     updating = "--update" in args
     wanted = [a for a in args if a != "--update"]
     if not os.access(environment()["HEFT"], os.X_OK):
