@@ -410,7 +410,9 @@ HEFT_API bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t te
 /* The part's bytes in place, or NULL when they are encoded, when there are none, or when the
  * source cannot lend them.  Whoever reads them while another program cuts the file short gets
  * what the system does then: SIGBUS.  heft_part_read() gets HEFT_E_IO instead. */
-/* The bytes are lent as they are: no digest is checked, whatever the file was opened with; see heft_part_verify(). */
+/* The bytes are lent as they are: no digest is checked, whatever the file was opened with; see heft_part_verify().  Their
+ * address is aligned as their offset in the file is, which heft_file_alignment() tells of: a program that reads them as
+ * numbers takes heft_array_view(), which copies what is not aligned. */
 HEFT_API const void *heft_part_view(const heft_file *f, uint32_t part);
 /* Decoded bytes [from, from + len) of a part.  With check_parts, and when that is the whole part, HEFT_E_CHECKSUM: buf
  * has the bytes, whose digest is wrong. */
@@ -425,6 +427,40 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_part_read_many(void *const *buffers, c
                                                          const uint32_t *parts, uint32_t count,
                                                          heft_progress_fn progress, void *ctx,
                                                          heft_error *err);
+/* ---- whole tensors ---- */
+
+/* A dense tensor in memory: its elements row by row, little-endian, packed types in whole blocks.  A program may also
+ * fill one in itself, to save it with heft_array_save(). */
+typedef struct heft_array {
+    heft_str name;
+    const void *data;
+    uint64_t bytes;       /* at data */
+    const uint64_t *dims; /* rank numbers, the outermost dimension first */
+    uint32_t rank;
+    heft_dtype dtype;
+    const heft_allocator
+        *allocator; /* that data came from; NULL: data belongs to the file or to the caller */
+} heft_array;
+
+/* Reads the dense tensor `name` as element type `as`, or HEFT_UNTYPED: as the type that it has.  memory NULL: into
+ * memory of the file's host, aligned to 64 bytes, which heft_array_free() gives back; else into memory, which has
+ * room for `capacity` bytes.  out->name and out->dims are borrowed from the file.  On failure *out is empty.
+ *   HEFT_E_NOTFOUND     there is no tensor of that name
+ *   HEFT_E_UNSUPPORTED  the tensor is not dense, or heft_dtype_can_cast() is false; nothing is read
+ *   HEFT_E_ARGUMENT     the capacity is too small; the message says how many bytes are needed
+ * Casts and large tensors use all threads of the file's host.  Any thread. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_array_read(heft_array *out, const heft_file *f,
+                                                     heft_str name, heft_dtype as, void *memory,
+                                                     size_t capacity, heft_error *err);
+/* The same in the tensor's own element type and without a copy where that is possible: data are then the bytes in the
+ * mapped file, which heft_part_view() tells of, not to be written to and gone with the file.  Data that are compressed,
+ * not contiguous, or not aligned for their element type in the file, are copied.  In both cases data are aligned
+ * to the size of an element, 8 bytes at most, and heft_array_free() gives back what is to be given back.  With
+ * check_parts the digest is checked either way. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_array_view(heft_array *out, const heft_file *f,
+                                                     heft_str name, heft_error *err);
+HEFT_API void heft_array_free(heft_array *a); /* an empty one is harmless */
+
 /* Memory for weights: zeroed, whole huge pages where the system has them, aligned to those, and found by
  * whoever touches it first.  NULL: there is none.  Free it with the same number of bytes. */
 HEFT_API void *heft_buffer_new(size_t bytes);

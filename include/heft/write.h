@@ -201,6 +201,33 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_writer_write(heft_writer *w, uint32_t 
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_finish(heft_writer *w, heft_error *err);
 HEFT_API void heft_writer_discard(heft_writer *w); /* leaves no file behind; NULL is harmless */
 
+/* ---- saving arrays ------------------------------------------------------------------------ */
+
+typedef struct heft_save_options {
+    size_t size;                     /* = sizeof(heft_save_options) */
+    const heft_format *format;       /* NULL: that of the path's suffix */
+    const heft_write_options *write; /* NULL: the defaults */
+    uint32_t
+        flags; /* HEFT_SINK_...; without HEFT_SINK_REPLACE an existing file is HEFT_E_ARGUMENT */
+    const heft_value *meta; /* metadata of the file; no lists or maps, which heft_writer takes */
+    size_t meta_count;
+} heft_save_options;
+#define HEFT_SAVE_OPTIONS_INIT                            \
+    {                                                     \
+        sizeof(heft_save_options), NULL, NULL, 0, NULL, 0 \
+    }
+
+/* Writes dense tensors as one file, whole or not at all.  Of each array name, data, dims, rank and dtype count, and bytes
+ * unless it is 0: HEFT_E_ARGUMENT when they are not what dims and dtype need.  opt may be NULL.  HEFT_E_ARGUMENT too when
+ * the suffix belongs to no format; HEFT_E_LOSSY when the format cannot carry a tensor: opt->write->on_loss says why. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_array_save(const char *path, const heft_array *arrays,
+                                                     uint32_t count, const heft_save_options *opt,
+                                                     heft_error *err);
+/* The same into any sink; flags do not count, and the format must be given. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_array_write(heft_sink *take, const heft_array *arrays,
+                                                      uint32_t count, const heft_save_options *opt,
+                                                      heft_error *err);
+
 /* ---- converting --------------------------------------------------------------------------- */
 
 typedef struct heft_convert_options {

@@ -1,0 +1,213 @@
+/* array.c - whole dense tensors in memory: in place, copied, or cast to another element type. */
+#include "base/checked.h"
+#include "core/read/stream.h"
+#include "model/dtype.h"
+
+enum {
+    CHUNK = 1 << 16, /* elements that are cast at a time: whole blocks of every element type */
+    MEMORY_ALIGN = 64,
+    MOST_ALIGN = 8 /* no element is made of numbers larger than this */
+};
+
+typedef struct dense {
+    const heft_file *f;
+    heft_tensor t;
+    uint32_t part;
+    uint64_t count; /* elements */
+} dense;
+
+static heft_status count_elements(dense *d, heft_error *err)
+{
+    uint64_t bytes;
+    if (heft_product(&d->count, d->t.dims, d->t.rank) &&
+        heft_dtype_bytes(&bytes, d->t.dtype, d->count) &&
+        bytes == heft_ix_part_row_at(&d->f->x, d->part)->length)
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_FORMAT,
+                            "tensor %q: its data are not as many bytes as its shape needs",
+                            d->t.name);
+}
+
+static heft_status find_dense(dense *d, const heft_file *f, heft_str name, heft_error *err)
+{
+    uint32_t id = heft_tensor_find(f, name);
+    if (id == HEFT_NONE)
+        return heft_error_plain(err, HEFT_E_NOTFOUND, "there is no tensor %q", name);
+    d->f = f;
+    d->t = heft_tensor_at(f, id);
+    d->part = heft_part_find(f, id, HEFT_STR("data"));
+    if (d->t.layout != HEFT_DENSE || d->t.dtype == HEFT_UNTYPED || d->part == HEFT_NONE)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "tensor %q is not dense (%q): read its parts instead", name,
+                                heft_tensor_layout_name(f, id));
+    heft_status st = heft_file_find_part(f, d->part, err);
+    return st ? st : count_elements(d, err);
+}
+
+/* ---- casting ---- */
+
+typedef struct
+    cast_job { /* of data that the source lends; one chunk for each call of cast_lent() */
+    const dense *d;
+    const uint8_t *from;
+    uint8_t *to;
+    heft_dtype as;
+} cast_job;
+
+static void cast_chunk(uint8_t *to, heft_dtype as, const void *from, const dense *d, uint64_t first)
+{
+    uint64_t at = 0, n = d->count - first < CHUNK ? d->count - first : CHUNK;
+    (void)heft_dtype_bytes(&at, as, first); /* all elements have fewer bytes than memory */
+    (void)heft_dtype_cast(to + at, as, from, d->t.dtype, (size_t)n);
+}
+
+static void cast_lent(void *arg, size_t i)
+{
+    const cast_job *j = arg;
+    uint64_t at = 0, first = (uint64_t)i * CHUNK;
+    (void)heft_dtype_bytes(&at, j->d->t.dtype, first);
+    heft_file_enter(j->d->f);
+    cast_chunk(j->to, j->as, j->from + at, j->d, first);
+    heft_file_disarm(j->d->f); /* whether the bytes were there is asked once, at the end */
+}
+
+static heft_status cast_stream(uint8_t *to, const dense *d, heft_dtype as, heft_error *err)
+{
+    heft_stream *s;
+    heft_status st = heft_stream_open(&s, d->f, d->part, err);
+    if (st)
+        return st;
+    const heft_allocator *a = d->f->host->allocator;
+    uint64_t most = 0, length = heft_ix_part_row_at(&d->f->x, d->part)->length;
+    (void)heft_dtype_bytes(&most, d->t.dtype, CHUNK);
+    size_t capacity = (size_t)(length < most ? length : most);
+    void *buf = a->resize(a->ctx, NULL, 0, capacity + 1, MEMORY_ALIGN);
+    if (!buf)
+        st = heft_error_plain(err, HEFT_E_NOMEM, "no memory to cast tensor %q", d->t.name);
+    for (uint64_t first = 0, left = length; !st && (left || !first); first += CHUNK) {
+        size_t n = (size_t)(left < most ? left : most);
+        st = heft_stream_read(buf, s, n, err);
+        if (!st)
+            cast_chunk(to, as, buf, d, first);
+        left -= n;
+    }
+    if (buf)
+        a->resize(a->ctx, buf, capacity + 1, 0, MEMORY_ALIGN);
+    heft_stream_close(s);
+    return st;
+}
+
+static heft_status cast_into(void *to, const dense *d, heft_dtype as, heft_error *err)
+{
+    const void *lent = d->f->check_parts ? NULL : heft_part_view(d->f, d->part);
+    if (!lent)
+        return cast_stream(to, d, as, err);
+    cast_job j = { d, lent, to, as };
+    heft_host_run(d->f->host, (size_t)(d->count / CHUNK) + (d->count % CHUNK != 0), cast_lent, &j);
+    heft_file_enter(d->f);
+    return heft_file_leave(d->f, err);
+}
+
+/* ---- for programs ---- */
+
+static heft_array array_of(const dense *d, heft_dtype as, uint64_t bytes)
+{
+    return (heft_array){
+        .name = d->t.name, .bytes = bytes, .dims = d->t.dims, .rank = d->t.rank, .dtype = as
+    };
+}
+
+/* Decoding a part must be able to give so many bytes, before memory is taken for them. */
+static heft_status take_memory(void **to, heft_array *a, const dense *d, heft_error *err)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&d->f->x, d->part);
+    heft_status st = row->encoding ? heft_stream_possible(d->f, d->part, row->length, err)
+                                   : HEFT_OK;
+    if (st || !a->bytes)
+        return st;
+    const heft_allocator *from = d->f->host->allocator;
+    *to = a->bytes > SIZE_MAX - MEMORY_ALIGN
+              ? NULL
+              : from->resize(from->ctx, NULL, 0, (size_t)a->bytes, MEMORY_ALIGN);
+    if (!*to)
+        return heft_error_plain(err, HEFT_E_NOMEM, "tensor %q: no memory for %U bytes", a->name,
+                                a->bytes);
+    a->allocator = from;
+    return HEFT_OK;
+}
+
+static heft_status read_dense(heft_array *out, const dense *d, heft_dtype as, void *memory,
+                              size_t capacity, heft_error *err)
+{
+    uint64_t bytes = 0;
+    if (as != d->t.dtype && !heft_dtype_can_cast(as, d->t.dtype))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
+                                d->t.name, heft_dtype_name(d->t.dtype), heft_dtype_name(as));
+    if (!heft_dtype_bytes(&bytes, as, d->count))
+        return heft_error_plain(err, HEFT_E_LIMIT, "tensor %q: %U elements of %s pass 64 bits",
+                                d->t.name, d->count, heft_dtype_name(as));
+    heft_array a = array_of(d, as, bytes);
+    if (memory && bytes > capacity)
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "tensor %q needs %U bytes as %s, the memory has %U", a.name, bytes,
+                                heft_dtype_name(as), (uint64_t)capacity);
+    heft_status st = memory ? HEFT_OK : take_memory(&memory, &a, d, err);
+    a.data = memory;
+    if (!st)
+        st = as != d->t.dtype ? cast_into(memory, d, as, err)
+                              : heft_part_read_many(&memory, d->f, &d->part, 1, NULL, NULL, err);
+    if (st)
+        heft_array_free(&a);
+    else
+        *out = a;
+    return st;
+}
+
+heft_status heft_array_read(heft_array *out, const heft_file *f, heft_str name, heft_dtype as,
+                            void *memory, size_t capacity, heft_error *err)
+{
+    dense d;
+    heft_error own;
+    *out = (heft_array){ .data = NULL };
+    err = heft_error_begin(err, &own);
+    heft_status st = find_dense(&d, f, name, err);
+    if (!st)
+        st = read_dense(out, &d, as == HEFT_UNTYPED ? d.t.dtype : as, memory, capacity, err);
+    return heft_error_end(err, st);
+}
+
+/* The alignment that the numbers of a type need: the largest power of two in the size of a block. */
+static bool is_aligned(const void *p, heft_dtype t)
+{
+    uintptr_t size = heft_dtype_get(t)->block_bytes, align = size & (~size + 1);
+    return ((uintptr_t)p & ((align < MOST_ALIGN ? align : MOST_ALIGN) - 1)) == 0;
+}
+
+heft_status heft_array_view(heft_array *out, const heft_file *f, heft_str name, heft_error *err)
+{
+    dense d;
+    heft_error own;
+    *out = (heft_array){ .data = NULL };
+    err = heft_error_begin(err, &own);
+    heft_status st = find_dense(&d, f, name, err);
+    if (st)
+        return heft_error_end(err, st);
+    const void *lent = heft_part_view(f, d.part);
+    if (!lent || !is_aligned(lent, d.t.dtype))
+        return heft_error_end(err, read_dense(out, &d, d.t.dtype, NULL, 0, err));
+    if (f->check_parts)
+        st = heft_part_verify(NULL, f, d.part, err);
+    if (!st) {
+        *out = array_of(&d, d.t.dtype, heft_ix_part_row_at(&f->x, d.part)->length);
+        out->data = lent;
+    }
+    return heft_error_end(err, st);
+}
+
+void heft_array_free(heft_array *a)
+{
+    if (a->allocator && a->data)
+        a->allocator->resize(a->allocator->ctx, (void *)(uintptr_t)a->data, (size_t)a->bytes, 0,
+                             MEMORY_ALIGN);
+    *a = (heft_array){ .data = NULL };
+}
