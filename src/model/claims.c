@@ -285,11 +285,11 @@ static bool sort_around(heft_index *x)
         sorted++;
     if (sorted >= n)
         return true;
-    uint32_t *scratch = heft_mem_resize(&x->mem, NULL, 0, n * sizeof *scratch);
+    uint32_t *scratch = heft_mem_alloc(&x->mem, n * sizeof *scratch);
     if (!scratch)
         return false;
     heft_sort(ids, scratch, n, begins_before, x);
-    heft_mem_resize(&x->mem, scratch, n * sizeof *scratch, 0);
+    heft_mem_free(&x->mem, scratch, n * sizeof *scratch);
     return true;
 }
 

@@ -12,7 +12,7 @@ bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
     if (slots > SIZE_MAX / sizeof *n->slots)
         return false;
     heft_names_free(m, n);
-    n->slots = heft_mem_resize(m, NULL, 0, (size_t)slots * sizeof *n->slots);
+    n->slots = heft_mem_alloc(m, (size_t)slots * sizeof *n->slots);
     if (!n->slots)
         return false;
     n->mask = (uint32_t)(slots - 1);
@@ -60,8 +60,7 @@ uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, h
 
 void heft_names_free(heft_memory *m, heft_names *n)
 {
-    if (n->slots)
-        heft_mem_resize(m, n->slots, ((size_t)n->mask + 1) * sizeof *n->slots, 0);
+    heft_mem_free(m, n->slots, ((size_t)n->mask + 1) * sizeof *n->slots);
     *n = (heft_names){ NULL, 0, 0 };
 }
 

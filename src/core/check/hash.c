@@ -62,8 +62,7 @@ static heft_status cut(hashing *s, heft_error *err)
         }
         s->meter->total += length;
     }
-    s->digests = heft_mem_resize(&s->mem, NULL, 0,
-                                 (s->pieces.len + (size_t)1) * sizeof *s->digests);
+    s->digests = heft_mem_alloc(&s->mem, (s->pieces.len + (size_t)1) * sizeof *s->digests);
     return s->digests ? HEFT_OK : no_memory(err);
 }
 
@@ -71,7 +70,7 @@ static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len,
                               heft_error *err)
 {
     const heft_allocator *al = s->f->host->allocator;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
     heft_status st = buf ? HEFT_OK : no_memory(err);
     for (size_t done = 0; !st && done < len; done += STEP) {
         size_t n = len - done < STEP ? len - done : STEP;
@@ -79,8 +78,7 @@ static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len,
         if (!st)
             heft_blake3_update(h, buf, n);
     }
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 
@@ -240,13 +238,13 @@ static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, he
 {
     uint32_t n = heft_ix_tensors(&s->f->x), most = n > MOST_PARTS ? n : MOST_PARTS;
     size_t bytes = 2 * (size_t)most * sizeof(uint32_t);
-    uint32_t *order = heft_mem_resize(&s->mem, NULL, 0, bytes);
+    uint32_t *order = heft_mem_alloc(&s->mem, bytes);
     if (!order)
         return no_memory(err);
     for (uint32_t i = 0; i < n; i++)
         hash_tensor(s, i, order, &tensors[i]);
     hash_model(&s->f->x, tensors, order, model);
-    heft_mem_resize(&s->mem, order, bytes, 0);
+    heft_mem_free(&s->mem, order, bytes);
     return HEFT_OK;
 }
 
@@ -275,8 +273,7 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
         st = hash_all(&s, model, tensors, err);
     heft_status there = heft_file_leave(f, err);
     heft_checked_read_free(&s.checks);
-    if (s.digests)
-        heft_mem_resize(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests, 0);
+    heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
     return heft_error_end(err, there ? there : st);
 }

@@ -160,7 +160,7 @@ static heft_status check_claims(verify *v)
     size_t room = claims * (sizeof(heft_claim_state) + 1);
     if (!claims)
         return HEFT_OK;
-    heft_claim_state *states = heft_mem_resize(&mem, NULL, 0, room);
+    heft_claim_state *states = heft_mem_alloc(&mem, room);
     if (!states)
         return heft_error_plain(v->check.err, HEFT_E_NOMEM, "no memory to check checksums");
     uint8_t *skip = (uint8_t *)(states + claims);
@@ -168,7 +168,7 @@ static heft_status check_claims(verify *v)
     heft_status st = heft_sweep(states, v->f, skip, v->meter, v->check.err);
     if (!st)
         report_claims(v, states, skip);
-    heft_mem_resize(&mem, states, room, 0);
+    heft_mem_free(&mem, states, room);
     return st;
 }
 

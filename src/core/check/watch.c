@@ -80,17 +80,15 @@ static bool allocate(heft_watch *w)
     w->count = heft_ix_claims(&w->f->x);
     if (!w->count)
         return true;
-    w->states = heft_mem_resize(&w->mem, NULL, 0, w->count * sizeof *w->states);
-    w->later = heft_mem_resize(&w->mem, NULL, 0, w->count);
+    w->states = heft_mem_alloc(&w->mem, w->count * sizeof *w->states);
+    w->later = heft_mem_alloc(&w->mem, w->count);
     return w->states && w->later;
 }
 
 void heft_watch_free(heft_watch *w)
 {
-    if (w->states)
-        heft_mem_resize(&w->mem, w->states, w->count * sizeof *w->states, 0);
-    if (w->later)
-        heft_mem_resize(&w->mem, w->later, w->count, 0);
+    heft_mem_free(&w->mem, w->states, w->count * sizeof *w->states);
+    heft_mem_free(&w->mem, w->later, w->count);
     heft_segments_free(&w->seen);
 }
 
@@ -155,7 +153,7 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
 {
     const heft_watch *w = ctx;
     const heft_allocator *al = w->f->host->allocator;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
     heft_status st = buf ? HEFT_OK : no_memory(err);
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
@@ -163,8 +161,7 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
         if (!st)
             d->update(state, buf, n);
     }
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 

@@ -58,7 +58,7 @@ static void leave_lent(heft_source *s)
 static void close_lent(heft_source *s)
 {
     const heft_allocator *al = ((const lent *)s)->al;
-    al->resize(al->ctx, s, sizeof(lent), 0, 16);
+    heft_free(al, s, sizeof(lent), 16);
 }
 
 static const heft_source_ops lent_ops = {
@@ -74,7 +74,7 @@ static heft_status open_again(heft_file **out, const heft_file *f, heft_error *e
 {
     const heft_allocator *al = f->host->allocator;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    lent *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
+    lent *s = heft_alloc(al, sizeof *s, 16);
     *out = NULL;
     if (!s)
         return no_memory(err);

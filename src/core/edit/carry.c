@@ -98,7 +98,7 @@ static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r,
 heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
                                heft_error *err)
 {
-    uint8_t *buf = heft_mem_resize(&g->e->mem, NULL, 0, STEP);
+    uint8_t *buf = heft_mem_alloc(&g->e->mem, STEP);
     heft_status st = buf ? HEFT_OK : no_memory(err);
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
@@ -106,8 +106,7 @@ heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range
         if (!st)
             d->update(state, buf, n);
     }
-    if (buf)
-        heft_mem_resize(&g->e->mem, buf, STEP, 0);
+    heft_mem_free(&g->e->mem, buf, STEP);
     return st;
 }
 

@@ -408,7 +408,7 @@ heft_status heft_edit_make(heft_edit **out, heft_editing *g)
     heft_status st = heft_host_resolve(&host, g->opt.host ? g->opt.host : g->in->host, g->err);
     if (st)
         return st;
-    g->e = host->allocator->resize(host->allocator->ctx, NULL, 0, sizeof *g->e, 16);
+    g->e = heft_alloc(host->allocator, sizeof *g->e, 16);
     if (!g->e)
         return no_memory(g->err);
     *g->e = (heft_edit){ .host = host, .mem = { host->allocator, UINT64_MAX, 0 } };
@@ -448,7 +448,7 @@ void heft_edit_close(heft_edit *e)
     const heft_allocator *al = e->host->allocator;
     heft_arena_free(&e->arena);
     heft_vec_free(&e->mem, &e->pieces, sizeof(heft_edit_piece));
-    al->resize(al->ctx, e, sizeof *e, 0, 16);
+    heft_free(al, e, sizeof *e, 16);
 }
 
 size_t heft_edit_pieces(const heft_edit *e, const heft_edit_piece **out)

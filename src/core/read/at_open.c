@@ -107,14 +107,13 @@ static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim 
     summing s = { .f = f, .digest = d, .count = d->join && f->inbox.whole ? PIECES : 1 };
     uint32_t ready = 0;
     s.stride = (d->state_bytes + (size_t)ALIGN - 1) / ALIGN * ALIGN;
-    s.states = al->resize(al->ctx, NULL, 0, s.stride * s.count, ALIGN);
+    s.states = heft_alloc(al, s.stride * s.count, ALIGN);
     while (s.states && ready < s.count && d->init(s.states + s.stride * ready))
         ready++;
     bool whole = ready == s.count && feed_claim(&s, c);
     for (uint32_t i = 0; i < ready; i++)
         d->final(i ? NULL : out, s.states + s.stride * i);
-    if (s.states)
-        al->resize(al->ctx, s.states, s.stride * s.count, 0, ALIGN);
+    heft_free(al, s.states, s.stride * s.count, ALIGN);
     if (ready < s.count)
         return no_memory(err);
     return whole ? HEFT_OK : want(f, c);

@@ -27,8 +27,7 @@ static uint32_t all_parts(const heft_index *x)
 static void layout_free(heft_checked_read *r, layout *l)
 {
     heft_ix_order_free_in(&r->mem, &r->f->x, l->order);
-    if (l->unread)
-        heft_mem_resize(&r->mem, l->unread, l->room, 0);
+    heft_mem_free(&r->mem, l->unread, l->room);
 }
 
 static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *parts,
@@ -39,7 +38,7 @@ static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *
     *l = (layout){ .order = NULL };
     l->order = heft_ix_order_in(&r->mem, x, &l->count);
     l->room = ((size_t)all + 1) * sizeof *l->unread + all;
-    l->unread = heft_mem_resize(&r->mem, NULL, 0, l->room);
+    l->unread = heft_mem_alloc(&r->mem, l->room);
     if (!l->order || !l->unread)
         return no_memory(err);
     l->is_read = (uint8_t *)(l->unread + all + 1);
@@ -234,7 +233,7 @@ heft_status heft_checked_read_open(heft_checked_read **out, const heft_file *f,
         st = heft_file_find_part(f, parts[i], err);
     if (st)
         return heft_error_end(err, st);
-    heft_checked_read *r = al->resize(al->ctx, NULL, 0, sizeof *r, 16);
+    heft_checked_read *r = heft_alloc(al, sizeof *r, 16);
     if (!r)
         return heft_error_end(err, no_memory(err));
     st = heft_checked_read_begin(r, f, true, false, parts, count, err);
@@ -268,5 +267,5 @@ void heft_checked_read_close(heft_checked_read *r)
         return;
     const heft_allocator *al = r->f->host->allocator;
     heft_checked_read_free(r);
-    al->resize(al->ctx, r, sizeof *r, 0, 16);
+    heft_free(al, r, sizeof *r, 16);
 }

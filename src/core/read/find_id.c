@@ -115,7 +115,7 @@ static bool make_tables(heft_ids *ids)
     size_t n = heft_ix_tensors(&ids->f->x);
     size_t each = sizeof *ids->burn + sizeof *ids->base + 3 * sizeof(uint32_t) + 1;
     ids->room = n * each + 1;
-    ids->tables = heft_mem_resize(&ids->mem, NULL, 0, ids->room);
+    ids->tables = heft_mem_alloc(&ids->mem, ids->room);
     if (!ids->tables)
         return false;
     ids->burn = ids->tables;
@@ -131,7 +131,7 @@ heft_status heft_ids_open(heft_ids **out, const heft_file *f, heft_error *err)
     const heft_allocator *al = f->host->allocator;
     heft_error own;
     uint32_t n = heft_ix_tensors(&f->x);
-    heft_ids *ids = al->resize(al->ctx, NULL, 0, sizeof *ids, 16);
+    heft_ids *ids = heft_alloc(al, sizeof *ids, 16);
     err = heft_error_begin(err, &own);
     *out = NULL;
     if (ids)
@@ -158,9 +158,8 @@ void heft_ids_close(heft_ids *ids)
     if (!ids)
         return;
     const heft_allocator *al = ids->f->host->allocator;
-    if (ids->tables)
-        heft_mem_resize(&ids->mem, ids->tables, ids->room, 0);
-    al->resize(al->ctx, ids, sizeof *ids, 0, 16);
+    heft_mem_free(&ids->mem, ids->tables, ids->room);
+    heft_free(al, ids, sizeof *ids, 16);
 }
 
 /* Below 0, 0 or above: as the id of a tensor is before, at or behind the one that is wanted. */

@@ -109,7 +109,7 @@ void heft_inbox_init(heft_inbox *b, heft_memory *mem, uint64_t file_size, uint64
 void heft_inbox_free(heft_inbox *b)
 {
     for (uint32_t i = 0; i < b->segments.len; i++)
-        heft_mem_resize(b->mem, segments(b)[i].data, segments(b)[i].cap, 0);
+        heft_mem_free(b->mem, segments(b)[i].data, segments(b)[i].cap);
     heft_vec_free(b->mem, &b->segments, sizeof(segment));
     heft_vec_free(b->mem, &b->needs, sizeof(heft_range));
 }
@@ -172,7 +172,7 @@ heft_status heft_inbox_join(heft_inbox *b, uint64_t off, heft_error *err)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory to join pieces of the file");
     memcpy(s->data + s->len, next->data, next->len);
     s->len += next->len;
-    heft_mem_resize(b->mem, next->data, next->cap, 0);
+    heft_mem_free(b->mem, next->data, next->cap);
     memmove(next, next + 1, (b->segments.len - n - 1) * sizeof *next);
     b->segments.len--;
     return HEFT_OK;

@@ -59,13 +59,13 @@ heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32
     k->at = c.range[0].offset;
     k->end = c.range[0].offset + c.range[0].length;
     k->allocated = d->state_bytes > sizeof k->small;
-    k->state = k->allocated ? al->resize(al->ctx, NULL, 0, d->state_bytes, 64) : k->small;
+    k->state = k->allocated ? heft_alloc(al, d->state_bytes, 64) : k->small;
     if (k->state && d->init(k->state)) {
         k->digest = d;
         return HEFT_OK;
     }
-    if (k->state && k->allocated)
-        al->resize(al->ctx, k->state, d->state_bytes, 0, 64);
+    if (k->allocated)
+        heft_free(al, k->state, d->state_bytes, 64);
     return no_memory(err);
 }
 
@@ -74,7 +74,7 @@ static void end_state(heft_part_check *k, uint8_t *out)
     const heft_allocator *al = k->f->host->allocator;
     k->digest->final(out, k->state);
     if (k->allocated)
-        al->resize(al->ctx, k->state, k->digest->state_bytes, 0, 64);
+        heft_free(al, k->state, k->digest->state_bytes, 64);
     k->digest = NULL;
 }
 
@@ -88,7 +88,7 @@ static heft_status read_stored(const heft_file *f, const heft_digest *d, void *s
                                heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
     heft_status st = buf ? HEFT_OK : no_memory(err);
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
@@ -96,8 +96,7 @@ static heft_status read_stored(const heft_file *f, const heft_digest *d, void *s
         if (!st)
             d->update(state, buf, n);
     }
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 

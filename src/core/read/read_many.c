@@ -151,7 +151,7 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
     heft_segments_init(&l.checks.seen, f->host); /* so that it can be freed */
     l.checks.mem = l.mem;
     l.meter = (heft_meter){ .fn = progress, .ctx = ctx };
-    l.order = heft_mem_resize(&l.mem, NULL, 0, bytes);
+    l.order = heft_mem_alloc(&l.mem, bytes);
     if (!l.order)
         return no_memory(err);
     heft_status st = check_parts(&l, err);
@@ -169,6 +169,6 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
         st = heft_checked_read_judge(&l.checks, err);
     heft_checked_read_free(&l.checks);
     heft_vec_free(&l.mem, &l.shares, sizeof(place));
-    heft_mem_resize(&l.mem, l.order, bytes, 0);
+    heft_mem_free(&l.mem, l.order, bytes);
     return st;
 }

@@ -15,8 +15,7 @@ void heft_segments_init(heft_segments *s, const heft_host *h)
 
 void heft_segments_free(heft_segments *s)
 {
-    if (s->list.ptr)
-        s->al->resize(s->al->ctx, s->list.ptr, s->list.cap * sizeof(segment), 0, 16);
+    heft_free(s->al, s->list.ptr, s->list.cap * sizeof(segment), 16);
     s->list = (heft_vec){ NULL, 0, 0 };
 }
 
@@ -58,8 +57,7 @@ static bool grow(heft_segments *s, uint32_t cap)
 {
     enum { FIRST = 64, MOST = 1 << 27 }; /* whose bytes any size_t can count */
     uint32_t more = cap ? 2 * cap : FIRST;
-    segment *list = more <= MOST ? s->al->resize(s->al->ctx, NULL, 0, more * sizeof *list, 16)
-                                 : NULL;
+    segment *list = more <= MOST ? heft_alloc(s->al, more * sizeof *list, 16) : NULL;
     heft_vec unused = { list, 0, more };
     if (!list)
         return false;
@@ -71,8 +69,7 @@ static bool grow(heft_segments *s, uint32_t cap)
             memcpy(list, unused.ptr, unused.len * sizeof *list);
     }
     heft_shared_unlock(&s->lock);
-    if (unused.ptr)
-        s->al->resize(s->al->ctx, unused.ptr, unused.cap * sizeof *list, 0, 16);
+    heft_free(s->al, unused.ptr, unused.cap * sizeof *list, 16);
     return true;
 }
 

@@ -23,14 +23,13 @@ heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t pa
     heft_status st = heft_stream_start(&n->s, f, part, err);
     if (st)
         return st;
-    n->buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
+    n->buf = heft_alloc(al, BUFFER, 64);
     st = n->buf ? heft_stream_skip(&n->s, first * size, err) : no_memory(err);
-    if (st)
+    if (st) {
         heft_stream_stop(&n->s);
-    if (st && n->buf)
-        al->resize(al->ctx, n->buf, BUFFER, 0, 64);
-    if (st)
+        heft_free(al, n->buf, BUFFER, 64);
         n->buf = NULL;
+    }
     return st;
 }
 
@@ -62,7 +61,7 @@ void heft_elements_close(heft_elements *n)
     if (!n->buf)
         return;
     const heft_allocator *al = n->s.f->host->allocator;
-    al->resize(al->ctx, n->buf, BUFFER, 0, 64);
+    heft_free(al, n->buf, BUFFER, 64);
     heft_stream_stop(&n->s);
     n->buf = NULL;
 }
@@ -175,7 +174,7 @@ static heft_status make_room(rows *r)
     const heft_allocator *al = r->p.f->host->allocator;
     if (r->row)
         return HEFT_OK;
-    r->row = al->resize(al->ctx, NULL, 0, LONGEST_ROW * 16ul, 64);
+    r->row = heft_alloc(al, LONGEST_ROW * 16ul, 64);
     if (!r->row)
         return no_memory(r->p.err);
     r->ids = (uint32_t *)(r->row + LONGEST_ROW);
@@ -255,8 +254,7 @@ static heft_status check_csr(const parts *p, heft_sparse_order *order)
         st = check_rows(&r);
     heft_elements_close(&r.pointers);
     heft_elements_close(&r.columns);
-    if (r.row)
-        al->resize(al->ctx, r.row, LONGEST_ROW * 16ul, 0, 64);
+    heft_free(al, r.row, LONGEST_ROW * 16ul, 64);
     *order = (heft_sparse_order){ r.twice, !r.descends };
     return st;
 }

@@ -144,7 +144,7 @@ static heft_status join_tensors(joining *j)
     if (total > j->f->x.limits.tensors)
         return heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors pass the limit of %U", total,
                                 (uint64_t)j->f->x.limits.tensors);
-    j->kept = heft_mem_resize(mem, NULL, 0, (size_t)total + 1);
+    j->kept = heft_mem_alloc(mem, (size_t)total + 1);
     heft_status st = j->kept && heft_names_room(mem, &seen, (uint32_t)total) ? HEFT_OK
                                                                              : no_memory(j->err);
     if (!st)
@@ -152,8 +152,7 @@ static heft_status join_tensors(joining *j)
     heft_names_free(mem, &seen);
     if (!st)
         st = merge_all(j);
-    if (j->kept)
-        heft_mem_resize(mem, j->kept, (size_t)total + 1, 0);
+    heft_mem_free(mem, j->kept, (size_t)total + 1);
     return st;
 }
 
@@ -242,7 +241,7 @@ static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *
     size_t bytes = (f->member_count + (size_t)1) * sizeof *j.starts;
     heft_memory *mem = &f->x.mem;
     f->x.err = err;
-    j.starts = heft_mem_resize(mem, NULL, 0, bytes);
+    j.starts = heft_mem_alloc(mem, bytes);
     heft_status st = j.starts ? add_listed(&j) : no_memory(err);
     if (!st)
         st = join_tensors(&j);
@@ -253,8 +252,7 @@ static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *
     if (!st)
         st = heft_check_members(f);
     heft_names_free(mem, &j.listed);
-    if (j.starts)
-        heft_mem_resize(mem, j.starts, bytes, 0);
+    heft_mem_free(mem, j.starts, bytes);
     f->x.err = NULL;
     return st == HEFT_E_NOMEM ? no_memory(err) : st;
 }
@@ -262,7 +260,7 @@ static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *
 static bool has_room_for_members(heft_file *f, uint32_t count)
 {
     size_t bytes = (count + (size_t)1) * sizeof *f->members;
-    f->members = heft_mem_resize(&f->x.mem, NULL, 0, bytes);
+    f->members = heft_mem_alloc(&f->x.mem, bytes);
     f->member_room = f->members ? count + 1 : 0;
     f->member_count = 0;
     return f->members;
@@ -333,7 +331,7 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
         beside += 1 + (uint64_t)files[i]->beside_count;
     if (beside > UINT32_MAX || !has_room_for_members(f, count))
         return no_memory(err);
-    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, (size_t)beside * sizeof *f->beside);
+    f->beside = heft_mem_alloc(&f->x.mem, (size_t)beside * sizeof *f->beside);
     f->beside_room = f->beside ? (uint32_t)beside : 0;
     if (!f->beside)
         return no_memory(err);
@@ -397,7 +395,7 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
 
 static heft_status add_beside(heft_file *f, heft_str name, heft_source *source, heft_error *err)
 {
-    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, sizeof *f->beside);
+    f->beside = heft_mem_alloc(&f->x.mem, sizeof *f->beside);
     if (!f->beside)
         return no_memory(err);
     f->beside_room = f->beside_count = 1;
@@ -413,7 +411,7 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     heft_ix_sibling s = { heft_lit("what is added"), NULL, bytes, true, NULL };
     size_t count = (size_t)heft_ix_tensors(x) + 1;
     uint32_t number;
-    uint8_t *kept = heft_mem_resize(&f->x.mem, NULL, 0, count);
+    uint8_t *kept = heft_mem_alloc(&f->x.mem, count);
     if (!kept)
         return no_memory(err);
     memset(kept, 1, count);
@@ -427,7 +425,7 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     if (!st)
         st = heft_ix_seal(&f->x);
     heft_status there = heft_file_leave(f, err);
-    heft_mem_resize(&f->x.mem, kept, count, 0);
+    heft_mem_free(&f->x.mem, kept, count);
     f->x.err = NULL;
     return there ? there : st;
 }

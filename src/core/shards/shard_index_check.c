@@ -62,7 +62,7 @@ heft_status heft_check_listed(heft_file *f, heft_error *err)
     heft_index *x = &f->x;
     const heft_ix_listed *listed = x->listed.ptr;
     size_t bytes = heft_ix_tensors(x) + (size_t)1;
-    uint8_t *seen = x->listed.len ? heft_mem_resize(&x->mem, NULL, 0, bytes) : NULL;
+    uint8_t *seen = x->listed.len ? heft_mem_alloc(&x->mem, bytes) : NULL;
     if (!x->listed.len)
         return HEFT_OK;
     if (!seen)
@@ -73,7 +73,7 @@ heft_status heft_check_listed(heft_file *f, heft_error *err)
         st = check_one(f, &listed[i], seen);
     if (!st)
         st = check_unlisted(f, seen);
-    heft_mem_resize(&x->mem, seen, bytes, 0);
+    heft_mem_free(&x->mem, seen, bytes);
     return st ? st : check_total(f);
 }
 

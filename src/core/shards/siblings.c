@@ -164,7 +164,7 @@ heft_status heft_beside_open(heft_file *f, heft_error *err)
     heft_beside_close(f);
     if (!count)
         return HEFT_OK;
-    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, count * sizeof *f->beside);
+    f->beside = heft_mem_alloc(&f->x.mem, count * sizeof *f->beside);
     if (!f->beside)
         return no_memory(err);
     memset(f->beside, 0, count * sizeof *f->beside);

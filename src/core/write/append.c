@@ -171,8 +171,8 @@ static heft_status measure_room(heft_appender *a, heft_error *err)
 static heft_status open_piece(heft_appender *a, heft_piece *s, heft_error *err)
 {
     const heft_allocator *al = a->p->host->allocator;
-    s->raw = al->resize(al->ctx, NULL, 0, a->piece, 64);
-    s->out = al->resize(al->ctx, NULL, 0, a->room, 64);
+    s->raw = heft_alloc(al, a->piece, 64);
+    s->out = heft_alloc(al, a->room, 64);
     return s->raw && s->out ? HEFT_OK : no_memory(err);
 }
 
@@ -192,10 +192,8 @@ heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink,
 static void close_piece(heft_appender *a, heft_piece *s)
 {
     const heft_allocator *al = a->p->host->allocator;
-    if (s->raw)
-        al->resize(al->ctx, s->raw, a->piece, 0, 64);
-    if (s->out)
-        al->resize(al->ctx, s->out, a->room, 0, 64);
+    heft_free(al, s->raw, a->piece, 64);
+    heft_free(al, s->out, a->room, 64);
     close_encoder(s);
 }
 

@@ -76,7 +76,7 @@ static void run_span(void *arg, size_t i)
     heft_producer w;
     if (heft_meter_halted(n->c->meter))
         return;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
+    uint8_t *buf = heft_alloc(al, BUFFER, 64);
     bool has_memory = heft_producer_init(&w, n->c) && buf;
     heft_status st = has_memory
                          ? count_span(n, (const span *)n->spans.ptr + i, &w, buf)
@@ -84,8 +84,7 @@ static void run_span(void *arg, size_t i)
     if (st)
         heft_meter_fail(n->c->meter, st, &w.err);
     heft_producer_free(&w);
-    if (buf)
-        al->resize(al->ctx, buf, BUFFER, 0, 64);
+    heft_free(al, buf, BUFFER, 64);
 }
 
 heft_status heft_cast_losses_count(heft_copying *c, heft_error *err)

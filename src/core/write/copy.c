@@ -161,15 +161,14 @@ static void run_span(void *arg, size_t i)
     worker w = { .job = job };
     if (heft_meter_halted(job->c->meter))
         return;
-    w.buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
+    w.buf = heft_alloc(al, BUFFER, 64);
     bool room = heft_producer_init(&w.producer, job->c) && w.buf;
     heft_status st = room ? copy_span(&w, span->offset, span->offset + span->length)
                           : heft_error_plain(&w.producer.err, HEFT_E_NOMEM, "no memory to copy");
     if (st)
         heft_meter_fail(job->c->meter, st, &w.producer.err);
     heft_producer_free(&w.producer);
-    if (w.buf)
-        al->resize(al->ctx, w.buf, BUFFER, 0, 64);
+    heft_free(al, w.buf, BUFFER, 64);
 }
 
 heft_status heft_copy(const heft_copying *c, heft_error *err)

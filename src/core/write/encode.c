@@ -104,7 +104,7 @@ static heft_status encode_all(encoding *e)
 heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
 {
     const heft_allocator *al = c->p->host->allocator;
-    encoding *e = al->resize(al->ctx, NULL, 0, sizeof *e, 64);
+    encoding *e = heft_alloc(al, sizeof *e, 64);
     if (!e)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compress");
     memset(e, 0, sizeof *e);
@@ -117,6 +117,6 @@ heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
     if (e->in_order.c)
         heft_producer_free(&e->in_order);
     heft_append_close(&e->to);
-    al->resize(al->ctx, e, sizeof *e, 0, 64);
+    heft_free(al, e, sizeof *e, 64);
     return st;
 }

@@ -33,7 +33,7 @@ static heft_status scan_open(heft_scan *s, const heft_file *f, uint32_t part, he
     if (st)
         return st;
     s->left = s->s.row.length;
-    s->buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
+    s->buf = heft_alloc(al, BUFFER, 64);
     if (s->buf)
         return HEFT_OK;
     heft_stream_stop(&s->s);
@@ -45,7 +45,7 @@ static void scan_close(heft_scan *s)
     if (!s->buf)
         return;
     const heft_allocator *al = s->s.f->host->allocator;
-    al->resize(al->ctx, s->buf, BUFFER, 0, 64);
+    heft_free(al, s->buf, BUFFER, 64);
     heft_stream_stop(&s->s);
     s->buf = NULL;
 }
@@ -188,7 +188,7 @@ static heft_status open_dense(heft_maker *m, heft_error *err)
         st = restart(m, err);
     if (st)
         return st;
-    m->block = al->resize(al->ctx, NULL, 0, BLOCK, 64);
+    m->block = heft_alloc(al, BLOCK, 64);
     return m->block ? HEFT_OK : no_memory(err);
 }
 
@@ -323,7 +323,7 @@ void heft_maker_close(heft_maker *m)
     heft_entries_close(&m->entries);
     if (m->block) {
         const heft_allocator *al = m->f->host->allocator;
-        al->resize(al->ctx, m->block, BLOCK, 0, 64);
+        heft_free(al, m->block, BLOCK, 64);
     }
     m->block = NULL;
 }

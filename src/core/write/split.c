@@ -60,7 +60,7 @@ static uint32_t files(const splitting *s)
 
 static uint32_t *allocate(splitting *s, size_t count)
 {
-    uint32_t *ids = heft_mem_resize(&s->x.mem, NULL, 0, (count + 1) * sizeof *ids);
+    uint32_t *ids = heft_mem_alloc(&s->x.mem, (count + 1) * sizeof *ids);
     if (ids)
         memset(ids, 0, (count + 1) * sizeof *ids);
     return ids;
@@ -68,8 +68,7 @@ static uint32_t *allocate(splitting *s, size_t count)
 
 static void release(splitting *s, uint32_t *ids, size_t count)
 {
-    if (ids)
-        heft_mem_resize(&s->x.mem, ids, (count + 1) * sizeof *ids, 0);
+    heft_mem_free(&s->x.mem, ids, (count + 1) * sizeof *ids);
 }
 
 /* ---- what there is to split ---- */
@@ -380,13 +379,13 @@ static heft_status put_index(const splitting *s, const heft_set *set, heft_sink 
 {
     const heft_allocator *al = s->in->host->allocator;
     flushing f = { sink, s->err };
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, INDEX_BUFFER, 64);
+    uint8_t *buf = heft_alloc(al, INDEX_BUFFER, 64);
     heft_out o = { .buf = buf, .cap = INDEX_BUFFER, .flush = flush, .ctx = &f };
     if (!buf)
         return no_memory(s->err);
     s->to->sharding->index(&o, set);
     heft_status st = heft_out_flush(&o);
-    al->resize(al->ctx, buf, INDEX_BUFFER, 0, 64);
+    heft_free(al, buf, INDEX_BUFFER, 64);
     return st;
 }
 
@@ -394,7 +393,7 @@ static heft_status write_text(splitting *s)
 {
     heft_set set = { heft_lit(s->opt.stem), files(s), &s->x, NULL, NULL, s->total };
     size_t n = tensors(s), bytes = (3 * n + units(s) + 1) * sizeof(uint32_t);
-    uint32_t *ids = heft_mem_resize(&s->x.mem, NULL, 0, bytes);
+    uint32_t *ids = heft_mem_alloc(&s->x.mem, bytes);
     heft_sink *sink = NULL;
     if (!ids)
         return no_memory(s->err);
@@ -413,7 +412,7 @@ static heft_status write_text(splitting *s)
     heft_status st = open_file(s, files(s), &sink);
     if (!st)
         st = put_index(s, &set, sink);
-    heft_mem_resize(&s->x.mem, ids, bytes, 0);
+    heft_mem_free(&s->x.mem, ids, bytes);
     if (!st)
         return sink->ops->finish(sink, s->err);
     heft_sink_discard(sink);

@@ -186,7 +186,7 @@ heft_status heft_tap_begin(heft_tap *tap, const heft_digest *d, const heft_alloc
         return HEFT_OK;
     tap->digest = d;
     if (!tap->state)
-        tap->state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
+        tap->state = heft_alloc(al, d->state_bytes, 64);
     tap->is_running = tap->state && d->init(tap->state);
     if (tap->is_running)
         return HEFT_OK;
@@ -211,6 +211,6 @@ void heft_tap_close(heft_tap *tap, const heft_allocator *al)
 {
     heft_tap_end(tap, NULL);
     if (tap->state)
-        al->resize(al->ctx, tap->state, tap->digest->state_bytes, 0, 64);
+        heft_free(al, tap->state, tap->digest->state_bytes, 64);
     *tap = (heft_tap){ .digest = NULL };
 }
