@@ -41,7 +41,7 @@ heft_status heft_ix_claim(heft_index *x, heft_claim c)
 {
     heft_claim *to = heft_vec_push(&x->mem, &x->claims, sizeof *to);
     if (!to)
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for a checksum");
+        return heft_error_no_memory(x->err, "for a checksum");
     c.part = HEFT_NONE;
     *to = c;
     x->has_readings = x->has_readings || c.or_next;
@@ -178,7 +178,7 @@ heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const
         return heft_error_plain(x->err, HEFT_E_FORMAT, "%q is no %s digest", spelled, name);
     heft_digest_row *to = heft_vec_push(&x->mem, &x->digests, sizeof *to);
     if (!to)
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for a digest");
+        return heft_error_no_memory(x->err, "for a digest");
     *to = (heft_digest_row){ spelled.ptr,
                              rule,
                              part,

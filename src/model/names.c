@@ -92,7 +92,7 @@ static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t 
     if (count < 2)
         return HEFT_OK;
     if (!heft_names_room(&x->mem, &seen, count))
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
+        return heft_error_no_memory(x->err, "to compare metadata keys");
     for (; i < end && !st; i = next(x, i)) {
         heft_str key = of.name(of.ctx, i);
         if (heft_names_add(&seen, of, heft_names_hash(&x->key, key), key, i) != HEFT_NONE)

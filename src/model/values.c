@@ -111,8 +111,7 @@ heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dro
         heft_ix_value(x, parent)->as.of.count -= *dropped;
     heft_names_free(&x->mem, &seen);
     heft_mem_free(&x->mem, c.at, bytes);
-    return has_room ? HEFT_OK
-                    : heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
+    return has_room ? HEFT_OK : heft_error_no_memory(x->err, "to compare metadata keys");
 }
 
 /* ---- comparing ---- */

@@ -11,11 +11,6 @@ typedef struct extent { /* of a tensor's elements */
     bool in_order; /* they fill the span, the last dimension fastest */
 } extent;
 
-static heft_status no_memory(heft_index *x)
-{
-    return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for the index");
-}
-
 static heft_status measure(extent *s, heft_index *x, uint32_t tensor, uint64_t at,
                            const uint64_t *strides)
 {
@@ -50,10 +45,10 @@ static heft_status add_view(heft_index *x, uint32_t tensor, heft_ix_view v, cons
 {
     uint32_t rank = heft_ix_row(x, tensor)->rank;
     if (strides && !heft_vec_reserve(&x->mem, &x->strides, rank, sizeof *strides))
-        return no_memory(x);
+        return heft_error_no_memory(x->err, "for the index");
     heft_ix_view *to = heft_vec_push(&x->mem, &x->views, sizeof *to);
     if (!to)
-        return no_memory(x);
+        return heft_error_no_memory(x->err, "for the index");
     v.part = x->parts.len - 1;
     v.tensor = tensor;
     v.strides = strides ? x->strides.len : HEFT_NONE;

@@ -11,10 +11,7 @@ static const struct {
     { "sep", "[SEP]" }, { "mask", "[MASK]" },
 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the vocabulary");
-}
+static const char purpose[] = "for the vocabulary";
 
 heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_t count,
                              uint64_t bytes, heft_error *err)
@@ -25,7 +22,7 @@ heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_
                                 bytes);
     heft_vocab *v = heft_alloc(al, sizeof *v, 16);
     if (!v)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     *v = (heft_vocab){ .mem = { al, UINT64_MAX, sizeof *v },
                        .text_bytes = (size_t)bytes + 1,
                        .room = (uint32_t)count + 1 };
@@ -38,7 +35,7 @@ heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_
         return HEFT_OK;
     }
     heft_vocab_close(v);
-    return no_memory(err);
+    return heft_error_no_memory(err, purpose);
 }
 
 void heft_vocab_close(heft_vocab *v)
@@ -79,7 +76,7 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
 {
     heft_names_of of = { token_of, v };
     if (!heft_names_room(&v->mem, &v->names, v->count))
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < v->count; i++) {
         heft_str token = token_of(v, i);
         heft_names_add(&v->names, of, hash_of(v, token), token, i);

@@ -21,10 +21,7 @@ typedef struct contents {
     heft_vec jobs;
 } contents;
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check what parts hold");
-}
+static const char purpose[] = "to check what parts hold";
 
 /* ---- which parts ---- */
 
@@ -80,7 +77,7 @@ static heft_status list_jobs(contents *c, heft_error *err)
             continue;
         job *j = heft_vec_push(&c->mem, &c->jobs, sizeof *j);
         if (!j)
-            return no_memory(err);
+            return heft_error_no_memory(err, purpose);
         *j = (job){ i, HEFT_NONE, FINE, HEFT_NOWHERE, NULL };
         uint32_t claim = x->claims.len + d;
         if (d < x->digests.len && digests[d].part == i && heft_ix_claim_at(x, claim).decoded)
@@ -184,7 +181,7 @@ static bool begin_digest(look *l, heft_error *err)
     l->state = heft_alloc(al, d->state_bytes, 64);
     l->state_bytes = d->state_bytes;
     if (!l->state || !d->init(l->state)) {
-        no_memory(err);
+        heft_error_no_memory(err, purpose);
         return false;
     }
     l->digest = d;
@@ -201,7 +198,7 @@ static void run_job(void *arg, size_t i)
         return;
     l.buf = heft_alloc(al, STEP, 64);
     if (!l.buf)
-        no_memory(&err);
+        heft_error_no_memory(&err, purpose);
     heft_status st = l.buf ? heft_stream_start(&l.s, c->f, l.j->part, &err) : HEFT_E_NOMEM;
     if (!st) {
         st = begin_digest(&l, &err) ? look_through(&l, &err) : HEFT_E_NOMEM;

@@ -25,10 +25,7 @@ typedef struct hashing {
     heft_checked_read checks;
 } hashing;
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to hash the model");
-}
+static const char purpose[] = "to hash the model";
 
 static void put_u32(heft_blake3 *h, uint32_t v)
 {
@@ -57,13 +54,13 @@ static heft_status cut(hashing *s, heft_error *err)
         for (uint64_t from = 0; from < length; from += PIECE) {
             piece *p = heft_vec_push(&s->mem, &s->pieces, sizeof *p);
             if (!p)
-                return no_memory(err);
+                return heft_error_no_memory(err, purpose);
             *p = (piece){ from, part };
         }
         s->meter->total += length;
     }
     s->digests = heft_mem_alloc(&s->mem, (s->pieces.len + (size_t)1) * sizeof *s->digests);
-    return s->digests ? HEFT_OK : no_memory(err);
+    return s->digests ? HEFT_OK : heft_error_no_memory(err, purpose);
 }
 
 static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len, heft_blake3 *h,
@@ -71,7 +68,7 @@ static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len,
 {
     const heft_allocator *al = s->f->host->allocator;
     uint8_t *buf = heft_alloc(al, STEP, 64);
-    heft_status st = buf ? HEFT_OK : no_memory(err);
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (size_t done = 0; !st && done < len; done += STEP) {
         size_t n = len - done < STEP ? len - done : STEP;
         st = heft_stream_read(buf, stream, n, err);
@@ -240,7 +237,7 @@ static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, he
     size_t bytes = 2 * (size_t)most * sizeof(uint32_t);
     uint32_t *order = heft_mem_alloc(&s->mem, bytes);
     if (!order)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < n; i++)
         hash_tensor(s, i, order, &tensors[i]);
     hash_model(&s->f->x, tensors, order, model);

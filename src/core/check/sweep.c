@@ -64,10 +64,7 @@ static bool cut_below(const void *ctx, uint32_t a, uint32_t b)
     return cuts[a] < cuts[b];
 }
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check checksums");
-}
+static const char purpose[] = "to check checksums";
 
 /* Sorts the cuts and drops those that occur twice. */
 static bool order_cuts(sweep *s)
@@ -230,7 +227,7 @@ static heft_status stream(const sweep *s, uint64_t off, uint64_t len, feed_fn fe
     const heft_allocator *al = f->host->allocator;
     const uint8_t *lent = heft_file_lend(f, off, len);
     uint8_t *buf = lent ? NULL : heft_alloc(al, STEP, 64);
-    heft_status st = lent || buf ? HEFT_OK : no_memory(err);
+    heft_status st = lent || buf ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint64_t done = 0; !st && done < len && !heft_meter_halted(s->meter); done += STEP) {
         size_t n = len - done < STEP ? (size_t)(len - done) : STEP;
         if (!lent)
@@ -305,7 +302,7 @@ static void run_serial(void *arg, size_t i)
         return;
     serial_feed fd = { d, heft_alloc(al, d->state_bytes, 64) };
     if (!fd.state || !d->init(fd.state)) {
-        heft_meter_fail(s->meter, no_memory(&err), &err);
+        heft_meter_fail(s->meter, heft_error_no_memory(&err, purpose), &err);
     } else {
         heft_status st = HEFT_OK;
         for (int r = 0; r < HEFT_CLAIM_RANGES && !st; r++) {
@@ -381,7 +378,7 @@ heft_status heft_sweep(heft_claim_state *states, const heft_file *f, const uint8
     size_t state_bytes = s.state_count * STATE_MAX + 1;
     if (room)
         s.states = heft_mem_alloc(&s.mem, state_bytes);
-    heft_status st = s.states ? HEFT_OK : no_memory(err);
+    heft_status st = s.states ? HEFT_OK : heft_error_no_memory(err, purpose);
     if (!st) {
         heft_file_enter(f);
         heft_host_run(f->host, s.pieces.len, run_piece, &s);

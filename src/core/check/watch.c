@@ -9,10 +9,7 @@ enum { STEP = 64 << 10 };
 
 enum { BEFORE, TAPPED, JOINED, NOT_AT_ALL };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check checksums");
-}
+static const char purpose[] = "to check checksums";
 
 static bool touches_payload(const heft_index *x, const heft_claim *c)
 {
@@ -119,7 +116,7 @@ heft_status heft_watch_begin(heft_watch *w, const heft_file *f, bool off, heft_p
     if (off)
         return HEFT_OK;
     if (!allocate(w))
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     if (!w->count)
         return HEFT_OK;
     for (uint32_t i = 0; i < w->count; i++)
@@ -154,7 +151,7 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
     const heft_watch *w = ctx;
     const heft_allocator *al = w->f->host->allocator;
     uint8_t *buf = heft_alloc(al, STEP, 64);
-    heft_status st = buf ? HEFT_OK : no_memory(err);
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
         st = heft_file_bytes(w->f, r.offset + done, buf, n, err);
@@ -212,7 +209,7 @@ heft_status heft_check_all(const heft_file *f, heft_error *err)
 {
     heft_watch w = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 } };
     heft_segments_init(&w.seen, f->host);
-    heft_status st = allocate(&w) ? heft_watch_sweep(&w, err) : no_memory(err);
+    heft_status st = allocate(&w) ? heft_watch_sweep(&w, err) : heft_error_no_memory(err, purpose);
     if (!st)
         st = heft_watch_demand(&w, false, err);
     heft_watch_free(&w);

@@ -8,11 +8,6 @@
 
 enum { STEP = 64 << 10 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to carry a checksum over");
-}
-
 /* ---- what the file says -------------------------------------------------------------------- */
 
 static bool claim_before(const void *ctx, uint32_t a, uint32_t b)
@@ -99,7 +94,7 @@ heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range
                                heft_error *err)
 {
     uint8_t *buf = heft_mem_alloc(&g->e->mem, STEP);
-    heft_status st = buf ? HEFT_OK : no_memory(err);
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, "to carry a checksum over");
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
         st = heft_file_bytes(g->in, r.offset + done, buf, n, err);

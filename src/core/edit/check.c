@@ -139,7 +139,7 @@ static heft_status compare_values(heft_editing *g, values *a, values *b, bool is
     *same = room && same_values(g, a, b, is_edited);
     free_values(g, a);
     free_values(g, b);
-    return room ? HEFT_OK : heft_error_plain(g->err, HEFT_E_NOMEM, "no memory to check the edit");
+    return room ? HEFT_OK : heft_error_no_memory(g->err, "to check the edit");
 }
 
 static values metadata_of(const heft_index *x)

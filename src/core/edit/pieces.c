@@ -1,11 +1,6 @@
 /* pieces.c - the edited file, front to back: bytes that are made, and ranges of the file as it is. */
 #include "core/edit/edit.h"
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the edited file's index");
-}
-
 static heft_status add_piece(heft_editing *g, heft_edit_piece piece)
 {
     heft_edit_piece *last = g->e->pieces.ptr;
@@ -18,7 +13,7 @@ static heft_status add_piece(heft_editing *g, heft_edit_piece piece)
     }
     heft_edit_piece *to = heft_vec_push(&g->e->mem, &g->e->pieces, sizeof *to);
     if (!to)
-        return no_memory(g->err);
+        return heft_error_no_memory(g->err, "for the edited file's index");
     *to = piece;
     return HEFT_OK;
 }
@@ -32,7 +27,7 @@ heft_status heft_edit_add_bytes(heft_editing *g, uint64_t at, uint64_t length, u
 {
     *to = length <= SIZE_MAX - 1 ? heft_arena_alloc(&g->e->arena, (size_t)length + 1, 1) : NULL;
     if (!*to)
-        return no_memory(g->err);
+        return heft_error_no_memory(g->err, "for the edited file's index");
     return add_piece(g, (heft_edit_piece){ at, length, HEFT_NOWHERE, *to, 0 });
 }
 

@@ -79,11 +79,6 @@ static bool feed_claim(summing *s, const heft_claim *c)
     return whole && (!c->range[1].length || feed_range(s, c->range[1]));
 }
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a checksum");
-}
-
 /* HEFT_AGAIN: bytes are wanted once more, of which the parser's windows have slid on. */
 static heft_status want(heft_file *f, const heft_claim *c)
 {
@@ -115,7 +110,7 @@ static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim 
         d->final(i ? NULL : out, s.states + s.stride * i);
     heft_free(al, s.states, s.stride * s.count, ALIGN);
     if (ready < s.count)
-        return no_memory(err);
+        return heft_error_no_memory(err, "to check a checksum");
     return whole ? HEFT_OK : want(f, c);
 }
 

@@ -4,10 +4,7 @@
 
 #include "core/read/stream.h"
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check digests");
-}
+static const char purpose[] = "to check digests";
 
 /* ---- which checksums ---- */
 
@@ -40,7 +37,7 @@ static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *
     l->room = ((size_t)all + 1) * sizeof *l->unread + all;
     l->unread = heft_mem_alloc(&r->mem, l->room);
     if (!l->order || !l->unread)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     l->is_read = (uint8_t *)(l->unread + all + 1);
     memset(l->is_read, 0, all);
     if (!parts && x->parts.len)
@@ -98,7 +95,7 @@ static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_err
         bool is_alone = !c->or_next && !(i && claims[i - 1].or_next);
         if (is_alone && !c->apart && !c->advisory && covers_read(l, x, c) &&
             heft_segments_want(&r->seen, r->f->host, c->algorithm) && !add(r, i))
-            return no_memory(err);
+            return heft_error_no_memory(err, purpose);
     }
     return HEFT_OK;
 }
@@ -133,7 +130,7 @@ static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_er
         if (!heft_ix_part_row_at(x, part)->length)
             st = heft_part_verify(NULL, r->f, part, err); /* nobody will read it */
         else if (is_joined(r, part, i) && !join_later(r, i))
-            st = no_memory(err);
+            st = heft_error_no_memory(err, purpose);
     }
     return st;
 }
@@ -235,7 +232,7 @@ heft_status heft_checked_read_open(heft_checked_read **out, const heft_file *f,
         return heft_error_end(err, st);
     heft_checked_read *r = heft_alloc(al, sizeof *r, 16);
     if (!r)
-        return heft_error_end(err, no_memory(err));
+        return heft_error_end(err, heft_error_no_memory(err, purpose));
     st = heft_checked_read_begin(r, f, true, false, parts, count, err);
     if (st)
         heft_checked_read_close(r);

@@ -65,7 +65,7 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
     const heft_allocator *al = host->allocator;
     heft_file *f = heft_alloc(al, sizeof *f, 16);
     if (!f)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for an open file");
+        return heft_error_no_memory(err, "for an open file");
     *f = (heft_file){
         .host = host,
         .format = o.format,

@@ -169,7 +169,7 @@ heft_status heft_inbox_join(heft_inbox *b, uint64_t off, heft_error *err)
     if (n == b->segments.len || s->off + s->len != next->off)
         return HEFT_OK;
     if (!grow(b, s, next->len))
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to join pieces of the file");
+        return heft_error_no_memory(err, "to join pieces of the file");
     memcpy(s->data + s->len, next->data, next->len);
     s->len += next->len;
     heft_mem_free(b->mem, next->data, next->cap);

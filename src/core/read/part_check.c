@@ -7,11 +7,6 @@ enum {
     AROUND = 64 << 10 /* bytes beside those of a part that are read for its checksum */
 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a digest");
-}
-
 /* ---- which checksum ---- */
 
 /* A tensor may use a small piece of a storage: then the checksum of that storage is left to those that read it all. */
@@ -66,7 +61,7 @@ heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32
     }
     if (k->allocated)
         heft_free(al, k->state, d->state_bytes, 64);
-    return no_memory(err);
+    return heft_error_no_memory(err, "to check a digest");
 }
 
 static void end_state(heft_part_check *k, uint8_t *out)
@@ -89,7 +84,7 @@ static heft_status read_stored(const heft_file *f, const heft_digest *d, void *s
 {
     const heft_allocator *al = f->host->allocator;
     uint8_t *buf = heft_alloc(al, STEP, 64);
-    heft_status st = buf ? HEFT_OK : no_memory(err);
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, "to check a digest");
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
         st = heft_file_bytes(f, r.offset + done, buf, n, err);

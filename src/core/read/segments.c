@@ -86,7 +86,7 @@ heft_status heft_segments_add(heft_segments *s, uint64_t off, const void *data, 
     uint32_t cap;
     while (!append(s, &piece, &cap))
         if (!grow(s, cap))
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory for checksums");
+            return heft_error_no_memory(err, "for checksums");
     return HEFT_OK;
 }
 

@@ -31,7 +31,7 @@ static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
         const heft_allocator *al = f->host->allocator;
         s->buf = heft_alloc(al, PIECE, 64);
         if (!s->buf)
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to decode a part");
+            return heft_error_no_memory(err, "to decode a part");
     }
     heft_status st = s->codec->open ? s->codec->open(&s->state, s->content, err) : HEFT_OK;
     if (st)
@@ -394,7 +394,7 @@ heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_
     *out = NULL;
     heft_stream *s = heft_alloc(al, sizeof *s, 16);
     if (!s)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a stream");
+        return heft_error_no_memory(err, "for a stream");
     heft_status st = heft_stream_start(s, f, part, err);
     if (st) {
         heft_free(al, s, sizeof *s, 16);

@@ -132,7 +132,7 @@ static heft_status begin(unpacker *u, heft_error *err)
     u->room = u->f->packed.where.length < PIECE ? (size_t)u->f->packed.where.length + 1 : PIECE;
     u->buf = heft_alloc(al, u->room, 64);
     if (!u->buf)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to unpack gzip");
+        return heft_error_no_memory(err, "to unpack gzip");
     return u->codec->open(&u->state, u->f->packed.content, err);
 }
 
@@ -328,7 +328,7 @@ heft_status heft_unpack(heft_file *f, heft_error *err)
     const heft_allocator *al = f->host->allocator;
     unpacked *p = heft_alloc(al, sizeof *p, 16);
     if (!p)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to unpack gzip");
+        return heft_error_no_memory(err, "to unpack gzip");
     heft_status st = fill_all(p, f, err);
     if (st)
         heft_free(al, p, sizeof *p, 16);

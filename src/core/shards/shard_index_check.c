@@ -66,7 +66,7 @@ heft_status heft_check_listed(heft_file *f, heft_error *err)
     if (!x->listed.len)
         return HEFT_OK;
     if (!seen)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to join the files of a model");
+        return heft_error_no_memory(err, "to join the files of a model");
     memset(seen, 0, bytes);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < x->listed.len && !st; i++)

@@ -65,7 +65,7 @@ static heft_status cut_spans(copy *c, uint64_t from, uint64_t to, heft_error *er
             end = place_end(c, i);
         heft_range *span = heft_vec_push(&c->mem, &c->spans, sizeof *span);
         if (!span)
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the copy");
+            return heft_error_no_memory(err, "to plan the copy");
         end = end < to ? end : to;
         *span = (heft_range){ at, end - at };
         at = end;
@@ -164,7 +164,7 @@ static void run_span(void *arg, size_t i)
     w.buf = heft_alloc(al, BUFFER, 64);
     bool room = heft_producer_init(&w.producer, job->c) && w.buf;
     heft_status st = room ? copy_span(&w, span->offset, span->offset + span->length)
-                          : heft_error_plain(&w.producer.err, HEFT_E_NOMEM, "no memory to copy");
+                          : heft_error_no_memory(&w.producer.err, "to copy");
     if (st)
         heft_meter_fail(job->c->meter, st, &w.producer.err);
     heft_producer_free(&w.producer);

@@ -109,7 +109,7 @@ static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint6
     flushing fl = { .p = p, .sink = sink, .base = base, .planned = planned, .err = err };
     uint8_t *buf = heft_alloc(al, OUT_BUFFER, 64);
     if (!buf)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to write the index");
+        return heft_error_no_memory(err, "to write the index");
     heft_out o = { .buf = buf, .cap = OUT_BUFFER, .flush = flush, .ctx = &fl };
     p->plan.err = err;
     heft_status st = fn(&p->plan, &o);

@@ -26,10 +26,7 @@ struct heft_linked {
     heft_file *joined;
 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the files of a model");
-}
+static const char purpose[] = "for the files of a model";
 
 /* ---- the sink ---- */
 
@@ -101,7 +98,7 @@ static heft_status open_back(heft_linked *l, kept *k, uint64_t size, heft_error 
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     read_back *s = heft_alloc(al, sizeof *s, 16);
     if (!s)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     *s = (read_back){ { &ops, size }, k->inner, al };
     opt.host = l->host;
     opt.format = l->format;
@@ -119,7 +116,7 @@ static heft_status digest(const heft_linked *l, const kept *k, heft_plan_link *l
     if (!d)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
                                 link->algorithm);
-    heft_status st = buf && d->init(state) ? HEFT_OK : no_memory(err);
+    heft_status st = buf && d->init(state) ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint64_t at = 0; !st && at < link->size; at += STEP) {
         size_t n = link->size - at < STEP ? (size_t)(link->size - at) : STEP;
         st = k->inner->ops->read_at(k->inner, at, buf, n, err);
@@ -156,12 +153,12 @@ heft_status heft_linked_begin(heft_linked **out, const heft_host *h, const heft_
     heft_linked *l = heft_alloc(al, sizeof *l, 16);
     *out = NULL;
     if (!l)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     *l = (heft_linked){ .host = h, .format = format, .room = count };
     l->files = heft_alloc(al, bytes, 16);
     if (!l->files) {
         heft_free(al, l, sizeof *l, 16);
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     }
     memset(l->files, 0, bytes);
     l->links = (heft_plan_link *)(void *)(l->files + count);
@@ -176,7 +173,7 @@ heft_status heft_linked_join(heft_linked *l, const heft_file **out, const heft_p
     size_t bytes = l->count * sizeof(heft_file *);
     const heft_file **files = heft_alloc(al, bytes, 16);
     if (!files)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < l->count; i++)
         files[i] = l->files[i].file;
     heft_status st = heft_file_join(&l->joined, files, l->count, NULL, err);

@@ -8,11 +8,6 @@ enum {
     BUFFER = 64 << 10
 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to change a tensor's layout");
-}
-
 static heft_status has_changed(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
@@ -37,7 +32,7 @@ static heft_status scan_open(heft_scan *s, const heft_file *f, uint32_t part, he
     if (s->buf)
         return HEFT_OK;
     heft_stream_stop(&s->s);
-    return no_memory(err);
+    return heft_error_no_memory(err, "to change a tensor's layout");
 }
 
 static void scan_close(heft_scan *s)
@@ -189,7 +184,7 @@ static heft_status open_dense(heft_maker *m, heft_error *err)
     if (st)
         return st;
     m->block = heft_alloc(al, BLOCK, 64);
-    return m->block ? HEFT_OK : no_memory(err);
+    return m->block ? HEFT_OK : heft_error_no_memory(err, "to change a tensor's layout");
 }
 
 static heft_status fill_block(heft_maker *m, heft_error *err)

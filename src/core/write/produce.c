@@ -225,7 +225,7 @@ static heft_status open_maker(heft_producer *w, const heft_origin *o)
     const heft_allocator *al = w->c->in->host->allocator;
     w->maker = heft_alloc(al, sizeof *w->maker, 64);
     if (!w->maker)
-        return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to change a layout");
+        return heft_error_no_memory(&w->err, "to change a layout");
     heft_status st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, o->filled,
                                      &w->err);
     if (!st)

@@ -155,9 +155,7 @@ static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_erro
     uint8_t *buf = lent ? NULL : heft_alloc(al, STEP, 64);
     heft_blake3 h;
     heft_blake3_init(&h);
-    heft_status st = lent || buf
-                         ? HEFT_OK
-                         : heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
+    heft_status st = lent || buf ? HEFT_OK : heft_error_no_memory(err, "to compare parts");
     for (uint64_t at = 0; !st && at < length && !heft_meter_halted(&t->meter); at += STEP) {
         size_t n = length - at < STEP ? (size_t)(length - at) : STEP;
         heft_meter_add(&t->meter, 0);
@@ -214,7 +212,7 @@ static heft_status tie_bytes(ties *t, heft_error *err)
         return HEFT_OK;
     t->digests = heft_mem_alloc(&mem, bytes);
     if (!t->digests)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
+        return heft_error_no_memory(err, "to compare parts");
     heft_host_run(t->in->host, t->count, run_digest, t);
     heft_status st = heft_meter_end(&t->meter, err);
     if (!st)
@@ -299,7 +297,7 @@ heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
     ties t = { .p = p, .in = in, .origins = origins, .how = how, .same = same };
     t.marks = heft_mem_alloc(&mem, bytes);
     if (!t.marks)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
+        return heft_error_no_memory(err, "to compare parts");
     memset(t.marks, 0, bytes);
     t.meter = (heft_meter){ .fn = how->progress, .ctx = how->ctx };
     for (uint32_t i = 0; i < all; i++)
@@ -358,7 +356,7 @@ heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f, heft_erro
     size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
     uint32_t *ids = heft_mem_alloc(&mem, bytes);
     if (!ids)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to find shared bytes");
+        return heft_error_no_memory(err, "to find shared bytes");
     for (uint32_t i = 0; i < n; i++)
         ids[i] = first[i] = i;
     heft_sort(ids, ids + n, n, place_below, &f->x);

@@ -10,7 +10,7 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     const heft_allocator *al = st ? NULL : host->allocator;
     heft_writer *w = al ? heft_alloc(al, sizeof *w, 16) : NULL;
     if (!st && !w)
-        st = heft_error_plain(err, HEFT_E_NOMEM, "no memory for a writer");
+        st = heft_error_no_memory(err, "for a writer");
     if (st) {
         heft_sink_discard(take);
         return st;

@@ -166,11 +166,6 @@ static heft_status merge(const heft_torch *t, const heft_torch_storage *all, con
     return HEFT_OK;
 }
 
-static heft_status no_memory(const heft_torch *t)
-{
-    return heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a list of storages");
-}
-
 heft_status heft_torch_storages(heft_torch *t)
 {
     const heft_pickle *p = &t->p;
@@ -182,12 +177,12 @@ heft_status heft_torch_storages(heft_torch *t)
     if (!count)
         return HEFT_OK;
     if (!heft_mul(&bytes, count, sizeof *t->storages) || bytes > SIZE_MAX)
-        return no_memory(t);
+        return heft_error_no_memory(t->x->err, "for a list of storages");
     heft_torch_storage *all = heft_arena_alloc(arena, (size_t)bytes, 8);
     heft_torch_storage *merged = heft_arena_alloc(arena, (size_t)bytes, 8);
     uint32_t *order = heft_arena_alloc(arena, 2 * (size_t)count * sizeof *order, 4);
     if (!all || !merged || !order)
-        return no_memory(t);
+        return heft_error_no_memory(t->x->err, "for a list of storages");
     for (uint32_t v = 0; v < p->values.len; v++) {
         if (!is_storage(p, v))
             continue;

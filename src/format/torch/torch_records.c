@@ -2,11 +2,6 @@
 #include "base/sort.h"
 #include "format/torch/torch.h"
 
-static heft_status no_memory(const heft_torch *t)
-{
-    return heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a list of storages");
-}
-
 /* ---- keys ---- */
 
 /* Decimal digits, at most 18, with a sign or not. */
@@ -69,7 +64,7 @@ heft_status heft_torch_sort_memories(heft_torch *t, const heft_vec *memories)
     uint32_t n = memories->len, *ids = sorted(t, n, memory_below, from);
     heft_torch_memory *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
     if (!ids || !to)
-        return no_memory(t);
+        return heft_error_no_memory(t->x->err, "for a list of storages");
     for (uint32_t i = 0; i < n; i++) {
         to[i] = from[ids[i]];
         if (i && to[i].key == to[i - 1].key)
@@ -87,7 +82,7 @@ heft_status heft_torch_sort_records(heft_torch *t, const heft_vec *records)
     uint32_t n = records->len, *ids = sorted(t, n, record_below, from);
     heft_torch_record *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
     if (!ids || !to)
-        return no_memory(t);
+        return heft_error_no_memory(t->x->err, "for a list of storages");
     for (uint32_t i = 0; i < n; i++) {
         to[i] = from[ids[i]];
         if (i && to[i].key == to[i - 1].key)

@@ -279,7 +279,7 @@ static heft_status keep_type(heft_zt2_reader *r, uint32_t tensor, const part *p)
     char *text = heft_arena_alloc(&r->x->arena,
                                   p->dtype.len + p->type.len + p->role.len + sizeof key + 1, 1);
     if (!text)
-        return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for a type");
+        return heft_error_no_memory(r->x->err, "for a type");
     heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit(data_key) };
     v.as.s = (heft_str){ text, p->dtype.len + 1 + p->type.len };
     memcpy(text, p->dtype.ptr, p->dtype.len);
