@@ -1,4 +1,5 @@
 /* views.c - tensors whose elements do not fill their part in order. */
+#include "base/bisect.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -108,15 +109,8 @@ void heft_ix_big_endian(heft_index *x)
 const heft_ix_view *heft_ix_view_of(const heft_index *x, uint32_t part)
 {
     const heft_ix_view *views = x->views.ptr;
-    uint32_t low = 0, high = x->views.len;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (views[mid].part == part)
-            return &views[mid];
-        if (views[mid].part < part)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return NULL;
+    heft_bisect b = { .end = x->views.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, views[b.mid].part < part);
+    return b.first < x->views.len && views[b.first].part == part ? &views[b.first] : NULL;
 }

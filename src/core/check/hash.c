@@ -6,6 +6,7 @@
 #include "core/read/meter.h"
 #include "core/read/stream.h"
 
+#include "base/bisect.h"
 #include "base/blake3.h"
 #include "base/sort.h"
 
@@ -160,15 +161,10 @@ static bool role_below(const void *ctx, uint32_t a, uint32_t b)
 static uint32_t first_piece(const hashing *s, uint32_t part)
 {
     const piece *pieces = s->pieces.ptr;
-    uint32_t lo = 0, hi = s->pieces.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (pieces[mid].part < part)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = s->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, pieces[b.mid].part < part);
+    return b.first;
 }
 
 static void put_part(const hashing *s, heft_blake3 *h, uint32_t part)

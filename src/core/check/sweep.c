@@ -3,6 +3,7 @@
  * Digests that cannot be joined take their bytes in order, one claim per worker. */
 #include "core/check/sweep.h"
 
+#include "base/bisect.h"
 #include "base/sort.h"
 
 enum { PIECE = 8 << 20, STEP = 256 << 10, ALGORITHMS = 8, STATE_MAX = 16 };
@@ -146,15 +147,10 @@ static bool sort_claims(sweep *s)
 static uint32_t cut_number(const sweep *s, uint64_t at)
 {
     const uint64_t *cuts = s->cuts.ptr;
-    uint32_t lo = 0, hi = s->cuts.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (cuts[mid] < at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = s->cuts.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, cuts[b.mid] < at);
+    return b.first;
 }
 
 /* Per cut and algorithm, how many claims begin there less how many end: the running sum tells
@@ -324,19 +320,15 @@ static void run_serial(void *arg, size_t i)
 static void join_range(const sweep *s, uint32_t a, heft_range r, uint8_t *state)
 {
     const piece *pieces = s->pieces.ptr;
-    uint32_t lo = 0, hi = s->pieces.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (pieces[mid].off < r.offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < s->pieces.len && pieces[lo].off < r.offset + r.length; lo++) {
-        uint32_t at = pieces[lo].first_state;
+    heft_bisect b = { .end = s->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, pieces[b.mid].off < r.offset);
+    const piece *p = pieces + b.first, *end = pieces + s->pieces.len;
+    for (; p < end && p->off < r.offset + r.length; p++) {
+        uint32_t at = p->first_state;
         for (uint32_t k = 0; k < a; k++)
-            at += pieces[lo].algorithms >> k & 1;
-        s->digests[a]->join(state, s->states[at], pieces[lo].len);
+            at += p->algorithms >> k & 1;
+        s->digests[a]->join(state, s->states[at], p->len);
     }
 }
 

@@ -3,6 +3,7 @@
  * Such a checksum is not made from the data.  What the file says of a range is joined to what is said of the bytes
  * around it, so that damaged data stay known as damaged.  Only a range of which the file says nothing is read, and
  * every checksum that the file has must hold before. */
+#include "base/bisect.h"
 #include "base/sort.h"
 #include "core/edit/edit.h"
 
@@ -31,15 +32,10 @@ heft_status heft_edit_sort_claims(heft_editing *g)
 /* How many claims, in the order of their places, begin before `end`. */
 static uint32_t claims_before(const heft_editing *g, uint64_t end)
 {
-    uint32_t lo = 0, hi = heft_ix_claims(&g->in->x);
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (heft_ix_claim_at(&g->in->x, g->claims[mid]).range[0].offset < end)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = heft_ix_claims(&g->in->x) };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, heft_ix_claim_at(&g->in->x, g->claims[b.mid]).range[0].offset < end);
+    return b.first;
 }
 
 /* Whether the claim covers one range of the file, and nothing else could be meant. */

@@ -1,6 +1,8 @@
 /* pieces.c - the edited file, front to back: bytes that are made, and ranges of the file as it is. */
 #include "core/edit/edit.h"
 
+#include "base/bisect.h"
+
 static heft_status add_piece(heft_editing *g, heft_edit_piece piece)
 {
     heft_edit_piece *last = g->e->pieces.ptr;
@@ -34,15 +36,10 @@ heft_status heft_edit_add_bytes(heft_editing *g, uint64_t at, uint64_t length, u
 const heft_edit_piece *heft_edit_piece_at(const heft_edit *e, uint64_t at)
 {
     const heft_edit_piece *pieces = e->pieces.ptr;
-    uint32_t lo = 0, hi = e->pieces.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (pieces[mid].at + pieces[mid].length <= at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < e->pieces.len ? pieces + lo : NULL;
+    heft_bisect b = { .end = e->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, pieces[b.mid].at + pieces[b.mid].length <= at);
+    return b.first < e->pieces.len ? pieces + b.first : NULL;
 }
 
 heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_t len,

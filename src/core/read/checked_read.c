@@ -2,6 +2,7 @@
  * cover but nobody read, such as headers in front of arrays, is read at the end. */
 #include "core/read/checked_read.h"
 
+#include "base/bisect.h"
 #include "core/read/stream.h"
 
 static const char purpose[] = "to check digests";
@@ -53,15 +54,10 @@ static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *
 /* How many parts with bytes begin before a place. */
 static uint32_t begun_before(const layout *l, const heft_index *x, uint64_t place)
 {
-    uint32_t lo = 0, hi = l->count;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (heft_ix_part_row_at(x, l->order[mid])->offset < place)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = l->count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, heft_ix_part_row_at(x, l->order[b.mid])->offset < place);
+    return b.first;
 }
 
 /* Whether it covers bytes of parts, and of those that are read only. */

@@ -1,5 +1,6 @@
 /* find_id.c - tensors by what programs call them instead of by name: gpt-rs' base ids, which follow from names, and the
  * numbers that Burn gives parameters. */
+#include "base/bisect.h"
 #include "base/blake3.h"
 #include "base/sort.h"
 #include "core/read/file.h"
@@ -174,15 +175,10 @@ static int compare(const heft_ids *ids, uint32_t tensor, const heft_id *id)
 static uint32_t count_before(const heft_ids *ids, const heft_id *id, bool with)
 {
     const order *by = &ids->by[id->kind];
-    uint32_t lo = 0, hi = by->count;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (compare(ids, by->tensors[mid], id) < (with ? 1 : 0))
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = by->count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, compare(ids, by->tensors[b.mid], id) < (with ? 1 : 0));
+    return b.first;
 }
 
 uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count)

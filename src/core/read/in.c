@@ -1,6 +1,7 @@
 /* in.c - segments of a file, growing as bytes arrive. */
 #include "core/read/in.h"
 
+#include "base/bisect.h"
 #include "base/checked.h"
 #include "base/error.h"
 
@@ -20,15 +21,10 @@ static segment *segments(const heft_inbox *b)
 /* How many segments begin at or before off. */
 static uint32_t segments_up_to(const heft_inbox *b, uint64_t off)
 {
-    uint32_t lo = 0, hi = b->segments.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (segments(b)[mid].off <= off)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect s = { .end = b->segments.len };
+    while (heft_bisect_next(&s))
+        heft_bisect_narrow(&s, segments(b)[s.mid].off <= off);
+    return s.first;
 }
 
 /* The segment that holds off, or that ends there, or NULL. */

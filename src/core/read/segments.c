@@ -1,6 +1,7 @@
 /* segments.c - a list of pieces with the states of their checksums. */
 #include "core/read/segments.h"
 
+#include "base/bisect.h"
 #include "base/sort.h"
 
 typedef struct segment {
@@ -124,15 +125,10 @@ void heft_segments_sort(heft_segments *s)
 static uint32_t first_from(const heft_segments *s, uint64_t off)
 {
     const segment *list = s->list.ptr;
-    uint32_t lo = 0, hi = s->list.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (list[mid].off < off)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = s->list.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, list[b.mid].off < off);
+    return b.first;
 }
 
 heft_status heft_segments_join(const heft_segments *s, const char *algorithm, heft_range r,

@@ -4,6 +4,7 @@
  * bytes have places of their own.  What an index lists is compared with what its files hold. */
 #include "core/shards/join.h"
 
+#include "base/bisect.h"
 #include "model/names.h"
 
 typedef struct joining {
@@ -22,15 +23,10 @@ static const char purpose[] = "to join the files of a model";
 
 static uint32_t member_of(const joining *j, uint32_t tensor)
 {
-    uint32_t low = 0, high = j->f->member_count;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (j->starts[mid] <= tensor)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
+    heft_bisect b = { .first = 1, .end = j->f->member_count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, j->starts[b.mid] <= tensor);
+    return b.first - 1;
 }
 
 static heft_str name_of(const void *ctx, uint32_t tensor)

@@ -2,6 +2,7 @@
  * written to its place.  Any order of spans gives the same file. */
 #include "core/write/copy.h"
 
+#include "base/bisect.h"
 #include "core/write/produce.h"
 #include "core/write/share.h"
 
@@ -38,15 +39,10 @@ static uint64_t place_end(const copy *c, uint32_t i)
 /* The first place that ends behind `at`. */
 static uint32_t place_behind(const copy *c, uint64_t at)
 {
-    uint32_t lo = 0, hi = c->place_count;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (place_end(c, mid) <= at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = c->place_count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, place_end(c, b.mid) <= at);
+    return b.first;
 }
 
 /* ---- spans ---- */

@@ -3,6 +3,7 @@
  * A storage is a persistent id: ("storage", class, key, location, elements), in legacy files with
  * (key, offset, elements) of a view or None behind it.
  */
+#include "base/bisect.h"
 #include "base/sort.h"
 #include "format/torch/torch.h"
 
@@ -200,16 +201,12 @@ heft_status heft_torch_storages(heft_torch *t)
 
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key)
 {
-    uint32_t low = 0, high = t->storage_count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        int order = heft_str_order(t->storages[mid].key, key);
+    heft_bisect b = { .end = t->storage_count };
+    while (heft_bisect_next(&b)) {
+        int order = heft_str_order(t->storages[b.mid].key, key);
         if (!order)
-            return &t->storages[mid];
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
+            return &t->storages[b.mid];
+        heft_bisect_narrow(&b, order < 0);
     }
     return NULL;
 }
