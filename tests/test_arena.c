@@ -6,6 +6,27 @@
 #include "base/text.h"
 #include "test_memory.h"
 
+static void releasing_nothing_is_harmless(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 3);
+    heft_memory m = { .al = &t.al, .limit = 100 };
+    void *plain = heft_alloc(&t.al, 40, 16), *counted = heft_mem_alloc(&m, 60);
+    assert_non_null(plain);
+    assert_non_null(counted);
+    assert_int_equal(m.used, 60);
+    assert_null(heft_mem_alloc(&m, 41)); /* past the limit */
+    assert_null(heft_alloc(&t.al, 1, 16));
+    heft_mem_free(&m, NULL, 41);
+    heft_free(&t.al, NULL, 1, 16);
+    assert_int_equal(m.used, 60);
+    heft_mem_free(&m, counted, 60);
+    heft_free(&t.al, plain, 40, 16);
+    assert_int_equal(m.used, 0);
+    assert_int_equal(t.live, 0);
+}
+
 static void pieces_are_aligned_and_do_not_overlap(void **state)
 {
     (void)state;
@@ -233,6 +254,7 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(releasing_nothing_is_harmless),
         cmocka_unit_test(pieces_are_aligned_and_do_not_overlap),
         cmocka_unit_test(a_small_arena_takes_little),
         cmocka_unit_test(blocks_stop_growing_at_a_mebibyte),

@@ -121,6 +121,19 @@ static void a_failure_without_an_error_gets_one(void **state)
     assert_true(e->offset == HEFT_NOWHERE);
 }
 
+static void no_memory_says_what_for(void **state)
+{
+    (void)state;
+    heft_error e;
+    memset(&e, 0xA5, sizeof e);
+    assert_int_equal(heft_error_no_memory(&e, "to plan the file"), HEFT_E_NOMEM);
+    assert_int_equal(e.status, HEFT_E_NOMEM);
+    assert_int_equal(e.os, 0);
+    assert_true(e.offset == HEFT_NOWHERE);
+    assert_string_equal(e.message, "no memory to plan the file");
+    assert_int_equal(heft_error_no_memory(NULL, "to plan the file"), HEFT_E_NOMEM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +144,7 @@ int main(void)
         cmocka_unit_test(a_long_message_ends_between_characters),
         cmocka_unit_test(nothing_follows_what_did_not_fit),
         cmocka_unit_test(a_failure_without_an_error_gets_one),
+        cmocka_unit_test(no_memory_says_what_for),
     };
     return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static bool add_block(heft_arena *a, size_t size, size_t align)
         bytes = a->last->size < LAST_BLOCK / 2 ? a->last->size * 2 : (size_t)LAST_BLOCK;
     if (bytes < size + overhead)
         bytes = size + overhead;
-    struct heft_arena_block *b = heft_mem_resize(a->mem, NULL, 0, bytes);
+    struct heft_arena_block *b = heft_mem_alloc(a->mem, bytes);
     if (!b)
         return false;
     *b = (struct heft_arena_block){ .before = a->last, .size = bytes, .used = sizeof *b };
@@ -80,7 +80,7 @@ void heft_arena_free(heft_arena *a)
     while (a->last) {
         struct heft_arena_block *b = a->last;
         a->last = b->before;
-        heft_mem_resize(a->mem, b, b->size, 0);
+        heft_mem_free(a->mem, b, b->size);
     }
 }
 
@@ -106,7 +106,6 @@ bool heft_vec_reserve(heft_memory *m, heft_vec *v, uint64_t n, size_t elem)
 
 void heft_vec_free(heft_memory *m, heft_vec *v, size_t elem)
 {
-    if (v->ptr)
-        heft_mem_resize(m, v->ptr, v->cap * elem, 0);
+    heft_mem_free(m, v->ptr, v->cap * elem);
     *v = (heft_vec){ .ptr = NULL };
 }

@@ -6,13 +6,35 @@
 
 #include "base/compiler.h"
 
+/* Memory straight from the caller's allocator, uncleared; NULL: no memory. */
+static inline void *heft_alloc(const heft_allocator *al, size_t size, size_t align)
+{
+    return al->resize(al->ctx, NULL, 0, size, align);
+}
+/* Release what heft_alloc() returned for the same size and alignment; NULL is harmless. */
+static inline void heft_free(const heft_allocator *al, void *p, size_t size, size_t align)
+{
+    if (p)
+        al->resize(al->ctx, p, size, 0, align);
+}
+
 typedef struct heft_memory { /* an allocator with a limit and a count */
     const heft_allocator *al;
     uint64_t limit, used;
 } heft_memory;
 
-/* As heft_allocator.resize; NULL also when the limit would be passed. */
+/* As heft_allocator.resize, aligned to 16 bytes; NULL also when the limit would be passed. */
 void *heft_mem_resize(heft_memory *m, void *p, size_t old_size, size_t new_size);
+/* As heft_alloc() and heft_free(), counted. */
+static inline void *heft_mem_alloc(heft_memory *m, size_t size)
+{
+    return heft_mem_resize(m, NULL, 0, size);
+}
+static inline void heft_mem_free(heft_memory *m, void *p, size_t size)
+{
+    if (p)
+        heft_mem_resize(m, p, size, 0);
+}
 
 typedef struct heft_arena {
     heft_memory *mem;

@@ -195,6 +195,11 @@ heft_status heft_error_plain(heft_error *err, heft_status s, const char *fmt, ..
     return s;
 }
 
+heft_status heft_error_no_memory(heft_error *err, const char *purpose)
+{
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory %s", purpose);
+}
+
 heft_error *heft_error_begin(heft_error *err, heft_error *own)
 {
     err = err ? err : own;

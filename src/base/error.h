@@ -13,6 +13,8 @@ heft_status heft_error_plain(heft_error *err, heft_status s, const char *fmt, ..
 /* The same with the arguments in a list, for functions that take a format themselves. */
 heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset, const char *fmt,
                                 va_list *ap);
+/* HEFT_E_NOMEM, "no memory PURPOSE": the purpose is like "for a name" or "to plan the file". */
+heft_status heft_error_no_memory(heft_error *err, const char *purpose);
 
 /* A public function that goes through several layers, or through functions of the caller, begins with the first and
  * returns through the second, so that a failure always comes with a set error.  begin() clears the error and

@@ -1,6 +1,7 @@
 /* nfc.c - Unicode's normalization form C: what the quick check of UAX #15 proves, and pairs that are joined. */
 #include "base/nfc.h"
 
+#include "base/bisect.h"
 #include "base/nfc_tables.h"
 #include "base/text.h"
 
@@ -19,15 +20,11 @@ static uint32_t next_character(const uint8_t **p, const uint8_t *end)
 /* The run that holds the character, or NULL. */
 static const nfc_run *find_run(const nfc_run *runs, uint32_t count, uint32_t c)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (runs[mid].first <= c)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low && c - runs[low - 1].first < runs[low - 1].count ? &runs[low - 1] : NULL;
+    heft_bisect b = { .end = count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, runs[b.mid].first <= c);
+    const nfc_run *run = b.first ? &runs[b.first - 1] : NULL;
+    return run && c - run->first < run->count ? run : NULL;
 }
 
 /* Hangul: a leading consonant and a vowel, or a syllable of these and a trailing consonant. */
@@ -42,27 +39,16 @@ static bool joins_hangul(uint32_t first, uint32_t second)
 
 static bool joins(uint32_t first, uint32_t second)
 {
-    uint32_t low = 0, high = sizeof marks / sizeof *marks - 1;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (marks[mid].mark < second)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (marks[low].mark != second)
+    heft_bisect b = { .end = sizeof marks / sizeof *marks - 1 };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, marks[b.mid].mark < second);
+    if (marks[b.first].mark != second)
         return joins_hangul(first, second);
-    high = marks[low + 1].begin;
-    for (low = marks[low].begin; low < high;) {
-        uint32_t mid = low + (high - low) / 2;
-        if (bases[mid] == first)
-            return true;
-        if (bases[mid] < first)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return false;
+    uint32_t end = marks[b.first + 1].begin;
+    b = (heft_bisect){ .first = marks[b.first].begin, .end = end };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, bases[b.mid] < first);
+    return b.first < end && bases[b.first] == first;
 }
 
 bool heft_str_breaks_nfc(heft_str text)

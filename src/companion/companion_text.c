@@ -14,7 +14,7 @@ const heft_allocator *heft_companion_memory(const heft_host **host, heft_error *
 
 heft_status heft_companion_full(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a text beside weights");
+    return heft_error_no_memory(err, "for a text beside weights");
 }
 
 heft_status heft_companion_expect(heft_json *j, heft_json_kind kind, const char *what)

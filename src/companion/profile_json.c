@@ -292,7 +292,7 @@ heft_status heft_profile_parse_json(heft_profile **out, heft_str text, const hef
     *out = NULL;
     if (!al)
         return HEFT_E_ARGUMENT;
-    heft_profile *p = al->resize(al->ctx, NULL, 0, sizeof *p, 16);
+    heft_profile *p = heft_alloc(al, sizeof *p, 16);
     if (!p)
         return heft_companion_full(err);
     *p = (heft_profile){ .mem = { al, UINT64_MAX, 0 }, .name = heft_lit("") };
@@ -319,7 +319,7 @@ void heft_profile_close(heft_profile *p)
     heft_vec_free(&p->mem, &p->prefixes, sizeof(heft_str));
     heft_vec_free(&p->mem, &p->homes, sizeof(heft_str));
     heft_arena_free(&p->arena);
-    al->resize(al->ctx, p, sizeof *p, 0, 16);
+    heft_free(al, p, sizeof *p, 16);
 }
 
 heft_str heft_profile_name(const heft_profile *p)

@@ -135,7 +135,7 @@ heft_status heft_settings_parse_json(heft_settings **out, heft_str text, const h
     *out = NULL;
     if (!al)
         return HEFT_E_ARGUMENT;
-    heft_settings *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
+    heft_settings *s = heft_alloc(al, sizeof *s, 16);
     if (!s)
         return heft_companion_full(err);
     *s = (heft_settings){ .mem = { al, UINT64_MAX, 0 } };
@@ -158,7 +158,7 @@ void heft_settings_close(heft_settings *s)
     heft_arena_free(&s->arena);
     heft_vec_free(&s->mem, &s->values, sizeof(heft_value));
     heft_vec_free(&s->mem, &s->plain, sizeof(uint32_t));
-    al->resize(al->ctx, s, sizeof *s, 0, 16);
+    heft_free(al, s, sizeof *s, 16);
 }
 
 /* ---- the top level ---- */

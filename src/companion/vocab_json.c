@@ -255,14 +255,14 @@ static heft_status order(reader *r, heft_vocab **out, const heft_host *host)
 {
     size_t bytes = ((size_t)r->entries.len + 1) * sizeof(heft_str);
     uint32_t count = 0;
-    heft_str *tokens = heft_mem_resize(&r->mem, NULL, 0, bytes);
+    heft_str *tokens = heft_mem_alloc(&r->mem, bytes);
     if (!tokens)
         return heft_companion_full(r->err);
     memset(tokens, 0, bytes);
     heft_status st = place(r, tokens, &count);
     if (!st)
         st = build(r, out, host, tokens, count);
-    heft_mem_resize(&r->mem, tokens, bytes, 0);
+    heft_mem_free(&r->mem, tokens, bytes);
     return st;
 }
 

@@ -19,7 +19,7 @@ static heft_status add_entry(heft_plan *p, attribute a, uint32_t tensor, heft_st
     heft_str key = heft_lit(keys[a]), name = heft_ix_name(p->x, tensor);
     char *both = heft_arena_alloc(p->arena, key.len + name.len + text.len + 1, 1);
     if (!both)
-        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory for attributes");
+        return heft_error_no_memory(p->err, "for attributes");
     memcpy(both, key.ptr, key.len);
     memcpy(both + key.len, name.ptr, name.len);
     memcpy(both + key.len + name.len, text.ptr, text.len);

@@ -12,7 +12,7 @@ heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint3
     size_t with_end = heft_lit(say.message).len + 1;
     heft_str text = heft_arena_copy(p->arena, (heft_str){ say.message, with_end });
     if (!text.ptr)
-        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory for the list of losses");
+        return heft_error_no_memory(p->err, "for the list of losses");
     return heft_plan_loss(p, s, rule, tensor, text.ptr);
 }
 
@@ -74,7 +74,7 @@ heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, hef
         return HEFT_OK;
     text = heft_arena_copy(p->arena, text);
     if (!text.ptr)
-        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory for metadata");
+        return heft_error_no_memory(p->err, "for metadata");
     v->kind = HEFT_KIND_STR;
     v->as.s = text;
     return heft_loss_say(p, HEFT_NOTE, rule, HEFT_NONE, "metadata %q becomes text", v->key);

@@ -180,7 +180,7 @@ static heft_status read_map(reader *r)
                                   row.name, row.file, r->kind->title);
         heft_ix_listed *to = heft_vec_push(&r->x->mem, &r->x->listed, sizeof *to);
         if (!to)
-            return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for the weight_map");
+            return heft_error_no_memory(r->x->err, "for the weight_map");
         *to = row;
     }
     return r->j.st;
@@ -198,9 +198,9 @@ static heft_status add_files(heft_index *x)
     heft_ix_listed *rows = x->listed.ptr;
     uint32_t n = x->listed.len;
     size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
-    uint32_t *ids = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    uint32_t *ids = heft_mem_alloc(&x->mem, bytes);
     if (!ids)
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for the weight_map");
+        return heft_error_no_memory(x->err, "for the weight_map");
     for (uint32_t i = 0; i < n; i++)
         ids[i] = i;
     heft_sort(ids, ids + n, n, file_below, rows);
@@ -216,7 +216,7 @@ static heft_status add_files(heft_index *x)
         else
             rows[ids[i]].shard = x->shards.len;
     }
-    heft_mem_resize(&x->mem, ids, bytes, 0);
+    heft_mem_free(&x->mem, ids, bytes);
     return st;
 }
 

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/sort.h"
@@ -434,16 +435,12 @@ heft_status heft_zip_open_any(heft_zip *out, heft_in *in, heft_arena *arena)
 
 uint32_t heft_zip_find(const heft_zip *z, heft_str name)
 {
-    uint32_t low = 0, high = z->count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        int order = heft_str_order(z->entries[z->by_name[mid]].name, name);
+    heft_bisect b = { .end = z->count };
+    while (heft_bisect_next(&b)) {
+        int order = heft_str_order(z->entries[z->by_name[b.mid]].name, name);
         if (!order)
-            return z->by_name[mid];
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
+            return z->by_name[b.mid];
+        heft_bisect_narrow(&b, order < 0);
     }
     return HEFT_NONE;
 }

@@ -1,4 +1,5 @@
 /* claims.c - what a file says of itself: digests to be checked, and notes of its parser. */
+#include "base/bisect.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/sort.h"
@@ -41,7 +42,7 @@ heft_status heft_ix_claim(heft_index *x, heft_claim c)
 {
     heft_claim *to = heft_vec_push(&x->mem, &x->claims, sizeof *to);
     if (!to)
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for a checksum");
+        return heft_error_no_memory(x->err, "for a checksum");
     c.part = HEFT_NONE;
     *to = c;
     x->has_readings = x->has_readings || c.or_next;
@@ -178,7 +179,7 @@ heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const
         return heft_error_plain(x->err, HEFT_E_FORMAT, "%q is no %s digest", spelled, name);
     heft_digest_row *to = heft_vec_push(&x->mem, &x->digests, sizeof *to);
     if (!to)
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for a digest");
+        return heft_error_no_memory(x->err, "for a digest");
     *to = (heft_digest_row){ spelled.ptr,
                              rule,
                              part,
@@ -247,15 +248,10 @@ bool heft_ix_claim_or_next(const heft_index *x, uint32_t i)
 uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part)
 {
     const heft_digest_row *rows = x->digests.ptr;
-    uint32_t lo = 0, hi = x->digests.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (rows[mid].part < part)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < x->digests.len && rows[lo].part == part ? lo : HEFT_NONE;
+    heft_bisect b = { .end = x->digests.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, rows[b.mid].part < part);
+    return b.first < x->digests.len && rows[b.first].part == part ? b.first : HEFT_NONE;
 }
 
 /* ---- claims about the bytes of one tensor ---- */
@@ -285,11 +281,11 @@ static bool sort_around(heft_index *x)
         sorted++;
     if (sorted >= n)
         return true;
-    uint32_t *scratch = heft_mem_resize(&x->mem, NULL, 0, n * sizeof *scratch);
+    uint32_t *scratch = heft_mem_alloc(&x->mem, n * sizeof *scratch);
     if (!scratch)
         return false;
     heft_sort(ids, scratch, n, begins_before, x);
-    heft_mem_resize(&x->mem, scratch, n * sizeof *scratch, 0);
+    heft_mem_free(&x->mem, scratch, n * sizeof *scratch);
     return true;
 }
 
@@ -312,19 +308,14 @@ uint32_t heft_ix_claim_around(const heft_index *x, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
     const uint32_t *ids = x->around.ptr;
-    uint32_t lo = 0, hi = x->around.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (begin_of(x, ids[mid]) <= p->offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (!lo || !p->stored)
+    heft_bisect b = { .end = x->around.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, begin_of(x, ids[b.mid]) <= p->offset);
+    if (!b.first || !p->stored)
         return HEFT_NONE;
-    heft_range r = ((const heft_claim *)x->claims.ptr)[ids[lo - 1]].range[0];
+    heft_range r = ((const heft_claim *)x->claims.ptr)[ids[b.first - 1]].range[0];
     bool lies_in = heft_range_in((heft_range){ p->offset - r.offset, p->stored }, r.length);
-    return lies_in ? ids[lo - 1] : HEFT_NONE;
+    return lies_in ? ids[b.first - 1] : HEFT_NONE;
 }
 
 heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)
@@ -338,15 +329,10 @@ heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)
 
 uint32_t heft_ix_owner(const heft_index *x, uint32_t part)
 {
-    uint32_t lo = 0, hi = x->tensors.len;
+    heft_bisect b = { .first = 1, .end = x->tensors.len };
     if (part >= x->parts.len)
         return HEFT_NONE;
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (heft_ix_row(x, mid)->first_part <= part)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, heft_ix_row(x, b.mid)->first_part <= part);
+    return b.first - 1;
 }

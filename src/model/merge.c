@@ -177,7 +177,7 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
     uint32_t n = heft_ix_tensors(from);
     size_t bytes = ((size_t)n + 1) * sizeof(uint32_t);
     merge m = { .x = x, .from = from, .base = base };
-    m.ids = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    m.ids = heft_mem_alloc(&x->mem, bytes);
     if (!m.ids)
         return no_memory(x);
     x->sealed = false;
@@ -195,7 +195,7 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
         add_notes(&m);
         add_omissions(&m);
     }
-    heft_mem_resize(&x->mem, m.ids, bytes, 0);
+    heft_mem_free(&x->mem, m.ids, bytes);
     return st;
 }
 

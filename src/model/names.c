@@ -12,7 +12,7 @@ bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
     if (slots > SIZE_MAX / sizeof *n->slots)
         return false;
     heft_names_free(m, n);
-    n->slots = heft_mem_resize(m, NULL, 0, (size_t)slots * sizeof *n->slots);
+    n->slots = heft_mem_alloc(m, (size_t)slots * sizeof *n->slots);
     if (!n->slots)
         return false;
     n->mask = (uint32_t)(slots - 1);
@@ -60,8 +60,7 @@ uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, h
 
 void heft_names_free(heft_memory *m, heft_names *n)
 {
-    if (n->slots)
-        heft_mem_resize(m, n->slots, ((size_t)n->mask + 1) * sizeof *n->slots, 0);
+    heft_mem_free(m, n->slots, ((size_t)n->mask + 1) * sizeof *n->slots);
     *n = (heft_names){ NULL, 0, 0 };
 }
 
@@ -93,7 +92,7 @@ static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t 
     if (count < 2)
         return HEFT_OK;
     if (!heft_names_room(&x->mem, &seen, count))
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
+        return heft_error_no_memory(x->err, "to compare metadata keys");
     for (; i < end && !st; i = next(x, i)) {
         heft_str key = of.name(of.ctx, i);
         if (heft_names_add(&seen, of, heft_names_hash(&x->key, key), key, i) != HEFT_NONE)

@@ -20,7 +20,7 @@ static size_t order_bytes(const heft_index *x)
 uint32_t *heft_ix_order_in(heft_memory *m, const heft_index *x, uint32_t *count)
 {
     uint32_t all = x->parts.len + x->model_parts.len, n = 0;
-    uint32_t *ids = heft_mem_resize(m, NULL, 0, order_bytes(x));
+    uint32_t *ids = heft_mem_alloc(m, order_bytes(x));
     if (!ids)
         return NULL;
     for (uint32_t i = 0; i < all; i++)
@@ -33,8 +33,7 @@ uint32_t *heft_ix_order_in(heft_memory *m, const heft_index *x, uint32_t *count)
 
 void heft_ix_order_free_in(heft_memory *m, const heft_index *x, uint32_t *ids)
 {
-    if (ids)
-        heft_mem_resize(m, ids, order_bytes(x), 0);
+    heft_mem_free(m, ids, order_bytes(x));
 }
 
 static heft_status no_memory(heft_index *x)
@@ -287,16 +286,14 @@ heft_status heft_ix_sort(heft_index *x)
     uint64_t vary;
     if (ascends(x, &vary))
         return HEFT_OK;
-    uint32_t *order = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    uint32_t *order = heft_mem_alloc(&x->mem, bytes);
     bool room = order && make_spare(x, &words, n * 2 * sizeof(uint64_t));
     if (room) {
         sort_places(order, words.ptr, x, vary);
         renumber(x, order, words.ptr);
         room = gather_all(x, order, &words);
     }
-    if (words.ptr)
-        heft_mem_resize(&x->mem, words.ptr, words.bytes, 0);
-    if (order)
-        heft_mem_resize(&x->mem, order, bytes, 0);
+    heft_mem_free(&x->mem, words.ptr, words.bytes);
+    heft_mem_free(&x->mem, order, bytes);
     return room ? HEFT_OK : no_memory(x);
 }

@@ -99,7 +99,7 @@ heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dro
     *dropped = 0;
     if (c.end - c.first < 2)
         return HEFT_OK;
-    c.at = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    c.at = heft_mem_alloc(&x->mem, bytes);
     if (c.at)
         list_children(x, &c);
     bool has_room = c.at && heft_names_room(&x->mem, &seen, c.count);
@@ -110,10 +110,8 @@ heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dro
     if (*dropped && !of_file)
         heft_ix_value(x, parent)->as.of.count -= *dropped;
     heft_names_free(&x->mem, &seen);
-    if (c.at)
-        heft_mem_resize(&x->mem, c.at, bytes, 0);
-    return has_room ? HEFT_OK
-                    : heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to compare metadata keys");
+    heft_mem_free(&x->mem, c.at, bytes);
+    return has_room ? HEFT_OK : heft_error_no_memory(x->err, "to compare metadata keys");
 }
 
 /* ---- comparing ---- */

@@ -1,4 +1,5 @@
 /* views.c - tensors whose elements do not fill their part in order. */
+#include "base/bisect.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -10,11 +11,6 @@ typedef struct extent { /* of a tensor's elements */
     uint64_t span; /* elements from the first to the last, what lies between included */
     bool in_order; /* they fill the span, the last dimension fastest */
 } extent;
-
-static heft_status no_memory(heft_index *x)
-{
-    return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for the index");
-}
 
 static heft_status measure(extent *s, heft_index *x, uint32_t tensor, uint64_t at,
                            const uint64_t *strides)
@@ -50,10 +46,10 @@ static heft_status add_view(heft_index *x, uint32_t tensor, heft_ix_view v, cons
 {
     uint32_t rank = heft_ix_row(x, tensor)->rank;
     if (strides && !heft_vec_reserve(&x->mem, &x->strides, rank, sizeof *strides))
-        return no_memory(x);
+        return heft_error_no_memory(x->err, "for the index");
     heft_ix_view *to = heft_vec_push(&x->mem, &x->views, sizeof *to);
     if (!to)
-        return no_memory(x);
+        return heft_error_no_memory(x->err, "for the index");
     v.part = x->parts.len - 1;
     v.tensor = tensor;
     v.strides = strides ? x->strides.len : HEFT_NONE;
@@ -113,15 +109,8 @@ void heft_ix_big_endian(heft_index *x)
 const heft_ix_view *heft_ix_view_of(const heft_index *x, uint32_t part)
 {
     const heft_ix_view *views = x->views.ptr;
-    uint32_t low = 0, high = x->views.len;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (views[mid].part == part)
-            return &views[mid];
-        if (views[mid].part < part)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return NULL;
+    heft_bisect b = { .end = x->views.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, views[b.mid].part < part);
+    return b.first < x->views.len && views[b.first].part == part ? &views[b.first] : NULL;
 }

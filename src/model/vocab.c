@@ -11,10 +11,7 @@ static const struct {
     { "sep", "[SEP]" }, { "mask", "[MASK]" },
 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the vocabulary");
-}
+static const char purpose[] = "for the vocabulary";
 
 heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_t count,
                              uint64_t bytes, heft_error *err)
@@ -23,22 +20,22 @@ heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_
     if (count >= UINT32_MAX || bytes > UINT32_MAX)
         return heft_error_plain(err, HEFT_E_LIMIT, "a vocabulary of %U tokens, %U bytes", count,
                                 bytes);
-    heft_vocab *v = al->resize(al->ctx, NULL, 0, sizeof *v, 16);
+    heft_vocab *v = heft_alloc(al, sizeof *v, 16);
     if (!v)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     *v = (heft_vocab){ .mem = { al, UINT64_MAX, sizeof *v },
                        .text_bytes = (size_t)bytes + 1,
                        .room = (uint32_t)count + 1 };
     for (int i = 0; i < HEFT_SPECIALS; i++)
         v->special[i] = HEFT_NONE;
-    v->text = heft_mem_resize(&v->mem, NULL, 0, v->text_bytes);
-    v->ends = heft_mem_resize(&v->mem, NULL, 0, v->room * sizeof *v->ends);
+    v->text = heft_mem_alloc(&v->mem, v->text_bytes);
+    v->ends = heft_mem_alloc(&v->mem, v->room * sizeof *v->ends);
     if (v->text && v->ends) {
         *out = v;
         return HEFT_OK;
     }
     heft_vocab_close(v);
-    return no_memory(err);
+    return heft_error_no_memory(err, purpose);
 }
 
 void heft_vocab_close(heft_vocab *v)
@@ -46,11 +43,9 @@ void heft_vocab_close(heft_vocab *v)
     if (!v)
         return;
     heft_names_free(&v->mem, &v->names);
-    if (v->text)
-        heft_mem_resize(&v->mem, v->text, v->text_bytes, 0);
-    if (v->ends)
-        heft_mem_resize(&v->mem, v->ends, v->room * sizeof *v->ends, 0);
-    v->mem.al->resize(v->mem.al->ctx, v, sizeof *v, 0, 16);
+    heft_mem_free(&v->mem, v->text, v->text_bytes);
+    heft_mem_free(&v->mem, v->ends, v->room * sizeof *v->ends);
+    heft_free(v->mem.al, v, sizeof *v, 16);
 }
 
 static uint32_t begin_of(const heft_vocab *v, uint32_t id)
@@ -81,7 +76,7 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
 {
     heft_names_of of = { token_of, v };
     if (!heft_names_room(&v->mem, &v->names, v->count))
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < v->count; i++) {
         heft_str token = token_of(v, i);
         heft_names_add(&v->names, of, hash_of(v, token), token, i);

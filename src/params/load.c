@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "params/store.h"
 
 enum {
@@ -80,7 +81,7 @@ static heft_status allocate(heft_params *p, entry *e, heft_error *err)
     if (!h)
         return heft_store_no_memory(err);
     h->size = (size_t)e->view.bytes + 1;
-    h->owned = al->resize(al->ctx, NULL, 0, h->size, ALIGN);
+    h->owned = heft_alloc(al, h->size, ALIGN);
     e->view.data = h->owned;
     return h->owned ? HEFT_OK : heft_store_no_memory(err);
 }
@@ -151,8 +152,7 @@ void heft_load_give_back(const heft_params *p, holding *first)
     const heft_allocator *al = p->host->allocator;
     for (holding *h = first, *next; h; h = next) {
         next = h->next;
-        if (h->owned)
-            al->resize(al->ctx, h->owned, h->size, 0, ALIGN);
+        heft_free(al, h->owned, h->size, ALIGN);
         if (h->mapped)
             heft_part_forget(h->mapped, h->part);
         free(h);

@@ -8,7 +8,7 @@
 
 heft_status heft_store_no_memory(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for parameters");
+    return heft_error_no_memory(err, "for parameters");
 }
 
 bool heft_store_room(void **items, size_t *room, size_t count, size_t elem)

@@ -100,7 +100,7 @@ static heft_status check_link(const char *path, const heft_host *host, heft_erro
     const char *slash = strrchr(path, '/');
     char *name = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     if (!name)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of a directory");
+        return heft_error_no_memory(err, "for the name of a directory");
     int dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int os = errno;
     free(name);

@@ -146,7 +146,7 @@ static heft_status look_through(choice *c, DIR *dir, heft_error *err)
         room = !e || take(c, e->d_name);
     } while (e && room);
     if (!room)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to look through a folder");
+        return heft_error_no_memory(err, "to look through a folder");
     return errno ? heft_os_error(err, errno, "the folder cannot be read") : HEFT_OK;
 }
 
@@ -230,7 +230,7 @@ heft_status heft_folder_entry(char **out, const char **passed, const char *path,
         st = HEFT_E_IO;
     if (!st) {
         *out = malloc(len + strlen(name) + 2);
-        st = *out ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory for a path");
+        st = *out ? HEFT_OK : heft_error_no_memory(err, "for a path");
     }
     if (!st) {
         memcpy(*out, path, len);

@@ -17,7 +17,7 @@ static heft_status open_decoder(void **state, uint64_t decoded, heft_error *err)
     *state = NULL;
     if (!i || inflateInit2(&i->z, -MAX_WBITS) != Z_OK) { /* negative: no header, no checksum */
         free(i);
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for zlib");
+        return heft_error_no_memory(err, "for zlib");
     }
     *state = i;
     return HEFT_OK;
@@ -41,7 +41,7 @@ static heft_status decode(void *state, const void *in, size_t *in_len, void *out
     i->z.avail_out = to;
     int code = i->ended ? Z_STREAM_END : inflate(&i->z, Z_NO_FLUSH);
     if (code == Z_MEM_ERROR)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for zlib");
+        return heft_error_no_memory(err, "for zlib");
     if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
         return heft_error_plain(err, HEFT_E_FORMAT, "deflate: %s",
                                 i->z.msg ? i->z.msg : "the stream is broken");

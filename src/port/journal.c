@@ -52,10 +52,7 @@ typedef struct journal {
     uint8_t *bytes; /* the file that the records point into, or NULL: they own their bytes */
 } journal;
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a journal");
-}
+static const char purpose[] = "for a journal";
 
 static void free_journal(journal *j)
 {
@@ -143,7 +140,7 @@ static heft_status add_record(journal *j, const heft_target *t, record r, heft_e
     r.old_len = r.old_len < left ? r.old_len : left;
     uint8_t *old = r.old_len < SIZE_MAX ? malloc((size_t)r.old_len + 1) : NULL;
     if (!old)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     heft_status st = heft_target_read(t->fd, r.at, old, (size_t)r.old_len, err);
     r.old = old;
     if (!st && trim(&r))
@@ -162,7 +159,7 @@ static heft_status find_records(journal *j, const heft_target *t, const heft_edi
     *j = (journal){ .old_size = (uint64_t)t->was.st_size, .new_size = heft_edit_size(e) };
     j->records = calloc(n + 1, sizeof *j->records);
     if (!j->records)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (size_t i = 0; i < n && !st; i++)
         if (p[i].data || p[i].file)
             st = add_record(j, t,
@@ -265,7 +262,7 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
     memcpy(j->around, take + 32, HASH);
     j->records = count <= left / RECORD ? calloc((size_t)count + 1, sizeof *j->records) : NULL;
     if (!j->records)
-        return count <= left / RECORD ? no_memory(err) : damaged(name, err);
+        return count <= left / RECORD ? heft_error_no_memory(err, purpose) : damaged(name, err);
     for (; j->count < count; j->count++)
         if (!decode_record(&j->records[j->count], j, version == UNLISTED, &p, &left))
             return damaged(name, err);
@@ -280,7 +277,7 @@ static heft_status store(const journal *j, const heft_target *t, const char *nam
     size_t len;
     uint8_t *bytes = encode(j, &len);
     if (!bytes)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     heft_status st = heft_journal_remove(t, t->name, err);
     if (!st)
         st = heft_sealed_store(t, name, part, bytes, len, err);

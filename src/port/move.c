@@ -30,7 +30,7 @@ static heft_status copy_through(heft_mover *m, int from, heft_edit_piece p, heft
     if (!m->buf)
         m->buf = malloc(BUFFER);
     if (!m->buf)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to copy");
+        return heft_error_no_memory(err, "to copy");
     for (uint64_t at = 0, n; at < p.length && !st; at += n) {
         n = p.length - at < BUFFER ? p.length - at : BUFFER;
         st = heft_target_read(from, p.from + at, m->buf, (size_t)n, err);

@@ -17,10 +17,7 @@ typedef struct place { /* the folder of a path */
     heft_model_folder folder; /* not open until it is needed */
 } place;
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of a folder");
-}
+static const char purpose[] = "for the name of a folder";
 
 static char *folder_name(const place *p)
 {
@@ -33,7 +30,7 @@ static heft_status open_dir(place *p, heft_error *err)
         return HEFT_OK;
     char *name = folder_name(p);
     if (!name)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     heft_status st = heft_model_folder_open(&p->folder, name, err);
     free(name);
     return st;
@@ -60,7 +57,7 @@ static heft_status open_shard(heft_source **out, place *p, const char *name, hef
         strcpy(path + p->dir_len, name);
         st = heft_journal_check(&is_same, path, heft_source_descriptor(*out), &why);
     } else
-        st = no_memory(&why);
+        st = heft_error_no_memory(&why, purpose);
     free(path);
     if (!st)
         return HEFT_OK;
@@ -119,7 +116,7 @@ static heft_status check_folder(const char *name, heft_error *err)
 {
     int dir = name ? heft_open_at(AT_FDCWD, name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (!name)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     heft_status st = dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
                              : heft_set_check(dir, err);
     if (dir >= 0)

@@ -39,8 +39,7 @@ static heft_status keep_xattrs(const replacing *r, heft_error *err)
 {
     char *names = malloc(XATTR), *value = malloc(XATTR);
     ssize_t len = names && value ? flistxattr(r->t->fd, names, XATTR) : 0;
-    heft_status st = names && value ? HEFT_OK
-                                    : heft_error_plain(err, HEFT_E_NOMEM, "no memory to copy");
+    heft_status st = names && value ? HEFT_OK : heft_error_no_memory(err, "to copy");
     for (const char *name = names; !st && len > 0 && name < names + len; name += strlen(name) + 1) {
         bool own = !strncmp(name, "user.", 5) || !strncmp(name, "system.posix_acl", 16);
         ssize_t n = fgetxattr(r->t->fd, name, value, XATTR);

@@ -40,7 +40,7 @@ static heft_status lend(heft_scratch *base, const void **out, heft_error *err)
     s->map = map;
     s->guard = heft_guard_new(map, (size_t)s->written);
     if (!s->guard)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to guard a mapping");
+        return heft_error_no_memory(err, "to guard a mapping");
     heft_guard_arm(s->guard);
     *out = map;
     return HEFT_OK;
@@ -95,7 +95,7 @@ heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_er
     heft_staged staged;
     *out = NULL;
     if (!s)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a temporary file");
+        return heft_error_no_memory(err, "for a temporary file");
     s->base.ops = &ops;
     int os = heft_staged_open(&staged, &heft_system_disk, dir, "heft", 0600);
     heft_staged_drop_name(&staged);

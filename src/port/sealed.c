@@ -88,7 +88,7 @@ static heft_status read_all(uint8_t **out, size_t *len, int fd, uint64_t most, h
     *len = (size_t)is.st_size;
     *out = malloc(*len + 1);
     if (!*out)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a journal");
+        return heft_error_no_memory(err, "for a journal");
     return heft_target_read(fd, 0, *out, *len, err);
 }
 

@@ -60,11 +60,6 @@ static heft_fingerprint get_print(const uint8_t *from)
     return f;
 }
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a journal");
-}
-
 heft_status heft_set_store(const heft_target *t, const heft_set_file *files, uint32_t count,
                            heft_error *err)
 {
@@ -73,7 +68,7 @@ heft_status heft_set_store(const heft_target *t, const heft_set_file *files, uin
         len += RECORD + strlen(files[i].name);
     uint8_t *bytes = malloc(len), *to = bytes;
     if (!bytes)
-        return no_memory(err);
+        return heft_error_no_memory(err, "for a journal");
     to = heft_put(heft_put(heft_put_bytes(to, magic, 8), VERSION, 4), count, 4);
     for (uint32_t i = 0; i < count; i++) {
         size_t name = strlen(files[i].name);
@@ -130,7 +125,7 @@ static heft_status decode(heft_set_file **out, uint32_t *count, const uint8_t *b
         return damaged(err);
     heft_set_file *files = calloc((size_t)n + 1, sizeof *files);
     if (!files)
-        return no_memory(err);
+        return heft_error_no_memory(err, "for a journal");
     bool is_good = true;
     for (*count = 0; is_good && *count < n; ++*count)
         is_good = decode_file(&files[*count], &p, &left);

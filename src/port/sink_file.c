@@ -218,7 +218,7 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
 {
     file_sink *f = calloc(1, sizeof *f);
     if (!f)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a sink");
+        return heft_error_no_memory(err, "for a sink");
     *f = (file_sink){ .base = { &file_ops },
                       .disk = disk,
                       .staged = { .disk = disk, .fd = -1 },

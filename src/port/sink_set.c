@@ -87,10 +87,7 @@ static int skip_sync(int fd)
     return 0;
 }
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a set of files");
-}
+static const char purpose[] = "for a set of files";
 
 static heft_status open_dir(heft_sink_set *s, heft_error *err)
 {
@@ -114,7 +111,7 @@ static heft_status open_set(heft_sink_set *s, const char *dir, heft_error *err)
 {
     heft_recovery earlier;
     s->path = strdup(*dir ? dir : ".");
-    heft_status st = s->path ? open_dir(s, err) : no_memory(err);
+    heft_status st = s->path ? open_dir(s, err) : heft_error_no_memory(err, purpose);
     if (!st)
         st = heft_set_lock(&s->lock, &s->disk, s->dir, err);
     heft_target t = target_of(s);
@@ -127,7 +124,7 @@ heft_status heft_sink_set_open_on(const heft_disk *disk, heft_sink_set **out, co
     heft_sink_set *s = malloc(sizeof *s);
     *out = NULL;
     if (!s)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     *s = (heft_sink_set){ .disk = *disk, .dir = -1, .lock = -1, .flags = flags, .last = &s->first };
     if (flags & HEFT_SINK_NO_SYNC)
         s->disk.sync = skip_sync;
@@ -182,7 +179,7 @@ static heft_status open_inner(heft_sink **out, const heft_sink_set *s, const cha
     size_t len = strlen(s->path);
     char *path = malloc(len + strlen(name) + 2);
     if (!path)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     sprintf(path, "%s/%s", s->path, name);
     uint32_t unswept = s->first ? HEFT_FILE_SINK_UNSWEPT : 0; /* once is enough */
     heft_status st = heft_file_sink_open(out, &s->disk, path, s->flags | unswept, err);
@@ -211,10 +208,10 @@ heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s, const char *nam
         return st;
     member *m = calloc(1, sizeof *m);
     if (!m)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     m->base.ops = &member_ops;
     m->name = strdup(name);
-    st = m->name ? open_inner(&m->inner, s, name, &why) : no_memory(&why);
+    st = m->name ? open_inner(&m->inner, s, name, &why) : heft_error_no_memory(&why, purpose);
     if (st) {
         free_member(m);
         return say_name(err, st, name, &why);
@@ -283,7 +280,7 @@ static heft_status finish_set(const heft_sink_set *s, heft_error *err)
         return st;
     heft_set_file *files = calloc((size_t)s->count + 1, sizeof *files);
     if (!files)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     st = sync_above(s, &why);
     if (!st && (st = stage(s, files, &where, &why)))
         heft_set_remove_staged(&t, where);

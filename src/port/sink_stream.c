@@ -70,7 +70,7 @@ heft_status heft_stream_sink(heft_sink **out, const heft_disk *disk, int fd, boo
     if (!f) {
         if (own)
             disk->close(fd);
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a sink");
+        return heft_error_no_memory(err, "for a sink");
     }
     *f = (stream_sink){ { &ops }, disk, fd, own, syncs };
     *out = &f->base;

@@ -213,7 +213,7 @@ static heft_status map_file(file_source *f, heft_access how, heft_error *err)
         return must ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
     f->map = map;
     f->guard = heft_guard_new(map, (size_t)f->base.size);
-    return f->guard ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory to guard a mapping");
+    return f->guard ? HEFT_OK : heft_error_no_memory(err, "to guard a mapping");
 }
 
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
@@ -222,7 +222,7 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
     file_source *f = calloc(1, sizeof *f);
     *out = NULL;
     if (!f)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to open a file");
+        return heft_error_no_memory(err, "to open a file");
     f->base.ops = &ops;
     heft_status st = open_regular(f, dir, path, flags, err);
     if (!st)
@@ -241,7 +241,7 @@ heft_status heft_source_of(heft_source **out, int fd, heft_error *err)
     file_source *f = calloc(1, sizeof *f);
     *out = NULL;
     if (!f)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to open a file");
+        return heft_error_no_memory(err, "to open a file");
     f->base.ops = &ops;
     f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     heft_status st = f->fd < 0 ? heft_os_error(err, errno, "cannot be opened")

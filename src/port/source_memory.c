@@ -35,7 +35,7 @@ heft_status heft_source_open_memory(heft_source **out, const void *data, size_t 
     memory_source *m = calloc(1, sizeof *m);
     *out = NULL;
     if (!m)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a source");
+        return heft_error_no_memory(err, "for a source");
     *m = (memory_source){ { &ops, len }, data };
     *out = &m->base;
     return HEFT_OK;

@@ -11,7 +11,7 @@ enum { WINDOW = 27 };
 static heft_status fail(heft_error *err, size_t code)
 {
     if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for zstd");
+        return heft_error_no_memory(err, "for zstd");
     return heft_error_plain(err, HEFT_E_FORMAT, "zstd: %s", ZSTD_getErrorName(code));
 }
 
@@ -20,7 +20,7 @@ static heft_status open_decoder(void **state, uint64_t decoded, heft_error *err)
     ZSTD_DCtx *d = ZSTD_createDCtx();
     *state = d;
     if (!d)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for zstd");
+        return heft_error_no_memory(err, "for zstd");
     (void)decoded;
     ZSTD_DCtx_setParameter(d, ZSTD_d_windowLogMax, WINDOW);
     return HEFT_OK;
@@ -56,7 +56,7 @@ static heft_status open_encoder(void **state, int level, bool checksums, heft_er
     ZSTD_CCtx *c = ZSTD_createCCtx();
     *state = c;
     if (!c)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for zstd");
+        return heft_error_no_memory(err, "for zstd");
     size_t code = ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel,
                                          level ? level : ZSTD_CLEVEL_DEFAULT);
     if (!ZSTD_isError(code))

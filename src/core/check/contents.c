@@ -21,10 +21,7 @@ typedef struct contents {
     heft_vec jobs;
 } contents;
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check what parts hold");
-}
+static const char purpose[] = "to check what parts hold";
 
 /* ---- which parts ---- */
 
@@ -80,7 +77,7 @@ static heft_status list_jobs(contents *c, heft_error *err)
             continue;
         job *j = heft_vec_push(&c->mem, &c->jobs, sizeof *j);
         if (!j)
-            return no_memory(err);
+            return heft_error_no_memory(err, purpose);
         *j = (job){ i, HEFT_NONE, FINE, HEFT_NOWHERE, NULL };
         uint32_t claim = x->claims.len + d;
         if (d < x->digests.len && digests[d].part == i && heft_ix_claim_at(x, claim).decoded)
@@ -165,7 +162,7 @@ static void remember(look *l, heft_status st, const heft_error *err)
         return;
     }
     l->j->verdict = UNDECODABLE;
-    l->j->error = al->resize(al->ctx, NULL, 0, sizeof *err, 16);
+    l->j->error = heft_alloc(al, sizeof *err, 16);
     if (l->j->error)
         *l->j->error = *err;
 }
@@ -181,10 +178,10 @@ static bool begin_digest(look *l, heft_error *err)
         l->j->verdict = DIGEST_UNCHECKED;
         return true;
     }
-    l->state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
+    l->state = heft_alloc(al, d->state_bytes, 64);
     l->state_bytes = d->state_bytes;
     if (!l->state || !d->init(l->state)) {
-        no_memory(err);
+        heft_error_no_memory(err, purpose);
         return false;
     }
     l->digest = d;
@@ -199,9 +196,9 @@ static void run_job(void *arg, size_t i)
     heft_error err = { .status = HEFT_OK };
     if (heft_meter_halted(c->meter))
         return;
-    l.buf = al->resize(al->ctx, NULL, 0, STEP, 64);
+    l.buf = heft_alloc(al, STEP, 64);
     if (!l.buf)
-        no_memory(&err);
+        heft_error_no_memory(&err, purpose);
     heft_status st = l.buf ? heft_stream_start(&l.s, c->f, l.j->part, &err) : HEFT_E_NOMEM;
     if (!st) {
         st = begin_digest(&l, &err) ? look_through(&l, &err) : HEFT_E_NOMEM;
@@ -210,10 +207,8 @@ static void run_job(void *arg, size_t i)
     if (st)
         remember(&l, st, &err);
     judge(&l, !st);
-    if (l.state)
-        al->resize(al->ctx, l.state, l.state_bytes, 0, 64);
-    if (l.buf)
-        al->resize(al->ctx, l.buf, STEP, 0, 64);
+    heft_free(al, l.state, l.state_bytes, 64);
+    heft_free(al, l.buf, STEP, 64);
 }
 
 /* ---- telling ---- */
@@ -268,8 +263,7 @@ static void tell_all(contents *c, void (*found)(void *ctx, const heft_content *c
             tell(c, &jobs[i], found, ctx);
         uint64_t length = heft_ix_part_row_at(&c->f->x, jobs[i].part)->length;
         *bytes += jobs[i].verdict == FINE && length != HEFT_NOWHERE ? length : 0;
-        if (jobs[i].error)
-            al->resize(al->ctx, jobs[i].error, sizeof(heft_error), 0, 16);
+        heft_free(al, jobs[i].error, sizeof(heft_error), 16);
     }
 }
 

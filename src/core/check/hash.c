@@ -6,6 +6,7 @@
 #include "core/read/meter.h"
 #include "core/read/stream.h"
 
+#include "base/bisect.h"
 #include "base/blake3.h"
 #include "base/sort.h"
 
@@ -25,10 +26,7 @@ typedef struct hashing {
     heft_checked_read checks;
 } hashing;
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to hash the model");
-}
+static const char purpose[] = "to hash the model";
 
 static void put_u32(heft_blake3 *h, uint32_t v)
 {
@@ -57,30 +55,28 @@ static heft_status cut(hashing *s, heft_error *err)
         for (uint64_t from = 0; from < length; from += PIECE) {
             piece *p = heft_vec_push(&s->mem, &s->pieces, sizeof *p);
             if (!p)
-                return no_memory(err);
+                return heft_error_no_memory(err, purpose);
             *p = (piece){ from, part };
         }
         s->meter->total += length;
     }
-    s->digests = heft_mem_resize(&s->mem, NULL, 0,
-                                 (s->pieces.len + (size_t)1) * sizeof *s->digests);
-    return s->digests ? HEFT_OK : no_memory(err);
+    s->digests = heft_mem_alloc(&s->mem, (s->pieces.len + (size_t)1) * sizeof *s->digests);
+    return s->digests ? HEFT_OK : heft_error_no_memory(err, purpose);
 }
 
 static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len, heft_blake3 *h,
                               heft_error *err)
 {
     const heft_allocator *al = s->f->host->allocator;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
-    heft_status st = buf ? HEFT_OK : no_memory(err);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (size_t done = 0; !st && done < len; done += STEP) {
         size_t n = len - done < STEP ? len - done : STEP;
         st = heft_stream_read(buf, stream, n, err);
         if (!st)
             heft_blake3_update(h, buf, n);
     }
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 
@@ -165,15 +161,10 @@ static bool role_below(const void *ctx, uint32_t a, uint32_t b)
 static uint32_t first_piece(const hashing *s, uint32_t part)
 {
     const piece *pieces = s->pieces.ptr;
-    uint32_t lo = 0, hi = s->pieces.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (pieces[mid].part < part)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = s->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, pieces[b.mid].part < part);
+    return b.first;
 }
 
 static void put_part(const hashing *s, heft_blake3 *h, uint32_t part)
@@ -240,13 +231,13 @@ static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, he
 {
     uint32_t n = heft_ix_tensors(&s->f->x), most = n > MOST_PARTS ? n : MOST_PARTS;
     size_t bytes = 2 * (size_t)most * sizeof(uint32_t);
-    uint32_t *order = heft_mem_resize(&s->mem, NULL, 0, bytes);
+    uint32_t *order = heft_mem_alloc(&s->mem, bytes);
     if (!order)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < n; i++)
         hash_tensor(s, i, order, &tensors[i]);
     hash_model(&s->f->x, tensors, order, model);
-    heft_mem_resize(&s->mem, order, bytes, 0);
+    heft_mem_free(&s->mem, order, bytes);
     return HEFT_OK;
 }
 
@@ -275,8 +266,7 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
         st = hash_all(&s, model, tensors, err);
     heft_status there = heft_file_leave(f, err);
     heft_checked_read_free(&s.checks);
-    if (s.digests)
-        heft_mem_resize(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests, 0);
+    heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
     return heft_error_end(err, there ? there : st);
 }

@@ -3,6 +3,7 @@
  * Digests that cannot be joined take their bytes in order, one claim per worker. */
 #include "core/check/sweep.h"
 
+#include "base/bisect.h"
 #include "base/sort.h"
 
 enum { PIECE = 8 << 20, STEP = 256 << 10, ALGORITHMS = 8, STATE_MAX = 16 };
@@ -64,10 +65,7 @@ static bool cut_below(const void *ctx, uint32_t a, uint32_t b)
     return cuts[a] < cuts[b];
 }
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check checksums");
-}
+static const char purpose[] = "to check checksums";
 
 /* Sorts the cuts and drops those that occur twice. */
 static bool order_cuts(sweep *s)
@@ -77,7 +75,7 @@ static bool order_cuts(sweep *s)
     size_t bytes = (size_t)n * (2 * sizeof(uint32_t) + sizeof(uint64_t));
     if (!n) /* nothing that could be joined */
         return true;
-    uint64_t *sorted = heft_mem_resize(&s->mem, NULL, 0, bytes + 1);
+    uint64_t *sorted = heft_mem_alloc(&s->mem, bytes + 1);
     if (!sorted)
         return false;
     uint32_t *ids = (uint32_t *)(sorted + n);
@@ -90,7 +88,7 @@ static bool order_cuts(sweep *s)
     if (kept)
         memcpy(cuts, sorted, kept * sizeof *cuts);
     s->cuts.len = kept;
-    heft_mem_resize(&s->mem, sorted, bytes + 1, 0);
+    heft_mem_free(&s->mem, sorted, bytes + 1);
     return true;
 }
 
@@ -112,11 +110,11 @@ static bool is_longer(const void *ctx, uint32_t a, uint32_t b)
 static bool order_serial(sweep *s)
 {
     size_t bytes = ((size_t)s->serial.len + 1) * sizeof(uint32_t);
-    uint32_t *room = heft_mem_resize(&s->mem, NULL, 0, bytes);
+    uint32_t *room = heft_mem_alloc(&s->mem, bytes);
     if (!room)
         return false;
     heft_sort(s->serial.ptr, room, s->serial.len, is_longer, s->f);
-    heft_mem_resize(&s->mem, room, bytes, 0);
+    heft_mem_free(&s->mem, room, bytes);
     return true;
 }
 
@@ -149,15 +147,10 @@ static bool sort_claims(sweep *s)
 static uint32_t cut_number(const sweep *s, uint64_t at)
 {
     const uint64_t *cuts = s->cuts.ptr;
-    uint32_t lo = 0, hi = s->cuts.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (cuts[mid] < at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = s->cuts.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, cuts[b.mid] < at);
+    return b.first;
 }
 
 /* Per cut and algorithm, how many claims begin there less how many end: the running sum tells
@@ -165,7 +158,7 @@ static uint32_t cut_number(const sweep *s, uint64_t at)
 static int32_t *begin_ends(sweep *s)
 {
     size_t bytes = (size_t)s->cuts.len * ALGORITHMS * sizeof(int32_t);
-    int32_t *net = heft_mem_resize(&s->mem, NULL, 0, bytes + 1);
+    int32_t *net = heft_mem_alloc(&s->mem, bytes + 1);
     if (!net)
         return NULL;
     memset(net, 0, bytes);
@@ -214,8 +207,7 @@ static bool cut_pieces(sweep *s)
         if (needed)
             done = add_pieces(s, cuts[i], cuts[i + 1], needed);
     }
-    if (net)
-        heft_mem_resize(&s->mem, net, (size_t)s->cuts.len * ALGORITHMS * sizeof *net + 1, 0);
+    heft_mem_free(&s->mem, net, (size_t)s->cuts.len * ALGORITHMS * sizeof *net + 1);
     return done;
 }
 
@@ -230,8 +222,8 @@ static heft_status stream(const sweep *s, uint64_t off, uint64_t len, feed_fn fe
     const heft_file *f = s->f;
     const heft_allocator *al = f->host->allocator;
     const uint8_t *lent = heft_file_lend(f, off, len);
-    uint8_t *buf = lent ? NULL : al->resize(al->ctx, NULL, 0, STEP, 64);
-    heft_status st = lent || buf ? HEFT_OK : no_memory(err);
+    uint8_t *buf = lent ? NULL : heft_alloc(al, STEP, 64);
+    heft_status st = lent || buf ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint64_t done = 0; !st && done < len && !heft_meter_halted(s->meter); done += STEP) {
         size_t n = len - done < STEP ? (size_t)(len - done) : STEP;
         if (!lent)
@@ -239,8 +231,7 @@ static heft_status stream(const sweep *s, uint64_t off, uint64_t len, feed_fn fe
         if (!st)
             feed(ctx, lent ? lent + done : buf, n);
     }
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 
@@ -305,9 +296,9 @@ static void run_serial(void *arg, size_t i)
     heft_error err;
     if (heft_meter_halted(s->meter))
         return;
-    serial_feed fd = { d, al->resize(al->ctx, NULL, 0, d->state_bytes, 64) };
+    serial_feed fd = { d, heft_alloc(al, d->state_bytes, 64) };
     if (!fd.state || !d->init(fd.state)) {
-        heft_meter_fail(s->meter, no_memory(&err), &err);
+        heft_meter_fail(s->meter, heft_error_no_memory(&err, purpose), &err);
     } else {
         heft_status st = HEFT_OK;
         for (int r = 0; r < HEFT_CLAIM_RANGES && !st; r++) {
@@ -321,8 +312,7 @@ static void run_serial(void *arg, size_t i)
             heft_meter_fail(s->meter, st, &err);
         judge(s, id, d, fd.state);
     }
-    if (fd.state)
-        al->resize(al->ctx, fd.state, d->state_bytes, 0, 64);
+    heft_free(al, fd.state, d->state_bytes, 64);
 }
 
 /* ---- joining ---- */
@@ -330,19 +320,15 @@ static void run_serial(void *arg, size_t i)
 static void join_range(const sweep *s, uint32_t a, heft_range r, uint8_t *state)
 {
     const piece *pieces = s->pieces.ptr;
-    uint32_t lo = 0, hi = s->pieces.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (pieces[mid].off < r.offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < s->pieces.len && pieces[lo].off < r.offset + r.length; lo++) {
-        uint32_t at = pieces[lo].first_state;
+    heft_bisect b = { .end = s->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, pieces[b.mid].off < r.offset);
+    const piece *p = pieces + b.first, *end = pieces + s->pieces.len;
+    for (; p < end && p->off < r.offset + r.length; p++) {
+        uint32_t at = p->first_state;
         for (uint32_t k = 0; k < a; k++)
-            at += pieces[lo].algorithms >> k & 1;
-        s->digests[a]->join(state, s->states[at], pieces[lo].len);
+            at += p->algorithms >> k & 1;
+        s->digests[a]->join(state, s->states[at], p->len);
     }
 }
 
@@ -383,8 +369,8 @@ heft_status heft_sweep(heft_claim_state *states, const heft_file *f, const uint8
     bool room = sort_claims(&s) && cut_pieces(&s);
     size_t state_bytes = s.state_count * STATE_MAX + 1;
     if (room)
-        s.states = heft_mem_resize(&s.mem, NULL, 0, state_bytes);
-    heft_status st = s.states ? HEFT_OK : no_memory(err);
+        s.states = heft_mem_alloc(&s.mem, state_bytes);
+    heft_status st = s.states ? HEFT_OK : heft_error_no_memory(err, purpose);
     if (!st) {
         heft_file_enter(f);
         heft_host_run(f->host, s.pieces.len, run_piece, &s);
@@ -395,8 +381,7 @@ heft_status heft_sweep(heft_claim_state *states, const heft_file *f, const uint8
         st = heft_meter_end(meter, err);
     if (!st)
         join_claims(&s);
-    if (s.states)
-        heft_mem_resize(&s.mem, s.states, state_bytes, 0);
+    heft_mem_free(&s.mem, s.states, state_bytes);
     heft_vec_free(&s.mem, &s.cuts, sizeof(uint64_t));
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
     heft_vec_free(&s.mem, &s.serial, sizeof(uint32_t));

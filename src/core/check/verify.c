@@ -111,7 +111,7 @@ static heft_status order(heft_check *c, const uint32_t **out, uint32_t *count)
     if (!v->order)
         v->order = heft_ix_order_in(&v->mem, c->x, &v->order_count);
     if (!v->order)
-        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to check where the data lie");
+        return heft_error_no_memory(c->err, "to check where the data lie");
     *out = v->order;
     *count = v->order_count;
     return HEFT_OK;
@@ -160,15 +160,15 @@ static heft_status check_claims(verify *v)
     size_t room = claims * (sizeof(heft_claim_state) + 1);
     if (!claims)
         return HEFT_OK;
-    heft_claim_state *states = heft_mem_resize(&mem, NULL, 0, room);
+    heft_claim_state *states = heft_mem_alloc(&mem, room);
     if (!states)
-        return heft_error_plain(v->check.err, HEFT_E_NOMEM, "no memory to check checksums");
+        return heft_error_no_memory(v->check.err, "to check checksums");
     uint8_t *skip = (uint8_t *)(states + claims);
     choose_claims(v, skip, claims);
     heft_status st = heft_sweep(states, v->f, skip, v->meter, v->check.err);
     if (!st)
         report_claims(v, states, skip);
-    heft_mem_resize(&mem, states, room, 0);
+    heft_mem_free(&mem, states, room);
     return st;
 }
 

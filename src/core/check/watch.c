@@ -9,10 +9,7 @@ enum { STEP = 64 << 10 };
 
 enum { BEFORE, TAPPED, JOINED, NOT_AT_ALL };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check checksums");
-}
+static const char purpose[] = "to check checksums";
 
 static bool touches_payload(const heft_index *x, const heft_claim *c)
 {
@@ -80,17 +77,15 @@ static bool allocate(heft_watch *w)
     w->count = heft_ix_claims(&w->f->x);
     if (!w->count)
         return true;
-    w->states = heft_mem_resize(&w->mem, NULL, 0, w->count * sizeof *w->states);
-    w->later = heft_mem_resize(&w->mem, NULL, 0, w->count);
+    w->states = heft_mem_alloc(&w->mem, w->count * sizeof *w->states);
+    w->later = heft_mem_alloc(&w->mem, w->count);
     return w->states && w->later;
 }
 
 void heft_watch_free(heft_watch *w)
 {
-    if (w->states)
-        heft_mem_resize(&w->mem, w->states, w->count * sizeof *w->states, 0);
-    if (w->later)
-        heft_mem_resize(&w->mem, w->later, w->count, 0);
+    heft_mem_free(&w->mem, w->states, w->count * sizeof *w->states);
+    heft_mem_free(&w->mem, w->later, w->count);
     heft_segments_free(&w->seen);
 }
 
@@ -121,7 +116,7 @@ heft_status heft_watch_begin(heft_watch *w, const heft_file *f, bool off, heft_p
     if (off)
         return HEFT_OK;
     if (!allocate(w))
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     if (!w->count)
         return HEFT_OK;
     for (uint32_t i = 0; i < w->count; i++)
@@ -155,16 +150,15 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
 {
     const heft_watch *w = ctx;
     const heft_allocator *al = w->f->host->allocator;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
-    heft_status st = buf ? HEFT_OK : no_memory(err);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
         st = heft_file_bytes(w->f, r.offset + done, buf, n, err);
         if (!st)
             d->update(state, buf, n);
     }
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 
@@ -215,7 +209,7 @@ heft_status heft_check_all(const heft_file *f, heft_error *err)
 {
     heft_watch w = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 } };
     heft_segments_init(&w.seen, f->host);
-    heft_status st = allocate(&w) ? heft_watch_sweep(&w, err) : no_memory(err);
+    heft_status st = allocate(&w) ? heft_watch_sweep(&w, err) : heft_error_no_memory(err, purpose);
     if (!st)
         st = heft_watch_demand(&w, false, err);
     heft_watch_free(&w);

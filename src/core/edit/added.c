@@ -8,11 +8,6 @@
 #include "core/shards/join.h"
 #include "core/write/convert.h"
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to append tensors");
-}
-
 static heft_append_options read_options(const heft_append_options *opt)
 {
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
@@ -58,7 +53,7 @@ static void leave_lent(heft_source *s)
 static void close_lent(heft_source *s)
 {
     const heft_allocator *al = ((const lent *)s)->al;
-    al->resize(al->ctx, s, sizeof(lent), 0, 16);
+    heft_free(al, s, sizeof(lent), 16);
 }
 
 static const heft_source_ops lent_ops = {
@@ -74,10 +69,10 @@ static heft_status open_again(heft_file **out, const heft_file *f, heft_error *e
 {
     const heft_allocator *al = f->host->allocator;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    lent *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
+    lent *s = heft_alloc(al, sizeof *s, 16);
     *out = NULL;
     if (!s)
-        return no_memory(err);
+        return heft_error_no_memory(err, "to append tensors");
     *s = (lent){ { &lent_ops, heft_file_size(f) }, f, al };
     o.format = f->format;
     o.host = f->host;
@@ -118,7 +113,7 @@ static heft_status choose(appending *a)
     uint32_t all = heft_tensor_count(a->from);
     a->chosen = heft_arena_alloc(a->arena, ((size_t)all + 1) * sizeof *a->chosen, 16);
     if (!a->chosen)
-        return no_memory(a->err);
+        return heft_error_no_memory(a->err, "to append tensors");
     for (uint32_t i = 0; i < all; i++) {
         heft_tensor t = heft_tensor_at(a->from, i);
         if (o->keep && !o->keep(o->ctx, &t))

@@ -3,15 +3,11 @@
  * Such a checksum is not made from the data.  What the file says of a range is joined to what is said of the bytes
  * around it, so that damaged data stay known as damaged.  Only a range of which the file says nothing is read, and
  * every checksum that the file has must hold before. */
+#include "base/bisect.h"
 #include "base/sort.h"
 #include "core/edit/edit.h"
 
 enum { STEP = 64 << 10 };
-
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to carry a checksum over");
-}
 
 /* ---- what the file says -------------------------------------------------------------------- */
 
@@ -36,15 +32,10 @@ heft_status heft_edit_sort_claims(heft_editing *g)
 /* How many claims, in the order of their places, begin before `end`. */
 static uint32_t claims_before(const heft_editing *g, uint64_t end)
 {
-    uint32_t lo = 0, hi = heft_ix_claims(&g->in->x);
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (heft_ix_claim_at(&g->in->x, g->claims[mid]).range[0].offset < end)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = heft_ix_claims(&g->in->x) };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, heft_ix_claim_at(&g->in->x, g->claims[b.mid]).range[0].offset < end);
+    return b.first;
 }
 
 /* Whether the claim covers one range of the file, and nothing else could be meant. */
@@ -98,16 +89,15 @@ static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r,
 heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
                                heft_error *err)
 {
-    uint8_t *buf = heft_mem_resize(&g->e->mem, NULL, 0, STEP);
-    heft_status st = buf ? HEFT_OK : no_memory(err);
+    uint8_t *buf = heft_mem_alloc(&g->e->mem, STEP);
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, "to carry a checksum over");
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
         st = heft_file_bytes(g->in, r.offset + done, buf, n, err);
         if (!st)
             d->update(state, buf, n);
     }
-    if (buf)
-        heft_mem_resize(&g->e->mem, buf, STEP, 0);
+    heft_mem_free(&g->e->mem, buf, STEP);
     return st;
 }
 

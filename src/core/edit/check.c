@@ -85,7 +85,7 @@ static bool key_before(const void *ctx, uint32_t a, uint32_t b)
 
 static bool sort_values(heft_editing *g, values *v)
 {
-    v->top = heft_mem_resize(&g->e->mem, NULL, 0, 2 * (size_t)(v->count + 1) * sizeof *v->top);
+    v->top = heft_mem_alloc(&g->e->mem, 2 * (size_t)(v->count + 1) * sizeof *v->top);
     if (!v->top)
         return false;
     for (uint32_t i = 0; i < v->count; i = next_value(v, i))
@@ -96,8 +96,7 @@ static bool sort_values(heft_editing *g, values *v)
 
 static void free_values(heft_editing *g, values *v)
 {
-    if (v->top)
-        heft_mem_resize(&g->e->mem, v->top, 2 * (size_t)(v->count + 1) * sizeof *v->top, 0);
+    heft_mem_free(&g->e->mem, v->top, 2 * (size_t)(v->count + 1) * sizeof *v->top);
 }
 
 static bool same_tree(const values *a, uint32_t i, const values *b, uint32_t j)
@@ -140,7 +139,7 @@ static heft_status compare_values(heft_editing *g, values *a, values *b, bool is
     *same = room && same_values(g, a, b, is_edited);
     free_values(g, a);
     free_values(g, b);
-    return room ? HEFT_OK : heft_error_plain(g->err, HEFT_E_NOMEM, "no memory to check the edit");
+    return room ? HEFT_OK : heft_error_no_memory(g->err, "to check the edit");
 }
 
 static values metadata_of(const heft_index *x)

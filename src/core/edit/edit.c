@@ -5,11 +5,6 @@
 #include "core/write/transfer.h"
 #include "model/vocab.h"
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the edit");
-}
-
 /* ---- what was asked for ---- */
 
 static heft_status take_name(heft_editing *g, const heft_rename *r)
@@ -295,7 +290,7 @@ heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *
         return HEFT_OK;
     char *copy = heft_arena_alloc(a, has.len + 1, 1);
     if (!copy)
-        return no_memory(err);
+        return heft_error_no_memory(err, "to plan the edit");
     memcpy(copy, has.ptr, has.len);
     copy[has.len] = '\0';
     *out = copy;
@@ -408,9 +403,9 @@ heft_status heft_edit_make(heft_edit **out, heft_editing *g)
     heft_status st = heft_host_resolve(&host, g->opt.host ? g->opt.host : g->in->host, g->err);
     if (st)
         return st;
-    g->e = host->allocator->resize(host->allocator->ctx, NULL, 0, sizeof *g->e, 16);
+    g->e = heft_alloc(host->allocator, sizeof *g->e, 16);
     if (!g->e)
-        return no_memory(g->err);
+        return heft_error_no_memory(g->err, "to plan the edit");
     *g->e = (heft_edit){ .host = host, .mem = { host->allocator, UINT64_MAX, 0 } };
     g->e->arena.mem = &g->e->mem;
     heft_file_enter(g->in); /* names and metadata are lent by the file */
@@ -448,7 +443,7 @@ void heft_edit_close(heft_edit *e)
     const heft_allocator *al = e->host->allocator;
     heft_arena_free(&e->arena);
     heft_vec_free(&e->mem, &e->pieces, sizeof(heft_edit_piece));
-    al->resize(al->ctx, e, sizeof *e, 0, 16);
+    heft_free(al, e, sizeof *e, 16);
 }
 
 size_t heft_edit_pieces(const heft_edit *e, const heft_edit_piece **out)

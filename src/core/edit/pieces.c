@@ -1,10 +1,7 @@
 /* pieces.c - the edited file, front to back: bytes that are made, and ranges of the file as it is. */
 #include "core/edit/edit.h"
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the edited file's index");
-}
+#include "base/bisect.h"
 
 static heft_status add_piece(heft_editing *g, heft_edit_piece piece)
 {
@@ -18,7 +15,7 @@ static heft_status add_piece(heft_editing *g, heft_edit_piece piece)
     }
     heft_edit_piece *to = heft_vec_push(&g->e->mem, &g->e->pieces, sizeof *to);
     if (!to)
-        return no_memory(g->err);
+        return heft_error_no_memory(g->err, "for the edited file's index");
     *to = piece;
     return HEFT_OK;
 }
@@ -32,22 +29,17 @@ heft_status heft_edit_add_bytes(heft_editing *g, uint64_t at, uint64_t length, u
 {
     *to = length <= SIZE_MAX - 1 ? heft_arena_alloc(&g->e->arena, (size_t)length + 1, 1) : NULL;
     if (!*to)
-        return no_memory(g->err);
+        return heft_error_no_memory(g->err, "for the edited file's index");
     return add_piece(g, (heft_edit_piece){ at, length, HEFT_NOWHERE, *to, 0 });
 }
 
 const heft_edit_piece *heft_edit_piece_at(const heft_edit *e, uint64_t at)
 {
     const heft_edit_piece *pieces = e->pieces.ptr;
-    uint32_t lo = 0, hi = e->pieces.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (pieces[mid].at + pieces[mid].length <= at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < e->pieces.len ? pieces + lo : NULL;
+    heft_bisect b = { .end = e->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, pieces[b.mid].at + pieces[b.mid].length <= at);
+    return b.first < e->pieces.len ? pieces + b.first : NULL;
 }
 
 heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_t len,

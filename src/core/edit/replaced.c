@@ -1,6 +1,7 @@
 /* replaced.c - bytes of the file that are not copied into the edited one: they are made anew, and nobody could tell
  * afterwards whether they were damaged.  So every checksum that covers some of them must hold, or be carried over, and
  * what the format demands of them must be so. */
+#include "base/bisect.h"
 #include "base/sort.h"
 #include "core/check/verify.h"
 #include "core/edit/edit.h"
@@ -35,15 +36,10 @@ static heft_status sort_copies(heft_editing *g)
 /* From the beginning of r on, in the file as it is: how many bytes are copied, or are not. */
 static uint64_t stretch(const heft_editing *g, heft_range r, bool *is_copied)
 {
-    uint32_t lo = 0, hi = g->copies;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (copy_at(g, mid)->from + copy_at(g, mid)->length <= r.offset)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    const heft_edit_piece *p = lo < g->copies ? copy_at(g, lo) : NULL;
+    heft_bisect b = { .end = g->copies };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, copy_at(g, b.mid)->from + copy_at(g, b.mid)->length <= r.offset);
+    const heft_edit_piece *p = b.first < g->copies ? copy_at(g, b.first) : NULL;
     *is_copied = p && p->from <= r.offset;
     uint64_t end = !p ? HEFT_NOWHERE : *is_copied ? p->from + p->length : p->from;
     return end - r.offset < r.length ? end - r.offset : r.length;

@@ -79,11 +79,6 @@ static bool feed_claim(summing *s, const heft_claim *c)
     return whole && (!c->range[1].length || feed_range(s, c->range[1]));
 }
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a checksum");
-}
-
 /* HEFT_AGAIN: bytes are wanted once more, of which the parser's windows have slid on. */
 static heft_status want(heft_file *f, const heft_claim *c)
 {
@@ -107,16 +102,15 @@ static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim 
     summing s = { .f = f, .digest = d, .count = d->join && f->inbox.whole ? PIECES : 1 };
     uint32_t ready = 0;
     s.stride = (d->state_bytes + (size_t)ALIGN - 1) / ALIGN * ALIGN;
-    s.states = al->resize(al->ctx, NULL, 0, s.stride * s.count, ALIGN);
+    s.states = heft_alloc(al, s.stride * s.count, ALIGN);
     while (s.states && ready < s.count && d->init(s.states + s.stride * ready))
         ready++;
     bool whole = ready == s.count && feed_claim(&s, c);
     for (uint32_t i = 0; i < ready; i++)
         d->final(i ? NULL : out, s.states + s.stride * i);
-    if (s.states)
-        al->resize(al->ctx, s.states, s.stride * s.count, 0, ALIGN);
+    heft_free(al, s.states, s.stride * s.count, ALIGN);
     if (ready < s.count)
-        return no_memory(err);
+        return heft_error_no_memory(err, "to check a checksum");
     return whole ? HEFT_OK : want(f, c);
 }
 

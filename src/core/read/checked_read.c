@@ -2,12 +2,10 @@
  * cover but nobody read, such as headers in front of arrays, is read at the end. */
 #include "core/read/checked_read.h"
 
+#include "base/bisect.h"
 #include "core/read/stream.h"
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check digests");
-}
+static const char purpose[] = "to check digests";
 
 /* ---- which checksums ---- */
 
@@ -27,8 +25,7 @@ static uint32_t all_parts(const heft_index *x)
 static void layout_free(heft_checked_read *r, layout *l)
 {
     heft_ix_order_free_in(&r->mem, &r->f->x, l->order);
-    if (l->unread)
-        heft_mem_resize(&r->mem, l->unread, l->room, 0);
+    heft_mem_free(&r->mem, l->unread, l->room);
 }
 
 static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *parts,
@@ -39,9 +36,9 @@ static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *
     *l = (layout){ .order = NULL };
     l->order = heft_ix_order_in(&r->mem, x, &l->count);
     l->room = ((size_t)all + 1) * sizeof *l->unread + all;
-    l->unread = heft_mem_resize(&r->mem, NULL, 0, l->room);
+    l->unread = heft_mem_alloc(&r->mem, l->room);
     if (!l->order || !l->unread)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     l->is_read = (uint8_t *)(l->unread + all + 1);
     memset(l->is_read, 0, all);
     if (!parts && x->parts.len)
@@ -57,15 +54,10 @@ static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *
 /* How many parts with bytes begin before a place. */
 static uint32_t begun_before(const layout *l, const heft_index *x, uint64_t place)
 {
-    uint32_t lo = 0, hi = l->count;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (heft_ix_part_row_at(x, l->order[mid])->offset < place)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = l->count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, heft_ix_part_row_at(x, l->order[b.mid])->offset < place);
+    return b.first;
 }
 
 /* Whether it covers bytes of parts, and of those that are read only. */
@@ -99,7 +91,7 @@ static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_err
         bool is_alone = !c->or_next && !(i && claims[i - 1].or_next);
         if (is_alone && !c->apart && !c->advisory && covers_read(l, x, c) &&
             heft_segments_want(&r->seen, r->f->host, c->algorithm) && !add(r, i))
-            return no_memory(err);
+            return heft_error_no_memory(err, purpose);
     }
     return HEFT_OK;
 }
@@ -134,7 +126,7 @@ static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_er
         if (!heft_ix_part_row_at(x, part)->length)
             st = heft_part_verify(NULL, r->f, part, err); /* nobody will read it */
         else if (is_joined(r, part, i) && !join_later(r, i))
-            st = no_memory(err);
+            st = heft_error_no_memory(err, purpose);
     }
     return st;
 }
@@ -234,9 +226,9 @@ heft_status heft_checked_read_open(heft_checked_read **out, const heft_file *f,
         st = heft_file_find_part(f, parts[i], err);
     if (st)
         return heft_error_end(err, st);
-    heft_checked_read *r = al->resize(al->ctx, NULL, 0, sizeof *r, 16);
+    heft_checked_read *r = heft_alloc(al, sizeof *r, 16);
     if (!r)
-        return heft_error_end(err, no_memory(err));
+        return heft_error_end(err, heft_error_no_memory(err, purpose));
     st = heft_checked_read_begin(r, f, true, false, parts, count, err);
     if (st)
         heft_checked_read_close(r);
@@ -268,5 +260,5 @@ void heft_checked_read_close(heft_checked_read *r)
         return;
     const heft_allocator *al = r->f->host->allocator;
     heft_checked_read_free(r);
-    al->resize(al->ctx, r, sizeof *r, 0, 16);
+    heft_free(al, r, sizeof *r, 16);
 }

@@ -3,7 +3,7 @@
 
 static void release(const heft_host *h, heft_file *f)
 {
-    h->allocator->resize(h->allocator->ctx, f, sizeof *f, 0, 16);
+    heft_free(h->allocator, f, sizeof *f, 16);
 }
 
 void heft_source_close(heft_source *s)
@@ -21,16 +21,14 @@ void heft_beside_close(heft_file *f)
         else if (!b->is_lent)
             heft_source_close(b->source);
     }
-    if (f->beside)
-        heft_mem_resize(&f->x.mem, f->beside, f->beside_room * sizeof *f->beside, 0);
+    heft_mem_free(&f->x.mem, f->beside, f->beside_room * sizeof *f->beside);
     f->beside = NULL;
     f->beside_count = f->beside_room = 0;
 }
 
 void heft_members_free(heft_file *f)
 {
-    if (f->members)
-        heft_mem_resize(&f->x.mem, f->members, f->member_room * sizeof *f->members, 0);
+    heft_mem_free(&f->x.mem, f->members, f->member_room * sizeof *f->members);
     f->members = NULL;
     f->member_count = f->member_room = 0;
 }
@@ -65,9 +63,9 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
     if (st)
         return st;
     const heft_allocator *al = host->allocator;
-    heft_file *f = al->resize(al->ctx, NULL, 0, sizeof *f, 16);
+    heft_file *f = heft_alloc(al, sizeof *f, 16);
     if (!f)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for an open file");
+        return heft_error_no_memory(err, "for an open file");
     *f = (heft_file){
         .host = host,
         .format = o.format,

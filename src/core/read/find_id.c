@@ -1,5 +1,6 @@
 /* find_id.c - tensors by what programs call them instead of by name: gpt-rs' base ids, which follow from names, and the
  * numbers that Burn gives parameters. */
+#include "base/bisect.h"
 #include "base/blake3.h"
 #include "base/sort.h"
 #include "core/read/file.h"
@@ -115,7 +116,7 @@ static bool make_tables(heft_ids *ids)
     size_t n = heft_ix_tensors(&ids->f->x);
     size_t each = sizeof *ids->burn + sizeof *ids->base + 3 * sizeof(uint32_t) + 1;
     ids->room = n * each + 1;
-    ids->tables = heft_mem_resize(&ids->mem, NULL, 0, ids->room);
+    ids->tables = heft_mem_alloc(&ids->mem, ids->room);
     if (!ids->tables)
         return false;
     ids->burn = ids->tables;
@@ -131,7 +132,7 @@ heft_status heft_ids_open(heft_ids **out, const heft_file *f, heft_error *err)
     const heft_allocator *al = f->host->allocator;
     heft_error own;
     uint32_t n = heft_ix_tensors(&f->x);
-    heft_ids *ids = al->resize(al->ctx, NULL, 0, sizeof *ids, 16);
+    heft_ids *ids = heft_alloc(al, sizeof *ids, 16);
     err = heft_error_begin(err, &own);
     *out = NULL;
     if (ids)
@@ -158,9 +159,8 @@ void heft_ids_close(heft_ids *ids)
     if (!ids)
         return;
     const heft_allocator *al = ids->f->host->allocator;
-    if (ids->tables)
-        heft_mem_resize(&ids->mem, ids->tables, ids->room, 0);
-    al->resize(al->ctx, ids, sizeof *ids, 0, 16);
+    heft_mem_free(&ids->mem, ids->tables, ids->room);
+    heft_free(al, ids, sizeof *ids, 16);
 }
 
 /* Below 0, 0 or above: as the id of a tensor is before, at or behind the one that is wanted. */
@@ -175,15 +175,10 @@ static int compare(const heft_ids *ids, uint32_t tensor, const heft_id *id)
 static uint32_t count_before(const heft_ids *ids, const heft_id *id, bool with)
 {
     const order *by = &ids->by[id->kind];
-    uint32_t lo = 0, hi = by->count;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (compare(ids, by->tensors[mid], id) < (with ? 1 : 0))
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = by->count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, compare(ids, by->tensors[b.mid], id) < (with ? 1 : 0));
+    return b.first;
 }
 
 uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count)

@@ -1,6 +1,7 @@
 /* in.c - segments of a file, growing as bytes arrive. */
 #include "core/read/in.h"
 
+#include "base/bisect.h"
 #include "base/checked.h"
 #include "base/error.h"
 
@@ -20,15 +21,10 @@ static segment *segments(const heft_inbox *b)
 /* How many segments begin at or before off. */
 static uint32_t segments_up_to(const heft_inbox *b, uint64_t off)
 {
-    uint32_t lo = 0, hi = b->segments.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (segments(b)[mid].off <= off)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect s = { .end = b->segments.len };
+    while (heft_bisect_next(&s))
+        heft_bisect_narrow(&s, segments(b)[s.mid].off <= off);
+    return s.first;
 }
 
 /* The segment that holds off, or that ends there, or NULL. */
@@ -109,7 +105,7 @@ void heft_inbox_init(heft_inbox *b, heft_memory *mem, uint64_t file_size, uint64
 void heft_inbox_free(heft_inbox *b)
 {
     for (uint32_t i = 0; i < b->segments.len; i++)
-        heft_mem_resize(b->mem, segments(b)[i].data, segments(b)[i].cap, 0);
+        heft_mem_free(b->mem, segments(b)[i].data, segments(b)[i].cap);
     heft_vec_free(b->mem, &b->segments, sizeof(segment));
     heft_vec_free(b->mem, &b->needs, sizeof(heft_range));
 }
@@ -169,10 +165,10 @@ heft_status heft_inbox_join(heft_inbox *b, uint64_t off, heft_error *err)
     if (n == b->segments.len || s->off + s->len != next->off)
         return HEFT_OK;
     if (!grow(b, s, next->len))
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to join pieces of the file");
+        return heft_error_no_memory(err, "to join pieces of the file");
     memcpy(s->data + s->len, next->data, next->len);
     s->len += next->len;
-    heft_mem_resize(b->mem, next->data, next->cap, 0);
+    heft_mem_free(b->mem, next->data, next->cap);
     memmove(next, next + 1, (b->segments.len - n - 1) * sizeof *next);
     b->segments.len--;
     return HEFT_OK;

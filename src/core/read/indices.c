@@ -37,7 +37,7 @@ bool heft_places_open(heft_places *s, const heft_allocator *al, uint64_t entries
     if (entries > MOST_PLACES || !heft_product(&cells, dims, rank) || !cells)
         return true;
     s->count = (uint32_t)entries;
-    s->at = al->resize(al->ctx, NULL, 0, bytes_of(s->count), 64);
+    s->at = heft_alloc(al, bytes_of(s->count), 64);
     if (!s->at)
         return false;
     memset(s->at, 0, bytes_of(s->count));
@@ -67,7 +67,6 @@ uint32_t heft_places_twice(heft_places *s)
 
 void heft_places_close(heft_places *s, const heft_allocator *al)
 {
-    if (s->at)
-        al->resize(al->ctx, s->at, bytes_of(s->count), 0, 64);
+    heft_free(al, s->at, bytes_of(s->count), 64);
     s->at = NULL;
 }

@@ -54,7 +54,7 @@ static heft_status want_more(const heft_file *f, heft_error *err)
         return heft_error_plain(err, HEFT_E_LIMIT,
                                 "the index takes more than the limit of %U bytes", f->inbox.limit);
     if (f->inbox.no_memory)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to note what is wanted");
+        return heft_error_no_memory(err, "to note what is wanted");
     return HEFT_AGAIN;
 }
 
@@ -99,9 +99,8 @@ static heft_status keep_name(heft_file *f, heft_error *err)
 {
     if (f->shards)
         f->name = heft_arena_copy(&f->x.arena, heft_lit(f->shards->name));
-    return f->shards && !f->name.ptr
-               ? heft_error_plain(err, HEFT_E_NOMEM, "no memory for the name of the file")
-               : HEFT_OK;
+    return f->shards && !f->name.ptr ? heft_error_no_memory(err, "for the name of the file")
+                                     : HEFT_OK;
 }
 
 /* ---- the steps ---- */
@@ -127,7 +126,7 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
 {
     heft_status st = heft_resolve_lengths(f, err);
     if (!st && !heft_ix_list_around(&f->x))
-        st = heft_error_plain(err, HEFT_E_NOMEM, "no memory for a list of checksums");
+        st = heft_error_no_memory(err, "for a list of checksums");
     if (!st)
         st = keep_name(f, err);
     if (!st && f->packed.was_packed)

@@ -7,11 +7,6 @@ enum {
     AROUND = 64 << 10 /* bytes beside those of a part that are read for its checksum */
 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a digest");
-}
-
 /* ---- which checksum ---- */
 
 /* A tensor may use a small piece of a storage: then the checksum of that storage is left to those that read it all. */
@@ -59,14 +54,14 @@ heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32
     k->at = c.range[0].offset;
     k->end = c.range[0].offset + c.range[0].length;
     k->allocated = d->state_bytes > sizeof k->small;
-    k->state = k->allocated ? al->resize(al->ctx, NULL, 0, d->state_bytes, 64) : k->small;
+    k->state = k->allocated ? heft_alloc(al, d->state_bytes, 64) : k->small;
     if (k->state && d->init(k->state)) {
         k->digest = d;
         return HEFT_OK;
     }
-    if (k->state && k->allocated)
-        al->resize(al->ctx, k->state, d->state_bytes, 0, 64);
-    return no_memory(err);
+    if (k->allocated)
+        heft_free(al, k->state, d->state_bytes, 64);
+    return heft_error_no_memory(err, "to check a digest");
 }
 
 static void end_state(heft_part_check *k, uint8_t *out)
@@ -74,7 +69,7 @@ static void end_state(heft_part_check *k, uint8_t *out)
     const heft_allocator *al = k->f->host->allocator;
     k->digest->final(out, k->state);
     if (k->allocated)
-        al->resize(al->ctx, k->state, k->digest->state_bytes, 0, 64);
+        heft_free(al, k->state, k->digest->state_bytes, 64);
     k->digest = NULL;
 }
 
@@ -88,16 +83,15 @@ static heft_status read_stored(const heft_file *f, const heft_digest *d, void *s
                                heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
-    heft_status st = buf ? HEFT_OK : no_memory(err);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, "to check a digest");
     for (uint64_t done = 0; done < r.length && !st; done += STEP) {
         size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
         st = heft_file_bytes(f, r.offset + done, buf, n, err);
         if (!st)
             d->update(state, buf, n);
     }
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 

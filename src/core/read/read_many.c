@@ -39,11 +39,6 @@ static bool lies_before(const void *ctx, uint32_t a, uint32_t b)
            heft_ix_part_row_at(&l->f->x, l->parts[b])->offset;
 }
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the reading");
-}
-
 static heft_status check_parts(load *l, heft_error *err)
 {
     for (uint32_t i = 0; i < l->count; i++) {
@@ -91,7 +86,7 @@ static heft_status cut_shares(load *l, heft_error *err)
         for (uint64_t from = 0; from < row->length;) {
             if (filled >= SHARE) {
                 if (!begin_share(l, i, from))
-                    return no_memory(err);
+                    return heft_error_no_memory(err, "to plan the reading");
                 filled = 0;
             }
             uint64_t n = row->length - from;
@@ -151,9 +146,9 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
     heft_segments_init(&l.checks.seen, f->host); /* so that it can be freed */
     l.checks.mem = l.mem;
     l.meter = (heft_meter){ .fn = progress, .ctx = ctx };
-    l.order = heft_mem_resize(&l.mem, NULL, 0, bytes);
+    l.order = heft_mem_alloc(&l.mem, bytes);
     if (!l.order)
-        return no_memory(err);
+        return heft_error_no_memory(err, "to plan the reading");
     heft_status st = check_parts(&l, err);
     if (!st)
         st = heft_checked_read_begin(&l.checks, f, f->check_parts, true, parts, count, err);
@@ -169,6 +164,6 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
         st = heft_checked_read_judge(&l.checks, err);
     heft_checked_read_free(&l.checks);
     heft_vec_free(&l.mem, &l.shares, sizeof(place));
-    heft_mem_resize(&l.mem, l.order, bytes, 0);
+    heft_mem_free(&l.mem, l.order, bytes);
     return st;
 }

@@ -27,7 +27,7 @@ static heft_status fill_memory(heft_room *r, heft_room_read read, void *ctx, hef
 {
     const heft_allocator *al = r->host->allocator;
     if (r->len <= SIZE_MAX)
-        r->memory = al->resize(al->ctx, NULL, 0, (size_t)r->len, 64);
+        r->memory = heft_alloc(al, (size_t)r->len, 64);
     if (!r->memory)
         return no_memory(r->len, err);
     r->bytes = r->memory;
@@ -38,7 +38,7 @@ static heft_status fill_scratch(heft_room *r, heft_room_read read, void *ctx, he
 {
     const heft_allocator *al = r->host->allocator;
     const void *lent = NULL;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
     heft_status st = buf ? HEFT_OK : no_memory(r->len, err);
     for (uint64_t left = r->len; left && !st;) {
         size_t n = left < STEP ? (size_t)left : STEP;
@@ -47,8 +47,7 @@ static heft_status fill_scratch(heft_room *r, heft_room_read read, void *ctx, he
             st = r->scratch->ops->write(r->scratch, buf, n, err);
         left -= n;
     }
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     if (!st)
         st = r->scratch->ops->lend(r->scratch, &lent, err);
     r->bytes = lent;
@@ -76,7 +75,6 @@ void heft_room_close(heft_room *r)
 {
     if (r->scratch)
         r->scratch->ops->close(r->scratch);
-    if (r->memory)
-        r->host->allocator->resize(r->host->allocator->ctx, r->memory, (size_t)r->len, 0, 64);
+    heft_free(r->host->allocator, r->memory, (size_t)r->len, 64);
     *r = (heft_room){ .host = r->host };
 }

@@ -1,6 +1,7 @@
 /* segments.c - a list of pieces with the states of their checksums. */
 #include "core/read/segments.h"
 
+#include "base/bisect.h"
 #include "base/sort.h"
 
 typedef struct segment {
@@ -15,8 +16,7 @@ void heft_segments_init(heft_segments *s, const heft_host *h)
 
 void heft_segments_free(heft_segments *s)
 {
-    if (s->list.ptr)
-        s->al->resize(s->al->ctx, s->list.ptr, s->list.cap * sizeof(segment), 0, 16);
+    heft_free(s->al, s->list.ptr, s->list.cap * sizeof(segment), 16);
     s->list = (heft_vec){ NULL, 0, 0 };
 }
 
@@ -58,8 +58,7 @@ static bool grow(heft_segments *s, uint32_t cap)
 {
     enum { FIRST = 64, MOST = 1 << 27 }; /* whose bytes any size_t can count */
     uint32_t more = cap ? 2 * cap : FIRST;
-    segment *list = more <= MOST ? s->al->resize(s->al->ctx, NULL, 0, more * sizeof *list, 16)
-                                 : NULL;
+    segment *list = more <= MOST ? heft_alloc(s->al, more * sizeof *list, 16) : NULL;
     heft_vec unused = { list, 0, more };
     if (!list)
         return false;
@@ -71,8 +70,7 @@ static bool grow(heft_segments *s, uint32_t cap)
             memcpy(list, unused.ptr, unused.len * sizeof *list);
     }
     heft_shared_unlock(&s->lock);
-    if (unused.ptr)
-        s->al->resize(s->al->ctx, unused.ptr, unused.cap * sizeof *list, 0, 16);
+    heft_free(s->al, unused.ptr, unused.cap * sizeof *list, 16);
     return true;
 }
 
@@ -89,7 +87,7 @@ heft_status heft_segments_add(heft_segments *s, uint64_t off, const void *data, 
     uint32_t cap;
     while (!append(s, &piece, &cap))
         if (!grow(s, cap))
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory for checksums");
+            return heft_error_no_memory(err, "for checksums");
     return HEFT_OK;
 }
 
@@ -127,15 +125,10 @@ void heft_segments_sort(heft_segments *s)
 static uint32_t first_from(const heft_segments *s, uint64_t off)
 {
     const segment *list = s->list.ptr;
-    uint32_t lo = 0, hi = s->list.len;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (list[mid].off < off)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = s->list.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, list[b.mid].off < off);
+    return b.first;
 }
 
 heft_status heft_segments_join(const heft_segments *s, const char *algorithm, heft_range r,

@@ -6,10 +6,7 @@
 
 enum { BUFFER = 64 << 10 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to read a sparse tensor");
-}
+static const char purpose[] = "to read a sparse tensor";
 
 /* ---- elements ---- */
 
@@ -23,14 +20,13 @@ heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t pa
     heft_status st = heft_stream_start(&n->s, f, part, err);
     if (st)
         return st;
-    n->buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
-    st = n->buf ? heft_stream_skip(&n->s, first * size, err) : no_memory(err);
-    if (st)
+    n->buf = heft_alloc(al, BUFFER, 64);
+    st = n->buf ? heft_stream_skip(&n->s, first * size, err) : heft_error_no_memory(err, purpose);
+    if (st) {
         heft_stream_stop(&n->s);
-    if (st && n->buf)
-        al->resize(al->ctx, n->buf, BUFFER, 0, 64);
-    if (st)
+        heft_free(al, n->buf, BUFFER, 64);
         n->buf = NULL;
+    }
     return st;
 }
 
@@ -62,7 +58,7 @@ void heft_elements_close(heft_elements *n)
     if (!n->buf)
         return;
     const heft_allocator *al = n->s.f->host->allocator;
-    al->resize(al->ctx, n->buf, BUFFER, 0, 64);
+    heft_free(al, n->buf, BUFFER, 64);
     heft_stream_stop(&n->s);
     n->buf = NULL;
 }
@@ -175,9 +171,9 @@ static heft_status make_room(rows *r)
     const heft_allocator *al = r->p.f->host->allocator;
     if (r->row)
         return HEFT_OK;
-    r->row = al->resize(al->ctx, NULL, 0, LONGEST_ROW * 16ul, 64);
+    r->row = heft_alloc(al, LONGEST_ROW * 16ul, 64);
     if (!r->row)
-        return no_memory(r->p.err);
+        return heft_error_no_memory(r->p.err, purpose);
     r->ids = (uint32_t *)(r->row + LONGEST_ROW);
     r->scratch = r->ids + LONGEST_ROW;
     return HEFT_OK;
@@ -255,8 +251,7 @@ static heft_status check_csr(const parts *p, heft_sparse_order *order)
         st = check_rows(&r);
     heft_elements_close(&r.pointers);
     heft_elements_close(&r.columns);
-    if (r.row)
-        al->resize(al->ctx, r.row, LONGEST_ROW * 16ul, 0, 64);
+    heft_free(al, r.row, LONGEST_ROW * 16ul, 64);
     *order = (heft_sparse_order){ r.twice, !r.descends };
     return st;
 }
@@ -288,7 +283,7 @@ static heft_status check_coo(const parts *p, heft_sparse_order *order)
         return wrong(p, "it has too many values", 0, 0);
     heft_status st = want_indices(p, p->coords, wanted, "it has %U coordinates, %U are needed");
     if (!st && !heft_places_open(&s, al, p->count, p->dims, p->row->rank))
-        st = no_memory(p->err);
+        st = heft_error_no_memory(p->err, purpose);
     if (!st)
         st = heft_elements_open(&n, p->f, p->coords, 0, wanted, p->err);
     if (!st)

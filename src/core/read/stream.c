@@ -29,9 +29,9 @@ static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
                               "this build cannot decode this part");
     if (!heft_file_lend(f, s->row.offset, s->row.stored)) {
         const heft_allocator *al = f->host->allocator;
-        s->buf = al->resize(al->ctx, NULL, 0, PIECE, 64);
+        s->buf = heft_alloc(al, PIECE, 64);
         if (!s->buf)
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to decode a part");
+            return heft_error_no_memory(err, "to decode a part");
     }
     heft_status st = s->codec->open ? s->codec->open(&s->state, s->content, err) : HEFT_OK;
     if (st)
@@ -44,8 +44,7 @@ void heft_stream_stop(heft_stream *s)
     const heft_allocator *al = s->f->host->allocator;
     if (s->state)
         s->codec->close(s->state);
-    if (s->buf)
-        al->resize(al->ctx, s->buf, PIECE, 0, 64);
+    heft_free(al, s->buf, PIECE, 64);
     heft_room_close(&s->all);
     heft_part_check_release(&s->check);
     s->state = s->buf = NULL;
@@ -385,7 +384,7 @@ void heft_stream_close(heft_stream *s)
         return;
     const heft_allocator *al = s->f->host->allocator;
     heft_stream_stop(s);
-    al->resize(al->ctx, s, sizeof *s, 0, 16);
+    heft_free(al, s, sizeof *s, 16);
 }
 
 heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_t part,
@@ -393,12 +392,12 @@ heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_
 {
     const heft_allocator *al = f->host->allocator;
     *out = NULL;
-    heft_stream *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
+    heft_stream *s = heft_alloc(al, sizeof *s, 16);
     if (!s)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a stream");
+        return heft_error_no_memory(err, "for a stream");
     heft_status st = heft_stream_start(s, f, part, err);
     if (st) {
-        al->resize(al->ctx, s, sizeof *s, 0, 16);
+        heft_free(al, s, sizeof *s, 16);
         return st;
     }
     s->pieces = pieces;

@@ -130,9 +130,9 @@ static heft_status begin(unpacker *u, heft_error *err)
     if (!u->codec)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot unpack gzip");
     u->room = u->f->packed.where.length < PIECE ? (size_t)u->f->packed.where.length + 1 : PIECE;
-    u->buf = al->resize(al->ctx, NULL, 0, u->room, 64);
+    u->buf = heft_alloc(al, u->room, 64);
     if (!u->buf)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to unpack gzip");
+        return heft_error_no_memory(err, "to unpack gzip");
     return u->codec->open(&u->state, u->f->packed.content, err);
 }
 
@@ -141,8 +141,7 @@ static void end(unpacker *u)
     const heft_allocator *al = u->f->host->allocator;
     if (u->state)
         u->codec->close(u->state);
-    if (u->buf)
-        al->resize(al->ctx, u->buf, u->room, 0, 64);
+    heft_free(al, u->buf, u->room, 64);
 }
 
 static heft_status refill(unpacker *u, heft_error *err)
@@ -255,7 +254,7 @@ static void close_room(heft_source *s)
     unpacked *p = (unpacked *)(void *)s;
     const heft_allocator *al = p->room.host->allocator;
     heft_room_close(&p->room);
-    al->resize(al->ctx, p, sizeof *p, 0, 16);
+    heft_free(al, p, sizeof *p, 16);
 }
 
 static const heft_source_ops ops = {
@@ -327,12 +326,12 @@ static void replace_source(heft_file *f, unpacked *p)
 heft_status heft_unpack(heft_file *f, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
-    unpacked *p = al->resize(al->ctx, NULL, 0, sizeof *p, 16);
+    unpacked *p = heft_alloc(al, sizeof *p, 16);
     if (!p)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to unpack gzip");
+        return heft_error_no_memory(err, "to unpack gzip");
     heft_status st = fill_all(p, f, err);
     if (st)
-        al->resize(al->ctx, p, sizeof *p, 0, 16);
+        heft_free(al, p, sizeof *p, 16);
     else
         replace_source(f, p);
     return st;

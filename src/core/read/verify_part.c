@@ -6,17 +6,15 @@ enum { STEP = 256 << 10 };
 static heft_status decode_all(heft_stream *s, heft_error *err)
 {
     const heft_allocator *al = s->f->host->allocator;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 64);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
     uint64_t left = s->row.length;
-    heft_status st = buf ? HEFT_OK
-                         : heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a digest");
+    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, "to check a digest");
     do {
         size_t n = left < STEP ? (size_t)left : STEP;
         st = st ? st : heft_stream_read(buf, s, n, err);
         left -= n;
     } while (left && !st);
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 

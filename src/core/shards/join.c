@@ -4,6 +4,7 @@
  * bytes have places of their own.  What an index lists is compared with what its files hold. */
 #include "core/shards/join.h"
 
+#include "base/bisect.h"
 #include "model/names.h"
 
 typedef struct joining {
@@ -16,24 +17,16 @@ typedef struct joining {
     heft_error *err;
 } joining;
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to join the files of a model");
-}
+static const char purpose[] = "to join the files of a model";
 
 /* ---- names ---- */
 
 static uint32_t member_of(const joining *j, uint32_t tensor)
 {
-    uint32_t low = 0, high = j->f->member_count;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (j->starts[mid] <= tensor)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
+    heft_bisect b = { .first = 1, .end = j->f->member_count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, j->starts[b.mid] <= tensor);
+    return b.first - 1;
 }
 
 static heft_str name_of(const void *ctx, uint32_t tensor)
@@ -110,7 +103,7 @@ static heft_status add_listed(joining *j)
     if (!x->listed.len)
         return HEFT_OK;
     if (!heft_names_room(&x->mem, &j->listed, x->listed.len))
-        return no_memory(j->err);
+        return heft_error_no_memory(j->err, purpose);
     for (uint32_t i = 0; i < x->listed.len; i++) {
         const heft_ix_listed *l = (const heft_ix_listed *)x->listed.ptr + i;
         if (heft_names_add(&j->listed, of, heft_names_hash(&x->key, l->name), l->name, i) !=
@@ -144,16 +137,16 @@ static heft_status join_tensors(joining *j)
     if (total > j->f->x.limits.tensors)
         return heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors pass the limit of %U", total,
                                 (uint64_t)j->f->x.limits.tensors);
-    j->kept = heft_mem_resize(mem, NULL, 0, (size_t)total + 1);
-    heft_status st = j->kept && heft_names_room(mem, &seen, (uint32_t)total) ? HEFT_OK
-                                                                             : no_memory(j->err);
+    j->kept = heft_mem_alloc(mem, (size_t)total + 1);
+    heft_status st = j->kept && heft_names_room(mem, &seen, (uint32_t)total)
+                         ? HEFT_OK
+                         : heft_error_no_memory(j->err, purpose);
     if (!st)
         st = choose_all(j, &seen, (uint32_t)total);
     heft_names_free(mem, &seen);
     if (!st)
         st = merge_all(j);
-    if (j->kept)
-        heft_mem_resize(mem, j->kept, (size_t)total + 1, 0);
+    heft_mem_free(mem, j->kept, (size_t)total + 1);
     return st;
 }
 
@@ -222,7 +215,7 @@ static heft_status join_metadata(joining *j)
     for (uint32_t m = 0; m < j->f->member_count; m++)
         most += j->f->members[m].file->x.values.len;
     if (most > UINT32_MAX / 4 || !heft_names_room(&x->mem, &seen, (uint32_t)most))
-        return no_memory(j->err);
+        return heft_error_no_memory(j->err, purpose);
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
         heft_str key = heft_ix_value(x, i)->key;
         heft_names_add(&seen, of, heft_names_hash(&x->key, key), key, i);
@@ -242,8 +235,8 @@ static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *
     size_t bytes = (f->member_count + (size_t)1) * sizeof *j.starts;
     heft_memory *mem = &f->x.mem;
     f->x.err = err;
-    j.starts = heft_mem_resize(mem, NULL, 0, bytes);
-    heft_status st = j.starts ? add_listed(&j) : no_memory(err);
+    j.starts = heft_mem_alloc(mem, bytes);
+    heft_status st = j.starts ? add_listed(&j) : heft_error_no_memory(err, purpose);
     if (!st)
         st = join_tensors(&j);
     if (!st)
@@ -253,16 +246,15 @@ static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *
     if (!st)
         st = heft_check_members(f);
     heft_names_free(mem, &j.listed);
-    if (j.starts)
-        heft_mem_resize(mem, j.starts, bytes, 0);
+    heft_mem_free(mem, j.starts, bytes);
     f->x.err = NULL;
-    return st == HEFT_E_NOMEM ? no_memory(err) : st;
+    return st == HEFT_E_NOMEM ? heft_error_no_memory(err, purpose) : st;
 }
 
 static bool has_room_for_members(heft_file *f, uint32_t count)
 {
     size_t bytes = (count + (size_t)1) * sizeof *f->members;
-    f->members = heft_mem_resize(&f->x.mem, NULL, 0, bytes);
+    f->members = heft_mem_alloc(&f->x.mem, bytes);
     f->member_room = f->members ? count + 1 : 0;
     f->member_count = 0;
     return f->members;
@@ -282,7 +274,7 @@ heft_status heft_join_siblings(heft_file *f, heft_error *err)
     if (!is_set)
         return HEFT_OK;
     if (!has_room_for_members(f, f->beside_count))
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < f->beside_count; i++)
         if (f->beside[i].model)
             f->members[f->member_count++] = (heft_member){ f->beside[i].model, i + 1 };
@@ -290,7 +282,7 @@ heft_status heft_join_siblings(heft_file *f, heft_error *err)
     heft_status st = join(f, NULL, err);
     heft_status there = heft_file_leave(f, err);
     if (!st && heft_check_numbers(f))
-        st = no_memory(err);
+        st = heft_error_no_memory(err, purpose);
     return there ? there : st;
 }
 
@@ -332,11 +324,11 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
     for (uint32_t i = 0; i < count; i++)
         beside += 1 + (uint64_t)files[i]->beside_count;
     if (beside > UINT32_MAX || !has_room_for_members(f, count))
-        return no_memory(err);
-    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, (size_t)beside * sizeof *f->beside);
+        return heft_error_no_memory(err, purpose);
+    f->beside = heft_mem_alloc(&f->x.mem, (size_t)beside * sizeof *f->beside);
     f->beside_room = f->beside ? (uint32_t)beside : 0;
     if (!f->beside)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     f->x.err = err;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++)
@@ -382,7 +374,7 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     if (!st)
         st = join(*out, &o, err);
     if (!st && !heft_ix_list_around(&(*out)->x))
-        st = no_memory(err);
+        st = heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < count; i++)
         (*out)->check_parts = (*out)->check_parts || files[i]->check_parts;
     (*out)->ready = !st;
@@ -397,9 +389,9 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
 
 static heft_status add_beside(heft_file *f, heft_str name, heft_source *source, heft_error *err)
 {
-    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, sizeof *f->beside);
+    f->beside = heft_mem_alloc(&f->x.mem, sizeof *f->beside);
     if (!f->beside)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     f->beside_room = f->beside_count = 1;
     *f->beside = (heft_beside){ .name = name, .source = source, .is_lent = true };
     if (source->ops->lend && source->size)
@@ -413,9 +405,9 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     heft_ix_sibling s = { heft_lit("what is added"), NULL, bytes, true, NULL };
     size_t count = (size_t)heft_ix_tensors(x) + 1;
     uint32_t number;
-    uint8_t *kept = heft_mem_resize(&f->x.mem, NULL, 0, count);
+    uint8_t *kept = heft_mem_alloc(&f->x.mem, count);
     if (!kept)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     memset(kept, 1, count);
     f->x.err = err;
     heft_status st = heft_ix_sibling_add(&f->x, s, &number);
@@ -427,7 +419,7 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     if (!st)
         st = heft_ix_seal(&f->x);
     heft_status there = heft_file_leave(f, err);
-    heft_mem_resize(&f->x.mem, kept, count, 0);
+    heft_mem_free(&f->x.mem, kept, count);
     f->x.err = NULL;
     return there ? there : st;
 }

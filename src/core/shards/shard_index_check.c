@@ -62,18 +62,18 @@ heft_status heft_check_listed(heft_file *f, heft_error *err)
     heft_index *x = &f->x;
     const heft_ix_listed *listed = x->listed.ptr;
     size_t bytes = heft_ix_tensors(x) + (size_t)1;
-    uint8_t *seen = x->listed.len ? heft_mem_resize(&x->mem, NULL, 0, bytes) : NULL;
+    uint8_t *seen = x->listed.len ? heft_mem_alloc(&x->mem, bytes) : NULL;
     if (!x->listed.len)
         return HEFT_OK;
     if (!seen)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to join the files of a model");
+        return heft_error_no_memory(err, "to join the files of a model");
     memset(seen, 0, bytes);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < x->listed.len && !st; i++)
         st = check_one(f, &listed[i], seen);
     if (!st)
         st = check_unlisted(f, seen);
-    heft_mem_resize(&x->mem, seen, bytes, 0);
+    heft_mem_free(&x->mem, seen, bytes);
     return st ? st : check_total(f);
 }
 

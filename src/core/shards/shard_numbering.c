@@ -2,6 +2,8 @@
  * what is listed, and against what else lies in the folder. */
 #include "core/shards/join.h"
 
+#include "base/bisect.h"
+
 enum { DIGITS = 5, NUMBERS = 2 * DIGITS + 5 };
 
 typedef struct numbered { /* a name of that form */
@@ -51,16 +53,12 @@ typedef struct strays {
 /* Files of an index are in the order of their names. */
 static bool is_listed(const heft_file *f, heft_str name)
 {
-    uint32_t low = 0, high = f->beside_count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        int order = heft_str_order(heft_ix_sibling_at(&f->x, mid + 1)->label, name);
+    heft_bisect b = { .end = f->beside_count };
+    while (heft_bisect_next(&b)) {
+        int order = heft_str_order(heft_ix_sibling_at(&f->x, b.mid + 1)->label, name);
         if (!order)
             return true;
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
+        heft_bisect_narrow(&b, order < 0);
     }
     return false;
 }

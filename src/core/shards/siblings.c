@@ -6,11 +6,6 @@
 
 enum { MOST_NAME = 255, MOST_OPEN = 4096 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the files beside this one");
-}
-
 /* ---- names ---- */
 
 static bool ends_with(heft_str s, heft_str end)
@@ -164,9 +159,9 @@ heft_status heft_beside_open(heft_file *f, heft_error *err)
     heft_beside_close(f);
     if (!count)
         return HEFT_OK;
-    f->beside = heft_mem_resize(&f->x.mem, NULL, 0, count * sizeof *f->beside);
+    f->beside = heft_mem_alloc(&f->x.mem, count * sizeof *f->beside);
     if (!f->beside)
-        return no_memory(err);
+        return heft_error_no_memory(err, "for the files beside this one");
     memset(f->beside, 0, count * sizeof *f->beside);
     f->beside_count = f->beside_room = count;
     for (uint32_t i = 0; i < count && !st; i++) {
@@ -174,7 +169,7 @@ heft_status heft_beside_open(heft_file *f, heft_error *err)
         f->beside[i].name = f->shards ? file_name(f, s) : s->label;
         st = f->beside[i].name.ptr ? open_one(f, &f->beside[i], s, i < MOST_OPEN) : HEFT_E_NOMEM;
     }
-    return st ? no_memory(err) : HEFT_OK;
+    return st ? heft_error_no_memory(err, "for the files beside this one") : HEFT_OK;
 }
 
 /* ---- getters ---- */

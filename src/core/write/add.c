@@ -42,7 +42,7 @@ static heft_status check_roles(const adding *a)
     if (s->component_count < 2)
         return HEFT_OK;
     if (!heft_names_room(&x->mem, &seen, s->component_count))
-        return heft_error_plain(a->err, HEFT_E_NOMEM, "no memory to compare components");
+        return heft_error_no_memory(a->err, "to compare components");
     for (uint32_t i = 0; i < s->component_count && !st; i++) {
         heft_str role = s->components[i].role;
         if (heft_names_add(&seen, of, heft_names_hash(&x->key, role), role, i) != HEFT_NONE)
@@ -235,7 +235,7 @@ static heft_status add_sparse(const adding *a, heft_str name)
     heft_sparse_spec *s = heft_arena_alloc(&w->p.x.arena, sizeof *s + bytes, 16);
     heft_sparse_spec **to = s ? heft_vec_push(&w->p.x.mem, &w->sparse, sizeof *to) : NULL;
     if (!to)
-        return heft_error_plain(a->err, HEFT_E_NOMEM, "no memory for a sparse tensor");
+        return heft_error_no_memory(a->err, "for a sparse tensor");
     memcpy(s + 1, own->dims, bytes);
     *s = *own;
     s->name = name;

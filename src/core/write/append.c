@@ -3,11 +3,6 @@
 
 enum { PIECE = 2 << 20, END_BUFFER = 4096 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compress");
-}
-
 /* ---- writing ---- */
 
 static heft_status put(heft_appender *a, const void *data, size_t len)
@@ -48,7 +43,7 @@ static heft_status note_frame(heft_appender *a, const heft_piece *s)
     a->frames.len = s->from ? a->frames.len : 0;
     to = heft_vec_push(&a->mem, &a->frames, sizeof *to);
     if (!to)
-        return no_memory(a->err);
+        return heft_error_no_memory(a->err, "to compress");
     *to = (heft_frame){ (uint32_t)s->encoded, (uint32_t)s->len };
     return HEFT_OK;
 }
@@ -171,9 +166,9 @@ static heft_status measure_room(heft_appender *a, heft_error *err)
 static heft_status open_piece(heft_appender *a, heft_piece *s, heft_error *err)
 {
     const heft_allocator *al = a->p->host->allocator;
-    s->raw = al->resize(al->ctx, NULL, 0, a->piece, 64);
-    s->out = al->resize(al->ctx, NULL, 0, a->room, 64);
-    return s->raw && s->out ? HEFT_OK : no_memory(err);
+    s->raw = heft_alloc(al, a->piece, 64);
+    s->out = heft_alloc(al, a->room, 64);
+    return s->raw && s->out ? HEFT_OK : heft_error_no_memory(err, "to compress");
 }
 
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err)
@@ -192,10 +187,8 @@ heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink,
 static void close_piece(heft_appender *a, heft_piece *s)
 {
     const heft_allocator *al = a->p->host->allocator;
-    if (s->raw)
-        al->resize(al->ctx, s->raw, a->piece, 0, 64);
-    if (s->out)
-        al->resize(al->ctx, s->out, a->room, 0, 64);
+    heft_free(al, s->raw, a->piece, 64);
+    heft_free(al, s->out, a->room, 64);
     close_encoder(s);
 }
 

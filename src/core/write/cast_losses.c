@@ -27,7 +27,7 @@ heft_status heft_cast_losses_begin(heft_copying *c, heft_error *err)
     if (!any)
         return HEFT_OK;
     c->lost = heft_plan_alloc(&c->p->plan, c->p->x.parts.len * sizeof *c->lost);
-    return c->lost ? HEFT_OK : heft_error_plain(err, HEFT_E_NOMEM, "no memory to count casts");
+    return c->lost ? HEFT_OK : heft_error_no_memory(err, "to count casts");
 }
 
 /* ---- a pass that only counts ---- */
@@ -50,7 +50,7 @@ static heft_status add_spans(counting *n, uint32_t part, heft_error *err)
     for (uint64_t from = 0, end; from < length; from = end) {
         span *to = heft_vec_push(&n->mem, &n->spans, sizeof *to);
         if (!to)
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to count casts");
+            return heft_error_no_memory(err, "to count casts");
         end = is_whole || length - from < SPAN ? length : from + SPAN;
         *to = (span){ part, from, end };
     }
@@ -76,16 +76,14 @@ static void run_span(void *arg, size_t i)
     heft_producer w;
     if (heft_meter_halted(n->c->meter))
         return;
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
+    uint8_t *buf = heft_alloc(al, BUFFER, 64);
     bool has_memory = heft_producer_init(&w, n->c) && buf;
-    heft_status st = has_memory
-                         ? count_span(n, (const span *)n->spans.ptr + i, &w, buf)
-                         : heft_error_plain(&w.err, HEFT_E_NOMEM, "no memory to count casts");
+    heft_status st = has_memory ? count_span(n, (const span *)n->spans.ptr + i, &w, buf)
+                                : heft_error_no_memory(&w.err, "to count casts");
     if (st)
         heft_meter_fail(n->c->meter, st, &w.err);
     heft_producer_free(&w);
-    if (buf)
-        al->resize(al->ctx, buf, BUFFER, 0, 64);
+    heft_free(al, buf, BUFFER, 64);
 }
 
 heft_status heft_cast_losses_count(heft_copying *c, heft_error *err)

@@ -73,7 +73,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
     heft_origin *o = heft_vec_push(&c->p.x.mem, &c->origins, sizeof *o);
     uint64_t length = row->length;
     if (!o)
-        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
+        return heft_error_no_memory(c->err, "to plan the conversion");
     *o = (heft_origin){ .part = part, .dtype = row->dtype };
     const heft_dtype_info *d = heft_dtype_get(row->dtype);
     if (d && length != HEFT_NOWHERE) /* a format may still want it in another type */
@@ -118,7 +118,7 @@ static heft_status add_made(heft_conversion *c, uint32_t id, heft_origin origin,
     heft_origin *o = heft_vec_push(&c->p.x.mem, &c->origins, sizeof *o);
     uint64_t length, offset = heft_ix_part_row_at(&c->in->x, origin.part)->offset;
     if (!o)
-        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to plan the conversion");
+        return heft_error_no_memory(c->err, "to plan the conversion");
     *o = origin;
     o->elements = count;
     if (!heft_dtype_bytes(&length, to, count))

@@ -2,6 +2,7 @@
  * written to its place.  Any order of spans gives the same file. */
 #include "core/write/copy.h"
 
+#include "base/bisect.h"
 #include "core/write/produce.h"
 #include "core/write/share.h"
 
@@ -38,15 +39,10 @@ static uint64_t place_end(const copy *c, uint32_t i)
 /* The first place that ends behind `at`. */
 static uint32_t place_behind(const copy *c, uint64_t at)
 {
-    uint32_t lo = 0, hi = c->place_count;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (place_end(c, mid) <= at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    heft_bisect b = { .end = c->place_count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, place_end(c, b.mid) <= at);
+    return b.first;
 }
 
 /* ---- spans ---- */
@@ -65,7 +61,7 @@ static heft_status cut_spans(copy *c, uint64_t from, uint64_t to, heft_error *er
             end = place_end(c, i);
         heft_range *span = heft_vec_push(&c->mem, &c->spans, sizeof *span);
         if (!span)
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the copy");
+            return heft_error_no_memory(err, "to plan the copy");
         end = end < to ? end : to;
         *span = (heft_range){ at, end - at };
         at = end;
@@ -161,15 +157,14 @@ static void run_span(void *arg, size_t i)
     worker w = { .job = job };
     if (heft_meter_halted(job->c->meter))
         return;
-    w.buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
+    w.buf = heft_alloc(al, BUFFER, 64);
     bool room = heft_producer_init(&w.producer, job->c) && w.buf;
     heft_status st = room ? copy_span(&w, span->offset, span->offset + span->length)
-                          : heft_error_plain(&w.producer.err, HEFT_E_NOMEM, "no memory to copy");
+                          : heft_error_no_memory(&w.producer.err, "to copy");
     if (st)
         heft_meter_fail(job->c->meter, st, &w.producer.err);
     heft_producer_free(&w.producer);
-    if (w.buf)
-        al->resize(al->ctx, w.buf, BUFFER, 0, 64);
+    heft_free(al, w.buf, BUFFER, 64);
 }
 
 heft_status heft_copy(const heft_copying *c, heft_error *err)

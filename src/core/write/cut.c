@@ -81,7 +81,7 @@ static heft_status add_end(heft_cut *c, uint32_t end, uint64_t bytes)
     uint32_t *to = heft_vec_push(c->mem, &c->ends, sizeof *to);
     uint64_t *size = heft_vec_push(c->mem, &c->sizes, sizeof *size);
     if (!to || !size)
-        return heft_error_plain(c->err, HEFT_E_NOMEM, "no memory to split a model");
+        return heft_error_no_memory(c->err, "to split a model");
     if (c->ends.len > MOST_FILES)
         return heft_error_plain(c->err, HEFT_E_LIMIT, "the model would be in more than %U files",
                                 (uint64_t)MOST_FILES);

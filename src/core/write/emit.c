@@ -107,15 +107,15 @@ static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint6
 {
     const heft_allocator *al = p->host->allocator;
     flushing fl = { .p = p, .sink = sink, .base = base, .planned = planned, .err = err };
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, OUT_BUFFER, 64);
+    uint8_t *buf = heft_alloc(al, OUT_BUFFER, 64);
     if (!buf)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to write the index");
+        return heft_error_no_memory(err, "to write the index");
     heft_out o = { .buf = buf, .cap = OUT_BUFFER, .flush = flush, .ctx = &fl };
     p->plan.err = err;
     heft_status st = fn(&p->plan, &o);
     if (!st)
         st = heft_out_flush(&o);
-    al->resize(al->ctx, buf, OUT_BUFFER, 0, 64);
+    heft_free(al, buf, OUT_BUFFER, 64);
     return fl.is_full || (!st && o.total != planned) ? changed(p, planned, o.total, err) : st;
 }
 

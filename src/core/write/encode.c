@@ -83,7 +83,7 @@ static heft_status open_producers(encoding *e)
     bool there = heft_producer_init(&e->in_order, e->c);
     for (uint32_t i = 0; i < e->to.width && there; i++)
         there = heft_producer_init(&e->producers[i], e->c);
-    return there ? HEFT_OK : heft_error_plain(e->err, HEFT_E_NOMEM, "no memory to compress");
+    return there ? HEFT_OK : heft_error_no_memory(e->err, "to compress");
 }
 
 static heft_status encode_all(encoding *e)
@@ -104,9 +104,9 @@ static heft_status encode_all(encoding *e)
 heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
 {
     const heft_allocator *al = c->p->host->allocator;
-    encoding *e = al->resize(al->ctx, NULL, 0, sizeof *e, 64);
+    encoding *e = heft_alloc(al, sizeof *e, 64);
     if (!e)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compress");
+        return heft_error_no_memory(err, "to compress");
     memset(e, 0, sizeof *e);
     e->c = c;
     e->err = err;
@@ -117,6 +117,6 @@ heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
     if (e->in_order.c)
         heft_producer_free(&e->in_order);
     heft_append_close(&e->to);
-    al->resize(al->ctx, e, sizeof *e, 0, 64);
+    heft_free(al, e, sizeof *e, 64);
     return st;
 }

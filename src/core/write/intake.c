@@ -2,6 +2,8 @@
  * tensors checked and in the type that is written. */
 #include "core/write/writer.h"
 
+#include "base/bisect.h"
+
 /* ---- sparse tensors ---- */
 
 /* The sparse tensor whose parts come, or that comes next and begins with w->part; NULL: neither. */
@@ -65,15 +67,11 @@ heft_status heft_writer_in_order(heft_plan *plan, uint32_t tensor, bool *strictl
     heft_writer *w =
         (heft_writer *)(void *)plan; /* the planner comes first in it, the plan in the planner */
     heft_sparse_spec *const *specs = w->sparse.ptr;
-    uint32_t first = heft_ix_row(plan->x, tensor)->first_part, from = 0, to = w->sparse.len;
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (specs[middle]->first_part < first)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    specs[from]->is_strict = true;
+    uint32_t first = heft_ix_row(plan->x, tensor)->first_part;
+    heft_bisect b = { .end = w->sparse.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, specs[b.mid]->first_part < first);
+    specs[b.first]->is_strict = true;
     *strictly = true;
     return HEFT_OK;
 }

@@ -18,10 +18,7 @@ heft_status heft_writer_too_late(const heft_writer *w, const char *what, heft_er
                             what, w->p.format->name);
 }
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for what is added to the file");
-}
+static const char purpose[] = "for what is added to the file";
 
 static bool note_name(heft_writer *w, uint32_t tensor)
 {
@@ -46,12 +43,12 @@ heft_status heft_writer_open_late(heft_writer *w, heft_error *err)
         fits = note_key(w, i);
     w->is_late = fits;
     w->planned = x->parts.len;
-    return heft_writer_break(w, fits ? HEFT_OK : no_memory(err), err);
+    return heft_writer_break(w, fits ? HEFT_OK : heft_error_no_memory(err, purpose), err);
 }
 
 heft_status heft_writer_late_name(heft_writer *w, heft_error *err)
 {
-    return note_name(w, w->p.x.tensors.len - 1) ? HEFT_OK : no_memory(err);
+    return note_name(w, w->p.x.tensors.len - 1) ? HEFT_OK : heft_error_no_memory(err, purpose);
 }
 
 heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *err)
@@ -69,7 +66,7 @@ heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *e
     if (st)
         w->p.x.values.len = value;
     else if (!note_key(w, value))
-        return heft_writer_break(w, no_memory(err), err);
+        return heft_writer_break(w, heft_error_no_memory(err, purpose), err);
     return heft_error_end(err, st);
 }
 

@@ -26,10 +26,7 @@ struct heft_linked {
     heft_file *joined;
 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for the files of a model");
-}
+static const char purpose[] = "for the files of a model";
 
 /* ---- the sink ---- */
 
@@ -91,7 +88,7 @@ static heft_status read_source(heft_source *s, uint64_t offset, void *buf, size_
 static void close_source(heft_source *s)
 {
     const heft_allocator *al = ((const read_back *)s)->al;
-    al->resize(al->ctx, s, sizeof(read_back), 0, 16);
+    heft_free(al, s, sizeof(read_back), 16);
 }
 
 static heft_status open_back(heft_linked *l, kept *k, uint64_t size, heft_error *err)
@@ -99,9 +96,9 @@ static heft_status open_back(heft_linked *l, kept *k, uint64_t size, heft_error 
     static const heft_source_ops ops = { .read = read_source, .close = close_source };
     const heft_allocator *al = l->host->allocator;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    read_back *s = al->resize(al->ctx, NULL, 0, sizeof *s, 16);
+    read_back *s = heft_alloc(al, sizeof *s, 16);
     if (!s)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     *s = (read_back){ { &ops, size }, k->inner, al };
     opt.host = l->host;
     opt.format = l->format;
@@ -114,12 +111,12 @@ static heft_status digest(const heft_linked *l, const kept *k, heft_plan_link *l
     const heft_allocator *al = l->host->allocator;
     const heft_digest *d = heft_host_digest(l->host, link->algorithm);
     size_t bytes = d ? STEP + d->state_bytes : 0;
-    uint8_t *buf = d ? al->resize(al->ctx, NULL, 0, bytes, 64) : NULL;
+    uint8_t *buf = d ? heft_alloc(al, bytes, 64) : NULL;
     void *state = buf ? buf + STEP : NULL;
     if (!d)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
                                 link->algorithm);
-    heft_status st = buf && d->init(state) ? HEFT_OK : no_memory(err);
+    heft_status st = buf && d->init(state) ? HEFT_OK : heft_error_no_memory(err, purpose);
     for (uint64_t at = 0; !st && at < link->size; at += STEP) {
         size_t n = link->size - at < STEP ? (size_t)(link->size - at) : STEP;
         st = k->inner->ops->read_at(k->inner, at, buf, n, err);
@@ -128,8 +125,7 @@ static heft_status digest(const heft_linked *l, const kept *k, heft_plan_link *l
     }
     if (!st)
         d->final(link->digest, state);
-    if (buf)
-        al->resize(al->ctx, buf, bytes, 0, 64);
+    heft_free(al, buf, bytes, 64);
     return st;
 }
 
@@ -154,15 +150,15 @@ heft_status heft_linked_begin(heft_linked **out, const heft_host *h, const heft_
 {
     const heft_allocator *al = h->allocator;
     size_t bytes = count * (sizeof(kept) + sizeof(heft_plan_link));
-    heft_linked *l = al->resize(al->ctx, NULL, 0, sizeof *l, 16);
+    heft_linked *l = heft_alloc(al, sizeof *l, 16);
     *out = NULL;
     if (!l)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     *l = (heft_linked){ .host = h, .format = format, .room = count };
-    l->files = al->resize(al->ctx, NULL, 0, bytes, 16);
+    l->files = heft_alloc(al, bytes, 16);
     if (!l->files) {
-        al->resize(al->ctx, l, sizeof *l, 0, 16);
-        return no_memory(err);
+        heft_free(al, l, sizeof *l, 16);
+        return heft_error_no_memory(err, purpose);
     }
     memset(l->files, 0, bytes);
     l->links = (heft_plan_link *)(void *)(l->files + count);
@@ -175,13 +171,13 @@ heft_status heft_linked_join(heft_linked *l, const heft_file **out, const heft_p
 {
     const heft_allocator *al = l->host->allocator;
     size_t bytes = l->count * sizeof(heft_file *);
-    const heft_file **files = al->resize(al->ctx, NULL, 0, bytes, 16);
+    const heft_file **files = heft_alloc(al, bytes, 16);
     if (!files)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < l->count; i++)
         files[i] = l->files[i].file;
     heft_status st = heft_file_join(&l->joined, files, l->count, NULL, err);
-    al->resize(al->ctx, files, bytes, 0, 16);
+    heft_free(al, files, bytes, 16);
     *out = l->joined;
     *links = l->links;
     return st;
@@ -217,6 +213,6 @@ void heft_linked_free(heft_linked *l)
     close_files(l);
     for (uint32_t i = 0; i < l->room; i++)
         heft_sink_discard(l->files[i].inner);
-    al->resize(al->ctx, l->files, l->room * (sizeof(kept) + sizeof(heft_plan_link)), 0, 16);
-    al->resize(al->ctx, l, sizeof *l, 0, 16);
+    heft_free(al, l->files, l->room * (sizeof(kept) + sizeof(heft_plan_link)), 16);
+    heft_free(al, l, sizeof *l, 16);
 }

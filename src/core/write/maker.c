@@ -8,11 +8,6 @@ enum {
     BUFFER = 64 << 10
 };
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to change a tensor's layout");
-}
-
 static heft_status has_changed(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
@@ -33,11 +28,11 @@ static heft_status scan_open(heft_scan *s, const heft_file *f, uint32_t part, he
     if (st)
         return st;
     s->left = s->s.row.length;
-    s->buf = al->resize(al->ctx, NULL, 0, BUFFER, 64);
+    s->buf = heft_alloc(al, BUFFER, 64);
     if (s->buf)
         return HEFT_OK;
     heft_stream_stop(&s->s);
-    return no_memory(err);
+    return heft_error_no_memory(err, "to change a tensor's layout");
 }
 
 static void scan_close(heft_scan *s)
@@ -45,7 +40,7 @@ static void scan_close(heft_scan *s)
     if (!s->buf)
         return;
     const heft_allocator *al = s->s.f->host->allocator;
-    al->resize(al->ctx, s->buf, BUFFER, 0, 64);
+    heft_free(al, s->buf, BUFFER, 64);
     heft_stream_stop(&s->s);
     s->buf = NULL;
 }
@@ -188,8 +183,8 @@ static heft_status open_dense(heft_maker *m, heft_error *err)
         st = restart(m, err);
     if (st)
         return st;
-    m->block = al->resize(al->ctx, NULL, 0, BLOCK, 64);
-    return m->block ? HEFT_OK : no_memory(err);
+    m->block = heft_alloc(al, BLOCK, 64);
+    return m->block ? HEFT_OK : heft_error_no_memory(err, "to change a tensor's layout");
 }
 
 static heft_status fill_block(heft_maker *m, heft_error *err)
@@ -323,7 +318,7 @@ void heft_maker_close(heft_maker *m)
     heft_entries_close(&m->entries);
     if (m->block) {
         const heft_allocator *al = m->f->host->allocator;
-        al->resize(al->ctx, m->block, BLOCK, 0, 64);
+        heft_free(al, m->block, BLOCK, 64);
     }
     m->block = NULL;
 }

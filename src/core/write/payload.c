@@ -97,9 +97,9 @@ heft_status heft_writer_fill(heft_writer *w, heft_error *err)
 heft_status heft_writer_open_appender(heft_writer *w, heft_error *err)
 {
     const heft_allocator *al = w->p.host->allocator;
-    w->to = al->resize(al->ctx, NULL, 0, sizeof *w->to, 64);
+    w->to = heft_alloc(al, sizeof *w->to, 64);
     if (!w->to)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compress");
+        return heft_error_no_memory(err, "to compress");
     return heft_append_open(w->to, &w->p, w->sink, err);
 }
 

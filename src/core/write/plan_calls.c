@@ -15,7 +15,7 @@ static heft_status tell_once(heft_planner *p, const char *rule, heft_str tensor,
         return HEFT_OK;
     char *all = heft_arena_alloc(&own->arena, len, 1);
     if (!all)
-        return heft_error_plain(p->plan.err, HEFT_E_NOMEM, "no memory to plan the file");
+        return heft_error_no_memory(p->plan.err, "to plan the file");
     for (unsigned i = 0; i < 3; i++) {
         if (parts[i].len)
             memcpy(all + at, parts[i].ptr, parts[i].len);
@@ -26,7 +26,7 @@ static heft_status tell_once(heft_planner *p, const char *rule, heft_str tensor,
     heft_str key = { all, len };
     *is_new = !heft_text_set_has(&own->told, &own->x.key, key);
     if (*is_new && !heft_text_set_add(&own->told, &own->x.mem, &own->x.key, key))
-        return heft_error_plain(p->plan.err, HEFT_E_NOMEM, "no memory to plan the file");
+        return heft_error_no_memory(p->plan.err, "to plan the file");
     return HEFT_OK;
 }
 
@@ -93,7 +93,7 @@ void *heft_plan_alloc(heft_plan *p, size_t size)
     if (mem)
         memset(mem, 0, size);
     else
-        heft_error_plain(p->err, HEFT_E_NOMEM, "no memory to plan the file");
+        heft_error_no_memory(p->err, "to plan the file");
     return mem;
 }
 

@@ -38,7 +38,7 @@ heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_
     heft_planner *p = (heft_planner *)plan;
     range_digest *to = heft_vec_push(&p->x.mem, &p->range_digests, sizeof *to);
     if (!to)
-        return heft_error_plain(plan->err, HEFT_E_NOMEM, "no memory for a checksum");
+        return heft_error_no_memory(plan->err, "for a checksum");
     if (!heft_segments_want(&p->written, p->host, algorithm))
         return heft_error_plain(plan->err, HEFT_E_UNSUPPORTED, "%s of a range cannot be computed",
                                 algorithm);
@@ -91,17 +91,17 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
     digesting g = { heft_host_digest(h, algorithm), NULL, o };
     uint8_t buf[4096];
     heft_out own = { .buf = buf, .cap = sizeof buf, .flush = pass_on, .ctx = &g };
-    g.state = g.d ? al->resize(al->ctx, NULL, 0, g.d->state_bytes, 64) : NULL;
+    g.state = g.d ? heft_alloc(al, g.d->state_bytes, 64) : NULL;
     heft_status st = g.state && g.d->init(g.state)
                          ? HEFT_OK
-                         : heft_error_plain(plan->err, HEFT_E_NOMEM, "no memory for a digest");
+                         : heft_error_no_memory(plan->err, "for a digest");
     if (!st) {
         emit(plan, &own);
         st = heft_out_flush(&own);
         g.d->final(digest, g.state);
     }
     if (g.state)
-        al->resize(al->ctx, g.state, g.d->state_bytes, 0, 64);
+        heft_free(al, g.state, g.d->state_bytes, 64);
     return st;
 }
 
@@ -111,14 +111,11 @@ static heft_status digest_nothing(heft_planner *p, const heft_digest *d, uint8_t
                                   heft_error *err)
 {
     const heft_allocator *al = p->host->allocator;
-    void *state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
-    heft_status st = state && d->init(state)
-                         ? HEFT_OK
-                         : heft_error_plain(err, HEFT_E_NOMEM, "no memory for a digest");
+    void *state = heft_alloc(al, d->state_bytes, 64);
+    heft_status st = state && d->init(state) ? HEFT_OK : heft_error_no_memory(err, "for a digest");
     if (!st)
         d->final(out, state);
-    if (state)
-        al->resize(al->ctx, state, d->state_bytes, 0, 64);
+    heft_free(al, state, d->state_bytes, 64);
     return st;
 }
 

@@ -223,14 +223,14 @@ static heft_status decode_all(heft_producer *w)
 static heft_status open_maker(heft_producer *w, const heft_origin *o)
 {
     const heft_allocator *al = w->c->in->host->allocator;
-    w->maker = al->resize(al->ctx, NULL, 0, sizeof *w->maker, 64);
+    w->maker = heft_alloc(al, sizeof *w->maker, 64);
     if (!w->maker)
-        return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to change a layout");
+        return heft_error_no_memory(&w->err, "to change a layout");
     heft_status st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, o->filled,
                                      &w->err);
     if (!st)
         return HEFT_OK;
-    al->resize(al->ctx, w->maker, sizeof *w->maker, 0, 64);
+    heft_free(al, w->maker, sizeof *w->maker, 64);
     w->maker = NULL;
     return st;
 }
@@ -255,7 +255,7 @@ static void close_source(heft_producer *w)
     const heft_allocator *al = w->c->in->host->allocator;
     if (w->maker) {
         heft_maker_close(w->maker);
-        al->resize(al->ctx, w->maker, sizeof *w->maker, 0, 64);
+        heft_free(al, w->maker, sizeof *w->maker, 64);
     } else {
         heft_stream_stop(&w->stream);
     }
@@ -326,7 +326,7 @@ bool heft_producer_init(heft_producer *w, const heft_copying *c)
 {
     const heft_allocator *al = c->in->host->allocator;
     *w = (heft_producer){ .c = c, .part = HEFT_NONE };
-    w->scratch = al->resize(al->ctx, NULL, 0, 2 * SCRATCH, 64);
+    w->scratch = heft_alloc(al, 2 * SCRATCH, 64);
     return w->scratch;
 }
 
@@ -334,8 +334,7 @@ void heft_producer_free(heft_producer *w)
 {
     const heft_allocator *al = w->c->in->host->allocator;
     leave_part(w);
-    if (w->scratch)
-        al->resize(al->ctx, w->scratch, 2 * SCRATCH, 0, 64);
+    heft_free(al, w->scratch, 2 * SCRATCH, 64);
 }
 
 heft_status heft_produce(heft_producer *w, uint32_t part, uint64_t from, size_t len, uint8_t *dst)

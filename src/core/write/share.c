@@ -67,7 +67,7 @@ heft_status heft_share_parts(const heft_copying *c, const uint32_t *places, uint
             continue;
         heft_range *kept = heft_vec_push(m, shared, sizeof *kept);
         if (!kept)
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the copy");
+            return heft_error_no_memory(err, "to plan the copy");
         *kept = r;
         if (!share(c, places[i], r)) {
             shared->len--;

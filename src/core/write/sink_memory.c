@@ -89,9 +89,8 @@ static void discard(heft_sink *s)
 {
     memory_sink *m = (memory_sink *)s;
     const heft_allocator *al = m->allocator;
-    if (m->bytes)
-        al->resize(al->ctx, m->bytes, m->capacity, 0, ALIGN);
-    al->resize(al->ctx, m, sizeof *m, 0, ALIGN);
+    heft_free(al, m->bytes, m->capacity, ALIGN);
+    heft_free(al, m, sizeof *m, ALIGN);
 }
 
 static heft_status finish(heft_sink *s, heft_error *err)
@@ -124,7 +123,7 @@ heft_status heft_sink_open_memory(heft_sink **out, heft_blob *to, const heft_hos
     heft_status st = heft_host_resolve(&host, host, err);
     if (st)
         return heft_error_end(err, st);
-    memory_sink *m = host->allocator->resize(host->allocator->ctx, NULL, 0, sizeof *m, ALIGN);
+    memory_sink *m = heft_alloc(host->allocator, sizeof *m, ALIGN);
     if (!m)
         return no_memory(err, sizeof *m);
     *m = (memory_sink){ .base = { &memory_ops }, .allocator = host->allocator, .to = to };
@@ -134,7 +133,6 @@ heft_status heft_sink_open_memory(heft_sink **out, heft_blob *to, const heft_hos
 
 void heft_blob_free(heft_blob *b)
 {
-    if (b->data)
-        b->allocator->resize(b->allocator->ctx, b->data, b->size, 0, ALIGN);
+    heft_free(b->allocator, b->data, b->size, ALIGN);
     *b = (heft_blob){ NULL, 0, NULL };
 }

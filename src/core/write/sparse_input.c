@@ -112,7 +112,7 @@ static heft_status note_break(heft_sparse_input *f, uint64_t at, heft_error *err
 {
     uint64_t *to = heft_vec_push(&f->mem, &f->breaks, sizeof *to);
     if (!to)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a sparse tensor");
+        return heft_error_no_memory(err, "to check a sparse tensor");
     *to = at;
     return HEFT_OK;
 }
@@ -218,7 +218,7 @@ heft_status heft_sparse_begin_part(heft_sparse_input *f, uint32_t part, heft_err
     f->dim = f->next = 0;
     if (is_coords && s->is_strict &&
         !heft_places_open(&f->places, f->al, s->entries, s->dims, s->rank))
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to check a sparse tensor");
+        return heft_error_no_memory(err, "to check a sparse tensor");
     return HEFT_OK;
 }
 

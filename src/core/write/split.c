@@ -33,10 +33,7 @@ typedef struct splitting {
     heft_error *err;
 } splitting;
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to split a model");
-}
+static const char purpose[] = "to split a model";
 
 static uint32_t units(const splitting *s)
 {
@@ -60,7 +57,7 @@ static uint32_t files(const splitting *s)
 
 static uint32_t *allocate(splitting *s, size_t count)
 {
-    uint32_t *ids = heft_mem_resize(&s->x.mem, NULL, 0, (count + 1) * sizeof *ids);
+    uint32_t *ids = heft_mem_alloc(&s->x.mem, (count + 1) * sizeof *ids);
     if (ids)
         memset(ids, 0, (count + 1) * sizeof *ids);
     return ids;
@@ -68,8 +65,7 @@ static uint32_t *allocate(splitting *s, size_t count)
 
 static void release(splitting *s, uint32_t *ids, size_t count)
 {
-    if (ids)
-        heft_mem_resize(&s->x.mem, ids, (count + 1) * sizeof *ids, 0);
+    heft_mem_free(&s->x.mem, ids, (count + 1) * sizeof *ids);
 }
 
 /* ---- what there is to split ---- */
@@ -94,11 +90,11 @@ static heft_status add_unit(splitting *s, const heft_index *x, uint32_t tensor, 
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     uint32_t *to = heft_vec_push(&s->x.mem, &s->unit, sizeof *to);
     if (!to)
-        return no_memory(s->err);
+        return heft_error_no_memory(s->err, purpose);
     if (!*unit) {
         uint64_t *bytes = heft_vec_push(&s->x.mem, &s->bytes, sizeof *bytes);
         if (!bytes)
-            return no_memory(s->err);
+            return heft_error_no_memory(s->err, purpose);
         *bytes = 0;
         for (uint32_t k = 0; k < row->part_count; k++)
             *bytes += heft_ix_part_row_at(x, row->first_part + k)->length;
@@ -116,7 +112,7 @@ static heft_status add_tensor(splitting *s, const heft_index *x, uint32_t tensor
     heft_str name = heft_ix_copy(&s->x, heft_ix_name(x, tensor));
     if (!source || !name.ptr ||
         heft_ix_tensor(&s->x, name, heft_ix_row(x, tensor)->dtype, 0, &dims, &id))
-        return no_memory(s->err);
+        return heft_error_no_memory(s->err, purpose);
     *source = heft_ix_find(&s->in->x, name);
     return *source != HEFT_NONE
                ? HEFT_OK
@@ -130,7 +126,7 @@ static heft_status note_equal(splitting *s, const heft_planner *p)
         return HEFT_OK;
     s->equal = allocate(s, s->in->x.parts.len);
     if (!s->equal)
-        return no_memory(s->err);
+        return heft_error_no_memory(s->err, purpose);
     for (uint32_t t = 0; t < tensors(s); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
         uint32_t source = ((const uint32_t *)s->source.ptr)[t];
@@ -149,7 +145,7 @@ static heft_status share_sources(splitting *s, heft_planner *p, uint32_t **same)
         return HEFT_OK;
     *same = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof **same);
     if (!*same)
-        return no_memory(s->err);
+        return heft_error_no_memory(s->err, purpose);
     for (uint32_t i = 0; i < p->x.parts.len; i++)
         (*same)[i] = i;
     return p->plan.ties(&p->plan, *same, false);
@@ -159,7 +155,7 @@ static heft_status collect(void *ctx, heft_planner *p, heft_error *err)
 {
     splitting *s = ctx;
     uint32_t count = heft_ix_tensors(&p->x), *same = NULL, *unit = allocate(s, count);
-    heft_status st = unit ? share_sources(s, p, &same) : no_memory(err);
+    heft_status st = unit ? share_sources(s, p, &same) : heft_error_no_memory(err, purpose);
     s->x.err = err;
     for (uint32_t i = 0; i < count && !st; i++) {
         st = add_tensor(s, &p->x, i);
@@ -178,7 +174,7 @@ static heft_status list_members(splitting *s)
     s->members = allocate(s, n);
     s->run = allocate(s, 2 * (size_t)n);
     if (!s->first_of || !s->members || !s->run)
-        return no_memory(s->err);
+        return heft_error_no_memory(s->err, purpose);
     for (uint32_t t = 0; t < n; t++)
         s->first_of[unit_of(s, t)]++;
     for (uint32_t u = 0, at = 0; u <= units(s); u++) {
@@ -380,13 +376,13 @@ static heft_status put_index(const splitting *s, const heft_set *set, heft_sink 
 {
     const heft_allocator *al = s->in->host->allocator;
     flushing f = { sink, s->err };
-    uint8_t *buf = al->resize(al->ctx, NULL, 0, INDEX_BUFFER, 64);
+    uint8_t *buf = heft_alloc(al, INDEX_BUFFER, 64);
     heft_out o = { .buf = buf, .cap = INDEX_BUFFER, .flush = flush, .ctx = &f };
     if (!buf)
-        return no_memory(s->err);
+        return heft_error_no_memory(s->err, purpose);
     s->to->sharding->index(&o, set);
     heft_status st = heft_out_flush(&o);
-    al->resize(al->ctx, buf, INDEX_BUFFER, 0, 64);
+    heft_free(al, buf, INDEX_BUFFER, 64);
     return st;
 }
 
@@ -394,10 +390,10 @@ static heft_status write_text(splitting *s)
 {
     heft_set set = { heft_lit(s->opt.stem), files(s), &s->x, NULL, NULL, s->total };
     size_t n = tensors(s), bytes = (3 * n + units(s) + 1) * sizeof(uint32_t);
-    uint32_t *ids = heft_mem_resize(&s->x.mem, NULL, 0, bytes);
+    uint32_t *ids = heft_mem_alloc(&s->x.mem, bytes);
     heft_sink *sink = NULL;
     if (!ids)
-        return no_memory(s->err);
+        return heft_error_no_memory(s->err, purpose);
     for (uint32_t i = 0; i < n; i++)
         ids[i] = i;
     heft_sort(ids, ids + n, (uint32_t)n, name_below, &s->x);
@@ -413,7 +409,7 @@ static heft_status write_text(splitting *s)
     heft_status st = open_file(s, files(s), &sink);
     if (!st)
         st = put_index(s, &set, sink);
-    heft_mem_resize(&s->x.mem, ids, bytes, 0);
+    heft_mem_free(&s->x.mem, ids, bytes);
     if (!st)
         return sink->ops->finish(sink, s->err);
     heft_sink_discard(sink);

@@ -56,7 +56,7 @@ heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storag
     while (!st && p->stored.len <= part) {
         heft_stored *to = heft_vec_push(&p->x.mem, &p->stored, sizeof *to);
         if (!to)
-            return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the file");
+            return heft_error_no_memory(err, "to plan the file");
         *to = (heft_stored){ .how = usual_of(p, p->stored.len - 1) };
     }
     if (!st)
@@ -186,12 +186,12 @@ heft_status heft_tap_begin(heft_tap *tap, const heft_digest *d, const heft_alloc
         return HEFT_OK;
     tap->digest = d;
     if (!tap->state)
-        tap->state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
+        tap->state = heft_alloc(al, d->state_bytes, 64);
     tap->is_running = tap->state && d->init(tap->state);
     if (tap->is_running)
         return HEFT_OK;
     heft_tap_close(tap, al);
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a digest");
+    return heft_error_no_memory(err, "for a digest");
 }
 
 void heft_tap_feed(heft_tap *tap, const void *data, size_t len)
@@ -211,6 +211,6 @@ void heft_tap_close(heft_tap *tap, const heft_allocator *al)
 {
     heft_tap_end(tap, NULL);
     if (tap->state)
-        al->resize(al->ctx, tap->state, tap->digest->state_bytes, 0, 64);
+        heft_free(al, tap->state, tap->digest->state_bytes, 64);
     *tap = (heft_tap){ .digest = NULL };
 }

@@ -152,12 +152,10 @@ static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_erro
     uint32_t from = t->origins[part].part;
     uint64_t length = target(t, part)->length;
     const uint8_t *lent = length ? heft_part_view(t->in, from) : NULL;
-    uint8_t *buf = lent ? NULL : al->resize(al->ctx, NULL, 0, STEP, 64);
+    uint8_t *buf = lent ? NULL : heft_alloc(al, STEP, 64);
     heft_blake3 h;
     heft_blake3_init(&h);
-    heft_status st = lent || buf
-                         ? HEFT_OK
-                         : heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
+    heft_status st = lent || buf ? HEFT_OK : heft_error_no_memory(err, "to compare parts");
     for (uint64_t at = 0; !st && at < length && !heft_meter_halted(&t->meter); at += STEP) {
         size_t n = length - at < STEP ? (size_t)(length - at) : STEP;
         heft_meter_add(&t->meter, 0);
@@ -167,8 +165,7 @@ static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_erro
             heft_blake3_update(&h, lent ? lent + at : buf, n);
     }
     heft_blake3_final(&h, out->bytes);
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 
@@ -213,14 +210,14 @@ static heft_status tie_bytes(ties *t, heft_error *err)
     size_t bytes = t->count * (sizeof(heft_hash) + sizeof(uint32_t)) + 1;
     if (!t->count)
         return HEFT_OK;
-    t->digests = heft_mem_resize(&mem, NULL, 0, bytes);
+    t->digests = heft_mem_alloc(&mem, bytes);
     if (!t->digests)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
+        return heft_error_no_memory(err, "to compare parts");
     heft_host_run(t->in->host, t->count, run_digest, t);
     heft_status st = heft_meter_end(&t->meter, err);
     if (!st)
         tie_digests(t, (uint32_t *)(t->digests + t->count));
-    heft_mem_resize(&mem, t->digests, bytes, 0);
+    heft_mem_free(&mem, t->digests, bytes);
     return st;
 }
 
@@ -298,9 +295,9 @@ heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
     heft_memory mem = { in->host->allocator, UINT64_MAX, 0 };
     size_t bytes = all * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 1;
     ties t = { .p = p, .in = in, .origins = origins, .how = how, .same = same };
-    t.marks = heft_mem_resize(&mem, NULL, 0, bytes);
+    t.marks = heft_mem_alloc(&mem, bytes);
     if (!t.marks)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
+        return heft_error_no_memory(err, "to compare parts");
     memset(t.marks, 0, bytes);
     t.meter = (heft_meter){ .fn = how->progress, .ctx = how->ctx };
     for (uint32_t i = 0; i < all; i++)
@@ -314,7 +311,7 @@ heft_status heft_ties(uint32_t *same, heft_planner *p, const heft_file *in,
     heft_status there = heft_file_leave(in, err);
     for (uint32_t i = 0; i < all; i++)
         same[i] = same[same[i]];
-    heft_mem_resize(&mem, t.marks, bytes, 0);
+    heft_mem_free(&mem, t.marks, bytes);
     return there ? there : st;
 }
 
@@ -357,15 +354,15 @@ heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f, heft_erro
     uint32_t n = heft_ix_tensors(&f->x);
     heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
     size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
-    uint32_t *ids = heft_mem_resize(&mem, NULL, 0, bytes);
+    uint32_t *ids = heft_mem_alloc(&mem, bytes);
     if (!ids)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to find shared bytes");
+        return heft_error_no_memory(err, "to find shared bytes");
     for (uint32_t i = 0; i < n; i++)
         ids[i] = first[i] = i;
     heft_sort(ids, ids + n, n, place_below, &f->x);
     for (uint32_t i = 1; i < n; i++)
         if (has_bytes(&f->x, ids[i]) && !order_places(&f->x, ids[i - 1], ids[i]))
             first[ids[i]] = first[ids[i - 1]];
-    heft_mem_resize(&mem, ids, bytes, 0);
+    heft_mem_free(&mem, ids, bytes);
     return HEFT_OK;
 }

@@ -30,7 +30,7 @@ heft_status heft_within_version(heft_planner *p, const heft_file *in, heft_error
         return say_version(p, has);
     char *copy = heft_arena_alloc(&p->arena, has.len + 1, 1);
     if (!copy)
-        return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the file");
+        return heft_error_no_memory(err, "to plan the file");
     memcpy(copy, has.ptr, has.len);
     copy[has.len] = '\0';
     p->plan.version = copy;

@@ -8,9 +8,9 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     *out = NULL;
     heft_status st = heft_host_resolve(&host, opt ? opt->host : NULL, err);
     const heft_allocator *al = st ? NULL : host->allocator;
-    heft_writer *w = al ? al->resize(al->ctx, NULL, 0, sizeof *w, 16) : NULL;
+    heft_writer *w = al ? heft_alloc(al, sizeof *w, 16) : NULL;
     if (!st && !w)
-        st = heft_error_plain(err, HEFT_E_NOMEM, "no memory for a writer");
+        st = heft_error_no_memory(err, "for a writer");
     if (st) {
         heft_sink_discard(take);
         return st;
@@ -37,11 +37,11 @@ static void release(heft_writer *w)
     heft_text_set_free(&w->keys, &w->p.x.mem);
     if (w->to) {
         heft_append_close(w->to);
-        al->resize(al->ctx, w->to, sizeof *w->to, 0, 64);
+        heft_free(al, w->to, sizeof *w->to, 64);
     }
     heft_tap_close(&w->tap, al);
     heft_planner_free(&w->p);
-    al->resize(al->ctx, w, sizeof *w, 0, 16);
+    heft_free(al, w, sizeof *w, 16);
 }
 
 void heft_writer_discard(heft_writer *w)

@@ -22,7 +22,7 @@ static const char what[] = "the record";
 
 heft_status heft_record_no_memory(const heft_record *r)
 {
-    return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for the names of a record");
+    return heft_error_no_memory(r->x->err, "for the names of a record");
 }
 
 heft_status heft_record_charge(heft_record *r, uint64_t work, uint64_t at)

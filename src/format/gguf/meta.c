@@ -168,7 +168,7 @@ static const uint8_t *take_numbers(heft_gguf_reader *r, uint32_t count, uint32_t
         return p;
     uint8_t *copy = heft_arena_alloc(&r->x->arena, len + 1, 8);
     if (!copy)
-        r->c.st = heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for metadata");
+        r->c.st = heft_error_no_memory(r->x->err, "for metadata");
     for (size_t i = 0; copy && i < len; i++)
         copy[i] = p[i - i % size + (size - 1 - i % size)];
     return copy;

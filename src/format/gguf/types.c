@@ -119,7 +119,7 @@ heft_status heft_gguf_keep_number(heft_index *x, uint32_t tensor, uint32_t numbe
     v.as.s = heft_arena_copy(&x->arena,
                              (heft_str){ text, MARK + heft_u64_text(text + MARK, number) });
     if (!v.as.s.ptr)
-        return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for an element type");
+        return heft_error_no_memory(x->err, "for an element type");
     return heft_ix_attr(x, tensor, v);
 }
 

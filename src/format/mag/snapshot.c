@@ -87,7 +87,7 @@ static heft_status refuse_twins(const pool *s, heft_index *x)
     size_t bytes = 2 * sizeof(uint32_t) * (size_t)s->count;
     if (!bytes)
         return HEFT_OK;
-    uint32_t *ids = heft_mem_resize(&x->mem, NULL, 0, bytes);
+    uint32_t *ids = heft_mem_alloc(&x->mem, bytes);
     if (!ids)
         return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for %U strings",
                                 (uint64_t)s->count);
@@ -101,7 +101,7 @@ static heft_status refuse_twins(const pool *s, heft_index *x)
             st = heft_error_set(x->err, HEFT_E_FORMAT, s->blob_at + (uint64_t)(text.ptr - s->blob),
                                 "string %q stands in the pool twice", text);
     }
-    heft_mem_resize(&x->mem, ids, bytes, 0);
+    heft_mem_free(&x->mem, ids, bytes);
     return st;
 }
 

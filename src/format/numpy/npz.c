@@ -122,7 +122,7 @@ static heft_status say(reader *r, heft_severity s, const char *rule, uint64_t at
     heft_str kept = heft_arena_copy(&r->x->arena,
                                     (heft_str){ text.message, heft_lit(text.message).len + 1 });
     if (!kept.ptr)
-        return heft_error_plain(r->in->err, HEFT_E_NOMEM, "no memory for a finding");
+        return heft_error_no_memory(r->in->err, "for a finding");
     heft_ix_note(r->x, s, rule, at, tensor, kept.ptr);
     return HEFT_OK;
 }
@@ -163,7 +163,7 @@ static heft_status keep_reason(reader *r, member *m, const heft_error *why)
 {
     m->unreadable = heft_arena_alloc(&r->x->arena, sizeof *why, sizeof(uint64_t));
     if (!m->unreadable)
-        return heft_error_plain(r->in->err, HEFT_E_NOMEM, "no memory for a finding");
+        return heft_error_no_memory(r->in->err, "for a finding");
     *m->unreadable = *why;
     return HEFT_OK;
 }
@@ -253,7 +253,7 @@ static heft_status open_archive(reader *r)
     size_t bytes = r->zip.count * sizeof *r->members; /* less than the entries take */
     r->members = heft_arena_alloc(&r->x->arena, bytes, sizeof(void *));
     if (!r->members)
-        return heft_error_plain(r->in->err, HEFT_E_NOMEM, "no memory for the members");
+        return heft_error_no_memory(r->in->err, "for the members");
     memset(r->members, 0, bytes);
     return HEFT_OK;
 }

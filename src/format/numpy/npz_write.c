@@ -128,7 +128,7 @@ static heft_status name_member(heft_plan *p, uint32_t t, member *m)
     size_t len = name.len + HEFT_NPZ_SUFFIX;
     char *text = heft_arena_alloc(p->arena, len, 1);
     if (!text)
-        return heft_error_plain(p->err, HEFT_E_NOMEM, "no memory to plan the file");
+        return heft_error_no_memory(p->err, "to plan the file");
     memcpy(text, name.ptr, name.len);
     memcpy(text + name.len, heft_npz_suffix, len - name.len);
     m->name = (heft_str){ text, len };

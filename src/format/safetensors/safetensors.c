@@ -10,6 +10,7 @@
  */
 #include "format/safetensors/safetensors.h"
 
+#include "base/bisect.h"
 #include "format/carried.h"
 #include "format/shard_index.h"
 #include "model/names.h"
@@ -75,18 +76,10 @@ static heft_status refuse_place(const heft_index *x, const heft_st_header *h, ui
 /* Whether some part begins there; order is sorted by place. */
 static bool is_boundary(const heft_index *x, const uint32_t *order, uint32_t count, uint64_t offset)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        uint64_t begins = heft_ix_part_row_at(x, order[mid])->offset;
-        if (begins == offset)
-            return true;
-        if (begins < offset)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return false;
+    heft_bisect b = { .end = count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, heft_ix_part_row_at(x, order[b.mid])->offset < offset);
+    return b.first < count && heft_ix_part_row_at(x, order[b.first])->offset == offset;
 }
 
 /* Every tensor has one part, of its own number. */

@@ -3,7 +3,7 @@
 
 static bool no_memory(heft_torch *t)
 {
-    t->st = heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a text");
+    t->st = heft_error_no_memory(t->x->err, "for a text");
     return false;
 }
 

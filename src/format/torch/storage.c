@@ -3,6 +3,7 @@
  * A storage is a persistent id: ("storage", class, key, location, elements), in legacy files with
  * (key, offset, elements) of a view or None behind it.
  */
+#include "base/bisect.h"
 #include "base/sort.h"
 #include "format/torch/torch.h"
 
@@ -166,11 +167,6 @@ static heft_status merge(const heft_torch *t, const heft_torch_storage *all, con
     return HEFT_OK;
 }
 
-static heft_status no_memory(const heft_torch *t)
-{
-    return heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a list of storages");
-}
-
 heft_status heft_torch_storages(heft_torch *t)
 {
     const heft_pickle *p = &t->p;
@@ -182,12 +178,12 @@ heft_status heft_torch_storages(heft_torch *t)
     if (!count)
         return HEFT_OK;
     if (!heft_mul(&bytes, count, sizeof *t->storages) || bytes > SIZE_MAX)
-        return no_memory(t);
+        return heft_error_no_memory(t->x->err, "for a list of storages");
     heft_torch_storage *all = heft_arena_alloc(arena, (size_t)bytes, 8);
     heft_torch_storage *merged = heft_arena_alloc(arena, (size_t)bytes, 8);
     uint32_t *order = heft_arena_alloc(arena, 2 * (size_t)count * sizeof *order, 4);
     if (!all || !merged || !order)
-        return no_memory(t);
+        return heft_error_no_memory(t->x->err, "for a list of storages");
     for (uint32_t v = 0; v < p->values.len; v++) {
         if (!is_storage(p, v))
             continue;
@@ -205,16 +201,12 @@ heft_status heft_torch_storages(heft_torch *t)
 
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key)
 {
-    uint32_t low = 0, high = t->storage_count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        int order = heft_str_order(t->storages[mid].key, key);
+    heft_bisect b = { .end = t->storage_count };
+    while (heft_bisect_next(&b)) {
+        int order = heft_str_order(t->storages[b.mid].key, key);
         if (!order)
-            return &t->storages[mid];
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
+            return &t->storages[b.mid];
+        heft_bisect_narrow(&b, order < 0);
     }
     return NULL;
 }

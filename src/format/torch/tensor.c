@@ -284,7 +284,7 @@ static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
         heft_str end = heft_lit(ends[i]);
         char *full = heft_arena_alloc(&t->x->arena, name.len + end.len, 1);
         if (!full)
-            return heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a name");
+            return heft_error_no_memory(t->x->err, "for a name");
         memcpy(full, name.ptr, name.len);
         memcpy(full + name.len, end.ptr, end.len);
         heft_str whole = { full, name.len + end.len };

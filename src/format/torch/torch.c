@@ -116,7 +116,7 @@ static heft_status open_archive(heft_torch *t, archive *a)
     a->folder = (heft_str){ first.ptr, len < first.len ? len + 1 : 0 };
     char *name = heft_arena_alloc(&t->x->arena, a->folder.len + sizeof data, 1);
     if (!name)
-        return heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a name");
+        return heft_error_no_memory(t->x->err, "for a name");
     memcpy(name, a->folder.ptr, a->folder.len);
     memcpy(name + a->folder.len, data, sizeof data);
     a->storage = (heft_str){ name, a->folder.len + sizeof data - 1 };

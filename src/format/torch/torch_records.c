@@ -1,11 +1,7 @@
 /* torch_records.c - storages and tensors of a tar archive by their keys, which are numbers. */
+#include "base/bisect.h"
 #include "base/sort.h"
 #include "format/torch/torch.h"
-
-static heft_status no_memory(const heft_torch *t)
-{
-    return heft_error_plain(t->x->err, HEFT_E_NOMEM, "no memory for a list of storages");
-}
 
 /* ---- keys ---- */
 
@@ -69,7 +65,7 @@ heft_status heft_torch_sort_memories(heft_torch *t, const heft_vec *memories)
     uint32_t n = memories->len, *ids = sorted(t, n, memory_below, from);
     heft_torch_memory *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
     if (!ids || !to)
-        return no_memory(t);
+        return heft_error_no_memory(t->x->err, "for a list of storages");
     for (uint32_t i = 0; i < n; i++) {
         to[i] = from[ids[i]];
         if (i && to[i].key == to[i - 1].key)
@@ -87,7 +83,7 @@ heft_status heft_torch_sort_records(heft_torch *t, const heft_vec *records)
     uint32_t n = records->len, *ids = sorted(t, n, record_below, from);
     heft_torch_record *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
     if (!ids || !to)
-        return no_memory(t);
+        return heft_error_no_memory(t->x->err, "for a list of storages");
     for (uint32_t i = 0; i < n; i++) {
         to[i] = from[ids[i]];
         if (i && to[i].key == to[i - 1].key)
@@ -103,36 +99,24 @@ heft_status heft_torch_sort_records(heft_torch *t, const heft_vec *records)
 
 uint32_t heft_torch_find_memory(const heft_torch *t, int64_t key)
 {
-    uint32_t low = 0, high = t->memory_count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (t->memories[mid].key == key)
-            return mid;
-        if (t->memories[mid].key < key)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return HEFT_NONE;
+    heft_bisect b = { .end = t->memory_count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, t->memories[b.mid].key < key);
+    return b.first < t->memory_count && t->memories[b.first].key == key ? b.first : HEFT_NONE;
 }
 
 const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
                                               bool *is_storage)
 {
     int64_t key;
-    uint32_t low = 0, high = t->record_count;
+    heft_bisect b = { .end = t->record_count };
     *is_storage = false;
     if (!heft_torch_read_key(&key, &t->p, heft_pickle_at(&t->p, persistent)->as.id))
         return NULL;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (t->records[mid].key == key)
-            return &t->records[mid];
-        if (t->records[mid].key < key)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, t->records[b.mid].key < key);
+    if (b.first < t->record_count && t->records[b.first].key == key)
+        return &t->records[b.first];
     *is_storage = heft_torch_find_memory(t, key) != HEFT_NONE;
     return NULL;
 }

@@ -30,10 +30,7 @@ typedef struct reader {
     heft_vec storages, memories, records;
 } reader;
 
-static heft_status no_memory(const reader *r)
-{
-    return heft_error_plain(r->t->x->err, HEFT_E_NOMEM, "no memory for a list of storages");
-}
+static const char purpose[] = "for a list of storages";
 
 static heft_status fail(const reader *r, uint64_t at, member m, const char *what)
 {
@@ -225,7 +222,7 @@ static heft_status read_storage(reader *r, uint64_t *at)
     heft_torch_storage *to = heft_vec_push(mem, &r->storages, sizeof *to);
     heft_torch_memory *view = to ? heft_vec_push(mem, &r->memories, sizeof *view) : NULL;
     if (!view)
-        return no_memory(r);
+        return heft_error_no_memory(r->t->x->err, purpose);
     *to = s;
     *view = m;
     return HEFT_OK;
@@ -255,7 +252,7 @@ static heft_status read_view(reader *r, const heft_pickle *p, uint32_t item)
         return fail(r, v.at, STORAGES, "a view reaches past its storage");
     heft_torch_memory *to = heft_vec_push(&t->x->mem, &r->memories, sizeof *to);
     if (!to)
-        return no_memory(r);
+        return heft_error_no_memory(r->t->x->err, purpose);
     *to = v;
     return HEFT_OK;
 }
@@ -376,7 +373,7 @@ static heft_status read_tensors(reader *r)
             st = read_sizes(r, &at, &record);
         heft_torch_record *to = st ? NULL : heft_vec_push(&t->x->mem, &r->records, sizeof *to);
         if (!st && !to)
-            st = no_memory(r);
+            st = heft_error_no_memory(r->t->x->err, purpose);
         if (to)
             *to = record;
     }

@@ -24,17 +24,14 @@ typedef struct walk {
     heft_vec path; /* of char */
 } walk;
 
-static heft_status no_memory(const walk *w)
-{
-    return heft_error_plain(w->t->x->err, HEFT_E_NOMEM, "no memory for the names of a pickle");
-}
+static const char purpose[] = "for the names of a pickle";
 
 /* ---- names ---- */
 
 static heft_status put(walk *w, heft_str s)
 {
     if (!heft_vec_reserve(&w->t->x->mem, &w->path, (uint64_t)s.len + 1, 1))
-        return no_memory(w);
+        return heft_error_no_memory(w->t->x->err, purpose);
     memcpy((char *)w->path.ptr + w->path.len, s.ptr, s.len);
     w->path.len += (uint32_t)s.len;
     return HEFT_OK;
@@ -87,7 +84,7 @@ static heft_status keep_name(walk *w, uint64_t at, const char *alone, heft_str *
     if (st)
         return st;
     *name = heft_ix_copy(w->t->x, path);
-    return name->ptr ? HEFT_OK : no_memory(w);
+    return name->ptr ? HEFT_OK : heft_error_no_memory(w->t->x->err, purpose);
 }
 
 /* ---- entering containers ---- */
@@ -141,7 +138,7 @@ static heft_status keep_apart(walk *w, uint64_t at)
     memcpy(text + path.len, end, sizeof end);
     heft_str kept = heft_ix_copy(w->t->x, (heft_str){ text, path.len + sizeof end });
     if (!kept.ptr)
-        return no_memory(w);
+        return heft_error_no_memory(w->t->x->err, purpose);
     heft_ix_note(w->t->x, HEFT_NOTE, "torch/optimizer", at, HEFT_NONE, kept.ptr);
     return HEFT_OK;
 }
@@ -457,7 +454,7 @@ heft_status heft_torch_walk(heft_torch *t)
     uint32_t root, dropped = 0;
     w.frames = heft_arena_alloc(&t->x->arena, w.most * sizeof *w.frames, 8);
     if (!w.frames)
-        return no_memory(&w);
+        return heft_error_no_memory(w.t->x->err, purpose);
     heft_status st = pick(&w, &root);
     if (!st)
         st = walk_from(&w, root);

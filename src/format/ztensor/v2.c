@@ -169,7 +169,7 @@ static heft_status read_shards(heft_zt2_reader *r)
     size_t bytes = (size_t)pairs * sizeof(heft_zt2_shard); /* no more than there are bytes */
     heft_zt2_shard *shards = heft_arena_alloc(&r->x->arena, bytes, 16);
     if (!shards)
-        return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for the table of shards");
+        return heft_error_no_memory(r->x->err, "for the table of shards");
     for (heft_str name; !st && !(st = heft_zt2_key(r, &name, &more)) && more;) {
         shards[r->shard_count] = (heft_zt2_shard){ name, 0, 0 };
         st = read_shard(r, &shards[r->shard_count++]);

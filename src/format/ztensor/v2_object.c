@@ -8,6 +8,8 @@
  * with.  Keys of other names are passed over (§3.1). */
 #include "format/ztensor/v2.h"
 
+#include "base/bisect.h"
+
 /* ---- items ---- */
 
 heft_status heft_zt2_fail(heft_zt2_reader *r, const char *what)
@@ -166,15 +168,14 @@ static heft_status read_blob(heft_zt2_reader *r, part *p)
 /* The table is in the order of its keys: shorter names first. */
 static const heft_zt2_shard *find_shard(const heft_zt2_reader *r, heft_str name)
 {
-    uint32_t lo = 0, hi = r->shard_count;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        heft_str at = r->shards[mid].name;
-        bool below = at.len != name.len ? at.len < name.len : heft_str_order(at, name) < 0;
-        lo = below ? mid + 1 : lo;
-        hi = below ? hi : mid;
+    heft_bisect b = { .end = r->shard_count };
+    while (heft_bisect_next(&b)) {
+        heft_str at = r->shards[b.mid].name;
+        bool is_before = at.len != name.len ? at.len < name.len : heft_str_order(at, name) < 0;
+        heft_bisect_narrow(&b, is_before);
     }
-    return lo < r->shard_count && heft_str_eq(r->shards[lo].name, name) ? &r->shards[lo] : NULL;
+    const heft_zt2_shard *s = &r->shards[b.first];
+    return b.first < r->shard_count && heft_str_eq(s->name, name) ? s : NULL;
 }
 
 static heft_status read_shard(heft_zt2_reader *r, part *p)
@@ -279,7 +280,7 @@ static heft_status keep_type(heft_zt2_reader *r, uint32_t tensor, const part *p)
     char *text = heft_arena_alloc(&r->x->arena,
                                   p->dtype.len + p->type.len + p->role.len + sizeof key + 1, 1);
     if (!text)
-        return heft_error_plain(r->x->err, HEFT_E_NOMEM, "no memory for a type");
+        return heft_error_no_memory(r->x->err, "for a type");
     heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit(data_key) };
     v.as.s = (heft_str){ text, p->dtype.len + 1 + p->type.len };
     memcpy(text, p->dtype.ptr, p->dtype.len);
