@@ -12,14 +12,6 @@
 
 enum { ALIGN = HEFT_BURNPACK_ALIGN, HEADER = HEFT_BURNPACK_HEADER };
 
-const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIONS] = {
-    { "0.21", HEFT_BURNPACK_0_21, true },           { "0.22", HEFT_BURNPACK_0_22, true },
-    { "0.22-pre.2", HEFT_BURNPACK_0_22_PRE, true }, { "0.20", HEFT_BURNPACK_0_20, true },
-    { "0.19", HEFT_BURNPACK_0_19, false },
-};
-
-const char heft_burnpack_scalars[] = "burn.scalars";
-
 /* ---- where the data begin ---- */
 
 /* Whether the file is one of Burn 0.19, whose data follow the manifest without padding.  When all data begin
