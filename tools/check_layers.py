@@ -52,11 +52,7 @@ FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/
 # How many files of a directory need each other, in a circle of any length; none where nothing is said.  These numbers
 # may only fall.
 CIRCLES = {
-    "src/format/burnpack": 5,
-    "src/format/burnrecord": 4,
-    "src/format/embd": 4,
     "src/format/numpy": 2,
-    "src/format/safetensors": 3,
 }
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/crc.h"
+#include "base/text.h"
 
 static heft_status add_to_crc32c(void *ctx, uint64_t at, const void *data, size_t len)
 {
@@ -96,6 +97,14 @@ void heft_out_fill(heft_out *o, uint8_t byte, uint64_t count)
         count -= n;
     }
     o->total += count;
+}
+
+void heft_out_decimal(heft_out *o, uint64_t v, size_t least)
+{
+    char digits[20];
+    size_t len = heft_u64_text(digits, v);
+    heft_out_fill(o, '0', len < least ? least - len : 0);
+    heft_out_bytes(o, digits, len);
 }
 
 heft_status heft_out_flush(heft_out *o)

@@ -23,9 +23,9 @@ static heft_status add_entry(heft_plan *p, attribute a, uint32_t tensor, heft_st
     memcpy(both, key.ptr, key.len);
     memcpy(both + key.len, name.ptr, name.len);
     memcpy(both + key.len + name.len, text.ptr, text.len);
-    heft_value v = { .kind = HEFT_KIND_STR, .key = { both, key.len + name.len } };
-    v.as.s = (heft_str){ both + v.key.len, text.len };
-    return heft_ix_meta(p->x, v);
+    size_t before = key.len + name.len;
+    return heft_ix_meta_text(p->x, (heft_str){ both, before },
+                             (heft_str){ both + before, text.len });
 }
 
 static bool is_stored_dtype(const heft_value *v)
@@ -37,7 +37,6 @@ static heft_status carry(heft_plan *p, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     char digits[20];
-    heft_value v;
     heft_status st = HEFT_OK;
     if (row->flags & HEFT_T_PARAM_ID) {
         size_t n = heft_u64_text(digits, ((const uint64_t *)p->x->param_ids.ptr)[t]);
@@ -47,10 +46,8 @@ static heft_status carry(heft_plan *p, uint32_t t)
         st = add_entry(p, REQUIRES_GRAD, t, heft_lit("true"));
     /* Of opaque tensors the record itself says it. */
     bool has = row->attrs && row->layout == HEFT_DENSE;
-    for (uint32_t i = 0; !st && has && heft_ix_attribute(&v, p->x, t, i); i++)
-        if (is_stored_dtype(&v))
-            st = add_entry(p, STORED_DTYPE, t, v.as.s);
-    return st;
+    heft_str type = has ? heft_ix_stored_dtype(p->x, t) : (heft_str){ NULL, 0 };
+    return st || !type.ptr ? st : add_entry(p, STORED_DTYPE, t, type);
 }
 
 heft_status heft_carry_attributes(heft_plan *p)
@@ -89,9 +86,7 @@ static heft_status restore(heft_index *x, attribute a, uint32_t tensor, heft_str
     if (a == PARAM_ID && heft_json_u64(&id, text))
         return heft_ix_param_id(x, tensor, id);
     if (a == STORED_DTYPE && !row->attrs)
-        return heft_ix_attr(
-            x, tensor,
-            (heft_value){ .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype"), .as.s = text });
+        return heft_ix_attr_text(x, tensor, heft_lit("stored_dtype"), text);
     if (a == REQUIRES_GRAD && heft_str_is(text, "true"))
         row->flags |= HEFT_T_GRAD_KNOWN | HEFT_T_GRAD;
     else

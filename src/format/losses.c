@@ -36,6 +36,12 @@ static heft_str source_name(const heft_plan *p, uint32_t tensor)
     return p->source_name ? p->source_name(p, tensor) : heft_ix_name(p->x, tensor);
 }
 
+heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, const char *why)
+{
+    heft_plan_drop(p, tensor);
+    return heft_plan_loss(p, HEFT_FAULT, rule, tensor, why);
+}
+
 heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, const char *where)
 {
     enum { LONGEST = 120 };
@@ -43,6 +49,7 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     uint8_t buf[LONGEST];
     heft_out o = { .buf = buf, .cap = sizeof buf };
     const char *refused = "element type %s cannot be stored in %s";
+    heft_plan_drop(p, tensor);
     if (!heft_dtype_can_cast(HEFT_F32, type))
         return heft_loss_say(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
     put_pattern(&o, source_name(p, tensor));

@@ -6,7 +6,9 @@
 /* heft_plan_loss() with a text made as heft_error_set() makes it, in the plan's arena. */
 heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                           const char *fmt, ...);
-/* A fault: the element type of the tensor has no place in `where`, "GGUF"; and the cast that helps, if one does. */
+/* A fault of a tensor that is left out, and why. */
+heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, const char *why);
+/* The same: its element type has no place in `where`, "GGUF"; and the cast that helps, if one does. */
 heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, const char *where);
 /* A scalar gets the shape [1], with a warning, since `where`, "GGUF", has no scalars. */
 heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where);

@@ -1,5 +1,4 @@
 /* json_write.c - strings and numbers of JSON on their way out. */
-#include "base/text.h"
 #include "grammar/json.h"
 #include "grammar/json_scan.h"
 
@@ -30,8 +29,7 @@ void heft_json_put_str(heft_out *o, heft_str s)
 
 void heft_json_put_u64(heft_out *o, uint64_t v)
 {
-    char digits[20];
-    heft_out_bytes(o, digits, heft_u64_text(digits, v));
+    heft_out_decimal(o, v, 1);
 }
 
 void heft_json_put_i64(heft_out *o, int64_t v)

@@ -81,3 +81,12 @@ bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, ui
         out->as.of.end = out->as.of.end - (row->attrs - 1) + kept_count;
     return a->tensor == tensor;
 }
+
+heft_str heft_ix_stored_dtype(const heft_index *x, uint32_t tensor)
+{
+    heft_value v;
+    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
+        if (v.kind == HEFT_KIND_STR && heft_str_is(v.key, "stored_dtype"))
+            return v.as.s;
+    return (heft_str){ NULL, 0 };
+}

@@ -258,6 +258,16 @@ void heft_ix_meta_end(heft_index *x);
 /* An attribute of the tensor added last; containers as in heft_ix_meta(). */
 heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v);
 void heft_ix_attr_end(heft_index *x);
+/* The same for a text. */
+static inline heft_status heft_ix_meta_text(heft_index *x, heft_str key, heft_str text)
+{
+    return heft_ix_meta(x, (heft_value){ .kind = HEFT_KIND_STR, .key = key, .as.s = text });
+}
+static inline heft_status heft_ix_attr_text(heft_index *x, uint32_t tensor, heft_str key,
+                                            heft_str text)
+{
+    return heft_ix_attr(x, tensor, (heft_value){ .kind = HEFT_KIND_STR, .key = key, .as.s = text });
+}
 heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16]);
 heft_status heft_ix_param_id(heft_index *x, uint32_t tensor, uint64_t id);
 /* The identity that is kept in columns and flags, without the base id, which a name implies.
@@ -313,6 +323,9 @@ void heft_ix_order_free_in(heft_memory *m, const heft_index *x, uint32_t *ids);
 /* Of tensors in that order, each of which has one part, of its own number: HEFT_E_FORMAT where one begins
  * within another. */
 heft_status heft_ix_refuse_overlap(heft_index *x, const uint32_t *order, uint32_t count);
+/* A warning of each tensor with a part that begins within another; may_share: unless they are the same bytes. */
+heft_status heft_ix_note_overlaps(heft_index *x, const char *rule, const char *text,
+                                  bool may_share);
 /* Renumbers the tensors, each of which has one part, so that their parts ascend: by offset, empty ones
  * first.  Not for an index with views. */
 heft_status heft_ix_sort(heft_index *x);
@@ -415,6 +428,8 @@ heft_str heft_ix_layout(const heft_index *x, uint32_t tensor); /* "dense", "spar
 uint32_t heft_ix_find(const heft_index *x, heft_str name);     /* or HEFT_NONE; sealed only */
 uint32_t heft_ix_part_find(const heft_index *x, uint32_t owner, heft_str role);
 bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i);
+/* The text of its attribute stored_dtype; ptr NULL: it has none. */
+heft_str heft_ix_stored_dtype(const heft_index *x, uint32_t tensor);
 const uint8_t *heft_ix_base_id_at(const heft_index *x, uint32_t tensor); /* or NULL */
 
 #endif

@@ -66,6 +66,25 @@ heft_status heft_ix_refuse_overlap(heft_index *x, const uint32_t *order, uint32_
     return HEFT_OK;
 }
 
+heft_status heft_ix_note_overlaps(heft_index *x, const char *rule, const char *text, bool may_share)
+{
+    uint32_t *order = NULL, count;
+    heft_range reach = { 0, 0 }; /* that ends furthest so far */
+    heft_status st = heft_ix_order(x, &order, &count);
+    for (uint32_t i = 0; !st && i < count; i++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(x, order[i]);
+        bool is_same = part->offset == reach.offset && part->stored == reach.length;
+        if (order[i] >= x->parts.len)
+            continue; /* of no tensor */
+        if (part->offset < reach.offset + reach.length && !(is_same && may_share))
+            heft_ix_note(x, HEFT_WARNING, rule, part->offset, order[i], text);
+        if (part->offset + part->stored > reach.offset + reach.length)
+            reach = (heft_range){ part->offset, part->stored };
+    }
+    heft_ix_order_free(x, order);
+    return st;
+}
+
 /* ---- the columns in another order ---- */
 
 enum { DIGIT = 10, DIGITS = 1 << DIGIT }; /* counters of 4 KiB: they are on the stack */

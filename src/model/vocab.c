@@ -72,6 +72,11 @@ static uint32_t hash_of(const heft_vocab *v, heft_str token)
     return (uint32_t)heft_siphash13(v->key, token.ptr, token.len);
 }
 
+uint32_t heft_vocab_named(const heft_vocab *v, heft_special s)
+{
+    return heft_vocab_find(v, heft_lit(specials[s].token));
+}
+
 heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
 {
     heft_names_of of = { token_of, v };
@@ -81,10 +86,8 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
         heft_str token = token_of(v, i);
         heft_names_add(&v->names, of, hash_of(v, token), token, i);
     }
-    for (int i = 0; i < HEFT_SPECIALS && by_name; i++) {
-        heft_str token = heft_lit(specials[i].token);
-        v->special[i] = heft_vocab_find(v, token);
-    }
+    for (int i = 0; i < HEFT_SPECIALS && by_name; i++)
+        v->special[i] = heft_vocab_named(v, (heft_special)i);
     return HEFT_OK;
 }
 

@@ -25,4 +25,7 @@ void heft_vocab_add(heft_vocab *v, heft_str token);
 /* All are there: makes them findable.  by_name: special tokens are those of their names. */
 heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err);
 
+/* The id of the token that is called as such a special token is, "[PAD]"; HEFT_NONE: there is none. */
+uint32_t heft_vocab_named(const heft_vocab *v, heft_special s);
+
 #endif

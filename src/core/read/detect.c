@@ -1,6 +1,18 @@
 /* detect.c - a format is recognised by content: the best bid wins. */
 #include "core/read/file.h"
 
+/* Of the text that the file begins with; 0: none of these. */
+static int magic_bits(const char *magics, const uint8_t *head, size_t head_len)
+{
+    for (size_t len; magics && *magics; magics += len + (magics[len] == ' ')) {
+        for (len = 0; magics[len] && magics[len] != ' ';)
+            len++;
+        if (len <= head_len && !memcmp(head, magics, len))
+            return 8 * (int)len;
+    }
+    return 0;
+}
+
 const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                size_t tail_len, uint64_t size)
 {
@@ -8,7 +20,9 @@ const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8
     int most = 0;
     for (size_t i = 0; i < heft_registry_count(); i++) {
         const heft_format *f = heft_registry_at(i);
-        int bits = f->probe(head, head_len, tail, tail_len, size);
+        int bits = magic_bits(f->magics, head, head_len);
+        if (!bits && f->probe)
+            bits = f->probe(head, head_len, tail, tail_len, size);
         if (bits > most) {
             most = bits;
             best = f;

@@ -12,14 +12,6 @@
 
 enum { ALIGN = HEFT_BURNPACK_ALIGN, HEADER = HEFT_BURNPACK_HEADER };
 
-const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIONS] = {
-    { "0.21", HEFT_BURNPACK_0_21, true },           { "0.22", HEFT_BURNPACK_0_22, true },
-    { "0.22-pre.2", HEFT_BURNPACK_0_22_PRE, true }, { "0.20", HEFT_BURNPACK_0_20, true },
-    { "0.19", HEFT_BURNPACK_0_19, false },
-};
-
-const char heft_burnpack_scalars[] = "burn.scalars";
-
 /* ---- where the data begin ---- */
 
 /* Whether the file is one of Burn 0.19, whose data follow the manifest without padding.  When all data begin
@@ -244,15 +236,14 @@ static heft_status burnpack_check(heft_check *c)
 
 /* ---- the format ---- */
 
+/* "NRUB" with its bytes swapped. */
 static int burnpack_probe(const uint8_t *head, size_t head_len, const uint8_t *tail,
                           size_t tail_len, uint64_t size)
 {
     (void)tail;
     (void)tail_len;
     (void)size;
-    if (head_len >= 6 && !memcmp(head, "BURN", 4) && head[4] <= 1 && head[5] <= 1)
-        return 24;
-    return head_len >= 4 && !memcmp(head, "NRUB", 4) ? 32 : 0;
+    return head_len >= 6 && !memcmp(head, "BURN", 4) && head[4] <= 1 && head[5] <= 1 ? 24 : 0;
 }
 
 const heft_format heft_format_burnpack = {
@@ -262,6 +253,7 @@ const heft_format heft_format_burnpack = {
     .versions = "0.21 0.20 0.22 0.22-pre.2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,
     .align = ALIGN,
+    .magics = "NRUB",
     .probe = burnpack_probe,
     .parse = burnpack_parse,
     .odd = &odd_rules,

@@ -1,4 +1,4 @@
-/* types.c - element types: text or maps of one entry, and how they are spelled as stored_dtype.
+/* types.c - generations of Burn, and element types: text or maps of one entry, and how they are spelled as stored_dtype.
  *
  * A quantized type carries its scheme, a tree of texts, small numbers and nulls.  It is kept as JSON without
  * spaces, {"QFloat":{"value":"Q8S",...}}, when CBOR in shortest form can be made of that again byte for byte,
@@ -7,7 +7,13 @@
 #include "format/burnpack/burnpack.h"
 #include "grammar/json.h"
 
-const char heft_burnpack_qfloat[] = "burn.qfloat";
+const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIONS] = {
+    { "0.21", HEFT_BURNPACK_0_21, true },           { "0.22", HEFT_BURNPACK_0_22, true },
+    { "0.22-pre.2", HEFT_BURNPACK_0_22_PRE, true }, { "0.20", HEFT_BURNPACK_0_20, true },
+    { "0.19", HEFT_BURNPACK_0_19, false },
+};
+
+const char heft_burnpack_qfloat[] = "burn.qfloat", heft_burnpack_scalars[] = "burn.scalars";
 
 static const heft_dtype_spelling type_rows[] = {
     { "F32", HEFT_F32 }, { "F16", HEFT_F16 }, { "BF16", HEFT_BF16 }, { "F64", HEFT_F64 },

@@ -20,33 +20,6 @@
 
 static const char what[] = "the record";
 
-heft_status heft_record_no_memory(const heft_record *r)
-{
-    return heft_error_no_memory(r->x->err, "for the names of a record");
-}
-
-heft_status heft_record_charge(heft_record *r, uint64_t work, uint64_t at)
-{
-    if (work > r->work)
-        return heft_error_set(r->x->err, HEFT_E_LIMIT, at,
-                              "%s: names and settings in it take far more than the file's bytes",
-                              what);
-    r->work -= work;
-    return HEFT_OK;
-}
-
-heft_status heft_record_name(heft_record *r, uint64_t at, const char *alone, heft_str *out)
-{
-    heft_str path = { r->path.ptr, r->path.len };
-    if (!path.len)
-        path = heft_lit(alone);
-    heft_status st = heft_record_charge(r, path.len, at);
-    if (st)
-        return st;
-    *out = heft_ix_copy(r->x, path);
-    return out->ptr ? HEFT_OK : heft_record_no_memory(r);
-}
-
 /* ---- metadata ---- */
 
 static heft_status put_metadata(heft_record *r, heft_str key, heft_str value)

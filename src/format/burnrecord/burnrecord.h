@@ -15,7 +15,10 @@ typedef struct heft_record { /* a record that is being read */
     bool may_be_halves; /* integers were taken for half-precision numbers */
 } heft_record;
 
+/* record_path.c */
 heft_status heft_record_no_memory(const heft_record *r);
+/* Make the path the first path_len bytes of what it is, a dot and the name. */
+heft_status heft_record_enter(heft_record *r, uint32_t path_len, heft_str name);
 /* Keeping names and values takes memory in proportion to the file: HEFT_E_LIMIT when it would take more. */
 heft_status heft_record_charge(heft_record *r, uint64_t work, uint64_t at);
 /* The path as the index keeps it; `alone` when it is empty. */

@@ -15,25 +15,6 @@ typedef struct walk {
 
 /* ---- names ---- */
 
-static heft_status put(heft_record *r, heft_str s)
-{
-    if (s.len > UINT32_MAX || !heft_vec_reserve(&r->x->mem, &r->path, (uint64_t)s.len + 1, 1))
-        return heft_record_no_memory(r);
-    if (s.len)
-        memcpy((char *)r->path.ptr + r->path.len, s.ptr, s.len);
-    r->path.len += (uint32_t)s.len;
-    return HEFT_OK;
-}
-
-static heft_status enter_name(heft_record *r, const frame *f, heft_str name)
-{
-    heft_status st = HEFT_OK;
-    r->path.len = f->path_len;
-    if (f->path_len)
-        st = put(r, heft_lit("."));
-    return st ? st : put(r, name);
-}
-
 /* A field's name, or a number. */
 static heft_status read_key(heft_record *r, const frame *f)
 {
@@ -43,20 +24,21 @@ static heft_status read_key(heft_record *r, const frame *f)
         return r->c.st;
     if (key.kind == HEFT_MSGPACK_TEXT) {
         heft_str name = heft_msgpack_text(&r->c, &key);
-        return r->c.st ? r->c.st : enter_name(r, f, name);
+        return r->c.st ? r->c.st : heft_record_enter(r, f->path_len, name);
     }
     if (key.kind != HEFT_MSGPACK_UINT && key.kind != HEFT_MSGPACK_INT)
         return heft_cur_fail(&r->c, "a key of the record is neither a text nor an integer");
     bool is_negative = key.kind == HEFT_MSGPACK_INT;
     digits[0] = '-';
     size_t len = heft_u64_text(digits + is_negative, is_negative ? 0 - (uint64_t)key.i : key.u);
-    return enter_name(r, f, (heft_str){ digits, len + is_negative });
+    return heft_record_enter(r, f->path_len, (heft_str){ digits, len + is_negative });
 }
 
 static heft_status enter_index(heft_record *r, frame *f)
 {
     char digits[20];
-    return enter_name(r, f, (heft_str){ digits, heft_u64_text(digits, f->index++) });
+    return heft_record_enter(r, f->path_len,
+                             (heft_str){ digits, heft_u64_text(digits, f->index++) });
 }
 
 /* ---- settings ---- */

@@ -23,19 +23,10 @@ enum {
     FOOTER = HEFT_EMBD_FOOTER,
     DESCRIPTOR = HEFT_EMBD_DESCRIPTOR,
     RANK = HEFT_EMBD_RANK,
-    CHECKED = 56, /* bytes of the header that its checksum covers */
-    KNOWN_FLAGS = 15,
-    META_HEAD = 8,
-    META_ENTRY = 4
+    CHECKED = HEFT_EMBD_CHECKED,
+    META_HEAD = HEFT_EMBD_META_HEAD,
+    KNOWN_FLAGS = 15
 };
-
-const char heft_embd_version[] = "1.0", heft_embd_simple_version[] = "simple";
-const char heft_embd_header_crc[] = "embd/header-crc", heft_embd_data_crc[] = "embd/data-crc",
-           heft_embd_file_crc[] = "embd/file-crc";
-
-const heft_dtype heft_embd_types[HEFT_EMBD_TYPES] = { HEFT_F32, HEFT_F16, HEFT_BF16,
-                                                      HEFT_I32, HEFT_I16, HEFT_I8,
-                                                      HEFT_U32, HEFT_U16, HEFT_U8 };
 
 typedef struct layout {
     uint32_t flags, minor, tensors;
@@ -48,36 +39,6 @@ typedef struct layout {
 static heft_status fail(heft_index *x, uint64_t at, const char *what)
 {
     return heft_error_set(x->err, HEFT_E_FORMAT, at, "%s", what);
-}
-
-static layout read_layout(const uint8_t *h, uint64_t size)
-{
-    return (layout){
-        .flags = heft_le32(h + 8),
-        .minor = heft_le16(h + 6),
-        .tensors = heft_le32(h + 32),
-        .meta = { heft_le32(h + 12), heft_le32(h + 16) },
-        .vocab = { heft_le32(h + 20), heft_le32(h + 24) },
-        .index = { heft_le32(h + 28), 0 },
-        .data = { heft_le32(h + 36), heft_le64(h + 40) },
-        .footer = size - FOOTER,
-    };
-}
-
-static heft_status check_flags(heft_index *x, const layout *l)
-{
-    if (l->flags & ~(uint32_t)KNOWN_FLAGS)
-        return heft_error_set(x->err, HEFT_E_FORMAT, 8,
-                              "reserved flags are set (0x%X), they must be zero",
-                              (uint64_t)l->flags);
-    if (l->flags & HEFT_EMBD_COMPRESSED)
-        return fail(x, 8, "the data are said to be compressed, for which nothing is defined");
-    if (l->flags & HEFT_EMBD_VOCAB && !l->vocab.length)
-        return fail(x, 24, "a vocabulary is announced, and its size is 0");
-    if (!(l->flags & HEFT_EMBD_VOCAB) && l->vocab.length)
-        heft_ix_note(x, HEFT_WARNING, "embd/vocab-flag", 8, HEFT_NONE,
-                     "there is a vocabulary, but its flag is not set");
-    return HEFT_OK;
 }
 
 static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l)
@@ -100,7 +61,18 @@ static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l
     if (l->minor)
         heft_ix_note(x, HEFT_WARNING, "embd/minor", 6, HEFT_NONE,
                      "a minor version above 0: it may say more than is read here");
-    return check_flags(x, l);
+    if (l->flags & ~(uint32_t)KNOWN_FLAGS)
+        return heft_error_set(x->err, HEFT_E_FORMAT, 8,
+                              "reserved flags are set (0x%X), they must be zero",
+                              (uint64_t)l->flags);
+    if (l->flags & HEFT_EMBD_COMPRESSED)
+        return fail(x, 8, "the data are said to be compressed, for which nothing is defined");
+    if (l->flags & HEFT_EMBD_VOCAB && !l->vocab.length)
+        return fail(x, 24, "a vocabulary is announced, and its size is 0");
+    if (!(l->flags & HEFT_EMBD_VOCAB) && l->vocab.length)
+        heft_ix_note(x, HEFT_WARNING, "embd/vocab-flag", 8, HEFT_NONE,
+                     "there is a vocabulary, but its flag is not set");
+    return HEFT_OK;
 }
 
 static heft_status check_footer(heft_index *x, const uint8_t *f, const layout *l)
@@ -133,31 +105,7 @@ static heft_status claim(heft_index *x, const layout *l, const char *rule, heft_
     return c.advisory && !heft_le32(stored) ? HEFT_OK : heft_ix_claim(x, c);
 }
 
-static heft_status claim_all(heft_index *x, const layout *l, const uint8_t *h, const uint8_t *f)
-{
-    heft_status st = claim(x, l, heft_embd_header_crc, (heft_range){ 0, CHECKED }, h + CHECKED);
-    if (!st)
-        st = claim(x, l, heft_embd_data_crc, l->data, f);
-    return st ? st : claim(x, l, heft_embd_file_crc, (heft_range){ 0, l->footer }, f + 4);
-}
-
 /* ---- metadata ---- */
-
-static heft_status read_entries(heft_cur *c, heft_index *x, uint32_t entries, uint64_t end)
-{
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < entries && !st; i++) {
-        uint16_t key = heft_cur_u16(c), value = heft_cur_u16(c);
-        heft_value v = { .kind = HEFT_KIND_STR };
-        v.key = heft_cur_text(c, key, "a metadata key");
-        v.as.s = heft_cur_text(c, value, "a metadata value");
-        st = c->st ? c->st : heft_ix_meta(x, v);
-    }
-    if (!st && heft_cur_pos(c) != end)
-        st = heft_cur_fail(c, "the metadata entries end here, total_size puts their end at %U",
-                           end);
-    return st;
-}
 
 /* Sets the section to what it takes, should its size leave out the head. */
 static heft_status read_metadata(heft_in *in, heft_index *x, heft_range *section)
@@ -172,34 +120,25 @@ static heft_status read_metadata(heft_in *in, heft_index *x, heft_range *section
         return heft_error_set(x->err, HEFT_E_FORMAT, section->offset + 4,
                               "the metadata take %U bytes, their total_size is %U", section->length,
                               total);
-    if (entries * META_ENTRY > total)
+    if (entries * HEFT_EMBD_META_ENTRY > total)
         return heft_error_set(x->err, HEFT_E_FORMAT, section->offset,
                               "%U metadata entries are announced in %U bytes", entries, total);
     section->length = META_HEAD + total;
     c = heft_cur_whole(in, section->offset + META_HEAD, total, "the metadata");
-    if (c.st)
-        return c.st;
-    heft_status st = read_entries(&c, x, (uint32_t)entries, section->offset + section->length);
+    heft_status st = c.st;
+    for (uint64_t i = 0; i < entries && !st; i++) {
+        uint16_t key_len = heft_cur_u16(&c), value_len = heft_cur_u16(&c);
+        heft_str key = heft_cur_text(&c, key_len, "a metadata key");
+        heft_str value = heft_cur_text(&c, value_len, "a metadata value");
+        st = c.st ? c.st : heft_ix_meta_text(x, key, value);
+    }
+    if (!st && heft_cur_left(&c))
+        return heft_cur_fail(&c, "the metadata entries end here, total_size puts their end at %U",
+                             section->offset + section->length);
     return st ? st : heft_meta_unique(x, "the metadata");
 }
 
 /* ---- the index ---- */
-
-static heft_status check_place(heft_index *x, const layout *l, uint64_t at, uint32_t id,
-                               uint64_t offset)
-{
-    heft_str name = heft_ix_name(x, id);
-    const heft_ix_part_row *part = heft_ix_part_row_at(x, id); /* one part each */
-    if (part->length > l->data.length - offset)
-        return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
-                              "tensor %q: %U bytes at %U pass the end of the data, %U", name,
-                              part->length, offset, l->data.length);
-    if (l->flags & HEFT_EMBD_ALIGNED && offset % HEFT_EMBD_ALIGN)
-        return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
-                              "tensor %q: its data at %U are not aligned to 64, as the flag says",
-                              name, offset);
-    return HEFT_OK;
-}
 
 static heft_status read_shape(heft_index *x, heft_str name, uint64_t at, const uint8_t *d,
                               uint64_t *dims, uint32_t rank)
@@ -248,28 +187,21 @@ static heft_status read_tensor(heft_index *x, const layout *l, uint64_t at, cons
                             offset, l->data.length);
     if (!st)
         st = heft_ix_dense(x, id, at, l->data.offset + offset, HEFT_NOWHERE);
-    if (!st)
-        st = check_place(x, l, at, id, offset);
     if (st)
         return st;
+    uint64_t length = heft_ix_part_row_at(x, id)->length; /* one part each */
+    if (length > l->data.length - offset)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
+                              "tensor %q: %U bytes at %U pass the end of the data, %U", name,
+                              length, offset, l->data.length);
+    if (l->flags & HEFT_EMBD_ALIGNED && offset % HEFT_EMBD_ALIGN)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
+                              "tensor %q: its data at %U are not aligned to 64, as the flag says",
+                              name, offset);
     heft_ix_row(x, id)->flags |= HEFT_T_NAME_HASH;
     if (!name.len)
         heft_ix_note(x, HEFT_WARNING, "embd/empty-name", at, id, "its name is empty");
     return HEFT_OK;
-}
-
-static heft_status read_tensors(heft_cur *d, heft_cur *names, heft_index *x, const layout *l)
-{
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < l->tensors && !st; i++) {
-        uint64_t at = heft_cur_pos(d);
-        const uint8_t *p = heft_cur_take(d, DESCRIPTOR);
-        if (!p)
-            return d->st;
-        heft_str name = heft_cur_text(names, heft_le16(p + 6), "a tensor's name");
-        st = names->st ? names->st : read_tensor(x, l, at, p, name);
-    }
-    return st;
 }
 
 /* Sets the extent of the index, which only its descriptors tell. */
@@ -289,7 +221,16 @@ static heft_status read_index(heft_in *in, heft_index *x, layout *l)
     if (d.st)
         return d.st;
     heft_cur names = heft_cur_whole(in, at + bytes, l->index.length - bytes, "the names");
-    return names.st ? names.st : read_tensors(&d, &names, x, l);
+    st = names.st;
+    for (uint32_t i = 0; i < l->tensors && !st; i++) {
+        at = heft_cur_pos(&d);
+        const uint8_t *p = heft_cur_take(&d, DESCRIPTOR);
+        if (!p)
+            return d.st;
+        heft_str name = heft_cur_text(&names, heft_le16(p + 6), "a tensor's name");
+        st = names.st ? names.st : read_tensor(x, l, at, p, name);
+    }
+    return st;
 }
 
 /* ---- sections and places ---- */
@@ -330,21 +271,6 @@ static heft_status check_sections(heft_index *x, const layout *l)
     return st;
 }
 
-static void note_overlaps(heft_index *x, const uint32_t *order, uint32_t count)
-{
-    uint64_t reach = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const heft_ix_part_row *part = heft_ix_part_row_at(x, order[i]);
-        if (order[i] >= x->parts.len)
-            continue; /* the vocabulary */
-        if (part->offset < reach)
-            heft_ix_note(x, HEFT_WARNING, "embd/overlap", part->offset, order[i],
-                         "its data overlap with another tensor's");
-        if (part->offset + part->stored > reach)
-            reach = part->offset + part->stored;
-    }
-}
-
 /* Every tensor has one part, of its own number. */
 static heft_status check_places(heft_index *x, const layout *l)
 {
@@ -359,35 +285,27 @@ static heft_status check_places(heft_index *x, const layout *l)
         ascending = part->offset >= reach;
         reach = part->offset + part->stored;
     }
-    uint32_t *order = NULL, count = 0;
-    heft_status st = ascending ? HEFT_OK : heft_ix_order(x, &order, &count);
-    if (!st)
-        note_overlaps(x, order, count);
-    heft_ix_order_free(x, order);
-    return st;
+    if (ascending)
+        return HEFT_OK;
+    return heft_ix_note_overlaps(x, "embd/overlap", "its data overlap with another tensor's",
+                                 false);
 }
 
 /* ---- parsing ---- */
 
-/* One of three things has to hold, so that damaged files get the better message: the size, the
- * header's checksum, the mark at the end. */
-static bool is_specified(const uint8_t *h, const uint8_t *f, uint64_t size)
-{
-    return heft_le64(h + 48) == size || heft_crc32(0, h, CHECKED) == heft_le32(h + CHECKED) ||
-           !memcmp(f + 8, "DBME", 4);
-}
-
-static heft_status name_version(heft_index *x, uint32_t minor)
-{
-    char text[24] = "1.";
-    size_t len = 2 + heft_u64_text(text + 2, minor);
-    x->version = minor ? heft_ix_copy(x, (heft_str){ text, len }) : heft_lit(heft_embd_version);
-    return x->version.ptr ? HEFT_OK : HEFT_E_NOMEM;
-}
-
 static heft_status parse_specified(heft_in *in, heft_index *x, const uint8_t *h, const uint8_t *f)
 {
-    layout l = read_layout(h, in->size);
+    layout l = {
+        .flags = heft_le32(h + 8),
+        .minor = heft_le16(h + 6),
+        .tensors = heft_le32(h + 32),
+        .meta = { heft_le32(h + 12), heft_le32(h + 16) },
+        .vocab = { heft_le32(h + 20), heft_le32(h + 24) },
+        .index = { heft_le32(h + 28), 0 },
+        .data = { heft_le32(h + 36), heft_le64(h + 40) },
+        .footer = in->size - FOOTER,
+    };
+    char version[24] = "1.";
     heft_status st = check_header(x, h, &l);
     if (!st)
         st = check_sections(x, &l);
@@ -404,8 +322,16 @@ static heft_status parse_specified(heft_in *in, heft_index *x, const uint8_t *h,
     if (!st)
         st = check_places(x, &l);
     if (!st)
-        st = claim_all(x, &l, h, f);
-    return st ? st : name_version(x, l.minor);
+        st = claim(x, &l, heft_embd_header_crc, (heft_range){ 0, CHECKED }, h + CHECKED);
+    if (!st)
+        st = claim(x, &l, heft_embd_data_crc, l.data, f);
+    if (!st)
+        st = claim(x, &l, heft_embd_file_crc, (heft_range){ 0, l.footer }, f + 4);
+    if (st)
+        return st;
+    heft_str text = { version, 2 + heft_u64_text(version + 2, l.minor) };
+    x->version = l.minor ? heft_ix_copy(x, text) : heft_lit(heft_embd_version);
+    return x->version.ptr ? HEFT_OK : HEFT_E_NOMEM;
 }
 
 static heft_status embd_parse(heft_in *in, heft_index *x)
@@ -426,20 +352,15 @@ static heft_status embd_parse(heft_in *in, heft_index *x)
     const uint8_t *f = heft_cur_take(&tail, FOOTER);
     if (!f)
         return tail.st;
-    return is_specified(h, f, in->size) ? parse_specified(in, x, h, f)
-                                        : heft_embd_simple_parse(in, x);
+    /* One of three things has to hold, so that damaged files get the better message: the size, the
+     * header's checksum, the mark at the end. */
+    bool is_specified = heft_le64(h + 48) == in->size ||
+                        heft_crc32(0, h, CHECKED) == heft_le32(h + CHECKED) ||
+                        !memcmp(f + 8, "DBME", 4);
+    return is_specified ? parse_specified(in, x, h, f) : heft_embd_simple_parse(in, x);
 }
 
 /* ---- the format ---- */
-
-static int embd_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
-                      uint64_t size)
-{
-    (void)tail;
-    (void)tail_len;
-    (void)size;
-    return head_len >= 4 && !memcmp(head, "EMBD", 4) ? 32 : 0;
-}
 
 static const heft_odd_rules odd_rules = { "embd/name", NULL, NULL, NULL };
 
@@ -450,7 +371,7 @@ const heft_format heft_format_embd = {
     .versions = "1.0 simple",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_VOCAB,
     .align = HEFT_EMBD_ALIGN,
-    .probe = embd_probe,
+    .magics = "EMBD",
     .parse = embd_parse,
     .odd = &odd_rules,
     .check = heft_embd_check,

@@ -9,6 +9,9 @@ enum {
     HEFT_EMBD_ALIGN = 64,
     HEFT_EMBD_DESCRIPTOR = 32,
     HEFT_EMBD_RANK = 4,
+    HEFT_EMBD_CHECKED = 56, /* bytes of the header that its checksum covers */
+    HEFT_EMBD_META_HEAD = 8,
+    HEFT_EMBD_META_ENTRY = 4,
     HEFT_EMBD_TYPES = 9,
     /* flags */
     HEFT_EMBD_VOCAB = 1,

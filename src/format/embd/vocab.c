@@ -9,6 +9,7 @@
  *
  * At the end of a simple stream: u32 tokens, then per token u32 length, text.
  */
+#include "model/vocab.h"
 #include "format/embd/embd.h"
 #include "format/losses.h"
 
@@ -34,14 +35,6 @@ static bool step_over(heft_cur *c, uint32_t count, uint32_t length_bytes)
     return longest <= LAST_ASCII;
 }
 
-/* Lengths below 128 are ASCII: no sequence of UTF-8 reaches over them from one token into the
- * next, and all the text can be looked at at once. */
-static bool is_all_text(heft_cur from, uint64_t bytes)
-{
-    const uint8_t *p = heft_cur_take(&from, bytes);
-    return p && heft_utf8_valid(p, (size_t)bytes) == bytes;
-}
-
 static heft_status read_tokens(heft_cur *c, heft_index *x, uint32_t count, uint32_t length_bytes)
 {
     heft_cur again = *c;
@@ -51,7 +44,11 @@ static heft_status read_tokens(heft_cur *c, heft_index *x, uint32_t count, uint3
                              heft_cur_left(c));
     bool short_ones = step_over(c, count, length_bytes);
     uint64_t bytes = heft_cur_pos(c) - at;
-    bool is_text = !c->st && short_ones && is_all_text(again, bytes);
+    /* Lengths below 128 are ASCII: no sequence of UTF-8 reaches over them from one token into the
+     * next, and all the text can be looked at at once. */
+    heft_cur all = again;
+    const uint8_t *text = !c->st && short_ones ? heft_cur_take(&all, bytes) : NULL;
+    bool is_text = text && heft_utf8_valid(text, (size_t)bytes) == bytes;
     for (uint32_t i = 0; i < count && !c->st && !is_text && !again.st; i++)
         heft_cur_text(&again, read_length(&again, length_bytes), "a token");
     x->tokens.where = (heft_range){ at, bytes };
@@ -170,25 +167,13 @@ heft_status heft_embd_read_simple_vocab(heft_in *in, heft_index *x, uint64_t at,
 
 /* ---- planning ---- */
 
-static uint64_t longest_token(const heft_vocab *v)
-{
-    uint64_t longest = 0;
-    for (uint32_t i = 0; i < heft_vocab_count(v); i++)
-        if (heft_vocab_token(v, i).len > longest)
-            longest = heft_vocab_token(v, i).len;
-    return longest;
-}
-
 /* A simple stream has special tokens by their names only. */
 static heft_status plan_simple_special(heft_plan *p, const heft_vocab *v)
 {
-    static const char *const names[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
     bool found = true;
-    for (unsigned i = 0; i < HEFT_SPECIALS; i++) {
-        heft_str name = heft_lit(names[i]);
-        uint32_t id = heft_vocab_special(v, (heft_special)i);
-        found = found && id == heft_vocab_find(v, name);
-    }
+    for (unsigned i = 0; i < HEFT_SPECIALS; i++)
+        found = found &&
+                heft_vocab_special(v, (heft_special)i) == heft_vocab_named(v, (heft_special)i);
     if (found)
         return heft_plan_loss(p, HEFT_NOTE, "embd/special", HEFT_NONE,
                               "special tokens are known by their names only");
@@ -211,11 +196,13 @@ static heft_status plan_special(heft_plan *p, const heft_vocab *v)
 
 heft_status heft_embd_plan_vocab(heft_plan *p, bool simple, const heft_vocab **out)
 {
-    uint64_t most = simple ? (uint64_t)HEFT_EMBD_SIMPLE_TEXT : UINT16_MAX;
+    uint64_t most = simple ? (uint64_t)HEFT_EMBD_SIMPLE_TEXT : UINT16_MAX, longest = 0;
     *out = p->vocab;
     if (!p->vocab)
         return HEFT_OK;
-    uint64_t longest = longest_token(p->vocab);
+    for (uint32_t i = 0; i < heft_vocab_count(p->vocab); i++)
+        if (heft_vocab_token(p->vocab, i).len > longest)
+            longest = heft_vocab_token(p->vocab, i).len;
     if (longest > most) {
         *out = NULL;
         return heft_loss_say(p, HEFT_FAULT, "embd/vocab", HEFT_NONE,

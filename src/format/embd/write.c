@@ -7,10 +7,9 @@
 
 enum {
     HEADER = HEFT_EMBD_HEADER,
-    DESCRIPTOR = HEFT_EMBD_DESCRIPTOR,
-    CHECKED = 56, /* bytes of the header that its checksum covers */
-    META_HEAD = 8,
-    META_ENTRY = 4
+    CHECKED = HEFT_EMBD_CHECKED,
+    META_HEAD = HEFT_EMBD_META_HEAD,
+    META_ENTRY = HEFT_EMBD_META_ENTRY
 };
 
 typedef struct embd_plan { /* heft_plan.priv */
@@ -53,24 +52,15 @@ static const char *obstacle(const heft_index *x, uint32_t t, bool simple)
     return NULL;
 }
 
-static heft_status plan_type(heft_plan *p, uint32_t t, bool simple)
-{
-    heft_dtype type = heft_ix_row(p->x, t)->dtype;
-    if (simple ? type == HEFT_F32 : code_of(type) < HEFT_EMBD_TYPES)
-        return HEFT_OK;
-    heft_plan_drop(p, t);
-    return heft_loss_type(p, "embd/dtype", t, simple ? "a simple EMBD stream" : "an EMBD file");
-}
-
 static heft_status plan_tensor(heft_plan *p, uint32_t t, bool simple)
 {
+    heft_dtype type = heft_ix_row(p->x, t)->dtype;
     const char *why = obstacle(p->x, t, simple);
-    if (why) {
-        heft_plan_drop(p, t);
-        return heft_plan_loss(p, HEFT_FAULT, "embd/tensor", t, why);
-    }
-    heft_status st = plan_type(p, t, simple);
-    return st ? st : heft_loss_scalar(p, "embd/rank-0", t, "an EMBD file");
+    if (why)
+        return heft_loss_tensor(p, "embd/tensor", t, why);
+    if (simple ? type != HEFT_F32 : code_of(type) == HEFT_EMBD_TYPES)
+        return heft_loss_type(p, "embd/dtype", t, simple ? "a simple EMBD stream" : "an EMBD file");
+    return heft_loss_scalar(p, "embd/rank-0", t, "an EMBD file");
 }
 
 static heft_status plan_tensors(heft_plan *p, bool simple)
@@ -151,14 +141,6 @@ static void put_metadata(heft_out *o, const heft_index *x, const embd_plan *e)
 
 /* ---- places ---- */
 
-static uint64_t index_bytes(const heft_index *x)
-{
-    uint64_t bytes = (uint64_t)heft_ix_tensors(x) * DESCRIPTOR;
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
-        bytes += heft_ix_row(x, t)->name_len;
-    return bytes;
-}
-
 static heft_status plan_sections(heft_plan *p, embd_plan *e)
 {
     uint64_t tokens = e->vocab ? heft_embd_token_bytes(e->vocab, 2) : 0;
@@ -167,7 +149,9 @@ static heft_status plan_sections(heft_plan *p, embd_plan *e)
     e->vocabulary = (heft_range){ e->meta.offset + e->meta.length, 0 };
     if (e->vocab)
         e->vocabulary.length = HEFT_EMBD_VOCAB_HEAD + tokens + HEFT_EMBD_SPECIAL;
-    e->index = (heft_range){ e->vocabulary.offset + e->vocabulary.length, index_bytes(p->x) };
+    e->index = (heft_range){ e->vocabulary.offset + e->vocabulary.length, 0 };
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
+        e->index.length += HEFT_EMBD_DESCRIPTOR + (uint64_t)heft_ix_row(p->x, t)->name_len;
     bool fits = heft_align_up(&end, e->index.offset + e->index.length, p->align);
     if (!fits || end > UINT32_MAX)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
@@ -218,26 +202,19 @@ static heft_status place(heft_plan *p, embd_plan *e)
 
 /* ---- what the format is called with ---- */
 
-static heft_status choose_layout(heft_plan *p, embd_plan *e)
-{
-    heft_str version = heft_lit(p->version ? p->version : heft_embd_version);
-    e->simple = heft_str_is(version, heft_embd_simple_version);
-    if (e->simple || heft_str_is(version, heft_embd_version))
-        return HEFT_OK;
-    return heft_error_plain(p->err, HEFT_E_ARGUMENT,
-                            "there is no EMBD version %s to write (there are 1.0 and simple)",
-                            p->version);
-}
-
 heft_status heft_embd_plan(heft_plan *p)
 {
     embd_plan *e = heft_plan_alloc(p, sizeof *e);
     if (!e)
         return HEFT_E_NOMEM;
     p->priv = e;
-    heft_status st = choose_layout(p, e);
-    if (!st)
-        st = heft_loss_parts(p, "embd/parts", "vocab");
+    heft_str version = heft_lit(p->version ? p->version : heft_embd_version);
+    e->simple = heft_str_is(version, heft_embd_simple_version);
+    if (!e->simple && !heft_str_is(version, heft_embd_version))
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "there is no EMBD version %s to write (there are 1.0 and simple)",
+                                p->version);
+    heft_status st = heft_loss_parts(p, "embd/parts", "vocab");
     if (!st)
         st = e->simple ? heft_loss_metadata(p, "embd/metadata") : plan_metadata(p, e);
     if (!st)
@@ -285,11 +262,13 @@ static void put_descriptor(heft_out *o, const heft_plan *p, uint32_t t)
     heft_out_u64(o, heft_ix_part_row_at(p->x, row->first_part)->offset - p->front_bytes);
 }
 
-static heft_status put_front(const heft_plan *p, heft_out *o)
+heft_status heft_embd_front(const heft_plan *p, heft_out *o)
 {
     const embd_plan *e = p->priv;
     uint8_t header[CHECKED];
     heft_out h = { .buf = header, .cap = sizeof header };
+    if (e->simple)
+        return heft_embd_simple_front(p, o);
     put_header(&h, p);
     heft_out_bytes(o, header, sizeof header);
     heft_out_u32(o, e->has_header_crc ? heft_crc32(0, header, sizeof header) : 0);
@@ -303,12 +282,6 @@ static heft_status put_front(const heft_plan *p, heft_out *o)
         heft_out_str(o, heft_ix_name(p->x, t));
     heft_out_fill(o, 0, p->front_bytes - e->index.offset - e->index.length);
     return o->st;
-}
-
-heft_status heft_embd_front(const heft_plan *p, heft_out *o)
-{
-    const embd_plan *e = p->priv;
-    return e->simple ? heft_embd_simple_front(p, o) : put_front(p, o);
 }
 
 heft_status heft_embd_between(const heft_plan *p, uint32_t part, heft_out *o)

@@ -378,15 +378,6 @@ static heft_status gguf_check(heft_check *c)
 
 /* ---- the format ---- */
 
-static int gguf_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
-                      uint64_t size)
-{
-    (void)tail;
-    (void)tail_len;
-    (void)size;
-    return head_len >= VERSION_AT && !memcmp(head, "GGUF", VERSION_AT) ? 32 : 0;
-}
-
 const heft_format heft_format_gguf = {
     .name = "gguf",
     .title = "GGUF",
@@ -394,7 +385,7 @@ const heft_format heft_format_gguf = {
     .versions = "3 2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_VOCAB,
     .align = HEFT_GGUF_ALIGN,
-    .probe = gguf_probe,
+    .magics = "GGUF",
     .parse = gguf_parse,
     .odd = &odd_rules,
     .notice = gguf_notice,

@@ -18,19 +18,11 @@ static bool number_of(uint64_t *out, const heft_value *v)
     return v->kind == HEFT_KIND_UINT || (v->kind == HEFT_KIND_INT && v->as.i >= 0);
 }
 
-static void put_digits(heft_out *o, uint32_t v)
-{
-    char text[20];
-    size_t len = heft_u64_text(text, v);
-    heft_out_fill(o, '0', len < DIGITS ? DIGITS - len : 0);
-    heft_out_bytes(o, text, len);
-}
-
 static void put_numbers(heft_out *o, uint32_t i, uint32_t count)
 {
-    put_digits(o, i + 1);
+    heft_out_decimal(o, i + 1, DIGITS);
     heft_out_str(o, heft_lit("-of-"));
-    put_digits(o, count);
+    heft_out_decimal(o, count, DIGITS);
 }
 
 /* ---- reading ---- */

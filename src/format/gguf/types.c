@@ -90,14 +90,11 @@ static bool read_number(uint32_t *out, heft_str digits)
 
 static uint32_t opaque_number(const heft_index *x, uint32_t tensor)
 {
-    heft_value v;
-    uint32_t number = 0;
-    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
-        if (v.kind == HEFT_KIND_STR && heft_str_is(v.key, "stored_dtype") && v.as.s.len > MARK &&
-            !memcmp(v.as.s.ptr, mark, MARK) &&
-            read_number(&number, (heft_str){ v.as.s.ptr + MARK, v.as.s.len - MARK }))
-            return number;
-    return UINT32_MAX;
+    heft_str type = heft_ix_stored_dtype(x, tensor);
+    uint32_t number;
+    bool is_one = type.len > MARK && !memcmp(type.ptr, mark, MARK) &&
+                  read_number(&number, (heft_str){ type.ptr + MARK, type.len - MARK });
+    return is_one ? number : UINT32_MAX;
 }
 
 uint32_t heft_gguf_type_number(const heft_index *x, uint32_t tensor)
@@ -113,14 +110,13 @@ uint32_t heft_gguf_type_number(const heft_index *x, uint32_t tensor)
 
 heft_status heft_gguf_keep_number(heft_index *x, uint32_t tensor, uint32_t number)
 {
-    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
     char text[MARK + 20];
     memcpy(text, mark, MARK);
-    v.as.s = heft_arena_copy(&x->arena,
-                             (heft_str){ text, MARK + heft_u64_text(text + MARK, number) });
-    if (!v.as.s.ptr)
+    size_t len = MARK + heft_u64_text(text + MARK, number);
+    heft_str type = heft_arena_copy(&x->arena, (heft_str){ text, len });
+    if (!type.ptr)
         return heft_error_no_memory(x->err, "for an element type");
-    return heft_ix_attr(x, tensor, v);
+    return heft_ix_attr_text(x, tensor, heft_lit("stored_dtype"), type);
 }
 
 const char heft_gguf_alignment_key[] = "general.alignment";

@@ -7,6 +7,7 @@
 #include "format/gguf/gguf.h"
 #include "format/losses.h"
 #include "model/names.h"
+#include "model/vocab.h"
 
 typedef struct gguf_plan { /* heft_plan.priv */
     uint32_t version;
@@ -32,17 +33,6 @@ static bool same_tokens(const heft_index *x, const heft_vocab *v)
     return true;
 }
 
-/* Those that a reader finds by their names. */
-static uint32_t named(const heft_vocab *v, int s)
-{
-    static const char *const names[HEFT_SPECIALS] = {
-        [HEFT_PAD] = "[PAD]", [HEFT_UNK] = "[UNK]",   [HEFT_CLS] = "[CLS]",
-        [HEFT_SEP] = "[SEP]", [HEFT_MASK] = "[MASK]",
-    };
-    heft_str name = heft_lit(names[s]);
-    return heft_vocab_find(v, name);
-}
-
 static bool same_special(const heft_index *x, const heft_vocab *v)
 {
     heft_ix_tokens t = { .count = heft_vocab_count(v) };
@@ -50,7 +40,7 @@ static bool same_special(const heft_index *x, const heft_vocab *v)
     heft_gguf_find_special(x, &t);
     for (int s = 0; s < HEFT_SPECIALS; s++) {
         uint32_t id = heft_vocab_special(v, (heft_special)s);
-        same = same && id == (t.has_special ? t.special[s] : named(v, s));
+        same = same && id == (t.has_special ? t.special[s] : heft_vocab_named(v, (heft_special)s));
     }
     return same;
 }
@@ -63,7 +53,7 @@ static void look_at_special(const heft_vocab *v, bool *any, bool *by_name)
     for (int s = 0; s < HEFT_SPECIALS; s++) {
         uint32_t id = heft_vocab_special(v, (heft_special)s);
         *any = *any || id != HEFT_NONE;
-        *by_name = *by_name && id == named(v, s);
+        *by_name = *by_name && id == heft_vocab_named(v, (heft_special)s);
     }
 }
 
@@ -281,14 +271,10 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     const char *why = obstacle(p->x, t);
-    if (why) {
-        heft_plan_drop(p, t);
-        return heft_plan_loss(p, HEFT_FAULT, "gguf/tensor", t, why);
-    }
-    if (heft_gguf_type_number(p->x, t) == UINT32_MAX) {
-        heft_plan_drop(p, t);
+    if (why)
+        return heft_loss_tensor(p, "gguf/tensor", t, why);
+    if (heft_gguf_type_number(p->x, t) == UINT32_MAX)
         return heft_loss_type(p, "gguf/dtype", t, "GGUF");
-    }
     heft_status st = HEFT_OK;
     if (row->name_len >= HEFT_GGUF_NAME)
         st = heft_loss_say(p, HEFT_NOTE, "gguf/long-name", t,

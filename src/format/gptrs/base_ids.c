@@ -4,19 +4,17 @@
 #include "format/gptrs/gptrs.h"
 #include "format/losses.h"
 
-enum { BASE_ID = 16 };
-
-static bool is_of(const uint8_t *stored, heft_str name)
+bool heft_gptrs_is_id_of(const uint8_t *base_id, heft_str name)
 {
-    uint8_t id[BASE_ID];
+    uint8_t id[HEFT_GPTRS_BASE_ID];
     heft_blake3_id(id, name.ptr, name.len);
-    return !memcmp(id, stored, BASE_ID);
+    return !memcmp(id, base_id, sizeof id);
 }
 
 static bool is_wrong(const heft_index *x, uint32_t tensor)
 {
     const uint8_t *stored = heft_ix_base_id_at(x, tensor);
-    return stored && !is_of(stored, heft_ix_name(x, tensor));
+    return stored && !heft_gptrs_is_id_of(stored, heft_ix_name(x, tensor));
 }
 
 /* Hashing a name takes several times as long as listing a tensor: of many tensors a sample is looked at, evenly spread.
@@ -43,7 +41,7 @@ heft_status heft_gptrs_check_base_ids(heft_check *c)
 heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool checkpoint)
 {
     const uint8_t *stored = p->source_base_id ? p->source_base_id(p, tensor) : NULL;
-    if (!stored || is_of(stored, p->source_name(p, tensor)))
+    if (!stored || heft_gptrs_is_id_of(stored, p->source_name(p, tensor)))
         return HEFT_OK;
     return heft_plan_loss(p, HEFT_WARNING, "gptrs/base-id", tensor,
                           checkpoint ? "its stored base id is not the BLAKE3 of its name: the id "

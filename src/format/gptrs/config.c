@@ -18,14 +18,6 @@ static const member members[] = {
 };
 enum { GPT = 512 - FIRST_OF_GPT };
 
-static const member *find_member(heft_str key)
-{
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (heft_str_is(key, members[i].key))
-            return &members[i];
-    return NULL;
-}
-
 /* The bit of a member whose value is what it has to be. */
 static heft_status judge(heft_json *j, const member *m, heft_json_kind k, heft_gptrs_config *out,
                          uint32_t *seen)
@@ -43,21 +35,21 @@ static heft_status judge(heft_json *j, const member *m, heft_json_kind k, heft_g
 
 static heft_status read_members(heft_json *j, heft_gptrs_config *out, uint32_t *seen)
 {
-    for (;;) {
-        heft_json_kind k = heft_json_next(j);
-        if (k != HEFT_JSON_KEY)
-            return j->st;
-        const member *m = find_member(j->text);
-        heft_status st = HEFT_OK;
-        if (m) {
+    enum { MEMBERS = sizeof members / sizeof *members };
+    heft_json_kind k;
+    heft_status st = HEFT_OK;
+    while (!st && (k = heft_json_next(j)) == HEFT_JSON_KEY) {
+        size_t i = 0;
+        while (i < MEMBERS && !heft_str_is(j->text, members[i].key))
+            i++;
+        if (i < MEMBERS) {
             k = heft_json_next(j);
-            st = j->st ? j->st : judge(j, m, k, out, seen);
+            st = j->st ? j->st : judge(j, &members[i], k, out, seen);
         }
         if (!st)
             st = heft_json_skip(j, k);
-        if (st)
-            return st;
     }
+    return st ? st : j->st;
 }
 
 heft_status heft_gptrs_config_read(heft_gptrs_config *out, heft_str text, uint64_t at,

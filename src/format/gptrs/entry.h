@@ -15,30 +15,26 @@ typedef struct heft_gptrs_entry { /* of an index, as it lies in the file */
     uint64_t at, offset, length; /* at: where the entry begins */
 } heft_gptrs_entry;
 
-enum { HEFT_GPTRS_TYPES = 4 };
+enum { HEFT_GPTRS_TYPES = 4, HEFT_GPTRS_TAIL = 21 };
 extern const heft_dtype heft_gptrs_types[HEFT_GPTRS_TYPES]; /* by tag */
 
 /* Refuses what no entry may say. */
 heft_status heft_gptrs_check_entry(heft_index *x, const heft_gptrs_entry *e, bool checkpoint);
 
-/* Sixteen zeros are none. */
-static inline heft_status heft_gptrs_keep_base_id(heft_index *x, uint32_t id,
-                                                  const uint8_t *base_id)
+/* The end of an entry of version 2: element type, flag, offset, length. */
+static inline void heft_gptrs_read_tail(heft_gptrs_entry *e, const uint8_t *tail)
 {
-    return base_id && (heft_le64(base_id) | heft_le64(base_id + 8))
-               ? heft_ix_add_base_id(x, id, base_id)
-               : HEFT_OK;
-}
-
-static inline bool heft_gptrs_needs_check(const heft_gptrs_entry *e, bool checkpoint)
-{
-    return e->tag >= HEFT_GPTRS_TYPES || (checkpoint && !e->is_ascii) || e->rank > UINT16_MAX;
+    e->tag = heft_le32(tail);
+    e->grad = tail[4];
+    e->offset = heft_le64(tail + 5);
+    e->length = heft_le64(tail + 13);
 }
 
 /* Adds a tensor after all checks that do not need the others. */
 static inline heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *e, bool checkpoint)
 {
-    if (heft_unlikely(heft_gptrs_needs_check(e, checkpoint))) {
+    if (heft_unlikely(e->tag >= HEFT_GPTRS_TYPES || (checkpoint && !e->is_ascii) ||
+                      e->rank > UINT16_MAX)) {
         heft_gptrs_entry odd = *e; /* so that others can stay in registers */
         heft_status bad = heft_gptrs_check_entry(x, &odd, checkpoint);
         if (bad)
@@ -56,7 +52,9 @@ static inline heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *
     if (heft_unlikely(!st && !e->rank))
         heft_ix_note(x, HEFT_WARNING, "gptrs/rank-0", e->at, r.id,
                      "its rank is 0, which gpt-rs does not read");
-    return heft_unlikely(st) ? st : heft_gptrs_keep_base_id(x, r.id, e->base_id);
+    bool has_id = e->base_id &&
+                  (heft_le64(e->base_id) | heft_le64(e->base_id + 8)); /* not sixteen zeros */
+    return heft_unlikely(st) || !has_id ? st : heft_ix_add_base_id(x, r.id, e->base_id);
 }
 
 #endif

@@ -12,29 +12,19 @@
 #include "format/gptrs/entry.h"
 #include "model/slices.h"
 
-enum {
-    MAGIC = 8,
-    BASE_ID = 16,
-    TAIL = 21, /* of an entry: element type, flag, offset, length */
-    ALIGN = 64
-};
+enum { MAGIC = HEFT_GPTRS_MAGIC, BASE_ID = HEFT_GPTRS_BASE_ID, TAIL = HEFT_GPTRS_TAIL, ALIGN = 64 };
 
 /* ---- reading ---- */
-
-static inline heft_str read_name(heft_cur *c, bool *is_ascii)
-{
-    uint32_t len = heft_cur_u32(c);
-    const uint8_t *p = heft_cur_take(c, len);
-    *is_ascii = p && heft_is_ascii_name(p, len);
-    return *is_ascii ? (heft_str){ (const char *)p, len }
-                     : heft_cur_text_at(c, p, len, "a tensor's name");
-}
 
 static inline heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)
 {
     uint32_t id_bytes = checkpoint ? BASE_ID : 0;
     e->at = heft_cur_pos(c);
-    e->name = read_name(c, &e->is_ascii);
+    uint32_t name_len = heft_cur_u32(c);
+    const uint8_t *name = heft_cur_take(c, name_len);
+    e->is_ascii = name && heft_is_ascii_name(name, name_len);
+    e->name = e->is_ascii ? (heft_str){ (const char *)name, name_len }
+                          : heft_cur_text_at(c, name, name_len, "a tensor's name");
     const uint8_t *middle = heft_cur_take(c, id_bytes + 4);
     e->rank = middle ? heft_le32(middle + id_bytes) : 0;
     e->dims = heft_cur_take(c, 8 * e->rank + TAIL);
@@ -42,10 +32,7 @@ static inline heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool chec
         return c->st;
     const uint8_t *tail = e->dims + 8 * e->rank;
     e->base_id = checkpoint ? middle : NULL;
-    e->tag = heft_le32(tail);
-    e->grad = tail[4];
-    e->offset = heft_le64(tail + 5);
-    e->length = heft_le64(tail + 13);
+    heft_gptrs_read_tail(e, tail);
     return HEFT_OK;
 }
 
@@ -69,16 +56,6 @@ static inline void note_place(places *s, heft_index *x, const heft_gptrs_entry *
         s->ascending = false;
     s->begin = s->end ? s->begin : e->offset;
     s->end = e->offset + e->length;
-}
-
-/* Those of entries that stand behind the others. */
-static void join_places(places *s, const places *more)
-{
-    if (!more->end)
-        return;
-    s->ascending = s->ascending && more->ascending && more->begin >= s->end;
-    s->begin = s->end ? s->begin : more->begin;
-    s->end = more->end;
 }
 
 typedef struct many {
@@ -129,8 +106,14 @@ static heft_status read_entries(heft_cur *c, heft_index *x, bool checkpoint, uin
     };
     if (!heft_ix_slices(x, c, count, &how))
         return read_run(c, x, checkpoint, count, s);
-    for (uint32_t i = 0; i < HEFT_IX_SLICES; i++)
-        join_places(s, &m.places[i]);
+    for (uint32_t i = 0; i < HEFT_IX_SLICES; i++) {
+        const places *more = &m.places[i];
+        if (!more->end)
+            continue;
+        s->ascending = s->ascending && more->ascending && more->begin >= s->end;
+        s->begin = s->end ? s->begin : more->begin;
+        s->end = more->end;
+    }
     return HEFT_OK;
 }
 
@@ -153,29 +136,6 @@ static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, plac
     return st;
 }
 
-/* Equal ranges are tied weights; anything else that two tensors share is odd. */
-static heft_status note_overlaps(heft_index *x)
-{
-    uint32_t *order = NULL, count;
-    heft_status st = heft_ix_order(x, &order, &count);
-    if (st)
-        return st;
-    heft_range reach = { 0, 0 }; /* that ends furthest so far */
-    for (uint32_t i = 0; i < count; i++) {
-        if (order[i] >= x->parts.len)
-            continue; /* the config */
-        const heft_ix_part_row *part = heft_ix_part_row_at(x, order[i]);
-        bool is_tied = part->offset == reach.offset && part->length == reach.length;
-        if (part->offset < reach.offset + reach.length && !is_tied)
-            heft_ix_note(x, HEFT_WARNING, "gptrs/overlap", part->offset, order[i],
-                         "its data overlap partly with another tensor's");
-        if (part->offset + part->length > reach.offset + reach.length)
-            reach = (heft_range){ part->offset, part->length };
-    }
-    heft_ix_order_free(x, order);
-    return HEFT_OK;
-}
-
 /* From the length of the index on.  Every tensor has one part, so their numbers are the same. */
 static heft_status parse_v2(heft_in *in, heft_index *x, uint64_t at, bool checkpoint)
 {
@@ -190,7 +150,11 @@ static heft_status parse_v2(heft_in *in, heft_index *x, uint64_t at, bool checkp
         return heft_gptrs_parse_bincode(&c, x, checkpoint);
     places s = { .data = at + 4 + length, .ascending = true };
     heft_status st = parse_index(&c, x, checkpoint, &s);
-    return st || s.ascending ? st : note_overlaps(x);
+    if (st || s.ascending)
+        return st;
+    /* Equal ranges are tied weights; anything else that two tensors share is odd. */
+    return heft_ix_note_overlaps(x, "gptrs/overlap",
+                                 "its data overlap partly with another tensor's", true);
 }
 
 /* The config's part is added, and *at moved behind it. */
@@ -255,24 +219,6 @@ static heft_status parse_archive(heft_in *in, heft_index *x)
 
 /* ---- the formats ---- */
 
-static int probe_checkpoint(const uint8_t *head, size_t head_len, const uint8_t *tail,
-                            size_t tail_len, uint64_t size)
-{
-    (void)tail;
-    (void)tail_len;
-    (void)size;
-    return head_len >= MAGIC && !memcmp(head, heft_gptrs_magic(true), MAGIC) ? 64 : 0;
-}
-
-static int probe_archive(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
-                         uint64_t size)
-{
-    (void)tail;
-    (void)tail_len;
-    (void)size;
-    return head_len >= MAGIC && !memcmp(head, heft_gptrs_magic(false), MAGIC) ? 64 : 0;
-}
-
 static const heft_odd_rules odd_rules = { "gptrs/name", NULL, NULL, "gptrs/rank" };
 
 const heft_format heft_format_gptrs_checkpoint = {
@@ -282,7 +228,7 @@ const heft_format heft_format_gptrs_checkpoint = {
     .versions = "2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE,
     .align = ALIGN,
-    .probe = probe_checkpoint,
+    .magics = "GPTRSCHK",
     .parse = parse_checkpoint,
     .odd = &odd_rules,
     .check = heft_gptrs_check_base_ids,
@@ -297,7 +243,7 @@ const heft_format heft_format_gptrs_archive = {
     .versions = "2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE,
     .align = ALIGN,
-    .probe = probe_archive,
+    .magics = "GPTRSTEN",
     .parse = parse_archive,
     .odd = &odd_rules,
     .plan = heft_gptrs_plan_archive,

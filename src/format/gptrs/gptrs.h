@@ -24,6 +24,10 @@ typedef struct heft_gptrs_config { /* what a config_json is */
 heft_status heft_gptrs_config_read(heft_gptrs_config *out, heft_str text, uint64_t at,
                                    uint32_t depth, heft_arena *arena, heft_error *err);
 
+enum { HEFT_GPTRS_MAGIC = 8, HEFT_GPTRS_BASE_ID = 16 };
+
+/* Whether a base id is the one that follows from a name. */
+bool heft_gptrs_is_id_of(const uint8_t *base_id, heft_str name);
 /* Notes stored base ids that are not those of the names, of tensors up to a number all, else a sample. */
 void heft_gptrs_note_base_ids(heft_index *x);
 /* Reports all of them as faults. */

@@ -3,7 +3,7 @@
 #include "format/gptrs/entry.h"
 #include "format/losses.h"
 
-enum { MAGIC = 8, BASE_ID = 16 };
+enum { MAGIC = HEFT_GPTRS_MAGIC, BASE_ID = HEFT_GPTRS_BASE_ID };
 
 /* ---- planning ---- */
 
@@ -23,17 +23,13 @@ static heft_status check_replaced_id(heft_plan *p, uint32_t t)
 {
     const uint8_t *asked = heft_ix_base_id_at(p->x, t);
     const uint8_t *had = p->kept ? heft_ix_base_id_at(p->kept, t) : NULL;
-    uint8_t id[BASE_ID];
-    if (!asked || !had || !memcmp(asked, had, BASE_ID))
-        return HEFT_OK;
-    heft_str name = heft_ix_name(p->kept, t);
-    heft_blake3_id(id, name.ptr, name.len);
-    if (!memcmp(id, had, BASE_ID))
+    if (!asked || !had || !memcmp(asked, had, BASE_ID) ||
+        heft_gptrs_is_id_of(had, heft_ix_name(p->kept, t)))
         return HEFT_OK;
     return heft_error_plain(p->err, HEFT_E_CHECKSUM,
                             "tensor %q: its stored base id is not the BLAKE3 of its name: an edit "
                             "would hide that ('heft convert' makes ids anew)",
-                            name);
+                            heft_ix_name(p->kept, t));
 }
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *has_half)
@@ -45,10 +41,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *
         why = "only dense tensors can be stored in .gptrs and .gten";
     else if (checkpoint && !heft_is_ascii(name.ptr, name.len))
         why = "a name in a checkpoint has to be ASCII";
-    if (why || tag_of(row->dtype) == HEFT_GPTRS_TYPES)
-        heft_plan_drop(p, t);
     if (why)
-        return heft_plan_loss(p, HEFT_FAULT, "gptrs/tensor", t, why);
+        return heft_loss_tensor(p, "gptrs/tensor", t, why);
     if (tag_of(row->dtype) == HEFT_GPTRS_TYPES)
         return heft_loss_type(p, "gptrs/dtype", t, "a gpt-rs file");
     *has_half = *has_half || row->dtype == HEFT_F16 || row->dtype == HEFT_BF16;
@@ -98,43 +92,21 @@ static heft_status plan_config(heft_plan *p, layout *l)
                           "the bare GPT configuration is put under \"config\", with kind \"gpt\"");
 }
 
-static heft_status plan_losses(heft_plan *p, layout *l)
-{
-    heft_status st = heft_loss_parts(p, "gptrs/parts", l->checkpoint ? "config" : NULL);
-    if (!st)
-        st = heft_loss_metadata(p, "gptrs/metadata");
-    if (!st && l->checkpoint)
-        st = plan_config(p, l);
-    return st ? st : plan_tensors(p, l->checkpoint);
-}
-
-/* Of a tensor that was there: its id stays what it was, unless it was made from a name that is now another. */
-static void keep_base_id_of(uint8_t id[BASE_ID], const heft_plan *p, uint32_t t)
-{
-    const uint8_t *had = heft_ix_base_id_at(p->kept, t);
-    heft_str old = heft_ix_name(p->kept, t), now = heft_ix_name(p->x, t);
-    uint8_t made[BASE_ID];
-    if (!had)
-        return;
-    memcpy(id, had, BASE_ID);
-    heft_blake3_id(made, old.ptr, old.len);
-    if (!memcmp(made, had, BASE_ID))
-        heft_blake3_id(id, now.ptr, now.len);
-}
-
+/* The id of a tensor that the file had stays what it was, unless it was made from a name that is now another. */
 static void put_base_id(heft_out *o, const heft_plan *p, uint32_t t)
 {
     heft_str name = heft_ix_name(p->x, t);
     const uint8_t *asked = heft_ix_base_id_at(p->x, t);
+    const uint8_t *had = p->kept ? heft_ix_base_id_at(p->kept, t) : NULL;
     uint8_t id[BASE_ID] = { 0 };
     if (!o->buf)
         ; /* only counted */
     else if (asked)
         memcpy(id, asked, BASE_ID);
-    else if (p->kept)
-        keep_base_id_of(id, p, t);
-    else
+    else if (!p->kept || (had && heft_gptrs_is_id_of(had, heft_ix_name(p->kept, t))))
         heft_blake3_id(id, name.ptr, name.len);
+    else if (had)
+        memcpy(id, had, BASE_ID);
     heft_out_bytes(o, id, BASE_ID);
 }
 
@@ -198,7 +170,13 @@ static heft_status plan(heft_plan *p, bool checkpoint)
         return HEFT_E_NOMEM;
     *l = (layout){ .checkpoint = checkpoint };
     p->priv = l;
-    heft_status st = plan_losses(p, l);
+    heft_status st = heft_loss_parts(p, "gptrs/parts", checkpoint ? "config" : NULL);
+    if (!st)
+        st = heft_loss_metadata(p, "gptrs/metadata");
+    if (!st && checkpoint)
+        st = plan_config(p, l);
+    if (!st)
+        st = plan_tensors(p, checkpoint);
     if (!st)
         st = heft_plan_share(p);
     return st ? st : plan_places(p, l);

@@ -12,8 +12,8 @@
 enum {
     V1_TAIL = 13, /* element type, flag, length */
     V1_MIN = 8 + V1_TAIL,
-    TAIL = 21, /* element type, flag, offset, length */
-    BASE_ID = 16
+    TAIL = HEFT_GPTRS_TAIL,
+    BASE_ID = HEFT_GPTRS_BASE_ID
 };
 
 /* ---- version 1 ---- */
@@ -67,10 +67,7 @@ static heft_status read_bincode(heft_cur *c, heft_gptrs_entry *e, bool checkpoin
     const uint8_t *tail = heft_cur_take(c, TAIL);
     if (c->st)
         return c->st;
-    e->tag = heft_le32(tail);
-    e->grad = tail[4];
-    e->offset = heft_le64(tail + 5);
-    e->length = heft_le64(tail + 13);
+    heft_gptrs_read_tail(e, tail);
     return HEFT_OK;
 }
 

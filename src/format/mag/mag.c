@@ -419,15 +419,6 @@ static heft_status mag_front(const heft_plan *p, heft_out *o)
     return writes_snapshot(p) ? heft_mag_snapshot_front(p, o) : heft_mag_archive_front(p, o);
 }
 
-static int mag_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
-                     uint64_t size)
-{
-    (void)tail;
-    (void)tail_len;
-    (void)size;
-    return head_len >= 4 && (!memcmp(head, "MAG!", 4) || !memcmp(head, "MAG&", 4)) ? 32 : 0;
-}
-
 const heft_format heft_format_mag = {
     .name = "mag",
     .title = "Magnetron .mag",
@@ -435,7 +426,7 @@ const heft_format heft_format_mag = {
     .versions = "1 100 snapshot",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,
     .align = ALIGN,
-    .probe = mag_probe,
+    .magics = "MAG! MAG&",
     .parse = mag_parse,
     .odd = &odd_rules,
     .notice = mag_notice,

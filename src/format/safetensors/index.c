@@ -3,7 +3,7 @@
 #include "format/shard_index.h"
 #include "grammar/json.h"
 
-enum { MOST_NAME = 255 };
+enum { MOST_NAME = 255, DIGITS = 5 };
 
 /* torch.save() names its shards so, and lists them in an index of the same form. */
 static bool is_own(heft_str file)
@@ -21,23 +21,14 @@ heft_status heft_st_parse_index(heft_in *in, heft_index *x)
 
 /* ---- writing: as the library transformers has it ---- */
 
-static void put_number(heft_out *o, uint32_t v)
-{
-    enum { DIGITS = 5 };
-    char text[20];
-    size_t len = heft_u64_text(text, v);
-    heft_out_fill(o, '0', len < DIGITS ? DIGITS - len : 0);
-    heft_out_bytes(o, text, len);
-}
-
 static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
 {
     heft_out_str(o, stem);
     if (i < count) {
         heft_out_u8(o, '-');
-        put_number(o, i + 1);
+        heft_out_decimal(o, i + 1, DIGITS);
         heft_out_str(o, heft_lit("-of-"));
-        put_number(o, count);
+        heft_out_decimal(o, count, DIGITS);
     }
     heft_out_str(o, heft_lit(i < count ? ".safetensors" : ".safetensors.index.json"));
 }

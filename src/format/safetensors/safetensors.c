@@ -15,46 +15,6 @@
 #include "format/shard_index.h"
 #include "model/names.h"
 
-/* Found from the front, so what is usual comes first. */
-static const heft_dtype_spelling types[] = {
-    { "F32", HEFT_F32 },
-    { "BF16", HEFT_BF16 },
-    { "F16", HEFT_F16 },
-    { "I64", HEFT_I64 },
-    { "I32", HEFT_I32 },
-    { "U8", HEFT_U8 },
-    { "F8_E4M3", HEFT_F8_E4M3FN },
-    { "F8_E5M2", HEFT_F8_E5M2 },
-    { "F8_E8M0", HEFT_F8_E8M0 },
-    { "BOOL", HEFT_BOOL },
-    { "I8", HEFT_I8 },
-    { "I16", HEFT_I16 },
-    { "U16", HEFT_U16 },
-    { "U32", HEFT_U32 },
-    { "U64", HEFT_U64 },
-    { "F64", HEFT_F64 },
-    { "C64", HEFT_C64 },
-    { "F4", HEFT_F4_E2M1 },
-    { "F6_E2M3", HEFT_F6_E2M3 },
-    { "F6_E3M2", HEFT_F6_E3M2 },
-    { "F8_E4M3FNUZ", HEFT_F8_E4M3FNUZ },
-    { "F8_E5M2FNUZ", HEFT_F8_E5M2FNUZ },
-};
-const heft_dtype_spellings heft_st_types = { types, sizeof types / sizeof *types };
-
-const char heft_st_fnuz_text[] = "readers before safetensors 0.8 refuse the file for its element "
-                                 "type (perhaps more)";
-
-uint32_t heft_st_find_fnuz(const heft_index *x)
-{
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        heft_dtype type = heft_ix_row(x, t)->dtype;
-        if (type == HEFT_F8_E4M3FNUZ || type == HEFT_F8_E5M2FNUZ)
-            return t;
-    }
-    return HEFT_NONE;
-}
-
 /* ---- where the data lie ---- */
 
 /* next is where the data before it end. */
