@@ -55,7 +55,6 @@ CIRCLES = {
     "src/format/burnpack": 5,
     "src/format/burnrecord": 4,
     "src/format/embd": 4,
-    "src/format/numpy": 2,
     "src/format/safetensors": 3,
 }
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
