@@ -67,12 +67,20 @@ void *heft_arena_alloc(heft_arena *a, size_t size, size_t align)
 
 heft_str heft_arena_copy(heft_arena *a, heft_str s)
 {
-    char *p = heft_arena_alloc(a, s.len, 1);
+    return heft_arena_join(a, s, (heft_str){ NULL, 0 }, (heft_str){ NULL, 0 });
+}
+
+heft_str heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third)
+{
+    const heft_str parts[] = { first, second, third };
+    size_t len = 0;
+    char *p = heft_arena_alloc(a, first.len + second.len + third.len, 1);
     if (!p)
         return (heft_str){ NULL, 0 };
-    if (s.len)
-        memcpy(p, s.ptr, s.len);
-    return (heft_str){ p, s.len };
+    for (size_t i = 0; i < 3; len += parts[i++].len)
+        if (parts[i].len)
+            memcpy(p + len, parts[i].ptr, parts[i].len);
+    return (heft_str){ p, len };
 }
 
 void heft_arena_free(heft_arena *a)

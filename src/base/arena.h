@@ -2,6 +2,8 @@
  * caller's allocator, both counting what they hold. */
 #ifndef HEFT_ARENA_H
 #define HEFT_ARENA_H
+#include <string.h>
+
 #include <heft/heft.h>
 
 #include "base/compiler.h"
@@ -44,6 +46,8 @@ typedef struct heft_arena {
 void *heft_arena_alloc(heft_arena *a, size_t size, size_t align); /* not cleared; NULL: no memory */
 /* A copy of s; ptr NULL: no memory (an empty s gets a ptr all the same). */
 heft_str heft_arena_copy(heft_arena *a, heft_str s);
+/* The same of three strings as one. */
+heft_str heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third);
 void heft_arena_free(heft_arena *a);
 
 typedef struct heft_vec {
@@ -59,6 +63,14 @@ static inline void *heft_vec_push(heft_memory *m, heft_vec *v, size_t elem)
     if (heft_unlikely(v->len == v->cap) && !heft_vec_reserve(m, v, 1, elem))
         return NULL;
     return (char *)v->ptr + v->len++ * elem;
+}
+/* Append a copy of an element; false: no memory. */
+static inline bool heft_vec_add(heft_memory *m, heft_vec *v, const void *element, size_t elem)
+{
+    void *to = heft_vec_push(m, v, elem);
+    if (to)
+        memcpy(to, element, elem);
+    return to;
 }
 void heft_vec_free(heft_memory *m, heft_vec *v, size_t elem);
 

@@ -46,3 +46,11 @@ void heft_sort(uint32_t *ids, uint32_t *scratch, uint32_t n,
         for (uint64_t at = 0; at + width < n; at += 2 * width)
             merge(ids + at, scratch, width, n - at < 2 * width ? n - at : 2 * width, &o);
 }
+
+void heft_sort_numbers(uint32_t *ids, uint32_t n,
+                       bool (*below)(const void *ctx, uint32_t a, uint32_t b), const void *ctx)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = i;
+    heft_sort(ids, ids + n, n, below, ctx);
+}

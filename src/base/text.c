@@ -21,6 +21,12 @@ bool heft_str_is(heft_str a, const char *b)
     return heft_str_eq(a, heft_lit(b));
 }
 
+bool heft_str_begins(heft_str s, const char *with)
+{
+    heft_str w = heft_lit(with);
+    return s.len >= w.len && heft_str_eq((heft_str){ s.ptr, w.len }, w);
+}
+
 uint32_t heft_str_fnv1a(heft_str s)
 {
     uint32_t h = 0x811C9DC5;

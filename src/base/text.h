@@ -11,6 +11,7 @@ static inline heft_str heft_lit(const char *text)
 }
 bool heft_str_eq(heft_str a, heft_str b);
 bool heft_str_is(heft_str a, const char *b);
+bool heft_str_begins(heft_str s, const char *with);
 /* By bytes, a shorter one before what it begins: below, equal to or above 0. */
 int heft_str_order(heft_str a, heft_str b);
 uint32_t heft_str_fnv1a(heft_str s); /* FNV-1a, 32 bits: no hash for names of strangers */

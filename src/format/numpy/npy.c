@@ -24,9 +24,8 @@ bool heft_npy_begins(const uint8_t *p, size_t have)
 
 enum { SHORTEST = 10, PREFIX = 12, USUAL = 256, MOST_HEADER = 1 << 20 };
 
-/* The first *len bytes of the content: in place, or decoded into buf. */
-static heft_status first_bytes(const uint8_t **out, heft_in *in, const heft_npy_place *place,
-                               uint8_t *buf, size_t *len)
+heft_status heft_npy_first_bytes(const uint8_t **out, heft_in *in, const heft_npy_place *place,
+                                 uint8_t *buf, size_t *len)
 {
     if (place->encoding == HEFT_RAW) {
         heft_cur c = heft_cur_whole(in, place->stored.offset, *len, "the header of an array");
@@ -89,13 +88,13 @@ heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *plac
     uint64_t usual = place->encoding == HEFT_RAW ? PREFIX : USUAL;
     size_t have = (size_t)(place->content < usual ? place->content : usual), prefix = 0;
     *out = (heft_npy){ .rank = 0 };
-    heft_status st = first_bytes(&p, in, place, few, &have);
+    heft_status st = heft_npy_first_bytes(&p, in, place, few, &have);
     if (!st)
         st = read_prefix(out, in, place, name, p, have, &prefix);
     if (!st && out->header > have) {
         have = (size_t)out->header;
         uint8_t *room = place->encoding == HEFT_RAW ? few : heft_arena_alloc(arena, have, 1);
-        st = room ? first_bytes(&p, in, place, room, &have)
+        st = room ? heft_npy_first_bytes(&p, in, place, room, &have)
                   : heft_error_plain(in->err, HEFT_E_NOMEM, "no memory for the header of %q", name);
     }
     if (st)
@@ -106,16 +105,6 @@ heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *plac
     uint64_t at = place->stored.offset + (place->encoding == HEFT_RAW ? prefix : 0);
     st = heft_npy_literal(out, text, at, name, in->err);
     return st ? st : check_size(out, in, place, name);
-}
-
-static void note_turns(heft_index *x, const heft_npy *h, uint64_t at, uint32_t id)
-{
-    if (h->is_fortran && h->rank > 1)
-        heft_ix_note(x, HEFT_NOTE, "npy/fortran-order", at, id,
-                     "its first dimension is the fastest: it is turned when it is read");
-    if (h->is_big_endian && heft_dtype_number(h->dtype) > 1)
-        heft_ix_note(x, HEFT_NOTE, "npy/big-endian", at, id,
-                     "its numbers are big-endian: they are turned when they are read");
 }
 
 heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_place *place,
@@ -144,7 +133,12 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_place 
         return st;
     if (h->is_big_endian)
         heft_ix_big_endian(x);
-    note_turns(x, h, at, id);
+    if (h->is_fortran && h->rank > 1)
+        heft_ix_note(x, HEFT_NOTE, "npy/fortran-order", at, id,
+                     "its first dimension is the fastest: it is turned when it is read");
+    if (h->is_big_endian && heft_dtype_number(h->dtype) > 1)
+        heft_ix_note(x, HEFT_NOTE, "npy/big-endian", at, id,
+                     "its numbers are big-endian: they are turned when they are read");
     if (heft_ix_part_row_at(x, x->parts.len - 1)->length < content - first)
         heft_ix_note(x, HEFT_WARNING, "npy/trailing-bytes", at, id,
                      "more bytes follow the array than it has elements: they are not read");
@@ -186,17 +180,25 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     return NULL;
 }
 
+heft_status heft_npy_plan_align(heft_plan *p)
+{
+    p->align = p->align > HEFT_NPY_ALIGN ? p->align : HEFT_NPY_ALIGN;
+    return p->align <= HEFT_NPY_MOST_ALIGN
+               ? HEFT_OK
+               : heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
+                                  p->align);
+}
+
 heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor)
 {
     enum { RANK_OF_NUMPY_1 = 32 };
     const heft_ix_tensor_row *row = heft_ix_row(p->x, tensor);
     const char *why = obstacle(p->x, tensor);
-    if (why || !heft_npy_has_type(row->dtype))
+    if (why || !heft_npy_has_type(row->dtype)) {
         heft_plan_drop(p, tensor);
-    if (why)
-        return heft_plan_loss(p, HEFT_FAULT, "npy/tensor", tensor, why);
-    if (!heft_npy_has_type(row->dtype))
-        return heft_loss_type(p, "npy/dtype", tensor, "NumPy's formats");
+        return why ? heft_plan_loss(p, HEFT_FAULT, "npy/tensor", tensor, why)
+                   : heft_loss_type(p, "npy/dtype", tensor, "NumPy's formats");
+    }
     if (row->rank > RANK_OF_NUMPY_1)
         return heft_loss_say(p, HEFT_NOTE, "npy/rank", tensor,
                              "rank %U is more than NumPy takes before version 2 (32)",
@@ -245,10 +247,9 @@ static heft_status npy_plan(heft_plan *p)
     if (!heft_ix_tensors(p->x))
         return p->allow_loss ? heft_error_plain(p->err, HEFT_E_LOSSY, "there is no array to write")
                              : HEFT_OK;
-    p->align = p->align > HEFT_NPY_ALIGN ? p->align : HEFT_NPY_ALIGN;
-    if (p->align > HEFT_NPY_MOST_ALIGN)
-        return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
-                                p->align);
+    st = heft_npy_plan_align(p);
+    if (st)
+        return st;
     heft_out count = heft_out_counting();
     heft_npy_put(&count, p->x, 0, (uint32_t)p->align, false);
     p->front_bytes = count.total;

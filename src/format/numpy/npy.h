@@ -26,6 +26,9 @@ typedef struct heft_npy_place {
 
 /* Whether the first bytes of a content, `have` of them at hand, are those of an array. */
 bool heft_npy_begins(const uint8_t *p, size_t have);
+/* The first *len bytes of the content: in place, or decoded into buf. */
+heft_status heft_npy_first_bytes(const uint8_t **out, heft_in *in, const heft_npy_place *place,
+                                 uint8_t *buf, size_t *len);
 /* The header there. */
 heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *place, heft_str name,
                           heft_arena *arena);
@@ -41,6 +44,8 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_place 
 
 /* Whether NumPy has that type. */
 bool heft_npy_has_type(heft_dtype t);
+/* Raises the alignment to NumPy's; HEFT_E_ARGUMENT: it is too large. */
+heft_status heft_npy_plan_align(heft_plan *p);
 /* Reports why a tensor cannot be an array, and drops it then. */
 heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor);
 /* Everything before the data of such a tensor; as many bytes as a multiple of align. */

@@ -26,16 +26,11 @@ static heft_status fail(const literal *l, heft_status st, const char *fmt, ...)
                           l->name, why.message);
 }
 
-static void pass_space(literal *l)
+/* Passes white space; the character after it, or 0. */
+static char look(literal *l)
 {
     while (l->p < l->end && (*l->p == ' ' || *l->p == '\t' || *l->p == '\n' || *l->p == '\r'))
         l->p++;
-}
-
-/* The next character that is no space, or 0. */
-static char look(literal *l)
-{
-    pass_space(l);
     return l->p < l->end ? *l->p : 0;
 }
 
@@ -99,17 +94,6 @@ static const refusal refusals[] = {
     { "c32", "extended precision, which differs between machines" },
 };
 
-static bool begins(heft_str s, const char *with)
-{
-    heft_str w = heft_lit(with);
-    return s.len >= w.len && !memcmp(s.ptr, w.ptr, w.len);
-}
-
-static bool is_order(char c)
-{
-    return c == '<' || c == '>' || c == '|' || c == '=';
-}
-
 static heft_status read_descr(literal *l)
 {
     heft_str s = { NULL, 0 };
@@ -121,13 +105,13 @@ static heft_status read_descr(literal *l)
         return st;
     heft_str whole = s;
     l->h->is_big_endian = s.len && *s.ptr == '>';
-    if (s.len && is_order(*s.ptr))
+    if (s.len && (*s.ptr == '<' || *s.ptr == '>' || *s.ptr == '|' || *s.ptr == '='))
         s = (heft_str){ s.ptr + 1, s.len - 1 };
     l->h->dtype = heft_dtype_spelled(&types, s);
     if (l->h->dtype)
         return HEFT_OK;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        if (begins(s, refusals[i].begins))
+        if (heft_str_begins(s, refusals[i].begins))
             return fail(l, HEFT_E_UNSUPPORTED, "its elements, %q, are %s", whole, refusals[i].what);
     return fail(l, HEFT_E_FORMAT, "%q is no element type of NumPy's", whole);
 }
@@ -175,16 +159,13 @@ static heft_status read_shape(literal *l)
 
 static heft_status read_order(literal *l)
 {
-    static const char *const words[] = { "False", "True" };
-    pass_space(l);
+    look(l);
     heft_str left = { l->p, (size_t)(l->end - l->p) };
-    for (size_t i = 0; i < 2; i++)
-        if (begins(left, words[i])) {
-            l->h->is_fortran = i;
-            l->p += heft_lit(words[i]).len;
-            return HEFT_OK;
-        }
-    return fail(l, HEFT_E_FORMAT, "its fortran_order is neither True nor False");
+    l->h->is_fortran = heft_str_begins(left, "True");
+    if (!l->h->is_fortran && !heft_str_begins(left, "False"))
+        return fail(l, HEFT_E_FORMAT, "its fortran_order is neither True nor False");
+    l->p += l->h->is_fortran ? 4 : 5;
+    return HEFT_OK;
 }
 
 /* ---- the dictionary ---- */
@@ -233,7 +214,7 @@ heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, heft_str
     }
     if (!st)
         st = expect(&l, '}', "at its end");
-    pass_space(&l);
+    look(&l);
     if (!st && l.p < l.end)
         return fail(&l, HEFT_E_FORMAT, "its header goes on behind its end");
     for (uint32_t i = 0; i < FIELDS && !st; i++)

@@ -6,49 +6,14 @@
  * included. */
 #include "format/numpy/npz.h"
 
-#include "base/path_risk.h"
 #include "grammar/zip.h"
-
-const char heft_npz_suffix[] = ".npy";
 
 enum { SUFFIX = HEFT_NPZ_SUFFIX, MAGIC = 6 };
 
-/* U+0000 to U+001F, U+007F to U+009F; the name is UTF-8. */
-static bool has_control(heft_str name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        uint8_t c = (uint8_t)name.ptr[i], next = i + 1 < name.len ? (uint8_t)name.ptr[i + 1] : 0;
-        if (c < ' ' || c == 0x7F || (c == 0xC2 && next >= 0x80 && next < 0xA0))
-            return true;
-    }
-    return false;
-}
-
-static bool has_drive(heft_str name)
-{
-    return name.len > 1 && name.ptr[1] == ':' &&
-           ((name.ptr[0] >= 'a' && name.ptr[0] <= 'z') ||
-            (name.ptr[0] >= 'A' && name.ptr[0] <= 'Z'));
-}
-
-const char *heft_npz_risk(heft_str name)
-{
-    heft_path_risk risk = heft_str_path_risk(name);
-    if (risk == HEFT_PATH_ABSOLUTE)
-        return "a '/' at its beginning";
-    if (risk == HEFT_PATH_PARENT)
-        return "a '..'";
-    if (has_drive(name))
-        return "the letter of a drive";
-    if (has_control(name))
-        return "a control character";
-    return risk == HEFT_PATH_BACKSLASH ? "a backslash" : NULL;
-}
-
 typedef struct member {
     bool is_array;
-    heft_error *
-        unreadable; /* why the member is no array that can be read; NULL: it is one, or just a part */
+    /* Why the member is no array that can be read; NULL: it is one, or just a part. */
+    heft_error *unreadable;
 } member;
 
 typedef struct reader {
@@ -79,35 +44,30 @@ static heft_str array_name(heft_str name)
 static heft_status is_array(reader *r, const heft_zip_entry *e, bool *is)
 {
     uint8_t buf[MAGIC];
-    const uint8_t *p = buf;
+    const uint8_t *p;
     size_t have = MAGIC;
+    heft_npy_place place = place_of(e);
     heft_status st = heft_zip_refuse_opaque(e, r->in->err);
     *is = has_suffix(e->name);
     if (st || *is || e->content < MAGIC)
         return st;
-    if (e->method == HEFT_ZIP_STORED) {
-        heft_cur c = heft_cur_whole(r->in, e->data, MAGIC, "a member");
-        p = heft_cur_take(&c, MAGIC);
-        st = c.st;
-    } else {
-        st = heft_in_decode(r->in, HEFT_DEFLATE, (heft_range){ e->data, e->stored }, buf, &have);
-    }
+    st = heft_npy_first_bytes(&p, r->in, &place, buf, &have);
     *is = !st && heft_npy_begins(p, have);
     return st;
 }
 
-static heft_claim claim_of(const heft_zip_entry *e)
+/* The CRC-32 of a member, of the file's own unless there is a tensor. */
+static heft_status add_checksum(reader *r, const heft_zip_entry *e, uint32_t part, uint32_t tensor)
 {
-    heft_claim c = { .rule = "npz/crc32", .algorithm = "crc32", .tensor = HEFT_NONE };
-    c.range[0] = (heft_range){ e->data, e->stored };
-    for (uint32_t i = 0; i < 4; i++)
-        c.expect[i] = (uint8_t)(e->crc >> 8 * i);
-    return c;
-}
-
-static heft_status add_digest(reader *r, uint32_t part, uint32_t crc)
-{
-    return heft_ix_digest_crc32(r->x, part, "npz/crc32", crc);
+    if (e->method == HEFT_ZIP_DEFLATED)
+        return heft_ix_digest_crc32(r->x, part, "npz/crc32", e->crc);
+    heft_claim c = { .rule = "npz/crc32",
+                     .algorithm = "crc32",
+                     .range = { { e->data, e->stored } },
+                     .tensor = tensor,
+                     .apart = tensor == HEFT_NONE };
+    heft_put_le64(c.expect, e->crc);
+    return heft_ix_claim(r->x, c);
 }
 
 /* A warning or note about a member, with its name. */
@@ -144,78 +104,44 @@ static heft_status add_array(reader *r, const heft_zip_entry *e, const heft_npy 
         return st;
     uint32_t tensor = heft_ix_tensors(r->x) - 1;
     st = check_name(r, e, tensor);
-    if (st)
-        return st;
-    if (place.encoding == HEFT_DEFLATE)
-        return add_digest(r, r->x->parts.len - 1, e->crc);
-    heft_claim c = claim_of(e);
-    c.tensor = tensor;
-    return heft_ix_claim(r->x, c);
+    return st ? st : add_checksum(r, e, r->x->parts.len - 1, tensor);
 }
 
-/* What is wrong with one member does not keep the others from being read; what is wrong with the system does. */
-static bool is_of_member(heft_status st)
-{
-    return st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT;
-}
-
-static heft_status keep_reason(reader *r, member *m, const heft_error *why)
-{
-    m->unreadable = heft_arena_alloc(&r->x->arena, sizeof *why, sizeof(uint64_t));
-    if (!m->unreadable)
-        return heft_error_no_memory(r->in->err, "for a finding");
-    *m->unreadable = *why;
-    return HEFT_OK;
-}
-
-/* Adds the tensor, if the member is an array that can be read. */
+/* Adds the tensor, if the member is an array that can be read.  What is wrong with one member does not keep the
+ * others from being read; what is wrong with the system does. */
 static heft_status read_member(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
+    member *m = &r->members[i];
     heft_npy_place place = place_of(e);
     heft_npy h;
     heft_error why, *err = r->in->err;
     r->in->err = &why;
-    heft_status st = is_array(r, e, &r->members[i].is_array);
-    if (!st && r->members[i].is_array)
+    heft_status st = is_array(r, e, &m->is_array);
+    if (!st && m->is_array)
         st = heft_npy_read(&h, r->in, &place, array_name(e->name), &r->x->arena);
     r->in->err = err;
-    if (is_of_member(st)) {
-        r->members[i].is_array = false;
-        return keep_reason(r, &r->members[i], &why);
+    if (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT) {
+        m->is_array = false;
+        m->unreadable = heft_arena_alloc(&r->x->arena, sizeof why, sizeof(uint64_t));
+        if (!m->unreadable)
+            return heft_error_no_memory(r->in->err, "for a finding");
+        *m->unreadable = why;
+        return HEFT_OK;
     }
     if (st && err)
         *err = why;
-    return st || !r->members[i].is_array ? st : add_array(r, e, &h);
-}
-
-/* The bytes as they are stored, when nobody here can decode them: no size is believed then. */
-static heft_status add_opaque(reader *r, const heft_zip_entry *e)
-{
-    return heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, (heft_range){ e->data, e->stored },
-                        e->stored, HEFT_ENCODING_OTHER);
-}
-
-static heft_status add_content(reader *r, const heft_zip_entry *e)
-{
-    heft_npy_place place = place_of(e);
-    heft_status st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, place.stored,
-                                  place.content, place.encoding);
-    if (st)
-        return st;
-    if (place.encoding == HEFT_DEFLATE)
-        return add_digest(r, r->x->parts.len + r->x->model_parts.len - 1, e->crc);
-    heft_claim c = claim_of(e);
-    c.apart = true;
-    return heft_ix_claim(r->x, c);
+    return st || !m->is_array ? st : add_array(r, e, &h);
 }
 
 /* A directory is no part: it is empty, and its name ends in a slash.  An array that is broken is a fault of the file;
- * one that holds no numbers, or is packed in another way, is not. */
+ * one that holds no numbers, or is packed in another way, is not.  The size of a member that nobody here can decode is
+ * not believed. */
 static heft_status add_part(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
     const heft_error *why = r->members[i].unreadable;
+    heft_npy_place place = place_of(e);
     heft_status st = check_name(r, e, HEFT_NONE);
     if (st || (!e->content && e->name.ptr[e->name.len - 1] == '/'))
         return st;
@@ -225,9 +151,13 @@ static heft_status add_part(reader *r, uint32_t i)
     else
         heft_ix_note(r->x, HEFT_NOTE, "npz/no-array", e->data, HEFT_NONE,
                      "a member is no array: it is a part of the file");
-    if (st)
+    if (!st)
+        st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, place.stored,
+                          e->is_opaque ? e->stored : place.content,
+                          e->is_opaque ? (heft_encoding)HEFT_ENCODING_OTHER : place.encoding);
+    if (st || e->is_opaque)
         return st;
-    return e->is_opaque ? add_opaque(r, e) : add_content(r, e);
+    return add_checksum(r, e, r->x->parts.len + r->x->model_parts.len - 1, HEFT_NONE);
 }
 
 /* An archive of arrays none of which can be read is refused, for the reason of the first. */

@@ -4,9 +4,37 @@
  * In an archive that is planned anew, members that are deflated stay so: their stored bytes, in which the array's
  * header is, are the data, and their checksum is the one that the archive has. */
 #include "base/crc.h"
+#include "base/path_risk.h"
 #include "format/losses.h"
 #include "format/numpy/npz.h"
 #include "grammar/zip.h"
+
+const char heft_npz_suffix[] = ".npy";
+
+/* U+0000 to U+001F, U+007F to U+009F; the name is UTF-8. */
+static bool has_control(heft_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t c = (uint8_t)name.ptr[i], next = i + 1 < name.len ? (uint8_t)name.ptr[i + 1] : 0;
+        if (c < ' ' || c == 0x7F || (c == 0xC2 && next >= 0x80 && next < 0xA0))
+            return true;
+    }
+    return false;
+}
+
+const char *heft_npz_risk(heft_str name)
+{
+    heft_path_risk risk = heft_str_path_risk(name);
+    if (risk == HEFT_PATH_ABSOLUTE)
+        return "a '/' at its beginning";
+    if (risk == HEFT_PATH_PARENT)
+        return "a '..'";
+    if (name.len > 1 && name.ptr[1] == ':' && (uint8_t)((name.ptr[0] | 0x20) - 'a') < 26)
+        return "the letter of a drive";
+    if (has_control(name))
+        return "a control character";
+    return risk == HEFT_PATH_BACKSLASH ? "a backslash" : NULL;
+}
 
 typedef struct member {
     uint64_t head;
@@ -37,20 +65,6 @@ static void put_header(const heft_plan *p, uint32_t t, heft_out *o)
         heft_npy_put(o, p->x, t, HEFT_NPY_ALIGN, p->kept && data_of(p, t)->flags & HEFT_P_VIEW);
 }
 
-/* Numbers of tensors and parts are those of the archive as it is. */
-static heft_status kept_crc(const heft_plan *p, uint32_t t, uint32_t *out)
-{
-    enum { BEFORE = 8 }; /* "crc32:0x" */
-    uint8_t bytes[HEFT_CLAIM_BYTES];
-    heft_str said = heft_ix_digest_of(p->kept, heft_ix_row(p->x, t)->first_part);
-    if (said.len <= BEFORE ||
-        !heft_ix_digits(bytes, "crc32", (heft_str){ said.ptr + BEFORE, said.len - BEFORE }))
-        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "array %q has no checksum",
-                                heft_ix_name(p->x, t));
-    *out = heft_le32(bytes);
-    return HEFT_OK;
-}
-
 static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
 {
     uint32_t *crc = ctx;
@@ -59,18 +73,27 @@ static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
     return HEFT_OK;
 }
 
-/* Of the array's header, then of its data.  Not known while planning, when it takes just room. */
+/* Of the array's header, then of its data; of a deflated member, the one in the archive as it is, where tensors and
+ * parts have the same numbers.  Not known while planning, when it takes just room. */
 static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
 {
     const archive *a = p->priv;
-    uint8_t buf[256];
+    enum { BEFORE = 8 }; /* "crc32:0x" */
+    uint8_t buf[256], bytes[HEFT_CLAIM_BYTES];
+    const uint8_t *data;
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = add_crc, .ctx = out };
     *out = 0;
     if (!a->is_planned)
         return HEFT_OK;
-    if (is_deflated(p, t))
-        return kept_crc(p, t, out);
-    const uint8_t *data;
+    if (is_deflated(p, t)) {
+        heft_str said = heft_ix_digest_of(p->kept, heft_ix_row(p->x, t)->first_part);
+        if (said.len <= BEFORE ||
+            !heft_ix_digits(bytes, "crc32", (heft_str){ said.ptr + BEFORE, said.len - BEFORE }))
+            return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "array %q has no checksum",
+                                    heft_ix_name(p->x, t));
+        *out = heft_le32(bytes);
+        return HEFT_OK;
+    }
     put_header(p, t, &o);
     heft_status st = heft_out_flush(&o);
     if (!st)
@@ -122,27 +145,18 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     return heft_loss_say(p, HEFT_FAULT, "npz/name", t, "%s cannot be that of a member", why);
 }
 
-static heft_status name_member(heft_plan *p, uint32_t t, member *m)
-{
-    heft_str name = heft_ix_name(p->x, t);
-    size_t len = name.len + HEFT_NPZ_SUFFIX;
-    char *text = heft_arena_alloc(p->arena, len, 1);
-    if (!text)
-        return heft_error_no_memory(p->err, "to plan the file");
-    memcpy(text, name.ptr, name.len);
-    memcpy(text + name.len, heft_npz_suffix, len - name.len);
-    m->name = (heft_str){ text, len };
-    return HEFT_OK;
-}
-
 /* Names that archives can have, but that are dangerous to those who unpack them.  An edit may leave such a name as it
  * is, so that others can be changed. */
 static heft_status name_members(heft_plan *p, archive *a)
 {
     heft_status st = HEFT_OK;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
-        st = name_member(p, t, &a->members[t]);
-        const char *what = st ? NULL : heft_npz_risk(a->members[t].name);
+        heft_str name = heft_arena_join(p->arena, heft_ix_name(p->x, t), heft_lit(heft_npz_suffix),
+                                        heft_lit(""));
+        if (!name.ptr)
+            return heft_error_no_memory(p->err, "to plan the file");
+        a->members[t].name = name;
+        const char *what = heft_npz_risk(name);
         if (what && !(p->kept && heft_npz_risk(heft_ix_name(p->kept, t))))
             st = heft_loss_say(p, HEFT_WARNING, "npz/name", t,
                                "the name has %s: unpacking the archive may write elsewhere, or "
@@ -217,11 +231,9 @@ heft_status heft_npz_plan(heft_plan *p)
         return HEFT_E_NOMEM;
     p->priv = a;
     p->late = true;
-    p->align = p->align > HEFT_NPY_ALIGN ? p->align : HEFT_NPY_ALIGN;
-    if (p->align > HEFT_NPY_MOST_ALIGN)
-        return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
-                                p->align);
-    heft_status st = heft_loss_parts(p, "npz/parts", NULL);
+    heft_status st = heft_npy_plan_align(p);
+    if (!st)
+        st = heft_loss_parts(p, "npz/parts", NULL);
     if (!st)
         st = heft_loss_metadata(p, "npz/metadata");
     if (!st)

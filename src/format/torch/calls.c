@@ -82,12 +82,6 @@ static const call calls[] = {
     { "pathlib", "PureWindowsPath", OPAQUE, 0 },
 };
 
-static bool begins(heft_str s, const char *with)
-{
-    heft_str w = heft_lit(with);
-    return s.len >= w.len && !memcmp(s.ptr, w.ptr, w.len);
-}
-
 static const call *look_up(const heft_pickle *p, uint32_t callable)
 {
     if (!heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL))
@@ -95,7 +89,7 @@ static const call *look_up(const heft_pickle *p, uint32_t callable)
     heft_str module = heft_pickle_module(p, callable), name = heft_pickle_name(p, callable);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (heft_str_is(module, calls[i].module) &&
-            (calls[i].name ? heft_str_is(name, calls[i].name) : begins(name, "_rebuild")))
+            (calls[i].name ? heft_str_is(name, calls[i].name) : heft_str_begins(name, "_rebuild")))
             return &calls[i];
     return NULL;
 }
@@ -113,16 +107,6 @@ static heft_torch_meaning content(const heft_pickle *p, uint32_t value, uint32_t
     else if (!heft_pickle_is(p, arg, HEFT_PICKLE_DICT))
         m.value = heft_pickle_at(p, value)->as.object.args; /* without items */
     return m;
-}
-
-/* (data, gradient, hooks, requires_grad, volatile) was the state of a variable that was made of nothing. */
-static uint32_t variable_data(const heft_pickle *p, uint32_t state, uint32_t arg)
-{
-    enum { VOLATILE = 4 };
-    if (arg != HEFT_NONE)
-        return arg;
-    return heft_pickle_item(p, state, VOLATILE) == HEFT_NONE ? HEFT_NONE
-                                                             : heft_pickle_item(p, state, 0);
 }
 
 /* One step; true: *m stands for another value, which is to be looked at. */
@@ -148,7 +132,11 @@ static bool step(const heft_pickle *p, heft_torch_meaning *m)
         first = c->act == VARIABLE ? HEFT_NONE : first;
     }
     if (c && c->act == VARIABLE) {
-        uint32_t data = variable_data(p, v->as.object.state, first);
+        /* Without arguments its state was (data, gradient, hooks, requires_grad, volatile). */
+        enum { VOLATILE = 4 };
+        uint32_t state = v->as.object.state, data = first;
+        if (data == HEFT_NONE && heft_pickle_item(p, state, VOLATILE) != HEFT_NONE)
+            data = heft_pickle_item(p, state, 0);
         m->value = data == HEFT_NONE ? m->value : data;
         m->kind = HEFT_TORCH_OBJECT;
         return data != HEFT_NONE;
@@ -206,12 +194,6 @@ static heft_str clipped(heft_str s)
     return (heft_str){ s.ptr, s.len < MOST_NAME ? s.len : MOST_NAME };
 }
 
-static bool same_name(const heft_pickle *p, uint32_t a, uint32_t b)
-{
-    return heft_str_eq(clipped(heft_pickle_module(p, a)), clipped(heft_pickle_module(p, b))) &&
-           heft_str_eq(clipped(heft_pickle_name(p, a)), clipped(heft_pickle_name(p, b)));
-}
-
 /* Text for a finding: printable ASCII of a name that may hold anything. */
 static char *put_name(char *to, heft_str name)
 {
@@ -246,8 +228,12 @@ static uint32_t innermost(const heft_pickle *p, uint32_t object)
 
 static bool was_told(heft_torch *t, uint32_t callable)
 {
+    const heft_pickle *p = &t->p;
+    heft_str module = clipped(heft_pickle_module(p, callable));
+    heft_str name = clipped(heft_pickle_name(p, callable));
     for (uint32_t i = 0; i < t->told; i++)
-        if (same_name(&t->p, t->calls[i], callable))
+        if (heft_str_eq(clipped(heft_pickle_module(p, t->calls[i])), module) &&
+            heft_str_eq(clipped(heft_pickle_name(p, t->calls[i])), name))
             return true;
     if (t->told == sizeof t->calls / sizeof *t->calls)
         return true;
@@ -273,7 +259,7 @@ void heft_torch_tell(heft_torch *t, uint32_t object)
                      "a call of something that has no name; heft does not make it");
         return;
     }
-    if (begins(heft_pickle_module(p, callable), "__torch__")) {
+    if (heft_str_begins(heft_pickle_module(p, callable), "__torch__")) {
         t->is_script = true;
         return;
     }

@@ -13,27 +13,11 @@ static bool pay(heft_torch *t, uint64_t work, uint32_t value)
     return !t->st;
 }
 
-static bool text_of(heft_torch *t, heft_value *out, const char *a, size_t a_len, heft_str between,
-                    heft_str b)
+static bool text_of(heft_torch *t, heft_value *out, heft_str a, const char *between, heft_str b)
 {
-    char *s = heft_arena_alloc(&t->x->arena, a_len + between.len + b.len, 1);
-    if (!s)
-        return no_memory(t);
-    memcpy(s, a, a_len);
-    memcpy(s + a_len, between.ptr, between.len);
-    memcpy(s + a_len + between.len, b.ptr, b.len);
     out->kind = HEFT_KIND_STR;
-    out->as.s = (heft_str){ s, a_len + between.len + b.len };
-    return true;
-}
-
-/* torch.float32, or a class or function that is kept as a value. */
-static bool name_of(heft_torch *t, heft_value *out, uint32_t global)
-{
-    heft_str module = heft_pickle_module(&t->p, global), name = heft_pickle_name(&t->p, global);
-    if (!pay(t, module.len + name.len, global))
-        return false;
-    return text_of(t, out, module.ptr, module.len, heft_lit("."), name);
+    out->as.s = heft_arena_join(&t->x->arena, a, heft_lit(between), b);
+    return out->as.s.ptr || no_memory(t);
 }
 
 /* "cuda", or ("cuda", 1) as cuda:1. */
@@ -52,7 +36,7 @@ static bool device(heft_torch *t, heft_value *out, uint32_t args)
     if (!pay(t, name.len, kind))
         return false;
     heft_str number = { digits, heft_u64_text(digits, index) };
-    return text_of(t, out, name.ptr, name.len, heft_lit(":"), number);
+    return text_of(t, out, name, ":", number);
 }
 
 /* numpy's names of the types of its scalars: kind and bytes. */
@@ -167,6 +151,7 @@ static bool big(heft_torch *t, heft_value *out, heft_str s)
 static bool plain(heft_torch *t, heft_value *out, uint32_t value)
 {
     const heft_pickle_value *v = heft_pickle_at(&t->p, value);
+    heft_str module, name;
     switch (v->kind) {
     case HEFT_PICKLE_NONE:
         out->kind = HEFT_NULL;
@@ -192,7 +177,10 @@ static bool plain(heft_torch *t, heft_value *out, uint32_t value)
     case HEFT_PICKLE_BIG:
         return pay(t, v->as.s.len, value) && big(t, out, v->as.s);
     case HEFT_PICKLE_GLOBAL:
-        return name_of(t, out, value);
+        /* torch.float32, or a class or function that is kept as a value */
+        module = heft_pickle_module(&t->p, value);
+        name = heft_pickle_name(&t->p, value);
+        return pay(t, module.len + name.len, value) && text_of(t, out, module, ".", name);
     default:
         return false;
     }

@@ -48,13 +48,20 @@ static bool is_of_torch(const heft_pickle *p, uint32_t global)
            heft_str_is(module, "torch.cuda");
 }
 
-const heft_torch_type *heft_torch_type_of_storage(const heft_pickle *p, uint32_t global)
+const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t global,
+                                                const char *end)
 {
+    heft_str ends = heft_lit(end);
     if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL) || !is_of_torch(p, global))
         return NULL;
-    for (size_t i = 0; i < TYPES; i++)
-        if (types[i].storage && heft_str_is(heft_pickle_name(p, global), types[i].storage))
+    heft_str name = heft_pickle_name(p, global);
+    for (size_t i = 0; i < TYPES; i++) {
+        heft_str storage = heft_lit(types[i].storage ? types[i].storage : "");
+        size_t begin = storage.len - heft_lit("Storage").len;
+        if (storage.len && name.len == begin + ends.len && !memcmp(name.ptr, storage.ptr, begin) &&
+            !memcmp(name.ptr + begin, ends.ptr, ends.len))
             return &types[i];
+    }
     return NULL;
 }
 
@@ -66,23 +73,6 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
     for (size_t i = 0; i < TYPES; i++)
         if (heft_str_is(heft_pickle_name(p, global), types[i].dtype))
             return &types[i];
-    return NULL;
-}
-
-/* torch.FloatTensor has the elements of torch.FloatStorage. */
-const heft_torch_type *heft_torch_type_of_tensor(const heft_pickle *p, uint32_t global)
-{
-    heft_str end = heft_lit("Tensor"), storage_end = heft_lit("Storage");
-    if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL) || !is_of_torch(p, global))
-        return NULL;
-    heft_str name = heft_pickle_name(p, global);
-    for (size_t i = 0; i < TYPES; i++) {
-        heft_str storage = heft_lit(types[i].storage ? types[i].storage : "");
-        size_t begin = storage.len - storage_end.len;
-        if (storage.len && name.len == begin + end.len && !memcmp(name.ptr, storage.ptr, begin) &&
-            !memcmp(name.ptr + begin, end.ptr, end.len))
-            return &types[i];
-    }
     return NULL;
 }
 
@@ -123,7 +113,7 @@ static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_t
     uint32_t class = heft_pickle_item(p, id, 1), key = heft_pickle_item(p, id, 2);
     if (!is_id_of(p, persistent, "storage"))
         return refuse(t, persistent, "it does not begin with 'storage'");
-    *s = (heft_torch_storage){ .type = heft_torch_type_of_storage(p, class),
+    *s = (heft_torch_storage){ .type = heft_torch_type_of_class(p, class, "Storage"),
                                .at = heft_pickle_place(p, persistent),
                                .first_tensor = HEFT_NONE };
     if (!s->type)
@@ -131,8 +121,7 @@ static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_t
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
         return refuse(t, persistent, "its key is not a text");
     s->key = heft_pickle_at(p, key)->as.s;
-    if (s->key.len >
-        MOST_KEY) /* keys are compared often, and numbers in every file that there is */
+    if (s->key.len > MOST_KEY) /* keys are compared often, and numbers in every file there is */
         return refuse(t, persistent, "its key is a text of more than 1024 bytes");
     if (!heft_pickle_u64(&s->elements, p, heft_pickle_item(p, id, 4)))
         return refuse(t, persistent, "it has no number of elements");
@@ -187,13 +176,11 @@ heft_status heft_torch_storages(heft_torch *t)
     for (uint32_t v = 0; v < p->values.len; v++) {
         if (!is_storage(p, v))
             continue;
-        heft_status st = read_storage(t, v, &all[n]);
+        heft_status st = read_storage(t, v, &all[n++]);
         if (st)
             return st;
-        order[n] = n;
-        n++;
     }
-    heft_sort(order, order + count, count, key_below, all);
+    heft_sort_numbers(order, count, key_below, all);
     t->storages = merged;
     t->storage_count = count;
     return merge(t, all, order, merged, &t->storage_count);

@@ -2,46 +2,34 @@
 #include "format/torch/torch.h"
 
 typedef struct view { /* of a storage, as elements of the tensor's type */
+    heft_str name;    /* of the tensor */
     heft_torch_storage *s;
     const heft_torch_type *type;
     uint64_t base, room; /* bytes of the storage that it is a view of */
     uint64_t first;      /* element */
     uint32_t size, stride, rank;
-    const uint8_t
-        *sizes; /* instead of size and stride: rank numbers each, as a tar archive has them */
+    /* Instead of size and stride: rank numbers each, as a tar archive has them. */
+    const uint8_t *sizes;
     uint64_t at;
 } view;
 
 static const uint8_t no_elements[2 * 8]; /* one dimension of none, and its stride */
 
-static heft_status fail(const heft_torch *t, const view *v, heft_str name, heft_status st,
-                        const char *what)
+static heft_status fail(const heft_torch *t, const view *v, heft_status st, const char *what)
 {
-    return heft_error_set(t->x->err, st, v->at, "tensor %q: %s", name, what);
+    return heft_error_set(t->x->err, st, v->at, "tensor %q: %s", v->name, what);
 }
 
-static uint64_t table_number(const heft_torch *t, const view *v, uint32_t i)
+/* Dimension i of the view, or its stride. */
+static uint64_t number_at(const heft_torch *t, const view *v, bool is_stride, uint32_t i)
 {
-    const uint8_t *p = v->sizes + 8 * (size_t)i;
-    return t->is_big_endian ? heft_be64(p) : heft_le64(p);
-}
-
-static uint64_t dim_at(const heft_torch *t, const view *v, uint32_t i)
-{
-    uint64_t dim = 0;
-    if (v->sizes)
-        return table_number(t, v, i);
-    heft_pickle_u64(&dim, &t->p, heft_pickle_item(&t->p, v->size, i));
-    return dim;
-}
-
-static uint64_t stride_at(const heft_torch *t, const view *v, uint32_t i)
-{
-    uint64_t stride = 0;
-    if (v->sizes)
-        return table_number(t, v, v->rank + i);
-    heft_pickle_u64(&stride, &t->p, heft_pickle_item(&t->p, v->stride, i));
-    return stride;
+    uint64_t n = 0;
+    if (v->sizes) {
+        const uint8_t *p = v->sizes + 8 * ((size_t)i + (is_stride ? v->rank : 0));
+        return t->is_big_endian ? heft_be64(p) : heft_le64(p);
+    }
+    heft_pickle_u64(&n, &t->p, heft_pickle_item(&t->p, is_stride ? v->stride : v->size, i));
+    return n;
 }
 
 /* (key, offset, elements) of a storage's view, in legacy files; its numbers count the storage's type. */
@@ -56,23 +44,23 @@ static bool narrow(const heft_pickle *p, view *v, uint32_t meta)
            heft_range_in((heft_range){ v->base, v->room }, v->s->bytes);
 }
 
-static heft_status find_storage(const heft_torch *t, view *v, heft_str name, uint32_t arg)
+static heft_status find_storage(const heft_torch *t, view *v, uint32_t arg)
 {
     const heft_pickle *p = &t->p;
     if (!heft_pickle_is(p, arg, HEFT_PICKLE_PERSISTENT))
-        return fail(t, v, name, HEFT_E_FORMAT, "its storage is no persistent id");
+        return fail(t, v, HEFT_E_FORMAT, "its storage is no persistent id");
     uint32_t id = heft_pickle_at(p, arg)->as.id, key = heft_pickle_item(p, id, 2);
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
-        return fail(t, v, name, HEFT_E_FORMAT, "its storage has no key");
+        return fail(t, v, HEFT_E_FORMAT, "its storage has no key");
     v->s = heft_torch_storage_find(t, heft_pickle_at(p, key)->as.s);
     if (!v->s || !v->s->is_placed)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, v->at,
-                              "tensor %q: its storage, %q, is not in the file", name,
+                              "tensor %q: its storage, %q, is not in the file", v->name,
                               heft_pickle_at(p, key)->as.s);
     v->type = v->s->type;
     v->room = v->s->bytes;
     if (!narrow(p, v, heft_pickle_item(p, id, 5)))
-        return fail(t, v, name, HEFT_E_FORMAT, "the view of its storage reaches past the storage");
+        return fail(t, v, HEFT_E_FORMAT, "the view of its storage reaches past the storage");
     return HEFT_OK;
 }
 
@@ -94,15 +82,16 @@ static bool read_sizes(const heft_torch *t, uint32_t *tuple, uint32_t *count)
 }
 
 /* Tensors had no rank 0 then, only no elements: PyTorch makes a scalar of such a one if its storage has an element. */
-static heft_status read_record(heft_torch *t, view *v, heft_str name, uint32_t persistent)
+static heft_status read_record(heft_torch *t, view *v, uint32_t persistent)
 {
     bool is_storage;
     const heft_torch_record *r = heft_torch_record_of(t, persistent, &is_storage);
     if (!r)
-        return fail(t, v, name, HEFT_E_FORMAT, "the archive has no tensor of its number");
+        return fail(t, v, HEFT_E_FORMAT, "the archive has no tensor of its number");
     const heft_torch_memory *m = r->memory == HEFT_NONE ? NULL : &t->memories[r->memory];
-    *v = (view){ .s = m ? &t->storages[m->storage] : &t->nothing,
-                 .at = r->at,
+    *v = (view){ .name = v->name,
+                 .s = m ? &t->storages[m->storage] : &t->nothing,
+                 .at = r->id.at,
                  .first = r->first,
                  .rank = r->rank,
                  .sizes = r->sizes };
@@ -117,30 +106,30 @@ static heft_status read_record(heft_torch *t, view *v, heft_str name, uint32_t p
     return HEFT_OK;
 }
 
-static heft_status read_view(heft_torch *t, view *v, heft_str name, const heft_torch_meaning *m)
+static heft_status read_view(heft_torch *t, view *v, const heft_torch_meaning *m)
 {
     enum { STORAGE, OFFSET, SIZE, STRIDE, DTYPE = 6 };
     const heft_pickle *p = &t->p;
     uint32_t strides = 0;
     v->at = heft_pickle_place(p, m->value);
     if (m->form == HEFT_TORCH_RECORDED)
-        return read_record(t, v, name, m->value);
-    heft_status st = find_storage(t, v, name, heft_pickle_item(p, m->args, STORAGE));
+        return read_record(t, v, m->value);
+    heft_status st = find_storage(t, v, heft_pickle_item(p, m->args, STORAGE));
     if (st)
         return st;
     v->size = heft_pickle_item(p, m->args, SIZE);
     v->stride = heft_pickle_item(p, m->args, STRIDE);
     if (!heft_pickle_u64(&v->first, p, heft_pickle_item(p, m->args, OFFSET)))
-        return fail(t, v, name, HEFT_E_FORMAT, "its offset is no number");
+        return fail(t, v, HEFT_E_FORMAT, "its offset is no number");
     if (!read_sizes(t, &v->size, &v->rank) || !read_sizes(t, &v->stride, &strides) ||
         strides != v->rank)
-        return fail(t, v, name, HEFT_E_FORMAT,
+        return fail(t, v, HEFT_E_FORMAT,
                     "its shape and its strides are not as many numbers, none below 0");
     if (m->form == HEFT_TORCH_TYPED)
         v->type = heft_torch_type_of_dtype(p, heft_pickle_item(p, m->args, DTYPE));
     if (!v->type || !v->type->type)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, v->at,
-                              "tensor %q: elements of type %s are not read", name,
+                              "tensor %q: elements of type %s are not read", v->name,
                               v->type ? v->type->dtype : "unknown");
     return HEFT_OK;
 }
@@ -159,31 +148,12 @@ static heft_status put_attr(heft_torch *t, uint32_t tensor, const char *key, uin
 /* (scheme, scale, zero point), or (scheme, scales, zero points, axis) with tensors. */
 static heft_status put_quantizer(heft_torch *t, uint32_t tensor, uint32_t params)
 {
-    const heft_pickle *p = &t->p;
-    uint32_t scheme = heft_pickle_item(p, params, 0);
-    heft_status st = put_attr(t, tensor, "torch.qscheme", scheme);
-    if (!st)
-        st = put_attr(t, tensor, "torch.scale", heft_pickle_item(p, params, 1));
-    if (!st)
-        st = put_attr(t, tensor, "torch.zero_point", heft_pickle_item(p, params, 2));
-    return st ? st : put_attr(t, tensor, "torch.axis", heft_pickle_item(p, params, 3));
-}
-
-static heft_status put_type(heft_torch *t, uint32_t tensor, const heft_torch_type *type)
-{
-    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
-    v.as.s = heft_lit(type->dtype);
-    return type->is_other ? heft_ix_attr(t->x, tensor, v) : HEFT_OK;
-}
-
-/* Of tensors with one storage the later ones say so. */
-static void note_shared(heft_torch *t, const view *v, uint32_t tensor)
-{
-    if (v->s->first_tensor == HEFT_NONE)
-        v->s->first_tensor = tensor;
-    else if (v->s != &t->nothing)
-        heft_ix_note(t->x, HEFT_NOTE, "torch/shared", v->at, tensor,
-                     "it shares its storage with a tensor before it");
+    static const char *const keys[] = { "torch.qscheme", "torch.scale", "torch.zero_point",
+                                        "torch.axis" };
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; !st && i < sizeof keys / sizeof *keys; i++)
+        st = put_attr(t, tensor, keys[i], heft_pickle_item(&t->p, params, i));
+    return st;
 }
 
 /* ---- placing ---- */
@@ -196,7 +166,7 @@ heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc
     return heft_ix_digest_crc32(x, x->parts.len - 1, "torch/crc32", crc);
 }
 
-static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str name)
+static heft_status place(heft_torch *t, const view *v, uint32_t id)
 {
     enum { FEW = 16 };
     heft_index *x = t->x;
@@ -204,11 +174,11 @@ static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str nam
     if (v->rank > FEW)
         strides = heft_arena_alloc(&x->arena, v->rank * sizeof *strides, 8);
     if (!strides)
-        return fail(t, v, name, HEFT_E_NOMEM, "no memory for its strides");
+        return fail(t, v, HEFT_E_NOMEM, "no memory for its strides");
     for (uint32_t i = 0; i < v->rank; i++)
-        strides[i] = stride_at(t, v, i);
+        strides[i] = number_at(t, v, true, i);
     if (!heft_mul(&first, v->first, size) || first > INT64_MAX)
-        return fail(t, v, name, HEFT_E_FORMAT, "its offset passes 63 bits");
+        return fail(t, v, HEFT_E_FORMAT, "its offset passes 63 bits");
     heft_range where = { v->s->offset + v->base, v->room };
     heft_encoding e = HEFT_RAW;
     uint64_t content = v->room;
@@ -226,7 +196,7 @@ static heft_status place(heft_torch *t, const view *v, uint32_t id, heft_str nam
 
 /* Strides of 0, and storages that are shared, make tensors of any size of a few bytes.  What is listed is to be
  * read at some time, so there is a limit to what a file makes of itself, about that of a compressed one. */
-static heft_status weigh(heft_torch *t, const view *v, heft_str name, uint64_t bytes)
+static heft_status weigh(heft_torch *t, const view *v, uint64_t bytes)
 {
     enum { TIMES = 1024 };
     static const uint64_t any = UINT64_C(1) << 30;
@@ -237,37 +207,38 @@ static heft_status weigh(heft_torch *t, const view *v, heft_str name, uint64_t b
         return heft_error_set(t->x->err, HEFT_E_LIMIT, v->at,
                               "tensor %q: its %U bytes and those before it are more than %U times "
                               "the file's",
-                              name, bytes, (uint64_t)TIMES);
+                              v->name, bytes, (uint64_t)TIMES);
     return HEFT_OK;
 }
 
-static heft_status measure(heft_torch *t, const view *v, uint32_t id, heft_str name)
+static heft_status add(heft_torch *t, const view *v, uint32_t *id)
 {
-    uint64_t elements, bytes;
-    if (!heft_product(&elements, heft_ix_dims(t->x, id), v->rank) ||
-        !heft_dtype_bytes(&bytes, v->type->type, elements))
-        return fail(t, v, name, HEFT_E_FORMAT, "its shape passes 64 bits");
-    return weigh(t, v, name, bytes);
-}
-
-static heft_status add(heft_torch *t, heft_str name, const view *v, uint32_t *id)
-{
-    uint64_t *dims;
+    uint64_t *dims, elements, bytes;
     heft_status st = heft_torch_charge(t, v->rank, v->at);
     if (!st)
-        st = heft_ix_tensor(t->x, name, v->type->type, v->rank, &dims, id);
+        st = heft_ix_tensor(t->x, v->name, v->type->type, v->rank, &dims, id);
     if (st)
         return st;
     for (uint32_t i = 0; i < v->rank; i++)
-        dims[i] = dim_at(t, v, i);
-    st = measure(t, v, *id, name);
+        dims[i] = number_at(t, v, false, i);
+    if (!heft_product(&elements, dims, v->rank) ||
+        !heft_dtype_bytes(&bytes, v->type->type, elements))
+        return fail(t, v, HEFT_E_FORMAT, "its shape passes 64 bits");
+    st = weigh(t, v, bytes);
     if (!st)
-        st = place(t, v, *id, name);
-    if (!st)
-        st = put_type(t, *id, v->type);
-    if (!st)
-        note_shared(t, v, *id);
-    return st;
+        st = place(t, v, *id);
+    heft_value type = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
+    type.as.s = heft_lit(v->type->dtype);
+    if (!st && v->type->is_other)
+        st = heft_ix_attr(t->x, *id, type);
+    if (st)
+        return st;
+    if (v->s->first_tensor == HEFT_NONE)
+        v->s->first_tensor = *id;
+    else if (v->s != &t->nothing)
+        heft_ix_note(t->x, HEFT_NOTE, "torch/shared", v->at, *id,
+                     "it shares its storage with a tensor before it");
+    return HEFT_OK;
 }
 
 /* Scales and zero points for each channel are tensors: NAME.scale and NAME.zero_point. */
@@ -281,17 +252,12 @@ static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
             m = heft_torch_meaning_of(t, arg);
         if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
             continue;
-        heft_str end = heft_lit(ends[i]);
-        char *full = heft_arena_alloc(&t->x->arena, name.len + end.len, 1);
-        if (!full)
+        view v = { .name = heft_arena_join(&t->x->arena, name, heft_lit(ends[i]), heft_lit("")) };
+        if (!v.name.ptr)
             return heft_error_no_memory(t->x->err, "for a name");
-        memcpy(full, name.ptr, name.len);
-        memcpy(full + name.len, end.ptr, end.len);
-        heft_str whole = { full, name.len + end.len };
-        view v = { .s = NULL };
-        heft_status st = read_view(t, &v, whole, &m);
+        heft_status st = read_view(t, &v, &m);
         if (!st)
-            st = add(t, whole, &v, &id);
+            st = add(t, &v, &id);
         if (st)
             return st;
     }
@@ -302,10 +268,10 @@ heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_mea
 {
     enum { QUANTIZER = 4 };
     uint32_t id, params = heft_pickle_item(&t->p, m->args, QUANTIZER);
-    view v = { .s = NULL };
-    heft_status st = read_view(t, &v, name, m);
+    view v = { .name = name };
+    heft_status st = read_view(t, &v, m);
     if (!st)
-        st = add(t, name, &v, &id);
+        st = add(t, &v, &id);
     if (st || m->form != HEFT_TORCH_QUANTIZED)
         return st;
     st = put_quantizer(t, id, params);
@@ -317,8 +283,9 @@ static bool in_order(const heft_torch *t, const view *v, uint64_t *elements)
 {
     *elements = 1;
     for (uint32_t i = v->rank; i--;) {
-        uint64_t dim = dim_at(t, v, i);
-        if ((dim > 1 && stride_at(t, v, i) != *elements) || !heft_mul(elements, *elements, dim))
+        uint64_t dim = number_at(t, v, false, i);
+        if ((dim > 1 && number_at(t, v, true, i) != *elements) ||
+            !heft_mul(elements, *elements, dim))
             return false;
         if (!dim)
             return true;
@@ -328,33 +295,32 @@ static bool in_order(const heft_torch *t, const view *v, uint64_t *elements)
 
 heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out)
 {
-    view v = { .s = NULL };
+    view v = { .name = name };
     uint64_t first, elements;
     heft_torch_meaning m = heft_torch_meaning_of(t, value);
     v.at = heft_pickle_place(&t->p, value);
     if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
-        return fail(t, &v, name, HEFT_E_FORMAT, "a part of it is no tensor");
-    heft_status st = read_view(t, &v, name, &m);
+        return fail(t, &v, HEFT_E_FORMAT, "a part of it is no tensor");
+    heft_status st = read_view(t, &v, &m);
     if (st)
         return st;
     if (!in_order(t, &v, &elements))
-        return fail(t, &v, name, HEFT_E_UNSUPPORTED, "a part of it is not in order");
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of it is not in order");
     uint64_t size = heft_dtype_size(v.type->type);
     *out = (heft_torch_flat){ .type = v.type->type, .size = v.size, .rank = v.rank };
     out->elements = elements;
     if (!heft_mul(&first, v.first, size) || !heft_mul(&out->where.length, elements, size) ||
         !heft_range_in((heft_range){ first, out->where.length }, v.room))
-        return fail(t, &v, name, HEFT_E_FORMAT, "a part of it reaches past its storage");
+        return fail(t, &v, HEFT_E_FORMAT, "a part of it reaches past its storage");
     out->where.offset = v.s->offset + v.base + first;
     out->length = out->where.length;
     if (v.s->is_deflated) {
         if (out->length != v.s->bytes)
-            return fail(t, &v, name, HEFT_E_UNSUPPORTED,
-                        "a part of it is a piece of a deflated storage");
+            return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of it is a piece of a deflated storage");
         out->where = (heft_range){ v.s->offset, v.s->stored };
         out->encoding = HEFT_DEFLATE;
         out->crc = v.s->crc;
     }
     v.s->first_tensor = heft_ix_tensors(t->x);
-    return weigh(t, &v, name, out->length);
+    return weigh(t, &v, out->length);
 }

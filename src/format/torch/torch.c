@@ -56,16 +56,6 @@ static const heft_zip_entry *member(const archive *a, const char *name)
     return NULL;
 }
 
-static heft_status member_bytes(const heft_torch *t, const heft_zip_entry *e, heft_str *out)
-{
-    if (e->method != HEFT_ZIP_STORED)
-        return heft_torch_inflate(t, e, out);
-    heft_cur c = heft_cur_whole(t->in, e->data, e->stored, "a member of the archive");
-    const uint8_t *p = heft_cur_take(&c, e->stored);
-    *out = (heft_str){ (const char *)p, p ? (size_t)e->stored : 0 };
-    return c.st;
-}
-
 /* The bytes of a member that is read whole; *out is empty when there is none. */
 static heft_status small_member(const heft_torch *t, const archive *a, const char *name,
                                 heft_str *out)
@@ -78,7 +68,12 @@ static heft_status small_member(const heft_torch *t, const archive *a, const cha
     if (e->content > MOST)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, e->head,
                               "member %q: of more than %U bytes", e->name, (uint64_t)MOST);
-    heft_status st = member_bytes(t, e, out);
+    heft_cur c = heft_cur_whole(t->in, e->data, e->stored, "a member of the archive");
+    heft_status st = c.st;
+    if (e->method != HEFT_ZIP_STORED)
+        st = heft_torch_inflate(t, e, out);
+    else if (!st)
+        *out = (heft_str){ (const char *)heft_cur_take(&c, e->stored), (size_t)e->stored };
     if (st)
         return st;
     while (out->len && (out->ptr[out->len - 1] == '\n' || out->ptr[out->len - 1] == '\r'))
@@ -105,7 +100,6 @@ static heft_status read_marks(heft_torch *t, const archive *a)
 
 static heft_status open_archive(heft_torch *t, archive *a)
 {
-    static const char data[] = "data/";
     heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena);
     if (st)
         return st;
@@ -114,13 +108,16 @@ static heft_status open_archive(heft_torch *t, archive *a)
     while (len < first.len && first.ptr[len] != '/')
         len++;
     a->folder = (heft_str){ first.ptr, len < first.len ? len + 1 : 0 };
-    char *name = heft_arena_alloc(&t->x->arena, a->folder.len + sizeof data, 1);
-    if (!name)
-        return heft_error_no_memory(t->x->err, "for a name");
-    memcpy(name, a->folder.ptr, a->folder.len);
-    memcpy(name + a->folder.len, data, sizeof data);
-    a->storage = (heft_str){ name, a->folder.len + sizeof data - 1 };
-    return HEFT_OK;
+    a->storage = heft_arena_join(&t->x->arena, a->folder, heft_lit("data/"), heft_lit(""));
+    return a->storage.ptr ? HEFT_OK : heft_error_no_memory(t->x->err, "for a name");
+}
+
+/* The storage that a member is, or NULL: the pickle speaks of none. */
+static heft_torch_storage *storage_of(const heft_torch *t, const archive *a,
+                                      const heft_zip_entry *e)
+{
+    heft_str key = { e->name.ptr + a->storage.len, e->name.len - a->storage.len };
+    return begins(e->name, a->storage) ? heft_torch_storage_find(t, key) : NULL;
 }
 
 /* A storage that no tensor needs may be of any size. */
@@ -147,10 +144,7 @@ static heft_status place_storages(const heft_torch *t, const archive *a)
 {
     for (uint32_t i = 0; i < a->z.count; i++) {
         const heft_zip_entry *e = &a->z.entries[i];
-        if (!begins(e->name, a->storage))
-            continue;
-        heft_str key = { e->name.ptr + a->storage.len, e->name.len - a->storage.len };
-        heft_torch_storage *s = heft_torch_storage_find(t, key);
+        heft_torch_storage *s = storage_of(t, a, e);
         heft_status st = s ? place_storage(t, s, e) : HEFT_OK;
         if (st)
             return st;
@@ -167,8 +161,7 @@ static heft_status claim(const heft_torch *t, const heft_zip_entry *e, uint32_t 
                      .tensor = tensor,
                      .part = HEFT_NONE,
                      .at_open = tensor == HEFT_NONE };
-    for (uint32_t i = 0; i < sizeof e->crc; i++)
-        c.expect[i] = (uint8_t)(e->crc >> 8 * i);
+    heft_put_le64(c.expect, e->crc);
     if (e->method != HEFT_ZIP_STORED || !e->stored || !e->crc)
         return HEFT_OK;
     return heft_ix_claim(t->x, c);
@@ -179,10 +172,7 @@ static heft_status claim_all(const heft_torch *t, const archive *a, const heft_z
     heft_status st = claim(t, pickle, HEFT_NONE);
     for (uint32_t i = 0; !st && i < a->z.count; i++) {
         const heft_zip_entry *e = &a->z.entries[i];
-        if (!begins(e->name, a->storage))
-            continue;
-        heft_str key = { e->name.ptr + a->storage.len, e->name.len - a->storage.len };
-        const heft_torch_storage *s = heft_torch_storage_find(t, key);
+        const heft_torch_storage *s = storage_of(t, a, e);
         if (s && s->first_tensor != HEFT_NONE)
             st = claim(t, e, s->first_tensor);
     }
@@ -366,15 +356,9 @@ static heft_status parse_index(heft_in *in, heft_index *x)
     return heft_shard_index_parse(in, x, &kind);
 }
 
-static bool is_tar(const uint8_t *head, size_t len)
-{
-    enum { MAGIC = 257 };
-    return len > MAGIC + 5 && !memcmp(head + MAGIC, "ustar", 5);
-}
-
 static heft_status torch_parse(heft_in *in, heft_index *x)
 {
-    enum { TAR_HEAD = 512, INDEX_TEXT = 8 };
+    enum { TAR_HEAD = 512, TAR_MAGIC = 257, INDEX_TEXT = 8 };
     heft_torch t = { .in = in, .x = x };
     uint64_t have = in->size < TAR_HEAD ? in->size : TAR_HEAD;
     heft_cur c = heft_cur_whole(in, 0, have, "the file");
@@ -383,9 +367,9 @@ static heft_status torch_parse(heft_in *in, heft_index *x)
         return c.st;
     if (have >= INDEX_TEXT && heft_shard_index_is_text(head))
         return parse_index(in, x);
-    heft_status st = have > 1 && head[0] == 'P' && head[1] == 'K' ? parse_zip(&t)
-                     : is_tar(head, (size_t)have)                 ? heft_torch_parse_tar(&t)
-                                                                  : parse_legacy(&t);
+    bool is_zip = have > 1 && head[0] == 'P' && head[1] == 'K';
+    bool is_tar = have > TAR_MAGIC + 5 && !memcmp(head + TAR_MAGIC, "ustar", 5);
+    heft_status st = is_zip ? parse_zip(&t) : is_tar ? heft_torch_parse_tar(&t) : parse_legacy(&t);
     heft_pickle_free(&t.p);
     return st;
 }
@@ -404,15 +388,6 @@ static bool is_legacy(const uint8_t *head, size_t len)
            !memcmp(head + at + 2, magic_bytes, SIZE);
 }
 
-static bool has_text(const uint8_t *p, size_t len, const char *text)
-{
-    heft_str t = heft_lit(text);
-    for (size_t i = 0; i + t.len <= len; i++)
-        if (p[i] == (uint8_t)*text && !memcmp(p + i, t.ptr, t.len))
-            return true;
-    return false;
-}
-
 static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                        uint64_t size)
 {
@@ -428,10 +403,14 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
         return LISTED; /* more than safetensors says of the same text */
     heft_str first = heft_zip_first(&bits, head, head_len);
     static const char *const names[] = { "/data.pkl", "/byteorder", "/.format_version", "/data/0" };
-    for (size_t i = 0; bits && i < sizeof names / sizeof *names; i++)
-        if (has_text((const uint8_t *)first.ptr, first.len, names[i]))
-            return bits + NAMED;
-    return bits && has_text(tail, tail_len, "/data.pkl") ? bits + NAMED : 0;
+    const uint8_t *name = (const uint8_t *)first.ptr, *found = NULL;
+    if (!bits)
+        return 0;
+    for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++)
+        found = heft_str_seek(name, name + first.len, names[i], heft_lit(names[i]).len);
+    if (!found)
+        found = heft_str_seek(tail, tail + tail_len, names[0], heft_lit(names[0]).len);
+    return found ? bits + NAMED : 0;
 }
 
 static const heft_odd_rules odd_rules = { "torch/name", NULL, NULL, "torch/rank" };

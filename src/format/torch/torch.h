@@ -26,18 +26,23 @@ typedef struct heft_torch_storage { /* a piece of memory of which tensors are vi
     bool is_placed, is_deflated;
 } heft_torch_storage;
 
-/* A storage or a view of one, in archives of before 0.1.11, where numbers name both. */
-typedef struct heft_torch_memory {
+/* What a number names in archives of before 0.1.11. */
+typedef struct heft_torch_keyed {
     int64_t key;
-    uint64_t at;          /* offset of its record */
+    uint64_t at; /* offset of its record */
+} heft_torch_keyed;
+
+/* A storage or a view of one there. */
+typedef struct heft_torch_memory {
+    heft_torch_keyed id;
     uint64_t base, bytes; /* of the storage: what the view covers */
     uint32_t storage;     /* number in t->storages */
 } heft_torch_memory;
 
 /* A tensor there: a record of numbers. */
 typedef struct heft_torch_record {
-    int64_t key;
-    uint64_t at, first;          /* offset of the record; first element in the memory */
+    heft_torch_keyed id;
+    uint64_t first;              /* element in the memory */
     const uint8_t *sizes;        /* rank numbers of 8 bytes; the strides follow */
     uint32_t memory, rank;       /* memory: number in t->memories, or HEFT_NONE */
     const heft_torch_type *type; /* of a tensor without a storage */
@@ -81,9 +86,10 @@ heft_status heft_torch_charge(heft_torch *t, uint64_t work, uint64_t at);
 
 /* ---- storages: storage.c ---- */
 
-/* By the name of a storage class, of a tensor class as old as FloatTensor, or of an element type. */
-const heft_torch_type *heft_torch_type_of_storage(const heft_pickle *p, uint32_t global);
-const heft_torch_type *heft_torch_type_of_tensor(const heft_pickle *p, uint32_t global);
+/* By the name of a class, whose end is "Storage", or "Tensor" in files as old as FloatTensor. */
+const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t global,
+                                                const char *end);
+/* By the name of an element type. */
 const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t global);
 /* Legacy streams have the classes of modules behind persistent ids, with their source: ("module", class, file,
  * text), in tar archives (class, file, text).  The class, or the value itself. */
@@ -96,10 +102,10 @@ heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key);
 
 /* A key is an integer, or its decimal digits as a text; false: the value is neither. */
 bool heft_torch_read_key(int64_t *out, const heft_pickle *p, uint32_t value);
-/* Copies the vector of heft_torch_memory into t->memories, sorted by key.  HEFT_E_FORMAT: two have the same key. */
-heft_status heft_torch_sort_memories(heft_torch *t, const heft_vec *memories);
-/* The same for heft_torch_record and t->records. */
-heft_status heft_torch_sort_records(heft_torch *t, const heft_vec *records);
+/* Copies things that begin with a heft_torch_keyed into the arena, sorted.  HEFT_E_FORMAT: two of them have the same
+ * key; `what` names one in the message: "tensor". */
+heft_status heft_torch_sort(const heft_torch *t, const heft_vec *from, size_t size,
+                            const char *what, void **out);
 /* The number in t->memories of the memory of that key, or HEFT_NONE. */
 uint32_t heft_torch_find_memory(const heft_torch *t, int64_t key);
 /* The tensor that a persistent id names, or NULL; *is_storage: it names a storage. */

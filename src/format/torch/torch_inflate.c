@@ -12,42 +12,30 @@ static heft_status fail(const heft_torch *t, const heft_zip_entry *e, heft_statu
     return heft_error_set(t->x->err, st, e->data, "member %q: %s", e->name, what);
 }
 
-static heft_status check_size(const heft_torch *t, const heft_zip_entry *e)
-{
-    if (e->content <= ANY || heft_div(e->content, TIMES) <= e->stored)
-        return HEFT_OK;
-    return heft_error_set(t->x->err, HEFT_E_LIMIT, e->data,
-                          "member %q: its %U bytes would inflate to %U, more than %U times as many",
-                          e->name, e->stored, e->content, (uint64_t)TIMES);
-}
-
 /* One byte more is asked for than there should be. */
-static heft_status inflate(const heft_torch *t, const heft_zip_entry *e, uint8_t *to)
-{
-    size_t have = (size_t)e->content + 1;
-    heft_status st = heft_in_decode(t->in, HEFT_DEFLATE, (heft_range){ e->data, e->stored }, to,
-                                    &have);
-    if (st)
-        return st;
-    if (have != e->content)
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, e->data,
-                              "member %q: it inflates to %s bytes than the %U of the directory",
-                              e->name, have < e->content ? "fewer" : "more", e->content);
-    if (e->crc && heft_crc32(0, to, have) != e->crc)
-        return fail(t, e, HEFT_E_CHECKSUM, "its CRC-32 is not that of what it inflates to");
-    return HEFT_OK;
-}
-
 heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, heft_str *out)
 {
-    heft_status st = check_size(t, e);
+    if (e->content > ANY && heft_div(e->content, TIMES) > e->stored)
+        return heft_error_set(t->x->err, HEFT_E_LIMIT, e->data,
+                              "member %q: its %U bytes would inflate to %U, more than %U times as "
+                              "many",
+                              e->name, e->stored, e->content, (uint64_t)TIMES);
     heft_cur c = heft_cur_whole(t->in, e->data, e->stored, "a member of the archive");
-    if (st || c.st)
-        return st ? st : c.st;
+    if (c.st)
+        return c.st;
     uint8_t *to = e->content < SIZE_MAX ? heft_arena_alloc(&t->x->arena, (size_t)e->content + 1, 1)
                                         : NULL;
     if (!to)
         return fail(t, e, HEFT_E_NOMEM, "no memory to inflate it");
     *out = (heft_str){ (const char *)to, (size_t)e->content };
-    return inflate(t, e, to);
+    size_t have = out->len + 1;
+    heft_status st = heft_in_decode(t->in, HEFT_DEFLATE, (heft_range){ e->data, e->stored }, to,
+                                    &have);
+    if (!st && have != e->content)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, e->data,
+                              "member %q: it inflates to %s bytes than the %U of the directory",
+                              e->name, have < e->content ? "fewer" : "more", e->content);
+    if (!st && e->crc && heft_crc32(0, to, have) != e->crc)
+        return fail(t, e, HEFT_E_CHECKSUM, "its CRC-32 is not that of what it inflates to");
+    return st;
 }

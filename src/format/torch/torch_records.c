@@ -35,63 +35,38 @@ bool heft_torch_read_key(int64_t *out, const heft_pickle *p, uint32_t value)
 
 /* ---- sorting ---- */
 
-static bool memory_below(const void *ctx, uint32_t a, uint32_t b)
+typedef struct things {
+    const char *first;
+    size_t size; /* of each */
+} things;
+
+static const heft_torch_keyed *thing(const things *s, uint32_t i)
 {
-    const heft_torch_memory *m = ctx;
-    return m[a].key < m[b].key;
+    return (const heft_torch_keyed *)(const void *)(s->first + i * s->size);
 }
 
-static bool record_below(const void *ctx, uint32_t a, uint32_t b)
+static bool key_below(const void *ctx, uint32_t a, uint32_t b)
 {
-    const heft_torch_record *m = ctx;
-    return m[a].key < m[b].key;
+    return thing(ctx, a)->key < thing(ctx, b)->key;
 }
 
-/* The numbers of n things in the order of their keys; NULL: no memory. */
-static uint32_t *sorted(const heft_torch *t, uint32_t n,
-                        bool (*below)(const void *ctx, uint32_t a, uint32_t b), const void *things)
+heft_status heft_torch_sort(const heft_torch *t, const heft_vec *from, size_t size,
+                            const char *what, void **out)
 {
+    things s = { from->ptr, size };
+    uint32_t n = from->len;
     uint32_t *ids = heft_arena_alloc(&t->x->arena, (2 * (size_t)n + 1) * sizeof *ids, 4);
-    for (uint32_t i = 0; ids && i < n; i++)
-        ids[i] = i;
-    if (ids)
-        heft_sort(ids, ids + n, n, below, things);
-    return ids;
-}
-
-heft_status heft_torch_sort_memories(heft_torch *t, const heft_vec *memories)
-{
-    const heft_torch_memory *from = memories->ptr;
-    uint32_t n = memories->len, *ids = sorted(t, n, memory_below, from);
-    heft_torch_memory *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
+    char *to = *out = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * size, 8);
     if (!ids || !to)
         return heft_error_no_memory(t->x->err, "for a list of storages");
-    for (uint32_t i = 0; i < n; i++) {
-        to[i] = from[ids[i]];
-        if (i && to[i].key == to[i - 1].key)
-            return heft_error_set(t->x->err, HEFT_E_FORMAT, to[i].at,
-                                  "storages: two storages have the same number");
+    heft_sort_numbers(ids, n, key_below, &s);
+    for (uint32_t i = 0; i < n; i++, to += size) {
+        const heft_torch_keyed *id = thing(&s, ids[i]);
+        memcpy(to, id, size);
+        if (i && id->key == thing(&s, ids[i - 1])->key)
+            return heft_error_set(t->x->err, HEFT_E_FORMAT, id->at,
+                                  "%ss: two %ss have the same number", what, what);
     }
-    t->memories = to;
-    t->memory_count = n;
-    return HEFT_OK;
-}
-
-heft_status heft_torch_sort_records(heft_torch *t, const heft_vec *records)
-{
-    const heft_torch_record *from = records->ptr;
-    uint32_t n = records->len, *ids = sorted(t, n, record_below, from);
-    heft_torch_record *to = heft_arena_alloc(&t->x->arena, ((size_t)n + 1) * sizeof *to, 8);
-    if (!ids || !to)
-        return heft_error_no_memory(t->x->err, "for a list of storages");
-    for (uint32_t i = 0; i < n; i++) {
-        to[i] = from[ids[i]];
-        if (i && to[i].key == to[i - 1].key)
-            return heft_error_set(t->x->err, HEFT_E_FORMAT, to[i].at,
-                                  "tensors: two tensors have the same number");
-    }
-    t->records = to;
-    t->record_count = n;
     return HEFT_OK;
 }
 
@@ -101,8 +76,8 @@ uint32_t heft_torch_find_memory(const heft_torch *t, int64_t key)
 {
     heft_bisect b = { .end = t->memory_count };
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, t->memories[b.mid].key < key);
-    return b.first < t->memory_count && t->memories[b.first].key == key ? b.first : HEFT_NONE;
+        heft_bisect_narrow(&b, t->memories[b.mid].id.key < key);
+    return b.first < t->memory_count && t->memories[b.first].id.key == key ? b.first : HEFT_NONE;
 }
 
 const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
@@ -114,8 +89,8 @@ const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t pers
     if (!heft_torch_read_key(&key, &t->p, heft_pickle_at(&t->p, persistent)->as.id))
         return NULL;
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, t->records[b.mid].key < key);
-    if (b.first < t->record_count && t->records[b.first].key == key)
+        heft_bisect_narrow(&b, t->records[b.mid].id.key < key);
+    if (b.first < t->record_count && t->records[b.first].id.key == key)
         return &t->records[b.first];
     *is_storage = heft_torch_find_memory(t, key) != HEFT_NONE;
     return NULL;

@@ -37,6 +37,11 @@ static heft_status fail(const reader *r, uint64_t at, member m, const char *what
     return heft_error_set(r->t->x->err, HEFT_E_FORMAT, at, "%s: %s", member_names[m], what);
 }
 
+static uint64_t end_of(const reader *r, member m)
+{
+    return r->members[m].data.offset + r->members[m].data.length;
+}
+
 static uint64_t number_of(const heft_torch *t, const uint8_t *p)
 {
     return t->is_big_endian ? heft_be64(p) : heft_le64(p);
@@ -114,9 +119,8 @@ static heft_status read_members(reader *r)
 /* One that ends within the member; *at: its beginning, then its end. */
 static heft_status read_small(const reader *r, heft_pickle *p, uint64_t *at, member m)
 {
-    uint64_t end = r->members[m].data.offset + r->members[m].data.length;
-    heft_status st = heft_pickle_read(p, r->t->in, (heft_range){ *at, end - *at }, &r->t->x->arena,
-                                      member_names[m]);
+    heft_range where = { *at, end_of(r, m) - *at };
+    heft_status st = heft_pickle_read(p, r->t->in, where, &r->t->x->arena, member_names[m]);
     if (!st)
         *at = heft_pickle_end(p);
     return st;
@@ -163,18 +167,18 @@ static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_memor
                                  heft_torch_storage *s)
 {
     heft_pickle p;
-    to->at = s->at = *at;
+    to->id.at = s->at = *at;
     heft_status st = read_small(r, &p, at, STORAGES);
     uint32_t last = st ? HEFT_NONE : heft_pickle_item(&p, p.root, 2);
     if (!st && last == HEFT_NONE)
         last = heft_pickle_item(&p, p.root, 1);
-    s->type = st ? NULL : heft_torch_type_of_storage(&p, last);
-    if (!st && !heft_torch_read_key(&to->key, &p, heft_pickle_item(&p, p.root, 0)))
-        st = fail(r, to->at, STORAGES, "a storage has no number that names it");
+    s->type = st ? NULL : heft_torch_type_of_class(&p, last, "Storage");
+    if (!st && !heft_torch_read_key(&to->id.key, &p, heft_pickle_item(&p, p.root, 0)))
+        st = fail(r, to->id.at, STORAGES, "a storage has no number that names it");
     if (!st && !s->type)
-        st = fail(r, to->at, STORAGES, "the class of a storage is none of PyTorch's");
+        st = fail(r, to->id.at, STORAGES, "the class of a storage is none of PyTorch's");
     if (!st && !s->type->type)
-        st = heft_error_set(r->t->x->err, HEFT_E_UNSUPPORTED, to->at,
+        st = heft_error_set(r->t->x->err, HEFT_E_UNSUPPORTED, to->id.at,
                             "%s: elements of type %s are not read", member_names[STORAGES],
                             s->type->dtype);
     heft_pickle_free(&p);
@@ -184,7 +188,7 @@ static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_memor
 static heft_status read_elements(const reader *r, uint64_t *at, heft_torch_storage *s)
 {
     heft_in *in = r->t->in;
-    uint64_t end = r->members[STORAGES].data.offset + r->members[STORAGES].data.length;
+    uint64_t end = end_of(r, STORAGES);
     heft_cur c = heft_cur_whole(in, *at, NUMBER, "the size of a storage");
     const uint8_t *p = heft_cur_take(&c, NUMBER);
     if (!p)
@@ -219,13 +223,9 @@ static heft_status read_storage(reader *r, uint64_t *at)
     if (st)
         return st;
     m.bytes = s.bytes;
-    heft_torch_storage *to = heft_vec_push(mem, &r->storages, sizeof *to);
-    heft_torch_memory *view = to ? heft_vec_push(mem, &r->memories, sizeof *view) : NULL;
-    if (!view)
-        return heft_error_no_memory(r->t->x->err, purpose);
-    *to = s;
-    *view = m;
-    return HEFT_OK;
+    bool fits = heft_vec_add(mem, &r->storages, &s, sizeof s) &&
+                heft_vec_add(mem, &r->memories, &m, sizeof m);
+    return fits ? HEFT_OK : heft_error_no_memory(r->t->x->err, purpose);
 }
 
 /* ---- views of storages ---- */
@@ -233,35 +233,33 @@ static heft_status read_storage(reader *r, uint64_t *at)
 static heft_status read_view(reader *r, const heft_pickle *p, uint32_t item)
 {
     const heft_torch *t = r->t;
-    heft_torch_memory v = { .at = heft_pickle_place(p, item) };
+    heft_torch_memory v = { .id.at = heft_pickle_place(p, item) };
     uint64_t first, elements;
     int64_t root;
-    if (!heft_torch_read_key(&v.key, p, heft_pickle_item(p, item, 0)) ||
+    if (!heft_torch_read_key(&v.id.key, p, heft_pickle_item(p, item, 0)) ||
         !heft_torch_read_key(&root, p, heft_pickle_item(p, item, 1)) ||
         !heft_pickle_u64(&first, p, heft_pickle_item(p, item, 2)) ||
         !heft_pickle_u64(&elements, p, heft_pickle_item(p, item, 3)))
-        return fail(r, v.at, STORAGES, "a view is not four numbers");
+        return fail(r, v.id.at, STORAGES, "a view is not four numbers");
     uint32_t of = heft_torch_find_memory(t, root);
     if (of == HEFT_NONE)
-        return fail(r, v.at, STORAGES, "a view of a storage that is not in the file");
+        return fail(r, v.id.at, STORAGES, "a view of a storage that is not in the file");
     v.storage = t->memories[of].storage;
     const heft_torch_storage *s = (const heft_torch_storage *)r->storages.ptr + v.storage;
     uint64_t size = heft_dtype_size(s->type->type);
     if (!heft_mul(&v.base, first, size) || !heft_mul(&v.bytes, elements, size) ||
         !heft_range_in((heft_range){ v.base, v.bytes }, s->bytes))
-        return fail(r, v.at, STORAGES, "a view reaches past its storage");
-    heft_torch_memory *to = heft_vec_push(&t->x->mem, &r->memories, sizeof *to);
-    if (!to)
-        return heft_error_no_memory(r->t->x->err, purpose);
-    *to = v;
-    return HEFT_OK;
+        return fail(r, v.id.at, STORAGES, "a view reaches past its storage");
+    return heft_vec_add(&r->t->x->mem, &r->memories, &v, sizeof v)
+               ? HEFT_OK
+               : heft_error_no_memory(r->t->x->err, purpose);
 }
 
 static heft_status read_views(reader *r, uint64_t at)
 {
     heft_pickle p;
     uint32_t item;
-    uint64_t begin = at, end = r->members[STORAGES].data.offset + r->members[STORAGES].data.length;
+    uint64_t begin = at, end = end_of(r, STORAGES);
     if (at == end) /* the first archives have none */
         return HEFT_OK;
     heft_status st = read_small(r, &p, &at, STORAGES);
@@ -279,6 +277,16 @@ static heft_status read_views(reader *r, uint64_t at)
     return st;
 }
 
+static heft_status sort_memories(const reader *r)
+{
+    void *sorted;
+    heft_status st = heft_torch_sort(r->t, &r->memories, sizeof *r->t->memories, "storage",
+                                     &sorted);
+    r->t->memories = sorted;
+    r->t->memory_count = r->memories.len;
+    return st;
+}
+
 static heft_status read_storages(reader *r)
 {
     uint64_t count = 0, at = r->members[STORAGES].data.offset;
@@ -286,11 +294,11 @@ static heft_status read_storages(reader *r)
     for (uint64_t i = 0; !st && i < count; i++) /* each takes bytes, so this ends with the member */
         st = read_storage(r, &at);
     if (!st)
-        st = heft_torch_sort_memories(r->t, &r->memories); /* views name storages */
+        st = sort_memories(r); /* views name storages */
     if (!st)
         st = read_views(r, at);
     if (!st)
-        st = heft_torch_sort_memories(r->t, &r->memories);
+        st = sort_memories(r);
     r->t->storages = r->storages.ptr;
     r->t->storage_count = r->storages.len;
     return st;
@@ -303,7 +311,7 @@ static heft_status read_names(const reader *r, uint64_t *at, heft_torch_record *
 {
     heft_pickle p;
     int64_t storage;
-    to->at = *at;
+    to->id.at = *at;
     heft_status st = read_small(r, &p, at, TENSORS);
     if (st) {
         heft_pickle_free(&p);
@@ -311,35 +319,28 @@ static heft_status read_names(const reader *r, uint64_t *at, heft_torch_record *
     }
     bool is_first_kind = heft_pickle_is(&p, heft_pickle_item(&p, p.root, 1), HEFT_PICKLE_GLOBAL);
     uint32_t of = heft_pickle_item(&p, p.root, is_first_kind ? 2 : 1);
-    to->type = heft_torch_type_of_tensor(&p, heft_pickle_item(&p, p.root, is_first_kind ? 1 : 2));
-    if (!heft_torch_read_key(&to->key, &p, heft_pickle_item(&p, p.root, 0)))
-        st = fail(r, to->at, TENSORS, "a tensor has no number that names it");
+    to->type = heft_torch_type_of_class(&p, heft_pickle_item(&p, p.root, is_first_kind ? 1 : 2),
+                                        "Tensor");
+    if (!heft_torch_read_key(&to->id.key, &p, heft_pickle_item(&p, p.root, 0)))
+        st = fail(r, to->id.at, TENSORS, "a tensor has no number that names it");
     else if (heft_torch_read_key(&storage, &p, of)) {
         to->memory = heft_torch_find_memory(r->t, storage);
         if (to->memory == HEFT_NONE)
-            st = fail(r, to->at, TENSORS, "the storage of a tensor is not in the file");
+            st = fail(r, to->id.at, TENSORS, "the storage of a tensor is not in the file");
     } else if (!heft_pickle_is(&p, of, HEFT_PICKLE_NONE))
-        st = fail(r, to->at, TENSORS, "the storage of a tensor is neither a number nor None");
+        st = fail(r, to->id.at, TENSORS, "the storage of a tensor is neither a number nor None");
     else if (!to->type || !to->type->type)
-        st = heft_error_set(r->t->x->err, HEFT_E_UNSUPPORTED, to->at,
+        st = heft_error_set(r->t->x->err, HEFT_E_UNSUPPORTED, to->id.at,
                             "%s: the class of a tensor without a storage is not known",
                             member_names[TENSORS]);
     heft_pickle_free(&p);
     return st;
 }
 
-static bool are_natural(const heft_torch *t, const uint8_t *p, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        if (number_of(t, p + NUMBER * i) > INT64_MAX)
-            return false;
-    return true;
-}
-
 static heft_status read_sizes(const reader *r, uint64_t *at, heft_torch_record *to)
 {
     enum { RANK = 8 }; /* four bytes, and four that are not used */
-    uint64_t end = r->members[TENSORS].data.offset + r->members[TENSORS].data.length;
+    uint64_t end = end_of(r, TENSORS);
     heft_cur c = heft_cur_whole(r->t->in, *at, end - *at, member_names[TENSORS]);
     const uint8_t *p = heft_cur_take(&c, RANK);
     if (!p)
@@ -351,8 +352,9 @@ static heft_status read_sizes(const reader *r, uint64_t *at, heft_torch_record *
                               "%s: the numbers of %U dimensions pass the end of the member",
                               member_names[TENSORS], (uint64_t)to->rank);
     to->sizes = heft_cur_take(&c, numbers * NUMBER);
-    if (!are_natural(r->t, to->sizes, numbers))
-        return fail(r, *at, TENSORS, "a size, a stride or an offset is below 0");
+    for (uint64_t i = 0; i < numbers; i++)
+        if (number_of(r->t, to->sizes + NUMBER * i) > INT64_MAX)
+            return fail(r, *at, TENSORS, "a size, a stride or an offset is below 0");
     to->first = number_of(r->t, to->sizes + NUMBER * (numbers - 1));
     *at = heft_cur_pos(&c);
     return HEFT_OK;
@@ -371,41 +373,39 @@ static heft_status read_tensors(reader *r)
         st = read_names(r, &at, &record);
         if (!st)
             st = read_sizes(r, &at, &record);
-        heft_torch_record *to = st ? NULL : heft_vec_push(&t->x->mem, &r->records, sizeof *to);
-        if (!st && !to)
+        if (!st && !heft_vec_add(&t->x->mem, &r->records, &record, sizeof record))
             st = heft_error_no_memory(r->t->x->err, purpose);
-        if (to)
-            *to = record;
     }
     if (!st && at < where.offset + where.length)
         heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
                      "bytes after the last tensor");
-    return st ? st : heft_torch_sort_records(t, &r->records);
+    if (st)
+        return st;
+    void *sorted;
+    st = heft_torch_sort(t, &r->records, sizeof *t->records, "tensor", &sorted);
+    t->records = sorted;
+    t->record_count = r->records.len;
+    return st;
 }
 
 /* ---- the archive ---- */
-
-static heft_status parse_members(reader *r)
-{
-    heft_torch *t = r->t;
-    heft_status st = read_members(r);
-    if (!st)
-        st = read_machine(r);
-    if (!st)
-        st = heft_torch_read_pickle(t, t->in, r->members[PICKLE].data, HEFT_NOWHERE, "the pickle");
-    if (!st)
-        st = read_storages(r);
-    if (!st)
-        st = read_tensors(r);
-    return st ? st : heft_torch_walk(t);
-}
 
 heft_status heft_torch_parse_tar(heft_torch *t)
 {
     reader r = { .t = t };
     t->is_tar = true;
     t->x->version = heft_lit("tar");
-    heft_status st = parse_members(&r);
+    heft_status st = read_members(&r);
+    if (!st)
+        st = read_machine(&r);
+    if (!st)
+        st = heft_torch_read_pickle(t, t->in, r.members[PICKLE].data, HEFT_NOWHERE, "the pickle");
+    if (!st)
+        st = read_storages(&r);
+    if (!st)
+        st = read_tensors(&r);
+    if (!st)
+        st = heft_torch_walk(t);
     heft_vec_free(&t->x->mem, &r.records, sizeof(heft_torch_record));
     heft_vec_free(&t->x->mem, &r.memories, sizeof(heft_torch_memory));
     heft_vec_free(&t->x->mem, &r.storages, sizeof(heft_torch_storage));

@@ -296,14 +296,6 @@ static bool is_container(uint8_t kind)
            kind == HEFT_PICKLE_SET;
 }
 
-static heft_status refuse(const walk *w, const heft_torch_meaning *m)
-{
-    heft_str path = { w->path.ptr, w->path.len };
-    return heft_error_set(w->t->x->err, HEFT_E_UNSUPPORTED, heft_pickle_place(&w->t->p, m->value),
-                          "%q: tensors in the form that %q rebuilds are not read", path,
-                          heft_pickle_name(&w->t->p, m->callable));
-}
-
 /* The value's name is the path. */
 static heft_status visit(walk *w, uint32_t value)
 {
@@ -327,7 +319,10 @@ static heft_status visit(walk *w, uint32_t value)
     case HEFT_TORCH_NAMESPACE:
         return enter_object(w, m.value, m.kind == HEFT_TORCH_NAMESPACE);
     case HEFT_TORCH_REFUSED:
-        return refuse(w, &m);
+        return heft_error_set(w->t->x->err, HEFT_E_UNSUPPORTED, at,
+                              "%q: tensors in the form that %q rebuilds are not read",
+                              (heft_str){ w->path.ptr, w->path.len },
+                              heft_pickle_name(&w->t->p, m.callable));
     default:
         if (m.kind == HEFT_TORCH_VALUE && is_container(heft_pickle_at(&w->t->p, m.value)->kind))
             return visit_container(w, m.value);
