@@ -26,11 +26,6 @@ typedef struct comparison {
     checks checks_a, checks_b;
 } comparison;
 
-static bool str_same(heft_str a, heft_str b)
-{
-    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
-}
-
 /* The tensor of the same name in the other file, or HEFT_NONE. */
 static uint32_t twin(const heft_file *from, uint32_t id, const heft_file *in)
 {

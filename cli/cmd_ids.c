@@ -26,19 +26,13 @@ typedef struct request {
     burn_names parameters; /* by their ids */
 } request;
 
-static bool key_is(heft_str key, const char *name)
-{
-    heft_str n = str_of(name);
-    return key.len == n.len && !memcmp(key.ptr, n.ptr, n.len);
-}
-
 static identity identify(const request *r, uint32_t tensor)
 {
     identity id = { .name = heft_tensor_at(r->f, tensor).name };
     heft_value v;
     id.has_base = heft_param_base_id(&id.base, id.name.ptr, id.name.len);
     for (uint32_t i = 0; heft_attribute_at(&v, r->f, tensor, i); i++)
-        if (key_is(v.key, "gptrs.base_id") && v.kind == HEFT_KIND_ID128) {
+        if (str_same(v.key, str_of("gptrs.base_id")) && v.kind == HEFT_KIND_ID128) {
             id.is_stored = true;
             id.is_right = id.has_base && !memcmp(v.as.s.ptr, id.base.bytes, sizeof id.base.bytes);
         }

@@ -63,11 +63,6 @@ static bool begins(heft_str s, const char *with)
     return s.len >= len && !memcmp(s.ptr, with, len);
 }
 
-static bool same_text(heft_str a, heft_str b)
-{
-    return a.len == b.len && !memcmp(a.ptr, b.ptr, a.len);
-}
-
 /* The next component from *at on; false: there is none. */
 static bool next_component(heft_str *out, const char *path, size_t *at)
 {
@@ -93,7 +88,7 @@ static void read_path(const char *path, heft_str *name, heft_str *revision)
     heft_str part, before = { "", 0 }, repository = before, last = before;
     *name = *revision = before;
     for (size_t at = 0; next_component(&part, path, &at); before = last, last = part) {
-        if (same_text(last, str_of("snapshots")) && begins(before, "models--")) {
+        if (str_same(last, str_of("snapshots")) && begins(before, "models--")) {
             repository = before;
             *revision = part;
         }
@@ -269,9 +264,9 @@ size_t folder_yield(const folder *f, heft_value *values, size_t count, const hef
     bool has = false;
     heft_str key = str_of("model_version");
     for (uint32_t i = 0; i < heft_meta_count(weights); i = heft_meta_next(weights, i))
-        has = has || same_text(heft_meta_at(weights, i).key, key);
+        has = has || str_same(heft_meta_at(weights, i).key, key);
     for (size_t i = 0; has && i < count; i++)
-        if (same_text(values[i].key, key) && values[i].as.s.ptr == f->revision) {
+        if (str_same(values[i].key, key) && values[i].as.s.ptr == f->revision) {
             memmove(values + i, values + i + 1, (count - i - 1) * sizeof *values);
             return count - 1;
         }
