@@ -21,7 +21,7 @@ static bool add_row(struct libscols_table *s, outbuf *cell, const table *t, cons
     struct libscols_line *line = scols_table_new_line(s, NULL);
     for (size_t c = 0; c < t->width; c++) {
         cell->used = 0;
-        t->columns[c].cell(cell, row);
+        t->cell(cell, row, t->columns[c].what);
         if (!line || cell->used > TABLE_WIDEST || scols_line_set_data(line, c, out_cstr(cell)))
             return false;
     }
@@ -68,7 +68,7 @@ static bool is_complete(const char *p, const table *t)
         p += *p == '\n';
         for (size_t c = 0; c < t->width && is; c++) {
             cell.used = 0;
-            t->columns[c].cell(&cell, &row);
+            t->cell(&cell, &row, t->columns[c].what);
             is = !cell.os && goes_on(&p, end_of_line(p), cell.buf, cell.used);
         }
     }

@@ -15,7 +15,7 @@ enum { ALIGNED_ROWS = 50000, SAMPLED_ROWS = 1000, COLUMNS_MAX = 16 };
 static void raw_row(outbuf *o, const table *t, const table_row *row)
 {
     for (size_t c = 0; c < t->width; c++) {
-        t->columns[c].cell(o, row);
+        t->cell(o, row, t->columns[c].what);
         out_char(o, c + 1 < t->width ? '\t' : '\n');
     }
 }
@@ -62,7 +62,7 @@ static void measure(size_t *widths, outbuf *cell, const table *t)
         table_row row = table_row_at(t, i);
         for (size_t c = 0; c < t->width; c++) {
             cell->used = 0;
-            t->columns[c].cell(cell, &row);
+            t->cell(cell, &row, t->columns[c].what);
             size_t width = text_width(cell->buf, cell->used);
             if (width > widths[c] && width <= TABLE_WIDEST)
                 widths[c] = width;
@@ -101,7 +101,7 @@ static inline void put_row(outbuf *o, const table *t, const size_t *widths, cons
 {
     for (size_t c = 0; c < t->width; c++) {
         size_t from = o->used;
-        t->columns[c].cell(o, row);
+        t->cell(o, row, t->columns[c].what);
         size_t len = o->used - from;
         end_cell(o, from, is_plain ? len : text_width(o->buf + from, len), t, c, widths[c]);
     }

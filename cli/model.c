@@ -415,18 +415,15 @@ void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank)
     o->used = (size_t)(to - o->buf);
 }
 
-void json_dtype(json *j, heft_dtype t)
+void json_member_dtype(json *j, const char *key, heft_dtype t)
 {
     const char *name = dtype_name(t);
-    if (name)
-        json_str(j, str_of(name));
-    else
-        json_null(j);
+    json_member_text(j, key, str_of(name ? name : ""));
 }
 
-void json_shape(json *j, const uint64_t *dims, uint32_t rank)
+void json_member_shape(json *j, const char *key, const uint64_t *dims, uint32_t rank)
 {
-    json_begin(j, '[');
+    json_member_begin(j, key, '[');
     for (uint32_t i = 0; i < rank; i++)
         json_u64(j, dims[i]);
     json_end(j, ']');
