@@ -10,16 +10,6 @@
 
 enum { ALIGNED_ROWS = 50000, SAMPLED_ROWS = 1000, COLUMNS_MAX = 16 };
 
-/* ---- rows ---- */
-
-static void raw_row(outbuf *o, const table *t, const table_row *row)
-{
-    for (size_t c = 0; c < t->width; c++) {
-        t->cell(o, row, t->columns[c].what);
-        out_char(o, c + 1 < t->width ? '\t' : '\n');
-    }
-}
-
 /* ---- streamed ---- */
 
 static bool is_ascii(const char *p, size_t len)
@@ -70,13 +60,6 @@ static void measure(size_t *widths, outbuf *cell, const table *t)
     }
 }
 
-static void move_right(outbuf *o, size_t from, size_t pad)
-{
-    char *cell = o->buf + from;
-    memmove(cell + pad, cell, o->used - from);
-    memset(cell, ' ', pad);
-}
-
 /* The cell of column c is what o, which writes to memory, has from `from` on; it is `used` wide. */
 static inline void end_cell(outbuf *o, size_t from, size_t used, const table *t, size_t c,
                             size_t width)
@@ -86,12 +69,14 @@ static inline void end_cell(outbuf *o, size_t from, size_t used, const table *t,
     size_t pad = used < width && (right || !last) ? width - used : 0;
     if (!out_reserve(o, pad + STEP))
         return;
-    char *end = o->buf + o->used;
-    if (right && pad)
-        move_right(o, from, pad);
-    else
+    char *cell = o->buf + from, *end = o->buf + o->used;
+    if (right && pad) {
+        memmove(cell + pad, cell, o->used - from);
+        memset(cell, ' ', pad);
+    } else {
         for (size_t at = 0; at < pad; at += STEP)
             memset(end + at, ' ', STEP);
+    }
     end[pad] = last ? '\n' : ' ';
     o->used += pad + 1;
 }
@@ -134,24 +119,6 @@ typedef struct rows {
     outbuf out[SLOTS];
 } rows;
 
-/* Waits until what the slot of a piece had is printed. */
-static outbuf *take_slot(rows *r, size_t piece)
-{
-    pthread_mutex_lock(&r->lock);
-    while (piece - r->printed >= r->slots)
-        pthread_cond_wait(&r->has_room, &r->lock);
-    pthread_mutex_unlock(&r->lock);
-    return &r->out[piece % r->slots];
-}
-
-static void print_piece(rows *r, const outbuf *made)
-{
-    if (!r->to->os)
-        out_bytes(r->to, made->buf, made->used);
-    if (made->os)
-        r->to->os = made->os;
-}
-
 /* Prints the pieces that are next, unless another thread is at it, which will then print this one. */
 static void hand_over(rows *r, size_t piece)
 {
@@ -161,7 +128,10 @@ static void hand_over(rows *r, size_t piece)
     r->is_printing = true;
     for (size_t at; prints && r->is_made[at = r->printed % r->slots]; r->printed++) {
         pthread_mutex_unlock(&r->lock);
-        print_piece(r, &r->out[at]);
+        if (!r->to->os)
+            out_bytes(r->to, r->out[at].buf, r->out[at].used);
+        if (r->out[at].os)
+            r->to->os = r->out[at].os;
         pthread_mutex_lock(&r->lock);
         r->is_made[at] = false;
         pthread_cond_broadcast(&r->has_room);
@@ -179,19 +149,25 @@ static void make_rows(outbuf *o, const rows *r, uint32_t from, uint32_t to)
         __builtin_prefetch(row[i - from].tensor.name.ptr);
     }
     for (uint32_t i = 0; i < to - from; i++) {
+        for (size_t c = 0; !r->widths && c < r->t->width; c++) {
+            r->t->cell(o, &row[i], r->t->columns[c].what);
+            out_char(o, c + 1 < r->t->width ? '\t' : '\n');
+        }
         if (r->widths)
             padded_row(o, r->t, r->widths, &row[i]);
-        else
-            raw_row(o, r->t, &row[i]);
     }
 }
 
 static void make_piece(void *arg, size_t piece)
 {
     rows *r = arg;
-    outbuf *o = take_slot(r, piece);
+    outbuf *o = &r->out[piece % r->slots];
     uint32_t from = (uint32_t)piece * PIECE, left = r->t->count - from;
     uint32_t to = from + (left < PIECE ? left : PIECE);
+    pthread_mutex_lock(&r->lock);
+    while (piece - r->printed >= r->slots) /* what the slot had is not printed yet */
+        pthread_cond_wait(&r->has_room, &r->lock);
+    pthread_mutex_unlock(&r->lock);
     o->used = 0;
     for (uint32_t i = from; i < to; i += AHEAD)
         make_rows(o, r, i, to - i < AHEAD ? to : i + AHEAD);

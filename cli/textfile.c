@@ -14,14 +14,13 @@ enum { MOST_TEXT = 256 << 20, STEP = 1 << 16 };
 
 static int say_too_long(const char *path)
 {
-    say(path, "has more than %d MiB: too long for a text", MOST_TEXT >> 20);
-    return CODE_CANNOT;
+    return say_code(CODE_CANNOT, path, "has more than %d MiB: too long for a text",
+                    MOST_TEXT >> 20);
 }
 
 static int say_system(const char *path, int os)
 {
-    say(path, "%s", strerror(os));
-    return CODE_SYSTEM;
+    return say_code(CODE_SYSTEM, path, "%s", strerror(os));
 }
 
 /* ---- files ---- */
