@@ -1,16 +1,22 @@
-/* columns.c - tables that a person may read to the end are aligned by libsmartcols, where the build
- * has it; longer ones, and those with very wide cells, are streamed, in widths that their first
- * rows suggest. */
+/* columns.c - tables whose columns are as wide as their widest cell; very long ones are streamed, in widths that their
+ * first rows suggest. */
 #include "columns.h"
 
 #include <pthread.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <heft/heft_ext.h>
 
-enum { ALIGNED_ROWS = 50000, SAMPLED_ROWS = 1000, COLUMNS_MAX = 16 };
+enum {
+    MEASURED_ROWS = 50000, /* of longer tables only the first rows are */
+    SAMPLED_ROWS = 1000,
+    WIDEST =
+        120, /* a cell that is wider pushes the others of its row away, not those of all rows */
+    COLUMNS_MAX = 16
+};
 
-/* ---- streamed ---- */
+/* ---- widths ---- */
 
 static bool is_ascii(const char *p, size_t len)
 {
@@ -31,15 +37,23 @@ static bool is_ascii(const char *p, size_t len)
     return !(bits & UINT64_C(0x8080808080808080));
 }
 
-/* Columns on a screen, near enough: characters, since escapes have taken care of the rest. */
+/* Columns on a screen; the text has no control characters. */
 static size_t text_width(const char *text, size_t len)
 {
-    size_t n = 0;
+    mbstate_t state;
+    wchar_t c;
+    size_t columns = 0;
     if (is_ascii(text, len))
         return len;
-    for (size_t at = 0; at < len; at++)
-        n += ((uint8_t)text[at] & 0xC0) != 0x80;
-    return n;
+    memset(&state, 0, sizeof state);
+    for (size_t at = 0, n; at < len; at += n) {
+        n = mbrtowc(&c, text + at, len - at, &state);
+        if (!n || n > len - at) /* a locale without UTF-8 */
+            return len;
+        int width = wcwidth(c);
+        columns += width > 0 ? (size_t)width : 0;
+    }
+    return columns;
 }
 
 /* As wide as the widest of the first cells, but for those that are wider than any screen. */
@@ -47,14 +61,14 @@ static void measure(size_t *widths, outbuf *cell, const table *t)
 {
     for (size_t c = 0; c < t->width; c++)
         widths[c] = strlen(t->columns[c].title);
-    uint32_t sampled = t->count > ALIGNED_ROWS ? SAMPLED_ROWS : t->count;
+    uint32_t sampled = t->count > MEASURED_ROWS ? SAMPLED_ROWS : t->count;
     for (uint32_t i = 0; i < sampled; i++) {
         table_row row = table_row_at(t, i);
         for (size_t c = 0; c < t->width; c++) {
             cell->used = 0;
             t->cell(cell, &row, t->columns[c].what);
             size_t width = text_width(cell->buf, cell->used);
-            if (width > widths[c] && width <= TABLE_WIDEST)
+            if (width > widths[c] && width <= WIDEST)
                 widths[c] = width;
         }
     }
@@ -198,28 +212,27 @@ static void print_titles(outbuf *o, outbuf *room, const table *t, const size_t *
         size_t from = room->used;
         out_text(room, t->columns[c].title);
         end_cell(room, from, room->used - from, t, c, widths[c]);
+        if (room->os)
+            return;
+        term_paint(o, COLOUR_BOLD);
+        out_bytes(o, room->buf + from, room->used - from - 1);
+        term_paint(o, COLOUR_NONE);
+        out_char(o, room->buf[room->used - 1]);
     }
-    term_paint(o, COLOUR_BOLD);
-    out_bytes(o, room->buf, room->used);
-    term_paint(o, COLOUR_NONE);
 }
 
-static void print_streamed(outbuf *o, const table *t)
+void table_print(outbuf *o, const table *t)
 {
     size_t widths[COLUMNS_MAX];
     outbuf room;
+    if (t->raw)
+        print_rows(o, t, NULL);
+    if (t->raw || !t->count)
+        return;
     out_open(&room, -1);
     measure(widths, &room, t);
     print_titles(o, &room, t, widths);
     o->os = room.os ? room.os : o->os;
     out_free(&room);
     print_rows(o, t, widths);
-}
-
-void table_print(outbuf *o, const table *t)
-{
-    if (t->raw)
-        print_rows(o, t, NULL);
-    else if (t->count && (t->count > ALIGNED_ROWS || !table_align(o, t)))
-        print_streamed(o, t);
 }

@@ -36,9 +36,5 @@ static inline table_row table_row_at(const table *t, uint32_t i)
         row.tensor = heft_tensor_at(t->tensors_of, row.id);
     return row;
 }
-/* Titles and rows in columns as wide as their widest cell; false: nothing was written, since this
- * build cannot, for lack of memory, or since a cell is wider than TABLE_WIDEST and would push all others away. */
-enum { TABLE_WIDEST = 120 };
-bool table_align(outbuf *o, const table *t);
 
 #endif
