@@ -85,14 +85,10 @@ static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
 static int begin_checks(comparison *c)
 {
     bool room = true;
-    if (model_opening.no_verify)
-        return CODE_DONE;
     for (size_t i = 0; i < c->count && room; i++)
         if (!c->pairs[i].changes)
             room = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
                    add_parts(&c->checks_b, c->b, c->pairs[i].b);
-    if (!room)
-        return say_code(CODE_SYSTEM, c->path_a, "no memory for a list of parts");
     int code = checks_begin(&c->checks_a, c->a, c->path_a);
     return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
 }

@@ -132,25 +132,18 @@ static void summarise_one(void *ctx, size_t i)
                         v->checks.read);
 }
 
-static int begin_checks(survey *v)
-{
-    bool room = true;
-    for (uint32_t i = 0; i < v->chosen.count && room && !model_opening.no_verify; i++) {
-        uint32_t part = summary_part(v->f, selected(&v->chosen, i));
-        room = part == HEFT_NONE || checks_add(&v->checks, part);
-    }
-    if (!room)
-        return say_code(CODE_SYSTEM, v->path, "no memory for a list of parts");
-    return model_opening.no_verify ? CODE_DONE : checks_begin(&v->checks, v->f, v->path);
-}
-
 static int survey_all(survey *v)
 {
     work w = { .ctx = v, .path = v->path };
     v->sums = calloc((size_t)v->chosen.count + 1, sizeof *v->sums);
     if (!v->sums)
         return say_code(CODE_SYSTEM, v->path, "no memory for the results");
-    int code = begin_checks(v);
+    bool room = true;
+    for (uint32_t i = 0; i < v->chosen.count && room; i++) {
+        uint32_t part = summary_part(v->f, selected(&v->chosen, i));
+        room = part == HEFT_NONE || checks_add(&v->checks, part);
+    }
+    int code = checks_begin(&v->checks, v->f, v->path);
     if (code)
         return code;
     for (uint32_t i = 0; i < v->chosen.count; i++)
