@@ -32,12 +32,6 @@ static bool set_number(heft_value *v, const char *text)
     return !*end;
 }
 
-static void set_text(heft_value *v, const char *text, size_t len)
-{
-    v->kind = HEFT_KIND_STR;
-    v->as.s = (heft_str){ text, len };
-}
-
 static bool set_bool(heft_value *v, const char *text)
 {
     v->kind = HEFT_KIND_BOOL;
@@ -52,10 +46,8 @@ static void set_value(heft_value *v, const char *text)
     bool is_quoted = len >= 2 && *text == '"' && text[len - 1] == '"';
     if (set_bool(v, text) || (is_number(text) && set_number(v, text)))
         return;
-    if (is_quoted)
-        set_text(v, text + 1, len - 2);
-    else
-        set_text(v, text, len);
+    v->kind = HEFT_KIND_STR;
+    v->as.s = is_quoted ? (heft_str){ text + 1, len - 2 } : (heft_str){ text, len };
 }
 
 /* ---- values of a type ---- */
@@ -92,20 +84,18 @@ static bool is_integer(const char *s, bool is_signed)
     return *s && !s[strspn(s, "0123456789")];
 }
 
-static bool set_int(heft_value *v, const char *text, int bits)
+static bool set_integer(heft_value *v, const char *text, int bits)
 {
-    int64_t most = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
+    uint64_t most = UINT64_MAX >> (64 - bits);
+    int64_t most_signed = (int64_t)(most >> 1);
+    bool is_signed = v->kind == HEFT_KIND_INT;
     errno = 0;
-    v->as.i = strtoll(text, NULL, 10);
-    return is_integer(text, true) && !errno && v->as.i <= most && v->as.i >= -most - 1;
-}
-
-static bool set_uint(heft_value *v, const char *text, int bits)
-{
-    uint64_t most = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
-    errno = 0;
-    v->as.u = strtoull(text, NULL, 10);
-    return is_integer(text, false) && !errno && v->as.u <= most;
+    if (is_signed)
+        v->as.i = strtoll(text, NULL, 10);
+    else
+        v->as.u = strtoull(text, NULL, 10);
+    bool fits = is_signed ? v->as.i <= most_signed && v->as.i >= -most_signed - 1 : v->as.u <= most;
+    return is_integer(text, is_signed) && !errno && fits;
 }
 
 /* nan, inf and infinity stand for what is not finite; a number that is too large is not rounded to one of those. */
@@ -133,13 +123,12 @@ static bool set_typed(heft_value *v, const value_type *t, const char *text)
     case HEFT_KIND_BOOL:
         return set_bool(v, text);
     case HEFT_KIND_INT:
-        return set_int(v, text, t->bits);
     case HEFT_KIND_UINT:
-        return set_uint(v, text, t->bits);
+        return set_integer(v, text, t->bits);
     case HEFT_KIND_FLOAT:
         return set_float(v, text, t->stored);
     case HEFT_KIND_STR:
-        set_text(v, text, strlen(text));
+        v->as.s = str_of(text);
         return true;
     default:
         return !*text || !strcmp(text, "null");
@@ -148,31 +137,23 @@ static bool set_typed(heft_value *v, const value_type *t, const char *text)
 
 /* ---- what was given ---- */
 
-/* Where the TYPE of KEY:TYPE begins; NULL: the key has none, and may contain colons. */
-static const char *type_in(const char *key, const char *end)
-{
-    const char *colon = end;
-    while (colon > key && *colon != ':')
-        colon--;
-    bool is_type = *colon == ':' && find_type(colon + 1, (size_t)(end - colon - 1));
-    return is_type ? colon + 1 : NULL;
-}
-
 int assign_value(heft_value *v, const char *who, const char *given)
 {
-    const char *equals = strchr(given, '=');
+    const char *equals = strchr(given, '='), *colon = equals;
     *v = (heft_value){ .kind = HEFT_NULL };
     if (!equals || equals == given)
         return say_usage(who, "'%s' is not KEY=VALUE", given);
-    const char *name = type_in(given, equals), *end = name ? name - 1 : equals;
-    if (end == given)
+    while (colon > given && *colon != ':')
+        colon--;
+    /* a key without a type may contain colons */
+    const value_type *t = *colon == ':' ? find_type(colon + 1, (size_t)(equals - colon - 1)) : NULL;
+    v->key = (heft_str){ given, (size_t)((t ? colon : equals) - given) };
+    if (!v->key.len)
         return say_usage(who, "'%s' has a type, but no key", given);
-    v->key = (heft_str){ given, (size_t)(end - given) };
-    if (!name) {
+    if (!t) {
         set_value(v, equals + 1);
         return CODE_DONE;
     }
-    const value_type *t = find_type(name, (size_t)(equals - name));
     return set_typed(v, t, equals + 1)
                ? CODE_DONE
                : say_usage(who, "'%s': '%s' is not a value of type %s", given, equals + 1, t->name);

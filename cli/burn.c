@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_key(heft_str key, const char *text)
-{
-    return key.len == strlen(text) && !memcmp(key.ptr, text, key.len);
-}
-
 bool burn_number(uint64_t *out, heft_str text)
 {
     uint64_t n = 0;
@@ -43,7 +38,7 @@ bool burn_id_of(uint64_t *id, const heft_file *f, uint32_t tensor)
 {
     heft_value v;
     for (uint32_t i = 0; heft_attribute_at(&v, f, tensor, i); i++)
-        if (v.kind == HEFT_KIND_UINT && is_key(v.key, "burn.param_id")) {
+        if (v.kind == HEFT_KIND_UINT && str_same(v.key, str_of("burn.param_id"))) {
             *id = v.as.u;
             return true;
         }
@@ -60,7 +55,7 @@ bool burn_field_of(heft_str *field, heft_str name, uint64_t id)
 
 bool burn_is_scalars(const heft_value *v)
 {
-    return v->kind == HEFT_KIND_MAP && is_key(v->key, "burn.scalars");
+    return v->kind == HEFT_KIND_MAP && str_same(v->key, str_of("burn.scalars"));
 }
 
 /* The map of scalars; its values are those from *first to *end. */
@@ -86,7 +81,8 @@ burn_record burn_record_of(const heft_file *f, uint64_t *parameters)
     for (; i < end; i = heft_meta_next(f, i)) {
         uint64_t id;
         heft_str rest;
-        *parameters += split_name(&id, &rest, heft_meta_at(f, i).key) && is_key(rest, "__rank");
+        *parameters += split_name(&id, &rest, heft_meta_at(f, i).key) &&
+                       str_same(rest, str_of("__rank"));
     }
     return *parameters ? BURN_OPTIMIZER : heft_tensor_count(f) ? BURN_MODEL : BURN_SCHEDULER;
 }

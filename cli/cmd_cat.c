@@ -33,19 +33,13 @@ static const struct {
     { HEFT_F64, "<f8" },     { HEFT_C64, "<c8" },  { HEFT_C128, "<c16" },
 };
 
-static const char *numpy_type(heft_dtype t)
-{
-    for (size_t i = 0; i < sizeof numpy_types / sizeof *numpy_types; i++)
-        if (numpy_types[i].dtype == t)
-            return numpy_types[i].descr;
-    return NULL;
-}
-
 /* A tensor's own shape where the part is its dense data, else one dimension. */
 static bool set_shape(content *c, uint32_t tensor, bool chosen)
 {
     heft_part p = heft_part_at(c->f, c->part);
-    c->descr = numpy_type(p.dtype);
+    for (size_t i = 0; i < sizeof numpy_types / sizeof *numpy_types; i++)
+        if (numpy_types[i].dtype == p.dtype)
+            c->descr = numpy_types[i].descr;
     if (!c->descr) {
         say(c->path, "NumPy has no element type for %s: cat without --npy, or convert --cast first",
             dtype_name(p.dtype));
@@ -103,32 +97,24 @@ static void put_header(outbuf *o, const content *c)
 
 /* ---- bytes ---- */
 
-typedef struct output {
-    outbuf o;
-    bool begun; /* something was written */
-} output;
-
-static void put_piece(output *out, const content *c, const void *buf, size_t len)
-{
-    if (c->descr && !out->begun)
-        put_header(&out->o, c);
-    out_bytes(&out->o, buf, len);
-    out->begun = true;
-}
-
 /* What fits the buffer is written when its digest holds; of more than that the digest is known when all is written. */
-static int put_bytes(output *out, const content *c, void *buf)
+static int put_bytes(outbuf *o, const content *c, void *buf)
 {
+    bool begun = false; /* something was written */
     heft_error err;
     heft_stream *stream;
     uint64_t from = 0, length = heft_part_at(c->f, c->part).length;
     heft_status st = heft_stream_open(&stream, c->f, c->part, &err);
-    while (!st && !out->o.os) {
+    while (!st && !o->os) {
         size_t n = length - from < PIECE ? (size_t)(length - from) : PIECE;
         st = heft_stream_read(buf, stream, n, &err);
         from += n;
-        if (!st || (st == HEFT_E_CHECKSUM && out->begun))
-            put_piece(out, c, buf, n);
+        if (!st || (st == HEFT_E_CHECKSUM && begun)) {
+            if (c->descr && !begun)
+                put_header(o, c);
+            out_bytes(o, buf, n);
+            begun = true;
+        }
         if (from == length)
             break;
     }
@@ -136,36 +122,22 @@ static int put_bytes(output *out, const content *c, void *buf)
     int code = st ? say_error(c->path, &err) : CODE_DONE;
     if (st == HEFT_E_CHECKSUM)
         say(c->path,
-            out->begun ? "all %llu bytes were written nevertheless: do not use them"
-                       : "none of its %llu bytes were written; --no-verify writes them",
+            begun ? "all %llu bytes were written nevertheless: do not use them"
+                  : "none of its %llu bytes were written; --no-verify writes them",
             (unsigned long long)length);
     return code;
 }
 
 static int put_content(const content *c)
 {
-    output out = { .begun = false };
+    outbuf o;
     void *buf = malloc(PIECE);
-    if (!buf) {
-        say(c->path, "no memory for a buffer");
-        return CODE_SYSTEM;
-    }
-    out_open(&out.o, STDOUT_FILENO);
-    int code = put_bytes(&out, c, buf);
+    if (!buf)
+        return say_code(CODE_SYSTEM, c->path, "no memory for a buffer");
+    out_open(&o, STDOUT_FILENO);
+    int code = put_bytes(&o, c, buf);
     free(buf);
-    return out_end(&out.o, code);
-}
-
-/* The vocabulary as text; *done says whether there was one. */
-static int cat_vocab(bool *done, const heft_file *f, const char *path)
-{
-    heft_vocab *v;
-    int code = vocab_find(&v, f, path);
-    *done = code || v;
-    if (v)
-        code = vocab_print(v);
-    heft_vocab_close(v);
-    return code;
+    return out_end(&o, code);
 }
 
 typedef struct request {
@@ -228,11 +200,12 @@ int cmd_cat(int argc, char **argv)
     code = model_open(&f, args.item[0]);
     if (code)
         return code;
-    bool done = false;
+    heft_vocab *v = NULL; /* is written as text */
     if (!r.name && !r.id && !r.npy && !strcmp(r.role, "vocab"))
-        code = cat_vocab(&done, f, args.item[0]);
-    if (!done)
-        code = cat(f, args.item[0], &r);
+        code = vocab_find(&v, f, args.item[0]);
+    if (!code)
+        code = v ? vocab_print(v) : cat(f, args.item[0], &r);
+    heft_vocab_close(v);
     heft_file_close(f);
     return code;
 }

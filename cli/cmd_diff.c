@@ -26,11 +26,6 @@ typedef struct comparison {
     checks checks_a, checks_b;
 } comparison;
 
-static bool str_same(heft_str a, heft_str b)
-{
-    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
-}
-
 /* The tensor of the same name in the other file, or HEFT_NONE. */
 static uint32_t twin(const heft_file *from, uint32_t id, const heft_file *in)
 {
@@ -90,24 +85,12 @@ static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
 static int begin_checks(comparison *c)
 {
     bool room = true;
-    if (model_opening.no_verify)
-        return CODE_DONE;
     for (size_t i = 0; i < c->count && room; i++)
         if (!c->pairs[i].changes)
             room = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
                    add_parts(&c->checks_b, c->b, c->pairs[i].b);
-    if (!room) {
-        say(c->path_a, "no memory for a list of parts");
-        return CODE_SYSTEM;
-    }
     int code = checks_begin(&c->checks_a, c->a, c->path_a);
     return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
-}
-
-static int end_checks(comparison *c)
-{
-    int code = checks_end(&c->checks_a, c->path_a);
-    return code ? code : checks_end(&c->checks_b, c->path_b);
 }
 
 static heft_status compare_values(comparison *c, work *w)
@@ -195,26 +178,29 @@ static void json_missing(json *j, const char *key, const heft_file *f, const hef
     json_end(j, ']');
 }
 
-/* A number, or null where the values have none. */
-static void json_gap(json *j, const char *key, const difference *d, double v)
+/* Numbers, or null where the values have none. */
+static void json_value_change(json *j, const difference *d)
 {
-    json_key(j, str_of(key));
-    if (d->bytewise || d->incomparable)
-        json_null(j);
-    else
-        json_f64(j, v);
+    bool has_gap = !d->bytewise && !d->incomparable;
+    if (has_gap) {
+        json_member_f64(j, "max_abs", d->max_abs);
+        json_member_f64(j, "max_rel", d->max_rel);
+    } else {
+        json_member_null(j, "max_abs");
+        json_member_null(j, "max_rel");
+    }
+    json_member_length(j, "differing", d->incomparable ? HEFT_NOWHERE : d->differing);
 }
 
 static void json_side(json *j, const char *key, const heft_file *f, uint32_t id, uint32_t what)
 {
     heft_tensor t = heft_tensor_at(f, id);
-    json_key(j, str_of(key));
     if (what == OTHER_DTYPE)
-        json_dtype(j, t.dtype);
+        json_member_dtype(j, key, t.dtype);
     else if (what == OTHER_SHAPE)
-        json_shape(j, t.dims, t.rank);
+        json_member_shape(j, key, t.dims, t.rank);
     else
-        json_str(j, heft_tensor_layout_name(f, id));
+        json_member_str(j, key, heft_tensor_layout_name(f, id));
 }
 
 static void json_change(json *j, const comparison *c, const pair *p, uint32_t what)
@@ -228,13 +214,7 @@ static void json_change(json *j, const comparison *c, const pair *p, uint32_t wh
                            : what == OTHER_LAYOUT ? "layout"
                                                   : "value"));
     if (what == OTHER_VALUE) {
-        json_gap(j, "max_abs", &p->d, p->d.max_abs);
-        json_gap(j, "max_rel", &p->d, p->d.max_rel);
-        json_key(j, str_of("differing"));
-        if (p->d.incomparable)
-            json_null(j);
-        else
-            json_u64(j, p->d.differing);
+        json_value_change(j, &p->d);
     } else {
         json_side(j, "a", c->a, p->a, what);
         json_side(j, "b", c->b, p->b, what);
@@ -244,8 +224,7 @@ static void json_change(json *j, const comparison *c, const pair *p, uint32_t wh
 
 static void print_json(outbuf *o, const comparison *c)
 {
-    json j = { o, false };
-    json_begin(&j, '{');
+    json j = json_open(o);
     json_member_bool(&j, "equal", c->equal);
     json_missing(&j, "only_in_a", c->a, c->b);
     json_missing(&j, "only_in_b", c->b, c->a);
@@ -255,8 +234,7 @@ static void print_json(outbuf *o, const comparison *c)
             if (c->pairs[i].changes & what)
                 json_change(&j, c, &c->pairs[i], what);
     json_end(&j, ']');
-    json_end(&j, '}');
-    out_char(o, '\n');
+    json_close(&j);
 }
 
 /* ---- the command ---- */
@@ -265,15 +243,15 @@ static int diff(comparison *c, bool as_json)
 {
     work w;
     outbuf o;
-    if (!find_pairs(c)) {
-        say(c->path_a, "no memory for the comparison");
-        return CODE_SYSTEM;
-    }
+    if (!find_pairs(c))
+        return say_code(CODE_SYSTEM, c->path_a, "no memory for the comparison");
     int code = begin_checks(c);
     if (!code && compare_values(c, &w))
         code = say_error(w.path, &w.err);
     if (!code)
-        code = end_checks(c);
+        code = checks_end(&c->checks_a, c->path_a);
+    if (!code)
+        code = checks_end(&c->checks_b, c->path_b);
     if (code)
         return code;
     out_open(&o, STDOUT_FILENO);
@@ -282,13 +260,6 @@ static int diff(comparison *c, bool as_json)
     else
         print_text(&o, c);
     return out_end(&o, c->equal ? CODE_DONE : CODE_FOUND);
-}
-
-static int open_both(heft_file **a, heft_file **b, const comparison *c)
-{
-    *a = *b = NULL;
-    int code = model_open_either(a, c->path_a);
-    return code ? code : model_open_either(b, c->path_b);
 }
 
 int cmd_diff(int argc, char **argv)
@@ -313,13 +284,15 @@ int cmd_diff(int argc, char **argv)
         2,
     };
     opt_args args;
-    heft_file *a, *b;
+    heft_file *a = NULL, *b = NULL;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     c.path_a = args.item[0];
     c.path_b = args.item[1];
-    code = open_both(&a, &b, &c);
+    code = model_open_either(&a, c.path_a);
+    if (!code)
+        code = model_open_either(&b, c.path_b);
     c.a = a;
     c.b = b;
     if (!code)

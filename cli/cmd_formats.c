@@ -7,50 +7,24 @@
 #include "jsonout.h"
 #include "opt.h"
 
-static void put_ability(outbuf *o, uint32_t format, uint32_t ability)
-{
-    out_text(o, heft_format_caps(heft_format_at(format)) & ability ? "yes" : "no");
-}
+enum { NAME, READ, WRITE, SUFFIXES, VERSIONS, TITLE };
 
-static void cell_name(outbuf *o, const table_row *row)
+static void put_cell(outbuf *o, const table_row *row, int what)
 {
-    out_text(o, heft_format_name(heft_format_at(row->id)));
-}
-
-static void cell_read(outbuf *o, const table_row *row)
-{
-    put_ability(o, row->id, HEFT_CAN_READ);
-}
-
-static void cell_write(outbuf *o, const table_row *row)
-{
-    put_ability(o, row->id, HEFT_CAN_WRITE);
-}
-
-static void put_or_dash(outbuf *o, const char *text)
-{
+    const heft_format *f = heft_format_at(row->id);
+    uint32_t caps = heft_format_caps(f);
+    const char *text = what == NAME       ? heft_format_name(f)
+                       : what == READ     ? (caps & HEFT_CAN_READ ? "yes" : "no")
+                       : what == WRITE    ? (caps & HEFT_CAN_WRITE ? "yes" : "no")
+                       : what == SUFFIXES ? heft_format_suffixes(f)
+                       : what == VERSIONS ? heft_format_versions(f)
+                                          : heft_format_title(f);
     out_text(o, text && *text ? text : "-");
 }
 
-static void cell_suffixes(outbuf *o, const table_row *row)
-{
-    put_or_dash(o, heft_format_suffixes(heft_format_at(row->id)));
-}
-
-static void cell_versions(outbuf *o, const table_row *row)
-{
-    put_or_dash(o, heft_format_versions(heft_format_at(row->id)));
-}
-
-static void cell_title(outbuf *o, const table_row *row)
-{
-    put_or_dash(o, heft_format_title(heft_format_at(row->id)));
-}
-
 static const column columns[] = {
-    { "NAME", false, cell_name },         { "READ", false, cell_read },
-    { "WRITE", false, cell_write },       { "SUFFIXES", false, cell_suffixes },
-    { "VERSIONS", false, cell_versions }, { "TITLE", false, cell_title },
+    { "NAME", false, NAME },         { "READ", false, READ },         { "WRITE", false, WRITE },
+    { "SUFFIXES", false, SUFFIXES }, { "VERSIONS", false, VERSIONS }, { "TITLE", false, TITLE },
 };
 
 /* Words that spaces separate, as a list. */
@@ -68,8 +42,7 @@ static void json_words(json *j, const char *key, const char *words)
 
 static void print_json(outbuf *o)
 {
-    json j = { o, false };
-    json_begin(&j, '{');
+    json j = json_open(o);
     json_member_begin(&j, "formats", '[');
     for (size_t i = 0; i < heft_format_count(); i++) {
         const heft_format *f = heft_format_at(i);
@@ -84,8 +57,7 @@ static void print_json(outbuf *o)
         json_end(&j, '}');
     }
     json_end(&j, ']');
-    json_end(&j, '}');
-    out_char(o, '\n');
+    json_close(&j);
 }
 
 int cmd_formats(int argc, char **argv)
@@ -113,6 +85,7 @@ int cmd_formats(int argc, char **argv)
         return code;
     table t = { .columns = columns,
                 .width = sizeof columns / sizeof *columns,
+                .cell = put_cell,
                 .count = (uint32_t)heft_format_count(),
                 .raw = raw };
     out_open(&o, STDOUT_FILENO);

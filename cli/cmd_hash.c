@@ -23,34 +23,28 @@ static void print_text(outbuf *o, const heft_file *f, const heft_hash *model,
 static void print_json(outbuf *o, const heft_file *f, const char *path, const heft_hash *model,
                        const heft_hash *tensors)
 {
-    json j = { o, false };
-    json_begin(&j, '{');
+    json j = json_open(o);
     json_member_str(&j, "file", str_of(path));
     json_member_str(&j, "format", str_of(heft_format_name(heft_file_format(f))));
-    json_key(&j, str_of("model"));
-    json_hex(&j, model->bytes, sizeof model->bytes);
+    json_member_hex(&j, "model", model->bytes, sizeof model->bytes);
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
         json_line(&j);
         json_begin(&j, '{');
         json_member_str(&j, "name", heft_tensor_at(f, i).name);
-        json_key(&j, str_of("digest"));
-        json_hex(&j, tensors[i].bytes, sizeof tensors[i].bytes);
+        json_member_hex(&j, "digest", tensors[i].bytes, sizeof tensors[i].bytes);
         json_end(&j, '}');
     }
     json_end(&j, ']');
-    json_end(&j, '}');
-    out_char(o, '\n');
+    json_close(&j);
 }
 
 static int hash(const heft_file *f, const char *path, bool as_json)
 {
     heft_error err;
     heft_hash model, *tensors = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tensors);
-    if (!tensors) {
-        say(path, "no memory for the digests");
-        return CODE_SYSTEM;
-    }
+    if (!tensors)
+        return say_code(CODE_SYSTEM, path, "no memory for the digests");
     progress p;
     progress_begin(&p, path);
     heft_status st = heft_file_hash(&model, tensors, f, progress_step, &p, &err);
@@ -88,15 +82,14 @@ int cmd_hash(int argc, char **argv)
         1,
     };
     opt_args args;
-    heft_file *f;
+    heft_file *f = NULL;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     model_opening.check_parts = true;
     code = model_open_whole(&f, args.item[0]);
-    if (code)
-        return code;
-    code = hash(f, args.item[0], as_json);
+    if (!code)
+        code = hash(f, args.item[0], as_json);
     heft_file_close(f);
     return code;
 }

@@ -26,19 +26,13 @@ typedef struct request {
     burn_names parameters; /* by their ids */
 } request;
 
-static bool key_is(heft_str key, const char *name)
-{
-    heft_str n = str_of(name);
-    return key.len == n.len && !memcmp(key.ptr, n.ptr, n.len);
-}
-
 static identity identify(const request *r, uint32_t tensor)
 {
     identity id = { .name = heft_tensor_at(r->f, tensor).name };
     heft_value v;
     id.has_base = heft_param_base_id(&id.base, id.name);
     for (uint32_t i = 0; heft_attribute_at(&v, r->f, tensor, i); i++)
-        if (key_is(v.key, "gptrs.base_id") && v.kind == HEFT_KIND_ID128) {
+        if (str_same(v.key, str_of("gptrs.base_id")) && v.kind == HEFT_KIND_ID128) {
             id.is_stored = true;
             id.is_right = id.has_base && !memcmp(v.as.s.ptr, id.base.bytes, sizeof id.base.bytes);
         }
@@ -47,19 +41,6 @@ static identity identify(const request *r, uint32_t tensor)
     if (id.is_field)
         id.parameter = burn_name_find(&r->parameters, id.burn);
     return id;
-}
-
-/* What an optimizer's record has of which parameter. */
-static void put_field(outbuf *o, const identity *id)
-{
-    out_text(o, "  (");
-    out_name(o, id->field);
-    out_text(o, " of ");
-    if (id->parameter.ptr)
-        out_name(o, id->parameter);
-    else
-        out_text(o, "an unknown parameter");
-    out_char(o, ')');
 }
 
 /* "-" stands for what there is none of: names that are not ASCII have no base id. */
@@ -79,8 +60,14 @@ static void print_text(outbuf *o, const request *r)
                                  : "wrong",
                    burn);
         out_name(o, id.name);
-        if (id.is_field)
-            put_field(o, &id);
+        if (id.is_field) { /* what an optimizer's record has of which parameter */
+            out_text(o, "  (");
+            out_name(o, id.field);
+            out_text(o, id.parameter.ptr ? " of " : " of an unknown parameter");
+            if (id.parameter.ptr)
+                out_name(o, id.parameter);
+            out_char(o, ')');
+        }
         out_char(o, '\n');
     }
 }
@@ -88,37 +75,31 @@ static void print_text(outbuf *o, const request *r)
 static void print_json_burn(json *j, const identity *id)
 {
     char text[HEFT_PARAM_ID_TEXT];
-    json_key(j, str_of("burn_id"));
     if (!id->has_burn) {
-        json_null(j);
+        json_member_null(j, "burn_id");
         return;
     }
-    json_u64(j, id->burn);
+    json_member_u64(j, "burn_id", id->burn);
     heft_param_id_text(text, id->burn);
     json_member_str(j, "burn_text", str_of(text));
     if (!id->is_field)
         return;
     json_member_str(j, "field", id->field);
-    json_key(j, str_of("parameter"));
     if (id->parameter.ptr)
-        json_str(j, id->parameter);
+        json_member_str(j, "parameter", id->parameter);
     else
-        json_null(j);
+        json_member_null(j, "parameter");
 }
 
 static void print_json_id(json *j, const identity *id)
 {
-    char hex[33];
+    char hex[33] = "";
     json_line(j);
     json_begin(j, '{');
     json_member_str(j, "name", id->name);
-    json_key(j, str_of("base_id"));
-    if (id->has_base) {
+    if (id->has_base)
         heft_id128_text(hex, id->base);
-        json_str(j, str_of(hex));
-    } else {
-        json_null(j);
-    }
+    json_member_text(j, "base_id", str_of(hex));
     json_member_bool(j, "stored", id->is_stored);
     if (id->is_stored)
         json_member_bool(j, "matches", id->is_right);
@@ -128,8 +109,7 @@ static void print_json_id(json *j, const identity *id)
 
 static void print_json(outbuf *o, const request *r)
 {
-    json j = { o, false };
-    json_begin(&j, '{');
+    json j = json_open(o);
     json_member_str(&j, "file", str_of(r->path));
     json_member_str(&j, "format", str_of(heft_format_name(heft_file_format(r->f))));
     json_member_begin(&j, "tensors", '[');
@@ -138,28 +118,18 @@ static void print_json(outbuf *o, const request *r)
         print_json_id(&j, &id);
     }
     json_end(&j, ']');
-    json_end(&j, '}');
-    out_char(o, '\n');
-}
-
-static int find_parameters(request *r)
-{
-    int code = r->model_path ? model_open_whole(&r->model, r->model_path) : CODE_DONE;
-    if (code)
-        return code;
-    if (r->model ? burn_names_of_model(&r->parameters, r->model)
-                 : burn_names_of_record(&r->parameters, r->f))
-        return CODE_DONE;
-    say(r->path, "no memory for a list of parameters");
-    return CODE_SYSTEM;
+    json_close(&j);
 }
 
 static int print_ids(request *r)
 {
     outbuf o;
-    int code = find_parameters(r);
+    int code = r->model_path ? model_open_whole(&r->model, r->model_path) : CODE_DONE;
     if (code)
         return code;
+    if (r->model ? !burn_names_of_model(&r->parameters, r->model)
+                 : !burn_names_of_record(&r->parameters, r->f))
+        return say_code(CODE_SYSTEM, r->path, "no memory for a list of parameters");
     out_open(&o, STDOUT_FILENO);
     if (r->as_json)
         print_json(&o, r);
@@ -190,16 +160,15 @@ int cmd_ids(int argc, char **argv)
         1,
     };
     opt_args args;
-    heft_file *f;
+    heft_file *f = NULL;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     r.path = args.item[0];
     code = model_open(&f, r.path);
-    if (code)
-        return code;
     r.f = f;
-    code = print_ids(&r);
+    if (!code)
+        code = print_ids(&r);
     free(r.parameters.of);
     heft_file_close(r.model);
     heft_file_close(f);

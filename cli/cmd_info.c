@@ -124,15 +124,6 @@ static void put_entry(outbuf *o, const char *name, heft_str map, const heft_valu
 }
 
 /* Scalars of Burn are listed one by one, under the keys by which --set and --unset know them. */
-static void put_generator(outbuf *o, const heft_file *f)
-{
-    if (!heft_file_generator(f).len)
-        return;
-    label(o, "Generator");
-    out_name(o, heft_file_generator(f));
-    out_char(o, '\n');
-}
-
 static void put_metadata(outbuf *o, const heft_file *f)
 {
     const char *name = "Metadata";
@@ -276,7 +267,11 @@ static void print_text(outbuf *o, const heft_file *f, const char *path, const he
     out_format(o, "%s ", heft_format_name(format));
     out_escaped(o, heft_file_version(f));
     out_format(o, "%s(%s)\n", heft_file_version(f).len ? " " : "", heft_format_title(format));
-    put_generator(o, f);
+    if (heft_file_generator(f).len) {
+        label(o, "Generator");
+        out_name(o, heft_file_generator(f));
+        out_char(o, '\n');
+    }
     put_bytes(o, "Size", heft_file_size(f));
     label(o, "Tensors");
     out_u64(o, heft_tensor_count(f));
@@ -323,11 +318,8 @@ static void json_vocabulary(json *j, const heft_vocab *v)
     json_member_begin(j, "special", '{');
     for (int i = 0; i < HEFT_SPECIALS; i++) {
         uint32_t id = heft_vocab_special(v, (heft_special)i);
-        json_key(j, str_of(heft_vocab_special_name((heft_special)i)));
-        if (id == HEFT_NONE)
-            json_null(j);
-        else
-            json_u64(j, id);
+        json_member_length(j, heft_vocab_special_name((heft_special)i),
+                           id == HEFT_NONE ? HEFT_NOWHERE : id);
     }
     json_end(j, '}');
     json_end(j, '}');
@@ -383,8 +375,7 @@ static void json_record(json *j, const heft_file *f)
 static void print_json(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
                        const uint32_t *tied, bool verbose)
 {
-    json j = { o, false };
-    json_begin(&j, '{');
+    json j = json_open(o);
     json_file_head(&j, f, path);
     if (heft_file_generator(f).len)
         json_member_str(&j, "generator", heft_file_generator(f));
@@ -393,7 +384,6 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
     json_ties(&j, f, tied);
     json_member_u64(&j, "alignment", heft_file_alignment(f));
     json_record(&j, f);
-    json_key(&j, str_of("metadata"));
     json_metadata(&j, f);
     json_model_parts(&j, f);
     if (heft_shard_file_count(f))
@@ -403,8 +393,7 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
         json_vocabulary(&j, vocab);
     if (verbose)
         json_member_u64(&j, "memory", heft_file_memory(f));
-    json_end(&j, '}');
-    out_char(o, '\n');
+    json_close(&j);
 }
 
 /* ---- the command ---- */
@@ -430,7 +419,6 @@ int cmd_info(int argc, char **argv)
     opt_args args;
     heft_file *f = NULL;
     heft_vocab *vocab = NULL;
-    outbuf o;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
@@ -438,17 +426,17 @@ int cmd_info(int argc, char **argv)
     if (!code)
         code = vocab_find(&vocab, f, args.item[0]);
     uint32_t *tied = code ? NULL : model_ties(f, args.item[0]);
-    if (!tied) {
-        heft_vocab_close(vocab);
-        heft_file_close(f);
-        return code ? code : CODE_SYSTEM;
+    if (tied) {
+        outbuf o;
+        out_open(&o, STDOUT_FILENO);
+        if (as_json)
+            print_json(&o, f, args.item[0], vocab, tied, verbose);
+        else
+            print_text(&o, f, args.item[0], vocab, tied, verbose);
+        code = out_end(&o, CODE_DONE);
+    } else if (!code) {
+        code = CODE_SYSTEM;
     }
-    out_open(&o, STDOUT_FILENO);
-    if (as_json)
-        print_json(&o, f, args.item[0], vocab, tied, verbose);
-    else
-        print_text(&o, f, args.item[0], vocab, tied, verbose);
-    code = out_end(&o, CODE_DONE);
     free(tied);
     heft_vocab_close(vocab);
     heft_file_close(f);

@@ -26,100 +26,58 @@ static bool first_part(heft_part *p, const table_row *row)
     return true;
 }
 
-static void cell_name(outbuf *o, const table_row *row)
-{
-    out_name(o, row->tensor.name);
-}
+enum { NAME, DTYPE, SHAPE, SIZE, LAYOUT, ENCODING, OFFSET, SHARD, TIED };
 
-static void cell_dtype(outbuf *o, const table_row *row)
-{
-    out_dtype(o, row->tensor.dtype);
-}
-
-static void cell_shape(outbuf *o, const table_row *row)
-{
-    out_shape(o, row->tensor.dims, row->tensor.rank);
-}
-
-static void cell_size(outbuf *o, const table_row *row)
+static void put_cell(outbuf *o, const table_row *row, int what)
 {
     const listing *l = row->ctx;
-    uint64_t bytes = heft_tensor_bytes(l->f, row->id);
-    if (bytes == HEFT_NOWHERE)
-        out_char(o, '-');
-    else if (l->bytes)
+    const heft_tensor *t = &row->tensor;
+    heft_part p = { .encoding = HEFT_RAW };
+    bool has = what < ENCODING || first_part(&p, row);
+    uint64_t bytes = what == SIZE ? heft_tensor_bytes(l->f, row->id) : 0;
+    if (what == NAME)
+        out_name(o, t->name);
+    else if (what == DTYPE)
+        out_dtype(o, t->dtype);
+    else if (what == SHAPE)
+        out_shape(o, t->dims, t->rank);
+    else if (what == SIZE && bytes != HEFT_NOWHERE && l->bytes)
         out_u64(o, bytes);
-    else
+    else if (what == SIZE && bytes != HEFT_NOWHERE)
         out_size(o, bytes);
-}
-
-static void cell_layout(outbuf *o, const table_row *row)
-{
-    const listing *l = row->ctx;
-    out_name(o, heft_tensor_layout_name(l->f, row->id));
-}
-
-static void cell_encoding(outbuf *o, const table_row *row)
-{
-    heft_part p;
-    out_text(o, first_part(&p, row) ? encoding_name(p.encoding) : "-");
-}
-
-static void cell_offset(outbuf *o, const table_row *row)
-{
-    heft_part p;
-    if (first_part(&p, row))
+    else if (what == LAYOUT)
+        out_name(o, heft_tensor_layout_name(l->f, row->id));
+    else if (what == ENCODING && has)
+        out_text(o, encoding_name(p.encoding));
+    else if (what == OFFSET && has)
         out_u64(o, p.offset);
-    else
-        out_char(o, '-');
-}
-
-static void cell_file(outbuf *o, const table_row *row)
-{
-    const listing *l = row->ctx;
-    heft_part p;
-    if (first_part(&p, row) && p.shard)
+    else if (what == SHARD && has && p.shard)
         out_name(o, heft_shard_file_at(l->f, p.shard - 1).name);
-    else
-        out_char(o, '-');
-}
-
-static void cell_tied(outbuf *o, const table_row *row)
-{
-    const listing *l = row->ctx;
-    if (l->tied[row->id] != row->id)
+    else if (what == TIED && l->tied[row->id] != row->id)
         out_name(o, heft_tensor_at(l->f, l->tied[row->id]).name);
     else
         out_char(o, '-');
 }
 
 static const column columns[] = {
-    { "NAME", false, cell_name },     { "DTYPE", false, cell_dtype },
-    { "SHAPE", false, cell_shape },   { "SIZE", true, cell_size },
-    { "LAYOUT", false, cell_layout }, { "ENCODING", false, cell_encoding },
-    { "OFFSET", true, cell_offset },
+    { "NAME", false, NAME },    { "DTYPE", false, DTYPE },   { "SHAPE", false, SHAPE },
+    { "SIZE", true, SIZE },     { "LAYOUT", false, LAYOUT }, { "ENCODING", false, ENCODING },
+    { "OFFSET", true, OFFSET },
 };
 enum { SHORT_COLUMNS = 4, LONG_COLUMNS = sizeof columns / sizeof *columns };
-static const column file_column = { "FILE", false, cell_file };
-static const column tied_column = { "TIED TO", false, cell_tied };
-
-static bool has_ties(const listing *l)
-{
-    for (uint32_t i = 0; i < heft_tensor_count(l->f); i++)
-        if (l->tied[i] != i)
-            return true;
-    return false;
-}
 
 /* The file matters where there are several, and so do ties. */
 static size_t choose_columns(column out[LONG_COLUMNS + 2], const listing *l, bool is_long)
 {
     size_t n = is_long ? LONG_COLUMNS : SHORT_COLUMNS;
+    bool has_ties = false;
     memcpy(out, columns, sizeof columns);
+    for (uint32_t i = 0; is_long && i < heft_tensor_count(l->f) && !has_ties; i++)
+        has_ties = l->tied[i] != i;
     if (is_long && heft_shard_file_count(l->f))
-        out[n++] = file_column;
-    if (is_long && has_ties(l))
-        out[n++] = tied_column;
+        out[n++] = (column){ "FILE", false, SHARD };
+    if (has_ties)
+        out[n++] = (column){ "TIED TO", false, TIED };
     return n;
 }
 
@@ -129,8 +87,7 @@ static void json_part(json *j, const heft_file *f, heft_part p)
 {
     json_begin(j, '{');
     json_member_str(j, "role", p.role);
-    json_key(j, str_of("dtype"));
-    json_dtype(j, p.dtype);
+    json_member_dtype(j, "dtype", p.dtype);
     json_member_u64(j, "offset", p.offset);
     json_member_u64(j, "stored", p.stored);
     json_member_length(j, "length", p.length);
@@ -171,10 +128,8 @@ static void json_tensor(json *j, const listing *l, uint32_t id)
     heft_tensor t = heft_tensor_at(f, id);
     json_begin(j, '{');
     json_member_str(j, "name", t.name);
-    json_key(j, str_of("dtype"));
-    json_dtype(j, t.dtype);
-    json_key(j, str_of("shape"));
-    json_shape(j, t.dims, t.rank);
+    json_member_dtype(j, "dtype", t.dtype);
+    json_member_shape(j, "shape", t.dims, t.rank);
     json_member_str(j, "layout", heft_tensor_layout_name(f, id));
     json_member_length(j, "nbytes", heft_tensor_bytes(f, id));
     json_member_begin(j, "parts", '[');
@@ -190,8 +145,7 @@ static void json_tensor(json *j, const listing *l, uint32_t id)
 static void print_json(outbuf *o, const listing *l, const char *path, const selection *s)
 {
     const heft_file *f = l->f;
-    json j = { o, false };
-    json_begin(&j, '{');
+    json j = json_open(o);
     json_file_head(&j, f, path);
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < s->count; i++) {
@@ -200,21 +154,25 @@ static void print_json(outbuf *o, const listing *l, const char *path, const sele
     }
     json_end(&j, ']');
     json_model_parts(&j, f);
-    json_key(&j, str_of("metadata"));
     json_metadata(&j, f);
-    json_end(&j, '}');
-    out_char(o, '\n');
+    json_close(&j);
 }
 
 /* ---- the command ---- */
 
-static int list(const listing *l, const char *path, const selection *s, const table *how,
+static int list(const listing *l, const char *path, const selection *s, bool is_long, bool raw,
                 bool as_json)
 {
     outbuf o;
-    table t = *how;
-    t.rows = s->ids;
-    t.count = s->count;
+    column chosen[LONG_COLUMNS + 2];
+    table t = { .columns = chosen,
+                .width = choose_columns(chosen, l, is_long),
+                .cell = put_cell,
+                .ctx = l,
+                .tensors_of = l->f,
+                .rows = s->ids,
+                .count = s->count,
+                .raw = raw };
     out_open(&o, STDOUT_FILENO);
     if (as_json)
         print_json(&o, l, path, s);
@@ -245,7 +203,7 @@ int cmd_ls(int argc, char **argv)
     };
     opt_args args;
     heft_file *f;
-    selection s;
+    selection s = { NULL, 0 };
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
@@ -253,19 +211,12 @@ int cmd_ls(int argc, char **argv)
     if (code)
         return code;
     uint32_t *tied = is_long || as_json ? model_ties(f, args.item[0]) : NULL;
-    column chosen[LONG_COLUMNS + 2];
     listing l = { f, bytes || raw, tied };
     code = CODE_SYSTEM;
     if ((tied || !(is_long || as_json)) &&
-        model_select(&s, f, args.item[0], args.item + 1, args.count - 1)) {
-        table how = { .columns = chosen,
-                      .width = choose_columns(chosen, &l, is_long),
-                      .ctx = &l,
-                      .tensors_of = f,
-                      .raw = raw };
-        code = list(&l, args.item[0], &s, &how, as_json);
-        free(s.ids);
-    }
+        model_select(&s, f, args.item[0], args.item + 1, args.count - 1))
+        code = list(&l, args.item[0], &s, is_long, raw, as_json);
+    free(s.ids);
     free(tied);
     heft_file_close(f);
     return code;

@@ -49,19 +49,7 @@ static uint64_t shown_along(const array *a, uint32_t axis)
     return has_gap(a, axis) ? 2 * EDGE : a->dims[axis];
 }
 
-/* The index of the k-th that is shown along an axis. */
-static uint64_t index_of(const array *a, uint32_t axis, uint64_t k)
-{
-    return has_gap(a, axis) && k >= EDGE ? a->dims[axis] - 2 * EDGE + k : k;
-}
-
 /* ---- reading ---- */
-
-static void keep_last(stream *s, const uint8_t *p, size_t n)
-{
-    s->kept_bytes = n < KEPT ? n : KEPT;
-    memcpy(s->kept, p + n - s->kept_bytes, s->kept_bytes);
-}
 
 static heft_status pass_over(stream *s, uint64_t to, heft_error *err)
 {
@@ -90,7 +78,8 @@ static heft_status read_run(array *a, uint64_t from, size_t len, uint8_t *buf, h
         st = heft_stream_read(buf + again, s->s, len - again, err);
     if (!st && len > again) {
         s->at = from + len;
-        keep_last(s, buf, len);
+        s->kept_bytes = len < KEPT ? len : KEPT;
+        memcpy(s->kept, buf + len - s->kept_bytes, s->kept_bytes);
     }
     return st;
 }
@@ -107,15 +96,6 @@ static heft_status take_run(array *a, uint64_t first, uint64_t n, heft_error *er
     return st;
 }
 
-static heft_status take_row(array *a, uint64_t first, heft_error *err)
-{
-    uint32_t last = a->rank - 1;
-    if (!has_gap(a, last))
-        return take_run(a, first, a->dims[last], err);
-    heft_status st = take_run(a, first, EDGE, err);
-    return st ? st : take_run(a, first + a->dims[last] - EDGE, EDGE, err);
-}
-
 /* The next row that is shown: at[] counts along the axes but the last.  How many axes went round,
  * or rank when that was the last row. */
 static uint32_t advance(const array *a, uint64_t *at)
@@ -128,23 +108,20 @@ static uint32_t advance(const array *a, uint64_t *at)
     return a->rank;
 }
 
-static uint64_t row_start(const array *a, const uint64_t *at)
+/* The row at at[] of what is shown, or its edges. */
+static heft_status take_row(array *a, const uint64_t *at, heft_error *err)
 {
+    uint32_t last = a->rank - 1;
     uint64_t row = 0;
-    for (uint32_t axis = 0; axis + 1 < a->rank; axis++)
-        row = row * a->dims[axis] + index_of(a, axis, at[axis]);
-    return row * a->dims[a->rank - 1];
-}
-
-static heft_status take_all(array *a, uint64_t *at, heft_error *err)
-{
-    heft_status st = HEFT_OK;
-    if (!a->rank)
-        return take_run(a, 0, 1, err);
-    do
-        st = take_row(a, row_start(a, at), err);
-    while (!st && advance(a, at) < a->rank);
-    return st;
+    for (uint32_t axis = 0; axis < last; axis++) {
+        bool is_behind = has_gap(a, axis) && at[axis] >= EDGE;
+        row = row * a->dims[axis] + at[axis] + (is_behind ? a->dims[axis] - 2 * EDGE : 0);
+    }
+    uint64_t first = row * a->dims[last];
+    if (!has_gap(a, last))
+        return take_run(a, first, a->dims[last], err);
+    heft_status st = take_run(a, first, EDGE, err);
+    return st ? st : take_run(a, first + a->dims[last] - EDGE, EDGE, err);
 }
 
 /* ---- writing ---- */
@@ -227,18 +204,13 @@ static void next_word(writing *w)
     }
 }
 
-static void trim_spaces(outbuf *o)
-{
-    while (o->used && o->buf[o->used - 1] == ' ')
-        o->used--;
-}
-
 /* A word, on a new line where the old one is full.  Returns the length of the line. */
 static size_t put_word(outbuf *line, const outbuf *word, size_t used, uint32_t rank)
 {
     size_t room = LINE > rank ? LINE - rank : 1;
     if (used + word->used > room && used > rank) {
-        trim_spaces(line);
+        while (line->used && line->buf[line->used - 1] == ' ')
+            line->used--;
         out_char(line, '\n');
         out_fill(line, ' ', rank);
         used = rank;
@@ -331,8 +303,12 @@ static heft_status read_all(array *a, uint64_t *at, heft_error *err)
     heft_part p = heft_part_at(a->f, a->part);
     bool by_stream = p.encoding != HEFT_RAW || !a->summarised;
     heft_status st = by_stream ? heft_stream_open(&a->decoded.s, a->f, a->part, err) : HEFT_OK;
-    if (!st)
-        st = take_all(a, at, err);
+    if (!st && !a->rank)
+        st = take_run(a, 0, 1, err);
+    else if (!st)
+        do
+            st = take_row(a, at, err);
+        while (!st && advance(a, at) < a->rank);
     if (!st && by_stream)
         st = pass_over(&a->decoded, p.length, err);
     heft_stream_close(a->decoded.s);
@@ -384,20 +360,11 @@ static int show_array(outbuf *o, array *a)
         shown *= shown_along(a, i);
     if (!elements)
         return show_empty(o, a);
-    if (shown > MOST_SHOWN) {
-        say(a->path, "too many dimensions to show: even the edges are more than %d values",
-            MOST_SHOWN);
-        return CODE_CANNOT;
-    }
+    if (shown > MOST_SHOWN)
+        return say_code(CODE_CANNOT, a->path,
+                        "too many dimensions to show: even the edges are more than %d values",
+                        MOST_SHOWN);
     return show_elements(o, a, (size_t)shown);
-}
-
-static bool is_dense(const heft_file *f, const heft_tensor *t, uint32_t part)
-{
-    if (part == HEFT_NONE || t->layout != HEFT_DENSE || t->part_count != 1)
-        return false;
-    return elements_in(t->dtype, heft_part_at(f, part).length, tensor_elements(t)) ==
-           tensor_elements(t);
 }
 
 /* A part as a list of its elements, or of its bytes. */
@@ -416,7 +383,10 @@ static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor
 {
     heft_tensor t = heft_tensor_at(f, tensor);
     uint32_t data = heft_part_find(f, tensor, HEFT_STR("data"));
-    if (is_dense(f, &t, data) && number_kind_of(t.dtype) != NUMBER_NONE) {
+    uint64_t elements = tensor_elements(&t);
+    if (data != HEFT_NONE && t.layout == HEFT_DENSE && t.part_count == 1 &&
+        elements_in(t.dtype, heft_part_at(f, data).length, elements) == elements &&
+        number_kind_of(t.dtype) != NUMBER_NONE) {
         array a = {
             .f = f, .path = path, .part = data, .type = t.dtype, .dims = t.dims, .rank = t.rank
         };

@@ -16,90 +16,44 @@ typedef struct survey {
     checks checks;
 } survey;
 
-/* ---- columns; rows are places in the selection ---- */
-
 static heft_tensor tensor_of(const survey *v, uint32_t row)
 {
     return heft_tensor_at(v->f, selected(&v->chosen, row));
 }
 
-static void cell_name(outbuf *o, const table_row *row)
-{
-    out_name(o, tensor_of(row->ctx, row->id).name);
-}
+/* ---- what is known of a tensor, in a table and in JSON ---- */
 
-static void cell_dtype(outbuf *o, const table_row *row)
-{
-    out_dtype(o, tensor_of(row->ctx, row->id).dtype);
-}
+enum { NAME, DTYPE, COUNT, REAL, HISTOGRAM }; /* kinds of columns */
 
-static void put_count(outbuf *o, const summary *s, uint64_t v)
-{
-    if (s->numeric)
-        out_u64(o, v);
-    else
-        out_char(o, '-');
-}
+static const struct {
+    const char *key;
+    int kind;
+    size_t at; /* in a summary */
+} fields[] = {
+    { "name", NAME, 0 },
+    { "dtype", DTYPE, 0 },
+    { "count", COUNT, offsetof(summary, count) },
+    { "min", REAL, offsetof(summary, min) },
+    { "max", REAL, offsetof(summary, max) },
+    { "mean", REAL, offsetof(summary, mean) },
+    { "std", REAL, offsetof(summary, deviation) },
+    { "zeros", COUNT, offsetof(summary, zeros) },
+    { "nan", COUNT, offsetof(summary, nans) },
+    { "inf", COUNT, offsetof(summary, infinities) },
+    { "histogram", HISTOGRAM, offsetof(summary, bins) },
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
 
-static void put_value(outbuf *o, const summary *s, double v)
-{
-    if (s->numeric && s->finite)
-        out_format(o, "%.6g", v);
-    else
-        out_char(o, '-');
-}
-
-static const summary *sum_of(const table_row *row)
-{
-    const survey *v = row->ctx;
-    return &v->sums[row->id];
-}
-
-static void cell_count(outbuf *o, const table_row *row)
-{
-    put_count(o, sum_of(row), sum_of(row)->count);
-}
-
-static void cell_min(outbuf *o, const table_row *row)
-{
-    put_value(o, sum_of(row), sum_of(row)->min);
-}
-
-static void cell_max(outbuf *o, const table_row *row)
-{
-    put_value(o, sum_of(row), sum_of(row)->max);
-}
-
-static void cell_mean(outbuf *o, const table_row *row)
-{
-    put_value(o, sum_of(row), sum_of(row)->mean);
-}
-
-static void cell_deviation(outbuf *o, const table_row *row)
-{
-    put_value(o, sum_of(row), sum_of(row)->deviation);
-}
-
-static void cell_zeros(outbuf *o, const table_row *row)
-{
-    put_count(o, sum_of(row), sum_of(row)->zeros);
-}
-
-static void cell_nans(outbuf *o, const table_row *row)
-{
-    put_count(o, sum_of(row), sum_of(row)->nans);
-}
-
-static void cell_infinities(outbuf *o, const table_row *row)
-{
-    put_count(o, sum_of(row), sum_of(row)->infinities);
-}
+static const column columns[FIELDS] = {
+    { "NAME", false, 0 }, { "DTYPE", false, 1 }, { "COUNT", true, 2 },       { "MIN", true, 3 },
+    { "MAX", true, 4 },   { "MEAN", true, 5 },   { "STD", true, 6 },         { "ZEROS", true, 7 },
+    { "NAN", true, 8 },   { "INF", true, 9 },    { "HISTOGRAM", false, 10 },
+};
 
 /* Eight blocks, the fullest bin the highest. */
-static void cell_histogram(outbuf *o, const table_row *row)
+static void put_histogram(outbuf *o, const summary *s)
 {
     static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-    const summary *s = sum_of(row);
     uint64_t most = 0;
     for (size_t i = 0; i < SUMMARY_BINS; i++)
         most = s->bins[i] > most ? s->bins[i] : most;
@@ -109,38 +63,25 @@ static void cell_histogram(outbuf *o, const table_row *row)
         out_char(o, '-');
 }
 
-static const column columns[] = {
-    { "NAME", false, cell_name },
-    { "DTYPE", false, cell_dtype },
-    { "COUNT", true, cell_count },
-    { "MIN", true, cell_min },
-    { "MAX", true, cell_max },
-    { "MEAN", true, cell_mean },
-    { "STD", true, cell_deviation },
-    { "ZEROS", true, cell_zeros },
-    { "NAN", true, cell_nans },
-    { "INF", true, cell_infinities },
-    { "HISTOGRAM", false, cell_histogram },
-};
-
-/* ---- JSON ---- */
-
-static void json_count(json *j, const char *key, const summary *s, uint64_t v)
+/* Rows are places in the selection. */
+static void put_cell(outbuf *o, const table_row *row, int field)
 {
-    json_key(j, str_of(key));
-    if (s->numeric)
-        json_u64(j, v);
+    const survey *v = row->ctx;
+    const summary *s = &v->sums[row->id];
+    int kind = fields[field].kind;
+    const void *at = (const char *)s + fields[field].at;
+    if (kind == NAME)
+        out_name(o, tensor_of(v, row->id).name);
+    else if (kind == DTYPE)
+        out_dtype(o, tensor_of(v, row->id).dtype);
+    else if (kind == HISTOGRAM)
+        put_histogram(o, s);
+    else if (!s->numeric || (kind == REAL && !s->finite))
+        out_char(o, '-');
+    else if (kind == COUNT)
+        out_u64(o, *(const uint64_t *)at);
     else
-        json_null(j);
-}
-
-static void json_value(json *j, const char *key, const summary *s, double v)
-{
-    json_key(j, str_of(key));
-    if (s->numeric && s->finite)
-        json_f64(j, v);
-    else
-        json_null(j);
+        out_format(o, "%.6g", *(const double *)at);
 }
 
 static void json_tensor(json *j, const survey *v, uint32_t row)
@@ -149,18 +90,17 @@ static void json_tensor(json *j, const survey *v, uint32_t row)
     const summary *s = &v->sums[row];
     json_begin(j, '{');
     json_member_str(j, "name", t.name);
-    json_key(j, str_of("dtype"));
-    json_dtype(j, t.dtype);
-    json_key(j, str_of("shape"));
-    json_shape(j, t.dims, t.rank);
-    json_count(j, "count", s, s->count);
-    json_value(j, "min", s, s->min);
-    json_value(j, "max", s, s->max);
-    json_value(j, "mean", s, s->mean);
-    json_value(j, "std", s, s->deviation);
-    json_count(j, "zeros", s, s->zeros);
-    json_count(j, "nan", s, s->nans);
-    json_count(j, "inf", s, s->infinities);
+    json_member_dtype(j, "dtype", t.dtype);
+    json_member_shape(j, "shape", t.dims, t.rank);
+    for (size_t i = 0; i < FIELDS; i++) {
+        const void *at = (const char *)s + fields[i].at;
+        if (fields[i].kind == COUNT && s->numeric)
+            json_member_u64(j, fields[i].key, *(const uint64_t *)at);
+        else if (fields[i].kind == REAL && s->numeric && s->finite)
+            json_member_f64(j, fields[i].key, *(const double *)at);
+        else if (fields[i].kind == COUNT || fields[i].kind == REAL)
+            json_member_null(j, fields[i].key);
+    }
     json_member_begin(j, "histogram", '[');
     for (size_t i = 0; s->numeric && i < SUMMARY_BINS; i++)
         json_u64(j, s->bins[i]);
@@ -170,8 +110,7 @@ static void json_tensor(json *j, const survey *v, uint32_t row)
 
 static void print_json(outbuf *o, const survey *v)
 {
-    json j = { o, false };
-    json_begin(&j, '{');
+    json j = json_open(o);
     json_file_head(&j, v->f, v->path);
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < v->chosen.count; i++) {
@@ -179,8 +118,7 @@ static void print_json(outbuf *o, const survey *v)
         json_tensor(&j, v, i);
     }
     json_end(&j, ']');
-    json_end(&j, '}');
-    out_char(o, '\n');
+    json_close(&j);
 }
 
 /* ---- the command ---- */
@@ -194,28 +132,18 @@ static void summarise_one(void *ctx, size_t i)
                         v->checks.read);
 }
 
-static int begin_checks(survey *v)
-{
-    bool room = true;
-    for (uint32_t i = 0; i < v->chosen.count && room && !model_opening.no_verify; i++) {
-        uint32_t part = summary_part(v->f, selected(&v->chosen, i));
-        room = part == HEFT_NONE || checks_add(&v->checks, part);
-    }
-    if (room)
-        return model_opening.no_verify ? CODE_DONE : checks_begin(&v->checks, v->f, v->path);
-    say(v->path, "no memory for a list of parts");
-    return CODE_SYSTEM;
-}
-
 static int survey_all(survey *v)
 {
     work w = { .ctx = v, .path = v->path };
     v->sums = calloc((size_t)v->chosen.count + 1, sizeof *v->sums);
-    if (!v->sums) {
-        say(v->path, "no memory for the results");
-        return CODE_SYSTEM;
+    if (!v->sums)
+        return say_code(CODE_SYSTEM, v->path, "no memory for the results");
+    bool room = true;
+    for (uint32_t i = 0; i < v->chosen.count && room; i++) {
+        uint32_t part = summary_part(v->f, selected(&v->chosen, i));
+        room = part == HEFT_NONE || checks_add(&v->checks, part);
     }
-    int code = begin_checks(v);
+    int code = checks_begin(&v->checks, v->f, v->path);
     if (code)
         return code;
     for (uint32_t i = 0; i < v->chosen.count; i++)
@@ -232,7 +160,8 @@ static int stats(survey *v, bool as_json, bool raw)
     if (code)
         return code;
     table t = { .columns = columns,
-                .width = sizeof columns / sizeof *columns,
+                .width = FIELDS,
+                .cell = put_cell,
                 .ctx = v,
                 .count = v->chosen.count,
                 .raw = raw };
@@ -265,18 +194,17 @@ int cmd_stats(int argc, char **argv)
         -1,
     };
     opt_args args;
-    heft_file *f;
+    heft_file *f = NULL;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     v.path = args.item[0];
     code = model_open_whole(&f, v.path);
-    if (code)
-        return code;
     v.f = f;
-    code = CODE_SYSTEM;
-    if (model_select(&v.chosen, f, v.path, args.item + 1, args.count - 1))
-        code = stats(&v, as_json, raw);
+    if (!code)
+        code = model_select(&v.chosen, f, v.path, args.item + 1, args.count - 1)
+                   ? stats(&v, as_json, raw)
+                   : CODE_SYSTEM;
     free(v.chosen.ids);
     free(v.sums);
     checks_close(&v.checks);

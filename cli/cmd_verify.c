@@ -47,22 +47,16 @@ static void print_finding(report *r, const heft_finding *x)
 static void json_finding(report *r, const heft_finding *x)
 {
     json *j = &r->j;
-    bool somewhere = x->where.offset != HEFT_NOWHERE;
     json_line(j);
     json_begin(j, '{');
     json_member_str(j, "severity", str_of(severities[x->severity]));
     json_member_str(j, "rule", str_of(x->rule));
-    json_key(j, str_of("offset"));
-    if (somewhere)
-        json_u64(j, x->where.offset);
-    else
-        json_null(j);
-    json_member_u64(j, "length", somewhere ? x->where.length : 0);
-    json_key(j, str_of("tensor"));
+    json_member_length(j, "offset", x->where.offset);
+    json_member_u64(j, "length", x->where.offset != HEFT_NOWHERE ? x->where.length : 0);
     if (x->tensor != HEFT_NONE)
-        json_str(j, heft_tensor_at(r->f, x->tensor).name);
+        json_member_str(j, "tensor", heft_tensor_at(r->f, x->tensor).name);
     else
-        json_null(j);
+        json_member_null(j, "tensor");
     if (x->shard)
         json_member_str(j, "sibling", heft_shard_file_at(r->f, x->shard - 1).name);
     json_member_str(j, "text", str_of(x->text));
@@ -122,12 +116,6 @@ static const heft_format *recognise(const char *path)
     const heft_format *format = format_of(s);
     heft_source_close(s);
     return format;
-}
-
-/* The bytes are to blame: a fault of the file, which is what verify is there to find. */
-static bool is_about_file(const heft_error *err)
-{
-    return err->status == HEFT_E_FORMAT || err->status == HEFT_E_CHECKSUM;
 }
 
 static void report_structure(report *r, const heft_error *err)
@@ -214,7 +202,8 @@ static int verify(report *r, json *all)
     r->f = f;
     if (!st)
         st = check(r, &err);
-    if (st && is_about_file(&err))
+    /* the bytes are to blame: a fault of the file, which is what verify is there to find */
+    if (st == HEFT_E_FORMAT || st == HEFT_E_CHECKSUM)
         report_structure(r, &err);
     else if (st)
         code = f ? say_error(r->path, &err) : model_say_not_open(r->path, &err);
@@ -279,10 +268,7 @@ int cmd_verify(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    if (profile)
-        code = profile_read(&wanted, profile);
-    else
-        code = CODE_DONE;
+    code = profile ? profile_read(&wanted, profile) : CODE_DONE;
     if (code)
         return code;
     how.profile = wanted;

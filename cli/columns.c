@@ -1,26 +1,22 @@
-/* columns.c - tables that a person may read to the end are aligned by libsmartcols, where the build
- * has it; longer ones, and those with very wide cells, are streamed, in widths that their first
- * rows suggest. */
+/* columns.c - tables whose columns are as wide as their widest cell; very long ones are streamed, in widths that their
+ * first rows suggest. */
 #include "columns.h"
 
 #include <pthread.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <heft/heft_ext.h>
 
-enum { ALIGNED_ROWS = 50000, SAMPLED_ROWS = 1000, COLUMNS_MAX = 16 };
+enum {
+    MEASURED_ROWS = 50000, /* of longer tables only the first rows are */
+    SAMPLED_ROWS = 1000,
+    WIDEST =
+        120, /* a cell that is wider pushes the others of its row away, not those of all rows */
+    COLUMNS_MAX = 16
+};
 
-/* ---- rows ---- */
-
-static void raw_row(outbuf *o, const table *t, const table_row *row)
-{
-    for (size_t c = 0; c < t->width; c++) {
-        t->columns[c].cell(o, row);
-        out_char(o, c + 1 < t->width ? '\t' : '\n');
-    }
-}
-
-/* ---- streamed ---- */
+/* ---- widths ---- */
 
 static bool is_ascii(const char *p, size_t len)
 {
@@ -41,15 +37,23 @@ static bool is_ascii(const char *p, size_t len)
     return !(bits & UINT64_C(0x8080808080808080));
 }
 
-/* Columns on a screen, near enough: characters, since escapes have taken care of the rest. */
+/* Columns on a screen; the text has no control characters. */
 static size_t text_width(const char *text, size_t len)
 {
-    size_t n = 0;
+    mbstate_t state;
+    wchar_t c;
+    size_t columns = 0;
     if (is_ascii(text, len))
         return len;
-    for (size_t at = 0; at < len; at++)
-        n += ((uint8_t)text[at] & 0xC0) != 0x80;
-    return n;
+    memset(&state, 0, sizeof state);
+    for (size_t at = 0, n; at < len; at += n) {
+        n = mbrtowc(&c, text + at, len - at, &state);
+        if (!n || n > len - at) /* a locale without UTF-8 */
+            return len;
+        int width = wcwidth(c);
+        columns += width > 0 ? (size_t)width : 0;
+    }
+    return columns;
 }
 
 /* As wide as the widest of the first cells, but for those that are wider than any screen. */
@@ -57,24 +61,17 @@ static void measure(size_t *widths, outbuf *cell, const table *t)
 {
     for (size_t c = 0; c < t->width; c++)
         widths[c] = strlen(t->columns[c].title);
-    uint32_t sampled = t->count > ALIGNED_ROWS ? SAMPLED_ROWS : t->count;
+    uint32_t sampled = t->count > MEASURED_ROWS ? SAMPLED_ROWS : t->count;
     for (uint32_t i = 0; i < sampled; i++) {
         table_row row = table_row_at(t, i);
         for (size_t c = 0; c < t->width; c++) {
             cell->used = 0;
-            t->columns[c].cell(cell, &row);
+            t->cell(cell, &row, t->columns[c].what);
             size_t width = text_width(cell->buf, cell->used);
-            if (width > widths[c] && width <= TABLE_WIDEST)
+            if (width > widths[c] && width <= WIDEST)
                 widths[c] = width;
         }
     }
-}
-
-static void move_right(outbuf *o, size_t from, size_t pad)
-{
-    char *cell = o->buf + from;
-    memmove(cell + pad, cell, o->used - from);
-    memset(cell, ' ', pad);
 }
 
 /* The cell of column c is what o, which writes to memory, has from `from` on; it is `used` wide. */
@@ -86,12 +83,14 @@ static inline void end_cell(outbuf *o, size_t from, size_t used, const table *t,
     size_t pad = used < width && (right || !last) ? width - used : 0;
     if (!out_reserve(o, pad + STEP))
         return;
-    char *end = o->buf + o->used;
-    if (right && pad)
-        move_right(o, from, pad);
-    else
+    char *cell = o->buf + from, *end = o->buf + o->used;
+    if (right && pad) {
+        memmove(cell + pad, cell, o->used - from);
+        memset(cell, ' ', pad);
+    } else {
         for (size_t at = 0; at < pad; at += STEP)
             memset(end + at, ' ', STEP);
+    }
     end[pad] = last ? '\n' : ' ';
     o->used += pad + 1;
 }
@@ -101,7 +100,7 @@ static inline void put_row(outbuf *o, const table *t, const size_t *widths, cons
 {
     for (size_t c = 0; c < t->width; c++) {
         size_t from = o->used;
-        t->columns[c].cell(o, row);
+        t->cell(o, row, t->columns[c].what);
         size_t len = o->used - from;
         end_cell(o, from, is_plain ? len : text_width(o->buf + from, len), t, c, widths[c]);
     }
@@ -134,24 +133,6 @@ typedef struct rows {
     outbuf out[SLOTS];
 } rows;
 
-/* Waits until what the slot of a piece had is printed. */
-static outbuf *take_slot(rows *r, size_t piece)
-{
-    pthread_mutex_lock(&r->lock);
-    while (piece - r->printed >= r->slots)
-        pthread_cond_wait(&r->has_room, &r->lock);
-    pthread_mutex_unlock(&r->lock);
-    return &r->out[piece % r->slots];
-}
-
-static void print_piece(rows *r, const outbuf *made)
-{
-    if (!r->to->os)
-        out_bytes(r->to, made->buf, made->used);
-    if (made->os)
-        r->to->os = made->os;
-}
-
 /* Prints the pieces that are next, unless another thread is at it, which will then print this one. */
 static void hand_over(rows *r, size_t piece)
 {
@@ -161,7 +142,10 @@ static void hand_over(rows *r, size_t piece)
     r->is_printing = true;
     for (size_t at; prints && r->is_made[at = r->printed % r->slots]; r->printed++) {
         pthread_mutex_unlock(&r->lock);
-        print_piece(r, &r->out[at]);
+        if (!r->to->os)
+            out_bytes(r->to, r->out[at].buf, r->out[at].used);
+        if (r->out[at].os)
+            r->to->os = r->out[at].os;
         pthread_mutex_lock(&r->lock);
         r->is_made[at] = false;
         pthread_cond_broadcast(&r->has_room);
@@ -179,19 +163,25 @@ static void make_rows(outbuf *o, const rows *r, uint32_t from, uint32_t to)
         __builtin_prefetch(row[i - from].tensor.name.ptr);
     }
     for (uint32_t i = 0; i < to - from; i++) {
+        for (size_t c = 0; !r->widths && c < r->t->width; c++) {
+            r->t->cell(o, &row[i], r->t->columns[c].what);
+            out_char(o, c + 1 < r->t->width ? '\t' : '\n');
+        }
         if (r->widths)
             padded_row(o, r->t, r->widths, &row[i]);
-        else
-            raw_row(o, r->t, &row[i]);
     }
 }
 
 static void make_piece(void *arg, size_t piece)
 {
     rows *r = arg;
-    outbuf *o = take_slot(r, piece);
+    outbuf *o = &r->out[piece % r->slots];
     uint32_t from = (uint32_t)piece * PIECE, left = r->t->count - from;
     uint32_t to = from + (left < PIECE ? left : PIECE);
+    pthread_mutex_lock(&r->lock);
+    while (piece - r->printed >= r->slots) /* what the slot had is not printed yet */
+        pthread_cond_wait(&r->has_room, &r->lock);
+    pthread_mutex_unlock(&r->lock);
     o->used = 0;
     for (uint32_t i = from; i < to; i += AHEAD)
         make_rows(o, r, i, to - i < AHEAD ? to : i + AHEAD);
@@ -222,28 +212,27 @@ static void print_titles(outbuf *o, outbuf *room, const table *t, const size_t *
         size_t from = room->used;
         out_text(room, t->columns[c].title);
         end_cell(room, from, room->used - from, t, c, widths[c]);
+        if (room->os)
+            return;
+        term_paint(o, COLOUR_BOLD);
+        out_bytes(o, room->buf + from, room->used - from - 1);
+        term_paint(o, COLOUR_NONE);
+        out_char(o, room->buf[room->used - 1]);
     }
-    term_paint(o, COLOUR_BOLD);
-    out_bytes(o, room->buf, room->used);
-    term_paint(o, COLOUR_NONE);
 }
 
-static void print_streamed(outbuf *o, const table *t)
+void table_print(outbuf *o, const table *t)
 {
     size_t widths[COLUMNS_MAX];
     outbuf room;
+    if (t->raw)
+        print_rows(o, t, NULL);
+    if (t->raw || !t->count)
+        return;
     out_open(&room, -1);
     measure(widths, &room, t);
     print_titles(o, &room, t, widths);
     o->os = room.os ? room.os : o->os;
     out_free(&room);
     print_rows(o, t, widths);
-}
-
-void table_print(outbuf *o, const table *t)
-{
-    if (t->raw)
-        print_rows(o, t, NULL);
-    else if (t->count && (t->count > ALIGNED_ROWS || !table_align(o, t)))
-        print_streamed(o, t);
 }

@@ -12,13 +12,14 @@ typedef struct table_row { /* what a cell is asked about */
 typedef struct column {
     const char *title;
     bool right; /* aligned to the right: numbers */
-    /* Text without tabs and control characters; never empty. */
-    void (*cell)(outbuf *o, const table_row *row);
+    int what;   /* as the table's function for cells knows it */
 } column;
 
 typedef struct table {
     const column *columns;
     size_t width; /* how many columns */
+    /* Text without tabs and control characters; never empty. */
+    void (*cell)(outbuf *o, const table_row *row, int what);
     const void *ctx;
     const heft_file *tensors_of; /* whose tensors the rows are, or NULL */
     const uint32_t *rows;        /* their ids, or NULL: 0, 1, … */
@@ -35,9 +36,5 @@ static inline table_row table_row_at(const table *t, uint32_t i)
         row.tensor = heft_tensor_at(t->tensors_of, row.id);
     return row;
 }
-/* Titles and rows in columns as wide as their widest cell; false: nothing was written, since this
- * build cannot, for lack of memory, or since a cell is wider than TABLE_WIDEST and would push all others away. */
-enum { TABLE_WIDEST = 120 };
-bool table_align(outbuf *o, const table *t);
 
 #endif

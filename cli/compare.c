@@ -24,30 +24,17 @@ static bool compare_reals(difference *d, double a, double b, tolerance t)
     return a != b && note_gap(d, fabs(a - b), a, b, t);
 }
 
-/* ---- integers of 64 bits, which a double cannot hold ---- */
-
-static bool compare_wide(difference *d, number a, number b, tolerance t)
-{
-    bool is_signed = a.kind == NUMBER_INT, less = is_signed ? a.i < b.i : a.u < b.u;
-    uint64_t gap = less ? b.u - a.u : a.u - b.u;
-    double x = is_signed ? (double)a.i : (double)a.u, y = is_signed ? (double)b.i : (double)b.u;
-    return note_gap(d, (double)gap, x, y, t);
-}
-
-static void compare_integers(difference *d, heft_dtype type, const uint8_t *a, const uint8_t *b,
+/* Integers of 64 bits, which a double cannot hold. */
+static void compare_integers(difference *d, heft_dtype type, const uint8_t *p, const uint8_t *q,
                              uint64_t count, tolerance t)
 {
-    for (uint64_t i = 0; i < count; i++)
-        d->differing += compare_wide(d, number_at(type, a, i), number_at(type, b, i), t);
-}
-
-/* ---- everything else ---- */
-
-static void compare_bytes(difference *d, const uint8_t *a, const uint8_t *b, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        d->differing += a[i] != b[i];
-    d->bytewise = true;
+    bool is_signed = number_kind_of(type) == NUMBER_INT;
+    for (uint64_t i = 0; i < count; i++) {
+        number a = number_at(type, p, i), b = number_at(type, q, i);
+        uint64_t gap = (is_signed ? a.i < b.i : a.u < b.u) ? b.u - a.u : a.u - b.u;
+        double x = is_signed ? (double)a.i : (double)a.u, y = is_signed ? (double)b.i : (double)b.u;
+        d->differing += note_gap(d, (double)gap, x, y, t);
+    }
 }
 
 static void compare_numbers(difference *d, heft_dtype type, const uint8_t *a, const uint8_t *b,
@@ -76,10 +63,12 @@ static void compare_piece(difference *d, heft_dtype type, const uint8_t *a, cons
     if (!memcmp(a, b, len))
         return;
     number_kind kind = number_kind_of(type);
+    d->bytewise = d->bytewise || kind == NUMBER_NONE;
     if ((kind == NUMBER_INT || kind == NUMBER_UINT) && heft_dtype_get(type)->block_bytes == 8)
         compare_integers(d, type, a, b, count, t); /* no double holds them all */
     else if (kind == NUMBER_NONE)
-        compare_bytes(d, a, b, len);
+        for (size_t i = 0; i < len; i++)
+            d->differing += a[i] != b[i];
     else /* a truth value that is neither 0 nor 1 differs from 1 */
         compare_numbers(d, type == HEFT_BOOL ? HEFT_U8 : type, a, b, count, t);
 }
@@ -104,19 +93,13 @@ static bool compare_streams(difference *d, work *w, pieces *a, pieces *b, heft_d
     return true;
 }
 
-/* Bytes of no type are compared with others as bytes. */
-static heft_dtype common_type(const heft_file *a, uint32_t part_a, const heft_file *b,
-                              uint32_t part_b)
-{
-    heft_dtype type = heft_part_at(a, part_a).dtype;
-    return type == heft_part_at(b, part_b).dtype ? type : HEFT_UNTYPED;
-}
-
 static bool compare_parts(difference *d, work *w, const side *a, const side *b, uint32_t part_a,
                           uint32_t part_b, tolerance t)
 {
     pieces x, y = { .buf = NULL };
-    heft_dtype type = common_type(a->f, part_a, b->f, part_b);
+    heft_dtype type = heft_part_at(a->f, part_a).dtype;
+    if (type != heft_part_at(b->f, part_b).dtype)
+        type = HEFT_UNTYPED; /* bytes of no type are compared with others as bytes */
     heft_tensor tensor = heft_tensor_at(a->f, a->tensor);
     /* The last block of packed data may hold less than it could. */
     uint64_t most = tensor.layout == HEFT_DENSE ? tensor_elements(&tensor) : UINT64_MAX;

@@ -52,20 +52,15 @@ static bool is_plain(const uint8_t *p)
     return !(((backslash - ones) | (del - ones) | (eight - ones * ' ') | eight) & tops);
 }
 
-/* So many of n bytes are that, to begin with: all of most names.  The last step overlaps. */
-static size_t plain_bytes(const uint8_t *p, size_t n)
-{
-    size_t at = 0;
-    while (n - at >= STEP && is_plain(p + at))
-        at += STEP;
-    return n >= STEP && n - at < STEP && is_plain(p + n - STEP) ? n : at;
-}
-
 static void escape(outbuf *o, heft_str s, bool backslash)
 {
     const uint8_t *p = (const uint8_t *)s.ptr;
-    size_t from = 0;
-    for (size_t i = plain_bytes(p, s.len); i < s.len;) {
+    size_t from = 0, i = 0;
+    while (s.len - i >= STEP && is_plain(p + i)) /* all of most names */
+        i += STEP;
+    if (s.len >= STEP && s.len - i < STEP && is_plain(p + s.len - STEP)) /* overlaps */
+        i = s.len;
+    while (i < s.len) {
         uint32_t c = p[i];
         size_t len = 1;
         if (c >= 0x80)

@@ -18,4 +18,9 @@ static inline heft_str str_of(const char *s)
     return (heft_str){ s, __builtin_strlen(s) };
 }
 
+static inline bool str_same(heft_str a, heft_str b)
+{
+    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
+}
+
 #endif

@@ -63,42 +63,29 @@ static bool begins(heft_str s, const char *with)
     return s.len >= len && !memcmp(s.ptr, with, len);
 }
 
-static bool same_text(heft_str a, heft_str b)
-{
-    return a.len == b.len && !memcmp(a.ptr, b.ptr, a.len);
-}
-
-/* The next component from *at on; false: there is none. */
-static bool next_component(heft_str *out, const char *path, size_t *at)
-{
-    while (path[*at] == '/')
-        ++*at;
-    *out = (heft_str){ path + *at, strcspn(path + *at, "/") };
-    *at += out->len;
-    return out->len;
-}
-
-/* Of models--ORG--NAME, as a hub cache calls what it keeps of a repository: NAME. */
-static heft_str hub_name(heft_str repository)
-{
-    size_t from = repository.len;
-    while (memcmp(repository.ptr + from - 2, "--", 2) != 0)
-        from--;
-    return (heft_str){ repository.ptr + from, repository.len - from };
-}
-
-/* Of .../models--ORG--NAME/snapshots/REVISION, or a folder in that: name and revision; else the last component. */
+/* Of .../models--ORG--NAME/snapshots/REVISION, or a folder in that, as a hub cache calls what it keeps: name and
+ * revision; else the last component. */
 static void read_path(const char *path, heft_str *name, heft_str *revision)
 {
-    heft_str part, before = { "", 0 }, repository = before, last = before;
-    *name = *revision = before;
-    for (size_t at = 0; next_component(&part, path, &at); before = last, last = part) {
-        if (same_text(last, str_of("snapshots")) && begins(before, "models--")) {
+    heft_str before = { "", 0 }, last = before, repository = before;
+    *revision = before;
+    while (*(path += strspn(path, "/"))) {
+        heft_str part = { path, strcspn(path, "/") };
+        if (str_same(last, str_of("snapshots")) && begins(before, "models--")) {
             repository = before;
             *revision = part;
         }
+        before = last;
+        last = part;
+        path += part.len;
     }
-    *name = repository.len ? hub_name(repository) : last;
+    *name = last;
+    if (!repository.len)
+        return;
+    size_t from = repository.len;
+    while (memcmp(repository.ptr + from - 2, "--", 2) != 0)
+        from--;
+    *name = (heft_str){ repository.ptr + from, repository.len - from };
 }
 
 /* A revision that "hf download --local-dir" has noted: the first line of this file. */
@@ -200,10 +187,9 @@ static int read_epoch(folder *f)
     if (!text)
         return CODE_DONE;
     long long seconds = strtoll(text, &end, 10);
-    if (!*text || *end || !write_time(f, seconds)) {
-        say(NULL, "SOURCE_DATE_EPOCH is '%s', not a number of seconds", text);
-        return CODE_USAGE;
-    }
+    if (!*text || *end || !write_time(f, seconds))
+        return say_code(CODE_USAGE, NULL, "SOURCE_DATE_EPOCH is '%s', not a number of seconds",
+                        text);
     return CODE_DONE;
 }
 
@@ -269,9 +255,9 @@ size_t folder_yield(const folder *f, heft_value *values, size_t count, const hef
     bool has = false;
     heft_str key = str_of("model_version");
     for (uint32_t i = 0; i < heft_meta_count(weights); i = heft_meta_next(weights, i))
-        has = has || same_text(heft_meta_at(weights, i).key, key);
+        has = has || str_same(heft_meta_at(weights, i).key, key);
     for (size_t i = 0; has && i < count; i++)
-        if (same_text(values[i].key, key) && values[i].as.s.ptr == f->revision) {
+        if (str_same(values[i].key, key) && values[i].as.s.ptr == f->revision) {
             memmove(values + i, values + i + 1, (count - i - 1) * sizeof *values);
             return count - 1;
         }

@@ -3,13 +3,12 @@
 #define HEFT_CLI_GPTRS_OPTIONS_H
 #include "cmd.h"
 #include "identity.h"
-#include "opt.h"
+#include "picks.h"
 
 typedef struct gptrs_rules {
-    opt_list grads;          /* [GLOB=]true|false|unset, as given */
-    const char *base_ids;    /* "name", "none", or NULL: not given */
-    struct grad_rule *rules; /* of grads */
-    bool no_memory;          /* for a pattern: no identity can be told */
+    picks grads;
+    const char *base_ids; /* "name", "none", or NULL: not given */
+    bool no_memory;       /* for a pattern: no identity can be told */
 } gptrs_rules;
 
 bool gptrs_are_given(const gptrs_rules *r);
@@ -17,11 +16,9 @@ bool gptrs_are_given(const gptrs_rules *r);
 int gptrs_prepare(gptrs_rules *r, const char *who);
 /* Base ids are for gpt-rs' own files.  Not CODE_DONE: said that the target is none. */
 int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const char *path);
-/* Changes the identity of a tensor, which will be called `name`, as was asked for; whether it did.  keeps_ids: the ids
- * of the file stay unless they are asked for, as in an edit; otherwise formats make them from names. */
-bool gptrs_identify(gptrs_rules *r, const heft_tensor *t, heft_str name, bool keeps_ids,
-                    heft_identity *id);
-/* The same with Burn's ids, where those were given. */
+/* Changes the identity of a tensor, which will be called `name`, as was asked for, Burn's id included; whether it did.
+ * keeps_ids: the ids of the file stay unless they are asked for, as in an edit; otherwise formats make them from
+ * names. */
 bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str name,
                  bool keeps_ids, heft_identity *id);
 /* After all tensors: warns of patterns that none of them matched.  Not CODE_DONE: there was no memory, which is said. */

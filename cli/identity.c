@@ -27,8 +27,7 @@ bool identities_are_given(const identities *r)
 
 static int no_memory(void)
 {
-    say(NULL, "no memory for the ids of tensors");
-    return CODE_SYSTEM;
+    return say_code(CODE_SYSTEM, NULL, "no memory for the ids of tensors");
 }
 
 /* ---- what was given ---- */
@@ -170,46 +169,36 @@ static int refuse_given_twice(const identities *r, const survey *s, const char *
 
 /* ---- new ids ---- */
 
-/* SplitMix64: every number follows from the seed. */
-static uint64_t next_seeded(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
 static int compare_numbers(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-static bool is_owned(const survey *s, uint64_t id)
-{
-    owned_id key = { id, { NULL, 0 } };
-    return bsearch(&key, s->owned, s->owned_count, sizeof key, compare_ids);
-}
-
+/* One that no tensor will have: with a seed SplitMix64's, where every number follows from it. */
 static int draw(uint64_t *id, const identities *r, uint64_t *state, const survey *s)
 {
     heft_error err;
-    do
-        if (r->seed) {
-            *id = next_seeded(state);
-        } else if (heft_param_id_new(id, &err)) {
-            say(NULL, "no new ids: %s", err.message);
-            return CODE_SYSTEM;
-        }
-    while (is_owned(s, *id));
+    owned_id key = { 0, { NULL, 0 } };
+    do {
+        uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+        z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+        z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+        *id = z ^ z >> 31;
+        if (!r->seed && heft_param_id_new(id, &err))
+            return say_code(CODE_SYSTEM, NULL, "no new ids: %s", err.message);
+        key.id = *id;
+    } while (bsearch(&key, s->owned, s->owned_count, sizeof key, compare_ids));
     return CODE_DONE;
 }
 
-/* Draw as many ids as are wanted, and all again should two of them be equal; sorted has room for them. */
-static int draw_all(identities *r, uint64_t *sorted, uint64_t state, const survey *s)
+/* Draws as many ids as are wanted, and all again should two of them be equal. */
+static int draw_all(identities *r, const survey *s, uint64_t state)
 {
     size_t n = s->fresh;
-    int code = CODE_DONE;
+    uint64_t *sorted = calloc(n + 1, sizeof *sorted);
+    r->fresh = calloc(n + 1, sizeof *r->fresh);
+    int code = sorted && r->fresh ? CODE_DONE : no_memory();
     for (bool twice = true; twice && !code;) {
         for (size_t i = 0; i < n && !code; i++)
             code = draw(&r->fresh[i], r, &state, s);
@@ -220,14 +209,6 @@ static int draw_all(identities *r, uint64_t *sorted, uint64_t state, const surve
             twice = twice || sorted[i - 1] == sorted[i];
     }
     r->fresh_count = code ? 0 : n;
-    return code;
-}
-
-static int make_fresh(identities *r, const survey *s, uint64_t seed)
-{
-    uint64_t *sorted = calloc(s->fresh + 1, sizeof *sorted);
-    r->fresh = calloc(s->fresh + 1, sizeof *r->fresh);
-    int code = sorted && r->fresh ? draw_all(r, sorted, seed, s) : no_memory();
     free(sorted);
     return code;
 }
@@ -265,7 +246,7 @@ int identities_prepare(identities *r, const char *who, const heft_file *f, const
     if (!code)
         code = prepare(r, &s, f, path, keep, ctx);
     if (!code)
-        code = make_fresh(r, &s, seed);
+        code = draw_all(r, &s, seed);
     free(s.owned);
     return code;
 }

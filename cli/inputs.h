@@ -9,16 +9,33 @@ typedef struct input {
     const heft_file *model; /* opened by that path: its shards count as well; NULL: a single file */
 } input;
 
-/* Whether input i of so many, all open, is a file that another one of them has anyway, as when patterns of the shell name
- * an index and its shards; *no_memory is set when that cannot be told. */
-bool inputs_is_part(bool *no_memory, char *const *paths, heft_file *const *files, uint32_t count,
-                    uint32_t i);
-
 /* Whether writing to a file, of which stat() says `about`, would replace one of them, links followed.  true: why, a
  * line that goes with the name of the output, and the exit code that belongs to it. */
 bool inputs_have(char why[128], int *code, const input *all, size_t count,
                  const struct stat *about);
 /* The same for the output of a command; CODE_DONE: none of them, or else it was said. */
 int inputs_check(const char *name, const input *all, size_t count, const struct stat *about);
+
+/* ---- several models that become one ---- */
+
+typedef struct inputs { /* begins with paths and count */
+    char **paths;
+    uint32_t count;
+    heft_file **files;
+    const heft_file **
+        kept; /* but those that another one has anyway, as when a pattern of the shell names an index and
+                               its shards; at least one */
+    uint32_t *numbers; /* of the kept ones among the files */
+    uint32_t kept_count;
+    heft_file *joined;
+} inputs;
+
+/* Opens all of them, whole, and says what there is to say of those that are kept.  Not CODE_DONE: said why not. */
+int inputs_open(inputs *in);
+/* When more than one is kept.  name: what an error line is about. */
+int inputs_join(inputs *in, const heft_join_options *how, const char *name);
+void inputs_close(inputs *in);
+/* The joined one, or the only one. */
+const heft_file *inputs_model(const inputs *in);
 
 #endif

@@ -26,6 +26,19 @@ void json_end(json *j, char bracket)
     j->comma = true;
 }
 
+json json_open(outbuf *o)
+{
+    json j = { o, false };
+    json_begin(&j, '{');
+    return j;
+}
+
+void json_close(json *j)
+{
+    json_end(j, '}');
+    out_char(j->o, '\n');
+}
+
 void json_line(json *j)
 {
     if (j->comma)
@@ -34,12 +47,17 @@ void json_line(json *j)
     j->comma = false;
 }
 
-void json_key(json *j, heft_str key)
+static void put_key(json *j, heft_str key)
 {
     separate(j);
     out_json_string(j->o, key);
     out_bytes(j->o, ": ", 2);
     j->comma = false;
+}
+
+void json_key(json *j, const char *key)
+{
+    put_key(j, str_of(key));
 }
 
 void json_str(json *j, heft_str s)
@@ -86,7 +104,7 @@ void json_f64(json *j, double v)
         out_text(j->o, ".0");
 }
 
-void json_hex(json *j, const void *p, size_t n)
+static void put_hex(json *j, const void *p, size_t n)
 {
     separate(j);
     out_char(j->o, '"');
@@ -96,19 +114,25 @@ void json_hex(json *j, const void *p, size_t n)
 
 void json_member_str(json *j, const char *key, heft_str s)
 {
-    json_key(j, str_of(key));
+    json_key(j, key);
     json_str(j, s);
 }
 
 void json_member_u64(json *j, const char *key, uint64_t v)
 {
-    json_key(j, str_of(key));
+    json_key(j, key);
     json_u64(j, v);
+}
+
+void json_member_null(json *j, const char *key)
+{
+    json_key(j, key);
+    json_null(j);
 }
 
 void json_member_length(json *j, const char *key, uint64_t v)
 {
-    json_key(j, str_of(key));
+    json_key(j, key);
     if (v == HEFT_NOWHERE)
         json_null(j);
     else
@@ -117,19 +141,25 @@ void json_member_length(json *j, const char *key, uint64_t v)
 
 void json_member_f64(json *j, const char *key, double v)
 {
-    json_key(j, str_of(key));
+    json_key(j, key);
     json_f64(j, v);
+}
+
+void json_member_hex(json *j, const char *key, const void *p, size_t n)
+{
+    json_key(j, key);
+    put_hex(j, p, n);
 }
 
 void json_member_bool(json *j, const char *key, bool v)
 {
-    json_key(j, str_of(key));
+    json_key(j, key);
     json_bool(j, v);
 }
 
 void json_member_text(json *j, const char *key, heft_str s)
 {
-    json_key(j, str_of(key));
+    json_key(j, key);
     if (s.len)
         json_str(j, s);
     else
@@ -138,7 +168,7 @@ void json_member_text(json *j, const char *key, heft_str s)
 
 void json_member_begin(json *j, const char *key, char bracket)
 {
-    json_key(j, str_of(key));
+    json_key(j, key);
     json_begin(j, bracket);
 }
 
@@ -179,17 +209,9 @@ static void json_array(json *j, const heft_value *v)
     json_end(j, ']');
 }
 
-/* Most significant first, from sixteen bytes that are stored the other way round. */
-static void json_id128(json *j, heft_str s)
-{
-    char turned[16] = { 0 };
-    for (size_t i = 0; i < s.len && i < sizeof turned; i++)
-        turned[sizeof turned - 1 - i] = s.ptr[i];
-    json_hex(j, turned, sizeof turned);
-}
-
 void json_scalar(json *j, const heft_value *v)
 {
+    char turned[16] = { 0 }; /* an id is written with the most significant byte first */
     switch (v->kind) {
     case HEFT_KIND_BOOL:
         json_bool(j, v->as.b);
@@ -207,10 +229,12 @@ void json_scalar(json *j, const heft_value *v)
         json_str(j, v->as.s);
         break;
     case HEFT_KIND_BYTES:
-        json_hex(j, v->as.s.ptr, v->as.s.len);
+        put_hex(j, v->as.s.ptr, v->as.s.len);
         break;
     case HEFT_KIND_ID128:
-        json_id128(j, v->as.s);
+        for (size_t i = 0; i < v->as.s.len && i < sizeof turned; i++)
+            turned[sizeof turned - 1 - i] = v->as.s.ptr[i];
+        put_hex(j, turned, sizeof turned);
         break;
     case HEFT_KIND_ARRAY:
         json_array(j, v);
@@ -238,7 +262,7 @@ void json_values(json *j, json_value_at at, const void *ctx, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         heft_value v = at(ctx, i);
         if (!depth || stack[depth - 1].closing == '}')
-            json_key(j, v.key);
+            put_key(j, v.key);
         if (depth)
             stack[depth - 1].left--;
         bool is_map = v.kind == HEFT_KIND_MAP;
@@ -260,7 +284,7 @@ static heft_value meta_at(const void *ctx, uint32_t i)
 
 void json_metadata(json *j, const heft_file *f)
 {
-    json_begin(j, '{');
+    json_member_begin(j, "metadata", '{');
     json_values(j, meta_at, f, heft_meta_count(f));
     json_end(j, '}');
 }

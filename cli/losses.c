@@ -4,19 +4,14 @@
 
 #include "escape.h"
 
-/* What shared bytes cost in the target is worth a line, although nothing is lost. */
-static bool is_worth_saying(const losses *l, heft_severity severity, const char *rule)
-{
-    return severity != HEFT_NOTE || l->verbose || !strcmp(rule, "heft/tied");
-}
-
 void say_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
               const char *text)
 {
     static const char *const names[] = { "note", "warning", "error" };
     const losses *l = ctx;
     outbuf name;
-    if (!is_worth_saying(l, severity, rule))
+    /* what shared bytes cost in the target is worth a line, although nothing is lost */
+    if (severity == HEFT_NOTE && !l->verbose && strcmp(rule, "heft/tied") != 0)
         return;
     out_open(&name, -1);
     out_escaped(&name, tensor);

@@ -71,20 +71,17 @@ static void print_usage(outbuf *o)
                 "\nExample:\n  heft convert model.zt model.safetensors\n");
 }
 
-static int help(void)
-{
-    outbuf o;
-    out_open(&o, STDOUT_FILENO);
-    print_usage(&o);
-    return out_end(&o, CODE_DONE);
-}
-
-static int version(void)
+static void print_version(outbuf *o)
 {
     uint32_t v = heft_version();
+    out_format(o, "heft %u.%u.%u\n", v >> 16, v >> 8 & 0xFF, v & 0xFF);
+}
+
+static int print(void (*what)(outbuf *o))
+{
     outbuf o;
     out_open(&o, STDOUT_FILENO);
-    out_format(&o, "heft %u.%u.%u\n", v >> 16, v >> 8 & 0xFF, v & 0xFF);
+    what(&o);
     return out_end(&o, CODE_DONE);
 }
 
@@ -98,23 +95,19 @@ static int help_on(const char *name)
     return c->run(2, (char *[]){ first, word, NULL });
 }
 
-static int run(int argc, char **argv)
+/* What is asked without a command of the table. */
+static int run_other(int argc, char **argv)
 {
     const char *name = argv[1];
-    if (!strcmp(name, "--help") || !strcmp(name, "-h"))
-        return help();
     if (!strcmp(name, "--version") || !strcmp(name, "-V"))
-        return version();
-    if (!strcmp(name, "help"))
-        return argc > 2 ? help_on(argv[2]) : help();
-    const command *c = find_command(name);
-    if (c && c->writes)
-        interrupt_announce();
-    if (c)
-        return c->run(argc - 1, argv + 1);
+        return print(print_version);
+    if (!strcmp(name, "help") && argc > 2)
+        return help_on(argv[2]);
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
+        return print(print_usage);
     if (*name == '-')
-        say(NULL, "unknown option '%s' (see heft --help)", name);
-    return *name == '-' ? CODE_USAGE : say_unknown(name);
+        return say_code(CODE_USAGE, NULL, "unknown option '%s' (see heft --help)", name);
+    return say_unknown(name);
 }
 
 /* Bytes that the library lent were cut off by another program; what it reads itself, it guards. */
@@ -127,15 +120,6 @@ static void on_bus_error(int signal_number)
     _exit(CODE_SYSTEM);
 }
 
-/* Work that was interrupted too late is done, which is said; the process dies of the signal in any case. */
-static int finish(int code)
-{
-    if (code == CODE_DONE && interrupt_is_pending())
-        say(NULL, "interrupted after the output was complete");
-    interrupt_die();
-    return code;
-}
-
 int main(int argc, char **argv)
 {
     term_prepare();
@@ -143,8 +127,15 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* writing fails with EFBIG instead */
     signal(SIGBUS, on_bus_error);
     setlocale(LC_CTYPE, "C.UTF-8");
-    if (argc > 1)
-        return finish(run(argc, argv));
-    say(NULL, "no command given (see heft --help)");
-    return CODE_USAGE;
+    if (argc < 2)
+        return say_code(CODE_USAGE, NULL, "no command given (see heft --help)");
+    const command *c = find_command(argv[1]);
+    if (c && c->writes)
+        interrupt_announce();
+    int code = c ? c->run(argc - 1, argv + 1) : run_other(argc, argv);
+    /* Work that was interrupted too late is done, which is said; the process dies of the signal in any case. */
+    if (code == CODE_DONE && interrupt_is_pending())
+        say(NULL, "interrupted after the output was complete");
+    interrupt_die();
+    return code;
 }

@@ -39,26 +39,22 @@ heft_limits model_limits(void)
     return limits;
 }
 
-/* Whether the library's message is about tensors, or about the index that lists them. */
-static bool is_about_tensors(const heft_error *err)
-{
-    const char *words = strstr(err->message, ": more than ");
-    return err->status == HEFT_E_LIMIT &&
-           (strstr(err->message, " tensors pass the limit of ") ||
-            strstr(err->message, "the index ") || (words && strstr(words, " tensors")));
-}
-
 int model_say_not_open(const char *path, const heft_error *err)
 {
     int code = say_error(path, err);
-    if (is_about_tensors(err))
+    const char *more = strstr(err->message, ": more than ");
+    bool is_about_tensors = strstr(err->message, " tensors pass the limit of ") ||
+                            strstr(err->message, "the index ") ||
+                            (more && strstr(more, " tensors"));
+    if (err->status == HEFT_E_LIMIT && is_about_tensors)
         say(path, "--max-tensors N raises that limit, and those on the index; it is %u now",
             model_opening.max_tensors ? model_opening.max_tensors : DEFAULT_TENSORS);
     return code;
 }
 
-static heft_open_options options_of(const opening *how)
+static heft_open_options open_options(void)
 {
+    const opening *how = &model_opening;
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
     options.key = how->key;
     options.no_verify = how->no_verify;
@@ -69,13 +65,13 @@ static heft_open_options options_of(const opening *how)
 
 heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
 {
-    heft_open_options options = options_of(&model_opening);
+    heft_open_options options = open_options();
     return heft_file_open(out, path, &options, err);
 }
 
 heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err)
 {
-    heft_open_options options = options_of(&model_opening);
+    heft_open_options options = open_options();
     options.no_verify = true;
     return heft_file_open(out, path, &options, err);
 }
@@ -134,24 +130,16 @@ int model_open_whole(heft_file **out, const char *path)
     return code;
 }
 
-/* Opens without the key; one that nests is opened again with it. */
-static int load_either(heft_file **out, const char *path)
-{
-    heft_file *f;
-    opening keyless = model_opening;
-    keyless.key = NULL;
-    heft_open_options options = options_of(&keyless);
-    if (!model_opening.key || heft_file_open(&f, path, &options, NULL))
-        return model_load_whole(out, path);
-    if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK))
-        return keep_if_whole(out, f, path);
-    heft_file_close(f);
-    return model_load_whole(out, path);
-}
-
 int model_open_either(heft_file **out, const char *path)
 {
-    int code = load_either(out, path);
+    heft_file *f = NULL;
+    heft_open_options options = open_options();
+    options.key = NULL;
+    bool opens = model_opening.key && !heft_file_open(&f, path, &options, NULL);
+    bool nests = opens && heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK;
+    if (nests)
+        heft_file_close(f); /* and is opened again, with the key */
+    int code = opens && !nests ? keep_if_whole(out, f, path) : model_load_whole(out, path);
     if (!code)
         model_say_notices(*out, path);
     return code;
@@ -207,20 +195,6 @@ bool name_matches(bool *no_memory, heft_str name, const char *glob)
     return !found;
 }
 
-static bool is_wanted(bool *no_memory, heft_str name, char *const *globs, int glob_count)
-{
-    for (int i = 0; i < glob_count; i++)
-        if (name_matches(no_memory, name, globs[i]))
-            return true;
-    return false;
-}
-
-static bool say_no_list(const char *path, uint32_t count)
-{
-    say(path, "no memory for a list of %u tensors", count);
-    return false;
-}
-
 bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
                   int glob_count)
 {
@@ -230,16 +204,19 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
     if (!glob_count)
         return true;
     *out = (selection){ malloc(((size_t)count + 1) * sizeof *out->ids), 0 };
-    if (!out->ids)
-        return say_no_list(path, count);
-    for (uint32_t i = 0; i < count; i++)
-        if (is_wanted(&no_memory, heft_tensor_at(f, i).name, globs, glob_count))
+    for (uint32_t i = 0; i < count && out->ids; i++) {
+        bool is_wanted = false;
+        for (int k = 0; k < glob_count && !is_wanted; k++)
+            is_wanted = name_matches(&no_memory, heft_tensor_at(f, i).name, globs[k]);
+        if (is_wanted)
             out->ids[out->count++] = i;
-    if (!no_memory)
+    }
+    if (out->ids && !no_memory)
         return true;
+    say(path, "no memory for a list of %u tensors", count);
     free(out->ids);
     out->ids = NULL;
-    return say_no_list(path, count);
+    return false;
 }
 
 uint32_t model_find(const heft_file *f, const char *path, const char *name)
@@ -265,18 +242,12 @@ static bool parse_base(heft_id *id, const char *text)
     return true;
 }
 
-static bool parse_id(heft_id *id, const char *text)
-{
-    bool is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
-    *id = (heft_id){ .kind = HEFT_ID_BURN };
-    return parse_base(id, text + (is_hex ? 2 : 0)) || identity_read(&id->burn, text);
-}
-
 uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
 {
-    heft_id id;
+    heft_id id = { .kind = HEFT_ID_BURN };
+    bool is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
     uint32_t count = 0, tensor = HEFT_NONE;
-    if (!parse_id(&id, text)) {
+    if (!parse_base(&id, text + (is_hex ? 2 : 0)) && !identity_read(&id.burn, text)) {
         say(path,
             "'%s' is no id: 32 hexadecimal digits (gpt-rs), a number below 2^64 or the 13 "
             "characters "
@@ -415,18 +386,15 @@ void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank)
     o->used = (size_t)(to - o->buf);
 }
 
-void json_dtype(json *j, heft_dtype t)
+void json_member_dtype(json *j, const char *key, heft_dtype t)
 {
     const char *name = dtype_name(t);
-    if (name)
-        json_str(j, str_of(name));
-    else
-        json_null(j);
+    json_member_text(j, key, str_of(name ? name : ""));
 }
 
-void json_shape(json *j, const uint64_t *dims, uint32_t rank)
+void json_member_shape(json *j, const char *key, const uint64_t *dims, uint32_t rank)
 {
-    json_begin(j, '[');
+    json_member_begin(j, key, '[');
     for (uint32_t i = 0; i < rank; i++)
         json_u64(j, dims[i]);
     json_end(j, ']');

@@ -86,8 +86,8 @@ const char *dtype_name(heft_dtype t); /* "f32"; NULL for none */
 const char *encoding_name(uint8_t encoding);
 void out_dtype(outbuf *o, heft_dtype t);
 void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank);
-void json_dtype(json *j, heft_dtype t);
-void json_shape(json *j, const uint64_t *dims, uint32_t rank);
+void json_member_dtype(json *j, const char *key, heft_dtype t);
+void json_member_shape(json *j, const char *key, const uint64_t *dims, uint32_t rank);
 /* One part, as ls and info list it. */
 void json_model_parts(json *j, const heft_file *f);
 /* "file", "format", "version", "size" */

@@ -18,23 +18,6 @@ number_kind number_kind_of(heft_dtype t)
     return d && d->kind < sizeof kinds / sizeof *kinds ? kinds[d->kind] : NUMBER_NONE;
 }
 
-static uint64_t load_le(const uint8_t *p, size_t bytes)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < bytes; i++)
-        v |= (uint64_t)p[i] << (8 * i);
-    return v;
-}
-
-static int64_t extend_sign(uint64_t v, size_t bytes)
-{
-    uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
-    uint64_t wide = (v ^ sign) - sign;
-    int64_t out;
-    memcpy(&out, &wide, sizeof out);
-    return out;
-}
-
 number number_at(heft_dtype t, const void *src, uint64_t i)
 {
     number n = { .kind = number_kind_of(t) };
@@ -50,9 +33,12 @@ number number_at(heft_dtype t, const void *src, uint64_t i)
         n.imaginary = pair[1];
         return n;
     }
-    n.u = load_le((const uint8_t *)src + i * bytes, bytes);
+    const uint8_t *p = (const uint8_t *)src + i * bytes;
+    for (size_t k = 0; k < bytes; k++)
+        n.u |= (uint64_t)p[k] << (8 * k);
+    uint64_t sign = (uint64_t)1 << (8 * bytes - 1), wide = (n.u ^ sign) - sign;
     if (n.kind == NUMBER_INT)
-        n.i = extend_sign(n.u, bytes);
+        memcpy(&n.i, &wide, sizeof n.i);
     return n;
 }
 

@@ -31,20 +31,12 @@ static const opt common[COMMON] = {
 /* What takes the values of those that have one, and what is said of a value that does not suit. */
 static const struct {
     bool (*take)(const char *value);
-    const char *complaint;
-    bool shows_value;
+    const char *complaint; /* a format for the option's name and the value */
 } takers[COMMON] = {
-    [COLOR] = { term_set_colour, "is auto, always or never, not ", true },
-    [KEY] = { model_set_key, "is empty", false },
-    [MAX_TENSORS] = { model_set_max_tensors, "is a number from 1 to 4294967295, not ", true },
+    [COLOR] = { term_set_colour, "--%s is auto, always or never, not '%s'" },
+    [KEY] = { model_set_key, "--%s is empty" },
+    [MAX_TENSORS] = { model_set_max_tensors, "--%s is a number from 1 to 4294967295, not '%s'" },
 };
-
-static int say_bad_common(const opt_usage *u, size_t i, const char *value)
-{
-    if (!takers[i].shows_value)
-        return say_usage(u->command, "--%s %s", common[i].name, takers[i].complaint);
-    return say_usage(u->command, "--%s %s'%s'", common[i].name, takers[i].complaint, value);
-}
 
 static bool wants_value(const opt *o)
 {
@@ -61,35 +53,23 @@ static const struct {
     { "verify", 1u << QUIET | 1u << NO_VERIFY },
 };
 
-static bool is_for(const opt_usage *u, size_t i)
-{
-    for (size_t k = 0; k < sizeof exceptions / sizeof *exceptions; k++)
-        if (!strcmp(exceptions[k].command, u->command))
-            return !(exceptions[k].without >> i & 1);
-    return true;
-}
-
 /* NULL: there are no more. */
 static const opt *option_at(const opt_usage *u, size_t i)
 {
+    unsigned without = 0;
     if (i < u->count)
         return &u->options[i];
     i -= u->count;
+    for (size_t k = 0; k < sizeof exceptions / sizeof *exceptions; k++)
+        if (!strcmp(exceptions[k].command, u->command))
+            without = exceptions[k].without;
     for (size_t k = 0; k < COMMON; k++)
-        if (is_for(u, k) && !i--)
+        if (!(without >> k & 1) && !i--)
             return &common[k];
     return NULL;
 }
 
 /* ---- --help ---- */
-
-static void print_option(outbuf *o, const opt *p)
-{
-    char line[3 * HELP_COLUMN]; /* no option and its value are longer */
-    snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s " : "  %c   --%s%s%s ",
-             p->letter ? p->letter : ' ', p->name, p->value ? " " : "", p->value ? p->value : "");
-    out_format(o, "%-*s%s\n", HELP_COLUMN, line, p->help);
-}
 
 static int print_help(const opt_usage *u)
 {
@@ -98,8 +78,13 @@ static int print_help(const opt_usage *u)
     out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n%s\n\nOptions:\n", u->command,
                *u->args ? " " : "", u->args, u->about);
     const opt *p;
-    for (size_t i = 0; (p = option_at(u, i)) != NULL; i++)
-        print_option(&o, p);
+    for (size_t i = 0; (p = option_at(u, i)) != NULL; i++) {
+        char line[3 * HELP_COLUMN]; /* no option and its value are longer */
+        snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s " : "  %c   --%s%s%s ",
+                 p->letter ? p->letter : ' ', p->name, p->value ? " " : "",
+                 p->value ? p->value : "");
+        out_format(&o, "%-*s%s\n", HELP_COLUMN, line, p->help);
+    }
     out_format(&o, "\nExample:\n  %s\n", u->example);
     return out_end(&o, CODE_DONE);
 }
@@ -151,14 +136,10 @@ static bool set_real(const char *text, double *to)
     return true;
 }
 
-static void append(opt_list *l, const char *text)
-{
-    l->item[l->count++] = text;
-}
-
 /* False: the value does not suit the option. */
 static bool set_value(const opt *p, const char *text)
 {
+    opt_list *list = p->to;
     switch (p->kind) {
     case OPT_FLAG:
         *(bool *)p->to = true;
@@ -167,7 +148,7 @@ static bool set_value(const opt *p, const char *text)
         *(const char **)p->to = text;
         return true;
     case OPT_LIST:
-        append(p->to, text);
+        list->item[list->count++] = text;
         return true;
     case OPT_NUMBER:
         return set_number(text, p->to);
@@ -233,7 +214,7 @@ static bool take_option(int *code, const opt_usage *u, int c, char **argv)
     else if (i == HELP)
         *code = print_help(u);
     else if (i < COMMON && takers[i].take && !takers[i].take(optarg))
-        say_bad_common(u, i, optarg);
+        say_usage(u->command, takers[i].complaint, common[i].name, optarg);
     else if ((i == COMMON || !takers[i].take) && !set_value(p, optarg))
         say_usage(u->command, "'%s' is no value for --%s", optarg, p->name);
     else
@@ -244,22 +225,14 @@ static bool take_option(int *code, const opt_usage *u, int c, char **argv)
 /* Room for as many values as there are words. */
 static bool make_lists(const opt_usage *u, int argc)
 {
-    for (size_t i = 0; i < u->count; i++) {
-        opt_list *l = u->options[i].kind == OPT_LIST ? u->options[i].to : NULL;
-        if (!l)
-            continue;
-        *l = (opt_list){ calloc((size_t)argc, sizeof *l->item), 0 };
-        if (!l->item)
-            return false;
-    }
-    return true;
-}
-
-static int say_no_memory(const opt_usage *u)
-{
-    say(NULL, "no memory for the options of %s", u->command);
-    opt_release(u);
-    return CODE_SYSTEM;
+    bool room = true;
+    for (size_t i = 0; i < u->count && room; i++)
+        if (u->options[i].kind == OPT_LIST) {
+            opt_list *l = u->options[i].to;
+            *l = (opt_list){ calloc((size_t)argc, sizeof *l->item), 0 };
+            room = l->item;
+        }
+    return room;
 }
 
 bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv)
@@ -270,21 +243,18 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     fill_getopt(longs, shorts, u);
     opterr = 0;
     optind = 1;
-    if (!make_lists(u, argc)) {
-        *code = say_no_memory(u);
-        return false;
-    }
-    for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
-        if (!take_option(code, u, c, argv)) {
-            opt_release(u);
-            return false;
-        }
+    bool ok = make_lists(u, argc);
+    if (!ok)
+        *code = say_code(CODE_SYSTEM, NULL, "no memory for the options of %s", u->command);
+    for (int c; ok && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
+        ok = take_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
-    if (rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args))
+    if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args))
         return true;
-    *code = rest->count < u->min_args
-                ? say_usage(u->command, "%s expected", u->args)
-                : say_usage(u->command, "unexpected argument '%s'", rest->item[u->max_args]);
+    if (ok)
+        *code = rest->count < u->min_args
+                    ? say_usage(u->command, "%s expected", u->args)
+                    : say_usage(u->command, "unexpected argument '%s'", rest->item[u->max_args]);
     opt_release(u);
     return false;
 }

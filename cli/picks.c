@@ -50,6 +50,16 @@ static int read_digest(pick *p, const char *text, const char *cmd)
                : say_usage(cmd, "--digest is crc32c, sha256, xxh3 or none, not '%s'", text);
 }
 
+static int read_grad(pick *p, const char *text, const char *cmd)
+{
+    const char *given = p->glob ? text - strlen(p->glob) - 1 : text;
+    p->value = !strcmp(text, "true");
+    p->is_known = p->value || !strcmp(text, "false");
+    return p->is_known || !strcmp(text, "unset")
+               ? CODE_DONE
+               : say_usage(cmd, "--requires-grad: '%s' is not [GLOB=]true, false or unset", given);
+}
+
 static const struct {
     const char *option;
     int (*read)(pick *p, const char *text, const char *cmd);
@@ -58,36 +68,26 @@ static const struct {
     [PICK_SPARSIFY] = { "sparsify", read_sparsify },
     [PICK_COMPRESS] = { "compress", read_compress },
     [PICK_DIGEST] = { "digest", read_digest },
+    [PICK_GRAD] = { "requires-grad", read_grad },
 };
 
 /* ---- lists ---- */
 
-/* [GLOB=]VALUE: the last = counts.  *glob is NULL without one. */
-static bool split_glob(const char *given, char **glob, const char **value)
-{
-    const char *equals = strrchr(given, '=');
-    *value = equals ? equals + 1 : given;
-    *glob = equals ? strdup(given) : NULL;
-    if (*glob)
-        (*glob)[equals - given] = 0;
-    return *glob || !equals;
-}
-
+/* Of [GLOB=]VALUE the last = counts. */
 int picks_prepare(picks *p, pick_kind kind, const char *cmd)
 {
     int code = CODE_DONE;
     p->items = calloc(p->given.count + 1, sizeof *p->items);
     for (size_t i = 0; p->items && i < p->given.count && !code; i++) {
-        const char *value;
-        if (split_glob(p->given.item[i], &p->items[i].glob, &value))
-            code = kinds[kind].read(&p->items[i], value, cmd);
-        else
-            code = CODE_SYSTEM;
+        const char *given = p->given.item[i], *equals = strrchr(given, '=');
+        pick *to = &p->items[i];
+        to->glob = equals ? strndup(given, (size_t)(equals - given)) : NULL;
+        code = equals && !to->glob ? CODE_SYSTEM
+                                   : kinds[kind].read(to, equals ? equals + 1 : given, cmd);
     }
-    if (p->items && code != CODE_SYSTEM)
-        return code;
-    say(NULL, "no memory for the options");
-    return CODE_SYSTEM;
+    return p->items && code != CODE_SYSTEM
+               ? code
+               : say_code(CODE_SYSTEM, NULL, "no memory for the options");
 }
 
 void picks_release(picks *p)
@@ -114,20 +114,26 @@ const pick *picks_of_all(const picks *p)
     return NULL;
 }
 
-static bool matches_some(bool *no_memory, const char *glob, const heft_file *f)
+void pattern_warn(const char *path, const char *option, const char *glob)
+{
+    say(path, "warning: no tensor matches --%s '%s'", option, glob);
+}
+
+void pattern_check(bool *no_memory, const heft_file *f, const char *path, const char *option,
+                   const char *glob)
 {
     for (uint32_t i = 0; i < heft_tensor_count(f); i++)
         if (name_matches(no_memory, heft_tensor_at(f, i).name, glob) || *no_memory)
-            return true;
-    return false;
+            return;
+    pattern_warn(path, option, glob);
 }
 
 void picks_check(bool *no_memory, const picks *p, pick_kind kind, const heft_file *f,
                  const char *path)
 {
     for (size_t i = 0; i < p->given.count; i++)
-        if (p->items[i].glob && !matches_some(no_memory, p->items[i].glob, f))
-            say(path, "warning: no tensor matches --%s '%s'", kinds[kind].option, p->items[i].glob);
+        if (p->items[i].glob)
+            pattern_check(no_memory, f, path, kinds[kind].option, p->items[i].glob);
 }
 
 /* ---- --compress and --digest together ---- */
@@ -172,8 +178,7 @@ bool storing_choose(void *ctx, const heft_tensor *t, heft_str role, heft_storage
 
 int storing_say_no_memory(const char *path)
 {
-    say(path, "no memory to match the names of tensors");
-    return CODE_SYSTEM;
+    return say_code(CODE_SYSTEM, path, "no memory to match the names of tensors");
 }
 
 void storing_check(storing *s, const heft_file *f, const char *path)

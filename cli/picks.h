@@ -8,7 +8,9 @@ typedef struct pick {
     char *glob; /* NULL: every tensor */
     heft_dtype dtype;
     heft_layout layout;
-    heft_storage how; /* the encoding with its level, or the digest */
+    heft_storage how;     /* the encoding with its level, or the digest */
+    bool is_known, value; /* whether a gradient is needed */
+    bool has_matched;     /* some tensor, where that is noted */
 } pick;
 
 typedef struct picks {
@@ -16,7 +18,13 @@ typedef struct picks {
     pick *items; /* one for each that was given */
 } picks;
 
-typedef enum pick_kind { PICK_CAST, PICK_SPARSIFY, PICK_COMPRESS, PICK_DIGEST } pick_kind;
+typedef enum pick_kind {
+    PICK_CAST,
+    PICK_SPARSIFY,
+    PICK_COMPRESS,
+    PICK_DIGEST,
+    PICK_GRAD
+} pick_kind;
 
 /* Makes sense of what was given.  Not CODE_DONE: said why not. */
 int picks_prepare(picks *p, pick_kind kind, const char *cmd);
@@ -25,7 +33,11 @@ void picks_release(picks *p);
 const pick *picks_find(bool *no_memory, const picks *p, heft_str name);
 /* The first for every tensor, or NULL. */
 const pick *picks_of_all(const picks *p);
-/* Warns of patterns that no tensor of the file matches. */
+/* Warns of a pattern behind --OPTION that no tensor of the file matches; *no_memory is set when that cannot be told. */
+void pattern_check(bool *no_memory, const heft_file *f, const char *path, const char *option,
+                   const char *glob);
+void pattern_warn(const char *path, const char *option, const char *glob);
+/* The same for all of them. */
 void picks_check(bool *no_memory, const picks *p, pick_kind kind, const heft_file *f,
                  const char *path);
 

@@ -56,18 +56,6 @@ static decimal positional(double v, heft_dtype t)
     return r;
 }
 
-static decimal scientific(double v, heft_dtype t)
-{
-    decimal d = shortest(v, t);
-    return d.count > MOST_DIGITS + 1 ? digits_of(v, MOST_DIGITS) : d;
-}
-
-static void put_sign(outbuf *o, const decimal *d, bool plus)
-{
-    if (d->negative || plus)
-        out_char(o, d->negative ? '-' : '+');
-}
-
 /* "12.", "0.05": always with a point. */
 static void put_positional(outbuf *o, const decimal *d)
 {
@@ -77,16 +65,6 @@ static void put_positional(outbuf *o, const decimal *d)
     out_char(o, '.');
     for (int i = -1; i >= -fraction(d); i--)
         out_char(o, e - i >= 0 && e - i < d->count && i <= e ? d->digits[e - i] : '0');
-}
-
-/* "1.50e-07", with so many digits behind the point and so many in the exponent. */
-static void put_scientific(outbuf *o, const decimal *d, int precision, int exp_digits)
-{
-    out_char(o, d->digits[0]);
-    out_char(o, '.');
-    for (int i = 1; i <= precision; i++)
-        out_char(o, i < d->count ? d->digits[i] : '0');
-    out_format(o, "e%c%0*d", d->exponent < 0 ? '-' : '+', exp_digits, abs(d->exponent));
 }
 
 static double pick(const number *n, bool imaginary)
@@ -99,22 +77,11 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-static bool needs_exponent(const number *values, size_t count, bool imaginary)
-{
-    double max = 0, min = HUGE_VAL;
-    for (size_t i = 0; i < count; i++) {
-        double v = fabs(pick(&values[i], imaginary));
-        if (isfinite(v) && v > 0) {
-            max = v > max ? v : max;
-            min = v < min ? v : min;
-        }
-    }
-    return max > 0 && (max >= 1e8 || min < 1e-4 || max / min > 1000);
-}
-
 static void fit(real_format *f, double v)
 {
-    decimal d = f->exponent ? scientific(v, f->type) : positional(v, f->type);
+    decimal d = f->exponent ? shortest(v, f->type) : positional(v, f->type);
+    if (f->exponent && d.count > MOST_DIGITS + 1)
+        d = digits_of(v, MOST_DIGITS);
     int sign = d.negative || f->imaginary;
     if (f->exponent) {
         f->left = most(f->left, 1 + sign);
@@ -132,7 +99,15 @@ real_format real_format_for(const number *values, size_t count, heft_dtype type,
 {
     real_format f = { .type = type, .imaginary = imaginary };
     int special = 0;
-    f.exponent = needs_exponent(values, count, imaginary);
+    double max = 0, min = HUGE_VAL;
+    for (size_t i = 0; i < count; i++) {
+        double v = fabs(pick(&values[i], imaginary));
+        if (isfinite(v) && v > 0) {
+            max = v > max ? v : max;
+            min = v < min ? v : min;
+        }
+    }
+    f.exponent = max > 0 && (max >= 1e8 || min < 1e-4 || max / min > 1000);
     for (size_t i = 0; i < count; i++) {
         double v = pick(&values[i], imaginary);
         if (isfinite(v))
@@ -168,9 +143,14 @@ void out_real(outbuf *o, const real_format *f, double v)
     decimal d = f->exponent ? digits_of(v, f->precision) : positional(v, f->type);
     int whole = f->exponent || d.digits[0] == '0' || d.exponent < 0 ? 1 : d.exponent + 1;
     pad(o, f->left - whole - (d.negative || f->imaginary));
-    put_sign(o, &d, f->imaginary);
+    if (d.negative || f->imaginary)
+        out_char(o, d.negative ? '-' : '+');
     if (f->exponent) {
-        put_scientific(o, &d, f->precision, f->exp_digits);
+        out_char(o, d.digits[0]);
+        out_char(o, '.');
+        for (int i = 1; i <= f->precision; i++)
+            out_char(o, i < d.count ? d.digits[i] : '0');
+        out_format(o, "e%c%0*d", d.exponent < 0 ? '-' : '+', f->exp_digits, abs(d.exponent));
     } else {
         put_positional(o, &d);
         pad(o, f->right - fraction(&d));
@@ -181,7 +161,8 @@ void out_real(outbuf *o, const real_format *f, double v)
 static void put_alone(outbuf *o, heft_dtype type, double v)
 {
     decimal d = shortest(v, type);
-    put_sign(o, &d, false);
+    if (d.negative)
+        out_char(o, '-');
     if (v == 0 || (fabs(v) >= 1e-4 && fabs(v) < 1e16)) {
         put_positional(o, &d);
         return;

@@ -7,6 +7,8 @@
 #include "assign.h"
 #include "model.h"
 
+/* ---- names ---- */
+
 typedef struct kept_name { /* a new name, which lives until the conversion ends */
     struct kept_name *next;
     char text[];
@@ -20,64 +22,58 @@ static bool matches_any(rules *r, heft_str name, const opt_list *globs)
     return false;
 }
 
-/* A buffer that counts upwards: no weight. */
-static bool is_position_ids(heft_str name)
-{
-    static const char ids[] = "position_ids";
-    size_t len = sizeof ids - 1;
-    return name.len >= len && !memcmp(name.ptr + name.len - len, ids, len) &&
-           (name.len == len || name.ptr[name.len - len - 1] == '.');
-}
+/* ---- what a conversion asks ---- */
 
-bool rules_keep(void *ctx, const heft_tensor *t)
+static bool keep(void *ctx, const heft_tensor *t)
 {
+    static const char ids[] =
+        "position_ids"; /* of an encoder: a buffer that counts upwards, no weight */
+    size_t len = sizeof ids - 1, n = t->name.len;
+    const char *end = t->name.ptr + n;
     rules *r = ctx;
-    if (r->encoder && is_position_ids(t->name))
+    if (r->encoder && n >= len && !memcmp(end - len, ids, len) &&
+        (n == len || end[-(ptrdiff_t)len - 1] == '.'))
         return false;
     bool kept = !r->keep.count || matches_any(r, t->name, &r->keep);
     kept = kept && !matches_any(r, t->name, &r->drop);
-    return kept || r->no_memory; /* rules_rename() ends the conversion */
+    return kept || r->no_memory; /* then the new name ends the conversion */
 }
 
-bool rules_transpose(void *ctx, const heft_tensor *t)
+static bool transpose(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
     return matches_any(r, t->name, &r->transpose);
 }
 
-bool rules_densify(void *ctx, const heft_tensor *t)
+static bool densify(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
     return matches_any(r, t->name, &r->densify);
 }
 
-/* Whether a tensor can have the layout at all. */
-static bool suits(heft_layout layout, const heft_tensor *t)
-{
-    const heft_dtype_info *d = heft_dtype_get(t->dtype);
-    bool plain = d && d->block_elems == 1 && t->part_count == 1;
-    return plain && (layout == HEFT_SPARSE_CSR ? t->rank == 2 : t->rank > 0);
-}
-
-heft_layout rules_sparsify(void *ctx, const heft_tensor *t)
+/* A choice for all tensors is one for those that can have the layout at all. */
+static heft_layout sparsify(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
+    const heft_dtype_info *d = heft_dtype_get(t->dtype);
+    bool plain = d && d->block_elems == 1 && t->part_count == 1;
     for (size_t i = 0; i < r->sparsify.given.count; i++) {
         const pick *s = &r->sparsify.items[i];
-        if (s->glob ? name_matches(&r->no_memory, t->name, s->glob) : suits(s->layout, t))
+        bool suits = plain && (s->layout == HEFT_SPARSE_CSR ? t->rank == 2 : t->rank > 0);
+        if (s->glob ? name_matches(&r->no_memory, t->name, s->glob) : suits)
             return s->layout;
     }
     return HEFT_DENSE;
 }
 
-heft_dtype rules_cast(void *ctx, const heft_tensor *t)
+static heft_dtype cast(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
     const pick *p = picks_find(&r->no_memory, &r->cast, t->name);
     return p ? p->dtype : (heft_dtype)HEFT_UNTYPED;
 }
 
-bool rules_storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
 {
     rules *r = ctx;
     bool is_asked = storing_choose(&r->storage, t, role, how);
@@ -85,7 +81,7 @@ bool rules_storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage 
     return is_asked;
 }
 
-bool rules_identify(void *ctx, const heft_tensor *t, heft_identity *id)
+static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     rules *r = ctx;
     return identity_of(&r->ids, &r->gptrs, t, t->name, false, id);
@@ -112,23 +108,18 @@ static void put_replacement(outbuf *o, const char *text, const char *from, const
     }
 }
 
-/* The C library may say "no match" for a lack of memory as well, which then stands in errno. */
-static bool finds(bool *no_memory, const regex_t *re, const char *text, regmatch_t m[GROUPS],
-                  int flags)
-{
-    errno = 0;
-    int st = regexec(re, text, GROUPS, m, flags);
-    *no_memory = st && (st != REG_NOMATCH || errno == ENOMEM);
-    return !st;
-}
-
 /* Appends name with its first match, or with all, replaced.  As sed does, an empty match right
  * behind another one does not count.  False: no memory. */
 static bool substitute(outbuf *o, substitution *s, const char *name)
 {
     regmatch_t m[GROUPS];
-    bool behind_match = false, no_memory = false;
-    for (int flags = 0; finds(&no_memory, &s->re, name, m, flags); flags = REG_NOTBOL) {
+    bool behind_match = false;
+    int st = 0;
+    for (int flags = 0;; flags = REG_NOTBOL) {
+        errno = 0;
+        st = regexec(&s->re, name, GROUPS, m, flags);
+        if (st)
+            break;
         bool empty = m[0].rm_so == m[0].rm_eo;
         s->has_matched = true;
         out_bytes(o, name, (size_t)m[0].rm_so);
@@ -142,7 +133,8 @@ static bool substitute(outbuf *o, substitution *s, const char *name)
         behind_match = !empty;
     }
     out_text(o, name);
-    return !no_memory && !o->os;
+    /* the C library may say "no match" for a lack of memory as well, which then stands in errno */
+    return !o->os && (!st || (st == REG_NOMATCH && errno != ENOMEM));
 }
 
 static heft_str keep_name(rules *r, const outbuf *text)
@@ -192,7 +184,7 @@ static heft_str substituted(rules *r, const heft_tensor *t)
     return name.ptr ? name : t->name;
 }
 
-heft_str rules_rename(void *ctx, const heft_tensor *t)
+static heft_str rename_tensor(void *ctx, const heft_tensor *t)
 {
     static const char prefix[] = "bert.";
     size_t len = sizeof prefix - 1;
@@ -230,26 +222,9 @@ static char *take_field(bool *no_memory, const char **at, char delimiter)
     return field;
 }
 
-static int no_memory_for(const char *given)
-{
-    say(NULL, "no memory for '%s'", given);
-    return CODE_SYSTEM;
-}
-
-static int compile(substitution *s, const char *who, const char *re, const char *given)
-{
-    char why[200];
-    int failed = regcomp(&s->re, re, REG_EXTENDED);
-    if (!failed)
-        return CODE_DONE;
-    regerror(failed, &s->re, why, sizeof why);
-    free(s->text);
-    s->text = NULL;
-    return failed == REG_ESPACE ? no_memory_for(given) : say_usage(who, "'%s': %s", given, why);
-}
-
 static int prepare_substitution(substitution *s, const char *who, const char *given)
 {
+    char why[200];
     const char *at = given + 2;
     char delimiter = *given == 's' ? given[1] : 0;
     bool no_memory = false;
@@ -257,55 +232,50 @@ static int prepare_substitution(substitution *s, const char *who, const char *gi
     s->text = re && *re ? take_field(&no_memory, &at, delimiter) : NULL;
     s->everywhere = s->text && !strcmp(at, "g");
     int code = CODE_DONE;
-    if (no_memory)
-        code = no_memory_for(given);
-    else if (!s->text || (*at && !s->everywhere))
+    if (!no_memory && (!s->text || (*at && !s->everywhere)))
         code = say_usage(who, "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", given);
+    int failed = no_memory ? REG_ESPACE : code ? 0 : regcomp(&s->re, re, REG_EXTENDED);
+    if (failed == REG_ESPACE) {
+        code = say_code(CODE_SYSTEM, NULL, "no memory for '%s'", given);
+    } else if (failed) {
+        regerror(failed, &s->re, why, sizeof why);
+        code = say_usage(who, "'%s': %s", given, why);
+    }
     if (code) {
         free(s->text);
-        s->text = NULL;
-    } else {
-        code = compile(s, who, re, given);
+        s->text = NULL; /* there is no expression to release */
     }
     free(re);
     return code;
 }
 
-static bool same_key(heft_str a, heft_str b)
+static heft_value *find_value(heft_value *values, size_t count, heft_str key)
 {
-    return a.len == b.len && !memcmp(a.ptr, b.ptr, a.len);
+    for (size_t i = 0; i < count; i++)
+        if (str_same(values[i].key, key))
+            return &values[i];
+    return NULL;
 }
 
 /* A key that is given again counts as given last. */
 static int prepare_value(rules *r, const char *who, const char *given)
 {
-    heft_value *v = r->values, now;
+    heft_value now;
     int code = assign_value(&now, who, given);
     if (code)
         return code;
-    while (v < r->values + r->value_count && !same_key(v->key, now.key))
-        v++;
-    r->value_count += v == r->values + r->value_count;
-    *v = now;
+    heft_value *same = find_value(r->values, r->value_count, now.key);
+    *(same ? same : &r->values[r->value_count++]) = now;
     return CODE_DONE;
-}
-
-bool rules_are_given(const rules *r)
-{
-    return r->keep.count || r->drop.count || r->rename.count || r->cast.given.count ||
-           storing_is_given(&r->storage) || r->transpose.count || r->densify.count ||
-           r->sparsify.given.count || r->encoder;
 }
 
 int rules_prepare(rules *r, const char *who, heft_write_options *o)
 {
-    int code = CODE_DONE;
+    int code = gptrs_prepare(&r->gptrs, who);
     r->substitutions = calloc(r->rename.count + 1, sizeof *r->substitutions);
     r->values = calloc(r->set.count + 1, sizeof *r->values);
-    if (!r->substitutions || !r->values) {
-        say(NULL, "no memory for the options");
-        return CODE_SYSTEM;
-    }
+    if (!code && (!r->substitutions || !r->values))
+        code = say_code(CODE_SYSTEM, NULL, "no memory for the options");
     for (size_t i = 0; i < r->rename.count && !code; i++)
         code = prepare_substitution(&r->substitutions[i], who, r->rename.item[i]);
     if (!code)
@@ -319,12 +289,24 @@ int rules_prepare(rules *r, const char *who, heft_write_options *o)
     return code;
 }
 
-static heft_value *value_of(heft_value *values, size_t count, heft_str key)
+void rules_set(rules *r, heft_convert_options *o)
 {
-    for (size_t i = 0; i < count; i++)
-        if (same_key(values[i].key, key))
-            return &values[i];
-    return NULL;
+    bool keeps = r->keep.count || r->drop.count || r->encoder, casts = r->cast.given.count;
+    bool turns = r->transpose.count, densifies = r->densify.count;
+    bool sparsifies = r->sparsify.given.count;
+    bool is_given = keeps || r->rename.count || casts || turns || densifies || sparsifies;
+    bool has_identities = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs);
+    o->keep = keeps ? keep : NULL;
+    o->rename = is_given ? rename_tensor : NULL; /* to end the conversion without memory, too */
+    o->cast = casts ? cast : NULL;
+    o->transpose = turns ? transpose : NULL;
+    o->densify = densifies ? densify : NULL;
+    o->sparsify = sparsifies ? sparsify : NULL;
+    o->identify = has_identities ? identify : NULL;
+    o->storage = storing_is_given(&r->storage) ? storage : NULL;
+    o->ctx = r;
+    o->set = r->values;
+    o->set_count = r->value_count;
 }
 
 bool rules_add_values(rules *r, const heft_value *values, size_t count)
@@ -336,7 +318,7 @@ bool rules_add_values(rules *r, const heft_value *values, size_t count)
     if (count)
         memcpy(all, values, count * sizeof *all);
     for (size_t i = 0; i < r->value_count; i++) {
-        heft_value *same = value_of(all, n, r->values[i].key);
+        heft_value *same = find_value(all, n, r->values[i].key);
         *(same ? same : &all[n++]) = r->values[i];
     }
     free(r->values);
@@ -347,45 +329,28 @@ bool rules_add_values(rules *r, const heft_value *values, size_t count)
 
 /* ---- what has no effect ---- */
 
-static void warn(const char *path, const char *option, const char *given)
-{
-    say(path, "warning: no tensor matches --%s '%s'", option, given);
-}
-
-static void check_pattern(rules *r, const heft_file *f, const char *path, const char *option,
-                          const char *glob)
-{
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        if (name_matches(&r->no_memory, heft_tensor_at(f, i).name, glob) || r->no_memory)
-            return;
-    warn(path, option, glob);
-}
-
 static void check_patterns(rules *r, const heft_file *f, const char *path, const char *option,
                            const opt_list *globs)
 {
     for (size_t i = 0; i < globs->count; i++)
-        check_pattern(r, f, path, option, globs->item[i]);
-}
-
-static size_t count_unmatched(const rules *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->rename.count; i++)
-        n += !r->substitutions[i].has_matched;
-    return n;
+        pattern_check(&r->no_memory, f, path, option, globs->item[i]);
 }
 
 static void check_renames(rules *r, const heft_file *f, const char *path)
 {
     outbuf now;
+    bool all = false;
     out_open(&now, -1);
-    for (uint32_t i = 0; i < heft_tensor_count(f) && count_unmatched(r); i++)
+    for (uint32_t i = 0; i < heft_tensor_count(f) && !all; i++) {
         (void)substitute_all(r, &now, heft_tensor_at(f, i).name);
+        all = true;
+        for (size_t k = 0; k < r->rename.count; k++)
+            all = all && r->substitutions[k].has_matched;
+    }
     out_free(&now);
     for (size_t i = 0; i < r->rename.count && !r->no_memory; i++)
         if (!r->substitutions[i].has_matched)
-            warn(path, "rename", r->rename.item[i]);
+            pattern_warn(path, "rename", r->rename.item[i]);
 }
 
 /* Most likely a slip, for which nothing is replaced by an empty model. */
@@ -396,19 +361,14 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
         return CODE_DONE;
     for (uint32_t i = 0; i < count; i++) {
         heft_tensor t = heft_tensor_at(f, i);
-        if (rules_keep(r, &t))
+        if (keep(r, &t))
             return CODE_DONE;
     }
-    say(path, "--keep and --drop leave none of %u tensors: nothing is written", count);
-    return CODE_USAGE;
+    return say_code(CODE_USAGE, path,
+                    "--keep and --drop leave none of %u tensors: nothing is written", count);
 }
 
-int rules_say_no_memory(const char *path)
-{
-    return storing_say_no_memory(path);
-}
-
-int rules_check(rules *r, const heft_file *f, const char *path)
+int rules_check(rules *r, const char *who, const heft_file *f, const char *path)
 {
     check_patterns(r, f, path, "keep", &r->keep);
     check_patterns(r, f, path, "drop", &r->drop);
@@ -421,8 +381,8 @@ int rules_check(rules *r, const heft_file *f, const char *path)
     check_renames(r, f, path);
     int code = refuse_empty(r, f, path);
     if (!code && identities_are_given(&r->ids))
-        code = identities_prepare(&r->ids, "convert", f, path, rules_keep, r);
-    return r->no_memory ? rules_say_no_memory(path) : code;
+        code = identities_prepare(&r->ids, who, f, path, keep, r);
+    return r->no_memory ? storing_say_no_memory(path) : code;
 }
 
 void rules_release(rules *r)
@@ -441,6 +401,7 @@ void rules_release(rules *r)
         k = next;
     }
     identities_release(&r->ids);
+    gptrs_release(&r->gptrs);
     free(r->substitutions);
     free(r->values);
 }

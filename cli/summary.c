@@ -87,23 +87,17 @@ static void take_values(summary *s, double *values, size_t n)
 
 /* ---- second pass ---- */
 
-/* Of any value, since the file may have changed after its range was found.  Halved, because the range of
+/* Of any values, since the file may have changed after their range was found.  Halved, because the range of
  * doubles is wider than a double. */
-static size_t bin_of(double value, double low, double scale)
-{
-    double at = (value / 2 - low) * scale;
-    return !(at > 0) ? 0 : at < SUMMARY_BINS ? (size_t)at : SUMMARY_BINS - 1;
-}
-
 static void fill_bins(summary *s, double *values, size_t n)
 {
     double low = s->min / 2, range = s->max / 2 - low;
     double scale = range > 1e-300 ? SUMMARY_BINS / range : 0;
     uint64_t bins[2][SUMMARY_BINS] = { { 0 } };
     for (size_t i = 0; i < n; i++) {
-        double v = values[i];
+        double v = values[i], at = (v / 2 - low) * scale;
         if (v >= s->min && v <= s->max)
-            bins[i % 2][bin_of(v, low, scale)]++;
+            bins[i % 2][!(at > 0) ? 0 : at < SUMMARY_BINS ? (size_t)at : SUMMARY_BINS - 1]++;
     }
     for (size_t i = 0; i < SUMMARY_BINS; i++)
         s->bins[i] += bins[0][i] + bins[1][i];
@@ -153,14 +147,6 @@ static bool check_bins(const summary *s, work *w, const stream *t)
     return false;
 }
 
-static bool both_passes(summary *s, work *w, stream *t)
-{
-    if (!pass(s, w, t, take_values))
-        return false;
-    s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
-    return !s->finite || (pass(s, w, t, fill_bins) && check_bins(s, w, t));
-}
-
 uint32_t summary_part(const heft_file *f, uint32_t tensor)
 {
     uint32_t part = model_values(f, tensor);
@@ -181,7 +167,10 @@ bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32
     stream t = { .type = heft_part_at(f, part).dtype };
     t.each = number_kind_of(t.type) == NUMBER_COMPLEX ? 2 : 1;
     t.elements = about.layout == HEFT_DENSE ? tensor_elements(&about) : UINT64_MAX;
-    bool ok = pieces_open(&t.bytes, w, f, path, part, checks) && both_passes(s, w, &t);
+    bool ok = pieces_open(&t.bytes, w, f, path, part, checks) && pass(s, w, &t, take_values);
+    s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
+    if (ok && s->finite)
+        ok = pass(s, w, &t, fill_bins) && check_bins(s, w, &t);
     pieces_close(&t.bytes);
     return ok;
 }

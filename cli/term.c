@@ -126,6 +126,15 @@ void say(const char *file, const char *format, ...)
     va_end(args);
 }
 
+int say_code(int code, const char *file, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say_list(file, format, args, NULL);
+    va_end(args);
+    return code;
+}
+
 int say_usage(const char *name, const char *format, ...)
 {
     va_list args;

@@ -26,6 +26,9 @@ size_t term_columns(int fd);
 
 /* "heft: FILE: text", one line; file NULL: "heft: text". */
 void say(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same; returns the exit code that it was given. */
+int say_code(int code, const char *file, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The error line of a library call; returns the exit code that belongs to it. */
 int say_error(const char *file, const heft_error *err);
 /* Wrong usage of a command; returns CODE_USAGE. */

@@ -14,14 +14,13 @@ enum { MOST_TEXT = 256 << 20, STEP = 1 << 16 };
 
 static int say_too_long(const char *path)
 {
-    say(path, "has more than %d MiB: too long for a text", MOST_TEXT >> 20);
-    return CODE_CANNOT;
+    return say_code(CODE_CANNOT, path, "has more than %d MiB: too long for a text",
+                    MOST_TEXT >> 20);
 }
 
 static int say_system(const char *path, int os)
 {
-    say(path, "%s", strerror(os));
-    return CODE_SYSTEM;
+    return say_code(CODE_SYSTEM, path, "%s", strerror(os));
 }
 
 /* ---- files ---- */
@@ -80,12 +79,6 @@ static int read_pipe(heft_str *out, int fd, const char *path)
     return os ? say_system(path, os) : say_too_long(path);
 }
 
-static bool is_pipe(const char *path)
-{
-    struct stat about;
-    return !stat(path, &about) && S_ISFIFO(about.st_mode);
-}
-
 static int text_from_pipe(heft_str *out, const char *path)
 {
     struct stat about;
@@ -105,8 +98,9 @@ int text_read(heft_str *out, const char *path, text_origin origin)
 {
     heft_error err;
     heft_source *s;
+    struct stat about;
     *out = (heft_str){ NULL, 0 };
-    if (origin == TEXT_NAMED && is_pipe(path))
+    if (origin == TEXT_NAMED && !stat(path, &about) && S_ISFIFO(about.st_mode))
         return text_from_pipe(out, path);
     heft_status st = origin == TEXT_FOUND ? open_found(&s, path, &err)
                                           : heft_source_open_file(&s, path, HEFT_ACCESS_READ, &err);

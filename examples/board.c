@@ -42,21 +42,15 @@ static void print_number(uint64_t v)
     board_print(digits + at, sizeof digits - at);
 }
 
-/* The sum of a tensor's bytes stands for whatever the board does with them. */
-static uint32_t sum_of(const uint8_t *data, uint64_t bytes)
-{
-    uint32_t sum = 0;
-    for (size_t i = 0; i < (size_t)bytes; i++)
-        sum = sum * 31 + data[i];
-    return sum;
-}
-
 static void print_tensor(const heft_file *f, uint32_t id)
 {
     heft_tensor t = heft_tensor_at(f, id);
     heft_part p = heft_part_at(f, t.first_part);
     const heft_dtype_info *type = heft_dtype_get(t.dtype);
     const uint8_t *data = heft_part_view(f, t.first_part);
+    uint32_t sum = 0; /* stands for whatever the board does with the bytes */
+    for (size_t i = 0; data && i < (size_t)p.length; i++)
+        sum = sum * 31 + data[i];
     board_print(t.name.ptr, t.name.len);
     print(" ");
     print(type ? type->name : "bytes");
@@ -67,7 +61,7 @@ static void print_tensor(const heft_file *f, uint32_t id)
     print(" at ");
     print_number(p.offset);
     print(" sum ");
-    print_number(data ? sum_of(data, p.length) : 0);
+    print_number(sum);
     print("\n");
 }
 

@@ -360,20 +360,10 @@ static void push_word(sentence *s, const char *word, size_t len)
         push(s, pieces[i]);
 }
 
-static int is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static int is_punctuation(char c)
 {
     return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
            (c >= '{' && c <= '~');
-}
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 /* Words are divided by white space; each punctuation mark is a word. */
@@ -382,10 +372,9 @@ static void tokenise(sentence *s, char *text)
     s->count = 0;
     push(s, heft_vocab_special(s->vocab, HEFT_CLS));
     for (char *end = text; *text; text = end) {
-        while (*end && !is_space(*end) && !is_punctuation(*end)) {
-            *end = lower(*end);
-            end++;
-        }
+        for (; *end && !strchr(" \t\n\r", *end) && !is_punctuation(*end); end++)
+            if (*end >= 'A' && *end <= 'Z')
+                *end = (char)(*end - 'A' + 'a');
         if (end > text)
             push_word(s, text, (size_t)(end - text));
         if (is_punctuation(*end))
@@ -430,13 +419,6 @@ static heft_vocab *vocab_for(const heft_file *f, const char *path)
     return v;
 }
 
-static void print_vector(const double *vector, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        printf("%s%.9g", i ? " " : "", vector[i]);
-    putchar('\n');
-}
-
 int main(int argc, char **argv)
 {
     heft_file *f;
@@ -464,7 +446,9 @@ int main(int argc, char **argv)
     for (at++; at < argc; at++) {
         tokenise(&s, argv[at]);
         embed(&e, s.ids, s.count, vector);
-        print_vector(vector, e.hidden);
+        for (size_t i = 0; i < e.hidden; i++)
+            printf("%s%.9g", i ? " " : "", vector[i]);
+        putchar('\n');
     }
     free(vector);
     free_encoder(&e);

@@ -14,15 +14,6 @@ static void print_tensor(const heft_file *file, uint32_t id)
     printf("]\t%" PRIu64 "\n", heft_tensor_bytes(file, id));
 }
 
-/* What is allowed but odd, such as a name that looks like a path. */
-static void print_warnings(const heft_file *file)
-{
-    heft_finding x;
-    for (size_t i = 0; heft_notice_at(&x, file, i); i++)
-        if (x.severity == HEFT_WARNING)
-            fprintf(stderr, "warning: %s: %s\n", x.rule, x.text);
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -35,7 +26,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[1], err.message);
         return 1;
     }
-    print_warnings(file);
+    heft_finding x; /* what is allowed but odd, such as a name that looks like a path */
+    for (size_t i = 0; heft_notice_at(&x, file, i); i++)
+        if (x.severity == HEFT_WARNING)
+            fprintf(stderr, "warning: %s: %s\n", x.rule, x.text);
     for (uint32_t id = 0; id < heft_tensor_count(file); id++)
         print_tensor(file, id);
     heft_file_close(file);

@@ -1,0 +1,245 @@
+#include "job.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "model.h"
+
+/* ---- options ---- */
+
+/* Those of one command, in the order of its --help. */
+static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *who)
+{
+    static const char commands[] = "cmsae";
+    enum { C = 1, M = 2, S = 4, A = 8, E = 16 }; /* convert, merge, split, append, edit */
+    unsigned bit = 1u << (strchr(commands, *who) - commands);
+    rules *r = &j->rules;
+    const struct {
+        unsigned commands;
+        const char *name;
+        char letter;
+        opt_kind kind;
+        void *to;
+        const char *value, *help;
+    } all[] = {
+        { S, "max-size", 's', OPT_SIZE, &j->max_bytes, "N",
+          "bytes of a file at most, header included: 500MB" },
+        { S, "count", 'n', OPT_NUMBER, &j->count, "N", "files at least" },
+        { C | M, "to", 't', OPT_TEXT, &j->to, "FORMAT",
+          "target format; else the suffix of OUT tells" },
+        { S, "to", 't', OPT_TEXT, &j->to, "FORMAT", "target format; else that of IN" },
+        { S, "name", 0, OPT_TEXT, &j->stem, "STEM", "what the files' names begin with" },
+        { C | M, "format-version", 0, OPT_TEXT, &j->version, "V",
+          "generation of the target format" },
+        { C | A, "keep", 0, OPT_LIST, &r->keep, "GLOB", "only tensors that match" },
+        { C | A, "drop", 0, OPT_LIST, &r->drop, "GLOB", "no tensors that match" },
+        { C | A, "rename", 0, OPT_LIST, &r->rename, "s/RE/TEXT/", "as sed -E; g for every match" },
+        { C | A, "cast", 0, OPT_LIST, &r->cast.given, "[GLOB=]DTYPE",
+          "element type; first match counts" },
+        { C, "transpose", 0, OPT_LIST, &r->transpose, "GLOB", "rows become columns" },
+        { C, "densify", 0, OPT_LIST, &r->densify, "GLOB", "sparse tensors become dense" },
+        { C, "sparsify", 0, OPT_LIST, &r->sparsify.given, "[GLOB=]csr|coo",
+          "dense tensors become sparse" },
+        { C | E, "set", 0, OPT_LIST, &r->set, "KEY=VALUE",
+          "metadata; KEY:TYPE=VALUE: u64, f32, str, ..." },
+        { E, "unset", 0, OPT_LIST, &j->unset, "KEY", "metadata that is taken away" },
+        { E, "rename", 0, OPT_LIST, &j->renames, "A=B", "tensor A is called B" },
+        { M | A, "duplicates", 0, OPT_TEXT, &j->duplicates, "first|last",
+          "which tensor of a name counts; else it is an error" },
+        { C | M | E, "set-id", 0, OPT_LIST, &r->ids.set, "NAME=ID",
+          "Burn's id of a tensor: a number, its text, none" },
+        { C | M | E, "new-ids", 0, OPT_FLAG, &r->ids.all_new, NULL,
+          "a new random id of Burn's for every tensor" },
+        { C | M | E, "fill-ids", 0, OPT_FLAG, &r->ids.fill, NULL,
+          "the same for tensors without one" },
+        { C | M | E, "id-seed", 0, OPT_TEXT, &r->ids.seed, "N",
+          "new ids that follow from a number" },
+        { C, "generator", 0, OPT_TEXT, &j->generator, "TEXT",
+          "the program that OUT names (zTensor 1.0)" },
+        { E, "vocab", 0, OPT_TEXT, &j->vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
+        { E, "special", 0, OPT_TEXT, &j->special, "NAME=ID,...",
+          "pad, unk, cls, sep, mask tokens" },
+        { C | M | E, "requires-grad", 0, OPT_LIST, &r->gptrs.grads.given, "[GLOB=]BOOL",
+          "true, false or unset (gpt-rs); first match counts" },
+        { C | M | E, "base-ids", 0, OPT_TEXT, &r->gptrs.base_ids, "name|none",
+          "ids made from names, or none (gpt-rs)" },
+        { C | E, "config", 0, OPT_TEXT, &j->config, "FILE", "the model's configuration (gpt-rs)" },
+        { C, "vocab", 0, OPT_TEXT, &j->vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
+        { C, "special", 0, OPT_TEXT, &j->special, "NAME=ID,...",
+          "pad, unk, cls, sep, mask tokens" },
+        { C | M | S | A, "compress", 0, OPT_LIST, &r->storage.compress.given, "[GLOB=]zstd[:N]",
+          "encoding of parts; none: raw; first match counts" },
+        { C | M | S | A, "digest", 0, OPT_LIST, &r->storage.digest.given, "[GLOB=]NAME",
+          "crc32c, sha256, xxh3 or none, of each part" },
+        { C | M | A, "align", 0, OPT_NUMBER, &j->align, "N", "payloads at multiples of N bytes" },
+        { C | S | A, "strict", 0, OPT_FLAG, &j->strict, NULL, "warnings are errors" },
+        { M, "strict", 0, OPT_FLAG, &j->strict, NULL, "metadata that is lost is an error" },
+        { C | M | S | A, "allow-loss", 0, OPT_FLAG, &j->allow_loss, NULL,
+          "leave out what cannot be carried" },
+        { C, "dry-run", 'n', OPT_FLAG, &j->dry_run, NULL, "losses and size only; write nothing" },
+        { A | E, "dry-run", 'n', OPT_FLAG, &j->dry_run, NULL,
+          "say what would be done; change nothing" },
+        { C | M, "force", 'f', OPT_FLAG, &j->force, NULL, "replace OUT" },
+        { S, "force", 'f', OPT_FLAG, &j->force, NULL, "replace files of the same names" },
+        { C | M | S | A, "no-sync", 0, OPT_FLAG, &j->no_sync, NULL,
+          "do not wait for the disk (scratch files)" },
+        { C | M | S | A, "threads", 'j', OPT_NUMBER, &j->threads, "N",
+          "how many; 0: one per processor" },
+        { C | A, "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL,
+          "notes and a summary on stderr" },
+        { M | S, "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL, "notes on stderr" },
+        { E, "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL,
+          "notes, and how it was done, on stderr" },
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].commands & bit)
+            to[n++] = (opt){ all[i].name, all[i].letter, all[i].kind,
+                             all[i].to,   all[i].value,  all[i].help };
+    return n;
+}
+
+bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *about, int argc, char **argv)
+{
+    *j = (job){ .usage = *about, .how = HEFT_CONVERT_OPTIONS_INIT };
+    j->usage.options = j->options;
+    j->usage.count = list_options(j->options, j, about->command);
+    return opt_parse(rest, code, &j->usage, argc, argv);
+}
+
+void job_release(job *j)
+{
+    rules_release(&j->rules);
+    text_free(j->config_text);
+    heft_vocab_close(j->new_vocab);
+    opt_release(&j->usage);
+}
+
+/* ---- what was asked ---- */
+
+int job_prepare(job *j)
+{
+    enum { MOST_THREADS = 1024 };
+    const char *who = j->usage.command, *rule = j->duplicates;
+    if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
+        return say_usage(who, "--duplicates is first or last, not '%s'", rule);
+    if (j->align > UINT32_MAX || (j->align & (j->align - 1)))
+        return say_usage(who, "--align is a power of two below 2^32");
+    if (j->threads > MOST_THREADS)
+        return say_usage(who, "--threads is at most %d", MOST_THREADS);
+    return rules_prepare(&j->rules, who, &j->how.write);
+}
+
+heft_duplicates job_duplicates(const job *j)
+{
+    if (!j->duplicates)
+        return HEFT_DUPLICATES_REFUSE;
+    return *j->duplicates == 'f' ? HEFT_DUPLICATES_FIRST : HEFT_DUPLICATES_LAST;
+}
+
+int job_choose_target(job *j)
+{
+    const char *who = j->usage.command;
+    j->target = j->to ? heft_format_find(j->to) : heft_format_for_path(j->out);
+    if (!j->target && j->to)
+        return say_usage(who, "no format is called '%s': heft formats lists them", j->to);
+    if (!j->target)
+        return say_usage(who, "the suffix of '%s' tells no format: use --to", j->out);
+    if (heft_format_caps(j->target) & HEFT_CAN_WRITE)
+        return CODE_DONE;
+    return say_code(CODE_CANNOT, j->out, "%s cannot be written by this build",
+                    heft_format_name(j->target));
+}
+
+int job_read_texts(job *j, text_origin of_vocab)
+{
+    int code = CODE_DONE;
+    if (j->vocab)
+        code = vocab_read(&j->new_vocab, j->vocab, of_vocab);
+    if (!code && j->special)
+        code = vocab_read_special(&j->specials, j->usage.command, j->special);
+    if (!code && j->config)
+        code = text_read(&j->config_text, j->config, TEXT_NAMED);
+    return code;
+}
+
+int job_check_output(const job *j, const struct stat *about)
+{
+    if (S_ISDIR(about->st_mode))
+        return say_code(CODE_USAGE, j->out, "is a directory");
+    if (j->into_stdout || !S_ISREG(about->st_mode) || j->force)
+        return CODE_DONE;
+    return say_code(CODE_USAGE, j->out, "exists already: --force replaces it");
+}
+
+void job_set_options(job *j, const char *source)
+{
+    heft_convert_options *o = &j->how;
+    j->source = source;
+    j->executor = heft_executor_threads((uint32_t)j->threads);
+    j->host = *heft_host_default();
+    j->host.executor = &j->executor;
+    j->losses = (losses){ source, model_opening.verbose };
+    o->write.host = &j->host;
+    o->write.version = j->version;
+    o->write.align = (uint32_t)j->align;
+    o->write.strict = j->strict;
+    o->write.allow_loss = j->allow_loss;
+    o->write.on_loss = say_loss;
+    o->write.loss_ctx = &j->losses;
+    o->no_verify = model_opening.no_verify;
+    o->dry_run = j->dry_run;
+    o->progress = progress_step;
+    o->progress_ctx = &j->bar;
+    if (j->generator)
+        o->generator = str_of(j->generator);
+    o->config = j->config_text;
+    rules_set(&j->rules, o);
+}
+
+/* ---- the conversion ---- */
+
+static heft_status open_sink(heft_sink **out, job *j, heft_error *err)
+{
+    *out = NULL;
+    if (j->dry_run)
+        return HEFT_OK;
+    if (!j->into_stdout)
+        return sink_open(out, j->out, j->force, j->no_sync, &j->failure, err);
+    interrupt_allow();
+    heft_status st = heft_sink_open_fd(out, STDOUT_FILENO, err);
+    return st ? st : sink_watch(out, "standard output", &j->failure, err);
+}
+
+int job_convert(job *j, const heft_file *f)
+{
+    heft_error err;
+    heft_sink *sink;
+    const char *target = j->into_stdout ? "standard output" : j->out;
+    int code = rules_check(&j->rules, j->usage.command, f, j->source);
+    if (code)
+        return code;
+    if (open_sink(&sink, j, &err))
+        return say_error(target, &err);
+    progress_begin(&j->bar, j->out);
+    heft_status st = heft_file_convert(f, j->target, sink, &j->how, &err);
+    progress_end(&j->bar);
+    if (st && j->rules.no_memory)
+        return storing_say_no_memory(j->source);
+    bool about_target = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
+    return st ? sink_say_error(&j->failure, about_target ? target : j->source, &err)
+              : gptrs_check(&j->rules.gptrs, j->source);
+}
+
+void job_say_edited(const char *path, const heft_edit_result *result)
+{
+    unsigned n = result->other_names;
+    if (!n || !result->changed)
+        return;
+    const char *verb = n == 1 ? "name of it shows" : "names of it show";
+    if (result->in_place)
+        say(path, "note: %u other %s the change as well", n, verb);
+    else
+        say(path, "warning: %u other %s what was there still", n, verb);
+}
