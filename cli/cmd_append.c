@@ -28,6 +28,8 @@ typedef struct request {
     heft_host host;
     losses losses;
     heft_append_options options;
+    heft_convert_options convert;
+    heft_write_options write;
 } request;
 
 static void close_all(request *r)
@@ -110,17 +112,18 @@ static int check_options(const request *r)
 
 static void set_options(request *r)
 {
-    heft_convert_options *o = &r->options.convert;
+    heft_convert_options *o = &r->convert;
+    heft_write_options *w = &r->write;
     r->executor = heft_executor_threads((uint32_t)r->threads);
     r->host = *heft_host_default();
     r->host.executor = &r->executor;
     r->losses = (losses){ source(r), model_opening.verbose };
-    o->write.host = &r->host;
-    o->write.align = (uint32_t)r->align;
-    o->write.strict = r->strict;
-    o->write.allow_loss = r->allow_loss;
-    o->write.on_loss = say_loss;
-    o->write.loss_ctx = &r->losses;
+    w->host = &r->host;
+    w->align = (uint32_t)r->align;
+    w->strict = r->strict;
+    w->allow_loss = r->allow_loss;
+    w->on_loss = say_loss;
+    w->loss_ctx = &r->losses;
     o->keep = r->rules.keep.count || r->rules.drop.count ? rules_keep : NULL;
     o->rename = rules_are_given(&r->rules) ? rules_rename : NULL;
     o->cast = r->rules.cast.given.count ? rules_cast : NULL;
@@ -137,9 +140,13 @@ static void set_options(request *r)
 static int prepare(request *r)
 {
     r->options = (heft_append_options)HEFT_APPEND_OPTIONS_INIT;
+    r->convert = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
+    r->write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    r->options.convert = &r->convert;
+    r->convert.write = &r->write;
     int code = check_options(r);
     if (!code)
-        code = rules_prepare(&r->rules, "append", &r->options.convert.write);
+        code = rules_prepare(&r->rules, "append", &r->write);
     if (!code)
         code = open_inputs(r);
     if (!code)
@@ -201,9 +208,10 @@ static int append(request *r)
     model_say_notices_of(r->path);
     interrupt_hold();
     progress_begin(&bar, r->path);
-    r->options.convert.progress = progress_step;
-    r->options.convert.progress_ctx = &bar;
-    r->options.limits = model_limits();
+    r->convert.progress = progress_step;
+    r->convert.progress_ctx = &bar;
+    heft_limits limits = model_limits();
+    r->options.limits = &limits;
     heft_status st = heft_file_append(&result, r->path, model(r), &r->options, &err);
     progress_end(&bar);
     if (result.edit.undone)

@@ -29,6 +29,7 @@ typedef struct request {
     heft_host host;
     losses losses;
     heft_convert_options options;
+    heft_write_options write;
     heft_str config_text;
     folder folder; /* empty: IN is a file */
     heft_vocab *new_vocab;
@@ -118,17 +119,18 @@ static int check_numbers(const request *r)
 static void set_options(request *r)
 {
     heft_convert_options *o = &r->options;
+    heft_write_options *w = &r->write;
     r->executor = heft_executor_threads((uint32_t)r->threads);
     r->host = *heft_host_default();
     r->host.executor = &r->executor;
-    o->write.host = &r->host;
-    o->write.version = r->version;
-    o->write.align = (uint32_t)r->align;
-    o->write.allow_loss = r->allow_loss;
-    o->write.strict = r->strict;
+    w->host = &r->host;
+    w->version = r->version;
+    w->align = (uint32_t)r->align;
+    w->allow_loss = r->allow_loss;
+    w->strict = r->strict;
     r->losses = (losses){ r->in, model_opening.verbose };
-    o->write.on_loss = say_loss;
-    o->write.loss_ctx = &r->losses;
+    w->on_loss = say_loss;
+    w->loss_ctx = &r->losses;
     bool encoder = r->rules.encoder;
     o->keep = r->rules.keep.count || r->rules.drop.count || encoder ? rules_keep : NULL;
     o->rename = rules_are_given(&r->rules) ? rules_rename : NULL;
@@ -170,7 +172,7 @@ static int prepare_rules(request *r)
 {
     int code = gptrs_prepare(&r->rules.gptrs, "convert");
     if (!code)
-        code = rules_prepare(&r->rules, "convert", &r->options.write);
+        code = rules_prepare(&r->rules, "convert", &r->write);
     if (code || rules_add_values(&r->rules, r->folder.values, r->folder.count))
         return code;
     say(r->in, "no memory for metadata");
@@ -180,6 +182,8 @@ static int prepare_rules(request *r)
 static int prepare(request *r)
 {
     r->options = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
+    r->write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    r->options.write = &r->write;
     int code = check_numbers(r);
     if (!code)
         code = choose_target(r);

@@ -207,7 +207,8 @@ static int edit(request *r)
     progress_begin(&bar, r->path);
     r->options.progress = progress_step;
     r->options.progress_ctx = &bar;
-    r->options.limits = model_limits();
+    heft_limits limits = model_limits();
+    r->options.limits = &limits;
     heft_status st = heft_file_edit(&result, r->path, &r->options, &err);
     progress_end(&bar);
     if (result.undone)

@@ -28,7 +28,7 @@ typedef struct request {
     uint32_t kept_count, conflicts;
     heft_file *joined;
     storing storage;
-    heft_convert_options options;
+    heft_write_options write;
     const heft_format *target;
     gptrs_rules gptrs;
     heft_executor executor;
@@ -175,13 +175,15 @@ static void set_options(request *r, heft_convert_options *o, progress *p)
     r->host.executor = &r->executor;
     r->losses = (losses){ r->kept_count == 1 ? r->in[r->numbers[0]] : r->out,
                           model_opening.verbose };
-    o->write.host = &r->host;
-    o->write.version = r->version;
-    o->write.align = (uint32_t)r->align;
-    o->write.strict = r->strict;
-    o->write.allow_loss = r->allow_loss;
-    o->write.on_loss = say_loss;
-    o->write.loss_ctx = &r->losses;
+    heft_write_options *w = &r->write;
+    w->host = &r->host;
+    w->version = r->version;
+    w->align = (uint32_t)r->align;
+    w->strict = r->strict;
+    w->allow_loss = r->allow_loss;
+    w->on_loss = say_loss;
+    w->loss_ctx = &r->losses;
+    o->write = w;
     o->identify = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs) ? identify : NULL;
     o->ctx = r;
     o->no_verify = model_opening.no_verify;
@@ -196,7 +198,7 @@ static int merge(request *r)
     heft_sink *sink;
     sink_failure failure = { NULL };
     progress p;
-    heft_convert_options o = r->options;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     const heft_file *in = r->joined ? r->joined : r->kept[0];
     const char *path = r->kept_count == 1 ? r->in[r->numbers[0]] : r->out;
     int code = identities_are_given(&r->ids)
@@ -227,10 +229,10 @@ static int prepare(request *r)
         return say_usage("merge", "--threads is at most %d", MOST_THREADS);
     if (r->align > UINT32_MAX || (r->align & (r->align - 1)))
         return say_usage("merge", "--align is a power of two below 2^32");
-    r->options = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
+    r->write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     int code = gptrs_prepare(&r->gptrs, "merge");
     if (!code)
-        code = storing_prepare(&r->storage, "merge", &r->options.write);
+        code = storing_prepare(&r->storage, "merge", &r->write);
     if (!code)
         code = open_all(r);
     if (code)

@@ -31,6 +31,8 @@ typedef struct request {
     losses losses;
     storing storage;
     heft_split_options options;
+    heft_convert_options convert;
+    heft_write_options write;
 } request;
 
 /* ---- the target ---- */
@@ -113,16 +115,17 @@ static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_
 
 static void set_options(request *r, progress *p)
 {
-    heft_convert_options *c = &r->options.convert;
+    heft_convert_options *c = &r->convert;
+    heft_write_options *w = &r->write;
     r->executor = heft_executor_threads((uint32_t)r->threads);
     r->host = *heft_host_default();
     r->host.executor = &r->executor;
     r->losses = (losses){ r->in, model_opening.verbose };
-    c->write.host = &r->host;
-    c->write.strict = r->strict;
-    c->write.allow_loss = r->allow_loss;
-    c->write.on_loss = say_loss;
-    c->write.loss_ctx = &r->losses;
+    w->host = &r->host;
+    w->strict = r->strict;
+    w->allow_loss = r->allow_loss;
+    w->on_loss = say_loss;
+    w->loss_ctx = &r->losses;
     c->no_verify = model_opening.no_verify;
     c->storage = storing_is_given(&r->storage) ? storing_choose : NULL;
     c->ctx = &r->storage;
@@ -224,9 +227,13 @@ int cmd_split(int argc, char **argv)
     r.in = args.item[0];
     r.dir = args.item[1];
     r.options = (heft_split_options)HEFT_SPLIT_OPTIONS_INIT;
+    r.convert = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
+    r.write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    r.options.convert = &r.convert;
+    r.convert.write = &r.write;
     code = check(&r);
     if (!code)
-        code = storing_prepare(&r.storage, "split", &r.options.convert.write);
+        code = storing_prepare(&r.storage, "split", &r.write);
     if (!code)
         code = model_open_whole(&f, r.in);
     r.f = f;

@@ -33,7 +33,8 @@ bool model_set_max_tensors(const char *text)
 /* More tensors take a larger index; fewer than by default leave its limits alone. */
 heft_limits model_limits(void)
 {
-    heft_limits limits = { .tensors = model_opening.max_tensors };
+    heft_limits limits = HEFT_LIMITS_INIT;
+    limits.tensors = model_opening.max_tensors;
     if (model_opening.max_tensors > DEFAULT_TENSORS)
         limits.memory = limits.index_bytes = (uint64_t)model_opening.max_tensors * INDEX_BYTES;
     return limits;
@@ -57,25 +58,27 @@ int model_say_not_open(const char *path, const heft_error *err)
     return code;
 }
 
-static heft_open_options options_of(const opening *how)
+static heft_open_options options_of(const opening *how, const heft_limits *limits)
 {
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
     options.key = how->key;
     options.no_verify = how->no_verify;
     options.check_parts = how->check_parts && !how->no_verify;
-    options.limits = model_limits();
+    options.limits = limits;
     return options;
 }
 
 heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
 {
-    heft_open_options options = options_of(&model_opening);
+    heft_limits limits = model_limits();
+    heft_open_options options = options_of(&model_opening, &limits);
     return heft_file_open(out, path, &options, err);
 }
 
 heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err)
 {
-    heft_open_options options = options_of(&model_opening);
+    heft_limits limits = model_limits();
+    heft_open_options options = options_of(&model_opening, &limits);
     options.no_verify = true;
     return heft_file_open(out, path, &options, err);
 }
@@ -140,7 +143,8 @@ static int load_either(heft_file **out, const char *path)
     heft_file *f;
     opening keyless = model_opening;
     keyless.key = NULL;
-    heft_open_options options = options_of(&keyless);
+    heft_limits limits = model_limits();
+    heft_open_options options = options_of(&keyless, &limits);
     if (!model_opening.key || heft_file_open(&f, path, &options, NULL))
         return model_load_whole(out, path);
     if (!(heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK))

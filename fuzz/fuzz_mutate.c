@@ -156,13 +156,14 @@ static void check_error(heft_status st, const heft_error *err)
 
 static heft_status open_changing(heft_file **out, mutation *m)
 {
+    const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 12 };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_source *source = NULL;
     heft_error err;
     memset(&err, 0xA5, sizeof err);
     opt.host = &m->host;
     opt.no_verify = true;
-    opt.limits = (heft_limits){ .memory = 64 << 20, .tensors = 1 << 12 };
+    opt.limits = &limits;
     fuzz_demand(!heft_source_open_memory(&source, m->data, m->size, NULL));
     heft_status st = heft_file_open_source(out, source, &opt, &err);
     check_error(st, &err);
@@ -180,18 +181,20 @@ static bool is_small(const heft_file *f)
 static void convert(mutation *m, const heft_file *in, const heft_format *to, const char *version,
                     bool compress)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_error err;
     uint64_t planned = 0;
     memset(&err, 0xA5, sizeof err);
     m->sink.ops = m->is_stream ? &stream_ops : &file_ops;
     m->reserved = m->written = 0;
-    opt.write.host = &m->host;
-    opt.write.version = version;
-    opt.write.allow_loss = true;
-    opt.write.on_loss = on_loss;
-    opt.write.loss_ctx = m;
-    opt.write.encoding = compress ? HEFT_ZSTD : HEFT_RAW;
+    opt.write = &write;
+    write.host = &m->host;
+    write.version = version;
+    write.allow_loss = true;
+    write.on_loss = on_loss;
+    write.loss_ctx = m;
+    write.encoding = compress ? HEFT_ZSTD : HEFT_RAW;
     opt.keep = keep;
     opt.ctx = m;
     opt.planned_bytes = &planned;

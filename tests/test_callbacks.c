@@ -89,10 +89,12 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
                               const heft_host *host, heft_error *err)
 {
     heft_test_sink sink;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     o.progress = work_on;
-    o.write.encoding = encoding;
-    o.write.host = host;
+    o.write = &write;
+    write.encoding = encoding;
+    write.host = host;
     heft_status st = heft_file_convert(f, heft_format_find(format),
                                        heft_test_sink_init(&sink, false), &o, err);
     heft_test_sink_free(&sink);

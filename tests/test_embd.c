@@ -100,8 +100,10 @@ static void conversion_writes_the_same_bytes(void **state)
     heft_assert_ok(heft_test_open(&f, model, NULL, &err), &err);
     for (size_t i = 0; i < 2 * HEFT_COUNT(layouts); i++) {
         heft_test_sink sink;
+        heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
         heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-        opt.write.version = layouts[i / 2];
+        opt.write = &write;
+        write.version = layouts[i / 2];
         heft_sink *to = heft_test_sink_init(&sink, i & 1);
         heft_assert_ok(heft_file_convert(f, heft_format_find("embd"), to, &opt, &err), &err);
         heft_bytes same = write_model(layouts[i / 2], false, v);

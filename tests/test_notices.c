@@ -361,6 +361,7 @@ static bool convert_after_failure(heft_bytes b, uint32_t n)
 {
     heft_test_memory m;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_test_sink sink;
     heft_source *source;
@@ -369,8 +370,9 @@ static bool convert_after_failure(heft_bytes b, uint32_t n)
     uint32_t told = 0;
     heft_test_memory_init(&m, n);
     opt.host = &m.host;
-    convert.write.on_loss = count_unknown;
-    convert.write.loss_ctx = &told;
+    convert.write = &write;
+    write.on_loss = count_unknown;
+    write.loss_ctx = &told;
     heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
     heft_status st = heft_file_open_source(&f, source, &opt, &err);
     bool met = atomic_load(&m.calls) >= n;

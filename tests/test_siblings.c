@@ -133,9 +133,11 @@ static bool store_raw(void *ctx, const heft_tensor *t, heft_str role, heft_stora
 static heft_status convert(const heft_file *f, const char *only, heft_bytes *out, heft_error *err)
 {
     heft_test_sink sink;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    opt.write.version = "2";
-    opt.write.align = 4096;
+    opt.write = &write;
+    write.version = "2";
+    write.align = 4096;
     opt.keep = only ? is_here : NULL;
     opt.storage = store_raw;
     opt.ctx = (void *)(uintptr_t)only;

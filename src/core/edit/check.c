@@ -471,7 +471,7 @@ heft_status heft_edit_check(heft_editing *g)
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     o.format = g->in->format;
     o.host = g->e->host;
-    o.limits = g->in->x.limits;
+    o.limits = &g->in->x.limits;
     heft_status st = heft_file_open_source(&now, &source.base, &o, &why);
     if (!st) {
         st = heft_edit_check_claims(&w, now, &why);

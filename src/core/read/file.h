@@ -3,6 +3,7 @@
 #define HEFT_FILE_H
 #include <heft/heft_ext.h>
 
+#include "base/sized.h"
 #include "core/read/in.h"
 #include "format/format.h"
 

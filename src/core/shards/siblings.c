@@ -104,12 +104,13 @@ static heft_status step_shard(heft_file *f, heft_error *err)
 static heft_status open_shard(heft_file *f, heft_beside *b)
 {
     heft_error cause;
+    heft_limits limits = f->x.limits;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = f->host;
     opt.format = f->format;
-    opt.limits = f->x.limits;
+    opt.limits = &limits;
     opt.no_verify = f->no_verify;
-    opt.limits.memory = memory_left(f);
+    limits.memory = memory_left(f);
     return heft_file_open_one(&b->model, b->source, &opt, step_shard, &cause)
                ? refuse_model(f, b, &cause)
                : HEFT_OK;
