@@ -115,7 +115,7 @@ static void set_options(request *r)
     heft_convert_options *o = &r->convert;
     heft_write_options *w = &r->write;
     r->executor = heft_executor_threads((uint32_t)r->threads);
-    r->host = *heft_host_default();
+    heft_host_copy(&r->host, NULL, sizeof r->host);
     r->host.executor = &r->executor;
     r->losses = (losses){ source(r), model_opening.verbose };
     w->host = &r->host;

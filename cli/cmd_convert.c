@@ -121,7 +121,7 @@ static void set_options(request *r)
     heft_convert_options *o = &r->options;
     heft_write_options *w = &r->write;
     r->executor = heft_executor_threads((uint32_t)r->threads);
-    r->host = *heft_host_default();
+    heft_host_copy(&r->host, NULL, sizeof r->host);
     r->host.executor = &r->executor;
     w->host = &r->host;
     w->version = r->version;

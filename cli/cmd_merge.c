@@ -171,7 +171,7 @@ static bool store(void *ctx, const heft_tensor *t, heft_str role, heft_storage *
 static void set_options(request *r, heft_convert_options *o, progress *p)
 {
     r->executor = heft_executor_threads((uint32_t)r->threads);
-    r->host = *heft_host_default();
+    heft_host_copy(&r->host, NULL, sizeof r->host);
     r->host.executor = &r->executor;
     r->losses = (losses){ r->kept_count == 1 ? r->in[r->numbers[0]] : r->out,
                           model_opening.verbose };

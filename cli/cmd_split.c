@@ -118,7 +118,7 @@ static void set_options(request *r, progress *p)
     heft_convert_options *c = &r->convert;
     heft_write_options *w = &r->write;
     r->executor = heft_executor_threads((uint32_t)r->threads);
-    r->host = *heft_host_default();
+    heft_host_copy(&r->host, NULL, sizeof r->host);
     r->host.executor = &r->executor;
     r->losses = (losses){ r->in, model_opening.verbose };
     w->host = &r->host;

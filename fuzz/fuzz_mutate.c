@@ -137,12 +137,16 @@ static void discard(heft_sink *s)
     (void)s;
 }
 
-static const heft_sink_ops stream_ops = {
-    .write = write_next, .reserve = reserve, .finish = finish, .discard = discard
-};
-static const heft_sink_ops file_ops = {
-    .write_at = write_at, .reserve = reserve, .finish = finish, .discard = discard
-};
+static const heft_sink_ops stream_ops = { .size = sizeof(heft_sink_ops),
+                                          .write = write_next,
+                                          .reserve = reserve,
+                                          .finish = finish,
+                                          .discard = discard };
+static const heft_sink_ops file_ops = { .size = sizeof(heft_sink_ops),
+                                        .write_at = write_at,
+                                        .reserve = reserve,
+                                        .finish = finish,
+                                        .discard = discard };
 
 /* ---- one conversion ---- */
 
@@ -240,7 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mutation m = { .size = size, .random = seed_of(data, size) };
     m.data = malloc(size + !size);
     fuzz_demand(m.data);
-    m.al = (heft_allocator){ resize, &m };
+    m.al = (heft_allocator){ .size = sizeof(heft_allocator), .resize = resize, .ctx = &m };
     m.host = *heft_host_default();
     m.host.allocator = &m.al;
     m.host.executor = NULL;

@@ -11,7 +11,7 @@ static const size_row sizes[] = {
     { "heft_str", sizeof(heft_str), 16 },
     { "heft_range", sizeof(heft_range), 16 },
     { "heft_dtype_info", sizeof(heft_dtype_info), 16 },
-    { "heft_allocator", sizeof(heft_allocator), 16 },
+    { "heft_allocator", sizeof(heft_allocator), 32 },
     { "heft_limits", sizeof(heft_limits), 32 },
     { "heft_open_options", sizeof(heft_open_options), 64 },
     { "heft_tensor", sizeof(heft_tensor), 40 },
@@ -31,7 +31,7 @@ static const size_row sizes[] = {
     { "heft_convert_options", sizeof(heft_convert_options), 176 },
     { "heft_source", sizeof(heft_source), 16 },
     { "heft_sink", sizeof(heft_sink), 8 },
-    { "heft_executor", sizeof(heft_executor), 24 },
+    { "heft_executor", sizeof(heft_executor), 40 },
     { "heft_arena_memory", sizeof(heft_arena_memory), 32 },
 };
 

@@ -104,7 +104,7 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
 static heft_host nesting_host(heft_executor *x)
 {
     heft_host host = *heft_host_default();
-    *x = (heft_executor){ run, NULL, 4 };
+    *x = (heft_executor){ .size = sizeof(heft_executor), .run = run, .width = 4 };
     host.executor = x;
     return host;
 }
@@ -168,7 +168,7 @@ static void *add_from_within(void *ctx, void *p, size_t old, size_t new, size_t 
 static void the_allocator_may_work_itself(void **state)
 {
     enum { MANY = 5000 };
-    heft_allocator al = { add_from_within, NULL };
+    heft_allocator al = { .size = sizeof al, .resize = add_from_within };
     heft_host host = *heft_host_default();
     heft_segments s;
     heft_error err;
@@ -253,7 +253,8 @@ static void close_mapped(heft_source *s)
 
 static void an_eviction_may_ask_the_store(void **state)
 {
-    static const heft_source_ops ops = { .read = read_mapped,
+    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                         .read = read_mapped,
                                          .lend = lend_mapped,
                                          .populate = populate_mapped,
                                          .let_go = forget_mapped,
@@ -262,7 +263,7 @@ static void an_eviction_may_ask_the_store(void **state)
                                                 { "b", HEFT_F32, 1, { PARAM / 4 } },
                                                 { "c", HEFT_F32, 1, { PARAM / 4 } },
                                                 { "d", HEFT_F32, 1, { PARAM / 4 } } };
-    heft_allocator al = { ask_and_free, NULL };
+    heft_allocator al = { .size = sizeof al, .resize = ask_and_free };
     heft_host host = *heft_host_default();
     heft_bytes b = heft_test_model("safetensors", params, PARAMS);
     (void)state;

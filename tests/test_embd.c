@@ -192,7 +192,8 @@ static void ends_discard(heft_sink *s)
     (void)s;
 }
 
-static const heft_sink_ops ends_ops = { .write_at = ends_write_at,
+static const heft_sink_ops ends_ops = { .size = sizeof(heft_sink_ops),
+                                        .write_at = ends_write_at,
                                         .reserve = ends_reserve,
                                         .finish = ends_finish,
                                         .discard = ends_discard };
@@ -221,7 +222,9 @@ static void write_giant(ends_sink *sink)
 
 static void data_may_be_larger_than_4_gib(void **state)
 {
-    static const heft_source_ops ops = { .read = read_front, .close = close_front };
+    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                         .read = read_front,
+                                         .close = close_front };
     ends_sink *sink = calloc(1, sizeof *sink);
     front_source *s = malloc(sizeof *s);
     heft_error err;

@@ -215,7 +215,7 @@ static heft_file *open_counted(reads *r, heft_bytes b)
 {
     heft_file *f;
     heft_error err;
-    *r = (reads){ .ops = { .read = read_counted, .close = close_counted },
+    *r = (reads){ .ops = { .size = sizeof r->ops, .read = read_counted, .close = close_counted },
                   .bytes = b,
                   .most = UINT64_MAX };
     r->base = (heft_source){ &r->ops, b.len };

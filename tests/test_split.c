@@ -147,9 +147,9 @@ static heft_status finish(heft_sink *s, heft_error *err)
 
 static heft_status open_counted(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
-    static const heft_sink_ops ops = { .write_at = count_bytes,
-                                       .finish = finish,
-                                       .discard = discard };
+    static const heft_sink_ops ops = {
+        .size = sizeof(heft_sink_ops), .write_at = count_bytes, .finish = finish, .discard = discard
+    };
     counted_sink *s = calloc(1, sizeof *s);
     (void)ctx;
     (void)name;

@@ -102,8 +102,10 @@ HEFT_API heft_dtype heft_dtype_find(const char *name, size_t len);
  * leaves ptr as it was.  align is a power of two.  Called on all threads of the host's executor, by several at
  * once. */
 typedef struct heft_allocator {
+    size_t size; /* = sizeof(heft_allocator) */
     void *(*resize)(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align);
     void *ctx;
+    void *reserved; /* NULL */
 } heft_allocator;
 
 /* done and total are bytes; done stays 0 while a conversion is planned.  Return false to stop with HEFT_E_CANCELLED.

@@ -185,7 +185,7 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
     place p = { path, slash ? (size_t)(slash - path) + 1 : 0, { .count = 0 } };
-    heft_shard_folder shards = { slash ? slash + 1 : path, open_sibling, &p, list };
+    heft_shard_folder shards = { sizeof shards, slash ? slash + 1 : path, open_sibling, &p, list };
     heft_status st = HEFT_OK;
     bool is_same = false;
     err = err ? err : &own;

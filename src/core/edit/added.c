@@ -54,6 +54,7 @@ static void close_lent(heft_source *s)
 }
 
 static const heft_source_ops lent_ops = {
+    .size = sizeof(heft_source_ops),
     .read = read_lent,
     .lend = lend_lent,
     .state = lent_state,

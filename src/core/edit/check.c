@@ -37,7 +37,9 @@ static void close_edited(heft_source *s)
     (void)s;
 }
 
-static const heft_source_ops edited_ops = { .read = read_edited, .close = close_edited };
+static const heft_source_ops edited_ops = { .size = sizeof(heft_source_ops),
+                                            .read = read_edited,
+                                            .close = close_edited };
 
 /* ---- comparing ---- */
 

@@ -59,6 +59,9 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
         st = heft_sized_copy(&limits, sizeof limits, o.limits, err);
     if (!st)
         st = heft_host_resolve(&host, o.host, err);
+    if (!st && o.shards)
+        st = heft_sized_check(o.shards->size, offsetof(heft_shard_folder, list),
+                              "heft_shard_folder", err);
     if (st)
         return st;
     const heft_allocator *al = host->allocator;

@@ -149,7 +149,7 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
         if (cause.status == HEFT_E_NOMEM)
             return HEFT_E_NOMEM;
         b->is_unknown = cause.os && cause.status != HEFT_E_NOTFOUND;
-    } else
+    } else if (!heft_source_check(b->source, &why))
         st = is_other_file(b->source, s) ? refuse_size(b, s, &why) : HEFT_OK;
     if (st)
         return remember(f, b, st, &why);

@@ -269,6 +269,8 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     heft_conversion c = { .in = in, .opt = o, .how = how ? how : &plainly, .err = err };
     if (!st)
         st = heft_planner_init(&c.p, to, o.write, err);
+    if (!st && take)
+        st = heft_sink_check(take, err);
     heft_file_enter(in);     /* names and metadata are lent by the file as well */
     if (!st && !c.how->only) /* of some of the tensors: whoever chose them has measured all */
         st = heft_check_lengths(in, c.err);

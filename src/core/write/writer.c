@@ -22,8 +22,9 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     st = heft_planner_init(&w->p, fmt, &o, err);
     w->p.plan.in_order = heft_writer_in_order;
     w->p.plan.is_declared = true;
-    if (!st && !take)
-        st = heft_writer_wrong(err, "there is no sink to write to");
+    if (!st)
+        st = take ? heft_sink_check(take, err)
+                  : heft_writer_wrong(err, "there is no sink to write to");
     if (st)
         heft_writer_discard(w);
     else
