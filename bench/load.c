@@ -58,7 +58,7 @@ static const heft_host *host_for(const run *r)
     static heft_host host;
     static heft_executor threads;
     threads = threads_for(r);
-    host = *heft_host_default();
+    heft_host_copy(&host, NULL, sizeof host);
     host.executor = &threads;
     return &host;
 }

@@ -82,9 +82,11 @@ static heft_status finish(heft_sink *s, heft_error *err)
 
 static heft_status open_holes(heft_sink **out, const char *path, const char *bytes, heft_error *err)
 {
-    static const heft_sink_ops ops = {
-        .reserve = reserve, .write_at = write_at, .finish = finish, .discard = discard
-    };
+    static const heft_sink_ops ops = { .size = sizeof(heft_sink_ops),
+                                       .reserve = reserve,
+                                       .write_at = write_at,
+                                       .finish = finish,
+                                       .discard = discard };
     hole_sink *h = calloc(1, sizeof *h);
     if (!h)
         return fail(err);

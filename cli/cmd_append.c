@@ -50,12 +50,12 @@ static int append(job *j, const heft_file *from)
     heft_append_result result;
     heft_error err;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
-    o.convert = j->how;
+    o.convert = &j->how;
     /* of those that are appended, the last may count: joining has seen to it */
     o.duplicates = j->duplicates && *j->duplicates == 'f' ? HEFT_DUPLICATES_FIRST
                                                           : HEFT_DUPLICATES_REFUSE;
     o.no_sync = j->no_sync;
-    o.limits = model_limits();
+    o.limits = &model_opening.limits;
     model_say_notices_of(j->out);
     interrupt_hold();
     progress_begin(&j->bar, j->out);

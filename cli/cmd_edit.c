@@ -67,7 +67,7 @@ static int prepare(request *r)
     o->loss_ctx = &j->losses;
     o->progress = progress_step;
     o->progress_ctx = &j->bar;
-    o->limits = model_limits();
+    o->limits = &model_opening.limits;
     return code;
 }
 

@@ -107,7 +107,7 @@ static int split(request *r)
     char *stem = choose_stem(r);
     if (!stem)
         return say_code(CODE_SYSTEM, j->source, "no memory for a name");
-    o.convert = j->how;
+    o.convert = &j->how;
     o.max_bytes = j->max_bytes;
     o.count = (uint32_t)j->count;
     o.stem = stem;

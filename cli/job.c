@@ -102,7 +102,10 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *who)
 
 bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *about, int argc, char **argv)
 {
-    *j = (job){ .usage = *about, .how = HEFT_CONVERT_OPTIONS_INIT };
+    *j = (job){ .usage = *about,
+                .write = HEFT_WRITE_OPTIONS_INIT,
+                .how = HEFT_CONVERT_OPTIONS_INIT };
+    j->how.write = &j->write;
     j->usage.options = j->options;
     j->usage.count = list_options(j->options, j, about->command);
     return opt_parse(rest, code, &j->usage, argc, argv);
@@ -128,7 +131,7 @@ int job_prepare(job *j)
         return say_usage(who, "--align is a power of two below 2^32");
     if (j->threads > MOST_THREADS)
         return say_usage(who, "--threads is at most %d", MOST_THREADS);
-    return rules_prepare(&j->rules, who, &j->how.write);
+    return rules_prepare(&j->rules, who, &j->write);
 }
 
 heft_duplicates job_duplicates(const job *j)
@@ -178,16 +181,16 @@ void job_set_options(job *j, const char *source)
     heft_convert_options *o = &j->how;
     j->source = source;
     j->executor = heft_executor_threads((uint32_t)j->threads);
-    j->host = *heft_host_default();
+    heft_host_copy(&j->host, NULL, sizeof j->host);
     j->host.executor = &j->executor;
     j->losses = (losses){ source, model_opening.verbose };
-    o->write.host = &j->host;
-    o->write.version = j->version;
-    o->write.align = (uint32_t)j->align;
-    o->write.strict = j->strict;
-    o->write.allow_loss = j->allow_loss;
-    o->write.on_loss = say_loss;
-    o->write.loss_ctx = &j->losses;
+    j->write.host = &j->host;
+    j->write.version = j->version;
+    j->write.align = (uint32_t)j->align;
+    j->write.strict = j->strict;
+    j->write.allow_loss = j->allow_loss;
+    j->write.on_loss = say_loss;
+    j->write.loss_ctx = &j->losses;
     o->no_verify = model_opening.no_verify;
     o->dry_run = j->dry_run;
     o->progress = progress_step;

@@ -34,7 +34,8 @@ typedef struct job {
     losses losses;
     progress bar;
     sink_failure failure;
-    heft_convert_options how;
+    heft_write_options write;
+    heft_convert_options how; /* with these write options */
 } job;
 
 /* As opt_parse(), with those of the options above that are the command's; `about` lists none. */

@@ -9,7 +9,7 @@
 #include "notices.h"
 #include "textfile.h"
 
-opening model_opening;
+opening model_opening = { .limits = HEFT_LIMITS_INIT };
 
 bool model_set_key(const char *key)
 {
@@ -26,17 +26,11 @@ bool model_set_max_tensors(const char *text)
     unsigned long long n = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || !n || n > UINT32_MAX)
         return false;
-    model_opening.max_tensors = (uint32_t)n;
+    heft_limits *limits = &model_opening.limits;
+    limits->tensors = (uint32_t)n;
+    if (n > DEFAULT_TENSORS) /* fewer leave the limits of the index alone */
+        limits->memory = limits->index_bytes = (uint64_t)n * INDEX_BYTES;
     return true;
-}
-
-/* More tensors take a larger index; fewer than by default leave its limits alone. */
-heft_limits model_limits(void)
-{
-    heft_limits limits = { .tensors = model_opening.max_tensors };
-    if (model_opening.max_tensors > DEFAULT_TENSORS)
-        limits.memory = limits.index_bytes = (uint64_t)model_opening.max_tensors * INDEX_BYTES;
-    return limits;
 }
 
 int model_say_not_open(const char *path, const heft_error *err)
@@ -48,7 +42,7 @@ int model_say_not_open(const char *path, const heft_error *err)
                             (more && strstr(more, " tensors"));
     if (err->status == HEFT_E_LIMIT && is_about_tensors)
         say(path, "--max-tensors N raises that limit, and those on the index; it is %u now",
-            model_opening.max_tensors ? model_opening.max_tensors : DEFAULT_TENSORS);
+            model_opening.limits.tensors ? model_opening.limits.tensors : DEFAULT_TENSORS);
     return code;
 }
 
@@ -59,7 +53,7 @@ static heft_open_options open_options(void)
     options.key = how->key;
     options.no_verify = how->no_verify;
     options.check_parts = how->check_parts && !how->no_verify;
-    options.limits = model_limits();
+    options.limits = &how->limits;
     return options;
 }
 

@@ -14,7 +14,7 @@ typedef struct opening {
     bool no_verify;  /* wrong checksums are no obstacle */
     bool
         check_parts; /* the digest of each part that is read as a whole is checked, unless no_verify */
-    uint32_t max_tensors; /* that a file has at most; 0: the library's default */
+    heft_limits limits; /* tensors: 0, the default, or what --max-tensors says */
 } opening;
 extern opening model_opening;
 
@@ -42,8 +42,6 @@ int model_open_either(heft_file **out, const char *path);
 bool model_set_key(const char *key);
 /* How many tensors a file that is opened has at most; false: it is no such number. */
 bool model_set_max_tensors(const char *text);
-/* The limits that follow from it, on the index as well. */
-heft_limits model_limits(void);
 /* As say_error(), of a file that was not opened; names the option that raises a limit. */
 int model_say_not_open(const char *path, const heft_error *err);
 

@@ -67,9 +67,11 @@ static heft_status no_memory(heft_error *err)
 
 static heft_status watch_scratch(heft_scratch **scratch, const watched *sink, heft_error *err)
 {
-    static const heft_scratch_ops ops = {
-        .write = scratch_write, .lend = scratch_lend, .state = scratch_state, .close = scratch_close
-    };
+    static const heft_scratch_ops ops = { .size = sizeof(heft_scratch_ops),
+                                          .write = scratch_write,
+                                          .lend = scratch_lend,
+                                          .state = scratch_state,
+                                          .close = scratch_close };
     watched_scratch *w = malloc(sizeof *w);
     if (!w) {
         (*scratch)->ops->close(*scratch);
@@ -153,12 +155,13 @@ static void watched_discard(heft_sink *s)
 static heft_sink_ops ops_of(const heft_sink_ops *inner)
 {
     return (heft_sink_ops){
+        .size = sizeof(heft_sink_ops),
         .write = inner->write ? watched_write : NULL,
         .write_at = inner->write_at ? watched_write_at : NULL,
         .reserve = inner->reserve ? watched_reserve : NULL,
-        .share = inner->share ? watched_share : NULL,
-        .read_at = inner->read_at ? watched_read_at : NULL,
-        .scratch = inner->scratch ? watched_spill : NULL,
+        .share = HEFT_HAS(inner, share) ? watched_share : NULL,
+        .read_at = HEFT_HAS(inner, read_at) ? watched_read_at : NULL,
+        .scratch = HEFT_HAS(inner, scratch) ? watched_spill : NULL,
         .finish = watched_finish,
         .discard = watched_discard,
     };

@@ -22,9 +22,11 @@ static heft_status convert(const heft_file *in, const char *path, heft_error *er
     heft_status st = heft_sink_open_file(&sink, path, 0, err);
     if (st)
         return st;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     opt.cast = halve_matrices;
-    opt.write.on_loss = print_loss;
+    opt.write = &write;
+    write.on_loss = print_loss;
     return heft_file_convert(in, heft_format_for_path(path), sink, &opt, err);
 }
 

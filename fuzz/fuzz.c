@@ -62,7 +62,9 @@ static void discard(heft_sink *s)
 
 heft_sink *fuzz_sink(fuzz_bytes *to)
 {
-    static const heft_sink_ops ops = { .write = append, .finish = finish, .discard = discard };
+    static const heft_sink_ops ops = {
+        .size = sizeof(heft_sink_ops), .write = append, .finish = finish, .discard = discard
+    };
     memory_sink *s = malloc(sizeof *s);
     fuzz_demand(s);
     *s = (memory_sink){ { &ops }, to };

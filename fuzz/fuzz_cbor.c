@@ -58,7 +58,7 @@ static void write_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
 /* Bytes of the item, 0: it is none; o gets what a writer makes of it. */
 static size_t read_all(const uint8_t *data, size_t size, bool strict, heft_out *o)
 {
-    heft_allocator al = { resize, NULL };
+    heft_allocator al = { .size = sizeof al, .resize = resize };
     heft_memory m = { .al = &al, .limit = UINT64_MAX };
     heft_arena arena = { .mem = &m };
     heft_error err;

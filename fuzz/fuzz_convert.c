@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 
-static const heft_limits limits = { .memory = 64 << 20, .tensors = 1 << 12 };
+static const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 12 };
 enum { LARGEST = 1 << 20 }; /* payload that several tensors share counts for each of them */
 
 /* A note of a tensor says that it is carried in another form: what is read back then is another. */
@@ -50,11 +50,13 @@ static void write_as(const heft_file *in, const heft_format *to, bool is_sound)
 {
     fuzz_bytes bytes = { NULL, 0, 0 };
     uint32_t losses = 0;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     opt.no_verify = true;
-    opt.write.allow_loss = true;
-    opt.write.on_loss = count_loss;
-    opt.write.loss_ctx = &losses;
+    opt.write = &write;
+    write.allow_loss = true;
+    write.on_loss = count_loss;
+    write.loss_ctx = &losses;
     heft_status st = heft_file_convert(in, to, fuzz_sink(&bytes), &opt, NULL);
     fuzz_demand(!is_sound || !st || st == HEFT_E_LOSSY || st == HEFT_E_LIMIT ||
                 st == HEFT_E_UNSUPPORTED);
@@ -73,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_file *in = NULL;
-    opt.limits = limits;
+    opt.limits = &limits;
     if (!fuzz_open(&in, data, size, &opt) && is_small(in)) {
         bool is_sound = verifies(in);
         for (size_t i = 0; i < heft_format_count(); i++)

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 enum { HEADER = 64, FOOTER = 16, CRC_AT = 56, LARGEST = 1 << 20 };
-static const heft_limits limits = { .memory = 64 << 20, .tensors = 1 << 12 };
+static const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 12 };
 
 static uint64_t get(const uint8_t *p, int bytes)
 {
@@ -93,13 +93,15 @@ static void rewrite(const heft_file *in, const heft_vocab *v, const char *versio
 {
     fuzz_bytes bytes = { NULL, 0, 0 };
     losses lost = { false, false };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_file *out;
     heft_vocab *again;
-    opt.write.version = version;
-    opt.write.allow_loss = true;
-    opt.write.on_loss = note_loss;
-    opt.write.loss_ctx = &lost;
+    opt.write = &write;
+    write.version = version;
+    write.allow_loss = true;
+    write.on_loss = note_loss;
+    write.loss_ctx = &lost;
     if (!heft_file_convert(in, heft_file_format(in), fuzz_sink(&bytes), &opt, NULL)) {
         fuzz_demand(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
         bool has_vocab = !heft_vocab_open(&again, out, NULL);
@@ -119,7 +121,7 @@ static void try_bytes(const uint8_t *data, size_t size, const heft_format *embd)
     heft_file *f = NULL;
     heft_vocab *v = NULL;
     opt.format = embd;
-    opt.limits = limits;
+    opt.limits = &limits;
     if (!fuzz_open(&f, data, size, &opt) && is_small(f)) {
         heft_status st = heft_vocab_open(&v, f, NULL);
         fuzz_demand(!st || st == HEFT_E_NOTFOUND);

@@ -97,14 +97,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     script s = { data + size - SCRIPT, 0 };
     uint32_t left = next(&s);
-    memory m = { .al = { resize, &m }, .left = left ? left : UINT32_MAX };
+    memory m = { .al = { .size = sizeof(heft_allocator), .resize = resize, .ctx = &m },
+                 .left = left ? left : UINT32_MAX };
     heft_host host = *heft_host_default();
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_limits limits = HEFT_LIMITS_INIT;
     heft_file *f = NULL;
     host.allocator = &m.al;
     host.executor = NULL;
     opt.host = &host;
-    opt.limits.memory = 64 << 20;
+    limits.memory = 64 << 20;
+    opt.limits = &limits;
     opt.no_verify = next(&s) % 4;
     heft_status st = heft_file_begin(&f, size, &opt, NULL);
     if (!st)

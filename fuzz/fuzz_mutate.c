@@ -137,12 +137,16 @@ static void discard(heft_sink *s)
     (void)s;
 }
 
-static const heft_sink_ops stream_ops = {
-    .write = write_next, .reserve = reserve, .finish = finish, .discard = discard
-};
-static const heft_sink_ops file_ops = {
-    .write_at = write_at, .reserve = reserve, .finish = finish, .discard = discard
-};
+static const heft_sink_ops stream_ops = { .size = sizeof(heft_sink_ops),
+                                          .write = write_next,
+                                          .reserve = reserve,
+                                          .finish = finish,
+                                          .discard = discard };
+static const heft_sink_ops file_ops = { .size = sizeof(heft_sink_ops),
+                                        .write_at = write_at,
+                                        .reserve = reserve,
+                                        .finish = finish,
+                                        .discard = discard };
 
 /* ---- one conversion ---- */
 
@@ -156,13 +160,14 @@ static void check_error(heft_status st, const heft_error *err)
 
 static heft_status open_changing(heft_file **out, mutation *m)
 {
+    const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 12 };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_source *source = NULL;
     heft_error err;
     memset(&err, 0xA5, sizeof err);
     opt.host = &m->host;
     opt.no_verify = true;
-    opt.limits = (heft_limits){ .memory = 64 << 20, .tensors = 1 << 12 };
+    opt.limits = &limits;
     fuzz_demand(!heft_source_open_memory(&source, m->data, m->size, NULL));
     heft_status st = heft_file_open_source(out, source, &opt, &err);
     check_error(st, &err);
@@ -180,18 +185,20 @@ static bool is_small(const heft_file *f)
 static void convert(mutation *m, const heft_file *in, const heft_format *to, const char *version,
                     bool compress)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_error err;
     uint64_t planned = 0;
     memset(&err, 0xA5, sizeof err);
     m->sink.ops = m->is_stream ? &stream_ops : &file_ops;
     m->reserved = m->written = 0;
-    opt.write.host = &m->host;
-    opt.write.version = version;
-    opt.write.allow_loss = true;
-    opt.write.on_loss = on_loss;
-    opt.write.loss_ctx = m;
-    opt.write.encoding = compress ? HEFT_ZSTD : HEFT_RAW;
+    opt.write = &write;
+    write.host = &m->host;
+    write.version = version;
+    write.allow_loss = true;
+    write.on_loss = on_loss;
+    write.loss_ctx = m;
+    write.encoding = compress ? HEFT_ZSTD : HEFT_RAW;
     opt.keep = keep;
     opt.ctx = m;
     opt.planned_bytes = &planned;
@@ -237,7 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mutation m = { .size = size, .random = seed_of(data, size) };
     m.data = malloc(size + !size);
     fuzz_demand(m.data);
-    m.al = (heft_allocator){ resize, &m };
+    m.al = (heft_allocator){ .size = sizeof(heft_allocator), .resize = resize, .ctx = &m };
     m.host = *heft_host_default();
     m.host.allocator = &m.al;
     m.host.executor = NULL;

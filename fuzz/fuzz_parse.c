@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 
-static const heft_limits limits = { .memory = 64 << 20, .tensors = 1 << 16 };
+static const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 16 };
 
 static void look_at_parts(const heft_file *f, uint32_t first, uint32_t count)
 {
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_file *whole = NULL, *fed = NULL;
-    opt.limits = limits;
+    opt.limits = &limits;
     opt.no_verify = true;
     heft_status st = fuzz_open(&whole, data, size, &opt);
     heft_status again = open_fed(&fed, data, size, &opt);

@@ -50,9 +50,11 @@ static heft_status convert_to(const heft_file *f, size_t target, const heft_host
                               heft_error *err)
 {
     heft_test_sink sink;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    opt.write.allow_loss = true;
-    opt.write.host = host;
+    opt.write = &write;
+    write.allow_loss = true;
+    write.host = host;
     opt.no_verify = target & 1;
     heft_status st = heft_file_convert(f, writable(target), heft_test_sink_init(&sink, false), &opt,
                                        err);

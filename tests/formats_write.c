@@ -120,13 +120,13 @@ static target home_of(const heft_file *f)
     return (target){ is_written(own) ? own : heft_format_find("ztensor"), NULL };
 }
 
-static heft_convert_options options_for(const target *t, losses *lost)
+static heft_write_options options_for(const target *t, losses *lost)
 {
-    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    opt.write.version = t->version;
-    opt.write.on_loss = note_loss;
-    opt.write.loss_ctx = lost;
-    return opt;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    write.version = t->version;
+    write.on_loss = note_loss;
+    write.loss_ctx = lost;
+    return write;
 }
 
 /* What the options say of losses is kept to: nothing is written unless they are allowed. */
@@ -135,8 +135,10 @@ static void assert_guarded(const heft_file *f, const target *t, bool strict)
     heft_test_sink sink;
     heft_error err;
     losses lost = { .tensors = NULL };
-    heft_convert_options opt = options_for(t, &lost);
-    opt.write.strict = strict;
+    heft_write_options write = options_for(t, &lost);
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    opt.write = &write;
+    write.strict = strict;
     opt.no_verify = true;
     heft_status st = heft_file_convert(f, t->format, heft_test_sink_init(&sink, false), &opt, &err);
     if (st == HEFT_OK || st == HEFT_E_LOSSY) {
@@ -167,8 +169,10 @@ static void assert_planned(const heft_file *f, const target *t, uint64_t size)
     heft_error err;
     uint64_t planned = 0;
     losses lost = { .tensors = NULL };
-    heft_convert_options opt = options_for(t, &lost);
-    opt.write.allow_loss = opt.dry_run = true;
+    heft_write_options write = options_for(t, &lost);
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    opt.write = &write;
+    write.allow_loss = opt.dry_run = true;
     opt.planned_bytes = &planned;
     heft_assert_ok(heft_file_convert(f, t->format, NULL, &opt, &err), &err);
     if (keeps_compressed(f, t))
@@ -183,8 +187,10 @@ static bool write_as(written *w, const heft_file *f, const target *t)
 {
     heft_error err;
     *w = (written){ .bytes = { NULL, 0 } };
-    heft_convert_options opt = options_for(t, &w->lost);
-    opt.write.allow_loss = opt.no_verify = true;
+    heft_write_options write = options_for(t, &w->lost);
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    opt.write = &write;
+    write.allow_loss = opt.no_verify = true;
     heft_status st = heft_file_convert(f, t->format, heft_test_sink_init(&w->sink, false), &opt,
                                        &err);
     bool is_broken = (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_IO) &&
@@ -381,10 +387,12 @@ static heft_bytes write_with(const heft_file *f, const target *t, uint32_t threa
     heft_test_host h;
     heft_test_sink sink;
     heft_error err;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_test_host_init(&h, threads);
-    opt.write.host = &h.host;
-    opt.write.allow_loss = opt.no_verify = true;
+    opt.write = &write;
+    write.host = &h.host;
+    write.allow_loss = opt.no_verify = true;
     heft_assert_ok(
         heft_file_convert(f, t->format, heft_test_sink_init(&sink, is_stream), &opt, &err), &err);
     assert_true(sink.finished);
@@ -397,10 +405,12 @@ static void fill_sink(const heft_file *f, const target *t, uint64_t room, bool i
 {
     heft_test_sink sink;
     heft_error err;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_sink *to = heft_test_sink_init(&sink, is_stream);
     sink.fail_from = room;
-    opt.write.allow_loss = opt.no_verify = true;
+    opt.write = &write;
+    write.allow_loss = opt.no_verify = true;
     heft_assert_fails(heft_file_convert(f, t->format, to, &opt, &err), HEFT_E_IO, &err,
                       "the sink is full");
     assert_true(sink.discarded);

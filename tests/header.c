@@ -10,7 +10,7 @@ int main(void)
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     bool sizes = open.size == sizeof open && write.size == sizeof write &&
-                 convert.size == sizeof convert && convert.write.size == sizeof write;
+                 convert.size == sizeof convert;
     bool version = heft_version() ==
                    (HEFT_VERSION_MAJOR << 16 | HEFT_VERSION_MINOR << 8 | HEFT_VERSION_PATCH);
     return sizes && version ? 0 : 1;

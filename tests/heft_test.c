@@ -121,7 +121,7 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
 void heft_test_memory_init(heft_test_memory *m, uint32_t fail_at)
 {
     memset(m, 0, sizeof *m);
-    m->al = (heft_allocator){ resize, m };
+    m->al = (heft_allocator){ .size = sizeof(heft_allocator), .resize = resize, .ctx = m };
     m->host = *heft_host_default();
     m->host.allocator = &m->al;
     m->host.executor = NULL;
@@ -327,7 +327,9 @@ static void discard(heft_sink *sink)
 heft_sink *heft_test_sink_init(heft_test_sink *s, bool is_stream)
 {
     memset(s, 0, sizeof *s);
-    s->ops = (heft_sink_ops){ .reserve = reserve, .finish = finish, .discard = discard };
+    s->ops = (heft_sink_ops){
+        .size = sizeof(heft_sink_ops), .reserve = reserve, .finish = finish, .discard = discard
+    };
     if (is_stream)
         s->ops.write = write_next;
     else

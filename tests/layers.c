@@ -41,11 +41,13 @@ heft_file *layers_file(const char *path)
 
 void layers_compress(const char *path, const char *from)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_file *f = layers_file(from);
     heft_error err;
     heft_sink *sink;
-    opt.write.encoding = HEFT_ZSTD;
+    opt.write = &write;
+    write.encoding = HEFT_ZSTD;
     heft_assert_ok(heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, &err), &err);
     heft_assert_ok(heft_file_convert(f, heft_format_find("ztensor"), sink, &opt, &err), &err);
     heft_file_close(f);

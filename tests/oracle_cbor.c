@@ -246,7 +246,7 @@ static void say_ours(transcript *t, const heft_cbor *c, heft_cbor_kind k)
 /* Bytes of the item; 0: refused, err says why. */
 static size_t read_ours(transcript *t, const uint8_t *data, size_t len, heft_error *err)
 {
-    heft_allocator al = { resize, NULL };
+    heft_allocator al = { .size = sizeof al, .resize = resize };
     heft_memory m = { .al = &al, .limit = UINT64_MAX };
     heft_arena arena = { .mem = &m };
     heft_cbor c = heft_cbor_open(data, len, 0, TREE_DEPTH, &arena, err);

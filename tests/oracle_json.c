@@ -250,7 +250,7 @@ static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t
 /* NULL: refused, err says why. */
 static json_t *read_ours(const char *text, size_t len, heft_error *err, bool *is_beyond)
 {
-    heft_allocator al = { resize, NULL };
+    heft_allocator al = { .size = sizeof al, .resize = resize };
     heft_memory m = { .al = &al, .limit = UINT64_MAX };
     heft_arena arena = { .mem = &m };
     tree t = { .depth = 0 };

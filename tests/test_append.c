@@ -36,12 +36,17 @@ static heft_bytes more_of(const char *format)
 static heft_status append(const heft_disk *disk, const char *path, heft_bytes more,
                           const heft_append_options *opt, heft_append_result *r, heft_error *err)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_test_host host;
     heft_file *from;
     heft_test_host_init(&host, 1);
     o = opt ? *opt : o;
-    o.convert.write.host = &host.host;
+    convert = o.convert ? *o.convert : convert;
+    o.convert = &convert;
+    convert.write = &write;
+    write.host = &host.host;
     heft_assert_ok(heft_test_open(&from, more, &host.host, err), err);
     heft_status st = heft_append_file_on(disk, r, path, from, &o, err);
     heft_file_close(from);
@@ -59,9 +64,11 @@ typedef struct scene {
 static heft_bytes zt2_file(void)
 {
     static const test_tensor w = { "w", HEFT_F32, 1, { DATA / 4 } };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    o.write.version = "2";
-    o.write.align = 4096;
+    o.write = &write;
+    write.version = "2";
+    write.align = 4096;
     return heft_test_converted("safetensors", &w, 1, "ztensor", &o);
 }
 
@@ -310,9 +317,13 @@ static void a_failing_disk_leaves_the_file_whole(void **state)
 
 static heft_status append_with(heft_test_memory *m, const scene *s, heft_error *err)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_file *from;
-    o.convert.write.host = &m->host;
+    o.convert = &convert;
+    convert.write = &write;
+    write.host = &m->host;
     heft_assert_ok(heft_test_open(&from, s->more, NULL, err), err);
     heft_status st = heft_file_append(NULL, s->path, from, &o, err);
     heft_file_close(from);
@@ -363,6 +374,7 @@ static heft_str all_are_w(void *ctx, const heft_tensor *t)
 static void names_that_are_there_are_refused(void **state)
 {
     scene s = scene_of(*state, 1);
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_append_result r;
     heft_error err;
@@ -370,11 +382,12 @@ static void names_that_are_there_are_refused(void **state)
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "there is a tensor 'v' already");
     assert_false(r.about_from);
     begin(&s);
-    o.convert.keep = keep_v;
-    o.convert.rename = all_are_w;
+    o.convert = &convert;
+    convert.keep = keep_v;
+    convert.rename = all_are_w;
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "there is a tensor 'w' already");
-    o.convert.keep = NULL;
+    convert.keep = NULL;
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "'w'");
     o = (heft_append_options)HEFT_APPEND_OPTIONS_INIT;
@@ -388,6 +401,7 @@ static void names_that_are_there_are_refused(void **state)
 static void nothing_to_append_changes_nothing(void **state)
 {
     scene s = scene_of(*state, 1);
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_append_result r;
     heft_error err;
@@ -395,7 +409,8 @@ static void nothing_to_append_changes_nothing(void **state)
     heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
     assert_int_equal(r.tensors, 0);
     assert_false(r.edit.changed);
-    o.convert.keep = keep_none;
+    o.convert = &convert;
+    convert.keep = keep_none;
     heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
     assert_false(r.edit.changed);
     assert_true(file_is(s.path, s.new));
@@ -410,11 +425,13 @@ static void a_dry_run_says_what_would_be(void **state)
 {
     scene s;
     for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+        heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
         heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
         heft_append_result dry, real;
         heft_error err;
         begin(&s);
-        o.convert.dry_run = true;
+        o.convert = &convert;
+        convert.dry_run = true;
         heft_assert_ok(append(&heft_stopping_disk, s.path, s.more, &o, &dry, &err), &err);
         assert_int_equal(heft_stop.calls, 0);
         assert_true(file_is(s.path, s.old));
@@ -440,12 +457,14 @@ static void an_append_that_is_stopped_leaves_the_file(void **state)
     for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
         heft_status st = HEFT_E_CANCELLED;
         for (int steps = 0; st; steps++) {
+            heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
             heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
             heft_error err;
             int left = steps;
             begin(&s);
-            o.convert.progress = stop_at_once;
-            o.convert.progress_ctx = &left;
+            o.convert = &convert;
+            convert.progress = stop_at_once;
+            convert.progress_ctx = &left;
             st = append(&heft_system_disk, s.path, s.more, &o, NULL, &err);
             if (st)
                 heft_assert_status(st, HEFT_E_CANCELLED, &err);
@@ -461,12 +480,15 @@ static void an_append_that_is_stopped_leaves_the_file(void **state)
 static void damage_to_what_is_appended_is_found(void **state)
 {
     scene s = scene_of(*state, 1);
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_append_result r;
     heft_error err;
     static const test_tensor v = { "v", HEFT_F32, 1, { 100 } };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options c = HEFT_CONVERT_OPTIONS_INIT;
-    c.write.digest = "crc32c";
+    c.write = &write;
+    write.digest = "crc32c";
     heft_bytes broken = heft_test_converted("safetensors", &v, 1, "ztensor", &c);
     broken.p[100] ^= 1;
     begin(&s);
@@ -474,7 +496,8 @@ static void damage_to_what_is_appended_is_found(void **state)
     heft_assert_status(st, HEFT_E_CHECKSUM, &err);
     assert_true(r.about_from);
     assert_true(file_is(s.path, s.old));
-    o.convert.no_verify = true;
+    o.convert = &convert;
+    convert.no_verify = true;
     heft_assert_ok(append(&heft_system_disk, s.path, broken, &o, &r, &err), &err);
     heft_test_free(&broken);
     end_scene(&s);
@@ -486,6 +509,7 @@ static void a_file_may_be_appended_to_itself(void **state)
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
         const char *path = heft_test_path(*state, "model");
         heft_bytes old = more_of(formats[i]);
+        heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
         heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
         heft_error err;
         heft_file *f;
@@ -494,8 +518,9 @@ static void a_file_may_be_appended_to_itself(void **state)
         heft_assert_fails(heft_file_append(NULL, path, f, NULL, &err), HEFT_E_ARGUMENT, &err,
                           "already");
         assert_true(file_is(path, old));
-        o.convert.keep = keep_v;
-        o.convert.rename = all_are_w;
+        o.convert = &convert;
+        convert.keep = keep_v;
+        convert.rename = all_are_w;
         heft_assert_ok(heft_file_append(NULL, path, f, &o, &err), &err);
         heft_file_close(f);
         heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);

@@ -84,9 +84,11 @@ static void assert_reads_all(heft_bytes b, const heft_host *host, bool check)
 static void a_tensor_is_read_as_any_type(void **state)
 {
     heft_test_host h[2];
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    opt.write.encoding = HEFT_ZSTD;
-    opt.write.digest = "crc32c";
+    write.encoding = HEFT_ZSTD;
+    write.digest = "crc32c";
+    opt.write = &write;
     heft_bytes plain = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
     heft_bytes packed = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor",
                                             &opt);
@@ -208,8 +210,10 @@ static void a_wrong_digest_is_found_in_place_too(void **state)
 {
     heft_array a;
     heft_error err;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    opt.write.digest = "crc32c";
+    write.digest = "crc32c";
+    opt.write = &write;
     heft_bytes b = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor",
                                        &opt);
     heft_file *f = open_at(b.p, b.len, NULL, true);

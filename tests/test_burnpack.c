@@ -307,9 +307,11 @@ static void convert_stored(writing *f, const char *dtype, uint64_t bytes, const 
     heft_file *file;
     memset(f, 0, sizeof *f);
     heft_assert_ok(heft_test_open(&file, in, NULL, &f->err), &f->err);
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    opt.write.on_loss = note_loss;
-    opt.write.loss_ctx = f;
+    opt.write = &write;
+    write.on_loss = note_loss;
+    write.loss_ctx = f;
     heft_sink *to = heft_test_sink_init(&f->sink, false);
     heft_assert_ok(heft_file_convert(file, heft_format_find("burnpack"), to, &opt, &f->err),
                    &f->err);

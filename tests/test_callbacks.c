@@ -92,10 +92,12 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
                               const heft_host *host, heft_error *err)
 {
     heft_test_sink sink;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     o.progress = work_on;
-    o.write.encoding = encoding;
-    o.write.host = host;
+    o.write = &write;
+    write.encoding = encoding;
+    write.host = host;
     heft_status st = heft_file_convert(f, heft_format_find(format),
                                        heft_test_sink_init(&sink, false), &o, err);
     heft_test_sink_free(&sink);
@@ -105,7 +107,7 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
 static heft_host nesting_host(heft_executor *x)
 {
     heft_host host = *heft_host_default();
-    *x = (heft_executor){ run, NULL, 4 };
+    *x = (heft_executor){ .size = sizeof(heft_executor), .run = run, .width = 4 };
     host.executor = x;
     return host;
 }
@@ -169,7 +171,7 @@ static void *add_from_within(void *ctx, void *p, size_t old, size_t new, size_t 
 static void the_allocator_may_work_itself(void **state)
 {
     enum { MANY = 5000 };
-    heft_allocator al = { add_from_within, NULL };
+    heft_allocator al = { .size = sizeof al, .resize = add_from_within };
     heft_host host = *heft_host_default();
     heft_segments s;
     heft_error err;
@@ -254,7 +256,8 @@ static void close_mapped(heft_source *s)
 
 static void an_eviction_may_ask_the_store(void **state)
 {
-    static const heft_source_ops ops = { .read = read_mapped,
+    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                         .read = read_mapped,
                                          .lend = lend_mapped,
                                          .populate = populate_mapped,
                                          .let_go = forget_mapped,
@@ -263,7 +266,7 @@ static void an_eviction_may_ask_the_store(void **state)
                                                 { "b", HEFT_F32, 1, { PARAM / 4 } },
                                                 { "c", HEFT_F32, 1, { PARAM / 4 } },
                                                 { "d", HEFT_F32, 1, { PARAM / 4 } } };
-    heft_allocator al = { ask_and_free, NULL };
+    heft_allocator al = { .size = sizeof al, .resize = ask_and_free };
     heft_host host = *heft_host_default();
     heft_bytes b = heft_test_model("safetensors", params, PARAMS);
     (void)state;

@@ -85,15 +85,17 @@ static heft_status run(const fixture *f, const way *how, said *s, heft_test_sink
                        heft_error *err)
 {
     heft_test_host host;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     way copy = *how;
     heft_test_host_init(&host, how->threads);
-    o.write.host = &host.host;
-    o.write.version = how->encoding ? "1.2" : NULL;
-    o.write.encoding = how->encoding;
-    o.write.strict = how->strict;
-    o.write.on_loss = note_loss;
-    o.write.loss_ctx = s;
+    o.write = &write;
+    write.host = &host.host;
+    write.version = how->encoding ? "1.2" : NULL;
+    write.encoding = how->encoding;
+    write.strict = how->strict;
+    write.on_loss = note_loss;
+    write.loss_ctx = s;
     o.cast = cast;
     o.ctx = &copy;
     o.dry_run = how->dry_run;

@@ -30,7 +30,9 @@ static void close_changing(heft_source *s)
     (void)s;
 }
 
-static const heft_source_ops ops = { .read = read_changing, .close = close_changing };
+static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                     .read = read_changing,
+                                     .close = close_changing };
 
 /* The file as it is first, whose later bytes differ from `at` on.  Release with release(). */
 static heft_file *open_changing(changing *c, heft_bytes take, uint64_t at, const void *later,

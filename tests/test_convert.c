@@ -231,10 +231,12 @@ static void packed_types_may_end_within_a_block(void **state)
         const test_tensor t = { "t", types[i], 1, { 300001 } };
         fixture f;
         change c = { .cast = "t", .dtype = HEFT_F4_E2M1 };
+        heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
         heft_convert_options o = options(&c);
         size_t n, m;
         begin(&f, "safetensors", &t, 1);
-        o.write.version = "2";
+        o.write = &write;
+        write.version = "2";
         heft_assert_ok(run(&f, "ztensor", &o), &f.err);
         compare_cast(&f, types[i], HEFT_F4_E2M1);
         const uint8_t *packed = data_of(f.got, "t", &n);
@@ -257,9 +259,11 @@ static void a_matrix_is_turned_and_cast_at_once(void **state)
     const test_tensor t = { "t", HEFT_F32, 2, { 301, 404 } };
     fixture both, first, then;
     change c = { .cast = "t", .dtype = HEFT_F4_E2M1, .transpose = "t" };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = options(&c);
     (void)state;
-    o.write.version = "2";
+    o.write = &write;
+    write.version = "2";
     begin(&both, "ztensor", &t, 1);
     heft_assert_ok(run(&both, "ztensor", &o), &both.err);
     begin(&first, "ztensor", &t, 1);
@@ -318,10 +322,12 @@ static void transpositions_are_those_by_hand(void **state)
         };
         fixture f;
         change c = { .transpose = "t" };
+        heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
         heft_convert_options o = options(&c);
         bool is_empty = !shape[0] || !shape[1]; /* which .mag cannot hold */
         const char *format = is_empty ? "safetensors" : "mag";
-        o.write.version = is_empty ? NULL : "snapshot";
+        o.write = &write;
+        write.version = is_empty ? NULL : "snapshot";
         begin(&f, "safetensors", two, 2);
         heft_assert_ok(run(&f, format, &o), &f.err);
         compare_transposed(&f, &two[1]);
@@ -337,10 +343,12 @@ static void turning_twice_changes_nothing(void **state)
                                        { "t", HEFT_F32, 2, { 301, 777 } } };
     fixture f;
     change c = { .transpose = "t" };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = options(&c);
     (void)state;
     begin(&f, "safetensors", two, 2);
-    o.write.version = "snapshot";
+    o.write = &write;
+    write.version = "snapshot";
     heft_assert_ok(run(&f, "mag", &o), &f.err);
     for (size_t way = 0; way < 4; way += 3) {
         heft_test_input in = { NULL, f.out };
@@ -574,8 +582,10 @@ static void payloads_lie_where_they_were_asked_to(void **state)
         for (uint32_t align = 64; align <= 65536; align *= 4) {
             fixture f;
             change c = { 0 };
+            heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
             heft_convert_options o = options(&c);
-            o.write.align = align;
+            o.write = &write;
+            write.align = align;
             begin(&f, formats[i], two, 2);
             heft_assert_ok(run(&f, formats[i], &o), &f.err);
             assert_int_equal(heft_file_alignment(f.got) % align, 0);

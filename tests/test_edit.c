@@ -439,7 +439,9 @@ static void close_counting(heft_source *s)
     (void)s;
 }
 
-static const heft_source_ops counting_ops = { .read = count_read, .close = close_counting };
+static const heft_source_ops counting_ops = { .size = sizeof(heft_source_ops),
+                                              .read = count_read,
+                                              .close = close_counting };
 
 /* Bytes read for the plan alone. */
 static uint64_t read_for(heft_bytes b, const char *to)

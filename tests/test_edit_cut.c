@@ -258,15 +258,19 @@ static heft_str under(void *ctx, const heft_tensor *t)
 
 static heft_status append(const heft_disk *disk, const char *path, const char *to)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_bytes more = heft_test_one("safetensors", MORE);
     heft_test_host host;
     heft_file *from;
     heft_error err;
     heft_test_host_init(&host, 1);
-    o.convert.write.host = &host.host;
-    o.convert.rename = under;
-    o.convert.ctx = (void *)(uintptr_t)to;
+    o.convert = &convert;
+    convert.write = &write;
+    write.host = &host.host;
+    convert.rename = under;
+    convert.ctx = (void *)(uintptr_t)to;
     heft_assert_ok(heft_test_open(&from, more, &host.host, &err), &err);
     heft_status st = heft_append_file_on(disk, NULL, path, from, &o, &err);
     heft_file_close(from);

@@ -23,9 +23,11 @@ static heft_vocab *vocab_of(const char *lines)
 /* The two tensors in that format; lines NULL: without a vocabulary. */
 static heft_bytes model(const char *format, const char *version, const char *lines)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     heft_vocab *v = lines ? vocab_of(lines) : NULL;
-    o.write.version = version;
+    o.write = &write;
+    write.version = version;
     o.vocab = v;
     heft_bytes b = heft_test_converted("mag", tensors, TENSORS, format, &o);
     heft_vocab_close(v);

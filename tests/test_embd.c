@@ -100,8 +100,10 @@ static void conversion_writes_the_same_bytes(void **state)
     heft_assert_ok(heft_test_open(&f, model, NULL, &err), &err);
     for (size_t i = 0; i < 2 * HEFT_COUNT(layouts); i++) {
         heft_test_sink sink;
+        heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
         heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-        opt.write.version = layouts[i / 2];
+        opt.write = &write;
+        write.version = layouts[i / 2];
         heft_sink *to = heft_test_sink_init(&sink, i & 1);
         heft_assert_ok(heft_file_convert(f, heft_format_find("embd"), to, &opt, &err), &err);
         heft_bytes same = write_model(layouts[i / 2], false, v);
@@ -190,7 +192,8 @@ static void ends_discard(heft_sink *s)
     (void)s;
 }
 
-static const heft_sink_ops ends_ops = { .write_at = ends_write_at,
+static const heft_sink_ops ends_ops = { .size = sizeof(heft_sink_ops),
+                                        .write_at = ends_write_at,
                                         .reserve = ends_reserve,
                                         .finish = ends_finish,
                                         .discard = ends_discard };
@@ -219,7 +222,9 @@ static void write_giant(ends_sink *sink)
 
 static void data_may_be_larger_than_4_gib(void **state)
 {
-    static const heft_source_ops ops = { .read = read_front, .close = close_front };
+    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                         .read = read_front,
+                                         .close = close_front };
     ends_sink *sink = calloc(1, sizeof *sink);
     front_source *s = malloc(sizeof *s);
     heft_error err;

@@ -240,13 +240,15 @@ static void a_wrong_id_is_noted_when_the_file_is_opened(void **state)
 
 static heft_status convert(heft_bytes b, const char *to, bool strict, losses *l, heft_error *err)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_test_sink sink;
     heft_file *f = open_model(b);
     *l = (losses){ 0, 0 };
-    opt.write.on_loss = count_loss;
-    opt.write.loss_ctx = l;
-    opt.write.strict = strict;
+    opt.write = &write;
+    write.on_loss = count_loss;
+    write.loss_ctx = l;
+    write.strict = strict;
     heft_status st = heft_file_convert(f, heft_format_find(to), heft_test_sink_init(&sink, false),
                                        &opt, err);
     heft_file_close(f);

@@ -490,6 +490,7 @@ static void any_range_of_a_compressed_part_is_read(void **state)
 {
     enum { BYTES = 300000, LONGEST = 5000, ROUNDS = 100 };
     static const test_tensor t[] = { { "w", HEFT_BOOL, 1, { BYTES } } };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_error err;
     heft_file *plain, *f;
@@ -497,7 +498,8 @@ static void any_range_of_a_compressed_part_is_read(void **state)
     (void)state;
     if (!heft_host_default()->codecs)
         skip();
-    opt.write.encoding = HEFT_ZSTD;
+    opt.write = &write;
+    write.encoding = HEFT_ZSTD;
     heft_bytes raw = heft_test_model("mag", t, 1);
     heft_bytes packed = heft_test_converted("mag", t, 1, "ztensor", &opt);
     heft_assert_ok(heft_test_open(&plain, raw, NULL, &err), &err);

@@ -274,10 +274,12 @@ static heft_vocab *vocabulary(const char *lines)
 static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
 {
     heft_file *out;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     memset(f, 0, sizeof *f);
-    opt.write.on_loss = note_loss;
-    opt.write.loss_ctx = &f->lost;
+    opt.write = &write;
+    write.on_loss = note_loss;
+    write.loss_ctx = &f->lost;
     opt.vocab = v;
     heft_assert_ok(heft_file_convert(in, heft_format_find("gguf"),
                                      heft_test_sink_init(&f->sink, false), &opt, &f->err),

@@ -109,10 +109,12 @@ static void assert_id(const heft_file *f, const char *name, const uint64_t *id)
 static heft_bytes converted(const char *to, const char *version, heft_bytes from, wish *w)
 {
     heft_test_sink sink;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     heft_file *f;
     heft_error err;
-    o.write.version = version;
+    o.write = &write;
+    write.version = version;
     o.identify = identify;
     o.ctx = w;
     w->calls = 0;
@@ -139,8 +141,10 @@ static const struct {
 
 static heft_bytes model_of(size_t keeper)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    o.write.version = keepers[keeper].version;
+    o.write = &write;
+    write.version = keepers[keeper].version;
     return heft_test_converted("safetensors", two, 2, keepers[keeper].format, &o);
 }
 

@@ -61,7 +61,7 @@ static void counts_that_cannot_be_true_are_refused(void **state)
         { 1001, 100000, 10, HEFT_E_LIMIT, "1001 tensors pass the limit of 1000" },
         { UINT32_MAX, UINT64_MAX, 1, HEFT_E_LIMIT, "pass the limit" },
     };
-    heft_limits limits = { .tensors = 1000 };
+    heft_limits limits = { .size = sizeof limits, .tensors = 1000 };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         fixture f;
@@ -79,7 +79,7 @@ static void counts_that_cannot_be_true_are_refused(void **state)
 
 static void the_limit_of_memory_is_kept(void **state)
 {
-    heft_limits limits = { .memory = 20000 };
+    heft_limits limits = { .size = sizeof limits, .memory = 20000 };
     fixture f;
     uint32_t n = 0;
     heft_status st = HEFT_OK;
@@ -99,7 +99,7 @@ static void the_limit_of_memory_is_kept(void **state)
 
 static void tensors_stop_at_their_limit(void **state)
 {
-    heft_limits limits = { .tensors = 3 };
+    heft_limits limits = { .size = sizeof limits, .tensors = 3 };
     fixture f;
     uint64_t *dims;
     uint32_t id;
@@ -405,7 +405,7 @@ static void containers_know_their_children(void **state)
 
 static void metadata_nest_as_deep_as_the_limit(void **state)
 {
-    heft_limits limits = { .depth = 5 };
+    heft_limits limits = { .size = sizeof limits, .depth = 5 };
     fixture f;
     heft_value list = { .kind = HEFT_KIND_LIST, .key = { "deep", 4 } };
     (void)state;
@@ -420,7 +420,7 @@ static void metadata_nest_as_deep_as_the_limit(void **state)
 
 static void limits_have_defaults_and_an_end(void **state)
 {
-    heft_limits much = { UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX };
+    heft_limits much = { sizeof much, UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX };
     fixture f;
     (void)state;
     begin(&f, NULL);

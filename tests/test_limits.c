@@ -9,7 +9,7 @@ static heft_status open_within(const heft_test_way *way, heft_bytes b, const hef
     heft_file *f;
     heft_test_memory_init(m, 0);
     opt.host = &m->host;
-    opt.limits = *limits;
+    opt.limits = limits;
     heft_status st = way->open(&f, &in, &opt, err);
     uint64_t live = atomic_load(&m->live);
     if (!st)
@@ -29,7 +29,7 @@ static void too_many_tensors_are_refused(void **state)
     for (size_t i = 0; (format = heft_test_writable(i / HEFT_COUNT(chosen_ways))); i++) {
         heft_bytes b = heft_test_many(format, 1000);
         const heft_test_way *way = &heft_test_ways[chosen_ways[i % HEFT_COUNT(chosen_ways)]];
-        heft_limits limits = { .tensors = 1000 };
+        heft_limits limits = { .size = sizeof limits, .tensors = 1000 };
         heft_test_memory m;
         heft_error err;
         heft_assert_ok(open_within(way, b, &limits, &m, &err), &err);
@@ -50,7 +50,7 @@ static void the_index_takes_no_more_memory_than_allowed(void **state)
         heft_error err;
         heft_status st = HEFT_E_NOMEM;
         for (uint64_t memory = 1000; st; memory = memory * 3 / 2) {
-            heft_limits limits = { .memory = memory };
+            heft_limits limits = { .size = sizeof limits, .memory = memory };
             st = open_within(way, b, &limits, &m, &err);
             /* while a block grows there are two of it */
             assert_in_range(atomic_load(&m.peak), 0, 2 * memory + 1000);
@@ -68,7 +68,7 @@ static void the_index_takes_no_more_of_the_file_than_allowed(void **state)
     (void)state;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         heft_bytes b = heft_test_many(format, 30000);
-        heft_limits limits = { .index_bytes = 400 << 10 };
+        heft_limits limits = { .size = sizeof limits, .index_bytes = 400 << 10 };
         heft_test_memory m;
         heft_error err;
         for (size_t k = 1; k < HEFT_COUNT(chosen_ways); k++) {
@@ -109,7 +109,7 @@ static void nesting_has_a_limit_and_needs_no_stack(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_bytes b = nested(rows[i].depth);
-        heft_limits limits = { .depth = rows[i].limit };
+        heft_limits limits = { .size = sizeof limits, .depth = rows[i].limit };
         heft_test_memory m;
         heft_error err;
         heft_status st = open_within(&heft_test_ways[0], b, &limits, &m, &err);
@@ -141,7 +141,7 @@ static void promises_cost_nothing(void **state)
         heft_bytes b = heft_test_copy(rows[i / heft_test_way_count].bytes,
                                       rows[i / heft_test_way_count].len);
         const heft_test_way *way = &heft_test_ways[i % heft_test_way_count];
-        heft_limits limits = { 0 };
+        heft_limits limits = HEFT_LIMITS_INIT;
         heft_test_memory m;
         heft_error err;
         if (!way->needs_path) {

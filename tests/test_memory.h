@@ -51,7 +51,10 @@ static inline void *test_memory_resize(void *ctx, void *p, size_t old_size, size
 
 static inline void test_memory_init(test_memory *m, uint32_t fail_at)
 {
-    *m = (test_memory){ .al = { test_memory_resize, m }, .fail_at = fail_at };
+    *m = (test_memory){
+        .al = { .size = sizeof(heft_allocator), .resize = test_memory_resize, .ctx = m },
+        .fail_at = fail_at
+    };
 }
 
 #endif

@@ -219,7 +219,7 @@ static heft_file *open_counted(reads *r, heft_bytes b)
 {
     heft_file *f;
     heft_error err;
-    *r = (reads){ .ops = { .read = read_counted, .close = close_counted },
+    *r = (reads){ .ops = { .size = sizeof r->ops, .read = read_counted, .close = close_counted },
                   .bytes = b,
                   .most = UINT64_MAX };
     r->base = (heft_source){ &r->ops, b.len };
@@ -370,6 +370,7 @@ static bool convert_after_failure(heft_bytes b, uint32_t n)
 {
     heft_test_memory m;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_test_sink sink;
     heft_source *source;
@@ -378,8 +379,9 @@ static bool convert_after_failure(heft_bytes b, uint32_t n)
     uint32_t told = 0;
     heft_test_memory_init(&m, n);
     opt.host = &m.host;
-    convert.write.on_loss = count_unknown;
-    convert.write.loss_ctx = &told;
+    convert.write = &write;
+    write.on_loss = count_unknown;
+    write.loss_ctx = &told;
     heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
     heft_status st = heft_file_open_source(&f, source, &opt, &err);
     bool met = atomic_load(&m.calls) >= n;

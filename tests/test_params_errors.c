@@ -170,7 +170,9 @@ static void brittle_close(heft_source *s)
 static void a_failing_read_reaches_exactly_those_who_asked(void **state)
 {
     enum { BAD = 2 };
-    static const heft_source_ops ops = { .read = brittle_read, .close = brittle_close };
+    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                         .read = brittle_read,
+                                         .close = brittle_close };
     const char *path = heft_test_path(*state, "m.mag");
     heft_error err;
     heft_file *f;
@@ -210,7 +212,8 @@ static void a_failing_allocation_reaches_exactly_those_who_asked(void **state)
 {
     enum { BAD = 4 };
     const char *path = heft_test_path(*state, "m.mag");
-    tight t = { .al = { tight_resize, &t }, .host = *heft_host_default() };
+    tight t = { .al = { .size = sizeof(heft_allocator), .resize = tight_resize, .ctx = &t },
+                .host = *heft_host_default() };
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
     t.host.allocator = &t.al;
     opt.host = &t.host;

@@ -31,10 +31,12 @@ static const way ways[] = {
 
 static heft_bytes with_digests(const way *w)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    opt.write.version = w->version;
-    opt.write.digest = w->digest;
-    opt.write.encoding = w->encoding;
+    opt.write = &write;
+    write.version = w->version;
+    write.digest = w->digest;
+    write.encoding = w->encoding;
     return heft_test_converted("safetensors", tensors, TENSORS, w->format, &opt);
 }
 

@@ -78,6 +78,7 @@ static bool convert_changing(const heft_format *to, const char *version, char fr
 {
     enum { FAR = 1 << 20 }; /* where a writer without an end is stopped */
     changing c = { .source = model(from), .from = from, .to = into };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     heft_error err;
     heft_file *in;
@@ -86,8 +87,9 @@ static bool convert_changing(const heft_format *to, const char *version, char fr
     c.reserve = c.sink.ops.reserve;
     c.sink.ops.reserve = reserve;
     c.sink.fail_from = FAR;
-    o.write.version = version;
-    o.write.allow_loss = true;
+    o.write = &write;
+    write.version = version;
+    write.allow_loss = true;
     o.no_verify = true;
     o.planned_bytes = &planned;
     heft_assert_ok(heft_test_open(&in, c.source, NULL, &err), &err);

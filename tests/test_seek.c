@@ -207,6 +207,7 @@ static void digests_are_read_in_order(void **state)
 {
     test_tensor *t = calloc(TENSORS, sizeof *t);
     char(*names)[16] = calloc(TENSORS, sizeof *names);
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     (void)state;
     assert_true(t && names);
@@ -214,7 +215,8 @@ static void digests_are_read_in_order(void **state)
         snprintf(names[i], sizeof names[i], "%u", i);
         t[i] = (test_tensor){ names[i], HEFT_U8, 1, { 1 } };
     }
-    o.write.digest = "crc32c";
+    o.write = &write;
+    write.digest = "crc32c";
     heft_bytes b = heft_test_converted("safetensors", t, TENSORS, "ztensor", &o);
     heft_expect_same_by_workers(b, NULL);
     heft_test_free(&b);

@@ -124,6 +124,8 @@ static heft_status open_sink(heft_sink **out, void *ctx, const char *name, heft_
 
 static heft_status split(const task *t, heft_error *err)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_split_options o = HEFT_SPLIT_OPTIONS_INIT;
     heft_test_host host;
     heft_sink_set *s;
@@ -133,7 +135,9 @@ static heft_status split(const task *t, heft_error *err)
     if (st)
         return st;
     st = heft_sink_set_open_on(test_disk, &s, t->dir, t->flags, err);
-    o.convert.write.host = &host.host;
+    o.convert = &convert;
+    convert.write = &write;
+    write.host = &host.host;
     o.count = 3;
     o.open = open_sink;
     o.ctx = s;

@@ -134,8 +134,10 @@ static void limits_hold_for_all_files_together(void **state)
 {
     heft_error err;
     heft_file *f;
+    heft_limits limits = HEFT_LIMITS_INIT;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    opt.limits.tensors = 2;
+    limits.tensors = 2;
+    opt.limits = &limits;
     heft_assert_fails(heft_file_open(&f, in(state, ""), &opt, &err), HEFT_E_LIMIT, &err,
                       "3 tensors");
     assert_null(f);
@@ -352,8 +354,12 @@ static heft_status open_sink(heft_sink **out, void *ctx, const char *name, heft_
 static heft_status split(const heft_file *f, const heft_format *to, heft_sink_set *s,
                          const heft_host *host, heft_error *err)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_split_options opt = HEFT_SPLIT_OPTIONS_INIT;
-    opt.convert.write.host = host;
+    opt.convert = &convert;
+    convert.write = &write;
+    write.host = host;
     opt.count = 2;
     opt.open = open_sink;
     opt.ctx = s;

@@ -38,8 +38,10 @@ static bool share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
 /* Not every format has room between tensors. */
 static heft_bytes aligned_model(void)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    o.write.align = ALIGN;
+    o.write = &write;
+    write.align = ALIGN;
     return heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "mag", &o);
 }
 
@@ -57,6 +59,7 @@ static heft_dtype to_bf16(void *ctx, const heft_tensor *t)
 /* The model as that format, by a sink that shares at most so often. */
 static void convert(sharing *s, heft_bytes from, const char *format, uint32_t most, bool casts)
 {
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     heft_error err;
     heft_source *source;
@@ -68,7 +71,8 @@ static void convert(sharing *s, heft_bytes from, const char *format, uint32_t mo
     s->calls = 0;
     s->most = most;
     s->shared = 0;
-    o.write.align = ALIGN;
+    o.write = &write;
+    write.align = ALIGN;
     o.cast = casts ? to_bf16 : NULL;
     heft_assert_ok(heft_source_open_memory(&source, from.p, from.len, &err), &err);
     heft_assert_ok(heft_file_open_source(&f, source, NULL, &err), &err);

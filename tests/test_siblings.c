@@ -137,9 +137,11 @@ static bool store_raw(void *ctx, const heft_tensor *t, heft_str role, heft_stora
 static heft_status convert(const heft_file *f, const char *only, heft_bytes *out, heft_error *err)
 {
     heft_test_sink sink;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
-    opt.write.version = "2";
-    opt.write.align = 4096;
+    opt.write = &write;
+    write.version = "2";
+    write.align = 4096;
     opt.keep = only ? is_here : NULL;
     opt.storage = store_raw;
     opt.ctx = (void *)(uintptr_t)only;
@@ -366,7 +368,9 @@ static void a_system_that_fails_is_no_fault_of_the_model(void **state)
         heft_error err;
         heft_file *f;
         heft_source *source;
-        heft_shard_folder shards = { .name = "model.zt", .open = fail_to_open, .ctx = &code };
+        heft_shard_folder shards = {
+            .size = sizeof shards, .name = "model.zt", .open = fail_to_open, .ctx = &code
+        };
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         findings all = { 0, 0, "" };
         opt.shards = &shards;
@@ -392,7 +396,9 @@ static void a_program_can_hand_over_siblings(void **state)
     heft_file *f;
     heft_source *source;
     shelf s = { .state = state };
-    heft_shard_folder shards = { .name = "model.zt", .open = take, .ctx = &s };
+    heft_shard_folder shards = {
+        .size = sizeof shards, .name = "model.zt", .open = take, .ctx = &s
+    };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_bytes b = heft_test_load(in(state, "model.zt"));
     opt.shards = &shards;
@@ -438,7 +444,7 @@ static heft_status refuse(heft_source **out, void *ctx, const char *name, heft_e
 static heft_status open_wanted(heft_file **f, shelf *s, const char *own, heft_error *err)
 {
     heft_source *source;
-    heft_shard_folder shards = { .name = own, .open = refuse, .ctx = s };
+    heft_shard_folder shards = { .size = sizeof shards, .name = own, .open = refuse, .ctx = s };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.shards = &shards;
     opt.format = &any_name;

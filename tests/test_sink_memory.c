@@ -11,6 +11,7 @@ typedef struct scene {
     heft_bytes model;
     heft_file *in;
     heft_convert_options opt;
+    heft_write_options write;
 } scene;
 
 static void begin(scene *s)
@@ -18,7 +19,9 @@ static void begin(scene *s)
     heft_error err;
     *s = (scene){ .model = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors)) };
     s->opt = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
-    s->opt.write.allow_loss = true;
+    s->write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    s->opt.write = &s->write;
+    s->write.allow_loss = true;
     heft_assert_ok(heft_test_open(&s->in, s->model, NULL, &err), &err);
 }
 
@@ -37,7 +40,7 @@ static void assert_like_a_file(const scene *s, const char *format)
     const heft_format *to = heft_format_find(format);
     heft_assert_ok(heft_file_convert(s->in, to, heft_test_sink_init(&file, true), &s->opt, &err),
                    &err);
-    heft_assert_ok(heft_sink_open_memory(&sink, &blob, s->opt.write.host, &err), &err);
+    heft_assert_ok(heft_sink_open_memory(&sink, &blob, s->write.host, &err), &err);
     heft_assert_ok(heft_file_convert(s->in, to, sink, &s->opt, &err), &err);
     assert_int_equal((uintptr_t)blob.data % 64, 0);
     heft_assert_same_bytes((heft_bytes){ blob.data, blob.size }, heft_test_sink_bytes(&file));
@@ -62,7 +65,7 @@ static void memory_grows_with_compressed_parts(void **state)
     scene s;
     (void)state;
     begin(&s);
-    s.opt.write.encoding = HEFT_ZSTD;
+    s.write.encoding = HEFT_ZSTD;
     assert_like_a_file(&s, "ztensor");
     end(&s);
 }
@@ -80,8 +83,8 @@ static void without_memory_there_is_no_file(void **state)
         heft_sink *sink;
         heft_error err;
         heft_test_memory_init(&m, n);
-        s.opt.write.host = &m.host;
-        s.opt.write.encoding = n & 1 ? HEFT_ZSTD : HEFT_RAW;
+        s.write.host = &m.host;
+        s.write.encoding = n & 1 ? HEFT_ZSTD : HEFT_RAW;
         heft_status st = heft_sink_open_memory(&sink, &blob, &m.host, &err);
         if (!st)
             st = heft_file_convert(s.in, heft_format_find("ztensor"), sink, &s.opt, &err);

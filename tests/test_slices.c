@@ -212,7 +212,7 @@ static void run_backwards(void *ctx, size_t n, void (*fn)(void *arg, size_t i), 
 
 static void no_slice_waits_for_another(void **state)
 {
-    heft_executor backwards = { run_backwards, NULL, 1 };
+    heft_executor backwards = { .size = sizeof backwards, .run = run_backwards, .width = 1 };
     (void)state;
     assert_true(read_fakes((fake){ 0, 0 }, &backwards));
     assert_false(read_fakes((fake){ 1, 0 }, &backwards));

@@ -297,7 +297,9 @@ static void a_file_cut_short_while_it_is_opened_is_an_error(void **state)
         heft_source *from;
         heft_error err;
         heft_file *f;
-        s.al = (heft_allocator){ shrink_then_resize, &s };
+        s.al = (heft_allocator){ .size = sizeof(heft_allocator),
+                                 .resize = shrink_then_resize,
+                                 .ctx = &s };
         host.allocator = &s.al;
         opt.host = &host;
         heft_test_save(path, b.p, b.len);

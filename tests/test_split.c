@@ -147,9 +147,9 @@ static heft_status finish(heft_sink *s, heft_error *err)
 
 static heft_status open_counted(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
-    static const heft_sink_ops ops = { .write_at = count_bytes,
-                                       .finish = finish,
-                                       .discard = discard };
+    static const heft_sink_ops ops = {
+        .size = sizeof(heft_sink_ops), .write_at = count_bytes, .finish = finish, .discard = discard
+    };
     counted_sink *s = calloc(1, sizeof *s);
     (void)ctx;
     (void)name;
@@ -275,10 +275,14 @@ static void a_tensor_that_is_too_large_is_named(void **state)
     char text[256];
     for (int strict = 0; strict < 2; strict++) {
         said s = { 0 };
+        heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+        heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
         heft_split_options opt = options_of(LIMIT);
-        opt.convert.write.on_loss = note_loss;
-        opt.convert.write.loss_ctx = &s;
-        opt.convert.write.strict = strict;
+        opt.convert = &convert;
+        convert.write = &write;
+        write.on_loss = note_loss;
+        write.loss_ctx = &s;
+        write.strict = strict;
         heft_status st = heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err);
         heft_assert_status(st, strict ? HEFT_E_LOSSY : HEFT_OK, &err);
         assert_int_equal(s.count, 100);
@@ -316,9 +320,11 @@ static void planning_can_be_stopped(void **state)
     make_model(&m, &samples[0]);
     for (uint32_t most = 0; most < 20; most++) {
         patience p = { .most = most };
+        heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
         heft_split_options opt = options_of(LIMIT);
-        opt.convert.progress = is_patient;
-        opt.convert.progress_ctx = &p;
+        opt.convert = &convert;
+        convert.progress = is_patient;
+        convert.progress_ctx = &p;
         heft_assert_status(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err),
                            HEFT_E_CANCELLED, &err);
         assert_int_equal(files, 0);
@@ -334,11 +340,13 @@ static void comparing_can_be_stopped(void **state)
     heft_error err;
     model m;
     patience p = { .most = 0 };
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_split_options opt = options_of(LIMIT);
     (void)state;
     make_model(&m, &samples[0]);
-    opt.convert.progress = is_patient;
-    opt.convert.progress_ctx = &p;
+    opt.convert = &convert;
+    convert.progress = is_patient;
+    convert.progress_ctx = &p;
     heft_assert_status(heft_file_split(m.f, heft_format_find("ztensor"), &opt, &err),
                        HEFT_E_CANCELLED, &err);
     assert_int_equal(p.calls, 1);

@@ -36,7 +36,7 @@ static heft_status read_bytes(heft_source *s, uint64_t offset, void *buf, size_t
     return HEFT_OK;
 }
 
-static const heft_source_ops ops = { .read = read_bytes };
+static const heft_source_ops ops = { .size = sizeof(heft_source_ops), .read = read_bytes };
 
 static backed *open_backed(bool lends)
 {

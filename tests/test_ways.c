@@ -64,7 +64,9 @@ static void close_plain(heft_source *s)
 static heft_status open_plain(heft_file **out, const heft_test_input *in,
                               const heft_open_options *opt, heft_error *err)
 {
-    static const heft_source_ops ops = { .read = read_plain, .close = close_plain };
+    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                         .read = read_plain,
+                                         .close = close_plain };
     plain_source *s = malloc(sizeof *s);
     assert_non_null(s);
     *s = (plain_source){ { &ops, in->bytes.len }, in->bytes.p };

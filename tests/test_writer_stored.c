@@ -114,8 +114,8 @@ static void assert_converted(heft_bytes raw, heft_bytes same, const char *const 
     heft_test_sink sink;
     heft_error err;
     heft_file *f;
-    how.write = opt;
-    how.write.version = format[1];
+    how.write = &opt;
+    opt.version = format[1];
     heft_assert_ok(heft_test_open(&f, raw, NULL, &err), &err);
     heft_assert_ok(heft_file_convert(f, heft_format_find(format[0]),
                                      heft_test_sink_init(&sink, false), &how, &err),

@@ -157,7 +157,7 @@ static void put_end(archive *a, const make *m, size_t directory)
 
 static void build(archive *a, const make *m)
 {
-    static const heft_allocator al = { resize, NULL };
+    static const heft_allocator al = { .size = sizeof al, .resize = resize };
     a->o = (heft_out){ .buf = a->bytes, .cap = ROOM };
     a->mem = (heft_memory){ .al = &al, .limit = 1 << 24 };
     a->arena = (heft_arena){ .mem = &a->mem };
@@ -479,7 +479,7 @@ static void wide_numbers_come_back(void **state)
                                             4000 };
     static const uint64_t deflated[] = { 0, 0, 0, 0, 0, 6 << 20, 7 }; /* 0: it is stored */
     static const char *const called[] = { "a", "b\xc3\xa9", "c", "d", "e", "f", "g" };
-    static const heft_allocator al = { resize, NULL };
+    static const heft_allocator al = { .size = sizeof al, .resize = resize };
     enum { COUNT = sizeof sizes_there / sizeof *sizes_there };
     giant *g = calloc(1, sizeof *g);
     heft_memory mem = { .al = &al, .limit = 1 << 24 };

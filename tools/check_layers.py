@@ -28,7 +28,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 # it; heft_ext.h: what plugs something in; a directory's own headers are its own.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
-    "src/base": ["heft.h"],
+    "src/base": ["heft.h", "heft_ext.h"],
     "src/model": ["heft.h", "src/base"],
     "src/grammar": ["heft.h", "src/base"],
     "src/format": ["heft.h", "src/base", "src/model", "src/grammar"],

@@ -111,8 +111,10 @@ HEFT_API heft_dtype heft_dtype_find(heft_str name);
  * leaves ptr as it was.  align is a power of two.  Called on all threads of the host's executor, by several at
  * once. */
 typedef struct heft_allocator {
+    size_t size; /* = sizeof(heft_allocator) */
     void *(*resize)(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align);
     void *ctx;
+    void *reserved; /* NULL */
 } heft_allocator;
 
 /* done and total are bytes; done stays 0 while a conversion is planned.  Return false to stop with HEFT_E_CANCELLED.
@@ -179,17 +181,22 @@ typedef struct heft_shard_folder
     heft_shard_folder; /* how to reach files beside a file: heft_ext.h */
 
 typedef struct heft_limits { /* zero means the default in parentheses */
+    size_t size;             /* = sizeof(heft_limits) */
     uint64_t index_bytes;    /* 4 GiB: bytes of the file that listing its tensors may take */
     uint64_t memory;         /* 4 GiB: bytes that the index may occupy */
     uint32_t tensors;        /* 16 Mi */
     uint32_t depth;          /* 128: nesting in JSON, CBOR, pickle */
 } heft_limits;
+#define HEFT_LIMITS_INIT                \
+    {                                   \
+        sizeof(heft_limits), 0, 0, 0, 0 \
+    }
 
 typedef struct heft_open_options {
     size_t size;               /* = sizeof(heft_open_options) */
     const heft_format *format; /* NULL: recognised by content */
     const heft_host *host;     /* NULL: heft_host_default() */
-    heft_limits limits;
+    const heft_limits *limits; /* NULL: their defaults */
     const heft_shard_folder
         *shards; /* NULL: heft_file_open() looks beside its path, the others nowhere */
     /* Of a file that nests (HEFT_CAN_PICK) the part that is wanted, "state_dict" or "ema.model": what it holds
@@ -206,10 +213,14 @@ typedef struct heft_open_options {
     /* Open the file although a checksum of its header or index is wrong, which is HEFT_E_CHECKSUM otherwise;
      * heft_file_verify() reports such a checksum as a fault. */
     bool no_verify;
+    uint8_t reserved[6]; /* 0 */
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                                                \
-    {                                                                                         \
-        sizeof(heft_open_options), NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL, NULL, false, false \
+#define HEFT_OPEN_OPTIONS_INIT                                                       \
+    {                                                                                \
+        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, false, false, \
+        {                                                                            \
+            0                                                                        \
+        }                                                                            \
     }
 
 /* opt may be NULL.  path is a file, or a folder: the one file of weights in it.  Reads the index only: nothing
@@ -552,10 +563,14 @@ typedef struct heft_verify_options {
     /* Structure and checksums of header and index, in a time that does not depend on the payload.  A note of the rule
      * "heft/quick" says what was left out, if anything was: digests of data, their values, padding between them. */
     bool quick;
+    uint8_t reserved[7]; /* 0 */
 } heft_verify_options;
-#define HEFT_VERIFY_OPTIONS_INIT                                   \
-    {                                                              \
-        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false \
+#define HEFT_VERIFY_OPTIONS_INIT                                    \
+    {                                                               \
+        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, \
+        {                                                           \
+            0                                                       \
+        }                                                           \
     }
 /* Every checksum that the file asserts, then the format's rules for padding, reserved bits, identities and values.
  * HEFT_OK says that the check ran to its end, whatever it found.  opt NULL: the defaults.  out may be NULL. */

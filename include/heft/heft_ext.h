@@ -9,11 +9,19 @@
 extern "C" {
 #endif
 
+/* Tables of functions begin with their size, so that they can grow: what is in them says sizeof of itself, and the library
+ * reads no further.  Whoever wraps an object of the library asks in the same way whether a table has a function that came
+ * later, which those are that may be NULL: HEFT_HAS(s->ops, let_go). */
+#define HEFT_HAS(table, member)                                                                 \
+    ((size_t)((const char *)(&(table)->member + 1) - (const char *)(table)) <= (table)->size && \
+     (table)->member)
+
 /* ---- sources ------------------------------------------------------------------------------ */
 
 /* Every function may be called from several threads at once.  Derive a struct that begins with
  * heft_source and give it to heft_file_open_source(). */
 typedef struct heft_source_ops {
+    size_t size; /* = sizeof(heft_source_ops) */
     /* len bytes at offset, all of them or an error; offset + len <= size was checked. */
     heft_status (*read)(heft_source *s, uint64_t offset, void *buf, size_t len, heft_error *err);
     /* The bytes in place until close, or NULL.  May be NULL. */
@@ -51,6 +59,7 @@ HEFT_API void heft_part_forget(const heft_file *f, uint32_t part);
 /* Borrowed until the file is open: heft_file_open_source() has returned, or heft_file_step() said HEFT_OK.  Called on the thread
  * that opens. */
 struct heft_shard_folder {
+    size_t size;      /* = sizeof(heft_shard_folder) */
     const char *name; /* of the file itself, a single component of a path: "model.zt" */
     /* The file of that name, again a single component, beside it.  HEFT_E_NOTFOUND: there is none, which is a fault of
      * the model.  HEFT_E_IO with an errno: nothing is known of it, and heft_file_verify() fails. */
@@ -76,6 +85,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_in_folder(heft_source **ou
  * come in.  One thread uses it at a time. */
 typedef struct heft_scratch heft_scratch;
 typedef struct heft_scratch_ops {
+    size_t size; /* = sizeof(heft_scratch_ops) */
     /* Behind everything written so far; no more in all than was asked for. */
     heft_status (*write)(heft_scratch *s, const void *data, size_t len, heft_error *err);
     /* All that was written, in place until close; nothing is written afterwards. */
@@ -93,6 +103,7 @@ struct heft_scratch {
 /* write, read_at, reserve, finish, discard and share are called by one thread at a time, which may be any of the host's
  * executor. */
 typedef struct heft_sink_ops {
+    size_t size; /* = sizeof(heft_sink_ops) */
     /* Behind everything written so far.  Used when write_at is NULL. */
     heft_status (*write)(heft_sink *s, const void *data, size_t len, heft_error *err);
     /* At a place of the file, from several threads at once, each byte once.  NULL: a stream. */
@@ -151,11 +162,13 @@ HEFT_API void heft_edit_close(heft_edit *e);             /* NULL is harmless */
 /* ---- threads ------------------------------------------------------------------------------ */
 
 typedef struct heft_executor {
+    size_t size; /* = sizeof(heft_executor) */
     /* Calls fn(arg, i) for every i below n, handed out in increasing order, on at most width
      * threads, and returns when all are done. */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
     void *ctx;
     uint32_t width;
+    uint32_t reserved[3]; /* 0 */
 } heft_executor;
 /* Threads of the system; 0: as many as there are processors to run on. */
 HEFT_API heft_executor heft_executor_threads(uint32_t width);
@@ -164,6 +177,7 @@ HEFT_API heft_executor heft_executor_threads(uint32_t width);
 
 /* Called on all threads of the host's executor, by several at once, each with a state of its own. */
 typedef struct heft_digest {
+    size_t size;      /* = sizeof(heft_digest) */
     const char *name; /* "crc32c" */
     uint32_t bytes, state_bytes;
     bool (*init)(void *state); /* false: no memory */
@@ -180,6 +194,7 @@ typedef struct heft_digest {
 
 /* As a digest: by several threads at once, each with a state of its own. */
 typedef struct heft_codec {
+    size_t size; /* = sizeof(heft_codec) */
     heft_encoding encoding;
     const char *name;
     /* A decoder of a part of so many decoded bytes. */
@@ -212,6 +227,9 @@ struct heft_host {
      * instead. */
     heft_status (*scratch)(heft_scratch **out, uint64_t bytes, heft_error *err);
 };
+/* Becomes from, NULL: the default, as far as this program knows the members of a host: size is sizeof(heft_host).  How to
+ * begin a host that is like another one in most things; an assignment would take over a size that is not *out's. */
+HEFT_API void heft_host_copy(heft_host *out, const heft_host *from, size_t size);
 /* What this build has.  A build without an operating system has no allocator: give one. */
 HEFT_API const heft_host *heft_host_default(void);
 /* A random number of the system's, each of 2^64 as likely.  HEFT_E_IO: it has none.  From any thread; not in builds without

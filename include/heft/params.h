@@ -76,10 +76,14 @@ typedef struct heft_params_options {
     /* Loading a parameter checks its digest, where heft_part_verify() finds one, whatever its file was opened with:
      * HEFT_E_CHECKSUM, and nothing is loaded.  Bytes that stay where they are mapped are all read for that. */
     bool check_parts;
+    uint8_t reserved[7]; /* 0 */
 } heft_params_options;
-#define HEFT_PARAMS_OPTIONS_INIT                                       \
-    {                                                                  \
-        sizeof(heft_params_options), NULL, 0, false, NULL, NULL, false \
+#define HEFT_PARAMS_OPTIONS_INIT                                        \
+    {                                                                   \
+        sizeof(heft_params_options), NULL, 0, false, NULL, NULL, false, \
+        {                                                               \
+            0                                                           \
+        }                                                               \
     }
 
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_open(heft_params **out,

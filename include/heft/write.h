@@ -163,11 +163,12 @@ typedef struct heft_tensor_spec {
     /* A flat list, as heft_attribute_at() gives it: a list or map stands before its children and counts them. */
     const heft_value *attributes;
     uint32_t attribute_count;
+    uint32_t reserved; /* 0 */
 } heft_tensor_spec;
 #define HEFT_TENSOR_SPEC_INIT                                                                   \
     {                                                                                           \
         sizeof(heft_tensor_spec), { NULL, 0 }, HEFT_UNTYPED, 0, NULL, { NULL, 0 }, { NULL, 0 }, \
-            { 0, false, 0, { { 0 } } }, NULL, 0, NULL, NULL, 0                                  \
+            { 0, false, 0, { { 0 } } }, NULL, 0, NULL, NULL, 0, 0                               \
     }
 
 /* Any tensor.  Its components get the numbers *first_part, *first_part + 1, and so on.  HEFT_E_ARGUMENT: components
@@ -231,8 +232,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_array_write(heft_sink *take, const hef
 /* ---- converting --------------------------------------------------------------------------- */
 
 typedef struct heft_convert_options {
-    size_t size; /* = sizeof(heft_convert_options) */
-    heft_write_options write;
+    size_t size;                                   /* = sizeof(heft_convert_options) */
+    const heft_write_options *write;               /* NULL: their defaults */
     bool (*keep)(void *ctx, const heft_tensor *t); /* NULL: all */
     heft_str (*rename)(
         void *ctx,
@@ -264,11 +265,10 @@ typedef struct heft_convert_options {
      * its text is copied.  NULL: none was. */
     bool (*storage)(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how);
 } heft_convert_options;
-#define HEFT_CONVERT_OPTIONS_INIT                                                                  \
-    {                                                                                              \
-        sizeof(heft_convert_options), HEFT_WRITE_OPTIONS_INIT, NULL, NULL, NULL, NULL, NULL, NULL, \
-            0, { NULL, 0 }, false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 },   \
-            NULL                                                                                   \
+#define HEFT_CONVERT_OPTIONS_INIT                                                               \
+    {                                                                                           \
+        sizeof(heft_convert_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, \
+            false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { NULL, 0 }, NULL           \
     }
 
 /* Everything the input says is written in the target's terms, in the input's order; checksums of
@@ -307,7 +307,7 @@ typedef struct heft_edit_options {
     /* As in heft_convert_options: `t` and *id are those of the file before the edit.  NULL: identities stay. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
     void *identify_ctx;
-    heft_limits limits; /* as in heft_open_options */
+    const heft_limits *limits; /* as in heft_open_options */
     /* Where the format has a place (EMBD): the vocabulary that the file gets, NULL: its own.  Ids of special tokens
      * are those of that vocabulary, but for the ones that `special` changes. */
     const heft_vocab *vocab;
@@ -318,7 +318,7 @@ typedef struct heft_edit_options {
 #define HEFT_EDIT_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL, \
-            NULL, NULL, { 0, 0, 0, 0 }, NULL, NULL, 0,                                             \
+            NULL, NULL, NULL, NULL, NULL, 0,                                                       \
         {                                                                                          \
             NULL, 0                                                                                \
         }                                                                                          \
@@ -352,19 +352,16 @@ typedef struct heft_append_options {
     /* Of the tensors that are appended: which, under which names, cast to what, how stored, whether their checksums
      * are checked.  What is there already stays as it is, and so do the file's version and metadata: version, set,
      * config and vocab are not used.  write.align 0: as in the file.  progress begins anew when the tensors are
-     * converted and go on to their places. */
-    heft_convert_options convert;
+     * converted and go on to their places.  NULL: the defaults. */
+    const heft_convert_options *convert;
     heft_duplicates
-        duplicates;     /* a name that the file has: FIRST leaves the new tensor out; not LAST */
-    bool no_sync;       /* do not wait for the disk: a power cut may leave a torn file */
-    heft_limits limits; /* of opening the file, as in heft_open_options */
+        duplicates; /* a name that the file has: FIRST leaves the new tensor out; not LAST */
+    bool no_sync;   /* do not wait for the disk: a power cut may leave a torn file */
+    const heft_limits *limits; /* of opening the file, as in heft_open_options */
 } heft_append_options;
-#define HEFT_APPEND_OPTIONS_INIT                                                               \
-    {                                                                                          \
-        sizeof(heft_append_options), HEFT_CONVERT_OPTIONS_INIT, HEFT_DUPLICATES_REFUSE, false, \
-        {                                                                                      \
-            0, 0, 0, 0                                                                         \
-        }                                                                                      \
+#define HEFT_APPEND_OPTIONS_INIT                                               \
+    {                                                                          \
+        sizeof(heft_append_options), NULL, HEFT_DUPLICATES_REFUSE, false, NULL \
     }
 
 typedef struct heft_append_result {
@@ -390,10 +387,10 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_append(heft_append_result *out, c
 
 typedef struct heft_split_options {
     size_t size; /* = sizeof(heft_split_options) */
-    heft_convert_options
-        convert; /* of every file; of its callbacks, progress and storage are used */
+    /* Of every file; of its callbacks, progress and storage are used.  NULL: the defaults. */
+    const heft_convert_options *convert;
     /* Of a file that has more than one tensor; 0: no limit.  A tensor whose file is larger is a loss of rule
-     * "heft/shard-size": a warning, an error with convert.write.strict. */
+     * "heft/shard-size": a warning, an error with write options that are strict. */
     uint64_t max_bytes;
     uint32_t count;   /* of files, at least; 0: as many as max_bytes makes */
     const char *stem; /* what their names begin with */
@@ -401,9 +398,9 @@ typedef struct heft_split_options {
     heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
 } heft_split_options;
-#define HEFT_SPLIT_OPTIONS_INIT                                                          \
-    {                                                                                    \
-        sizeof(heft_split_options), HEFT_CONVERT_OPTIONS_INIT, 0, 0, "model", NULL, NULL \
+#define HEFT_SPLIT_OPTIONS_INIT                                     \
+    {                                                               \
+        sizeof(heft_split_options), NULL, 0, 0, "model", NULL, NULL \
     }
 /* Whether models of that format come in several files. */
 HEFT_API bool heft_format_can_split(const heft_format *f);

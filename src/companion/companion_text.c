@@ -2,14 +2,13 @@
 #include "companion/companion_text.h"
 
 #include "base/error.h"
+#include "base/sized.h"
 
 const heft_allocator *heft_companion_memory(const heft_host **host, heft_error *err)
 {
     if (!*host)
         *host = heft_host_default();
-    if (!(*host)->allocator || !(*host)->allocator->resize)
-        heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
-    return (*host)->allocator;
+    return heft_host_check(*host, err) ? NULL : (*host)->allocator;
 }
 
 heft_status heft_companion_full(heft_error *err)

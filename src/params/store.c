@@ -105,13 +105,17 @@ static bool grow_order(heft_params *p, size_t count)
 
 heft_status heft_params_open(heft_params **out, const heft_params_options *opt, heft_error *err)
 {
-    heft_params *p = calloc(1, sizeof *p);
+    heft_params_options o = HEFT_PARAMS_OPTIONS_INIT;
     *out = NULL;
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st && o.host)
+        st = heft_host_check(o.host, err);
+    if (st)
+        return st;
+    heft_params *p = calloc(1, sizeof *p);
     if (!p)
         return heft_store_no_memory(err);
-    p->opt = (heft_params_options)HEFT_PARAMS_OPTIONS_INIT;
-    if (opt)
-        memcpy(&p->opt, opt, opt->size < sizeof p->opt ? opt->size : sizeof p->opt);
+    p->opt = o;
     p->host = p->opt.host ? p->opt.host : heft_host_default();
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);

@@ -12,6 +12,7 @@
 #include <heft/params.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 
 enum { FORM_RANK = 8 };
 

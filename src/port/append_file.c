@@ -70,6 +70,7 @@ static void discard(heft_sink *s)
 }
 
 static const heft_sink_ops ops = {
+    .size = sizeof(heft_sink_ops),
     .write_at = write_at,
     .reserve = reserve,
     .finish = finish,
@@ -85,7 +86,7 @@ typedef struct appending {
     heft_target t;
     beside b;
     const heft_file *from;
-    heft_append_options o;
+    heft_append_settings o;
     heft_append_result r;
     heft_edit *e;
 } appending;
@@ -103,14 +104,14 @@ static heft_status plan_added(appending *a, const heft_file *f, heft_error *err)
     heft_source *s;
     heft_file *added;
     heft_status st = heft_source_of(&s, a->t.added, err);
-    o.host = a->o.convert.write.host;
+    o.host = a->o.write.host;
     o.format = heft_file_format(f);
-    o.limits = a->o.limits;
+    o.limits = a->o.append.limits;
     if (!st)
         st = heft_file_open_source(&added, s, &o, err);
     if (st)
         return st;
-    st = heft_append_plan(&a->e, f, added, &a->o, err);
+    st = heft_append_plan(&a->e, f, added, &a->o.append, err);
     heft_file_close(added);
     return st;
 }
@@ -119,7 +120,7 @@ static heft_status convert(appending *a, const heft_file *f, heft_error *err)
 {
     heft_sink *into = a->o.convert.dry_run ? NULL : &a->b.base;
     a->o.convert.planned_bytes = &a->r.edit.size;
-    heft_status st = heft_append_convert(&a->r.tensors, f, a->from, into, &a->o, err);
+    heft_status st = heft_append_convert(&a->r.tensors, f, a->from, into, &a->o.append, err);
     bool is_of_file = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
     a->r.about_from = st && !is_of_file && !atomic_load(&a->b.has_failed);
     return st;
@@ -130,7 +131,7 @@ static heft_status try_file(const appending *a, const heft_file *f, heft_error *
 {
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     heft_edit *e;
-    o.host = a->o.convert.write.host;
+    o.host = a->o.write.host;
     heft_status st = heft_edit_plan(&e, f, &o, err);
     if (!st)
         heft_edit_close(e);
@@ -151,8 +152,8 @@ static heft_status plan(appending *a, heft_error *err)
 {
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_file *f;
-    open.host = a->o.convert.write.host;
-    open.limits = a->o.limits;
+    open.host = a->o.write.host;
+    open.limits = a->o.append.limits;
     heft_status st = heft_file_open(&f, a->t.path, &open, err);
     if (st)
         return st;
@@ -183,16 +184,16 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
 {
     heft_error own;
     heft_disk hasty = *disk;
-    appending a = { .b = { .base = { &ops }, .staged = { .disk = disk, .fd = -1 } },
-                    .from = from,
-                    .o = HEFT_APPEND_OPTIONS_INIT };
+    appending a = { .b = { .base = { &ops }, .staged = { .disk = disk, .fd = -1 } }, .from = from };
     err = heft_error_begin(err, &own);
-    if (opt)
-        memcpy(&a.o, opt, opt->size < sizeof a.o ? opt->size : sizeof a.o);
+    if (out)
+        *out = a.r;
+    heft_status st = heft_append_read_options(&a.o, opt, err);
+    if (st)
+        return st;
     hasty.sync = no_sync;
-    const heft_convert_options *c = &a.o.convert;
-    heft_status st = heft_target_open(&a.t, &a.r.edit.undone, a.o.no_sync ? &hasty : disk, path,
-                                      c->write.host, c->dry_run, err);
+    st = heft_target_open(&a.t, &a.r.edit.undone, a.o.append.no_sync ? &hasty : disk, path,
+                          a.o.write.host, a.o.convert.dry_run, err);
     if (!st)
         st = append(&a, err);
     a.r.tensors = st ? 0 : a.r.tensors;

@@ -24,5 +24,12 @@ static void final(uint8_t *out, void *state)
 }
 
 const heft_digest heft_openssl_sha256 = {
-    "sha256", SHA256_DIGEST_LENGTH, sizeof(SHA256_CTX), init, update, final, NULL,
+    sizeof(heft_digest),
+    "sha256",
+    SHA256_DIGEST_LENGTH,
+    sizeof(SHA256_CTX),
+    init,
+    update,
+    final,
+    NULL,
 };

@@ -25,5 +25,5 @@ static void final(uint8_t *out, void *state)
 }
 
 const heft_digest heft_xxhash_xxh3 = {
-    "xxh3", 8, sizeof(XXH3_state_t *), init, update, final, NULL,
+    sizeof(heft_digest), "xxh3", 8, sizeof(XXH3_state_t *), init, update, final, NULL,
 };

@@ -174,9 +174,12 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     heft_target t;
     heft_edit *e = NULL;
     err = heft_error_begin(err, &own);
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    heft_status st = heft_target_open(&t, &r.undone, disk, path, o.host, o.dry_run, err);
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (out)
+        *out = r;
+    if (st)
+        return st;
+    st = heft_target_open(&t, &r.undone, disk, path, o.host, o.dry_run, err);
     if (!st)
         st = plan(&e, &t, &o, err);
     if (!st)

@@ -36,7 +36,7 @@ static bool is_no_file(const heft_error *why)
 
 static heft_status open_index(heft_file **out, const search *s, const char *index, heft_error *why)
 {
-    heft_shard_folder shards = { .name = index, .open = open_nothing };
+    heft_shard_folder shards = { .size = sizeof shards, .name = index, .open = open_nothing };
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_source *source;
     o.host = s->host;

@@ -60,6 +60,7 @@ static void close_decoder(void *state)
 }
 
 const heft_codec heft_inflate_codec = {
+    .size = sizeof(heft_codec),
     .encoding = HEFT_DEFLATE,
     .name = "deflate",
     .open = open_decoder,

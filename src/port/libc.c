@@ -67,7 +67,7 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
     return p;
 }
 
-const heft_allocator heft_libc_allocator = { resize, NULL };
+const heft_allocator heft_libc_allocator = { .size = sizeof heft_libc_allocator, .resize = resize };
 
 /* ---- the rest ---- */
 

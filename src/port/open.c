@@ -182,13 +182,14 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
     place p = { path, slash ? (size_t)(slash - path) + 1 : 0, { .count = 0 } };
-    heft_shard_folder shards = { slash ? slash + 1 : path, open_sibling, &p, list };
+    heft_shard_folder shards = { sizeof shards, slash ? slash + 1 : path, open_sibling, &p, list };
     heft_status st = HEFT_OK;
     bool is_same = false;
     err = err ? err : &own;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    o.size = sizeof o;
+    *out = NULL;
+    st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (st)
+        return st;
     o.shards = o.shards ? o.shards : &shards;
     for (int tries = 0; tries < MOST_TRIES && !is_same; tries++)
         st = open_once(out, &is_same, &p, is_entry, &o, err);
@@ -206,11 +207,10 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
         return open_file(out, path, false, opt, err);
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_status st = check_folder(path, err);
+    if (!st)
+        st = heft_sized_copy(&o, sizeof o, opt, err);
     if (st)
         return st;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    o.size = sizeof o;
     st = heft_folder_entry(&entry, &o.passed_over, path, err);
     if (!st)
         st = open_file(out, entry, true, &o, err);

@@ -4,6 +4,7 @@
 #include <heft/heft_ext.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 
 /* HEFT_E_IO with errno's own words behind the message. */
 heft_status heft_os_error(heft_error *err, int os, const char *what);

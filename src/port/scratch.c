@@ -69,6 +69,7 @@ static void close_scratch(heft_scratch *base)
 }
 
 static const heft_scratch_ops ops = {
+    .size = sizeof(heft_scratch_ops),
     .write = write_next,
     .lend = lend,
     .state = state,

@@ -71,6 +71,7 @@ static void discard(heft_sink *s)
 }
 
 static const heft_sink_ops member_ops = {
+    .size = sizeof(heft_sink_ops),
     .write_at = write_at,
     .reserve = reserve,
     .finish = finish,

@@ -58,6 +58,7 @@ static heft_status finish(heft_sink *s, heft_error *err)
 }
 
 static const heft_sink_ops ops = {
+    .size = sizeof(heft_sink_ops),
     .write = write_next,
     .finish = finish,
     .discard = discard,

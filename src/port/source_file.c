@@ -155,6 +155,7 @@ static void close_file(heft_source *s)
 }
 
 static const heft_source_ops ops = {
+    .size = sizeof(heft_source_ops),
     .read = read_file,
     .lend = lend,
     .state = state,

@@ -47,10 +47,14 @@ static void run(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
         pthread_join(threads[--started], NULL);
 }
 
-const heft_executor heft_all_threads = { run, NULL, MOST };
+const heft_executor heft_all_threads = { .size = sizeof heft_all_threads,
+                                         .run = run,
+                                         .width = MOST };
 
 heft_executor heft_executor_threads(uint32_t width)
 {
     uint32_t most = width ? width : processors();
-    return (heft_executor){ run, (void *)(uintptr_t)most, most };
+    return (heft_executor){
+        .size = sizeof(heft_executor), .run = run, .ctx = (void *)(uintptr_t)most, .width = most
+    };
 }

@@ -82,6 +82,7 @@ static void close_encoder(void *state)
 }
 
 const heft_codec heft_zstd_codec = {
+    .size = sizeof(heft_codec),
     .encoding = HEFT_ZSTD,
     .name = "zstd",
     .open = open_decoder,

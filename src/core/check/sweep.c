@@ -50,7 +50,7 @@ static uint32_t algorithm(sweep *s, const char *name)
 
 static bool joins(const heft_digest *d)
 {
-    return d->join && d->state_bytes <= STATE_MAX;
+    return heft_digest_joins(d) && d->state_bytes <= STATE_MAX;
 }
 
 /* Asked first: to put a claim together takes a while, and a shard of a model has few of them. */

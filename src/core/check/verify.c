@@ -333,10 +333,12 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_verify_result own;
     heft_error own_error;
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    err = heft_error_begin(err, &own_error);
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (st)
+        return st;
     heft_meter meter = { .fn = o.progress, .ctx = o.progress_ctx };
-    verify v = begin(f, o.on_finding, o.ctx, heft_error_begin(err, &own_error));
+    verify v = begin(f, o.on_finding, o.ctx, err);
     v.result = out ? out : &own;
     v.meter = &meter;
     v.check.is_quick = o.quick;
@@ -344,7 +346,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_file_enter(f); /* names and digests are lent by the file as well */
     if (!o.quick)
         meter.total = heft_sweep_bytes(f) + heft_contents_bytes(f);
-    heft_status st = check_all(&v);
+    st = check_all(&v);
     heft_status there = heft_file_leave(f, v.check.err);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return heft_error_end(v.check.err, there ? there : st);

@@ -8,14 +8,6 @@
 #include "core/shards/join.h"
 #include "core/write/convert.h"
 
-static heft_append_options read_options(const heft_append_options *opt)
-{
-    heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    return o;
-}
-
 /* ---- a file and what is added to it, as one ---- */
 
 typedef struct lent { /* the bytes of an open file, once more */
@@ -57,6 +49,7 @@ static void close_lent(heft_source *s)
 }
 
 static const heft_source_ops lent_ops = {
+    .size = sizeof(heft_source_ops),
     .read = read_lent,
     .lend = lend_lent,
     .state = lent_state,
@@ -76,8 +69,9 @@ static heft_status open_again(heft_file **out, const heft_file *f, heft_error *e
     *s = (lent){ { &lent_ops, heft_file_size(f) }, f, al };
     o.format = f->format;
     o.host = f->host;
-    o.limits = f->x.limits;
-    o.limits.memory = UINT64_MAX;
+    heft_limits limits = f->x.limits;
+    limits.memory = UINT64_MAX;
+    o.limits = &limits;
     return heft_file_open_source(out, &s->base, &o, err);
 }
 
@@ -99,7 +93,7 @@ static heft_status extend(heft_file **out, const heft_file *f, const heft_index 
 
 typedef struct appending {
     const heft_file *f, *from;
-    const heft_append_options *opt;
+    const heft_append_settings *opt;
     uint32_t *chosen, count; /* tensors of from, ascending */
     uint32_t carried;        /* so many of them: the rest is lost */
     uint64_t planned;        /* bytes of the file with them; 0: not known */
@@ -119,7 +113,7 @@ static heft_status choose(appending *a)
         if (o->keep && !o->keep(o->ctx, &t))
             continue;
         heft_str name = o->rename ? o->rename(o->ctx, &t) : t.name;
-        if (a->opt->duplicates == HEFT_DUPLICATES_REFUSE ||
+        if (a->opt->append.duplicates == HEFT_DUPLICATES_REFUSE ||
             heft_ix_find(&a->f->x, name) == HEFT_NONE)
             a->chosen[a->count++] = i;
     }
@@ -140,7 +134,7 @@ static heft_status check_new(const heft_index *x, const heft_file *f, heft_error
 
 static void note_metadata(const appending *a)
 {
-    const heft_write_options *w = &a->opt->convert.write;
+    const heft_write_options *w = &a->opt->write;
     const heft_index *x = &a->from->x;
     heft_error text;
     uint64_t values = 0, parts = x->model_parts.len;
@@ -165,16 +159,14 @@ static void say_unless_note(void *ctx, heft_severity s, const char *rule, heft_s
 
 /* What the conversion has noted is not noted again. */
 static heft_editing editing_of(const heft_file *in, const heft_file *plain,
-                               const heft_append_options *o, heft_error *err)
+                               const heft_append_settings *o, heft_error *err)
 {
-    heft_editing g = { .in = in,
-                       .plain = plain,
-                       .opt = HEFT_EDIT_OPTIONS_INIT,
-                       .align = o->convert.write.align,
-                       .err = err };
-    g.opt.host = o->convert.write.host;
+    heft_editing g = {
+        .in = in, .plain = plain, .opt = HEFT_EDIT_OPTIONS_INIT, .align = o->write.align, .err = err
+    };
+    g.opt.host = o->write.host;
     g.opt.on_loss = say_unless_note;
-    g.opt.loss_ctx = (void *)(uintptr_t)&o->convert.write;
+    g.opt.loss_ctx = (void *)(uintptr_t)&o->write;
     return g;
 }
 
@@ -239,7 +231,7 @@ static uint32_t align_of(const heft_file *f, uint32_t asked)
 
 static heft_status check(const appending *a)
 {
-    if (a->opt->duplicates == HEFT_DUPLICATES_LAST)
+    if (a->opt->append.duplicates == HEFT_DUPLICATES_LAST)
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
                                 "tensors that are there are not replaced when others are appended");
     heft_status st = heft_edit_check_file(a->f, a->err);
@@ -254,7 +246,9 @@ static heft_status convert(appending *a, heft_sink *take)
     heft_converting how = {
         .ctx = a, .planned = planned, .only = a->chosen, .only_count = a->count, .about = a->f
     };
-    heft_status st = heft_edit_version(&o.write.version, a->f, a->arena, a->err);
+    heft_write_options write = a->opt->write;
+    heft_status st = heft_edit_version(&write.version, a->f, a->arena, a->err);
+    o.write = &write;
     o.set = NULL;
     o.set_count = 0;
     o.config = (heft_str){ NULL, 0 };
@@ -287,15 +281,19 @@ heft_status heft_append_convert(uint32_t *tensors, const heft_file *f, const hef
                                 heft_sink *take, const heft_append_options *opt, heft_error *err)
 {
     heft_error own;
-    heft_append_options o = read_options(opt);
+    heft_append_settings o;
     heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
     heft_arena arena = { .mem = &mem };
-    appending a = {
-        .f = f, .from = from, .opt = &o, .arena = &arena, .err = heft_error_begin(err, &own)
-    };
-    o.convert.write.align = align_of(f, o.convert.write.align);
+    err = heft_error_begin(err, &own);
+    appending a = { .f = f, .from = from, .opt = &o, .arena = &arena, .err = err };
     *tensors = 0;
-    heft_status st = run(&a, take);
+    heft_status st = heft_append_read_options(&o, opt, err);
+    if (st) {
+        heft_sink_discard(take);
+        return st;
+    }
+    o.write.align = align_of(f, o.write.align);
+    st = run(&a, take);
     heft_arena_free(&arena);
     *tensors = st ? 0 : a.carried;
     if (o.convert.planned_bytes)
@@ -310,14 +308,17 @@ heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_fil
 {
     heft_error own;
     heft_file *in;
-    heft_append_options o = read_options(opt);
+    heft_append_settings o;
     err = heft_error_begin(err, &own);
     *out = NULL;
-    o.convert.write.align = align_of(f, o.convert.write.align);
+    heft_status st = heft_append_read_options(&o, opt, err);
+    if (st)
+        return st;
+    o.write.align = align_of(f, o.write.align);
     if (added->format != f->format || added->x.shards.len || !added->source)
         return heft_error_end(err, heft_error_plain(err, HEFT_E_ARGUMENT,
                                                     "what is added is no file of the same kind"));
-    heft_status st = heft_edit_check_file(f, err);
+    st = heft_edit_check_file(f, err);
     if (!st)
         st = check_new(&added->x, f, err);
     if (!st)

@@ -37,7 +37,9 @@ static void close_edited(heft_source *s)
     (void)s;
 }
 
-static const heft_source_ops edited_ops = { .read = read_edited, .close = close_edited };
+static const heft_source_ops edited_ops = { .size = sizeof(heft_source_ops),
+                                            .read = read_edited,
+                                            .close = close_edited };
 
 /* ---- comparing ---- */
 
@@ -470,7 +472,7 @@ heft_status heft_edit_check(heft_editing *g)
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     o.format = g->in->format;
     o.host = g->e->host;
-    o.limits = g->in->x.limits;
+    o.limits = &g->in->x.limits;
     heft_status st = heft_file_open_source(&now, &source.base, &o, &why);
     if (!st) {
         st = heft_edit_check_claims(&w, now, &why);

@@ -431,9 +431,9 @@ heft_status heft_edit_plan(heft_edit **out, const heft_file *f, const heft_edit_
     heft_editing g = {
         .in = f, .plain = f, .opt = HEFT_EDIT_OPTIONS_INIT, .err = heft_error_begin(err, &own)
     };
-    if (opt)
-        memcpy(&g.opt, opt, opt->size < sizeof g.opt ? opt->size : sizeof g.opt);
-    return heft_error_end(g.err, heft_edit_make(out, &g));
+    heft_status st = heft_sized_copy(&g.opt, sizeof g.opt, opt, g.err);
+    *out = NULL;
+    return heft_error_end(g.err, st ? st : heft_edit_make(out, &g));
 }
 
 void heft_edit_close(heft_edit *e)

@@ -19,7 +19,7 @@ static heft_status write_at(heft_sink *s, uint64_t at, const void *data, size_t 
     return HEFT_OK;
 }
 
-static const heft_sink_ops memory_ops = { .write_at = write_at };
+static const heft_sink_ops memory_ops = { .size = sizeof(heft_sink_ops), .write_at = write_at };
 
 static heft_status make(heft_editing *g, uint64_t at, uint64_t length,
                         heft_status (*emit)(heft_planner *, heft_sink *, heft_error *))

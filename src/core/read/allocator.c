@@ -45,5 +45,5 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
 heft_allocator heft_allocator_over(heft_arena_memory *m)
 {
     m->used = m->peak = 0;
-    return (heft_allocator){ resize, m };
+    return (heft_allocator){ .size = sizeof(heft_allocator), .resize = resize, .ctx = m };
 }

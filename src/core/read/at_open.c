@@ -32,7 +32,7 @@ static bool feed(const summing *s, void *state, heft_range r)
         have = have < left ? have : left;
         have = have < STEP ? have : STEP;
         s->digest->update(state, p, (size_t)have);
-        if (have == STEP && source && source->ops->let_go)
+        if (have == STEP && source && HEFT_HAS(source->ops, let_go))
             source->ops->let_go(s->f->source, at, have);
     }
     return true;
@@ -99,7 +99,9 @@ static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim 
                        const heft_digest *d, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
-    summing s = { .f = f, .digest = d, .count = d->join && f->inbox.whole ? PIECES : 1 };
+    summing s = { .f = f,
+                  .digest = d,
+                  .count = heft_digest_joins(d) && f->inbox.whole ? PIECES : 1 };
     uint32_t ready = 0;
     s.stride = (d->state_bytes + (size_t)ALIGN - 1) / ALIGN * ALIGN;
     s.states = heft_alloc(al, s.stride * s.count, ALIGN);

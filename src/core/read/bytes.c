@@ -104,7 +104,7 @@ heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_
 
 static bool is_mapped(const heft_source *s, const uint8_t *whole)
 {
-    return s && s->ops->populate && whole;
+    return s && HEFT_HAS(s->ops, populate) && whole;
 }
 
 bool heft_file_is_mapped(const heft_file *f)
@@ -139,6 +139,6 @@ void heft_part_forget(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     heft_source *s = mapping_of(f, p);
-    if (s)
+    if (s && HEFT_HAS(s->ops, let_go))
         s->ops->let_go(s, heft_ix_place_offset(&f->x, p->offset), p->stored);
 }

@@ -99,7 +99,7 @@ static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_err
 static bool joins(const heft_file *f, const char *algorithm)
 {
     const heft_digest *d = heft_host_digest(f->host, algorithm);
-    return d && d->join && d->state_bytes == sizeof(uint32_t);
+    return d && heft_digest_joins(d) && d->state_bytes == sizeof(uint32_t);
 }
 
 /* Whether the digest of a part is joined from its pieces. */

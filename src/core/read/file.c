@@ -45,21 +45,21 @@ void heft_file_close(heft_file *f)
     release(f->host, f);
 }
 
-static heft_open_options options_or_default(const heft_open_options *opt)
-{
-    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    return o;
-}
-
 heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,
                             heft_error *err)
 {
     const heft_host *host;
-    heft_open_options o = options_or_default(opt);
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_limits limits = HEFT_LIMITS_INIT;
     *out = NULL;
-    heft_status st = heft_host_resolve(&host, o.host, err);
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st)
+        st = heft_sized_copy(&limits, sizeof limits, o.limits, err);
+    if (!st)
+        st = heft_host_resolve(&host, o.host, err);
+    if (!st && o.shards)
+        st = heft_sized_check(o.shards->size, offsetof(heft_shard_folder, list),
+                              "heft_shard_folder", err);
     if (st)
         return st;
     const heft_allocator *al = host->allocator;
@@ -74,7 +74,7 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
         .check_parts = o.check_parts,
         .no_verify = o.no_verify,
     };
-    heft_host_begin(host, &f->x, &o.limits);
+    heft_host_begin(host, &f->x, &limits);
     f->x.file_bytes = file_size;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
     heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);

@@ -3,6 +3,7 @@
 #define HEFT_FILE_H
 #include <heft/heft_ext.h>
 
+#include "base/sized.h"
 #include "core/read/in.h"
 #include "format/format.h"
 
@@ -56,7 +57,12 @@ struct heft_file {
 /* The host, or the default one, checked for what is indispensable. */
 heft_status heft_host_resolve(const heft_host **out, const heft_host *wanted, heft_error *err);
 const heft_digest *heft_host_digest(const heft_host *h, const char *name); /* or NULL */
-const heft_codec *heft_host_codec(const heft_host *h, heft_encoding e);    /* or NULL */
+/* Whether states of parts of the bytes can be joined. */
+static inline bool heft_digest_joins(const heft_digest *d)
+{
+    return HEFT_HAS(d, join);
+}
+const heft_codec *heft_host_codec(const heft_host *h, heft_encoding e); /* or NULL */
 /* fn(arg, i) for i below n, on the host's threads. */
 void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg);
 /* An empty index, with the host's memory and threads and a secret of its own. */

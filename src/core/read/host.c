@@ -39,8 +39,8 @@ static void crc32c_join(void *state, const void *next, uint64_t len)
 }
 
 static const heft_digest floor_digests[] = {
-    { "crc32", 4, 4, crc_init, crc32_update, crc_final, crc32_join },
-    { "crc32c", 4, 4, crc_init, crc32c_update, crc_final, crc32c_join },
+    { sizeof(heft_digest), "crc32", 4, 4, crc_init, crc32_update, crc_final, crc32_join },
+    { sizeof(heft_digest), "crc32c", 4, 4, crc_init, crc32c_update, crc_final, crc32c_join },
 };
 
 static bool same_name(const char *a, const char *b)
@@ -62,10 +62,16 @@ const heft_digest *heft_host_digest(const heft_host *h, const char *name)
 heft_status heft_host_resolve(const heft_host **out, const heft_host *wanted, heft_error *err)
 {
     const heft_host *h = wanted ? wanted : heft_host_default();
-    if (!h->allocator || !h->allocator->resize)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
     *out = h;
-    return HEFT_OK;
+    return heft_host_check(h, err);
+}
+
+void heft_host_copy(heft_host *out, const heft_host *from, size_t size)
+{
+    const heft_host *h = from ? from : heft_host_default();
+    memset(out, 0, size);
+    memcpy(out, h, h->size < size ? h->size : size);
+    memcpy(out, &size, sizeof size);
 }
 
 void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg)

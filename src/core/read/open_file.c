@@ -78,7 +78,7 @@ static heft_status parse(heft_file *f, heft_error *err)
                                 f->format->title, f->x.pick);
     f->x.err = f->inbox.in.err = err;
     heft_ix_reset(&f->x);
-    f->x.passed = f->inbox.whole && f->source && f->source->ops->let_go ? let_go : NULL;
+    f->x.passed = f->inbox.whole && f->source && HEFT_HAS(f->source->ops, let_go) ? let_go : NULL;
     f->x.passed_ctx = f;
     heft_file_enter(f);
     heft_status st = f->format->parse(&f->inbox.in, &f->x);
@@ -209,7 +209,10 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
 {
     heft_error own; /* parsers and sources write into it when the caller gave none */
     err = heft_error_begin(err, &own);
-    heft_status st = heft_file_begin(out, take->size, opt, err);
+    *out = NULL;
+    heft_status st = heft_source_check(take, err);
+    if (!st)
+        st = heft_file_begin(out, take->size, opt, err);
     if (st) {
         heft_source_close(take);
         return st;

@@ -11,12 +11,6 @@ static uint64_t most_in_memory(const heft_host *h)
     return h->executor && h->executor->width ? IN_MEMORY / h->executor->width : IN_MEMORY;
 }
 
-/* Hosts of programs that were built before there was such a thing say so by their size. */
-static bool has_scratch(const heft_host *h)
-{
-    return h->size >= sizeof *h && h->scratch;
-}
-
 static heft_status no_memory(uint64_t len, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_NOMEM,
@@ -57,12 +51,15 @@ static heft_status fill_scratch(heft_room *r, heft_room_read read, void *ctx, he
 heft_status heft_room_fill(heft_room *out, const heft_host *h, heft_sink *near, uint64_t len,
                            heft_room_read read, void *ctx, heft_error *err)
 {
-    bool beside = near && near->ops->scratch;
+    bool beside = near && HEFT_HAS(near->ops, scratch);
     *out = (heft_room){ .host = h, .len = len };
-    if (len <= most_in_memory(h) || !(beside || has_scratch(h)))
+    if (len <= most_in_memory(h) || !(beside || HEFT_HAS(h, scratch)))
         return fill_memory(out, read, ctx, err);
     heft_status st = beside ? near->ops->scratch(near, &out->scratch, len, err)
                             : h->scratch(&out->scratch, len, err);
+    if (!st)
+        st = heft_sized_check(out->scratch->ops->size, sizeof(heft_scratch_ops), "heft_scratch_ops",
+                              err);
     return st ? st : fill_scratch(out, read, ctx, err);
 }
 

@@ -33,7 +33,7 @@ bool heft_segments_want(heft_segments *s, const heft_host *h, const char *algori
     const heft_digest *d = heft_host_digest(h, algorithm);
     if (number(s, algorithm) < s->digest_count)
         return true;
-    if (!d || !d->join || d->state_bytes != sizeof(uint32_t) ||
+    if (!d || !heft_digest_joins(d) || d->state_bytes != sizeof(uint32_t) ||
         s->digest_count == HEFT_SEGMENT_DIGESTS)
         return false;
     s->digests[s->digest_count++] = d;

@@ -5,7 +5,9 @@
 enum { PIECE = 128 << 10 };
 
 /* What needs no library: decode() knows it. */
-static const heft_codec numbers = { .encoding = HEFT_MSGPACK, .name = "msgpack" };
+static const heft_codec numbers = { .size = sizeof(heft_codec),
+                                    .encoding = HEFT_MSGPACK,
+                                    .name = "msgpack" };
 
 static uint64_t place(const heft_stream *s)
 {

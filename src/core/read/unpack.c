@@ -257,9 +257,11 @@ static void close_room(heft_source *s)
     heft_free(al, p, sizeof *p, 16);
 }
 
-static const heft_source_ops ops = {
-    .read = read_room, .lend = lend_room, .state = room_state, .close = close_room
-};
+static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                     .read = read_room,
+                                     .lend = lend_room,
+                                     .state = room_state,
+                                     .close = close_room };
 
 /* The content, of so many bytes; *has_more: it has more than that. */
 static heft_status fill(unpacked *p, heft_file *f, uint64_t len, bool *has_more, heft_error *err)

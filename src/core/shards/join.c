@@ -356,14 +356,16 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     *out = NULL;
     if (!count)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (st)
+        return st;
+    heft_limits limits = { sizeof limits, 0, UINT64_MAX, 0, 0 };
     open.host = files[0]->host;
-    open.limits.memory = UINT64_MAX;
+    open.limits = &limits;
     for (uint32_t i = 0; i < count; i++) /* what one of them may have, all of them may */
-        if (files[i]->x.limits.tensors > open.limits.tensors)
-            open.limits.tensors = files[i]->x.limits.tensors;
-    heft_status st = heft_file_begin(out, 0, &open, err);
+        if (files[i]->x.limits.tensors > limits.tensors)
+            limits.tensors = files[i]->x.limits.tensors;
+    st = heft_file_begin(out, 0, &open, err);
     if (st)
         return st;
     (*out)->format = files[0]->format;

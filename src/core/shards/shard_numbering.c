@@ -83,8 +83,9 @@ static heft_status find_strays(heft_file *f, const numbered *first)
 {
     strays s = { f, *first, HEFT_OK };
     const heft_shard_folder *beside = f->shards;
-    heft_status st = beside && beside->list ? beside->list(beside->ctx, look_at, &s, &f->listing)
-                                            : HEFT_OK;
+    heft_status st = beside && HEFT_HAS(beside, list)
+                         ? beside->list(beside->ctx, look_at, &s, &f->listing)
+                         : HEFT_OK;
     f->listing.status = st;
     return st == HEFT_E_NOMEM ? st : s.st;
 }

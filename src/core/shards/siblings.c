@@ -99,12 +99,13 @@ static heft_status step_shard(heft_file *f, heft_error *err)
 static heft_status open_shard(heft_file *f, heft_beside *b)
 {
     heft_error cause;
+    heft_limits limits = f->x.limits;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = f->host;
     opt.format = f->format;
-    opt.limits = f->x.limits;
+    opt.limits = &limits;
     opt.no_verify = f->no_verify;
-    opt.limits.memory = memory_left(f);
+    limits.memory = memory_left(f);
     return heft_file_open_one(&b->model, b->source, &opt, step_shard, &cause)
                ? refuse_model(f, b, &cause)
                : HEFT_OK;
@@ -143,7 +144,7 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
         if (cause.status == HEFT_E_NOMEM)
             return HEFT_E_NOMEM;
         b->is_unknown = cause.os && cause.status != HEFT_E_NOTFOUND;
-    } else
+    } else if (!heft_source_check(b->source, &why))
         st = is_other_file(b->source, s) ? refuse_size(b, s, &why) : HEFT_OK;
     if (st)
         return remember(f, b, st, &why);

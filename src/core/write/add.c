@@ -342,11 +342,12 @@ heft_status heft_writer_add_tensor(uint32_t *first_part, heft_writer *w,
     heft_error own;
     err = heft_error_begin(err, &own);
     adding a = { .w = w, .to = &w->p, .spec = HEFT_TENSOR_SPEC_INIT, .err = err };
-    memcpy(&a.spec, spec, spec->size < sizeof a.spec ? spec->size : sizeof a.spec);
     if (w->begun && !heft_writer_grows(w))
         return heft_writer_too_late(w, "tensors come", err);
     w->p.x.err = err;
     heft_status st = heft_writer_broken(w, err);
+    if (!st)
+        st = heft_sized_copy(&a.spec, sizeof a.spec, spec, err);
     if (!st)
         st = check_spec(&a);
     if (st)

@@ -140,7 +140,7 @@ static void measure_all(heft_appender *a)
 {
     for (heft_encoding e = HEFT_RAW + 1; e < HEFT_ENCODING_OTHER; e++) {
         const heft_codec *codec = heft_host_codec(a->p->host, e);
-        if (codec && codec->encoder && codec->bound(a->piece) > a->room)
+        if (codec && HEFT_HAS(codec, end) && codec->bound(a->piece) > a->room)
             a->room = codec->bound(a->piece);
     }
 }

@@ -165,7 +165,7 @@ static heft_status count_casts(heft_conversion *c)
 
 static bool counts_first(const heft_conversion *c, const heft_sink *sink)
 {
-    return c->opt.write.strict && !sink->ops->write_at;
+    return c->p.opt.strict && !sink->ops->write_at;
 }
 
 /* ---- the input's checksums ---- */
@@ -264,12 +264,13 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
     static const heft_converting plainly = { .ctx = NULL };
     heft_error own;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    heft_conversion c = {
-        .in = in, .opt = o, .how = how ? how : &plainly, .err = heft_error_begin(err, &own)
-    };
-    heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
+    err = heft_error_begin(err, &own);
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    heft_conversion c = { .in = in, .opt = o, .how = how ? how : &plainly, .err = err };
+    if (!st)
+        st = heft_planner_init(&c.p, to, o.write, err);
+    if (!st && take)
+        st = heft_sink_check(take, err);
     heft_file_enter(in);     /* names and metadata are lent by the file as well */
     if (!st && !c.how->only) /* of some of the tensors: whoever chose them has measured all */
         st = heft_check_lengths(in, c.err);

@@ -185,7 +185,7 @@ static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t
     if (!is_asked && !o->making)
         heft_within_note(&c->p, c->in, o->part, &how);
     heft_status st = heft_planner_store(&c->p, part, is_asked ? &given : &how, c->err);
-    if (!st && !is_asked && how.encoding != c->opt.write.encoding)
+    if (!st && !is_asked && how.encoding != c->p.opt.encoding)
         heft_planner_insist(&c->p, part);
     return st;
 }

@@ -66,11 +66,12 @@ static void discard(heft_sink *s)
 heft_sink *heft_linked_sink(heft_linked *l, heft_sink *inner)
 {
     kept *k = &l->files[l->count];
-    k->ops = (heft_sink_ops){ .write_at = write_at,
+    k->ops = (heft_sink_ops){ .size = sizeof(heft_sink_ops),
+                              .write_at = write_at,
                               .reserve = inner->ops->reserve ? reserve : NULL,
                               .finish = finish,
                               .discard = discard,
-                              .scratch = inner->ops->scratch ? scratch : NULL };
+                              .scratch = HEFT_HAS(inner->ops, scratch) ? scratch : NULL };
     k->base.ops = &k->ops;
     k->inner = inner;
     return &k->base;
@@ -93,7 +94,9 @@ static void close_source(heft_source *s)
 
 static heft_status open_back(heft_linked *l, kept *k, uint64_t size, heft_error *err)
 {
-    static const heft_source_ops ops = { .read = read_source, .close = close_source };
+    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                         .read = read_source,
+                                         .close = close_source };
     const heft_allocator *al = l->host->allocator;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     read_back *s = heft_alloc(al, sizeof *s, 16);
@@ -133,7 +136,7 @@ heft_status heft_linked_add(heft_linked *l, uint64_t size, heft_error *err)
 {
     kept *k = &l->files[l->count];
     heft_plan_link *link = &l->links[l->count];
-    if (!size || !k->inner->ops->read_at)
+    if (!size || !HEFT_HAS(k->inner->ops, read_at))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "a file that others refer to cannot be read back");
     size_t len = heft_u64_text(k->label, l->count + 1);

@@ -167,7 +167,7 @@ static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_
                           heft_error *err)
 {
     const heft_digest *d = heft_planner_digest_of(&w->p, part);
-    if (!d || d->join)
+    if (!d || heft_digest_joins(d))
         return HEFT_OK;
     heft_status st = w->kept ? HEFT_OK : heft_tap_begin(&w->tap, d, w->p.host->allocator, err);
     if (st)

@@ -24,13 +24,13 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
                               const heft_write_options *opt, heft_error *err)
 {
     heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     *p = (heft_planner){ .format = fmt, .opt = o };
-    heft_status st = heft_host_resolve(&p->host, o.host, err);
+    if (!st)
+        st = heft_host_resolve(&p->host, o.host, err);
     if (st)
         return st;
-    heft_limits limits = { 0, UINT64_MAX, UINT32_MAX - 1, 0 };
+    heft_limits limits = { sizeof limits, 0, UINT64_MAX, UINT32_MAX - 1, 0 };
     heft_host_begin(p->host, &p->x, &limits);
     p->arena.mem = &p->x.mem;
     heft_segments_init(&p->written, p->host);

@@ -128,7 +128,7 @@ static heft_status join_parts(heft_planner *p, heft_error *err)
         const heft_digest *d = heft_planner_digest_of(p, part);
         const heft_ix_part_row *row = heft_ix_part_row_at(&p->x, part);
         heft_range r = { row->offset, row->stored };
-        if (d && d->join)
+        if (d && heft_digest_joins(d))
             st = join_range(p, d, r, p->part_digests[part], err);
         else if (d && !row->stored)
             st = digest_nothing(p, d, p->part_digests[part], err);

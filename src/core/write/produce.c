@@ -25,7 +25,7 @@ static void settle_tap(heft_producer *w, heft_tap *tap, uint8_t *out)
 static const heft_digest *target_digest(const heft_copying *c, uint32_t part)
 {
     const heft_digest *d = c->p->plan.appended ? NULL : heft_planner_digest_of(c->p, part);
-    return d && !d->join ? d : NULL;
+    return d && !heft_digest_joins(d) ? d : NULL;
 }
 
 bool heft_part_is_whole(const heft_copying *c, uint32_t part)

@@ -56,7 +56,7 @@ static bool share(const heft_copying *c, uint32_t part, heft_range r)
 heft_status heft_share_parts(const heft_copying *c, const uint32_t *places, uint32_t count,
                              heft_memory *m, heft_vec *shared, heft_error *err)
 {
-    if (!c->sink->ops->share)
+    if (!HEFT_HAS(c->sink->ops, share))
         return HEFT_OK;
     for (uint32_t i = 0; i < count && !heft_meter_halted(c->meter); i++) {
         const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, places[i]);

@@ -106,6 +106,7 @@ static heft_status finish(heft_sink *s, heft_error *err)
 }
 
 static const heft_sink_ops memory_ops = {
+    .size = sizeof(heft_sink_ops),
     .write_at = write_at,
     .reserve = reserve,
     .finish = finish,

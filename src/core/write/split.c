@@ -14,12 +14,15 @@ enum { MOST_NAME = 255, INDEX_BUFFER = 64 << 10 };
 typedef struct splitting {
     const heft_file *in;
     const heft_format *to;
-    heft_split_options opt;
-    heft_convert_options convert; /* of every file */
-    heft_index x;                 /* the tensors that will be written, by name */
-    heft_vec source;              /* uint32_t, by tensor: the tensor of the input */
-    heft_vec unit;                /* uint32_t, by tensor */
-    heft_vec bytes;               /* uint64_t, by unit: of data */
+    heft_split_options opt; /* with those of conversion and writing that it names */
+    heft_convert_options given;
+    heft_write_options given_write;
+    heft_convert_options convert; /* of every file, with its own options of writing */
+    heft_write_options write;
+    heft_index x;    /* the tensors that will be written, by name */
+    heft_vec source; /* uint32_t, by tensor: the tensor of the input */
+    heft_vec unit;   /* uint32_t, by tensor */
+    heft_vec bytes;  /* uint64_t, by unit: of data */
     heft_cut cut;
     uint32_t
         *first_of;     /* by unit and once more: where the tensors of the unit begin in `members` */
@@ -192,8 +195,9 @@ static heft_status survey(splitting *s)
     heft_convert_options o = s->convert;
     heft_converting how = { .ctx = s, .planned = collect };
     o.dry_run = true;
-    o.write.on_loss = s->opt.convert.write.on_loss;
-    o.write.loss_ctx = s->opt.convert.write.loss_ctx;
+    heft_write_options write = s->write;
+    write.on_loss = s->given_write.on_loss;
+    o.write = &write;
     o.planned_bytes = &s->planned;
     heft_status st = heft_convert_as(s->in, s->to, NULL, &o, &how, s->err);
     if (!st)
@@ -263,7 +267,7 @@ static heft_status say_oversized(const splitting *s)
 {
     const uint64_t *sizes = s->cut.sizes.ptr;
     const uint32_t *ends = s->cut.ends.ptr;
-    const heft_write_options *o = &s->opt.convert.write;
+    const heft_write_options *o = &s->given_write;
     uint32_t count = 0;
     for (uint32_t i = 0; s->opt.max_bytes && i < files(s); i++) {
         heft_error text;
@@ -328,8 +332,7 @@ static heft_status open_file(const splitting *s, uint32_t i, heft_sink **out)
 static bool progress(void *ctx, uint64_t done, uint64_t total)
 {
     const splitting *s = ctx;
-    return s->opt.convert.progress(s->opt.convert.progress_ctx, s->done + done,
-                                   s->total ? s->total : total);
+    return s->given.progress(s->given.progress_ctx, s->done + done, s->total ? s->total : total);
 }
 
 static run run_of(const splitting *s, uint32_t file)
@@ -466,6 +469,15 @@ static heft_status check_input(splitting *s)
     return heft_check_all(s->in, s->err);
 }
 
+static heft_status read_options(splitting *s, const heft_split_options *opt)
+{
+    heft_status st = heft_sized_copy(&s->opt, sizeof s->opt, opt, s->err);
+    if (!st)
+        st = heft_sized_copy(&s->given, sizeof s->given, s->opt.convert, s->err);
+    return st ? st
+              : heft_sized_copy(&s->given_write, sizeof s->given_write, s->given.write, s->err);
+}
+
 static heft_status check_options(const splitting *s)
 {
     heft_str stem = heft_lit(s->opt.stem ? s->opt.stem : "");
@@ -489,21 +501,21 @@ static heft_status check_options(const splitting *s)
 
 static void prepare(splitting *s)
 {
-    const heft_convert_options *given = &s->opt.convert;
-    s->convert = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
-    s->convert.write = given->write;
-    s->convert.write.on_loss = NULL; /* survey() has said it */
+    const heft_convert_options *given = &s->given;
+    s->write = s->given_write;
+    s->write.on_loss = NULL; /* survey() has said it */
+    s->convert.write = &s->write;
     s->convert.no_verify = given->no_verify;
     s->convert.vocab = given->vocab;
     s->convert.storage = given->storage;
     s->convert.ctx = given->ctx;
     if (s->to->sharding->version)
-        s->convert.write.version = s->to->sharding->version;
+        s->write.version = s->to->sharding->version;
     if (given->progress) {
         s->convert.progress = progress;
         s->convert.progress_ctx = s;
     }
-    heft_limits limits = { 0, UINT64_MAX, UINT32_MAX - 1, 0 };
+    heft_limits limits = { sizeof limits, 0, UINT64_MAX, UINT32_MAX - 1, 0 };
     heft_host_begin(s->in->host, &s->x, &limits);
 }
 
@@ -511,12 +523,16 @@ heft_status heft_file_split(const heft_file *in, const heft_format *to,
                             const heft_split_options *opt, heft_error *err)
 {
     heft_error own;
-    splitting s = {
-        .in = in, .to = to, .opt = HEFT_SPLIT_OPTIONS_INIT, .err = heft_error_begin(err, &own)
-    };
-    if (opt)
-        memcpy(&s.opt, opt, opt->size < sizeof s.opt ? opt->size : sizeof s.opt);
-    heft_status st = check_options(&s);
+    splitting s = { .in = in,
+                    .to = to,
+                    .opt = HEFT_SPLIT_OPTIONS_INIT,
+                    .given = HEFT_CONVERT_OPTIONS_INIT,
+                    .given_write = HEFT_WRITE_OPTIONS_INIT,
+                    .convert = HEFT_CONVERT_OPTIONS_INIT,
+                    .err = heft_error_begin(err, &own) };
+    heft_status st = read_options(&s, opt);
+    if (!st)
+        st = check_options(&s);
     if (st)
         return st;
     prepare(&s);

@@ -15,7 +15,7 @@ static heft_status check_encoding(const heft_planner *p, heft_encoding e, heft_e
                                 p->format->name);
     if (e == HEFT_ENCODING_OTHER)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no such encoding");
-    if (codec && !codec->encoder)
+    if (codec && !HEFT_HAS(codec, end))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
     return HEFT_OK;
 }
@@ -149,7 +149,7 @@ static heft_status prepare_digest(heft_planner *p, uint32_t part, heft_error *er
     if (!d)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
                                 name);
-    if (d->join && !p->plan.appended)
+    if (heft_digest_joins(d) && !p->plan.appended)
         heft_segments_want(&p->written, p->host, name);
     p->digest_of[part] = d;
     return HEFT_OK;

@@ -5,8 +5,11 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
                              const heft_write_options *opt, heft_error *err)
 {
     const heft_host *host;
+    heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
     *out = NULL;
-    heft_status st = heft_host_resolve(&host, opt ? opt->host : NULL, err);
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st)
+        st = heft_host_resolve(&host, o.host, err);
     const heft_allocator *al = st ? NULL : host->allocator;
     heft_writer *w = al ? heft_alloc(al, sizeof *w, 16) : NULL;
     if (!st && !w)
@@ -16,11 +19,12 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
         return st;
     }
     *w = (heft_writer){ .sink = take };
-    st = heft_planner_init(&w->p, fmt, opt, err);
+    st = heft_planner_init(&w->p, fmt, &o, err);
     w->p.plan.in_order = heft_writer_in_order;
     w->p.plan.is_declared = true;
-    if (!st && !take)
-        st = heft_writer_wrong(err, "there is no sink to write to");
+    if (!st)
+        st = take ? heft_sink_check(take, err)
+                  : heft_writer_wrong(err, "there is no sink to write to");
     if (st)
         heft_writer_discard(w);
     else

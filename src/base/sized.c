@@ -1,0 +1,83 @@
+/* sized.c - structs of a caller that begin with their size. */
+#include "base/sized.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+heft_status heft_sized_copy(void *to, size_t bytes, const void *from, heft_error *err)
+{
+    enum { MOST = 1 << 16 }; /* more is rubbish */
+    size_t size;
+    if (!from)
+        return HEFT_OK;
+    memcpy(&size, from, sizeof size);
+    if (size < sizeof size || size > MOST)
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "options begin with their size, which is not %U: see HEFT_..._INIT",
+                                (uint64_t)size);
+    for (size_t i = bytes; i < size; i++)
+        if (((const uint8_t *)from)[i])
+            return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                    "options of a later version of the library: byte %U is set",
+                                    (uint64_t)i);
+    memcpy(to, from, size < bytes ? size : bytes);
+    memcpy(to, &bytes, sizeof bytes);
+    return HEFT_OK;
+}
+
+heft_status heft_append_read_options(heft_append_settings *out, const heft_append_options *opt,
+                                     heft_error *err)
+{
+    *out = (heft_append_settings){ .append = HEFT_APPEND_OPTIONS_INIT,
+                                   .convert = HEFT_CONVERT_OPTIONS_INIT,
+                                   .write = HEFT_WRITE_OPTIONS_INIT };
+    heft_status st = heft_sized_copy(&out->append, sizeof out->append, opt, err);
+    if (!st)
+        st = heft_sized_copy(&out->convert, sizeof out->convert, out->append.convert, err);
+    if (!st)
+        st = heft_sized_copy(&out->write, sizeof out->write, out->convert.write, err);
+    out->append.convert = &out->convert;
+    out->convert.write = &out->write;
+    return st;
+}
+
+/* ---- tables of functions: what the first version had, later members are looked for with HEFT_HAS() ---- */
+
+heft_status heft_sized_check(size_t size, size_t least, const char *what, heft_error *err)
+{
+    if (size >= least)
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_ARGUMENT, "%s begins with its size, which is not %U", what,
+                            (uint64_t)size);
+}
+
+heft_status heft_source_check(const heft_source *s, heft_error *err)
+{
+    return heft_sized_check(s->ops->size, offsetof(heft_source_ops, let_go), "heft_source_ops",
+                            err);
+}
+
+heft_status heft_sink_check(const heft_sink *s, heft_error *err)
+{
+    return heft_sized_check(s->ops->size, offsetof(heft_sink_ops, share), "heft_sink_ops", err);
+}
+
+heft_status heft_host_check(const heft_host *h, heft_error *err)
+{
+    heft_status st = heft_sized_check(h->size, offsetof(heft_host, scratch), "heft_host", err);
+    if (st)
+        return st;
+    if (!h->allocator)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
+    st = heft_sized_check(h->allocator->size, sizeof(heft_allocator), "heft_allocator", err);
+    if (!st && !h->allocator->resize)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
+    if (!st && h->executor)
+        st = heft_sized_check(h->executor->size, sizeof(heft_executor), "heft_executor", err);
+    for (size_t i = 0; !st && h->digests && h->digests[i]; i++)
+        st = heft_sized_check(h->digests[i]->size, offsetof(heft_digest, join), "heft_digest", err);
+    for (size_t i = 0; !st && h->codecs && h->codecs[i]; i++)
+        st = heft_sized_check(h->codecs[i]->size, offsetof(heft_codec, bound), "heft_codec", err);
+    return st;
+}
