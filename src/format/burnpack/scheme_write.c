@@ -55,29 +55,23 @@ static heft_status spell(heft_plan *p, heft_burnpack_schemes_out *s, heft_str st
     return st;
 }
 
-/* "0.22 or 0.22-pre.2", with its end. */
-static void list_generations(char *buf, size_t cap, uint32_t which)
+static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *s, uint32_t t,
+                                 uint32_t carriers)
 {
-    heft_out o = { .buf = (uint8_t *)buf, .cap = cap };
+    enum { LONGEST = 64 };
+    char names[LONGEST]; /* "0.22 or 0.22-pre.2" */
+    if (!carriers)
+        return heft_plan_loss(p, HEFT_FAULT, "burnpack/scheme", t,
+                              "its quantization scheme is none that a known release of Burn reads");
+    heft_out o = { .buf = (uint8_t *)names, .cap = sizeof names };
     for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++) {
         const heft_burnpack_generation *g = &heft_burnpack_generations[i];
-        if (!(g->bit & which) || !g->is_written)
+        if (!(g->bit & carriers) || !g->is_written)
             continue;
         heft_out_str(&o, heft_lit(o.len ? " or " : ""));
         heft_out_str(&o, heft_lit(g->name));
     }
     heft_out_u8(&o, '\0');
-}
-
-static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *s, uint32_t t,
-                                 uint32_t carriers)
-{
-    enum { LONGEST = 64 };
-    char names[LONGEST];
-    if (!carriers)
-        return heft_plan_loss(p, HEFT_FAULT, "burnpack/scheme", t,
-                              "its quantization scheme is none that a known release of Burn reads");
-    list_generations(names, sizeof names, carriers);
     return heft_loss_say(p, HEFT_FAULT, "burnpack/scheme", t,
                          "Burn %s cannot read its quantization scheme, but Burn %s can (use "
                          "--format-version)",
