@@ -3,7 +3,7 @@
 #define HEFT_BURN_TYPES_H
 #include "model/dtype.h"
 
-/* Of numbers, by the names of their types, but for Flex32. */
+/* Types of numbers, but for Flex32, by their names. */
 extern const heft_dtype_spellings heft_burn_numbers;
 extern const char heft_burn_flex32[];
 

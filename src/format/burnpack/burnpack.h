@@ -101,16 +101,10 @@ typedef struct heft_burnpack_schemes_out { /* of the quantized tensors that are 
     bool is_noted;         /* that schemes are respelled */
 } heft_burnpack_schemes_out;
 
-typedef enum heft_burnpack_fit {
-    HEFT_BURNPACK_FITS,
-    HEFT_BURNPACK_NO_SCHEME, /* the stored_dtype is none */
-    HEFT_BURNPACK_MISFIT     /* reported: the target cannot read it */
-} heft_burnpack_fit;
-
-/* Whether the target can have the scheme of a quantized tensor; a file that is planned anew keeps any. */
-heft_status heft_burnpack_fit_scheme(heft_burnpack_fit *out, heft_plan *p,
-                                     heft_burnpack_schemes_out *s, heft_str stored,
-                                     uint32_t tensor);
+/* Leave a quantized tensor out, with a fault, if the target cannot have its scheme; a file that is planned anew keeps
+ * any. */
+heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
+                                      uint32_t tensor);
 /* Set s->of of a tensor whose scheme fits, once the numbers of tensors are final. */
 heft_status heft_burnpack_spell_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
                                        uint32_t tensor);

@@ -61,8 +61,10 @@ static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *
     enum { LONGEST = 64 };
     char names[LONGEST]; /* "0.22 or 0.22-pre.2" */
     if (!carriers)
-        return heft_plan_loss(p, HEFT_FAULT, "burnpack/scheme", t,
-                              "its quantization scheme is none that a known release of Burn reads");
+        return heft_loss_tensor(
+            p, "burnpack/scheme", t,
+            "its quantization scheme is none that a known release of Burn reads");
+    heft_plan_drop(p, t);
     heft_out o = { .buf = (uint8_t *)names, .cap = sizeof names };
     for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++) {
         const heft_burnpack_generation *g = &heft_burnpack_generations[i];
@@ -78,19 +80,22 @@ static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *
                          s->target->name, names);
 }
 
-heft_status heft_burnpack_fit_scheme(heft_burnpack_fit *out, heft_plan *p,
-                                     heft_burnpack_schemes_out *s, heft_str stored, uint32_t tensor)
+heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
+                                      uint32_t tensor)
 {
     heft_status st = spell(p, s, stored);
-    *out = s->cbor.ptr ? HEFT_BURNPACK_FITS : HEFT_BURNPACK_NO_SCHEME;
-    if (st || !s->cbor.ptr || p->kept || heft_burnpack_scheme_generations(s->cbor) & s->target->bit)
+    if (st)
         return st;
+    if (!s->cbor.ptr)
+        return heft_loss_tensor(
+            p, "burnpack/tensor", tensor,
+            "a quantized tensor without its scheme cannot be stored in a Burnpack");
+    if (p->kept || heft_burnpack_scheme_generations(s->cbor) & s->target->bit)
+        return HEFT_OK;
     uint32_t carriers = heft_burnpack_scheme_carriers(s->cbor, heft_ix_dims(p->x, tensor),
                                                       heft_ix_row(p->x, tensor)->rank);
-    if (!(carriers & s->target->bit)) {
-        *out = HEFT_BURNPACK_MISFIT;
+    if (!(carriers & s->target->bit))
         return report_misfit(p, s, tensor, carriers);
-    }
     if (s->is_noted)
         return HEFT_OK;
     s->is_noted = true;

@@ -62,22 +62,6 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     return NULL;
 }
 
-static heft_status plan_quantized(heft_plan *p, uint32_t t)
-{
-    bpk_plan *b = p->priv;
-    heft_burnpack_fit fit;
-    heft_status st = heft_burnpack_fit_scheme(&fit, p, &b->schemes, heft_ix_stored_dtype(p->x, t),
-                                              t);
-    if (st || fit == HEFT_BURNPACK_FITS)
-        return st;
-    if (fit == HEFT_BURNPACK_NO_SCHEME)
-        return heft_loss_tensor(
-            p, "burnpack/tensor", t,
-            "a quantized tensor without its scheme cannot be stored in a Burnpack");
-    heft_plan_drop(p, t);
-    return HEFT_OK;
-}
-
 static heft_status plan_type(heft_plan *p, uint32_t t)
 {
     const bpk_plan *b = p->priv;
@@ -111,7 +95,10 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     const char *why = quantized || heft_burnpack_has_type(row->dtype) ? obstacle(p->x, t) : NULL;
     if (why)
         return heft_loss_tensor(p, "burnpack/tensor", t, why);
-    heft_status st = quantized ? plan_quantized(p, t) : plan_type(p, t);
+    bpk_plan *b = p->priv;
+    heft_status st = quantized ? heft_burnpack_plan_scheme(p, &b->schemes,
+                                                           heft_ix_stored_dtype(p->x, t), t)
+                               : plan_type(p, t);
     if (!st)
         st = take_param_id(p, t);
     uint64_t bytes = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part)->length;

@@ -71,17 +71,6 @@ static heft_status read_scalar(heft_record *r, const heft_msgpack_item *it, heft
 
 enum { SETTING = 8, LISTED = sizeof(heft_value) }; /* what a value of metadata is charged with */
 
-static heft_status put_setting(heft_record *r, const heft_msgpack_item *it)
-{
-    heft_value v;
-    heft_status st = read_scalar(r, it, &v);
-    if (!st)
-        st = heft_record_charge(r, SETTING, it->at);
-    if (!st)
-        st = heft_record_name(r, it->at, "value", &v.key);
-    return st ? st : heft_ix_meta(r->x, v);
-}
-
 /* Numbers of one kind, as wide as that allows. */
 static heft_status put_array(heft_record *r, const heft_msgpack_item *list, heft_dtype t)
 {
@@ -198,8 +187,15 @@ static heft_status look_at_param(heft_record *r, const heft_msgpack_item *map, h
 /* What is no container. */
 static heft_status visit_leaf(heft_record *r, const heft_msgpack_item *it)
 {
-    if (is_scalar(it->kind) && it->kind != HEFT_MSGPACK_NIL)
-        return put_setting(r, it);
+    if (is_scalar(it->kind) && it->kind != HEFT_MSGPACK_NIL) {
+        heft_value v;
+        heft_status st = read_scalar(r, it, &v);
+        if (!st)
+            st = heft_record_charge(r, SETTING, it->at);
+        if (!st)
+            st = heft_record_name(r, it->at, "value", &v.key);
+        return st ? st : heft_ix_meta(r->x, v);
+    }
     heft_msgpack_skip(&r->c, it);
     if (it->kind == HEFT_MSGPACK_EXT && !r->c.st)
         heft_ix_note(r->x, HEFT_NOTE, "burn_record/extension", it->at, HEFT_NONE,
