@@ -109,6 +109,20 @@ static void a_failed_flush_stops_the_flow_but_not_the_count(void **state)
     }
 }
 
+static void decimals_get_zeros_in_front(void **state)
+{
+    (void)state;
+    uint8_t buf[64];
+    heft_out o = { .buf = buf, .cap = sizeof buf };
+    heft_out_decimal(&o, 3, 5);
+    heft_out_decimal(&o, 0, 1);
+    heft_out_decimal(&o, 1234567, 5);
+    heft_out_decimal(&o, UINT64_MAX, 20);
+    assert_int_equal(o.st, HEFT_OK);
+    assert_int_equal(o.len, 33);
+    assert_memory_equal(buf, "000030123456718446744073709551615", 33);
+}
+
 static void counting_keeps_nothing(void **state)
 {
     (void)state;
@@ -138,6 +152,7 @@ int main(void)
         cmocka_unit_test(every_buffer_size_flushes_the_same_bytes),
         cmocka_unit_test(a_full_buffer_without_flush_is_an_error_that_stays),
         cmocka_unit_test(a_failed_flush_stops_the_flow_but_not_the_count),
+        cmocka_unit_test(decimals_get_zeros_in_front),
         cmocka_unit_test(counting_keeps_nothing),
         cmocka_unit_test(a_checksum_covers_all_bytes_from_where_it_started),
     };

@@ -24,7 +24,7 @@ void heft_out_u8(heft_out *o, uint8_t v);
 void heft_out_u16(heft_out *o, uint16_t v);
 void heft_out_u32(heft_out *o, uint32_t v);
 void heft_out_u64(heft_out *o, uint64_t v);
-/* In decimal digits, with zeros in front up to so many. */
+/* Write v in decimal, with zeros in front up to `least` digits. */
 void heft_out_decimal(heft_out *o, uint64_t v, size_t least);
 void heft_out_fill(heft_out *o, uint8_t byte, uint64_t count);
 heft_status heft_out_flush(heft_out *o);

@@ -205,10 +205,10 @@ struct heft_format {
     const char *name, *title, *suffixes, *versions;
     uint32_t caps, align;
     bool may_be_gzipped; /* as a whole: the file is unpacked before it is parsed */
-    /* The texts that a file of the format begins with, one of them; NULL: probe() tells. */
+    /* A file of the format begins with one of these texts, separated by spaces; NULL: probe() tells. */
     const char *magics;
     /* How many bits of the file speak for this format, 0: not it.  head and tail hold at least
-     * the first and last 64 bytes, or the whole file.  NULL: its magics say all. */
+     * the first and last 64 bytes, or the whole file.  NULL: the magics tell all. */
     int (*probe)(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                  uint64_t size);
     /* Fills x.  Pure: run again from the start after HEFT_AGAIN. */

@@ -22,7 +22,7 @@ typedef struct reader {
 
 /* ---- recognising ---- */
 
-static bool is_space(uint8_t c)
+bool heft_shard_index_is_space(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -31,11 +31,11 @@ bool heft_shard_index_is_text(const uint8_t *first)
 {
     enum { FIRST = 8 };
     size_t at = 0;
-    while (at < FIRST && is_space(first[at]))
+    while (at < FIRST && heft_shard_index_is_space(first[at]))
         at++;
     bool is_text = at == FIRST || first[at] == '{';
     for (; is_text && at < FIRST; at++)
-        is_text = is_space(first[at]) || (first[at] >= ' ' && first[at] != 0x7F);
+        is_text = heft_shard_index_is_space(first[at]) || (first[at] >= ' ' && first[at] != 0x7F);
     return is_text;
 }
 
@@ -59,7 +59,7 @@ bool heft_shard_index_is(const uint8_t *head, size_t len)
 
 static bool pass(const uint8_t *head, size_t len, size_t *at, char c)
 {
-    while (*at < len && is_space(head[*at]))
+    while (*at < len && heft_shard_index_is_space(head[*at]))
         ++*at;
     bool is = *at < len && head[*at] == (uint8_t)c;
     *at += is;

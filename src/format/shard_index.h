@@ -10,6 +10,7 @@ typedef struct heft_shard_index_kind {
     const char *title;             /* of the format */
 } heft_shard_index_kind;
 
+bool heft_shard_index_is_space(uint8_t c); /* between the tokens of JSON */
 /* Whether a file that begins with these eight bytes is a JSON object. */
 bool heft_shard_index_is_text(const uint8_t *first);
 /* For probes: whether a file that begins so is an index, and the first shard that it names, as spelled; empty: not

@@ -14,26 +14,6 @@ enum { ALIGN = HEFT_BURNPACK_ALIGN, HEADER = HEFT_BURNPACK_HEADER };
 
 /* ---- where the data begin ---- */
 
-/* Whether the file is one of Burn 0.19, whose data follow the manifest without padding.  When all data begin
- * at multiples of 256 it may as well be a newer one that was cut short. */
-static bool is_legacy(const heft_burnpack_manifest *m, uint64_t manifest_end, uint64_t aligned,
-                      uint64_t size)
-{
-    uint64_t aligned_end = aligned + m->end, legacy_end = manifest_end + m->end;
-    if (aligned == manifest_end || size == aligned_end)
-        return false;
-    if (size == legacy_end)
-        return true;
-    return size > legacy_end && m->is_unaligned;
-}
-
-static bool is_zero(const uint8_t *p, const uint8_t *end)
-{
-    while (p < end && !*p)
-        p++;
-    return p == end;
-}
-
 static heft_status refuse_size(const heft_index *x, const heft_burnpack_manifest *m,
                                uint64_t data_end, uint64_t size)
 {
@@ -69,8 +49,14 @@ static heft_status find_data(heft_index *x, const heft_burnpack_manifest *m, hef
     uint64_t size = x->file_bytes, data_end;
     if (m->end > UINT64_MAX - aligned)
         return refuse_size(x, m, UINT64_MAX, size);
-    bool legacy = is_legacy(m, padding.offset, aligned, size);
-    bool is_clean = is_zero(bytes, bytes + padding.length);
+    /* In a file of Burn 0.19 the data follow the manifest without padding.  When all data begin at multiples of 256 it
+     * may as well be a newer file that was cut short. */
+    uint64_t legacy_end = padding.offset + m->end;
+    bool legacy = aligned != padding.offset && size != aligned + m->end &&
+                  (size == legacy_end || (size > legacy_end && m->is_unaligned));
+    bool is_clean = true;
+    for (uint64_t i = 0; i < padding.length; i++)
+        is_clean = is_clean && !bytes[i];
     x->data_start = legacy ? padding.offset : aligned;
     data_end = x->data_start + m->end;
     if (data_end > size)
@@ -124,16 +110,6 @@ static heft_status read_header(heft_in *in, heft_index *x, uint32_t *manifest_by
     return HEFT_OK;
 }
 
-static void note_sizes(heft_index *x, uint64_t manifest_bytes)
-{
-    if (manifest_bytes > HEFT_BURNPACK_MAX_METADATA)
-        heft_ix_note(x, HEFT_WARNING, "burnpack/manifest-size", 6, HEFT_NONE,
-                     "the manifest is larger than 100 MiB: Burn will refuse this file");
-    if (x->file_bytes > HEFT_BURNPACK_MAX_FILE)
-        heft_ix_note(x, HEFT_WARNING, "burnpack/file-size", HEFT_NOWHERE, HEFT_NONE,
-                     "the file is larger than 100 GiB: Burn will refuse it");
-}
-
 static heft_status burnpack_parse(heft_in *in, heft_index *x)
 {
     uint32_t n;
@@ -149,7 +125,12 @@ static heft_status burnpack_parse(heft_in *in, heft_index *x)
     if (cur.st)
         return cur.st;
     heft_burnpack_manifest m;
-    note_sizes(x, n);
+    if (n > HEFT_BURNPACK_MAX_METADATA)
+        heft_ix_note(x, HEFT_WARNING, "burnpack/manifest-size", 6, HEFT_NONE,
+                     "the manifest is larger than 100 MiB: Burn will refuse this file");
+    if (x->file_bytes > HEFT_BURNPACK_MAX_FILE)
+        heft_ix_note(x, HEFT_WARNING, "burnpack/file-size", HEFT_NOWHERE, HEFT_NONE,
+                     "the file is larger than 100 GiB: Burn will refuse it");
     st = heft_burnpack_read_manifest(&m, x, manifest, n);
     return st ? st : find_data(x, &m, padding, aligned, rest);
 }
@@ -195,14 +176,16 @@ static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
     return c->padding(c, "burnpack/padding", HEFT_WARNING, gap, 0);
 }
 
-/* Data and gaps in the order of their places. */
-static heft_status check_places(heft_check *c, uint64_t *end)
+/* Data and gaps in the order of their places.  Every tensor has one part, of its own number; those without bytes may
+ * lie behind the others. */
+static heft_status burnpack_check(heft_check *c)
 {
     const uint32_t *order;
     uint32_t count;
+    uint64_t data_end = c->x->data_start;
     heft_range reach = { c->x->data_start, 0 }; /* that ends furthest so far */
     heft_status st = c->order(c, &order, &count);
-    for (uint32_t i = 0; i < count && !st; i++) {
+    for (uint32_t i = 0; !st && i < count; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
         heft_range where = { part->offset, part->stored };
         uint64_t from = reach.offset + reach.length;
@@ -215,23 +198,14 @@ static heft_status check_places(heft_check *c, uint64_t *end)
         if (where.offset + where.length > from)
             reach = where;
     }
-    *end = reach.offset + reach.length;
-    return st;
-}
-
-/* Every tensor has one part, of its own number; those without bytes may lie behind the others. */
-static heft_status burnpack_check(heft_check *c)
-{
-    uint64_t end = 0, data_end = c->x->data_start;
-    heft_status st = check_places(c, &end);
     if (!st)
         heft_burnpack_check_record(c);
-    for (uint32_t t = 0; t < heft_ix_tensors(c->x) && !st; t++) {
+    for (uint32_t t = 0; !st && t < heft_ix_tensors(c->x); t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, t);
         uint64_t part_end = part->offset + part->stored;
         data_end = part_end > data_end ? part_end : data_end;
     }
-    return st ? st : check_gap(c, end, data_end);
+    return st ? st : check_gap(c, reach.offset + reach.length, data_end);
 }
 
 /* ---- the format ---- */

@@ -1,6 +1,7 @@
 /* burnpack.h - what the files of the format Burnpack share. */
 #ifndef HEFT_BURNPACK_H
 #define HEFT_BURNPACK_H
+#include "format/burn_types.h"
 #include "format/format.h"
 #include "grammar/cbor.h"
 
@@ -37,7 +38,6 @@ enum { HEFT_BURNPACK_GENERATIONS = 5 };
 extern const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIONS];
 
 typedef struct heft_burnpack_type { /* a stored element type */
-    heft_str name;                  /* "F32"; of a map its one key, "Bool" or "QFloat" */
     heft_str stored; /* what is kept as the attribute stored_dtype; ptr NULL: nothing */
     heft_dtype dtype;
     bool is_opaque;       /* quantized: bytes whose number does not follow from the shape */
@@ -56,8 +56,8 @@ heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_
                                     heft_burnpack_schemes *seen, heft_str name);
 /* One of the plain ones. */
 bool heft_burnpack_look_type(heft_cbor_look *l, heft_dtype *out);
-/* The name that the reference gives an element type, ptr NULL: none. */
-heft_str heft_burnpack_type_name(heft_dtype t);
+/* Whether the reference has a name for the element type of a dense tensor. */
+bool heft_burnpack_has_type(heft_dtype t);
 /* Whether a stored_dtype is one of the reference's for a dense tensor of that type. */
 bool heft_burnpack_is_stored(heft_dtype t, heft_str stored);
 /* The dtype of a dense tensor; text_bool: as Burn 0.20 writes it. */
@@ -101,21 +101,14 @@ typedef struct heft_burnpack_schemes_out { /* of the quantized tensors that are 
     bool is_noted;         /* that schemes are respelled */
 } heft_burnpack_schemes_out;
 
-typedef enum heft_burnpack_fit {
-    HEFT_BURNPACK_FITS,
-    HEFT_BURNPACK_NO_SCHEME, /* the stored_dtype is none */
-    HEFT_BURNPACK_MISFIT     /* reported: the target cannot read it */
-} heft_burnpack_fit;
-
-/* Whether the target can have the scheme of a quantized tensor; a file that is planned anew keeps any. */
-heft_status heft_burnpack_fit_scheme(heft_burnpack_fit *out, heft_plan *p,
-                                     heft_burnpack_schemes_out *s, heft_str stored,
-                                     uint32_t tensor);
+/* Leave a quantized tensor out, with a fault, if the target cannot have its scheme; a file that is planned anew keeps
+ * any. */
+heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
+                                      uint32_t tensor);
 /* Set s->of of a tensor whose scheme fits, once the numbers of tensors are final. */
 heft_status heft_burnpack_spell_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
                                        uint32_t tensor);
 
-extern const char heft_burnpack_qfloat[];  /* the layout of quantized tensors */
 extern const char heft_burnpack_scalars[]; /* the map of the metadata that holds the scalars */
 
 /* Whether it is the record of an optimizer: a scalar is called "ID.__rank". */

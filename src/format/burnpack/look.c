@@ -16,21 +16,16 @@ typedef struct usual {
     bool has_id;
 } usual;
 
-static bool look_at_offsets(heft_cbor_look *l, usual *u)
-{
-    uint32_t n;
-    return heft_cbor_look_text(l, "data_offsets", 12) &&
-           heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, 2, &n) && n == 2 &&
-           heft_cbor_look_u64(l, &u->begin) && heft_cbor_look_u64(l, &u->end) && u->begin <= u->end;
-}
-
 static bool look_at_descriptor(heft_cbor_look *l, usual *u)
 {
-    uint32_t fields;
+    uint32_t fields, offsets;
     if (!heft_cbor_look_head(l, HEFT_CBOR_HEAD_MAP, 4, &fields) || fields < 3 ||
         !heft_cbor_look_text(l, "dtype", 5) || !heft_burnpack_look_type(l, &u->type) ||
         !heft_cbor_look_text(l, "shape", 5) ||
-        !heft_cbor_look_u64s(l, u->shape, MOST_RANK, &u->rank) || !look_at_offsets(l, u))
+        !heft_cbor_look_u64s(l, u->shape, MOST_RANK, &u->rank) ||
+        !heft_cbor_look_text(l, "data_offsets", 12) ||
+        !heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, 2, &offsets) || offsets != 2 ||
+        !heft_cbor_look_u64(l, &u->begin) || !heft_cbor_look_u64(l, &u->end) || u->begin > u->end)
         return false;
     u->has_id = fields == 4;
     return !u->has_id ||

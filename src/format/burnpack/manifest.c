@@ -52,15 +52,6 @@ typedef struct descriptor {
     uint32_t id, fields;
 } descriptor;
 
-static uint32_t field_of(const heft_cbor *c)
-{
-    return is_key(c, "dtype", 5)           ? DTYPE
-           : is_key(c, "shape", 5)         ? SHAPE
-           : is_key(c, "data_offsets", 12) ? OFFSETS
-           : is_key(c, "param_id", 8)      ? PARAM_ID
-                                           : 0;
-}
-
 static const char *name_of(uint32_t field)
 {
     uint32_t i = 0;
@@ -84,23 +75,18 @@ static bool read_number(reader *r, const descriptor *d, uint64_t *out)
     return is_number(r, d, heft_cbor_next(&r->c), out);
 }
 
-/* The reference reads a byte string as the list of its bytes. */
-static heft_status read_shape_bytes(reader *r, const descriptor *d)
-{
-    heft_status st = HEFT_OK;
-    note(r, HEFT_WARNING, "burnpack/shape-bytes", d->id,
-         "its shape is stored as a byte string, which no writer does");
-    for (size_t i = 0; i < r->c.str.len && !st; i++)
-        st = heft_ix_dim(r->x, (uint8_t)r->c.str.ptr[i]);
-    return st;
-}
-
 static heft_status read_shape(reader *r, const descriptor *d)
 {
     heft_cbor_kind k = heft_cbor_next(&r->c);
     uint64_t dim;
-    if (k == HEFT_CBOR_BYTES)
-        return read_shape_bytes(r, d);
+    if (k == HEFT_CBOR_BYTES) { /* which the reference reads as the list of its bytes */
+        heft_status st = HEFT_OK;
+        note(r, HEFT_WARNING, "burnpack/shape-bytes", d->id,
+             "its shape is stored as a byte string, which no writer does");
+        for (size_t i = 0; i < r->c.str.len && !st; i++)
+            st = heft_ix_dim(r->x, (uint8_t)r->c.str.ptr[i]);
+        return st;
+    }
     if (k != HEFT_CBOR_ARRAY)
         return heft_cbor_fail(&r->c, "tensor %q: its shape is not a list", d->name);
     while ((k = heft_cbor_next(&r->c)) != HEFT_CBOR_ARRAY_END) {
@@ -138,50 +124,48 @@ static heft_status read_param_id(reader *r, const descriptor *d)
     return heft_ix_param_id(r->x, d->id, id);
 }
 
-static heft_status read_type(reader *r, const descriptor *d, heft_burnpack_type *type)
+/* Pass over the value of a key of unknown name: the first one is noted, all are omitted. */
+static heft_status skip_value(reader *r, bool *is_noted, const char *rule, uint32_t tensor,
+                              const char *text, const char *omitted)
 {
-    heft_status st = heft_burnpack_read_type(type, &r->c, r->x, &r->schemes, d->name);
-    note_chunks(r, !st && r->schemes.in_chunks, d->id);
-    return st;
-}
-
-static heft_status skip_field(reader *r, const descriptor *d)
-{
-    if (!r->noted_field)
-        note(r, HEFT_NOTE, "burnpack/unknown-field", d->id,
-             "its descriptor has a field of unknown name; others may have as well");
-    r->noted_field = true;
-    heft_ix_omit(r->x, HEFT_WARNING, "burnpack/unknown-field", r->c.str,
-                 "of a tensor's descriptor is not known here, and is left out");
+    if (!*is_noted)
+        note(r, HEFT_NOTE, rule, tensor, text);
+    *is_noted = true;
+    heft_ix_omit(r->x, HEFT_WARNING, rule, r->c.str, omitted);
     return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
 }
 
 /* The value of the key read last. */
 static heft_status read_field(reader *r, descriptor *d, heft_burnpack_type *type)
 {
-    uint32_t field = field_of(&r->c);
+    const heft_cbor *c = &r->c;
+    uint32_t field = is_key(c, "dtype", 5)           ? DTYPE
+                     : is_key(c, "shape", 5)         ? SHAPE
+                     : is_key(c, "data_offsets", 12) ? OFFSETS
+                     : is_key(c, "param_id", 8)      ? PARAM_ID
+                                                     : 0;
     if (heft_unlikely(d->fields & field))
         return heft_cbor_fail(&r->c, "tensor %q: its %s occurs twice", d->name, name_of(field));
     d->fields |= field;
-    switch (field) {
-    case DTYPE:
-        return read_type(r, d, type);
-    case SHAPE:
+    if (field == SHAPE)
         return read_shape(r, d);
-    case OFFSETS:
+    if (field == OFFSETS)
         return read_offsets(r, d);
-    case PARAM_ID:
+    if (field == PARAM_ID)
         return read_param_id(r, d);
-    default:
-        return skip_field(r, d);
-    }
+    if (!field)
+        return skip_value(r, &r->noted_field, "burnpack/unknown-field", d->id,
+                          "its descriptor has a field of unknown name; others may have as well",
+                          "of a tensor's descriptor is not known here, and is left out");
+    heft_status st = heft_burnpack_read_type(type, &r->c, r->x, &r->schemes, d->name);
+    note_chunks(r, !st && r->schemes.in_chunks, d->id);
+    return st;
 }
 
 /* Offsets are those of the descriptor; where the data begin shows when all are known. */
 static heft_status place_tensor(reader *r, const descriptor *d, const heft_burnpack_type *type)
 {
     heft_index *x = r->x;
-    heft_value stored = { .kind = HEFT_KIND_STR, .key = { "stored_dtype", 12 } };
     heft_range where = { d->begin, d->end - d->begin };
     heft_status st = HEFT_OK;
     heft_ix_row(x, d->id)->dtype = type->dtype;
@@ -191,12 +175,11 @@ static heft_status place_tensor(reader *r, const descriptor *d, const heft_burnp
     r->found->generations = generations;
     if (!type->is_opaque)
         st = heft_ix_dense(x, d->id, d->at, where.offset, where.length);
-    else if (!(st = heft_ix_set_layout(x, d->id, heft_lit(heft_burnpack_qfloat))))
+    else if (!(st = heft_ix_set_layout(x, d->id, heft_lit(heft_burn_qfloat))))
         st = heft_ix_part(x, d->id, heft_lit("data"), HEFT_U8, where, where.length, HEFT_RAW);
     if (st || !type->stored.ptr)
         return st;
-    stored.as.s = type->stored;
-    return heft_ix_attr(x, d->id, stored);
+    return heft_ix_attr_text(x, d->id, heft_lit("stored_dtype"), type->stored);
 }
 
 /* The descriptor behind the name read last. */
@@ -204,7 +187,7 @@ static heft_status read_any(reader *r)
 {
     heft_cbor *c = &r->c;
     descriptor d = { .name = c->str, .at = heft_cbor_offset(c, c->item) };
-    heft_burnpack_type type = { .name = { NULL, 0 } };
+    heft_burnpack_type type = { .dtype = HEFT_UNTYPED };
     heft_cbor_kind k;
     uint64_t *dims;
     heft_status st = heft_ix_tensor(r->x, d.name, HEFT_UNTYPED, 0, &dims, &d.id);
@@ -277,13 +260,12 @@ static heft_status read_metadata(reader *r)
     if (k != HEFT_CBOR_MAP)
         return heft_cbor_fail(c, "\"metadata\" is not a map");
     while ((k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
-        heft_value v = { .kind = HEFT_KIND_STR, .key = c->str };
+        heft_str key = c->str;
         if (k != HEFT_CBOR_TEXT)
             return heft_cbor_fail(c, "a key of the metadata is not a text");
         if (heft_cbor_next(c) != HEFT_CBOR_TEXT)
-            return heft_cbor_fail(c, "metadata %q: the value is not a text", v.key);
-        v.as.s = c->str;
-        heft_status st = heft_ix_meta(r->x, v);
+            return heft_cbor_fail(c, "metadata %q: the value is not a text", key);
+        heft_status st = heft_ix_meta_text(r->x, key, c->str);
         if (st)
             return st;
     }
@@ -334,22 +316,11 @@ static heft_status odd_scalar(reader *r)
     return r->c.st;
 }
 
-/* The first scalar that is one opens the map of them. */
-static heft_status add_scalar(reader *r, heft_value v, uint32_t *map)
-{
-    heft_value scalars = { .kind = HEFT_KIND_MAP, .key = heft_lit(heft_burnpack_scalars) };
-    heft_status st = HEFT_OK;
-    if (*map == HEFT_NONE) {
-        *map = r->x->values.len;
-        st = heft_ix_meta(r->x, scalars);
-    }
-    return st ? st : heft_ix_meta(r->x, v);
-}
-
 static heft_status read_scalars(reader *r)
 {
     heft_cbor *c = &r->c;
     heft_cbor_kind k = heft_cbor_next(c);
+    const heft_value scalars = { .kind = HEFT_KIND_MAP, .key = heft_lit(heft_burnpack_scalars) };
     uint32_t map = HEFT_NONE;
     uint64_t at = heft_cbor_offset(c, c->item);
     heft_status st = HEFT_OK;
@@ -362,7 +333,16 @@ static heft_status read_scalars(reader *r)
         heft_value v = { .kind = HEFT_NULL, .key = c->str };
         if (k != HEFT_CBOR_TEXT)
             return heft_cbor_fail(c, "the name of a scalar is not a text");
-        st = read_scalar(c, heft_cbor_next(c), &v) ? add_scalar(r, v, &map) : odd_scalar(r);
+        if (!read_scalar(c, heft_cbor_next(c), &v)) {
+            st = odd_scalar(r);
+            continue;
+        }
+        if (map == HEFT_NONE) { /* the first one opens the map of them */
+            map = r->x->values.len;
+            st = heft_ix_meta(r->x, scalars);
+        }
+        if (!st)
+            st = heft_ix_meta(r->x, v);
         st = c->st ? c->st : st;
     }
     if (st || map == HEFT_NONE)
@@ -374,33 +354,6 @@ static heft_status read_scalars(reader *r)
 /* ---- the manifest ---- */
 
 enum { TENSORS = 1, METADATA = 2, SCALARS = 4 };
-
-static heft_status skip_key(reader *r)
-{
-    if (!r->noted_key)
-        note(r, HEFT_NOTE, "burnpack/unknown-key", HEFT_NONE,
-             "the manifest has a key of unknown name; there may be more");
-    r->noted_key = true;
-    heft_ix_omit(r->x, HEFT_WARNING, "burnpack/unknown-key", r->c.str,
-                 "of the manifest is not known here, and is left out");
-    return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
-}
-
-static heft_status read_key(reader *r, uint32_t *seen)
-{
-    const heft_cbor *c = &r->c;
-    uint32_t key = is_key(c, "tensors", 7)    ? TENSORS
-                   : is_key(c, "metadata", 8) ? METADATA
-                   : is_key(c, "scalars", 7)  ? SCALARS
-                                              : 0;
-    if (*seen & key)
-        return heft_cbor_fail(&r->c, "the manifest has two keys %q", c->str);
-    *seen |= key;
-    return key == TENSORS    ? read_tensors(r)
-           : key == METADATA ? read_metadata(r)
-           : key == SCALARS  ? read_scalars(r)
-                             : skip_key(r);
-}
 
 static heft_status read_root(reader *r)
 {
@@ -414,7 +367,23 @@ static heft_status read_root(reader *r)
         if (!is_name(k))
             return heft_cbor_fail(c, "a key of the manifest is not a text");
         note_chunks(r, c->flags & HEFT_CBOR_INDEFINITE, HEFT_NONE);
-        st = read_key(r, &seen);
+        uint32_t key = is_key(c, "tensors", 7)    ? TENSORS
+                       : is_key(c, "metadata", 8) ? METADATA
+                       : is_key(c, "scalars", 7)  ? SCALARS
+                                                  : 0;
+        if (seen & key)
+            return heft_cbor_fail(c, "the manifest has two keys %q", c->str);
+        seen |= key;
+        if (key == TENSORS)
+            st = read_tensors(r);
+        else if (key == METADATA)
+            st = read_metadata(r);
+        else if (key == SCALARS)
+            st = read_scalars(r);
+        else
+            st = skip_value(r, &r->noted_key, "burnpack/unknown-key", HEFT_NONE,
+                            "the manifest has a key of unknown name; there may be more",
+                            "of the manifest is not known here, and is left out");
     }
     if (st)
         return st;

@@ -96,16 +96,15 @@ static bool is_scale_type(const heft_cbor *c, heft_cbor_kind k, heft_str *out)
            find(scale_types, sizeof *scale_types, SCALE_TYPES, *out) < SCALE_TYPES;
 }
 
-static bool read_scale_type(heft_cbor *c, heft_str *out)
+/* Whether the item read last, which was k, begins a map of so many keys. */
+static bool is_map(const heft_cbor *c, heft_cbor_kind k, uint64_t keys)
 {
-    heft_cbor_kind k = heft_cbor_next(c);
-    return is_scale_type(c, k, out);
+    return k == HEFT_CBOR_MAP && !(c->flags & HEFT_CBOR_INDEFINITE) && c->u == keys;
 }
 
-/* A map of so many keys begins here. */
 static bool read_map(heft_cbor *c, uint64_t keys)
 {
-    return heft_cbor_next(c) == HEFT_CBOR_MAP && !(c->flags & HEFT_CBOR_INDEFINITE) && c->u == keys;
+    return is_map(c, heft_cbor_next(c), keys);
 }
 
 static bool read_key(heft_cbor *c, const char *key)
@@ -130,29 +129,10 @@ static bool read_size(heft_cbor *c, heft_str *out)
     return true;
 }
 
-static bool read_value(heft_cbor *c, scheme *s)
-{
-    heft_str name;
-    bool is_text = read_text(c, &name);
-    s->value = find(&values->name, sizeof *values, VALUES, name);
-    return is_text && s->value < VALUES;
-}
-
-static bool read_mode(heft_cbor *c, scheme *s)
-{
-    heft_str name;
-    bool is_text = read_text(c, &name);
-    s->mode = find(&modes->name, sizeof *modes, MODES, name);
-    if (!is_text || s->mode == MODES)
-        return false;
-    s->generations &= modes[s->mode].generations;
-    return true;
-}
-
 static bool read_store(heft_cbor *c, scheme *s)
 {
     heft_cbor_kind k = heft_cbor_next(c);
-    bool has_dim = k == HEFT_CBOR_MAP && !(c->flags & HEFT_CBOR_INDEFINITE) && c->u == 1;
+    bool has_dim = is_map(c, k, 1);
     if (has_dim)
         k = heft_cbor_next(c);
     s->store = find(&stores->name, sizeof *stores, STORES, c->str);
@@ -166,52 +146,50 @@ static bool read_store(heft_cbor *c, scheme *s)
     return is_dim && heft_cbor_next(c) == HEFT_CBOR_MAP_END;
 }
 
-static bool read_param(heft_cbor *c, scheme *s)
-{
-    return read_scale_type(c, &s->param);
-}
-
-static bool read_two_levels(heft_cbor *c, scheme *s)
-{
-    s->generations &= OF_0_22_PRE;
-    return read_map(c, 2) && read_key(c, "block") && read_size(c, &s->size) &&
-           read_key(c, "global") && read_scale_type(c, &s->tensor) &&
-           heft_cbor_next(c) == HEFT_CBOR_MAP_END;
-}
-
 static bool read_level(heft_cbor *c, scheme *s)
 {
     heft_cbor_kind k = heft_cbor_next(c);
     if (k == HEFT_CBOR_TEXT)
         return heft_str_is(c->str, "Tensor");
     heft_str name;
-    if (k != HEFT_CBOR_MAP || c->flags & HEFT_CBOR_INDEFINITE || c->u != 1 || !read_text(c, &name))
+    if (!is_map(c, k, 1) || !read_text(c, &name))
         return false;
-    bool is_read = heft_str_is(name, "Block")         ? read_size(c, &s->size)
-                   : heft_str_is(name, "BlockTensor") ? read_two_levels(c, s)
-                                                      : false;
+    bool is_read = heft_str_is(name, "Block") && read_size(c, &s->size);
+    if (heft_str_is(name, "BlockTensor")) {
+        s->generations &= OF_0_22_PRE;
+        is_read = read_map(c, 2) && read_key(c, "block") && read_size(c, &s->size) &&
+                  read_key(c, "global") && is_scale_type(c, heft_cbor_next(c), &s->tensor) &&
+                  heft_cbor_next(c) == HEFT_CBOR_MAP_END;
+    }
     return is_read && heft_cbor_next(c) == HEFT_CBOR_MAP_END;
 }
 
-static bool read_tensor(heft_cbor *c, scheme *s)
+/* The value of one of `fields`. */
+static bool read_field(heft_cbor *c, scheme *s, uint32_t field)
 {
+    if (field == STORE)
+        return read_store(c, s);
+    if (field == LEVEL)
+        return read_level(c, s);
     heft_cbor_kind k = heft_cbor_next(c);
-    return k == HEFT_CBOR_NULL || is_scale_type(c, k, &s->tensor);
+    if (field == PARAM)
+        return is_scale_type(c, k, &s->param);
+    if (field == TENSOR)
+        return k == HEFT_CBOR_NULL || is_scale_type(c, k, &s->tensor);
+    if (field == BLOCK)
+        return k == HEFT_CBOR_NULL ||
+               (is_map(c, k, 2) && read_key(c, "size") && read_size(c, &s->size) &&
+                read_key(c, "dtype") && is_scale_type(c, heft_cbor_next(c), &s->block) &&
+                heft_cbor_next(c) == HEFT_CBOR_MAP_END);
+    if (field == VALUE)
+        s->value = find(&values->name, sizeof *values, VALUES, c->str);
+    else
+        s->mode = find(&modes->name, sizeof *modes, MODES, c->str);
+    if (k != HEFT_CBOR_TEXT || s->value == VALUES || s->mode == MODES)
+        return false;
+    s->generations &= modes[s->mode].generations;
+    return true;
 }
-
-static bool read_block(heft_cbor *c, scheme *s)
-{
-    heft_cbor_kind k = heft_cbor_next(c);
-    if (k == HEFT_CBOR_NULL)
-        return true;
-    return k == HEFT_CBOR_MAP && !(c->flags & HEFT_CBOR_INDEFINITE) && c->u == 2 &&
-           read_key(c, "size") && read_size(c, &s->size) && read_key(c, "dtype") &&
-           read_scale_type(c, &s->block) && heft_cbor_next(c) == HEFT_CBOR_MAP_END;
-}
-
-static bool (*const readers[FIELDS])(heft_cbor *c, scheme *s) = {
-    read_value, read_param, read_store, read_level, read_mode, read_tensor, read_block,
-};
 
 static bool is_native_pair(const scheme *s)
 {
@@ -254,7 +232,7 @@ static bool read_scheme(scheme *s, heft_str raw)
             return false;
         s->fields |= 1u << i;
         s->generations &= fields[i].generations;
-        if (!readers[i](&c, s))
+        if (!read_field(&c, s, 1u << i))
             return false;
     }
     return k == HEFT_CBOR_MAP_END && heft_cbor_next(&c) == HEFT_CBOR_MAP_END &&
@@ -300,14 +278,6 @@ uint32_t heft_burnpack_scheme_carriers(heft_str raw, const uint64_t *dims, uint3
 static void put_name(heft_out *o, const char *name)
 {
     heft_cbor_put_text(o, heft_lit(name));
-}
-
-static void put_text_or_null(heft_out *o, heft_str s)
-{
-    if (s.ptr)
-        heft_cbor_put_text(o, s);
-    else
-        heft_cbor_put_null(o);
 }
 
 static void put_store(heft_out *o, const scheme *s)
@@ -379,7 +349,10 @@ void heft_burnpack_put_scheme(heft_out *o, heft_str raw, uint32_t generation)
         put_store(o, &s);
         put_mode(o, &s);
         put_name(o, "tensor");
-        put_text_or_null(o, s.tensor);
+        if (s.tensor.ptr)
+            heft_cbor_put_text(o, s.tensor);
+        else
+            heft_cbor_put_null(o);
         put_block(o, &s);
         return;
     }

@@ -55,48 +55,47 @@ static heft_status spell(heft_plan *p, heft_burnpack_schemes_out *s, heft_str st
     return st;
 }
 
-/* "0.22 or 0.22-pre.2", with its end. */
-static void list_generations(char *buf, size_t cap, uint32_t which)
+static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *s, uint32_t t,
+                                 uint32_t carriers)
 {
-    heft_out o = { .buf = (uint8_t *)buf, .cap = cap };
+    enum { LONGEST = 64 };
+    char names[LONGEST]; /* "0.22 or 0.22-pre.2" */
+    if (!carriers)
+        return heft_loss_tensor(
+            p, "burnpack/scheme", t,
+            "its quantization scheme is none that a known release of Burn reads");
+    heft_plan_drop(p, t);
+    heft_out o = { .buf = (uint8_t *)names, .cap = sizeof names };
     for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++) {
         const heft_burnpack_generation *g = &heft_burnpack_generations[i];
-        if (!(g->bit & which) || !g->is_written)
+        if (!(g->bit & carriers) || !g->is_written)
             continue;
         heft_out_str(&o, heft_lit(o.len ? " or " : ""));
         heft_out_str(&o, heft_lit(g->name));
     }
     heft_out_u8(&o, '\0');
-}
-
-static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *s, uint32_t t,
-                                 uint32_t carriers)
-{
-    enum { LONGEST = 64 };
-    char names[LONGEST];
-    if (!carriers)
-        return heft_plan_loss(p, HEFT_FAULT, "burnpack/scheme", t,
-                              "its quantization scheme is none that a known release of Burn reads");
-    list_generations(names, sizeof names, carriers);
     return heft_loss_say(p, HEFT_FAULT, "burnpack/scheme", t,
                          "Burn %s cannot read its quantization scheme, but Burn %s can (use "
                          "--format-version)",
                          s->target->name, names);
 }
 
-heft_status heft_burnpack_fit_scheme(heft_burnpack_fit *out, heft_plan *p,
-                                     heft_burnpack_schemes_out *s, heft_str stored, uint32_t tensor)
+heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
+                                      uint32_t tensor)
 {
     heft_status st = spell(p, s, stored);
-    *out = s->cbor.ptr ? HEFT_BURNPACK_FITS : HEFT_BURNPACK_NO_SCHEME;
-    if (st || !s->cbor.ptr || p->kept || heft_burnpack_scheme_generations(s->cbor) & s->target->bit)
+    if (st)
         return st;
+    if (!s->cbor.ptr)
+        return heft_loss_tensor(
+            p, "burnpack/tensor", tensor,
+            "a quantized tensor without its scheme cannot be stored in a Burnpack");
+    if (p->kept || heft_burnpack_scheme_generations(s->cbor) & s->target->bit)
+        return HEFT_OK;
     uint32_t carriers = heft_burnpack_scheme_carriers(s->cbor, heft_ix_dims(p->x, tensor),
                                                       heft_ix_row(p->x, tensor)->rank);
-    if (!(carriers & s->target->bit)) {
-        *out = HEFT_BURNPACK_MISFIT;
+    if (!(carriers & s->target->bit))
         return report_misfit(p, s, tensor, carriers);
-    }
     if (s->is_noted)
         return HEFT_OK;
     s->is_noted = true;

@@ -13,44 +13,17 @@ const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIO
     { "0.19", HEFT_BURNPACK_0_19, false },
 };
 
-const char heft_burnpack_qfloat[] = "burn.qfloat", heft_burnpack_scalars[] = "burn.scalars";
-
-static const heft_dtype_spelling type_rows[] = {
-    { "F32", HEFT_F32 }, { "F16", HEFT_F16 }, { "BF16", HEFT_BF16 }, { "F64", HEFT_F64 },
-    { "I64", HEFT_I64 }, { "I32", HEFT_I32 }, { "U8", HEFT_U8 },     { "I8", HEFT_I8 },
-    { "I16", HEFT_I16 }, { "U64", HEFT_U64 }, { "U32", HEFT_U32 },   { "U16", HEFT_U16 },
-};
-static const heft_dtype_spellings types = { type_rows, sizeof type_rows / sizeof *type_rows };
-
-static const struct {
-    const char *store, *stored; /* as stored_dtype spells it; the first is what every bool is */
-    heft_dtype dtype;
-} bools[] = {
-    { "Native", "{\"Bool\":\"Native\"}", HEFT_BOOL },
-    { "U8", "{\"Bool\":\"U8\"}", HEFT_BOOL },
-    { "U32", "{\"Bool\":\"U32\"}", HEFT_U32 },
-};
-enum { BOOLS = sizeof bools / sizeof *bools };
+const char heft_burnpack_scalars[] = "burn.scalars";
 
 static const char hex_mark[] = "cbor:", digits[] = "0123456789abcdef";
 enum { MARK = sizeof hex_mark - 1 };
 
-heft_str heft_burnpack_type_name(heft_dtype t)
+bool heft_burnpack_has_type(heft_dtype t)
 {
-    const char *name = heft_dtype_spelling_of(&types, t);
-    return name ? heft_lit(name) : (heft_str){ NULL, 0 };
+    return t == HEFT_BOOL || heft_dtype_spelling_of(&heft_burn_numbers, t);
 }
 
 /* ---- schemes as text ---- */
-
-/* A text that is its own spelling between quotes. */
-static bool is_plain(heft_str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if ((uint8_t)s.ptr[i] < ' ' || s.ptr[i] == '"' || s.ptr[i] == '\\')
-            return false;
-    return true;
-}
 
 static bool put_json_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
 {
@@ -64,7 +37,10 @@ static bool put_json_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
         return c->u <= INT64_MAX;
     case HEFT_CBOR_TEXT:
         heft_json_put_str(o, c->str);
-        return is_plain(c->str);
+        for (size_t i = 0; i < c->str.len; i++) /* it has to be its own spelling between quotes */
+            if ((uint8_t)c->str.ptr[i] < ' ' || c->str.ptr[i] == '"' || c->str.ptr[i] == '\\')
+                return false;
+        return true;
     case HEFT_CBOR_FALSE:
     case HEFT_CBOR_TRUE:
     case HEFT_CBOR_NULL:
@@ -104,16 +80,6 @@ static bool put_json(heft_out *o, heft_str raw)
     return true;
 }
 
-static void put_hex(heft_out *o, heft_str raw)
-{
-    heft_out_str(o, heft_lit(hex_mark));
-    for (size_t i = 0; i < raw.len; i++) {
-        uint8_t byte = (uint8_t)raw.ptr[i];
-        heft_out_u8(o, (uint8_t)digits[byte >> 4]);
-        heft_out_u8(o, (uint8_t)digits[byte & 15]);
-    }
-}
-
 static heft_status spell_scheme(heft_index *x, heft_burnpack_schemes *seen, heft_str raw)
 {
     heft_out count = heft_out_counting();
@@ -127,7 +93,11 @@ static heft_status spell_scheme(heft_index *x, heft_burnpack_schemes *seen, heft
     if (is_json)
         put_json(&o, raw);
     else
-        put_hex(&o, raw);
+        heft_out_str(&o, heft_lit(hex_mark));
+    for (size_t i = 0; !is_json && i < raw.len; i++) {
+        heft_out_u8(&o, (uint8_t)digits[(uint8_t)raw.ptr[i] >> 4]);
+        heft_out_u8(&o, (uint8_t)digits[raw.ptr[i] & 15]);
+    }
     seen->raw = raw;
     seen->text = (heft_str){ (char *)text, len };
     seen->generations = heft_burnpack_scheme_generations(raw);
@@ -136,41 +106,14 @@ static heft_status spell_scheme(heft_index *x, heft_burnpack_schemes *seen, heft
 
 /* ---- reading ---- */
 
-static heft_status refuse(heft_cbor *c, heft_str name)
-{
-    return heft_cbor_fail(c, "tensor %q: its dtype is neither a text nor a map of one entry", name);
-}
-
-static heft_status read_plain(heft_burnpack_type *out, heft_cbor *c, heft_str name)
-{
-    heft_dtype t = heft_dtype_spelled(&types, c->str);
-    if (t)
-        *out = (heft_burnpack_type){ .name = c->str, .dtype = t, .generations = HEFT_BURNPACK_ANY };
-    else if (heft_str_is(c->str, "Bool"))
-        *out = (heft_burnpack_type){ .name = c->str,
-                                     .dtype = HEFT_BOOL,
-                                     .generations = HEFT_BURNPACK_TEXT_BOOL };
-    else if (heft_str_is(c->str, "Flex32"))
-        *out = (heft_burnpack_type){
-            .name = c->str, .dtype = HEFT_F32, .stored = c->str, .generations = HEFT_BURNPACK_ANY
-        };
-    else
-        return heft_cbor_fail(c, "tensor %q: element type %q is none of Burnpack's", name, c->str);
-    return HEFT_OK;
-}
-
 static heft_status read_bool(heft_burnpack_type *out, heft_cbor *c, heft_str name)
 {
     if (heft_cbor_next(c) != HEFT_CBOR_TEXT)
         return heft_cbor_fail(c, "tensor %q: its kind of Bool is not a text", name);
-    for (unsigned i = 0; i < BOOLS; i++)
-        if (heft_str_is(c->str, bools[i].store)) {
-            out->dtype = bools[i].dtype;
-            out->generations = HEFT_BURNPACK_ANY & ~HEFT_BURNPACK_TEXT_BOOL;
-            if (i)
-                out->stored = heft_lit(bools[i].stored);
-            return HEFT_OK;
-        }
+    out->generations = HEFT_BURNPACK_ANY & ~HEFT_BURNPACK_TEXT_BOOL;
+    out->dtype = heft_burn_bool_type(c->str, &out->stored);
+    if (out->dtype)
+        return HEFT_OK;
     return heft_cbor_fail(c, "tensor %q: Bool of %q is neither Native, U8 nor U32", name, c->str);
 }
 
@@ -196,7 +139,7 @@ bool heft_burnpack_look_type(heft_cbor_look *l, heft_dtype *out)
     if (!heft_cbor_look_head(l, HEFT_CBOR_HEAD_TEXT, LONGEST, &len) ||
         (size_t)(l->end - l->p) < len)
         return false;
-    *out = heft_dtype_spelled(&types, (heft_str){ (const char *)l->p, len });
+    *out = heft_dtype_spelled(&heft_burn_numbers, (heft_str){ (const char *)l->p, len });
     l->p += len;
     return *out != HEFT_UNTYPED;
 }
@@ -207,13 +150,20 @@ heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_
     heft_cbor_kind k = heft_cbor_next(c);
     const uint8_t *from = c->item;
     seen->in_chunks = k == HEFT_CBOR_TEXT && c->flags & HEFT_CBOR_INDEFINITE;
-    if (k == HEFT_CBOR_TEXT)
-        return read_plain(out, c, name);
+    *out = (heft_burnpack_type){ .dtype = HEFT_UNTYPED };
+    if (k == HEFT_CBOR_TEXT) {
+        out->dtype = heft_burn_type(c->str, &out->stored);
+        out->generations = out->dtype == HEFT_BOOL ? (uint32_t)HEFT_BURNPACK_TEXT_BOOL
+                                                   : (uint32_t)HEFT_BURNPACK_ANY;
+        if (out->dtype)
+            return HEFT_OK;
+        return heft_cbor_fail(c, "tensor %q: element type %q is none of Burnpack's", name, c->str);
+    }
     if (k != HEFT_CBOR_MAP || c->flags & HEFT_CBOR_INDEFINITE || c->u != 1 ||
         heft_cbor_next(c) != HEFT_CBOR_TEXT)
-        return refuse(c, name);
+        return heft_cbor_fail(c, "tensor %q: its dtype is neither a text nor a map of one entry",
+                              name);
     seen->in_chunks = c->flags & HEFT_CBOR_INDEFINITE;
-    *out = (heft_burnpack_type){ .name = c->str };
     bool is_bool = heft_str_is(c->str, "Bool");
     if (!is_bool && !heft_str_is(c->str, "QFloat"))
         return heft_cbor_fail(c, "tensor %q: element type %q is no map of Burnpack's", name,
@@ -226,58 +176,56 @@ heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_
 
 /* ---- writing ---- */
 
-static const char flex32[] = "Flex32";
-
-/* The kind of Bool that is meant; BOOLS: none. */
+/* The kind of Bool that is meant; HEFT_BURN_BOOLS: none. */
 static unsigned bool_kind(heft_dtype t, heft_str stored)
 {
     unsigned i = 0;
-    while (i < BOOLS && !(bools[i].dtype == t && heft_str_is(stored, bools[i].stored)))
+    while (i < HEFT_BURN_BOOLS &&
+           !(heft_burn_bools[i].dtype == t && heft_str_is(stored, heft_burn_bools[i].stored)))
         i++;
     return i;
 }
 
 bool heft_burnpack_is_stored(heft_dtype t, heft_str stored)
 {
-    return bool_kind(t, stored) < BOOLS || (t == HEFT_F32 && heft_str_is(stored, flex32));
+    return bool_kind(t, stored) < HEFT_BURN_BOOLS ||
+           (t == HEFT_F32 && heft_str_is(stored, heft_burn_flex32));
 }
 
 void heft_burnpack_put_type(heft_out *o, heft_dtype t, heft_str stored, bool text_bool)
 {
     unsigned kind = bool_kind(t, stored);
-    if (!text_bool && (kind < BOOLS || t == HEFT_BOOL)) {
+    if (!text_bool && (kind < HEFT_BURN_BOOLS || t == HEFT_BOOL)) {
         heft_cbor_put_map(o, 1);
         heft_cbor_put_text(o, heft_lit("Bool"));
-        heft_cbor_put_text(o, heft_lit(bools[kind < BOOLS ? kind : 0].store));
+        heft_cbor_put_text(o, heft_lit(heft_burn_bools[kind < HEFT_BURN_BOOLS ? kind : 0].store));
     } else if (t == HEFT_BOOL) {
         heft_cbor_put_text(o, heft_lit("Bool"));
-    } else if (t == HEFT_F32 && heft_str_is(stored, flex32)) {
+    } else if (t == HEFT_F32 && heft_str_is(stored, heft_burn_flex32)) {
         heft_cbor_put_text(o, stored);
     } else {
-        heft_cbor_put_text(o, heft_burnpack_type_name(t));
+        heft_cbor_put_text(o, heft_lit(heft_dtype_spelling_of(&heft_burn_numbers, t)));
     }
-}
-
-static int hex_digit(char c)
-{
-    for (int i = 0; i < 16; i++)
-        if (digits[i] == c)
-            return i;
-    return -1;
 }
 
 static bool put_from_hex(heft_out *o, heft_str hex)
 {
-    for (size_t i = 0; i + 1 < hex.len; i += 2) {
-        int high = hex_digit(hex.ptr[i]), low = hex_digit(hex.ptr[i + 1]);
-        if (high < 0 || low < 0)
+    unsigned byte = 0;
+    for (size_t i = 0; i < hex.len; i++) {
+        unsigned digit = 0;
+        while (digit < 16 && digits[digit] != hex.ptr[i])
+            digit++;
+        if (digit == 16)
             return false;
-        heft_out_u8(o, (uint8_t)(high << 4 | low));
+        byte = byte << 4 | digit;
+        if (i % 2)
+            heft_out_u8(o, (uint8_t)byte);
     }
     return hex.len % 2 == 0;
 }
 
-/* Members of the container that j, whose copy this is, has just entered. */
+/* Members of the container that j, whose copy this is, has just entered.  It is gone through once more for every level
+ * that it lies at. */
 static uint64_t count_members(heft_json j, bool is_object)
 {
     uint64_t n = 0;
@@ -332,17 +280,6 @@ static bool put_json_token(heft_out *o, const heft_json *j, heft_json_kind k)
     }
 }
 
-/* Counting goes through each container once more for every level that it lies at. */
-static bool put_from_json(heft_out *o, heft_str json)
-{
-    heft_json j = heft_json_open(json, 0, HEFT_JSON_DEPTH, NULL, NULL);
-    heft_json_kind k;
-    while ((k = heft_json_next(&j)) != HEFT_JSON_END)
-        if (!put_json_token(o, &j, k))
-            return false;
-    return true;
-}
-
 bool heft_burnpack_put_stored(heft_out *o, heft_str stored)
 {
     enum { MOST = 64 << 10 }; /* no scheme is as long; work grows with length and depth */
@@ -350,5 +287,9 @@ bool heft_burnpack_put_stored(heft_out *o, heft_str stored)
         return false;
     if (stored.len > MARK && !memcmp(stored.ptr, hex_mark, MARK))
         return put_from_hex(o, (heft_str){ stored.ptr + MARK, stored.len - MARK });
-    return put_from_json(o, stored);
+    heft_json j = heft_json_open(stored, 0, HEFT_JSON_DEPTH, NULL, NULL);
+    for (heft_json_kind k; (k = heft_json_next(&j)) != HEFT_JSON_END;)
+        if (!put_json_token(o, &j, k))
+            return false;
+    return true;
 }

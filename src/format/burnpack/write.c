@@ -22,15 +22,6 @@ typedef struct bpk_plan { /* heft_plan.priv */
 
 /* ---- attributes ---- */
 
-static heft_str stored_dtype(const heft_index *x, uint32_t tensor)
-{
-    heft_value v;
-    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
-        if (v.kind == HEFT_KIND_STR && heft_str_is(v.key, "stored_dtype"))
-            return v.as.s;
-    return (heft_str){ NULL, 0 };
-}
-
 static bool is_carried(const heft_value *attribute)
 {
     return heft_str_is(attribute->key, "stored_dtype") ||
@@ -71,45 +62,13 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     return NULL;
 }
 
-static heft_status refuse(heft_plan *p, uint32_t t, const char *why)
-{
-    heft_plan_drop(p, t);
-    return heft_plan_loss(p, HEFT_FAULT, "burnpack/tensor", t, why);
-}
-
-static heft_status plan_quantized(heft_plan *p, uint32_t t)
-{
-    bpk_plan *b = p->priv;
-    heft_burnpack_fit fit;
-    heft_status st = heft_burnpack_fit_scheme(&fit, p, &b->schemes, stored_dtype(p->x, t), t);
-    if (st || fit == HEFT_BURNPACK_FITS)
-        return st;
-    if (fit == HEFT_BURNPACK_NO_SCHEME)
-        return refuse(p, t, "a quantized tensor without its scheme cannot be stored in a Burnpack");
-    heft_plan_drop(p, t);
-    return HEFT_OK;
-}
-
-/* Spell the types of the quantized tensors for the target, once the numbers of tensors are final. */
-static heft_status spell_schemes(heft_plan *p)
-{
-    bpk_plan *b = p->priv;
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
-        if (heft_ix_row(p->x, t)->layout != HEFT_DENSE)
-            st = heft_burnpack_spell_scheme(p, &b->schemes, stored_dtype(p->x, t), t);
-    return st;
-}
-
 static heft_status plan_type(heft_plan *p, uint32_t t)
 {
     const bpk_plan *b = p->priv;
     heft_dtype type = heft_ix_row(p->x, t)->dtype;
-    heft_str stored = stored_dtype(p->x, t);
-    if (type != HEFT_BOOL && !heft_burnpack_type_name(type).ptr) {
-        heft_plan_drop(p, t);
+    heft_str stored = heft_ix_stored_dtype(p->x, t);
+    if (!heft_burnpack_has_type(type))
         return heft_loss_type(p, "burnpack/dtype", t, "a Burnpack");
-    }
     if (!stored.ptr)
         return HEFT_OK;
     if (!heft_burnpack_is_stored(type, stored) && p->is_declared)
@@ -128,17 +87,18 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    bool quantized = heft_str_is(heft_ix_layout(p->x, t), heft_burnpack_qfloat) &&
+    bool quantized = heft_str_is(heft_ix_layout(p->x, t), heft_burn_qfloat) &&
                      row->part_count == 1 && row->dtype == HEFT_U8;
     if (!quantized && !heft_loss_is_plain(p->x, t))
-        return refuse(p, t, "only dense tensors and Burn's quantized ones go into a Burnpack");
-    const char *why = quantized || heft_burnpack_type_name(row->dtype).ptr ||
-                              row->dtype == HEFT_BOOL
-                          ? obstacle(p->x, t)
-                          : NULL;
+        return heft_loss_tensor(p, "burnpack/tensor", t,
+                                "only dense tensors and Burn's quantized ones go into a Burnpack");
+    const char *why = quantized || heft_burnpack_has_type(row->dtype) ? obstacle(p->x, t) : NULL;
     if (why)
-        return refuse(p, t, why);
-    heft_status st = quantized ? plan_quantized(p, t) : plan_type(p, t);
+        return heft_loss_tensor(p, "burnpack/tensor", t, why);
+    bpk_plan *b = p->priv;
+    heft_status st = quantized ? heft_burnpack_plan_scheme(p, &b->schemes,
+                                                           heft_ix_stored_dtype(p->x, t), t)
+                               : plan_type(p, t);
     if (!st)
         st = take_param_id(p, t);
     uint64_t bytes = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part)->length;
@@ -157,7 +117,10 @@ static heft_status plan_tensors(heft_plan *p)
     if (st)
         return st;
     heft_plan_compact(p);
-    st = spell_schemes(p);
+    bpk_plan *b = p->priv;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        if (heft_ix_row(p->x, t)->layout != HEFT_DENSE)
+            st = heft_burnpack_spell_scheme(p, &b->schemes, heft_ix_stored_dtype(p->x, t), t);
     if (st)
         return st;
     if (heft_ix_tensors(p->x) <= HEFT_BURNPACK_MAX_TENSORS)
@@ -286,17 +249,6 @@ static void put_key(heft_out *o, const char *key)
     heft_cbor_put_text(o, heft_lit(key));
 }
 
-static void put_type(heft_out *o, const heft_plan *p, uint32_t t)
-{
-    const bpk_plan *b = p->priv;
-    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    heft_str stored = row->attrs ? stored_dtype(p->x, t) : (heft_str){ NULL, 0 };
-    if (row->layout == HEFT_DENSE)
-        heft_burnpack_put_type(o, row->dtype, stored, b->text_bool);
-    else
-        heft_out_str(o, b->schemes.of[t]);
-}
-
 static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
 {
     const bpk_plan *b = p->priv;
@@ -306,7 +258,11 @@ static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
     heft_cbor_put_text(o, heft_ix_name(p->x, t));
     heft_cbor_put_map(o, has_id ? 4 : 3);
     put_key(o, "dtype");
-    put_type(o, p, t);
+    heft_str stored = row->attrs ? heft_ix_stored_dtype(p->x, t) : (heft_str){ NULL, 0 };
+    if (row->layout == HEFT_DENSE)
+        heft_burnpack_put_type(o, row->dtype, stored, b->text_bool);
+    else
+        heft_out_str(o, b->schemes.of[t]);
     put_key(o, "shape");
     heft_cbor_put_array(o, row->rank);
     for (uint32_t i = 0; i < row->rank; i++)
@@ -413,24 +369,14 @@ static heft_status place(heft_plan *p)
     return check_sizes(p);
 }
 
-/* Burn reads tied weights that are stored once; verify says of each that it is one. */
-static heft_status share(heft_plan *p)
-{
-    heft_status st = heft_plan_share(p);
-    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
-        uint32_t part = heft_ix_row(p->x, t)->first_part;
-        if (p->same[part] != part)
-            st = heft_plan_loss(p, HEFT_NOTE, "burnpack/shared", t,
-                                "its data are those of another tensor, stored once");
-    }
-    return st;
-}
-
 /* ---- what the format is called with ---- */
 
-static heft_status choose_target(heft_plan *p)
+heft_status heft_burnpack_plan(heft_plan *p)
 {
-    bpk_plan *b = p->priv;
+    bpk_plan *b = heft_plan_alloc(p, sizeof *b);
+    if (!b)
+        return HEFT_E_NOMEM;
+    p->priv = b;
     heft_str version = heft_lit(p->version ? p->version : heft_burnpack_generations[0].name);
     for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++)
         if (heft_burnpack_generations[i].is_written &&
@@ -442,19 +388,8 @@ static heft_status choose_target(heft_plan *p)
                                 "and 0.22-pre.2",
                                 version);
     b->text_bool = b->schemes.target->bit & HEFT_BURNPACK_TEXT_BOOL;
-    return HEFT_OK;
-}
-
-heft_status heft_burnpack_plan(heft_plan *p)
-{
-    bpk_plan *b = heft_plan_alloc(p, sizeof *b);
-    if (!b)
-        return HEFT_E_NOMEM;
-    p->priv = b;
     b->is_optimizer = heft_burnpack_is_optimizer(p->x);
-    heft_status st = choose_target(p);
-    if (!st)
-        st = heft_loss_parts(p, "burnpack/parts", NULL);
+    heft_status st = heft_loss_parts(p, "burnpack/parts", NULL);
     if (!st)
         st = plan_tensors(p);
     if (!st)
@@ -462,7 +397,14 @@ heft_status heft_burnpack_plan(heft_plan *p)
     if (!st)
         st = sort_all(p);
     if (!st)
-        st = share(p);
+        st = heft_plan_share(p);
+    /* Burn reads tied weights that are stored once; verify says of each that it is one. */
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        uint32_t part = heft_ix_row(p->x, t)->first_part;
+        if (p->same[part] != part)
+            st = heft_plan_loss(p, HEFT_NOTE, "burnpack/shared", t,
+                                "its data are those of another tensor, stored once");
+    }
     return st ? st : place(p);
 }
 

@@ -22,26 +22,6 @@ static const char what[] = "the record";
 
 /* ---- metadata ---- */
 
-static heft_status put_metadata(heft_record *r, heft_str key, heft_str value)
-{
-    static const char prefix[] = "burn.";
-    heft_value v = { .kind = HEFT_KIND_STR };
-    char *name = heft_arena_alloc(&r->x->arena, sizeof prefix - 1 + key.len, 1);
-    if (!name)
-        return heft_record_no_memory(r);
-    memcpy(name, prefix, sizeof prefix - 1);
-    memcpy(name + sizeof prefix - 1, key.ptr, key.len);
-    v.key = (heft_str){ name, sizeof prefix - 1 + key.len };
-    v.as.s = value;
-    if (heft_str_is(key, "version"))
-        r->x->version = value;
-    if (heft_str_is(key, "float"))
-        r->floats = heft_record_rust_type(value);
-    if (heft_str_is(key, "int"))
-        r->ints = heft_record_rust_type(value);
-    return heft_ix_meta(r->x, v);
-}
-
 static heft_status read_text(heft_record *r, const char *of, heft_str *out)
 {
     heft_msgpack_item it = heft_msgpack_next(&r->c);
@@ -53,6 +33,8 @@ static heft_status read_text(heft_record *r, const char *of, heft_str *out)
 
 static heft_status read_metadata(heft_record *r)
 {
+    static const char prefix[] = "burn.";
+    enum { PREFIX = sizeof prefix - 1 };
     heft_msgpack_item map = heft_msgpack_next(&r->c);
     heft_status st = r->c.st;
     if (!st && map.kind != HEFT_MSGPACK_MAP)
@@ -62,38 +44,23 @@ static heft_status read_metadata(heft_record *r)
         st = read_text(r, "a key of the metadata", &key);
         if (!st)
             st = read_text(r, "a value of the metadata", &value);
-        if (!st)
-            st = put_metadata(r, key, value);
+        char *name = st ? NULL : heft_arena_alloc(&r->x->arena, PREFIX + key.len, 1);
+        if (!name)
+            return st ? st : heft_record_no_memory(r);
+        memcpy(name, prefix, PREFIX);
+        memcpy(name + PREFIX, key.ptr, key.len);
+        if (heft_str_is(key, "version"))
+            r->x->version = value;
+        if (heft_str_is(key, "float"))
+            r->floats = heft_record_rust_type(value);
+        if (heft_str_is(key, "int"))
+            r->ints = heft_record_rust_type(value);
+        st = heft_ix_meta_text(r->x, (heft_str){ name, PREFIX + key.len }, value);
     }
     return st;
 }
 
 /* ---- the record ---- */
-
-static heft_status read_item(heft_record *r)
-{
-    heft_msgpack_item it = heft_msgpack_next(&r->c);
-    return r->c.st ? r->c.st : heft_record_walk(r, &it);
-}
-
-static heft_status read_field(heft_record *r, bool *has_item)
-{
-    heft_str key;
-    heft_status st = read_text(r, "a key", &key);
-    if (st)
-        return st;
-    if (heft_str_is(key, "metadata"))
-        return read_metadata(r);
-    if (heft_str_is(key, "item")) {
-        if (*has_item)
-            return heft_cur_fail(&r->c, "%s has two items", what);
-        *has_item = true;
-        return read_item(r);
-    }
-    heft_msgpack_item it = heft_msgpack_next(&r->c);
-    heft_msgpack_skip(&r->c, &it);
-    return r->c.st;
-}
 
 static heft_status read_record(heft_record *r)
 {
@@ -102,8 +69,26 @@ static heft_status read_record(heft_record *r)
     if (!r->c.st && map.kind != HEFT_MSGPACK_MAP)
         return heft_cur_fail(&r->c, "%s does not begin with a map", what);
     heft_status st = r->c.st;
-    for (uint64_t i = 0; !st && i < map.u; i++)
-        st = read_field(r, &has_item);
+    for (uint64_t i = 0; !st && i < map.u; i++) {
+        heft_str key;
+        st = read_text(r, "a key", &key);
+        if (st)
+            return st;
+        if (heft_str_is(key, "metadata")) {
+            st = read_metadata(r);
+            continue;
+        }
+        bool is_item = heft_str_is(key, "item");
+        if (is_item && has_item)
+            return heft_cur_fail(&r->c, "%s has two items", what);
+        has_item = has_item || is_item;
+        heft_msgpack_item it = heft_msgpack_next(&r->c);
+        if (!is_item)
+            heft_msgpack_skip(&r->c, &it);
+        st = r->c.st;
+        if (!st && is_item)
+            st = heft_record_walk(r, &it);
+    }
     if (!st && !has_item)
         return heft_cur_fail(&r->c, "%s has no item", what);
     if (!st && heft_cur_left(&r->c))

@@ -1,5 +1,6 @@
 /* record_tensor.c - a tensor: a map of bytes, shape and dtype, or of value and shape.  A module may have fields of these
  * names, so that a map counts as a tensor only if its values are what a tensor's are. */
+#include "format/burn_types.h"
 #include "format/burnrecord/burnrecord.h"
 
 typedef struct fields { /* of what may be a tensor */
@@ -31,27 +32,6 @@ static bool look_at_data(heft_record *r, fields *f)
     return !r->c.st;
 }
 
-/* Whatever is in the list: what is wrong with a shape is said of the tensor. */
-static bool look_at_shape(heft_record *r, fields *f)
-{
-    heft_msgpack_item it = heft_msgpack_next(&r->c);
-    f->rank = it.u;
-    f->shape = r->c;
-    if (it.kind == HEFT_MSGPACK_ARRAY)
-        heft_msgpack_skip(&r->c, &it);
-    return it.kind == HEFT_MSGPACK_ARRAY && !r->c.st;
-}
-
-static bool look_at_type(heft_record *r, fields *f)
-{
-    f->type = r->c;
-    heft_msgpack_item it = heft_msgpack_next(&r->c);
-    bool is_type = it.kind == HEFT_MSGPACK_TEXT || it.kind == HEFT_MSGPACK_MAP;
-    if (is_type)
-        heft_msgpack_skip(&r->c, &it);
-    return is_type && !r->c.st;
-}
-
 static bool look_at_field(heft_record *r, fields *f)
 {
     heft_msgpack_item key = heft_msgpack_next(&r->c);
@@ -66,11 +46,23 @@ static bool look_at_field(heft_record *r, fields *f)
         f->has_value = is_value;
         return look_at_data(r, f);
     }
-    if (heft_str_is(name, "shape") && !f->has_shape)
-        return f->has_shape = look_at_shape(r, f);
-    if (heft_str_is(name, "dtype") && !f->has_type)
-        return f->has_type = look_at_type(r, f);
-    return false;
+    bool is_shape = heft_str_is(name, "shape") && !f->has_shape;
+    if (!is_shape && (!heft_str_is(name, "dtype") || f->has_type))
+        return false;
+    heft_cur begin = r->c;
+    heft_msgpack_item it = heft_msgpack_next(&r->c);
+    if (is_shape) { /* whatever is in the list: what is wrong with a shape is said of the tensor */
+        f->has_shape = it.kind == HEFT_MSGPACK_ARRAY;
+        f->rank = it.u;
+        f->shape = r->c;
+    } else {
+        f->has_type = it.kind == HEFT_MSGPACK_TEXT || it.kind == HEFT_MSGPACK_MAP;
+        f->type = begin;
+    }
+    if (!(is_shape ? f->has_shape : f->has_type))
+        return false;
+    heft_msgpack_skip(&r->c, &it);
+    return !r->c.st;
 }
 
 /* false: it is no tensor, or the cursor failed. */
@@ -118,21 +110,6 @@ static bool fits(const heft_msgpack_facts *n, heft_dtype t)
 
 /* ---- adding ---- */
 
-static heft_status read_shape(const fields *f, uint64_t *dims)
-{
-    heft_cur c = f->shape;
-    for (uint64_t i = 0; i < f->rank; i++)
-        dims[i] = heft_msgpack_u64(&c, "a dimension of a tensor");
-    return c.st;
-}
-
-static heft_status put_text_attr(heft_record *r, uint32_t id, const char *key, heft_str text)
-{
-    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit(key) };
-    v.as.s = text;
-    return heft_ix_attr(r->x, id, v);
-}
-
 /* Bytes, or numbers one by one of which each becomes `size` bytes. */
 static heft_status put_part(heft_record *r, const fields *f, uint32_t id, const heft_record_type *t,
                             uint32_t size)
@@ -158,6 +135,14 @@ static heft_status put_part(heft_record *r, const fields *f, uint32_t id, const 
                           heft_ix_name(x, id), f->data.u);
 }
 
+/* 0 to 9, a to v; 32: it is none. */
+static uint64_t digit_of(char c)
+{
+    return c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
+           : c >= 'a' && c <= 'v' ? (uint64_t)(c - 'a') + 10
+                                  : 32;
+}
+
 /* Eight bytes in base 32, the alphabet of DNSSEC; the lowest byte comes first. */
 static bool read_base32(uint64_t *out, heft_str s)
 {
@@ -166,10 +151,7 @@ static bool read_base32(uint64_t *out, heft_str s)
     if (s.len != DIGITS)
         return false;
     for (size_t i = 0; i < DIGITS; i++) {
-        char c = s.ptr[i];
-        uint64_t digit = c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
-                         : c >= 'a' && c <= 'v' ? (uint64_t)(c - 'a') + 10
-                                                : 32;
+        uint64_t digit = digit_of(s.ptr[i]);
         if (digit == 32 || (i + 1 == DIGITS && digit & 1))
             return false;
         bits = i + 1 == DIGITS ? bits << 4 | digit >> 1 : bits << 5 | digit;
@@ -195,11 +177,8 @@ static bool read_uuid(uint64_t *out, heft_str s)
                 return false;
             continue;
         }
-        uint64_t digit = c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (uint64_t)(c - 'a') + 10
-                         : c >= 'A' && c <= 'F' ? (uint64_t)(c - 'A') + 10
-                                                : 16;
-        if (digit == 16)
+        uint64_t digit = digit_of(c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c);
+        if (digit >= 16)
             return false;
         *out = digits++ < KEPT ? *out << 4 | digit : *out;
     }
@@ -215,7 +194,7 @@ static heft_status put_id(heft_record *r, uint32_t id)
     bool is_base32 = read_base32(&number, r->id);
     heft_status st = is_base32 || read_uuid(&number, r->id) ? heft_ix_param_id(r->x, id, number)
                                                             : HEFT_OK;
-    return st || is_base32 ? st : put_text_attr(r, id, "burn.id", r->id);
+    return st || is_base32 ? st : heft_ix_attr_text(r->x, id, heft_lit("burn.id"), r->id);
 }
 
 static heft_status add(heft_record *r, const fields *f, const heft_record_type *t, uint32_t size)
@@ -229,14 +208,17 @@ static heft_status add(heft_record *r, const fields *f, const heft_record_type *
                             f->rank);
     if (!st)
         st = heft_ix_tensor(r->x, name, t->dtype, (uint32_t)f->rank, &dims, &id);
+    heft_cur shape = f->shape;
+    for (uint64_t i = 0; !st && i < f->rank; i++)
+        dims[i] = heft_msgpack_u64(&shape, "a dimension of a tensor");
     if (!st)
-        st = read_shape(f, dims);
+        st = shape.st;
     if (!st && t->is_quantized)
-        st = heft_ix_set_layout(r->x, id, heft_lit("burn.qfloat"));
+        st = heft_ix_set_layout(r->x, id, heft_lit(heft_burn_qfloat));
     if (!st)
         st = put_part(r, f, id, t, size);
     if (!st && t->stored.ptr)
-        st = put_text_attr(r, id, "stored_dtype", t->stored);
+        st = heft_ix_attr_text(r->x, id, heft_lit("stored_dtype"), t->stored);
     return st ? st : put_id(r, id);
 }
 

@@ -3,27 +3,9 @@
  * A type with a value of its own is kept as JSON without spaces, {"QFloat":{"value":"Q8S",...}}, as the attribute
  * stored_dtype, which Burnpacks are written from.
  */
+#include "format/burn_types.h"
 #include "format/burnrecord/burnrecord.h"
 #include "grammar/json.h"
-
-static const char flex32[] = "Flex32"; /* f32 is not the same: tensors keep the name */
-
-static const heft_dtype_spelling type_rows[] = {
-    { "F32", HEFT_F32 },  { "F16", HEFT_F16 },   { "BF16", HEFT_BF16 }, { "F64", HEFT_F64 },
-    { "I64", HEFT_I64 },  { "I32", HEFT_I32 },   { "I16", HEFT_I16 },   { "I8", HEFT_I8 },
-    { "U64", HEFT_U64 },  { "U32", HEFT_U32 },   { "U16", HEFT_U16 },   { "U8", HEFT_U8 },
-    { flex32, HEFT_F32 }, { "Bool", HEFT_BOOL },
-};
-static const heft_dtype_spellings types = { type_rows, sizeof type_rows / sizeof *type_rows };
-
-static const struct {
-    const char *store, *stored;
-    heft_dtype dtype;
-} bools[] = {
-    { "Native", NULL, HEFT_BOOL },
-    { "U8", "{\"Bool\":\"U8\"}", HEFT_BOOL },
-    { "U32", "{\"Bool\":\"U32\"}", HEFT_U32 },
-};
 
 static const heft_dtype_spelling rust_rows[] = {
     { "f32", HEFT_F32 }, { "f64", HEFT_F64 }, { "bf16", HEFT_BF16 }, { "f16", HEFT_F16 },
@@ -42,30 +24,17 @@ heft_dtype heft_record_rust_type(heft_str name)
     return heft_dtype_spelled(&rust_types, last);
 }
 
-static heft_status read_plain(heft_record *r, heft_record_type *out, heft_str name)
-{
-    heft_dtype t = heft_dtype_spelled(&types, name);
-    *out = (heft_record_type){ .dtype = t };
-    if (heft_str_is(name, flex32))
-        out->stored = name;
-    if (t)
-        return HEFT_OK;
-    return heft_cur_fail(&r->c, "element type %q is none of Burn's", name);
-}
-
 static heft_status read_bool(heft_record *r, heft_record_type *out)
 {
     heft_msgpack_item it = heft_msgpack_next(&r->c);
     if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
         return heft_cur_fail(&r->c, "the kind of a Bool is not a text");
     heft_str kind = heft_msgpack_text(&r->c, &it);
-    for (size_t i = 0; !r->c.st && i < sizeof bools / sizeof *bools; i++)
-        if (heft_str_is(kind, bools[i].store)) {
-            *out = (heft_record_type){ .dtype = bools[i].dtype };
-            if (bools[i].stored)
-                out->stored = heft_lit(bools[i].stored);
-            return HEFT_OK;
-        }
+    *out = (heft_record_type){ .dtype = HEFT_UNTYPED };
+    if (!r->c.st)
+        out->dtype = heft_burn_bool_type(kind, &out->stored);
+    if (out->dtype)
+        return HEFT_OK;
     return heft_cur_fail(&r->c, "Bool of %q is neither Native, U8 nor U32", kind);
 }
 
@@ -167,7 +136,12 @@ heft_status heft_record_read_type(heft_record *r, heft_record_type *out)
     heft_msgpack_item it = heft_msgpack_next(&r->c);
     if (!r->c.st && it.kind == HEFT_MSGPACK_TEXT) {
         heft_str name = heft_msgpack_text(&r->c, &it);
-        return r->c.st ? r->c.st : read_plain(r, out, name);
+        *out = (heft_record_type){ .dtype = HEFT_UNTYPED };
+        if (!r->c.st)
+            out->dtype = heft_burn_type(name, &out->stored);
+        if (out->dtype)
+            return HEFT_OK;
+        return heft_cur_fail(&r->c, "element type %q is none of Burn's", name);
     }
     if (!r->c.st && (it.kind != HEFT_MSGPACK_MAP || it.u != 1))
         return heft_cur_fail(&r->c, "a dtype is neither a text nor a map of one entry");

@@ -34,13 +34,6 @@ static heft_status read_key(heft_record *r, const frame *f)
     return heft_record_enter(r, f->path_len, (heft_str){ digits, len + is_negative });
 }
 
-static heft_status enter_index(heft_record *r, frame *f)
-{
-    char digits[20];
-    return heft_record_enter(r, f->path_len,
-                             (heft_str){ digits, heft_u64_text(digits, f->index++) });
-}
-
 /* ---- settings ---- */
 
 static bool is_scalar(heft_msgpack_kind k)
@@ -78,26 +71,6 @@ static heft_status read_scalar(heft_record *r, const heft_msgpack_item *it, heft
 
 enum { SETTING = 8, LISTED = sizeof(heft_value) }; /* what a value of metadata is charged with */
 
-static heft_status put_setting(heft_record *r, const heft_msgpack_item *it)
-{
-    heft_value v;
-    heft_status st = read_scalar(r, it, &v);
-    if (!st)
-        st = heft_record_charge(r, SETTING, it->at);
-    if (!st)
-        st = heft_record_name(r, it->at, "value", &v.key);
-    return st ? st : heft_ix_meta(r->x, v);
-}
-
-static void put_number(uint8_t *to, const heft_msgpack_item *it, heft_dtype t)
-{
-    uint64_t bits = it->kind == HEFT_MSGPACK_INT ? (uint64_t)it->i : it->u;
-    if (it->kind == HEFT_MSGPACK_F32 || it->kind == HEFT_MSGPACK_F64)
-        memcpy(&bits, &it->f, sizeof bits);
-    for (uint32_t i = 0; i < heft_dtype_size(t); i++)
-        to[i] = (uint8_t)(bits >> 8 * i);
-}
-
 /* Numbers of one kind, as wide as that allows. */
 static heft_status put_array(heft_record *r, const heft_msgpack_item *list, heft_dtype t)
 {
@@ -111,7 +84,11 @@ static heft_status put_array(heft_record *r, const heft_msgpack_item *list, heft
         st = heft_record_no_memory(r);
     for (uint64_t i = 0; !st && i < list->u; i++) {
         heft_msgpack_item it = heft_msgpack_next(&r->c);
-        put_number(to + i * size, &it, t);
+        uint64_t bits = it.kind == HEFT_MSGPACK_INT ? (uint64_t)it.i : it.u;
+        if (it.kind == HEFT_MSGPACK_F32 || it.kind == HEFT_MSGPACK_F64)
+            memcpy(&bits, &it.f, sizeof bits);
+        for (uint32_t k = 0; k < size; k++)
+            to[i * size + k] = (uint8_t)(bits >> 8 * k);
         st = r->c.st;
     }
     v.as.array.ptr = to;
@@ -149,19 +126,6 @@ static heft_status put_values(heft_record *r, const heft_msgpack_item *list)
     if (!st)
         heft_ix_meta_end(r->x);
     return st;
-}
-
-/* A list of nothing but such values is one value. */
-static heft_status put_list(heft_record *r, const heft_msgpack_item *list)
-{
-    heft_msgpack_facts facts;
-    heft_cur begin = r->c;
-    bool are_numbers = heft_msgpack_scan(&facts, &r->c, list->u);
-    if (r->c.st)
-        return r->c.st;
-    heft_dtype t = are_numbers ? type_of(&facts) : HEFT_UNTYPED;
-    r->c = begin;
-    return t == HEFT_UNTYPED ? put_values(r, list) : put_array(r, list, t);
 }
 
 /* Whether a list has no containers; the cursor stands where it stood unless it fails. */
@@ -223,8 +187,15 @@ static heft_status look_at_param(heft_record *r, const heft_msgpack_item *map, h
 /* What is no container. */
 static heft_status visit_leaf(heft_record *r, const heft_msgpack_item *it)
 {
-    if (is_scalar(it->kind) && it->kind != HEFT_MSGPACK_NIL)
-        return put_setting(r, it);
+    if (is_scalar(it->kind) && it->kind != HEFT_MSGPACK_NIL) {
+        heft_value v;
+        heft_status st = read_scalar(r, it, &v);
+        if (!st)
+            st = heft_record_charge(r, SETTING, it->at);
+        if (!st)
+            st = heft_record_name(r, it->at, "value", &v.key);
+        return st ? st : heft_ix_meta(r->x, v);
+    }
     heft_msgpack_skip(&r->c, it);
     if (it->kind == HEFT_MSGPACK_EXT && !r->c.st)
         heft_ix_note(r->x, HEFT_NOTE, "burn_record/extension", it->at, HEFT_NONE,
@@ -232,12 +203,23 @@ static heft_status visit_leaf(heft_record *r, const heft_msgpack_item *it)
     return r->c.st;
 }
 
+/* A list of nothing but numbers of one kind, or of scalars, is one value. */
 static heft_status visit_array(walk *w, const heft_msgpack_item *list)
 {
-    bool is_list = is_flat(w->r, list);
-    if (w->r->c.st)
-        return w->r->c.st;
-    return is_list ? put_list(w->r, list) : enter(w, list);
+    heft_record *r = w->r;
+    bool is_list = is_flat(r, list);
+    if (r->c.st)
+        return r->c.st;
+    if (!is_list)
+        return enter(w, list);
+    heft_msgpack_facts facts;
+    heft_cur begin = r->c;
+    bool are_numbers = heft_msgpack_scan(&facts, &r->c, list->u);
+    if (r->c.st)
+        return r->c.st;
+    heft_dtype t = are_numbers ? type_of(&facts) : HEFT_UNTYPED;
+    r->c = begin;
+    return t == HEFT_UNTYPED ? put_values(r, list) : put_array(r, list, t);
 }
 
 static heft_status visit_map(walk *w, const heft_msgpack_item *map)
@@ -272,7 +254,11 @@ static heft_status next(walk *w)
         return HEFT_OK;
     }
     f->left--;
-    heft_status st = f->is_map ? read_key(w->r, f) : enter_index(w->r, f);
+    char digits[20];
+    heft_status st =
+        f->is_map ? read_key(w->r, f)
+                  : heft_record_enter(w->r, f->path_len,
+                                      (heft_str){ digits, heft_u64_text(digits, f->index++) });
     heft_msgpack_item it = heft_msgpack_next(&w->r->c);
     if (st || w->r->c.st)
         return st ? st : w->r->c.st;

@@ -235,40 +235,35 @@ static heft_status read_index(heft_in *in, heft_index *x, layout *l)
 
 /* ---- sections and places ---- */
 
-typedef struct section {
-    const char *name;
-    heft_range where;
-} section;
-
-static heft_status check_overlap(heft_index *x, const section *a, const section *b)
-{
-    uint64_t a_end = a->where.offset + a->where.length, b_end = b->where.offset + b->where.length;
-    if (!a->where.length || !b->where.length || a_end <= b->where.offset ||
-        b_end <= a->where.offset)
-        return HEFT_OK;
-    return heft_error_set(x->err, HEFT_E_FORMAT, a->where.offset,
-                          "%s, at %U to %U, and %s, at %U to %U, overlap", a->name, a->where.offset,
-                          a_end, b->name, b->where.offset, b_end);
-}
-
 static heft_status check_sections(heft_index *x, const layout *l)
 {
-    const section all[] = {
+    const struct {
+        const char *name;
+        heft_range where;
+    } all[] = {
         { "the header", { 0, HEADER } }, { "the metadata", l->meta },
         { "the vocabulary", l->vocab },  { "the index", l->index },
         { "the data", l->data },         { "the footer", { l->footer, FOOTER } },
     };
     enum { COUNT = sizeof all / sizeof *all };
-    heft_status st = HEFT_OK;
-    for (unsigned i = 0; i < COUNT && !st; i++) {
-        if (!heft_range_in(all[i].where, x->file_bytes) && all[i].where.length)
-            return heft_error_set(x->err, HEFT_E_FORMAT, all[i].where.offset,
+    for (unsigned i = 0; i < COUNT; i++) {
+        heft_range b = all[i].where;
+        if (!b.length)
+            continue;
+        if (!heft_range_in(b, x->file_bytes))
+            return heft_error_set(x->err, HEFT_E_FORMAT, b.offset,
                                   "%s: %U bytes at %U pass the end of the file, %U", all[i].name,
-                                  all[i].where.length, all[i].where.offset, x->file_bytes);
-        for (unsigned k = 0; k < i && !st; k++)
-            st = check_overlap(x, &all[k], &all[i]);
+                                  b.length, b.offset, x->file_bytes);
+        for (unsigned k = 0; k < i; k++) {
+            heft_range a = all[k].where;
+            uint64_t a_end = a.offset + a.length, b_end = b.offset + b.length;
+            if (a.length && a_end > b.offset && b_end > a.offset)
+                return heft_error_set(x->err, HEFT_E_FORMAT, a.offset,
+                                      "%s, at %U to %U, and %s, at %U to %U, overlap", all[k].name,
+                                      a.offset, a_end, all[i].name, b.offset, b_end);
+        }
     }
-    return st;
+    return HEFT_OK;
 }
 
 /* Every tensor has one part, of its own number. */

@@ -14,22 +14,6 @@ enum {
 
 /* ---- reading ---- */
 
-static heft_status read_shape(heft_cur *c, heft_index *x, heft_str name, uint32_t rank,
-                              const uint8_t *shape, uint32_t *id)
-{
-    uint64_t *dims, at = heft_cur_pos(c);
-    heft_status st = heft_ix_tensor(x, name, HEFT_F32, rank, &dims, id);
-    for (uint32_t i = 0; i < rank && !st; i++) {
-        dims[i] = heft_le32(shape + 4 * i);
-        if (!dims[i])
-            st = heft_error_set(x->err, HEFT_E_FORMAT, at - 4 * (uint64_t)(rank - i),
-                                "tensor %q: dimension %U is 0", name, (uint64_t)i);
-    }
-    if (!st && !name.len)
-        heft_ix_note(x, HEFT_WARNING, "embd/empty-name", at, *id, "its name is empty");
-    return st;
-}
-
 /* A record and, behind it, its data: *at moves from one to the next. */
 static heft_status read_tensor(heft_in *in, heft_index *x, uint64_t *at)
 {
@@ -45,11 +29,20 @@ static heft_status read_tensor(heft_in *in, heft_index *x, uint64_t *at)
     const uint8_t *shape = heft_cur_take(&c, 4 * (uint64_t)rank);
     if (c.st)
         return c.st;
-    heft_status st = read_shape(&c, x, name, rank, shape, &id);
+    uint64_t *dims, data = heft_cur_pos(&c);
+    heft_status st = heft_ix_tensor(x, name, HEFT_F32, rank, &dims, &id);
+    for (uint32_t i = 0; i < rank && !st; i++) {
+        dims[i] = heft_le32(shape + 4 * i);
+        if (!dims[i])
+            st = heft_error_set(x->err, HEFT_E_FORMAT, data - 4 * (uint64_t)(rank - i),
+                                "tensor %q: dimension %U is 0", name, (uint64_t)i);
+    }
+    if (!st && !name.len)
+        heft_ix_note(x, HEFT_WARNING, "embd/empty-name", data, id, "its name is empty");
     if (!st)
-        st = heft_ix_dense(x, id, *at, heft_cur_pos(&c), HEFT_NOWHERE);
+        st = heft_ix_dense(x, id, *at, data, HEFT_NOWHERE);
     if (!st)
-        *at = heft_cur_pos(&c) + heft_ix_part_row_at(x, id)->length; /* one part each */
+        *at = data + heft_ix_part_row_at(x, id)->length; /* one part each */
     return st;
 }
 

@@ -228,28 +228,31 @@ uint64_t heft_embd_token_bytes(const heft_vocab *v, uint32_t length_bytes)
     return bytes;
 }
 
-void heft_embd_put_vocab(heft_out *o, const heft_vocab *v, uint32_t section_at)
+static void put_tokens(heft_out *o, const heft_vocab *v, uint32_t length_bytes)
 {
-    uint32_t count = heft_vocab_count(v), total = (uint32_t)heft_embd_token_bytes(v, 2);
-    heft_out_u32(o, count);
-    heft_out_u32(o, total);
-    heft_out_u32(o, section_at + HEAD + total);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; v && i < heft_vocab_count(v); i++) {
         heft_str token = heft_vocab_token(v, i);
-        heft_out_u16(o, (uint16_t)token.len);
+        if (length_bytes == 2)
+            heft_out_u16(o, (uint16_t)token.len);
+        else
+            heft_out_u32(o, (uint32_t)token.len);
         heft_out_str(o, token);
     }
+}
+
+void heft_embd_put_vocab(heft_out *o, const heft_vocab *v, uint32_t section_at)
+{
+    uint32_t total = (uint32_t)heft_embd_token_bytes(v, 2);
+    heft_out_u32(o, heft_vocab_count(v));
+    heft_out_u32(o, total);
+    heft_out_u32(o, section_at + HEAD + total);
+    put_tokens(o, v, 2);
     for (unsigned i = 0; i < HEFT_SPECIALS; i++)
         heft_out_u32(o, heft_vocab_special(v, (heft_special)i));
 }
 
 void heft_embd_put_simple_vocab(heft_out *o, const heft_vocab *v)
 {
-    uint32_t count = v ? heft_vocab_count(v) : 0;
-    heft_out_u32(o, count);
-    for (uint32_t i = 0; i < count; i++) {
-        heft_str token = heft_vocab_token(v, i);
-        heft_out_u32(o, (uint32_t)token.len);
-        heft_out_str(o, token);
-    }
+    heft_out_u32(o, v ? heft_vocab_count(v) : 0);
+    put_tokens(o, v, 4);
 }

@@ -63,16 +63,6 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, bool simple)
     return heft_loss_scalar(p, "embd/rank-0", t, "an EMBD file");
 }
 
-static heft_status plan_tensors(heft_plan *p, bool simple)
-{
-    heft_status st = heft_loss_attributes(p, "embd/attributes", HEFT_T_NAME_HASH);
-    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
-        st = plan_tensor(p, t, simple);
-    if (!st)
-        heft_plan_compact(p);
-    return st;
-}
-
 /* ---- metadata ---- */
 
 /* The value as it is written; false: it is left out. */
@@ -81,24 +71,17 @@ static bool entry_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TE
     return is_text(v->key, UINT16_MAX) && heft_value_text(out, v, room) && out->len <= UINT16_MAX;
 }
 
-static heft_status plan_left_out(heft_plan *p, const heft_value *v)
-{
-    char room[HEFT_F64_TEXT];
-    heft_str text;
-    bool is_key = v->key.len > UINT16_MAX;
-    if (heft_str_is_utf8(v->key) && heft_value_text(&text, v, room))
-        return heft_loss_length(p, "embd/metadata-length", v->key, is_key ? "key" : "value",
-                                is_key ? v->key.len : text.len, UINT16_MAX, "an EMBD file");
-    return heft_loss_say(p, HEFT_WARNING, "embd/metadata", HEFT_NONE,
-                         "metadata %q is left out: an EMBD file stores texts", v->key);
-}
-
 static heft_status plan_value(heft_plan *p, const heft_value *v, uint64_t *total)
 {
     char room[HEFT_F64_TEXT];
     heft_str text;
-    if (!entry_text(&text, v, room))
-        return plan_left_out(p, v);
+    bool is_key = v->key.len > UINT16_MAX;
+    if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
+        return heft_loss_say(p, HEFT_WARNING, "embd/metadata", HEFT_NONE,
+                             "metadata %q is left out: an EMBD file stores texts", v->key);
+    if (is_key || text.len > UINT16_MAX)
+        return heft_loss_length(p, "embd/metadata-length", v->key, is_key ? "key" : "value",
+                                is_key ? v->key.len : text.len, UINT16_MAX, "an EMBD file");
     *total += META_ENTRY + v->key.len + text.len;
     if (v->kind == HEFT_KIND_STR)
         return HEFT_OK;
@@ -174,20 +157,6 @@ static bool has_crc(const heft_plan *p, const char *rule)
     return has;
 }
 
-static heft_status plan_checksums(heft_plan *p, embd_plan *e)
-{
-    heft_range data = { p->front_bytes, p->data_end - p->front_bytes };
-    heft_status st = HEFT_OK;
-    e->has_header_crc = has_crc(p, heft_embd_header_crc);
-    e->has_data_crc = has_crc(p, heft_embd_data_crc);
-    e->has_file_crc = has_crc(p, heft_embd_file_crc);
-    if (e->has_data_crc)
-        st = heft_plan_digest_range(p, "crc32", data, &e->data_crc);
-    if (!st && e->has_file_crc)
-        st = heft_plan_digest_range(p, "crc32", (heft_range){ 0, p->data_end }, &e->file_crc);
-    return st;
-}
-
 static heft_status place(heft_plan *p, embd_plan *e)
 {
     p->fill = 0;
@@ -197,7 +166,15 @@ static heft_status place(heft_plan *p, embd_plan *e)
         st = heft_plan_place(p, p->front_bytes, 1);
     if (!st && !heft_add(&p->file_bytes, p->data_end, HEFT_EMBD_FOOTER))
         st = heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
-    return st ? st : plan_checksums(p, e);
+    heft_range data = { p->front_bytes, p->data_end - p->front_bytes };
+    e->has_header_crc = has_crc(p, heft_embd_header_crc);
+    e->has_data_crc = has_crc(p, heft_embd_data_crc);
+    e->has_file_crc = has_crc(p, heft_embd_file_crc);
+    if (!st && e->has_data_crc)
+        st = heft_plan_digest_range(p, "crc32", data, &e->data_crc);
+    if (!st && e->has_file_crc)
+        st = heft_plan_digest_range(p, "crc32", (heft_range){ 0, p->data_end }, &e->file_crc);
+    return st;
 }
 
 /* ---- what the format is called with ---- */
@@ -220,9 +197,12 @@ heft_status heft_embd_plan(heft_plan *p)
     if (!st)
         st = heft_embd_plan_vocab(p, e->simple, &e->vocab);
     if (!st)
-        st = plan_tensors(p, e->simple);
+        st = heft_loss_attributes(p, "embd/attributes", HEFT_T_NAME_HASH);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t, e->simple);
     if (st)
         return st;
+    heft_plan_compact(p);
     return e->simple ? heft_embd_simple_place(p, e->vocab) : place(p, e);
 }
 

@@ -56,21 +56,7 @@ static heft_status read_shape(heft_gguf_reader *r, heft_str name, uint64_t *dims
     return r->c.st;
 }
 
-/* One that is newer than the table: *t is HEFT_UNTYPED. */
-static heft_status read_later_type(heft_gguf_reader *r, heft_str name, uint32_t number)
-{
-    if (number > HEFT_GGUF_MAX_TYPE)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
-                              "tensor %q: element type %U is none that ggml could have (0 to %U)",
-                              name, (uint64_t)number, (uint64_t)HEFT_GGUF_MAX_TYPE);
-    if (r->big_endian)
-        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
-                              "tensor %q: element type %U is not known (0 to %U are), and cannot "
-                              "be read from a big-endian file",
-                              name, (uint64_t)number, (uint64_t)heft_gguf_type_count - 1);
-    return HEFT_OK;
-}
-
+/* *t is HEFT_UNTYPED for one that is newer than the table. */
 static heft_status read_type(heft_gguf_reader *r, heft_str name, heft_dtype *t, uint32_t *out)
 {
     uint32_t number = heft_gguf_u32(r);
@@ -78,13 +64,22 @@ static heft_status read_type(heft_gguf_reader *r, heft_str name, heft_dtype *t, 
     *out = number;
     if (r->c.st)
         return r->c.st;
-    if (number >= heft_gguf_type_count)
-        return read_later_type(r, name, number);
-    *t = heft_gguf_types[number].dtype;
+    if (number > HEFT_GGUF_MAX_TYPE)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
+                              "tensor %q: element type %U is none that ggml could have (0 to %U)",
+                              name, (uint64_t)number, (uint64_t)HEFT_GGUF_MAX_TYPE);
+    if (number >= HEFT_GGUF_TYPES && r->big_endian)
+        return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
+                              "tensor %q: element type %U is not known (0 to %U are), and cannot "
+                              "be read from a big-endian file",
+                              name, (uint64_t)number, (uint64_t)HEFT_GGUF_TYPES - 1);
+    if (number >= HEFT_GGUF_TYPES)
+        return HEFT_OK;
+    *t = heft_gguf_types[number];
     if (!*t)
         return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
                               "tensor %q: element type %s is one that ggml has removed", name,
-                              heft_gguf_types[number].removed);
+                              heft_gguf_removed_type(number));
     if (r->big_endian && heft_dtype_get(*t)->block_elems > 1 && !heft_block_can_turn(*t))
         return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
                               "tensor %q: blocks of %s cannot be read from a big-endian file", name,
@@ -229,31 +224,6 @@ static heft_status read_counts(heft_gguf_reader *r, uint64_t *tensors, uint64_t 
     return HEFT_OK;
 }
 
-static heft_status read_all(heft_gguf_reader *r)
-{
-    uint64_t tensors, entries, align, data;
-    heft_index *x = r->x;
-    heft_status st = read_counts(r, &tensors, &entries);
-    if (!st)
-        st = heft_gguf_read_metadata(r, entries);
-    if (st)
-        return st;
-    align = heft_gguf_alignment(x);
-    st = heft_ix_reserve(x, COUNTS_AT, tensors, heft_cur_left(&r->c),
-                         r->length_bytes + KIND + KIND + OFFSET);
-    for (uint64_t i = 0; i < tensors && !st; i++)
-        st = heft_gguf_blame(r, read_tensor(r, align));
-    if (st)
-        return st;
-    x->data_start = heft_cur_pos(&r->c);
-    if (!heft_align_up(&data, x->data_start, align))
-        return heft_error_set(x->err, HEFT_E_FORMAT, x->data_start, "the data begin past 2^64");
-    st = place_data(r, data);
-    if (!st)
-        st = heft_gguf_read_split(x);
-    return st ? st : heft_restore_attributes(x);
-}
-
 /* A big-endian file shows in its version: the upper half of a small number is zero. */
 static heft_status read_version(heft_gguf_reader *r, const uint8_t *head)
 {
@@ -283,23 +253,49 @@ static heft_status gguf_parse(heft_in *in, heft_index *x)
 {
     heft_gguf_reader r = { .c = heft_cur_open(in, 0, in->size, "the file"), .x = x };
     const uint8_t *head = heft_cur_take(&r.c, COUNTS_AT);
+    uint64_t tensors, entries, align = 0, data;
     if (!head)
         return r.c.st;
     if (memcmp(head, "GGUF", VERSION_AT) != 0)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0, "it does not begin with 'GGUF'");
     heft_status st = read_version(&r, head);
-    return st ? st : read_all(&r);
+    if (!st)
+        st = read_counts(&r, &tensors, &entries);
+    if (!st)
+        st = heft_gguf_read_metadata(&r, entries);
+    if (!st) {
+        align = heft_gguf_alignment(x);
+        st = heft_ix_reserve(x, COUNTS_AT, tensors, heft_cur_left(&r.c),
+                             r.length_bytes + KIND + KIND + OFFSET);
+    }
+    for (uint64_t i = 0; !st && i < tensors; i++)
+        st = heft_gguf_blame(&r, read_tensor(&r, align));
+    if (st)
+        return st;
+    x->data_start = heft_cur_pos(&r.c);
+    if (!heft_align_up(&data, x->data_start, align))
+        return heft_error_set(x->err, HEFT_E_FORMAT, x->data_start, "the data begin past 2^64");
+    st = place_data(&r, data);
+    if (!st)
+        st = heft_gguf_read_split(x);
+    return st ? st : heft_restore_attributes(x);
 }
 
 /* ---- what is allowed but odd ---- */
 
 static const heft_odd_rules odd_rules = { "gguf/name", NULL, NULL, NULL };
 
-/* What ggml asks of the tensors beyond what can be read.  Each has one part, of its own number. */
-static void note_tensors(heft_index *x, uint64_t data, uint64_t align)
+/* What ggml asks of a file beyond what can be read.  Each tensor has one part, of its own number. */
+static heft_status gguf_notice(heft_index *x)
 {
-    uint64_t expected = data;
-    bool in_order = true;
+    uint64_t align = heft_gguf_alignment(x), expected;
+    bool in_order = heft_align_up(&expected, x->data_start, align);
+    if (!x->split.number && !heft_gguf_find(x, "general.architecture"))
+        heft_ix_note(x, HEFT_NOTE, "gguf/architecture", HEFT_NOWHERE, HEFT_NONE,
+                     "the metadata have no general.architecture");
+    if (align < HEFT_GGUF_LEAST_ALIGN)
+        heft_ix_note(x, HEFT_WARNING, "gguf/alignment", HEFT_NOWHERE, HEFT_NONE,
+                     "general.alignment is no multiple of 8");
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, t);
         heft_range where = { part->offset, part->stored };
@@ -313,39 +309,17 @@ static void note_tensors(heft_index *x, uint64_t data, uint64_t align)
         in_order = in_order && part->offset == expected;
         heft_align_up(&expected, part->offset + part->stored, align);
     }
-}
-
-static heft_status gguf_notice(heft_index *x)
-{
-    uint64_t align = heft_gguf_alignment(x), data;
-    if (!x->split.number && !heft_gguf_find(x, "general.architecture"))
-        heft_ix_note(x, HEFT_NOTE, "gguf/architecture", HEFT_NOWHERE, HEFT_NONE,
-                     "the metadata have no general.architecture");
-    if (align < HEFT_GGUF_LEAST_ALIGN)
-        heft_ix_note(x, HEFT_WARNING, "gguf/alignment", HEFT_NOWHERE, HEFT_NONE,
-                     "general.alignment is no multiple of 8");
-    if (heft_align_up(&data, x->data_start, align))
-        note_tensors(x, data, align);
     return HEFT_OK;
 }
 
 /* ---- checking ---- */
 
 /* Bytes beyond the padding are those of no tensor, perhaps of one whose dimensions are damaged. */
-static heft_status check_gap(heft_check *c, uint64_t align, heft_range gap)
-{
-    uint64_t padded;
-    bool is_padding = heft_align_up(&padded, gap.offset, align) &&
-                      gap.length <= padded - gap.offset;
-    return c->padding(c, "gguf/padding", is_padding ? HEFT_NOTE : HEFT_WARNING, gap, 0);
-}
-
-static heft_status check_padding(heft_check *c, uint64_t align)
+static heft_status gguf_check(heft_check *c)
 {
     const uint32_t *order;
-    uint32_t count;
-    uint64_t at = c->x->data_start, last;
-    uint32_t last_tensor = HEFT_NONE;
+    uint32_t count, last_tensor = HEFT_NONE;
+    uint64_t at = c->x->data_start, align = heft_gguf_alignment(c->x), last;
     heft_status st = c->order(c, &order, &count);
     for (uint32_t i = 0; i < count && !st; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
@@ -353,7 +327,9 @@ static heft_status check_padding(heft_check *c, uint64_t align)
             continue; /* the vocabulary, among the metadata */
         if (heft_ix_place_file(c->x, part->offset))
             break;
-        st = check_gap(c, align, (heft_range){ at, part->offset - at });
+        bool is_padding = heft_align_up(&last, at, align) && part->offset <= last;
+        st = c->padding(c, "gguf/padding", is_padding ? HEFT_NOTE : HEFT_WARNING,
+                        (heft_range){ at, part->offset - at }, 0);
         at = part->offset + part->stored;
         last_tensor = order[i];
     }
@@ -369,11 +345,6 @@ static heft_status check_padding(heft_check *c, uint64_t align)
         c->report(c, HEFT_NOTE, "gguf/trailing", (heft_range){ last, c->size - last }, HEFT_NONE,
                   "the file goes on behind the data");
     return c->padding(c, "gguf/padding", HEFT_NOTE, (heft_range){ at, last - at }, 0);
-}
-
-static heft_status gguf_check(heft_check *c)
-{
-    return check_padding(c, heft_gguf_alignment(c->x));
 }
 
 /* ---- the format ---- */

@@ -24,12 +24,9 @@ heft_dtype heft_gguf_value_type(uint32_t kind);
 /* Number of the kind of value with that element type; HEFT_GGUF_KINDS: there is none. */
 uint32_t heft_gguf_kind_of(heft_dtype t);
 
-typedef struct heft_gguf_type { /* of elements, by ggml's number */
-    heft_dtype dtype;
-    const char *removed; /* its name when ggml has it no longer */
-} heft_gguf_type;
-extern const heft_gguf_type heft_gguf_types[];
-extern const uint32_t heft_gguf_type_count;
+enum { HEFT_GGUF_TYPES = 43 };
+extern const heft_dtype heft_gguf_types[HEFT_GGUF_TYPES]; /* of elements, by ggml's number */
+const char *heft_gguf_removed_type(uint32_t number);      /* that ggml has no longer: its name */
 
 /* Layout of a tensor whose element type is newer than that table: bytes whose number does not follow from the shape.
  * stored_dtype is "ggml:NUMBER". */

@@ -55,19 +55,14 @@ static heft_str take_string(heft_gguf_reader *r, const char *what)
     return p ? (heft_str){ (const char *)p, (size_t)n } : (heft_str){ "", 0 };
 }
 
-static heft_status not_text(heft_gguf_reader *r, heft_str s, size_t valid, const char *what)
-{
-    uint64_t begin = heft_cur_pos(&r->c) - s.len;
-    return heft_error_set(r->x->err, HEFT_E_FORMAT, begin + valid, "%s is not UTF-8: byte 0x%X",
-                          what, (uint64_t)(uint8_t)s.ptr[valid]);
-}
-
 heft_str heft_gguf_text(heft_gguf_reader *r, const char *what)
 {
     heft_str s = take_string(r, what);
     size_t valid = heft_utf8_valid(s.ptr, s.len);
     if (heft_unlikely(valid < s.len))
-        r->c.st = not_text(r, s, valid, what);
+        r->c.st = heft_error_set(r->x->err, HEFT_E_FORMAT, heft_cur_pos(&r->c) - s.len + valid,
+                                 "%s is not UTF-8: byte 0x%X", what,
+                                 (uint64_t)(uint8_t)s.ptr[valid]);
     return s;
 }
 
@@ -117,14 +112,6 @@ static heft_status refuse_bool(heft_gguf_reader *r, heft_str key, uint64_t at, u
                           "metadata %q: a truth value is %U, neither 0 nor 1", key, (uint64_t)byte);
 }
 
-static int64_t extended(uint64_t bits, uint32_t size)
-{
-    uint64_t sign = UINT64_C(1) << (8 * size - 1), wide = (bits ^ sign) - sign;
-    int64_t v;
-    memcpy(&v, &wide, sizeof v);
-    return v;
-}
-
 static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
 {
     uint32_t size = heft_dtype_size(t);
@@ -145,48 +132,39 @@ static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
         v.as.f = heft_f64_of(t == HEFT_F32 ? heft_f32_to_f64((uint32_t)bits) : bits);
     } else if (heft_dtype_is_signed_int(t)) {
         v.kind = HEFT_KIND_INT;
-        v.as.i = extended(bits, size);
+        uint64_t sign = UINT64_C(1) << (8 * size - 1);
+        bits = (bits ^ sign) - sign; /* in 64 bits */
+        memcpy(&v.as.i, &bits, sizeof bits);
     }
     return heft_ix_meta(r->x, v);
 }
 
 /* ---- arrays ---- */
 
-static heft_status refuse_count(heft_gguf_reader *r, heft_str key, uint64_t count, uint64_t left)
-{
-    return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
-                          "metadata %q: an array of %U elements is announced, %U bytes are left",
-                          key, count, left);
-}
-
-/* The bytes of count numbers as a little-endian machine has them; NULL: the status is set. */
-static const uint8_t *take_numbers(heft_gguf_reader *r, uint32_t count, uint32_t size)
-{
-    size_t len = (size_t)count * size;
-    const uint8_t *p = heft_cur_take(&r->c, len);
-    if (!p || !r->big_endian || size == 1)
-        return p;
-    uint8_t *copy = heft_arena_alloc(&r->x->arena, len + 1, 8);
-    if (!copy)
-        r->c.st = heft_error_no_memory(r->x->err, "for metadata");
-    for (size_t i = 0; copy && i < len; i++)
-        copy[i] = p[i - i % size + (size - 1 - i % size)];
-    return copy;
-}
-
+/* Numbers are kept as a little-endian machine has them. */
 static heft_status add_numbers(heft_gguf_reader *r, heft_str key, heft_dtype t, uint32_t count)
 {
+    uint32_t size = heft_dtype_size(t);
     uint64_t at = heft_cur_pos(&r->c);
-    heft_value v = { .kind = HEFT_KIND_ARRAY, .key = key };
-    const uint8_t *p = take_numbers(r, count, heft_dtype_size(t));
-    v.as.array.ptr = p;
-    v.as.array.count = count;
-    v.as.array.dtype = t;
+    size_t len = (size_t)count * size;
+    const uint8_t *p = heft_cur_take(&r->c, len);
     if (!p)
         return r->c.st;
     for (uint32_t i = 0; t == HEFT_BOOL && i < count; i++)
         if (p[i] > 1)
             return refuse_bool(r, key, at + i, p[i]);
+    heft_value v = { .kind = HEFT_KIND_ARRAY, .key = key };
+    v.as.array.ptr = p;
+    v.as.array.count = count;
+    v.as.array.dtype = t;
+    if (!r->big_endian || size == 1)
+        return heft_ix_meta(r->x, v);
+    uint8_t *copy = heft_arena_alloc(&r->x->arena, len + 1, 8);
+    if (!copy)
+        return heft_error_no_memory(r->x->err, "for metadata");
+    for (size_t i = 0; i < len; i++)
+        copy[i] = p[i - i % size + (size - 1 - i % size)];
+    v.as.array.ptr = copy;
     return heft_ix_meta(r->x, v);
 }
 
@@ -227,7 +205,10 @@ static heft_status add_array(heft_gguf_reader *r, heft_str key, heft_str top, ui
                               (uint64_t)kind);
     uint64_t each = t ? heft_dtype_size(t) : r->length_bytes + (kind == HEFT_GGUF_ARRAY ? 4u : 0);
     if (!heft_mul(&least, count, each) || least > left)
-        return refuse_count(r, top, count, left);
+        return heft_error_set(
+            r->x->err, HEFT_E_FORMAT, r->field,
+            "metadata %q: an array of %U elements is announced, %U bytes are left", top, count,
+            left);
     if (count >= UINT32_MAX)
         return heft_error_set(r->x->err, HEFT_E_LIMIT, r->field,
                               "metadata %q: an array of %U elements", top, count);
@@ -267,16 +248,6 @@ static heft_status add_arrays(heft_gguf_reader *r, heft_str key)
 
 /* ---- entries ---- */
 
-static heft_status check_key(heft_gguf_reader *r, uint64_t at, heft_str key)
-{
-    if (!r->c.st && !key.len)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "a metadata key is empty");
-    if (key.len > HEFT_GGUF_KEY)
-        heft_ix_note(r->x, HEFT_WARNING, "gguf/long-key", at, HEFT_NONE,
-                     "a metadata key has more than 65535 bytes");
-    return r->c.st;
-}
-
 static heft_status check_alignment(heft_gguf_reader *r, uint64_t at)
 {
     const heft_value *v = heft_ix_value(r->x, r->x->values.len - 1);
@@ -293,12 +264,17 @@ static heft_status read_entry(heft_gguf_reader *r)
 {
     uint64_t at = heft_cur_pos(&r->c);
     heft_str key = heft_gguf_text(r, "a metadata key");
-    heft_status st = check_key(r, at, key);
-    if (st)
-        return st;
+    if (!r->c.st && !key.len)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "a metadata key is empty");
+    if (key.len > HEFT_GGUF_KEY)
+        heft_ix_note(r->x, HEFT_WARNING, "gguf/long-key", at, HEFT_NONE,
+                     "a metadata key has more than 65535 bytes");
+    if (r->c.st)
+        return r->c.st;
     uint32_t kind = heft_gguf_u32(r);
     heft_dtype t = heft_gguf_value_type(kind);
     bool is_text = true;
+    heft_status st;
     if (r->c.st)
         return r->c.st;
     if (!t && kind != HEFT_GGUF_STRING && kind != HEFT_GGUF_ARRAY)

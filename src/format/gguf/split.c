@@ -12,12 +12,6 @@ enum { NUMBER, COUNT, TENSORS, KEYS };
 
 static const char suffix[] = ".gguf";
 
-static bool number_of(uint64_t *out, const heft_value *v)
-{
-    *out = v->as.u;
-    return v->kind == HEFT_KIND_UINT || (v->kind == HEFT_KIND_INT && v->as.i >= 0);
-}
-
 static void put_numbers(heft_out *o, uint32_t i, uint32_t count)
 {
     heft_out_decimal(o, i + 1, DIGITS);
@@ -52,24 +46,18 @@ static heft_status add_files(heft_index *x)
     return st;
 }
 
-static heft_status find(heft_index *x, uint64_t found[KEYS])
-{
-    for (int k = 0; k < KEYS; k++) {
-        const heft_value *v = heft_gguf_find(x, keys[k]);
-        found[k] = HEFT_NOWHERE;
-        if (v && !number_of(&found[k], v))
-            return heft_error_plain(x->err, HEFT_E_FORMAT, "metadata %q is no number of files",
-                                    v->key);
-    }
-    return HEFT_OK;
-}
-
 heft_status heft_gguf_read_split(heft_index *x)
 {
     uint64_t found[KEYS];
-    heft_status st = find(x, found);
-    if (st || found[COUNT] == HEFT_NOWHERE || !found[COUNT])
-        return st;
+    for (int k = 0; k < KEYS; k++) {
+        const heft_value *v = heft_gguf_find(x, keys[k]);
+        found[k] = v ? v->as.u : HEFT_NOWHERE;
+        if (v && v->kind != HEFT_KIND_UINT && !(v->kind == HEFT_KIND_INT && v->as.i >= 0))
+            return heft_error_plain(x->err, HEFT_E_FORMAT, "metadata %q is no number of files",
+                                    v->key);
+    }
+    if (found[COUNT] == HEFT_NOWHERE || !found[COUNT])
+        return HEFT_OK;
     if (found[COUNT] > MOST_FILES)
         return heft_error_plain(x->err, HEFT_E_LIMIT, "a model in %U files, more than %U",
                                 found[COUNT], (uint64_t)MOST_FILES);

@@ -16,52 +16,25 @@ uint32_t heft_gguf_kind_of(heft_dtype t)
     return heft_dtype_code(t, value_types, HEFT_GGUF_KINDS);
 }
 
-const heft_gguf_type heft_gguf_types[] = {
-    { HEFT_F32, NULL },
-    { HEFT_F16, NULL },
-    { HEFT_Q4_0, NULL },
-    { HEFT_Q4_1, NULL },
-    { HEFT_UNTYPED, "q4_2" },
-    { HEFT_UNTYPED, "q4_3" },
-    { HEFT_Q5_0, NULL },
-    { HEFT_Q5_1, NULL },
-    { HEFT_Q8_0, NULL },
-    { HEFT_Q8_1, NULL },
-    { HEFT_Q2_K, NULL },
-    { HEFT_Q3_K, NULL },
-    { HEFT_Q4_K, NULL },
-    { HEFT_Q5_K, NULL },
-    { HEFT_Q6_K, NULL },
-    { HEFT_Q8_K, NULL },
-    { HEFT_IQ2_XXS, NULL },
-    { HEFT_IQ2_XS, NULL },
-    { HEFT_IQ3_XXS, NULL },
-    { HEFT_IQ1_S, NULL },
-    { HEFT_IQ4_NL, NULL },
-    { HEFT_IQ3_S, NULL },
-    { HEFT_IQ2_S, NULL },
-    { HEFT_IQ4_XS, NULL },
-    { HEFT_I8, NULL },
-    { HEFT_I16, NULL },
-    { HEFT_I32, NULL },
-    { HEFT_I64, NULL },
-    { HEFT_F64, NULL },
-    { HEFT_IQ1_M, NULL },
-    { HEFT_BF16, NULL },
-    { HEFT_UNTYPED, "q4_0_4_4" },
-    { HEFT_UNTYPED, "q4_0_4_8" },
-    { HEFT_UNTYPED, "q4_0_8_8" },
-    { HEFT_TQ1_0, NULL },
-    { HEFT_TQ2_0, NULL },
-    { HEFT_UNTYPED, "iq4_nl_4_4" },
-    { HEFT_UNTYPED, "iq4_nl_4_8" },
-    { HEFT_UNTYPED, "iq4_nl_8_8" },
-    { HEFT_MXFP4, NULL },
-    { HEFT_NVFP4, NULL },
-    { HEFT_Q1_0, NULL },
-    { HEFT_Q2_0, NULL },
+enum { GONE = HEFT_UNTYPED };
+const heft_dtype heft_gguf_types[HEFT_GGUF_TYPES] = {
+    HEFT_F32,   HEFT_F16,   HEFT_Q4_0,    HEFT_Q4_1,   GONE,         GONE,       HEFT_Q5_0,
+    HEFT_Q5_1,  HEFT_Q8_0,  HEFT_Q8_1,    HEFT_Q2_K,   HEFT_Q3_K,    HEFT_Q4_K,  HEFT_Q5_K,
+    HEFT_Q6_K,  HEFT_Q8_K,  HEFT_IQ2_XXS, HEFT_IQ2_XS, HEFT_IQ3_XXS, HEFT_IQ1_S, HEFT_IQ4_NL,
+    HEFT_IQ3_S, HEFT_IQ2_S, HEFT_IQ4_XS,  HEFT_I8,     HEFT_I16,     HEFT_I32,   HEFT_I64,
+    HEFT_F64,   HEFT_IQ1_M, HEFT_BF16,    GONE,        GONE,         GONE,       HEFT_TQ1_0,
+    HEFT_TQ2_0, GONE,       GONE,         GONE,        HEFT_MXFP4,   HEFT_NVFP4, HEFT_Q1_0,
+    HEFT_Q2_0,
 };
-const uint32_t heft_gguf_type_count = sizeof heft_gguf_types / sizeof *heft_gguf_types;
+
+const char *heft_gguf_removed_type(uint32_t number)
+{
+    static const char *const names[HEFT_GGUF_TYPES] = {
+        [4] = "q4_2",      [5] = "q4_3",        [31] = "q4_0_4_4",   [32] = "q4_0_4_8",
+        [33] = "q4_0_8_8", [36] = "iq4_nl_4_4", [37] = "iq4_nl_4_8", [38] = "iq4_nl_8_8",
+    };
+    return names[number];
+}
 
 const char heft_gguf_opaque[] = "ggml.opaque";
 
@@ -85,27 +58,21 @@ static bool read_number(uint32_t *out, heft_str digits)
             return false;
     }
     *out = number;
-    return digits.len && number >= heft_gguf_type_count;
-}
-
-static uint32_t opaque_number(const heft_index *x, uint32_t tensor)
-{
-    heft_str type = heft_ix_stored_dtype(x, tensor);
-    uint32_t number;
-    bool is_one = type.len > MARK && !memcmp(type.ptr, mark, MARK) &&
-                  read_number(&number, (heft_str){ type.ptr + MARK, type.len - MARK });
-    return is_one ? number : UINT32_MAX;
+    return digits.len && number >= HEFT_GGUF_TYPES;
 }
 
 uint32_t heft_gguf_type_number(const heft_index *x, uint32_t tensor)
 {
     heft_dtype t = heft_ix_row(x, tensor)->dtype;
-    if (heft_gguf_is_opaque(x, tensor))
-        return opaque_number(x, tensor);
-    for (uint32_t n = 0; t && n < heft_gguf_type_count; n++)
-        if (heft_gguf_types[n].dtype == t)
-            return n;
-    return UINT32_MAX;
+    if (heft_gguf_is_opaque(x, tensor)) {
+        heft_str type = heft_ix_stored_dtype(x, tensor);
+        uint32_t number;
+        bool is_one = type.len > MARK && !memcmp(type.ptr, mark, MARK) &&
+                      read_number(&number, (heft_str){ type.ptr + MARK, type.len - MARK });
+        return is_one ? number : UINT32_MAX;
+    }
+    uint32_t number = heft_dtype_code(t, heft_gguf_types, HEFT_GGUF_TYPES);
+    return number < HEFT_GGUF_TYPES ? number : UINT32_MAX;
 }
 
 heft_status heft_gguf_keep_number(heft_index *x, uint32_t tensor, uint32_t number)

@@ -14,11 +14,6 @@ static bool is_number(const heft_value *v)
 
 /* ---- numbers ---- */
 
-static uint64_t double_as_f32(double f)
-{
-    return heft_f64_to_f32(heft_f64_bits(f));
-}
-
 /* The bits of a number as an element type has them; false: it does not hold the number. */
 static bool number_bits(uint64_t *bits, const heft_value *v, heft_dtype t)
 {
@@ -29,7 +24,7 @@ static bool number_bits(uint64_t *bits, const heft_value *v, heft_dtype t)
     if (v->kind != HEFT_KIND_FLOAT)
         return !heft_dtype_is_float(t) &&
                (negative ? heft_dtype_is_signed_int(t) && ~v->as.u <= top : v->as.u <= top);
-    *bits = t == HEFT_F32 ? double_as_f32(v->as.f) : heft_f64_bits(v->as.f);
+    *bits = t == HEFT_F32 ? heft_f64_to_f32(heft_f64_bits(v->as.f)) : heft_f64_bits(v->as.f);
     return t == HEFT_F64 ||
            (t == HEFT_F32 && heft_f32_to_f64((uint32_t)*bits) == heft_f64_bits(v->as.f));
 }
@@ -87,6 +82,16 @@ static sort sort_of(const heft_value *v)
     return NOTHING;
 }
 
+/* HEFT_GGUF_KINDS: there is none. */
+static uint32_t kind_of(sort s, heft_dtype number)
+{
+    return s == NUMBER  ? heft_gguf_kind_of(number)
+           : s == TRUTH ? heft_gguf_kind_of(HEFT_BOOL)
+           : s == TEXT  ? (uint32_t)HEFT_GGUF_STRING
+           : s == ARRAY ? (uint32_t)HEFT_GGUF_ARRAY
+                        : (uint32_t)HEFT_GGUF_KINDS;
+}
+
 /* The kind of a list's elements; HEFT_GGUF_KINDS: they have none in common. */
 static uint32_t kind_in(const heft_index *x, uint32_t list)
 {
@@ -97,11 +102,7 @@ static uint32_t kind_in(const heft_index *x, uint32_t list)
     for (uint32_t k = list + 1; k < end; k = heft_ix_value_next(x, k))
         if (sort_of(heft_ix_value(x, k)) != first)
             return HEFT_GGUF_KINDS;
-    return first == NUMBER  ? heft_gguf_kind_of(common_type(x, list))
-           : first == TRUTH ? heft_gguf_kind_of(HEFT_BOOL)
-           : first == TEXT  ? (uint32_t)HEFT_GGUF_STRING
-           : first == ARRAY ? (uint32_t)HEFT_GGUF_ARRAY
-                            : (uint32_t)HEFT_GGUF_KINDS;
+    return kind_of(first, first == NUMBER ? common_type(x, list) : HEFT_UNTYPED);
 }
 
 bool heft_gguf_is_nested(const heft_index *x, uint32_t i)
@@ -128,14 +129,6 @@ void heft_gguf_put_text(heft_out *o, heft_str s)
     heft_out_str(o, s);
 }
 
-static void put_number(heft_out *o, uint64_t bits, uint32_t size)
-{
-    uint8_t raw[8];
-    for (uint32_t i = 0; i < size; i++)
-        raw[i] = (uint8_t)(bits >> 8 * i);
-    heft_out_bytes(o, raw, size);
-}
-
 /* Without its kind.  Of a list no more than what stands before its elements, whose kind is *inner. */
 static void put_payload(heft_out *o, const heft_index *x, uint32_t i, uint32_t kind,
                         uint32_t *inner)
@@ -158,17 +151,9 @@ static void put_payload(heft_out *o, const heft_index *x, uint32_t i, uint32_t k
     } else {
         if (is_number(v))
             number_bits(&bits, v, heft_gguf_value_type(kind));
-        put_number(o, bits, heft_dtype_size(heft_gguf_value_type(kind)));
+        for (uint32_t k = 0; k < heft_dtype_size(heft_gguf_value_type(kind)); k++)
+            heft_out_u8(o, (uint8_t)(bits >> 8 * k));
     }
-}
-
-static uint32_t kind_of(const heft_value *v)
-{
-    sort s = sort_of(v);
-    return s == NUMBER  ? heft_gguf_kind_of(type_of(v))
-           : s == TRUTH ? heft_gguf_kind_of(HEFT_BOOL)
-           : s == TEXT  ? (uint32_t)HEFT_GGUF_STRING
-                        : (uint32_t)HEFT_GGUF_ARRAY;
 }
 
 void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i)
@@ -176,7 +161,9 @@ void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i)
     struct {
         uint32_t end, kind; /* behind its children; of its children */
     } open[HEFT_MAX_DEPTH];
-    uint32_t depth = 0, kind = kind_of(heft_ix_value(x, i)), end = heft_ix_value_next(x, i);
+    const heft_value *v = heft_ix_value(x, i);
+    uint32_t depth = 0, end = heft_ix_value_next(x, i);
+    uint32_t kind = kind_of(sort_of(v), is_number(v) ? type_of(v) : HEFT_UNTYPED);
     heft_out_u32(o, kind);
     for (uint32_t k = i; k < end; k++) {
         uint32_t inner = 0;

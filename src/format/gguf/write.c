@@ -45,21 +45,10 @@ static bool same_special(const heft_index *x, const heft_vocab *v)
     return same;
 }
 
-/* Whether some special token has an id, and whether all are where their names are. */
-static void look_at_special(const heft_vocab *v, bool *any, bool *by_name)
-{
-    *any = false;
-    *by_name = true;
-    for (int s = 0; s < HEFT_SPECIALS; s++) {
-        uint32_t id = heft_vocab_special(v, (heft_special)s);
-        *any = *any || id != HEFT_NONE;
-        *by_name = *by_name && id == heft_vocab_named(v, (heft_special)s);
-    }
-}
-
 static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
 {
-    bool any, by_name;
+    bool any = false,
+         by_name = true; /* some special token has an id; all are where their names are */
     if (p->is_new_vocab)
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "the tokens of a GGUF file are metadata, which are not edited as a "
@@ -68,7 +57,11 @@ static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
     if (p->kept || !p->vocab || (same_tokens(p->x, p->vocab) && same_special(p->x, p->vocab)))
         return HEFT_OK;
     g->puts_tokens = true;
-    look_at_special(p->vocab, &any, &by_name);
+    for (int s = 0; s < HEFT_SPECIALS; s++) {
+        uint32_t id = heft_vocab_special(p->vocab, (heft_special)s);
+        any = any || id != HEFT_NONE;
+        by_name = by_name && id == heft_vocab_named(p->vocab, (heft_special)s);
+    }
     heft_status st = HEFT_OK;
     if (heft_gguf_find(p->x, heft_gguf_tokens_key))
         st = heft_plan_loss(p, HEFT_NOTE, "gguf/vocab", HEFT_NONE,
@@ -78,14 +71,6 @@ static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
                             "ids of special tokens are left out: that there are none cannot be "
                             "said, and readers go by their names");
     return st;
-}
-
-static uint64_t count_special(const heft_vocab *v)
-{
-    uint64_t count = 0;
-    for (int s = 0; s < HEFT_SPECIALS; s++)
-        count += heft_vocab_special(v, (heft_special)s) != HEFT_NONE;
-    return count;
 }
 
 static void put_tokens(heft_out *o, const heft_vocab *v)
@@ -108,24 +93,15 @@ static void put_tokens(heft_out *o, const heft_vocab *v)
 
 /* ---- metadata ---- */
 
-static bool is_key(heft_str key)
-{
-    return key.len && key.len <= HEFT_GGUF_KEY && heft_str_is_utf8(key);
-}
-
-static bool is_alignment(heft_str key)
-{
-    return heft_str_is(key, heft_gguf_alignment_key);
-}
-
 static bool is_put(const heft_index *x, uint32_t i, const gguf_plan *g)
 {
     heft_str key = heft_ix_value(x, i)->key;
-    if (is_alignment(key))
+    if (heft_str_is(key, heft_gguf_alignment_key))
         return true;
     if (g->puts_tokens && (heft_str_is(key, heft_gguf_tokens_key) || heft_gguf_is_special(key)))
         return false;
-    return is_key(key) && heft_gguf_can_carry(x, i);
+    return key.len && key.len <= HEFT_GGUF_KEY && heft_str_is_utf8(key) &&
+           heft_gguf_can_carry(x, i);
 }
 
 static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
@@ -203,8 +179,9 @@ static heft_status plan_metadata(heft_plan *p, gguf_plan *g)
         st = plan_vocab(p, g);
     for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i))
         st = plan_value(p, i, g);
-    if (!st && g->puts_tokens)
-        g->entries += 1 + count_special(p->vocab);
+    g->entries += g->puts_tokens;
+    for (int s = 0; g->puts_tokens && s < HEFT_SPECIALS; s++)
+        g->entries += heft_vocab_special(p->vocab, (heft_special)s) != HEFT_NONE;
     return st;
 }
 
@@ -221,7 +198,7 @@ static void put_metadata(heft_out *o, const heft_plan *p, const gguf_plan *g)
         if (!is_put(x, i, g))
             continue;
         heft_gguf_put_text(o, heft_ix_value(x, i)->key);
-        if (is_alignment(heft_ix_value(x, i)->key)) {
+        if (heft_str_is(heft_ix_value(x, i)->key, heft_gguf_alignment_key)) {
             heft_out_u32(o, u32);
             heft_out_u32(o, (uint32_t)g->align);
         } else {
@@ -257,16 +234,6 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     return NULL;
 }
 
-static heft_status plan_rank(heft_plan *p, uint32_t t)
-{
-    uint32_t rank = heft_ix_row(p->x, t)->rank;
-    if (rank <= HEFT_GGUF_RANK)
-        return heft_loss_scalar(p, "gguf/rank-0", t, "GGUF");
-    heft_plan_drop(p, t);
-    return heft_loss_say(p, HEFT_FAULT, "gguf/rank", t,
-                         "rank %U: a tensor in GGUF has at most 4 dimensions", (uint64_t)rank);
-}
-
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
@@ -280,7 +247,11 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         st = heft_loss_say(p, HEFT_NOTE, "gguf/long-name", t,
                            "its name has %U bytes, ggml reads no more than 63",
                            (uint64_t)row->name_len);
-    return st ? st : plan_rank(p, t);
+    if (st || row->rank <= HEFT_GGUF_RANK)
+        return st ? st : heft_loss_scalar(p, "gguf/rank-0", t, "GGUF");
+    heft_plan_drop(p, t);
+    return heft_loss_say(p, HEFT_FAULT, "gguf/rank", t,
+                         "rank %U: a tensor in GGUF has at most 4 dimensions", (uint64_t)row->rank);
 }
 
 static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, uint64_t data)
@@ -308,16 +279,6 @@ static void put_header(heft_out *o, const heft_plan *p, const gguf_plan *g)
         put_tensor(o, p->x, t, g->data);
 }
 
-/* Whether the last tensor is opaque: such a tensor reaches to the end of the file, so that padding would
- * enlarge it. */
-static bool ends_opaque(const heft_index *x)
-{
-    uint32_t t = heft_ix_tensors(x);
-    while (t && !heft_ix_part_row_at(x, heft_ix_row(x, t - 1)->first_part)->length)
-        t--;
-    return t && heft_gguf_is_opaque(x, t - 1);
-}
-
 static heft_status place(heft_plan *p, gguf_plan *g)
 {
     heft_out count = heft_out_counting();
@@ -327,19 +288,14 @@ static heft_status place(heft_plan *p, gguf_plan *g)
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
     p->align = g->align;
     p->front_bytes = g->data;
-    heft_status st = heft_plan_place(p, g->data, ends_opaque(p->x) ? 1 : g->align);
+    /* An opaque tensor that is the last reaches to the end of the file: padding would enlarge it. */
+    uint32_t t = heft_ix_tensors(p->x);
+    while (t && !heft_ix_part_row_at(p->x, heft_ix_row(p->x, t - 1)->first_part)->length)
+        t--;
+    bool ends_opaque = t && heft_gguf_is_opaque(p->x, t - 1);
+    heft_status st = heft_plan_place(p, g->data, ends_opaque ? 1 : g->align);
     p->file_bytes = p->data_end;
     return st;
-}
-
-static heft_status plan_version(heft_plan *p, gguf_plan *g)
-{
-    heft_str version = heft_lit(p->version ? p->version : "3");
-    g->version = heft_str_is(version, "2") ? 2 : 3;
-    if (g->version == 3 && !heft_str_is(version, "3"))
-        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
-                                "GGUF version %q is not written here (there are 3 and 2)", version);
-    return HEFT_OK;
 }
 
 heft_status heft_gguf_plan(heft_plan *p)
@@ -348,9 +304,12 @@ heft_status heft_gguf_plan(heft_plan *p)
     if (!g)
         return HEFT_E_NOMEM;
     p->priv = g;
-    heft_status st = plan_version(p, g);
-    if (!st)
-        st = heft_loss_parts(p, "gguf/parts", "vocab");
+    heft_str version = heft_lit(p->version ? p->version : "3");
+    g->version = heft_str_is(version, "2") ? 2 : 3;
+    if (g->version == 3 && !heft_str_is(version, "3"))
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "GGUF version %q is not written here (there are 3 and 2)", version);
+    heft_status st = heft_loss_parts(p, "gguf/parts", "vocab");
     if (!st)
         st = heft_loss_not_carried(p, "gguf/attributes");
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)

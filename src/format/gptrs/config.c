@@ -18,34 +18,28 @@ static const member members[] = {
 };
 enum { GPT = 512 - FIRST_OF_GPT };
 
-/* The bit of a member whose value is what it has to be. */
-static heft_status judge(heft_json *j, const member *m, heft_json_kind k, heft_gptrs_config *out,
-                         uint32_t *seen)
-{
-    uint64_t number;
-    if (m->bit == KIND && k != HEFT_JSON_STRING)
-        return heft_json_fail(j, "config_json: \"kind\" is not a string");
-    if (m->bit == RUNTIME)
-        out->is_runtime_odd = k != HEFT_JSON_NULL && k != HEFT_JSON_OBJECT;
-    if (m->bit < FIRST_OF_GPT ||
-        (k == HEFT_JSON_NUMBER && (!m->is_integer || heft_json_u64(&number, j->text))))
-        *seen |= m->bit;
-    return HEFT_OK;
-}
-
 static heft_status read_members(heft_json *j, heft_gptrs_config *out, uint32_t *seen)
 {
     enum { MEMBERS = sizeof members / sizeof *members };
     heft_json_kind k;
+    uint64_t number;
     heft_status st = HEFT_OK;
     while (!st && (k = heft_json_next(j)) == HEFT_JSON_KEY) {
         size_t i = 0;
         while (i < MEMBERS && !heft_str_is(j->text, members[i].key))
             i++;
-        if (i < MEMBERS) {
-            k = heft_json_next(j);
-            st = j->st ? j->st : judge(j, &members[i], k, out, seen);
+        if (i < MEMBERS && (k = heft_json_next(j)) != HEFT_JSON_FAILED) {
+            const member *m = &members[i];
+            if (m->bit == KIND && k != HEFT_JSON_STRING)
+                return heft_json_fail(j, "config_json: \"kind\" is not a string");
+            if (m->bit == RUNTIME)
+                out->is_runtime_odd = k != HEFT_JSON_NULL && k != HEFT_JSON_OBJECT;
+            bool is_number = k == HEFT_JSON_NUMBER &&
+                             (!m->is_integer || heft_json_u64(&number, j->text));
+            if (m->bit < FIRST_OF_GPT || is_number) /* its value is what it has to be */
+                *seen |= m->bit;
         }
+        st = j->st;
         if (!st)
             st = heft_json_skip(j, k);
     }

@@ -21,15 +21,6 @@ extern const heft_dtype heft_gptrs_types[HEFT_GPTRS_TYPES]; /* by tag */
 /* Refuses what no entry may say. */
 heft_status heft_gptrs_check_entry(heft_index *x, const heft_gptrs_entry *e, bool checkpoint);
 
-/* The end of an entry of version 2: element type, flag, offset, length. */
-static inline void heft_gptrs_read_tail(heft_gptrs_entry *e, const uint8_t *tail)
-{
-    e->tag = heft_le32(tail);
-    e->grad = tail[4];
-    e->offset = heft_le64(tail + 5);
-    e->length = heft_le64(tail + 13);
-}
-
 /* Adds a tensor after all checks that do not need the others. */
 static inline heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *e, bool checkpoint)
 {

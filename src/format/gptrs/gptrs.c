@@ -12,7 +12,12 @@
 #include "format/gptrs/entry.h"
 #include "model/slices.h"
 
-enum { MAGIC = HEFT_GPTRS_MAGIC, BASE_ID = HEFT_GPTRS_BASE_ID, TAIL = HEFT_GPTRS_TAIL, ALIGN = 64 };
+enum {
+    MAGIC = HEFT_GPTRS_MAGIC,
+    BASE_ID = HEFT_GPTRS_BASE_ID,
+    TAIL = HEFT_GPTRS_TAIL, /* of an entry: element type, flag, offset, length */
+    ALIGN = 64
+};
 
 /* ---- reading ---- */
 
@@ -32,7 +37,10 @@ static inline heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool chec
         return c->st;
     const uint8_t *tail = e->dims + 8 * e->rank;
     e->base_id = checkpoint ? middle : NULL;
-    heft_gptrs_read_tail(e, tail);
+    e->tag = heft_le32(tail);
+    e->grad = tail[4];
+    e->offset = heft_le64(tail + 5);
+    e->length = heft_le64(tail + 13);
     return HEFT_OK;
 }
 

@@ -12,27 +12,29 @@
 enum {
     V1_TAIL = 13, /* element type, flag, length */
     V1_MIN = 8 + V1_TAIL,
-    TAIL = HEFT_GPTRS_TAIL,
+    TAIL = HEFT_GPTRS_TAIL, /* element type, flag, offset, length */
     BASE_ID = HEFT_GPTRS_BASE_ID
 };
 
-/* ---- version 1 ---- */
-
-static heft_status read_v1(heft_cur *c, heft_gptrs_entry *e)
+/* heft_gptrs_is_bincode() has walked through all of a bincode index.  The data of version 1 follow the record. */
+static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool is_bincode, bool checkpoint)
 {
     *e = (heft_gptrs_entry){ .at = heft_cur_pos(c) };
-    e->name = heft_cur_text(c, heft_cur_u32(c), "a tensor's name");
-    e->rank = heft_cur_u32(c);
+    e->name = heft_cur_text(c, is_bincode ? heft_cur_u64(c) : heft_cur_u32(c), "a tensor's name");
+    e->base_id = is_bincode && checkpoint ? heft_cur_take(c, BASE_ID) : NULL;
+    e->rank = is_bincode ? heft_cur_u64(c) : heft_cur_u32(c);
     e->dims = heft_cur_take(c, 8 * e->rank);
-    const uint8_t *tail = heft_cur_take(c, V1_TAIL);
-    if (!tail)
+    const uint8_t *tail = heft_cur_take(c, is_bincode ? TAIL : V1_TAIL);
+    if (c->st)
         return c->st;
     e->tag = heft_le32(tail);
     e->grad = tail[4];
-    e->length = heft_le64(tail + 5);
-    e->offset = heft_cur_pos(c);
+    e->offset = is_bincode ? heft_le64(tail + 5) : heft_cur_pos(c);
+    e->length = heft_le64(tail + (is_bincode ? 13 : 5));
     return HEFT_OK;
 }
+
+/* ---- version 1 ---- */
 
 heft_status heft_gptrs_parse_v1(heft_in *in, heft_index *x, uint64_t at, bool checkpoint)
 {
@@ -46,7 +48,7 @@ heft_status heft_gptrs_parse_v1(heft_in *in, heft_index *x, uint64_t at, bool ch
     for (uint32_t i = 0; i < tensors && !st; i++) {
         heft_gptrs_entry e = { .is_ascii = false };
         c = heft_cur_open(in, at, in->size, "a tensor's record");
-        st = read_v1(&c, &e);
+        st = read_entry(&c, &e, false, checkpoint);
         if (!st)
             st = heft_gptrs_add(x, &e, checkpoint);
         at = e.offset + e.length;
@@ -55,21 +57,6 @@ heft_status heft_gptrs_parse_v1(heft_in *in, heft_index *x, uint64_t at, bool ch
 }
 
 /* ---- version 2 with a bincode index ---- */
-
-/* heft_gptrs_is_bincode() has walked through all of it. */
-static heft_status read_bincode(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)
-{
-    *e = (heft_gptrs_entry){ .at = heft_cur_pos(c) };
-    e->name = heft_cur_text(c, heft_cur_u64(c), "a tensor's name");
-    e->base_id = checkpoint ? heft_cur_take(c, BASE_ID) : NULL;
-    e->rank = heft_cur_u64(c);
-    e->dims = heft_cur_take(c, 8 * e->rank);
-    const uint8_t *tail = heft_cur_take(c, TAIL);
-    if (c->st)
-        return c->st;
-    heft_gptrs_read_tail(e, tail);
-    return HEFT_OK;
-}
 
 /* Steps over n bytes of an index that is at hand; no message when they are not there. */
 static bool step(heft_cur *c, uint64_t n)
@@ -119,7 +106,7 @@ heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool checkp
     heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(index), min_bytes);
     for (uint64_t i = 0; i < tensors && !st; i++) {
         heft_gptrs_entry e = { .is_ascii = false };
-        st = read_bincode(index, &e, checkpoint);
+        st = read_entry(index, &e, true, checkpoint);
         if (!st)
             st = heft_gptrs_add(x, &e, checkpoint);
     }

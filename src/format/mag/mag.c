@@ -75,30 +75,6 @@ typedef struct places {          /* what the records said together */
 
 static const places no_places = { .lowest = UINT64_MAX, .ascending = true };
 
-static void note_place(places *s, uint32_t id, uint64_t offset, uint64_t bytes)
-{
-    if (offset < s->end)
-        s->ascending = false;
-    if (offset < s->lowest) {
-        s->lowest = offset;
-        s->lowest_tensor = id;
-    }
-    s->begin = s->count++ ? s->begin : offset;
-    s->end = offset + bytes;
-}
-
-/* Those of records that stand behind the others. */
-static void join_places(places *s, const places *more)
-{
-    s->ascending = s->ascending && more->ascending && more->begin >= s->end;
-    if (more->lowest < s->lowest) {
-        s->lowest = more->lowest;
-        s->lowest_tensor = more->lowest_tensor;
-    }
-    s->count += more->count;
-    s->end = more->end;
-}
-
 static heft_status check_head(heft_index *x, const heft_mag_layout *l, uint64_t at, uint32_t aux,
                               heft_str name)
 {
@@ -172,7 +148,14 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
         if (bad || st)
             return bad ? bad : st;
     }
-    note_place(s, r.id, r.offset, r.length);
+    if (r.offset < s->end)
+        s->ascending = false;
+    if (r.offset < s->lowest) {
+        s->lowest = r.offset;
+        s->lowest_tensor = r.id;
+    }
+    s->begin = s->count++ ? s->begin : r.offset;
+    s->end = r.offset + r.length;
     return HEFT_OK;
 }
 
@@ -217,8 +200,16 @@ static heft_status read_tensors(heft_cur *c, heft_index *x, const heft_mag_layou
     if (!heft_ix_slices(x, c, count, &how))
         return read_run(c, x, l, count, s);
     *s = m.places[0];
-    for (uint32_t i = 1; i < HEFT_IX_SLICES; i++)
-        join_places(s, &m.places[i]);
+    for (uint32_t i = 1; i < HEFT_IX_SLICES; i++) {
+        const places *more = &m.places[i];
+        s->ascending = s->ascending && more->ascending && more->begin >= s->end;
+        if (more->lowest < s->lowest) {
+            s->lowest = more->lowest;
+            s->lowest_tensor = more->lowest_tensor;
+        }
+        s->count += more->count;
+        s->end = more->end;
+    }
     return HEFT_OK;
 }
 
@@ -314,9 +305,16 @@ static heft_status claim_checksum(heft_index *x, const uint8_t *stored, uint64_t
     return HEFT_OK;
 }
 
-static heft_status read_records(heft_cur *c, heft_index *x, const heft_mag_layout *l,
-                                const uint8_t *header)
+static heft_status parse_archive(heft_cur *c, heft_index *x, const heft_mag_layout *l)
 {
+    const uint8_t *header = heft_cur_take(c, HEADER);
+    if (!header)
+        return c->st;
+    if (heft_le32(header + 20))
+        return heft_error_set(x->err, HEFT_E_FORMAT, 20,
+                              "reserved bits are set in the header (0x%X), they must be zero",
+                              (uint64_t)heft_le32(header + 20));
+    x->version = heft_lit(l->version);
     uint32_t tensors = heft_le32(header + 12), metas = heft_le32(header + 16);
     uint64_t left = heft_cur_left(c), meta_bytes = (uint64_t)metas * MIN_META;
     if (meta_bytes > left)
@@ -335,31 +333,6 @@ static heft_status read_records(heft_cur *c, heft_index *x, const heft_mag_layou
     return st ? st : heft_meta_unique(x, "the metadata records");
 }
 
-static heft_status parse_archive(heft_cur *c, heft_index *x, const heft_mag_layout *l)
-{
-    const uint8_t *header = heft_cur_take(c, HEADER);
-    if (!header)
-        return c->st;
-    if (heft_le32(header + 20))
-        return heft_error_set(x->err, HEFT_E_FORMAT, 20,
-                              "reserved bits are set in the header (0x%X), they must be zero",
-                              (uint64_t)heft_le32(header + 20));
-    x->version = heft_lit(l->version);
-    return read_records(c, x, l, header);
-}
-
-/* A version-100 file is a snapshot when its string pool stands behind the longer header. */
-static heft_status is_snapshot(heft_in *in, bool *out)
-{
-    *out = false;
-    if (in->size < HEFT_MAG_SNAPSHOT_HEADER + 4)
-        return HEFT_OK;
-    heft_cur c = heft_cur_open(in, HEFT_MAG_SNAPSHOT_HEADER, 4, "the header");
-    const uint8_t *marker = heft_cur_take(&c, 4);
-    *out = marker && !memcmp(marker, "SRP!", 4);
-    return c.st;
-}
-
 static heft_status mag_parse(heft_in *in, heft_index *x)
 {
     heft_cur c = heft_cur_open(in, 0, in->size, "the header and records"), head = c;
@@ -375,13 +348,18 @@ static heft_status mag_parse(heft_in *in, heft_index *x)
     if (version != 1 && version != 100)
         return heft_error_set(x->err, HEFT_E_FORMAT, 4, "version %U is neither 1 nor 100",
                               (uint64_t)version);
-    bool snapshot = false;
-    heft_status st = version == 100 ? is_snapshot(in, &snapshot) : HEFT_OK;
-    if (st)
-        return st;
-    return snapshot
-               ? heft_mag_snapshot_parse(in, x)
-               : parse_archive(&c, x, version == 1 ? &heft_mag_layout_1 : &heft_mag_layout_100);
+    if (version == 1)
+        return parse_archive(&c, x, &heft_mag_layout_1);
+    /* A version-100 file is a snapshot when its string pool stands behind the longer header. */
+    if (in->size >= HEFT_MAG_SNAPSHOT_HEADER + 4) {
+        heft_cur pool = heft_cur_open(in, HEFT_MAG_SNAPSHOT_HEADER, 4, "the header");
+        const uint8_t *marker = heft_cur_take(&pool, 4);
+        if (!marker)
+            return pool.st;
+        if (!memcmp(marker, "SRP!", 4))
+            return heft_mag_snapshot_parse(in, x);
+    }
+    return parse_archive(&c, x, &heft_mag_layout_100);
 }
 
 /* ---- what is allowed but odd ---- */
@@ -392,8 +370,7 @@ static const heft_odd_rules odd_rules = { "mag/name", "mag/nul-in-key",
 
 static heft_status mag_notice(heft_index *x)
 {
-    bool is_snapshot = heft_str_is(x->version, heft_mag_snapshot_layout.version);
-    if (!is_snapshot)
+    if (!heft_str_is(x->version, heft_mag_snapshot_layout.version))
         heft_ix_note_offsets(x, ALIGN, "mag/align-64", "its data do not begin at a multiple of 64");
     for (uint32_t i = 0; i < x->values.len; i++)
         if (heft_str_has_nul(heft_ix_value(x, i)->key))

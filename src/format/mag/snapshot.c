@@ -200,35 +200,19 @@ static heft_status read_descriptor(heft_cur *c, heft_index *x, const pool *s, st
     return st;
 }
 
-/* Descriptors vary in length and come before the data they point into: one walk to find the end. */
-static heft_status find_data(heft_cur c, uint32_t tensors, uint64_t *marker)
-{
-    for (uint32_t i = 0; i < tensors && !c.st; i++) {
-        const uint8_t *head = heft_cur_take(&c, DESCRIPTOR);
-        (void)heft_cur_take(&c, head ? 8 * (uint64_t)head[0] : 0);
-    }
-    *marker = heft_cur_pos(&c);
-    return c.st ? c.st : read_marker(&c, "BUF!");
-}
-
-static heft_status claim_checksum(heft_index *x, const uint8_t *stored, uint64_t end)
-{
-    heft_claim claim = { .rule = "mag/header-crc",
-                         .algorithm = "crc32c",
-                         .range = { { CHECKED_FROM, end - CHECKED_FROM } },
-                         .tensor = HEFT_NONE,
-                         .at_open = true };
-    memcpy(claim.expect, stored, 4);
-    return heft_ix_claim(x, claim);
-}
-
 static heft_status read_tensors(heft_cur *c, heft_index *x, const pool *s, const uint8_t *header)
 {
     uint32_t tensors = heft_le32(header + TENSORS);
     heft_status st = heft_ix_reserve(x, TENSORS, tensors, heft_cur_left(c), DESCRIPTOR);
-    uint64_t marker = 0;
+    /* Descriptors vary in length and come before the data they point into: one walk to find the end. */
+    heft_cur walk = *c;
+    for (uint32_t i = 0; i < tensors && !st && !walk.st; i++) {
+        const uint8_t *head = heft_cur_take(&walk, DESCRIPTOR);
+        (void)heft_cur_take(&walk, head ? 8 * (uint64_t)head[0] : 0);
+    }
+    uint64_t marker = heft_cur_pos(&walk);
     if (!st)
-        st = find_data(*c, tensors, &marker);
+        st = walk.st ? walk.st : read_marker(&walk, "BUF!");
     stretch data = { marker + 4, marker + 4 };
     for (uint32_t i = 0; i < tensors && !st; i++)
         st = read_descriptor(c, x, s, &data);
@@ -237,7 +221,13 @@ static heft_status read_tensors(heft_cur *c, heft_index *x, const pool *s, const
     if (data.end < x->file_bytes)
         heft_ix_note(x, HEFT_WARNING, "mag/trailing-bytes", data.end, HEFT_NONE,
                      "bytes follow the last payload, where a snapshot ends");
-    return claim_checksum(x, header + CHECKSUM, marker);
+    heft_claim claim = { .rule = "mag/header-crc",
+                         .algorithm = "crc32c",
+                         .range = { { CHECKED_FROM, marker - CHECKED_FROM } },
+                         .tensor = HEFT_NONE,
+                         .at_open = true };
+    memcpy(claim.expect, header + CHECKSUM, 4);
+    return heft_ix_claim(x, claim);
 }
 
 heft_status heft_mag_snapshot_parse(heft_in *in, heft_index *x)
@@ -262,18 +252,6 @@ heft_status heft_mag_snapshot_parse(heft_in *in, heft_index *x)
 
 /* ---- writing ---- */
 
-static void put_pool(heft_out *o, const heft_index *x)
-{
-    uint32_t offset = 0;
-    heft_out_str(o, heft_lit("SRP!"));
-    heft_out_u32(o, heft_ix_tensors(x));
-    heft_out_u32(o, offset);
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
-        heft_out_u32(o, offset += heft_ix_row(x, t)->name_len);
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
-        heft_out_str(o, heft_ix_name(x, t));
-}
-
 static void put_descriptor(heft_out *o, const heft_index *x, uint32_t t, uint64_t data)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
@@ -292,12 +270,17 @@ static void put_descriptor(heft_out *o, const heft_index *x, uint32_t t, uint64_
 static void put_checked(const heft_plan *p, heft_out *o)
 {
     const heft_index *x = p->x;
-    heft_out_u32(o, 0);
-    heft_out_u32(o, 0);
+    uint32_t offset = 0;
+    heft_out_u64(o, 0);
     heft_out_u32(o, heft_ix_tensors(x));
-    put_pool(o, x);
-    heft_out_str(o, heft_lit("MDT!"));
-    heft_out_str(o, heft_lit("DSC!"));
+    heft_out_str(o, heft_lit("SRP!"));
+    heft_out_u32(o, heft_ix_tensors(x));
+    heft_out_u32(o, offset);
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
+        heft_out_u32(o, offset += heft_ix_row(x, t)->name_len);
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
+        heft_out_str(o, heft_ix_name(x, t));
+    heft_out_str(o, heft_lit("MDT!DSC!"));
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++)
         put_descriptor(o, x, t, p->front_bytes);
 }

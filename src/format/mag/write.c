@@ -22,38 +22,33 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     return elements ? NULL : "a dimension of 0 cannot be stored in .mag";
 }
 
-static heft_status plan_rank(heft_plan *p, uint32_t t, const heft_mag_layout *l)
+static heft_status plan_tensor(heft_plan *p, uint32_t t, const heft_mag_layout *l)
 {
+    const char *why = obstacle(p->x, t);
+    heft_dtype type = heft_ix_row(p->x, t)->dtype;
     uint32_t rank = heft_ix_row(p->x, t)->rank;
-    if (rank < l->min_rank)
-        return heft_loss_scalar(p, "mag/rank-0", t, ".mag");
-    if (rank > l->max_rank) {
+    if (why)
+        return heft_loss_tensor(p, "mag/tensor", t, why);
+    if (heft_mag_code(&heft_mag_layout_100, type) == HEFT_MAG_NO_CODE &&
+        heft_mag_code(l, type) == HEFT_MAG_NO_CODE)
+        return heft_loss_type(p, "mag/dtype", t, ".mag");
+    if (rank > l->max_rank || heft_mag_code(l, type) == HEFT_MAG_NO_CODE)
         heft_plan_drop(p, t);
+    if (heft_mag_code(l, type) == HEFT_MAG_NO_CODE)
+        return heft_loss_say(p, HEFT_FAULT, "mag/dtype", t,
+                             "element type %s cannot be stored in .mag version %s (100 can)",
+                             heft_dtype_name(type), l->version);
+    if (rank > l->max_rank)
         return heft_loss_say(p, HEFT_FAULT, "mag/rank", t,
                              "rank %U is more than .mag version %s takes (%U)", (uint64_t)rank,
                              l->version, (uint64_t)l->max_rank);
-    }
+    if (rank < l->min_rank)
+        return heft_loss_scalar(p, "mag/rank-0", t, ".mag");
     if (rank > l->reader_rank && !p->kept) /* else it is what the file has already */
         return heft_loss_say(p, HEFT_WARNING, "mag/rank", t,
                              "rank %U is more than Magnetron's reader takes (%U)", (uint64_t)rank,
                              (uint64_t)l->reader_rank);
     return HEFT_OK;
-}
-
-static heft_status plan_tensor(heft_plan *p, uint32_t t, const heft_mag_layout *l)
-{
-    const char *why = obstacle(p->x, t);
-    heft_dtype type = heft_ix_row(p->x, t)->dtype;
-    if (!why && heft_mag_code(l, type) != HEFT_MAG_NO_CODE)
-        return plan_rank(p, t, l);
-    heft_plan_drop(p, t);
-    if (why)
-        return heft_plan_loss(p, HEFT_FAULT, "mag/tensor", t, why);
-    if (heft_mag_code(&heft_mag_layout_100, type) != HEFT_MAG_NO_CODE)
-        return heft_loss_say(p, HEFT_FAULT, "mag/dtype", t,
-                             "element type %s cannot be stored in .mag version %s (100 can)",
-                             heft_dtype_name(type), l->version);
-    return heft_loss_type(p, "mag/dtype", t, ".mag");
 }
 
 heft_status heft_mag_plan_tensors(heft_plan *p, const heft_mag_layout *l)
@@ -167,27 +162,19 @@ static void put_checked(const heft_plan *p, heft_out *o)
         put_tensor(o, x, t, a->layout);
 }
 
-/* Version 1 unless a tensor needs the longer table. */
-static const heft_mag_layout *choose_layout(const heft_index *x)
+/* NULL: there is no such version to write.  Without one, 1 unless a tensor needs the longer table. */
+static const heft_mag_layout *choose_layout(const heft_plan *p)
 {
-    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        heft_dtype type = heft_ix_row(x, t)->dtype;
-        if (heft_mag_code(&heft_mag_layout_1, type) == HEFT_MAG_NO_CODE &&
-            heft_mag_code(&heft_mag_layout_100, type) != HEFT_MAG_NO_CODE)
-            return &heft_mag_layout_100;
+    heft_str version = heft_lit(p->version ? p->version : "");
+    bool is_longer = heft_str_is(version, heft_mag_layout_100.version);
+    if (p->version && !is_longer && !heft_str_is(version, heft_mag_layout_1.version))
+        return NULL;
+    for (uint32_t t = 0; !p->version && t < heft_ix_tensors(p->x); t++) {
+        heft_dtype type = heft_ix_row(p->x, t)->dtype;
+        is_longer = is_longer || (heft_mag_code(&heft_mag_layout_1, type) == HEFT_MAG_NO_CODE &&
+                                  heft_mag_code(&heft_mag_layout_100, type) != HEFT_MAG_NO_CODE);
     }
-    return &heft_mag_layout_1;
-}
-
-static const heft_mag_layout *asked_layout(const heft_plan *p)
-{
-    static const heft_mag_layout *const layouts[] = { &heft_mag_layout_1, &heft_mag_layout_100 };
-    if (!p->version)
-        return choose_layout(p->x);
-    for (unsigned i = 0; i < 2; i++)
-        if (heft_str_is(heft_lit(p->version), layouts[i]->version))
-            return layouts[i];
-    return NULL;
+    return is_longer ? &heft_mag_layout_100 : &heft_mag_layout_1;
 }
 
 static heft_status place(heft_plan *p, const archive *a)
@@ -227,7 +214,7 @@ heft_status heft_mag_archive_plan(heft_plan *p)
     if (!a)
         return HEFT_E_NOMEM;
     p->priv = a;
-    a->layout = asked_layout(p);
+    a->layout = choose_layout(p);
     if (!a->layout)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
                                 "there is no .mag version %s (there are 1, 100 and snapshot)",

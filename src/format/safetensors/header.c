@@ -68,25 +68,6 @@ typedef struct entry {
     bool has_others;
 } entry;
 
-static uint32_t field_of(heft_str key)
-{
-    if (key.len == 5 && !memcmp(key.ptr, "dtype", 5))
-        return DTYPE;
-    if (key.len == 5 && !memcmp(key.ptr, "shape", 5))
-        return SHAPE;
-    return key.len == 12 && !memcmp(key.ptr, "data_offsets", 12) ? OFFSETS : 0;
-}
-
-static heft_status read_dtype(reader *r, entry *e)
-{
-    if (heft_json_next(&r->j) != HEFT_JSON_STRING)
-        return heft_json_fail(&r->j, "tensor %q: its dtype is not a text", e->name);
-    e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
-    if (e->dtype)
-        return HEFT_OK;
-    return heft_json_fail(&r->j, "tensor %q: dtype %q is none of safetensors'", e->name, r->j.text);
-}
-
 /* The usual shape; false when it has to be read more closely. */
 static bool read_plain_shape(reader *r, entry *e)
 {
@@ -150,15 +131,25 @@ static heft_status read_offsets(reader *r, entry *e)
 
 static heft_status read_field(reader *r, entry *e)
 {
-    uint32_t field = field_of(r->j.text);
+    heft_str key = r->j.text;
+    uint32_t field = key.len == 12 && !memcmp(key.ptr, "data_offsets", 12) ? OFFSETS
+                     : key.len == 5 && !memcmp(key.ptr, "dtype", 5)        ? DTYPE
+                     : key.len == 5 && !memcmp(key.ptr, "shape", 5)        ? SHAPE
+                                                                           : 0;
     if (e->fields & field)
         return heft_json_fail(&r->j, "tensor %q: %s occurs twice", e->name,
                               field == DTYPE   ? "dtype"
                               : field == SHAPE ? "shape"
                                                : "data_offsets");
     e->fields |= field;
-    if (field == DTYPE)
-        return read_dtype(r, e);
+    if (field == DTYPE) {
+        if (heft_json_next(&r->j) != HEFT_JSON_STRING)
+            return heft_json_fail(&r->j, "tensor %q: its dtype is not a text", e->name);
+        e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
+        return e->dtype ? HEFT_OK
+                        : heft_json_fail(&r->j, "tensor %q: dtype %q is none of safetensors'",
+                                         e->name, r->j.text);
+    }
     if (field == SHAPE)
         return read_shape(r, e);
     if (field == OFFSETS)
@@ -285,16 +276,6 @@ static void join(void *ctx, uint32_t slice, uint32_t moved)
     m->h->next = s->next;
 }
 
-/* From behind an entry on. */
-static void read_slices(reader *r)
-{
-    many m = { .from = r, .h = &r->h };
-    heft_ix_seeking how = { .seek = seek, .read = read_slice, .join = join, .ctx = &m };
-    const char *p = r->j.p;
-    const uint8_t *from = (const uint8_t *)p, *end = (const uint8_t *)r->j.end;
-    r->j.p = (const char *)heft_ix_seek(r->x, from, end, UINT32_MAX, &how);
-}
-
 /* ---- the header ---- */
 
 static heft_status read_metadata(reader *r)
@@ -308,11 +289,10 @@ static heft_status read_metadata(reader *r)
     if (k != HEFT_JSON_OBJECT)
         return heft_json_fail(&r->j, "__metadata__ is not an object");
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
-        heft_value v = { .kind = HEFT_KIND_STR, .key = r->j.text };
+        heft_str key = r->j.text;
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
-            return heft_json_fail(&r->j, "__metadata__: the value of %q is not a text", v.key);
-        v.as.s = r->j.text;
-        heft_status st = heft_ix_meta(r->x, v);
+            return heft_json_fail(&r->j, "__metadata__: the value of %q is not a text", key);
+        heft_status st = heft_ix_meta_text(r->x, key, r->j.text);
         if (st)
             return st;
     }
@@ -334,27 +314,23 @@ static void note_space(reader *r, heft_str header, const char *end)
                      "the header is padded with other characters than spaces");
 }
 
-/* Behind the first tensor there will be others. */
-static heft_status read_entry(reader *r)
-{
-    if (heft_st_is_metadata(r->j.text))
-        return read_metadata(r);
-    heft_status st = read_tensor(r);
-    if (!st && r->x->tensors.len == 1)
-        read_slices(r);
-    return st;
-}
-
 static heft_status read_json(reader *r, heft_str header)
 {
     heft_json_kind k;
-    r->j = heft_json_open(header, HEFT_ST_LENGTH, r->x->limits.depth, &r->x->arena, r->x->err);
     if (heft_json_next(&r->j) != HEFT_JSON_OBJECT)
         return heft_json_fail(&r->j, "the header is not a JSON object");
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
-        heft_status st = read_entry(r);
+        bool is_metadata = heft_st_is_metadata(r->j.text);
+        heft_status st = is_metadata ? read_metadata(r) : read_tensor(r);
         if (st)
             return st;
+        if (is_metadata || r->x->tensors.len != 1)
+            continue;
+        /* Behind the first tensor there will be others. */
+        many m = { .from = r, .h = &r->h };
+        heft_ix_seeking how = { .seek = seek, .read = read_slice, .join = join, .ctx = &m };
+        r->j.p = (const char *)heft_ix_seek(r->x, (const uint8_t *)r->j.p,
+                                            (const uint8_t *)r->j.end, UINT32_MAX, &how);
     }
     const char *end = r->j.p;
     if (k == HEFT_JSON_OBJECT_END && heft_json_next(&r->j) == HEFT_JSON_END)
@@ -365,6 +341,7 @@ static heft_status read_json(reader *r, heft_str header)
 heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header)
 {
     reader r = { .x = x, .h = *h };
+    r.j = heft_json_open(header, HEFT_ST_LENGTH, x->limits.depth, &x->arena, x->err);
     heft_status st = read_json(&r, header);
     *h = r.h;
     return st;

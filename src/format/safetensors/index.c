@@ -33,17 +33,9 @@ static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
     heft_out_str(o, heft_lit(i < count ? ".safetensors" : ".safetensors.index.json"));
 }
 
-/* File names are made of bytes, JSON of text; the stem was checked. */
-static void put_file(heft_out *o, const heft_set *s, uint32_t file)
-{
-    uint8_t buf[MOST_NAME + 1];
-    heft_out name = { .buf = buf, .cap = sizeof buf };
-    put_name(&name, s->stem, file, s->count);
-    heft_json_put_str(o, (heft_str){ (const char *)buf, name.len });
-}
-
 static void put_index(heft_out *o, const heft_set *s)
 {
+    uint8_t buf[MOST_NAME + 1];
     heft_out_str(o, heft_lit("{\n  \"metadata\": {\n    \"total_size\": "));
     heft_json_put_u64(o, s->bytes);
     heft_out_str(o, heft_lit("\n  },\n  \"weight_map\": {"));
@@ -51,7 +43,10 @@ static void put_index(heft_out *o, const heft_set *s)
         heft_out_str(o, heft_lit(i ? ",\n    " : "\n    "));
         heft_json_put_str(o, heft_ix_name(s->x, s->order[i]));
         heft_out_str(o, heft_lit(": "));
-        put_file(o, s, s->file[s->order[i]]);
+        /* File names are made of bytes, JSON of text; the stem was checked. */
+        heft_out name = { .buf = buf, .cap = sizeof buf };
+        put_name(&name, s->stem, s->file[s->order[i]], s->count);
+        heft_json_put_str(o, (heft_str){ (const char *)buf, name.len });
     }
     heft_out_str(o, heft_lit(heft_ix_tensors(s->x) ? "\n  }\n}\n" : "}\n}\n"));
 }

@@ -136,11 +136,6 @@ static heft_status st_check(heft_check *c)
     return HEFT_OK;
 }
 
-static bool is_space(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                     uint64_t size)
 {
@@ -154,7 +149,7 @@ static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
     if (heft_shard_index_is(head, head_len))
         return SURE;
     if (n >= 2 && n <= HEFT_ST_MAX_HEADER && n <= size - HEFT_ST_LENGTH) {
-        while (at < head_len && is_space(head[at]))
+        while (at < head_len && heft_shard_index_is_space(head[at]))
             at++;
         return at < head_len && head[at] == '{' ? SURE : 0;
     }

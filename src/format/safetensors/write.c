@@ -18,19 +18,14 @@ typedef struct st_plan { /* heft_plan.priv */
 
 /* ---- metadata ---- */
 
-static bool has_text(const heft_value *v)
+static heft_status plan_metadata(heft_plan *p)
 {
     char room[HEFT_F64_TEXT];
     heft_str text;
-    return heft_str_is_utf8(v->key) && heft_value_text(&text, v, room);
-}
-
-static heft_status plan_metadata(heft_plan *p)
-{
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
         const heft_value *v = heft_ix_value(p->x, i);
-        if (!has_text(v))
+        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
             st = heft_loss_say(p, HEFT_WARNING, "safetensors/metadata", HEFT_NONE,
                                "metadata %q is left out: safetensors stores only text", v->key);
         else if (v->kind != HEFT_KIND_STR)
@@ -42,30 +37,23 @@ static heft_status plan_metadata(heft_plan *p)
 
 /* ---- tensors ---- */
 
-/* As the reference multiplies: a zero that comes late does not help. */
-static bool elements_of(uint64_t *out, const uint64_t *dims, uint32_t rank)
-{
-    *out = 1;
-    for (uint32_t i = 0; i < rank; i++)
-        if (dims[i] > INT64_MAX || !heft_mul(out, *out, dims[i]))
-            return false;
-    return true;
-}
-
 /* Why a tensor cannot be carried, or NULL. */
 static const char *obstacle(const heft_index *x, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     heft_str name = heft_ix_name(x, t);
-    uint64_t elements, bytes;
+    const uint64_t *dims = heft_ix_dims(x, t);
+    uint64_t elements = 1, bytes;
     if (!heft_loss_is_plain(x, t))
         return "only dense tensors can be stored in safetensors";
     if (heft_st_is_metadata(name))
         return "its name means the metadata in safetensors (rename it)";
     if (!heft_str_is_utf8(name))
         return "a name that is not UTF-8 cannot be stored in safetensors";
-    if (!elements_of(&elements, heft_ix_dims(x, t), row->rank))
-        return "its dimensions are larger than safetensors readers take";
+    /* As the reference multiplies: a zero that comes late does not help. */
+    for (uint32_t i = 0; i < row->rank; i++)
+        if (dims[i] > INT64_MAX || !heft_mul(&elements, elements, dims[i]))
+            return "its dimensions are larger than safetensors readers take";
     if (!heft_dtype_whole(row->dtype, elements))
         return "its elements do not fill whole bytes, as safetensors requires";
     if (!heft_dtype_bytes(&bytes, row->dtype, elements) ||
@@ -77,16 +65,10 @@ static const char *obstacle(const heft_index *x, uint32_t t)
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
     heft_dtype type = heft_ix_row(p->x, t)->dtype;
-    bool plain = heft_loss_is_plain(p->x, t);
-    if (plain && !heft_dtype_spelling_of(&heft_st_types, type)) {
-        heft_plan_drop(p, t);
+    if (heft_loss_is_plain(p->x, t) && !heft_dtype_spelling_of(&heft_st_types, type))
         return heft_loss_type(p, "safetensors/dtype", t, "safetensors");
-    }
     const char *why = obstacle(p->x, t);
-    if (!why)
-        return HEFT_OK;
-    heft_plan_drop(p, t);
-    return heft_plan_loss(p, HEFT_FAULT, "safetensors/tensor", t, why);
+    return why ? heft_loss_tensor(p, "safetensors/tensor", t, why) : HEFT_OK;
 }
 
 /* ---- places ---- */
@@ -110,21 +92,6 @@ static bool is_aligned(const heft_plan *p)
         misplaced |= offset & (alignment(p->x, p->order[i]) - 1u);
     }
     return !misplaced;
-}
-
-/* Places everything as if the data began at 0. */
-static heft_status settle_order(heft_plan *p)
-{
-    p->align = 1; /* no gaps */
-    heft_status st = heft_plan_place(p, 0, 1);
-    if (st || is_aligned(p))
-        return st;
-    p->moves_each = p->adds;
-    uint32_t *scratch = heft_plan_alloc(p, p->order_count * sizeof *scratch);
-    if (!scratch)
-        return HEFT_E_NOMEM;
-    heft_sort(p->order, scratch, p->order_count, is_larger, p->x);
-    return heft_plan_place(p, 0, 1);
 }
 
 /* ---- the header ---- */
@@ -189,7 +156,16 @@ static void put_header(heft_out *o, const heft_index *x, uint64_t data)
 static heft_status place(heft_plan *p, st_plan *s)
 {
     uint64_t align = p->align > HEFT_ST_ALIGN ? p->align : HEFT_ST_ALIGN;
-    heft_status st = settle_order(p);
+    p->align = 1;                              /* no gaps */
+    heft_status st = heft_plan_place(p, 0, 1); /* as if the data began at 0 */
+    if (!st && !is_aligned(p)) {
+        uint32_t *scratch = heft_plan_alloc(p, p->order_count * sizeof *scratch);
+        if (!scratch)
+            return HEFT_E_NOMEM;
+        p->moves_each = p->adds;
+        heft_sort(p->order, scratch, p->order_count, is_larger, p->x);
+        st = heft_plan_place(p, 0, 1);
+    }
     if (st)
         return st;
     heft_out count = heft_out_counting();
