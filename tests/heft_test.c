@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test_allocator.h"
+
 /* ---- assertions ----------------------------------------------------------------------------- */
 
 void heft_test_poison(heft_error *err)
@@ -55,19 +57,6 @@ void heft_test_fails(heft_status st, heft_status expected, const heft_error *err
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-enum { HEAD = 64 }; /* before each block, so that it is aligned for everything */
-
-typedef struct head {
-    size_t size, align;
-} head;
-
-/* Not an assertion of cmocka's: this may happen on any thread. */
-static void broken(const char *what)
-{
-    fprintf(stderr, "the library misuses its allocator: %s\n", what);
-    abort();
-}
-
 static bool runs_out(heft_test_memory *m)
 {
     uint32_t call = atomic_fetch_add(&m->calls, 1) + 1;
@@ -83,38 +72,13 @@ static void count_live(heft_test_memory *m, size_t more, size_t less)
     atomic_fetch_sub(&m->live, less);
 }
 
-static void *new_block(size_t size, size_t align)
-{
-    void *block;
-    if (posix_memalign(&block, HEAD, HEAD + size))
-        broken("it wants more than there is");
-    *(head *)block = (head){ size, align };
-    memset((char *)block + HEAD, 0xA5, size);
-    return (char *)block + HEAD;
-}
-
 static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
 {
     heft_test_memory *m = ctx;
-    head *old = ptr ? (head *)(void *)((char *)ptr - HEAD) : NULL;
-    if (!align || align > HEAD || align & (align - 1))
-        broken("an alignment that is none");
-    if (old_size != (old ? old->size : 0))
-        broken("a size that the block never had");
-    if (old && old->align != align)
-        broken("an alignment that the block never had");
-    void *p = NULL;
-    if (new_size) {
-        if (runs_out(m))
-            return NULL;
-        p = new_block(new_size, align);
-    }
-    if (p && old)
-        memcpy(p, ptr, old_size < new_size ? old_size : new_size);
+    if (new_size && runs_out(m))
+        return NULL;
+    void *p = heft_test_resize(NULL, ptr, old_size, new_size, align);
     count_live(m, new_size, old_size);
-    if (old)
-        memset(ptr, 0xDD, old_size);
-    free(old);
     return p;
 }
 

@@ -54,8 +54,10 @@ static void name_element(place *p)
 
 static void add_fact(facts *f, const place *p, heft_str text)
 {
-    f->at = realloc(f->at, (f->count + 1) * sizeof *f->at);
-    assert_non_null(f->at);
+    if (!(f->count & (f->count - 1))) { /* a power of two: the array is full */
+        f->at = realloc(f->at, (f->count ? 2 * f->count : 1) * sizeof *f->at);
+        assert_non_null(f->at);
+    }
     memcpy(f->at[f->count].path, p->path, sizeof p->path);
     f->at[f->count++].text = text;
 }
