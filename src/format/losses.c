@@ -1,6 +1,8 @@
 /* losses.c - what a writer says about things its format has no place for. */
 #include "format/losses.h"
 
+#include "model/values.h"
+
 heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                           const char *fmt, ...)
 {
@@ -75,8 +77,15 @@ heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, co
                               where);
 }
 
-heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, heft_str text)
+heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text_losses say)
 {
+    char room[HEFT_F64_TEXT];
+    heft_str text;
+    *kept = heft_str_is_utf8(v->key) && heft_value_text(&text, v, room);
+    if (!*kept)
+        return heft_loss_say(p, HEFT_WARNING, say.left_out, HEFT_NONE,
+                             "metadata %q is left out: %s%s stores only text", v->key, say.where,
+                             say.version);
     if (v->kind == HEFT_KIND_STR)
         return HEFT_OK;
     text = heft_arena_copy(p->arena, text);
@@ -84,7 +93,7 @@ heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, hef
         return heft_error_no_memory(p->err, "for metadata");
     v->kind = HEFT_KIND_STR;
     v->as.s = text;
-    return heft_loss_say(p, HEFT_NOTE, rule, HEFT_NONE, "metadata %q becomes text", v->key);
+    return heft_loss_say(p, HEFT_NOTE, say.as_text, HEFT_NONE, "metadata %q becomes text", v->key);
 }
 
 heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,

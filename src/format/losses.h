@@ -15,9 +15,13 @@ heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, co
 /* A warning for each part of the file itself, the vocabulary included, but the one of the role `kept`,
  * which may be NULL. */
 heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept);
-/* Makes a value the text that is written, with a note where it was none.  It has such a text
- * (heft_value_text()). */
-heft_status heft_loss_as_text(heft_plan *p, const char *rule, heft_value *v, heft_str text);
+typedef struct heft_text_losses {   /* what a format of text metadata reports */
+    const char *left_out, *as_text; /* rules */
+    const char *where, *version;    /* "zTensor ", "1.0" */
+} heft_text_losses;
+/* Make a metadata value the text that is written, with a note when it was of another kind; *kept: it has such a text
+ * (heft_value_text()).  One that has none, or a key that is not UTF-8, is left out with a warning. */
+heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text_losses say);
 /* A fault: a length field of `where`, "an EMBD file", has no room for the key, or for the text (`what`: "value").  With
  * --allow-loss the value is left out. */
 heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,

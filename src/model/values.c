@@ -1,10 +1,79 @@
-/* values.c - metadata values: as text, compared, and without repetitions. */
+/* values.c - metadata values: added, as text, without repetitions, and compared. */
 #include "model/values.h"
 
 #include "base/error.h"
 #include "base/text.h"
 #include "model/dtype.h"
 #include "model/names.h"
+
+/* ---- adding ---- */
+
+static heft_status too_deep(heft_index *x, heft_str key)
+{
+    return heft_error_plain(x->err, HEFT_E_LIMIT, "metadata %q is nested deeper than %U", key,
+                            (uint64_t)x->limits.depth);
+}
+
+/* The value added last, which count values end with. */
+static heft_status open_container(heft_index *x, heft_value *v, uint32_t count)
+{
+    v->as.of.count = 0;
+    v->as.of.end = count;
+    uint32_t *open = heft_vec_push(&x->mem, &x->open, sizeof *open);
+    if (!open)
+        return heft_ix_no_memory(x);
+    *open = count - 1;
+    return HEFT_OK;
+}
+
+heft_status heft_ix_meta(heft_index *x, heft_value v)
+{
+    const uint32_t *open = x->open.ptr;
+    if (heft_value_nests(&v) && x->open.len >= x->limits.depth)
+        return too_deep(x, v.key);
+    if (x->open.len)
+        heft_ix_value(x, open[x->open.len - 1])->as.of.count++;
+    heft_value *to = heft_vec_push(&x->mem, &x->values, sizeof *to);
+    if (!to)
+        return heft_ix_no_memory(x);
+    *to = v;
+    return heft_value_nests(&v) ? open_container(x, to, x->values.len) : HEFT_OK;
+}
+
+void heft_ix_meta_end(heft_index *x)
+{
+    uint32_t i = ((uint32_t *)x->open.ptr)[--x->open.len];
+    heft_ix_value(x, i)->as.of.end = x->values.len;
+}
+
+static heft_value *attr_value(const heft_index *x, uint32_t i)
+{
+    return &((heft_ix_attr_row *)x->attrs.ptr + i)->value;
+}
+
+heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v)
+{
+    const uint32_t *open = x->open.ptr;
+    if (heft_value_nests(&v) && x->open.len >= x->limits.depth)
+        return too_deep(x, v.key);
+    if (x->open.len)
+        attr_value(x, open[x->open.len - 1])->as.of.count++;
+    heft_ix_attr_row *to = heft_vec_push(&x->mem, &x->attrs, sizeof *to);
+    if (!to)
+        return heft_ix_no_memory(x);
+    *to = (heft_ix_attr_row){ v, tensor };
+    if (!heft_ix_row(x, tensor)->attrs)
+        heft_ix_row(x, tensor)->attrs = x->attrs.len;
+    return heft_value_nests(&v) ? open_container(x, &to->value, x->attrs.len) : HEFT_OK;
+}
+
+void heft_ix_attr_end(heft_index *x)
+{
+    uint32_t i = ((uint32_t *)x->open.ptr)[--x->open.len];
+    attr_value(x, i)->as.of.end = x->attrs.len;
+}
+
+/* ---- as text ---- */
 
 bool heft_value_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TEXT])
 {

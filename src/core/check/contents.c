@@ -1,6 +1,7 @@
 /* contents.c - one job per part that has to be decoded or looked at. */
 #include "core/check/contents.h"
 
+#include "core/read/running_digest.h"
 #include "core/read/stream.h"
 
 enum { STEP = 256 << 10 };
@@ -108,16 +109,13 @@ typedef struct look {
     job *j;
     heft_stream s;
     uint8_t *buf;
-    const heft_digest *digest; /* or NULL */
-    void *state;
-    size_t state_bytes;
+    heft_running_digest digest; /* perhaps of none */
 } look;
 
 static void digest_more(void *ctx, const void *data, size_t len)
 {
     look *l = ctx;
-    if (l->digest)
-        l->digest->update(l->state, data, len);
+    heft_running_digest_update(&l->digest, data, len);
 }
 
 static heft_status look_through(look *l, heft_error *err)
@@ -145,11 +143,11 @@ static heft_status look_through(look *l, heft_error *err)
 static void judge(look *l, bool looked)
 {
     uint8_t got[64] = { 0 };
-    if (!l->digest)
+    if (!l->digest.is_running)
         return;
-    l->digest->final(got, l->state);
+    heft_running_digest_end(&l->digest, got);
     heft_claim claim = heft_ix_claim_at(&l->c->f->x, l->j->claim);
-    if (looked && memcmp(got, claim.expect, l->digest->bytes))
+    if (looked && memcmp(got, claim.expect, l->digest.digest->bytes))
         l->j->verdict = DIGEST_BROKEN;
 }
 
@@ -167,25 +165,16 @@ static void remember(look *l, heft_status st, const heft_error *err)
         *l->j->error = *err;
 }
 
-static bool begin_digest(look *l, heft_error *err)
+static heft_status begin_digest(look *l, heft_error *err)
 {
-    const heft_allocator *al = l->c->f->host->allocator;
+    const heft_host *h = l->c->f->host;
     if (l->j->claim == HEFT_NONE)
-        return true;
+        return HEFT_OK;
     heft_claim claim = heft_ix_claim_at(&l->c->f->x, l->j->claim);
-    const heft_digest *d = heft_host_digest(l->c->f->host, claim.algorithm);
-    if (!d) {
+    const heft_digest *d = heft_host_digest(h, claim.algorithm);
+    if (!d)
         l->j->verdict = DIGEST_UNCHECKED;
-        return true;
-    }
-    l->state = heft_alloc(al, d->state_bytes, 64);
-    l->state_bytes = d->state_bytes;
-    if (!l->state || !d->init(l->state)) {
-        heft_error_no_memory(err, purpose);
-        return false;
-    }
-    l->digest = d;
-    return true;
+    return heft_running_digest_begin(&l->digest, d, h->allocator, purpose, err);
 }
 
 static void run_job(void *arg, size_t i)
@@ -197,17 +186,17 @@ static void run_job(void *arg, size_t i)
     if (heft_meter_halted(c->meter))
         return;
     l.buf = heft_alloc(al, STEP, 64);
-    if (!l.buf)
-        heft_error_no_memory(&err, purpose);
-    heft_status st = l.buf ? heft_stream_start(&l.s, c->f, l.j->part, &err) : HEFT_E_NOMEM;
+    heft_status st = l.buf ? heft_stream_start(&l.s, c->f, l.j->part, &err)
+                           : heft_error_no_memory(&err, purpose);
     if (!st) {
-        st = begin_digest(&l, &err) ? look_through(&l, &err) : HEFT_E_NOMEM;
+        st = begin_digest(&l, &err);
+        st = st ? st : look_through(&l, &err);
         heft_stream_stop(&l.s);
     }
     if (st)
         remember(&l, st, &err);
     judge(&l, !st);
-    heft_free(al, l.state, l.state_bytes, 64);
+    heft_running_digest_close(&l.digest);
     heft_free(al, l.buf, STEP, 64);
 }
 

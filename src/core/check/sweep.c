@@ -5,6 +5,7 @@
 
 #include "base/bisect.h"
 #include "base/sort.h"
+#include "core/read/running_digest.h"
 
 enum { PIECE = 8 << 20, STEP = 256 << 10, ALGORITHMS = 8, STATE_MAX = 16 };
 
@@ -267,23 +268,9 @@ static void run_piece(void *arg, size_t i)
     heft_meter_add(s->meter, p->len);
 }
 
-typedef struct serial_feed {
-    const heft_digest *digest;
-    void *state;
-} serial_feed;
-
 static void feed_serial(void *ctx, const uint8_t *p, size_t len)
 {
-    const serial_feed *fd = ctx;
-    fd->digest->update(fd->state, p, len);
-}
-
-static void judge(sweep *s, uint32_t i, const heft_digest *d, void *state)
-{
-    uint8_t got[64];
-    d->final(got, state);
-    bool holds = d->bytes <= HEFT_CLAIM_BYTES && !memcmp(got, claim_at(s->f, i).expect, d->bytes);
-    s->result[i] = holds ? HEFT_CLAIM_HOLDS : HEFT_CLAIM_BROKEN;
+    heft_running_digest_update(ctx, p, len);
 }
 
 static void run_serial(void *arg, size_t i)
@@ -292,35 +279,36 @@ static void run_serial(void *arg, size_t i)
     uint32_t id = ((const uint32_t *)s->serial.ptr)[i];
     const heft_claim c = claim_at(s->f, id);
     const heft_digest *d = heft_host_digest(s->f->host, c.algorithm);
-    const heft_allocator *al = s->f->host->allocator;
+    heft_running_digest own = { .digest = NULL };
+    uint8_t got[64];
     heft_error err;
     if (heft_meter_halted(s->meter))
         return;
-    serial_feed fd = { d, heft_alloc(al, d->state_bytes, 64) };
-    if (!fd.state || !d->init(fd.state)) {
-        heft_meter_fail(s->meter, heft_error_no_memory(&err, purpose), &err);
-    } else {
-        heft_status st = HEFT_OK;
-        for (int r = 0; r < HEFT_CLAIM_RANGES && !st; r++) {
-            static const uint8_t zeros[64] = { 0 };
-            if (r && c.zeros)
-                d->update(fd.state, zeros, c.zeros < sizeof zeros ? c.zeros : sizeof zeros);
-            st = stream(s, c.range[r].offset, c.range[r].length, feed_serial, &fd, &err);
-            heft_meter_add(s->meter, c.range[r].length);
-        }
-        if (st)
-            heft_meter_fail(s->meter, st, &err);
-        judge(s, id, d, fd.state);
+    heft_status st = heft_running_digest_begin(&own, d, s->f->host->allocator, purpose, &err);
+    for (int r = 0; r < HEFT_CLAIM_RANGES && !st; r++) {
+        if (r)
+            heft_claim_zeros(&c, d, heft_running_digest_state(&own));
+        st = stream(s, c.range[r].offset, c.range[r].length, feed_serial, &own, &err);
+        heft_meter_add(s->meter, c.range[r].length);
     }
-    heft_free(al, fd.state, d->state_bytes, 64);
+    if (st)
+        heft_meter_fail(s->meter, st, &err);
+    heft_running_digest_end(&own, got);
+    heft_running_digest_close(&own);
+    bool holds = !st && d->bytes <= HEFT_CLAIM_BYTES && !memcmp(got, c.expect, d->bytes);
+    s->result[id] = holds ? HEFT_CLAIM_HOLDS : HEFT_CLAIM_BROKEN;
 }
 
 /* ---- joining ---- */
 
-static void join_range(const sweep *s, uint32_t a, heft_range r, uint8_t *state)
+static heft_status join_range(void *ctx, const heft_digest *d, heft_range r, void *state,
+                              heft_error *err)
 {
+    sweep *s = ctx;
     const piece *pieces = s->pieces.ptr;
+    uint32_t a = algorithm(s, d->name);
     heft_bisect b = { .end = s->pieces.len };
+    (void)err;
     while (heft_bisect_next(&b))
         heft_bisect_narrow(&b, pieces[b.mid].off < r.offset);
     const piece *p = pieces + b.first, *end = pieces + s->pieces.len;
@@ -328,27 +316,23 @@ static void join_range(const sweep *s, uint32_t a, heft_range r, uint8_t *state)
         uint32_t at = p->first_state;
         for (uint32_t k = 0; k < a; k++)
             at += p->algorithms >> k & 1;
-        s->digests[a]->join(state, s->states[at], p->len);
+        d->join(state, s->states[at], p->len);
     }
+    return HEFT_OK;
 }
 
 static void join_claims(sweep *s)
 {
-    static const uint8_t zeros[64] = { 0 };
     for (uint32_t i = 0; i < heft_ix_claims(&s->f->x); i++) {
         if (is_skipped(s, i))
             continue;
         const heft_claim c = claim_at(s->f, i);
         uint32_t a = algorithm(s, c.algorithm);
-        _Alignas(16) uint8_t state[STATE_MAX];
+        bool holds;
         if (a == ALGORITHMS || c.decoded || !joins(s->digests[a]))
             continue;
-        s->digests[a]->init(state);
-        join_range(s, a, c.range[0], state);
-        if (c.zeros)
-            s->digests[a]->update(state, zeros, c.zeros < sizeof zeros ? c.zeros : sizeof zeros);
-        join_range(s, a, c.range[1], state);
-        judge(s, i, s->digests[a], state);
+        heft_claim_join(&holds, &c, s->digests[a], join_range, s, NULL);
+        s->result[i] = holds ? HEFT_CLAIM_HOLDS : HEFT_CLAIM_BROKEN;
     }
 }
 

@@ -4,6 +4,7 @@
 #include "core/check/watch.h"
 
 #include "core/check/contents.h"
+#include "core/read/running_digest.h"
 
 enum { STEP = 64 << 10 };
 
@@ -162,24 +163,10 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
     return st;
 }
 
-static heft_status join(heft_watch *w, uint32_t i, heft_error *err)
+static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
 {
-    static const uint8_t zeros[64] = { 0 };
-    heft_claim c = heft_ix_claim_at(&w->f->x, i);
-    const heft_digest *d = heft_host_digest(w->f->host, c.algorithm);
-    uint8_t got[64];
-    uint32_t state;
-    d->init(&state);
-    heft_status st = heft_segments_join(&w->seen, c.algorithm, c.range[0], &state, read_missing, w,
-                                        err);
-    if (c.zeros)
-        d->update(&state, zeros, c.zeros < sizeof zeros ? c.zeros : sizeof zeros);
-    if (!st)
-        st = heft_segments_join(&w->seen, c.algorithm, c.range[1], &state, read_missing, w, err);
-    d->final(got, &state);
-    if (!st)
-        heft_watch_settle(w, i, got, d->bytes);
-    return st;
+    heft_watch *w = ctx;
+    return heft_segments_join(&w->seen, d->name, r, state, read_missing, w, err);
 }
 
 heft_status heft_watch_end(heft_watch *w, heft_error *err)
@@ -188,9 +175,14 @@ heft_status heft_watch_end(heft_watch *w, heft_error *err)
     if (w->off || !w->count)
         return HEFT_OK;
     heft_segments_sort(&w->seen);
-    for (uint32_t i = 0; i < w->count && !st; i++)
-        if (w->later[i] == JOINED)
-            st = join(w, i, err);
+    for (uint32_t i = 0; i < w->count && !st; i++) {
+        if (w->later[i] != JOINED)
+            continue;
+        heft_claim c = heft_ix_claim_at(&w->f->x, i);
+        bool holds;
+        st = heft_claim_join(&holds, &c, heft_host_digest(w->f->host, c.algorithm), join, w, err);
+        w->states[i] = st ? w->states[i] : holds ? HEFT_CLAIM_HOLDS : HEFT_CLAIM_BROKEN;
+    }
     return st ? st : heft_watch_demand(w, false, err);
 }
 

@@ -5,6 +5,7 @@
 #include "base/sort.h"
 #include "core/check/verify.h"
 #include "core/edit/edit.h"
+#include "core/read/running_digest.h"
 
 /* ---- which bytes are copied ----------------------------------------------------------------- */
 
@@ -55,15 +56,17 @@ static bool is_copied_whole(const heft_editing *g, heft_range r)
 
 /* ---- checksums ------------------------------------------------------------------------------ */
 
-static heft_status add_old(heft_editing *g, const heft_digest *d, heft_range r, void *state)
+static heft_status add_old(void *ctx, const heft_digest *d, heft_range r, void *state,
+                           heft_error *err)
 {
+    heft_editing *g = ctx;
     heft_status st = HEFT_OK;
     for (uint64_t n; r.length && !st; r.offset += n, r.length -= n) {
         bool is_copied;
         n = stretch(g, r, &is_copied);
         heft_range next = { r.offset, n };
-        st = is_copied ? heft_edit_carry_old(g, d, next, state, g->err)
-                       : heft_edit_read_old(g, d, next, state, g->err);
+        st = is_copied ? heft_edit_carry_old(g, d, next, state, err)
+                       : heft_edit_read_old(g, d, next, state, err);
     }
     return st;
 }
@@ -72,21 +75,13 @@ static heft_status add_old(heft_editing *g, const heft_digest *d, heft_range r, 
  * data is derived from other checksums that cover the data. */
 static heft_status judge(heft_editing *g, uint32_t claim)
 {
-    static const uint8_t zeros[64] = { 0 };
     heft_claim c = heft_ix_claim_at(&g->in->x, claim);
-    const heft_digest *d = heft_host_digest(g->in->host, c.algorithm);
-    uint8_t got[HEFT_CLAIM_BYTES];
-    uint32_t state;
+    bool holds;
     g->judged = claim;
-    d->init(&state);
-    heft_status st = add_old(g, d, c.range[0], &state);
-    if (c.zeros)
-        d->update(&state, zeros, c.zeros < sizeof zeros ? c.zeros : sizeof zeros);
-    if (!st)
-        st = add_old(g, d, c.range[1], &state);
+    heft_status st = heft_claim_join(&holds, &c, heft_host_digest(g->in->host, c.algorithm),
+                                     add_old, g, g->err);
     g->judged = HEFT_NONE;
-    d->final(got, &state);
-    if (st || g->is_swept || !memcmp(got, c.expect, d->bytes))
+    if (st || g->is_swept || holds)
         return st;
     return heft_edit_sweep(g, g->err); /* which of them is broken */
 }

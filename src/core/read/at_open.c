@@ -2,16 +2,15 @@
  * from pieces is computed on all threads; pages of a mapped index are let go again on the way. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "core/read/file.h"
+#include "core/read/running_digest.h"
 
-enum { STEP = 4 << 20, PIECES = 16, ALIGN = 64, MOST_DIGEST = 64 };
+enum { STEP = 4 << 20, PIECES = 16, MOST_DIGEST = 64 };
 
 typedef struct summing {
     heft_file *f;
     const heft_digest *digest;
-    uint8_t *states; /* one for each piece */
-    size_t stride;   /* bytes from one to the next */
-    uint32_t count;
+    heft_running_digest own[PIECES];
+    uint32_t count; /* of the digests that run */
     heft_range range;
     uint64_t each; /* bytes of a piece */
     bool is_short[PIECES];
@@ -20,7 +19,7 @@ typedef struct summing {
 /* ---- the bytes ---- */
 
 /* False: some are not at hand. */
-static bool feed(const summing *s, void *state, heft_range r)
+static bool feed(summing *s, size_t i, heft_range r)
 {
     heft_in *in = &s->f->inbox.in;
     const heft_source *source = s->f->inbox.whole ? s->f->source : NULL;
@@ -31,7 +30,7 @@ static bool feed(const summing *s, void *state, heft_range r)
             return false;
         have = have < left ? have : left;
         have = have < STEP ? have : STEP;
-        s->digest->update(state, p, (size_t)have);
+        heft_running_digest_update(&s->own[i], p, (size_t)have);
         if (have == STEP && source && HEFT_HAS(source->ops, let_go))
             source->ops->let_go(s->f->source, at, have);
     }
@@ -47,7 +46,7 @@ static heft_range piece_of(const summing *s, uint32_t i)
 static void feed_piece(void *arg, size_t i)
 {
     summing *s = arg;
-    s->is_short[i] = !feed(s, s->states + s->stride * i, piece_of(s, (uint32_t)i));
+    s->is_short[i] = !feed(s, i, piece_of(s, (uint32_t)i));
 }
 
 /* The first state goes on with the range; of a long one the others take what lies behind. */
@@ -56,13 +55,14 @@ static bool feed_range(summing *s, heft_range r)
     uint32_t pieces = r.length / STEP < s->count ? (uint32_t)(r.length / STEP) : s->count;
     bool is_short = false;
     if (pieces < 2)
-        return feed(s, s->states, r);
+        return feed(s, 0, r);
     s->range = r;
     s->each = heft_div(r.length + pieces - 1, pieces);
     heft_host_run(s->f->host, pieces, feed_piece, s);
     for (uint32_t i = 0; i < pieces; i++) {
         if (i)
-            s->digest->join(s->states, s->states + s->stride * i, piece_of(s, i).length);
+            s->digest->join(heft_running_digest_state(&s->own[0]),
+                            heft_running_digest_state(&s->own[i]), piece_of(s, i).length);
         is_short = is_short || s->is_short[i];
     }
     return !is_short;
@@ -72,10 +72,8 @@ static bool feed_range(summing *s, heft_range r)
 
 static bool feed_claim(summing *s, const heft_claim *c)
 {
-    static const uint8_t zeros[64] = { 0 };
     bool whole = feed_range(s, c->range[0]);
-    if (c->zeros)
-        s->digest->update(s->states, zeros, c->zeros < sizeof zeros ? c->zeros : sizeof zeros);
+    heft_claim_zeros(c, s->digest, heft_running_digest_state(&s->own[0]));
     return whole && (!c->range[1].length || feed_range(s, c->range[1]));
 }
 
@@ -98,21 +96,18 @@ static heft_status want(heft_file *f, const heft_claim *c)
 static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim *c,
                        const heft_digest *d, heft_error *err)
 {
-    const heft_allocator *al = f->host->allocator;
-    summing s = { .f = f,
-                  .digest = d,
-                  .count = heft_digest_joins(d) && f->inbox.whole ? PIECES : 1 };
-    uint32_t ready = 0;
-    s.stride = (d->state_bytes + (size_t)ALIGN - 1) / ALIGN * ALIGN;
-    s.states = heft_alloc(al, s.stride * s.count, ALIGN);
-    while (s.states && ready < s.count && d->init(s.states + s.stride * ready))
-        ready++;
-    bool whole = ready == s.count && feed_claim(&s, c);
-    for (uint32_t i = 0; i < ready; i++)
-        d->final(i ? NULL : out, s.states + s.stride * i);
-    heft_free(al, s.states, s.stride * s.count, ALIGN);
-    if (ready < s.count)
-        return heft_error_no_memory(err, "to check a checksum");
+    summing s = { .f = f, .digest = d };
+    uint32_t most = heft_digest_joins(d) && f->inbox.whole ? PIECES : 1;
+    heft_status st = HEFT_OK;
+    for (; s.count < most && !st; s.count += !st)
+        st = heft_running_digest_begin(&s.own[s.count], d, f->host->allocator,
+                                       "to check a checksum", err);
+    bool whole = !st && feed_claim(&s, c);
+    heft_running_digest_end(&s.own[0], out);
+    for (uint32_t i = 0; i < s.count; i++)
+        heft_running_digest_close(&s.own[i]);
+    if (st)
+        return st;
     return whole ? HEFT_OK : want(f, c);
 }
 

@@ -174,26 +174,21 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
     return heft_digest_stored(read->f, d, state, r, err);
 }
 
+static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
+{
+    heft_checked_read *read = ctx;
+    return heft_segments_join(&read->seen, d->name, r, state, read_missing, read, err);
+}
+
 static heft_status judge(heft_checked_read *r, uint32_t claim, heft_error *err)
 {
-    static const uint8_t zeros[64] = { 0 };
     heft_claim c;
     heft_status st = heft_claim_get(&c, r->f, claim, err);
     if (st)
         return st;
-    const heft_digest *d = heft_host_digest(r->f->host, c.algorithm);
-    uint8_t got[64];
-    uint32_t state;
-    d->init(&state);
-    st = heft_segments_join(&r->seen, c.algorithm, c.range[0], &state, read_missing, r, err);
-    if (c.zeros)
-        d->update(&state, zeros, c.zeros < sizeof zeros ? c.zeros : sizeof zeros);
-    if (!st)
-        st = heft_segments_join(&r->seen, c.algorithm, c.range[1], &state, read_missing, r, err);
-    d->final(got, &state);
-    if (st || !memcmp(got, c.expect, d->bytes))
-        return st;
-    return heft_checksum_is_wrong(r->f, claim, c.part, err);
+    bool holds;
+    st = heft_claim_join(&holds, &c, heft_host_digest(r->f->host, c.algorithm), join, r, err);
+    return st || holds ? st : heft_checksum_is_wrong(r->f, claim, c.part, err);
 }
 
 heft_status heft_checked_read_judge(heft_checked_read *r, heft_error *err)

@@ -41,7 +41,6 @@ heft_status heft_claim_get(heft_claim *out, const heft_file *f, uint32_t claim, 
 heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32_t part,
                                   uint32_t claim, heft_error *err)
 {
-    const heft_allocator *al = f->host->allocator;
     *k = (heft_part_check){ .f = f, .part = part, .claim = claim };
     if (claim == HEFT_NONE)
         return HEFT_OK;
@@ -53,30 +52,12 @@ heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32
     k->decoded = c.decoded;
     k->at = c.range[0].offset;
     k->end = c.range[0].offset + c.range[0].length;
-    k->allocated = d->state_bytes > sizeof k->small;
-    k->state = k->allocated ? heft_alloc(al, d->state_bytes, 64) : k->small;
-    if (k->state && d->init(k->state)) {
-        k->digest = d;
-        return HEFT_OK;
-    }
-    if (k->allocated)
-        heft_free(al, k->state, d->state_bytes, 64);
-    return heft_error_no_memory(err, "to check a digest");
-}
-
-static void end_state(heft_part_check *k, uint8_t *out)
-{
-    const heft_allocator *al = k->f->host->allocator;
-    k->digest->final(out, k->state);
-    if (k->allocated)
-        heft_free(al, k->state, k->digest->state_bytes, 64);
-    k->digest = NULL;
+    return heft_running_digest_begin(&k->own, d, f->host->allocator, "to check a digest", err);
 }
 
 void heft_part_check_release(heft_part_check *k)
 {
-    if (k->digest)
-        end_state(k, NULL);
+    heft_running_digest_close(&k->own);
 }
 
 static heft_status read_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
@@ -115,26 +96,26 @@ static heft_status catch_up(heft_part_check *k, uint64_t till, heft_error *err)
         return HEFT_OK;
     heft_range r = { k->at, till - k->at };
     k->at = till;
-    return heft_digest_stored(k->f, k->digest, k->state, r, err);
+    return heft_digest_stored(k->f, k->own.digest, heft_running_digest_state(&k->own), r, err);
 }
 
 heft_status heft_part_check_stored(heft_part_check *k, uint64_t place, const void *data, size_t len,
                                    heft_error *err)
 {
-    if (!k->digest || k->decoded)
+    if (!heft_part_check_is_on(k) || k->decoded)
         return HEFT_OK;
     heft_status st = catch_up(k, place, err);
     if (st)
         return st;
-    k->digest->update(k->state, data, len);
+    heft_running_digest_update(&k->own, data, len);
     k->at += len;
     return HEFT_OK;
 }
 
 void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len)
 {
-    if (k->digest && k->decoded)
-        k->digest->update(k->state, data, len);
+    if (k->decoded)
+        heft_running_digest_update(&k->own, data, len);
 }
 
 static heft_status tell_wrong(const heft_file *f, uint32_t claim, uint32_t part, heft_error *err)
@@ -172,11 +153,12 @@ heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t 
 heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
 {
     uint8_t got[64] = { 0 };
-    if (!k->digest)
+    if (!heft_part_check_is_on(k))
         return HEFT_OK;
-    uint32_t bytes = k->digest->bytes;
+    uint32_t bytes = k->own.digest->bytes;
     heft_status st = k->decoded ? HEFT_OK : catch_up(k, k->end, err);
-    end_state(k, got);
+    heft_running_digest_end(&k->own, got);
+    heft_running_digest_close(&k->own);
     if (st)
         return st;
     heft_claim c;

@@ -1,20 +1,15 @@
 /* part_check.h - the digest of one part, computed while the part is read from its first byte to its last. */
 #ifndef HEFT_PART_CHECK_H
 #define HEFT_PART_CHECK_H
-#include "core/read/file.h"
-
-enum { HEFT_PART_CHECK_STATE = 16 }; /* bytes that a checksum needs; other digests allocate */
+#include "core/read/running_digest.h"
 
 typedef struct heft_part_check {
     const heft_file *f;
-    const heft_digest *digest; /* NULL: nothing is checked */
+    heft_running_digest own; /* of none: nothing is checked */
     uint32_t part, claim;
-    bool decoded;   /* the digest covers the decoded bytes, not the stored ones */
-    bool allocated; /* the state is */
-    uint64_t at;    /* place of the next stored byte that the digest needs */
-    uint64_t end;   /* place behind the last one */
-    void *state;
-    _Alignas(16) uint8_t small[HEFT_PART_CHECK_STATE];
+    bool decoded; /* the digest covers the decoded bytes, not the stored ones */
+    uint64_t at;  /* place of the next stored byte that the digest needs */
+    uint64_t end; /* place behind the last one */
 } heft_part_check;
 
 /* The checksum that reading the whole part makes checkable, or HEFT_NONE.  all: also one that covers many more bytes
@@ -23,13 +18,13 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all);
 /* heft_ix_claim_at(), whose text the file lends: an error when the file has been cut short. */
 heft_status heft_claim_get(heft_claim *out, const heft_file *f, uint32_t claim, heft_error *err);
 /* claim: HEFT_NONE, or one from heft_part_checksum().  Without the algorithm in this build nothing is checked.
- * k must not move until it is released; releasing a zeroed one is harmless. */
+ * Releasing a zeroed one is harmless. */
 heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32_t part,
                                   uint32_t claim, heft_error *err);
 void heft_part_check_release(heft_part_check *k);
 static inline bool heft_part_check_is_on(const heft_part_check *k)
 {
-    return k->digest;
+    return k->own.digest;
 }
 /* Stored bytes at a place, in ascending order.  Bytes of the checksum that were passed over are read. */
 heft_status heft_part_check_stored(heft_part_check *k, uint64_t place, const void *data, size_t len,

@@ -19,7 +19,7 @@ static heft_status put_end(void *ctx, uint64_t at, const void *data, size_t len)
     heft_appender *a = ctx;
     (void)at;
     if (!a->p->plan.digest_decoded)
-        heft_tap_feed(&a->tap, data, len);
+        heft_running_digest_update(&a->tap, data, len);
     return put(a, data, len);
 }
 
@@ -57,8 +57,8 @@ static heft_status begin_part(heft_appender *a, uint32_t part)
     heft_status st = heft_sink_fill(a->sink, a->at, start - a->at, p->plan.fill, a->err);
     a->at = a->part_start = start;
     return st ? st
-              : heft_tap_begin(&a->tap, heft_planner_digest_of(p, part), p->host->allocator,
-                               a->err);
+              : heft_running_digest_begin(&a->tap, heft_planner_digest_of(p, part),
+                                          p->host->allocator, "for a digest", a->err);
 }
 
 static void end_part(heft_appender *a, const heft_piece *s, bool raw)
@@ -68,7 +68,7 @@ static void end_part(heft_appender *a, const heft_piece *s, bool raw)
     part->stored = a->at - a->part_start;
     part->encoding = raw ? HEFT_RAW : (uint8_t)a->p->plan.storage[s->part].encoding;
     if (a->tap.digest)
-        heft_tap_end(&a->tap, a->p->part_digests[s->part]);
+        heft_running_digest_end(&a->tap, a->p->part_digests[s->part]);
 }
 
 /* A part of one piece that compressing does not make smaller stays as it is. */
@@ -87,7 +87,7 @@ heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error 
     a->err = err;
     heft_status st = first ? begin_part(a, s->part) : HEFT_OK;
     if (!st) {
-        heft_tap_feed(&a->tap, decoded ? s->raw : data, decoded ? s->len : len);
+        heft_running_digest_update(&a->tap, decoded ? s->raw : data, decoded ? s->len : len);
         st = put(a, data, len);
     }
     if (!st && !raw)
@@ -196,9 +196,8 @@ void heft_append_close(heft_appender *a)
 {
     if (!a->p)
         return;
-    const heft_allocator *al = a->p->host->allocator;
     for (uint32_t i = 0; i < a->width; i++)
         close_piece(a, &a->pieces[i]);
-    heft_tap_close(&a->tap, al);
+    heft_running_digest_close(&a->tap);
     heft_vec_free(&a->mem, &a->frames, sizeof(heft_frame));
 }

@@ -32,8 +32,8 @@ typedef struct heft_appender {
     uint64_t at;    /* end of the file so far */
     uint64_t part_start;
     heft_memory mem;
-    heft_vec frames; /* of the part being written, for formats that ask for them */
-    heft_tap tap;    /* digest of its stored or decoded bytes */
+    heft_vec frames;         /* of the part being written, for formats that ask for them */
+    heft_running_digest tap; /* digest of its stored or decoded bytes */
     heft_error *err;
 } heft_appender;
 

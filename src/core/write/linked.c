@@ -1,6 +1,8 @@
 /* linked.c - each file is read back before it appears: its digest, and where its parts came to lie. */
 #include "core/write/linked.h"
 
+#include "core/read/running_digest.h"
+
 enum { STEP = 1 << 20, LABEL = 20 };
 
 typedef struct kept { /* a sink that does not let its file appear */
@@ -113,22 +115,23 @@ static heft_status digest(const heft_linked *l, const kept *k, heft_plan_link *l
 {
     const heft_allocator *al = l->host->allocator;
     const heft_digest *d = heft_host_digest(l->host, link->algorithm);
-    size_t bytes = d ? STEP + d->state_bytes : 0;
-    uint8_t *buf = d ? heft_alloc(al, bytes, 64) : NULL;
-    void *state = buf ? buf + STEP : NULL;
+    heft_running_digest own = { .digest = NULL };
     if (!d)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
                                 link->algorithm);
-    heft_status st = buf && d->init(state) ? HEFT_OK : heft_error_no_memory(err, purpose);
+    uint8_t *buf = heft_alloc(al, STEP, 64);
+    heft_status st = buf ? heft_running_digest_begin(&own, d, al, purpose, err)
+                         : heft_error_no_memory(err, purpose);
     for (uint64_t at = 0; !st && at < link->size; at += STEP) {
         size_t n = link->size - at < STEP ? (size_t)(link->size - at) : STEP;
         st = k->inner->ops->read_at(k->inner, at, buf, n, err);
         if (!st)
-            d->update(state, buf, n);
+            heft_running_digest_update(&own, buf, n);
     }
     if (!st)
-        d->final(link->digest, state);
-    heft_free(al, buf, bytes, 64);
+        heft_running_digest_end(&own, link->digest);
+    heft_running_digest_close(&own);
+    heft_free(al, buf, STEP, 64);
     return st;
 }
 

@@ -169,12 +169,14 @@ static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_
     const heft_digest *d = heft_planner_digest_of(&w->p, part);
     if (!d || heft_digest_joins(d))
         return HEFT_OK;
-    heft_status st = w->kept ? HEFT_OK : heft_tap_begin(&w->tap, d, w->p.host->allocator, err);
+    heft_status st = w->kept ? HEFT_OK
+                             : heft_running_digest_begin(&w->tap, d, w->p.host->allocator,
+                                                         "for a digest", err);
     if (st)
         return st;
-    heft_tap_feed(&w->tap, data, len);
+    heft_running_digest_update(&w->tap, data, len);
     if (w->kept + len == row(w, part)->length)
-        heft_tap_end(&w->tap, w->p.part_digests[part]);
+        heft_running_digest_end(&w->tap, w->p.part_digests[part]);
     return HEFT_OK;
 }
 

@@ -1,6 +1,7 @@
 /* plan.h - the engine's side of planning: a model to be written, from a file or from calls. */
 #ifndef HEFT_PLAN_H
 #define HEFT_PLAN_H
+#include "core/read/running_digest.h"
 #include "core/read/segments.h"
 #include "core/write/text_set.h"
 
@@ -9,12 +10,6 @@ typedef struct heft_model_bytes { /* a part of the file itself, at hand … */
     const heft_file *from; /* … or read from here when the format asks for it */
     uint32_t part;
 } heft_model_bytes;
-
-typedef struct heft_tap { /* a digest that takes its bytes in order; digest NULL: none */
-    const heft_digest *digest;
-    void *state;
-    bool is_running; /* begun and not ended: the state may own memory */
-} heft_tap;
 
 typedef struct heft_stored {
     heft_storage how;
@@ -77,14 +72,6 @@ bool heft_planner_insists(const heft_planner *p, uint32_t part);
 heft_status heft_planner_storage(heft_planner *p);
 heft_status heft_planner_part_digests(heft_planner *p, heft_error *err);
 const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part); /* NULL: none */
-
-/* A digest from its start; d NULL: none. */
-heft_status heft_tap_begin(heft_tap *tap, const heft_digest *d, const heft_allocator *al,
-                           heft_error *err);
-void heft_tap_feed(heft_tap *tap, const void *data, size_t len);
-/* out NULL: what it would be is of no interest. */
-void heft_tap_end(heft_tap *tap, uint8_t *out);
-void heft_tap_close(heft_tap *tap, const heft_allocator *al);
 
 /* heft_plan.loss of the engine's plans: plan_calls.c. */
 heft_status heft_planner_loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,

@@ -68,16 +68,15 @@ bool heft_plan_can_digest(const heft_plan *plan, const char *algorithm)
 }
 
 typedef struct digesting {
-    const heft_digest *d;
-    void *state;
+    heft_running_digest own;
     heft_out *to;
 } digesting;
 
 static heft_status pass_on(void *ctx, uint64_t at, const void *data, size_t len)
 {
-    const digesting *g = ctx;
+    digesting *g = ctx;
     (void)at;
-    g->d->update(g->state, data, len);
+    heft_running_digest_update(&g->own, data, len);
     heft_out_bytes(g->to, data, len);
     return g->to->st;
 }
@@ -87,21 +86,17 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
                                uint8_t digest[HEFT_CLAIM_BYTES])
 {
     const heft_host *h = ((const heft_planner *)plan)->host;
-    const heft_allocator *al = h->allocator;
-    digesting g = { heft_host_digest(h, algorithm), NULL, o };
+    digesting g = { .to = o };
     uint8_t buf[4096];
     heft_out own = { .buf = buf, .cap = sizeof buf, .flush = pass_on, .ctx = &g };
-    g.state = g.d ? heft_alloc(al, g.d->state_bytes, 64) : NULL;
-    heft_status st = g.state && g.d->init(g.state)
-                         ? HEFT_OK
-                         : heft_error_no_memory(plan->err, "for a digest");
+    heft_status st = heft_running_digest_begin(&g.own, heft_host_digest(h, algorithm), h->allocator,
+                                               "for a digest", plan->err);
     if (!st) {
         emit(plan, &own);
         st = heft_out_flush(&own);
-        g.d->final(digest, g.state);
+        heft_running_digest_end(&g.own, digest);
     }
-    if (g.state)
-        heft_free(al, g.state, g.d->state_bytes, 64);
+    heft_running_digest_close(&g.own);
     return st;
 }
 
@@ -110,12 +105,10 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
 static heft_status digest_nothing(heft_planner *p, const heft_digest *d, uint8_t *out,
                                   heft_error *err)
 {
-    const heft_allocator *al = p->host->allocator;
-    void *state = heft_alloc(al, d->state_bytes, 64);
-    heft_status st = state && d->init(state) ? HEFT_OK : heft_error_no_memory(err, "for a digest");
-    if (!st)
-        d->final(out, state);
-    heft_free(al, state, d->state_bytes, 64);
+    heft_running_digest none = { .digest = NULL };
+    heft_status st = heft_running_digest_begin(&none, d, p->host->allocator, "for a digest", err);
+    heft_running_digest_end(&none, out);
+    heft_running_digest_close(&none);
     return st;
 }
 

@@ -15,12 +15,6 @@ static const heft_ix_part_row *source_row(const heft_copying *c, uint32_t part)
 
 /* ---- digests that go along ---- */
 
-static void settle_tap(heft_producer *w, heft_tap *tap, uint8_t *out)
-{
-    heft_tap_end(tap, out);
-    heft_tap_close(tap, w->c->in->host->allocator);
-}
-
 /* Of what is made here; compressed parts have theirs from whoever appends them. */
 static const heft_digest *target_digest(const heft_copying *c, uint32_t part)
 {
@@ -47,7 +41,7 @@ static void decoded_seen(void *ctx, const void *data, size_t len)
 {
     heft_producer *w = ctx;
     if (claims_decoded(w))
-        heft_tap_feed(&w->source, data, len);
+        heft_running_digest_update(&w->source, data, len);
 }
 
 /* Stored bytes of a part that is not plain. */
@@ -56,7 +50,7 @@ static void stored_seen(void *ctx, const void *data, size_t len)
     heft_producer *w = ctx;
     uint64_t at = w->stream.row.offset + w->stream.taken;
     if (!claims_decoded(w))
-        heft_tap_feed(&w->source, data, len);
+        heft_running_digest_update(&w->source, data, len);
     heft_status st = heft_watch_seen(w->c->watch, at, data, len, &w->err);
     if (st)
         heft_meter_fail(w->c->meter, st, &w->err);
@@ -75,7 +69,7 @@ static heft_status read_source(heft_producer *w, uint64_t from, void *dst, size_
     heft_status st = w->in_order ? heft_stream_read(dst, &w->stream, len, &w->err)
                                  : heft_part_read(dst, w->c->in, o->part, from, len, &w->err);
     if (!st && w->in_order && plain)
-        heft_tap_feed(&w->source, dst, len);
+        heft_running_digest_update(&w->source, dst, len);
     if (!st && plain)
         st = heft_watch_seen(w->c->watch, row->offset + from, dst, len, &w->err);
     return st;
@@ -277,8 +271,8 @@ static void leave_part(heft_producer *w)
     hand_in_losses(w);
     if (w->part != HEFT_NONE && w->in_order) {
         close_source(w);
-        settle_tap(w, &w->source, NULL);
-        settle_tap(w, &w->target, NULL);
+        heft_running_digest_close(&w->source);
+        heft_running_digest_close(&w->target);
     }
     heft_room_close(&w->turned);
     w->part = HEFT_NONE;
@@ -301,11 +295,12 @@ static heft_status enter_part(heft_producer *w, uint32_t part)
         return st;
     w->part = part;
     if (w->claim != HEFT_NONE)
-        st = heft_tap_begin(
+        st = heft_running_digest_begin(
             &w->source, heft_host_digest(host, heft_ix_claim_at(&w->c->in->x, w->claim).algorithm),
-            host->allocator, &w->err);
+            host->allocator, "for a digest", &w->err);
     if (!st)
-        st = heft_tap_begin(&w->target, target_digest(w->c, part), host->allocator, &w->err);
+        st = heft_running_digest_begin(&w->target, target_digest(w->c, part), host->allocator,
+                                       "for a digest", &w->err);
     return !st && o->transposed ? decode_all(w) : st;
 }
 
@@ -314,11 +309,11 @@ static void end_part(heft_producer *w)
     uint8_t digest[64];
     if (w->in_order && w->source.digest) {
         uint32_t bytes = w->source.digest->bytes;
-        settle_tap(w, &w->source, digest);
+        heft_running_digest_end(&w->source, digest);
         heft_watch_settle(w->c->watch, w->claim, digest, bytes);
     }
     if (w->in_order && w->target.digest)
-        settle_tap(w, &w->target, w->c->p->part_digests[w->part]);
+        heft_running_digest_end(&w->target, w->c->p->part_digests[w->part]);
     leave_part(w);
 }
 
@@ -351,7 +346,7 @@ heft_status heft_produce(heft_producer *w, uint32_t part, uint64_t from, size_t 
     else
         st = read_source(w, from, dst, len);
     if (!st && w->in_order)
-        heft_tap_feed(&w->target, dst, len);
+        heft_running_digest_update(&w->target, dst, len);
     if (!st && from + len == row->length)
         end_part(w);
     return st;

@@ -18,7 +18,7 @@ typedef struct heft_producer {
     bool in_order;    /* the part goes by from its first byte to its last */
     heft_stream stream;
     heft_maker *maker; /* of a part in another layout, instead of the stream */
-    heft_tap source, target;
+    heft_running_digest source, target;
     uint32_t claim;                  /* of the source's tap */
     heft_room turned;                /* the whole part, decoded, when it has to be turned */
     uint64_t one_first;              /* unit in one, or HEFT_NOWHERE */

@@ -43,7 +43,7 @@ static void release(heft_writer *w)
         heft_append_close(w->to);
         heft_free(al, w->to, sizeof *w->to, 64);
     }
-    heft_tap_close(&w->tap, al);
+    heft_running_digest_close(&w->tap);
     heft_planner_free(&w->p);
     heft_free(al, w, sizeof *w, 16);
 }

@@ -18,9 +18,9 @@ struct heft_writer {
     bool is_started;    /* the part, even when it has no bytes */
     uint32_t place;     /* a stream: up to where it is filled: the place that comes next … */
     uint64_t at;        /* … and the byte */
-    heft_tap tap;       /* digest of the part whose bytes come */
-    heft_appender *to;  /* of compressed parts, which take their places as they come, or NULL */
-    uint32_t filled;    /* pieces that wait to be encoded; the next one is being filled */
+    heft_running_digest tap; /* digest of the part whose bytes come */
+    heft_appender *to; /* of compressed parts, which take their places as they come, or NULL */
+    uint32_t filled;   /* pieces that wait to be encoded; the next one is being filled */
     bool spoiled[HEFT_APPEND_MOST];
     heft_vec sparse;           /* heft_sparse_spec *, in the order of their parts … */
     uint32_t next_sparse;      /* … and the one that comes next */

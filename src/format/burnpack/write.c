@@ -136,12 +136,6 @@ static bool is_scalars(const heft_value *v)
     return v->kind == HEFT_KIND_MAP && heft_str_is(v->key, heft_burnpack_scalars);
 }
 
-static heft_status left_out(heft_plan *p, heft_str key, const char *why)
-{
-    return heft_loss_say(p, HEFT_WARNING, "burnpack/metadata", HEFT_NONE,
-                         "metadata %q is left out: %s", key, why);
-}
-
 static heft_status plan_scalars(heft_plan *p, uint32_t map)
 {
     bpk_plan *b = p->priv;
@@ -158,7 +152,9 @@ static heft_status plan_scalars(heft_plan *p, uint32_t map)
         if (fits)
             b->scalars.at[b->scalars.count++] = i;
         else
-            st = left_out(p, v->key, "a scalar is a number or a truth value");
+            st = heft_loss_say(p, HEFT_WARNING, "burnpack/metadata", HEFT_NONE,
+                               "metadata %q is left out: a scalar is a number or a truth value",
+                               v->key);
     }
     if (st || (b->scalars.count && b->schemes.target->bit & HEFT_BURNPACK_SCALARS))
         return st;
@@ -167,28 +163,22 @@ static heft_status plan_scalars(heft_plan *p, uint32_t map)
                                            : "a Burnpack does not say that there are no scalars");
 }
 
-/* A value that is none becomes the text that is written. */
-static heft_status plan_text(heft_plan *p, uint32_t i)
-{
-    bpk_plan *b = p->priv;
-    heft_value *v = heft_ix_value(p->x, i);
-    char room[HEFT_F64_TEXT];
-    heft_str text;
-    if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
-        return left_out(p, v->key, "a Burnpack stores only text");
-    b->metadata.at[b->metadata.count++] = i;
-    return heft_loss_as_text(p, "burnpack/metadata-text", v, text);
-}
-
 static heft_status plan_metadata(heft_plan *p)
 {
+    const heft_text_losses losses = { "burnpack/metadata", "burnpack/metadata-text", "a Burnpack",
+                                      "" };
     bpk_plan *b = p->priv;
     b->metadata.at = heft_plan_alloc(p, p->x->values.len * sizeof *b->metadata.at);
     if (!b->metadata.at)
         return HEFT_E_NOMEM;
     heft_status st = heft_meta_unique(p->x, "the metadata");
-    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i))
-        st = is_scalars(heft_ix_value(p->x, i)) ? plan_scalars(p, i) : plan_text(p, i);
+    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
+        heft_value *v = heft_ix_value(p->x, i);
+        bool kept = false;
+        st = is_scalars(v) ? plan_scalars(p, i) : heft_loss_as_text(&kept, p, v, losses);
+        if (kept)
+            b->metadata.at[b->metadata.count++] = i;
+    }
     return st;
 }
 

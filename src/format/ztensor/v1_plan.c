@@ -188,29 +188,11 @@ heft_status heft_zt1_plan_tensors(heft_plan *p)
 
 /* ---- metadata ---- */
 
-static heft_status left_out(heft_plan *p, heft_str key, const char *why)
-{
-    return heft_loss_say(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
-                         "metadata %q is left out: %s", key, why);
-}
-
-/* A value that is no text becomes the text that is written. */
-static heft_status plan_text(heft_plan *p, heft_value *v, bool *kept)
-{
-    const heft_zt1_layout *z = p->priv;
-    char room[HEFT_F64_TEXT];
-    heft_str text;
-    *kept = heft_value_text(&text, v, room);
-    if (!*kept)
-        return heft_loss_say(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
-                             "metadata %q is left out: zTensor %s stores only text", v->key,
-                             z->g->name);
-    return heft_loss_as_text(p, "ztensor/metadata-text", v, text);
-}
-
 heft_status heft_zt1_plan_metadata(heft_plan *p)
 {
     heft_zt1_layout *z = p->priv;
+    const heft_text_losses losses = { "ztensor/metadata", "ztensor/metadata-text", "zTensor ",
+                                      z->g->name };
     z->metadata.at = heft_plan_alloc(p, p->x->values.len * sizeof *z->metadata.at);
     if (!z->metadata.at)
         return HEFT_E_NOMEM;
@@ -219,9 +201,10 @@ heft_status heft_zt1_plan_metadata(heft_plan *p)
         heft_value *v = heft_ix_value(p->x, i);
         bool kept = heft_str_is_utf8(v->key);
         if (!kept)
-            st = left_out(p, v->key, "its key is not UTF-8");
+            st = heft_loss_say(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
+                               "metadata %q is left out: its key is not UTF-8", v->key);
         else if (!z->g->any_value)
-            st = plan_text(p, v, &kept);
+            st = heft_loss_as_text(&kept, p, v, losses);
         if (kept)
             z->metadata.at[z->metadata.count++] = i;
     }

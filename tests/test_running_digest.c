@@ -1,0 +1,152 @@
+/* test_running_digest.c - what is begun is ended once, and its memory comes back; sums of bytes stand in for digests. */
+#include "core/read/running_digest.h"
+
+#include "base/error.h"
+#include "test_memory.h"
+
+enum { LARGE = 100 };
+
+/* The tests' allocator aligns to 16 bytes, which is enough for these states. */
+static void *test_memory_resize_any(void *ctx, void *p, size_t old_size, size_t new_size,
+                                    size_t align)
+{
+    (void)align;
+    return test_memory_resize(ctx, p, old_size, new_size, 16);
+}
+
+static int running; /* states that init() began and final() did not release */
+static bool refuses;
+
+static bool init_sum(void *state)
+{
+    *(uint8_t *)state = 0;
+    running += !refuses;
+    return !refuses;
+}
+
+static void add_bytes(void *state, const void *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        *(uint8_t *)state = (uint8_t)(*(uint8_t *)state + ((const uint8_t *)data)[i]);
+}
+
+static void put_sum(uint8_t *out, void *state)
+{
+    if (out)
+        *out = *(uint8_t *)state;
+    running--;
+}
+
+static void join_sums(void *state, const void *next, uint64_t len)
+{
+    (void)len;
+    add_bytes(state, next, 1);
+}
+
+static const heft_digest large = { "large", 1, LARGE, init_sum, add_bytes, put_sum, NULL };
+static const heft_digest small = { "small", 1, 1, init_sum, add_bytes, put_sum, join_sums };
+
+static int reset(void **state)
+{
+    (void)state;
+    running = 0;
+    refuses = false;
+    return 0;
+}
+
+static void the_state_of_a_digest_is_used_again(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_allocator aligned = { test_memory_resize_any, &t };
+    heft_running_digest r = { .digest = NULL };
+    uint8_t sum = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(heft_running_digest_begin(&r, &large, &aligned, "to sum", NULL), HEFT_OK);
+        heft_running_digest_update(&r, "\1\2", 2);
+        heft_running_digest_update(&r, "\3", 1);
+        heft_running_digest_end(&r, &sum);
+        assert_int_equal(sum, 6);
+        assert_int_equal(t.calls, 1);
+    }
+    assert_int_equal(heft_running_digest_begin(&r, &small, &aligned, "to sum", NULL), HEFT_OK);
+    assert_int_equal(t.live, 0); /* a small state is not allocated */
+    heft_running_digest_close(&r);
+    assert_int_equal(running, 0);
+}
+
+static void ending_twice_releases_once(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_allocator aligned = { test_memory_resize_any, &t };
+    heft_running_digest r = { .digest = NULL };
+    heft_running_digest_close(&r);
+    assert_int_equal(heft_running_digest_begin(&r, NULL, &aligned, "to sum", NULL), HEFT_OK);
+    heft_running_digest_update(&r, "\1", 1);
+    assert_int_equal(heft_running_digest_begin(&r, &large, &aligned, "to sum", NULL), HEFT_OK);
+    assert_int_equal(heft_running_digest_begin(&r, &large, &aligned, "to sum", NULL), HEFT_OK);
+    assert_int_equal(running, 1);
+    heft_running_digest_close(&r);
+    heft_running_digest_close(&r);
+    assert_int_equal(running, 0);
+    assert_int_equal(t.live, 0);
+}
+
+static void without_memory_nothing_runs(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 1);
+    heft_allocator aligned = { test_memory_resize_any, &t };
+    heft_running_digest r = { .digest = NULL };
+    heft_error e;
+    assert_int_equal(heft_running_digest_begin(&r, &large, &aligned, "to sum", &e), HEFT_E_NOMEM);
+    assert_string_equal(e.message, "no memory to sum");
+    refuses = true;
+    assert_int_equal(heft_running_digest_begin(&r, &large, &aligned, "to sum", &e), HEFT_E_NOMEM);
+    assert_null(r.digest);
+    assert_int_equal(running, 0);
+    assert_int_equal(t.live, 0);
+}
+
+static heft_status add_range(void *ctx, const heft_digest *d, heft_range r, void *state,
+                             heft_error *err)
+{
+    const uint8_t *failing = ctx, byte = (uint8_t)r.offset;
+    d->update(state, &byte, 1);
+    return *failing && r.offset == *failing ? heft_error_plain(err, HEFT_E_IO, "gone") : HEFT_OK;
+}
+
+static void a_joined_checksum_holds_or_not(void **state)
+{
+    (void)state;
+    heft_claim c = { .algorithm = "small", .range = { { 3, 1 }, { 4, 1 } }, .zeros = 8 };
+    uint8_t failing = 0;
+    bool holds = false;
+    c.expect[0] = 7;
+    assert_int_equal(heft_claim_join(&holds, &c, &small, add_range, &failing, NULL), HEFT_OK);
+    assert_true(holds);
+    c.expect[0] = 8;
+    assert_int_equal(heft_claim_join(&holds, &c, &small, add_range, &failing, NULL), HEFT_OK);
+    assert_false(holds);
+    c.expect[0] = 7;
+    for (failing = 3; failing < 5; failing++) {
+        assert_int_equal(heft_claim_join(&holds, &c, &small, add_range, &failing, NULL), HEFT_E_IO);
+        assert_false(holds);
+    }
+    assert_int_equal(running, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_state_of_a_digest_is_used_again, reset),
+        cmocka_unit_test_setup(ending_twice_releases_once, reset),
+        cmocka_unit_test_setup(without_memory_nothing_runs, reset),
+        cmocka_unit_test_setup(a_joined_checksum_holds_or_not, reset),
+    };
+    return cmocka_run_group_tests_name("running digest", tests, NULL, NULL);
+}
