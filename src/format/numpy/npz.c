@@ -175,7 +175,7 @@ static heft_status refuse_unreadable(const reader *r)
 
 static heft_status open_archive(reader *r)
 {
-    heft_status st = heft_zip_open_any(&r->zip, r->in, &r->x->arena);
+    heft_status st = heft_zip_open(&r->zip, r->in, &r->x->arena, true);
     if (!st)
         st = heft_ix_reserve(r->x, r->zip.directory.offset, r->zip.count, r->in->size, 1);
     if (st || !r->zip.count)

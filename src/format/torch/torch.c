@@ -100,7 +100,7 @@ static heft_status read_marks(heft_torch *t, const archive *a)
 
 static heft_status open_archive(heft_torch *t, archive *a)
 {
-    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena);
+    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena, false);
     if (st)
         return st;
     heft_str first = a->z.count ? a->z.entries[0].name : (heft_str){ "", 0 };
