@@ -32,3 +32,9 @@ bool heft_companion_key(heft_json *j)
 {
     return heft_json_next(j) == HEFT_JSON_KEY;
 }
+
+bool heft_companion_item(heft_json *j, heft_json_kind *k)
+{
+    *k = heft_json_next(j);
+    return *k != HEFT_JSON_ARRAY_END && !j->st;
+}
