@@ -63,7 +63,7 @@ static void close_reading(reading *r)
  * _ for an indefinite length and ~ for a form that is longer than need be; : stands before values. */
 static void spell_next(char *out, size_t room, const heft_cbor *c, heft_cbor_kind k)
 {
-    static const char letters[] = ".unbt[]{}FT0?sf!";
+    static const char letters[] = "!.unbt[]{}FT0?sf";
     size_t at = strlen(out);
     if (k == HEFT_CBOR_END || k == HEFT_CBOR_FAILED || k == HEFT_CBOR_ARRAY_END ||
         k == HEFT_CBOR_MAP_END) {

@@ -43,7 +43,7 @@ static void close_reading(reading *r)
 /* One letter per token, strings and numbers in full: {"a":[1,true]} gives {k(a)[n(1)t]}. */
 static void spell_next(char *out, size_t room, const heft_json *j, heft_json_kind k)
 {
-    static const char letters[] = ".{}[]ksntf0!";
+    static const char letters[] = "!.{}[]ksntf0";
     size_t at = strlen(out);
     if (k == HEFT_JSON_KEY || k == HEFT_JSON_STRING || k == HEFT_JSON_NUMBER)
         snprintf(out + at, room - at, "%c(%.*s)", letters[k], (int)j->text.len, j->text.ptr);

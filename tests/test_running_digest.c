@@ -43,8 +43,10 @@ static void join_sums(void *state, const void *next, uint64_t len)
     add_bytes(state, next, 1);
 }
 
-static const heft_digest large = { "large", 1, LARGE, init_sum, add_bytes, put_sum, NULL };
-static const heft_digest small = { "small", 1, 1, init_sum, add_bytes, put_sum, join_sums };
+static const heft_digest large = { sizeof large, "large",   1,       LARGE,
+                                   init_sum,     add_bytes, put_sum, NULL };
+static const heft_digest small = { sizeof small, "small",   1,       1,
+                                   init_sum,     add_bytes, put_sum, join_sums };
 
 static int reset(void **state)
 {
@@ -59,7 +61,7 @@ static void the_state_of_a_digest_is_used_again(void **state)
     (void)state;
     test_memory t;
     test_memory_init(&t, 0);
-    heft_allocator aligned = { test_memory_resize_any, &t };
+    heft_allocator aligned = { sizeof aligned, test_memory_resize_any, &t };
     heft_running_digest r = { .digest = NULL };
     uint8_t sum = 0;
     for (int i = 0; i < 3; i++) {
@@ -81,7 +83,7 @@ static void ending_twice_releases_once(void **state)
     (void)state;
     test_memory t;
     test_memory_init(&t, 0);
-    heft_allocator aligned = { test_memory_resize_any, &t };
+    heft_allocator aligned = { sizeof aligned, test_memory_resize_any, &t };
     heft_running_digest r = { .digest = NULL };
     heft_running_digest_close(&r);
     assert_int_equal(heft_running_digest_begin(&r, NULL, &aligned, "to sum", NULL), HEFT_OK);
@@ -100,7 +102,7 @@ static void without_memory_nothing_runs(void **state)
     (void)state;
     test_memory t;
     test_memory_init(&t, 1);
-    heft_allocator aligned = { test_memory_resize_any, &t };
+    heft_allocator aligned = { sizeof aligned, test_memory_resize_any, &t };
     heft_running_digest r = { .digest = NULL };
     heft_error e;
     assert_int_equal(heft_running_digest_begin(&r, &large, &aligned, "to sum", &e), HEFT_E_NOMEM);

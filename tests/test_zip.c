@@ -206,9 +206,7 @@ static void check_members(const archive *a, const heft_zip *z, const make *m)
         assert_int_equal(e->content, sizes[i]);
         assert_int_equal(e->crc, 0xC0FFEE00u + i);
         assert_int_equal(e->end, i ? a->entry[0] : a->head[1] - m->gap);
-        assert_int_equal(heft_zip_find(z, e->name), i);
     }
-    assert_int_equal(heft_zip_find(z, heft_lit("third")), HEFT_NONE);
 }
 
 static const make kinds[] = {
@@ -231,7 +229,7 @@ static void every_kind_of_archive_is_read(void **state)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         archive *a = fresh(&kinds[i]);
         heft_zip z;
-        heft_status st = heft_zip_open(&z, &a->in, &a->arena);
+        heft_status st = heft_zip_open(&z, &a->in, &a->arena, false);
         if (st)
             print_message("# %zu: %s\n", i, a->err.message);
         assert_int_equal(st, HEFT_OK);
@@ -246,7 +244,7 @@ static void opaque_members_are_listed_only_when_asked_for(void **state)
     const make m = { .method = 0xFFFF };
     archive *a = fresh(&m);
     heft_zip z;
-    assert_int_equal(heft_zip_open_any(&z, &a->in, &a->arena), HEFT_OK);
+    assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, true), HEFT_OK);
     check_members(a, &z, &m);
     for (uint32_t i = 0; i < z.count; i++) {
         assert_true(z.entries[i].is_opaque);
@@ -254,7 +252,7 @@ static void opaque_members_are_listed_only_when_asked_for(void **state)
         assert_non_null(strstr(a->err.message, "method 65535 is neither stored nor deflated"));
         assert_int_equal(a->err.offset, a->entry[i]);
     }
-    assert_int_equal(heft_zip_open(&z, &a->in, &a->arena), HEFT_E_UNSUPPORTED);
+    assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, false), HEFT_E_UNSUPPORTED);
     drop(a);
 }
 
@@ -266,7 +264,7 @@ static void pieces_may_arrive_one_by_one(void **state)
         heft_zip z;
         heft_status st;
         a->is_whole = false;
-        while ((st = heft_zip_open(&z, &a->in, &a->arena)) == HEFT_AGAIN)
+        while ((st = heft_zip_open(&z, &a->in, &a->arena, false)) == HEFT_AGAIN)
             assert_true(a->rounds++ < 30);
         assert_int_equal(st, HEFT_OK);
         check_members(a, &z, &kinds[i]);
@@ -282,7 +280,7 @@ static void cut_short_it_is_refused_wherever_that_is(void **state)
         for (size_t len = 0; len < a->o.len; len++) {
             heft_zip z;
             a->in.size = len;
-            assert_int_equal(heft_zip_open(&z, &a->in, &a->arena), HEFT_E_FORMAT);
+            assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, false), HEFT_E_FORMAT);
         }
         drop(a);
     }
@@ -378,7 +376,7 @@ static void one_wrong_number_is_refused_and_named(void **state)
         heft_zip z;
         for (uint32_t b = 0; b < f->count; b++)
             a->bytes[place_of(a, f->place) + f->at + b] = (uint8_t)(f->value >> 8 * b);
-        heft_status st = heft_zip_open(&z, &a->in, &a->arena);
+        heft_status st = heft_zip_open(&z, &a->in, &a->arena, false);
         if (st != f->st || !strstr(a->err.message, f->says))
             print_message("# %zu: %d %s\n", i, st, a->err.message);
         assert_int_equal(st, f->st);
@@ -396,7 +394,7 @@ static void two_members_of_a_name_are_refused(void **state)
     memmove(a->bytes + a->entry[1] + 55, a->bytes + a->end, 22);
     memcpy(a->bytes + a->entry[1], a->bytes + a->entry[0], 46 + 9);
     a->in.size = a->entry[1] + 55 + 22;
-    assert_int_equal(heft_zip_open(&z, &a->in, &a->arena), HEFT_E_FORMAT);
+    assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, false), HEFT_E_FORMAT);
     assert_non_null(strstr(a->err.message, "two members are called 'first.npy'"));
     drop(a);
 }
@@ -409,9 +407,8 @@ static void an_archive_may_be_empty(void **state)
     memset(a->bytes, 0, 22);
     memcpy(a->bytes, "PK\5\6", 4);
     a->in.size = 22;
-    assert_int_equal(heft_zip_open(&z, &a->in, &a->arena), HEFT_OK);
+    assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, false), HEFT_OK);
     assert_int_equal(z.count, 0);
-    assert_int_equal(heft_zip_find(&z, heft_lit("a")), HEFT_NONE);
     drop(a);
 }
 
@@ -514,7 +511,7 @@ static void wide_numbers_come_back(void **state)
     directory.length = o.len - directory.length;
     heft_zip_put_end(&o, COUNT, directory);
     giant_end(g, &o);
-    heft_status st = heft_zip_open(&z, &g->in, &arena);
+    heft_status st = heft_zip_open(&z, &g->in, &arena, false);
     if (st)
         print_message("# %s\n", g->err.message);
     assert_int_equal(st, HEFT_OK);

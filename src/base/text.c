@@ -27,6 +27,12 @@ bool heft_str_begins(heft_str s, const char *with)
     return s.len >= w.len && heft_str_eq((heft_str){ s.ptr, w.len }, w);
 }
 
+bool heft_str_ends(heft_str s, const char *with)
+{
+    heft_str w = heft_lit(with);
+    return s.len >= w.len && heft_str_eq((heft_str){ s.ptr + (s.len - w.len), w.len }, w);
+}
+
 uint32_t heft_str_fnv1a(heft_str s)
 {
     uint32_t h = 0x811C9DC5;
@@ -135,6 +141,22 @@ const uint8_t *heft_str_seek(const uint8_t *p, const uint8_t *end, const void *w
         if (*p == *(const uint8_t *)what && !memcmp(p, what, len))
             return p;
     return NULL;
+}
+
+size_t heft_utf8_put(char *to, uint32_t code)
+{
+    static const uint8_t leads[] = { 0, 0, 0xC0, 0xE0, 0xF0 };
+    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = n; --i; code >>= 6)
+        to[i] = (char)(0x80 | (code & 0x3F));
+    to[0] = (char)(leads[n] | code);
+    return n;
+}
+
+uint32_t heft_hex_digit(char c)
+{
+    uint32_t digit = (uint32_t)(uint8_t)c - '0', letter = (uint32_t)((uint8_t)c | 0x20) - 'a';
+    return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
 }
 
 size_t heft_u64_text(char out[20], uint64_t v)

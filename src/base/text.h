@@ -12,6 +12,7 @@ static inline heft_str heft_lit(const char *text)
 bool heft_str_eq(heft_str a, heft_str b);
 bool heft_str_is(heft_str a, const char *b);
 bool heft_str_begins(heft_str s, const char *with);
+bool heft_str_ends(heft_str s, const char *with);
 /* By bytes, a shorter one before what it begins: below, equal to or above 0. */
 int heft_str_order(heft_str a, heft_str b);
 uint32_t heft_str_fnv1a(heft_str s); /* FNV-1a, 32 bits: no hash for names of strangers */
@@ -38,6 +39,10 @@ static inline bool heft_is_ascii_name(const uint8_t *p, size_t len)
 }
 /* Where the first of such bytes are that end before `end`, or NULL; for short stretches. */
 const uint8_t *heft_str_seek(const uint8_t *p, const uint8_t *end, const void *what, size_t len);
+/* Writes a code point below 0x110000 in UTF-8, which takes up to four bytes; returns how many. */
+size_t heft_utf8_put(char *to, uint32_t code);
+/* The value of a hexadecimal digit, or 16. */
+uint32_t heft_hex_digit(char c);
 /* Decimal digits of v, no terminator; returns how many, at most 20. */
 size_t heft_u64_text(char out[20], uint64_t v);
 /* Shell-style match on bytes: * ? [a-z] [!a] and \ before a literal character; bounded work. */

@@ -18,9 +18,9 @@ heft_status heft_companion_full(heft_error *err)
 
 heft_status heft_companion_expect(heft_json *j, heft_json_kind kind, const char *what)
 {
-    static const char *const names[] = { "nothing more", "an object", "its end", "a list",
-                                         "its end",      "a key",     "a text",  "a number",
-                                         "true",         "false",     "null" };
+    static const char *const names[] = { "",         "nothing more", "an object", "its end",
+                                         "a list",   "its end",      "a key",     "a text",
+                                         "a number", "true",         "false",     "null" };
     heft_json_kind k = heft_json_next(j);
     if (k == kind || j->st)
         return j->st;
@@ -30,4 +30,10 @@ heft_status heft_companion_expect(heft_json *j, heft_json_kind kind, const char 
 bool heft_companion_key(heft_json *j)
 {
     return heft_json_next(j) == HEFT_JSON_KEY;
+}
+
+bool heft_companion_item(heft_json *j, heft_json_kind *k)
+{
+    *k = heft_json_next(j);
+    return *k != HEFT_JSON_ARRAY_END && !j->st;
 }

@@ -16,5 +16,7 @@ heft_status heft_companion_full(heft_error *err); /* HEFT_E_NOMEM */
 heft_status heft_companion_expect(heft_json *j, heft_json_kind kind, const char *what);
 /* To the key of the object that is being read; false at its end, or when j->st is set. */
 bool heft_companion_key(heft_json *j);
+/* To the next item of the list that is being read; *k: the kind of its first token.  False as above. */
+bool heft_companion_item(heft_json *j, heft_json_kind *k);
 
 #endif

@@ -29,16 +29,6 @@ static void report(check *c, heft_severity s, const char *rule, uint32_t tensor)
 
 /* ---- metadata ---- */
 
-static bool find_value(heft_value *out, const heft_file *f, heft_str key)
-{
-    for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i)) {
-        *out = heft_meta_at(f, i);
-        if (heft_str_eq(out->key, key))
-            return true;
-    }
-    return false;
-}
-
 static bool has_value(const check *c, const heft_profile_key *k, const heft_value *v)
 {
     uint64_t wanted, got;
@@ -52,7 +42,7 @@ static void check_key(check *c, const heft_profile_key *k)
 {
     heft_value v;
     heft_severity absent = k->is_optional && c->absent == HEFT_FAULT ? HEFT_WARNING : c->absent;
-    if (!find_value(&v, c->f, k->key)) {
+    if (!heft_profile_meta(&v, c->f, k->key)) {
         if (c->absent == HEFT_FAULT)
             heft_error_plain(&c->text, HEFT_OK,
                              "metadata %q is missing (heft edit --set %q=VALUE adds it)", k->key,
@@ -103,18 +93,13 @@ static void check_tokens(check *c, const heft_vocab *v)
     report(c, HEFT_FAULT, "profile/vocabulary", HEFT_NONE);
 }
 
-static bool wants_vocabulary(const heft_profile *p)
-{
-    bool wants = p->tokens.ptr;
-    for (unsigned i = 0; i < HEFT_SPECIALS; i++)
-        wants = wants || p->special[i].ptr;
-    return wants;
-}
-
 static heft_status check_vocabulary(check *c, heft_error *err)
 {
     heft_vocab *v;
-    if (!wants_vocabulary(c->p))
+    bool wants = c->p->tokens.ptr;
+    for (unsigned i = 0; i < HEFT_SPECIALS; i++)
+        wants = wants || c->p->special[i].ptr;
+    if (!wants)
         return HEFT_OK;
     heft_status st = heft_vocab_open(&v, c->f, err);
     if (st == HEFT_E_NOTFOUND) {
@@ -209,18 +194,13 @@ static uint32_t find_tensor(const check *c, heft_profile_pattern *x)
     return HEFT_NONE;
 }
 
-static void first_alternatives(heft_profile_pattern *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        if (!x->group[i].is_range)
-            x->group[i].chosen = 0;
-}
-
 static void check_one(check *c, const heft_profile_tensor *p, heft_profile_pattern *x)
 {
     char name[HEFT_PROFILE_NAME];
     uint32_t id = find_tensor(c, x);
-    first_alternatives(x);
+    for (uint32_t i = 0; i < x->count; i++)
+        if (!x->group[i].is_range)
+            x->group[i].chosen = 0; /* the first alternative again */
     if (id == HEFT_NONE && !p->is_optional) {
         size_t len = heft_profile_pattern_name(name, x, (heft_str){ "", 0 });
         heft_error_plain(&c->text, HEFT_OK, "tensor %q is missing", (heft_str){ name, len });
@@ -257,35 +237,27 @@ static heft_status check_tensor(check *c, const heft_profile_tensor *p, heft_err
 
 /* ---- all of it ---- */
 
-/* Whether files of this kind have a place for metadata and vocabulary. */
-static bool is_home(const heft_profile *p, const heft_file *f)
-{
-    const heft_str *homes = p->homes.ptr;
-    heft_str name = heft_lit(heft_format_name(heft_file_format(f)));
-    heft_str version = heft_file_version(f);
-    char text[64];
-    heft_out o = { .buf = (uint8_t *)text, .cap = sizeof text };
-    heft_out_str(&o, name);
-    heft_out_u8(&o, ' ');
-    heft_out_str(&o, version);
-    for (uint32_t i = 0; i < p->homes.len; i++)
-        if (heft_glob(homes[i], (heft_str){ text, o.len }))
-            return true;
-    return !p->homes.len;
-}
-
 heft_status heft_profile_check(heft_verify_result *out, const heft_profile *p, const heft_file *f,
                                heft_finding_fn fn, void *ctx, heft_error *err)
 {
     heft_verify_result own = { 0, 0, 0, 0 };
     const heft_profile_key *keys = p->keys.ptr;
     const heft_profile_tensor *tensors = p->tensors.ptr;
+    /* Whether files of this kind have a place for metadata and vocabulary. */
+    char text[64];
+    heft_out o = { .buf = (uint8_t *)text, .cap = sizeof text };
+    heft_out_str(&o, heft_lit(heft_format_name(heft_file_format(f))));
+    heft_out_u8(&o, ' ');
+    heft_out_str(&o, heft_file_version(f));
+    bool is_home = !p->homes.len;
+    for (uint32_t i = 0; i < p->homes.len && !is_home; i++)
+        is_home = heft_glob(((const heft_str *)p->homes.ptr)[i], (heft_str){ text, o.len });
     check c = { .p = p,
                 .f = f,
                 .result = out ? out : &own,
                 .fn = fn,
                 .ctx = ctx,
-                .absent = is_home(p, f) ? HEFT_FAULT : HEFT_WARNING };
+                .absent = is_home ? HEFT_FAULT : HEFT_WARNING };
     for (uint32_t i = 0; i < p->keys.len; i++)
         check_key(&c, &keys[i]);
     heft_status st = check_vocabulary(&c, err);

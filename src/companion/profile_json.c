@@ -19,31 +19,31 @@ static heft_status copy(reader *r, heft_str *out, heft_str s)
     return out->ptr ? HEFT_OK : heft_companion_full(r->err);
 }
 
+static heft_status add(reader *r, heft_vec *v, const void *element, size_t size)
+{
+    return heft_vec_add(&r->p->mem, v, element, size) ? HEFT_OK : heft_companion_full(r->err);
+}
+
 static heft_status read_text(reader *r, heft_str *out, const char *what)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_STRING, what);
     return st ? st : copy(r, out, r->j.text);
 }
 
-static heft_status push_text(reader *r, heft_vec *v)
-{
-    heft_str *to = heft_vec_push(&r->p->mem, v, sizeof *to);
-    return to ? copy(r, to, r->j.text) : heft_companion_full(r->err);
-}
-
 /* A list of texts or, in shapes, of numbers. */
 static heft_status read_list(reader *r, heft_vec *v, bool numbers, const char *what)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, what);
-    while (!st) {
-        heft_json_kind k = heft_json_next(&r->j);
-        if (k == HEFT_JSON_ARRAY_END || r->j.st)
-            return r->j.st;
+    heft_json_kind k;
+    while (!st && heft_companion_item(&r->j, &k)) {
+        heft_str text;
         if (k != HEFT_JSON_STRING && !(numbers && k == HEFT_JSON_NUMBER))
             return heft_json_fail(&r->j, "%s: a text is expected here", what);
-        st = push_text(r, v);
+        st = copy(r, &text, r->j.text);
+        if (!st)
+            st = add(r, v, &text, sizeof text);
     }
-    return st;
+    return st ? st : r->j.st;
 }
 
 /* A number or an expression, as text. */
@@ -64,17 +64,6 @@ static heft_status unknown(reader *r, const char *where)
 
 /* ---- members ---- */
 
-static heft_status read_name(reader *r)
-{
-    return read_text(r, &r->p->name, "name");
-}
-
-static heft_status read_about(reader *r)
-{
-    heft_str about;
-    return read_text(r, &about, "about");
-}
-
 static heft_status read_sizes(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "sizes");
@@ -85,22 +74,10 @@ static heft_status read_sizes(reader *r)
             st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "a size");
         if (!st && !heft_json_u64(&size.value, r->j.text))
             st = heft_json_fail(&r->j, "%q is no size", r->j.text);
-        heft_profile_size *to = st ? NULL : heft_vec_push(&r->p->mem, &r->p->sizes, sizeof *to);
-        if (!st && !to)
-            st = heft_companion_full(r->err);
         if (!st)
-            *to = size;
+            st = add(r, &r->p->sizes, &size, sizeof size);
     }
     return st ? st : r->j.st;
-}
-
-static heft_status add_key(reader *r, heft_profile_key key)
-{
-    heft_profile_key *to = heft_vec_push(&r->p->mem, &r->p->keys, sizeof *to);
-    if (!to)
-        return heft_companion_full(r->err);
-    *to = key;
-    return HEFT_OK;
 }
 
 static heft_status read_metadata(reader *r)
@@ -117,7 +94,7 @@ static heft_status read_metadata(reader *r)
             st = heft_json_fail(&r->j, "metadata: a text, a number or true is expected here");
         }
         if (!st)
-            st = add_key(r, key);
+            st = add(r, &r->p->keys, &key, sizeof key);
     }
     return st ? st : r->j.st;
 }
@@ -125,18 +102,16 @@ static heft_status read_metadata(reader *r)
 static heft_status read_optional_metadata(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "optional_metadata");
-    while (!st) {
+    heft_json_kind k;
+    while (!st && heft_companion_item(&r->j, &k)) {
         heft_profile_key key = { .wish = HEFT_PROFILE_PRESENT, .is_optional = true };
-        heft_json_kind k = heft_json_next(&r->j);
-        if (k == HEFT_JSON_ARRAY_END || r->j.st)
-            return r->j.st;
         if (k != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "optional_metadata: a key is expected here");
         st = copy(r, &key.key, r->j.text);
         if (!st)
-            st = add_key(r, key);
+            st = add(r, &r->p->keys, &key, sizeof key);
     }
-    return st;
+    return st ? st : r->j.st;
 }
 
 static heft_status read_special(reader *r)
@@ -167,16 +142,6 @@ static heft_status read_vocabulary(reader *r)
     return st ? st : r->j.st;
 }
 
-static heft_status read_complete_in(reader *r)
-{
-    return read_list(r, &r->p->homes, false, "complete_in");
-}
-
-static heft_status read_prefixes(reader *r)
-{
-    return read_list(r, &r->p->prefixes, false, "prefixes");
-}
-
 /* ---- tensors ---- */
 
 static heft_status read_types(reader *r, heft_profile_tensor *t)
@@ -192,24 +157,6 @@ static heft_status read_types(reader *r, heft_profile_tensor *t)
     return st;
 }
 
-static heft_status read_shape(reader *r, heft_profile_tensor *t)
-{
-    t->has_shape = true;
-    t->shape = r->p->texts.len;
-    heft_status st = read_list(r, &r->p->texts, true, "shape");
-    t->rank = r->p->texts.len - t->shape;
-    return st;
-}
-
-static heft_status read_optional(reader *r, heft_profile_tensor *t)
-{
-    heft_json_kind k = heft_json_next(&r->j);
-    t->is_optional = k == HEFT_JSON_TRUE;
-    if (k == HEFT_JSON_TRUE || k == HEFT_JSON_FALSE || r->j.st)
-        return r->j.st;
-    return heft_json_fail(&r->j, "optional: true or false is expected here");
-}
-
 /* The object has begun. */
 static heft_status read_tensor(reader *r)
 {
@@ -218,69 +165,61 @@ static heft_status read_tensor(reader *r)
     while (!st && heft_companion_key(&r->j)) {
         if (heft_str_is(r->j.text, "name"))
             st = read_text(r, &t.name, "the name of a tensor");
-        else if (heft_str_is(r->j.text, "shape"))
-            st = read_shape(r, &t);
-        else if (heft_str_is(r->j.text, "dtype"))
+        else if (heft_str_is(r->j.text, "shape")) {
+            t.has_shape = true;
+            t.shape = r->p->texts.len;
+            st = read_list(r, &r->p->texts, true, "shape");
+            t.rank = r->p->texts.len - t.shape;
+        } else if (heft_str_is(r->j.text, "dtype"))
             st = read_types(r, &t);
-        else if (heft_str_is(r->j.text, "optional"))
-            st = read_optional(r, &t);
-        else
+        else if (heft_str_is(r->j.text, "optional")) {
+            heft_json_kind k = heft_json_next(&r->j);
+            t.is_optional = k == HEFT_JSON_TRUE;
+            if (k != HEFT_JSON_TRUE && k != HEFT_JSON_FALSE)
+                st = heft_json_fail(&r->j, "optional: true or false is expected here");
+        } else
             st = unknown(r, "a tensor");
     }
     if (st || r->j.st)
         return st ? st : r->j.st;
     if (!t.name.ptr)
         return heft_json_fail(&r->j, "a tensor has no name");
-    heft_profile_tensor *to = heft_vec_push(&r->p->mem, &r->p->tensors, sizeof *to);
-    if (!to)
-        return heft_companion_full(r->err);
-    *to = t;
-    return HEFT_OK;
+    return add(r, &r->p->tensors, &t, sizeof t);
 }
 
 static heft_status read_tensors(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "tensors");
-    while (!st) {
-        heft_json_kind k = heft_json_next(&r->j);
-        if (k == HEFT_JSON_ARRAY_END || r->j.st)
-            return r->j.st;
+    heft_json_kind k;
+    while (!st && heft_companion_item(&r->j, &k))
         st = k == HEFT_JSON_OBJECT ? read_tensor(r)
                                    : heft_json_fail(&r->j, "tensors: an object is expected here");
-    }
-    return st;
+    return st ? st : r->j.st;
 }
 
 /* ---- the document ---- */
 
-static const struct {
-    const char *name;
-    heft_status (*read)(reader *r);
-} members[] = {
-    { "name", read_name },
-    { "about", read_about },
-    { "sizes", read_sizes },
-    { "metadata", read_metadata },
-    { "optional_metadata", read_optional_metadata },
-    { "vocabulary", read_vocabulary },
-    { "complete_in", read_complete_in },
-    { "prefixes", read_prefixes },
-    { "tensors", read_tensors },
-};
-enum { MEMBERS = sizeof members / sizeof *members };
-
-static heft_status read(reader *r)
+static heft_status read_member(reader *r)
 {
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the profile");
-    while (!st && heft_companion_key(&r->j)) {
-        unsigned i = 0;
-        while (i < MEMBERS && !heft_str_is(r->j.text, members[i].name))
-            i++;
-        st = i < MEMBERS ? members[i].read(r) : unknown(r, "a profile");
-    }
-    if (!st && !r->j.st)
-        st = heft_companion_expect(&r->j, HEFT_JSON_END, "the profile");
-    return st ? st : r->j.st;
+    heft_profile *p = r->p;
+    heft_str name = r->j.text, about;
+    if (heft_str_is(name, "name"))
+        return read_text(r, &p->name, "name");
+    if (heft_str_is(name, "about"))
+        return read_text(r, &about, "about");
+    if (heft_str_is(name, "sizes"))
+        return read_sizes(r);
+    if (heft_str_is(name, "metadata"))
+        return read_metadata(r);
+    if (heft_str_is(name, "optional_metadata"))
+        return read_optional_metadata(r);
+    if (heft_str_is(name, "vocabulary"))
+        return read_vocabulary(r);
+    if (heft_str_is(name, "complete_in"))
+        return read_list(r, &p->homes, false, "complete_in");
+    if (heft_str_is(name, "prefixes"))
+        return read_list(r, &p->prefixes, false, "prefixes");
+    return heft_str_is(name, "tensors") ? read_tensors(r) : unknown(r, "a profile");
 }
 
 heft_status heft_profile_parse_json(heft_profile **out, heft_str text, const heft_host *host,
@@ -299,7 +238,11 @@ heft_status heft_profile_parse_json(heft_profile **out, heft_str text, const hef
     p->arena.mem = &p->mem;
     r.p = p;
     r.j = heft_json_open(text, 0, HEFT_COMPANION_DEPTH, &p->arena, r.err);
-    heft_status st = read(&r);
+    heft_status st = heft_companion_expect(&r.j, HEFT_JSON_OBJECT, "the profile");
+    while (!st && heft_companion_key(&r.j))
+        st = read_member(&r);
+    if (!st)
+        st = r.j.st ? r.j.st : heft_companion_expect(&r.j, HEFT_JSON_END, "the profile");
     if (st)
         heft_profile_close(p);
     else

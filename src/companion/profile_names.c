@@ -18,26 +18,11 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_in_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.';
-}
-
 static char look(formula *x)
 {
     while (x->at < x->text.len && x->text.ptr[x->at] == ' ')
         x->at++;
     return x->at < x->text.len ? x->text.ptr[x->at] : 0;
-}
-
-static heft_str take_word(formula *x)
-{
-    heft_str word = { x->text.ptr + x->at, 0 };
-    while (x->at < x->text.len && is_in_name(x->text.ptr[x->at])) {
-        x->at++;
-        word.len++;
-    }
-    return word;
 }
 
 bool heft_profile_number(uint64_t *out, const heft_value *v)
@@ -48,6 +33,16 @@ bool heft_profile_number(uint64_t *out, const heft_value *v)
     return v->kind == HEFT_KIND_UINT || (v->kind == HEFT_KIND_INT && v->as.i >= 0);
 }
 
+bool heft_profile_meta(heft_value *out, const heft_file *f, heft_str key)
+{
+    for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i)) {
+        *out = heft_meta_at(f, i);
+        if (heft_str_eq(out->key, key))
+            return true;
+    }
+    return false;
+}
+
 static bool name_value(uint64_t *out, const formula *x, heft_str name)
 {
     const heft_profile_size *sizes = x->p->sizes.ptr;
@@ -56,18 +51,19 @@ static bool name_value(uint64_t *out, const formula *x, heft_str name)
             *out = sizes[i].value;
             return true;
         }
-    for (uint32_t i = 0; x->f && i < heft_meta_count(x->f); i = heft_meta_next(x->f, i)) {
-        heft_value v = heft_meta_at(x->f, i);
-        if (heft_str_eq(v.key, name))
-            return heft_profile_number(out, &v);
-    }
-    return false;
+    heft_value v;
+    return x->f && heft_profile_meta(&v, x->f, name) && heft_profile_number(out, &v);
 }
 
 static bool take_operand(uint64_t *out, formula *x)
 {
     bool number = is_digit(look(x));
-    heft_str word = take_word(x);
+    heft_str word = { x->text.ptr + x->at, 0 };
+    for (; x->at < x->text.len; x->at++, word.len++) {
+        char c = x->text.ptr[x->at];
+        if (!is_digit(c) && (uint8_t)((c | 0x20) - 'a') > 25 && c != '_' && c != '.')
+            break;
+    }
     return word.len && (number ? heft_json_u64(out, word) : name_value(out, x, word));
 }
 
@@ -119,22 +115,6 @@ static size_t find_in(heft_str text, const char *needle)
     return at + len <= text.len ? at : text.len;
 }
 
-static bool open_group(group *g, const heft_profile *p, const heft_file *f, heft_str text)
-{
-    size_t dots = find_in(text, "..");
-    g->count = 1;
-    for (size_t i = 0; i < text.len; i++)
-        g->count += text.ptr[i] == '|';
-    g->is_range = dots < text.len;
-    if (!g->is_range)
-        return true;
-    heft_str first = { text.ptr, dots }, last = { text.ptr + dots + 2, text.len - dots - 2 };
-    if (!heft_profile_value(&g->first, p, f, first) || !heft_profile_value(&g->last, p, f, last))
-        return false;
-    g->count = g->last < g->first ? 0 : g->last - g->first + 1;
-    return true;
-}
-
 bool heft_profile_pattern_open(heft_profile_pattern *out, const heft_profile *p, const heft_file *f,
                                heft_str text)
 {
@@ -147,9 +127,17 @@ bool heft_profile_pattern_open(heft_profile_pattern *out, const heft_profile *p,
         if (out->count == HEFT_PROFILE_GROUPS || at + 1 + rest.len == text.len)
             return false;
         group *g = &out->group[out->count++];
-        *g = (group){ .at = at + 1, .len = rest.len };
-        if (!open_group(g, p, f, rest))
-            return false;
+        size_t dots = find_in(rest, "..");
+        *g = (group){ .at = at + 1, .len = rest.len, .count = 1, .is_range = dots < rest.len };
+        for (size_t i = 0; i < rest.len; i++)
+            g->count += rest.ptr[i] == '|';
+        if (g->is_range) {
+            heft_str last = { rest.ptr + dots + 2, rest.len - dots - 2 };
+            if (!heft_profile_value(&g->first, p, f, (heft_str){ rest.ptr, dots }) ||
+                !heft_profile_value(&g->last, p, f, last))
+                return false;
+            g->count = g->last < g->first ? 0 : g->last - g->first + 1;
+        }
         at += rest.len + 1;
     }
     return true;
@@ -178,40 +166,23 @@ static heft_str alternative(heft_str text, uint64_t chosen)
     return (heft_str){ text.ptr, find_in(text, "|") };
 }
 
-typedef struct name {
-    char *to;
-    size_t len;
-    bool is_full;
-} name;
-
-static void put(name *n, heft_str s)
-{
-    if (s.len > HEFT_PROFILE_NAME - n->len) {
-        n->is_full = true;
-        return;
-    }
-    if (s.len)
-        memcpy(n->to + n->len, s.ptr, s.len);
-    n->len += s.len;
-}
-
 size_t heft_profile_pattern_name(char out[HEFT_PROFILE_NAME], const heft_profile_pattern *x,
                                  heft_str prefix)
 {
     char digits[20];
     size_t at = 0;
-    name n = { out, 0, false };
-    put(&n, prefix);
+    heft_out o = { .buf = (uint8_t *)out, .cap = HEFT_PROFILE_NAME };
+    heft_out_str(&o, prefix);
     for (uint32_t i = 0; i < x->count; i++) {
         const group *g = &x->group[i];
         heft_str within = { x->text.ptr + g->at, g->len };
-        put(&n, (heft_str){ x->text.ptr + at, g->at - 1 - at });
+        heft_out_str(&o, (heft_str){ x->text.ptr + at, g->at - 1 - at });
         if (g->is_range)
-            put(&n, (heft_str){ digits, heft_u64_text(digits, g->first + g->chosen) });
+            heft_out_str(&o, (heft_str){ digits, heft_u64_text(digits, g->first + g->chosen) });
         else
-            put(&n, alternative(within, g->chosen));
+            heft_out_str(&o, alternative(within, g->chosen));
         at = g->at + g->len + 1;
     }
-    put(&n, (heft_str){ x->text.ptr + at, x->text.len - at });
-    return n.is_full ? 0 : n.len;
+    heft_out_str(&o, (heft_str){ x->text.ptr + at, x->text.len - at });
+    return o.st ? 0 : o.len;
 }

@@ -47,6 +47,8 @@ struct heft_profile {
 /* The value of a text such as "3*hidden_size": numbers, and names of sizes or of metadata of f (which may be
  * NULL), with + - * / between them.  False: it has none. */
 bool heft_profile_value(uint64_t *out, const heft_profile *p, const heft_file *f, heft_str text);
+/* The metadata value of that key; false: there is none. */
+bool heft_profile_meta(heft_value *out, const heft_file *f, heft_str key);
 /* A metadata value as a number. */
 bool heft_profile_number(uint64_t *out, const heft_value *v);
 

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "companion/companion_text.h"
+#include "model/index.h"
 
 enum { MOST_VALUES = 1 << 20 }; /* a value takes much more memory than the two bytes of "1," */
 
@@ -21,37 +22,25 @@ typedef struct reader {
     heft_error *err;
 } reader;
 
-/* Numbers that are no integers stay as they are written. */
-static void set_number(heft_value *v, heft_str number)
-{
-    bool negative = number.len && *number.ptr == '-';
-    uint64_t size;
-    heft_str digits = { number.ptr + negative, number.len - negative };
-    if (!heft_json_u64(&size, digits) || (negative && size > INT64_MAX)) {
-        v->kind = HEFT_KIND_STR;
-        v->as.s = number;
-    } else if (negative || size <= INT64_MAX) {
-        v->kind = HEFT_KIND_INT;
-        v->as.i = negative ? -(int64_t)size : (int64_t)size;
-    } else {
-        v->kind = HEFT_KIND_UINT;
-        v->as.u = size;
-    }
-}
-
-/* Its own value, where the kind of the token tells it. */
+/* Its own value, where the kind of the token tells it.  Numbers that are no integers stay as they are
+ * written. */
 static heft_value value_of(heft_json_kind k, heft_str text)
 {
     heft_value v = { .kind = HEFT_NULL };
-    if (k == HEFT_JSON_STRING)
-        v = (heft_value){ .kind = HEFT_KIND_STR, .as.s = text };
-    else if (k == HEFT_JSON_TRUE || k == HEFT_JSON_FALSE)
-        v = (heft_value){ .kind = HEFT_KIND_BOOL, .as.b = k == HEFT_JSON_TRUE };
-    else if (k == HEFT_JSON_NUMBER)
-        set_number(&v, text);
-    else if (k == HEFT_JSON_OBJECT || k == HEFT_JSON_ARRAY)
+    bool negative = k == HEFT_JSON_NUMBER && *text.ptr == '-';
+    uint64_t size;
+    if (k == HEFT_JSON_TRUE || k == HEFT_JSON_FALSE)
+        return (heft_value){ .kind = HEFT_KIND_BOOL, .as.b = k == HEFT_JSON_TRUE };
+    if (k == HEFT_JSON_OBJECT || k == HEFT_JSON_ARRAY)
         v.kind = k == HEFT_JSON_OBJECT ? HEFT_KIND_MAP : HEFT_KIND_LIST;
-    return v;
+    if (k != HEFT_JSON_STRING && k != HEFT_JSON_NUMBER)
+        return v;
+    heft_str digits = { text.ptr + negative, text.len - negative };
+    if (k == HEFT_JSON_STRING || !heft_json_u64(&size, digits) || (negative && size > INT64_MAX))
+        return (heft_value){ .kind = HEFT_KIND_STR, .as.s = text };
+    if (!negative && size > INT64_MAX)
+        return (heft_value){ .kind = HEFT_KIND_UINT, .as.u = size };
+    return (heft_value){ .kind = HEFT_KIND_INT, .as.i = negative ? -(int64_t)size : (int64_t)size };
 }
 
 static heft_value *at(const heft_settings *s, uint32_t i)
@@ -64,24 +53,11 @@ static heft_value *at(const heft_settings *s, uint32_t i)
 /* The text of the document is the caller's: what is kept is copied. */
 static bool keep(heft_settings *s, heft_value v)
 {
-    heft_value *to = heft_vec_push(&s->mem, &s->values, sizeof *to);
-    if (!to)
-        return false;
-    *to = v;
-    to->key = heft_arena_copy(&s->arena, v.key);
+    v.key = heft_arena_copy(&s->arena, v.key);
     if (v.kind == HEFT_KIND_STR)
-        to->as.s = heft_arena_copy(&s->arena, v.as.s);
-    return to->key.ptr && (v.kind != HEFT_KIND_STR || to->as.s.ptr);
-}
-
-static bool keep_at_top(reader *r, const heft_value *v)
-{
-    if (r->depth || v->kind == HEFT_NULL || v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP)
-        return true;
-    uint32_t *to = heft_vec_push(&r->s->mem, &r->s->plain, sizeof *to);
-    if (to)
-        *to = r->s->values.len - 1;
-    return to;
+        v.as.s = heft_arena_copy(&s->arena, v.as.s);
+    return v.key.ptr && (v.kind != HEFT_KIND_STR || v.as.s.ptr) &&
+           heft_vec_add(&s->mem, &s->values, &v, sizeof v);
 }
 
 static heft_status add(reader *r, heft_json_kind k)
@@ -92,12 +68,15 @@ static heft_status add(reader *r, heft_json_kind k)
     if (r->s->values.len == MOST_VALUES)
         return heft_error_plain(r->err, HEFT_E_LIMIT, "the document has more than %U values",
                                 (uint64_t)MOST_VALUES);
-    if (!keep(r->s, v) || !keep_at_top(r, &v))
+    uint32_t number = r->s->values.len;
+    bool is_plain = !r->depth && v.kind != HEFT_NULL && !heft_value_nests(&v);
+    if (!keep(r->s, v) ||
+        (is_plain && !heft_vec_add(&r->s->mem, &r->s->plain, &number, sizeof number)))
         return heft_companion_full(r->err);
     if (r->depth)
         at(r->s, r->open[r->depth - 1])->as.of.count++;
     if (k == HEFT_JSON_OBJECT || k == HEFT_JSON_ARRAY)
-        r->open[r->depth++] = r->s->values.len - 1; /* the document takes one of its levels */
+        r->open[r->depth++] = number; /* the document takes one of its levels */
     return HEFT_OK;
 }
 
@@ -117,15 +96,6 @@ static heft_status read_next(reader *r, bool *goes_on)
     return HEFT_OK;
 }
 
-static heft_status read(reader *r)
-{
-    bool goes_on = true;
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the document");
-    while (!st && goes_on)
-        st = read_next(r, &goes_on);
-    return st ? st : heft_companion_expect(&r->j, HEFT_JSON_END, "the document");
-}
-
 heft_status heft_settings_parse_json(heft_settings **out, heft_str text, const heft_host *host,
                                      heft_error *err)
 {
@@ -142,7 +112,11 @@ heft_status heft_settings_parse_json(heft_settings **out, heft_str text, const h
     s->arena.mem = &s->mem;
     reader r = { .s = s, .key = heft_lit(""), .err = err };
     r.j = heft_json_open(text, 0, HEFT_COMPANION_DEPTH, &s->arena, err);
-    heft_status st = read(&r);
+    heft_status st = heft_companion_expect(&r.j, HEFT_JSON_OBJECT, "the document");
+    for (bool goes_on = true; !st && goes_on;)
+        st = read_next(&r, &goes_on);
+    if (!st)
+        st = heft_companion_expect(&r.j, HEFT_JSON_END, "the document");
     if (st)
         heft_settings_close(s);
     else
@@ -198,9 +172,7 @@ heft_value heft_settings_value_at(const heft_settings *s, uint32_t i)
 
 uint32_t heft_settings_next(const heft_settings *s, uint32_t i)
 {
-    const heft_value *v = at(s, i);
-    bool nests = v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP;
-    return nests ? v->as.of.end : i + 1;
+    return heft_value_next(at(s, i), i);
 }
 
 /* How many bytes of the path name the value: its key, or its number in a list; 0: another value is meant. */

@@ -38,11 +38,8 @@ static heft_status read_id(reader *r, uint64_t *id)
 
 static heft_status add_entry(reader *r, heft_str token, uint64_t id)
 {
-    entry *e = heft_vec_push(&r->mem, &r->entries, sizeof *e);
-    if (!e)
-        return heft_companion_full(r->err);
-    *e = (entry){ token, id };
-    return HEFT_OK;
+    entry e = { token, id };
+    return heft_vec_add(&r->mem, &r->entries, &e, sizeof e) ? HEFT_OK : heft_companion_full(r->err);
 }
 
 /* ---- the two places ---- */
@@ -61,30 +58,24 @@ static heft_status read_pairs(reader *r)
     return st ? st : r->j.st;
 }
 
-/* [token, score], whose bracket has been read. */
-static heft_status read_scored(reader *r)
-{
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_STRING, "a token of the list");
-    if (!st)
-        st = add_entry(r, r->j.text, r->entries.len);
-    if (!st)
-        st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "the score of a token");
-    return st ? st : heft_companion_expect(&r->j, HEFT_JSON_ARRAY_END, "a token and its score");
-}
-
 /* The list has begun.  Its places are ids only as long as nothing stands before them. */
 static heft_status read_list(reader *r)
 {
     heft_vec before = r->entries;
     heft_status st = HEFT_OK;
     r->entries = (heft_vec){ .ptr = NULL };
-    while (!st) {
-        heft_json_kind k = heft_json_next(&r->j);
-        if (k == HEFT_JSON_ARRAY_END || r->j.st)
-            break;
-        st = k == HEFT_JSON_ARRAY ? read_scored(r)
-                                  : heft_json_fail(&r->j, "a token of the list: a list of the "
-                                                          "token and its score is expected here");
+    heft_json_kind k;
+    while (!st && heft_companion_item(&r->j, &k)) { /* [token, score] */
+        if (k != HEFT_JSON_ARRAY)
+            heft_json_fail(&r->j, "a token of the list: a list of the token and its score is "
+                                  "expected here");
+        st = heft_companion_expect(&r->j, HEFT_JSON_STRING, "a token of the list");
+        if (!st)
+            st = add_entry(r, r->j.text, r->entries.len);
+        if (!st)
+            st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "the score of a token");
+        if (!st)
+            st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY_END, "a token and its score");
     }
     st = st ? st : r->j.st;
     for (uint32_t i = 0; i < before.len && !st; i++) {
@@ -95,49 +86,27 @@ static heft_status read_list(reader *r)
     return st;
 }
 
-static heft_status read_vocab(reader *r)
-{
-    heft_json_kind k = heft_json_next(&r->j);
-    if (r->j.st)
-        return r->j.st;
-    if (k != HEFT_JSON_OBJECT && k != HEFT_JSON_ARRAY)
-        return heft_json_fail(&r->j, "the vocabulary: an object or a list is expected here");
-    return k == HEFT_JSON_OBJECT ? read_pairs(r) : read_list(r);
-}
-
-/* Of a Unigram model; null: there is none. */
-static heft_status read_unknown(reader *r)
-{
-    heft_json_kind k = heft_json_next(&r->j);
-    uint64_t *id = &r->special[HEFT_UNK];
-    if (k == HEFT_JSON_NULL || r->j.st)
-        return r->j.st;
-    if (k != HEFT_JSON_NUMBER || !heft_json_u64(id, r->j.text))
-        return heft_json_fail(&r->j, "\"unk_id\" is no id of a token");
-    return HEFT_OK;
-}
-
 static heft_status read_model(reader *r, bool *found)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the model");
     while (!st && heft_companion_key(&r->j)) {
-        bool is_vocab = heft_str_is(r->j.text, "vocab");
-        *found = *found || is_vocab;
-        if (is_vocab)
-            st = read_vocab(r);
-        else
-            st = heft_str_is(r->j.text, "unk_id") ? read_unknown(r)
-                                                  : heft_json_skip(&r->j, HEFT_JSON_KEY);
+        if (heft_str_is(r->j.text, "vocab")) {
+            heft_json_kind k = heft_json_next(&r->j);
+            *found = true;
+            st = k == HEFT_JSON_OBJECT  ? read_pairs(r)
+                 : k == HEFT_JSON_ARRAY ? read_list(r)
+                                        : heft_json_fail(&r->j, "the vocabulary: an object or a "
+                                                                "list is expected here");
+        } else if (heft_str_is(r->j.text, "unk_id")) { /* of a Unigram model; null: there is none */
+            heft_json_kind k = heft_json_next(&r->j);
+            bool is_id = k == HEFT_JSON_NUMBER && heft_json_u64(&r->special[HEFT_UNK], r->j.text);
+            if (k != HEFT_JSON_NULL && !is_id)
+                st = heft_json_fail(&r->j, "\"unk_id\" is no id of a token");
+        } else {
+            st = heft_json_skip(&r->j, HEFT_JSON_KEY);
+        }
     }
     return st ? st : r->j.st;
-}
-
-static heft_status add_added(reader *r, heft_str token, uint64_t id)
-{
-    for (int i = 0; i < HEFT_SPECIALS; i++)
-        if (heft_str_is(token, other_names[i]))
-            r->special[i] = id;
-    return add_entry(r, token, id);
 }
 
 /* The object has begun. */
@@ -160,20 +129,10 @@ static heft_status read_added(reader *r)
         return st ? st : r->j.st;
     if (!token.ptr || id == UNKNOWN)
         return heft_json_fail(&r->j, "an added token has no id, or no content");
-    return add_added(r, token, id);
-}
-
-static heft_status read_all_added(reader *r)
-{
-    heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "the added tokens");
-    while (!st) {
-        heft_json_kind k = heft_json_next(&r->j);
-        if (k == HEFT_JSON_ARRAY_END || r->j.st)
-            return r->j.st;
-        st = k == HEFT_JSON_OBJECT ? read_added(r)
-                                   : heft_json_fail(&r->j, "an added token is not an object");
-    }
-    return st;
+    for (int i = 0; i < HEFT_SPECIALS; i++)
+        if (heft_str_is(token, other_names[i]))
+            r->special[i] = id;
+    return add_entry(r, token, id);
 }
 
 static heft_status read_document(reader *r)
@@ -183,9 +142,14 @@ static heft_status read_document(reader *r)
     while (!st && heft_companion_key(&r->j)) {
         if (heft_str_is(r->j.text, "model"))
             st = read_model(r, &found);
-        else if (heft_str_is(r->j.text, "added_tokens"))
-            st = read_all_added(r);
-        else
+        else if (heft_str_is(r->j.text, "added_tokens")) {
+            heft_json_kind k;
+            st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "the added tokens");
+            while (!st && heft_companion_item(&r->j, &k))
+                st = k == HEFT_JSON_OBJECT
+                         ? read_added(r)
+                         : heft_json_fail(&r->j, "an added token is not an object");
+        } else
             st = heft_json_skip(&r->j, HEFT_JSON_KEY);
     }
     if (!st && !r->j.st)
@@ -219,14 +183,6 @@ static heft_status place(const reader *r, heft_str *tokens, uint32_t *count)
     return HEFT_OK;
 }
 
-/* Those that have no token under the names that heft_vocab_end() knows. */
-static void name_specials(const reader *r, heft_vocab *v)
-{
-    for (int i = 0; i < HEFT_SPECIALS; i++)
-        if (v->special[i] == HEFT_NONE && r->special[i] < v->count)
-            v->special[i] = (uint32_t)r->special[i];
-}
-
 static heft_status build(const reader *r, heft_vocab **out, const heft_host *host,
                          const heft_str *tokens, uint32_t count)
 {
@@ -246,7 +202,9 @@ static heft_status build(const reader *r, heft_vocab **out, const heft_host *hos
         heft_vocab_close(v);
         return st;
     }
-    name_specials(r, v);
+    for (int i = 0; i < HEFT_SPECIALS; i++) /* names that heft_vocab_end() does not know */
+        if (v->special[i] == HEFT_NONE && r->special[i] < v->count)
+            v->special[i] = (uint32_t)r->special[i];
     *out = v;
     return HEFT_OK;
 }

@@ -20,15 +20,6 @@ static bool take_line(heft_str text, size_t *at, heft_str *line)
     return true;
 }
 
-static uint64_t count_lines(heft_str text)
-{
-    uint64_t count = 0;
-    heft_str line;
-    for (size_t at = 0; take_line(text, &at, &line);)
-        count++;
-    return count;
-}
-
 heft_status heft_vocab_parse_lines(heft_vocab **out, heft_str text, const heft_host *host,
                                    heft_error *err)
 {
@@ -41,7 +32,10 @@ heft_status heft_vocab_parse_lines(heft_vocab **out, heft_str text, const heft_h
     size_t valid = heft_utf8_valid(text.ptr, text.len);
     if (valid < text.len)
         return heft_error_set(err, HEFT_E_FORMAT, valid, "the vocabulary is not UTF-8");
-    heft_status st = heft_vocab_begin(&v, al, count_lines(text), text.len, err);
+    uint64_t count = 0;
+    for (size_t at = 0; take_line(text, &at, &line);)
+        count++;
+    heft_status st = heft_vocab_begin(&v, al, count, text.len, err);
     if (st)
         return st;
     if (host->entropy)

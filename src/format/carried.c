@@ -16,46 +16,39 @@ static const char *const keys[ATTRIBUTES] = {
 
 static heft_status add_entry(heft_plan *p, attribute a, uint32_t tensor, heft_str text)
 {
-    heft_str key = heft_lit(keys[a]), name = heft_ix_name(p->x, tensor);
-    char *both = heft_arena_alloc(p->arena, key.len + name.len + text.len + 1, 1);
-    if (!both)
+    heft_str name = heft_ix_name(p->x, tensor);
+    heft_value v = { .kind = HEFT_KIND_STR };
+    v.key = heft_arena_join(p->arena, heft_lit(keys[a]), name, heft_lit(""));
+    v.as.s = heft_arena_copy(p->arena, text);
+    if (!v.key.ptr || !v.as.s.ptr)
         return heft_error_no_memory(p->err, "for attributes");
-    memcpy(both, key.ptr, key.len);
-    memcpy(both + key.len, name.ptr, name.len);
-    memcpy(both + key.len + name.len, text.ptr, text.len);
-    size_t before = key.len + name.len;
-    return heft_ix_meta_text(p->x, (heft_str){ both, before },
-                             (heft_str){ both + before, text.len });
+    return heft_ix_meta(p->x, v);
+}
+
+heft_status heft_carry_attributes(heft_plan *p)
+{
+    char digits[20];
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+        if (row->flags & HEFT_T_PARAM_ID) {
+            size_t n = heft_u64_text(digits, ((const uint64_t *)p->x->param_ids.ptr)[t]);
+            st = add_entry(p, PARAM_ID, t, (heft_str){ digits, n });
+        }
+        if (!st && row->flags & HEFT_T_GRAD)
+            st = add_entry(p, REQUIRES_GRAD, t, heft_lit("true"));
+        /* Of opaque tensors the record itself says it. */
+        bool has = row->attrs && row->layout == HEFT_DENSE;
+        heft_str type = has && !st ? heft_ix_stored_dtype(p->x, t) : (heft_str){ NULL, 0 };
+        if (type.ptr)
+            st = add_entry(p, STORED_DTYPE, t, type);
+    }
+    return st;
 }
 
 static bool is_stored_dtype(const heft_value *v)
 {
     return v->kind == HEFT_KIND_STR && heft_str_is(v->key, "stored_dtype");
-}
-
-static heft_status carry(heft_plan *p, uint32_t t)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    char digits[20];
-    heft_status st = HEFT_OK;
-    if (row->flags & HEFT_T_PARAM_ID) {
-        size_t n = heft_u64_text(digits, ((const uint64_t *)p->x->param_ids.ptr)[t]);
-        st = add_entry(p, PARAM_ID, t, (heft_str){ digits, n });
-    }
-    if (!st && row->flags & HEFT_T_GRAD)
-        st = add_entry(p, REQUIRES_GRAD, t, heft_lit("true"));
-    /* Of opaque tensors the record itself says it. */
-    bool has = row->attrs && row->layout == HEFT_DENSE;
-    heft_str type = has ? heft_ix_stored_dtype(p->x, t) : (heft_str){ NULL, 0 };
-    return st || !type.ptr ? st : add_entry(p, STORED_DTYPE, t, type);
-}
-
-heft_status heft_carry_attributes(heft_plan *p)
-{
-    heft_status st = HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
-        st = carry(p, t);
-    return st;
 }
 
 heft_status heft_loss_not_carried(heft_plan *p, const char *rule)
@@ -68,9 +61,9 @@ heft_status heft_loss_not_carried(heft_plan *p, const char *rule)
 static attribute attribute_of(heft_str key, heft_str *name)
 {
     for (attribute a = 0; a < ATTRIBUTES; a++) {
-        heft_str prefix = heft_lit(keys[a]);
-        if (key.len >= prefix.len && !memcmp(key.ptr, prefix.ptr, prefix.len)) {
-            *name = (heft_str){ key.ptr + prefix.len, key.len - prefix.len };
+        size_t len = heft_lit(keys[a]).len;
+        if (heft_str_begins(key, keys[a])) {
+            *name = (heft_str){ key.ptr + len, key.len - len };
             return a;
         }
     }
@@ -94,24 +87,18 @@ static heft_status restore(heft_index *x, attribute a, uint32_t tensor, heft_str
     return HEFT_OK;
 }
 
-static bool has_entries(const heft_index *x)
-{
-    heft_str name;
-    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
-        if (attribute_of(heft_ix_value(x, i)->key, &name) < ATTRIBUTES)
-            return true;
-    return false;
-}
-
 heft_status heft_restore_attributes(heft_index *x)
 {
     uint32_t kept = 0, next = 0;
-    heft_status st = has_entries(x) ? heft_ix_seal(x) : HEFT_OK;
+    heft_str name;
+    bool has = false;
+    for (uint32_t i = 0; !has && i < x->values.len; i = heft_ix_value_next(x, i))
+        has = attribute_of(heft_ix_value(x, i)->key, &name) < ATTRIBUTES;
+    heft_status st = has ? heft_ix_seal(x) : HEFT_OK;
     if (st || !x->sealed)
         return st;
     for (uint32_t i = 0; i < x->values.len && !st; i++) {
         heft_value v = *heft_ix_value(x, i);
-        heft_str name;
         bool is_entry = i == next && v.kind == HEFT_KIND_STR, taken = false;
         attribute a = is_entry ? attribute_of(v.key, &name) : ATTRIBUTES;
         uint32_t tensor = a < ATTRIBUTES ? heft_ix_find(x, name) : HEFT_NONE;

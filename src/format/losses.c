@@ -32,12 +32,6 @@ static void put_pattern(heft_out *o, heft_str name)
     }
 }
 
-/* Patterns are matched with the names that the input has. */
-static heft_str source_name(const heft_plan *p, uint32_t tensor)
-{
-    return p->source_name ? p->source_name(p, tensor) : heft_ix_name(p->x, tensor);
-}
-
 heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, const char *why)
 {
     heft_plan_drop(p, tensor);
@@ -54,7 +48,8 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     heft_plan_drop(p, tensor);
     if (!heft_dtype_can_cast(HEFT_F32, type))
         return heft_loss_say(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
-    put_pattern(&o, source_name(p, tensor));
+    /* Patterns are matched with the names that the input has. */
+    put_pattern(&o, p->source_name ? p->source_name(p, tensor) : heft_ix_name(p->x, tensor));
     heft_out_u8(&o, 0);
     if (o.st) /* too long to be repeated */
         return heft_loss_say(p, HEFT_FAULT, rule, tensor,
@@ -138,14 +133,6 @@ heft_status heft_loss_metadata(heft_plan *p, const char *rule)
     return HEFT_OK;
 }
 
-static heft_status report_count(heft_plan *p, const char *rule, const char *what, uint32_t count)
-{
-    if (!count)
-        return HEFT_OK;
-    return heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE,
-                         "%s left out (tensors that have one: %U)", what, (uint64_t)count);
-}
-
 static bool has_other(const heft_index *x, uint32_t tensor, bool (*is_kept)(const heft_value *))
 {
     const heft_ix_attr_row *attrs = x->attrs.ptr;
@@ -159,19 +146,24 @@ static bool has_other(const heft_index *x, uint32_t tensor, bool (*is_kept)(cons
 heft_status heft_loss_attributes_but(heft_plan *p, const char *rule, uint8_t kept,
                                      bool (*is_kept)(const heft_value *))
 {
+    static const char *const what[] = { "requires_grad is", "parameter ids are",
+                                        "attributes of tensors are" };
     const heft_index *x = p->x;
-    uint32_t grads = 0, ids = 0, others = 0;
+    uint32_t counts[3] = { 0 };
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(x, t);
         uint8_t lost = (uint8_t)(row->flags & ~kept);
-        grads += !!(lost & HEFT_T_GRAD);
-        ids += !!(lost & HEFT_T_PARAM_ID);
-        others += has_other(x, t, is_kept);
+        counts[0] += !!(lost & HEFT_T_GRAD);
+        counts[1] += !!(lost & HEFT_T_PARAM_ID);
+        counts[2] += has_other(x, t, is_kept);
     }
-    heft_status st = report_count(p, rule, "requires_grad is", grads);
-    if (!st)
-        st = report_count(p, rule, "parameter ids are", ids);
-    return st ? st : report_count(p, rule, "attributes of tensors are", others);
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < 3 && !st; i++)
+        if (counts[i])
+            st = heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE,
+                               "%s left out (tensors that have one: %U)", what[i],
+                               (uint64_t)counts[i]);
+    return st;
 }
 
 heft_status heft_loss_attributes(heft_plan *p, const char *rule, uint8_t kept)

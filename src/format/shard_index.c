@@ -45,10 +45,8 @@ static const char map_key[] = "\"weight_map\"";
 static size_t after_key(const uint8_t *head, size_t len, size_t at)
 {
     size_t key = sizeof map_key - 1;
-    for (; at + key <= len; at++)
-        if (head[at] == '"' && !memcmp(head + at, map_key, key))
-            return at + key;
-    return len;
+    const uint8_t *found = heft_str_seek(head + at, head + len, map_key, key);
+    return found ? (size_t)(found - head) + key : len;
 }
 
 bool heft_shard_index_is(const uint8_t *head, size_t len)
@@ -145,13 +143,10 @@ static bool is_file_name(heft_str s)
 bool heft_shard_index_is_of_torch(heft_str file)
 {
     static const char *const suffixes[] = { ".bin", ".pt", ".pth" };
-    bool is = false;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        heft_str suffix = heft_lit(suffixes[i]);
-        is = is || (file.len > suffix.len &&
-                    !memcmp(file.ptr + file.len - suffix.len, suffix.ptr, suffix.len));
-    }
-    return is;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (heft_str_ends(file, suffixes[i]) && file.len > heft_lit(suffixes[i]).len)
+            return true;
+    return false;
 }
 
 static heft_status read_map(reader *r)
@@ -178,10 +173,8 @@ static heft_status read_map(reader *r)
                                   "tensor %q: the file %q is named as no %s file, and a model is "
                                   "only read in files of one format",
                                   row.name, row.file, r->kind->title);
-        heft_ix_listed *to = heft_vec_push(&r->x->mem, &r->x->listed, sizeof *to);
-        if (!to)
+        if (!heft_vec_add(&r->x->mem, &r->x->listed, &row, sizeof row))
             return heft_error_no_memory(r->x->err, "for the weight_map");
-        *to = row;
     }
     return r->j.st;
 }
@@ -201,9 +194,7 @@ static heft_status add_files(heft_index *x)
     uint32_t *ids = heft_mem_alloc(&x->mem, bytes);
     if (!ids)
         return heft_error_no_memory(x->err, "for the weight_map");
-    for (uint32_t i = 0; i < n; i++)
-        ids[i] = i;
-    heft_sort(ids, ids + n, n, file_below, rows);
+    heft_sort_numbers(ids, n, file_below, rows);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
         heft_ix_sibling s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true, NULL };

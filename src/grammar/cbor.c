@@ -16,14 +16,14 @@ enum { BREAK = 0xFF, CANONICAL_NAN = 0x7E00 };
 
 /* ---- failing ---- */
 
-static heft_cbor_kind fail_at(heft_cbor *c, const uint8_t *where, heft_status st, const char *fmt,
-                              ...)
+/* Returns false, which is HEFT_CBOR_FAILED. */
+static bool fail_at(heft_cbor *c, const uint8_t *where, heft_status st, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     c->st = heft_error_set_list(c->err, st, heft_cbor_offset(c, where), fmt, &ap);
     va_end(ap);
-    return HEFT_CBOR_FAILED;
+    return false;
 }
 
 static uint64_t bytes_left(const heft_cbor *c)
@@ -31,7 +31,7 @@ static uint64_t bytes_left(const heft_cbor *c)
     return (uint64_t)(c->end - c->p);
 }
 
-static heft_cbor_kind too_short(heft_cbor *c, const char *what, uint64_t needed)
+static bool too_short(heft_cbor *c, const char *what, uint64_t needed)
 {
     return fail_at(c, c->p, HEFT_E_FORMAT, "CBOR: %s takes %U bytes, %U are left", what, needed,
                    bytes_left(c));
@@ -63,15 +63,11 @@ static bool read_long_head(heft_cbor *c, uint8_t major, uint8_t info)
         c->flags |= HEFT_CBOR_INDEFINITE;
         return true;
     }
-    if (info > EIGHT_BYTES) {
-        fail_at(c, head, HEFT_E_FORMAT, "CBOR: 0x%X begins no item", (uint64_t)*head);
-        return false;
-    }
+    if (info > EIGHT_BYTES)
+        return fail_at(c, head, HEFT_E_FORMAT, "CBOR: 0x%X begins no item", (uint64_t)*head);
     unsigned bytes = 1u << (info - ONE_BYTE);
-    if (bytes > bytes_left(c)) {
-        too_short(c, "the head of an item", bytes);
-        return false;
-    }
+    if (bytes > bytes_left(c))
+        return too_short(c, "the head of an item", bytes);
     c->u = big_endian(c->p, bytes);
     c->p += bytes;
     c->width = (uint8_t)bytes;
@@ -95,17 +91,13 @@ static inline bool read_head(heft_cbor *c, uint8_t *major)
 static bool pass_tags(heft_cbor *c, uint8_t *major, uint32_t *tags)
 {
     while (*major == MAJOR_TAG) {
-        if (c->level + ++*tags > c->max_depth) {
-            fail_at(c, c->item, HEFT_E_LIMIT, "CBOR: nested deeper than %U levels",
-                    (uint64_t)c->max_depth);
-            return false;
-        }
+        if (c->level + ++*tags > c->max_depth)
+            return fail_at(c, c->item, HEFT_E_LIMIT, "CBOR: nested deeper than %U levels",
+                           (uint64_t)c->max_depth);
         c->tag = c->u;
         c->flags |= HEFT_CBOR_TAGGED;
-        if (c->p == c->end || *c->p == BREAK) {
-            fail_at(c, c->p, HEFT_E_FORMAT, "CBOR: a tag without an item");
-            return false;
-        }
+        if (c->p == c->end || *c->p == BREAK)
+            return fail_at(c, c->p, HEFT_E_FORMAT, "CBOR: a tag without an item");
         if (!read_head(c, major))
             return false;
     }
@@ -135,18 +127,14 @@ static inline size_t valid_text(const uint8_t *p, size_t len, const uint8_t *end
 static inline bool take_string(heft_cbor *c, uint8_t major, heft_str *out)
 {
     const uint8_t *p = c->p;
-    if (heft_unlikely(c->u > bytes_left(c))) {
-        too_short(c, major == MAJOR_TEXT ? "a text" : "a byte string", c->u);
-        return false;
-    }
+    if (heft_unlikely(c->u > bytes_left(c)))
+        return too_short(c, major == MAJOR_TEXT ? "a text" : "a byte string", c->u);
     size_t len = (size_t)c->u, valid = len;
     if (major == MAJOR_TEXT)
         valid = valid_text(p, len, c->end);
-    if (heft_unlikely(valid < len)) {
-        fail_at(c, p + valid, HEFT_E_FORMAT, "CBOR: a text is not UTF-8: byte 0x%X",
-                (uint64_t)p[valid]);
-        return false;
-    }
+    if (heft_unlikely(valid < len))
+        return fail_at(c, p + valid, HEFT_E_FORMAT, "CBOR: a text is not UTF-8: byte 0x%X",
+                       (uint64_t)p[valid]);
     c->p += len;
     *out = (heft_str){ (const char *)p, len };
     return true;
@@ -156,10 +144,8 @@ static inline bool take_string(heft_cbor *c, uint8_t major, heft_str *out)
 static bool take_chunk(heft_cbor *c, uint8_t major, heft_str *chunk, bool *more)
 {
     uint8_t own, flags = c->flags;
-    if (c->p == c->end) {
-        too_short(c, "a string in chunks", 1);
-        return false;
-    }
+    if (c->p == c->end)
+        return too_short(c, "a string in chunks", 1);
     *more = *c->p != BREAK;
     if (!*more) {
         c->p++;
@@ -168,10 +154,9 @@ static bool take_chunk(heft_cbor *c, uint8_t major, heft_str *chunk, bool *more)
     c->flags = 0;
     if (!read_head(c, &own))
         return false;
-    if (own != major || (c->flags & HEFT_CBOR_INDEFINITE)) {
-        fail_at(c, c->p - 1, HEFT_E_FORMAT, "CBOR: a chunk of a string is no string of its kind");
-        return false;
-    }
+    if (own != major || (c->flags & HEFT_CBOR_INDEFINITE))
+        return fail_at(c, c->p - 1, HEFT_E_FORMAT,
+                       "CBOR: a chunk of a string is no string of its kind");
     c->flags |= flags;
     return take_string(c, major, chunk);
 }
@@ -185,11 +170,10 @@ static bool join_chunks(heft_cbor *c, const uint8_t *first, uint8_t major, size_
     char *to = c->arena ? heft_arena_alloc(c->arena, total, 1) : NULL;
     if (!to) {
         if (c->arena)
-            fail_at(c, c->item, HEFT_E_NOMEM, "CBOR: no memory for a string of %U bytes",
-                    (uint64_t)total);
-        else
-            fail_at(c, c->item, HEFT_E_UNSUPPORTED, "CBOR: a string in chunks cannot be kept here");
-        return false;
+            return fail_at(c, c->item, HEFT_E_NOMEM, "CBOR: no memory for a string of %U bytes",
+                           (uint64_t)total);
+        return fail_at(c, c->item, HEFT_E_UNSUPPORTED,
+                       "CBOR: a string in chunks cannot be kept here");
     }
     c->p = first;
     for (heft_str chunk; c->p < end && take_chunk(c, major, &chunk, &more) && more;) {
@@ -290,22 +274,17 @@ static uint64_t as_f64(const heft_cbor *c)
                            : c->u;
 }
 
-/* Whether deterministic encoding would spell the float otherwise; RFC 8949 §4.2.1, §4.2.2. */
-static bool is_long_float(const heft_cbor *c)
-{
-    uint64_t bits = as_f64(c), less;
-    if (bits << 1 > UINT64_C(0x7FF) << (F64_MANT + 1))
-        return c->width != 2 || c->u != CANONICAL_NAN;
-    return (c->width == 8 && heft_cbor_narrow(&less, bits, F32_MANT, F32_EXP)) ||
-           (c->width == 4 && heft_cbor_narrow(&less, bits, F16_MANT, F16_EXP));
-}
-
 /* ---- items ---- */
 
 static heft_cbor_kind read_major_7(heft_cbor *c)
 {
     if (c->width > 1) {
-        if (is_long_float(c))
+        /* Whether deterministic encoding spells the float otherwise; RFC 8949 §4.2.1, §4.2.2. */
+        uint64_t bits = as_f64(c), less;
+        bool is_nan = bits << 1 > UINT64_C(0x7FF) << (F64_MANT + 1);
+        if (is_nan ? c->width != 2 || c->u != CANONICAL_NAN
+                   : (c->width == 8 && heft_cbor_narrow(&less, bits, F32_MANT, F32_EXP)) ||
+                         (c->width == 4 && heft_cbor_narrow(&less, bits, F16_MANT, F16_EXP)))
             c->flags |= HEFT_CBOR_LONG;
         return HEFT_CBOR_FLOAT;
     }
@@ -339,23 +318,6 @@ static inline heft_cbor_kind read_item(heft_cbor *c, uint8_t major, uint32_t tag
     }
 }
 
-static heft_cbor_kind refuse_flags(heft_cbor *c)
-{
-    return fail_at(c, c->item, HEFT_E_FORMAT, "CBOR: %s, which deterministic encoding has not",
-                   c->flags & HEFT_CBOR_TAGGED       ? "a tag"
-                   : c->flags & HEFT_CBOR_INDEFINITE ? "an indefinite length"
-                                                     : "a number in more bytes than it takes");
-}
-
-static heft_cbor_place place_of(const heft_cbor *c)
-{
-    if (!c->depth)
-        return HEFT_CBOR_AT_ROOT;
-    if (!c->frame.is_map)
-        return HEFT_CBOR_IN_ARRAY;
-    return c->frame.left & 1 ? HEFT_CBOR_AS_VALUE : HEFT_CBOR_AS_KEY;
-}
-
 /* keeps: strings in chunks are wanted, not only checked. */
 static inline heft_cbor_kind next_item(heft_cbor *c, bool keeps)
 {
@@ -371,7 +333,10 @@ static inline heft_cbor_kind next_item(heft_cbor *c, bool keeps)
         return read_break(c);
     c->item = c->p;
     c->flags = 0;
-    c->place = (uint8_t)place_of(c);
+    c->place = !c->depth           ? HEFT_CBOR_AT_ROOT
+               : !c->frame.is_map  ? HEFT_CBOR_IN_ARRAY
+               : c->frame.left & 1 ? HEFT_CBOR_AS_VALUE
+                                   : HEFT_CBOR_AS_KEY;
     if (!read_head(c, &major) ||
         (heft_unlikely(major == MAJOR_TAG) && !pass_tags(c, &major, &tags)))
         return HEFT_CBOR_FAILED;
@@ -379,7 +344,12 @@ static inline heft_cbor_kind next_item(heft_cbor *c, bool keeps)
     heft_cbor_kind k = read_item(c, major, tags, keeps);
     if (c->strict && !c->st) {
         if (heft_unlikely(c->flags))
-            return refuse_flags(c);
+            return fail_at(c, c->item, HEFT_E_FORMAT,
+                           "CBOR: %s, which deterministic encoding has not",
+                           c->flags & HEFT_CBOR_TAGGED       ? "a tag"
+                           : c->flags & HEFT_CBOR_INDEFINITE ? "an indefinite length"
+                                                             : "a number in more bytes than it "
+                                                               "takes");
         if (c->place == HEFT_CBOR_AS_KEY && k != HEFT_CBOR_ARRAY && k != HEFT_CBOR_MAP &&
             !check_key(c, c->item))
             return HEFT_CBOR_FAILED;

@@ -13,9 +13,10 @@
 #include "base/out.h"
 
 typedef enum heft_cbor_kind {
-    HEFT_CBOR_END,  /* the item is complete; what follows it was not looked at */
-    HEFT_CBOR_UINT, /* u */
-    HEFT_CBOR_NINT, /* -1 - u */
+    HEFT_CBOR_FAILED, /* status and message are set */
+    HEFT_CBOR_END,    /* the item is complete; what follows it was not looked at */
+    HEFT_CBOR_UINT,   /* u */
+    HEFT_CBOR_NINT,   /* -1 - u */
     HEFT_CBOR_BYTES,
     HEFT_CBOR_TEXT,
     HEFT_CBOR_ARRAY, /* u: members, unless HEFT_CBOR_INDEFINITE */
@@ -27,8 +28,7 @@ typedef enum heft_cbor_kind {
     HEFT_CBOR_NULL,
     HEFT_CBOR_UNDEFINED,
     HEFT_CBOR_SIMPLE, /* u: any other simple value */
-    HEFT_CBOR_FLOAT,  /* u: the bits, of 2, 4 or 8 bytes in width */
-    HEFT_CBOR_FAILED  /* status and message are set */
+    HEFT_CBOR_FLOAT   /* u: the bits, of 2, 4 or 8 bytes in width */
 } heft_cbor_kind;
 
 typedef enum heft_cbor_place {
@@ -204,6 +204,7 @@ static inline bool heft_cbor_look_u64s(heft_cbor_look *l, uint8_t *out, uint32_t
 void heft_cbor_put_u64(heft_out *o, uint64_t v);
 void heft_cbor_put_i64(heft_out *o, int64_t v);
 void heft_cbor_put_text(heft_out *o, heft_str s);
+void heft_cbor_put_key(heft_out *o, const char *key); /* a text */
 void heft_cbor_put_bytes(heft_out *o, heft_str s);
 void heft_cbor_put_array(heft_out *o, uint64_t members);
 void heft_cbor_put_map(heft_out *o, uint64_t pairs);

@@ -16,16 +16,11 @@ static void put_number(heft_out *o, uint8_t first, uint64_t v, unsigned bytes)
 static void put_head(heft_out *o, uint8_t major, uint64_t v)
 {
     uint8_t top = (uint8_t)(major << 5);
+    uint32_t size = v <= UINT8_MAX ? 0 : v <= UINT16_MAX ? 1 : v <= UINT32_MAX ? 2 : 3;
     if (v < ONE_BYTE)
-        put_number(o, top | (uint8_t)v, 0, 0);
-    else if (v <= UINT8_MAX)
-        put_number(o, top | ONE_BYTE, v, 1);
-    else if (v <= UINT16_MAX)
-        put_number(o, top | TWO_BYTES, v, 2);
-    else if (v <= UINT32_MAX)
-        put_number(o, top | FOUR_BYTES, v, 4);
+        heft_out_u8(o, top | (uint8_t)v);
     else
-        put_number(o, top | EIGHT_BYTES, v, 8);
+        put_number(o, (uint8_t)(top | (ONE_BYTE + size)), v, 1u << size);
 }
 
 void heft_cbor_put_u64(heft_out *o, uint64_t v)
@@ -42,6 +37,11 @@ void heft_cbor_put_text(heft_out *o, heft_str s)
 {
     put_head(o, MAJOR_TEXT, s.len);
     heft_out_str(o, s);
+}
+
+void heft_cbor_put_key(heft_out *o, const char *key)
+{
+    heft_cbor_put_text(o, heft_lit(key));
 }
 
 void heft_cbor_put_bytes(heft_out *o, heft_str s)

@@ -18,31 +18,27 @@ enum { AT_VALUE, AT_FIRST_VALUE, AT_KEY, AT_FIRST_KEY, AFTER_VALUE };
 
 /* ---- failing ---- */
 
-static heft_json_kind fail_at(heft_json *j, const char *where, heft_status st, const char *fmt, ...)
+/* Returns false, which is HEFT_JSON_FAILED. */
+static bool fail_at(heft_json *j, const char *where, heft_status st, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     j->st = heft_error_set_list(j->err, st, j->base + (uint64_t)(where - j->start), fmt, &ap);
     va_end(ap);
-    return HEFT_JSON_FAILED;
+    return false;
 }
 
-/* The character at p, or the byte when it is none. */
-static heft_str char_at(const heft_json *j, const char *p)
-{
-    size_t left = (size_t)(j->end - p);
-    for (size_t n = 1; n <= 4 && n <= left; n++)
-        if (heft_utf8_valid(p, n) == n)
-            return (heft_str){ p, n };
-    return (heft_str){ p, 1 };
-}
-
-/* Something else stands at j->p. */
-static heft_json_kind expected(heft_json *j, const char *what)
+/* Something else stands at j->p; the message has its character, or the byte when it is none. */
+static bool expected(heft_json *j, const char *what)
 {
     if (j->p == j->end)
         return fail_at(j, j->p, HEFT_E_FORMAT, "JSON: the text ends where %s is expected", what);
-    return fail_at(j, j->p, HEFT_E_FORMAT, "JSON: %s is expected, not %q", what, char_at(j, j->p));
+    size_t left = (size_t)(j->end - j->p), n = 1;
+    while (n < 4 && n < left && heft_utf8_valid(j->p, n) != n)
+        n++;
+    n = heft_utf8_valid(j->p, n) == n ? n : 1;
+    return fail_at(j, j->p, HEFT_E_FORMAT, "JSON: %s is expected, not %q", what,
+                   (heft_str){ j->p, n });
 }
 
 /* ---- nesting ---- */
@@ -82,18 +78,14 @@ static heft_json_kind close_container(heft_json *j)
 
 static bool read_hex4(uint32_t *out, const char *p)
 {
+    uint32_t bad = 0;
     *out = 0;
     for (unsigned i = 0; i < 4; i++) {
-        uint32_t c = (uint8_t)p[i], letter = c | 0x20, digit;
-        if (c >= '0' && c <= '9')
-            digit = c - '0';
-        else if (letter >= 'a' && letter <= 'f')
-            digit = letter - 'a' + 10;
-        else
-            return false;
-        *out = *out << 4 | digit;
+        uint32_t digit = heft_hex_digit(p[i]);
+        bad |= digit & 16;
+        *out = *out << 4 | (digit & 15);
     }
-    return true;
+    return !bad;
 }
 
 /* \uXXXX at p, or a pair of them; 0 when it is neither. */
@@ -127,25 +119,16 @@ static size_t read_escape(uint32_t *code, const char *p, const char *end)
     return 0;
 }
 
-static size_t put_utf8(char *to, uint32_t code)
-{
-    static const uint8_t leads[] = { 0, 0, 0xC0, 0xE0, 0xF0 };
-    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (size_t i = n; --i; code >>= 6)
-        to[i] = (char)(0x80 | (code & 0x3F));
-    to[0] = (char)(leads[n] | code);
-    return n;
-}
-
 /* raw, whose escapes were checked, into the arena; no escape grows. */
 static bool unescape(heft_json *j, heft_str raw)
 {
-    char *to = heft_arena_alloc(j->arena, raw.len, 1);
-    if (!to) {
-        fail_at(j, j->token, HEFT_E_NOMEM, "JSON: no memory for a string of %U bytes",
-                (uint64_t)raw.len);
-        return false;
-    }
+    char *to = j->arena ? heft_arena_alloc(j->arena, raw.len, 1) : NULL;
+    if (!j->arena)
+        return fail_at(j, j->token, HEFT_E_UNSUPPORTED,
+                       "JSON: a string with escapes cannot be kept here");
+    if (!to)
+        return fail_at(j, j->token, HEFT_E_NOMEM, "JSON: no memory for a string of %U bytes",
+                       (uint64_t)raw.len);
     j->text = (heft_str){ to, 0 };
     for (const char *p = raw.ptr, *end = raw.ptr + raw.len; p < end;) {
         uint64_t high = 0;
@@ -156,25 +139,13 @@ static bool unescape(heft_json *j, heft_str raw)
         p = stop;
         uint32_t code;
         size_t n = p < end ? read_escape(&code, p, end) : 0;
-        if (p < end && !n) { /* a file may change between the check and this copy */
-            fail_at(j, p, HEFT_E_IO, "JSON: the text changed while it was read");
-            return false;
-        }
+        if (p < end && !n) /* a file may change between the check and this copy */
+            return fail_at(j, p, HEFT_E_IO, "JSON: the text changed while it was read");
         if (n)
-            j->text.len += put_utf8(to + j->text.len, code);
+            j->text.len += heft_utf8_put(to + j->text.len, code);
         p += n;
     }
     return true;
-}
-
-/* A string with escapes: lent it cannot be. */
-static bool keep_escaped(heft_json *j, heft_str raw)
-{
-    if (!j->arena) {
-        fail_at(j, j->token, HEFT_E_UNSUPPORTED, "JSON: a string with escapes cannot be kept here");
-        return false;
-    }
-    return unescape(j, raw);
 }
 
 /* Passes over the escape at p; NULL when it is none. */
@@ -202,15 +173,11 @@ static bool read_odd_string(heft_json *j, const char *first, const char *p, uint
 {
     bool has_escapes = false;
     for (; p == j->end || *p != '"'; p = heft_json_find_stop(p, j->end, &high)) {
-        if (p == j->end) {
-            fail_at(j, p, HEFT_E_FORMAT, "JSON: the text ends inside a string");
-            return false;
-        }
-        if (*p != '\\') {
-            fail_at(j, p, HEFT_E_FORMAT, "JSON: the control character 0x%X in a string",
-                    (uint64_t)(uint8_t)*p);
-            return false;
-        }
+        if (p == j->end)
+            return fail_at(j, p, HEFT_E_FORMAT, "JSON: the text ends inside a string");
+        if (*p != '\\')
+            return fail_at(j, p, HEFT_E_FORMAT, "JSON: the control character 0x%X in a string",
+                           (uint64_t)(uint8_t)*p);
         has_escapes = true;
         p = pass_escape(j, p);
         if (!p)
@@ -218,14 +185,12 @@ static bool read_odd_string(heft_json *j, const char *first, const char *p, uint
     }
     heft_str raw = { first, (size_t)(p - first) };
     size_t valid = high ? heft_utf8_valid(raw.ptr, raw.len) : raw.len;
-    if (valid < raw.len) {
-        fail_at(j, first + valid, HEFT_E_FORMAT, "JSON: a string is not UTF-8: byte 0x%X",
-                (uint64_t)(uint8_t)first[valid]);
-        return false;
-    }
+    if (valid < raw.len)
+        return fail_at(j, first + valid, HEFT_E_FORMAT, "JSON: a string is not UTF-8: byte 0x%X",
+                       (uint64_t)(uint8_t)first[valid]);
     j->p = p + 1;
     j->text = raw;
-    return !has_escapes || !keeps || keep_escaped(j, raw);
+    return !has_escapes || !keeps || unescape(j, raw);
 }
 
 /* The string at j->p, a quote, into j->text; false after a failure. */
@@ -254,10 +219,8 @@ static bool pass_digits(heft_json *j)
     const char *p = j->p;
     while (is_digit(p, j->end))
         p++;
-    if (p == j->p) {
-        expected(j, "a digit");
-        return false;
-    }
+    if (p == j->p)
+        return expected(j, "a digit");
     j->p = p;
     return true;
 }
@@ -265,21 +228,6 @@ static bool pass_digits(heft_json *j)
 static bool is_at(const heft_json *j, char a, char b)
 {
     return j->p < j->end && (*j->p == a || *j->p == b);
-}
-
-static bool pass_fraction(heft_json *j)
-{
-    if (is_at(j, '.', '.')) {
-        j->p++;
-        if (!pass_digits(j))
-            return false;
-    }
-    if (!is_at(j, 'e', 'E'))
-        return true;
-    j->p++;
-    if (is_at(j, '+', '-'))
-        j->p++;
-    return pass_digits(j);
 }
 
 static heft_json_kind read_number(heft_json *j)
@@ -290,8 +238,17 @@ static heft_json_kind read_number(heft_json *j)
         j->p++; /* RFC 8259 §6: nothing else may begin with a zero */
     else if (!pass_digits(j))
         return HEFT_JSON_FAILED;
-    if (!pass_fraction(j))
-        return HEFT_JSON_FAILED;
+    if (is_at(j, '.', '.')) {
+        j->p++;
+        if (!pass_digits(j))
+            return HEFT_JSON_FAILED;
+    }
+    if (is_at(j, 'e', 'E')) {
+        j->p++;
+        j->p += is_at(j, '+', '-');
+        if (!pass_digits(j))
+            return HEFT_JSON_FAILED;
+    }
     j->text = (heft_str){ j->token, (size_t)(j->p - j->token) };
     j->state = AFTER_VALUE;
     return HEFT_JSON_NUMBER;
@@ -353,11 +310,6 @@ static heft_json_kind read_value(heft_json *j, bool keeps)
     }
 }
 
-static heft_json_kind at_end(heft_json *j)
-{
-    return j->p == j->end ? HEFT_JSON_END : expected(j, "the end of the text");
-}
-
 /* keeps: strings with escapes are wanted, not only checked. */
 static heft_json_kind next_token(heft_json *j, bool keeps)
 {
@@ -369,7 +321,7 @@ static heft_json_kind next_token(heft_json *j, bool keeps)
     j->p = j->token = p;
     if (j->state == AFTER_VALUE) {
         if (!j->depth)
-            return at_end(j);
+            return p == j->end ? HEFT_JSON_END : expected(j, "the end of the text");
         if (p == j->end || *p != ',')
             return close_container(j);
         p = behind_space(p + 1, j->end);

@@ -10,6 +10,7 @@
 #include "base/out.h"
 
 typedef enum heft_json_kind {
+    HEFT_JSON_FAILED, /* status and message are set */
     HEFT_JSON_END,    /* the document is complete, only white space follows */
     HEFT_JSON_OBJECT, /* { */
     HEFT_JSON_OBJECT_END,
@@ -20,8 +21,7 @@ typedef enum heft_json_kind {
     HEFT_JSON_NUMBER, /* text holds it as written */
     HEFT_JSON_TRUE,
     HEFT_JSON_FALSE,
-    HEFT_JSON_NULL,
-    HEFT_JSON_FAILED /* status and message are set */
+    HEFT_JSON_NULL
 } heft_json_kind;
 
 enum { HEFT_JSON_DEPTH = 256 };

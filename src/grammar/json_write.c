@@ -2,27 +2,21 @@
 #include "grammar/json.h"
 #include "grammar/json_scan.h"
 
-static void put_escape(heft_out *o, uint8_t c)
-{
-    const char *hex = "0123456789abcdef";
-    char control[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
-    char quoted[2] = { '\\', (char)c };
-    if (c < ' ')
-        heft_out_bytes(o, control, sizeof control);
-    else
-        heft_out_bytes(o, quoted, sizeof quoted);
-}
-
 void heft_json_put_str(heft_out *o, heft_str s)
 {
+    static const char hex[] = "0123456789abcdef";
     uint64_t high = 0;
     heft_out_u8(o, '"');
     for (size_t at = 0; at < s.len;) {
         const char *p = s.ptr + at, *stop = heft_json_find_stop(p, s.ptr + s.len, &high);
         heft_out_bytes(o, p, (size_t)(stop - p));
         at += (size_t)(stop - p);
-        if (at < s.len)
-            put_escape(o, (uint8_t)s.ptr[at++]);
+        if (at == s.len)
+            break;
+        uint8_t c = (uint8_t)s.ptr[at++];
+        char control[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+        char quoted[2] = { '\\', (char)c };
+        heft_out_bytes(o, c < ' ' ? control : quoted, c < ' ' ? sizeof control : sizeof quoted);
     }
     heft_out_u8(o, '"');
 }

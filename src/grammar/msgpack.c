@@ -8,11 +8,7 @@ typedef struct head { /* of bytes C0 to DF */
     uint8_t bytes;    /* of the number after it */
     uint8_t flags;
 } head;
-enum {
-    SIGNED = 1,
-    TYPED = 2,
-    FIXED = 4
-}; /* FIXED: `bytes` is the length itself, nothing follows to tell it */
+enum { SIGNED = 1, TYPED = 2, FIXED = 4 /* `bytes` is the length itself */ };
 
 static const head heads[32] = {
     [0x00] = { HEFT_MSGPACK_NIL, 0, 0 },
@@ -48,54 +44,32 @@ static const head heads[32] = {
     [0x1F] = { HEFT_MSGPACK_MAP, 4, 0 },
 };
 
-static uint64_t take_number(heft_cur *c, uint32_t bytes)
-{
-    const uint8_t *p = heft_cur_take(c, bytes);
-    uint64_t v = 0;
-    for (uint32_t i = 0; p && i < bytes; i++)
-        v = v << 8 | p[i];
-    return v;
-}
-
-static double float_of(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return (double)f;
-}
-
-static double double_of(uint64_t bits)
-{
-    double f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static void set_signed(heft_msgpack_item *it, uint64_t bits, uint32_t bytes)
-{
-    uint64_t top = UINT64_C(1) << (8 * bytes - 1);
-    it->u = bits;
-    if (!(bits & top))
-        return;
-    it->kind = HEFT_MSGPACK_INT;
-    it->i = (int64_t)((bits ^ top) - top);
-}
-
 static void read_long_head(heft_msgpack_item *it, heft_cur *c, uint8_t first)
 {
     const head *h = &heads[first & 31];
+    uint64_t top = h->flags & SIGNED ? UINT64_C(1) << (8 * h->bytes - 1) : 0;
+    uint32_t bits;
+    float single;
     it->kind = (heft_msgpack_kind)h->kind;
-    it->u = h->flags & FIXED ? h->bytes : take_number(c, h->bytes);
+    it->u = h->flags & FIXED ? h->bytes : 0;
+    const uint8_t *number = h->flags & FIXED ? NULL : heft_cur_take(c, h->bytes);
+    for (uint32_t i = 0; number && i < h->bytes; i++)
+        it->u = it->u << 8 | number[i];
     if (h->flags & TYPED)
         it->i = (int8_t)heft_cur_u8(c);
-    if (h->flags & SIGNED)
-        set_signed(it, it->u, h->bytes);
+    if (it->u & top) {
+        it->kind = HEFT_MSGPACK_INT;
+        it->i = (int64_t)((it->u ^ top) - top);
+    }
     if (it->kind == HEFT_MSGPACK_BOOL)
         it->u = first & 1;
-    if (it->kind == HEFT_MSGPACK_F32)
-        it->f = float_of((uint32_t)it->u);
+    if (it->kind == HEFT_MSGPACK_F32) {
+        bits = (uint32_t)it->u;
+        memcpy(&single, &bits, sizeof single);
+        it->f = (double)single;
+    }
     if (it->kind == HEFT_MSGPACK_F64)
-        it->f = double_of(it->u);
+        memcpy(&it->f, &it->u, sizeof it->f);
     if (!h->kind)
         heft_cur_fail(c, "%s: byte 0xC1 begins no item of MessagePack", c->what);
 }
@@ -184,27 +158,17 @@ static bool take_fact(heft_msgpack_facts *f, const heft_msgpack_item *it)
     return it->kind >= HEFT_MSGPACK_BOOL && it->kind <= HEFT_MSGPACK_F64;
 }
 
-/* Runs of the kind that most arrays consist of. */
-static uint64_t pass_f32(heft_cur *c, uint64_t count)
-{
-    enum { ITEM = 5, F32 = 0xCA };
-    uint64_t n = 0;
-    while (n < count && c->end - c->p >= ITEM && *c->p == F32) {
-        c->p += ITEM;
-        n++;
-    }
-    return n;
-}
-
 bool heft_msgpack_scan(heft_msgpack_facts *out, heft_cur *c, uint64_t count)
 {
+    enum { ITEM = 5, F32 = 0xCA };
     *out = (heft_msgpack_facts){ .end = heft_cur_pos(c) };
     while (count) {
-        uint64_t n = pass_f32(c, count);
-        out->f32 = out->f32 || n;
-        count -= n;
-        if (n)
+        if (c->end - c->p >= ITEM && *c->p == F32) { /* the kind that most arrays consist of */
+            out->f32 = true;
+            c->p += ITEM;
+            count--;
             continue;
+        }
         heft_msgpack_item it = heft_msgpack_next(c);
         if (c->st || !take_fact(out, &it))
             return false;

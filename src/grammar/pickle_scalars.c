@@ -12,7 +12,6 @@ static heft_str take(heft_pickle *p, uint64_t n)
     return (heft_str){ s ? (const char *)s : "", s ? (size_t)n : 0 };
 }
 
-/* Up to the end of the line, which is passed. */
 heft_str heft_pickle_take_line(heft_pickle *p)
 {
     enum { STEP = 256 };
@@ -43,8 +42,7 @@ static void push_string(heft_pickle *p, heft_pickle_kind kind, heft_str s)
 /* What Python 2 wrote as a text may hold any bytes. */
 static void push_old_text(heft_pickle *p, heft_str s)
 {
-    bool is_text = heft_str_is_utf8(s);
-    push_string(p, is_text ? HEFT_PICKLE_TEXT : HEFT_PICKLE_BYTES, s);
+    push_string(p, heft_str_is_utf8(s) ? HEFT_PICKLE_TEXT : HEFT_PICKLE_BYTES, s);
 }
 
 bool heft_pickle_is_utf8(heft_pickle *p, heft_str s)
@@ -56,7 +54,6 @@ bool heft_pickle_is_utf8(heft_pickle *p, heft_str s)
     return valid == s.len;
 }
 
-/* A number of so many bytes, least first. */
 uint64_t heft_pickle_take_number(heft_pickle *p, uint32_t bytes)
 {
     const uint8_t *s = heft_cur_take(&p->c, bytes);
@@ -83,14 +80,6 @@ void heft_pickle_obey_bytes(heft_pickle *p, uint32_t length_bytes)
     push_string(p, HEFT_PICKLE_BYTES, take(p, heft_pickle_take_number(p, length_bytes)));
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* digits of them at s, below end; -1: there are none such. */
 static int32_t hex_number(const char *s, const char *end, int digits)
 {
@@ -98,24 +87,12 @@ static int32_t hex_number(const char *s, const char *end, int digits)
     if (end - s < digits)
         return -1;
     for (; digits; digits--, s++) {
-        if (hex_digit(*s) < 0 || n > UINT32_MAX >> 5)
+        uint32_t digit = heft_hex_digit(*s);
+        if (digit > 15 || n > UINT32_MAX >> 5)
             return -1;
-        n = n << 4 | (uint32_t)hex_digit(*s);
+        n = n << 4 | digit;
     }
     return (int32_t)n;
-}
-
-static char *put_utf8(char *to, uint32_t c)
-{
-    if (c < 0x80) {
-        *to++ = (char)c;
-        return to;
-    }
-    uint32_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    *to++ = (char)((0xFF00u >> (more + 1) & 0xFF) | c >> 6 * more);
-    while (more--)
-        *to++ = (char)(0x80 | (c >> 6 * more & 0x3F));
-    return to;
 }
 
 /* Latin-1 with \uXXXX and \UXXXXXXXX, each at least as long as its UTF-8 but for the former, which
@@ -140,7 +117,7 @@ void heft_pickle_obey_escaped_text(heft_pickle *p, uint32_t arg)
                              p->c.what);
             return;
         }
-        to = put_utf8(to, (uint32_t)c);
+        to += heft_utf8_put(to, (uint32_t)c);
         s += digits ? digits + 2 : 1;
     }
     push_string(p, HEFT_PICKLE_TEXT, (heft_str){ start, (size_t)(to - start) });
@@ -239,7 +216,6 @@ void heft_pickle_obey_long(heft_pickle *p, uint32_t length_bytes)
     push_int(p, (int64_t)n);
 }
 
-/* false: no integer of 64 bits. */
 bool heft_pickle_decimal(int64_t *out, heft_str s)
 {
     bool is_negative = s.len && *s.ptr == '-';

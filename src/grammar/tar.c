@@ -62,14 +62,6 @@ static bool read_number(uint64_t *out, const uint8_t *p, size_t len)
     return true;
 }
 
-static bool is_zero(const uint8_t *p)
-{
-    for (size_t i = 0; i < BLOCK; i++)
-        if (p[i])
-            return false;
-    return true;
-}
-
 /* The sum of the header's bytes, its own counted as spaces; early writers added signed bytes. */
 static bool has_checksum(const uint8_t *p)
 {
@@ -147,19 +139,6 @@ static size_t take_record(extension *e, const uint8_t *p, size_t left)
     return (size_t)len;
 }
 
-static heft_status read_records(extension *e, heft_cur *c, uint64_t bytes)
-{
-    const uint8_t *p = heft_cur_take(c, bytes);
-    uint64_t base = heft_cur_pos(c) - (p ? bytes : 0);
-    for (size_t at = 0, n; p && at < bytes; at += n) {
-        n = take_record(e, p + at, (size_t)bytes - at);
-        if (!n)
-            return heft_error_set(c->in->err, HEFT_E_FORMAT, base + at,
-                                  "%s: a record of pax is not LENGTH KEY=VALUE", what);
-    }
-    return c->st;
-}
-
 static heft_status read_extension(extension *e, heft_in *in, const heft_tar_entry *m, uint8_t type)
 {
     if (m->data.length > MOST_EXTENSION)
@@ -167,33 +146,26 @@ static heft_status read_extension(extension *e, heft_in *in, const heft_tar_entr
                               "%s: %U bytes describe the next member, more than %U", what,
                               m->data.length, (uint64_t)MOST_EXTENSION);
     heft_cur c = heft_cur_whole(in, m->data.offset, m->data.length, what);
-    if (type == 'x')
-        return c.st ? c.st : read_records(e, &c, m->data.length);
     const uint8_t *p = heft_cur_take(&c, m->data.length);
     if (p && type == 'L')
         e->name = field(p, (size_t)m->data.length);
+    for (size_t at = 0, n; p && type == 'x' && at < m->data.length; at += n) {
+        n = take_record(e, p + at, (size_t)m->data.length - at);
+        if (!n)
+            return heft_error_set(in->err, HEFT_E_FORMAT, m->data.offset + at,
+                                  "%s: a record of pax is not LENGTH KEY=VALUE", what);
+    }
     return c.st; /* g describes the whole archive, K the target of a link */
 }
 
 /* ---- members ---- */
-
-static bool is_regular(uint8_t type)
-{
-    return type == '0' || !type || type == '7';
-}
-
-/* Links, devices and directories have a size at times, and no bytes. */
-static bool has_data(uint8_t type)
-{
-    return type < '1' || type > '6';
-}
 
 static heft_status read_header(heft_tar *t, const uint8_t *p, heft_tar_entry *out)
 {
     *out = (heft_tar_entry){ .name = field(p, NAME),
                              .header = t->at,
                              .has_prefix = !memcmp(p + MAGIC, "ustar", 6) && p[PREFIX],
-                             .is_file = is_regular(p[TYPE]) };
+                             .is_file = p[TYPE] == '0' || !p[TYPE] || p[TYPE] == '7' };
     if (memcmp(p + MAGIC, "ustar", 5) != 0 || !has_checksum(p))
         return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at,
                               "%s: its checksum is not that of its bytes", what);
@@ -201,7 +173,8 @@ static heft_status read_header(heft_tar *t, const uint8_t *p, heft_tar_entry *ou
     if (!read_number(&out->data.length, p + SIZE, SIZE_BYTES))
         return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at + SIZE,
                               "%s: the size of %q is not a number", what, out->name);
-    if (!has_data(p[TYPE]))
+    /* Links, devices and directories have a size at times, and no bytes. */
+    if (p[TYPE] >= '1' && p[TYPE] <= '6')
         out->data.length = 0;
     return HEFT_OK;
 }
@@ -229,7 +202,10 @@ heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
         const uint8_t *p = heft_cur_take(&c, BLOCK);
         if (!p)
             return c.st;
-        if (is_zero(p))
+        uint32_t zeros = 0;
+        while (zeros < BLOCK && !p[zeros])
+            zeros++;
+        if (zeros == BLOCK)
             return HEFT_OK;
         heft_status st = read_header(t, p, out);
         if (!st && !is_extension(p[TYPE]))

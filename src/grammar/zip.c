@@ -21,29 +21,18 @@
 #include "base/text.h"
 #include "grammar/zip_records.h"
 
-enum { MEMBER = 30, ENTRY = 46 };
+enum { MEMBER = 30 };
 enum { FLAG_ENCRYPTED = 1, FLAG_DESCRIBED = 8, FLAG_PATCH = 0x20, FLAG_STRONG = 0x40 };
 enum { FLAG_MASKED = 0x2000, FLAGS_OF_DEFLATE = 6, FLAG_UTF8 = 0x800 };
 enum { FLAGS_KNOWN = FLAG_DESCRIBED | FLAGS_OF_DEFLATE | FLAG_UTF8 };
-enum { EXTRA_ZIP64 = 1, FULL16 = 0xFFFF };
+enum { EXTRA_ZIP64 = 1 };
 enum { MOST_INFLATED = 1032 }; /* times: two bits of deflate say 258 bytes */
-
-static const uint32_t FULL32 = UINT32_MAX;
 
 typedef struct reader {
     heft_in *in;
     heft_zip *z;
     bool takes_opaque;
 } reader;
-
-static heft_status fail_at(const reader *r, uint64_t at, heft_status st, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    heft_error_set_list(r->in->err, st, at, fmt, &ap);
-    va_end(ap);
-    return st;
-}
 
 /* ---- headers ---- */
 
@@ -71,11 +60,12 @@ static heft_status take_wide(const reader *r, header *h, heft_cur *c, uint64_t b
     uint64_t *wide[] = { &h->content, &h->stored, &h->head };
     uint64_t at = heft_cur_pos(c);
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
-        if (*wide[i] != FULL32)
+        if (*wide[i] != UINT32_MAX)
             continue;
         if (bytes < 8)
-            return fail_at(r, at, HEFT_E_FORMAT,
-                           "zip: member %q: its zip64 field is too short for its numbers", name);
+            return heft_error_set(r->in->err, HEFT_E_FORMAT, at,
+                                  "zip: member %q: its zip64 field is too short for its numbers",
+                                  name);
         *wide[i] = heft_cur_u64(c);
         bytes -= 8;
     }
@@ -92,16 +82,16 @@ static heft_status read_extra(const reader *r, header *h, uint64_t at, heft_str 
         uint32_t id = heft_cur_u16(&c);
         uint64_t bytes = heft_cur_u16(&c);
         if (bytes > heft_cur_left(&c))
-            return fail_at(r, heft_cur_pos(&c) - 4, HEFT_E_FORMAT,
-                           "zip: member %q: an extra field of %U bytes, %U are left", name, bytes,
-                           heft_cur_left(&c));
+            return heft_error_set(r->in->err, HEFT_E_FORMAT, heft_cur_pos(&c) - 4,
+                                  "zip: member %q: an extra field of %U bytes, %U are left", name,
+                                  bytes, heft_cur_left(&c));
         if (id != EXTRA_ZIP64) {
             heft_cur_take(&c, bytes);
             continue;
         }
         if (is_wide)
-            return fail_at(r, heft_cur_pos(&c) - 4, HEFT_E_FORMAT,
-                           "zip: member %q: two zip64 fields", name);
+            return heft_error_set(r->in->err, HEFT_E_FORMAT, heft_cur_pos(&c) - 4,
+                                  "zip: member %q: two zip64 fields", name);
         is_wide = true;
         heft_status st = take_wide(r, h, &c, bytes, name);
         if (st)
@@ -116,18 +106,14 @@ static heft_status check_name(const reader *r, heft_str name, uint64_t at)
 {
     size_t valid = heft_utf8_valid(name.ptr, name.len);
     if (!name.len)
-        return fail_at(r, at, HEFT_E_FORMAT, "zip: a member without a name");
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, at, "zip: a member without a name");
     if (valid < name.len)
-        return fail_at(r, at + valid, HEFT_E_UNSUPPORTED, "zip: the name of a member is not UTF-8");
+        return heft_error_set(r->in->err, HEFT_E_UNSUPPORTED, at + valid,
+                              "zip: the name of a member is not UTF-8");
     if (heft_str_has_nul(name))
-        return fail_at(r, at, HEFT_E_FORMAT, "zip: member %q: a zero byte in its name", name);
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, at,
+                              "zip: member %q: a zero byte in its name", name);
     return HEFT_OK;
-}
-
-static bool is_opaque(const header *h)
-{
-    return h->flags & ~(uint32_t)FLAGS_KNOWN ||
-           (h->method != HEFT_ZIP_STORED && h->method != HEFT_ZIP_DEFLATED);
 }
 
 heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err)
@@ -149,33 +135,26 @@ heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err)
 static heft_status check_sizes(const reader *r, const header *h, heft_str name, uint64_t at)
 {
     if (h->method == HEFT_ZIP_STORED && h->stored != h->content)
-        return fail_at(r, at, HEFT_E_FORMAT,
-                       "zip: member %q: %U bytes are stored for a content of %U", name, h->stored,
-                       h->content);
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, at,
+                              "zip: member %q: %U bytes are stored for a content of %U", name,
+                              h->stored, h->content);
     uint64_t most;
     if (h->method == HEFT_ZIP_DEFLATED &&
         (!h->stored || (heft_mul(&most, h->stored, MOST_INFLATED) && h->content > most)))
-        return fail_at(r, at, HEFT_E_FORMAT,
-                       "zip: member %q: no %U bytes inflate to the %U that it is said to have",
-                       name, h->stored, h->content);
+        return heft_error_set(
+            r->in->err, HEFT_E_FORMAT, at,
+            "zip: member %q: no %U bytes inflate to the %U that it is said to have", name,
+            h->stored, h->content);
     return HEFT_OK;
-}
-
-/* With masked headers (§4.4.4, bit 13) nothing at the member can be compared with the directory. */
-static heft_status check_method(const reader *r, const header *h, const heft_zip_entry *e,
-                                uint64_t at)
-{
-    if (!e->is_opaque)
-        return check_sizes(r, h, e->name, at);
-    return r->takes_opaque && !(h->flags & FLAG_MASKED) ? HEFT_OK
-                                                        : heft_zip_refuse_opaque(e, r->in->err);
 }
 
 static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
 {
     uint64_t at = heft_cur_pos(c);
     if (heft_cur_u32(c) != SIGN_ENTRY)
-        return c->st ? c->st : fail_at(r, at, HEFT_E_FORMAT, "zip: no entry of a member here");
+        return c->st ? c->st
+                     : heft_error_set(r->in->err, HEFT_E_FORMAT, at,
+                                      "zip: no entry of a member here");
     header h;
     heft_cur_u16(c); /* made by */
     read_common(c, &h);
@@ -192,9 +171,9 @@ static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
     heft_status st = check_name(r, e->name, e->name_at);
     if (!st)
         st = read_extra(r, &h, extra, e->name);
-    if (!st && disk && disk != FULL16)
-        st = fail_at(r, at, HEFT_E_UNSUPPORTED, "zip: member %q: it lies in another volume",
-                     e->name);
+    if (!st && disk && disk != UINT16_MAX)
+        st = heft_error_set(r->in->err, HEFT_E_UNSUPPORTED, at,
+                            "zip: member %q: it lies in another volume", e->name);
     e->head = h.head;
     e->stored = h.stored;
     e->content = h.content;
@@ -202,19 +181,13 @@ static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
     e->method = (uint16_t)h.method;
     e->flags = (uint16_t)h.flags;
     e->is_described = h.flags & FLAG_DESCRIBED;
-    e->is_opaque = is_opaque(&h);
-    return st ? st : check_method(r, &h, e, at);
-}
-
-static heft_status read_directory(const reader *r, heft_cur *c)
-{
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; !st && i < r->z->count; i++)
-        st = read_entry(r, c, &r->z->entries[i]);
-    if (!st && heft_cur_left(c))
-        return fail_at(r, heft_cur_pos(c), HEFT_E_FORMAT,
-                       "zip: %U bytes behind the last entry of the directory", heft_cur_left(c));
-    return st;
+    e->is_opaque = h.flags & ~(uint32_t)FLAGS_KNOWN ||
+                   (h.method != HEFT_ZIP_STORED && h.method != HEFT_ZIP_DEFLATED);
+    if (st || !e->is_opaque)
+        return st ? st : check_sizes(r, &h, e->name, at);
+    /* §4.4.4, bit 13: masked headers at the members cannot be compared with the directory. */
+    return r->takes_opaque && !(h.flags & FLAG_MASKED) ? HEFT_OK
+                                                       : heft_zip_refuse_opaque(e, r->in->err);
 }
 
 /* ---- at the members ---- */
@@ -242,9 +215,10 @@ static heft_status check_header(const reader *r, const header *h, const heft_zip
     else if (!repeats(h->stored, e->stored, later) || !repeats(h->content, e->content, later))
         what = "size";
     if (what)
-        return fail_at(r, e->head, HEFT_E_FORMAT,
-                       "zip: member %q: the header at its data has another %s than the directory",
-                       e->name, what);
+        return heft_error_set(
+            r->in->err, HEFT_E_FORMAT, e->head,
+            "zip: member %q: the header at its data has another %s than the directory", e->name,
+            what);
     return HEFT_OK;
 }
 
@@ -276,17 +250,18 @@ static heft_status read_descriptor(const reader *r, heft_zip_entry *e)
             return HEFT_OK;
         }
     }
-    return fail_at(r, e->end, HEFT_E_FORMAT,
-                   "zip: member %q: what follows its data is not its data descriptor", e->name);
+    return heft_error_set(r->in->err, HEFT_E_FORMAT, e->end,
+                          "zip: member %q: what follows its data is not its data descriptor",
+                          e->name);
 }
 
 static heft_status read_member(const reader *r, heft_zip_entry *e)
 {
     uint64_t limit = r->z->directory.offset;
     if (e->head > limit || limit - e->head < MEMBER)
-        return fail_at(r, e->name_at, HEFT_E_FORMAT,
-                       "zip: member %q: it cannot begin at %U, the directory is at %U", e->name,
-                       e->head, limit);
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->name_at,
+                              "zip: member %q: it cannot begin at %U, the directory is at %U",
+                              e->name, e->head, limit);
     heft_cur c = heft_cur_open(r->in, e->head, limit - e->head, "zip: the header of a member");
     header h;
     uint32_t sign = heft_cur_u32(&c);
@@ -295,8 +270,8 @@ static heft_status read_member(const reader *r, heft_zip_entry *e)
     const uint8_t *name = heft_cur_take(&c, h.name);
     uint64_t extra = heft_cur_pos(&c);
     if (!c.st && sign != SIGN_MEMBER)
-        return fail_at(r, e->head, HEFT_E_FORMAT, "zip: member %q: no header at %U", e->name,
-                       e->head);
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head, "zip: member %q: no header at %U",
+                              e->name, e->head);
     heft_cur_take(&c, h.extra);
     heft_status st = c.st;
     if (!st)
@@ -307,9 +282,9 @@ static heft_status read_member(const reader *r, heft_zip_entry *e)
         return st;
     e->data = heft_cur_pos(&c);
     if (!heft_range_in((heft_range){ e->data, e->stored }, limit))
-        return fail_at(r, e->head, HEFT_E_FORMAT,
-                       "zip: member %q: its %U bytes at %U reach past the directory at %U", e->name,
-                       e->stored, e->data, limit);
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
+                              "zip: member %q: its %U bytes at %U reach past the directory at %U",
+                              e->name, e->stored, e->data, limit);
     e->end = e->data + e->stored;
     return e->is_described ? read_descriptor(r, e) : HEFT_OK;
 }
@@ -340,8 +315,8 @@ static heft_status read_members(const reader *r)
         } else if (st) {
             return st;
         } else if (before && before->end > e->head) {
-            return fail_at(r, e->head, HEFT_E_FORMAT, "zip: members %q and %q overlap",
-                           before->name, e->name);
+            return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
+                                  "zip: members %q and %q overlap", before->name, e->name);
         } else {
             before = e;
         }
@@ -365,24 +340,8 @@ static bool name_below(const void *ctx, uint32_t a, uint32_t b)
     return heft_str_order(entries[a].name, entries[b].name) < 0;
 }
 
-static heft_status sort_entries(const reader *r, uint32_t *scratch)
-{
-    const heft_zip *z = r->z;
-    for (uint32_t i = 0; i < z->count; i++)
-        z->by_place[i] = z->by_name[i] = i;
-    heft_sort(z->by_place, scratch, z->count, place_below, z->entries);
-    heft_sort(z->by_name, scratch, z->count, name_below, z->entries);
-    for (uint32_t i = 1; i < z->count; i++) {
-        const heft_zip_entry *e = &z->entries[z->by_name[i]];
-        if (heft_str_eq(e->name, z->entries[z->by_name[i - 1]].name))
-            return fail_at(r, e->name_at, HEFT_E_FORMAT, "zip: two members are called %q", e->name);
-    }
-    return HEFT_OK;
-}
-
 /* Entries are sparse in no file: 46 bytes and a name stand for each, and are at hand already. */
-static heft_status make_room(const reader *r, heft_arena *arena, uint64_t entries,
-                             uint32_t **scratch)
+static heft_status make_room(const reader *r, heft_arena *arena, uint64_t entries)
 {
     heft_zip *z = r->z;
     uint64_t bytes = 0;
@@ -390,23 +349,34 @@ static heft_status make_room(const reader *r, heft_arena *arena, uint64_t entrie
         bytes <= SIZE_MAX) {
         z->count = (uint32_t)entries;
         z->entries = heft_arena_alloc(arena, (size_t)bytes, 8);
-        z->by_place = heft_arena_alloc(arena, z->count * sizeof *z->by_place, 4);
-        z->by_name = heft_arena_alloc(arena, z->count * sizeof *z->by_name, 4);
-        *scratch = heft_arena_alloc(arena, z->count * sizeof **scratch, 4);
+        z->by_place = heft_arena_alloc(arena, 2 * (size_t)z->count * sizeof *z->by_place, 4);
     }
-    if (!z->entries || !z->by_place || !z->by_name || !*scratch)
-        return fail_at(r, z->directory.offset, HEFT_E_NOMEM,
-                       "zip: no memory for the entries of %U members", entries);
+    if (!z->entries || !z->by_place)
+        return heft_error_set(r->in->err, HEFT_E_NOMEM, z->directory.offset,
+                              "zip: no memory for the entries of %U members", entries);
     memset(z->entries, 0, (size_t)bytes);
     return HEFT_OK;
 }
 
-static heft_status open_archive(heft_zip *out, heft_in *in, heft_arena *arena, bool takes_opaque)
+static heft_status sort_entries(const reader *r)
+{
+    const heft_zip *z = r->z;
+    heft_sort_numbers(z->by_place, z->count, name_below, z->entries);
+    for (uint32_t i = 1; i < z->count; i++) {
+        const heft_zip_entry *e = &z->entries[z->by_place[i]];
+        if (heft_str_eq(e->name, z->entries[z->by_place[i - 1]].name))
+            return heft_error_set(r->in->err, HEFT_E_FORMAT, e->name_at,
+                                  "zip: two members are called %q", e->name);
+    }
+    heft_sort_numbers(z->by_place, z->count, place_below, z->entries);
+    return HEFT_OK;
+}
+
+heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena, bool takes_opaque)
 {
     *out = (heft_zip){ 0 };
     reader r = { .in = in, .z = out, .takes_opaque = takes_opaque };
     uint64_t entries = 0;
-    uint32_t *scratch = NULL;
     heft_status st = heft_zip_find_directory(out, in, &entries);
     heft_cur c;
     if (!st) {
@@ -415,34 +385,16 @@ static heft_status open_archive(heft_zip *out, heft_in *in, heft_arena *arena, b
         st = c.st;
     }
     if (!st && entries)
-        st = make_room(&r, arena, entries, &scratch);
-    if (!st)
-        st = read_directory(&r, &c);
+        st = make_room(&r, arena, entries);
+    for (uint32_t i = 0; !st && i < out->count; i++)
+        st = read_entry(&r, &c, &out->entries[i]);
+    if (!st && heft_cur_left(&c))
+        st = heft_error_set(r.in->err, HEFT_E_FORMAT, heft_cur_pos(&c),
+                            "zip: %U bytes behind the last entry of the directory",
+                            heft_cur_left(&c));
     if (!st && entries)
-        st = sort_entries(&r, scratch);
+        st = sort_entries(&r);
     return st ? st : read_members(&r);
-}
-
-heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena)
-{
-    return open_archive(out, in, arena, false);
-}
-
-heft_status heft_zip_open_any(heft_zip *out, heft_in *in, heft_arena *arena)
-{
-    return open_archive(out, in, arena, true);
-}
-
-uint32_t heft_zip_find(const heft_zip *z, heft_str name)
-{
-    heft_bisect b = { .end = z->count };
-    while (heft_bisect_next(&b)) {
-        int order = heft_str_order(z->entries[z->by_name[b.mid]].name, name);
-        if (!order)
-            return z->by_name[b.mid];
-        heft_bisect_narrow(&b, order < 0);
-    }
-    return HEFT_NONE;
 }
 
 heft_str heft_zip_first(int *bits, const uint8_t *head, size_t len)

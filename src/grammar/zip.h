@@ -30,8 +30,7 @@ typedef struct heft_zip_entry {
 
 typedef struct heft_zip {
     heft_zip_entry *entries; /* in the order of the central directory */
-    uint32_t *by_place;      /* their numbers, by the place of their headers … */
-    uint32_t *by_name;       /* … and by their names */
+    uint32_t *by_place;      /* their numbers, by the place of their headers */
     uint32_t count;
     heft_range directory; /* the central directory; what ends the archive follows it */
     uint64_t comment;     /* bytes of the archive's comment, the last of the file */
@@ -40,14 +39,11 @@ typedef struct heft_zip {
 /* The archive that the file is, without bytes before or behind it; in arena: about 85 bytes for each
  * member, never more than twice what the directory takes in the file.
  * HEFT_E_FORMAT: broken, cut short, members that overlap or share a name.  HEFT_E_UNSUPPORTED: encrypted,
- * in several volumes, compressed otherwise, or names that are not UTF-8. */
-heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena);
-/* The same, but members that are encrypted or compressed otherwise are listed as opaque entries. */
-heft_status heft_zip_open_any(heft_zip *out, heft_in *in, heft_arena *arena);
+ * in several volumes, compressed otherwise, or names that are not UTF-8.
+ * takes_opaque: members that are encrypted or compressed otherwise are listed as opaque entries. */
+heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena, bool takes_opaque);
 /* HEFT_E_UNSUPPORTED with the reason when the entry is opaque. */
 heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err);
-/* The member of that name, or HEFT_NONE. */
-uint32_t heft_zip_find(const heft_zip *z, heft_str name);
 /* For probes: the name of the member that the file begins with, as far as it lies in head; *bits says how much
  * speaks for a zip archive, 0: it is none.  Of an empty archive: empty. */
 heft_str heft_zip_first(int *bits, const uint8_t *head, size_t len);

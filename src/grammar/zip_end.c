@@ -11,10 +11,6 @@
 #include "grammar/zip_records.h"
 
 enum { END = 22, LOCATOR = 20, END64 = 56, MOST_COMMENT = 0xFFFF };
-enum { ENTRY = 46 }; /* bytes that a member takes in the directory, at least */
-enum { FULL16 = 0xFFFF };
-
-static const uint32_t FULL32 = UINT32_MAX;
 
 typedef struct end_record {
     uint64_t at; /* of the record itself */
@@ -102,10 +98,11 @@ static heft_status read_end64(heft_in *in, end_record *e, uint64_t at, uint64_t 
         return heft_error_set(in->err, HEFT_E_FORMAT, at,
                               "zip: no zip64 record of %U bytes stands in front of its locator",
                               locator - at);
-    if (!agrees(e->entries, FULL16, big.entries) || !agrees(e->bytes, FULL32, big.bytes) ||
-        !agrees(e->place, FULL32, big.place) ||
-        !agrees(e->entries_here, FULL16, big.entries_here) || !agrees(e->disk, FULL16, big.disk) ||
-        !agrees(e->directory_disk, FULL16, big.directory_disk))
+    if (!agrees(e->entries, UINT16_MAX, big.entries) || !agrees(e->bytes, UINT32_MAX, big.bytes) ||
+        !agrees(e->place, UINT32_MAX, big.place) ||
+        !agrees(e->entries_here, UINT16_MAX, big.entries_here) ||
+        !agrees(e->disk, UINT16_MAX, big.disk) ||
+        !agrees(e->directory_disk, UINT16_MAX, big.directory_disk))
         return heft_error_set(in->err, HEFT_E_FORMAT, e->at,
                               "zip: the end of the archive and its zip64 record disagree");
     *e = big;

@@ -13,6 +13,8 @@ enum {
     SIGN_END = 0x06054B50
 };
 
+enum { ENTRY = 46 }; /* bytes that a member takes in the directory, at least */
+
 /* Find the central directory and the number of its entries; set z->directory and z->comment. */
 heft_status heft_zip_find_directory(heft_zip *z, heft_in *in, uint64_t *entries);
 

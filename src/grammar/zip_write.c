@@ -118,30 +118,26 @@ void heft_zip_put_entry(heft_out *o, const heft_zip_member *m)
         heft_out_u64(o, m->head);
 }
 
-static void put_end64(heft_out *o, uint64_t members, heft_range directory)
-{
-    enum { BYTES_THAT_FOLLOW = 44 };
-    heft_out_u32(o, SIGN_END64);
-    heft_out_u64(o, BYTES_THAT_FOLLOW);
-    heft_out_u16(o, UNIX | VERSION_ZIP64);
-    heft_out_u16(o, VERSION_ZIP64);
-    heft_out_u64(o, 0); /* disks */
-    heft_out_u64(o, members);
-    heft_out_u64(o, members);
-    heft_out_u64(o, directory.length);
-    heft_out_u64(o, directory.offset);
-    heft_out_u32(o, SIGN_LOCATOR);
-    heft_out_u32(o, 0);
-    heft_out_u64(o, directory.offset + directory.length);
-    heft_out_u32(o, 1);
-}
-
 void heft_zip_put_end(heft_out *o, uint64_t members, heft_range directory)
 {
+    enum { BYTES_THAT_FOLLOW = 44 };
     bool many = members >= UINT16_MAX;
     uint16_t count = many ? UINT16_MAX : (uint16_t)members;
-    if (many || is_wide(directory.offset) || is_wide(directory.length))
-        put_end64(o, members, directory);
+    if (many || is_wide(directory.offset) || is_wide(directory.length)) {
+        heft_out_u32(o, SIGN_END64);
+        heft_out_u64(o, BYTES_THAT_FOLLOW);
+        heft_out_u16(o, UNIX | VERSION_ZIP64);
+        heft_out_u16(o, VERSION_ZIP64);
+        heft_out_u64(o, 0); /* disks */
+        heft_out_u64(o, members);
+        heft_out_u64(o, members);
+        heft_out_u64(o, directory.length);
+        heft_out_u64(o, directory.offset);
+        heft_out_u32(o, SIGN_LOCATOR);
+        heft_out_u32(o, 0);
+        heft_out_u64(o, directory.offset + directory.length);
+        heft_out_u32(o, 1);
+    }
     heft_out_u32(o, SIGN_END);
     heft_out_u32(o, 0);
     heft_out_u16(o, count);

@@ -66,20 +66,6 @@ static heft_status read_prefix(heft_npy *out, heft_in *in, const heft_npy_place 
     return HEFT_OK;
 }
 
-/* An array that lacks elements is refused before there is a tensor for it. */
-static heft_status check_size(const heft_npy *h, const heft_in *in, const heft_npy_place *place,
-                              heft_str name)
-{
-    uint64_t elements, bytes;
-    if (!heft_product(&elements, h->dims, h->rank) || !heft_dtype_bytes(&bytes, h->dtype, elements))
-        return refuse(in, place, name, "its shape passes 64 bits");
-    if (bytes > place->content - h->header)
-        return heft_error_set(in->err, HEFT_E_FORMAT, place->stored.offset,
-                              "array %q: its elements take %U bytes, %U follow its header", name,
-                              bytes, place->content - h->header);
-    return HEFT_OK;
-}
-
 heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *place, heft_str name,
                           heft_arena *arena)
 {
@@ -104,7 +90,17 @@ heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *plac
     heft_str text = { (const char *)p + prefix, (size_t)out->header - prefix };
     uint64_t at = place->stored.offset + (place->encoding == HEFT_RAW ? prefix : 0);
     st = heft_npy_literal(out, text, at, name, in->err);
-    return st ? st : check_size(out, in, place, name);
+    if (st)
+        return st;
+    uint64_t elements, bytes, left = place->content - out->header;
+    if (!heft_product(&elements, out->dims, out->rank) ||
+        !heft_dtype_bytes(&bytes, out->dtype, elements))
+        return refuse(in, place, name, "its shape passes 64 bits");
+    if (bytes > left) /* before there is a tensor for it */
+        return heft_error_set(in->err, HEFT_E_FORMAT, place->stored.offset,
+                              "array %q: its elements take %U bytes, %U follow its header", name,
+                              bytes, left);
+    return HEFT_OK;
 }
 
 heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_place *place,

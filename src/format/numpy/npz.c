@@ -8,7 +8,7 @@
 
 #include "grammar/zip.h"
 
-enum { SUFFIX = HEFT_NPZ_SUFFIX, MAGIC = 6 };
+enum { MAGIC = 6 };
 
 typedef struct member {
     bool is_array;
@@ -30,14 +30,10 @@ static heft_npy_place place_of(const heft_zip_entry *e)
                              e->method == HEFT_ZIP_DEFLATED ? HEFT_DEFLATE : HEFT_RAW };
 }
 
-static bool has_suffix(heft_str name)
-{
-    return name.len >= SUFFIX && !memcmp(name.ptr + name.len - SUFFIX, heft_npz_suffix, SUFFIX);
-}
-
 static heft_str array_name(heft_str name)
 {
-    return has_suffix(name) ? (heft_str){ name.ptr, name.len - SUFFIX } : name;
+    return heft_str_ends(name, heft_npz_suffix) ? (heft_str){ name.ptr, name.len - HEFT_NPZ_SUFFIX }
+                                                : name;
 }
 
 /* NumPy looks at the first bytes, whatever a member is called; a member with the suffix has to be an array. */
@@ -48,7 +44,7 @@ static heft_status is_array(reader *r, const heft_zip_entry *e, bool *is)
     size_t have = MAGIC;
     heft_npy_place place = place_of(e);
     heft_status st = heft_zip_refuse_opaque(e, r->in->err);
-    *is = has_suffix(e->name);
+    *is = heft_str_ends(e->name, heft_npz_suffix);
     if (st || *is || e->content < MAGIC)
         return st;
     st = heft_npy_first_bytes(&p, r->in, &place, buf, &have);
@@ -96,17 +92,6 @@ static heft_status check_name(reader *r, const heft_zip_entry *e, uint32_t tenso
                 : HEFT_OK;
 }
 
-static heft_status add_array(reader *r, const heft_zip_entry *e, const heft_npy *h)
-{
-    heft_npy_place place = place_of(e);
-    heft_status st = heft_npy_add(r->x, h, &place, array_name(e->name));
-    if (st)
-        return st;
-    uint32_t tensor = heft_ix_tensors(r->x) - 1;
-    st = check_name(r, e, tensor);
-    return st ? st : add_checksum(r, e, r->x->parts.len - 1, tensor);
-}
-
 /* Adds the tensor, if the member is an array that can be read.  What is wrong with one member does not keep the
  * others from being read; what is wrong with the system does. */
 static heft_status read_member(reader *r, uint32_t i)
@@ -131,7 +116,13 @@ static heft_status read_member(reader *r, uint32_t i)
     }
     if (st && err)
         *err = why;
-    return st || !m->is_array ? st : add_array(r, e, &h);
+    if (st || !m->is_array)
+        return st;
+    uint32_t tensor = heft_ix_tensors(r->x);
+    st = heft_npy_add(r->x, &h, &place, array_name(e->name));
+    if (!st)
+        st = check_name(r, e, tensor);
+    return st ? st : add_checksum(r, e, r->x->parts.len - 1, tensor);
 }
 
 /* A directory is no part: it is empty, and its name ends in a slash.  An array that is broken is a fault of the file;
@@ -160,22 +151,9 @@ static heft_status add_part(reader *r, uint32_t i)
     return add_checksum(r, e, r->x->parts.len + r->x->model_parts.len - 1, HEFT_NONE);
 }
 
-/* An archive of arrays none of which can be read is refused, for the reason of the first. */
-static heft_status refuse_unreadable(const reader *r)
-{
-    if (heft_ix_tensors(r->x))
-        return HEFT_OK;
-    for (uint32_t i = 0; i < r->zip.count; i++)
-        if (r->members[i].unreadable) {
-            const heft_error *why = r->members[i].unreadable;
-            return heft_error_set(r->in->err, why->status, why->offset, "%s", why->message);
-        }
-    return HEFT_OK;
-}
-
 static heft_status open_archive(reader *r)
 {
-    heft_status st = heft_zip_open_any(&r->zip, r->in, &r->x->arena);
+    heft_status st = heft_zip_open(&r->zip, r->in, &r->x->arena, true);
     if (!st)
         st = heft_ix_reserve(r->x, r->zip.directory.offset, r->zip.count, r->in->size, 1);
     if (st || !r->zip.count)
@@ -195,24 +173,16 @@ static heft_status npz_parse(heft_in *in, heft_index *x)
     heft_status st = open_archive(&r);
     for (uint32_t i = 0; i < r.zip.count && !st; i++)
         st = read_member(&r, i);
-    if (!st)
-        st = refuse_unreadable(&r);
+    /* An archive of arrays none of which can be read is refused, for the reason of the first. */
+    for (uint32_t i = 0; i < r.zip.count && !st && !heft_ix_tensors(x); i++) {
+        const heft_error *why = r.members[i].unreadable;
+        if (why)
+            return heft_error_set(in->err, why->status, why->offset, "%s", why->message);
+    }
     for (uint32_t i = 0; i < r.zip.count && !st; i++)
         if (!r.members[i].is_array)
             st = add_part(&r, i);
     return st;
-}
-
-/* Whether the directory, as far as it lies in the tail, has an entry that is called an array. */
-static bool names_an_array(const uint8_t *tail, size_t len)
-{
-    static const char entry_behind[] = ".npyPK\1\2", end_behind[] = ".npyPK\5\6";
-    enum { LENGTH = sizeof entry_behind - 1 };
-    for (size_t i = 0; i + LENGTH <= len; i++)
-        if (tail[i] == '.' &&
-            (!memcmp(tail + i, entry_behind, LENGTH) || !memcmp(tail + i, end_behind, LENGTH)))
-            return true;
-    return false;
 }
 
 static int npz_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
@@ -223,9 +193,12 @@ static int npz_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, 
     heft_str first = heft_zip_first(&bits, head, head_len);
     if (!bits)
         return 0;
-    if (has_suffix(first))
+    if (heft_str_ends(first, heft_npz_suffix))
         return SURE;
-    return (size == EMPTY && !first.len) || names_an_array(tail, tail_len) ? UNSURE : 0;
+    /* Whether an entry of the directory, as far as it lies in the tail, is called an array. */
+    bool has_array = heft_str_seek(tail, tail + tail_len, ".npyPK\1\2", 8) ||
+                     heft_str_seek(tail, tail + tail_len, ".npyPK\5\6", 8);
+    return (size == EMPTY && !first.len) || has_array ? UNSURE : 0;
 }
 
 const heft_format heft_format_npz = {

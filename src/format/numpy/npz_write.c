@@ -132,19 +132,6 @@ static heft_status put_descriptor(const heft_plan *p, uint32_t t, heft_out *o)
 
 /* ---- planning ---- */
 
-static heft_status plan_tensor(heft_plan *p, uint32_t t)
-{
-    enum { MOST_NAME = 65535 - 4 };
-    heft_str name = heft_ix_name(p->x, t);
-    const char *why = name.len > MOST_NAME     ? "a name of more than 65531 bytes"
-                      : heft_str_has_nul(name) ? "a name with a NUL"
-                                               : NULL;
-    if (!why)
-        return heft_npy_plan_tensor(p, t);
-    heft_plan_drop(p, t);
-    return heft_loss_say(p, HEFT_FAULT, "npz/name", t, "%s cannot be that of a member", why);
-}
-
 /* Names that archives can have, but that are dangerous to those who unpack them.  An edit may leave such a name as it
  * is, so that others can be changed. */
 static heft_status name_members(heft_plan *p, archive *a)
@@ -214,43 +201,6 @@ static heft_status place(heft_plan *p, archive *a)
     return st;
 }
 
-static heft_status measure_back(heft_plan *p, archive *a)
-{
-    heft_out count = heft_out_counting();
-    heft_status st = heft_npz_back(p, &count);
-    a->is_planned = true;
-    if (!st && !heft_add(&p->file_bytes, p->data_end, count.total))
-        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
-    return st;
-}
-
-heft_status heft_npz_plan(heft_plan *p)
-{
-    archive *a = heft_plan_alloc(p, sizeof *a);
-    if (!a)
-        return HEFT_E_NOMEM;
-    p->priv = a;
-    p->late = true;
-    heft_status st = heft_npy_plan_align(p);
-    if (!st)
-        st = heft_loss_parts(p, "npz/parts", NULL);
-    if (!st)
-        st = heft_loss_metadata(p, "npz/metadata");
-    if (!st)
-        st = heft_loss_attributes(p, "npz/attributes", 0);
-    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
-        st = plan_tensor(p, t);
-    if (st)
-        return st;
-    heft_plan_compact(p);
-    a->members = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *a->members);
-    p->order = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *p->order);
-    st = a->members && p->order ? name_members(p, a) : HEFT_E_NOMEM;
-    if (!st)
-        st = place(p, a);
-    return st ? st : measure_back(p, a);
-}
-
 /* ---- bytes ---- */
 
 /* The descriptor of the member before, and both headers of the one that comes. */
@@ -286,4 +236,48 @@ heft_status heft_npz_back(const heft_plan *p, heft_out *o)
     directory.length = o->total - directory.length;
     heft_zip_put_end(o, count, directory);
     return st ? st : o->st;
+}
+
+/* ---- the plan ---- */
+
+heft_status heft_npz_plan(heft_plan *p)
+{
+    enum { MOST_NAME = 65535 - 4 };
+    archive *a = heft_plan_alloc(p, sizeof *a);
+    if (!a)
+        return HEFT_E_NOMEM;
+    p->priv = a;
+    p->late = true;
+    heft_status st = heft_npy_plan_align(p);
+    if (!st)
+        st = heft_loss_parts(p, "npz/parts", NULL);
+    if (!st)
+        st = heft_loss_metadata(p, "npz/metadata");
+    if (!st)
+        st = heft_loss_attributes(p, "npz/attributes", 0);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        heft_str name = heft_ix_name(p->x, t);
+        const char *why = name.len > MOST_NAME     ? "a name of more than 65531 bytes"
+                          : heft_str_has_nul(name) ? "a name with a NUL"
+                                                   : NULL;
+        if (why)
+            heft_plan_drop(p, t);
+        st = why ? heft_loss_say(p, HEFT_FAULT, "npz/name", t, "%s cannot be that of a member", why)
+                 : heft_npy_plan_tensor(p, t);
+    }
+    if (st)
+        return st;
+    heft_plan_compact(p);
+    a->members = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *a->members);
+    p->order = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *p->order);
+    st = a->members && p->order ? name_members(p, a) : HEFT_E_NOMEM;
+    if (!st)
+        st = place(p, a);
+    heft_out count = heft_out_counting();
+    if (!st)
+        st = heft_npz_back(p, &count);
+    a->is_planned = true;
+    if (!st && !heft_add(&p->file_bytes, p->data_end, count.total))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    return st;
 }

@@ -41,20 +41,16 @@ static const heft_torch_type types[] = {
 };
 enum { TYPES = sizeof types / sizeof *types, MOST_KEY = 1024 };
 
-static bool is_of_torch(const heft_pickle *p, uint32_t global)
-{
-    heft_str module = heft_pickle_module(p, global);
-    return heft_str_is(module, "torch") || heft_str_is(module, "torch.storage") ||
-           heft_str_is(module, "torch.cuda");
-}
-
 const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t global,
                                                 const char *end)
 {
     heft_str ends = heft_lit(end);
-    if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL) || !is_of_torch(p, global))
+    if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL))
         return NULL;
-    heft_str name = heft_pickle_name(p, global);
+    heft_str module = heft_pickle_module(p, global), name = heft_pickle_name(p, global);
+    if (!heft_str_is(module, "torch") && !heft_str_is(module, "torch.storage") &&
+        !heft_str_is(module, "torch.cuda"))
+        return NULL;
     for (size_t i = 0; i < TYPES; i++) {
         heft_str storage = heft_lit(types[i].storage ? types[i].storage : "");
         size_t begin = storage.len - heft_lit("Storage").len;

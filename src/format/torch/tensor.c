@@ -32,18 +32,6 @@ static uint64_t number_at(const heft_torch *t, const view *v, bool is_stride, ui
     return n;
 }
 
-/* (key, offset, elements) of a storage's view, in legacy files; its numbers count the storage's type. */
-static bool narrow(const heft_pickle *p, view *v, uint32_t meta)
-{
-    uint64_t offset, elements, size = heft_dtype_size(v->s->type->type);
-    if (meta == HEFT_NONE || heft_pickle_is(p, meta, HEFT_PICKLE_NONE))
-        return true;
-    return heft_pickle_u64(&offset, p, heft_pickle_item(p, meta, 1)) &&
-           heft_pickle_u64(&elements, p, heft_pickle_item(p, meta, 2)) &&
-           heft_mul(&v->base, offset, size) && heft_mul(&v->room, elements, size) &&
-           heft_range_in((heft_range){ v->base, v->room }, v->s->bytes);
-}
-
 static heft_status find_storage(const heft_torch *t, view *v, uint32_t arg)
 {
     const heft_pickle *p = &t->p;
@@ -59,7 +47,14 @@ static heft_status find_storage(const heft_torch *t, view *v, uint32_t arg)
                               heft_pickle_at(p, key)->as.s);
     v->type = v->s->type;
     v->room = v->s->bytes;
-    if (!narrow(p, v, heft_pickle_item(p, id, 5)))
+    /* Legacy files have (key, offset, elements) of a storage's view here, in elements of the storage. */
+    uint64_t offset, elements, size = heft_dtype_size(v->s->type->type);
+    uint32_t meta = heft_pickle_item(p, id, 5);
+    if (meta != HEFT_NONE && !heft_pickle_is(p, meta, HEFT_PICKLE_NONE) &&
+        (!heft_pickle_u64(&offset, p, heft_pickle_item(p, meta, 1)) ||
+         !heft_pickle_u64(&elements, p, heft_pickle_item(p, meta, 2)) ||
+         !heft_mul(&v->base, offset, size) || !heft_mul(&v->room, elements, size) ||
+         !heft_range_in((heft_range){ v->base, v->room }, v->s->bytes)))
         return fail(t, v, HEFT_E_FORMAT, "the view of its storage reaches past the storage");
     return HEFT_OK;
 }

@@ -100,7 +100,7 @@ static heft_status read_marks(heft_torch *t, const archive *a)
 
 static heft_status open_archive(heft_torch *t, archive *a)
 {
-    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena);
+    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena, false);
     if (st)
         return st;
     heft_str first = a->z.count ? a->z.entries[0].name : (heft_str){ "", 0 };
@@ -343,30 +343,25 @@ static heft_status parse_legacy(heft_torch *t)
 
 /* ---- the format ---- */
 
-/* The index of a model in several files. */
-static heft_status parse_index(heft_in *in, heft_index *x)
-{
-    static const heft_shard_index_kind kind = { .total_rule = "torch/total-size",
-                                                .is_own = heft_shard_index_is_of_torch,
-                                                .title = "PyTorch" };
-    if (x->pick.len)
-        return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
-                                "the files of an index are read whole: open the one that holds %q",
-                                x->pick);
-    return heft_shard_index_parse(in, x, &kind);
-}
-
 static heft_status torch_parse(heft_in *in, heft_index *x)
 {
     enum { TAR_HEAD = 512, TAR_MAGIC = 257, INDEX_TEXT = 8 };
+    static const heft_shard_index_kind index = { .total_rule = "torch/total-size",
+                                                 .is_own = heft_shard_index_is_of_torch,
+                                                 .title = "PyTorch" };
     heft_torch t = { .in = in, .x = x };
     uint64_t have = in->size < TAR_HEAD ? in->size : TAR_HEAD;
     heft_cur c = heft_cur_whole(in, 0, have, "the file");
     const uint8_t *head = heft_cur_take(&c, have);
     if (!head)
         return c.st;
-    if (have >= INDEX_TEXT && heft_shard_index_is_text(head))
-        return parse_index(in, x);
+    if (have >= INDEX_TEXT && heft_shard_index_is_text(head)) {
+        if (!x->pick.len)
+            return heft_shard_index_parse(in, x, &index);
+        return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
+                                "the files of an index are read whole: open the one that holds %q",
+                                x->pick);
+    }
     bool is_zip = have > 1 && head[0] == 'P' && head[1] == 'K';
     bool is_tar = have > TAR_MAGIC + 5 && !memcmp(head + TAR_MAGIC, "ustar", 5);
     heft_status st = is_zip ? parse_zip(&t) : is_tar ? heft_torch_parse_tar(&t) : parse_legacy(&t);

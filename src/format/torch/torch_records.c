@@ -5,10 +5,15 @@
 
 /* ---- keys ---- */
 
-/* Decimal digits, at most 18, with a sign or not. */
-static bool read_digits(int64_t *out, heft_str s)
+/* As text at most 18 digits, with a sign or not. */
+bool heft_torch_read_key(int64_t *out, const heft_pickle *p, uint32_t value)
 {
     enum { MOST = 18 };
+    if (heft_pickle_is(p, value, HEFT_PICKLE_INT))
+        *out = heft_pickle_at(p, value)->as.i;
+    if (!heft_pickle_is(p, value, HEFT_PICKLE_TEXT))
+        return heft_pickle_is(p, value, HEFT_PICKLE_INT);
+    heft_str s = heft_pickle_at(p, value)->as.s;
     bool is_negative = s.len && s.ptr[0] == '-';
     size_t at = is_negative;
     *out = 0;
@@ -20,16 +25,6 @@ static bool read_digits(int64_t *out, heft_str s)
         *out = *out * 10 + (s.ptr[at] - '0');
     }
     *out = is_negative ? -*out : *out;
-    return true;
-}
-
-bool heft_torch_read_key(int64_t *out, const heft_pickle *p, uint32_t value)
-{
-    if (heft_pickle_is(p, value, HEFT_PICKLE_TEXT))
-        return read_digits(out, heft_pickle_at(p, value)->as.s);
-    if (!heft_pickle_is(p, value, HEFT_PICKLE_INT))
-        return false;
-    *out = heft_pickle_at(p, value)->as.i;
     return true;
 }
 

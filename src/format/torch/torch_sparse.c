@@ -80,35 +80,6 @@ static heft_status read_shape(const heft_torch *t, sparse *s, uint32_t value)
     return HEFT_OK;
 }
 
-static heft_status read_parts(heft_torch *t, sparse *s, uint32_t data)
-{
-    uint32_t count = layouts[s->layout].parts;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t part = heft_pickle_item(&t->p, data, i);
-        heft_status st = part == HEFT_NONE ? fail(t, s, HEFT_E_FORMAT, "sparse, with too few parts")
-                                           : heft_torch_flat_of(t, s->name, part, &s->parts[i]);
-        if (st)
-            return st;
-    }
-    heft_status st = read_shape(t, s, heft_pickle_item(&t->p, data, count));
-    return st ? st : check_counts(t, s);
-}
-
-static heft_status add_parts(heft_torch *t, const sparse *s)
-{
-    heft_status st = heft_ix_set_layout(t->x, s->id, heft_lit(layouts[s->layout].layout));
-    for (uint32_t i = 0; !st && i < layouts[s->layout].parts; i++) {
-        const heft_torch_flat *part = &s->parts[i];
-        st = heft_ix_part(t->x, s->id, heft_lit(layouts[s->layout].roles[i]), part->type,
-                          part->where, part->length, part->encoding);
-        if (!st && t->is_big_endian)
-            heft_ix_big_endian(t->x);
-        if (!st)
-            st = heft_torch_digest(t, part->encoding, part->crc);
-    }
-    return st;
-}
-
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m)
 {
     sparse s = { .name = name, .at = heft_pickle_place(&t->p, m->value) };
@@ -116,7 +87,17 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_mea
     s.layout = layout_of(&t->p, heft_pickle_item(&t->p, m->args, 0));
     if (s.layout == LAYOUTS)
         return fail(t, &s, HEFT_E_UNSUPPORTED, "sparse, in a layout that is not read");
-    heft_status st = read_parts(t, &s, heft_pickle_item(&t->p, m->args, 1));
+    uint32_t data = heft_pickle_item(&t->p, m->args, 1), count = layouts[s.layout].parts;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; !st && i < count; i++) {
+        uint32_t part = heft_pickle_item(&t->p, data, i);
+        st = part == HEFT_NONE ? fail(t, &s, HEFT_E_FORMAT, "sparse, with too few parts")
+                               : heft_torch_flat_of(t, name, part, &s.parts[i]);
+    }
+    if (!st)
+        st = read_shape(t, &s, heft_pickle_item(&t->p, data, count));
+    if (!st)
+        st = check_counts(t, &s);
     if (!st)
         st = heft_torch_charge(t, s.rank, s.at);
     if (!st)
@@ -126,5 +107,15 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_mea
         return st;
     for (uint32_t i = 0; i < s.rank; i++)
         dims[i] = dim(&t->p, s.size, i);
-    return add_parts(t, &s);
+    st = heft_ix_set_layout(t->x, s.id, heft_lit(layouts[s.layout].layout));
+    for (uint32_t i = 0; !st && i < count; i++) {
+        const heft_torch_flat *part = &s.parts[i];
+        st = heft_ix_part(t->x, s.id, heft_lit(layouts[s.layout].roles[i]), part->type, part->where,
+                          part->length, part->encoding);
+        if (!st && t->is_big_endian)
+            heft_ix_big_endian(t->x);
+        if (!st)
+            st = heft_torch_digest(t, part->encoding, part->crc);
+    }
+    return st;
 }

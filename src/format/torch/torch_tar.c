@@ -60,36 +60,19 @@ static member member_of(heft_str name)
 }
 
 /* Of less than a header, a name that only zeros follow: a member's, or what Python calls those of pax. */
-static bool has_tar_name(const uint8_t *head, size_t len)
+bool heft_torch_is_tar(const uint8_t *head, size_t len)
 {
+    enum { NAME = 100, HEADER = 512 };
     heft_str name = { (const char *)head, 0 };
+    if (len >= HEADER)
+        return member_of(heft_tar_first(head, len)) < MEMBERS;
+    len = len < NAME ? len : NAME;
     while (name.len < len && head[name.len])
         name.len++;
     for (size_t i = name.len; i < len; i++)
         if (head[i])
             return false;
     return member_of(name) < MEMBERS || heft_str_is(name, "././@PaxHeader");
-}
-
-bool heft_torch_is_tar(const uint8_t *head, size_t len)
-{
-    enum { NAME = 100, HEADER = 512 };
-    return len < HEADER ? has_tar_name(head, len < NAME ? len : NAME)
-                        : member_of(heft_tar_first(head, len)) < MEMBERS;
-}
-
-static heft_status take_member(reader *r, const heft_tar_entry *e)
-{
-    member m = member_of(e->name);
-    if (m == MEMBERS || e->has_prefix)
-        return HEFT_OK;
-    if (!e->is_file)
-        return fail(r, e->header, m, "it is a link or a directory, not a file");
-    if (r->has[m])
-        return fail(r, e->header, m, "the archive has two members of that name");
-    r->members[m] = *e;
-    r->has[m] = true;
-    return HEFT_OK;
 }
 
 static heft_status read_members(reader *r)
@@ -104,8 +87,15 @@ static heft_status read_members(reader *r)
                                   "the archive has more than %U members, PyTorch's have 4",
                                   (uint64_t)MOST_MEMBERS);
         st = heft_tar_next(&tar, &e, &found);
-        if (!st && found)
-            st = take_member(r, &e);
+        member m = st || !found ? MEMBERS : member_of(e.name);
+        if (m == MEMBERS || e.has_prefix)
+            continue;
+        if (!e.is_file)
+            return fail(r, e.header, m, "it is a link or a directory, not a file");
+        if (r->has[m])
+            return fail(r, e.header, m, "the archive has two members of that name");
+        r->members[m] = e;
+        r->has[m] = true;
     }
     for (uint32_t m = PICKLE; !st && m < MEMBERS; m++)
         if (!r->has[m])

@@ -330,16 +330,6 @@ static heft_status visit(walk *w, uint32_t value)
     }
 }
 
-/* A key and a value that stand in a tuple or list of two. */
-static bool take_pair(const walk *w, uint32_t pair, uint32_t *key, uint32_t *value)
-{
-    const heft_pickle *p = &w->t->p;
-    if (!heft_pickle_is(p, pair, HEFT_PICKLE_TUPLE) && !heft_pickle_is(p, pair, HEFT_PICKLE_LIST))
-        return false;
-    heft_pickle_items i = heft_pickle_items_of(p, pair);
-    return heft_pickle_next(p, &i, key) && heft_pickle_next(p, &i, value);
-}
-
 /* The next item of the innermost container; HEFT_NONE: it has no more. */
 static heft_status next(walk *w, uint32_t *value)
 {
@@ -353,9 +343,15 @@ static heft_status next(walk *w, uint32_t *value)
     if (f->keys == KEYED) {
         key = item;
         heft_pickle_next(p, &f->items, value);
-    } else if (f->keys == PAIRED && !take_pair(w, item, &key, value)) {
-        return heft_error_set(w->t->x->err, HEFT_E_FORMAT, heft_pickle_place(p, item),
-                              "%s: a dictionary of items that are no pairs", p->c.what);
+    } else if (f->keys == PAIRED) { /* a key and a value in a tuple or list of two */
+        bool is_pair = heft_pickle_is(p, item, HEFT_PICKLE_TUPLE) ||
+                       heft_pickle_is(p, item, HEFT_PICKLE_LIST);
+        heft_pickle_items pair = { .next = HEFT_NONE };
+        if (is_pair)
+            pair = heft_pickle_items_of(p, item);
+        if (!heft_pickle_next(p, &pair, &key) || !heft_pickle_next(p, &pair, value))
+            return heft_error_set(w->t->x->err, HEFT_E_FORMAT, heft_pickle_place(p, item),
+                                  "%s: a dictionary of items that are no pairs", p->c.what);
     }
     heft_status st = enter_name(w, f, key, item);
     f->index++;
@@ -410,26 +406,21 @@ static uint32_t pick_member(const walk *w, uint32_t dict, heft_str path, heft_st
     return found;
 }
 
-/* The container that a value stands for, or HEFT_NONE. */
-static uint32_t container_of(const walk *w, uint32_t value)
-{
-    heft_torch_meaning m = heft_torch_meaning_of(w->t, value);
-    if (m.kind == HEFT_TORCH_OBJECT || m.kind == HEFT_TORCH_NAMESPACE) {
-        uint32_t state = attributes(w, m.value);
-        return state != HEFT_NONE ? state : heft_pickle_at(&w->t->p, m.value)->as.object.content;
-    }
-    bool is_one = m.kind == HEFT_TORCH_VALUE &&
-                  is_container(heft_pickle_at(&w->t->p, m.value)->kind);
-    return is_one ? m.value : HEFT_NONE;
-}
-
 static heft_status pick(const walk *w, uint32_t *root)
 {
     heft_str left = w->t->x->pick;
     *root = w->t->p.root;
     while (left.len) {
         heft_str rest;
-        uint32_t container = container_of(w, *root);
+        heft_torch_meaning m = heft_torch_meaning_of(w->t, *root);
+        const heft_pickle_value *v = heft_pickle_at(&w->t->p, m.value);
+        uint32_t container = HEFT_NONE;
+        if (m.kind == HEFT_TORCH_OBJECT || m.kind == HEFT_TORCH_NAMESPACE) {
+            container = attributes(w, m.value);
+            container = container != HEFT_NONE ? container : v->as.object.content;
+        } else if (m.kind == HEFT_TORCH_VALUE && is_container(v->kind)) {
+            container = m.value;
+        }
         uint32_t found = container == HEFT_NONE ? container
                                                 : pick_member(w, container, left, &rest);
         if (found == HEFT_NONE)

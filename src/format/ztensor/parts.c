@@ -3,14 +3,14 @@
 
 enum { LENGTH = 8, MAGIC = HEFT_ZT_MAGIC, DEPTH = 128 };
 
-/* ---- the manifest ---- */
-
-static heft_status bad_length(heft_index *x, uint64_t at, uint64_t length, uint64_t most)
+void heft_zt_omit(heft_index *x, const char *rule, uint64_t at, uint32_t tensor,
+                  const char *omitted, const char *text)
 {
-    return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                          "the manifest is said to have %U bytes, %U at most have room", length,
-                          most);
+    heft_ix_omit(x, HEFT_WARNING, rule, (heft_str){ NULL, 0 }, omitted);
+    heft_ix_note(x, HEFT_WARNING, rule, at, tensor, text);
 }
+
+/* ---- the manifest ---- */
 
 heft_status heft_zt_find_manifest(heft_in *in, heft_index *x, heft_range *out, bool *is_10)
 {
@@ -32,7 +32,9 @@ heft_status heft_zt_find_manifest(heft_in *in, heft_index *x, heft_range *out, b
     }
     uint64_t at = end - LENGTH, length = heft_le64(last);
     if (at < MAGIC || length > at - MAGIC)
-        return bad_length(x, at, length, at < MAGIC ? 0 : at - MAGIC);
+        return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                              "the manifest is said to have %U bytes, %U at most have room", length,
+                              at < MAGIC ? 0 : at - MAGIC);
     *out = (heft_range){ at - length, length };
     x->data_start = MAGIC;
     x->data_end = out->offset;
@@ -128,29 +130,23 @@ heft_status heft_zt_read_shape(heft_cbor *c, heft_cbor_kind k, heft_index *x)
     return HEFT_OK;
 }
 
-enum { PACKED = 4 };
-
-static uint32_t number_of(const heft_cbor *c, heft_cbor_kind k, const heft_zt_fields *f,
-                          bool *packed)
-{
-    uint32_t i = 0;
-    if (k == HEFT_CBOR_UINT) {
-        *packed = true;
-        return c->u < PACKED ? (uint32_t)c->u : f->count;
-    }
-    while (i < f->count && !heft_str_is(c->str, f->names[i]))
-        i++;
-    return i;
-}
-
 uint32_t heft_zt_field(heft_cbor *c, heft_cbor_kind k, const heft_zt_fields *f, uint32_t *seen,
                        bool *packed)
 {
+    enum { PACKED = 4 };
     if (c->st || (k != HEFT_CBOR_TEXT && k != HEFT_CBOR_UINT)) {
         heft_cbor_fail(c, "a key in %s is no text", f->what);
         return f->count;
     }
-    uint32_t i = number_of(c, k, f, packed), bit = i < f->count ? 1u << i : 0;
+    uint32_t i = 0;
+    if (k == HEFT_CBOR_UINT) {
+        *packed = true;
+        i = c->u < PACKED ? (uint32_t)c->u : f->count;
+    } else {
+        while (i < f->count && !heft_str_is(c->str, f->names[i]))
+            i++;
+    }
+    uint32_t bit = i < f->count ? 1u << i : 0;
     if (*seen & bit)
         heft_cbor_fail(c, "\"%s\" occurs twice in %s", f->names[i], f->what);
     *seen |= bit;
@@ -165,58 +161,32 @@ static heft_status fail(heft_index *x, uint32_t tensor, const heft_zt_part *p, c
                           heft_ix_name(x, tensor), p->role, what);
 }
 
-static heft_status check_range(heft_index *x, uint32_t tensor, const heft_zt_part *p)
-{
-    uint64_t offset = p->where.offset, length = p->where.length;
-    if (!length && offset <= x->file_bytes)
-        return HEFT_OK;
-    if (!heft_range_in(p->where, x->file_bytes))
-        return fail(x, tensor, p, "it passes the end of the file");
-    if (offset < x->data_start)
-        return fail(x, tensor, p, "it lies over the header");
-    if (offset + length > x->data_end)
-        return fail(x, tensor, p, "it lies over the manifest or the footer");
-    return HEFT_OK;
-}
-
 static bool is_dense_data(const heft_ix_tensor_row *row, const heft_zt_part *p)
 {
     return row->layout == HEFT_DENSE && heft_str_is(p->role, "data");
 }
 
-/* The decoded length that the layout demands, or HEFT_NOWHERE; false: it passes 64 bits. */
-static bool demanded(uint64_t *out, const heft_index *x, uint32_t tensor, const heft_zt_part *p)
+/* Sets the decoded length: what the layout demands, else what the manifest says. */
+static heft_status settle_length(heft_index *x, uint32_t tensor, const heft_zt_part *p,
+                                 uint64_t *length)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     const uint64_t *dims = heft_ix_dims(x, tensor);
     uint64_t n;
-    *out = HEFT_NOWHERE;
+    bool fits = true;
+    *length = p->decoded;
     if (is_dense_data(row, p))
-        return heft_product(&n, dims, row->rank) && heft_dtype_bytes(out, p->dtype, n);
-    if (row->layout != HEFT_SPARSE_CSR || !row->rank || !heft_str_is(p->role, "indptr"))
-        return true;
-    return heft_add(&n, dims[0], 1) && heft_mul(out, n, heft_dtype_size(p->dtype));
-}
-
-static heft_status settle_length(heft_index *x, uint32_t tensor, const heft_zt_part *p,
-                                 uint64_t *length)
-{
-    if (!demanded(length, x, tensor, p))
+        fits = heft_product(&n, dims, row->rank) && heft_dtype_bytes(length, p->dtype, n);
+    else if (row->layout == HEFT_SPARSE_CSR && row->rank && heft_str_is(p->role, "indptr"))
+        fits = heft_add(&n, dims[0], 1) && heft_mul(length, n, heft_dtype_size(p->dtype));
+    if (!fits)
         return fail(x, tensor, p, "the shape passes 64 bits");
-    if (*length == HEFT_NOWHERE)
-        *length = p->decoded;
-    else if (p->decoded != HEFT_NOWHERE && p->decoded != *length)
+    if (p->decoded != HEFT_NOWHERE && p->decoded != *length)
         return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
                               "tensor %q, component %q: %U bytes once decoded are announced, its "
                               "shape takes %U",
                               heft_ix_name(x, tensor), p->role, p->decoded, *length);
     return HEFT_OK;
-}
-
-static bool begins(heft_str s, const char *with)
-{
-    heft_str w = heft_lit(with);
-    return s.len >= w.len && !memcmp(s.ptr, with, w.len);
 }
 
 /* "crc32c:0x1A2B3C4D", "sha256:" and 64 digits; of anything else there is nothing to check. */
@@ -227,23 +197,12 @@ static heft_status add_digest(heft_index *x, uint32_t tensor, const heft_zt_part
     } known[] = { { "crc32c:0x", "crc32c" }, { "sha256:", "sha256" } };
     uint32_t part = x->parts.len - 1;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (begins(p->digest, known[i].begins))
+        if (heft_str_begins(p->digest, known[i].begins))
             return heft_ix_digest(x, part, "ztensor/digest", known[i].algorithm, p->digest,
                                   heft_lit(known[i].begins).len, false);
-    heft_ix_omit(x, HEFT_WARNING, "ztensor/digest-unknown", (heft_str){ NULL, 0 },
-                 "digests of an algorithm that is not known here are left out");
-    heft_ix_note(x, HEFT_WARNING, "ztensor/digest-unknown", p->at, tensor,
+    heft_zt_omit(x, "ztensor/digest-unknown", p->at, tensor,
+                 "digests of an algorithm that is not known here are left out",
                  "a digest of a kind that is not known here was not checked");
-    return HEFT_OK;
-}
-
-static heft_status check_twice(heft_index *x, uint32_t tensor, const heft_zt_part *p)
-{
-    if (heft_ix_row(x, tensor)->part_count >= HEFT_ZT_PARTS)
-        return heft_error_set(x->err, HEFT_E_LIMIT, p->at, "tensor %q: more than %U components",
-                              heft_ix_name(x, tensor), (uint64_t)HEFT_ZT_PARTS);
-    if (heft_ix_part_find(x, tensor, p->role) != HEFT_NONE)
-        return fail(x, tensor, p, "it occurs twice");
     return HEFT_OK;
 }
 
@@ -251,10 +210,19 @@ heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part 
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     uint64_t length = p->where.length;
-    heft_status st = check_range(x, tensor, p);
-    if (!st && row->part_count)
-        st = check_twice(x, tensor, p);
-    if (!st && p->is_zstd)
+    heft_status st = HEFT_OK;
+    if (!heft_range_in(p->where, x->file_bytes))
+        return fail(x, tensor, p, "it passes the end of the file");
+    if (p->where.length && p->where.offset < x->data_start)
+        return fail(x, tensor, p, "it lies over the header");
+    if (p->where.length && p->where.offset + p->where.length > x->data_end)
+        return fail(x, tensor, p, "it lies over the manifest or the footer");
+    if (row->part_count >= HEFT_ZT_PARTS)
+        return heft_error_set(x->err, HEFT_E_LIMIT, p->at, "tensor %q: more than %U components",
+                              heft_ix_name(x, tensor), (uint64_t)HEFT_ZT_PARTS);
+    if (row->part_count && heft_ix_part_find(x, tensor, p->role) != HEFT_NONE)
+        return fail(x, tensor, p, "it occurs twice");
+    if (p->is_zstd)
         st = settle_length(x, tensor, p, &length);
     if (st)
         return st;
@@ -270,12 +238,6 @@ heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part 
 
 /* ---- layouts ---- */
 
-static heft_status layout_fails(heft_index *x, uint32_t tensor, uint64_t at, const char *what)
-{
-    return heft_error_set(x->err, HEFT_E_FORMAT, at, "tensor %q: %s", heft_ix_name(x, tensor),
-                          what);
-}
-
 static bool has(const heft_index *x, uint32_t tensor, const char *role)
 {
     return heft_ix_part_find(x, tensor, heft_lit(role)) != HEFT_NONE;
@@ -284,18 +246,20 @@ static bool has(const heft_index *x, uint32_t tensor, const char *role)
 heft_status heft_zt_check_layout(heft_index *x, uint32_t tensor, uint64_t at)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    const char *why = NULL;
     if (row->layout == HEFT_DENSE && !has(x, tensor, "data"))
-        return layout_fails(x, tensor, at, "dense, but without the component \"data\"");
-    if (row->layout == HEFT_SPARSE_CSR &&
-        !(has(x, tensor, "values") && has(x, tensor, "indices") && has(x, tensor, "indptr")))
-        return layout_fails(x, tensor, at,
-                            "sparse_csr needs the components \"values\", \"indices\" and "
-                            "\"indptr\"");
-    if (row->layout == HEFT_SPARSE_CSR && row->rank != 2)
-        return layout_fails(x, tensor, at, "sparse_csr takes two dimensions");
-    if (row->layout == HEFT_SPARSE_COO && !(has(x, tensor, "values") && has(x, tensor, "coords")))
-        return layout_fails(x, tensor, at,
-                            "sparse_coo needs the components \"values\" and \"coords\"");
+        why = "dense, but without the component \"data\"";
+    else if (row->layout == HEFT_SPARSE_CSR &&
+             !(has(x, tensor, "values") && has(x, tensor, "indices") && has(x, tensor, "indptr")))
+        why = "sparse_csr needs the components \"values\", \"indices\" and \"indptr\"";
+    else if (row->layout == HEFT_SPARSE_CSR && row->rank != 2)
+        why = "sparse_csr takes two dimensions";
+    else if (row->layout == HEFT_SPARSE_COO &&
+             !(has(x, tensor, "values") && has(x, tensor, "coords")))
+        why = "sparse_coo needs the components \"values\" and \"coords\"";
+    if (why)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at, "tensor %q: %s", heft_ix_name(x, tensor),
+                              why);
     if (row->layout == HEFT_DENSE && row->part_count > 1)
         heft_ix_note(x, HEFT_WARNING, "ztensor/dense-component", at, tensor,
                      "dense, with components besides \"data\", which readers pass over");

@@ -1,4 +1,4 @@
-/* types.c - element types as zTensor 0.1 to 1.2 spell them. */
+/* types.c - element types as zTensor 0.1 to 1.2 spell them, digests and orders of all generations. */
 #include "format/ztensor/ztensor.h"
 
 const heft_zt_type heft_zt_types[] = {
@@ -32,10 +32,19 @@ const heft_zt_type *heft_zt_type_of(heft_dtype t)
     return NULL;
 }
 
-bool heft_zt_holds_nul(heft_str s)
+bool heft_zt_has_digest(const char *algorithm, const char *own)
 {
-    for (size_t i = 0; i < s.len; i++)
-        if (!s.ptr[i])
-            return true;
-    return false;
+    heft_str name = heft_lit(algorithm);
+    return heft_str_is(name, own) || heft_str_is(name, "sha256");
+}
+
+bool heft_zt_name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+bool heft_zt_role_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_role(ctx, heft_ix_part_row_at(ctx, a)->role),
+                          heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;
 }

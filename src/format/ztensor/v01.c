@@ -47,17 +47,10 @@ static heft_status begin_tensor(heft_index *x, entry *e)
     return heft_ix_tensor(x, e->name, HEFT_UNTYPED, 0, &dims, &e->id);
 }
 
-static heft_status read_shape(heft_cbor *c, heft_index *x, heft_cbor_kind k, entry *e)
-{
-    if (!e->name.ptr)
-        return heft_zt_pass_over(c, k, &e->shape);
-    heft_status st = begin_tensor(x, e);
-    return st ? st : heft_zt_read_shape(c, k, x);
-}
-
 static heft_status read_field(heft_cbor *c, heft_index *x, uint32_t field, entry *e)
 {
     heft_cbor_kind k = heft_cbor_next(c);
+    heft_status st;
     switch (field) {
     case NAME:
         return heft_zt_want_text(c, k, "name", &e->name);
@@ -70,7 +63,10 @@ static heft_status read_field(heft_cbor *c, heft_index *x, uint32_t field, entry
     case LAYOUT:
         return heft_zt_want_text(c, k, "layout", &e->layout);
     case SHAPE:
-        return read_shape(c, x, k, e);
+        if (!e->name.ptr)
+            return heft_zt_pass_over(c, k, &e->shape);
+        st = begin_tensor(x, e);
+        return st ? st : heft_zt_read_shape(c, k, x);
     case ENCODING:
         return heft_zt_read_encoding(c, k, &e->part.is_zstd);
     case ENDIANNESS:
@@ -85,29 +81,15 @@ static heft_status read_field(heft_cbor *c, heft_index *x, uint32_t field, entry
 
 /* ---- entries ---- */
 
-static heft_status find_type(heft_cbor *c, const entry *e, heft_dtype *out)
-{
-    for (size_t i = 0; i < heft_zt_type_count; i++)
-        if (*heft_zt_types[i].long_name && heft_str_is(e->dtype, heft_zt_types[i].long_name)) {
-            *out = heft_zt_types[i].dtype;
-            return HEFT_OK;
-        }
-    return heft_cbor_fail(c, "tensor %q: element type %q is unknown", e->name, e->dtype);
-}
-
-static heft_status read_late_shape(heft_cbor *c, heft_index *x, entry *e)
-{
-    heft_cbor own = heft_zt_reopen(c, e->shape);
-    heft_status st = begin_tensor(x, e);
-    return st ? st : heft_zt_read_shape(&own, heft_cbor_next(&own), x);
-}
-
 static heft_status add_data(heft_cbor *c, heft_index *x, entry *e)
 {
     heft_ix_tensor_row *row = heft_ix_row(x, e->id);
-    heft_status st = find_type(c, e, &row->dtype);
-    if (!st)
-        st = heft_ix_set_layout(x, e->id, e->layout);
+    for (size_t i = 0; i < heft_zt_type_count; i++)
+        if (*heft_zt_types[i].long_name && heft_str_is(e->dtype, heft_zt_types[i].long_name))
+            row->dtype = heft_zt_types[i].dtype;
+    if (!row->dtype)
+        return heft_cbor_fail(c, "tensor %q: element type %q is unknown", e->name, e->dtype);
+    heft_status st = heft_ix_set_layout(x, e->id, e->layout);
     if (st)
         return st;
     e->part.role = heft_lit("data");
@@ -138,16 +120,6 @@ static heft_status read_more(heft_cbor *c, heft_index *x, uint32_t tensor)
     return heft_attrs_unique(x, tensor, "a tensor's fields");
 }
 
-static heft_status demand(heft_cbor *c, const entry *e, uint32_t seen)
-{
-    const uint32_t wanted = 1u << NAME | 1u << OFFSET | 1u << SIZE | 1u << DTYPE | 1u << LAYOUT |
-                            1u << SHAPE | 1u << ENCODING;
-    for (uint32_t i = 0; i < FIELDS; i++)
-        if (wanted & ~seen & 1u << i)
-            return heft_cbor_fail(c, "tensor %q: \"%s\" is missing", e->name, names[i]);
-    return HEFT_OK;
-}
-
 static heft_status read_entry(heft_cbor *c, heft_index *x, heft_cbor_kind k)
 {
     entry e = { .part = { .decoded = HEFT_NOWHERE }, .id = HEFT_NONE };
@@ -162,10 +134,17 @@ static heft_status read_entry(heft_cbor *c, heft_index *x, heft_cbor_kind k)
         uint32_t field = heft_zt_field(c, k, &fields, &seen, &packed);
         st = c->st ? c->st : read_field(c, x, field, &e);
     }
-    if (!st)
-        st = demand(c, &e, seen);
-    if (!st && e.id == HEFT_NONE)
-        st = read_late_shape(c, x, &e);
+    const uint32_t wanted = 1u << NAME | 1u << OFFSET | 1u << SIZE | 1u << DTYPE | 1u << LAYOUT |
+                            1u << SHAPE | 1u << ENCODING;
+    for (uint32_t i = 0; i < FIELDS && !st; i++)
+        if (wanted & ~seen & 1u << i)
+            st = heft_cbor_fail(c, "tensor %q: \"%s\" is missing", e.name, names[i]);
+    if (!st && e.id == HEFT_NONE) {
+        heft_cbor late = heft_zt_reopen(c, e.shape);
+        st = begin_tensor(x, &e);
+        if (!st)
+            st = heft_zt_read_shape(&late, heft_cbor_next(&late), x);
+    }
     if (!st)
         st = add_data(c, x, &e);
     if (st || !e.has_more)

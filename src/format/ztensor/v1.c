@@ -123,20 +123,12 @@ static bool is_index(const heft_index *x, uint32_t id, heft_str role)
     return layout == HEFT_SPARSE_COO && heft_str_is(role, "coords");
 }
 
-/* The component that has the tensor's elements. */
-static bool is_main(const heft_index *x, uint32_t id, heft_str role)
-{
-    uint8_t layout = heft_ix_row(x, id)->layout;
-    if (layout == HEFT_SPARSE_CSR || layout == HEFT_SPARSE_COO)
-        return heft_str_is(role, "values");
-    return heft_str_is(role, "data");
-}
-
 static heft_status settle_type(reader *r, const tensor *t, component *c)
 {
     heft_index *x = r->x;
     heft_zt_part *p = &c->part;
-    bool is_dense = heft_ix_row(x, t->id)->layout == HEFT_DENSE;
+    heft_ix_tensor_row *row = heft_ix_row(x, t->id);
+    bool is_main = heft_str_eq(p->role, heft_zt_main_role(row));
     heft_status st = HEFT_OK;
     if (c->dtype.ptr)
         st = find_type(r, t, c->dtype, &p->dtype);
@@ -145,18 +137,18 @@ static heft_status settle_type(reader *r, const tensor *t, component *c)
                               heft_ix_name(x, t->id), p->role);
     else if (is_index(x, t->id, p->role))
         p->dtype = HEFT_U64;
-    else if (is_main(x, t->id, p->role) && heft_ix_row(x, t->id)->layout < HEFT_OTHER)
+    else if (is_main && row->layout < HEFT_OTHER)
         p->dtype = t->type;
     if (!st && c->type.ptr)
         st = find_logical(r, t, c->type, &p->dtype);
-    if (!st && (!t->is_10 || is_dense) && is_main(x, t->id, p->role))
-        heft_ix_row(x, t->id)->dtype = p->dtype;
+    if (!st && (!t->is_10 || row->layout == HEFT_DENSE) && is_main)
+        row->dtype = p->dtype;
     return st;
 }
 
-static heft_status read_digest(reader *r, heft_cbor_kind k, heft_str *out)
+static heft_status text_or_null(reader *r, heft_cbor_kind k, const char *what, heft_str *out)
 {
-    return k == HEFT_CBOR_NULL ? HEFT_OK : heft_zt_want_text(r->c, k, "digest", out);
+    return k == HEFT_CBOR_NULL ? HEFT_OK : heft_zt_want_text(r->c, k, what, out);
 }
 
 static heft_status read_part_field(reader *r, uint32_t field, heft_cbor_kind k, component *p)
@@ -169,11 +161,11 @@ static heft_status read_part_field(reader *r, uint32_t field, heft_cbor_kind k, 
     case P_ENCODING:
         return heft_zt_read_encoding(r->c, k, &p->part.is_zstd);
     case P_DIGEST:
-        return read_digest(r, k, &p->part.digest);
+        return text_or_null(r, k, "digest", &p->part.digest);
     case P_DTYPE:
         return heft_zt_want_text(r->c, k, "dtype", &p->dtype);
     case P_TYPE:
-        return k == HEFT_CBOR_NULL ? HEFT_OK : heft_zt_want_text(r->c, k, "type", &p->type);
+        return text_or_null(r, k, "type", &p->type);
     case P_DECODED:
         return k == HEFT_CBOR_NULL
                    ? HEFT_OK
@@ -231,63 +223,37 @@ static heft_status read_components(reader *r, const tensor *t, heft_cbor_kind k)
 
 /* ---- tensors ---- */
 
-static heft_status read_dtype(reader *r, tensor *t, heft_cbor_kind k)
-{
-    heft_str name;
-    heft_status st = heft_zt_want_text(r->c, k, "dtype", &name);
-    if (!st)
-        st = find_type(r, t, name, &t->type);
-    if (!st && t->is_10)
-        heft_ix_row(r->x, t->id)->dtype = t->type;
-    return st;
-}
-
-static heft_status read_format(reader *r, const tensor *t, heft_cbor_kind k)
-{
-    heft_str name;
-    heft_status st = heft_zt_want_text(r->c, k, "format", &name);
-    return st ? st : heft_ix_set_layout(r->x, t->id, name);
-}
-
-static heft_status read_attributes(reader *r, const tensor *t, heft_cbor_kind k)
-{
-    if (k == HEFT_CBOR_NULL)
-        return HEFT_OK;
-    if (r->c->st || k != HEFT_CBOR_MAP)
-        return heft_cbor_fail(r->c, "attributes is no map");
-    return heft_zt_read_values(r->c, r->x, t->id, "a tensor's attributes");
-}
-
-static const char tensor_key[] = "of a tensor is not known here, and is left out";
-
 static heft_status read_tensor_field(reader *r, tensor *t, uint32_t field, uint32_t seen,
                                      heft_cbor_kind k, heft_zt_item *later)
 {
     uint32_t first = 1u << T_SHAPE | 1u << T_FORMAT | (t->is_10 ? 1u << T_DTYPE : 0);
-    switch (field) {
+    heft_str name;
+    heft_status st;
+    switch (field == T_DTYPE && !t->is_10 ? (uint32_t)TENSOR_FIELDS : field) {
     case T_DTYPE:
-        return t->is_10 ? read_dtype(r, t, k) : pass_unknown(r, k, tensor_key);
+        st = heft_zt_want_text(r->c, k, "dtype", &name);
+        if (!st)
+            st = find_type(r, t, name, &t->type);
+        if (!st)
+            heft_ix_row(r->x, t->id)->dtype = t->type;
+        return st;
     case T_SHAPE:
         return heft_zt_read_shape(r->c, k, r->x);
     case T_FORMAT:
-        return read_format(r, t, k);
+        st = heft_zt_want_text(r->c, k, "format", &name);
+        return st ? st : heft_ix_set_layout(r->x, t->id, name);
     case T_ATTRIBUTES:
-        return read_attributes(r, t, k);
+        if (k == HEFT_CBOR_NULL)
+            return HEFT_OK;
+        if (r->c->st || k != HEFT_CBOR_MAP)
+            return heft_cbor_fail(r->c, "attributes is no map");
+        return heft_zt_read_values(r->c, r->x, t->id, "a tensor's attributes");
     case T_COMPONENTS:
         return (seen & first) == first ? read_components(r, t, k)
                                        : heft_zt_pass_over(r->c, k, later);
     default:
-        return pass_unknown(r, k, tensor_key);
+        return pass_unknown(r, k, "of a tensor is not known here, and is left out");
     }
-}
-
-static heft_status read_later(reader *r, const tensor *t, heft_zt_item components)
-{
-    heft_cbor *outer = r->c, own = heft_zt_reopen(outer, components);
-    r->c = &own;
-    heft_status st = read_components(r, t, heft_cbor_next(&own));
-    r->c = outer;
-    return st;
 }
 
 static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_kind k)
@@ -308,8 +274,12 @@ static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_k
     uint32_t wanted = 1u << T_SHAPE | 1u << T_FORMAT | 1u << T_COMPONENTS;
     if (!st)
         st = demand(r, &tensor_fields, seen, wanted | (is_10 ? 1u << T_DTYPE : 0), name);
-    if (!st && later.from)
-        st = read_later(r, &t, later);
+    if (!st && later.from) {
+        heft_cbor *outer = r->c, own = heft_zt_reopen(outer, later);
+        r->c = &own;
+        st = read_components(r, &t, heft_cbor_next(&own));
+        r->c = outer;
+    }
     return st ? st : heft_zt_check_layout(r->x, t.id, t.at);
 }
 
@@ -358,74 +328,58 @@ static heft_status read_root_attributes(reader *r, heft_cbor_kind k)
     return st;
 }
 
-static heft_status read_generator(reader *r, heft_cbor_kind k)
-{
-    return k == HEFT_CBOR_NULL ? HEFT_OK
-                               : heft_zt_want_text(r->c, k, "generator", &r->x->generator);
-}
-
-static heft_status read_root_field(reader *r, uint32_t field, heft_cbor_kind k)
+/* Which of "tensors" and "objects" is meant, when it is not simply the one that was read. */
+static heft_status settle_tensors(reader *r)
 {
     uint32_t own = r->is_10 ? TENSORS : OBJECTS, other = r->is_10 ? OBJECTS : TENSORS;
-    if (field == own)
-        return read_tensors(r, r->is_10, k);
-    if (field == other)
-        return heft_zt_pass_over(r->c, k, &r->others);
-    if (field == VERSION)
-        return heft_zt_want_text(r->c, k, "version", &r->version);
-    if (field == GENERATOR)
-        return read_generator(r, k);
-    return field == ATTRIBUTES
-               ? read_root_attributes(r, k)
-               : pass_unknown(r, k, "of the manifest is not known here, and is left out");
-}
-
-static heft_status read_others(reader *r)
-{
-    heft_cbor *outer = r->c;
+    bool has_own = r->seen & 1u << own;
+    if (!r->others.from && !has_own)
+        return heft_cbor_fail(r->c, "\"%s\" is missing in the manifest", root_names[own]);
+    if (!r->others.from)
+        return HEFT_OK;
+    if (has_own) {
+        heft_ix_omit(r->x, HEFT_WARNING, "ztensor/both-maps", heft_lit(root_names[other]),
+                     "of the manifest, the tensors of another generation, is left out");
+        note(r, HEFT_NONE, "ztensor/both-maps",
+             "there are \"tensors\" and \"objects\": those of the other generation are ignored");
+        return HEFT_OK;
+    }
     heft_ix_omit(r->x, HEFT_NOTE, "ztensor/container", (heft_str){ NULL, 0 },
                  "a manifest in the container of another generation gets its own");
     note(r, HEFT_NONE, "ztensor/container",
          r->is_10 ? "a manifest of 1.1 or later in the container of 1.0"
                   : "a manifest of 1.0 in the container of 1.1");
-    heft_cbor own = heft_zt_reopen(r->c, r->others);
-    r->c = &own;
-    heft_status st = read_tensors(r, !r->is_10, heft_cbor_next(&own));
+    heft_cbor *outer = r->c, again = heft_zt_reopen(outer, r->others);
+    r->c = &again;
+    heft_status st = read_tensors(r, !r->is_10, heft_cbor_next(&again));
     r->c = outer;
     return st;
 }
 
-/* Which of "tensors" and "objects" is meant, when it is not simply the one that was read. */
-static heft_status settle_tensors(reader *r)
-{
-    uint32_t own = r->is_10 ? TENSORS : OBJECTS;
-    if (r->seen & 1u << own) {
-        if (r->others.from)
-            heft_ix_omit(r->x, HEFT_WARNING, "ztensor/both-maps",
-                         heft_lit(root_names[r->is_10 ? OBJECTS : TENSORS]),
-                         "of the manifest, the tensors of another generation, is left out");
-        if (r->others.from)
-            note(
-                r, HEFT_NONE, "ztensor/both-maps",
-                "there are \"tensors\" and \"objects\": those of the other generation are ignored");
-        return HEFT_OK;
-    }
-    if (r->others.from)
-        return read_others(r);
-    return heft_cbor_fail(r->c, "\"%s\" is missing in the manifest", root_names[own]);
-}
-
 static heft_status read_root(reader *r)
 {
+    uint32_t own = r->is_10 ? TENSORS : OBJECTS, other = r->is_10 ? OBJECTS : TENSORS;
     heft_cbor_kind k = heft_cbor_next(r->c);
     heft_status st = r->c->st;
     if (!st && k != HEFT_CBOR_MAP)
         return heft_cbor_fail(r->c, "the manifest is no map");
     while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
         uint32_t field = key_field(r, k, &root_fields, &r->seen);
-        st = r->c->st;
-        if (!st)
-            st = read_root_field(r, field, heft_cbor_next(r->c));
+        if (r->c->st)
+            return r->c->st;
+        k = heft_cbor_next(r->c);
+        if (field == own)
+            st = read_tensors(r, r->is_10, k);
+        else if (field == other)
+            st = heft_zt_pass_over(r->c, k, &r->others);
+        else if (field == VERSION)
+            st = heft_zt_want_text(r->c, k, "version", &r->version);
+        else if (field == GENERATOR)
+            st = text_or_null(r, k, "generator", &r->x->generator);
+        else if (field == ATTRIBUTES)
+            st = read_root_attributes(r, k);
+        else
+            st = pass_unknown(r, k, "of the manifest is not known here, and is left out");
     }
     if (!st)
         st = heft_zt_close_manifest(r->c);
@@ -433,6 +387,35 @@ static heft_status read_root(reader *r)
 }
 
 /* ---- the version ---- */
+
+/* Digits at *at, which moves after them; false: there are none.  MOST stands for all larger numbers. */
+static bool take_number(heft_str s, size_t *at, uint32_t *out)
+{
+    enum { MOST = 1000000 };
+    size_t first = *at;
+    *out = 0;
+    while (*at < s.len && s.ptr[*at] >= '0' && s.ptr[*at] <= '9') {
+        uint32_t digit = (uint32_t)(s.ptr[(*at)++] - '0');
+        *out = *out < MOST / 10 ? *out * 10 + digit : (uint32_t)MOST;
+    }
+    return *at > first;
+}
+
+/* MAJOR.MINOR, which further numbers may follow; *len is the length of the first two.  false: the text
+ * is not a version. */
+static bool read_version(heft_str s, uint32_t *major, uint32_t *minor, size_t *len)
+{
+    size_t at = 0;
+    uint32_t patch;
+    if (!take_number(s, &at, major) || at == s.len || s.ptr[at++] != '.' ||
+        !take_number(s, &at, minor))
+        return false;
+    *len = at;
+    while (at < s.len)
+        if (s.ptr[at++] != '.' || !take_number(s, &at, &patch))
+            return false;
+    return true;
+}
 
 /* §6.1: another major version is refused, a newer minor one is not. */
 static heft_status settle_version(reader *r)
@@ -442,7 +425,7 @@ static heft_status settle_version(reader *r)
     size_t len;
     if (!(r->seen & 1u << VERSION))
         return heft_cbor_fail(r->c, "\"version\" is missing in the manifest");
-    if (!heft_zt1_version(r->version, &major, &minor, &len))
+    if (!read_version(r->version, &major, &minor, &len))
         return heft_cbor_fail(r->c, "version %q is none", r->version);
     if (major != MAJOR)
         return heft_cbor_fail(r->c, "version %q: a file with this magic number is of version 1",
@@ -461,16 +444,6 @@ static heft_status settle_version(reader *r)
     return HEFT_OK;
 }
 
-static void note_absent(reader *r)
-{
-    if (r->is_10 && !(r->seen & 1u << ATTRIBUTES))
-        note(r, HEFT_NONE, "ztensor/attributes", "there are no attributes, which 1.0 refuses");
-    if (r->is_10 && !r->x->generator.ptr)
-        note(r, HEFT_NONE, "ztensor/generator", "there is no generator, which 1.0 refuses");
-    if (r->packed)
-        note(r, HEFT_NONE, "ztensor/packed-keys", "some keys are numbers instead of names");
-}
-
 heft_status heft_zt1_parse(heft_in *in, heft_index *x)
 {
     heft_cbor c;
@@ -485,7 +458,12 @@ heft_status heft_zt1_parse(heft_in *in, heft_index *x)
         st = settle_version(&r);
     if (st)
         return st;
-    note_absent(&r);
+    if (r.is_10 && !(r.seen & 1u << ATTRIBUTES))
+        note(&r, HEFT_NONE, "ztensor/attributes", "there are no attributes, which 1.0 refuses");
+    if (r.is_10 && !x->generator.ptr)
+        note(&r, HEFT_NONE, "ztensor/generator", "there is no generator, which 1.0 refuses");
+    if (r.packed)
+        note(&r, HEFT_NONE, "ztensor/packed-keys", "some keys are numbers instead of names");
     if (r.is_10 && where.offset == HEFT_ZT_MAGIC)
         heft_ix_note(x, HEFT_WARNING, "ztensor/manifest-length", where.offset, HEFT_NONE,
                      "the manifest begins right behind the magic number; section 6 wants it "

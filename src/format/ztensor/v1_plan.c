@@ -17,17 +17,10 @@ static bool has_type(const heft_zt1_generation *g, heft_dtype t)
     return type && (*type->name || g->is_logical);
 }
 
-static bool is_index(const heft_index *x, const heft_ix_tensor_row *row, uint32_t part)
-{
-    heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, part)->role);
-    return is_sparse(row) && !heft_str_is(role, "values");
-}
-
 /* The part that tells the tensor's element type in 1.0. */
 static uint32_t main_part(const heft_index *x, uint32_t t)
 {
-    bool sparse = is_sparse(heft_ix_row(x, t));
-    return heft_ix_part_find(x, t, heft_lit(sparse ? "values" : "data"));
+    return heft_ix_part_find(x, t, heft_zt_main_role(heft_ix_row(x, t)));
 }
 
 heft_dtype heft_zt1_written_type(const heft_index *x, uint32_t t, uint32_t part)
@@ -46,7 +39,7 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     uint64_t elements, bytes;
     if (!heft_str_is_utf8(heft_ix_name(x, t)))
         return "a name that is not UTF-8 cannot be stored in zTensor";
-    if (heft_zt_holds_nul(heft_ix_name(x, t)))
+    if (heft_str_has_nul(heft_ix_name(x, t)))
         return "a name with a NUL is not stored in zTensor (rename it)";
     if (row->part_count > HEFT_ZT_PARTS)
         return "more than 256 components are not stored in zTensor 1";
@@ -106,32 +99,6 @@ static heft_status plan_other(heft_plan *p, uint32_t t, uint32_t number)
                          heft_dtype_name(heft_zt1_written_type(p->x, t, number)));
 }
 
-static heft_status plan_part(heft_plan *p, uint32_t t, uint32_t part)
-{
-    const heft_zt1_layout *z = p->priv;
-    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    heft_ix_part_row *data = heft_ix_part_row_at(p->x, part);
-    bool is_main = part == main_part(p->x, t) && row->layout < HEFT_OTHER;
-    if (is_index(p->x, row, part))
-        return heft_zt_widen_index(p, t, data, HEFT_U64); /* readers take no others */
-    heft_status st = is_main ? HEFT_OK : plan_other(p, t, part);
-    bool is_stored = is_main || !z->g->is_10;
-    heft_dtype type = heft_zt1_written_type(p->x, t, part);
-    if (st || !is_stored || has_type(z->g, type))
-        return st;
-    return refuse_type(p, t, type);
-}
-
-/* Whether the elements of a tensor in a layout of another format have a type that only an attribute names. */
-static bool has_named_type(const heft_index *x, uint32_t t)
-{
-    heft_value v;
-    bool has = false;
-    for (uint32_t i = 0; !has && heft_ix_attribute(&v, x, t, i); i++)
-        has = heft_str_is(v.key, "stored_dtype");
-    return has;
-}
-
 /* 1.0 demands an element type of every tensor, and has no attributes. */
 static heft_status plan_own_type(heft_plan *p, uint32_t t)
 {
@@ -139,7 +106,10 @@ static heft_status plan_own_type(heft_plan *p, uint32_t t)
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     if (!z->g->is_10 || row->layout < HEFT_OTHER)
         return HEFT_OK;
-    if (has_named_type(p->x, t)) {
+    heft_value v;
+    for (uint32_t i = 0; heft_ix_attribute(&v, p->x, t, i); i++) {
+        if (!heft_str_is(v.key, "stored_dtype"))
+            continue;
         heft_status st = heft_loss_say(p, HEFT_FAULT, "ztensor/layout", t,
                                        "nothing can be made of its layout %q without its "
                                        "stored_dtype, which zTensor 1.0 has no place for (use "
@@ -147,6 +117,7 @@ static heft_status plan_own_type(heft_plan *p, uint32_t t)
                                        heft_ix_layout(p->x, t));
         if (st)
             return st;
+        break;
     }
     if (has_type(z->g, row->dtype))
         return HEFT_OK;
@@ -158,6 +129,7 @@ static heft_status plan_own_type(heft_plan *p, uint32_t t)
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
+    const heft_zt1_layout *z = p->priv;
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     const char *why = obstacle(p->x, t);
     if (why) {
@@ -165,11 +137,19 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         return heft_plan_loss(p, HEFT_FAULT, "ztensor/tensor", t, why);
     }
     heft_status st = plan_own_type(p, t);
-    if (!st && row->name_len && heft_str_has_nul(heft_ix_name(p->x, t)))
-        st = heft_plan_loss(p, HEFT_NOTE, "ztensor/nul-in-name", t,
-                            "the NUL in its name is kept, which not every reader takes");
-    for (uint32_t i = 0; i < row->part_count && !st && !(row->flags & HEFT_T_DROPPED); i++)
-        st = plan_part(p, t, row->first_part + i);
+    for (uint32_t i = 0; i < row->part_count && !st && !(row->flags & HEFT_T_DROPPED); i++) {
+        uint32_t part = row->first_part + i;
+        heft_ix_part_row *data = heft_ix_part_row_at(p->x, part);
+        if (is_sparse(row) && !heft_str_is(heft_ix_role(p->x, data->role), "values")) {
+            st = heft_zt_widen_index(p, t, data, HEFT_U64); /* readers take no others */
+            continue;
+        }
+        bool is_main = part == main_part(p->x, t) && row->layout < HEFT_OTHER;
+        heft_dtype type = heft_zt1_written_type(p->x, t, part);
+        st = is_main ? HEFT_OK : plan_other(p, t, part);
+        if (!st && (is_main || !z->g->is_10) && !has_type(z->g, type))
+            st = refuse_type(p, t, type);
+    }
     return st;
 }
 

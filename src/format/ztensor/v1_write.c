@@ -25,20 +25,9 @@ bool heft_zt1_writes(heft_str version, bool is_10)
 
 /* ---- order ---- */
 
-static bool name_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
-}
-
 static bool key_below(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_str_order(heft_ix_value(ctx, a)->key, heft_ix_value(ctx, b)->key) < 0;
-}
-
-static bool role_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_role(ctx, heft_ix_part_row_at(ctx, a)->role),
-                          heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;
 }
 
 /* Where a part lies in the file it comes from; 0 when it comes from none: then they stay as they are. */
@@ -99,37 +88,19 @@ static heft_status order_tensors(heft_plan *p)
         most = count > most ? count : most;
     }
     z->room = heft_plan_alloc(p, 2 * (size_t)most * sizeof *z->room);
-    return z->room ? sort(p, &z->tensors, name_below) : HEFT_E_NOMEM;
+    return z->room ? sort(p, &z->tensors, heft_zt_name_below) : HEFT_E_NOMEM;
 }
 
 /* ---- the manifest ---- */
 
-static void put_key(heft_out *o, const char *key)
-{
-    heft_cbor_put_text(o, heft_lit(key));
-}
-
-static void put_hex(char *to, uint8_t byte, const char *digits)
-{
-    to[0] = digits[byte >> 4];
-    to[1] = digits[byte & 15];
-}
-
 static void put_digest(heft_out *o, const heft_plan *p, uint32_t part)
 {
-    static const uint8_t none[HEFT_CLAIM_BYTES];
-    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, p->same[part])
-                                  : none; /* only counted */
     bool is_crc = heft_str_is(heft_lit(p->storage[part].digest), "crc32c");
-    heft_str start = heft_lit(is_crc ? "crc32c:0x" : "sha256:");
-    uint32_t count = is_crc ? 4 : 32;
-    char text[80];
-    memcpy(text, start.ptr, start.len);
-    for (uint32_t i = 0; i < count; i++) /* a number: its last byte first */
-        put_hex(text + start.len + 2 * i, bytes[is_crc ? 3 - i : i],
-                is_crc ? "0123456789ABCDEF" : "0123456789abcdef");
-    put_key(o, "digest");
-    heft_cbor_put_text(o, (heft_str){ text, start.len + 2 * count });
+    const uint8_t *bytes = o->buf ? heft_plan_part_digest(p, p->same[part])
+                                  : NULL; /* only counted */
+    heft_cbor_put_key(o, "digest");
+    heft_zt_put_hex(o, heft_lit(is_crc ? "crc32c:0x" : "sha256:"), bytes, is_crc ? 4 : 32, is_crc,
+                    is_crc);
 }
 
 static void put_type(heft_out *o, const heft_zt1_generation *g, heft_dtype t)
@@ -137,12 +108,12 @@ static void put_type(heft_out *o, const heft_zt1_generation *g, heft_dtype t)
     const heft_zt_type *type = heft_zt_type_of(t), *stored = type;
     if (type->logical)
         stored = heft_zt_type_of(type->base);
-    put_key(o, "dtype");
-    put_key(o, g->is_10 ? stored->long_name : stored->name);
+    heft_cbor_put_key(o, "dtype");
+    heft_cbor_put_key(o, g->is_10 ? stored->long_name : stored->name);
     if (!type->logical)
         return;
-    put_key(o, "type");
-    put_key(o, type->logical);
+    heft_cbor_put_key(o, "type");
+    heft_cbor_put_key(o, type->logical);
 }
 
 static void put_part(heft_out *o, const heft_plan *p, uint32_t t, uint32_t part)
@@ -159,36 +130,23 @@ static void put_part(heft_out *o, const heft_plan *p, uint32_t t, uint32_t part)
                              (kept.len || p->storage[part].digest));
     if (has_type)
         put_type(o, z->g, type);
-    put_key(o, "offset");
+    heft_cbor_put_key(o, "offset");
     heft_cbor_put_u64(o, row->offset);
-    put_key(o, "length");
+    heft_cbor_put_key(o, "length");
     heft_cbor_put_u64(o, row->stored);
     if (is_zstd && z->g->is_logical) {
-        put_key(o, "uncompressed_length");
+        heft_cbor_put_key(o, "uncompressed_length");
         heft_cbor_put_u64(o, row->length);
     }
     if (is_zstd) {
-        put_key(o, "encoding");
-        put_key(o, "zstd");
+        heft_cbor_put_key(o, "encoding");
+        heft_cbor_put_key(o, "zstd");
     }
     if (kept.len) {
-        put_key(o, "digest");
+        heft_cbor_put_key(o, "digest");
         heft_cbor_put_text(o, kept);
     } else if (p->storage[part].digest)
         put_digest(o, p, part);
-}
-
-static void put_parts(heft_out *o, const heft_plan *p, uint32_t t)
-{
-    const heft_zt1_layout *z = p->priv;
-    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    for (uint32_t i = 0; i < row->part_count; i++)
-        z->room[i] = row->first_part + i;
-    heft_sort(z->room, z->room + row->part_count, row->part_count, role_below, p->x);
-    put_key(o, "components");
-    heft_cbor_put_map(o, row->part_count);
-    for (uint32_t i = 0; i < row->part_count; i++)
-        put_part(o, p, t, z->room[i]);
 }
 
 typedef struct owner {
@@ -199,9 +157,8 @@ typedef struct owner {
 static bool attribute_below(const void *ctx, uint32_t a, uint32_t b)
 {
     const owner *w = ctx;
-    heft_value v, u;
-    return heft_ix_attribute(&v, w->x, w->tensor, a) && heft_ix_attribute(&u, w->x, w->tensor, b) &&
-           heft_str_order(v.key, u.key) < 0;
+    return heft_str_order(heft_zt_value_at(w->x, w->tensor, a).key,
+                          heft_zt_value_at(w->x, w->tensor, b).key) < 0;
 }
 
 static void put_attributes(heft_out *o, const heft_plan *p, uint32_t t, uint32_t count)
@@ -213,11 +170,10 @@ static void put_attributes(heft_out *o, const heft_plan *p, uint32_t t, uint32_t
     for (uint32_t i = 0; heft_ix_attribute(&v, p->x, t, i); i = heft_value_next(&v, i))
         z->room[n++] = i;
     heft_sort(z->room, z->room + count, count, attribute_below, &w);
-    put_key(o, "attributes");
+    heft_cbor_put_key(o, "attributes");
     heft_cbor_put_map(o, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (heft_ix_attribute(&v, p->x, t, z->room[i]))
-            heft_cbor_put_text(o, v.key);
+        heft_cbor_put_text(o, heft_zt_value_at(p->x, t, z->room[i]).key);
         heft_zt_put_value(o, p->x, t, z->room[i]);
     }
 }
@@ -231,32 +187,23 @@ static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
     heft_cbor_put_map(o, 3u + z->g->is_10 + !!attributes);
     if (z->g->is_10)
         put_type(o, z->g, row->dtype ? row->dtype : (heft_dtype)HEFT_U8);
-    put_key(o, "shape");
-    heft_cbor_put_array(o, row->rank);
-    for (uint32_t i = 0; i < row->rank; i++)
-        heft_cbor_put_u64(o, heft_ix_dims(p->x, t)[i]);
-    put_key(o, "format");
+    heft_zt_put_shape(o, p->x, t);
+    heft_cbor_put_key(o, "format");
     heft_cbor_put_text(o, heft_ix_layout(p->x, t));
     if (attributes)
         put_attributes(o, p, t, attributes);
-    put_parts(o, p, t);
+    for (uint32_t i = 0; i < row->part_count; i++)
+        z->room[i] = row->first_part + i;
+    heft_sort(z->room, z->room + row->part_count, row->part_count, heft_zt_role_below, p->x);
+    heft_cbor_put_key(o, "components");
+    heft_cbor_put_map(o, row->part_count);
+    for (uint32_t i = 0; i < row->part_count; i++)
+        put_part(o, p, t, z->room[i]);
 }
 
-static void put_metadata(heft_out *o, const heft_plan *p)
+static void put_manifest(heft_out *o, const heft_plan *p)
 {
     const heft_zt1_layout *z = p->priv;
-    if (!z->g->is_10 && !z->metadata.count)
-        return;
-    put_key(o, "attributes");
-    heft_cbor_put_map(o, z->metadata.count);
-    for (uint32_t i = 0; i < z->metadata.count; i++) {
-        heft_cbor_put_text(o, heft_ix_value(p->x, z->metadata.at[i])->key);
-        heft_zt_put_value(o, p->x, HEFT_NONE, z->metadata.at[i]);
-    }
-}
-
-static void put_generator(heft_out *o, const heft_index *x)
-{
     const uint64_t numbers[] = { HEFT_VERSION_MAJOR, HEFT_VERSION_MINOR, HEFT_VERSION_PATCH };
     char own[80] = "heft";
     size_t len = 4;
@@ -264,20 +211,22 @@ static void put_generator(heft_out *o, const heft_index *x)
         own[len++] = i ? '.' : ' ';
         len += heft_u64_text(own + len, numbers[i]);
     }
-    put_key(o, "generator");
-    heft_cbor_put_text(o, x->generator.ptr ? x->generator : (heft_str){ own, len });
-}
-
-static void put_manifest(heft_out *o, const heft_plan *p)
-{
-    const heft_zt1_layout *z = p->priv;
     heft_cbor_put_map(o, z->g->is_10 ? 4 : 2u + (z->metadata.count > 0));
-    put_key(o, "version");
-    put_key(o, z->g->version);
-    if (z->g->is_10)
-        put_generator(o, p->x);
-    put_metadata(o, p);
-    put_key(o, z->g->is_10 ? "tensors" : "objects");
+    heft_cbor_put_key(o, "version");
+    heft_cbor_put_key(o, z->g->version);
+    if (z->g->is_10) {
+        heft_cbor_put_key(o, "generator");
+        heft_cbor_put_text(o, p->x->generator.ptr ? p->x->generator : (heft_str){ own, len });
+    }
+    if (z->g->is_10 || z->metadata.count) {
+        heft_cbor_put_key(o, "attributes");
+        heft_cbor_put_map(o, z->metadata.count);
+    }
+    for (uint32_t i = 0; i < z->metadata.count; i++) {
+        heft_cbor_put_text(o, heft_ix_value(p->x, z->metadata.at[i])->key);
+        heft_zt_put_value(o, p->x, HEFT_NONE, z->metadata.at[i]);
+    }
+    heft_cbor_put_key(o, z->g->is_10 ? "tensors" : "objects");
     heft_cbor_put_map(o, z->tensors.count);
     for (uint32_t i = 0; i < z->tensors.count; i++)
         put_tensor(o, p, z->tensors.at[i]);
@@ -309,31 +258,10 @@ static heft_status place(heft_plan *p)
     return HEFT_OK;
 }
 
-static const heft_zt1_generation *asked_generation(const heft_plan *p)
-{
-    for (size_t i = 0; p->version && i < GENERATIONS; i++)
-        if (heft_str_is(heft_lit(p->version), generations[i].name))
-            return &generations[i];
-    return p->version ? NULL : &generations[0];
-}
-
-static bool has_digest(const char *algorithm)
-{
-    return heft_str_is(heft_lit(algorithm), "crc32c") || heft_str_is(heft_lit(algorithm), "sha256");
-}
-
-void heft_zt1_storage(heft_storage *how, bool is_kept)
-{
-    if (is_kept && how->digest && !has_digest(how->digest))
-        how->digest = "crc32c";
-    if (is_kept && how->encoding != HEFT_ZSTD)
-        how->encoding = HEFT_RAW;
-}
-
 static heft_status check_storage(const heft_plan *p, const heft_storage *how)
 {
     const heft_zt1_layout *z = p->priv;
-    if (how->digest && !has_digest(how->digest))
+    if (how->digest && !heft_zt_has_digest(how->digest, "crc32c"))
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "digests in zTensor %s are crc32c or sha256, not %s", z->g->name,
                                 how->digest);
@@ -343,25 +271,23 @@ static heft_status check_storage(const heft_plan *p, const heft_storage *how)
     return HEFT_OK;
 }
 
-static heft_status check_asked(const heft_plan *p, const heft_zt1_generation *g)
-{
-    if (!g)
-        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
-                                "there is no zTensor version %s to write (there are 1.0, 1.1, 1.2 "
-                                "and 2)",
-                                p->version);
-    return heft_plan_check_storage(p, check_storage);
-}
-
 heft_status heft_zt1_plan(heft_plan *p)
 {
     heft_zt1_layout *z = heft_plan_alloc(p, sizeof *z);
     if (!z)
         return HEFT_E_NOMEM;
     p->priv = z;
-    z->g = asked_generation(p);
-    heft_status st = check_asked(p, z->g);
-    p->names_generator = z->g && z->g->is_10;
+    z->g = p->version ? NULL : &generations[0];
+    for (size_t i = 0; p->version && i < GENERATIONS; i++)
+        if (heft_str_is(heft_lit(p->version), generations[i].name))
+            z->g = &generations[i];
+    if (!z->g)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "there is no zTensor version %s to write (there are 1.0, 1.1, 1.2 "
+                                "and 2)",
+                                p->version);
+    heft_status st = heft_plan_check_storage(p, check_storage);
+    p->names_generator = z->g->is_10;
     if (!st)
         st = heft_loss_parts(p, "ztensor/parts", NULL);
     if (!st)

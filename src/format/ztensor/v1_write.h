@@ -18,7 +18,6 @@ typedef struct heft_zt1_layout { /* heft_plan.priv */
     const heft_zt1_generation *g;
     heft_zt1_listing tensors, metadata;
     uint32_t *room; /* twice the most attributes or components that a tensor has */
-    uint64_t manifest_bytes;
 } heft_zt1_layout;
 
 /* Losses of tensors and of metadata; drops what cannot be carried. */

@@ -11,6 +11,7 @@
  * file describes.  Section numbers are those of the specification.
  */
 #include "format/ztensor/v2.h"
+#include "base/nfc.h"
 
 typedef struct footer {
     uint64_t at; /* where it begins: the end of the data */
@@ -68,18 +69,6 @@ static heft_status check_manifest_place(heft_index *x, const footer *f)
     return HEFT_OK;
 }
 
-static heft_status claim_manifest(heft_index *x, const footer *f)
-{
-    heft_claim c = { .rule = "ztensor/manifest-hash",
-                     .algorithm = "xxh3",
-                     .range = { f->manifest },
-                     .tensor = HEFT_NONE,
-                     .at_open = true };
-    for (int i = 0; i < 8; i++)
-        c.expect[i] = (uint8_t)(f->hash >> 8 * i);
-    return heft_ix_claim(x, c);
-}
-
 /* ---- shards ---- */
 
 /* §7.1 */
@@ -104,10 +93,9 @@ typedef struct identity { /* of a shard */
 
 static heft_status read_identity(heft_zt2_reader *r, heft_str name, identity *id)
 {
-    uint64_t pairs;
     heft_str key;
     bool more;
-    heft_status st = heft_zt2_map(r, &pairs, "a shard");
+    heft_status st = heft_zt2_map(r, "a shard");
     while (!st && !(st = heft_zt2_key(r, &key, &more)) && more) {
         if (heft_str_is(key, "size")) {
             id->has_size = true;
@@ -126,23 +114,6 @@ static heft_status read_identity(heft_zt2_reader *r, heft_str name, identity *id
     return st;
 }
 
-/* The digest is of the whole file. */
-static heft_status claim_shard(heft_index *x, const identity *id, uint32_t number)
-{
-    heft_claim c = { .rule = "ztensor/shard-digest",
-                     .algorithm = id->algorithm,
-                     .range = { { heft_ix_place(number, 0), id->size } },
-                     .tensor = HEFT_NONE };
-    heft_str hex = { id->digest.ptr + id->hex_at, id->digest.len - id->hex_at };
-    if (!id->algorithm) {
-        heft_ix_note(x, HEFT_WARNING, "ztensor/digest-unknown", HEFT_NOWHERE, HEFT_NONE,
-                     "a shard's digest of an algorithm that is not known here is not checked");
-        return HEFT_OK;
-    }
-    heft_ix_digits(c.expect, id->algorithm, hex);
-    return heft_ix_claim(x, c);
-}
-
 static heft_status read_shard(heft_zt2_reader *r, heft_zt2_shard *shard)
 {
     identity id = { .size = 0 };
@@ -156,14 +127,24 @@ static heft_status read_shard(heft_zt2_reader *r, heft_zt2_shard *shard)
     if (!st)
         st = heft_ix_sibling_add(r->x, file, &shard->number);
     shard->size = id.size;
-    return st ? st : claim_shard(r->x, &id, shard->number);
+    heft_claim c = { .rule = "ztensor/shard-digest", /* of the whole file */
+                     .algorithm = id.algorithm,
+                     .range = { { heft_ix_place(shard->number, 0), id.size } },
+                     .tensor = HEFT_NONE };
+    heft_str hex = { id.digest.ptr + id.hex_at, id.digest.len - id.hex_at };
+    if (!st && id.algorithm && heft_ix_digits(c.expect, id.algorithm, hex))
+        return heft_ix_claim(r->x, c);
+    if (!st)
+        heft_ix_note(r->x, HEFT_WARNING, "ztensor/digest-unknown", HEFT_NOWHERE, HEFT_NONE,
+                     "a shard's digest of an algorithm that is not known here is not checked");
+    return st;
 }
 
 static heft_status read_shards(heft_zt2_reader *r)
 {
-    uint64_t pairs;
     bool more;
-    heft_status st = heft_zt2_map(r, &pairs, "shards");
+    heft_status st = heft_zt2_map(r, "shards");
+    uint64_t pairs = r->c.u;
     if (st || !pairs)
         return st ? st : heft_zt2_key(r, &(heft_str){ NULL, 0 }, &more);
     size_t bytes = (size_t)pairs * sizeof(heft_zt2_shard); /* no more than there are bytes */
@@ -183,12 +164,11 @@ static heft_status read_shards(heft_zt2_reader *r)
 static heft_status read_objects(heft_zt2_reader *r)
 {
     enum { LEAST_OBJECT = 8 }; /* bytes of one, its name included */
-    uint64_t pairs;
     bool more;
-    heft_status st = heft_zt2_map(r, &pairs, "objects");
+    heft_status st = heft_zt2_map(r, "objects");
     uint64_t at = heft_cbor_offset(&r->c, r->c.item), left = (uint64_t)(r->c.end - r->c.p);
     if (!st)
-        st = heft_ix_reserve(r->x, at, pairs, left, LEAST_OBJECT);
+        st = heft_ix_reserve(r->x, at, r->c.u, left, LEAST_OBJECT);
     while (!st && !(st = heft_zt2_name(r, &r->object, &more, "object")) && more)
         st = heft_zt2_object(r);
     r->object = (heft_str){ NULL, 0 };
@@ -197,10 +177,9 @@ static heft_status read_objects(heft_zt2_reader *r)
 
 static heft_status read_root(heft_zt2_reader *r)
 {
-    uint64_t pairs;
     heft_str key;
     bool more, has_objects = false;
-    heft_status st = heft_zt2_map(r, &pairs, "the manifest");
+    heft_status st = heft_zt2_map(r, "the manifest");
     while (!st && !(st = heft_zt2_key(r, &key, &more)) && more) {
         if (heft_str_is(key, "shards"))
             st = read_shards(r);
@@ -240,20 +219,6 @@ static heft_status read_manifest(heft_in *in, heft_index *x, const footer *f)
 
 /* ---- where blobs lie ---- */
 
-static heft_status overlap(heft_index *x, uint32_t part, const char *with)
-{
-    const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
-    return heft_error_set(x->err, HEFT_E_FORMAT, heft_ix_place_offset(x, p->offset),
-                          "object %q, part %q: its %U bytes at %U overlap %s",
-                          heft_ix_name(x, heft_ix_owner(x, part)), heft_ix_role(x, p->role),
-                          p->stored, heft_ix_place_offset(x, p->offset), with);
-}
-
-static bool meets(heft_range a, heft_range b)
-{
-    return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
-}
-
 /* §2.4: two blobs are the same or have nothing in common. */
 static heft_status check_overlaps(heft_index *x, heft_range manifest)
 {
@@ -264,11 +229,19 @@ static heft_status check_overlaps(heft_index *x, heft_range manifest)
         const heft_ix_part_row *p = heft_ix_part_row_at(x, order[i]);
         heft_range own = { p->offset, p->stored };
         bool again = own.offset == before.offset && own.length == before.length;
+        bool is_manifest = own.offset == manifest.offset && own.length == manifest.length;
+        const char *with = NULL;
         if (!again && own.offset < before.offset + before.length)
-            st = overlap(x, order[i], "those of another part");
-        else if (meets(own, manifest) &&
-                 (own.offset != manifest.offset || own.length != manifest.length))
-            st = overlap(x, order[i], "the manifest");
+            with = "those of another part";
+        else if (!is_manifest && own.offset < manifest.offset + manifest.length &&
+                 manifest.offset < own.offset + own.length)
+            with = "the manifest";
+        if (with)
+            st = heft_error_set(x->err, HEFT_E_FORMAT, heft_ix_place_offset(x, p->offset),
+                                "object %q, part %q: its %U bytes at %U overlap %s",
+                                heft_ix_name(x, heft_ix_owner(x, order[i])),
+                                heft_ix_role(x, p->role), p->stored,
+                                heft_ix_place_offset(x, p->offset), with);
         before = own;
     }
     heft_ix_order_free(x, order);
@@ -276,20 +249,6 @@ static heft_status check_overlaps(heft_index *x, heft_range manifest)
 }
 
 /* ---- what the generations are called with ---- */
-
-static heft_status open_shard(heft_index *x, const footer *f)
-{
-    if (f->manifest.offset || f->hash)
-        return heft_error_set(
-            x->err, HEFT_E_FORMAT, f->at,
-            "a data shard has no manifest, but the footer has an offset or a hash "
-            "of one");
-    heft_ix_omit(x, HEFT_WARNING, "ztensor/data-shard", (heft_str){ NULL, 0 },
-                 "the bytes of a data shard belong to no tensor, and are left out");
-    heft_ix_note(x, HEFT_NOTE, "ztensor/data-shard", f->at, HEFT_NONE,
-                 "a data shard: what its bytes mean is said in the file that it belongs to");
-    return HEFT_OK;
-}
 
 heft_status heft_zt2_parse(heft_in *in, heft_index *x)
 {
@@ -308,11 +267,26 @@ heft_status heft_zt2_parse(heft_in *in, heft_index *x)
     if (f.reserved)
         heft_ix_note(x, HEFT_NOTE, "ztensor/reserved", f.at + 28, HEFT_NONE,
                      "the reserved number of the footer is not 0");
-    if (!f.manifest.length)
-        return open_shard(x, &f);
+    if (!f.manifest.length && (f.manifest.offset || f.hash))
+        return heft_error_set(x->err, HEFT_E_FORMAT, f.at,
+                              "a data shard has no manifest, but the footer has an offset or a "
+                              "hash of one");
+    if (!f.manifest.length) {
+        heft_ix_omit(x, HEFT_WARNING, "ztensor/data-shard", (heft_str){ NULL, 0 },
+                     "the bytes of a data shard belong to no tensor, and are left out");
+        heft_ix_note(x, HEFT_NOTE, "ztensor/data-shard", f.at, HEFT_NONE,
+                     "a data shard: what its bytes mean is said in the file that it belongs to");
+        return HEFT_OK;
+    }
+    heft_claim hash = { .rule = "ztensor/manifest-hash",
+                        .algorithm = "xxh3",
+                        .range = { f.manifest },
+                        .tensor = HEFT_NONE,
+                        .at_open = true };
+    heft_put_le64(hash.expect, f.hash);
     st = check_manifest_place(x, &f);
     if (!st)
-        st = claim_manifest(x, &f);
+        st = heft_ix_claim(x, hash);
     if (!st)
         st = read_manifest(in, x, &f);
     return st ? st : check_overlaps(x, f.manifest);
@@ -320,10 +294,13 @@ heft_status heft_zt2_parse(heft_in *in, heft_index *x)
 
 /* ---- checking ---- */
 
-static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
+/* What lies between *at and the next range, whose end *at becomes. */
+static heft_status check_gap(heft_check *c, uint64_t *at, heft_range next)
 {
-    heft_range gap = { from, to - from };
-    return from < to ? c->padding(c, "ztensor/unreferenced", HEFT_NOTE, gap, 0) : HEFT_OK;
+    heft_range gap = { *at, next.offset - *at };
+    bool is_gap = *at < next.offset;
+    *at = next.offset + next.length;
+    return is_gap ? c->padding(c, "ztensor/unreferenced", HEFT_NOTE, gap, 0) : HEFT_OK;
 }
 
 /* §2.5: what lies between blobs is padding, or was replaced by what was appended later. */
@@ -334,26 +311,22 @@ static heft_status check_gaps(heft_check *c)
     const uint32_t *order;
     uint32_t count;
     uint64_t at = c->x->data_start;
-    bool passed = false;
+    bool passed = false, ends = false;
     heft_status st = c->order(c, &order, &count);
-    for (uint32_t i = 0; !st && i < count; i++) {
-        const heft_ix_part_row *p = heft_ix_part_row_at(c->x, order[i]);
-        if (heft_ix_place_file(c->x, p->offset))
-            break;
-        if (!passed && manifest.offset < p->offset) {
-            st = check_gap(c, at, manifest.offset);
-            at = manifest.offset + manifest.length;
+    for (uint32_t i = 0; !st && !ends; i++) {
+        const heft_ix_part_row *p = i < count ? heft_ix_part_row_at(c->x, order[i]) : NULL;
+        ends = !p || heft_ix_place_file(c->x, p->offset);
+        heft_range next = { c->x->data_end, 0 };
+        if (!ends)
+            next = (heft_range){ p->offset, p->stored };
+        if (!passed && manifest.offset < next.offset) {
+            st = check_gap(c, &at, manifest);
             passed = true;
         }
         if (!st)
-            st = check_gap(c, at, p->offset);
-        at = p->offset + p->stored;
+            st = check_gap(c, &at, next);
     }
-    if (!st && !passed) {
-        st = check_gap(c, at, manifest.offset);
-        at = manifest.offset + manifest.length;
-    }
-    return st ? st : check_gap(c, at, c->x->data_end);
+    return st;
 }
 
 /* §7.3: a shard begins and ends as every file of zTensor 2. */
@@ -375,6 +348,49 @@ static heft_status check_shard(heft_check *c, uint32_t number)
     return st;
 }
 
+/* Whether everything but its names has the canonical form: one file, its blobs where that form has
+ * them, nothing compressed, a digest for each part. */
+static bool looks_canonical(const heft_index *x)
+{
+    bool canonical = !x->shards.len && x->own && x->own % HEFT_ZT2_CANONICAL == 0;
+    for (uint32_t i = 0; canonical && i < x->parts.len; i++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(x, i);
+        canonical = part->encoding == HEFT_RAW && part->offset % HEFT_ZT2_CANONICAL == 0 &&
+                    heft_str_begins(heft_ix_digest_of(x, i), "xxh3:");
+    }
+    return canonical;
+}
+
+static void check_name(heft_check *c, heft_str name, uint32_t tensor, const char *text)
+{
+    if (heft_str_breaks_nfc(name))
+        c->report(c, HEFT_NOTE, "ztensor/nfc", (heft_range){ HEFT_NOWHERE, 0 }, tensor, text);
+}
+
+/* Names in files that look canonical (§6.3) are in Unicode's normalization form C (§3.5). */
+static void check_names(heft_check *c)
+{
+    static const char key[] = "the key of an attribute is not in Unicode's form C, as the "
+                              "canonical form has it";
+    const heft_index *x = c->x;
+    heft_value v;
+    if (!looks_canonical(x))
+        return;
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        check_name(c, heft_ix_name(x, t), t,
+                   "its name is not in Unicode's form C, as the canonical form has it");
+        if (!heft_ix_row(x, t)->attrs)
+            continue;
+        for (uint32_t i = 0; heft_ix_attribute(&v, x, t, i); i = heft_value_next(&v, i))
+            check_name(c, v.key, t, key);
+    }
+    for (uint32_t i = 0; i < x->roles.len; i++)
+        check_name(c, heft_ix_role(x, i), HEFT_NONE,
+                   "the name of a part is not in Unicode's form C, as the canonical form has it");
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+        check_name(c, heft_ix_value(x, i)->key, HEFT_NONE, key);
+}
+
 heft_status heft_zt2_check(heft_check *c)
 {
     heft_status st = c->x->claims.len ? check_gaps(c) : HEFT_OK;
@@ -384,6 +400,6 @@ heft_status heft_zt2_check(heft_check *c)
         if (heft_ix_part_row_at(c->x, i)->encoding == HEFT_ZSTD)
             st = heft_zt2_check_frames(c, i);
     if (!st)
-        heft_zt2_check_names(c);
+        check_names(c);
     return st;
 }

@@ -25,8 +25,6 @@ extern const heft_zt2_type heft_zt2_types[];
 extern const size_t heft_zt2_type_count;
 /* NULL: it cannot be stored. */
 const heft_zt2_type *heft_zt2_type_of(heft_dtype t);
-/* How many bytes n elements take; false when that passes 64 bits.  Untyped parts have none. */
-bool heft_zt2_size(uint64_t *out, heft_dtype t, uint64_t n);
 
 /* What is wrong with an object, a part or an attribute of that name, or NULL. */
 const char *heft_zt2_bad_name(heft_str name);
@@ -42,11 +40,6 @@ heft_status heft_zt2_plan_indices(heft_plan *p, uint32_t t);
 /* What breaks the rules that the layout of tensor t has for its parts and shape, or NULL.  *role names the part
  * that it is about, unless it is empty. */
 const char *heft_zt2_layout_fault(const heft_index *x, uint32_t t, heft_str *role);
-
-/* ---- checking: v2_names.c ---- */
-
-/* Note names that are not in Unicode's form C, in a file that has the canonical form otherwise. */
-void heft_zt2_check_names(heft_check *c);
 
 /* ---- reading: v2_object.c ---- */
 
@@ -70,8 +63,8 @@ heft_status heft_zt2_fail(heft_zt2_reader *r, const char *what);
 /* The next item is to be a text, a number, a map. */
 heft_status heft_zt2_text(heft_zt2_reader *r, heft_str *out, const char *what);
 heft_status heft_zt2_number(heft_zt2_reader *r, uint64_t *out, const char *what);
-/* Sets *pairs to how many it has. */
-heft_status heft_zt2_map(heft_zt2_reader *r, uint64_t *pairs, const char *what);
+/* Its pairs are counted in r->c.u. */
+heft_status heft_zt2_map(heft_zt2_reader *r, const char *what);
 /* The value of a key that is not known. */
 heft_status heft_zt2_skip(heft_zt2_reader *r, heft_str key, const char *text);
 /* The key of the next pair, or the end of the map: *more is false. */

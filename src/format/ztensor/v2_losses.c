@@ -23,13 +23,13 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
                          "its element type %s is left out", heft_dtype_name(own));
 }
 
-static heft_status plan_parts(heft_plan *p, uint32_t t, bool *kept)
+static heft_status plan_parts(heft_plan *p, uint32_t t)
 {
+    heft_status st = HEFT_OK;
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    for (uint32_t k = 0; k < row->part_count; k++) {
+    for (uint32_t k = 0; k < row->part_count && !st; k++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part + k);
         const char *why = heft_zt2_bad_name(heft_ix_role(p->x, part->role));
-        *kept = false;
         if (why)
             return drop(p, t, "ztensor/part-name", why);
         if (!heft_zt2_type_of(part->dtype)) {
@@ -38,49 +38,26 @@ static heft_status plan_parts(heft_plan *p, uint32_t t, bool *kept)
                                  "element type %s cannot be stored in zTensor 2",
                                  heft_dtype_name(part->dtype));
         }
-        heft_status st = HEFT_OK;
         if (!part->dtype)
             st = heft_loss_say(p, HEFT_NOTE, "ztensor/part-dtype", t,
                                "the bytes of %q, which have no element type, are stored as u8",
                                heft_ix_role(p->x, part->role));
-        if (st)
-            return st;
-        *kept = true;
     }
-    return HEFT_OK;
+    return st;
 }
 
 static heft_status plan_values(heft_plan *p, uint32_t tensor)
 {
     heft_value v;
     heft_status st = HEFT_OK;
-    bool more = true;
-    for (uint32_t i = 0; !st && more;) {
-        more = tensor == HEFT_NONE ? i < p->x->values.len : heft_ix_attribute(&v, p->x, tensor, i);
-        if (!more)
-            break;
-        if (tensor == HEFT_NONE)
-            v = *heft_ix_value(p->x, i);
+    for (uint32_t i = 0; !st && heft_zt_value(&v, p->x, tensor, i); i = heft_value_next(&v, i)) {
         const char *why = heft_zt2_value_fault(p->x, tensor, i);
         if (why)
             st = heft_loss_say(p, HEFT_WARNING, "ztensor/attribute", tensor,
                                "%s %q is left out: %s cannot be stored in zTensor 2",
                                tensor == HEFT_NONE ? "metadata" : "attribute", v.key, why);
-        i = heft_value_next(&v, i);
     }
     return st;
-}
-
-/* What readers demand of the entries, and verify reports as a fault. */
-static heft_status plan_entries(heft_plan *p, uint32_t t)
-{
-    bool strictly = true;
-    heft_status st = p->in_order ? p->in_order(p, t, &strictly) : HEFT_OK;
-    if (st || strictly)
-        return st;
-    heft_plan_drop(p, t);
-    return heft_plan_loss(p, HEFT_FAULT, "ztensor/entries", t,
-                          "its entries are not in the order that zTensor 2 demands, or wrong");
 }
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
@@ -88,9 +65,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     heft_str name = heft_ix_name(p->x, t), role;
     const char *why = heft_zt2_bad_name(name);
-    bool kept = true;
     uint64_t n;
-    if (!why && heft_utf8_valid(name.ptr, name.len) != name.len)
+    if (!why && !heft_str_is_utf8(name))
         why = "a name that is not UTF-8";
     if (!why && row->rank > HEFT_ZT2_RANK)
         why = "more than 64 dimensions";
@@ -100,8 +76,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         why = "a tensor without parts";
     if (why)
         return drop(p, t, "ztensor/tensor", why);
-    heft_status st = plan_parts(p, t, &kept);
-    if (st || !kept)
+    heft_status st = plan_parts(p, t);
+    if (st || row->flags & HEFT_T_DROPPED)
         return st;
     st = heft_zt2_plan_indices(p, t);
     if (st)
@@ -112,8 +88,14 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         return heft_loss_say(p, HEFT_FAULT, "ztensor/layout", t, "%s%s%s", role.len ? role.ptr : "",
                              role.len ? ": " : "", why);
     }
-    if (row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO)
-        st = plan_entries(p, t);
+    bool strictly = true;
+    if (p->in_order && (row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO))
+        st = p->in_order(p, t, &strictly);
+    if (!st && !strictly) { /* what readers demand of the entries, and verify reports as a fault */
+        heft_plan_drop(p, t);
+        st = heft_plan_loss(p, HEFT_FAULT, "ztensor/entries", t,
+                            "its entries are not in the order that zTensor 2 demands, or wrong");
+    }
     if (!st && row->layout >= HEFT_OTHER)
         st = plan_type(p, t);
     return !st && (row->attrs || row->flags) ? plan_values(p, t) : st;

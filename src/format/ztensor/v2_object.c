@@ -42,12 +42,9 @@ heft_status heft_zt2_number(heft_zt2_reader *r, uint64_t *out, const char *what)
     return HEFT_OK;
 }
 
-heft_status heft_zt2_map(heft_zt2_reader *r, uint64_t *pairs, const char *what)
+heft_status heft_zt2_map(heft_zt2_reader *r, const char *what)
 {
-    if (heft_cbor_next(&r->c) != HEFT_CBOR_MAP)
-        return wrong_kind(r, what, "map");
-    *pairs = r->c.u;
-    return HEFT_OK;
+    return heft_cbor_next(&r->c) == HEFT_CBOR_MAP ? HEFT_OK : wrong_kind(r, what, "map");
 }
 
 heft_status heft_zt2_key(heft_zt2_reader *r, heft_str *key, bool *more)
@@ -74,10 +71,9 @@ heft_status heft_zt2_skip(heft_zt2_reader *r, heft_str key, const char *text)
 
 heft_status heft_zt2_attributes(heft_zt2_reader *r, uint32_t tensor)
 {
-    uint64_t pairs;
     heft_str key;
     bool more;
-    heft_status st = heft_zt2_map(r, &pairs, "attributes");
+    heft_status st = heft_zt2_map(r, "attributes");
     while (!st && !(st = heft_zt2_name(r, &key, &more, "attribute")) && more)
         st = heft_zt_read_attribute(&r->c, heft_cbor_next(&r->c), key, r->x, tensor);
     return st;
@@ -85,20 +81,12 @@ heft_status heft_zt2_attributes(heft_zt2_reader *r, uint32_t tensor)
 
 /* ---- digests ---- */
 
-static bool is_hex(heft_str s, size_t digits)
-{
-    bool good = digits ? s.len == digits : s.len > 0;
-    for (size_t i = 0; good && i < s.len; i++)
-        good = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= 'f');
-    return good;
-}
-
-/* §L2: names of algorithms, so that nothing else passes for one that is not known here. */
-static bool is_algorithm(heft_str s)
+/* Whether a text is not empty, and of digits and letters up to `last`. */
+static bool consists_of(heft_str s, char last)
 {
     bool good = s.len > 0;
     for (size_t i = 0; good && i < s.len; i++)
-        good = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= 'z');
+        good = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= last);
     return good;
 }
 
@@ -123,7 +111,9 @@ heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algo
             digits = known[i].digits;
         }
     heft_str hex = { out->ptr + colon + 1, colon < out->len ? out->len - colon - 1 : 0 };
-    if (!is_algorithm((heft_str){ out->ptr, colon }) || !is_hex(hex, digits))
+    /* §L2: names of algorithms, so that nothing else passes for one that is not known here */
+    if (!consists_of((heft_str){ out->ptr, colon }, 'z') || !consists_of(hex, 'f') ||
+        (digits && hex.len != digits))
         return heft_cbor_fail(&r->c,
                               "%q is no digest: its name, of a-z and 0-9, a colon, hex digits in "
                               "lower case",
@@ -257,77 +247,54 @@ static heft_status type_of(heft_zt2_reader *r, const part *p, heft_dtype *out)
     return HEFT_OK;
 }
 
-static heft_status check_place(heft_zt2_reader *r, const part *p)
-{
-    uint64_t end = p->shard ? p->shard->size - HEFT_ZT2_FOOTER : r->data_end;
-    if (p->blob.offset < HEFT_ZT2_FLOOR || p->blob.offset % HEFT_ZT2_FLOOR)
-        return heft_error_set(
-            r->x->err, HEFT_E_FORMAT, p->at,
-            "object %q, part %q: its offset %U is no multiple of 4096 from 4096 on", r->object,
-            p->role, p->blob.offset);
-    if (!heft_range_in(p->blob, end))
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, p->at,
-                              "object %q, part %q: %U bytes at %U pass the end of the data, %U",
-                              r->object, p->role, p->blob.length, p->blob.offset, end);
-    return HEFT_OK;
-}
-
 /* A type that is not known here is kept, so that it can be written back. */
 static heft_status keep_type(heft_zt2_reader *r, uint32_t tensor, const part *p)
 {
-    static const char data_key[] = "stored_dtype", key[] = "stored_dtype.";
-    bool is_data = heft_str_is(p->role, "data");
-    char *text = heft_arena_alloc(&r->x->arena,
-                                  p->dtype.len + p->type.len + p->role.len + sizeof key + 1, 1);
-    if (!text)
+    heft_arena *arena = &r->x->arena;
+    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
+    v.as.s = heft_arena_join(arena, p->dtype, heft_lit(":"), p->type);
+    if (!heft_str_is(p->role, "data"))
+        v.key = heft_arena_join(arena, v.key, heft_lit("."), p->role);
+    if (!v.as.s.ptr || !v.key.ptr)
         return heft_error_no_memory(r->x->err, "for a type");
-    heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit(data_key) };
-    v.as.s = (heft_str){ text, p->dtype.len + 1 + p->type.len };
-    memcpy(text, p->dtype.ptr, p->dtype.len);
-    text[p->dtype.len] = ':';
-    memcpy(text + p->dtype.len + 1, p->type.ptr, p->type.len);
-    if (!is_data) {
-        char *name = text + v.as.s.len;
-        memcpy(name, key, sizeof key - 1);
-        memcpy(name + sizeof key - 1, p->role.ptr, p->role.len);
-        v.key = (heft_str){ name, sizeof key - 1 + p->role.len };
-    }
     heft_ix_note(r->x, HEFT_WARNING, "ztensor/type-unknown", p->at, tensor,
                  "its logical type is not known here: its bytes are listed, not interpreted");
     return heft_ix_attr(r->x, tensor, v);
-}
-
-static heft_encoding encoding_of(const part *p)
-{
-    if (!p->encoding.ptr)
-        return HEFT_RAW;
-    return heft_str_is(p->encoding, heft_zt2_zstd) ? HEFT_ZSTD : HEFT_ENCODING_OTHER;
 }
 
 static heft_status add_part(heft_zt2_reader *r, uint32_t tensor, const part *p)
 {
     heft_index *x = r->x;
     heft_dtype dtype;
+    heft_encoding encoding = HEFT_RAW;
     uint32_t number = x->parts.len;
+    uint64_t end = p->shard ? p->shard->size - HEFT_ZT2_FOOTER : r->data_end;
     heft_status st = type_of(r, p, &dtype);
-    if (!st)
-        st = check_place(r, p);
     if (st)
         return st;
+    if (p->blob.offset < HEFT_ZT2_FLOOR || p->blob.offset % HEFT_ZT2_FLOOR)
+        return heft_error_set(
+            x->err, HEFT_E_FORMAT, p->at,
+            "object %q, part %q: its offset %U is no multiple of 4096 from 4096 on", r->object,
+            p->role, p->blob.offset);
+    if (!heft_range_in(p->blob, end))
+        return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
+                              "object %q, part %q: %U bytes at %U pass the end of the data, %U",
+                              r->object, p->role, p->blob.length, p->blob.offset, end);
     uint64_t place = heft_ix_place(p->shard ? p->shard->number : 0, p->blob.offset);
     uint64_t length = p->encoding.ptr ? p->decoded : p->blob.length;
+    if (p->encoding.ptr)
+        encoding = heft_str_is(p->encoding, heft_zt2_zstd) ? HEFT_ZSTD : HEFT_ENCODING_OTHER;
     st = heft_ix_part(x, tensor, p->role, dtype, (heft_range){ place, p->blob.length }, length,
-                      encoding_of(p));
+                      encoding);
     if (!st && p->type.ptr && !dtype)
         st = keep_type(r, tensor, p);
     if (!st && p->algorithm)
         return heft_ix_digest(x, number, "ztensor/digest", p->algorithm, p->digest, p->hex_at,
                               true);
     if (!st && p->digest.ptr)
-        heft_ix_omit(x, HEFT_WARNING, "ztensor/digest-unknown", (heft_str){ NULL, 0 },
-                     "digests of an algorithm that is not known here are left out");
-    if (!st && p->digest.ptr)
-        heft_ix_note(x, HEFT_WARNING, "ztensor/digest-unknown", p->at, tensor,
+        heft_zt_omit(x, "ztensor/digest-unknown", p->at, tensor,
+                     "digests of an algorithm that is not known here are left out",
                      "a digest of an algorithm that is not known here is not checked");
     return st;
 }
@@ -335,10 +302,9 @@ static heft_status add_part(heft_zt2_reader *r, uint32_t tensor, const part *p)
 static heft_status read_part(heft_zt2_reader *r, uint32_t tensor, heft_str role)
 {
     part p = { .role = role };
-    uint64_t pairs;
     heft_str key;
     bool more;
-    heft_status st = heft_zt2_map(r, &pairs, "a part");
+    heft_status st = heft_zt2_map(r, "a part");
     p.at = heft_cbor_offset(&r->c, r->c.item);
     while (!st && !(st = heft_zt2_key(r, &key, &more)) && more)
         st = read_part_field(r, &p, key);
@@ -351,19 +317,6 @@ static heft_status read_part(heft_zt2_reader *r, uint32_t tensor, heft_str role)
     if (!p.encoding.ptr != !(p.fields & DECODED))
         return fail_part(r, &p, "encoding and decoded_length go together");
     return add_part(r, tensor, &p);
-}
-
-static heft_status read_parts(heft_zt2_reader *r, uint32_t tensor)
-{
-    uint64_t pairs = 0;
-    heft_str role;
-    bool more;
-    heft_status st = heft_zt2_map(r, &pairs, "parts");
-    if (!st && !pairs)
-        return heft_zt2_fail(r, "it has no parts");
-    while (!st && !(st = heft_zt2_name(r, &role, &more, "part")) && more)
-        st = read_part(r, tensor, role);
-    return st;
 }
 
 /* ---- objects ---- */
@@ -390,10 +343,17 @@ static heft_status read_shape(heft_zt2_reader *r)
 
 static heft_status read_field(heft_zt2_reader *r, uint32_t tensor, heft_str key, uint32_t *fields)
 {
-    heft_str layout;
+    heft_str layout, role;
+    bool more;
+    heft_status st;
     if (heft_str_is(key, "parts")) {
         *fields |= PARTS;
-        return read_parts(r, tensor);
+        st = heft_zt2_map(r, "parts");
+        if (!st && !r->c.u)
+            return heft_zt2_fail(r, "it has no parts");
+        while (!st && !(st = heft_zt2_name(r, &role, &more, "part")) && more)
+            st = read_part(r, tensor, role);
+        return st;
     }
     if (heft_str_is(key, "shape")) {
         *fields |= SHAPE;
@@ -404,18 +364,8 @@ static heft_status read_field(heft_zt2_reader *r, uint32_t tensor, heft_str key,
     if (!heft_str_is(key, "layout"))
         return heft_zt2_skip(r, key, "of an object is not known here, and is left out");
     *fields |= LAYOUT;
-    heft_status st = heft_zt2_text(r, &layout, "its layout");
+    st = heft_zt2_text(r, &layout, "its layout");
     return st ? st : heft_ix_set_layout(r->x, tensor, heft_zt2_layout_known(layout));
-}
-
-/* The type of what the tensor is made of; scales and indices have types of their own. */
-static void settle_type(heft_index *x, uint32_t tensor)
-{
-    uint32_t data = heft_ix_part_find(x, tensor, heft_lit("data"));
-    if (data == HEFT_NONE)
-        data = heft_ix_part_find(x, tensor, heft_lit("values"));
-    if (data != HEFT_NONE)
-        heft_ix_row(x, tensor)->dtype = heft_ix_part_row_at(x, data)->dtype;
 }
 
 static heft_status check_object(heft_zt2_reader *r, uint32_t tensor, uint64_t at)
@@ -426,7 +376,12 @@ static heft_status check_object(heft_zt2_reader *r, uint32_t tensor, uint64_t at
     if (!heft_product(&n, heft_ix_dims(x, tensor), heft_ix_row(x, tensor)->rank))
         return heft_error_set(x->err, HEFT_E_FORMAT, at, "object %q: the shape passes 64 bits",
                               r->object);
-    settle_type(x, tensor);
+    /* The type of what the tensor is made of; scales and indices have types of their own. */
+    uint32_t data = heft_ix_part_find(x, tensor, heft_lit("data"));
+    if (data == HEFT_NONE)
+        data = heft_ix_part_find(x, tensor, heft_lit("values"));
+    if (data != HEFT_NONE)
+        heft_ix_row(x, tensor)->dtype = heft_ix_part_row_at(x, data)->dtype;
     const char *why = heft_zt2_layout_fault(x, tensor, &role);
     if (!why)
         return HEFT_OK;
@@ -438,10 +393,10 @@ static heft_status check_object(heft_zt2_reader *r, uint32_t tensor, uint64_t at
 heft_status heft_zt2_object(heft_zt2_reader *r)
 {
     uint32_t fields = 0, tensor;
-    uint64_t pairs, *dims;
+    uint64_t *dims;
     heft_str key;
     bool more;
-    heft_status st = heft_zt2_map(r, &pairs, "an object");
+    heft_status st = heft_zt2_map(r, "an object");
     uint64_t at = heft_cbor_offset(&r->c, r->c.item);
     if (!st)
         st = heft_ix_tensor(r->x, r->object, HEFT_UNTYPED, 0, &dims, &tensor);

@@ -37,21 +37,13 @@ const heft_zt2_type *heft_zt2_type_of(heft_dtype t)
     return NULL;
 }
 
-bool heft_zt2_size(uint64_t *out, heft_dtype t, uint64_t n)
-{
-    return heft_dtype_bytes(out, t, n);
-}
-
 const char *heft_zt2_bad_name(heft_str name)
 {
     if (!name.len)
         return "an empty name";
     if (name.len > HEFT_ZT2_NAME)
         return "a name of more than 1024 bytes";
-    for (size_t i = 0; i < name.len; i++)
-        if (!name.ptr[i])
-            return "a NUL in a name";
-    return NULL;
+    return heft_str_has_nul(name) ? "a NUL in a name" : NULL;
 }
 
 /* ---- layouts ---- */
@@ -103,7 +95,7 @@ static bool holds(const heft_ix_part_row *p, uint64_t elements)
 {
     uint64_t bytes;
     return p->dtype == HEFT_UNTYPED ||
-           (heft_zt2_size(&bytes, p->dtype, elements) && bytes == p->length);
+           (heft_dtype_bytes(&bytes, p->dtype, elements) && bytes == p->length);
 }
 
 static bool is_index(const heft_ix_part_row *p)

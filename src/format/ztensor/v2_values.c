@@ -5,30 +5,15 @@
 
 enum { FILE_DEPTH = 2, OBJECT_DEPTH = 4 }; /* levels down to the map of attributes */
 
-static heft_value value_at(const heft_index *x, uint32_t tensor, uint32_t i)
-{
-    heft_value v = { .kind = HEFT_NULL };
-    if (tensor == HEFT_NONE)
-        return *heft_ix_value(x, i);
-    return heft_ix_attribute(&v, x, tensor, i) ? v : (heft_value){ .kind = HEFT_NULL };
-}
-
-static uint32_t value_count(const heft_index *x, uint32_t tensor)
-{
-    heft_value v;
-    uint32_t n = 0;
-    if (tensor == HEFT_NONE)
-        return x->values.len;
-    while (heft_ix_attribute(&v, x, tensor, n))
-        n++;
-    return n;
-}
-
 uint32_t heft_zt2_most_values(const heft_index *x)
 {
     uint32_t most = x->values.len;
+    heft_value v;
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
-        uint32_t n = heft_ix_row(x, t)->attrs || heft_ix_row(x, t)->flags ? value_count(x, t) : 0;
+        uint32_t n = 0;
+        while ((heft_ix_row(x, t)->attrs || heft_ix_row(x, t)->flags) &&
+               heft_ix_attribute(&v, x, t, n))
+            n++;
         most = n > most ? n : most;
     }
     return most;
@@ -45,12 +30,12 @@ int heft_zt2_key_order(heft_str a, heft_str b)
 
 const char *heft_zt2_value_fault(const heft_index *x, uint32_t tensor, uint32_t i)
 {
-    heft_value v = value_at(x, tensor, i);
+    heft_value v = heft_zt_value_at(x, tensor, i);
     uint32_t ends[HEFT_ZT2_DEPTH], depth = 0, end = heft_value_next(&v, i);
     uint32_t most = HEFT_ZT2_DEPTH - (tensor == HEFT_NONE ? FILE_DEPTH : OBJECT_DEPTH);
     const char *why = heft_zt2_bad_name(v.key);
     for (; !why && i < end; i++) {
-        v = value_at(x, tensor, i);
+        v = heft_zt_value_at(x, tensor, i);
         while (depth && ends[depth - 1] <= i)
             depth--;
         if (!heft_str_is_utf8(v.key))
@@ -63,21 +48,24 @@ const char *heft_zt2_value_fault(const heft_index *x, uint32_t tensor, uint32_t 
     return why;
 }
 
+/* Whether the key is that of the type of the part with that role, as v2_object.c keeps it. */
+static bool is_type_key(heft_str key, heft_str role)
+{
+    enum { BEFORE = 13 }; /* "stored_dtype." */
+    if (heft_str_is(role, "data"))
+        return heft_str_is(key, "stored_dtype");
+    return heft_str_begins(key, "stored_dtype.") &&
+           heft_str_eq((heft_str){ key.ptr + BEFORE, key.len - BEFORE }, role);
+}
+
 bool heft_zt2_kept_type(const heft_index *x, uint32_t tensor, uint32_t part, heft_str *storage,
                         heft_str *logical)
 {
-    static const char data_key[] = "stored_dtype", key[] = "stored_dtype.";
     const heft_ix_part_row *row = heft_ix_part_row_at(x, part);
-    heft_str role = heft_ix_role(x, row->role);
     heft_value v;
     for (uint32_t i = 0; row->dtype == HEFT_UNTYPED && heft_ix_attribute(&v, x, tensor, i); i++) {
-        heft_str own = { v.key.ptr + sizeof key - 1, v.key.len - (sizeof key - 1) };
-        bool is_own = heft_str_is(role, "data")
-                          ? heft_str_is(v.key, data_key)
-                          : v.key.len > sizeof key - 1 && !memcmp(v.key.ptr, key, sizeof key - 1) &&
-                                heft_str_eq(own, role);
         size_t colon = 0;
-        if (!is_own || v.kind != HEFT_KIND_STR)
+        if (!is_type_key(v.key, heft_ix_role(x, row->role)) || v.kind != HEFT_KIND_STR)
             continue;
         while (colon < v.as.s.len && v.as.s.ptr[colon] != ':')
             colon++;
@@ -98,16 +86,11 @@ static bool is_kept_type(const heft_index *x, uint32_t tensor, heft_str key)
 {
     heft_str storage, logical;
     const heft_ix_tensor_row *row = tensor == HEFT_NONE ? NULL : heft_ix_row(x, tensor);
-    if (!row || key.len < 12 || memcmp(key.ptr, "stored_dtype", 12) != 0)
+    if (!row || !heft_str_begins(key, "stored_dtype"))
         return false;
-    for (uint32_t k = 0; k < row->part_count; k++) {
-        heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, row->first_part + k)->role);
-        bool is_own = key.len == 12 ? heft_str_is(role, "data")
-                                    : key.len == 13 + role.len && key.ptr[12] == '.' &&
-                                          !memcmp(key.ptr + 13, role.ptr, role.len);
-        if (is_own)
-            return heft_zt2_kept_type(x, tensor, row->first_part + k, &storage, &logical);
-    }
+    for (uint32_t part = row->first_part; part < row->first_part + row->part_count; part++)
+        if (is_type_key(key, heft_ix_role(x, heft_ix_part_row_at(x, part)->role)))
+            return heft_zt2_kept_type(x, tensor, part, &storage, &logical);
     return false;
 }
 
@@ -121,8 +104,8 @@ typedef struct keyed {
 static bool key_below(const void *ctx, uint32_t a, uint32_t b)
 {
     const keyed *k = ctx;
-    return heft_zt2_key_order(value_at(k->x, k->tensor, a).key, value_at(k->x, k->tensor, b).key) <
-           0;
+    return heft_zt2_key_order(heft_zt_value_at(k->x, k->tensor, a).key,
+                              heft_zt_value_at(k->x, k->tensor, b).key) < 0;
 }
 
 static void sort_keys(heft_zt2_values *v, uint32_t tensor, uint32_t *ids, uint32_t n)
@@ -132,8 +115,8 @@ static void sort_keys(heft_zt2_values *v, uint32_t tensor, uint32_t *ids, uint32
         v->moved = key_below(&k, ids[i], ids[i - 1]);
     heft_sort(ids, v->ids + v->room, n, key_below, &k);
     for (uint32_t i = 1; i < n; i++) {
-        heft_str key = value_at(v->x, tensor, ids[i]).key;
-        if (heft_str_eq(value_at(v->x, tensor, ids[i - 1]).key, key))
+        heft_str key = heft_zt_value_at(v->x, tensor, ids[i]).key;
+        if (heft_str_eq(heft_zt_value_at(v->x, tensor, ids[i - 1]).key, key))
             v->twice = key;
     }
 }
@@ -141,24 +124,18 @@ static void sort_keys(heft_zt2_values *v, uint32_t tensor, uint32_t *ids, uint32
 /* Top-level values that can be written: their numbers go to v->ids. */
 static uint32_t list_values(heft_zt2_values *v, uint32_t tensor)
 {
-    uint32_t n = 0, count = value_count(v->x, tensor);
-    for (uint32_t i = 0; i < count;) {
-        heft_value value = value_at(v->x, tensor, i);
+    uint32_t n = 0;
+    heft_value value;
+    for (uint32_t i = 0; heft_zt_value(&value, v->x, tensor, i); i = heft_value_next(&value, i))
         if (!heft_zt2_value_fault(v->x, tensor, i) && !is_kept_type(v->x, tensor, value.key))
             v->ids[n++] = i;
-        i = heft_value_next(&value, i);
-    }
     return n;
 }
 
 bool heft_zt2_has_values(heft_zt2_values *v, uint32_t tensor)
 {
-    if (tensor != HEFT_NONE) {
-        const heft_ix_tensor_row *row = heft_ix_row(v->x, tensor);
-        if (!row->attrs && !row->flags)
-            return false;
-    }
-    return list_values(v, tensor);
+    const heft_ix_tensor_row *row = tensor == HEFT_NONE ? NULL : heft_ix_row(v->x, tensor);
+    return (!row || row->attrs || row->flags) && list_values(v, tensor);
 }
 
 typedef struct level { /* of a list or map being written */
@@ -170,10 +147,10 @@ typedef struct level { /* of a list or map being written */
 /* The children of container i, for the level that begins at ids. */
 static level open_level(heft_zt2_values *v, uint32_t tensor, uint32_t i, uint32_t *ids)
 {
-    heft_value c = value_at(v->x, tensor, i);
+    heft_value c = heft_zt_value_at(v->x, tensor, i);
     level l = { ids, 0, 0, c.kind == HEFT_KIND_MAP };
     for (uint32_t k = i + 1; k < c.as.of.end;) {
-        heft_value child = value_at(v->x, tensor, k);
+        heft_value child = heft_zt_value_at(v->x, tensor, k);
         ids[l.count++] = k;
         k = heft_value_next(&child, k);
     }
@@ -198,7 +175,7 @@ void heft_zt2_put_values(heft_zt2_values *v, heft_out *o, uint32_t tensor)
             continue;
         }
         uint32_t i = *l->ids++;
-        heft_value value = value_at(v->x, tensor, i);
+        heft_value value = heft_zt_value_at(v->x, tensor, i);
         l->left--;
         if (l->is_map)
             heft_cbor_put_text(o, value.key);

@@ -20,11 +20,6 @@ typedef struct zt2_plan { /* heft_plan.priv */
 
 /* ---- orders ---- */
 
-static bool name_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
-}
-
 static bool key_below(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_zt2_key_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
@@ -33,11 +28,6 @@ static bool key_below(const void *ctx, uint32_t a, uint32_t b)
 static heft_str role_of(const heft_index *x, uint32_t part)
 {
     return heft_ix_role(x, heft_ix_part_row_at(x, part)->role);
-}
-
-static bool role_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    return heft_str_order(role_of(ctx, a), role_of(ctx, b)) < 0;
 }
 
 static bool role_key_below(const void *ctx, uint32_t a, uint32_t b)
@@ -64,11 +54,9 @@ static heft_status settle_order(heft_plan *p, const zt2_plan *s, uint32_t *tenso
     p->order = heft_plan_alloc(p, all * sizeof *p->order);
     if (!stored || !p->order)
         return HEFT_E_NOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        tensors[i] = i;
-    heft_sort(tensors, tensors + n, n, name_below, p->x);
+    heft_sort_numbers(tensors, n, heft_zt_name_below, p->x);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t count = sort_parts(s, p->x, tensors[i], role_below);
+        uint32_t count = sort_parts(s, p->x, tensors[i], heft_zt_role_below);
         for (uint32_t k = 0; k < count; k++) {
             uint32_t part = s->parts[k], group = p->same[part];
             if (!stored[group]) {
@@ -80,25 +68,6 @@ static heft_status settle_order(heft_plan *p, const zt2_plan *s, uint32_t *tenso
     for (uint32_t i = 0; i < all; i++)
         p->same[i] = stored[p->same[i]] ? stored[p->same[i]] - 1 : i;
     return HEFT_OK;
-}
-
-static bool are_parts_sorted(const heft_index *x, uint32_t t)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(x, t);
-    bool sorted = true;
-    for (uint32_t k = 1; k < row->part_count; k++)
-        sorted = sorted && role_key_below(x, row->first_part + k - 1, row->first_part + k);
-    return sorted;
-}
-
-/* Nothing is written but the manifest. */
-static heft_status link_all(heft_plan *p)
-{
-    p->same = heft_plan_alloc(p, p->x->parts.len * sizeof *p->same);
-    p->order = heft_plan_alloc(p, sizeof *p->order);
-    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++)
-        p->same[i] = i;
-    return p->same && p->order ? HEFT_OK : HEFT_E_NOMEM;
 }
 
 static heft_status prepare(heft_plan *p, zt2_plan *s)
@@ -114,62 +83,47 @@ static heft_status prepare(heft_plan *p, zt2_plan *s)
     s->objects = heft_plan_alloc(p, 2 * (size_t)n * sizeof(uint32_t));
     if (!s->values.ids || !s->parts || !s->objects)
         return HEFT_E_NOMEM;
-    heft_status st = p->links ? link_all(p) : heft_plan_ties(p);
-    if (!st && !p->links)
-        st = settle_order(p, s, s->objects);
+    heft_status st = HEFT_OK;
+    if (p->links) { /* nothing is written but the manifest */
+        p->same = heft_plan_alloc(p, p->x->parts.len * sizeof *p->same);
+        p->order = heft_plan_alloc(p, sizeof *p->order);
+        for (uint32_t i = 0; p->same && i < p->x->parts.len; i++)
+            p->same[i] = i;
+        st = p->same && p->order ? HEFT_OK : HEFT_E_NOMEM;
+    } else {
+        st = heft_plan_ties(p);
+        if (!st)
+            st = settle_order(p, s, s->objects);
+    }
     if (!st)
         st = heft_plan_share_storage(p);
-    for (uint32_t i = 0; i < n; i++)
-        s->objects[i] = i;
-    heft_sort(s->objects, s->objects + n, n, key_below, p->x);
+    heft_sort_numbers(s->objects, n, key_below, p->x);
     return st;
-}
-
-/* Maps are sorted: what had an order of its own loses it. */
-static heft_status note_order(heft_plan *p, const zt2_plan *s)
-{
-    bool sorted = !s->values.moved;
-    for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++)
-        sorted = sorted && s->objects[i] == i && are_parts_sorted(p->x, i);
-    return sorted ? HEFT_OK
-                  : heft_plan_loss(p, HEFT_NOTE, "ztensor/order", HEFT_NONE,
-                                   "tensors, parts and attributes are listed in the order of "
-                                   "their names, the shorter first");
 }
 
 /* ---- the manifest ---- */
 
 enum { XXH3 = 8, SHA256 = 32 }; /* bytes of a digest */
 
-static void put_hex(heft_out *o, const char *name, const uint8_t *bytes, uint32_t count,
-                    bool is_number)
+/* A number goes as such, most significant byte first. */
+static void put_hex(heft_out *o, const char *algorithm, const uint8_t *bytes)
 {
-    static const char digits[] = "0123456789abcdef";
-    char text[2 * HEFT_CLAIM_BYTES + 8];
-    size_t len = heft_lit(name).len;
-    memcpy(text, name, len);
-    text[len++] = ':';
-    for (uint32_t i = 0; i < count; i++) {
-        uint8_t b = bytes ? bytes[is_number ? count - 1 - i : i] : 0;
-        text[len++] = digits[b >> 4];
-        text[len++] = digits[b & 15];
-    }
-    heft_cbor_put_text(o, (heft_str){ text, len });
+    bool is_xxh3 = heft_str_is(heft_lit(algorithm), "xxh3");
+    heft_str prefix = heft_lit(is_xxh3 ? "xxh3:" : "sha256:");
+    heft_zt_put_hex(o, prefix, bytes, is_xxh3 ? XXH3 : SHA256, is_xxh3, false);
 }
 
 static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
 {
     if (p->kept || p->links) {
-        heft_cbor_put_text(o, heft_lit("digest"));
+        heft_cbor_put_key(o, "digest");
         heft_cbor_put_text(o, p->links ? p->spelled[part] : heft_ix_digest_of(p->kept, part));
         return;
     }
-    const char *algorithm = p->storage[part].digest;
-    bool is_xxh3 = heft_str_is(heft_lit(algorithm), "xxh3");
     const uint8_t *digest = o->buf ? heft_plan_part_digest(p, part)
                                    : NULL; /* counting: any will do */
-    heft_cbor_put_text(o, heft_lit("digest"));
-    put_hex(o, algorithm, digest, is_xxh3 ? XXH3 : SHA256, is_xxh3);
+    heft_cbor_put_key(o, "digest");
+    put_hex(o, p->storage[part].digest, digest);
 }
 
 static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t part)
@@ -190,26 +144,26 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
                                  : p->storage[part].digest != NULL;
     heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0) +
                              (p->links != NULL));
-    heft_cbor_put_text(o, heft_lit("blob"));
+    heft_cbor_put_key(o, "blob");
     heft_cbor_put_array(o, 2);
     heft_cbor_put_u64(o, p->links ? row->offset & OFFSET_MASK : row->offset);
     heft_cbor_put_u64(o, row->stored);
     if (logical.ptr) {
-        heft_cbor_put_text(o, heft_lit("type"));
+        heft_cbor_put_key(o, "type");
         heft_cbor_put_text(o, logical);
     }
-    heft_cbor_put_text(o, heft_lit("dtype"));
+    heft_cbor_put_key(o, "dtype");
     heft_cbor_put_text(o, storage);
     if (p->links) {
-        heft_cbor_put_text(o, heft_lit("shard"));
+        heft_cbor_put_key(o, "shard");
         heft_cbor_put_text(o, p->links[(row->offset >> HEFT_PLACE_BITS) - 1].name);
     }
     if (has_digest)
         put_digest(p, o, p->same[part]);
     if (encoded) {
-        heft_cbor_put_text(o, heft_lit("encoding"));
-        heft_cbor_put_text(o, heft_lit(heft_zt2_zstd));
-        heft_cbor_put_text(o, heft_lit("decoded_length"));
+        heft_cbor_put_key(o, "encoding");
+        heft_cbor_put_key(o, heft_zt2_zstd);
+        heft_cbor_put_key(o, "decoded_length");
         heft_cbor_put_u64(o, row->length);
     }
 }
@@ -217,42 +171,22 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
 static void put_object(const heft_plan *p, heft_out *o, uint32_t t)
 {
     zt2_plan *s = p->priv;
-    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     bool has_values = heft_zt2_has_values(&s->values, t);
     heft_cbor_put_text(o, heft_ix_name(p->x, t));
     heft_cbor_put_map(o, has_values ? 4 : 3);
-    heft_cbor_put_text(o, heft_lit("parts"));
+    heft_cbor_put_key(o, "parts");
     uint32_t count = sort_parts(s, p->x, t, role_key_below);
     heft_cbor_put_map(o, count);
     for (uint32_t k = 0; k < count; k++) {
         heft_cbor_put_text(o, role_of(p->x, s->parts[k]));
         put_part(p, o, t, s->parts[k]);
     }
-    heft_cbor_put_text(o, heft_lit("shape"));
-    heft_cbor_put_array(o, row->rank);
-    for (uint32_t i = 0; i < row->rank; i++)
-        heft_cbor_put_u64(o, heft_ix_dims(p->x, t)[i]);
-    heft_cbor_put_text(o, heft_lit("layout"));
+    heft_zt_put_shape(o, p->x, t);
+    heft_cbor_put_key(o, "layout");
     heft_cbor_put_text(o, heft_zt2_layout_spelled(heft_ix_layout(p->x, t)));
     if (has_values) {
-        heft_cbor_put_text(o, heft_lit("attributes"));
+        heft_cbor_put_key(o, "attributes");
         heft_zt2_put_values(&s->values, o, t);
-    }
-}
-
-/* Their names are numbers: in order of length, then of digits. */
-static void put_links(const heft_plan *p, heft_out *o)
-{
-    heft_cbor_put_text(o, heft_lit("shards"));
-    heft_cbor_put_map(o, p->link_count);
-    for (uint32_t i = 0; i < p->link_count; i++) {
-        const heft_plan_link *link = &p->links[i];
-        heft_cbor_put_text(o, link->name);
-        heft_cbor_put_map(o, 2);
-        heft_cbor_put_text(o, heft_lit("size"));
-        heft_cbor_put_u64(o, link->size);
-        heft_cbor_put_text(o, heft_lit("digest"));
-        put_hex(o, link->algorithm, link->digest, XXH3, true);
     }
 }
 
@@ -261,22 +195,31 @@ static void put_manifest(const heft_plan *p, heft_out *o)
     zt2_plan *s = p->priv;
     bool has_values = heft_zt2_has_values(&s->values, HEFT_NONE);
     heft_cbor_put_map(o, 1u + has_values + (p->links != NULL));
-    if (p->links)
-        put_links(p, o);
-    heft_cbor_put_text(o, heft_lit("objects"));
+    if (p->links) {
+        heft_cbor_put_key(o, "shards");
+        heft_cbor_put_map(o, p->link_count);
+    }
+    for (uint32_t i = 0; p->links && i < p->link_count;
+         i++) { /* names are numbers: in this order */
+        const heft_plan_link *link = &p->links[i];
+        heft_cbor_put_text(o, link->name);
+        heft_cbor_put_map(o, 2);
+        heft_cbor_put_key(o, "size");
+        heft_cbor_put_u64(o, link->size);
+        heft_cbor_put_key(o, "digest");
+        put_hex(o, link->algorithm, link->digest);
+    }
+    heft_cbor_put_key(o, "objects");
     heft_cbor_put_map(o, heft_ix_tensors(p->x));
     for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++)
         put_object(p, o, s->objects[i]);
     if (has_values) {
-        heft_cbor_put_text(o, heft_lit("attributes"));
+        heft_cbor_put_key(o, "attributes");
         heft_zt2_put_values(&s->values, o, HEFT_NONE);
     }
 }
 
-static heft_status too_large(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_LOSSY, "the manifest would have more than 1 GiB");
-}
+static const char too_large[] = "the manifest would have more than 1 GiB";
 
 static heft_status measure(heft_plan *p, zt2_plan *s)
 {
@@ -286,7 +229,20 @@ static heft_status measure(heft_plan *p, zt2_plan *s)
     if (s->values.twice.ptr)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT, "the metadata have the key %q twice",
                                 s->values.twice);
-    return count.total > HEFT_ZT2_MANIFEST ? too_large(p->err) : note_order(p, s);
+    if (count.total > HEFT_ZT2_MANIFEST)
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
+    /* Maps are sorted: what had an order of its own loses it. */
+    bool sorted = !s->values.moved;
+    for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++) {
+        const heft_ix_tensor_row *row = heft_ix_row(p->x, i);
+        sorted = sorted && s->objects[i] == i;
+        for (uint32_t k = row->first_part + 1; k < row->first_part + row->part_count; k++)
+            sorted = sorted && role_key_below(p->x, k - 1, k);
+    }
+    return sorted ? HEFT_OK
+                  : heft_plan_loss(p, HEFT_NOTE, "ztensor/order", HEFT_NONE,
+                                   "tensors, parts and attributes are listed in the order of "
+                                   "their names, the shorter first");
 }
 
 /* ---- compressed parts ---- */
@@ -308,23 +264,9 @@ static void put_seek_table(heft_out *o, const heft_frame *frames, uint32_t count
 
 /* ---- what the format is called with ---- */
 
-static bool has_digest(const char *algorithm)
-{
-    return heft_str_is(heft_lit(algorithm), "xxh3") || heft_str_is(heft_lit(algorithm), "sha256");
-}
-
-void heft_zt2_storage(heft_storage *how, bool is_kept)
-{
-    bool lacks = is_kept ? how->digest && !has_digest(how->digest) : !how->digest;
-    if (lacks)
-        how->digest = "xxh3";
-    if (is_kept && how->encoding != HEFT_ZSTD)
-        how->encoding = HEFT_RAW;
-}
-
 static heft_status check_storage(const heft_plan *p, const heft_storage *how)
 {
-    if (how->digest && !has_digest(how->digest))
+    if (how->digest && !heft_zt_has_digest(how->digest, "xxh3"))
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
                                 "zTensor 2 has digests of xxh3 and sha256, not of %s", how->digest);
     if (how->encoding != HEFT_RAW && how->encoding != HEFT_ZSTD)
@@ -403,7 +345,7 @@ heft_status heft_zt2_back(const heft_plan *p, heft_out *o)
     heft_status st = heft_plan_digested(p, o, "xxh3", put_manifest, hash);
     uint64_t length = o->total - before;
     if (!st && length > HEFT_ZT2_MANIFEST)
-        st = too_large(p->err);
+        st = heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
     if (st)
         return st;
     heft_out_u64(o, at);

@@ -13,22 +13,7 @@ typedef struct target { /* whose values they are */
 /* Of a value that is not kept as it is: the file cannot be written again. */
 static void note(const target *t, const char *rule, const char *text)
 {
-    uint64_t at = heft_cbor_offset(t->c, t->c->item);
-    heft_ix_omit(t->x, HEFT_WARNING, rule, (heft_str){ NULL, 0 }, text);
-    heft_ix_note(t->x, HEFT_WARNING, rule, at, t->tensor, text);
-}
-
-static heft_status put(const target *t, heft_value v)
-{
-    return t->tensor == HEFT_NONE ? heft_ix_meta(t->x, v) : heft_ix_attr(t->x, t->tensor, v);
-}
-
-static void put_end(const target *t)
-{
-    if (t->tensor == HEFT_NONE)
-        heft_ix_meta_end(t->x);
-    else
-        heft_ix_attr_end(t->x);
+    heft_zt_omit(t->x, rule, heft_cbor_offset(t->c, t->c->item), t->tensor, text, text);
 }
 
 /* A negative number, -1 - u, of which an INT holds one half. */
@@ -139,10 +124,12 @@ static heft_status read_value(heft_cbor *c, heft_cbor_kind k, heft_str key, heft
     while (!st) {
         heft_value v = value_of(&t, k);
         v.key = key;
-        if (is_end(k))
-            put_end(&t);
+        if (!is_end(k))
+            st = tensor == HEFT_NONE ? heft_ix_meta(x, v) : heft_ix_attr(x, tensor, v);
+        else if (tensor == HEFT_NONE)
+            heft_ix_meta_end(x);
         else
-            st = put(&t, v);
+            heft_ix_attr_end(x);
         if (st || c->depth == outside)
             break;
         st = next_value(&t, &k, &key);
@@ -151,35 +138,19 @@ static heft_status read_value(heft_cbor *c, heft_cbor_kind k, heft_str key, heft
 }
 
 /* Attributes that heft keeps for other formats come back to where they were. */
-static bool keep_known(heft_status *st, const heft_cbor *c, heft_cbor_kind k, heft_str key,
-                       heft_index *x, uint32_t tensor)
-{
-    *st = HEFT_OK;
-    if (tensor == HEFT_NONE)
-        return false;
-    if (k == HEFT_CBOR_UINT && heft_str_is(key, "burn.param_id")) {
-        *st = heft_ix_param_id(x, tensor, c->u);
-        return true;
-    }
-    if ((k != HEFT_CBOR_TRUE && k != HEFT_CBOR_FALSE) || !heft_str_is(key, "gptrs.requires_grad"))
-        return false;
-    heft_ix_row(x, tensor)->flags |= (uint8_t)(HEFT_T_GRAD_KNOWN |
-                                               (k == HEFT_CBOR_TRUE ? HEFT_T_GRAD : 0));
-    return true;
-}
-
 heft_status heft_zt_read_attribute(heft_cbor *c, heft_cbor_kind k, heft_str key, heft_index *x,
                                    uint32_t tensor)
 {
-    heft_status st = c->st;
-    if (!st && !keep_known(&st, c, k, key, x, tensor))
-        st = read_value(c, k, key, x, tensor);
-    return st;
-}
-
-static bool ascends(heft_str before, heft_str key)
-{
-    return !before.ptr || heft_str_order(before, key) < 0;
+    bool is_bool = k == HEFT_CBOR_TRUE || k == HEFT_CBOR_FALSE;
+    if (c->st || tensor == HEFT_NONE)
+        return c->st ? c->st : read_value(c, k, key, x, tensor);
+    if (k == HEFT_CBOR_UINT && heft_str_is(key, "burn.param_id"))
+        return heft_ix_param_id(x, tensor, c->u);
+    if (!is_bool || !heft_str_is(key, "gptrs.requires_grad"))
+        return read_value(c, k, key, x, tensor);
+    heft_ix_row(x, tensor)->flags |= (uint8_t)(HEFT_T_GRAD_KNOWN |
+                                               (k == HEFT_CBOR_TRUE ? HEFT_T_GRAD : 0));
+    return HEFT_OK;
 }
 
 heft_status heft_zt_read_values(heft_cbor *c, heft_index *x, uint32_t tensor, const char *what)
@@ -192,7 +163,7 @@ heft_status heft_zt_read_values(heft_cbor *c, heft_index *x, uint32_t tensor, co
             return c->st;
         if (k != HEFT_CBOR_TEXT)
             return heft_cbor_fail(c, "a key in %s is no text", what);
-        sorted = sorted && ascends(before, key);
+        sorted = sorted && (!before.ptr || heft_str_order(before, key) < 0);
         before = key;
         heft_status st = heft_zt_read_attribute(c, heft_cbor_next(c), key, x, tensor);
         if (st)
@@ -205,43 +176,36 @@ heft_status heft_zt_read_values(heft_cbor *c, heft_index *x, uint32_t tensor, co
 
 /* ---- writing ---- */
 
-static heft_value value_at(const heft_index *x, uint32_t tensor, uint32_t i)
+bool heft_zt_value(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i)
 {
-    heft_value v = { .kind = HEFT_NULL };
-    if (tensor == HEFT_NONE)
-        return *heft_ix_value(x, i);
-    return heft_ix_attribute(&v, x, tensor, i) ? v : (heft_value){ .kind = HEFT_NULL };
+    if (tensor != HEFT_NONE)
+        return heft_ix_attribute(out, x, tensor, i);
+    if (i < x->values.len)
+        *out = *heft_ix_value(x, i);
+    return i < x->values.len;
 }
 
-static void put_str(heft_out *o, const heft_value *v)
+heft_value heft_zt_value_at(const heft_index *x, uint32_t tensor, uint32_t i)
 {
-    heft_str s = v->as.s;
-    if (v->kind == HEFT_KIND_STR && heft_str_is_utf8(s))
-        heft_cbor_put_text(o, s);
-    else
-        heft_cbor_put_bytes(o, s);
-}
-
-static uint64_t number_bits(const heft_value *v, uint32_t i, uint32_t size)
-{
-    const uint8_t *p = (const uint8_t *)v->as.array.ptr + (size_t)i * size;
-    uint64_t bits = 0;
-    for (uint32_t b = 0; b < size; b++)
-        bits |= (uint64_t)p[b] << 8 * b;
-    return bits;
+    heft_value v;
+    return heft_zt_value(&v, x, tensor, i) ? v : (heft_value){ .kind = HEFT_NULL };
 }
 
 static void put_number(heft_out *o, const heft_value *v, uint32_t i)
 {
     heft_dtype t = v->as.array.dtype;
     uint32_t size = heft_dtype_size(t);
+    uint8_t bytes[8] = { 0 };
     double number;
+    if (size <= sizeof bytes)
+        memcpy(bytes, (const uint8_t *)v->as.array.ptr + (size_t)i * size, size);
+    uint64_t bits = heft_le64(bytes);
     if (t == HEFT_BOOL)
-        heft_cbor_put_bool(o, number_bits(v, i, 1));
+        heft_cbor_put_bool(o, bits);
     else if (heft_dtype_kind_of(t) == HEFT_DTYPE_UINT)
-        heft_cbor_put_u64(o, number_bits(v, i, size));
+        heft_cbor_put_u64(o, bits);
     else if (heft_dtype_is_signed_int(t)) {
-        uint64_t bits = number_bits(v, i, size), sign = UINT64_C(1) << (8 * size - 1);
+        uint64_t sign = UINT64_C(1) << (8 * size - 1);
         heft_cbor_put_i64(o, (int64_t)((bits ^ sign) - sign));
     } else if (heft_dtype_to_f64(&number, t, v->as.array.ptr, i, 1))
         heft_cbor_put_f64(o, number);
@@ -267,7 +231,10 @@ void heft_zt_put_scalar(heft_out *o, const heft_value *v)
     case HEFT_KIND_STR:
     case HEFT_KIND_BYTES:
     case HEFT_KIND_ID128:
-        put_str(o, v);
+        if (v->kind == HEFT_KIND_STR && heft_str_is_utf8(v->as.s))
+            heft_cbor_put_text(o, v->as.s);
+        else
+            heft_cbor_put_bytes(o, v->as.s);
         break;
     case HEFT_KIND_ARRAY:
         heft_cbor_put_array(o, v->as.array.count);
@@ -291,7 +258,7 @@ void heft_zt_put_value(heft_out *o, const heft_index *x, uint32_t tensor, uint32
     uint32_t left[HEFT_MAX_DEPTH], depth = 0;
     bool is_map[HEFT_MAX_DEPTH];
     do {
-        heft_value v = value_at(x, tensor, i++);
+        heft_value v = heft_zt_value_at(x, tensor, i++);
         if (depth && is_map[depth - 1])
             heft_cbor_put_text(o, v.key);
         heft_zt_put_scalar(o, &v);
@@ -304,4 +271,28 @@ void heft_zt_put_value(heft_out *o, const heft_index *x, uint32_t tensor, uint32
         while (depth && !left[depth - 1])
             depth--;
     } while (depth);
+}
+
+void heft_zt_put_shape(heft_out *o, const heft_index *x, uint32_t tensor)
+{
+    uint32_t rank = heft_ix_row(x, tensor)->rank;
+    heft_cbor_put_key(o, "shape");
+    heft_cbor_put_array(o, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        heft_cbor_put_u64(o, heft_ix_dims(x, tensor)[i]);
+}
+
+void heft_zt_put_hex(heft_out *o, heft_str prefix, const uint8_t *bytes, uint32_t count,
+                     bool is_number, bool is_upper)
+{
+    const char *digits = is_upper ? "0123456789ABCDEF" : "0123456789abcdef";
+    char text[2 * HEFT_CLAIM_BYTES + 16];
+    size_t len = prefix.len;
+    memcpy(text, prefix.ptr, len);
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t b = bytes ? bytes[is_number ? count - 1 - i : i] : 0;
+        text[len++] = digits[b >> 4];
+        text[len++] = digits[b & 15];
+    }
+    heft_cbor_put_text(o, (heft_str){ text, len });
 }

@@ -60,12 +60,16 @@ static bool writes_2(const heft_plan *p)
     return p->version && heft_str_is(heft_lit(p->version), "2");
 }
 
+/* What the file has stays where the generation can have it. */
 static void zt_storage(const heft_plan *p, heft_storage *how, bool is_kept)
 {
-    if (writes_2(p))
-        heft_zt2_storage(how, is_kept);
-    else
-        heft_zt1_storage(how, is_kept);
+    const char *own = writes_2(p) ? "xxh3" : "crc32c";
+    bool takes_own = how->digest ? is_kept && !heft_zt_has_digest(how->digest, own)
+                                 : !is_kept && writes_2(p);
+    if (takes_own)
+        how->digest = own;
+    if (is_kept && how->encoding != HEFT_ZSTD)
+        how->encoding = HEFT_RAW;
 }
 
 static heft_status zt_plan(heft_plan *p)

@@ -10,7 +10,7 @@ enum {
     HEFT_ZT_PARTS = 256 /* of a tensor of 1.x, at most: each is compared with all when it is read */
 };
 
-/* ---- element types: types.c ---- */
+/* ---- element types, digests, orders: types.c ---- */
 
 typedef struct heft_zt_type {
     heft_dtype dtype;
@@ -23,7 +23,17 @@ typedef struct heft_zt_type {
 extern const heft_zt_type heft_zt_types[];
 extern const size_t heft_zt_type_count;
 const heft_zt_type *heft_zt_type_of(heft_dtype t); /* or NULL */
-bool heft_zt_holds_nul(heft_str s);
+/* The part that has the elements of a tensor in a layout of zTensor 1: "data" or "values". */
+static inline heft_str heft_zt_main_role(const heft_ix_tensor_row *row)
+{
+    bool is_sparse = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
+    return heft_lit(is_sparse ? "values" : "data");
+}
+/* Whether files have that digest: `own`, the generation's, or SHA-256. */
+bool heft_zt_has_digest(const char *algorithm, const char *own);
+/* Tensors by name, parts by role: for heft_sort(), where ctx is the index. */
+bool heft_zt_name_below(const void *ctx, uint32_t a, uint32_t b);
+bool heft_zt_role_below(const void *ctx, uint32_t a, uint32_t b);
 
 /* ---- values: values.c ---- */
 
@@ -34,10 +44,22 @@ heft_status heft_zt_read_attribute(heft_cbor *c, heft_cbor_kind k, heft_str key,
 /* What heft keeps in columns of its own goes there.
  * A map of such values, whose head was read last; what names it in messages: "attributes". */
 heft_status heft_zt_read_values(heft_cbor *c, heft_index *x, uint32_t tensor, const char *what);
+/* Value i of the metadata or, unless tensor is HEFT_NONE, of that tensor's attributes; false: there is
+ * none. */
+bool heft_zt_value(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i);
+/* The same; a null where there is none. */
+heft_value heft_zt_value_at(const heft_index *x, uint32_t tensor, uint32_t i);
 /* A value without its key; of a list or map only the head. */
 void heft_zt_put_scalar(heft_out *o, const heft_value *v);
 /* Value i of the metadata or of a tensor's attributes, without its key, and its children. */
 void heft_zt_put_value(heft_out *o, const heft_index *x, uint32_t tensor, uint32_t i);
+
+/* The key "shape" and the dimensions. */
+void heft_zt_put_shape(heft_out *o, const heft_index *x, uint32_t tensor);
+/* A text of `prefix` and the bytes in hexadecimal, those of a number from the last one on; NULL: zeros
+ * (for counting). */
+void heft_zt_put_hex(heft_out *o, heft_str prefix, const uint8_t *bytes, uint32_t count,
+                     bool is_number, bool is_upper);
 
 /* ---- 0.1 to 1.2: parts.c ---- */
 
@@ -50,6 +72,10 @@ typedef struct heft_zt_part { /* a component, as the manifest has it */
     bool is_zstd, is_big_endian;
 } heft_zt_part;
 
+/* Warn about what is read and left out: `omitted` tells whoever writes the file again, `text` whoever
+ * reads it. */
+void heft_zt_omit(heft_index *x, const char *rule, uint64_t at, uint32_t tensor,
+                  const char *omitted, const char *text);
 /* A component of the tensor added last. */
 heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part *p);
 /* Whether the tensor's layout has the components and the rank it takes. */
@@ -103,9 +129,6 @@ heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *r
 void heft_zt1_read_slices(heft_cbor *c, heft_index *x, bool is_10);
 heft_status heft_zt1_notice(heft_index *x);
 heft_status heft_zt1_check(heft_check *c);
-/* Parse MAJOR.MINOR, which further numbers may follow; *len is the length of the first two.  false: the text
- * is not a version. */
-bool heft_zt1_version(heft_str s, uint32_t *major, uint32_t *minor, size_t *len);
 /* Whether files are written with this version, to the letter, in the container of 1.0 or of 1.1. */
 bool heft_zt1_writes(heft_str version, bool is_10);
 heft_status heft_zt1_plan(heft_plan *p);
@@ -118,9 +141,6 @@ heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part
 /* 2. */
 heft_status heft_zt2_parse(heft_in *in, heft_index *x);
 heft_status heft_zt2_check(heft_check *c);
-/* See heft_format.storage. */
-void heft_zt2_storage(heft_storage *how, bool is_kept);
-void heft_zt1_storage(heft_storage *how, bool is_kept);
 heft_status heft_zt2_plan(heft_plan *p);
 heft_status heft_zt2_front(const heft_plan *p, heft_out *o);
 heft_status heft_zt2_back(const heft_plan *p, heft_out *o);
