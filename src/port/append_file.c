@@ -163,14 +163,6 @@ static heft_status plan(appending *a, heft_error *err)
     return st;
 }
 
-static heft_status append(appending *a, heft_error *err)
-{
-    heft_status st = plan(a, err);
-    heft_applying how = { a->e, a->o.convert.progress, a->o.convert.progress_ctx,
-                          "interrupted; nothing written" };
-    return !st && a->e ? heft_apply(&a->r.edit, &a->t, &how, err) : st;
-}
-
 static int no_sync(int fd)
 {
     (void)fd;
@@ -194,7 +186,10 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     heft_status st = heft_target_open(&a.t, &a.r.edit.undone, a.o.no_sync ? &hasty : disk, path,
                                       c->write.host, c->dry_run, err);
     if (!st)
-        st = append(&a, err);
+        st = plan(&a, err);
+    heft_applying how = { a.e, c->progress, c->progress_ctx, "interrupted; nothing written" };
+    if (!st && a.e)
+        st = heft_apply(&a.r.edit, &a.t, &how, err);
     a.r.tensors = st ? 0 : a.r.tensors;
     heft_edit_close(a.e);
     (void)heft_staged_close(&a.b.staged); /* nothing of it is wanted any more */
