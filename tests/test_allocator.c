@@ -112,4 +112,5 @@ void *heft_test_resize(void *ctx, void *ptr, size_t old_size, size_t new_size, s
     return p;
 }
 
-const heft_allocator __wrap_heft_libc_allocator = { heft_test_resize, NULL };
+const heft_allocator __wrap_heft_libc_allocator = { .size = sizeof(heft_allocator),
+                                                    .resize = heft_test_resize };

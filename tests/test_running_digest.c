@@ -61,7 +61,9 @@ static void the_state_of_a_digest_is_used_again(void **state)
     (void)state;
     test_memory t;
     test_memory_init(&t, 0);
-    heft_allocator aligned = { sizeof aligned, test_memory_resize_any, &t };
+    heft_allocator aligned = { .size = sizeof aligned,
+                               .resize = test_memory_resize_any,
+                               .ctx = &t };
     heft_running_digest r = { .digest = NULL };
     uint8_t sum = 0;
     for (int i = 0; i < 3; i++) {
@@ -83,7 +85,9 @@ static void ending_twice_releases_once(void **state)
     (void)state;
     test_memory t;
     test_memory_init(&t, 0);
-    heft_allocator aligned = { sizeof aligned, test_memory_resize_any, &t };
+    heft_allocator aligned = { .size = sizeof aligned,
+                               .resize = test_memory_resize_any,
+                               .ctx = &t };
     heft_running_digest r = { .digest = NULL };
     heft_running_digest_close(&r);
     assert_int_equal(heft_running_digest_begin(&r, NULL, &aligned, "to sum", NULL), HEFT_OK);
@@ -102,7 +106,9 @@ static void without_memory_nothing_runs(void **state)
     (void)state;
     test_memory t;
     test_memory_init(&t, 1);
-    heft_allocator aligned = { sizeof aligned, test_memory_resize_any, &t };
+    heft_allocator aligned = { .size = sizeof aligned,
+                               .resize = test_memory_resize_any,
+                               .ctx = &t };
     heft_running_digest r = { .digest = NULL };
     heft_error e;
     assert_int_equal(heft_running_digest_begin(&r, &large, &aligned, "to sum", &e), HEFT_E_NOMEM);

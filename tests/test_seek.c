@@ -1,6 +1,5 @@
 /* test_seek.c - very many tensors in a header of JSON or CBOR, whose records several workers look for: the same
  * index, and the same refusals, as when one reads them in order; also where what they find is none. */
-#include "models.h"
 #include "workers.h"
 
 #include "grammar/cbor.h"
@@ -202,28 +201,6 @@ static void more_than_announced_is_more(void **state)
     }
 }
 
-/* Each tensor's digest is a row of a column that workers have no share of. */
-static void digests_are_read_in_order(void **state)
-{
-    test_tensor *t = calloc(TENSORS, sizeof *t);
-    char(*names)[16] = calloc(TENSORS, sizeof *names);
-    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
-    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    (void)state;
-    assert_true(t && names);
-    for (uint32_t i = 0; i < TENSORS; i++) {
-        snprintf(names[i], sizeof names[i], "%u", i);
-        t[i] = (test_tensor){ names[i], HEFT_U8, 1, { 1 } };
-    }
-    o.write = &write;
-    write.digest = "crc32c";
-    heft_bytes b = heft_test_converted("safetensors", t, TENSORS, "ztensor", &o);
-    heft_expect_same_by_workers(b, NULL);
-    heft_test_free(&b);
-    free(names);
-    free(t);
-}
-
 /* ---- what is made of guesses ---- */
 
 enum { RECORD = 20, SLICES = HEFT_IX_SLICES };
@@ -342,7 +319,6 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_said_all_the_same),
         cmocka_unit_test(odd_descriptors_are_read_in_order),
         cmocka_unit_test(more_than_announced_is_more),
-        cmocka_unit_test(digests_are_read_in_order),
         cmocka_unit_test(guesses_count_while_they_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,24 +135,6 @@ static void put_arg(line *l, char kind, va_list *ap)
     }
 }
 
-/* The stretch of fmt up to the next directive or the end. */
-static size_t plain_bytes(const char *fmt)
-{
-    size_t n = 0;
-    while (fmt[n] && fmt[n] != '%')
-        n++;
-    return n;
-}
-
-static void put_plain(line *l, const char *s, size_t len)
-{
-    for (size_t i = 0, n; i < len; i += n) {
-        n = char_bytes(s + i, len - i);
-        n = n ? n : 1;
-        put(l, s + i, n);
-    }
-}
-
 heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset, const char *fmt,
                                 va_list *ap)
 {
@@ -162,16 +144,18 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
     err->os = 0;
     err->offset = offset;
     line l = { .at = err->message, .left = ROOM };
-    while (*fmt) {
-        size_t n = plain_bytes(fmt);
-        put_plain(&l, fmt, n);
-        fmt += n;
-        if (fmt[0] && fmt[1]) {
-            put_arg(&l, fmt[1], ap);
-            fmt += 2;
-        } else if (fmt[0]) {
-            fmt++;
+    for (heft_str rest = heft_lit(fmt); rest.len;) {
+        size_t n = 1;
+        if (*rest.ptr != '%') {
+            n = char_bytes(rest.ptr, rest.len);
+            n = n ? n : 1;
+            put(&l, rest.ptr, n);
+        } else if (rest.len > 1) {
+            put_arg(&l, rest.ptr[1], ap);
+            n = 2;
         }
+        rest.ptr += n;
+        rest.len -= n;
     }
     *l.at = '\0';
     return s;

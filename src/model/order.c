@@ -87,8 +87,8 @@ heft_status heft_ix_note_overlaps(heft_index *x, const char *rule, const char *t
 
 /* ---- the columns in another order ---- */
 
-enum { DIGIT = 10, DIGITS = 1 << DIGIT }; /* counters of 4 KiB: they are on the stack */
-enum { AHEAD = 16 };                      /* elements that are on their way into the cache */
+enum { DIGIT = 8, DIGITS = 1 << DIGIT }; /* as many places to write to as the cache holds */
+enum { AHEAD = 16 };                     /* elements that are on their way into the cache */
 
 /* Offset, which is no larger than a file, and whether there are bytes.  Each tensor has the part of its number. */
 static uint64_t key_of(const heft_index *x, uint32_t tensor)
@@ -293,8 +293,9 @@ static bool gather(heft_index *x, heft_vec *column, size_t kind, const uint32_t 
 
 static bool gather_all(heft_index *x, const uint32_t *order, spare *s)
 {
-    return gather(x, &x->tensors, TENSOR, order, s) && gather(x, &x->hashes, HASH, order, s) &&
-           gather(x, &x->parts, PART, order, s) && gather(x, &x->base_ids, BASE_ID, order, s) &&
+    /* wide columns first: the spare memory that one leaves is enough for the next */
+    return gather(x, &x->tensors, TENSOR, order, s) && gather(x, &x->parts, PART, order, s) &&
+           gather(x, &x->hashes, HASH, order, s) && gather(x, &x->base_ids, BASE_ID, order, s) &&
            gather(x, &x->param_ids, PARAM_ID, order, s);
 }
 

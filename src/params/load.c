@@ -119,18 +119,12 @@ static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
     return st;
 }
 
-/* In place, after they were made resident. */
-static heft_status check(const heft_params *p, const entry *e, heft_error *err)
-{
-    return p->opt.check_parts ? heft_part_verify(NULL, e->file, e->part, err) : HEFT_OK;
-}
-
 heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
 {
     const void *view = e->file ? lent(p, e) : NULL;
     heft_status st = view ? map(e, view, err) : allocate(p, e, err);
-    if (!st && view)
-        st = check(p, e, err);
+    if (!st && view && p->opt.check_parts) /* in place, after they were made resident */
+        st = heft_part_verify(NULL, e->file, e->part, err);
     if (!st && !view)
         st = e->file ? read_all(p, e, err)
                      : d->make(e->held->owned, &e->view, &e->source->view, d->ctx, err);

@@ -35,18 +35,13 @@ static size_t slot_of(const table *t, heft_id128 key)
     return h & t->mask;
 }
 
-static bool same_id(heft_id128 a, heft_id128 b)
-{
-    return !memcmp(a.bytes, b.bytes, sizeof a.bytes);
-}
-
 entry *heft_store_find(const heft_params *p, heft_id128 key)
 {
     const table *t = atomic_load_explicit(&p->table, memory_order_acquire);
     entry *e = NULL;
     for (size_t i = t ? slot_of(t, key) : 0; t; i = (i + 1) & t->mask) {
         e = atomic_load_explicit(&t->slots[i], memory_order_acquire);
-        if (!e || same_id(e->key, key))
+        if (!e || !memcmp(e->key.bytes, key.bytes, sizeof key.bytes))
             break;
     }
     return e;

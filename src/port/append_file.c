@@ -164,14 +164,6 @@ static heft_status plan(appending *a, heft_error *err)
     return st;
 }
 
-static heft_status append(appending *a, heft_error *err)
-{
-    heft_status st = plan(a, err);
-    heft_applying how = { a->e, a->o.convert.progress, a->o.convert.progress_ctx,
-                          "interrupted; nothing written" };
-    return !st && a->e ? heft_apply(&a->r.edit, &a->t, &how, err) : st;
-}
-
 static int no_sync(int fd)
 {
     (void)fd;
@@ -195,7 +187,11 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     st = heft_target_open(&a.t, &a.r.edit.undone, a.o.append.no_sync ? &hasty : disk, path,
                           a.o.write.host, a.o.convert.dry_run, err);
     if (!st)
-        st = append(&a, err);
+        st = plan(&a, err);
+    heft_applying how = { a.e, a.o.convert.progress, a.o.convert.progress_ctx,
+                          "interrupted; nothing written" };
+    if (!st && a.e)
+        st = heft_apply(&a.r.edit, &a.t, &how, err);
     a.r.tensors = st ? 0 : a.r.tensors;
     heft_edit_close(a.e);
     (void)heft_staged_close(&a.b.staged); /* nothing of it is wanted any more */

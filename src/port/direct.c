@@ -96,18 +96,15 @@ static void give_room(heft_direct *d, room *r)
 
 /* ---- what is cached ---- */
 
-static bool has_page(const uint8_t *page)
-{
-    unsigned char is_there;
-    return !mincore((void *)(uintptr_t)page, 1, &is_there) && is_there & 1;
-}
-
 static bool has_share(const uint8_t *map, size_t len)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t in_page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
     bool all = true;
-    for (size_t i = 0; i < LOOKS && all; i++)
-        all = has_page((const uint8_t *)((uintptr_t)(map + i * (len / LOOKS)) & ~(page - 1)));
+    for (size_t i = 0; i < LOOKS && all; i++) {
+        unsigned char is_there;
+        void *page = (void *)((uintptr_t)(map + i * (len / LOOKS)) & ~in_page);
+        all = !mincore(page, 1, &is_there) && is_there & 1;
+    }
     return all;
 }
 
@@ -247,22 +244,20 @@ static size_t read_straight(heft_direct *d, uint64_t off, uint8_t *buf, size_t l
     return n ? n : read_past(d, off, buf, len, SHARE);
 }
 
-static size_t read_cold(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool straight)
-{
-    return straight ? read_straight(d, off, buf, len)
-                    : read_past(d, off, buf, len, len < SMALL ? AHEAD : SHARE);
-}
-
 size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len)
 {
     size_t done = 0, n = 1;
     bool straight = len >= LARGE && ((uintptr_t)buf - off) % SECTOR == 0;
     for (; done < len && n; done += n) {
         uint64_t at = off + done;
+        uint8_t *to = (uint8_t *)buf + done;
         size_t left = len - done;
-        n = d->in_cache[at / SHARE]
-                ? read_cached(d, at, (uint8_t *)buf + done, left < SHARE ? left : SHARE)
-                : read_cold(d, at, (uint8_t *)buf + done, left, straight);
+        if (d->in_cache[at / SHARE])
+            n = read_cached(d, at, to, least(left, SHARE));
+        else if (straight)
+            n = read_straight(d, at, to, left);
+        else
+            n = read_past(d, at, to, left, left < SMALL ? AHEAD : SHARE);
     }
     return done;
 }

@@ -100,15 +100,6 @@ static heft_status open_file(heft_target *t, const heft_disk *disk, const char *
     return heft_target_check(t, err);
 }
 
-static heft_status undo_first(bool *undone, heft_target *t, heft_error *err)
-{
-    heft_staged_sweep(t->disk, t->dir, t->name);
-    heft_status st = heft_journal_undo(undone, t, err);
-    if (!st && *undone && fstat(t->fd, &t->was))
-        st = heft_os_error(err, errno, "cannot be looked at");
-    return st;
-}
-
 heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk, const char *path,
                              const heft_host *host, bool is_dry, heft_error *err)
 {
@@ -118,8 +109,12 @@ heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk
     heft_status st = is_dry ? HEFT_OK : heft_set_recover_path(&earlier, disk, path, err);
     if (!st)
         st = open_file(t, disk, path, err);
-    if (!st && !is_dry) /* else heft_file_open() will say what is the matter */
-        st = undo_first(undone, t, err);
+    if (!st && !is_dry) { /* else heft_file_open() will say what is the matter */
+        heft_staged_sweep(t->disk, t->dir, t->name);
+        st = heft_journal_undo(undone, t, err);
+        if (!st && *undone && fstat(t->fd, &t->was))
+            st = heft_os_error(err, errno, "cannot be looked at");
+    }
     return st ? st : heft_target_check_alone(t, path, host, err);
 }
 

@@ -182,18 +182,12 @@ static uint64_t listed(const record *r)
     return r->new ? r->new_len : 0;
 }
 
-static bool lists_all(const journal *j)
-{
-    bool all = true;
-    for (uint32_t i = 0; i < j->count; i++)
-        all = all && listed(&j->records[i]) == j->records[i].new_len;
-    return all;
-}
-
 static uint8_t *encode(const journal *j, size_t *len)
 {
-    bool all = lists_all(j);
+    bool all = true;
     *len = HEAD + HASH;
+    for (uint32_t i = 0; i < j->count; i++)
+        all = all && listed(&j->records[i]) == j->records[i].new_len;
     for (uint32_t i = 0; i < j->count; i++)
         *len += RECORD + !all * 8u + (size_t)(j->records[i].old_len + listed(&j->records[i]));
     uint8_t *bytes = malloc(*len), *to = bytes;
@@ -312,6 +306,16 @@ static heft_status write_part(const record *r, const heft_target *t, heft_mover 
     return heft_move(m, t->added, p, err);
 }
 
+static heft_status cut_and_sync(const heft_target *t, uint64_t size, bool is_longer,
+                                heft_error *err)
+{
+    if (is_longer && heft_disk_truncate(t->disk, t->fd, (off_t)size))
+        return heft_os_error(err, errno, "cutting it failed");
+    if (heft_disk_sync(t->disk, t->fd))
+        return heft_os_error(err, errno, "writing to disk failed");
+    return HEFT_OK;
+}
+
 /* From the end on, so that room which is missing is missed before anything else is written over. */
 static heft_status write_new(const journal *j, const heft_target *t, const heft_applying *a,
                              heft_error *err)
@@ -333,11 +337,7 @@ static heft_status write_new(const journal *j, const heft_target *t, const heft_
             st = write_part(r, t, &m, 0, inside, err);
     }
     heft_mover_end(&m);
-    if (!st && j->new_size < j->old_size && heft_disk_truncate(t->disk, t->fd, (off_t)j->new_size))
-        st = heft_os_error(err, errno, "cutting it failed");
-    if (!st && heft_disk_sync(t->disk, t->fd))
-        st = heft_os_error(err, errno, "writing to disk failed");
-    return st;
+    return st ? st : cut_and_sync(t, j->new_size, j->new_size < j->old_size, err);
 }
 
 static heft_status write_old(const journal *j, const heft_target *t, heft_error *err)
@@ -346,11 +346,7 @@ static heft_status write_old(const journal *j, const heft_target *t, heft_error 
     for (uint32_t i = 0; i < j->count && !st; i++)
         st = heft_target_write(t, t->fd, j->records[i].at, j->records[i].old,
                                (size_t)j->records[i].old_len, err);
-    if (!st && heft_disk_truncate(t->disk, t->fd, (off_t)j->old_size))
-        st = heft_os_error(err, errno, "cutting it failed");
-    if (!st && heft_disk_sync(t->disk, t->fd))
-        st = heft_os_error(err, errno, "writing to disk failed");
-    return st;
+    return st ? st : cut_and_sync(t, j->old_size, true, err);
 }
 
 static heft_status end(const heft_target *t, const char *name, heft_error *err)

@@ -203,7 +203,7 @@ static heft_status step(heft_source **out, walk *w, heft_access how, heft_error 
     return HEFT_OK;
 }
 
-static bool is_component(const char *name)
+bool heft_is_file_name(const char *name)
 {
     return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
            strlen(name) <= NAME_MAX;
@@ -217,7 +217,7 @@ heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, co
     heft_status st = HEFT_OK;
     *out = NULL;
     err = err ? err : &own;
-    if (!is_component(name))
+    if (!heft_is_file_name(name))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "is not the name of a file");
     begin(&w);
     strcpy(w.path, name);

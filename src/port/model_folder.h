@@ -16,6 +16,8 @@ heft_status heft_model_folder_open(heft_model_folder *f, const char *path, heft_
 void heft_model_folder_close(heft_model_folder *f); /* harmless when it is not open */
 int heft_model_folder_descriptor(const heft_model_folder *f);
 
+/* Whether the name is one component of a path, and not "." or "..". */
+bool heft_is_file_name(const char *name);
 /* Opens the regular file `name`, one component of a path.  Symbolic links are followed as long as they
  * stay in the folder or, in a cache of Hugging Face, in the folder of the repository. */
 heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, const char *name,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port/model_folder.h"
 #include "port/sealed.h"
 
 enum {
@@ -39,11 +40,6 @@ void heft_set_staged_name(char out[HEFT_SET_NAME], uint32_t i)
 void heft_set_old_name(char out[HEFT_SET_NAME], uint32_t i)
 {
     snprintf(out, HEFT_SET_NAME, "%s%05u.old", prefix, (unsigned)i + 1);
-}
-
-static bool is_component(const char *name)
-{
-    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
 /* ---- the journal's bytes ---- */
@@ -106,7 +102,7 @@ static bool decode_file(heft_set_file *f, const uint8_t **p, uint64_t *left)
     memcpy(f->name, *p + RECORD, (size_t)name);
     *p += RECORD + name;
     *left -= RECORD + name;
-    return strlen(f->name) == name && is_component(f->name) && !heft_set_owns_name(f->name);
+    return strlen(f->name) == name && heft_is_file_name(f->name) && !heft_set_owns_name(f->name);
 }
 
 static heft_status decode(heft_set_file **out, uint32_t *count, const uint8_t *bytes, size_t len,

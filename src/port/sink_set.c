@@ -226,14 +226,6 @@ heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s, const char *nam
 
 /* ---- finishing ---- */
 
-static heft_status check_done(const heft_sink_set *s, heft_error *err)
-{
-    for (const member *m = s->first; m; m = m->next)
-        if (!m->is_done)
-            return heft_error_plain(err, HEFT_E_ARGUMENT, "a file of the set is not complete");
-    return HEFT_OK;
-}
-
 /* A folder that is new is on disk when its own folder is. */
 static heft_status sync_above(const heft_sink_set *s, heft_error *err)
 {
@@ -276,13 +268,13 @@ static heft_status finish_set(const heft_sink_set *s, heft_error *err)
     heft_error why;
     heft_target t = target_of(s);
     uint32_t where = s->count;
-    heft_status st = check_done(s, err);
-    if (st)
-        return st;
+    for (const member *m = s->first; m; m = m->next)
+        if (!m->is_done)
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "a file of the set is not complete");
     heft_set_file *files = calloc((size_t)s->count + 1, sizeof *files);
     if (!files)
         return heft_error_no_memory(err, purpose);
-    st = sync_above(s, &why);
+    heft_status st = sync_above(s, &why);
     if (!st && (st = stage(s, files, &where, &why)))
         heft_set_remove_staged(&t, where);
     if (!st)

@@ -40,17 +40,14 @@ static void discard(heft_sink *s)
     free(s);
 }
 
-/* Pipes and most devices cannot be synced. */
-static bool fails_to_sync(const stream_sink *f)
-{
-    return f->syncs && heft_disk_sync(f->disk, f->fd) && errno != EINVAL && errno != EROFS &&
-           errno != ENOTSUP;
-}
-
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     const stream_sink *f = (const stream_sink *)s;
-    heft_status st = fails_to_sync(f) ? fail(err, errno) : HEFT_OK;
+    heft_status st = HEFT_OK;
+    /* pipes and most devices cannot be synced */
+    if (f->syncs && heft_disk_sync(f->disk, f->fd) && errno != EINVAL && errno != EROFS &&
+        errno != ENOTSUP)
+        st = fail(err, errno);
     if (f->own && f->disk->close(f->fd) && errno != EINTR && !st)
         st = fail(err, errno);
     free(s);

@@ -172,14 +172,6 @@ int heft_source_descriptor(const heft_source *s)
     return s->ops == &ops ? ((const file_source *)s)->fd : -1;
 }
 
-static heft_status not_a_file(heft_error *err)
-{
-    heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file");
-    if (err)
-        err->os = ESPIPE;
-    return HEFT_E_IO;
-}
-
 static heft_status check_regular(file_source *f, heft_error *err)
 {
     struct stat st;
@@ -187,18 +179,14 @@ static heft_status check_regular(file_source *f, heft_error *err)
         return heft_os_error(err, errno, "cannot be looked at");
     if (S_ISDIR(st.st_mode))
         return heft_os_error(err, EISDIR, "cannot be opened");
-    if (!S_ISREG(st.st_mode))
-        return not_a_file(err);
+    if (!S_ISREG(st.st_mode)) {
+        heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file");
+        if (err)
+            err->os = ESPIPE;
+        return HEFT_E_IO;
+    }
     f->base.size = (uint64_t)st.st_size;
     return HEFT_OK;
-}
-
-/* Without blocking, so that a pipe is refused rather than waited for. */
-static heft_status open_regular(file_source *f, int dir, const char *path, int flags,
-                                heft_error *err)
-{
-    f->fd = heft_open_at(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
-    return f->fd < 0 ? heft_os_error(err, errno, "cannot be opened") : check_regular(f, err);
 }
 
 static heft_status map_file(file_source *f, heft_access how, heft_error *err)
@@ -217,15 +205,20 @@ static heft_status map_file(file_source *f, heft_access how, heft_error *err)
     return f->guard ? HEFT_OK : heft_error_no_memory(err, "to guard a mapping");
 }
 
-heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
-                           heft_error *err)
+/* Takes over fd; negative: errno says why it could not be had. */
+static heft_status open_descriptor(heft_source **out, int fd, heft_access how, heft_error *err)
 {
+    int os = errno;
     file_source *f = calloc(1, sizeof *f);
     *out = NULL;
-    if (!f)
+    if (!f) {
+        if (fd >= 0)
+            close(fd);
         return heft_error_no_memory(err, "to open a file");
+    }
     f->base.ops = &ops;
-    heft_status st = open_regular(f, dir, path, flags, err);
+    f->fd = fd;
+    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : check_regular(f, err);
     if (!st)
         st = map_file(f, how, err);
     if (!st && how == HEFT_ACCESS_DIRECT)
@@ -237,23 +230,17 @@ heft_status heft_source_at(heft_source **out, int dir, const char *path, int fla
     return st;
 }
 
+/* Without blocking, so that a pipe is refused rather than waited for. */
+heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
+                           heft_error *err)
+{
+    flags |= O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+    return open_descriptor(out, heft_open_at(dir, path, flags), how, err);
+}
+
 heft_status heft_source_of(heft_source **out, int fd, heft_error *err)
 {
-    file_source *f = calloc(1, sizeof *f);
-    *out = NULL;
-    if (!f)
-        return heft_error_no_memory(err, "to open a file");
-    f->base.ops = &ops;
-    f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    heft_status st = f->fd < 0 ? heft_os_error(err, errno, "cannot be opened")
-                               : check_regular(f, err);
-    if (!st)
-        st = map_file(f, HEFT_ACCESS_AUTO, err);
-    if (st)
-        close_file(&f->base);
-    else
-        *out = &f->base;
-    return st;
+    return open_descriptor(out, fcntl(fd, F_DUPFD_CLOEXEC, 0), HEFT_ACCESS_AUTO, err);
 }
 
 heft_status heft_source_open_file(heft_source **out, const char *path, heft_access how,

@@ -291,8 +291,6 @@ static heft_status read_tensors(reader *r, bool is_10, heft_cbor_kind k)
     uint64_t at = heft_cbor_offset(r->c, r->c->item), left = (uint64_t)(r->c->end - r->c->p);
     bool counted = !(r->c->flags & HEFT_CBOR_INDEFINITE);
     heft_status st = counted ? heft_ix_reserve(r->x, at, r->c->u, left, LEAST) : HEFT_OK;
-    if (!st)
-        heft_zt1_read_slices(r->c, r->x, is_10);
     for (bool read; !st;) {
         heft_str name;
         st = heft_zt1_read_usual(r->c, r->x, is_10, &read);

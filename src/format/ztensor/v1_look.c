@@ -3,7 +3,6 @@
 #include "format/ztensor/ztensor.h"
 
 #include "model/records.h"
-#include "model/slices.h"
 
 enum { LEVELS = 3, MOST_RANK = 8, ITEMS = 2 /* of the map of tensors: a name and a tensor */ };
 
@@ -111,58 +110,4 @@ heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *r
                           .decoded = HEFT_NOWHERE,
                           .dtype = u.dtype };
     return heft_zt_add_part(x, id, &part);
-}
-
-/* ---- side by side ---- */
-
-typedef struct many {
-    const heft_cbor *from;
-    bool is_10;
-} many;
-
-/* Behind the first tensor whose components begin here or later. */
-static const uint8_t *seek(const void *ctx, const uint8_t *p, const uint8_t *end)
-{
-    static const uint8_t key[] = { 0x6A, 'c', 'o', 'm', 'p', 'o', 'n', 'e', 'n', 't', 's' };
-    const many *m = ctx;
-    while (end > p && (p = heft_str_seek(p, end, key, sizeof key)) != NULL) {
-        heft_cbor_look l = { p, m->from->end };
-        usual u;
-        if (look_at_components(&l, &u, m->is_10))
-            return l.p;
-        p++;
-    }
-    return NULL;
-}
-
-static const uint8_t *read_slice(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
-                                 uint32_t slice)
-{
-    const many *m = ctx;
-    heft_cbor c = *m->from;
-    heft_status st = HEFT_OK;
-    bool read = true;
-    (void)slice;
-    c.p = p;
-    while (read && !st && c.p < end)
-        st = heft_zt1_read_usual(&c, x, m->is_10, &read);
-    return st ? NULL : c.p;
-}
-
-/* What tensors say is in the columns; with digests, which have one of their own, they are read in order. */
-static void join(void *ctx, uint32_t slice, uint32_t moved)
-{
-    (void)ctx;
-    (void)slice;
-    (void)moved;
-}
-
-void heft_zt1_read_slices(heft_cbor *c, heft_index *x, bool is_10)
-{
-    many m = { .from = c, .is_10 = is_10 };
-    heft_ix_seeking how = { .seek = seek, .read = read_slice, .join = join, .ctx = &m };
-    uint32_t before = x->tensors.len;
-    const uint8_t *p = heft_ix_seek(x, c->p, c->end, c->frame.left / ITEMS, &how);
-    heft_cbor_look l = { p, c->end };
-    heft_cbor_accept(c, &l, (x->tensors.len - before) * ITEMS);
 }

@@ -125,8 +125,6 @@ heft_status heft_zt01_parse(heft_in *in, heft_index *x);
 heft_status heft_zt1_parse(heft_in *in, heft_index *x);
 /* The next tensor with its name, if it is spelled as usual; *read: it was. */
 heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *read);
-/* Of very many tensors those that can be read side by side, from the one that c reads next on. */
-void heft_zt1_read_slices(heft_cbor *c, heft_index *x, bool is_10);
 heft_status heft_zt1_notice(heft_index *x);
 heft_status heft_zt1_check(heft_check *c);
 /* Whether files are written with this version, to the letter, in the container of 1.0 or of 1.1. */
