@@ -33,7 +33,7 @@ static void put_pattern(heft_out *o, heft_str name)
 /* Patterns are matched with the names that the input has. */
 static heft_str source_name(const heft_plan *p, uint32_t tensor)
 {
-    return p->source_name ? p->source_name(p, tensor) : heft_ix_name(p->x, tensor);
+    return p->source.name ? p->source.name(p->source.ctx, tensor) : heft_ix_name(p->x, tensor);
 }
 
 heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, const char *where)

@@ -272,16 +272,11 @@ static heft_status add_spec(const adding *a)
 
 /* ---- while the file is written ---- */
 
-typedef struct trial { /* the tensor on its own */
-    heft_planner p;    /* first: the plan calls back through it */
-    adding *a;
-} trial;
-
-static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
+static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
-    trial *q = (trial *)(void *)plan;
+    adding *a = ctx;
     (void)tensor;
-    q->a->sparse.is_strict = *strictly = true;
+    a->sparse.is_strict = *strictly = true;
     return HEFT_OK;
 }
 
@@ -315,24 +310,24 @@ static heft_status take_over(adding *a, const heft_planner *q)
 /* A tensor that cannot be carried is refused, and the file goes on without it. */
 static heft_status add_late(adding *a)
 {
-    trial q = { .a = a };
+    heft_planner q; /* for the tensor alone */
     heft_status st = heft_writer_open_late(a->w, a->err);
     if (!st && heft_text_set_has(&a->w->names, &a->w->p.x.key, a->spec.name))
         st = heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q is in the file already",
                               a->spec.name);
     if (st)
         return st;
-    st = heft_planner_trial(&q.p, &a->w->p, a->err);
-    q.p.plan.in_order = in_order;
-    a->to = &q.p;
-    q.p.x.err = a->err;
+    st = heft_planner_trial(&q, &a->w->p, a->err);
+    q.plan.source = (heft_plan_source){ .ctx = a, .in_order = in_order };
+    a->to = &q;
+    q.x.err = a->err;
     if (!st)
         st = add_spec(a);
     if (!st)
-        st = heft_planner_run(&q.p, a->err);
+        st = heft_planner_run(&q, a->err);
     if (!st)
-        st = take_over(a, &q.p);
-    heft_planner_free(&q.p);
+        st = take_over(a, &q);
+    heft_planner_free(&q);
     return st;
 }
 

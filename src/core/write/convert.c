@@ -10,10 +10,9 @@
 
 /* ---- the plan ---- */
 
-static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
+static heft_status ties(void *ctx, uint32_t *same, bool contents)
 {
-    heft_conversion *c = (heft_conversion *)(void *)
-        plan; /* the planner comes first in it, the plan in the planner */
+    heft_conversion *c = ctx;
     heft_tying how = { .contents = contents,
                        .equal = c->how->equal,
                        .progress = c->opt.progress,
@@ -29,24 +28,24 @@ static uint32_t source_of(const heft_conversion *c, uint32_t tensor)
     return row->part_count ? heft_ix_owner(&c->in->x, o[row->first_part].part) : HEFT_NONE;
 }
 
-static heft_str source_name(const heft_plan *plan, uint32_t tensor)
+static heft_str source_name(const void *ctx, uint32_t tensor)
 {
-    const heft_conversion *c = (const heft_conversion *)(const void *)plan;
+    const heft_conversion *c = ctx;
     uint32_t source = source_of(c, tensor);
     return source == HEFT_NONE ? heft_ix_name(&c->p.x, tensor) : heft_ix_name(&c->in->x, source);
 }
 
-static const uint8_t *source_base_id(const heft_plan *plan, uint32_t tensor)
+static const uint8_t *source_base_id(const void *ctx, uint32_t tensor)
 {
-    const heft_conversion *c = (const heft_conversion *)(const void *)plan;
+    const heft_conversion *c = ctx;
     uint32_t source = source_of(c, tensor);
     return source == HEFT_NONE ? NULL : heft_ix_base_id_at(&c->in->x, source);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
-static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
+static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
-    heft_conversion *c = (heft_conversion *)(void *)plan;
+    heft_conversion *c = ctx;
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
     const heft_origin *o = (const heft_origin *)c->origins.ptr + row->first_part;
     heft_sparse_order order;
@@ -121,10 +120,7 @@ static heft_status plan(heft_conversion *c)
         st = heft_conversion_add_model_parts(c);
     if (!st && c->how->links)
         st = link_parts(c);
-    c->p.plan.source_name = source_name;
-    c->p.plan.source_base_id = source_base_id;
-    c->p.plan.ties = ties;
-    c->p.plan.in_order = in_order;
+    c->p.plan.source = (heft_plan_source){ c, source_name, source_base_id, ties, in_order };
     if (!st)
         st = heft_conversion_add_vocab(c);
     if (!st)
@@ -172,7 +168,8 @@ static bool counts_first(const heft_conversion *c, const heft_sink *sink)
 
 static heft_passing passing(void *ctx, uint32_t part)
 {
-    return (heft_passing)((const heft_conversion *)ctx)->passing[part];
+    const heft_conversion *c = ctx;
+    return (heft_passing)c->passing[part];
 }
 
 /* A digest that the part which is copied has as well needs no second look. */

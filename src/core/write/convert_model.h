@@ -5,7 +5,7 @@
 #include "core/write/copy.h"
 
 typedef struct heft_conversion {
-    heft_planner p; /* first: the plan calls back through it */
+    heft_planner p;
     const heft_file *in;
     heft_convert_options opt;
     heft_vec origins;  /* by part to be written */

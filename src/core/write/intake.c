@@ -60,12 +60,11 @@ static heft_status take_indices(heft_writer *w, uint32_t part, heft_dtype type, 
 }
 
 /* A format that asks wants them in order: that shows when they come. */
-heft_status heft_writer_in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
+heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
-    heft_writer *w =
-        (heft_writer *)(void *)plan; /* the planner comes first in it, the plan in the planner */
+    heft_writer *w = ctx;
     heft_sparse_spec *const *specs = w->sparse.ptr;
-    uint32_t first = heft_ix_row(plan->x, tensor)->first_part, from = 0, to = w->sparse.len;
+    uint32_t first = heft_ix_row(&w->p.x, tensor)->first_part, from = 0, to = w->sparse.len;
     while (from < to) {
         uint32_t middle = from + (to - from) / 2;
         if (specs[middle]->first_part < first)

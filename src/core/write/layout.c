@@ -40,7 +40,7 @@ static heft_status find_ties(heft_plan *p, bool contents)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < count; i++)
         p->same[i] = i;
-    return p->ties ? p->ties(p, p->same, contents) : HEFT_OK;
+    return p->source.ties ? p->source.ties(p->source.ctx, p->same, contents) : HEFT_OK;
 }
 
 heft_status heft_plan_ties(heft_plan *p)
@@ -56,7 +56,7 @@ heft_status heft_plan_share(heft_plan *p)
 /* Bytes that stand in front of a part, padding aside. */
 static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
 {
-    const heft_format *f = ((const heft_planner *)plan)->format;
+    const heft_format *f = plan->planner->format;
     heft_out count = heft_out_counting();
     heft_status st = f->between ? f->between(plan, part, &count) : HEFT_OK;
     *out = count.total;
@@ -115,10 +115,10 @@ heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
     bool moves = false;
     heft_status st = settle_order(p);
     if (!st)
-        st = heft_planner_moves_whole((heft_planner *)p, &moves);
+        st = heft_planner_moves_whole(p->planner, &moves);
     if (!st && !moves)
         st = place_each(p, start, tail_align);
-    else if (!st && !heft_planner_move((heft_planner *)p, start, tail_align))
+    else if (!st && !heft_planner_move(p->planner, start, tail_align))
         st = too_long(p);
     if (!st)
         place_same(p);

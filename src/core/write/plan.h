@@ -21,8 +21,8 @@ typedef struct heft_stored {
     bool insists; /* on the encoding, also of what does not get smaller */
 } heft_stored;
 
-typedef struct heft_planner {
-    heft_plan plan; /* first: formats call back through it */
+struct heft_planner {
+    heft_plan plan; /* formats call back through plan.planner */
     const heft_format *format;
     const heft_host *host;
     heft_write_options opt;
@@ -45,7 +45,7 @@ typedef struct heft_planner {
     heft_status (*passed_by)(void *ctx, const heft_digest *d, heft_range r, void *state,
                              heft_error *err);
     void *passed_by_ctx;
-} heft_planner;
+};
 
 heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
                               const heft_write_options *opt, heft_error *err);
@@ -85,10 +85,6 @@ void heft_tap_feed(heft_tap *tap, const void *data, size_t len);
 /* out NULL: what it would be is of no interest. */
 void heft_tap_end(heft_tap *tap, uint8_t *out);
 void heft_tap_close(heft_tap *tap, const heft_allocator *al);
-
-/* heft_plan.loss of the engine's plans: plan_calls.c. */
-heft_status heft_planner_loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,
-                              const char *text);
 
 /* ---- running ---- */
 

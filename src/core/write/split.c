@@ -152,7 +152,7 @@ static heft_status share_sources(splitting *s, heft_planner *p, uint32_t **same)
         return no_memory(s->err);
     for (uint32_t i = 0; i < p->x.parts.len; i++)
         (*same)[i] = i;
-    return p->plan.ties(&p->plan, *same, false);
+    return p->plan.source.ties(p->plan.source.ctx, *same, false);
 }
 
 static heft_status collect(void *ctx, heft_planner *p, heft_error *err)

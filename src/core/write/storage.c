@@ -95,7 +95,7 @@ heft_status heft_planner_storage(heft_planner *p)
 
 bool heft_plan_compresses(const heft_plan *p)
 {
-    bool any = heft_planner_usual((const heft_planner *)p).encoding != HEFT_RAW;
+    bool any = heft_planner_usual(p->planner).encoding != HEFT_RAW;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !any; t++) {
         const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
         for (uint32_t k = 0; k < row->part_count && !any; k++)

@@ -17,7 +17,7 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     }
     *w = (heft_writer){ .sink = take };
     st = heft_planner_init(&w->p, fmt, opt, err);
-    w->p.plan.in_order = heft_writer_in_order;
+    w->p.plan.source = (heft_plan_source){ .ctx = w, .in_order = heft_writer_in_order };
     w->p.plan.is_declared = true;
     if (!st && !take)
         st = heft_writer_wrong(err, "there is no sink to write to");

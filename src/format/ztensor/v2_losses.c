@@ -74,8 +74,9 @@ static heft_status plan_values(heft_plan *p, uint32_t tensor)
 /* What readers demand of the entries, and verify reports as a fault. */
 static heft_status plan_entries(heft_plan *p, uint32_t t)
 {
+    const heft_plan_source *s = &p->source;
     bool strictly = true;
-    heft_status st = p->in_order ? p->in_order(p, t, &strictly) : HEFT_OK;
+    heft_status st = s->in_order ? s->in_order(s->ctx, t, &strictly) : HEFT_OK;
     if (st || strictly)
         return st;
     heft_plan_drop(p, t);
