@@ -278,23 +278,19 @@ static int choose_vocab(request *r, const heft_file *f)
     return code;
 }
 
-static int open_and_convert(request *r)
+static int open_input(heft_file **f, request *r)
 {
-    heft_file *f;
     heft_error err;
-    int code = CODE_DONE;
-    if (model_open_status(&f, r->in, &err)) /* what is missing is said by what needs it */
-        return model_say_not_open(r->in, &err);
-    model_say_notices(f, r->in);
     struct stat out;
+    int code = CODE_DONE;
+    if (model_open_status(f, r->in, &err)) /* what is missing is said by what needs it */
+        return model_say_not_open(r->in, &err);
+    model_say_notices(*f, r->in);
     if (output_exists(r, &out))
-        code = check_inputs(r, f, &out);
+        code = check_inputs(r, *f, &out);
     if (!code)
-        code = choose_vocab(r, f);
-    r->options.set_count = folder_yield(&r->folder, r->rules.values, r->options.set_count, f);
-    if (!code)
-        code = convert(f, r);
-    heft_file_close(f);
+        code = choose_vocab(r, *f);
+    r->options.set_count = folder_yield(&r->folder, r->rules.values, r->options.set_count, *f);
     return code;
 }
 
@@ -357,6 +353,7 @@ int cmd_convert(int argc, char **argv)
         2,
     };
     opt_args args;
+    heft_file *f = NULL;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
@@ -364,7 +361,10 @@ int cmd_convert(int argc, char **argv)
     r.out = args.item[1];
     code = prepare(&r);
     if (!code)
-        code = open_and_convert(&r);
+        code = open_input(&f, &r);
+    if (!code)
+        code = convert(f, &r);
+    heft_file_close(f);
     rules_release(&r.rules);
     gptrs_release(&r.rules.gptrs);
     text_free(r.config_text);
