@@ -14,7 +14,7 @@ static heft_status ties(void *ctx, uint32_t *same, bool contents)
 {
     heft_conversion *c = ctx;
     heft_tying how = { .contents = contents,
-                       .equal = c->how->equal,
+                       .equal = c->how.equal,
                        .progress = c->opt.progress,
                        .ctx = c->opt.progress_ctx };
     return heft_ties(same, &c->p, c->in, c->origins.ptr, &how, c->err);
@@ -91,8 +91,8 @@ static heft_status link_parts(heft_conversion *c)
     for (uint32_t i = 0; i < c->p.x.parts.len; i++)
         spelled[i] = heft_ix_digest_of(&c->in->x, o[i].part);
     c->p.plan.spelled = spelled;
-    c->p.plan.links = c->how->links;
-    c->p.plan.link_count = c->how->link_count;
+    c->p.plan.links = c->how.links;
+    c->p.plan.link_count = c->how.link_count;
     return HEFT_OK;
 }
 
@@ -118,7 +118,7 @@ static heft_status plan(heft_conversion *c)
         st = heft_conversion_add_metadata(c);
     if (!st)
         st = heft_conversion_add_model_parts(c);
-    if (!st && c->how->links)
+    if (!st && c->how.links)
         st = link_parts(c);
     c->p.plan.source = (heft_plan_source){ c, source_name, source_base_id, ties, in_order };
     if (!st)
@@ -129,8 +129,6 @@ static heft_status plan(heft_conversion *c)
         st = note_ties(c);
     if (!st && c->opt.planned_bytes)
         *c->opt.planned_bytes = heft_planner_most(&c->p);
-    if (!st && c->how->planned)
-        st = c->how->planned(c->how->ctx, &c->p, c->err);
     return st;
 }
 
@@ -221,17 +219,41 @@ static heft_status check_first(heft_conversion *c, const heft_sink *sink)
     return st || !counts_first(c, sink) ? st : count_casts(c);
 }
 
-/* ---- all of it ---- */
+/* ---- the steps ---- */
 
-static heft_status write_out(heft_conversion *c, heft_sink *sink)
+heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const heft_format *to,
+                                 const heft_convert_options *opt, const heft_converting *how,
+                                 heft_error *err)
+{
+    *c = (heft_conversion){ .in = in, .opt = HEFT_CONVERT_OPTIONS_INIT };
+    c->err = heft_error_begin(err, &c->own_err);
+    if (opt)
+        memcpy(&c->opt, opt, opt->size < sizeof c->opt ? opt->size : sizeof c->opt);
+    if (how)
+        c->how = *how;
+    heft_status st = heft_planner_init(&c->p, to, &c->opt.write, c->err);
+    heft_file_enter(in);     /* names and metadata are lent by the file as well */
+    if (!st && !c->how.only) /* of some of the tensors: whoever chose them has measured all */
+        st = heft_check_lengths(in, c->err);
+    return st ? st : plan(c);
+}
+
+heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
 {
     const heft_plan *plan = &c->p.plan;
-    bool is_off = !sink->ops->write_at || c->opt.no_verify;
     heft_watch watch;
     heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
     heft_copying copying = { &c->p, c->in, c->origins.ptr, sink, &watch, &meter, NULL };
+    if (c->opt.dry_run)
+        return count_casts(c);
+    if (!sink)
+        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "there is no sink to write to");
+    heft_status st = check_first(c, sink);
+    if (st)
+        return st;
     meter.total = plan->appended ? payload(c) : plan->data_end - plan->front_bytes;
-    heft_status st = heft_watch_begin(&watch, c->in, is_off, passing, c, c->err);
+    bool is_off = !sink->ops->write_at || c->opt.no_verify;
+    st = heft_watch_begin(&watch, c->in, is_off, passing, c, c->err);
     if (!st && !counts_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
     if (!st && sink->ops->reserve && plan->file_bytes)
@@ -254,49 +276,42 @@ static heft_status write_out(heft_conversion *c, heft_sink *sink)
     return st;
 }
 
+heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st)
+{
+    heft_status there = heft_file_leave(c->in, c->err);
+    st = there ? there : st;
+    bool is_written = !st && !c->opt.dry_run;
+    if (is_written && c->opt.planned_bytes) /* compressed parts have shown their size */
+        *c->opt.planned_bytes = c->p.plan.file_bytes;
+    heft_vec_free(&c->p.x.mem, &c->origins, sizeof(heft_origin));
+    heft_planner_free(&c->p);
+    heft_vocab_close(c->vocab);
+    if (is_written)
+        st = take->ops->finish(take, c->err);
+    else
+        heft_sink_discard(take);
+    return heft_error_end(c->err, st);
+}
+
 heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
                             const heft_convert_options *opt, const heft_converting *how,
                             heft_error *err)
 {
-    static const heft_converting plainly = { .ctx = NULL };
-    heft_error own;
-    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    heft_conversion c = {
-        .in = in, .opt = o, .how = how ? how : &plainly, .err = heft_error_begin(err, &own)
-    };
-    heft_status st = heft_planner_init(&c.p, to, &o.write, c.err);
-    heft_file_enter(in);     /* names and metadata are lent by the file as well */
-    if (!st && !c.how->only) /* of some of the tensors: whoever chose them has measured all */
-        st = heft_check_lengths(in, c.err);
+    heft_conversion c;
+    heft_status st = heft_conversion_plan(&c, in, to, opt, how, err);
     if (!st)
-        st = plan(&c);
-    if (!st && o.dry_run)
-        st = count_casts(&c);
-    else if (!st)
-        st = take ? check_first(&c, take)
-                  : heft_error_plain(c.err, HEFT_E_ARGUMENT, "there is no sink to write to");
-    if (!st && !o.dry_run)
-        st = write_out(&c, take);
-    heft_status there = heft_file_leave(in, c.err);
-    st = there ? there : st;
-    if (!st && !o.dry_run && o.planned_bytes) /* compressed parts have shown their size */
-        *o.planned_bytes = c.p.plan.file_bytes;
-    heft_vec_free(&c.p.x.mem, &c.origins, sizeof(heft_origin));
-    heft_planner_free(&c.p);
-    heft_vocab_close(c.vocab);
-    if (!st && !o.dry_run)
-        st = take->ops->finish(take, c.err);
-    else
-        heft_sink_discard(take);
-    return heft_error_end(c.err, st);
+        st = heft_conversion_write(&c, take);
+    return heft_conversion_end(&c, take, st);
 }
 
 heft_status heft_file_convert(const heft_file *in, const heft_format *to, heft_sink *take,
                               const heft_convert_options *opt, heft_error *err)
 {
-    return heft_convert_as(in, to, take, opt, NULL, err);
+    heft_conversion c;
+    heft_status st = heft_conversion_plan(&c, in, to, opt, NULL, err);
+    if (!st)
+        st = heft_conversion_write(&c, take);
+    return heft_conversion_end(&c, take, st);
 }
 
 void heft_sink_discard(heft_sink *s)

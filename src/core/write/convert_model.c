@@ -89,7 +89,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                                   (heft_range){ row->offset, length }, length, HEFT_RAW);
-    if (!st && c->how->links) { /* it stays where it is, as it is */
+    if (!st && c->how.links) { /* it stays where it is, as it is */
         heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
         own->stored = row->stored;
         own->encoding = row->encoding;
@@ -194,7 +194,7 @@ static heft_status store_parts(heft_conversion *c, uint32_t id, const heft_tenso
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, id);
     heft_status st = HEFT_OK;
-    if (c->how->links || (!c->opt.storage && !heft_within(&c->p, c->in)))
+    if (c->how.links || (!c->opt.storage && !heft_within(&c->p, c->in)))
         return HEFT_OK;
     for (uint32_t k = 0; k < row->part_count && !st; k++)
         st = store_part(c, t, row->first_part + k);
@@ -242,8 +242,8 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
 
 heft_status heft_conversion_add_tensors(heft_conversion *c)
 {
-    const uint32_t *only = c->how->only;
-    uint32_t count = only ? c->how->only_count : heft_tensor_count(c->in);
+    const uint32_t *only = c->how.only;
+    uint32_t count = only ? c->how.only_count : heft_tensor_count(c->in);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++)
         st = add_tensor(c, only ? only[i] : i);
@@ -273,14 +273,14 @@ static const heft_value *replacement(const heft_conversion *c, heft_str key)
 /* The file that says what is no tensor. */
 static const heft_file *about(const heft_conversion *c)
 {
-    return c->how->about ? c->how->about : c->in;
+    return c->how.about ? c->how.about : c->in;
 }
 
 heft_status heft_conversion_add_metadata(heft_conversion *c)
 {
     const heft_index *from = &about(c)->x;
     heft_status st = HEFT_OK;
-    uint32_t given = c->how->own_metadata ? 0 : from->values.len;
+    uint32_t given = c->how.own_metadata ? 0 : from->values.len;
     for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
             !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
@@ -325,7 +325,7 @@ heft_status heft_conversion_add_model_parts(heft_conversion *c)
 heft_status heft_conversion_add_vocab(heft_conversion *c)
 {
     c->p.plan.vocab = c->opt.vocab;
-    if (c->opt.vocab || !about(c)->x.tokens.length_bytes || c->how->own_metadata)
+    if (c->opt.vocab || !about(c)->x.tokens.length_bytes || c->how.own_metadata)
         return HEFT_OK;
     heft_status st = heft_vocab_open(&c->vocab, about(c), c->err);
     c->p.plan.vocab = c->vocab;

@@ -155,12 +155,11 @@ static heft_status share_sources(splitting *s, heft_planner *p, uint32_t **same)
     return p->plan.source.ties(p->plan.source.ctx, *same, false);
 }
 
-static heft_status collect(void *ctx, heft_planner *p, heft_error *err)
+static heft_status collect(splitting *s, heft_planner *p)
 {
-    splitting *s = ctx;
     uint32_t count = heft_ix_tensors(&p->x), *same = NULL, *unit = allocate(s, count);
-    heft_status st = unit ? share_sources(s, p, &same) : no_memory(err);
-    s->x.err = err;
+    heft_status st = unit ? share_sources(s, p, &same) : no_memory(s->err);
+    s->x.err = s->err;
     for (uint32_t i = 0; i < count && !st; i++) {
         st = add_tensor(s, &p->x, i);
         if (!st)
@@ -194,12 +193,17 @@ static heft_status list_members(splitting *s)
 static heft_status survey(splitting *s)
 {
     heft_convert_options o = s->convert;
-    heft_converting how = { .ctx = s, .planned = collect };
+    heft_conversion c;
     o.dry_run = true;
     o.write.on_loss = s->opt.convert.write.on_loss;
     o.write.loss_ctx = s->opt.convert.write.loss_ctx;
     o.planned_bytes = &s->planned;
-    heft_status st = heft_convert_as(s->in, s->to, NULL, &o, &how, s->err);
+    heft_status st = heft_conversion_plan(&c, s->in, s->to, &o, NULL, s->err);
+    if (!st)
+        st = collect(s, &c.p);
+    if (!st)
+        st = heft_conversion_write(&c, NULL);
+    st = heft_conversion_end(&c, NULL, st);
     if (!st)
         st = heft_ix_seal(&s->x);
     return st ? st : list_members(s);
