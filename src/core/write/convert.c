@@ -259,7 +259,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!st && sink->ops->reserve && plan->file_bytes)
         st = sink->ops->reserve(sink, plan->file_bytes, c->err);
     if (!st)
-        st = heft_planner_front(&c->p, sink, c->err);
+        st = heft_planner_emit(&c->p, HEFT_HEADER, sink, c->err);
     if (!st)
         st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
     if (!st)
@@ -271,7 +271,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!st && plan->late && sink->ops->write_at)
         st = heft_planner_gaps(&c->p, sink, c->err);
     if (!st)
-        st = heft_planner_back(&c->p, sink, c->err);
+        st = heft_planner_emit(&c->p, HEFT_TRAILER, sink, c->err);
     heft_watch_free(&watch);
     return st;
 }

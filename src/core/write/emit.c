@@ -91,49 +91,47 @@ typedef struct flushing {
     heft_error *err;
 } flushing;
 
+/* No byte beyond the planned ones reaches the sink, whatever the format does. */
 static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
     flushing *fl = ctx;
+    const heft_sink_ops *ops = fl->sink->ops;
+    uint64_t to = fl->base + at;
     fl->is_full = fl->is_full || at > fl->planned || len > fl->planned - at;
     if (fl->is_full)
-        return HEFT_E_IO; /* encode() says why, once the size is known */
-    heft_status st = heft_segments_add(&fl->p->written, fl->base + at, data, len, fl->err);
-    return st ? st : heft_sink_put(fl->sink, fl->base + at, data, len, fl->err);
+        return HEFT_E_IO; /* heft_planner_emit() says why, once the size is known */
+    heft_status st = heft_segments_add(&fl->p->written, to, data, len, fl->err);
+    if (st)
+        return st;
+    return ops->write_at ? ops->write_at(fl->sink, to, data, len, fl->err)
+                         : ops->write(fl->sink, data, len, fl->err);
 }
 
-/* No byte beyond the planned ones reaches the sink, whatever fn does. */
-static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint64_t planned,
-                          heft_status (*fn)(const heft_plan *, heft_out *), heft_error *err)
+heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *sink,
+                              heft_error *err)
 {
     const heft_allocator *al = p->host->allocator;
-    flushing fl = { .p = p, .sink = sink, .base = base, .planned = planned, .err = err };
+    bool is_header = section == HEFT_HEADER;
+    heft_status (*write)(const heft_plan *, heft_out *) = is_header ? p->format->front
+                                                                    : p->format->back;
+    flushing fl = { p, sink, is_header ? 0 : p->plan.data_end, p->plan.front_bytes, false, err };
+    if (!write)
+        return HEFT_OK;
+    p->plan.err = err;
+    heft_status st = is_header ? HEFT_OK : heft_planner_back_bytes(p, &fl.planned);
+    if (st)
+        return st;
+    if (!is_header && p->plan.appended)
+        p->plan.file_bytes = p->plan.data_end + fl.planned;
     uint8_t *buf = al->resize(al->ctx, NULL, 0, OUT_BUFFER, 64);
     if (!buf)
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory to write the index");
     heft_out o = { .buf = buf, .cap = OUT_BUFFER, .flush = flush, .ctx = &fl };
-    p->plan.err = err;
-    heft_status st = fn(&p->plan, &o);
+    st = write(&p->plan, &o);
     if (!st)
         st = heft_out_flush(&o);
     al->resize(al->ctx, buf, OUT_BUFFER, 0, 64);
-    return fl.is_full || (!st && o.total != planned) ? changed(p, planned, o.total, err) : st;
-}
-
-heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err)
-{
-    return encode(p, sink, 0, p->plan.front_bytes, p->format->front, err);
-}
-
-heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err)
-{
-    uint64_t planned;
-    if (!p->format->back)
-        return HEFT_OK;
-    p->plan.err = err;
-    heft_status st = heft_planner_back_bytes(p, &planned);
-    if (!st && p->plan.appended)
-        p->plan.file_bytes = p->plan.data_end + planned;
-    return st ? st : encode(p, sink, p->plan.data_end, planned, p->format->back, err);
+    return fl.is_full || (!st && o.total != fl.planned) ? changed(p, fl.planned, o.total, err) : st;
 }
 
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)

@@ -110,10 +110,11 @@ void heft_planner_digests_free(heft_planner *p);
 
 /* ---- what formats write themselves, emit.c ---- */
 
-/* Runs front() or back() into the sink, which gets no byte beyond the planned ones: HEFT_E_IO when the format
- * writes more or fewer, since names and texts of the input have changed. */
-heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
-heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
+typedef enum heft_section { HEFT_HEADER, HEFT_TRAILER } heft_section;
+/* Run front() or back() of the format into the sink, which gets no byte beyond the planned ones: HEFT_E_IO when the
+ * format writes more or fewer, since names and texts of the input have changed. */
+heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *sink,
+                              heft_error *err);
 /* Bytes [at, at + len) of the file, which lie in front of place i of so many, or behind the last:
  * what between() writes, then the plan's fill.  HEFT_E_IO when between() does not write what was planned. */
 heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,

@@ -69,7 +69,7 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     if (!st && w->sink->ops->reserve && !w->p.plan.appended && !heft_writer_grows(w))
         st = w->sink->ops->reserve(w->sink, w->p.plan.file_bytes, err);
     if (!st)
-        st = heft_planner_front(&w->p, w->sink, err);
+        st = heft_planner_emit(&w->p, HEFT_HEADER, w->sink, err);
     w->at = w->p.plan.front_bytes;
     if (!st && w->p.plan.appended)
         st = heft_writer_open_appender(w, err);
@@ -115,7 +115,7 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
     if (!st && w->sink->ops->write_at && w->p.plan.late)
         st = heft_planner_gaps(&w->p, w->sink, err);
     if (!st)
-        st = heft_planner_back(&w->p, w->sink, err);
+        st = heft_planner_emit(&w->p, HEFT_TRAILER, w->sink, err);
     if (st) {
         heft_writer_discard(w);
         return heft_error_end(err, st);
