@@ -1,9 +1,8 @@
 /* contents.c - one job per part that has to be decoded or looked at. */
 #include "core/check/contents.h"
 
+#include "core/read/chunks.h"
 #include "core/read/stream.h"
-
-enum { STEP = 256 << 10 };
 
 typedef enum verdict { FINE, UNDECODABLE, DIGEST_BROKEN, DIGEST_UNCHECKED } verdict;
 
@@ -110,7 +109,6 @@ typedef struct look {
     contents *c;
     job *j;
     heft_stream s;
-    uint8_t *buf;
     const heft_digest *digest; /* or NULL */
     void *state;
     size_t state_bytes;
@@ -128,20 +126,23 @@ static heft_status look_through(look *l, heft_error *err)
     const heft_ix_part_row *p = &l->s.row;
     l->s.decoded = digest_more;
     l->s.seen_ctx = l;
-    heft_status st = p->length ? HEFT_OK : heft_stream_read(l->buf, &l->s, 0, err);
-    for (uint64_t at = 0; at < p->length && !st && !heft_meter_halted(l->c->meter);) {
-        size_t n = p->length - at < STEP ? (size_t)(p->length - at) : STEP;
-        st = heft_stream_read(l->buf, &l->s, n, err);
+    heft_chunks c;
+    heft_status st = heft_chunks_open(&c, l->c->f->host->allocator, NULL, p->length, err);
+    if (!st && !p->length)
+        st = heft_stream_read(c.buf, &l->s, 0, err);
+    while (!st && !heft_meter_halted(l->c->meter) && heft_chunks_next(&c)) {
+        size_t n = c.len;
+        st = heft_stream_read(c.buf, &l->s, n, err);
         if (st)
             break;
-        size_t odd = holds_truth(p) && l->j->odd == HEFT_NOWHERE ? first_above_one(l->buf, n) : n;
+        size_t odd = holds_truth(p) && l->j->odd == HEFT_NOWHERE ? first_above_one(c.data, n) : n;
         if (odd < n)
-            l->j->odd = at + odd;
-        at += n;
-        if (at == p->length && l->buf[n - 1] >> 4 && has_half_byte(l->c->f, l->j->part))
-            l->j->odd = at - 1;
+            l->j->odd = c.at + odd;
+        if (!c.left && c.data[n - 1] >> 4 && has_half_byte(l->c->f, l->j->part))
+            l->j->odd = p->length - 1;
         heft_meter_add(l->c->meter, n);
     }
+    heft_chunks_close(&c);
     return st;
 }
 
@@ -199,10 +200,7 @@ static void run_job(void *arg, size_t i)
     heft_error err = { .status = HEFT_OK };
     if (heft_meter_halted(c->meter))
         return;
-    l.buf = al->resize(al->ctx, NULL, 0, STEP, 64);
-    if (!l.buf)
-        no_memory(&err);
-    heft_status st = l.buf ? heft_stream_start(&l.s, c->f, l.j->part, &err) : HEFT_E_NOMEM;
+    heft_status st = heft_stream_start(&l.s, c->f, l.j->part, &err);
     if (!st) {
         st = begin_digest(&l, &err) ? look_through(&l, &err) : HEFT_E_NOMEM;
         heft_stream_stop(&l.s);
@@ -212,8 +210,6 @@ static void run_job(void *arg, size_t i)
     judge(&l, !st);
     if (l.state)
         al->resize(al->ctx, l.state, l.state_bytes, 0, 64);
-    if (l.buf)
-        al->resize(al->ctx, l.buf, STEP, 0, 64);
 }
 
 /* ---- telling ---- */

@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "core/check/verify.h"
 #include "core/edit/edit.h"
+#include "core/read/part_check.h"
 
 /* ---- which bytes are copied ----------------------------------------------------------------- */
 
@@ -67,7 +68,7 @@ static heft_status add_old(heft_editing *g, const heft_digest *d, heft_range r, 
         n = stretch(g, r, &is_copied);
         heft_range next = { r.offset, n };
         st = is_copied ? heft_edit_carry_old(g, d, next, state, g->err)
-                       : heft_edit_read_old(g, d, next, state, g->err);
+                       : heft_digest_stored(g->in, d, state, next, g->err);
     }
     return st;
 }

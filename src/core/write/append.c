@@ -12,9 +12,7 @@ static heft_status no_memory(heft_error *err)
 
 static heft_status put(heft_appender *a, const void *data, size_t len)
 {
-    heft_status st = heft_segments_add(&a->p->written, a->at, data, len, a->err);
-    if (!st)
-        st = heft_sink_put(a->sink, a->at, data, len, a->err);
+    heft_status st = heft_planner_write(a->p, a->sink, a->at, data, len, a->err);
     a->at += len;
     return st;
 }

@@ -72,6 +72,13 @@ heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t le
                             : s->ops->write(s, data, len, err);
 }
 
+heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
+                               size_t len, heft_error *err)
+{
+    heft_status st = heft_segments_add(&p->written, at, data, len, err);
+    return st ? st : heft_sink_put(sink, at, data, len, err);
+}
+
 heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err)
 {
     uint8_t block[512];
@@ -134,21 +141,31 @@ heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *
     return fl.is_full || (!st && o.total != fl.planned) ? changed(p, fl.planned, o.total, err) : st;
 }
 
-heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
+heft_status heft_planner_write_gap(heft_planner *p, const uint32_t *places, uint32_t count,
+                                   uint32_t i, uint64_t at, uint64_t to, heft_sink *sink,
+                                   heft_error *err)
 {
     uint8_t block[4096];
+    heft_status st = HEFT_OK;
+    p->plan.err = err;
+    for (size_t n; at < to && !st; at += n) {
+        n = to - at < sizeof block ? (size_t)(to - at) : sizeof block;
+        st = heft_planner_gap(p, places, count, i, at, n, block, err);
+        if (!st)
+            st = heft_planner_write(p, sink, at, block, n, err);
+    }
+    return st;
+}
+
+heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
+{
     uint32_t *places, count;
     uint64_t at = p->plan.front_bytes;
     heft_status st = heft_planner_places(p, &places, &count, err);
     for (uint32_t i = 0; i <= count && !st; i++) {
         const heft_ix_part_row *part = i < count ? heft_ix_part_row_at(&p->x, places[i]) : NULL;
         uint64_t end = part ? part->offset : p->plan.data_end;
-        for (size_t n; at < end && !st; at += n) {
-            n = end - at < sizeof block ? (size_t)(end - at) : sizeof block;
-            st = heft_planner_gap(p, places, count, i, at, n, block, err);
-            if (!st)
-                st = heft_sink_put(sink, at, block, n, err);
-        }
+        st = heft_planner_write_gap(p, places, count, i, at, end, sink, err);
         at = part ? end + part->stored : end;
     }
     return st;

@@ -1,7 +1,9 @@
 /* linked.c - each file is read back before it appears: its digest, and where its parts came to lie. */
 #include "core/write/linked.h"
 
-enum { STEP = 1 << 20, LABEL = 20 };
+#include "core/read/chunks.h"
+
+enum { LABEL = 20 };
 
 typedef struct kept { /* a sink that does not let its file appear */
     heft_sink base;
@@ -113,23 +115,24 @@ static heft_status digest(const heft_linked *l, const kept *k, heft_plan_link *l
 {
     const heft_allocator *al = l->host->allocator;
     const heft_digest *d = heft_host_digest(l->host, link->algorithm);
-    size_t bytes = d ? STEP + d->state_bytes : 0;
-    uint8_t *buf = d ? al->resize(al->ctx, NULL, 0, bytes, 64) : NULL;
-    void *state = buf ? buf + STEP : NULL;
+    heft_chunks c;
     if (!d)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
                                 link->algorithm);
-    heft_status st = buf && d->init(state) ? HEFT_OK : no_memory(err);
-    for (uint64_t at = 0; !st && at < link->size; at += STEP) {
-        size_t n = link->size - at < STEP ? (size_t)(link->size - at) : STEP;
-        st = k->inner->ops->read_at(k->inner, at, buf, n, err);
+    void *state = al->resize(al->ctx, NULL, 0, d->state_bytes, 64);
+    heft_status st = heft_chunks_open(&c, al, NULL, link->size, err);
+    if (!st && !(state && d->init(state)))
+        st = no_memory(err);
+    while (!st && heft_chunks_next(&c)) {
+        st = k->inner->ops->read_at(k->inner, c.at, c.buf, c.len, err);
         if (!st)
-            d->update(state, buf, n);
+            d->update(state, c.data, c.len);
     }
     if (!st)
         d->final(link->digest, state);
-    if (buf)
-        al->resize(al->ctx, buf, bytes, 0, 64);
+    heft_chunks_close(&c);
+    if (state)
+        al->resize(al->ctx, state, d->state_bytes, 0, 64);
     return st;
 }
 

@@ -119,8 +119,15 @@ heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *
  * what between() writes, then the plan's fill.  HEFT_E_IO when between() does not write what was planned. */
 heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
                              uint32_t i, uint64_t at, size_t len, uint8_t *dst, heft_error *err);
+/* The same for bytes [at, to), into the sink. */
+heft_status heft_planner_write_gap(heft_planner *p, const uint32_t *places, uint32_t count,
+                                   uint32_t i, uint64_t at, uint64_t to, heft_sink *sink,
+                                   heft_error *err);
 /* All those bytes of a late plan, once the digests are known. */
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
+/* Write bytes of the file, of which the plan's digests of ranges take note. */
+heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
+                               size_t len, heft_error *err);
 /* At a place of the file, whatever the sink is: streams are written in order. */
 heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
 heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);

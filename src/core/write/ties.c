@@ -5,8 +5,9 @@
 #include "base/blake3.h"
 #include "base/siphash.h"
 #include "base/sort.h"
+#include "core/read/chunks.h"
 
-enum { EDGE = 64, STEP = 256 << 10, POLL = 1024 };
+enum { EDGE = 64, POLL = 1024 };
 
 typedef struct ties {
     heft_planner *p;
@@ -148,27 +149,22 @@ static void keep_candidates(ties *t)
 
 static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_error *err)
 {
-    const heft_allocator *al = t->in->host->allocator;
     uint32_t from = t->origins[part].part;
     uint64_t length = target(t, part)->length;
-    const uint8_t *lent = length ? heft_part_view(t->in, from) : NULL;
-    uint8_t *buf = lent ? NULL : al->resize(al->ctx, NULL, 0, STEP, 64);
+    heft_chunks c;
     heft_blake3 h;
     heft_blake3_init(&h);
-    heft_status st = lent || buf
-                         ? HEFT_OK
-                         : heft_error_plain(err, HEFT_E_NOMEM, "no memory to compare parts");
-    for (uint64_t at = 0; !st && at < length && !heft_meter_halted(&t->meter); at += STEP) {
-        size_t n = length - at < STEP ? (size_t)(length - at) : STEP;
+    heft_status st = heft_chunks_open(&c, t->in->host->allocator,
+                                      length ? heft_part_view(t->in, from) : NULL, length, err);
+    while (!st && !heft_meter_halted(&t->meter) && heft_chunks_next(&c)) {
         heft_meter_add(&t->meter, 0);
-        if (!lent)
-            st = heft_part_read(buf, t->in, from, at, n, err);
+        if (c.buf)
+            st = heft_part_read(c.buf, t->in, from, c.at, c.len, err);
         if (!st)
-            heft_blake3_update(&h, lent ? lent + at : buf, n);
+            heft_blake3_update(&h, c.data, c.len);
     }
     heft_blake3_final(&h, out->bytes);
-    if (buf)
-        al->resize(al->ctx, buf, STEP, 0, 64);
+    heft_chunks_close(&c);
     return st;
 }
 
