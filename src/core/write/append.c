@@ -74,16 +74,12 @@ static void end_part(heft_appender *a, const heft_piece *s, bool raw)
         heft_tap_end(&a->tap, a->p->part_digests[s->part]);
 }
 
-/* A part of one piece that compressing does not make smaller stays as it is. */
-static bool stays_raw(const heft_appender *a, const heft_piece *s)
-{
-    return a->p->plan.storage[s->part].encoding == HEFT_RAW ||
-           (!s->from && s->last && s->encoded >= s->len && !heft_planner_insists(a->p, s->part));
-}
-
 heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error *err)
 {
-    bool first = !s->from, raw = stays_raw(a, s);
+    bool first = !s->from, raw = a->p->plan.storage[s->part].encoding == HEFT_RAW;
+    /* a part of one piece that compressing does not make smaller stays as it is */
+    if (first && s->last && s->encoded >= s->len && !heft_planner_insists(a->p, s->part))
+        raw = true;
     bool decoded = a->p->plan.digest_decoded;
     const uint8_t *data = raw ? s->raw : s->out;
     size_t len = raw ? s->len : s->encoded;
@@ -138,63 +134,42 @@ heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error
 
 /* ---- opening and closing ---- */
 
-/* Parts that are added later may have any encoding that there is. */
-static void measure_all(heft_appender *a)
-{
-    for (heft_encoding e = HEFT_RAW + 1; e < HEFT_ENCODING_OTHER; e++) {
-        const heft_codec *codec = heft_host_codec(a->p->host, e);
-        if (codec && codec->encoder && codec->bound(a->piece) > a->room)
-            a->room = codec->bound(a->piece);
-    }
-}
-
 /* How much room the encodings take, if this build has them. */
 static heft_status measure_room(heft_appender *a, heft_error *err)
 {
     const heft_plan *plan = &a->p->plan;
+    bool is_asked[HEFT_ENCODING_OTHER] = { false };
+    bool may_be_any = a->p->format->caps & HEFT_CAN_APPEND; /* of parts that are added later */
     a->room = a->piece;
-    if (a->p->format->caps & HEFT_CAN_APPEND)
-        measure_all(a);
-    for (uint32_t i = 0; i < plan->order_count; i++) {
-        heft_encoding e = plan->storage[plan->order[i]].encoding;
-        const heft_codec *codec = e == HEFT_RAW ? NULL : heft_host_codec(a->p->host, e);
-        if (e != HEFT_RAW && !codec)
+    for (uint32_t i = 0; i < plan->order_count; i++)
+        is_asked[plan->storage[plan->order[i]].encoding] = true;
+    for (heft_encoding e = HEFT_RAW + 1; e < HEFT_ENCODING_OTHER; e++) {
+        const heft_codec *codec = heft_host_codec(a->p->host, e);
+        if (is_asked[e] && !codec)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compress");
-        if (codec && codec->bound(a->piece) > a->room)
+        bool is_used = is_asked[e] || (may_be_any && codec && codec->encoder);
+        if (is_used && codec->bound(a->piece) > a->room)
             a->room = codec->bound(a->piece);
     }
     return HEFT_OK;
 }
 
-static heft_status open_piece(heft_appender *a, heft_piece *s, heft_error *err)
-{
-    const heft_allocator *al = a->p->host->allocator;
-    s->raw = al->resize(al->ctx, NULL, 0, a->piece, 64);
-    s->out = al->resize(al->ctx, NULL, 0, a->room, 64);
-    return s->raw && s->out ? HEFT_OK : no_memory(err);
-}
-
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err)
 {
+    const heft_allocator *al = p->host->allocator;
     uint32_t threads = p->host->executor ? p->host->executor->width : 1;
     *a = (heft_appender){ .p = p, .sink = sink, .at = p->plan.data_end, .err = err };
     a->mem = (heft_memory){ p->host->allocator, UINT64_MAX, 0 };
     a->piece = p->plan.frame_bytes ? p->plan.frame_bytes : PIECE;
     heft_status st = measure_room(a, err);
     a->width = 2 * threads < HEFT_APPEND_MOST ? 2 * threads : (uint32_t)HEFT_APPEND_MOST;
-    for (uint32_t i = 0; i < a->width && !st; i++)
-        st = open_piece(a, &a->pieces[i], err);
+    for (uint32_t i = 0; i < a->width && !st; i++) {
+        heft_piece *s = &a->pieces[i];
+        s->raw = al->resize(al->ctx, NULL, 0, a->piece, 64);
+        s->out = al->resize(al->ctx, NULL, 0, a->room, 64);
+        st = s->raw && s->out ? HEFT_OK : no_memory(err);
+    }
     return st;
-}
-
-static void close_piece(heft_appender *a, heft_piece *s)
-{
-    const heft_allocator *al = a->p->host->allocator;
-    if (s->raw)
-        al->resize(al->ctx, s->raw, a->piece, 0, 64);
-    if (s->out)
-        al->resize(al->ctx, s->out, a->room, 0, 64);
-    close_encoder(s);
 }
 
 void heft_append_close(heft_appender *a)
@@ -202,8 +177,14 @@ void heft_append_close(heft_appender *a)
     if (!a->p)
         return;
     const heft_allocator *al = a->p->host->allocator;
-    for (uint32_t i = 0; i < a->width; i++)
-        close_piece(a, &a->pieces[i]);
+    for (uint32_t i = 0; i < a->width; i++) {
+        heft_piece *s = &a->pieces[i];
+        if (s->raw)
+            al->resize(al->ctx, s->raw, a->piece, 0, 64);
+        if (s->out)
+            al->resize(al->ctx, s->out, a->room, 0, 64);
+        close_encoder(s);
+    }
     heft_tap_close(&a->tap, al);
     heft_vec_free(&a->mem, &a->frames, sizeof(heft_frame));
 }

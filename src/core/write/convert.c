@@ -170,14 +170,6 @@ static heft_passing passing(void *ctx, uint32_t part)
     return (heft_passing)c->passing[part];
 }
 
-/* A digest that the part which is copied has as well needs no second look. */
-static bool is_vouched_for(const heft_conversion *c, uint32_t part, uint32_t by)
-{
-    const heft_origin *o = c->origins.ptr;
-    heft_str own = heft_ix_digest_of(&c->in->x, o[part].part);
-    return !own.len || heft_str_eq(own, heft_ix_digest_of(&c->in->x, o[by].part));
-}
-
 /* Its parts pass by in pieces, or more than once. */
 static void mark_made(heft_conversion *c, uint32_t tensor)
 {
@@ -195,9 +187,13 @@ static heft_status mark_passing(heft_conversion *c)
     c->passing = heft_plan_alloc(&c->p.plan, c->in->x.parts.len);
     if (!c->passing)
         return HEFT_E_NOMEM;
-    for (uint32_t i = 0; same && i < c->p.x.parts.len; i++)
-        if (same[i] != i && !is_vouched_for(c, i, same[i]))
-            c->passing[origins[i].part] = HEFT_TIED;
+    for (uint32_t i = 0; same && i < c->p.x.parts.len; i++) {
+        if (same[i] == i)
+            continue;
+        heft_str own = heft_ix_digest_of(&c->in->x, origins[i].part);
+        if (own.len && !heft_str_eq(own, heft_ix_digest_of(&c->in->x, origins[same[i]].part)))
+            c->passing[origins[i].part] = HEFT_TIED; /* the same digest is checked with the first */
+    }
     for (uint32_t i = 0; i < c->p.plan.order_count; i++) {
         const heft_origin *o = &origins[c->p.plan.order[i]];
         if (o->making)

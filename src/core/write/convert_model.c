@@ -11,12 +11,6 @@ static bool asked(bool (*fn)(void *, const heft_tensor *), void *ctx, const heft
     return fn && fn(ctx, t);
 }
 
-static heft_dtype target_type(const heft_conversion *c, const heft_tensor *t)
-{
-    heft_dtype to = c->opt.cast ? c->opt.cast(c->opt.ctx, t) : HEFT_UNTYPED;
-    return to ? to : t->dtype;
-}
-
 typedef struct change { /* of a tensor */
     heft_dtype to;
     bool turn, densify;
@@ -26,7 +20,8 @@ typedef struct change { /* of a tensor */
 static change change_of(const heft_conversion *c, const heft_tensor *t)
 {
     bool sparse = t->layout == HEFT_SPARSE_CSR || t->layout == HEFT_SPARSE_COO;
-    change ch = { .to = target_type(c, t), .turn = asked(c->opt.transpose, c->opt.ctx, t) };
+    heft_dtype to = c->opt.cast ? c->opt.cast(c->opt.ctx, t) : HEFT_UNTYPED;
+    change ch = { .to = to ? to : t->dtype, .turn = asked(c->opt.transpose, c->opt.ctx, t) };
     ch.densify = sparse && asked(c->opt.densify, c->opt.ctx, t);
     if (t->layout == HEFT_DENSE && c->opt.sparsify)
         ch.sparsify = c->opt.sparsify(c->opt.ctx, t);

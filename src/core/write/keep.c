@@ -54,14 +54,6 @@ bool heft_plan_room(const heft_plan *p, uint64_t *start)
     return true;
 }
 
-static bool place(heft_ix_part_row *part, const heft_ix_part_row *old, uint64_t offset,
-                  heft_range data, uint64_t start)
-{
-    bool is_inside = offset >= data.offset && offset <= data.offset + data.length;
-    part->stored = old->stored;
-    return heft_add(&part->offset, start, is_inside ? offset - data.offset : 0);
-}
-
 typedef struct placing { /* of data that are moved as one, of a file of the plan */
     heft_range data;
     uint64_t start;
@@ -85,8 +77,11 @@ bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align)
     for (uint32_t i = 0; ok && i < p->plan.order_count; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(&p->x, p->plan.order[i]);
         const heft_ix_part_row *old = heft_ix_part_row_at(kept, p->plan.order[i]);
-        const placing *way = &to[heft_ix_place_file(kept, old->offset) > 0];
-        ok = place(part, old, heft_ix_place_offset(kept, old->offset), way->data, way->start);
+        const placing *moved = &to[heft_ix_place_file(kept, old->offset) > 0];
+        uint64_t offset = heft_ix_place_offset(kept, old->offset), begin = moved->data.offset;
+        bool is_inside = offset >= begin && offset <= begin + moved->data.length;
+        part->stored = old->stored;
+        ok = heft_add(&part->offset, moved->start, is_inside ? offset - begin : 0);
     }
     bool pads = p->format->back || p->plan.adds;
     return ok && heft_align_up(&p->plan.data_end, end, pads ? tail_align : 1);

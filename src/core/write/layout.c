@@ -159,15 +159,11 @@ heft_status heft_planner_back_bytes(const heft_planner *p, uint64_t *out)
     return st;
 }
 
-/* What a part takes in the file beside its data: padding, frames that do not get smaller, and larger numbers. */
-static uint64_t extra_of(const heft_planner *p)
-{
-    enum { FRAMES = 256 };
-    return p->plan.align + FRAMES;
-}
-
 uint64_t heft_planner_most(const heft_planner *p)
 {
+    enum {
+        FRAMES = 256
+    }; /* of a part, beside padding: frames that do not get smaller, larger numbers */
     uint64_t sum, back;
     if (!p->plan.appended)
         return p->plan.file_bytes;
@@ -176,7 +172,8 @@ uint64_t heft_planner_most(const heft_planner *p)
         return HEFT_NOWHERE;
     for (uint32_t i = 0; i < p->plan.order_count; i++) {
         uint64_t length = heft_ix_part_row_at(&p->x, p->plan.order[i])->length;
-        if (!heft_add(&sum, sum, length) || !heft_add(&sum, sum, length / 256 + extra_of(p)))
+        if (!heft_add(&sum, sum, length) ||
+            !heft_add(&sum, sum, length / 256 + p->plan.align + FRAMES))
             return HEFT_NOWHERE;
     }
     return sum;

@@ -3,11 +3,6 @@
 
 enum { SCRATCH = 256 << 10 }; /* twice: elements before a cast, and a row of a matrix */
 
-static const heft_ix_part_row *target_row(const heft_producer *w, uint32_t part)
-{
-    return heft_ix_part_row_at(&w->c->p->x, part);
-}
-
 static const heft_ix_part_row *source_row(const heft_copying *c, uint32_t part)
 {
     return heft_ix_part_row_at(&c->in->x, c->origins[part].part);
@@ -213,13 +208,6 @@ static heft_status next_decoded(void *ctx, uint8_t *buf, size_t len, heft_error 
     return read_source(w, w->stream.given, buf, len);
 }
 
-/* A compressed matrix has to be there before it can be turned. */
-static heft_status decode_all(heft_producer *w)
-{
-    return heft_room_fill(&w->turned, w->c->in->host, w->c->sink, w->stream.row.length,
-                          next_decoded, w, &w->err);
-}
-
 static heft_status open_maker(heft_producer *w, const heft_origin *o)
 {
     const heft_allocator *al = w->c->in->host->allocator;
@@ -306,7 +294,10 @@ static heft_status enter_part(heft_producer *w, uint32_t part)
             host->allocator, &w->err);
     if (!st)
         st = heft_tap_begin(&w->target, target_digest(w->c, part), host->allocator, &w->err);
-    return !st && o->transposed ? decode_all(w) : st;
+    if (!st && o->transposed) /* a compressed matrix has to be there before it can be turned */
+        st = heft_room_fill(&w->turned, host, w->c->sink, w->stream.row.length, next_decoded, w,
+                            &w->err);
+    return st;
 }
 
 static void end_part(heft_producer *w)
@@ -340,7 +331,7 @@ void heft_producer_free(heft_producer *w)
 
 heft_status heft_produce(heft_producer *w, uint32_t part, uint64_t from, size_t len, uint8_t *dst)
 {
-    const heft_ix_part_row *row = target_row(w, part);
+    const heft_ix_part_row *row = heft_ix_part_row_at(&w->c->p->x, part);
     const heft_origin *o = &w->c->origins[part];
     heft_status st = w->part == part ? HEFT_OK : enter_part(w, part);
     if (st)

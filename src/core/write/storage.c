@@ -30,13 +30,6 @@ heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage
     return st;
 }
 
-/* Parts of the file itself are stored as their format has them. */
-static heft_storage usual_of(const heft_planner *p, uint32_t part)
-{
-    return heft_ix_owner(&p->x, part) == HEFT_NONE ? (heft_storage){ .digest = NULL }
-                                                   : heft_planner_usual(p);
-}
-
 heft_storage heft_planner_usual(const heft_planner *p)
 {
     heft_storage how = { p->opt.encoding, p->opt.encoding_level, p->opt.digest };
@@ -57,7 +50,9 @@ heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storag
         heft_stored *to = heft_vec_push(&p->x.mem, &p->stored, sizeof *to);
         if (!to)
             return heft_error_plain(err, HEFT_E_NOMEM, "no memory to plan the file");
-        *to = (heft_stored){ .how = usual_of(p, p->stored.len - 1) };
+        *to = (heft_stored){ .insists = false };
+        if (heft_ix_owner(&p->x, p->stored.len - 1) != HEFT_NONE) /* else as its format has it */
+            to->how = heft_planner_usual(p);
     }
     if (!st)
         ((heft_stored *)p->stored.ptr)[part] =

@@ -126,13 +126,6 @@ static bool mark_below(const void *ctx, uint32_t a, uint32_t b)
     return m != n ? m < n : t->marks[a] < t->marks[b];
 }
 
-/* Lets the caller stop the search; nothing that it counts is done yet. */
-static heft_status poll(ties *t, heft_error *err)
-{
-    heft_meter_add(&t->meter, 0);
-    return heft_meter_end(&t->meter, err);
-}
-
 /* Keeps those that may be equal to a neighbour. */
 static void keep_candidates(ties *t)
 {
@@ -232,8 +225,10 @@ static heft_status mark_firsts(ties *t, heft_error *err)
             st = t->how->equal ? HEFT_OK : mark(t, i, err);
             t->ids[kept++] = i;
         }
-        if (!st && i % POLL == 0)
-            st = poll(t, err);
+        if (!st && i % POLL == 0) { /* the caller may stop the search; no byte counts yet */
+            heft_meter_add(&t->meter, 0);
+            st = heft_meter_end(&t->meter, err);
+        }
     }
     t->count = kept;
     return st;
