@@ -26,29 +26,23 @@ static heft_status put_end(void *ctx, uint64_t at, const void *data, size_t len)
     return put(a, data, len);
 }
 
-/* What the format has behind the frames of a part. */
-static heft_status end_frames(heft_appender *a)
+/* Notes a frame, for formats that ask for it, and writes what these have behind the last frame of a part. */
+static heft_status add_frame(heft_appender *a, const heft_piece *s)
 {
     const heft_plan *plan = &a->p->plan;
     uint8_t buf[END_BUFFER];
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = put_end, .ctx = a };
     if (!plan->frames_end)
         return HEFT_OK;
-    plan->frames_end(&o, a->frames.ptr, a->frames.len);
-    return heft_out_flush(&o);
-}
-
-static heft_status note_frame(heft_appender *a, const heft_piece *s)
-{
-    heft_frame *to;
-    if (!a->p->plan.frames_end)
-        return HEFT_OK;
     a->frames.len = s->from ? a->frames.len : 0;
-    to = heft_vec_push(&a->mem, &a->frames, sizeof *to);
+    heft_frame *to = heft_vec_push(&a->mem, &a->frames, sizeof *to);
     if (!to)
         return no_memory(a->err);
     *to = (heft_frame){ (uint32_t)s->encoded, (uint32_t)s->len };
-    return HEFT_OK;
+    if (!s->last)
+        return HEFT_OK;
+    plan->frames_end(&o, a->frames.ptr, a->frames.len);
+    return heft_out_flush(&o);
 }
 
 static heft_status begin_part(heft_appender *a, uint32_t part)
@@ -90,9 +84,7 @@ heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error 
         st = put(a, data, len);
     }
     if (!st && !raw)
-        st = note_frame(a, s);
-    if (!st && s->last && !raw)
-        st = end_frames(a);
+        st = add_frame(a, s);
     if (!st && s->last)
         end_part(a, s, raw);
     return st;

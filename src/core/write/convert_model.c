@@ -160,13 +160,6 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
     return st || !csr ? st : add_made(c, id, o, "indptr", HEFT_U64, rows);
 }
 
-static heft_str layout_after(const heft_conversion *c, uint32_t source, const change *ch)
-{
-    if (ch->sparsify)
-        return heft_lit(ch->sparsify == HEFT_SPARSE_CSR ? "sparse_csr" : "sparse_coo");
-    return ch->densify ? heft_lit("dense") : heft_ix_layout(&c->in->x, source);
-}
-
 /* ---- how parts are stored ---- */
 
 static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t part)
@@ -225,7 +218,10 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
         return st;
     for (uint32_t i = 0; i < t.rank; i++)
         dims[i] = t.dims[ch.turn ? t.rank - 1 - i : i];
-    st = heft_ix_set_layout(&c->p.x, id, layout_after(c, source, &ch));
+    heft_str layout = ch.densify ? heft_lit("dense") : heft_ix_layout(&c->in->x, source);
+    if (ch.sparsify)
+        layout = heft_lit(ch.sparsify == HEFT_SPARSE_CSR ? "sparse_csr" : "sparse_coo");
+    st = heft_ix_set_layout(&c->p.x, id, layout);
     if (!st)
         st = ch.densify    ? add_dense(c, id, source, ch.to)
              : ch.sparsify ? add_sparse(c, id, source, &ch)

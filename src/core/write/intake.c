@@ -124,17 +124,6 @@ heft_status heft_writer_advance(heft_writer *w, heft_error *err)
     return st;
 }
 
-static heft_status check_turn(const heft_writer *w, uint32_t part, size_t len, heft_error *err)
-{
-    if (part != w->part)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
-                                (uint64_t)part, (uint64_t)w->part);
-    if (len > heft_writer_length(w, part) - w->got)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
-                                (uint64_t)part, heft_writer_length(w, part));
-    return HEFT_OK;
-}
-
 heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, size_t len,
                               heft_error *err)
 {
@@ -146,12 +135,15 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
         return heft_writer_broken(w, err);
     if (!len)
         return HEFT_OK;
-    heft_status st = check_turn(w, part, len, err);
-    if (st)
-        return st;
+    if (part != w->part)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
+                                (uint64_t)part, (uint64_t)w->part);
+    if (len > heft_writer_length(w, part) - w->got)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
+                                (uint64_t)part, heft_writer_length(w, part));
     const heft_sparse_spec *s = heft_writer_leaves_out(w, part) ? NULL : indices_at(w, part);
-    st = s ? take_indices(w, part, s->types[part - s->first_part], data, len, err)
-           : heft_writer_put(w, part, data, len, err);
+    heft_status st = s ? take_indices(w, part, s->types[part - s->first_part], data, len, err)
+                       : heft_writer_put(w, part, data, len, err);
     w->got += len;
     if (!st)
         st = heft_writer_advance(w, err);

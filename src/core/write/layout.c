@@ -99,17 +99,6 @@ static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
     return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
 }
 
-/* Parts that are another's lie where that lies. */
-static void place_same(heft_plan *p)
-{
-    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
-        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
-        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
-        part->offset = first->offset;
-        part->stored = first->stored;
-    }
-}
-
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     bool moves = false;
@@ -120,8 +109,12 @@ heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
         st = place_each(p, start, tail_align);
     else if (!st && !heft_planner_move(p->planner, start, tail_align))
         st = too_long(p);
-    if (!st)
-        place_same(p);
+    for (uint32_t i = 0; !st && p->same && i < p->x->parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
     return st;
 }
 

@@ -208,26 +208,21 @@ static heft_status next_decoded(void *ctx, uint8_t *buf, size_t len, heft_error 
     return read_source(w, w->stream.given, buf, len);
 }
 
-static heft_status open_maker(heft_producer *w, const heft_origin *o)
-{
-    const heft_allocator *al = w->c->in->host->allocator;
-    w->maker = al->resize(al->ctx, NULL, 0, sizeof *w->maker, 64);
-    if (!w->maker)
-        return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to change a layout");
-    heft_status st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, o->filled,
-                                     &w->err);
-    if (!st)
-        return HEFT_OK;
-    al->resize(al->ctx, w->maker, sizeof *w->maker, 0, 64);
-    w->maker = NULL;
-    return st;
-}
-
 static heft_status open_source(heft_producer *w, const heft_origin *o)
 {
-    if (o->making)
-        return open_maker(w, o);
-    heft_status st = heft_stream_start(&w->stream, w->c->in, o->part, &w->err);
+    const heft_allocator *al = w->c->in->host->allocator;
+    heft_status st;
+    if (o->making) {
+        w->maker = al->resize(al->ctx, NULL, 0, sizeof *w->maker, 64);
+        if (!w->maker)
+            return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to change a layout");
+        st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, o->filled, &w->err);
+        if (st)
+            al->resize(al->ctx, w->maker, sizeof *w->maker, 0, 64);
+        w->maker = st ? NULL : w->maker;
+        return st;
+    }
+    st = heft_stream_start(&w->stream, w->c->in, o->part, &w->err);
     if (st)
         return st;
     w->stream.seen = stored_seen;
@@ -250,7 +245,7 @@ static void close_source(heft_producer *w)
     w->maker = NULL;
 }
 
-static void hand_in_losses(heft_producer *w)
+static void leave_part(heft_producer *w)
 {
     for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
         if (w->lost[k])
@@ -258,11 +253,6 @@ static void hand_in_losses(heft_producer *w)
                             w->lost[k] < SIZE_MAX ? (size_t)w->lost[k] : SIZE_MAX);
         w->lost[k] = 0;
     }
-}
-
-static void leave_part(heft_producer *w)
-{
-    hand_in_losses(w);
     if (w->part != HEFT_NONE && w->in_order) {
         close_source(w);
         settle_tap(w, &w->source, NULL);

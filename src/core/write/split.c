@@ -156,23 +156,17 @@ static heft_status cut(splitting *s)
 
 /* ---- files ---- */
 
-static heft_status name_of(const splitting *s, uint32_t i, char out[MOST_NAME + 1])
+static heft_status open_file(const splitting *s, uint32_t i, heft_sink **out)
 {
-    heft_out name = { .buf = (uint8_t *)out, .cap = MOST_NAME };
+    char text[MOST_NAME + 1];
+    heft_out name = { .buf = (uint8_t *)text, .cap = MOST_NAME };
+    *out = NULL;
     s->to->sharding->name(&name, heft_lit(s->opt.stem), i, files(s));
     if (name.st)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the names would have more than %U bytes",
                                 (uint64_t)MOST_NAME);
-    out[name.len] = '\0';
-    return HEFT_OK;
-}
-
-static heft_status open_file(const splitting *s, uint32_t i, heft_sink **out)
-{
-    char name[MOST_NAME + 1];
-    *out = NULL;
-    heft_status st = name_of(s, i, name);
-    return st ? st : s->opt.open(out, s->opt.ctx, name, s->err);
+    text[name.len] = '\0';
+    return s->opt.open(out, s->opt.ctx, text, s->err);
 }
 
 static bool progress(void *ctx, uint64_t done, uint64_t total)

@@ -111,19 +111,17 @@ heft_status heft_plan_check_storage(const heft_plan *p,
     return st;
 }
 
-static bool same_digest(const char *a, const char *b)
-{
-    return a == b || (a && b && heft_str_is(heft_lit(a), b));
-}
-
 /* Whoever comes first decides on the encoding; a digest that somebody wants is written of all. */
 heft_status heft_plan_share_storage(heft_plan *p)
 {
     bool differ = false;
     for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
         heft_storage *own = &p->storage[i], *first = &p->storage[p->same[i]];
+        bool is_same_digest = own->digest == first->digest ||
+                              (own->digest && first->digest &&
+                               heft_str_is(heft_lit(own->digest), first->digest));
         differ = differ || own->encoding != first->encoding || own->level != first->level ||
-                 !same_digest(own->digest, first->digest);
+                 !is_same_digest;
         if (!first->digest)
             first->digest = own->digest;
     }
@@ -137,33 +135,28 @@ heft_status heft_plan_share_storage(heft_plan *p)
 
 /* ---- digests of parts ---- */
 
-static heft_status prepare_digest(heft_planner *p, uint32_t part, heft_error *err)
-{
-    const char *name = p->plan.storage[part].digest;
-    const heft_digest *d = heft_host_digest(p->host, name);
-    if (!d)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
-                                name);
-    if (d->join && !p->plan.appended)
-        heft_segments_want(&p->written, p->host, name);
-    p->digest_of[part] = d;
-    return HEFT_OK;
-}
-
 heft_status heft_planner_part_digests(heft_planner *p, heft_error *err)
 {
     uint32_t all = p->x.parts.len;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < all && !st; i++) {
-        if (!p->plan.storage[i].digest)
+    for (uint32_t i = 0; i < all; i++) {
+        const char *name = p->plan.storage[i].digest;
+        if (!name)
             continue;
         if (!p->digest_of) {
             p->digest_of = heft_plan_alloc(&p->plan, all * sizeof *p->digest_of);
             p->part_digests = heft_plan_alloc(&p->plan, all * sizeof *p->part_digests);
         }
-        st = p->digest_of && p->part_digests ? prepare_digest(p, i, err) : HEFT_E_NOMEM;
+        if (!p->digest_of || !p->part_digests)
+            return HEFT_E_NOMEM;
+        const heft_digest *d = heft_host_digest(p->host, name);
+        if (!d)
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                                    name);
+        if (d->join && !p->plan.appended)
+            heft_segments_want(&p->written, p->host, name);
+        p->digest_of[i] = d;
     }
-    return st;
+    return HEFT_OK;
 }
 
 const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part)

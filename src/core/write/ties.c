@@ -97,13 +97,6 @@ static void tie_sources(ties *t)
 
 /* ---- the same bytes ---- */
 
-static bool is_copied_as_is(const ties *t, uint32_t part)
-{
-    const heft_origin *o = &t->origins[part];
-    return !target(t, part)->length || (heft_ix_is_plain(source(t, part)) && !o->transposed &&
-                                        !o->making && o->dtype == target(t, part)->dtype);
-}
-
 static heft_status mark(ties *t, uint32_t part, heft_error *err)
 {
     uint8_t edges[2 * EDGE] = { 0 };
@@ -221,7 +214,11 @@ static heft_status mark_firsts(ties *t, heft_error *err)
     uint32_t kept = 0;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < t->p->x.parts.len && !st; i++) {
-        if (t->marks[i] && t->same[i] == i && is_copied_as_is(t, i)) {
+        const heft_origin *o = &t->origins[i];
+        bool is_copied_as_is = !target(t, i)->length ||
+                               (heft_ix_is_plain(source(t, i)) && !o->transposed && !o->making &&
+                                o->dtype == target(t, i)->dtype);
+        if (t->marks[i] && t->same[i] == i && is_copied_as_is) {
             st = t->how->equal ? HEFT_OK : mark(t, i, err);
             t->ids[kept++] = i;
         }
@@ -247,19 +244,14 @@ static bool known_below(const void *ctx, uint32_t a, uint32_t b)
     return order ? order < 0 : a < b;
 }
 
-static void tie_known(ties *t)
-{
-    heft_sort(t->ids, t->scratch, t->count, known_below, t);
-    for (uint32_t i = 1; i < t->count; i++)
-        if (!order_known(t, t->ids[i - 1], t->ids[i]))
-            t->same[t->ids[i]] = t->same[t->ids[i - 1]];
-}
-
 static heft_status tie_contents(ties *t, heft_error *err)
 {
     heft_status st = mark_firsts(t, err);
     if (!st && t->how->equal) {
-        tie_known(t);
+        heft_sort(t->ids, t->scratch, t->count, known_below, t);
+        for (uint32_t i = 1; i < t->count; i++)
+            if (!order_known(t, t->ids[i - 1], t->ids[i]))
+                t->same[t->ids[i]] = t->same[t->ids[i - 1]];
     } else if (!st) {
         heft_sort(t->ids, t->scratch, t->count, mark_below, t);
         keep_candidates(t);
