@@ -248,8 +248,10 @@ static heft_status convert(appending *a, heft_sink *take)
 {
     heft_convert_options o = a->opt->convert;
     heft_converting how = { .only = a->chosen, .only_count = a->count, .about = a->f };
-    heft_conversion c;
-    heft_status st = heft_edit_version(&o.write.version, a->f, a->arena, a->err);
+    /* too large for the stack, which also holds the edit of a trial */
+    heft_conversion *c = heft_arena_alloc(a->arena, sizeof *c, 16);
+    heft_status st = c ? heft_edit_version(&o.write.version, a->f, a->arena, a->err)
+                       : heft_error_plain(a->err, HEFT_E_NOMEM, "no memory to append tensors");
     o.set = NULL;
     o.set_count = 0;
     o.config = (heft_str){ NULL, 0 };
@@ -260,16 +262,16 @@ static heft_status convert(appending *a, heft_sink *take)
         heft_sink_discard(take);
         return st;
     }
-    st = heft_conversion_plan(&c, a->from, a->f->format, &o, &how, a->err);
+    st = heft_conversion_plan(c, a->from, a->f->format, &o, &how, a->err);
     if (!st) {
-        a->carried = heft_ix_tensors(&c.p.x);
-        st = check_new(&c.p.x, a->f, a->err);
+        a->carried = heft_ix_tensors(&c->p.x);
+        st = check_new(&c->p.x, a->f, a->err);
     }
     if (!st && o.dry_run)
-        st = try_together(a, &c.p);
+        st = try_together(a, &c->p);
     if (!st)
-        st = heft_conversion_write(&c, take);
-    return heft_conversion_end(&c, take, st);
+        st = heft_conversion_write(c, take);
+    return heft_conversion_end(c, take, st);
 }
 
 static heft_status run(appending *a, heft_sink *take)
