@@ -20,14 +20,21 @@ static bool is_kept(const heft_out *o)
     return o->buf && !o->st;
 }
 
-/* Makes the buffer empty, or sets the status. */
+heft_status heft_out_flush(heft_out *o)
+{
+    if (is_kept(o) && o->flush && o->len) {
+        o->st = o->flush(o->ctx, o->total - o->len, o->buf, o->len);
+        o->len = 0;
+    }
+    return o->st;
+}
+
+/* Empty the buffer, which is full, or set the status. */
 static void make_room(heft_out *o)
 {
     if (!o->flush)
         o->st = HEFT_E_ARGUMENT;
-    else if (o->len)
-        o->st = o->flush(o->ctx, o->total - o->len, o->buf, o->len);
-    o->len = 0;
+    heft_out_flush(o);
 }
 
 heft_out heft_out_counting(void)
@@ -105,11 +112,4 @@ void heft_out_decimal(heft_out *o, uint64_t v, size_t least)
     size_t len = heft_u64_text(digits, v);
     heft_out_fill(o, '0', len < least ? least - len : 0);
     heft_out_bytes(o, digits, len);
-}
-
-heft_status heft_out_flush(heft_out *o)
-{
-    if (is_kept(o) && o->flush)
-        make_room(o);
-    return o->st;
 }

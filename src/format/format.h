@@ -23,8 +23,24 @@ typedef struct heft_plan_link { /* a file beside the one that is written */
     uint64_t size;
 } heft_plan_link;
 
+/* Where the tensors of a plan come from, with the engine's context for the calls. */
+typedef struct heft_plan_source {
+    void *ctx;
+    /* The name of a tensor in its source.  NULL: there is no source. */
+    heft_str (*name)(const void *ctx, uint32_t tensor);
+    /* The base id stored there, sixteen bytes, or NULL: none is stored.  NULL: there is no source. */
+    const uint8_t *(*base_id)(const void *ctx, uint32_t tensor);
+    /* For heft_plan_ties().  NULL: the bytes are not known while planning. */
+    heft_status (*ties)(void *ctx, uint32_t *same, bool contents);
+    /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of
+     * each row ascend.  NULL: there are no sparse tensors. */
+    heft_status (*in_order)(void *ctx, uint32_t tensor, bool *strictly);
+} heft_plan_source;
+
+typedef struct heft_planner heft_planner; /* the engine's side of a plan, opaque to formats */
 typedef struct heft_plan heft_plan;
 struct heft_plan {
+    heft_planner *planner; /* passed back to the engine by every call of a format */
     /* The model; plan() sets the offsets of its parts.  Until then these tell where a part lies in
      * the file that it comes from; 0: in none. */
     heft_index *x;
@@ -72,18 +88,7 @@ struct heft_plan {
     void *priv; /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
-    /* Engine's side of heft_plan_loss(). */
-    heft_status (*loss)(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
-                        const char *text);
-    /* What a tensor is called where it comes from.  NULL: nowhere else. */
-    heft_str (*source_name)(const heft_plan *p, uint32_t tensor);
-    /* The base id that is stored there, sixteen bytes; NULL: none is.  NULL: it comes from nowhere else. */
-    const uint8_t *(*source_base_id)(const heft_plan *p, uint32_t tensor);
-    /* NULL: bytes are not known beforehand. */
-    heft_status (*ties)(heft_plan *p, uint32_t *same, bool contents);
-    /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of
-     * each row ascend.  NULL: there are no sparse tensors. */
-    heft_status (*in_order)(heft_plan *p, uint32_t tensor, bool *strictly);
+    heft_plan_source source;
     bool allow_loss;
     bool is_declared; /* by calls: a type that does not fit its tensor is a fault of the caller */
 };

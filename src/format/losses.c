@@ -49,7 +49,8 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     if (!heft_dtype_can_cast(HEFT_F32, type))
         return heft_loss_say(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
     /* Patterns are matched with the names that the input has. */
-    put_pattern(&o, p->source_name ? p->source_name(p, tensor) : heft_ix_name(p->x, tensor));
+    put_pattern(&o, p->source.name ? p->source.name(p->source.ctx, tensor)
+                                   : heft_ix_name(p->x, tensor));
     heft_out_u8(&o, 0);
     if (o.st) /* too long to be repeated */
         return heft_loss_say(p, HEFT_FAULT, rule, tensor,

@@ -11,7 +11,6 @@ enum {
         256
         << 10, /* from here on bytes are used where they are mapped; below, whole pages would weigh
                          * more than a copy */
-    STEP = 16 << 20
 };
 
 static bool is_aligned(const void *p, heft_dtype t)
@@ -103,18 +102,11 @@ static heft_status map(entry *e, const void *view, heft_error *err)
 static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
 {
     heft_stream *s;
-    uint8_t *to = e->held->owned;
-    uint64_t left = e->view.bytes;
     heft_status st = p->opt.check_parts ? heft_stream_open_checked(&s, e->file, e->part, err)
                                         : heft_stream_open(&s, e->file, e->part, err);
     if (st)
         return st;
-    do {
-        size_t n = left < STEP ? (size_t)left : STEP;
-        st = heft_stream_read(to, s, n, err);
-        to += n;
-        left -= n;
-    } while (left && !st);
+    st = heft_stream_read(e->held->owned, s, (size_t)e->view.bytes, err);
     heft_stream_close(s);
     return st;
 }

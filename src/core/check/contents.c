@@ -1,10 +1,9 @@
 /* contents.c - one job per part that has to be decoded or looked at. */
 #include "core/check/contents.h"
 
+#include "core/read/chunks.h"
 #include "core/read/running_digest.h"
 #include "core/read/stream.h"
-
-enum { STEP = 256 << 10 };
 
 typedef enum verdict { FINE, UNDECODABLE, DIGEST_BROKEN, DIGEST_UNCHECKED } verdict;
 
@@ -108,7 +107,6 @@ typedef struct look {
     contents *c;
     job *j;
     heft_stream s;
-    uint8_t *buf;
     heft_running_digest digest; /* perhaps of none */
 } look;
 
@@ -123,20 +121,23 @@ static heft_status look_through(look *l, heft_error *err)
     const heft_ix_part_row *p = &l->s.row;
     l->s.decoded = digest_more;
     l->s.seen_ctx = l;
-    heft_status st = p->length ? HEFT_OK : heft_stream_read(l->buf, &l->s, 0, err);
-    for (uint64_t at = 0; at < p->length && !st && !heft_meter_halted(l->c->meter);) {
-        size_t n = p->length - at < STEP ? (size_t)(p->length - at) : STEP;
-        st = heft_stream_read(l->buf, &l->s, n, err);
+    heft_chunks c;
+    heft_status st = heft_chunks_open(&c, l->c->f->host->allocator, NULL, p->length, err);
+    if (!st && !p->length)
+        st = heft_stream_read(c.buf, &l->s, 0, err);
+    while (!st && !heft_meter_halted(l->c->meter) && heft_chunks_next(&c)) {
+        size_t n = c.len;
+        st = heft_stream_read(c.buf, &l->s, n, err);
         if (st)
             break;
-        size_t odd = holds_truth(p) && l->j->odd == HEFT_NOWHERE ? first_above_one(l->buf, n) : n;
+        size_t odd = holds_truth(p) && l->j->odd == HEFT_NOWHERE ? first_above_one(c.data, n) : n;
         if (odd < n)
-            l->j->odd = at + odd;
-        at += n;
-        if (at == p->length && l->buf[n - 1] >> 4 && has_half_byte(l->c->f, l->j->part))
-            l->j->odd = at - 1;
+            l->j->odd = c.at + odd;
+        if (!c.left && c.data[n - 1] >> 4 && has_half_byte(l->c->f, l->j->part))
+            l->j->odd = p->length - 1;
         heft_meter_add(l->c->meter, n);
     }
+    heft_chunks_close(&c);
     return st;
 }
 
@@ -180,14 +181,11 @@ static heft_status begin_digest(look *l, heft_error *err)
 static void run_job(void *arg, size_t i)
 {
     contents *c = arg;
-    const heft_allocator *al = c->f->host->allocator;
     look l = { .c = c, .j = (job *)c->jobs.ptr + i };
     heft_error err = { .status = HEFT_OK };
     if (heft_meter_halted(c->meter))
         return;
-    l.buf = heft_alloc(al, STEP, 64);
-    heft_status st = l.buf ? heft_stream_start(&l.s, c->f, l.j->part, &err)
-                           : heft_error_no_memory(&err, purpose);
+    heft_status st = heft_stream_start(&l.s, c->f, l.j->part, &err);
     if (!st) {
         st = begin_digest(&l, &err);
         st = st ? st : look_through(&l, &err);
@@ -197,7 +195,6 @@ static void run_job(void *arg, size_t i)
         remember(&l, st, &err);
     judge(&l, !st);
     heft_running_digest_close(&l.digest);
-    heft_free(al, l.buf, STEP, 64);
 }
 
 /* ---- telling ---- */

@@ -2,6 +2,7 @@
  * A part's bytes are hashed in pieces, on all threads; the digest of the part is that of the
  * digests of its pieces. */
 #include "core/read/checked_read.h"
+#include "core/read/chunks.h"
 #include "core/read/decode.h"
 #include "core/read/meter.h"
 #include "core/read/stream.h"
@@ -10,7 +11,7 @@
 #include "base/blake3.h"
 #include "base/sort.h"
 
-enum { PIECE = 1 << 20, STEP = 256 << 10, MOST_PARTS = UINT16_MAX };
+enum { PIECE = 1 << 20, MOST_PARTS = UINT16_MAX };
 
 typedef struct piece {
     uint64_t from;
@@ -67,16 +68,14 @@ static heft_status cut(hashing *s, heft_error *err)
 static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len, heft_blake3 *h,
                               heft_error *err)
 {
-    const heft_allocator *al = s->f->host->allocator;
-    uint8_t *buf = heft_alloc(al, STEP, 64);
-    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, purpose);
-    for (size_t done = 0; !st && done < len; done += STEP) {
-        size_t n = len - done < STEP ? len - done : STEP;
-        st = heft_stream_read(buf, stream, n, err);
+    heft_chunks c;
+    heft_status st = heft_chunks_open(&c, s->f->host->allocator, NULL, len, err);
+    while (!st && heft_chunks_next(&c)) {
+        st = heft_stream_read(c.buf, stream, c.len, err);
         if (!st)
-            heft_blake3_update(h, buf, n);
+            heft_blake3_update(h, c.data, c.len);
     }
-    heft_free(al, buf, STEP, 64);
+    heft_chunks_close(&c);
     return st;
 }
 

@@ -5,9 +5,10 @@
 
 #include "base/bisect.h"
 #include "base/sort.h"
+#include "core/read/chunks.h"
 #include "core/read/running_digest.h"
 
-enum { PIECE = 8 << 20, STEP = 256 << 10, ALGORITHMS = 8, STATE_MAX = 16 };
+enum { PIECE = 8 << 20, ALGORITHMS = 8, STATE_MAX = 16 };
 
 typedef struct piece {
     uint64_t off, len;
@@ -216,23 +217,20 @@ static bool cut_pieces(sweep *s)
 
 typedef void (*feed_fn)(void *ctx, const uint8_t *p, size_t len);
 
-/* Hands [off, off + len) to feed in steps, from the mapping or through a buffer. */
-static heft_status stream(const sweep *s, uint64_t off, uint64_t len, feed_fn feed, void *ctx,
-                          heft_error *err)
+/* Hands the range to feed chunk by chunk, from the mapping or through a buffer. */
+static heft_status stream(const sweep *s, heft_range r, feed_fn feed, void *ctx, heft_error *err)
 {
     const heft_file *f = s->f;
-    const heft_allocator *al = f->host->allocator;
-    const uint8_t *lent = heft_file_lend(f, off, len);
-    uint8_t *buf = lent ? NULL : heft_alloc(al, STEP, 64);
-    heft_status st = lent || buf ? HEFT_OK : heft_error_no_memory(err, purpose);
-    for (uint64_t done = 0; !st && done < len && !heft_meter_halted(s->meter); done += STEP) {
-        size_t n = len - done < STEP ? (size_t)(len - done) : STEP;
-        if (!lent)
-            st = heft_file_bytes(f, off + done, buf, n, err);
+    const uint8_t *lent = heft_file_lend(f, r.offset, r.length);
+    heft_chunks c;
+    heft_status st = heft_chunks_open(&c, f->host->allocator, lent, r.length, err);
+    while (!st && !heft_meter_halted(s->meter) && heft_chunks_next(&c)) {
+        if (c.buf)
+            st = heft_file_bytes(f, r.offset + c.at, c.buf, c.len, err);
         if (!st)
-            feed(ctx, lent ? lent + done : buf, n);
+            feed(ctx, c.data, c.len);
     }
-    heft_free(al, buf, STEP, 64);
+    heft_chunks_close(&c);
     return st;
 }
 
@@ -262,7 +260,7 @@ static void run_piece(void *arg, size_t i)
     for (uint32_t a = 0; a < s->digest_count; a++)
         if (p->algorithms >> a & 1)
             s->digests[a]->init(s->states[at++]);
-    heft_status st = stream(s, p->off, p->len, feed_piece, &fd, &err);
+    heft_status st = stream(s, (heft_range){ p->off, p->len }, feed_piece, &fd, &err);
     if (st)
         heft_meter_fail(s->meter, st, &err);
     heft_meter_add(s->meter, p->len);
@@ -288,7 +286,7 @@ static void run_serial(void *arg, size_t i)
     for (int r = 0; r < HEFT_CLAIM_RANGES && !st; r++) {
         if (r)
             heft_claim_zeros(&c, d, heft_running_digest_state(&own));
-        st = stream(s, c.range[r].offset, c.range[r].length, feed_serial, &own, &err);
+        st = stream(s, c.range[r], feed_serial, &own, &err);
         heft_meter_add(s->meter, c.range[r].length);
     }
     if (st)

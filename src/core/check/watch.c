@@ -4,9 +4,7 @@
 #include "core/check/watch.h"
 
 #include "core/check/contents.h"
-#include "core/read/running_digest.h"
-
-enum { STEP = 64 << 10 };
+#include "core/read/part_check.h"
 
 enum { BEFORE, TAPPED, JOINED, NOT_AT_ALL };
 
@@ -150,17 +148,7 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
                                 heft_error *err)
 {
     const heft_watch *w = ctx;
-    const heft_allocator *al = w->f->host->allocator;
-    uint8_t *buf = heft_alloc(al, STEP, 64);
-    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, purpose);
-    for (uint64_t done = 0; done < r.length && !st; done += STEP) {
-        size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
-        st = heft_file_bytes(w->f, r.offset + done, buf, n, err);
-        if (!st)
-            d->update(state, buf, n);
-    }
-    heft_free(al, buf, STEP, 64);
-    return st;
+    return heft_digest_stored(w->f, d, state, r, err);
 }
 
 static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)

@@ -204,15 +204,6 @@ static heft_status try_together(appending *a, const heft_planner *p)
     return st;
 }
 
-/* Before anything is written. */
-static heft_status planned(void *ctx, heft_planner *p, heft_error *err)
-{
-    appending *a = ctx;
-    heft_status st = check_new(&p->x, a->f, err);
-    a->carried = heft_ix_tensors(&p->x);
-    return !st && a->opt->convert.dry_run ? try_together(a, p) : st;
-}
-
 static heft_status check_version(const heft_file *f, heft_error *err)
 {
     if (!*f->format->versions || heft_format_writes(f->format, f->x.version))
@@ -243,11 +234,12 @@ static heft_status check(const appending *a)
 static heft_status convert(appending *a, heft_sink *take)
 {
     heft_convert_options o = a->opt->convert;
-    heft_converting how = {
-        .ctx = a, .planned = planned, .only = a->chosen, .only_count = a->count, .about = a->f
-    };
     heft_write_options write = a->opt->write;
-    heft_status st = heft_edit_version(&write.version, a->f, a->arena, a->err);
+    heft_converting how = { .only = a->chosen, .only_count = a->count, .about = a->f };
+    /* too large for the stack, which also holds the edit of a trial */
+    heft_conversion *c = heft_arena_alloc(a->arena, sizeof *c, 16);
+    heft_status st = c ? heft_edit_version(&write.version, a->f, a->arena, a->err)
+                       : heft_error_no_memory(a->err, "to append tensors");
     o.write = &write;
     o.set = NULL;
     o.set_count = 0;
@@ -255,10 +247,20 @@ static heft_status convert(appending *a, heft_sink *take)
     o.vocab = NULL;
     o.planned_bytes = NULL;
     o.keep = NULL;
+    if (st) {
+        heft_sink_discard(take);
+        return st;
+    }
+    st = heft_conversion_plan(c, a->from, a->f->format, &o, &how, a->err);
+    if (!st) {
+        a->carried = heft_ix_tensors(&c->p.x);
+        st = check_new(&c->p.x, a->f, a->err);
+    }
+    if (!st && o.dry_run)
+        st = try_together(a, &c->p);
     if (!st)
-        return heft_convert_as(a->from, a->f->format, take, &o, &how, a->err);
-    heft_sink_discard(take);
-    return st;
+        st = heft_conversion_write(c, take);
+    return heft_conversion_end(c, take, st);
 }
 
 static heft_status run(appending *a, heft_sink *take)

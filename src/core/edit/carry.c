@@ -6,8 +6,7 @@
 #include "base/bisect.h"
 #include "base/sort.h"
 #include "core/edit/edit.h"
-
-enum { STEP = 64 << 10 };
+#include "core/read/part_check.h"
 
 /* ---- what the file says -------------------------------------------------------------------- */
 
@@ -86,21 +85,6 @@ static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r,
 
 /* ---- carrying over -------------------------------------------------------------------------- */
 
-heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
-                               heft_error *err)
-{
-    uint8_t *buf = heft_mem_alloc(&g->e->mem, STEP);
-    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, "to carry a checksum over");
-    for (uint64_t done = 0; done < r.length && !st; done += STEP) {
-        size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
-        st = heft_file_bytes(g->in, r.offset + done, buf, n, err);
-        if (!st)
-            d->update(state, buf, n);
-    }
-    heft_mem_free(&g->e->mem, buf, STEP);
-    return st;
-}
-
 heft_status heft_edit_sweep(heft_editing *g, heft_error *err)
 {
     if (g->is_swept)
@@ -122,7 +106,7 @@ heft_status heft_edit_carry_old(heft_editing *g, const heft_digest *d, heft_rang
         return HEFT_OK;
     }
     heft_status st = heft_edit_sweep(g, err);
-    return st ? st : heft_edit_read_old(g, d, r, state, err);
+    return st ? st : heft_digest_stored(g->in, d, state, r, err);
 }
 
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,

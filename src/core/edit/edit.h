@@ -75,12 +75,9 @@ heft_status heft_edit_sort_claims(heft_editing *g);
 /* As heft_planner.passed_by; ctx is a heft_editing. */
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,
                             heft_error *err);
-/* Add a range of the file before the edit to a running digest. heft_edit_carry_old() derives the digest from the
- * checksums of the file, heft_edit_read_old() reads the bytes. */
+/* Add a range of the file before the edit to a running digest, from the checksums of the file where they tell. */
 heft_status heft_edit_carry_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
                                 heft_error *err);
-heft_status heft_edit_read_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
-                               heft_error *err);
 /* Every checksum of the file as it is must hold. */
 heft_status heft_edit_sweep(heft_editing *g, heft_error *err);
 

@@ -21,12 +21,11 @@ static heft_status write_at(heft_sink *s, uint64_t at, const void *data, size_t 
 
 static const heft_sink_ops memory_ops = { .size = sizeof(heft_sink_ops), .write_at = write_at };
 
-static heft_status make(heft_editing *g, uint64_t at, uint64_t length,
-                        heft_status (*emit)(heft_planner *, heft_sink *, heft_error *))
+static heft_status make(heft_editing *g, heft_section section, uint64_t at, uint64_t length)
 {
     memory_sink m = { { &memory_ops }, at, length, NULL };
     heft_status st = heft_edit_add_bytes(g, at, length, &m.to);
-    return st ? st : emit(&g->p, &m.base, g->err);
+    return st ? st : heft_planner_emit(&g->p, section, &m.base, g->err);
 }
 
 /* What stands in front of place i, or behind all of them. */
@@ -137,7 +136,7 @@ heft_status heft_edit_make_pieces(heft_editing *g)
     if (!st)
         st = heft_edit_sort_claims(g);
     if (!st)
-        st = make(g, 0, plan->front_bytes, heft_planner_front);
+        st = make(g, HEFT_HEADER, 0, plan->front_bytes);
     g->p.passed_by = plan->late ? heft_edit_carry
                                 : NULL; /* what stands between data asks for its checksums */
     g->p.passed_by_ctx = g;
@@ -147,7 +146,7 @@ heft_status heft_edit_make_pieces(heft_editing *g)
     if (!st)
         st = heft_planner_digests(&g->p, g->err);
     if (!st)
-        st = make(g, plan->data_end, plan->file_bytes - plan->data_end, heft_planner_back);
+        st = make(g, HEFT_TRAILER, plan->data_end, plan->file_bytes - plan->data_end);
     g->e->size = plan->file_bytes;
     g->e->in_place = is_in_place(g);
     return st;

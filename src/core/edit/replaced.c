@@ -5,7 +5,7 @@
 #include "base/sort.h"
 #include "core/check/verify.h"
 #include "core/edit/edit.h"
-#include "core/read/running_digest.h"
+#include "core/read/part_check.h"
 
 /* ---- which bytes are copied ----------------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ static heft_status add_old(void *ctx, const heft_digest *d, heft_range r, void *
         n = stretch(g, r, &is_copied);
         heft_range next = { r.offset, n };
         st = is_copied ? heft_edit_carry_old(g, d, next, state, err)
-                       : heft_edit_read_old(g, d, next, state, err);
+                       : heft_digest_stored(g->in, d, state, next, err);
     }
     return st;
 }

@@ -2,10 +2,9 @@
  * such as the header in front of an array of NumPy, is read here. */
 #include "core/read/part_check.h"
 
-enum {
-    STEP = 256 << 10,
-    AROUND = 64 << 10 /* bytes beside those of a part that are read for its checksum */
-};
+#include "core/read/chunks.h"
+
+enum { AROUND = 64 << 10 }; /* bytes beside those of a part that are read for its checksum */
 
 /* ---- which checksum ---- */
 
@@ -60,33 +59,24 @@ void heft_part_check_release(heft_part_check *k)
     heft_running_digest_close(&k->own);
 }
 
-static heft_status read_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
-                               heft_error *err)
-{
-    const heft_allocator *al = f->host->allocator;
-    uint8_t *buf = heft_alloc(al, STEP, 64);
-    heft_status st = buf ? HEFT_OK : heft_error_no_memory(err, "to check a digest");
-    for (uint64_t done = 0; done < r.length && !st; done += STEP) {
-        size_t n = r.length - done < STEP ? (size_t)(r.length - done) : STEP;
-        st = heft_file_bytes(f, r.offset + done, buf, n, err);
-        if (!st)
-            d->update(state, buf, n);
-    }
-    heft_free(al, buf, STEP, 64);
-    return st;
-}
-
 heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
                                heft_error *err)
 {
-    const uint8_t *lent = r.length && heft_file_has(f, r.offset)
-                              ? heft_file_lend(f, r.offset, r.length)
-                              : NULL;
-    if (!lent || r.length > SIZE_MAX)
-        return read_stored(f, d, state, r, err);
+    heft_chunks c;
+    const void *lent = r.length && heft_file_has(f, r.offset)
+                           ? heft_file_lend(f, r.offset, r.length)
+                           : NULL;
+    heft_status st = heft_chunks_open(&c, f->host->allocator, lent, r.length, err);
     heft_file_enter(f);
-    d->update(state, lent, (size_t)r.length);
-    return heft_file_leave(f, err);
+    while (!st && heft_chunks_next(&c)) {
+        if (c.buf)
+            st = heft_file_bytes(f, r.offset + c.at, c.buf, c.len, err);
+        if (!st)
+            d->update(state, c.data, c.len);
+    }
+    heft_status there = heft_file_leave(f, err);
+    heft_chunks_close(&c);
+    return st ? st : there;
 }
 
 /* Stored bytes from where the digest stands to `till`. */

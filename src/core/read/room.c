@@ -1,10 +1,9 @@
 /* room.c - memory, or the host's scratch when it would be much. */
 #include "core/read/room.h"
 
-enum {
-    IN_MEMORY = 16 << 20, /* of all threads that may have such a room at once */
-    STEP = 128 << 10
-};
+#include "core/read/chunks.h"
+
+enum { IN_MEMORY = 16 << 20 }; /* of all threads that may have such a room at once */
 
 static uint64_t most_in_memory(const heft_host *h)
 {
@@ -30,18 +29,15 @@ static heft_status fill_memory(heft_room *r, heft_room_read read, void *ctx, hef
 
 static heft_status fill_scratch(heft_room *r, heft_room_read read, void *ctx, heft_error *err)
 {
-    const heft_allocator *al = r->host->allocator;
     const void *lent = NULL;
-    uint8_t *buf = heft_alloc(al, STEP, 64);
-    heft_status st = buf ? HEFT_OK : no_memory(r->len, err);
-    for (uint64_t left = r->len; left && !st;) {
-        size_t n = left < STEP ? (size_t)left : STEP;
-        st = read(ctx, buf, n, err);
+    heft_chunks c;
+    heft_status st = heft_chunks_open(&c, r->host->allocator, NULL, r->len, err);
+    while (!st && heft_chunks_next(&c)) {
+        st = read(ctx, c.buf, c.len, err);
         if (!st)
-            st = r->scratch->ops->write(r->scratch, buf, n, err);
-        left -= n;
+            st = r->scratch->ops->write(r->scratch, c.data, c.len, err);
     }
-    heft_free(al, buf, STEP, 64);
+    heft_chunks_close(&c);
     if (!st)
         st = r->scratch->ops->lend(r->scratch, &lent, err);
     r->bytes = lent;

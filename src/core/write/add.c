@@ -82,14 +82,6 @@ static heft_status check_component(const adding *a, const heft_component *c)
     return check_storage(a, c);
 }
 
-static heft_status check_components(const adding *a)
-{
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < a->spec.component_count && !st; i++)
-        st = check_component(a, &a->spec.components[i]);
-    return st ? st : check_roles(a);
-}
-
 /* One component, as large as the shape says. */
 static heft_status check_dense(adding *a)
 {
@@ -197,7 +189,11 @@ static heft_status check_spec(adding *a)
         return refuse(a, "there is no such element type");
     if (!heft_str_is_utf8(s->layout) || !heft_str_is_utf8(s->stored_type))
         return refuse(a, "the name of its layout or of its stored type is not UTF-8");
-    heft_status st = check_components(a);
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < s->component_count && !st; i++)
+        st = check_component(a, &s->components[i]);
+    if (!st)
+        st = check_roles(a);
     if (!st && (!s->layout.len || heft_str_is(s->layout, "dense")))
         st = check_dense(a);
     if (!st && !s->component_count)
@@ -272,26 +268,12 @@ static heft_status add_spec(const adding *a)
 
 /* ---- while the file is written ---- */
 
-typedef struct trial { /* the tensor on its own */
-    heft_planner p;    /* first: the plan calls back through it */
-    adding *a;
-} trial;
-
-static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
+static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
-    trial *q = (trial *)(void *)plan;
+    adding *a = ctx;
     (void)tensor;
-    q->a->sparse.is_strict = *strictly = true;
+    a->sparse.is_strict = *strictly = true;
     return HEFT_OK;
-}
-
-/* The bytes of a tensor that is left out come all the same. */
-static void leave_out(heft_writer *w, uint32_t first)
-{
-    heft_ix_row(&w->p.x, w->p.x.tensors.len - 1)->flags |= HEFT_T_DROPPED;
-    heft_ix_compact(&w->p.x);
-    for (uint32_t i = first; i < w->p.x.parts.len; i++)
-        heft_ix_part_row_at(&w->p.x, i)->flags |= HEFT_P_LEFT_OUT;
 }
 
 static heft_status take_over(adding *a, const heft_planner *q)
@@ -303,9 +285,12 @@ static heft_status take_over(adding *a, const heft_planner *q)
     heft_status st = add_spec(a);
     if (!st)
         st = heft_planner_take(&w->p, first, q, a->err);
-    if (!st && !heft_ix_tensors(&q->x))
-        leave_out(w, first);
-    else if (!st)
+    if (!st && !heft_ix_tensors(&q->x)) { /* left out, but its bytes come all the same */
+        heft_plan_drop(&w->p.plan, w->p.x.tensors.len - 1);
+        heft_plan_compact(&w->p.plan);
+        for (uint32_t i = first; i < w->p.x.parts.len; i++)
+            heft_ix_part_row_at(&w->p.x, i)->flags |= HEFT_P_LEFT_OUT;
+    } else if (!st)
         st = heft_writer_late_name(w, a->err);
     if (!st)
         st = heft_writer_advance(w, a->err);
@@ -315,24 +300,24 @@ static heft_status take_over(adding *a, const heft_planner *q)
 /* A tensor that cannot be carried is refused, and the file goes on without it. */
 static heft_status add_late(adding *a)
 {
-    trial q = { .a = a };
+    heft_planner q; /* for the tensor alone */
     heft_status st = heft_writer_open_late(a->w, a->err);
     if (!st && heft_text_set_has(&a->w->names, &a->w->p.x.key, a->spec.name))
         st = heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q is in the file already",
                               a->spec.name);
     if (st)
         return st;
-    st = heft_planner_trial(&q.p, &a->w->p, a->err);
-    q.p.plan.in_order = in_order;
-    a->to = &q.p;
-    q.p.x.err = a->err;
+    st = heft_planner_trial(&q, &a->w->p, a->err);
+    q.plan.source = (heft_plan_source){ .ctx = a, .in_order = in_order };
+    a->to = &q;
+    q.x.err = a->err;
     if (!st)
         st = add_spec(a);
     if (!st)
-        st = heft_planner_run(&q.p, a->err);
+        st = heft_planner_run(&q, a->err);
     if (!st)
-        st = take_over(a, &q.p);
-    heft_planner_free(&q.p);
+        st = take_over(a, &q);
+    heft_planner_free(&q);
     return st;
 }
 

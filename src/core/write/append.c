@@ -7,9 +7,7 @@ enum { PIECE = 2 << 20, END_BUFFER = 4096 };
 
 static heft_status put(heft_appender *a, const void *data, size_t len)
 {
-    heft_status st = heft_segments_add(&a->p->written, a->at, data, len, a->err);
-    if (!st)
-        st = heft_sink_put(a->sink, a->at, data, len, a->err);
+    heft_status st = heft_planner_write(a->p, a->sink, a->at, data, len, a->err);
     a->at += len;
     return st;
 }
@@ -23,29 +21,23 @@ static heft_status put_end(void *ctx, uint64_t at, const void *data, size_t len)
     return put(a, data, len);
 }
 
-/* What the format has behind the frames of a part. */
-static heft_status end_frames(heft_appender *a)
+/* Notes a frame, for formats that ask for it, and writes what these have behind the last frame of a part. */
+static heft_status add_frame(heft_appender *a, const heft_piece *s)
 {
     const heft_plan *plan = &a->p->plan;
     uint8_t buf[END_BUFFER];
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = put_end, .ctx = a };
     if (!plan->frames_end)
         return HEFT_OK;
-    plan->frames_end(&o, a->frames.ptr, a->frames.len);
-    return heft_out_flush(&o);
-}
-
-static heft_status note_frame(heft_appender *a, const heft_piece *s)
-{
-    heft_frame *to;
-    if (!a->p->plan.frames_end)
-        return HEFT_OK;
     a->frames.len = s->from ? a->frames.len : 0;
-    to = heft_vec_push(&a->mem, &a->frames, sizeof *to);
+    heft_frame *to = heft_vec_push(&a->mem, &a->frames, sizeof *to);
     if (!to)
         return heft_error_no_memory(a->err, "to compress");
     *to = (heft_frame){ (uint32_t)s->encoded, (uint32_t)s->len };
-    return HEFT_OK;
+    if (!s->last)
+        return HEFT_OK;
+    plan->frames_end(&o, a->frames.ptr, a->frames.len);
+    return heft_out_flush(&o);
 }
 
 static heft_status begin_part(heft_appender *a, uint32_t part)
@@ -71,16 +63,12 @@ static void end_part(heft_appender *a, const heft_piece *s, bool raw)
         heft_running_digest_end(&a->tap, a->p->part_digests[s->part]);
 }
 
-/* A part of one piece that compressing does not make smaller stays as it is. */
-static bool stays_raw(const heft_appender *a, const heft_piece *s)
-{
-    return a->p->plan.storage[s->part].encoding == HEFT_RAW ||
-           (!s->from && s->last && s->encoded >= s->len && !heft_planner_insists(a->p, s->part));
-}
-
 heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error *err)
 {
-    bool first = !s->from, raw = stays_raw(a, s);
+    bool first = !s->from, raw = a->p->plan.storage[s->part].encoding == HEFT_RAW;
+    /* a part of one piece that compressing does not make smaller stays as it is */
+    if (first && s->last && s->encoded >= s->len && !heft_planner_insists(a->p, s->part))
+        raw = true;
     bool decoded = a->p->plan.digest_decoded;
     const uint8_t *data = raw ? s->raw : s->out;
     size_t len = raw ? s->len : s->encoded;
@@ -91,9 +79,7 @@ heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error 
         st = put(a, data, len);
     }
     if (!st && !raw)
-        st = note_frame(a, s);
-    if (!st && s->last && !raw)
-        st = end_frames(a);
+        st = add_frame(a, s);
     if (!st && s->last)
         end_part(a, s, raw);
     return st;
@@ -135,69 +121,55 @@ heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error
 
 /* ---- opening and closing ---- */
 
-/* Parts that are added later may have any encoding that there is. */
-static void measure_all(heft_appender *a)
-{
-    for (heft_encoding e = HEFT_RAW + 1; e < HEFT_ENCODING_OTHER; e++) {
-        const heft_codec *codec = heft_host_codec(a->p->host, e);
-        if (codec && HEFT_HAS(codec, end) && codec->bound(a->piece) > a->room)
-            a->room = codec->bound(a->piece);
-    }
-}
-
 /* How much room the encodings take, if this build has them. */
 static heft_status measure_room(heft_appender *a, heft_error *err)
 {
     const heft_plan *plan = &a->p->plan;
+    bool is_asked[HEFT_ENCODING_OTHER] = { false };
+    bool may_be_any = a->p->format->caps & HEFT_CAN_APPEND; /* of parts that are added later */
     a->room = a->piece;
-    if (a->p->format->caps & HEFT_CAN_APPEND)
-        measure_all(a);
-    for (uint32_t i = 0; i < plan->order_count; i++) {
-        heft_encoding e = plan->storage[plan->order[i]].encoding;
-        const heft_codec *codec = e == HEFT_RAW ? NULL : heft_host_codec(a->p->host, e);
-        if (e != HEFT_RAW && !codec)
+    for (uint32_t i = 0; i < plan->order_count; i++)
+        is_asked[plan->storage[plan->order[i]].encoding] = true;
+    for (heft_encoding e = HEFT_RAW + 1; e < HEFT_ENCODING_OTHER; e++) {
+        const heft_codec *codec = heft_host_codec(a->p->host, e);
+        if (is_asked[e] && !codec)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compress");
-        if (codec && codec->bound(a->piece) > a->room)
+        bool is_used = is_asked[e] || (may_be_any && codec && codec->encoder);
+        if (is_used && codec->bound(a->piece) > a->room)
             a->room = codec->bound(a->piece);
     }
     return HEFT_OK;
 }
 
-static heft_status open_piece(heft_appender *a, heft_piece *s, heft_error *err)
-{
-    const heft_allocator *al = a->p->host->allocator;
-    s->raw = heft_alloc(al, a->piece, 64);
-    s->out = heft_alloc(al, a->room, 64);
-    return s->raw && s->out ? HEFT_OK : heft_error_no_memory(err, "to compress");
-}
-
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err)
 {
+    const heft_allocator *al = p->host->allocator;
     uint32_t threads = p->host->executor ? p->host->executor->width : 1;
     *a = (heft_appender){ .p = p, .sink = sink, .at = p->plan.data_end, .err = err };
     a->mem = (heft_memory){ p->host->allocator, UINT64_MAX, 0 };
     a->piece = p->plan.frame_bytes ? p->plan.frame_bytes : PIECE;
     heft_status st = measure_room(a, err);
     a->width = 2 * threads < HEFT_APPEND_MOST ? 2 * threads : (uint32_t)HEFT_APPEND_MOST;
-    for (uint32_t i = 0; i < a->width && !st; i++)
-        st = open_piece(a, &a->pieces[i], err);
+    for (uint32_t i = 0; i < a->width && !st; i++) {
+        heft_piece *s = &a->pieces[i];
+        s->raw = heft_alloc(al, a->piece, 64);
+        s->out = heft_alloc(al, a->room, 64);
+        st = s->raw && s->out ? HEFT_OK : heft_error_no_memory(err, "to compress");
+    }
     return st;
-}
-
-static void close_piece(heft_appender *a, heft_piece *s)
-{
-    const heft_allocator *al = a->p->host->allocator;
-    heft_free(al, s->raw, a->piece, 64);
-    heft_free(al, s->out, a->room, 64);
-    close_encoder(s);
 }
 
 void heft_append_close(heft_appender *a)
 {
     if (!a->p)
         return;
-    for (uint32_t i = 0; i < a->width; i++)
-        close_piece(a, &a->pieces[i]);
+    const heft_allocator *al = a->p->host->allocator;
+    for (uint32_t i = 0; i < a->width; i++) {
+        heft_piece *s = &a->pieces[i];
+        heft_free(al, s->raw, a->piece, 64);
+        heft_free(al, s->out, a->room, 64);
+        close_encoder(s);
+    }
     heft_running_digest_close(&a->tap);
     heft_vec_free(&a->mem, &a->frames, sizeof(heft_frame));
 }

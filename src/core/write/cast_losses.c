@@ -2,9 +2,10 @@
  * nothing is to be written at all. */
 #include "core/write/cast_losses.h"
 
+#include "core/read/chunks.h"
 #include "core/write/produce.h"
 
-enum { SPAN = 4 << 20, BUFFER = 256 << 10 };
+enum { SPAN = 4 << 20 };
 
 static const heft_ix_part_row *target(const heft_copying *c, uint32_t part)
 {
@@ -57,33 +58,31 @@ static heft_status add_spans(counting *n, uint32_t part, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status count_span(const counting *n, const span *s, heft_producer *w, uint8_t *buf)
+static heft_status count_span(const counting *n, const span *s, heft_producer *w)
 {
-    heft_status st = HEFT_OK;
-    for (uint64_t at = s->from; at < s->end && !st && !heft_meter_halted(n->c->meter);) {
-        size_t len = s->end - at < BUFFER ? (size_t)(s->end - at) : BUFFER;
-        st = heft_produce(w, s->part, at, len, buf);
+    heft_chunks c;
+    heft_status st = heft_chunks_open(&c, n->c->p->host->allocator, NULL, s->end - s->from,
+                                      &w->err);
+    while (!st && !heft_meter_halted(n->c->meter) && heft_chunks_next(&c)) {
+        st = heft_produce(w, s->part, s->from + c.at, c.len, c.buf);
         heft_meter_add(n->c->meter, 0);
-        at += len;
     }
+    heft_chunks_close(&c);
     return st;
 }
 
 static void run_span(void *arg, size_t i)
 {
     const counting *n = arg;
-    const heft_allocator *al = n->c->p->host->allocator;
     heft_producer w;
     if (heft_meter_halted(n->c->meter))
         return;
-    uint8_t *buf = heft_alloc(al, BUFFER, 64);
-    bool has_memory = heft_producer_init(&w, n->c) && buf;
-    heft_status st = has_memory ? count_span(n, (const span *)n->spans.ptr + i, &w, buf)
-                                : heft_error_no_memory(&w.err, "to count casts");
+    heft_status st = heft_producer_init(&w, n->c)
+                         ? count_span(n, (const span *)n->spans.ptr + i, &w)
+                         : heft_error_plain(&w.err, HEFT_E_NOMEM, "no memory to count casts");
     if (st)
         heft_meter_fail(n->c->meter, st, &w.err);
     heft_producer_free(&w);
-    heft_free(al, buf, BUFFER, 64);
 }
 
 heft_status heft_cast_losses_count(heft_copying *c, heft_error *err)

@@ -10,12 +10,11 @@
 
 /* ---- the plan ---- */
 
-static heft_status ties(heft_plan *plan, uint32_t *same, bool contents)
+static heft_status ties(void *ctx, uint32_t *same, bool contents)
 {
-    heft_conversion *c = (heft_conversion *)(void *)
-        plan; /* the planner comes first in it, the plan in the planner */
+    heft_conversion *c = ctx;
     heft_tying how = { .contents = contents,
-                       .equal = c->how->equal,
+                       .equal = c->how.equal,
                        .progress = c->opt.progress,
                        .ctx = c->opt.progress_ctx };
     return heft_ties(same, &c->p, c->in, c->origins.ptr, &how, c->err);
@@ -29,24 +28,24 @@ static uint32_t source_of(const heft_conversion *c, uint32_t tensor)
     return row->part_count ? heft_ix_owner(&c->in->x, o[row->first_part].part) : HEFT_NONE;
 }
 
-static heft_str source_name(const heft_plan *plan, uint32_t tensor)
+static heft_str source_name(const void *ctx, uint32_t tensor)
 {
-    const heft_conversion *c = (const heft_conversion *)(const void *)plan;
+    const heft_conversion *c = ctx;
     uint32_t source = source_of(c, tensor);
     return source == HEFT_NONE ? heft_ix_name(&c->p.x, tensor) : heft_ix_name(&c->in->x, source);
 }
 
-static const uint8_t *source_base_id(const heft_plan *plan, uint32_t tensor)
+static const uint8_t *source_base_id(const void *ctx, uint32_t tensor)
 {
-    const heft_conversion *c = (const heft_conversion *)(const void *)plan;
+    const heft_conversion *c = ctx;
     uint32_t source = source_of(c, tensor);
     return source == HEFT_NONE ? NULL : heft_ix_base_id_at(&c->in->x, source);
 }
 
 /* Of a tensor that is copied as it is; one that is made here is in order. */
-static heft_status in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
+static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
-    heft_conversion *c = (heft_conversion *)(void *)plan;
+    heft_conversion *c = ctx;
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
     const heft_origin *o = (const heft_origin *)c->origins.ptr + row->first_part;
     heft_sparse_order order;
@@ -92,8 +91,8 @@ static heft_status link_parts(heft_conversion *c)
     for (uint32_t i = 0; i < c->p.x.parts.len; i++)
         spelled[i] = heft_ix_digest_of(&c->in->x, o[i].part);
     c->p.plan.spelled = spelled;
-    c->p.plan.links = c->how->links;
-    c->p.plan.link_count = c->how->link_count;
+    c->p.plan.links = c->how.links;
+    c->p.plan.link_count = c->how.link_count;
     return HEFT_OK;
 }
 
@@ -119,12 +118,9 @@ static heft_status plan(heft_conversion *c)
         st = heft_conversion_add_metadata(c);
     if (!st)
         st = heft_conversion_add_model_parts(c);
-    if (!st && c->how->links)
+    if (!st && c->how.links)
         st = link_parts(c);
-    c->p.plan.source_name = source_name;
-    c->p.plan.source_base_id = source_base_id;
-    c->p.plan.ties = ties;
-    c->p.plan.in_order = in_order;
+    c->p.plan.source = (heft_plan_source){ c, source_name, source_base_id, ties, in_order };
     if (!st)
         st = heft_conversion_add_vocab(c);
     if (!st)
@@ -133,8 +129,6 @@ static heft_status plan(heft_conversion *c)
         st = note_ties(c);
     if (!st && c->opt.planned_bytes)
         *c->opt.planned_bytes = heft_planner_most(&c->p);
-    if (!st && c->how->planned)
-        st = c->how->planned(c->how->ctx, &c->p, c->err);
     return st;
 }
 
@@ -172,15 +166,8 @@ static bool counts_first(const heft_conversion *c, const heft_sink *sink)
 
 static heft_passing passing(void *ctx, uint32_t part)
 {
-    return (heft_passing)((const heft_conversion *)ctx)->passing[part];
-}
-
-/* A digest that the part which is copied has as well needs no second look. */
-static bool is_vouched_for(const heft_conversion *c, uint32_t part, uint32_t by)
-{
-    const heft_origin *o = c->origins.ptr;
-    heft_str own = heft_ix_digest_of(&c->in->x, o[part].part);
-    return !own.len || heft_str_eq(own, heft_ix_digest_of(&c->in->x, o[by].part));
+    const heft_conversion *c = ctx;
+    return (heft_passing)c->passing[part];
 }
 
 /* Its parts pass by in pieces, or more than once. */
@@ -200,9 +187,13 @@ static heft_status mark_passing(heft_conversion *c)
     c->passing = heft_plan_alloc(&c->p.plan, c->in->x.parts.len);
     if (!c->passing)
         return HEFT_E_NOMEM;
-    for (uint32_t i = 0; same && i < c->p.x.parts.len; i++)
-        if (same[i] != i && !is_vouched_for(c, i, same[i]))
-            c->passing[origins[i].part] = HEFT_TIED;
+    for (uint32_t i = 0; same && i < c->p.x.parts.len; i++) {
+        if (same[i] == i)
+            continue;
+        heft_str own = heft_ix_digest_of(&c->in->x, origins[i].part);
+        if (own.len && !heft_str_eq(own, heft_ix_digest_of(&c->in->x, origins[same[i]].part)))
+            c->passing[origins[i].part] = HEFT_TIED; /* the same digest is checked with the first */
+    }
     for (uint32_t i = 0; i < c->p.plan.order_count; i++) {
         const heft_origin *o = &origins[c->p.plan.order[i]];
         if (o->making)
@@ -224,23 +215,49 @@ static heft_status check_first(heft_conversion *c, const heft_sink *sink)
     return st || !counts_first(c, sink) ? st : count_casts(c);
 }
 
-/* ---- all of it ---- */
+/* ---- the steps ---- */
 
-static heft_status write_out(heft_conversion *c, heft_sink *sink)
+heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const heft_format *to,
+                                 const heft_convert_options *opt, const heft_converting *how,
+                                 heft_error *err)
+{
+    *c = (heft_conversion){ .in = in, .opt = HEFT_CONVERT_OPTIONS_INIT };
+    c->err = heft_error_begin(err, &c->own_err);
+    heft_status st = heft_sized_copy(&c->opt, sizeof c->opt, opt, c->err);
+    if (how)
+        c->how = *how;
+    if (!st)
+        st = heft_planner_init(&c->p, to, c->opt.write, c->err);
+    heft_file_enter(in);     /* names and metadata are lent by the file as well */
+    if (!st && !c->how.only) /* of some of the tensors: whoever chose them has measured all */
+        st = heft_check_lengths(in, c->err);
+    return st ? st : plan(c);
+}
+
+heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
 {
     const heft_plan *plan = &c->p.plan;
-    bool is_off = !sink->ops->write_at || c->opt.no_verify;
     heft_watch watch;
     heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
     heft_copying copying = { &c->p, c->in, c->origins.ptr, sink, &watch, &meter, NULL };
+    if (c->opt.dry_run)
+        return count_casts(c);
+    if (!sink)
+        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "there is no sink to write to");
+    heft_status st = heft_sink_check(sink, c->err);
+    if (!st)
+        st = check_first(c, sink);
+    if (st)
+        return st;
     meter.total = plan->appended ? payload(c) : plan->data_end - plan->front_bytes;
-    heft_status st = heft_watch_begin(&watch, c->in, is_off, passing, c, c->err);
+    bool is_off = !sink->ops->write_at || c->opt.no_verify;
+    st = heft_watch_begin(&watch, c->in, is_off, passing, c, c->err);
     if (!st && !counts_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
     if (!st && sink->ops->reserve && plan->file_bytes)
         st = sink->ops->reserve(sink, plan->file_bytes, c->err);
     if (!st)
-        st = heft_planner_front(&c->p, sink, c->err);
+        st = heft_planner_emit(&c->p, HEFT_HEADER, sink, c->err);
     if (!st)
         st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
     if (!st)
@@ -252,55 +269,47 @@ static heft_status write_out(heft_conversion *c, heft_sink *sink)
     if (!st && plan->late && sink->ops->write_at)
         st = heft_planner_gaps(&c->p, sink, c->err);
     if (!st)
-        st = heft_planner_back(&c->p, sink, c->err);
+        st = heft_planner_emit(&c->p, HEFT_TRAILER, sink, c->err);
     heft_watch_free(&watch);
     return st;
+}
+
+heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st)
+{
+    heft_status there = heft_file_leave(c->in, c->err);
+    st = there ? there : st;
+    bool is_written = !st && !c->opt.dry_run;
+    if (is_written && c->opt.planned_bytes) /* compressed parts have shown their size */
+        *c->opt.planned_bytes = c->p.plan.file_bytes;
+    heft_vec_free(&c->p.x.mem, &c->origins, sizeof(heft_origin));
+    heft_planner_free(&c->p);
+    heft_vocab_close(c->vocab);
+    if (is_written)
+        st = take->ops->finish(take, c->err);
+    else
+        heft_sink_discard(take);
+    return heft_error_end(c->err, st);
 }
 
 heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
                             const heft_convert_options *opt, const heft_converting *how,
                             heft_error *err)
 {
-    static const heft_converting plainly = { .ctx = NULL };
-    heft_error own;
-    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    err = heft_error_begin(err, &own);
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
-    heft_conversion c = { .in = in, .opt = o, .how = how ? how : &plainly, .err = err };
+    heft_conversion c;
+    heft_status st = heft_conversion_plan(&c, in, to, opt, how, err);
     if (!st)
-        st = heft_planner_init(&c.p, to, o.write, err);
-    if (!st && take)
-        st = heft_sink_check(take, err);
-    heft_file_enter(in);     /* names and metadata are lent by the file as well */
-    if (!st && !c.how->only) /* of some of the tensors: whoever chose them has measured all */
-        st = heft_check_lengths(in, c.err);
-    if (!st)
-        st = plan(&c);
-    if (!st && o.dry_run)
-        st = count_casts(&c);
-    else if (!st)
-        st = take ? check_first(&c, take)
-                  : heft_error_plain(c.err, HEFT_E_ARGUMENT, "there is no sink to write to");
-    if (!st && !o.dry_run)
-        st = write_out(&c, take);
-    heft_status there = heft_file_leave(in, c.err);
-    st = there ? there : st;
-    if (!st && !o.dry_run && o.planned_bytes) /* compressed parts have shown their size */
-        *o.planned_bytes = c.p.plan.file_bytes;
-    heft_vec_free(&c.p.x.mem, &c.origins, sizeof(heft_origin));
-    heft_planner_free(&c.p);
-    heft_vocab_close(c.vocab);
-    if (!st && !o.dry_run)
-        st = take->ops->finish(take, c.err);
-    else
-        heft_sink_discard(take);
-    return heft_error_end(c.err, st);
+        st = heft_conversion_write(&c, take);
+    return heft_conversion_end(&c, take, st);
 }
 
 heft_status heft_file_convert(const heft_file *in, const heft_format *to, heft_sink *take,
                               const heft_convert_options *opt, heft_error *err)
 {
-    return heft_convert_as(in, to, take, opt, NULL, err);
+    heft_conversion c;
+    heft_status st = heft_conversion_plan(&c, in, to, opt, NULL, err);
+    if (!st)
+        st = heft_conversion_write(&c, take);
+    return heft_conversion_end(&c, take, st);
 }
 
 void heft_sink_discard(heft_sink *s)

@@ -11,12 +11,6 @@ static bool asked(bool (*fn)(void *, const heft_tensor *), void *ctx, const heft
     return fn && fn(ctx, t);
 }
 
-static heft_dtype target_type(const heft_conversion *c, const heft_tensor *t)
-{
-    heft_dtype to = c->opt.cast ? c->opt.cast(c->opt.ctx, t) : HEFT_UNTYPED;
-    return to ? to : t->dtype;
-}
-
 typedef struct change { /* of a tensor */
     heft_dtype to;
     bool turn, densify;
@@ -26,7 +20,8 @@ typedef struct change { /* of a tensor */
 static change change_of(const heft_conversion *c, const heft_tensor *t)
 {
     bool sparse = t->layout == HEFT_SPARSE_CSR || t->layout == HEFT_SPARSE_COO;
-    change ch = { .to = target_type(c, t), .turn = asked(c->opt.transpose, c->opt.ctx, t) };
+    heft_dtype to = c->opt.cast ? c->opt.cast(c->opt.ctx, t) : HEFT_UNTYPED;
+    change ch = { .to = to ? to : t->dtype, .turn = asked(c->opt.transpose, c->opt.ctx, t) };
     ch.densify = sparse && asked(c->opt.densify, c->opt.ctx, t);
     if (t->layout == HEFT_DENSE && c->opt.sparsify)
         ch.sparsify = c->opt.sparsify(c->opt.ctx, t);
@@ -89,7 +84,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                                   (heft_range){ row->offset, length }, length, HEFT_RAW);
-    if (!st && c->how->links) { /* it stays where it is, as it is */
+    if (!st && c->how.links) { /* it stays where it is, as it is */
         heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
         own->stored = row->stored;
         own->encoding = row->encoding;
@@ -165,13 +160,6 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
     return st || !csr ? st : add_made(c, id, o, "indptr", HEFT_U64, rows);
 }
 
-static heft_str layout_after(const heft_conversion *c, uint32_t source, const change *ch)
-{
-    if (ch->sparsify)
-        return heft_lit(ch->sparsify == HEFT_SPARSE_CSR ? "sparse_csr" : "sparse_coo");
-    return ch->densify ? heft_lit("dense") : heft_ix_layout(&c->in->x, source);
-}
-
 /* ---- how parts are stored ---- */
 
 static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t part)
@@ -194,7 +182,7 @@ static heft_status store_parts(heft_conversion *c, uint32_t id, const heft_tenso
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, id);
     heft_status st = HEFT_OK;
-    if (c->how->links || (!c->opt.storage && !heft_within(&c->p, c->in)))
+    if (c->how.links || (!c->opt.storage && !heft_within(&c->p, c->in)))
         return HEFT_OK;
     for (uint32_t k = 0; k < row->part_count && !st; k++)
         st = store_part(c, t, row->first_part + k);
@@ -230,7 +218,10 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
         return st;
     for (uint32_t i = 0; i < t.rank; i++)
         dims[i] = t.dims[ch.turn ? t.rank - 1 - i : i];
-    st = heft_ix_set_layout(&c->p.x, id, layout_after(c, source, &ch));
+    heft_str layout = ch.densify ? heft_lit("dense") : heft_ix_layout(&c->in->x, source);
+    if (ch.sparsify)
+        layout = heft_lit(ch.sparsify == HEFT_SPARSE_CSR ? "sparse_csr" : "sparse_coo");
+    st = heft_ix_set_layout(&c->p.x, id, layout);
     if (!st)
         st = ch.densify    ? add_dense(c, id, source, ch.to)
              : ch.sparsify ? add_sparse(c, id, source, &ch)
@@ -242,8 +233,8 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
 
 heft_status heft_conversion_add_tensors(heft_conversion *c)
 {
-    const uint32_t *only = c->how->only;
-    uint32_t count = only ? c->how->only_count : heft_tensor_count(c->in);
+    const uint32_t *only = c->how.only;
+    uint32_t count = only ? c->how.only_count : heft_tensor_count(c->in);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++)
         st = add_tensor(c, only ? only[i] : i);
@@ -273,14 +264,14 @@ static const heft_value *replacement(const heft_conversion *c, heft_str key)
 /* The file that says what is no tensor. */
 static const heft_file *about(const heft_conversion *c)
 {
-    return c->how->about ? c->how->about : c->in;
+    return c->how.about ? c->how.about : c->in;
 }
 
 heft_status heft_conversion_add_metadata(heft_conversion *c)
 {
     const heft_index *from = &about(c)->x;
     heft_status st = HEFT_OK;
-    uint32_t given = c->how->own_metadata ? 0 : from->values.len;
+    uint32_t given = c->how.own_metadata ? 0 : from->values.len;
     for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
             !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
@@ -325,7 +316,7 @@ heft_status heft_conversion_add_model_parts(heft_conversion *c)
 heft_status heft_conversion_add_vocab(heft_conversion *c)
 {
     c->p.plan.vocab = c->opt.vocab;
-    if (c->opt.vocab || !about(c)->x.tokens.length_bytes || c->how->own_metadata)
+    if (c->opt.vocab || !about(c)->x.tokens.length_bytes || c->how.own_metadata)
         return HEFT_OK;
     heft_status st = heft_vocab_open(&c->vocab, about(c), c->err);
     c->p.plan.vocab = c->vocab;

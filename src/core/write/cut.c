@@ -90,19 +90,14 @@ static heft_status add_end(heft_cut *c, uint32_t end, uint64_t bytes)
     return HEFT_OK;
 }
 
-static uint32_t last_length(const heft_cut *c)
-{
-    const uint32_t *ends = c->ends.ptr;
-    uint32_t n = c->ends.len;
-    return n ? ends[n - 1] - (n > 1 ? ends[n - 2] : 0) : c->units;
-}
-
 /* A shard from `first` on that ends at `last` or before. */
 static heft_status cut_one(heft_cut *c, uint32_t first, uint32_t last)
 {
     search s = { .first = first, .fits = first, .over = last + 1, .growth = 1 };
+    const uint32_t *ends = c->ends.ptr;
+    uint32_t n = c->ends.len;
     heft_status st = HEFT_OK;
-    s.longest = last_length(c);
+    s.longest = n ? ends[n - 1] - (n > 1 ? ends[n - 2] : 0) : c->units; /* as the shard before */
     while (s.over - s.fits > 1 && !st) {
         uint64_t bytes = 0;
         uint32_t end = next_end(c, &s);

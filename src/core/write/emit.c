@@ -72,6 +72,13 @@ heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t le
                             : s->ops->write(s, data, len, err);
 }
 
+heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
+                               size_t len, heft_error *err)
+{
+    heft_status st = heft_segments_add(&p->written, at, data, len, err);
+    return st ? st : heft_sink_put(sink, at, data, len, err);
+}
+
 heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err)
 {
     uint8_t block[512];
@@ -91,66 +98,74 @@ typedef struct flushing {
     heft_error *err;
 } flushing;
 
+/* No byte beyond the planned ones reaches the sink, whatever the format does. */
 static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
     flushing *fl = ctx;
+    const heft_sink_ops *ops = fl->sink->ops;
+    uint64_t to = fl->base + at;
     fl->is_full = fl->is_full || at > fl->planned || len > fl->planned - at;
     if (fl->is_full)
-        return HEFT_E_IO; /* encode() says why, once the size is known */
-    heft_status st = heft_segments_add(&fl->p->written, fl->base + at, data, len, fl->err);
-    return st ? st : heft_sink_put(fl->sink, fl->base + at, data, len, fl->err);
+        return HEFT_E_IO; /* heft_planner_emit() says why, once the size is known */
+    heft_status st = heft_segments_add(&fl->p->written, to, data, len, fl->err);
+    if (st)
+        return st;
+    return ops->write_at ? ops->write_at(fl->sink, to, data, len, fl->err)
+                         : ops->write(fl->sink, data, len, fl->err);
 }
 
-/* No byte beyond the planned ones reaches the sink, whatever fn does. */
-static heft_status encode(heft_planner *p, heft_sink *sink, uint64_t base, uint64_t planned,
-                          heft_status (*fn)(const heft_plan *, heft_out *), heft_error *err)
+heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *sink,
+                              heft_error *err)
 {
     const heft_allocator *al = p->host->allocator;
-    flushing fl = { .p = p, .sink = sink, .base = base, .planned = planned, .err = err };
+    bool is_header = section == HEFT_HEADER;
+    heft_status (*write)(const heft_plan *, heft_out *) = is_header ? p->format->front
+                                                                    : p->format->back;
+    flushing fl = { p, sink, is_header ? 0 : p->plan.data_end, p->plan.front_bytes, false, err };
+    if (!write)
+        return HEFT_OK;
+    p->plan.err = err;
+    heft_status st = is_header ? HEFT_OK : heft_planner_back_bytes(p, &fl.planned);
+    if (st)
+        return st;
+    if (!is_header && p->plan.appended)
+        p->plan.file_bytes = p->plan.data_end + fl.planned;
     uint8_t *buf = heft_alloc(al, OUT_BUFFER, 64);
     if (!buf)
         return heft_error_no_memory(err, "to write the index");
     heft_out o = { .buf = buf, .cap = OUT_BUFFER, .flush = flush, .ctx = &fl };
-    p->plan.err = err;
-    heft_status st = fn(&p->plan, &o);
+    st = write(&p->plan, &o);
     if (!st)
         st = heft_out_flush(&o);
     heft_free(al, buf, OUT_BUFFER, 64);
-    return fl.is_full || (!st && o.total != planned) ? changed(p, planned, o.total, err) : st;
+    return fl.is_full || (!st && o.total != fl.planned) ? changed(p, fl.planned, o.total, err) : st;
 }
 
-heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err)
+heft_status heft_planner_write_gap(heft_planner *p, const uint32_t *places, uint32_t count,
+                                   uint32_t i, uint64_t at, uint64_t to, heft_sink *sink,
+                                   heft_error *err)
 {
-    return encode(p, sink, 0, p->plan.front_bytes, p->format->front, err);
-}
-
-heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err)
-{
-    uint64_t planned;
-    if (!p->format->back)
-        return HEFT_OK;
+    uint8_t block[4096];
+    heft_status st = HEFT_OK;
     p->plan.err = err;
-    heft_status st = heft_planner_back_bytes(p, &planned);
-    if (!st && p->plan.appended)
-        p->plan.file_bytes = p->plan.data_end + planned;
-    return st ? st : encode(p, sink, p->plan.data_end, planned, p->format->back, err);
+    for (size_t n; at < to && !st; at += n) {
+        n = to - at < sizeof block ? (size_t)(to - at) : sizeof block;
+        st = heft_planner_gap(p, places, count, i, at, n, block, err);
+        if (!st)
+            st = heft_planner_write(p, sink, at, block, n, err);
+    }
+    return st;
 }
 
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
 {
-    uint8_t block[4096];
     uint32_t *places, count;
     uint64_t at = p->plan.front_bytes;
     heft_status st = heft_planner_places(p, &places, &count, err);
     for (uint32_t i = 0; i <= count && !st; i++) {
         const heft_ix_part_row *part = i < count ? heft_ix_part_row_at(&p->x, places[i]) : NULL;
         uint64_t end = part ? part->offset : p->plan.data_end;
-        for (size_t n; at < end && !st; at += n) {
-            n = end - at < sizeof block ? (size_t)(end - at) : sizeof block;
-            st = heft_planner_gap(p, places, count, i, at, n, block, err);
-            if (!st)
-                st = heft_sink_put(sink, at, block, n, err);
-        }
+        st = heft_planner_write_gap(p, places, count, i, at, end, sink, err);
         at = part ? end + part->stored : end;
     }
     return st;

@@ -78,29 +78,6 @@ static heft_status run_batch(encoding *e, uint32_t n)
 
 /* ---- all of it ---- */
 
-static heft_status open_producers(encoding *e)
-{
-    bool there = heft_producer_init(&e->in_order, e->c);
-    for (uint32_t i = 0; i < e->to.width && there; i++)
-        there = heft_producer_init(&e->producers[i], e->c);
-    return there ? HEFT_OK : heft_error_no_memory(e->err, "to compress");
-}
-
-static heft_status encode_all(encoding *e)
-{
-    heft_status st = heft_append_open(&e->to, e->c->p, e->c->sink, e->err);
-    if (!st)
-        st = open_producers(e);
-    if (st)
-        return st;
-    heft_file_enter(e->c->in);
-    for (uint32_t n; !st && (n = take_pieces(e));)
-        st = run_batch(e, n);
-    heft_status there = heft_file_leave(e->c->in, e->err);
-    e->c->p->plan.data_end = e->to.at;
-    return there ? there : st;
-}
-
 heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
 {
     const heft_allocator *al = c->p->host->allocator;
@@ -110,7 +87,20 @@ heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
     memset(e, 0, sizeof *e);
     e->c = c;
     e->err = err;
-    heft_status st = encode_all(e);
+    heft_status st = heft_append_open(&e->to, c->p, c->sink, err);
+    bool has_memory = st || heft_producer_init(&e->in_order, c);
+    for (uint32_t i = 0; i < e->to.width && !st && has_memory; i++)
+        has_memory = heft_producer_init(&e->producers[i], c);
+    if (!has_memory)
+        st = heft_error_no_memory(err, "to compress");
+    if (!st) {
+        heft_file_enter(c->in);
+        for (uint32_t n; !st && (n = take_pieces(e));)
+            st = run_batch(e, n);
+        heft_status there = heft_file_leave(c->in, err);
+        st = there ? there : st;
+        c->p->plan.data_end = e->to.at;
+    }
     for (uint32_t i = 0; i < HEFT_APPEND_MOST; i++)
         if (e->producers[i].c)
             heft_producer_free(&e->producers[i]);

@@ -62,12 +62,11 @@ static heft_status take_indices(heft_writer *w, uint32_t part, heft_dtype type, 
 }
 
 /* A format that asks wants them in order: that shows when they come. */
-heft_status heft_writer_in_order(heft_plan *plan, uint32_t tensor, bool *strictly)
+heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
-    heft_writer *w =
-        (heft_writer *)(void *)plan; /* the planner comes first in it, the plan in the planner */
+    heft_writer *w = ctx;
     heft_sparse_spec *const *specs = w->sparse.ptr;
-    uint32_t first = heft_ix_row(plan->x, tensor)->first_part;
+    uint32_t first = heft_ix_row(&w->p.x, tensor)->first_part;
     heft_bisect b = { .end = w->sparse.len };
     while (heft_bisect_next(&b))
         heft_bisect_narrow(&b, specs[b.mid]->first_part < first);
@@ -123,17 +122,6 @@ heft_status heft_writer_advance(heft_writer *w, heft_error *err)
     return st;
 }
 
-static heft_status check_turn(const heft_writer *w, uint32_t part, size_t len, heft_error *err)
-{
-    if (part != w->part)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
-                                (uint64_t)part, (uint64_t)w->part);
-    if (len > heft_writer_length(w, part) - w->got)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
-                                (uint64_t)part, heft_writer_length(w, part));
-    return HEFT_OK;
-}
-
 heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, size_t len,
                               heft_error *err)
 {
@@ -145,12 +133,15 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
         return heft_writer_broken(w, err);
     if (!len)
         return HEFT_OK;
-    heft_status st = check_turn(w, part, len, err);
-    if (st)
-        return st;
+    if (part != w->part)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
+                                (uint64_t)part, (uint64_t)w->part);
+    if (len > heft_writer_length(w, part) - w->got)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
+                                (uint64_t)part, heft_writer_length(w, part));
     const heft_sparse_spec *s = heft_writer_leaves_out(w, part) ? NULL : indices_at(w, part);
-    st = s ? take_indices(w, part, s->types[part - s->first_part], data, len, err)
-           : heft_writer_put(w, part, data, len, err);
+    heft_status st = s ? take_indices(w, part, s->types[part - s->first_part], data, len, err)
+                       : heft_writer_put(w, part, data, len, err);
     w->got += len;
     if (!st)
         st = heft_writer_advance(w, err);

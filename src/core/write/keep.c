@@ -54,39 +54,28 @@ bool heft_plan_room(const heft_plan *p, uint64_t *start)
     return true;
 }
 
-static bool place(heft_ix_part_row *part, const heft_ix_part_row *old, uint64_t offset,
-                  heft_range data, uint64_t start)
-{
-    bool is_inside = offset >= data.offset && offset <= data.offset + data.length;
-    part->stored = old->stored;
-    return heft_add(&part->offset, start, is_inside ? offset - data.offset : 0);
-}
-
 typedef struct placing { /* of data that are moved as one, of a file of the plan */
     heft_range data;
     uint64_t start;
 } placing;
-
-/* Behind `end`, which becomes the end of what is added. */
-static bool begin_added(placing *to, const heft_plan *p, uint64_t *end)
-{
-    *to = (placing){ .start = *end };
-    return !p->adds || !heft_kept_data(p->kept, 1, &to->data) ||
-           (heft_align_up(&to->start, *end, p->align) && heft_add(end, to->start, to->data.length));
-}
 
 bool heft_planner_move(heft_planner *p, uint64_t start, uint64_t tail_align)
 {
     const heft_index *kept = p->plan.kept;
     placing to[2] = { { .start = start } };
     uint64_t end;
-    bool ok = heft_planner_kept(p, &to[0].data) && heft_add(&end, start, to[0].data.length) &&
-              begin_added(&to[1], &p->plan, &end);
+    bool ok = heft_planner_kept(p, &to[0].data) && heft_add(&end, start, to[0].data.length);
+    if (ok && p->plan.adds && heft_kept_data(kept, 1, &to[1].data))
+        ok = heft_align_up(&to[1].start, end, p->plan.align) &&
+             heft_add(&end, to[1].start, to[1].data.length);
     for (uint32_t i = 0; ok && i < p->plan.order_count; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(&p->x, p->plan.order[i]);
         const heft_ix_part_row *old = heft_ix_part_row_at(kept, p->plan.order[i]);
-        const placing *way = &to[heft_ix_place_file(kept, old->offset) > 0];
-        ok = place(part, old, heft_ix_place_offset(kept, old->offset), way->data, way->start);
+        const placing *moved = &to[heft_ix_place_file(kept, old->offset) > 0];
+        uint64_t offset = heft_ix_place_offset(kept, old->offset), begin = moved->data.offset;
+        bool is_inside = offset >= begin && offset <= begin + moved->data.length;
+        part->stored = old->stored;
+        ok = heft_add(&part->offset, moved->start, is_inside ? offset - begin : 0);
     }
     bool pads = p->format->back || p->plan.adds;
     return ok && heft_align_up(&p->plan.data_end, end, pads ? tail_align : 1);

@@ -40,7 +40,7 @@ static heft_status find_ties(heft_plan *p, bool contents)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < count; i++)
         p->same[i] = i;
-    return p->ties ? p->ties(p, p->same, contents) : HEFT_OK;
+    return p->source.ties ? p->source.ties(p->source.ctx, p->same, contents) : HEFT_OK;
 }
 
 heft_status heft_plan_ties(heft_plan *p)
@@ -56,7 +56,7 @@ heft_status heft_plan_share(heft_plan *p)
 /* Bytes that stand in front of a part, padding aside. */
 static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
 {
-    const heft_format *f = ((const heft_planner *)plan)->format;
+    const heft_format *f = plan->planner->format;
     heft_out count = heft_out_counting();
     heft_status st = f->between ? f->between(plan, part, &count) : HEFT_OK;
     *out = count.total;
@@ -99,29 +99,22 @@ static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
     return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
 }
 
-/* Parts that are another's lie where that lies. */
-static void place_same(heft_plan *p)
-{
-    for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
-        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
-        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
-        part->offset = first->offset;
-        part->stored = first->stored;
-    }
-}
-
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     bool moves = false;
     heft_status st = settle_order(p);
     if (!st)
-        st = heft_planner_moves_whole((heft_planner *)p, &moves);
+        st = heft_planner_moves_whole(p->planner, &moves);
     if (!st && !moves)
         st = place_each(p, start, tail_align);
-    else if (!st && !heft_planner_move((heft_planner *)p, start, tail_align))
+    else if (!st && !heft_planner_move(p->planner, start, tail_align))
         st = too_long(p);
-    if (!st)
-        place_same(p);
+    for (uint32_t i = 0; !st && p->same && i < p->x->parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        part->offset = first->offset;
+        part->stored = first->stored;
+    }
     return st;
 }
 
@@ -159,15 +152,11 @@ heft_status heft_planner_back_bytes(const heft_planner *p, uint64_t *out)
     return st;
 }
 
-/* What a part takes in the file beside its data: padding, frames that do not get smaller, and larger numbers. */
-static uint64_t extra_of(const heft_planner *p)
-{
-    enum { FRAMES = 256 };
-    return p->plan.align + FRAMES;
-}
-
 uint64_t heft_planner_most(const heft_planner *p)
 {
+    enum {
+        FRAMES = 256
+    }; /* of a part, beside padding: frames that do not get smaller, larger numbers */
     uint64_t sum, back;
     if (!p->plan.appended)
         return p->plan.file_bytes;
@@ -176,7 +165,8 @@ uint64_t heft_planner_most(const heft_planner *p)
         return HEFT_NOWHERE;
     for (uint32_t i = 0; i < p->plan.order_count; i++) {
         uint64_t length = heft_ix_part_row_at(&p->x, p->plan.order[i])->length;
-        if (!heft_add(&sum, sum, length) || !heft_add(&sum, sum, length / 256 + extra_of(p)))
+        if (!heft_add(&sum, sum, length) ||
+            !heft_add(&sum, sum, length / 256 + p->plan.align + FRAMES))
             return HEFT_NOWHERE;
     }
     return sum;

@@ -1,9 +1,10 @@
 /* linked.c - each file is read back before it appears: its digest, and where its parts came to lie. */
 #include "core/write/linked.h"
 
+#include "core/read/chunks.h"
 #include "core/read/running_digest.h"
 
-enum { STEP = 1 << 20, LABEL = 20 };
+enum { LABEL = 20 };
 
 typedef struct kept { /* a sink that does not let its file appear */
     heft_sink base;
@@ -116,22 +117,22 @@ static heft_status digest(const heft_linked *l, const kept *k, heft_plan_link *l
     const heft_allocator *al = l->host->allocator;
     const heft_digest *d = heft_host_digest(l->host, link->algorithm);
     heft_running_digest own = { .digest = NULL };
+    heft_chunks c = { .buf = NULL };
     if (!d)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
                                 link->algorithm);
-    uint8_t *buf = heft_alloc(al, STEP, 64);
-    heft_status st = buf ? heft_running_digest_begin(&own, d, al, purpose, err)
-                         : heft_error_no_memory(err, purpose);
-    for (uint64_t at = 0; !st && at < link->size; at += STEP) {
-        size_t n = link->size - at < STEP ? (size_t)(link->size - at) : STEP;
-        st = k->inner->ops->read_at(k->inner, at, buf, n, err);
+    heft_status st = heft_running_digest_begin(&own, d, al, purpose, err);
+    if (!st)
+        st = heft_chunks_open(&c, al, NULL, link->size, err);
+    while (!st && heft_chunks_next(&c)) {
+        st = k->inner->ops->read_at(k->inner, c.at, c.buf, c.len, err);
         if (!st)
-            heft_running_digest_update(&own, buf, n);
+            heft_running_digest_update(&own, c.data, c.len);
     }
     if (!st)
         heft_running_digest_end(&own, link->digest);
     heft_running_digest_close(&own);
-    heft_free(al, buf, STEP, 64);
+    heft_chunks_close(&c);
     return st;
 }
 

@@ -231,28 +231,6 @@ static heft_status pass_entry(heft_maker *m, heft_error *err)
     return !st && found ? has_changed(err) : st;
 }
 
-static heft_status make_value(heft_maker *m, heft_error *err)
-{
-    bool found;
-    heft_status st = scan_find(&m->scan, &found, err);
-    if (st || !found)
-        return st;
-    memcpy(m->item, m->scan.buf + m->scan.at, m->scan.size);
-    m->at = 0;
-    m->have = m->scan.size;
-    return pass_entry(m, err);
-}
-
-static heft_status make_column(heft_maker *m, heft_error *err)
-{
-    bool found;
-    heft_status st = scan_find(&m->scan, &found, err);
-    if (st || !found)
-        return st;
-    hand_out(m, remainder_of(m->scan.place, heft_ix_dims(&m->f->x, m->tensor)[1]));
-    return pass_entry(m, err);
-}
-
 /* How many elements lie before the row. */
 static heft_status make_row(heft_maker *m, heft_error *err)
 {
@@ -271,22 +249,15 @@ static heft_status make_row(heft_maker *m, heft_error *err)
     return !st && m->row > dims[0] && m->scan.passed != m->count ? has_changed(err) : st;
 }
 
-/* Element number `place` has this index in dimension dim. */
-static uint64_t index_in(const heft_maker *m, uint64_t place)
+/* The value of the next element that is not zero, or its index: the column, or that in dimension after dimension. */
+static heft_status make_entry(heft_maker *m, heft_error *err)
 {
     const uint64_t *dims = heft_ix_dims(&m->f->x, m->tensor);
-    for (uint32_t d = heft_ix_row(&m->f->x, m->tensor)->rank - 1u; d > m->dim; d--)
-        place = heft_div(place, dims[d]);
-    return remainder_of(place, dims[m->dim]);
-}
-
-static heft_status make_coord(heft_maker *m, heft_error *err)
-{
-    bool found;
+    bool found, is_coords = m->making == HEFT_MAKE_COORDS;
     heft_status st = scan_find(&m->scan, &found, err);
-    if (!st && !found && m->scan.passed != m->count)
+    if (!st && !found && is_coords && m->scan.passed != m->count)
         return has_changed(err);
-    if (!st && !found) { /* once more, for the next dimension */
+    if (!st && !found && is_coords) { /* once more, for the next dimension */
         m->dim++;
         scan_close(&m->scan);
         st = scan_open(&m->scan, m->f, m->part, err);
@@ -295,7 +266,17 @@ static heft_status make_coord(heft_maker *m, heft_error *err)
     }
     if (st || !found)
         return st;
-    hand_out(m, index_in(m, m->scan.place));
+    if (m->making == HEFT_MAKE_VALUES) {
+        memcpy(m->item, m->scan.buf + m->scan.at, m->scan.size);
+        m->at = 0;
+        m->have = m->scan.size;
+        return pass_entry(m, err);
+    }
+    uint32_t last = heft_ix_row(&m->f->x, m->tensor)->rank - 1u, dim = is_coords ? m->dim : last;
+    uint64_t place = m->scan.place;
+    for (uint32_t d = last; d > dim; d--)
+        place = heft_div(place, dims[d]);
+    hand_out(m, remainder_of(place, dims[dim]));
     return pass_entry(m, err);
 }
 
@@ -328,14 +309,12 @@ static heft_status make_more(heft_maker *m, heft_error *err)
     switch (m->making) {
     case HEFT_MAKE_DENSE:
         return fill_block(m, err);
-    case HEFT_MAKE_VALUES:
-        return make_value(m, err);
-    case HEFT_MAKE_COLUMNS:
-        return make_column(m, err);
     case HEFT_MAKE_ROWS:
         return make_row(m, err);
+    case HEFT_MAKE_VALUES:
+    case HEFT_MAKE_COLUMNS:
     case HEFT_MAKE_COORDS:
-        return make_coord(m, err);
+        return make_entry(m, err);
     case HEFT_MAKE_NOTHING:
         break;
     }

@@ -35,15 +35,6 @@ static bool is_map(const heft_format *f, const heft_value *v)
     return v->kind == HEFT_KIND_MAP && heft_str_is(v->key, f->number_map);
 }
 
-static bool has_numbers(const heft_planner *p)
-{
-    heft_str name;
-    bool found = false;
-    for (uint32_t i = 0; i < p->x.values.len && !found; i = heft_ix_value_next(&p->x, i))
-        found = heft_is_map_number(p->format, heft_ix_value(&p->x, i), &name);
-    return found;
-}
-
 /* The map that is there, if it is, then the numbers that go into it. */
 static heft_status put_map(heft_planner *p, const heft_index *old, uint32_t count)
 {
@@ -84,7 +75,11 @@ static heft_status put_all(heft_planner *p, const heft_index *old, uint32_t coun
 
 heft_status heft_planner_nest(heft_planner *p)
 {
-    if (!p->format->number_map || !has_numbers(p))
+    heft_str name;
+    bool has_numbers = false;
+    for (uint32_t i = 0; i < p->x.values.len && !has_numbers; i = heft_ix_value_next(&p->x, i))
+        has_numbers = heft_is_map_number(p->format, heft_ix_value(&p->x, i), &name);
+    if (!has_numbers)
         return HEFT_OK;
     heft_index old = { .values = p->x.values };
     p->x.values = (heft_vec){ NULL, 0, 0 };

@@ -50,28 +50,6 @@ heft_status heft_writer_find_places(heft_writer *w, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status write_out(heft_writer *w, uint64_t at, const void *data, size_t len,
-                             heft_error *err)
-{
-    heft_status st = heft_segments_add(&w->p.written, at, data, len, err);
-    return st ? st : heft_sink_put(w->sink, at, data, len, err);
-}
-
-/* What stands in front of place i, from byte `at` to byte `to`. */
-static heft_status fill_gap(heft_writer *w, uint32_t i, uint64_t at, uint64_t to, heft_error *err)
-{
-    uint8_t block[4096];
-    heft_status st = HEFT_OK;
-    w->p.plan.err = err;
-    for (size_t n; at < to && !st; at += n) {
-        n = to - at < sizeof block ? (size_t)(to - at) : sizeof block;
-        st = heft_planner_gap(&w->p, w->places, w->place_count, i, at, n, block, err);
-        if (!st)
-            st = write_out(w, at, block, n, err);
-    }
-    return st;
-}
-
 /* All gaps from the place that comes next up to that in front of place `last`, which may be the
  * end; payloads in between are passed over. */
 static heft_status fill_gaps(heft_writer *w, uint32_t last, heft_error *err)
@@ -80,7 +58,9 @@ static heft_status fill_gaps(heft_writer *w, uint32_t last, heft_error *err)
     for (; w->place <= last && !st; w->place++) {
         bool is_end = w->place == w->place_count;
         const heft_ix_part_row *part = is_end ? NULL : row(w, w->places[w->place]);
-        st = fill_gap(w, w->place, w->at, part ? part->offset : w->p.plan.data_end, err);
+        uint64_t end = part ? part->offset : w->p.plan.data_end;
+        st = heft_planner_write_gap(&w->p, w->places, w->place_count, w->place, w->at, end, w->sink,
+                                    err);
         if (part)
             w->at = part->offset + part->stored;
     }
@@ -188,14 +168,14 @@ static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t l
     if (st)
         return st;
     if (w->sink->ops->write_at)
-        return write_out(w, to, data, len, err);
+        return heft_planner_write(&w->p, w->sink, to, data, len, err);
     if (w->place_of[part] + !!w->kept < w->place)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%s stores these tensors in another order than they are declared "
                                 "in, which a stream cannot take",
                                 w->p.format->name);
     st = fill_gaps(w, w->place_of[part], err);
-    return st ? st : write_out(w, to, data, len, err);
+    return st ? st : heft_planner_write(&w->p, w->sink, to, data, len, err);
 }
 
 heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, size_t len,

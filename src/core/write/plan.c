@@ -35,6 +35,7 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
     p->arena.mem = &p->x.mem;
     heft_segments_init(&p->written, p->host);
     p->plan = (heft_plan){
+        .planner = p,
         .x = &p->x,
         .version = o.version,
         .align = o.align ? o.align
@@ -42,7 +43,6 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
                          : 1,
         .asked_align = o.align,
         .arena = &p->arena,
-        .loss = heft_planner_loss,
         .allow_loss = o.allow_loss,
     };
     return check_options(p, err);

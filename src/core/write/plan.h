@@ -16,8 +16,8 @@ typedef struct heft_stored {
     bool insists; /* on the encoding, also of what does not get smaller */
 } heft_stored;
 
-typedef struct heft_planner {
-    heft_plan plan; /* first: formats call back through it */
+struct heft_planner {
+    heft_plan plan; /* formats call back through plan.planner */
     const heft_format *format;
     const heft_host *host;
     heft_write_options opt;
@@ -40,7 +40,7 @@ typedef struct heft_planner {
     heft_status (*passed_by)(void *ctx, const heft_digest *d, heft_range r, void *state,
                              heft_error *err);
     void *passed_by_ctx;
-} heft_planner;
+};
 
 heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
                               const heft_write_options *opt, heft_error *err);
@@ -73,10 +73,6 @@ heft_status heft_planner_storage(heft_planner *p);
 heft_status heft_planner_part_digests(heft_planner *p, heft_error *err);
 const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part); /* NULL: none */
 
-/* heft_plan.loss of the engine's plans: plan_calls.c. */
-heft_status heft_planner_loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,
-                              const char *text);
-
 /* ---- running ---- */
 
 /* Asks the format for losses and the layout; HEFT_E_LOSSY when something stands in the way. */
@@ -101,16 +97,24 @@ void heft_planner_digests_free(heft_planner *p);
 
 /* ---- what formats write themselves, emit.c ---- */
 
-/* Runs front() or back() into the sink, which gets no byte beyond the planned ones: HEFT_E_IO when the format
- * writes more or fewer, since names and texts of the input have changed. */
-heft_status heft_planner_front(heft_planner *p, heft_sink *sink, heft_error *err);
-heft_status heft_planner_back(heft_planner *p, heft_sink *sink, heft_error *err);
+typedef enum heft_section { HEFT_HEADER, HEFT_TRAILER } heft_section;
+/* Run front() or back() of the format into the sink, which gets no byte beyond the planned ones: HEFT_E_IO when the
+ * format writes more or fewer, since names and texts of the input have changed. */
+heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *sink,
+                              heft_error *err);
 /* Bytes [at, at + len) of the file, which lie in front of place i of so many, or behind the last:
  * what between() writes, then the plan's fill.  HEFT_E_IO when between() does not write what was planned. */
 heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
                              uint32_t i, uint64_t at, size_t len, uint8_t *dst, heft_error *err);
+/* The same for bytes [at, to), into the sink. */
+heft_status heft_planner_write_gap(heft_planner *p, const uint32_t *places, uint32_t count,
+                                   uint32_t i, uint64_t at, uint64_t to, heft_sink *sink,
+                                   heft_error *err);
 /* All those bytes of a late plan, once the digests are known. */
 heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err);
+/* Write bytes of the file, of which the plan's digests of ranges take note. */
+heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
+                               size_t len, heft_error *err);
 /* At a place of the file, whatever the sink is: streams are written in order. */
 heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
 heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);

@@ -30,10 +30,10 @@ static heft_status tell_once(heft_planner *p, const char *rule, heft_str tensor,
     return HEFT_OK;
 }
 
-heft_status heft_planner_loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,
-                              const char *text)
+heft_status heft_plan_loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,
+                           const char *text)
 {
-    heft_planner *p = (heft_planner *)plan;
+    heft_planner *p = plan->planner;
     heft_str name = { NULL, 0 };
     bool stops = (s == HEFT_FAULT && !p->opt.allow_loss) || (s == HEFT_WARNING && p->opt.strict);
     if (tensor == HEFT_NONE && p->grows_into && heft_ix_tensors(&p->x))
@@ -52,15 +52,9 @@ heft_status heft_planner_loss(heft_plan *plan, heft_severity s, const char *rule
     return st;
 }
 
-heft_status heft_plan_loss(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
-                           const char *text)
-{
-    return p->loss(p, s, rule, tensor, text);
-}
-
 heft_status heft_plan_warn(heft_plan *plan, const char *rule, const char *text)
 {
-    heft_planner *p = (heft_planner *)plan;
+    heft_planner *p = plan->planner;
     bool is_strict = p->opt.strict;
     p->opt.strict = is_strict && !plan->kept; /* edits are strict about losses */
     heft_status st = heft_plan_loss(plan, HEFT_WARNING, rule, HEFT_NONE, text);
@@ -110,7 +104,7 @@ static heft_status read_part(heft_plan *plan, heft_model_bytes *m)
 
 heft_status heft_plan_model_part(heft_plan *plan, const char *role, heft_str *out)
 {
-    const heft_planner *p = (const heft_planner *)plan;
+    const heft_planner *p = plan->planner;
     heft_model_bytes *m = p->model_bytes.ptr;
     heft_status st = HEFT_OK;
     uint32_t i = 0;

@@ -35,7 +35,7 @@ static heft_status settle_digest(heft_planner *p, range_digest *r, heft_error *e
 heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_range r,
                                    uint32_t *number)
 {
-    heft_planner *p = (heft_planner *)plan;
+    heft_planner *p = plan->planner;
     range_digest *to = heft_vec_push(&p->x.mem, &p->range_digests, sizeof *to);
     if (!to)
         return heft_error_no_memory(plan->err, "for a checksum");
@@ -49,22 +49,22 @@ heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_
 
 heft_status heft_plan_range_digest(const heft_plan *plan, uint32_t number, const uint8_t **out)
 {
-    heft_planner *p = (heft_planner *)(uintptr_t)plan; /* for a stream, when first asked for */
+    heft_planner *p = plan->planner;
     range_digest *r = (range_digest *)p->range_digests.ptr + number;
     *out = r->bytes;
-    return settle_digest(p, r, plan->err);
+    return settle_digest(p, r, plan->err); /* already settled, except for a late plan of a stream */
 }
 
 const uint8_t *heft_plan_part_digest(const heft_plan *plan, uint32_t part)
 {
-    return ((const heft_planner *)plan)->part_digests[part];
+    return plan->planner->part_digests[part];
 }
 
 /* ---- of what a format writes itself ---- */
 
 bool heft_plan_can_digest(const heft_plan *plan, const char *algorithm)
 {
-    return heft_host_digest(((const heft_planner *)plan)->host, algorithm);
+    return heft_host_digest(plan->planner->host, algorithm);
 }
 
 typedef struct digesting {
@@ -85,7 +85,7 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
                                void (*emit)(const heft_plan *p, heft_out *o),
                                uint8_t digest[HEFT_CLAIM_BYTES])
 {
-    const heft_host *h = ((const heft_planner *)plan)->host;
+    const heft_host *h = plan->planner->host;
     digesting g = { .to = o };
     uint8_t buf[4096];
     heft_out own = { .buf = buf, .cap = sizeof buf, .flush = pass_on, .ctx = &g };

@@ -3,11 +3,6 @@
 
 enum { SCRATCH = 256 << 10 }; /* twice: elements before a cast, and a row of a matrix */
 
-static const heft_ix_part_row *target_row(const heft_producer *w, uint32_t part)
-{
-    return heft_ix_part_row_at(&w->c->p->x, part);
-}
-
 static const heft_ix_part_row *source_row(const heft_copying *c, uint32_t part)
 {
     return heft_ix_part_row_at(&c->in->x, c->origins[part].part);
@@ -207,33 +202,21 @@ static heft_status next_decoded(void *ctx, uint8_t *buf, size_t len, heft_error 
     return read_source(w, w->stream.given, buf, len);
 }
 
-/* A compressed matrix has to be there before it can be turned. */
-static heft_status decode_all(heft_producer *w)
-{
-    return heft_room_fill(&w->turned, w->c->in->host, w->c->sink, w->stream.row.length,
-                          next_decoded, w, &w->err);
-}
-
-static heft_status open_maker(heft_producer *w, const heft_origin *o)
-{
-    const heft_allocator *al = w->c->in->host->allocator;
-    w->maker = heft_alloc(al, sizeof *w->maker, 64);
-    if (!w->maker)
-        return heft_error_no_memory(&w->err, "to change a layout");
-    heft_status st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, o->filled,
-                                     &w->err);
-    if (!st)
-        return HEFT_OK;
-    heft_free(al, w->maker, sizeof *w->maker, 64);
-    w->maker = NULL;
-    return st;
-}
-
 static heft_status open_source(heft_producer *w, const heft_origin *o)
 {
-    if (o->making)
-        return open_maker(w, o);
-    heft_status st = heft_stream_start(&w->stream, w->c->in, o->part, &w->err);
+    const heft_allocator *al = w->c->in->host->allocator;
+    heft_status st;
+    if (o->making) {
+        w->maker = heft_alloc(al, sizeof *w->maker, 64);
+        if (!w->maker)
+            return heft_error_plain(&w->err, HEFT_E_NOMEM, "no memory to change a layout");
+        st = heft_maker_open(w->maker, w->c->in, o->tensor, o->part, o->making, o->filled, &w->err);
+        if (st)
+            heft_free(al, w->maker, sizeof *w->maker, 64);
+        w->maker = st ? NULL : w->maker;
+        return st;
+    }
+    st = heft_stream_start(&w->stream, w->c->in, o->part, &w->err);
     if (st)
         return st;
     w->stream.seen = stored_seen;
@@ -256,7 +239,7 @@ static void close_source(heft_producer *w)
     w->maker = NULL;
 }
 
-static void hand_in_losses(heft_producer *w)
+static void leave_part(heft_producer *w)
 {
     for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
         if (w->lost[k])
@@ -264,11 +247,6 @@ static void hand_in_losses(heft_producer *w)
                             w->lost[k] < SIZE_MAX ? (size_t)w->lost[k] : SIZE_MAX);
         w->lost[k] = 0;
     }
-}
-
-static void leave_part(heft_producer *w)
-{
-    hand_in_losses(w);
     if (w->part != HEFT_NONE && w->in_order) {
         close_source(w);
         heft_running_digest_close(&w->source);
@@ -301,7 +279,10 @@ static heft_status enter_part(heft_producer *w, uint32_t part)
     if (!st)
         st = heft_running_digest_begin(&w->target, target_digest(w->c, part), host->allocator,
                                        "for a digest", &w->err);
-    return !st && o->transposed ? decode_all(w) : st;
+    if (!st && o->transposed) /* a compressed matrix has to be there before it can be turned */
+        st = heft_room_fill(&w->turned, host, w->c->sink, w->stream.row.length, next_decoded, w,
+                            &w->err);
+    return st;
 }
 
 static void end_part(heft_producer *w)
@@ -334,7 +315,7 @@ void heft_producer_free(heft_producer *w)
 
 heft_status heft_produce(heft_producer *w, uint32_t part, uint64_t from, size_t len, uint8_t *dst)
 {
-    const heft_ix_part_row *row = target_row(w, part);
+    const heft_ix_part_row *row = heft_ix_part_row_at(&w->c->p->x, part);
     const heft_origin *o = &w->c->origins[part];
     heft_status st = w->part == part ? HEFT_OK : enter_part(w, part);
     if (st)

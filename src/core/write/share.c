@@ -9,19 +9,16 @@ enum {
 
 /* ---- what can be shared ---- */
 
-static bool is_looked_at(const heft_copying *c, uint32_t part)
-{
-    return heft_planner_digest_of(c->p, part) || c->p->written.digest_count ||
-           c->watch->seen.digest_count ||
-           heft_watch_tap(c->watch, c->origins[part].part) != HEFT_NONE;
-}
-
-static bool is_changed(const heft_copying *c, uint32_t part)
+/* Whether a part is copied as it is, and nobody wants to see its bytes. */
+static bool can_share(const heft_copying *c, uint32_t part)
 {
     const heft_origin *o = &c->origins[part];
     const heft_ix_part_row *from = heft_ix_part_row_at(&c->in->x, o->part);
-    return o->making || o->transposed || !heft_ix_is_plain(from) ||
-           o->dtype != heft_ix_part_row_at(&c->p->x, part)->dtype;
+    if (heft_planner_digest_of(c->p, part) || c->p->written.digest_count ||
+        c->watch->seen.digest_count || heft_watch_tap(c->watch, o->part) != HEFT_NONE)
+        return false;
+    return !o->making && !o->transposed && heft_ix_is_plain(from) &&
+           o->dtype == heft_ix_part_row_at(&c->p->x, part)->dtype;
 }
 
 /* The blocks of a part, in the target; false: too few, or they lie across those of the source. */
@@ -34,12 +31,6 @@ static bool whole_blocks(heft_range *out, uint64_t to, uint64_t from, uint64_t l
     return true;
 }
 
-static heft_source *source_of(const heft_file *f, uint64_t place)
-{
-    uint32_t number = heft_ix_place_file(&f->x, place);
-    return number ? f->beside[number - 1].source : f->source;
-}
-
 /* ---- sharing ---- */
 
 /* false: the file system does not do that. */
@@ -48,7 +39,8 @@ static bool share(const heft_copying *c, uint32_t part, heft_range r)
     const heft_file *f = c->in;
     const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, part);
     const heft_ix_part_row *from = heft_ix_part_row_at(&f->x, c->origins[part].part);
-    heft_source *s = source_of(f, from->offset);
+    uint32_t number = heft_ix_place_file(&f->x, from->offset);
+    heft_source *s = number ? f->beside[number - 1].source : f->source;
     uint64_t at = heft_ix_place_offset(&f->x, from->offset) + (r.offset - to->offset);
     return s && c->sink->ops->share(c->sink, r.offset, s, at, r.length);
 }
@@ -62,7 +54,7 @@ heft_status heft_share_parts(const heft_copying *c, const uint32_t *places, uint
         const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, places[i]);
         uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[places[i]].part)->offset;
         heft_range r;
-        if (is_looked_at(c, places[i]) || is_changed(c, places[i]) ||
+        if (!can_share(c, places[i]) ||
             !whole_blocks(&r, to->offset, heft_ix_place_offset(&c->in->x, from), to->stored))
             continue;
         heft_range *kept = heft_vec_push(m, shared, sizeof *kept);

@@ -85,19 +85,15 @@ heft_status heft_sparse_declare(heft_sparse_spec *out, const heft_tensor_spec *s
 
 /* ---- what the indices have to be ---- */
 
-static const char *role_of(const heft_sparse_input *f, uint32_t part)
-{
-    bool is_csr = f->spec->layout == HEFT_SPARSE_CSR;
-    return part == f->spec->indptr ? "indptr" : is_csr ? "indices" : "coords";
-}
-
 static heft_status wrong(const heft_sparse_input *f, uint32_t part, uint64_t element,
                          heft_error *err, const char *fmt, uint64_t a, uint64_t b)
 {
+    bool is_csr = f->spec->layout == HEFT_SPARSE_CSR;
+    const char *role = part == f->spec->indptr ? "indptr" : is_csr ? "indices" : "coords";
     heft_error why;
     heft_error_plain(&why, HEFT_E_ARGUMENT, fmt, a, b);
     return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q: component '%s': element %U %s",
-                            f->spec->name, role_of(f, part), element, why.message);
+                            f->spec->name, role, element, why.message);
 }
 
 static heft_status out_of_bounds(const heft_sparse_input *f, uint64_t n, const char *fmt,

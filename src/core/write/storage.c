@@ -30,13 +30,6 @@ heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage
     return st;
 }
 
-/* Parts of the file itself are stored as their format has them. */
-static heft_storage usual_of(const heft_planner *p, uint32_t part)
-{
-    return heft_ix_owner(&p->x, part) == HEFT_NONE ? (heft_storage){ .digest = NULL }
-                                                   : heft_planner_usual(p);
-}
-
 heft_storage heft_planner_usual(const heft_planner *p)
 {
     heft_storage how = { p->opt.encoding, p->opt.encoding_level, p->opt.digest };
@@ -57,7 +50,9 @@ heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storag
         heft_stored *to = heft_vec_push(&p->x.mem, &p->stored, sizeof *to);
         if (!to)
             return heft_error_no_memory(err, "to plan the file");
-        *to = (heft_stored){ .how = usual_of(p, p->stored.len - 1) };
+        *to = (heft_stored){ .insists = false };
+        if (heft_ix_owner(&p->x, p->stored.len - 1) != HEFT_NONE) /* else as its format has it */
+            to->how = heft_planner_usual(p);
     }
     if (!st)
         ((heft_stored *)p->stored.ptr)[part] =
@@ -95,7 +90,7 @@ heft_status heft_planner_storage(heft_planner *p)
 
 bool heft_plan_compresses(const heft_plan *p)
 {
-    bool any = heft_planner_usual((const heft_planner *)p).encoding != HEFT_RAW;
+    bool any = heft_planner_usual(p->planner).encoding != HEFT_RAW;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !any; t++) {
         const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
         for (uint32_t k = 0; k < row->part_count && !any; k++)
@@ -116,19 +111,17 @@ heft_status heft_plan_check_storage(const heft_plan *p,
     return st;
 }
 
-static bool same_digest(const char *a, const char *b)
-{
-    return a == b || (a && b && heft_str_is(heft_lit(a), b));
-}
-
 /* Whoever comes first decides on the encoding; a digest that somebody wants is written of all. */
 heft_status heft_plan_share_storage(heft_plan *p)
 {
     bool differ = false;
     for (uint32_t i = 0; p->same && i < p->x->parts.len; i++) {
         heft_storage *own = &p->storage[i], *first = &p->storage[p->same[i]];
+        bool is_same_digest = own->digest == first->digest ||
+                              (own->digest && first->digest &&
+                               heft_str_is(heft_lit(own->digest), first->digest));
         differ = differ || own->encoding != first->encoding || own->level != first->level ||
-                 !same_digest(own->digest, first->digest);
+                 !is_same_digest;
         if (!first->digest)
             first->digest = own->digest;
     }
@@ -142,33 +135,28 @@ heft_status heft_plan_share_storage(heft_plan *p)
 
 /* ---- digests of parts ---- */
 
-static heft_status prepare_digest(heft_planner *p, uint32_t part, heft_error *err)
-{
-    const char *name = p->plan.storage[part].digest;
-    const heft_digest *d = heft_host_digest(p->host, name);
-    if (!d)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
-                                name);
-    if (heft_digest_joins(d) && !p->plan.appended)
-        heft_segments_want(&p->written, p->host, name);
-    p->digest_of[part] = d;
-    return HEFT_OK;
-}
-
 heft_status heft_planner_part_digests(heft_planner *p, heft_error *err)
 {
     uint32_t all = p->x.parts.len;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < all && !st; i++) {
-        if (!p->plan.storage[i].digest)
+    for (uint32_t i = 0; i < all; i++) {
+        const char *name = p->plan.storage[i].digest;
+        if (!name)
             continue;
         if (!p->digest_of) {
             p->digest_of = heft_plan_alloc(&p->plan, all * sizeof *p->digest_of);
             p->part_digests = heft_plan_alloc(&p->plan, all * sizeof *p->part_digests);
         }
-        st = p->digest_of && p->part_digests ? prepare_digest(p, i, err) : HEFT_E_NOMEM;
+        if (!p->digest_of || !p->part_digests)
+            return HEFT_E_NOMEM;
+        const heft_digest *d = heft_host_digest(p->host, name);
+        if (!d)
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                                    name);
+        if (d->join && !p->plan.appended)
+            heft_segments_want(&p->written, p->host, name);
+        p->digest_of[i] = d;
     }
-    return st;
+    return HEFT_OK;
 }
 
 const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part)

@@ -5,8 +5,9 @@
 #include "base/blake3.h"
 #include "base/siphash.h"
 #include "base/sort.h"
+#include "core/read/chunks.h"
 
-enum { EDGE = 64, STEP = 256 << 10, POLL = 1024 };
+enum { EDGE = 64, POLL = 1024 };
 
 typedef struct ties {
     heft_planner *p;
@@ -96,13 +97,6 @@ static void tie_sources(ties *t)
 
 /* ---- the same bytes ---- */
 
-static bool is_copied_as_is(const ties *t, uint32_t part)
-{
-    const heft_origin *o = &t->origins[part];
-    return !target(t, part)->length || (heft_ix_is_plain(source(t, part)) && !o->transposed &&
-                                        !o->making && o->dtype == target(t, part)->dtype);
-}
-
 static heft_status mark(ties *t, uint32_t part, heft_error *err)
 {
     uint8_t edges[2 * EDGE] = { 0 };
@@ -125,13 +119,6 @@ static bool mark_below(const void *ctx, uint32_t a, uint32_t b)
     return m != n ? m < n : t->marks[a] < t->marks[b];
 }
 
-/* Lets the caller stop the search; nothing that it counts is done yet. */
-static heft_status poll(ties *t, heft_error *err)
-{
-    heft_meter_add(&t->meter, 0);
-    return heft_meter_end(&t->meter, err);
-}
-
 /* Keeps those that may be equal to a neighbour. */
 static void keep_candidates(ties *t)
 {
@@ -148,24 +135,22 @@ static void keep_candidates(ties *t)
 
 static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_error *err)
 {
-    const heft_allocator *al = t->in->host->allocator;
     uint32_t from = t->origins[part].part;
     uint64_t length = target(t, part)->length;
-    const uint8_t *lent = length ? heft_part_view(t->in, from) : NULL;
-    uint8_t *buf = lent ? NULL : heft_alloc(al, STEP, 64);
+    heft_chunks c;
     heft_blake3 h;
     heft_blake3_init(&h);
-    heft_status st = lent || buf ? HEFT_OK : heft_error_no_memory(err, "to compare parts");
-    for (uint64_t at = 0; !st && at < length && !heft_meter_halted(&t->meter); at += STEP) {
-        size_t n = length - at < STEP ? (size_t)(length - at) : STEP;
+    heft_status st = heft_chunks_open(&c, t->in->host->allocator,
+                                      length ? heft_part_view(t->in, from) : NULL, length, err);
+    while (!st && !heft_meter_halted(&t->meter) && heft_chunks_next(&c)) {
         heft_meter_add(&t->meter, 0);
-        if (!lent)
-            st = heft_part_read(buf, t->in, from, at, n, err);
+        if (c.buf)
+            st = heft_part_read(c.buf, t->in, from, c.at, c.len, err);
         if (!st)
-            heft_blake3_update(&h, lent ? lent + at : buf, n);
+            heft_blake3_update(&h, c.data, c.len);
     }
     heft_blake3_final(&h, out->bytes);
-    heft_free(al, buf, STEP, 64);
+    heft_chunks_close(&c);
     return st;
 }
 
@@ -229,12 +214,18 @@ static heft_status mark_firsts(ties *t, heft_error *err)
     uint32_t kept = 0;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < t->p->x.parts.len && !st; i++) {
-        if (t->marks[i] && t->same[i] == i && is_copied_as_is(t, i)) {
+        const heft_origin *o = &t->origins[i];
+        bool is_copied_as_is = !target(t, i)->length ||
+                               (heft_ix_is_plain(source(t, i)) && !o->transposed && !o->making &&
+                                o->dtype == target(t, i)->dtype);
+        if (t->marks[i] && t->same[i] == i && is_copied_as_is) {
             st = t->how->equal ? HEFT_OK : mark(t, i, err);
             t->ids[kept++] = i;
         }
-        if (!st && i % POLL == 0)
-            st = poll(t, err);
+        if (!st && i % POLL == 0) { /* the caller may stop the search; no byte counts yet */
+            heft_meter_add(&t->meter, 0);
+            st = heft_meter_end(&t->meter, err);
+        }
     }
     t->count = kept;
     return st;
@@ -253,19 +244,14 @@ static bool known_below(const void *ctx, uint32_t a, uint32_t b)
     return order ? order < 0 : a < b;
 }
 
-static void tie_known(ties *t)
-{
-    heft_sort(t->ids, t->scratch, t->count, known_below, t);
-    for (uint32_t i = 1; i < t->count; i++)
-        if (!order_known(t, t->ids[i - 1], t->ids[i]))
-            t->same[t->ids[i]] = t->same[t->ids[i - 1]];
-}
-
 static heft_status tie_contents(ties *t, heft_error *err)
 {
     heft_status st = mark_firsts(t, err);
     if (!st && t->how->equal) {
-        tie_known(t);
+        heft_sort(t->ids, t->scratch, t->count, known_below, t);
+        for (uint32_t i = 1; i < t->count; i++)
+            if (!order_known(t, t->ids[i - 1], t->ids[i]))
+                t->same[t->ids[i]] = t->same[t->ids[i - 1]];
     } else if (!st) {
         heft_sort(t->ids, t->scratch, t->count, mark_below, t);
         keep_candidates(t);

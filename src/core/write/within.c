@@ -53,13 +53,6 @@ static const char *algorithm_of(const heft_planner *p, heft_str digest)
     return d ? d->name : NULL;
 }
 
-/* Of the same generation, no digest is one that was not wanted. */
-static bool is_same_generation(const heft_planner *p, const heft_file *in)
-{
-    const char *version = p->plan.version;
-    return version && heft_str_is(in->x.version, version);
-}
-
 heft_storage heft_within_storage(heft_planner *p, const heft_file *in, uint32_t part)
 {
     heft_storage how = heft_planner_usual(p), kept = how;
@@ -68,7 +61,8 @@ heft_storage heft_within_storage(heft_planner *p, const heft_file *in, uint32_t 
     const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
     if (p->opt.encoding == HEFT_RAW)
         kept.encoding = heft_ix_part_row_at(&in->x, part)->encoding;
-    if (!p->opt.digest && (algorithm || is_same_generation(p, in)))
+    bool is_same = p->plan.version && heft_str_is(in->x.version, p->plan.version);
+    if (!p->opt.digest && (algorithm || is_same)) /* then no digest is one that was not wanted */
         kept.digest = algorithm;
     p->format->storage(&p->plan, &kept, true);
     return kept;

@@ -20,7 +20,7 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     }
     *w = (heft_writer){ .sink = take };
     st = heft_planner_init(&w->p, fmt, &o, err);
-    w->p.plan.in_order = heft_writer_in_order;
+    w->p.plan.source = (heft_plan_source){ .ctx = w, .in_order = heft_writer_in_order };
     w->p.plan.is_declared = true;
     if (!st)
         st = take ? heft_sink_check(take, err)
@@ -73,7 +73,7 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     if (!st && w->sink->ops->reserve && !w->p.plan.appended && !heft_writer_grows(w))
         st = w->sink->ops->reserve(w->sink, w->p.plan.file_bytes, err);
     if (!st)
-        st = heft_planner_front(&w->p, w->sink, err);
+        st = heft_planner_emit(&w->p, HEFT_HEADER, w->sink, err);
     w->at = w->p.plan.front_bytes;
     if (!st && w->p.plan.appended)
         st = heft_writer_open_appender(w, err);
@@ -119,7 +119,7 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
     if (!st && w->sink->ops->write_at && w->p.plan.late)
         st = heft_planner_gaps(&w->p, w->sink, err);
     if (!st)
-        st = heft_planner_back(&w->p, w->sink, err);
+        st = heft_planner_emit(&w->p, HEFT_TRAILER, w->sink, err);
     if (st) {
         heft_writer_discard(w);
         return heft_error_end(err, st);

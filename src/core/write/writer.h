@@ -38,8 +38,8 @@ heft_status heft_writer_break(heft_writer *w, heft_status st, heft_error *err);
 heft_status heft_writer_broken(const heft_writer *w, heft_error *err);
 /* Bytes that the caller hands over for a part: in the type that was declared. */
 uint64_t heft_writer_length(const heft_writer *w, uint32_t part);
-/* heft_plan.in_order of a writer. */
-heft_status heft_writer_in_order(heft_plan *plan, uint32_t tensor, bool *strictly);
+/* heft_plan_source.in_order; ctx is a heft_writer. */
+heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly);
 /* To the next part that has bytes; empty ones are written on the way. */
 heft_status heft_writer_advance(heft_writer *w, heft_error *err);
 /* Copies a text, or what a value lends, into the index of the planner. */

@@ -40,8 +40,9 @@ heft_status heft_gptrs_check_base_ids(heft_check *c)
 
 heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool checkpoint)
 {
-    const uint8_t *stored = p->source_base_id ? p->source_base_id(p, tensor) : NULL;
-    if (!stored || heft_gptrs_is_id_of(stored, p->source_name(p, tensor)))
+    const heft_plan_source *s = &p->source;
+    const uint8_t *stored = s->base_id ? s->base_id(s->ctx, tensor) : NULL;
+    if (!stored || heft_gptrs_is_id_of(stored, s->name(s->ctx, tensor)))
         return HEFT_OK;
     return heft_plan_loss(p, HEFT_WARNING, "gptrs/base-id", tensor,
                           checkpoint ? "its stored base id is not the BLAKE3 of its name: the id "

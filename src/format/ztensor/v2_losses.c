@@ -89,8 +89,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
                              role.len ? ": " : "", why);
     }
     bool strictly = true;
-    if (p->in_order && (row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO))
-        st = p->in_order(p, t, &strictly);
+    if (p->source.in_order && (row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO))
+        st = p->source.in_order(p->source.ctx, t, &strictly);
     if (!st && !strictly) { /* what readers demand of the entries, and verify reports as a fault */
         heft_plan_drop(p, t);
         st = heft_plan_loss(p, HEFT_FAULT, "ztensor/entries", t,

@@ -1,0 +1,34 @@
+/* chunks.c - the one loop over the bytes of a part, a range or a file that are seen once. */
+#include "core/read/chunks.h"
+
+enum { CHUNK = 256 << 10 };
+
+heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const void *lent,
+                             uint64_t length, heft_error *err)
+{
+    *c = (heft_chunks){ .data = lent, .left = length, .al = al };
+    if (lent)
+        return HEFT_OK;
+    c->capacity = length < CHUNK ? (size_t)length + 1 : CHUNK;
+    c->data = c->buf = al->resize(al->ctx, NULL, 0, c->capacity, 64);
+    if (c->buf)
+        return HEFT_OK;
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to go through %U bytes", length);
+}
+
+bool heft_chunks_next(heft_chunks *c)
+{
+    if (!c->buf)
+        c->data += c->len;
+    c->at += c->len;
+    c->len = c->left < CHUNK ? (size_t)c->left : CHUNK;
+    c->left -= c->len;
+    return c->len;
+}
+
+void heft_chunks_close(heft_chunks *c)
+{
+    if (c->buf)
+        c->al->resize(c->al->ctx, c->buf, c->capacity, 0, 64);
+    c->buf = NULL;
+}

@@ -1,0 +1,143 @@
+/* split_units.c - tensors that stay together when a model is split. */
+#include "core/write/split_units.h"
+
+static heft_status no_memory(heft_error *err)
+{
+    return heft_error_no_memory(err, "to split a model");
+}
+
+/* count zeros, and one more. */
+static uint32_t *new_ids(heft_split_units *u, size_t count)
+{
+    uint32_t *ids = heft_arena_alloc(&u->x.arena, (count + 1) * sizeof *ids, sizeof *ids);
+    if (ids)
+        memset(ids, 0, (count + 1) * sizeof *ids);
+    return ids;
+}
+
+/* The first tensor that shares all of its parts with this one, or the tensor itself.  same: by part, or NULL. */
+static uint32_t tied_to(const heft_index *x, const uint32_t *same, uint32_t tensor)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
+    uint32_t other = tensor;
+    for (uint32_t k = 0; same && k < row->part_count; k++) {
+        uint32_t owner = heft_ix_owner(x, same[row->first_part + k]);
+        if (k && owner != other)
+            return tensor;
+        other = owner;
+    }
+    return other;
+}
+
+static heft_status add_tensor(heft_split_units *u, const heft_file *in, const heft_index *x,
+                              uint32_t tensor, heft_error *err)
+{
+    uint64_t *dims;
+    uint32_t id;
+    heft_str name = heft_ix_copy(&u->x, heft_ix_name(x, tensor));
+    if (!name.ptr || heft_ix_tensor(&u->x, name, heft_ix_row(x, tensor)->dtype, 0, &dims, &id))
+        return no_memory(err);
+    u->source[id] = heft_ix_find(&in->x, name);
+    return u->source[id] != HEFT_NONE
+               ? HEFT_OK
+               : heft_error_plain(err, HEFT_E_UNSUPPORTED, "tensor %q: not the input's", name);
+}
+
+/* A target that stores equal parts once keeps tensors together that come from the same bytes, but not those that
+ * only happen to be equal. */
+static heft_status share_sources(heft_planner *p, uint32_t **same, heft_error *err)
+{
+    if (!p->plan.same)
+        return HEFT_OK;
+    *same = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof **same);
+    if (!*same)
+        return no_memory(err);
+    for (uint32_t i = 0; i < p->x.parts.len; i++)
+        (*same)[i] = i;
+    return p->plan.source.ties(p->plan.source.ctx, *same, false);
+}
+
+/* Adds the tensors of the plan, and the first tensor of each unit with the bytes of the unit. */
+static heft_status add_tensors(heft_split_units *u, const heft_file *in, heft_planner *p,
+                               heft_error *err)
+{
+    uint32_t *same = NULL,
+             *unit = new_ids(u, u->tensors); /* by tensor: number of its unit, from 1 */
+    heft_status st = unit ? share_sources(p, &same, err) : no_memory(err);
+    for (uint32_t t = 0; t < u->tensors && !st; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
+        uint32_t first = tied_to(&p->x, same, t);
+        st = add_tensor(u, in, &p->x, t, err);
+        if (!unit[first]) {
+            for (uint32_t k = 0; k < row->part_count; k++)
+                u->bytes[u->count] += heft_ix_part_row_at(&p->x, row->first_part + k)->length;
+            u->total += u->bytes[u->count];
+            unit[first] = ++u->count;
+        }
+        u->unit[t] = unit[first] - 1;
+    }
+    return st;
+}
+
+/* Parts that will be equal, as numbers of the parts of the plan. */
+static heft_status note_equal(heft_split_units *u, const heft_file *in, const heft_planner *p,
+                              heft_error *err)
+{
+    if (!p->plan.same)
+        return HEFT_OK;
+    u->equal = new_ids(u, in->x.parts.len);
+    if (!u->equal)
+        return no_memory(err);
+    for (uint32_t t = 0; t < u->tensors; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
+        uint32_t first = heft_ix_row(&in->x, u->source[t])->first_part;
+        for (uint32_t k = 0; k < row->part_count; k++)
+            u->equal[first + k] = p->plan.same[row->first_part + k];
+    }
+    return HEFT_OK;
+}
+
+static void list_members(heft_split_units *u)
+{
+    for (uint32_t t = 0; t < u->tensors; t++)
+        u->first_of[u->unit[t]]++;
+    for (uint32_t i = 0, at = 0; i <= u->count; i++) {
+        at += u->first_of[i];
+        u->first_of[i] = at;
+    }
+    for (uint32_t t = u->tensors; t-- > 0;) /* from the last of each unit to the first */
+        u->members[--u->first_of[u->unit[t]]] = u->source[t];
+}
+
+heft_status heft_split_units_collect(heft_split_units *u, const heft_file *in, heft_planner *p,
+                                     heft_error *err)
+{
+    uint32_t n = heft_ix_tensors(&p->x);
+    heft_limits limits = HEFT_LIMITS_INIT;
+    limits.memory = UINT64_MAX;
+    limits.tensors = UINT32_MAX - 1;
+    heft_host_begin(in->host, &u->x, &limits);
+    u->x.err = err;
+    u->tensors = n;
+    u->source = new_ids(u, n);
+    u->unit = new_ids(u, n);
+    u->members = new_ids(u, n);
+    u->first_of = new_ids(u, n);
+    u->bytes = heft_arena_alloc(&u->x.arena, (n + (size_t)1) * sizeof *u->bytes, 16);
+    if (!u->source || !u->unit || !u->members || !u->first_of || !u->bytes)
+        return no_memory(err);
+    memset(u->bytes, 0, (n + (size_t)1) * sizeof *u->bytes);
+    heft_status st = add_tensors(u, in, p, err);
+    if (!st)
+        st = note_equal(u, in, p, err);
+    if (!st)
+        st = heft_ix_seal(&u->x);
+    if (!st)
+        list_members(u);
+    return st;
+}
+
+void heft_split_units_free(heft_split_units *u)
+{
+    heft_ix_free(&u->x);
+}
