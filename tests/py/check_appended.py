@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_appended.py HEFT: writes the samples of every gen_*.py in their own format, lets the command append tensors
+"""check_appended.py COMMANDS: writes the samples of every gen_*.py in their own format, lets the command append tensors
 to them, and lets readers of their own judge each file: it has what it had, and what was appended.  TAP on stdout."""
 import concurrent.futures
 import json
@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import check_edited
+import commands
 import read_ztensor2
 from check_edited import TARGETS, differences, judge, settle
 
@@ -97,9 +98,9 @@ def main():
         jobs = [(p, t) for p in paths for t in TARGETS.get(p.parts[-3], [])]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return tap.report(pool.map(checked, jobs))
+            return tap.report(pool.map(checked, jobs)) or check_edited.HEFT.end()
 
 
 if __name__ == "__main__":
-    check_edited.HEFT = sys.argv[1]
+    check_edited.HEFT = commands.Commands(sys.argv[1])
     sys.exit(main())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_edited.py HEFT: writes the samples of every gen_*.py in their own format, lets the command edit them,
+"""check_edited.py COMMANDS: writes the samples of every gen_*.py in their own format, lets the command edit them,
 and lets readers of their own judge each file: only what was asked for is another.  TAP on stdout."""
 import concurrent.futures
 import json
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+import commands
 import gen_gptrs
 import read_burnpack
 import read_embd
@@ -43,7 +44,7 @@ LONGEST = 1000
 
 
 def heft(*args):
-    return subprocess.run([HEFT, *args], capture_output=True, text=True, check=False)
+    return HEFT.run(*args)
 
 
 def judge(name, version, options, path):
@@ -196,9 +197,9 @@ def main():
         jobs = [(p, t) for p in paths for t in TARGETS.get(p.parts[-3], [])]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return tap.report(pool.map(checked, jobs))
+            return tap.report(pool.map(checked, jobs)) or HEFT.end()
 
 
 if __name__ == "__main__":
-    HEFT = sys.argv[1]
+    HEFT = commands.Commands(sys.argv[1])
     sys.exit(main())

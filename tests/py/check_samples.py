@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_samples.py HEFT SOURCE...: shows the command heft every sample below a directory, or those
+"""check_samples.py COMMANDS SOURCE...: shows the command heft every sample below a directory, or those
 that a program (gen_NAME.py) writes below the directory that it is given.
 
 A sample FILE in good/ or bad/ has a FILE.json beside it.  For good ones that lists the tensors:
@@ -14,6 +14,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+import commands
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -30,7 +32,7 @@ class Wrong(Exception):
 
 def heft(*args, codes=(0,)):
     """What the command says on stdout, and its exit status, which is one of codes."""
-    p = subprocess.run([HEFT, *args], capture_output=True, check=False)
+    p = HEFT.run(*args, text=False)
     if p.returncode not in codes:
         said = (p.stderr or p.stdout).decode(errors="replace").strip()
         raise Wrong(f"{args[0]} ended with {p.returncode}: {said[:200]}")
@@ -39,7 +41,7 @@ def heft(*args, codes=(0,)):
 
 def heft_says(*args):
     """Lines on stderr of a command that goes well."""
-    p = subprocess.run([HEFT, *args], capture_output=True, check=False)
+    p = HEFT.run(*args, text=False)
     if p.returncode:
         raise Wrong(f"{args[0]} ended with {p.returncode}: {p.stderr[:200]}")
     return p.stderr.decode().splitlines()
@@ -166,8 +168,8 @@ def main():
                 subprocess.run([sys.executable, source, root], check=True, stdout=subprocess.DEVNULL)
             jobs += samples_below(root) or [(pathlib.Path(root), "missing")]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return tap.report(pool.map(check, jobs))
+            return tap.report(pool.map(check, jobs)) or HEFT.end()
 
 
-HEFT, *SOURCES = sys.argv[1:]
+HEFT, SOURCES = commands.Commands(sys.argv[1]), sys.argv[2:]
 sys.exit(main())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_within.py HEFT SHARED: every sample and every fixture is converted to its own format.  What the command says of
+"""check_within.py COMMANDS SHARED: every sample and every fixture is converted to its own format.  What the command says of
 both files, and what a decoder of its own finds in their manifests, is the same, or the difference was announced: its
 name stands in what the conversion said.  TAP on stdout."""
 import concurrent.futures
@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 import cbor
+import commands
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -31,7 +32,7 @@ ANNOUNCED = {  # a difference, and what announces it
 
 
 def heft(*args):
-    return subprocess.run([HEFT, *args], capture_output=True, text=True, check=False)
+    return HEFT.run(*args)
 
 
 # ---- what the command says ----
@@ -171,8 +172,8 @@ def main():
         paths += [p for p in sorted(SHARED.glob("fixtures/*/*/*")) if p.suffix != ".json" and p.is_file()]
         jobs = [(p, root / f"out{i}") for i, p in enumerate(paths) if p.parts[-2] in ("good", "bad")]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return tap.report(pool.map(check, jobs))
+            return tap.report(pool.map(check, jobs)) or HEFT.end()
 
 
-HEFT, SHARED = sys.argv[1], pathlib.Path(sys.argv[2])
+HEFT, SHARED = commands.Commands(sys.argv[1]), pathlib.Path(sys.argv[2])
 sys.exit(main())

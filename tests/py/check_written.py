@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_written.py HEFT: converts the samples of every gen_*.py into every generation of every format,
+"""check_written.py COMMANDS: converts the samples of every gen_*.py into every generation of every format,
 and lets readers of their own judge what the command wrote.  TAP on stdout.
 
 What cannot be carried is left out (--allow-loss); then it has to be named on stderr, and without the
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import commands
 import read_burnpack
 import read_embd
 import read_gguf
@@ -49,10 +50,10 @@ def essence(t, digest="sha256"):
 
 
 def convert(source, to, version, align, out, *more):
-    args = [HEFT, "convert", "--to", to, *more, "--", str(source), str(out)]
-    args[4:4] = ["--format-version", version] if version else []
-    args[4:4] = ["--align", str(align)] if align else []
-    return subprocess.run(args, capture_output=True, text=True, check=False)
+    args = ["convert", "--to", to, *more, "--", str(source), str(out)]
+    args[3:3] = ["--format-version", version] if version else []
+    args[3:3] = ["--align", str(align)] if align else []
+    return HEFT.run(*args)
 
 
 def judge(to, version, options, align, path, source):
@@ -176,8 +177,8 @@ def main():
         jobs = [(p, t, a) for i, p in enumerate(paths) for t in TARGETS for a in ALIGNMENTS[:1 + (i % 3 == 0)]]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return tap.report(pool.map(check, jobs))
+            return tap.report(pool.map(check, jobs)) or HEFT.end()
 
 
-HEFT = sys.argv[1]
+HEFT = commands.Commands(sys.argv[1])
 sys.exit(main())

@@ -1,0 +1,65 @@
+"""commands.py - runs heft commands, hundreds in one process where the program is tests/commands.c."""
+import os
+import subprocess
+import tempfile
+import threading
+
+
+class Server:
+    """One process, which runs one command after the other."""
+
+    def __init__(self, program):
+        self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        files = [self.out.fileno(), self.err.fileno()]
+        self.process = subprocess.Popen([program, *map(str, files)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        pass_fds=files)
+
+    def run(self, args):
+        """The exit status; None: the process ended instead."""
+        words = [b"heft", *map(os.fsencode, args)]
+        try:
+            self.process.stdin.write(b"%d\n" % len(words) + b"".join(w + b"\0" for w in words))
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return None
+        answer = self.process.stdout.readline()
+        return int(answer) if answer else None
+
+    def said(self, file):
+        return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait()
+
+
+class Commands:
+    """Commands of a program: one that takes the place of heft, or tests/commands.c, with a server for each thread."""
+
+    def __init__(self, program):
+        self.program, self.own, self.servers = program, threading.local(), []
+
+    def run(self, *args, text=True):
+        """As subprocess.run() does with capture_output."""
+        server = getattr(self.own, "server", None)
+        if not server:
+            server = self.own.server = Server(self.program)
+            self.servers.append(server)
+        status = server.run(args)
+        if status is None:  # a crash, or a finding of a sanitizer
+            self.own.server = None
+            self.servers.remove(server)
+            status = server.end() or -1
+        out, err = server.said(server.out), server.said(server.err)
+        if text:
+            out, err = out.decode(errors="surrogateescape"), err.decode(errors="surrogateescape")
+        return subprocess.CompletedProcess(args, status, out, err)
+
+    def end(self):
+        """Ends the servers; whether one of them found at its end that memory had leaked, or the like."""
+        found = [s for s in self.servers if s.end()]
+        for server in found:
+            print(server.said(server.err).decode(errors="replace"))
+        self.servers = []
+        return bool(found)
