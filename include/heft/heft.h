@@ -66,6 +66,10 @@ typedef struct heft_error {
     int32_t os;        /* errno, or 0 */
     uint64_t offset;   /* the byte of the file that the complaint is about, or HEFT_NOWHERE */
     char message[240]; /* one line, no newline, always terminated */
+    /* A stable name of the reason, "heft/limit-tensors", as in heft_finding; NULL: none is known.  All are listed in
+     * docs/findings.md.  The text lives as long as the library is loaded. */
+    const char *rule;
+    uint64_t reserved[3]; /* not for programs */
 } heft_error;
 
 /* "format", "io" and so on; never NULL. */
@@ -311,6 +315,7 @@ typedef struct heft_shard_file {
     heft_str name;      /* of the file; where that is not known, what this file calls it */
     uint64_t size;      /* as this file says, or HEFT_NOWHERE */
     heft_status status; /* HEFT_OK: at hand; HEFT_E_FORMAT: not the file that is meant; HEFT_E_IO */
+    uint32_t reserved[3];
 } heft_shard_file;
 HEFT_API uint32_t heft_shard_file_count(const heft_file *f);
 HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
@@ -497,6 +502,7 @@ typedef struct heft_finding {
     uint32_t tensor;  /* or HEFT_NONE */
     const char *text; /* one line; lives as long as the call it is handed to, or what lends it */
     uint32_t shard;   /* 0, or the file beside this one that where is a place of, as in heft_part */
+    uint32_t reserved[5];
 } heft_finding;
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
 
@@ -508,6 +514,7 @@ HEFT_API bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i);
 typedef struct heft_verify_result {
     uint64_t bytes_checked; /* bytes covered by checksums that were looked at, or read as values */
     uint32_t notes, warnings, faults;
+    uint32_t reserved[5];
 } heft_verify_result;
 
 /* Every checksum that the file asserts, then the format's rules for padding, reserved bits,
@@ -551,6 +558,7 @@ typedef struct heft_checksum {
     const char *rule, *algorithm;
     heft_range range;
     uint32_t shard; /* as in heft_part */
+    uint32_t reserved[3];
 } heft_checksum;
 HEFT_API bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i);
 

@@ -61,6 +61,7 @@ typedef struct heft_params_stats {
     uint64_t hits, loads, evictions, stalls;
     uint64_t bytes_loaded;
     uint64_t resident, peak; /* bytes under the budget now, and at most so far */
+    uint64_t reserved[3];
 } heft_params_stats;
 
 typedef struct heft_params_options {

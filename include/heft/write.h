@@ -77,6 +77,7 @@ typedef struct heft_storage {
     heft_encoding encoding; /* a part that compressing does not make smaller may stay raw */
     int level;              /* of the encoder; 0: the codec's default */
     const char *digest;     /* "crc32c", "sha256", "xxh3": written beside the part; NULL: none */
+    uint64_t reserved[2];   /* 0 */
 } heft_storage;
 
 typedef struct heft_write_options {
@@ -108,6 +109,7 @@ typedef struct heft_identity {
     /* gpt-rs' base id.  Without it, a format that stores base ids derives the id from the tensor's name; all zero
      * bytes: no id is stored. */
     heft_id128 base_id;
+    uint64_t reserved[2]; /* 0 */
 } heft_identity;
 
 typedef struct heft_writer heft_writer;
@@ -168,7 +170,7 @@ typedef struct heft_tensor_spec {
 #define HEFT_TENSOR_SPEC_INIT                                                                   \
     {                                                                                           \
         sizeof(heft_tensor_spec), { NULL, 0 }, HEFT_UNTYPED, 0, NULL, { NULL, 0 }, { NULL, 0 }, \
-            { 0, false, 0, { { 0 } } }, NULL, 0, NULL, NULL, 0, 0                               \
+            { 0, false, 0, { { 0 } }, { 0 } }, NULL, 0, NULL, NULL, 0, 0                        \
     }
 
 /* Any tensor.  Its components get the numbers *first_part, *first_part + 1, and so on.  HEFT_E_ARGUMENT: components
@@ -305,6 +307,7 @@ typedef struct heft_edit_result {
     bool in_place;        /* else a new file took the place of the old one */
     bool changed;         /* false: it was like that already, and was left alone */
     bool undone;          /* an earlier edit had been interrupted, and was undone first */
+    uint8_t reserved[17];
 } heft_edit_result;
 
 /* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
@@ -342,6 +345,7 @@ typedef struct heft_append_result {
         edit; /* changed false: nothing was to be appended; size 0: a dry run cannot know it */
     uint32_t tensors; /* that were appended */
     bool about_from;  /* when it failed: because of what was to be appended, not of the file */
+    uint8_t reserved[11];
 } heft_append_result;
 
 /* Adds the tensors of an open file, of any format, to the file at path, whole or not at all, also when the program is

@@ -161,6 +161,7 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
     err->status = s;
     err->os = 0;
     err->offset = offset;
+    err->rule = NULL;
     line l = { .at = err->message, .left = ROOM };
     while (*fmt) {
         size_t n = plain_bytes(fmt);
@@ -202,6 +203,7 @@ heft_error *heft_error_begin(heft_error *err, heft_error *own)
     err->os = 0;
     err->offset = HEFT_NOWHERE;
     err->message[0] = '\0';
+    err->rule = NULL;
     return err;
 }
 

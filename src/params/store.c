@@ -107,7 +107,7 @@ heft_status heft_params_open(heft_params **out, const heft_params_options *opt, 
 {
     heft_params_options o = HEFT_PARAMS_OPTIONS_INIT;
     *out = NULL;
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    heft_status st = heft_sized_copy(&o, offsetof(heft_params_options, reserved), opt, err);
     if (!st && o.host)
         st = heft_host_check(o.host, err);
     if (st)

@@ -54,7 +54,7 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_limits limits = HEFT_LIMITS_INIT;
     *out = NULL;
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    heft_status st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
     if (!st)
         st = heft_sized_copy(&limits, sizeof limits, o.limits, err);
     if (!st)
@@ -245,8 +245,10 @@ bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uin
 static heft_checksum checksum_of(const heft_file *f, const heft_claim *c)
 {
     heft_range r = { heft_ix_place_offset(&f->x, c->range[0].offset), c->range[0].length };
-    return (heft_checksum){ c->rule, c->algorithm, r,
-                            heft_ix_place_file(&f->x, c->range[0].offset) };
+    return (heft_checksum){ .rule = c->rule,
+                            .algorithm = c->algorithm,
+                            .range = r,
+                            .shard = heft_ix_place_file(&f->x, c->range[0].offset) };
 }
 
 bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)

@@ -187,6 +187,7 @@ uint32_t heft_shard_file_count(const heft_file *f)
 
 heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i)
 {
-    return (heft_shard_file){ f->beside[i].name, heft_ix_sibling_at(&f->x, i + 1)->size,
-                              f->beside[i].status };
+    return (heft_shard_file){ .name = f->beside[i].name,
+                              .size = heft_ix_sibling_at(&f->x, i + 1)->size,
+                              .status = f->beside[i].status };
 }
