@@ -9,6 +9,8 @@
  *     heft_file it came from; what it hands out through T ** is owned by the caller and has a
  *     matching _close, _finish or _discard; a parameter called take is taken over, even when
  *     the call fails;
+ *   - a number past the end, such as the HEFT_NONE of a search that found nothing, is HEFT_E_ARGUMENT or, from a function
+ *     that cannot fail, an empty tensor, part, value or text;
  *   - one heft_file may be read from several threads at once; a writer may not;
  *   - callbacks run while the call that they were given to runs, on the thread that made that call unless
  *     their declaration says otherwise, and never while the library holds a lock;
@@ -325,7 +327,7 @@ HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_is_complete(const heft_file *f, heft_error *err);
 
 HEFT_API uint32_t heft_tensor_count(const heft_file *f);
-HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */
+HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id);
 HEFT_API uint32_t heft_tensor_find(const heft_file *f, const char *name,
                                    size_t len); /* or HEFT_NONE */
 

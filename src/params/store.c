@@ -297,6 +297,8 @@ uint32_t heft_params_count(const heft_params *p)
 
 heft_id128 heft_params_key_at(const heft_params *p, uint32_t i)
 {
+    if (i >= heft_params_count(p))
+        return (heft_id128){ { 0 } };
     return atomic_load_explicit(&p->order, memory_order_acquire)->items[i]->key;
 }
 

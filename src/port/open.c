@@ -206,6 +206,8 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
     struct stat about;
     char *entry;
     *out = NULL;
+    if (!path)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to open");
     if (stat(path, &about) || !S_ISDIR(about.st_mode))
         return open_file(out, path, false, opt, err);
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;

@@ -135,6 +135,8 @@ uint32_t heft_tensor_count(const heft_file *f)
 
 heft_tensor heft_tensor_at(const heft_file *f, uint32_t id)
 {
+    if (heft_unlikely(id >= heft_ix_tensors(&f->x)))
+        return (heft_tensor){ .rank = 0 };
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
     return (heft_tensor){
         .name = { row->name, row->name_len },
@@ -157,11 +159,13 @@ uint32_t heft_tensor_find(const heft_file *f, const char *name, size_t len)
 
 heft_str heft_tensor_layout_name(const heft_file *f, uint32_t tensor)
 {
-    return heft_ix_layout(&f->x, tensor);
+    return tensor < heft_ix_tensors(&f->x) ? heft_ix_layout(&f->x, tensor) : (heft_str){ NULL, 0 };
 }
 
 uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
 {
+    if (id >= heft_ix_tensors(&f->x))
+        return 0;
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
     if (row->part_count == 1) /* whatever its role is */
         return heft_ix_part_row_at(&f->x, row->first_part)->length;
@@ -180,11 +184,14 @@ uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
 
 uint32_t heft_part_find(const heft_file *f, uint32_t owner, const char *role, size_t len)
 {
-    return heft_ix_part_find(&f->x, owner, (heft_str){ role, len });
+    bool is_there = owner < heft_ix_tensors(&f->x) || owner == HEFT_NONE;
+    return is_there ? heft_ix_part_find(&f->x, owner, (heft_str){ role, len }) : HEFT_NONE;
 }
 
 heft_part heft_part_at(const heft_file *f, uint32_t part)
 {
+    if (heft_unlikely(!heft_ix_has_part(&f->x, part)))
+        return (heft_part){ .length = 0 };
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     return (heft_part){
         .role = heft_ix_role(&f->x, p->role),
@@ -200,7 +207,7 @@ heft_part heft_part_at(const heft_file *f, uint32_t part)
 
 heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err)
 {
-    if (part < f->x.parts.len + f->x.model_parts.len)
+    if (heft_ix_has_part(&f->x, part))
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
 }
@@ -218,17 +225,17 @@ uint32_t heft_meta_count(const heft_file *f)
 
 heft_value heft_meta_at(const heft_file *f, uint32_t i)
 {
-    return *heft_ix_value(&f->x, i);
+    return i < f->x.values.len ? *heft_ix_value(&f->x, i) : (heft_value){ .kind = HEFT_NULL };
 }
 
 uint32_t heft_meta_next(const heft_file *f, uint32_t i)
 {
-    return heft_ix_value_next(&f->x, i);
+    return i < f->x.values.len ? heft_ix_value_next(&f->x, i) : f->x.values.len;
 }
 
 bool heft_meta_find(heft_value *out, const heft_file *f, const char *key)
 {
-    for (uint32_t i = 0; i < f->x.values.len; i = heft_ix_value_next(&f->x, i)) {
+    for (uint32_t i = 0; key && i < f->x.values.len; i = heft_ix_value_next(&f->x, i)) {
         if (heft_str_is(heft_ix_value(&f->x, i)->key, key)) {
             *out = *heft_ix_value(&f->x, i);
             return true;
@@ -239,7 +246,7 @@ bool heft_meta_find(heft_value *out, const heft_file *f, const char *key)
 
 bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i)
 {
-    return heft_ix_attribute(out, &f->x, tensor, i);
+    return tensor < heft_ix_tensors(&f->x) && heft_ix_attribute(out, &f->x, tensor, i);
 }
 
 static heft_checksum checksum_of(const heft_file *f, const heft_claim *c)

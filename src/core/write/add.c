@@ -349,7 +349,7 @@ heft_status heft_writer_add_tensor(uint32_t *first_part, heft_writer *w,
     if (!st)
         st = heft_sized_copy(&a.spec, offsetof(heft_tensor_spec, reserved), spec, err);
     if (!st)
-        st = check_spec(&a);
+        st = spec ? check_spec(&a) : heft_writer_wrong(err, "there is no tensor to add");
     if (st)
         return heft_error_end(err, st);
     *first_part = w->p.x.parts.len;
