@@ -40,19 +40,11 @@ heft_limits model_limits(void)
     return limits;
 }
 
-/* Whether the library's message is about tensors, or about the index that lists them. */
-static bool is_about_tensors(const heft_error *err)
-{
-    const char *words = strstr(err->message, ": more than ");
-    return err->status == HEFT_E_LIMIT &&
-           (strstr(err->message, " tensors pass the limit of ") ||
-            strstr(err->message, "the index ") || (words && strstr(words, " tensors")));
-}
-
 int model_say_not_open(const char *path, const heft_error *err)
 {
     int code = say_error(path, err);
-    if (is_about_tensors(err))
+    const char *rule = err->rule ? err->rule : "";
+    if (!strcmp(rule, "heft/limit-tensors") || !strcmp(rule, "heft/limit-index"))
         say(path, "--max-tensors N raises that limit, and those on the index; it is %u now",
             model_opening.max_tensors ? model_opening.max_tensors : DEFAULT_TENSORS);
     return code;

@@ -196,6 +196,13 @@ heft_status heft_error_plain(heft_error *err, heft_status s, const char *fmt, ..
     return s;
 }
 
+heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule)
+{
+    if (err)
+        err->rule = rule;
+    return s;
+}
+
 heft_error *heft_error_begin(heft_error *err, heft_error *own)
 {
     err = err ? err : own;

@@ -14,6 +14,9 @@ heft_status heft_error_plain(heft_error *err, heft_status s, const char *fmt, ..
 heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset, const char *fmt,
                                 va_list *ap);
 
+/* Gives an error that was just set the name of its rule, and returns s. */
+heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule);
+
 /* A public function that goes through several layers, or through functions of the caller, begins with the first and
  * returns through the second, so that a failure always comes with a set error.  begin() clears the error and
  * returns it, or own when err is NULL; end() returns st, and sets an error that is not that of st. */

@@ -348,7 +348,8 @@ heft_str heft_params_name(const heft_params *p, heft_id128 key)
 
 static heft_status not_found(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_NOTFOUND, "no parameter has this key");
+    return heft_error_rule(err, heft_error_plain(err, HEFT_E_NOTFOUND, "no parameter has this key"),
+                           "heft/no-parameter");
 }
 
 static heft_status acquire(heft_param *out, heft_params *p, entry *e, const heft_derivation *d,

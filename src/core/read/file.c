@@ -209,7 +209,9 @@ heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *e
 {
     if (heft_ix_has_part(&f->x, part))
         return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
+    return heft_error_rule(
+        err, heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part),
+        "heft/no-part");
 }
 
 uint32_t heft_file_parts(const heft_file *f, uint32_t *first)
