@@ -255,7 +255,8 @@ typedef enum heft_duplicates { /* of tensors of the same name in two files: */
 typedef struct heft_join_options {
     size_t size; /* = sizeof(heft_join_options) */
     heft_duplicates duplicates;
-    /* A file, by its number, has another value under a key than one before it.  NULL: never mind. */
+    /* A file, by its number, has another value under a key than one before it.  On the thread that joins.  NULL: never
+     * mind. */
     void (*on_conflict)(void *ctx, heft_str key, uint32_t file);
     void *ctx;
 } heft_join_options;
@@ -506,6 +507,7 @@ typedef struct heft_finding {
     uint32_t shard;   /* 0, or the file beside this one that where is a place of, as in heft_part */
     uint32_t reserved[5];
 } heft_finding;
+/* Called on the thread that checks: the one that called the function. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
 
 /* The i-th thing that was noticed while the file was opened: what is allowed but odd, such as a minor version

@@ -207,8 +207,9 @@ HEFT_API void heft_writer_discard(heft_writer *w); /* leaves no file behind; NUL
 /* ---- converting --------------------------------------------------------------------------- */
 
 typedef struct heft_convert_options {
-    size_t size;                                   /* = sizeof(heft_convert_options) */
-    const heft_write_options *write;               /* NULL: their defaults */
+    size_t size;                     /* = sizeof(heft_convert_options) */
+    const heft_write_options *write; /* NULL: their defaults */
+    /* These callbacks, and the ones below, are called on the thread that converts, while it plans. */
     bool (*keep)(void *ctx, const heft_tensor *t); /* NULL: all */
     heft_str (*rename)(
         void *ctx,
@@ -279,7 +280,8 @@ typedef struct heft_edit_options {
     void *loss_ctx;
     heft_progress_fn progress; /* of data that is copied; may be NULL */
     void *progress_ctx;
-    /* As in heft_convert_options: `t` and *id are those of the file before the edit.  NULL: identities stay. */
+    /* As in heft_convert_options: `t` and *id are those of the file before the edit.  On the thread that edits, while it plans.
+     * NULL: identities stay. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
     void *identify_ctx;
     const heft_limits *limits; /* as in heft_open_options */
@@ -371,7 +373,8 @@ typedef struct heft_split_options {
     uint64_t max_bytes;
     uint32_t count;   /* of files, at least; 0: as many as max_bytes makes */
     const char *stem; /* what their names begin with */
-    /* Where the file of that name goes; files that are referred to come before those that refer. */
+    /* Where the file of that name goes; files that are referred to come before those that refer.  Called on the
+     * thread that splits. */
     heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
 } heft_split_options;
