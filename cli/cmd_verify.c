@@ -125,7 +125,11 @@ static void report_structure(report *r, const heft_error *err)
         r->format = recognise(r->path);
     if (r->format)
         snprintf(rule, sizeof rule, "%s/structure", heft_format_name(r->format));
-    heft_finding x = { HEFT_FAULT, rule, { err->offset, 0 }, HEFT_NONE, err->message, 0 };
+    heft_finding x = { .severity = HEFT_FAULT,
+                       .rule = rule,
+                       .where = { err->offset, 0 },
+                       .tensor = HEFT_NONE,
+                       .text = err->message };
     r->result.faults++;
     on_finding(r, &x);
 }

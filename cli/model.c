@@ -36,11 +36,8 @@ bool model_set_max_tensors(const char *text)
 int model_say_not_open(const char *path, const heft_error *err)
 {
     int code = say_error(path, err);
-    const char *more = strstr(err->message, ": more than ");
-    bool is_about_tensors = strstr(err->message, " tensors pass the limit of ") ||
-                            strstr(err->message, "the index ") ||
-                            (more && strstr(more, " tensors"));
-    if (err->status == HEFT_E_LIMIT && is_about_tensors)
+    const char *rule = err->rule ? err->rule : "";
+    if (!strcmp(rule, "heft/limit-tensors") || !strcmp(rule, "heft/limit-index"))
         say(path, "--max-tensors N raises that limit, and those on the index; it is %u now",
             model_opening.limits.tensors ? model_opening.limits.tensors : DEFAULT_TENSORS);
     return code;

@@ -27,7 +27,7 @@ static float train(void)
 
 static heft_status save_step(heft_writer *w, uint32_t step, float loss, heft_error *err)
 {
-    static const heft_storage compact = { HEFT_ZSTD, 3, "sha256" };
+    static const heft_storage compact = { .encoding = HEFT_ZSTD, .level = 3, .digest = "sha256" };
     char name[32];
     int len = snprintf(name, sizeof name, "step.%u.weight", (unsigned)step);
     heft_value about[2] = { { .kind = HEFT_KIND_UINT, .key = { "step", 4 } },

@@ -19,7 +19,7 @@ int heft_main(int argc, char **argv); /* main() of cli/main.c */
 /* What options of one command say must not be known to the next. */
 static void forget_options(void)
 {
-    model_opening = (opening){ .key = NULL };
+    model_opening = (opening){ .limits = HEFT_LIMITS_INIT };
     term_set_colour("auto");
 }
 

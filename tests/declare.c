@@ -112,8 +112,8 @@ static int write_gptrs(const char *dir)
 /* Section 7.3 of zTensor 1.0. */
 static int write_own(const char *dir, const char *version)
 {
-    static const heft_storage packed = { HEFT_ZSTD, 19, "crc32c" },
-                              checked = { HEFT_RAW, 0, "sha256" };
+    static const heft_storage packed = { .encoding = HEFT_ZSTD, .level = 19, .digest = "crc32c" },
+                              checked = { .digest = "sha256" };
     static const heft_component parts[] = { { { "data", 4 }, HEFT_U8, 2048, &packed },
                                             { { "scale", 5 }, HEFT_U8, 64, &checked },
                                             { { "zero_point", 10 }, HEFT_U8, 64, NULL } };

@@ -285,7 +285,7 @@ static void verify_in(const heft_test_way *way, const sample *s, const char *fin
 
 static void check_verified(const sample *s)
 {
-    heft_verify_result result = { 0, 0, 0, 0 };
+    heft_verify_result result = { .notes = 0 };
     heft_error err;
     heft_file *f = NULL;
     heft_status opened = open_sample(&f, s, NULL, &err), st = HEFT_OK;

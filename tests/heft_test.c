@@ -254,7 +254,9 @@ static heft_status write_at(heft_sink *sink, uint64_t off, const void *data, siz
     }
     atomic_store(&s->busy, 0);
     if (!fits && err)
-        *err = (heft_error){ HEFT_E_IO, 28, HEFT_NOWHERE, "the sink is full" };
+        *err = (heft_error){
+            .status = HEFT_E_IO, .os = 28, .offset = HEFT_NOWHERE, .message = "the sink is full"
+        };
     return fits ? HEFT_OK : HEFT_E_IO;
 }
 

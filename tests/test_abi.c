@@ -1,4 +1,6 @@
 /* test_abi.c - what a program compiled against an older or a newer header may rely on. */
+#include <heft/params.h>
+
 #include "models.h"
 
 typedef struct size_row {
@@ -7,7 +9,7 @@ typedef struct size_row {
 } size_row;
 
 static const size_row sizes[] = {
-    { "heft_error", sizeof(heft_error), 256 },
+    { "heft_error", sizeof(heft_error), 288 },
     { "heft_str", sizeof(heft_str), 16 },
     { "heft_range", sizeof(heft_range), 16 },
     { "heft_dtype_info", sizeof(heft_dtype_info), 16 },
@@ -16,22 +18,46 @@ static const size_row sizes[] = {
     { "heft_open_options", sizeof(heft_open_options), 64 },
     { "heft_tensor", sizeof(heft_tensor), 40 },
     { "heft_part", sizeof(heft_part), 64 },
-    { "heft_shard_file", sizeof(heft_shard_file), 32 },
+    { "heft_shard_file", sizeof(heft_shard_file), 40 },
     { "heft_value", sizeof(heft_value), 40 },
-    { "heft_finding", sizeof(heft_finding), 56 },
-    { "heft_verify_result", sizeof(heft_verify_result), 24 },
+    { "heft_finding", sizeof(heft_finding), 72 },
+    { "heft_verify_result", sizeof(heft_verify_result), 40 },
     { "heft_verify_options", sizeof(heft_verify_options), 48 },
-    { "heft_checksum", sizeof(heft_checksum), 40 },
+    { "heft_checksum", sizeof(heft_checksum), 48 },
     { "heft_hash", sizeof(heft_hash), 32 },
     { "heft_write_options", sizeof(heft_write_options), 64 },
-    { "heft_storage", sizeof(heft_storage), 16 },
-    { "heft_identity", sizeof(heft_identity), 32 },
+    { "heft_storage", sizeof(heft_storage), 32 },
+    { "heft_identity", sizeof(heft_identity), 48 },
     { "heft_component", sizeof(heft_component), 40 },
-    { "heft_tensor_spec", sizeof(heft_tensor_spec), 144 },
+    { "heft_tensor_spec", sizeof(heft_tensor_spec), 160 },
     { "heft_convert_options", sizeof(heft_convert_options), 176 },
     { "heft_source", sizeof(heft_source), 16 },
     { "heft_sink", sizeof(heft_sink), 8 },
     { "heft_executor", sizeof(heft_executor), 40 },
+    { "heft_join_options", sizeof(heft_join_options), 32 },
+    { "heft_edit_options", sizeof(heft_edit_options), 168 },
+    { "heft_append_options", sizeof(heft_append_options), 32 },
+    { "heft_split_options", sizeof(heft_split_options), 56 },
+    { "heft_params_options", sizeof(heft_params_options), 56 },
+    { "heft_edit_result", sizeof(heft_edit_result), 48 },
+    { "heft_append_result", sizeof(heft_append_result), 64 },
+    { "heft_params_stats", sizeof(heft_params_stats), 80 },
+    { "heft_param", sizeof(heft_param), 32 },
+    { "heft_derivation", sizeof(heft_derivation), 32 },
+    { "heft_edit_piece", sizeof(heft_edit_piece), 40 },
+    { "heft_rename", sizeof(heft_rename), 32 },
+    { "heft_special_id", sizeof(heft_special_id), 8 },
+    { "heft_id", sizeof(heft_id), 32 },
+    { "heft_blob", sizeof(heft_blob), 24 },
+    { "heft_scratch", sizeof(heft_scratch), 8 },
+    { "heft_source_ops", sizeof(heft_source_ops), 80 },
+    { "heft_sink_ops", sizeof(heft_sink_ops), 72 },
+    { "heft_scratch_ops", sizeof(heft_scratch_ops), 40 },
+    { "heft_digest", sizeof(heft_digest), 56 },
+    { "heft_codec", sizeof(heft_codec), 80 },
+    { "heft_host", sizeof(heft_host), 56 },
+    { "heft_shard_folder", sizeof(heft_shard_folder), 40 },
+    { "heft_tiling", sizeof(heft_tiling), 8 },
     { "heft_arena_memory", sizeof(heft_arena_memory), 32 },
 };
 

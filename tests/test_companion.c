@@ -413,7 +413,7 @@ static void expressions_have_values(void **state)
         heft_file *f;
         uint64_t dim = 12;
         uint32_t part;
-        heft_verify_result result = { 0, 0, 0, 0 };
+        heft_verify_result result = { .notes = 0 };
         snprintf(text, sizeof text,
                  "{\"sizes\": {\"n\": 4}, \"tensors\": [{\"name\": \"w\", \"shape\": [\"%s\"]}]}",
                  expressions[i].text);

@@ -604,8 +604,9 @@ static bool store(void *ctx, const heft_tensor *t, heft_str role, heft_storage *
     c->stop_at += how->encoding == HEFT_ZSTD || how->digest; /* what the input has */
     if (is_named(t, "c"))
         return false;
-    *how = is_named(t, "a") ? (heft_storage){ HEFT_ZSTD, 3, "sha256" }
-                            : (heft_storage){ HEFT_RAW, 0, "crc32c" };
+    *how = is_named(t, "a")
+               ? (heft_storage){ .encoding = HEFT_ZSTD, .level = 3, .digest = "sha256" }
+               : (heft_storage){ .digest = "crc32c" };
     return true;
 }
 

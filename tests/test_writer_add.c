@@ -358,9 +358,9 @@ static void a_storage_that_cannot_be_is_refused(void **state)
         heft_storage how;
         const char *words;
     } rows[] = {
-        { "mag", { HEFT_ZSTD, 0, NULL }, "component 'data': mag has no compressed parts" },
-        { "mag", { HEFT_RAW, 0, "crc32c" }, "component 'data': mag has no place for a digest" },
-        { "ztensor", { HEFT_RAW, 0, "none such" }, "component 'data': this build cannot compute" },
+        { "mag", { .encoding = HEFT_ZSTD }, "component 'data': mag has no compressed parts" },
+        { "mag", { .digest = "crc32c" }, "component 'data': mag has no place for a digest" },
+        { "ztensor", { .digest = "none such" }, "component 'data': this build cannot compute" },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)

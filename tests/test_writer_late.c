@@ -159,7 +159,7 @@ static void added_or_declared_the_file_is_the_same(void **state)
 static void check_file(fixture *f)
 {
     heft_file *file;
-    heft_verify_result r = { 0, 0, 0, 0 };
+    heft_verify_result r = { .notes = 0 };
     uint32_t got[ELEMENTS];
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
     heft_assert_ok(heft_file_verify(&r, file, NULL, &f->err), &f->err);
@@ -179,8 +179,12 @@ static void check_file(fixture *f)
 static void each_tensor_has_a_storage_of_its_own(void **state)
 {
     static const heft_storage how[2][3] = {
-        { { HEFT_RAW, 0, NULL }, { HEFT_ZSTD, 1, "crc32c" }, { HEFT_RAW, 0, "sha256" } },
-        { { HEFT_RAW, 0, "xxh3" }, { HEFT_ZSTD, 1, "xxh3" }, { HEFT_ZSTD, 19, "sha256" } }
+        { { .digest = NULL },
+          { .encoding = HEFT_ZSTD, .level = 1, .digest = "crc32c" },
+          { .digest = "sha256" } },
+        { { .digest = "xxh3" },
+          { .encoding = HEFT_ZSTD, .level = 1, .digest = "xxh3" },
+          { .encoding = HEFT_ZSTD, .level = 19, .digest = "sha256" } }
     };
     (void)state;
     for (size_t v = 0; v < 4; v++)

@@ -136,7 +136,7 @@ static void write_one(fixture *f, const sparse *s, const char *version, heft_dty
 static void check_file(fixture *f, const sparse *s)
 {
     heft_file *file;
-    heft_verify_result result = { 0, 0, 0, 0 };
+    heft_verify_result result = { .notes = 0 };
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f->sink), NULL, &f->err), &f->err);
     heft_assert_ok(heft_file_verify(&result, file, NULL, &f->err), &f->err);
     assert_int_equal(result.faults + result.warnings, 0);

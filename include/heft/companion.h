@@ -24,7 +24,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_parse_json(heft_vocab **out, hef
                                                            const heft_host *host, heft_error *err);
 HEFT_API void heft_vocab_close(heft_vocab *v); /* NULL is harmless */
 HEFT_API uint32_t heft_vocab_count(const heft_vocab *v);
-/* Lives as long as v; id < heft_vocab_count(). */
+/* Lives as long as v. */
 HEFT_API heft_str heft_vocab_token(const heft_vocab *v, uint32_t id);
 /* The first token of that spelling, or HEFT_NONE. */
 HEFT_API uint32_t heft_vocab_find(const heft_vocab *v, heft_str token);

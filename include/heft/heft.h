@@ -9,6 +9,8 @@
  *     heft_file it came from; what it hands out through T ** is owned by the caller and has a
  *     matching _close, _finish or _discard; a parameter called take is taken over, even when
  *     the call fails;
+ *   - a number past the end, such as the HEFT_NONE of a search that found nothing, is HEFT_E_ARGUMENT or, from a function
+ *     that cannot fail, an empty tensor, part, value or text;
  *   - one heft_file may be read from several threads at once; a writer may not;
  *   - callbacks run while the call that they were given to runs, on the thread that made that call unless
  *     their declaration says otherwise, and never while the library holds a lock;
@@ -66,6 +68,10 @@ typedef struct heft_error {
     int32_t os;        /* errno, or 0 */
     uint64_t offset;   /* the byte of the file that the complaint is about, or HEFT_NOWHERE */
     char message[240]; /* one line, no newline, always terminated */
+    /* A stable name of the reason, "heft/limit-tensors", as in heft_finding; NULL: none is known.  All are listed in
+     * docs/findings.md.  The text lives as long as the library is loaded. */
+    const char *rule;
+    uint64_t reserved[3]; /* not for programs */
 } heft_error;
 
 /* "format", "io" and so on; never NULL. */
@@ -258,7 +264,8 @@ typedef enum heft_duplicates { /* of tensors of the same name in two files: */
 typedef struct heft_join_options {
     size_t size; /* = sizeof(heft_join_options) */
     heft_duplicates duplicates;
-    /* A file, by its number, has another value under a key than one before it.  NULL: never mind. */
+    /* A file, by its number, has another value under a key than one before it.  On the thread that joins.  NULL: never
+     * mind. */
     void (*on_conflict)(void *ctx, heft_str key, uint32_t file);
     void *ctx;
 } heft_join_options;
@@ -320,6 +327,7 @@ typedef struct heft_shard_file {
     heft_str name;      /* of the file; where that is not known, what this file calls it */
     uint64_t size;      /* as this file says, or HEFT_NOWHERE */
     heft_status status; /* HEFT_OK: at hand; HEFT_E_FORMAT: not the file that is meant; HEFT_E_IO */
+    uint32_t reserved[3];
 } heft_shard_file;
 HEFT_API uint32_t heft_shard_file_count(const heft_file *f);
 HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
@@ -329,7 +337,7 @@ HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_is_complete(const heft_file *f, heft_error *err);
 
 HEFT_API uint32_t heft_tensor_count(const heft_file *f);
-HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id); /* id < heft_tensor_count() */
+HEFT_API heft_tensor heft_tensor_at(const heft_file *f, uint32_t id);
 HEFT_API uint32_t heft_tensor_find(const heft_file *f, heft_str name); /* or HEFT_NONE */
 
 /* What programs call a tensor instead of its name. */
@@ -541,7 +549,9 @@ typedef struct heft_finding {
     uint32_t tensor;  /* or HEFT_NONE */
     const char *text; /* one line; lives as long as the call it is handed to, or what lends it */
     uint32_t shard;   /* 0, or the file beside this one that where is a place of, as in heft_part */
+    uint32_t reserved[5];
 } heft_finding;
+/* Called on the thread that checks: the one that called the function. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
 
 /* The i-th thing that was noticed while the file was opened: what is allowed but odd, such as a minor version
@@ -552,6 +562,7 @@ HEFT_API bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i);
 typedef struct heft_verify_result {
     uint64_t bytes_checked; /* bytes covered by checksums that were looked at, or read as values */
     uint32_t notes, warnings, faults;
+    uint32_t reserved[5];
 } heft_verify_result;
 
 typedef struct heft_verify_options {
@@ -589,6 +600,7 @@ typedef struct heft_checksum {
     const char *rule, *algorithm;
     heft_range range;
     uint32_t shard; /* as in heft_part */
+    uint32_t reserved[3];
 } heft_checksum;
 HEFT_API bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i);
 

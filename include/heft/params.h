@@ -61,6 +61,7 @@ typedef struct heft_params_stats {
     uint64_t hits, loads, evictions, stalls;
     uint64_t bytes_loaded;
     uint64_t resident, peak; /* bytes under the budget now, and at most so far */
+    uint64_t reserved[3];
 } heft_params_stats;
 
 typedef struct heft_params_options {
@@ -102,7 +103,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_add_to(heft_params *p, heft_id1
                                                         heft_file *take, heft_error *err);
 
 HEFT_API uint32_t heft_params_count(const heft_params *p);
-/* In the order of adding; i is below a count that was returned. */
+/* In the order of adding; all zero bytes past the last. */
 HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
 /* false when there is none such.  Burn's ids are those that Burnpack files store. */
 HEFT_API bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space,

@@ -77,6 +77,7 @@ typedef struct heft_storage {
     heft_encoding encoding; /* a part that compressing does not make smaller may stay raw */
     int level;              /* of the encoder; 0: the codec's default */
     const char *digest;     /* "crc32c", "sha256", "xxh3": written beside the part; NULL: none */
+    uint64_t reserved[2];   /* 0 */
 } heft_storage;
 
 typedef struct heft_write_options {
@@ -108,6 +109,7 @@ typedef struct heft_identity {
     /* gpt-rs' base id.  Without it, a format that stores base ids derives the id from the tensor's name; all zero
      * bytes: no id is stored. */
     heft_id128 base_id;
+    uint64_t reserved[2]; /* 0 */
 } heft_identity;
 
 typedef struct heft_writer heft_writer;
@@ -168,7 +170,7 @@ typedef struct heft_tensor_spec {
 #define HEFT_TENSOR_SPEC_INIT                                                                   \
     {                                                                                           \
         sizeof(heft_tensor_spec), { NULL, 0 }, HEFT_UNTYPED, 0, NULL, { NULL, 0 }, { NULL, 0 }, \
-            { 0, false, 0, { { 0 } } }, NULL, 0, NULL, NULL, 0, 0                               \
+            { 0, false, 0, { { 0 } }, { 0 } }, NULL, 0, NULL, NULL, 0, 0                        \
     }
 
 /* Any tensor.  Its components get the numbers *first_part, *first_part + 1, and so on.  HEFT_E_ARGUMENT: components
@@ -232,8 +234,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_array_write(heft_sink *take, const hef
 /* ---- converting --------------------------------------------------------------------------- */
 
 typedef struct heft_convert_options {
-    size_t size;                                   /* = sizeof(heft_convert_options) */
-    const heft_write_options *write;               /* NULL: their defaults */
+    size_t size;                     /* = sizeof(heft_convert_options) */
+    const heft_write_options *write; /* NULL: their defaults */
+    /* These callbacks, and the ones below, are called on the thread that converts, while it plans. */
     bool (*keep)(void *ctx, const heft_tensor *t); /* NULL: all */
     heft_str (*rename)(
         void *ctx,
@@ -304,7 +307,8 @@ typedef struct heft_edit_options {
     void *loss_ctx;
     heft_progress_fn progress; /* of data that is copied; may be NULL */
     void *progress_ctx;
-    /* As in heft_convert_options: `t` and *id are those of the file before the edit.  NULL: identities stay. */
+    /* As in heft_convert_options: `t` and *id are those of the file before the edit.  On the thread that edits, while it plans.
+     * NULL: identities stay. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
     void *identify_ctx;
     const heft_limits *limits; /* as in heft_open_options */
@@ -332,6 +336,7 @@ typedef struct heft_edit_result {
     bool in_place;        /* else a new file took the place of the old one */
     bool changed;         /* false: it was like that already, and was left alone */
     bool undone;          /* an earlier edit had been interrupted, and was undone first */
+    uint8_t reserved[17];
 } heft_edit_result;
 
 /* Changes a file where it stands, whole or not at all, also when the program is killed; nothing but what
@@ -369,6 +374,7 @@ typedef struct heft_append_result {
         edit; /* changed false: nothing was to be appended; size 0: a dry run cannot know it */
     uint32_t tensors; /* that were appended */
     bool about_from;  /* when it failed: because of what was to be appended, not of the file */
+    uint8_t reserved[11];
 } heft_append_result;
 
 /* Adds the tensors of an open file, of any format, to the file at path, whole or not at all, also when the program is
@@ -394,7 +400,8 @@ typedef struct heft_split_options {
     uint64_t max_bytes;
     uint32_t count;   /* of files, at least; 0: as many as max_bytes makes */
     const char *stem; /* what their names begin with */
-    /* Where the file of that name goes; files that are referred to come before those that refer. */
+    /* Where the file of that name goes; files that are referred to come before those that refer.  Called on the
+     * thread that splits. */
     heft_status (*open)(heft_sink **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
 } heft_split_options;

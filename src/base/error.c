@@ -143,6 +143,7 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
     err->status = s;
     err->os = 0;
     err->offset = offset;
+    err->rule = NULL;
     line l = { .at = err->message, .left = ROOM };
     for (heft_str rest = heft_lit(fmt); rest.len;) {
         size_t n = 1;
@@ -184,6 +185,13 @@ heft_status heft_error_no_memory(heft_error *err, const char *purpose)
     return heft_error_plain(err, HEFT_E_NOMEM, "no memory %s", purpose);
 }
 
+heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule)
+{
+    if (err)
+        err->rule = rule;
+    return s;
+}
+
 heft_error *heft_error_begin(heft_error *err, heft_error *own)
 {
     err = err ? err : own;
@@ -191,6 +199,7 @@ heft_error *heft_error_begin(heft_error *err, heft_error *own)
     err->os = 0;
     err->offset = HEFT_NOWHERE;
     err->message[0] = '\0';
+    err->rule = NULL;
     return err;
 }
 

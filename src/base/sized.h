@@ -3,8 +3,8 @@
 #define HEFT_SIZED_H
 #include <heft/heft_ext.h>
 
-/* Copies what the caller's options say over the defaults in `to`, a struct of so many bytes that begins with its size.
- * from NULL: they stay.  HEFT_E_ARGUMENT: from has no size, or sets a member that is not known here. */
+/* Copies what the caller's options say over the defaults in `to`, a struct of which so many bytes are in use and that begins
+ * with its size.  from NULL: the defaults stay.  HEFT_E_ARGUMENT: from has no size, or sets a member that is not known here. */
 heft_status heft_sized_copy(void *to, size_t bytes, const void *from, heft_error *err);
 
 /* HEFT_E_ARGUMENT: a table of functions, called `what`, is smaller than what the first version had. */

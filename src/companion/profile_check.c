@@ -18,7 +18,11 @@ typedef struct check {
 /* What c->text says. */
 static void report(check *c, heft_severity s, const char *rule, uint32_t tensor)
 {
-    heft_finding finding = { s, rule, { HEFT_NOWHERE, 0 }, tensor, c->text.message, 0 };
+    heft_finding finding = { .severity = s,
+                             .rule = rule,
+                             .where = { HEFT_NOWHERE, 0 },
+                             .tensor = tensor,
+                             .text = c->text.message };
     uint32_t *count = s == HEFT_FAULT     ? &c->result->faults
                       : s == HEFT_WARNING ? &c->result->warnings
                                           : &c->result->notes;
@@ -240,7 +244,7 @@ static heft_status check_tensor(check *c, const heft_profile_tensor *p, heft_err
 heft_status heft_profile_check(heft_verify_result *out, const heft_profile *p, const heft_file *f,
                                heft_finding_fn fn, void *ctx, heft_error *err)
 {
-    heft_verify_result own = { 0, 0, 0, 0 };
+    heft_verify_result own = { .notes = 0 };
     const heft_profile_key *keys = p->keys.ptr;
     const heft_profile_tensor *tensors = p->tensors.ptr;
     /* Whether files of this kind have a place for metadata and vocabulary. */

@@ -144,13 +144,14 @@ size_t heft_settings_count(const heft_settings *s)
 
 heft_value heft_settings_at(const heft_settings *s, size_t i)
 {
-    return *at(s, ((const uint32_t *)s->plain.ptr)[i]);
+    return i < s->plain.len ? *at(s, ((const uint32_t *)s->plain.ptr)[i])
+                            : (heft_value){ .kind = HEFT_NULL };
 }
 
 /* As readers of JSON do: of a key that occurs twice, the last one counts. */
 bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key)
 {
-    for (size_t i = s->plain.len; i--;)
+    for (size_t i = key ? s->plain.len : 0; i--;)
         if (heft_str_is(heft_settings_at(s, i).key, key)) {
             *out = heft_settings_at(s, i);
             return true;
@@ -167,12 +168,12 @@ uint32_t heft_settings_value_count(const heft_settings *s)
 
 heft_value heft_settings_value_at(const heft_settings *s, uint32_t i)
 {
-    return *at(s, i);
+    return i < s->values.len ? *at(s, i) : (heft_value){ .kind = HEFT_NULL };
 }
 
 uint32_t heft_settings_next(const heft_settings *s, uint32_t i)
 {
-    return heft_value_next(at(s, i), i);
+    return i < s->values.len ? heft_value_next(at(s, i), i) : s->values.len;
 }
 
 /* How many bytes of the path name the value: its key, or its number in a list; 0: another value is meant. */
@@ -189,7 +190,7 @@ static size_t names(heft_str path, const heft_value *v, uint32_t number, bool in
 /* Keys may have dots in them: the longest that the path begins with counts and, of those, the last. */
 uint32_t heft_settings_find_path(const heft_settings *s, const char *path)
 {
-    heft_str left = heft_lit(path);
+    heft_str left = heft_lit(path ? path : "");
     uint32_t i = 0, end = s->values.len, found = HEFT_NONE;
     bool in_list = false;
     while (left.len) {

@@ -23,6 +23,8 @@ static bool fail_at(heft_cbor *c, const uint8_t *where, heft_status st, const ch
     va_start(ap, fmt);
     c->st = heft_error_set_list(c->err, st, heft_cbor_offset(c, where), fmt, &ap);
     va_end(ap);
+    if (st == HEFT_E_LIMIT) /* of depth: there is no other */
+        heft_error_rule(c->err, st, "heft/limit-depth");
     return false;
 }
 

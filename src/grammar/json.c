@@ -25,6 +25,8 @@ static bool fail_at(heft_json *j, const char *where, heft_status st, const char 
     va_start(ap, fmt);
     j->st = heft_error_set_list(j->err, st, j->base + (uint64_t)(where - j->start), fmt, &ap);
     va_end(ap);
+    if (st == HEFT_E_LIMIT) /* of depth: there is no other */
+        heft_error_rule(j->err, st, "heft/limit-depth");
     return false;
 }
 

@@ -152,8 +152,11 @@ heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t
                               "%U tensors are announced, but %U bytes are left for their records",
                               count, left);
     if (count > x->limits.tensors)
-        return heft_error_set(x->err, HEFT_E_LIMIT, at, "%U tensors pass the limit of %U", count,
-                              (uint64_t)x->limits.tensors);
+        return heft_error_rule(x->err,
+                               heft_error_set(x->err, HEFT_E_LIMIT, at,
+                                              "%U tensors pass the limit of %U", count,
+                                              (uint64_t)x->limits.tensors),
+                               "heft/limit-tensors");
     if (!heft_vec_reserve(&x->mem, &x->tensors, count, sizeof(heft_ix_tensor_row)) ||
         !heft_vec_reserve(&x->mem, &x->hashes, count, sizeof(uint32_t)) ||
         !heft_vec_reserve(&x->mem, &x->parts, count, sizeof(heft_ix_part_row)) ||
@@ -171,8 +174,10 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
                            uint64_t **dims, uint32_t *id)
 {
     if (heft_unlikely(rank > UINT16_MAX || x->tensors.len >= x->limits.tensors))
-        return rank > UINT16_MAX ? too_many(x, name, "dimensions", UINT16_MAX)
-                                 : too_many(x, name, "tensors", x->limits.tensors);
+        return rank > UINT16_MAX
+                   ? too_many(x, name, "dimensions", UINT16_MAX)
+                   : heft_error_rule(x->err, too_many(x, name, "tensors", x->limits.tensors),
+                                     "heft/limit-tensors");
     if (heft_unlikely(name.len > UINT32_MAX))
         return heft_error_plain(x->err, HEFT_E_LIMIT, "a name of %U bytes", (uint64_t)name.len);
     /* one to spare, so that *dims is a pointer into the pool even when nothing goes there */

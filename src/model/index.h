@@ -389,6 +389,10 @@ static inline heft_ix_part_row *heft_ix_part_row_at(const heft_index *x, uint32_
     return part < x->parts.len ? (heft_ix_part_row *)x->parts.ptr + part
                                : (heft_ix_part_row *)x->model_parts.ptr + (part - x->parts.len);
 }
+static inline bool heft_ix_has_part(const heft_index *x, uint32_t part)
+{
+    return part < (uint64_t)x->parts.len + x->model_parts.len;
+}
 static inline heft_str heft_ix_name(const heft_index *x, uint32_t id)
 {
     const heft_ix_tensor_row *t = heft_ix_row(x, id);

@@ -10,8 +10,11 @@
 
 static heft_status too_deep(heft_index *x, heft_str key)
 {
-    return heft_error_plain(x->err, HEFT_E_LIMIT, "metadata %q is nested deeper than %U", key,
-                            (uint64_t)x->limits.depth);
+    return heft_error_rule(x->err,
+                           heft_error_plain(x->err, HEFT_E_LIMIT,
+                                            "metadata %q is nested deeper than %U", key,
+                                            (uint64_t)x->limits.depth),
+                           "heft/limit-depth");
 }
 
 /* The value added last, which count values end with. */

@@ -119,6 +119,8 @@ uint32_t heft_vocab_count(const heft_vocab *v)
 
 heft_str heft_vocab_token(const heft_vocab *v, uint32_t id)
 {
+    if (id >= v->count)
+        return (heft_str){ NULL, 0 };
     uint32_t at = begin_of(v, id);
     return (heft_str){ v->text + at, v->ends[id] - at };
 }

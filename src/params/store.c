@@ -102,7 +102,7 @@ heft_status heft_params_open(heft_params **out, const heft_params_options *opt, 
 {
     heft_params_options o = HEFT_PARAMS_OPTIONS_INIT;
     *out = NULL;
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    heft_status st = heft_sized_copy(&o, offsetof(heft_params_options, reserved), opt, err);
     if (!st && o.host)
         st = heft_host_check(o.host, err);
     if (st)
@@ -292,6 +292,8 @@ uint32_t heft_params_count(const heft_params *p)
 
 heft_id128 heft_params_key_at(const heft_params *p, uint32_t i)
 {
+    if (i >= heft_params_count(p))
+        return (heft_id128){ { 0 } };
     return atomic_load_explicit(&p->order, memory_order_acquire)->items[i]->key;
 }
 
@@ -340,7 +342,8 @@ heft_str heft_params_name(const heft_params *p, heft_id128 key)
 
 static heft_status not_found(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_NOTFOUND, "no parameter has this key");
+    return heft_error_rule(err, heft_error_plain(err, HEFT_E_NOTFOUND, "no parameter has this key"),
+                           "heft/no-parameter");
 }
 
 static heft_status acquire(heft_param *out, heft_params *p, entry *e, const heft_derivation *d,

@@ -181,6 +181,8 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     if (out)
         *out = a.r;
     heft_status st = heft_append_read_options(&a.o, opt, err);
+    if (!st && !path)
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path of a file to append to");
     if (st)
         return st;
     hasty.sync = no_sync;

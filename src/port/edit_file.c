@@ -172,6 +172,8 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     if (out)
         *out = r;
+    if (!st && !path)
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path of a file to edit");
     if (st)
         return st;
     st = heft_target_open(&t, &r.undone, disk, path, o.host, o.dry_run, err);

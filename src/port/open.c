@@ -187,7 +187,7 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     bool is_same = false;
     err = err ? err : &own;
     *out = NULL;
-    st = heft_sized_copy(&o, sizeof o, opt, err);
+    st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
     if (st)
         return st;
     o.shards = o.shards ? o.shards : &shards;
@@ -203,12 +203,14 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
     struct stat about;
     char *entry;
     *out = NULL;
+    if (!path)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to open");
     if (stat(path, &about) || !S_ISDIR(about.st_mode))
         return open_file(out, path, false, opt, err);
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_status st = check_folder(path, err);
     if (!st)
-        st = heft_sized_copy(&o, sizeof o, opt, err);
+        st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
     if (st)
         return st;
     st = heft_folder_entry(&entry, &o.passed_over, path, err);

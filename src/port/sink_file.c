@@ -269,6 +269,9 @@ heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const ch
 
 heft_status heft_sink_open_file(heft_sink **out, const char *path, uint32_t flags, heft_error *err)
 {
+    *out = NULL;
+    if (!path)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to write to");
     return heft_file_sink_open(out, &heft_system_disk, path,
                                flags & ~(uint32_t)HEFT_FILE_SINK_UNSWEPT, err);
 }

@@ -246,5 +246,8 @@ heft_status heft_source_of(heft_source **out, int fd, heft_error *err)
 heft_status heft_source_open_file(heft_source **out, const char *path, heft_access how,
                                   heft_error *err)
 {
+    *out = NULL;
+    if (!path)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to open");
     return heft_source_at(out, AT_FDCWD, path, 0, how, err);
 }

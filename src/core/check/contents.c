@@ -281,8 +281,11 @@ static void demand_found(void *ctx, const heft_content *c)
 {
     demand *d = ctx;
     if (!d->st && c->severity == HEFT_FAULT)
-        d->st = heft_error_set(d->err, c->status, heft_ix_place_offset(d->x, c->where.offset), "%s",
-                               c->text);
+        d->st = heft_error_rule(d->err,
+                                heft_error_set(d->err, c->status,
+                                               heft_ix_place_offset(d->x, c->where.offset), "%s",
+                                               c->text),
+                                c->rule);
 }
 
 heft_status heft_contents_demand(const heft_file *f, heft_error *err)

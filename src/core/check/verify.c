@@ -334,7 +334,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_error own_error;
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     err = heft_error_begin(err, &own_error);
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    heft_status st = heft_sized_copy(&o, offsetof(heft_verify_options, reserved), opt, err);
     if (st)
         return st;
     heft_meter meter = { .fn = o.progress, .ctx = o.progress_ctx };
@@ -342,7 +342,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     v.result = out ? out : &own;
     v.meter = &meter;
     v.check.is_quick = o.quick;
-    *v.result = (heft_verify_result){ 0, 0, 0, 0 };
+    *v.result = (heft_verify_result){ .notes = 0 };
     heft_file_enter(f); /* names and digests are lent by the file as well */
     if (!o.quick)
         meter.total = heft_sweep_bytes(f) + heft_contents_bytes(f);
@@ -355,7 +355,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
 heft_status heft_verify_layout(const heft_file *f, bool (*passes)(void *ctx, heft_range where),
                                heft_finding_fn fn, void *ctx, heft_error *err)
 {
-    heft_verify_result result = { 0, 0, 0, 0 };
+    heft_verify_result result = { .notes = 0 };
     verify v = begin(f, fn, ctx, err);
     v.result = &result;
     v.passes = passes;

@@ -99,9 +99,12 @@ heft_status heft_watch_demand(const heft_watch *w, bool advisory, heft_error *er
             continue;
         heft_claim c = heft_ix_claim_at(&w->f->x, pick);
         if (advisory || !c.advisory)
-            st = heft_error_set(err, HEFT_E_CHECKSUM,
-                                heft_ix_place_offset(&w->f->x, c.range[0].offset),
-                                "%s: the checksum does not match the bytes it covers", c.rule);
+            st = heft_error_rule(
+                err,
+                heft_error_set(err, HEFT_E_CHECKSUM,
+                               heft_ix_place_offset(&w->f->x, c.range[0].offset),
+                               "%s: the checksum does not match the bytes it covers", c.rule),
+                c.rule);
     }
     return st;
 }

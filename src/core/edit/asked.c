@@ -101,7 +101,9 @@ heft_status heft_edit_check_asked(const heft_editing *g)
         st = check_value(g, &g->opt.set[i]);
     for (size_t i = 0; i < g->opt.unset_count && !st; i++)
         if (!heft_edit_find(&g->in->x, g->in->format, g->opt.unset[i]))
-            st = heft_error_plain(g->err, HEFT_E_NOTFOUND, "there is no metadata %q",
-                                  g->opt.unset[i]);
+            st = heft_error_rule(g->err,
+                                 heft_error_plain(g->err, HEFT_E_NOTFOUND,
+                                                  "there is no metadata %q", g->opt.unset[i]),
+                                 "heft/no-metadata");
     return st;
 }

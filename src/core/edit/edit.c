@@ -11,7 +11,9 @@ static heft_status take_name(heft_editing *g, const heft_rename *r)
 {
     uint32_t t = heft_ix_find(&g->in->x, r->from);
     if (t == HEFT_NONE)
-        return heft_error_plain(g->err, HEFT_E_NOTFOUND, "no tensor is called %q", r->from);
+        return heft_error_rule(
+            g->err, heft_error_plain(g->err, HEFT_E_NOTFOUND, "no tensor is called %q", r->from),
+            "heft/no-tensor");
     if (g->names[t].ptr)
         return heft_error_plain(g->err, HEFT_E_ARGUMENT, "tensor %q gets two names", r->from);
     if (heft_utf8_valid(r->to.ptr, r->to.len) < r->to.len)
@@ -254,8 +256,11 @@ static heft_status add_vocab(heft_editing *g)
     else if (g->in->x.tokens.length_bytes)
         st = heft_vocab_open(&g->vocab, g->in, g->err);
     else if (g->opt.special_count)
-        st = heft_error_plain(g->err, HEFT_E_NOTFOUND,
-                              "it has no vocabulary that special tokens could be of");
+        st = heft_error_rule(
+            g->err,
+            heft_error_plain(g->err, HEFT_E_NOTFOUND,
+                             "it has no vocabulary that special tokens could be of"),
+            "heft/no-vocabulary");
     if (!st)
         st = set_special(g);
     g->p.plan.vocab = g->vocab;

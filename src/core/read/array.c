@@ -32,7 +32,9 @@ static heft_status find_dense(dense *d, const heft_file *f, heft_str name, heft_
 {
     uint32_t id = heft_tensor_find(f, name);
     if (id == HEFT_NONE)
-        return heft_error_plain(err, HEFT_E_NOTFOUND, "there is no tensor %q", name);
+        return heft_error_rule(
+            err, heft_error_plain(err, HEFT_E_NOTFOUND, "there is no tensor %q", name),
+            "heft/no-tensor");
     d->f = f;
     d->t = heft_tensor_at(f, id);
     d->part = heft_part_find(f, id, HEFT_STR("data"));

@@ -121,8 +121,11 @@ static heft_status refuse(heft_file *f, const heft_claim *c, heft_error *err)
                            "the checksum does not match the bytes it covers");
         return HEFT_OK;
     }
-    return heft_error_set(err, HEFT_E_CHECKSUM, heft_ix_place_offset(&f->x, c->range[0].offset),
-                          "%s: the checksum does not match the bytes it covers", c->rule);
+    return heft_error_rule(
+        err,
+        heft_error_set(err, HEFT_E_CHECKSUM, heft_ix_place_offset(&f->x, c->range[0].offset),
+                       "%s: the checksum does not match the bytes it covers", c->rule),
+        c->rule);
 }
 
 /* Readings of one checksum stand together, from `first` on: one has to hold, unless an algorithm is missing, which

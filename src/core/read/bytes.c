@@ -117,6 +117,15 @@ bool heft_file_is_mapped(const heft_file *f)
     return all;
 }
 
+heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err)
+{
+    if (heft_ix_has_part(&f->x, part))
+        return HEFT_OK;
+    return heft_error_rule(
+        err, heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part),
+        "heft/no-part");
+}
+
 /* The mapped file that the part lies in, or NULL. */
 static heft_source *mapping_of(const heft_file *f, const heft_ix_part_row *p)
 {
@@ -128,6 +137,9 @@ static heft_source *mapping_of(const heft_file *f, const heft_ix_part_row *p)
 
 heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *err)
 {
+    heft_status st = heft_file_find_part(f, part, err);
+    if (st)
+        return st;
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     heft_source *s = mapping_of(f, p);
     if (!s)
@@ -137,6 +149,8 @@ heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *er
 
 void heft_part_forget(const heft_file *f, uint32_t part)
 {
+    if (!heft_ix_has_part(&f->x, part))
+        return;
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     heft_source *s = mapping_of(f, p);
     if (s && HEFT_HAS(s->ops, let_go))

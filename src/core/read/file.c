@@ -52,7 +52,7 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_limits limits = HEFT_LIMITS_INIT;
     *out = NULL;
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    heft_status st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
     if (!st)
         st = heft_sized_copy(&limits, sizeof limits, o.limits, err);
     if (!st)
@@ -133,6 +133,8 @@ uint32_t heft_tensor_count(const heft_file *f)
 
 heft_tensor heft_tensor_at(const heft_file *f, uint32_t id)
 {
+    if (heft_unlikely(id >= heft_ix_tensors(&f->x)))
+        return (heft_tensor){ .rank = 0 };
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
     return (heft_tensor){
         .name = { row->name, row->name_len },
@@ -155,11 +157,13 @@ uint32_t heft_tensor_find(const heft_file *f, heft_str name)
 
 heft_str heft_tensor_layout_name(const heft_file *f, uint32_t tensor)
 {
-    return heft_ix_layout(&f->x, tensor);
+    return tensor < heft_ix_tensors(&f->x) ? heft_ix_layout(&f->x, tensor) : (heft_str){ NULL, 0 };
 }
 
 uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
 {
+    if (id >= heft_ix_tensors(&f->x))
+        return 0;
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
     if (row->part_count == 1) /* whatever its role is */
         return heft_ix_part_row_at(&f->x, row->first_part)->length;
@@ -178,11 +182,14 @@ uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
 
 uint32_t heft_part_find(const heft_file *f, uint32_t owner, heft_str role)
 {
-    return heft_ix_part_find(&f->x, owner, role);
+    bool is_there = owner < heft_ix_tensors(&f->x) || owner == HEFT_NONE;
+    return is_there ? heft_ix_part_find(&f->x, owner, role) : HEFT_NONE;
 }
 
 heft_part heft_part_at(const heft_file *f, uint32_t part)
 {
+    if (heft_unlikely(!heft_ix_has_part(&f->x, part)))
+        return (heft_part){ .length = 0 };
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     return (heft_part){
         .role = heft_ix_role(&f->x, p->role),
@@ -194,13 +201,6 @@ heft_part heft_part_at(const heft_file *f, uint32_t part)
         .dtype = p->dtype,
         .encoding = p->encoding,
     };
-}
-
-heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err)
-{
-    if (part < f->x.parts.len + f->x.model_parts.len)
-        return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
 }
 
 uint32_t heft_file_parts(const heft_file *f, uint32_t *first)
@@ -216,17 +216,17 @@ uint32_t heft_meta_count(const heft_file *f)
 
 heft_value heft_meta_at(const heft_file *f, uint32_t i)
 {
-    return *heft_ix_value(&f->x, i);
+    return i < f->x.values.len ? *heft_ix_value(&f->x, i) : (heft_value){ .kind = HEFT_NULL };
 }
 
 uint32_t heft_meta_next(const heft_file *f, uint32_t i)
 {
-    return heft_ix_value_next(&f->x, i);
+    return i < f->x.values.len ? heft_ix_value_next(&f->x, i) : f->x.values.len;
 }
 
 bool heft_meta_find(heft_value *out, const heft_file *f, const char *key)
 {
-    for (uint32_t i = 0; i < f->x.values.len; i = heft_ix_value_next(&f->x, i)) {
+    for (uint32_t i = 0; key && i < f->x.values.len; i = heft_ix_value_next(&f->x, i)) {
         if (heft_str_is(heft_ix_value(&f->x, i)->key, key)) {
             *out = *heft_ix_value(&f->x, i);
             return true;
@@ -237,14 +237,16 @@ bool heft_meta_find(heft_value *out, const heft_file *f, const char *key)
 
 bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i)
 {
-    return heft_ix_attribute(out, &f->x, tensor, i);
+    return tensor < heft_ix_tensors(&f->x) && heft_ix_attribute(out, &f->x, tensor, i);
 }
 
 static heft_checksum checksum_of(const heft_file *f, const heft_claim *c)
 {
     heft_range r = { heft_ix_place_offset(&f->x, c->range[0].offset), c->range[0].length };
-    return (heft_checksum){ c->rule, c->algorithm, r,
-                            heft_ix_place_file(&f->x, c->range[0].offset) };
+    return (heft_checksum){ .rule = c->rule,
+                            .algorithm = c->algorithm,
+                            .range = r,
+                            .shard = heft_ix_place_file(&f->x, c->range[0].offset) };
 }
 
 bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)

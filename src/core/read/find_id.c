@@ -37,7 +37,7 @@ static bool has_id(const heft_index *x, uint32_t tensor, const heft_id *id)
     uint64_t burn;
     if (id->kind == HEFT_ID_BURN)
         return burn_of(&burn, x, tensor) && burn == id->burn;
-    return base_of(base, x, tensor) && !memcmp(base, id->base, BASE);
+    return id->kind == HEFT_ID_BASE && base_of(base, x, tensor) && !memcmp(base, id->base, BASE);
 }
 
 uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count)
@@ -183,7 +183,9 @@ static uint32_t count_before(const heft_ids *ids, const heft_id *id, bool with)
 
 uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count)
 {
-    uint32_t first = count_before(ids, id, false), n = count_before(ids, id, true) - first;
+    bool is_kind = id->kind == HEFT_ID_BASE || id->kind == HEFT_ID_BURN;
+    uint32_t first = is_kind ? count_before(ids, id, false) : 0;
+    uint32_t n = is_kind ? count_before(ids, id, true) - first : 0;
     if (count)
         *count = n;
     return n ? ids->by[id->kind].tensors[first] : HEFT_NONE;

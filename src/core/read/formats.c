@@ -28,7 +28,7 @@ const heft_format *heft_format_at(size_t i)
 
 const heft_format *heft_format_find(const char *name)
 {
-    for (size_t i = 0; i < heft_registry_count(); i++)
+    for (size_t i = 0; name && i < heft_registry_count(); i++)
         if (heft_str_is(heft_lit(name), heft_registry_at(i)->name))
             return heft_registry_at(i);
     return NULL;
@@ -64,7 +64,7 @@ static bool has_suffix(const heft_format *f, heft_str path)
 
 const heft_format *heft_format_for_path(const char *path)
 {
-    for (size_t i = 0; i < heft_registry_count(); i++)
+    for (size_t i = 0; path && i < heft_registry_count(); i++)
         if (has_suffix(heft_registry_at(i), heft_lit(path)))
             return heft_registry_at(i);
     return NULL;
@@ -72,27 +72,27 @@ const heft_format *heft_format_for_path(const char *path)
 
 const char *heft_format_name(const heft_format *f)
 {
-    return f->name;
+    return f ? f->name : "";
 }
 
 const char *heft_format_title(const heft_format *f)
 {
-    return f->title;
+    return f ? f->title : "";
 }
 
 const char *heft_format_suffixes(const heft_format *f)
 {
-    return f->suffixes;
+    return f ? f->suffixes : "";
 }
 
 const char *heft_format_versions(const heft_format *f)
 {
-    return f->versions;
+    return f ? f->versions : "";
 }
 
 uint32_t heft_format_caps(const heft_format *f)
 {
-    return f->caps;
+    return f ? f->caps : 0;
 }
 
 bool heft_format_writes(const heft_format *f, heft_str version)

@@ -48,7 +48,12 @@ heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
     uint32_t file = heft_ix_place_file(&f->x, where.offset);
     if (file)
         where.offset = heft_ix_place_offset(&f->x, where.offset);
-    return (heft_finding){ note->severity, note->rule, where, note->tensor, note->text, file };
+    return (heft_finding){ .severity = note->severity,
+                           .rule = note->rule,
+                           .where = where,
+                           .tensor = note->tensor,
+                           .text = note->text,
+                           .shard = file };
 }
 
 bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)

@@ -51,8 +51,11 @@ static heft_status detect(heft_file *f, heft_error *err)
 static heft_status want_more(const heft_file *f, heft_error *err)
 {
     if (f->inbox.over_limit)
-        return heft_error_plain(err, HEFT_E_LIMIT,
-                                "the index takes more than the limit of %U bytes", f->inbox.limit);
+        return heft_error_rule(err,
+                               heft_error_plain(err, HEFT_E_LIMIT,
+                                                "the index takes more than the limit of %U bytes",
+                                                f->inbox.limit),
+                               "heft/limit-index");
     if (f->inbox.no_memory)
         return heft_error_no_memory(err, "to note what is wanted");
     return HEFT_AGAIN;
@@ -161,8 +164,11 @@ heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size
     if (f->inbox.whole)
         return HEFT_OK;
     if (len > f->inbox.limit - f->inbox.held)
-        return heft_error_plain(err, HEFT_E_LIMIT,
-                                "the index takes more than the limit of %U bytes", f->inbox.limit);
+        return heft_error_rule(err,
+                               heft_error_plain(err, HEFT_E_LIMIT,
+                                                "the index takes more than the limit of %U bytes",
+                                                f->inbox.limit),
+                               "heft/limit-index");
     return heft_inbox_feed(&f->inbox, offset, data, len, err);
 }
 

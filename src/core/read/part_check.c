@@ -115,19 +115,28 @@ static heft_status tell_wrong(const heft_file *f, uint32_t claim, uint32_t part,
     uint32_t owner = part == HEFT_NONE ? c.tensor : heft_ix_owner(&f->x, part);
     const char *of = c.decoded ? "decoded " : "";
     if (part == HEFT_NONE && owner == HEFT_NONE)
-        return heft_error_set(err, HEFT_E_CHECKSUM, at,
-                              "%s: the %s checksum does not match the %U bytes it covers", c.rule,
-                              c.algorithm, c.range[0].length + c.range[1].length);
+        return heft_error_rule(
+            err,
+            heft_error_set(err, HEFT_E_CHECKSUM, at,
+                           "%s: the %s checksum does not match the %U bytes it covers", c.rule,
+                           c.algorithm, c.range[0].length + c.range[1].length),
+            c.rule);
     if (part == HEFT_NONE)
         part = heft_ix_row(&f->x, owner)->first_part;
     heft_str role = heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, part)->role);
     if (owner == HEFT_NONE)
-        return heft_error_set(err, HEFT_E_CHECKSUM, at,
-                              "part %q of the file: %s: the %s digest does not match its %sbytes",
-                              role, c.rule, c.algorithm, of);
-    return heft_error_set(err, HEFT_E_CHECKSUM, at,
-                          "tensor %q, part %q: %s: the %s digest does not match its %sbytes",
-                          heft_ix_name(&f->x, owner), role, c.rule, c.algorithm, of);
+        return heft_error_rule(
+            err,
+            heft_error_set(err, HEFT_E_CHECKSUM, at,
+                           "part %q of the file: %s: the %s digest does not match its %sbytes",
+                           role, c.rule, c.algorithm, of),
+            c.rule);
+    return heft_error_rule(
+        err,
+        heft_error_set(err, HEFT_E_CHECKSUM, at,
+                       "tensor %q, part %q: %s: the %s digest does not match its %sbytes",
+                       heft_ix_name(&f->x, owner), role, c.rule, c.algorithm, of),
+        c.rule);
 }
 
 /* Names are lent by the file. */

@@ -4,6 +4,8 @@
 
 const void *heft_part_view(const heft_file *f, uint32_t part)
 {
+    if (heft_unlikely(!heft_ix_has_part(&f->x, part)))
+        return NULL;
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     return heft_ix_is_plain(p) && p->stored ? heft_file_lend(f, p->offset, p->stored) : NULL;
 }
@@ -85,6 +87,8 @@ heft_status heft_part_read(void *buf, const heft_file *f, uint32_t part, uint64_
 void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        if (!heft_ix_has_part(&f->x, parts[i]))
+            continue;
         const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, parts[i]);
         uint32_t number = heft_ix_place_file(&f->x, p->offset);
         heft_source *s = number ? f->beside[number - 1].source : f->source;

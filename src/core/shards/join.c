@@ -135,8 +135,11 @@ static heft_status join_tensors(joining *j)
         total += heft_ix_tensors(&j->f->members[m].file->x);
     }
     if (total > j->f->x.limits.tensors)
-        return heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors pass the limit of %U", total,
-                                (uint64_t)j->f->x.limits.tensors);
+        return heft_error_rule(j->err,
+                               heft_error_plain(j->err, HEFT_E_LIMIT,
+                                                "%U tensors pass the limit of %U", total,
+                                                (uint64_t)j->f->x.limits.tensors),
+                               "heft/limit-tensors");
     j->kept = heft_mem_alloc(mem, (size_t)total + 1);
     heft_status st = j->kept && heft_names_room(mem, &seen, (uint32_t)total)
                          ? HEFT_OK

@@ -29,5 +29,8 @@ heft_status heft_file_step(heft_file *f, heft_error *err)
 heft_status heft_file_open_source(heft_file **out, heft_source *take, const heft_open_options *opt,
                                   heft_error *err)
 {
+    *out = NULL;
+    if (!take)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no source to open");
     return heft_file_open_one(out, take, opt, heft_file_step, err);
 }

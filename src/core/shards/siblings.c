@@ -182,6 +182,9 @@ uint32_t heft_shard_file_count(const heft_file *f)
 
 heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i)
 {
-    return (heft_shard_file){ f->beside[i].name, heft_ix_sibling_at(&f->x, i + 1)->size,
-                              f->beside[i].status };
+    if (i >= heft_shard_file_count(f))
+        return (heft_shard_file){ .size = HEFT_NOWHERE, .status = HEFT_E_ARGUMENT };
+    return (heft_shard_file){ .name = f->beside[i].name,
+                              .size = heft_ix_sibling_at(&f->x, i + 1)->size,
+                              .status = f->beside[i].status };
 }

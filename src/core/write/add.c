@@ -332,9 +332,9 @@ heft_status heft_writer_add_tensor(uint32_t *first_part, heft_writer *w,
     w->p.x.err = err;
     heft_status st = heft_writer_broken(w, err);
     if (!st)
-        st = heft_sized_copy(&a.spec, sizeof a.spec, spec, err);
+        st = heft_sized_copy(&a.spec, offsetof(heft_tensor_spec, reserved), spec, err);
     if (!st)
-        st = check_spec(&a);
+        st = spec ? check_spec(&a) : heft_writer_wrong(err, "there is no tensor to add");
     if (st)
         return heft_error_end(err, st);
     *first_part = w->p.x.parts.len;

@@ -158,6 +158,9 @@ heft_status heft_cast_losses_report(const heft_copying *c, heft_error *err)
     uint64_t stops = c->p->losses - before;
     if (st || !stops)
         return st;
-    return heft_error_plain(err, HEFT_E_LOSSY, "%U %s values by a cast (listed above)", stops,
-                            stops == 1 ? "tensor loses" : "tensors lose");
+    return heft_error_rule(err,
+                           heft_error_plain(err, HEFT_E_LOSSY,
+                                            "%U %s values by a cast (listed above)", stops,
+                                            stops == 1 ? "tensor loses" : "tensors lose"),
+                           "heft/cast");
 }

@@ -132,7 +132,9 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
     if (w->failed.status)
         return heft_writer_broken(w, err);
     if (!len)
-        return HEFT_OK;
+        return part < w->p.x.parts.len
+                   ? HEFT_OK
+                   : heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
     if (part != w->part)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
                                 (uint64_t)part, (uint64_t)w->part);

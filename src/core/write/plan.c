@@ -16,7 +16,7 @@ static heft_status check_options(heft_planner *p, heft_error *err)
     if (o->align & (o->align - 1))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "an alignment of %U is no power of two",
                                 (uint64_t)o->align);
-    heft_storage how = { o->encoding, o->encoding_level, o->digest };
+    heft_storage how = { .encoding = o->encoding, .level = o->encoding_level, .digest = o->digest };
     return heft_planner_check_storage(p, &how, err);
 }
 
@@ -143,8 +143,11 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
     if (!st && !p->losses)
         st = heft_planner_part_digests(p, err);
     if (p->losses && (!st || st == HEFT_E_LOSSY))
-        return heft_error_plain(err, HEFT_E_LOSSY, "%s cannot carry this model as it is: %U %s",
-                                p->format->name, (uint64_t)p->losses,
-                                p->losses == 1 ? "obstacle" : "obstacles");
+        return heft_error_rule(err,
+                               heft_error_plain(err, HEFT_E_LOSSY,
+                                                "%s cannot carry this model as it is: %U %s",
+                                                p->format->name, (uint64_t)p->losses,
+                                                p->losses == 1 ? "obstacle" : "obstacles"),
+                               p->first_loss);
     return st;
 }

@@ -24,6 +24,7 @@ struct heft_planner {
     heft_index x;
     heft_arena arena;
     heft_vec model_bytes;
+    const char *first_loss;        /* its rule; NULL: none stops the writing */
     uint32_t losses;               /* that stop the writing */
     heft_segments written;         /* checksums of what went to the sink */
     heft_vec range_digests;        /* that the format asked for */

@@ -44,7 +44,8 @@ heft_status heft_plan_loss(heft_plan *plan, heft_severity s, const char *rule, u
         s = HEFT_FAULT;
     else if (s == HEFT_FAULT)
         s = HEFT_WARNING; /* settled */
-    p->losses += stops;
+    if (stops && !p->losses++)
+        p->first_loss = rule;
     bool is_new;
     heft_status st = tell_once(p, rule, name, text, &is_new);
     if (!st && is_new && p->opt.on_loss)

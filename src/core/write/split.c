@@ -129,8 +129,11 @@ static heft_status say_oversized(const splitting *s)
                        text.message);
     }
     return count && o->strict
-               ? heft_error_plain(s->err, HEFT_E_LOSSY, "%U %s larger than a file may be",
-                                  (uint64_t)count, count == 1 ? "tensor is" : "tensors are")
+               ? heft_error_rule(
+                     s->err,
+                     heft_error_plain(s->err, HEFT_E_LOSSY, "%U %s larger than a file may be",
+                                      (uint64_t)count, count == 1 ? "tensor is" : "tensors are"),
+                     "heft/shard-size")
                : HEFT_OK;
 }
 

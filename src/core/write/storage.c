@@ -23,6 +23,8 @@ static heft_status check_encoding(const heft_planner *p, heft_encoding e, heft_e
 heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *how,
                                        heft_error *err)
 {
+    if (how->reserved[0] || how->reserved[1])
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "what is reserved in heft_storage is not 0");
     heft_status st = check_encoding(p, how->encoding, err);
     if (!st && how->digest && !(p->format->caps & HEFT_CAN_DIGEST))
         st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
@@ -32,7 +34,9 @@ heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage
 
 heft_storage heft_planner_usual(const heft_planner *p)
 {
-    heft_storage how = { p->opt.encoding, p->opt.encoding_level, p->opt.digest };
+    heft_storage how = { .encoding = p->opt.encoding,
+                         .level = p->opt.encoding_level,
+                         .digest = p->opt.digest };
     if (p->format->storage && !p->plan.kept)
         p->format->storage(&p->plan, &how, false);
     return how;
@@ -55,8 +59,9 @@ heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storag
             to->how = heft_planner_usual(p);
     }
     if (!st)
-        ((heft_stored *)p->stored.ptr)[part] =
-            (heft_stored){ { how->encoding, how->level, d ? d->name : NULL }, false };
+        ((heft_stored *)p->stored.ptr)[part] = (heft_stored){
+            .how = { .encoding = how->encoding, .level = how->level, .digest = d ? d->name : NULL }
+        };
     return st;
 }
 

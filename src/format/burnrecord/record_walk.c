@@ -149,8 +149,11 @@ static heft_status enter(walk *w, const heft_msgpack_item *it)
 {
     heft_record *r = w->r;
     if (w->depth == r->x->limits.depth)
-        return heft_error_set(r->x->err, HEFT_E_LIMIT, it->at,
-                              "the record is nested deeper than %U", (uint64_t)r->x->limits.depth);
+        return heft_error_rule(r->x->err,
+                               heft_error_set(r->x->err, HEFT_E_LIMIT, it->at,
+                                              "the record is nested deeper than %U",
+                                              (uint64_t)r->x->limits.depth),
+                               "heft/limit-depth");
     w->frames[w->depth++] =
         (frame){ .left = it->u, .path_len = r->path.len, .is_map = it->kind == HEFT_MSGPACK_MAP };
     return HEFT_OK;

@@ -98,9 +98,11 @@ static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked,
 {
     uint64_t at = heft_pickle_place(&w->t->p, container);
     if (w->depth == w->most)
-        return heft_error_set(w->t->x->err, HEFT_E_LIMIT, at,
-                              "%s: containers are nested deeper than %U", w->t->p.c.what,
-                              (uint64_t)w->t->x->limits.depth);
+        return heft_error_rule(w->t->x->err,
+                               heft_error_set(w->t->x->err, HEFT_E_LIMIT, at,
+                                              "%s: containers are nested deeper than %U",
+                                              w->t->p.c.what, (uint64_t)w->t->x->limits.depth),
+                               "heft/limit-depth");
     w->frames[w->depth++] = (frame){ .items = heft_pickle_items_of(&w->t->p, container),
                                      .value = marked,
                                      .path_len = w->path.len,
@@ -424,9 +426,11 @@ static heft_status pick(const walk *w, uint32_t *root)
         uint32_t found = container == HEFT_NONE ? container
                                                 : pick_member(w, container, left, &rest);
         if (found == HEFT_NONE)
-            return heft_error_plain(w->t->x->err, HEFT_E_NOTFOUND,
-                                    "there is nothing under the key %q: no %q", w->t->x->pick,
-                                    left);
+            return heft_error_rule(w->t->x->err,
+                                   heft_error_plain(w->t->x->err, HEFT_E_NOTFOUND,
+                                                    "there is nothing under the key %q: no %q",
+                                                    w->t->x->pick, left),
+                                   "heft/no-key");
         *root = found;
         left = rest;
     }

@@ -1,0 +1,283 @@
+/* test_arguments.c - numbers past the end, HEFT_NONE from a search that found nothing, and NULL have an answer. */
+#include <heft/params.h>
+
+#include "models.h"
+
+static const uint32_t wrong[] = { 1, 2, 1000, UINT32_MAX - 1, HEFT_NONE };
+
+typedef struct fixture {
+    heft_bytes bytes;
+    heft_file *f; /* one tensor with one part */
+} fixture;
+
+static void begin(fixture *x)
+{
+    heft_error err;
+    x->bytes = heft_test_one("mag", 100);
+    heft_assert_ok(heft_test_open(&x->f, x->bytes, NULL, &err), &err);
+    assert_int_equal(heft_tensor_count(x->f), 1);
+}
+
+static void end(fixture *x)
+{
+    heft_file_close(x->f);
+    heft_test_free(&x->bytes);
+}
+
+static void tensors_past_the_end_are_empty(void **state)
+{
+    fixture x;
+    heft_value v;
+    (void)state;
+    begin(&x);
+    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
+        heft_tensor t = heft_tensor_at(x.f, wrong[i]);
+        assert_true(!t.name.len && !t.rank && !t.part_count && t.dtype == HEFT_UNTYPED);
+        assert_int_equal(heft_tensor_layout_name(x.f, wrong[i]).len, 0);
+        assert_int_equal(heft_tensor_bytes(x.f, wrong[i]), 0);
+        assert_false(heft_attribute_at(&v, x.f, wrong[i], 0));
+        assert_int_equal(heft_part_find(x.f, wrong[i], HEFT_STR("data")), HEFT_NONE);
+    }
+    assert_int_equal(heft_tensor_find(x.f, HEFT_STR("none such")), HEFT_NONE);
+    end(&x);
+}
+
+static void parts_past_the_end_are_empty(void **state)
+{
+    fixture x;
+    heft_error err;
+    heft_stream *s;
+    heft_checked_read *r;
+    uint8_t buf[8];
+    bool checked;
+    (void)state;
+    begin(&x);
+    heft_part_prefetch(x.f, wrong, HEFT_COUNT(wrong));
+    heft_assert_ok(heft_checked_read_open(&r, x.f, NULL, 0, &err), &err);
+    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
+        void *to = buf;
+        heft_part p = heft_part_at(x.f, wrong[i]);
+        assert_true(!p.role.len && !p.stored && !p.length && !p.digest.len && !p.shard);
+        assert_null(heft_part_view(x.f, wrong[i]));
+        heft_assert_fails(heft_part_read(buf, x.f, wrong[i], 0, 1, &err), HEFT_E_ARGUMENT, &err,
+                          "no part");
+        heft_assert_fails(heft_part_read(buf, x.f, wrong[i], 0, 0, &err), HEFT_E_ARGUMENT, &err,
+                          "no part");
+        heft_assert_fails(heft_part_read_many(&to, x.f, &wrong[i], 1, NULL, NULL, &err),
+                          HEFT_E_ARGUMENT, &err, "no part");
+        heft_assert_fails(heft_stream_open(&s, x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+                          "no part");
+        heft_assert_fails(heft_stream_open_checked(&s, x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+                          "no part");
+        heft_assert_fails(heft_checked_read_stream(&s, r, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+                          "no part");
+        heft_assert_fails(heft_part_verify(&checked, x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+                          "no part");
+        heft_assert_fails(heft_part_populate(x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+                          "no part");
+        heft_part_forget(x.f, wrong[i]);
+    }
+    heft_checked_read_close(r);
+    end(&x);
+}
+
+/* Their numbers come after those of the tensors' parts. */
+static void parts_of_the_file_itself_are_not_past_the_end(void **state)
+{
+    static const char config[] = "{\"kind\":\"gpt\",\"config\":{}}";
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_file *f;
+    heft_error err;
+    (void)state;
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("gptrs-checkpoint"),
+                                    heft_test_sink_init(&sink, false), NULL, &err),
+                   &err);
+    heft_assert_ok(
+        heft_writer_add_model_part(w, heft_test_str("config"), config, strlen(config), &err), &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_assert_ok(heft_test_open(&f, heft_test_sink_bytes(&sink), NULL, &err), &err);
+    uint32_t part = heft_part_find(f, HEFT_NONE, HEFT_STR("config"));
+    assert_int_equal(part, 0);
+    assert_int_equal(heft_part_at(f, part).length, strlen(config));
+    assert_memory_equal(heft_part_view(f, part), config, strlen(config));
+    assert_int_equal(heft_part_at(f, part + 1).length, 0);
+    assert_null(heft_part_view(f, part + 1));
+    heft_part_prefetch(f, &part, 1);
+    heft_assert_ok(heft_part_populate(f, part, &err), &err);
+    heft_file_close(f);
+    heft_test_sink_free(&sink);
+}
+
+static void what_else_a_file_has_ends_where_it_ends(void **state)
+{
+    fixture x;
+    heft_value v;
+    heft_finding finding;
+    heft_checksum sum;
+    heft_ids *ids;
+    heft_error err;
+    uint32_t count;
+    heft_id id = { .kind = (heft_id_kind)7 };
+    (void)state;
+    begin(&x);
+    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
+        heft_shard_file s = heft_shard_file_at(x.f, wrong[i] - 1);
+        assert_true(!s.name.len && s.status == HEFT_E_ARGUMENT && s.size == HEFT_NOWHERE);
+        uint32_t past = heft_meta_count(x.f) + wrong[i] - 1;
+        past = past < wrong[i] - 1 ? HEFT_NONE : past;
+        assert_int_equal(heft_meta_at(x.f, past).kind, HEFT_NULL);
+        assert_int_equal(heft_meta_next(x.f, past), heft_meta_count(x.f));
+        assert_false(heft_attribute_at(&v, x.f, 0, 1000 + wrong[i]));
+        assert_false(heft_notice_at(&finding, x.f, 1000 + (size_t)wrong[i]));
+        assert_false(heft_checksum_at(&sum, x.f, 1000 + (size_t)wrong[i]));
+    }
+    assert_false(heft_meta_find(&v, x.f, NULL));
+    heft_assert_ok(heft_ids_open(&ids, x.f, &err), &err);
+    assert_int_equal(heft_ids_find(ids, &id, &count), HEFT_NONE);
+    assert_int_equal(count, 0);
+    assert_int_equal(heft_tensor_find_id(x.f, &id, &count), HEFT_NONE);
+    assert_int_equal(count, 0);
+    heft_ids_close(ids);
+    end(&x);
+}
+
+static void texts_beside_weights_end_where_they_end(void **state)
+{
+    heft_vocab *vocab;
+    heft_settings *s;
+    heft_value v;
+    heft_error err;
+    (void)state;
+    heft_assert_ok(heft_vocab_parse_lines(&vocab, heft_test_str("a\n"), NULL, &err), &err);
+    heft_assert_ok(heft_settings_parse_json(&s, heft_test_str("{\"a\": 1}"), NULL, &err), &err);
+    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
+        assert_int_equal(heft_vocab_token(vocab, wrong[i]).len, 0);
+        assert_int_equal(heft_settings_at(s, wrong[i]).kind, HEFT_NULL);
+        assert_int_equal(heft_settings_value_at(s, wrong[i]).kind, HEFT_NULL);
+        assert_int_equal(heft_settings_next(s, wrong[i]), heft_settings_value_count(s));
+    }
+    assert_int_equal(heft_vocab_special(vocab, (heft_special)7), HEFT_NONE);
+    heft_vocab_set_special(vocab, (heft_special)7, 0);
+    assert_false(heft_settings_find(&v, s, "none such"));
+    assert_false(heft_settings_find(&v, s, NULL));
+    assert_int_equal(heft_settings_find_path(s, "a.b"), HEFT_NONE);
+    assert_int_equal(heft_settings_find_path(s, NULL), HEFT_NONE);
+    heft_settings_close(s);
+    heft_vocab_close(vocab);
+}
+
+static void parameters_that_are_none_are_not_found(void **state)
+{
+    fixture x;
+    heft_params *p;
+    heft_param param;
+    heft_id128 space, key, none = { { 0xEE } };
+    heft_error err;
+    (void)state;
+    begin(&x);
+    heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
+    heft_assert_ok(heft_params_add(&space, p, x.f, &err), &err);
+    x.f = NULL;
+    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
+        key = heft_params_key_at(p, wrong[i]);
+        heft_assert_fails(heft_params_acquire(&param, p, key, &err), HEFT_E_NOTFOUND, &err, "");
+    }
+    heft_params_release(p, none);
+    heft_params_unpin(p, none);
+    heft_params_release_form(p, none, 1);
+    heft_params_release_form(p, heft_params_key_at(p, 0), 1);
+    heft_params_prefetch(p, &none, 1);
+    assert_int_equal(heft_params_name(p, none).len, 0);
+    assert_false(heft_params_find(&key, p, none, HEFT_STR("w")));
+    heft_assert_fails(heft_params_pin(p, none, &err), HEFT_E_NOTFOUND, &err, "");
+    heft_params_close(p);
+    end(&x);
+}
+
+static void element_types_that_are_none_have_no_numbers(void **state)
+{
+    static const heft_dtype none[] = { HEFT_UNTYPED, HEFT_DTYPES, 1000, UINT16_MAX };
+    uint8_t from[16] = { 0 }, to[16];
+    double number;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(none); i++) {
+        assert_null(heft_dtype_get(none[i]));
+        assert_false(heft_dtype_can_cast(none[i], HEFT_F32) ||
+                     heft_dtype_can_cast(HEFT_F32, none[i]));
+        assert_false(heft_dtype_cast(to, none[i], from, HEFT_F32, 1));
+        assert_false(heft_dtype_cast(to, HEFT_F32, from, none[i], 1));
+        assert_false(heft_dtype_to_f64(&number, none[i], from, 0, 1));
+    }
+    assert_int_equal(heft_dtype_find((heft_str){ NULL, 0 }), HEFT_UNTYPED);
+}
+
+static void bytes_of_a_part_that_is_not_next_are_refused(void **state)
+{
+    static const uint64_t dims[] = { 4 };
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_error err;
+    uint32_t part;
+    (void)state;
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("mag"), heft_test_sink_init(&sink, false),
+                                    NULL, &err),
+                   &err);
+    heft_assert_fails(heft_writer_add_tensor(&part, w, NULL, &err), HEFT_E_ARGUMENT, &err, "");
+    heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("w"), HEFT_U8, dims, 1, &err),
+                   &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
+        heft_assert_fails(heft_writer_write(w, wrong[i], "abcd", 4, &err), HEFT_E_ARGUMENT, &err,
+                          "part");
+        heft_assert_fails(heft_writer_write(w, wrong[i], NULL, 0, &err), HEFT_E_ARGUMENT, &err,
+                          "no part");
+    }
+    heft_assert_ok(heft_writer_write(w, part, "abcd", 4, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_test_sink_free(&sink);
+}
+
+static void null_is_answered_where_it_is_cheap(void **state)
+{
+    heft_source *source = NULL;
+    heft_sink *sink = NULL;
+    heft_file *f;
+    heft_error err;
+    (void)state;
+    assert_null(heft_format_find(NULL));
+    assert_null(heft_format_for_path(NULL));
+    assert_string_equal(heft_format_name(NULL), "");
+    assert_string_equal(heft_format_title(NULL), "");
+    assert_string_equal(heft_format_suffixes(NULL), "");
+    assert_string_equal(heft_format_versions(NULL), "");
+    assert_int_equal(heft_format_caps(NULL), 0);
+    assert_false(heft_format_can_split(NULL));
+    heft_assert_fails(heft_file_open(&f, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
+                      "there is no path");
+    heft_assert_fails(heft_file_open_source(&f, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
+                      "there is no source");
+    heft_assert_fails(heft_source_open_file(&source, NULL, HEFT_ACCESS_AUTO, &err), HEFT_E_ARGUMENT,
+                      &err, "there is no path");
+    heft_assert_fails(heft_sink_open_file(&sink, NULL, 0, &err), HEFT_E_ARGUMENT, &err,
+                      "there is no path");
+    heft_assert_fails(heft_file_edit(NULL, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
+                      "there is no path");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tensors_past_the_end_are_empty),
+        cmocka_unit_test(parts_past_the_end_are_empty),
+        cmocka_unit_test(parts_of_the_file_itself_are_not_past_the_end),
+        cmocka_unit_test(what_else_a_file_has_ends_where_it_ends),
+        cmocka_unit_test(texts_beside_weights_end_where_they_end),
+        cmocka_unit_test(parameters_that_are_none_are_not_found),
+        cmocka_unit_test(element_types_that_are_none_have_no_numbers),
+        cmocka_unit_test(bytes_of_a_part_that_is_not_next_are_refused),
+        cmocka_unit_test(null_is_answered_where_it_is_cheap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
