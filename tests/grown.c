@@ -253,6 +253,7 @@ static void convert_model(const heft_file *f)
     AMID_RUBBISH(heft_append_options) append = { HEFT_APPEND_OPTIONS_INIT, RUBBISH };
     AMID_RUBBISH(heft_edit_options) edit = { HEFT_EDIT_OPTIONS_INIT, RUBBISH };
     AMID_RUBBISH(heft_split_options) split = { HEFT_SPLIT_OPTIONS_INIT, RUBBISH };
+    AMID_RUBBISH(heft_save_options) save = { HEFT_SAVE_OPTIONS_INIT, RUBBISH };
     const heft_format *st = heft_format_find("safetensors");
     heft_edit *e;
     uint32_t count;
@@ -262,6 +263,9 @@ static void convert_model(const heft_file *f)
     append.is.convert = split.is.convert = &o.is;
     append.is.duplicates = HEFT_DUPLICATES_FIRST;
     DEMAND(!heft_append_convert(&count, f, f, sink_into(&shard), &append.is, &last) && !count);
+    save.is.format = st;
+    save.is.write = &write.is;
+    DEMAND(!heft_array_write(sink_into(&copy), NULL, 0, &save.is, &last) && copy.is_finished);
     edit.is.host = &host.is;
     DEMAND(!heft_edit_plan(&e, f, &edit.is, &last));
     heft_edit_close(e);

@@ -43,6 +43,8 @@ static const size_row sizes[] = {
     { "heft_append_result", sizeof(heft_append_result), 64 },
     { "heft_params_stats", sizeof(heft_params_stats), 80 },
     { "heft_param", sizeof(heft_param), 32 },
+    { "heft_array", sizeof(heft_array), 56 },
+    { "heft_save_options", sizeof(heft_save_options), 48 },
     { "heft_derivation", sizeof(heft_derivation), 32 },
     { "heft_edit_piece", sizeof(heft_edit_piece), 40 },
     { "heft_rename", sizeof(heft_rename), 32 },

@@ -1,6 +1,5 @@
 /* array_save.c - arrays in memory become a file of the file system. */
-#include <string.h>
-
+#include "base/sized.h"
 #include "port/port.h"
 
 heft_status heft_array_save(const char *path, const heft_array *arrays, uint32_t count,
@@ -8,13 +7,13 @@ heft_status heft_array_save(const char *path, const heft_array *arrays, uint32_t
 {
     heft_sink *sink;
     heft_save_options o = HEFT_SAVE_OPTIONS_INIT;
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    o.size = sizeof o;
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (st)
+        return st;
     if (!o.format)
         o.format = heft_format_for_path(path);
     if (!o.format)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "no format has the suffix of '%s'", path);
-    heft_status st = heft_sink_open_file(&sink, path, o.flags, err);
+    st = heft_sink_open_file(&sink, path, o.flags, err);
     return st ? st : heft_array_write(sink, arrays, count, &o, err);
 }

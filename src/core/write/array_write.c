@@ -59,13 +59,14 @@ heft_status heft_array_write(heft_sink *take, const heft_array *arrays, uint32_t
     heft_writer *w = NULL;
     heft_save_options o = HEFT_SAVE_OPTIONS_INIT;
     err = heft_error_begin(err, &own);
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    if (!o.format) {
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st && !o.format)
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "the format to write is not given");
+    if (st) {
         heft_sink_discard(take);
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "the format to write is not given");
+        return st;
     }
-    heft_status st = heft_writer_open(&w, o.format, take, o.write, err);
+    st = heft_writer_open(&w, o.format, take, o.write, err);
     if (!st)
         st = declare(w, arrays, count, &o, err);
     if (!st)
