@@ -68,6 +68,29 @@ static void the_limit_of_the_index_has_a_name(void **state)
     heft_file_close(f);
 }
 
+static void a_file_cut_short_breaks_a_rule_of_its_format(void **state)
+{
+    const char *format;
+    heft_error err;
+    (void)state;
+    for (size_t k = 0; (format = heft_test_writable(k)) != NULL; k++) {
+        heft_bytes b = heft_test_model(format, tensors, HEFT_COUNT(tensors));
+        size_t len = b.len;
+        for (b.len = len / 2; b.len < len; b.len++) {
+            heft_status st = open_within(b, NULL, &err);
+            if (st != HEFT_E_FORMAT)
+                continue;
+            assert_non_null(err.rule);
+            const char *end = strchr(err.rule, '/');
+            assert_non_null(end);
+            if (!strcmp(end, "/structure"))
+                assert_memory_equal(err.rule, format, (size_t)(end - err.rule));
+        }
+        b.len = len;
+        heft_test_free(&b);
+    }
+}
+
 static void checksums_have_the_names_of_their_rules(void **state)
 {
     heft_bytes b = heft_test_model("mag", tensors, 1);
@@ -166,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_have_names),
         cmocka_unit_test(the_limit_of_the_index_has_a_name),
+        cmocka_unit_test(a_file_cut_short_breaks_a_rule_of_its_format),
         cmocka_unit_test(checksums_have_the_names_of_their_rules),
         cmocka_unit_test(a_conversion_that_is_refused_names_the_first_loss),
         cmocka_unit_test(what_is_not_there_has_a_name),

@@ -208,6 +208,7 @@ typedef struct heft_odd_rules { /* of warnings about what is odd in any format *
 
 struct heft_format {
     const char *name, *title, *suffixes, *versions;
+    const char *structure; /* the rule of an error of parse() that has none of its own */
     uint32_t caps, align;
     bool may_be_gzipped; /* as a whole: the file is unpacked before it is parsed */
     /* A file of the format begins with one of these texts, separated by spaces; NULL: probe() tells. */

@@ -85,6 +85,8 @@ static heft_status parse(heft_file *f, heft_error *err)
     f->x.passed_ctx = f;
     heft_file_enter(f);
     heft_status st = f->format->parse(&f->inbox.in, &f->x);
+    if (st == HEFT_E_FORMAT && err && !err->rule)
+        heft_error_rule(err, st, f->format->structure);
     if (!st && !f->x.sealed) /* a format may have looked names up */
         st = heft_ix_seal(&f->x);
     if (!st)

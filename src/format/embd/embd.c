@@ -362,6 +362,7 @@ static const heft_odd_rules odd_rules = { "embd/name", NULL, NULL, NULL };
 const heft_format heft_format_embd = {
     .name = "embd",
     .title = "EMBD .weights",
+    .structure = "embd/structure",
     .suffixes = ".weights",
     .versions = "1.0 simple",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_VOCAB,

@@ -352,6 +352,7 @@ static heft_status gguf_check(heft_check *c)
 const heft_format heft_format_gguf = {
     .name = "gguf",
     .title = "GGUF",
+    .structure = "gguf/structure",
     .suffixes = ".gguf",
     .versions = "3 2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_VOCAB,

@@ -399,6 +399,7 @@ static heft_status mag_front(const heft_plan *p, heft_out *o)
 const heft_format heft_format_mag = {
     .name = "mag",
     .title = "Magnetron .mag",
+    .structure = "mag/structure",
     .suffixes = ".mag",
     .versions = "1 100 snapshot",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,

@@ -204,6 +204,7 @@ static int npz_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, 
 const heft_format heft_format_npz = {
     .name = "npz",
     .title = "NumPy archive",
+    .structure = "npz/structure",
     .suffixes = ".npz",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE,

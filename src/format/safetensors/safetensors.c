@@ -162,6 +162,7 @@ static const heft_odd_rules odd_rules = { "safetensors/name", NULL, NULL, "safet
 const heft_format heft_format_safetensors = {
     .name = "safetensors",
     .title = "safetensors",
+    .structure = "safetensors/structure",
     .suffixes = ".safetensors",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,

@@ -413,6 +413,7 @@ static const heft_odd_rules odd_rules = { "torch/name", NULL, NULL, "torch/rank"
 const heft_format heft_format_torch = {
     .name = "torch",
     .title = "PyTorch",
+    .structure = "torch/structure",
     .suffixes = ".pt .pth",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_META | HEFT_CAN_SPARSE | HEFT_CAN_PICK,

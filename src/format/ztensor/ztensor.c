@@ -99,6 +99,7 @@ static int zt_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
 const heft_format heft_format_ztensor = {
     .name = "ztensor",
     .title = "zTensor",
+    .structure = "ztensor/structure",
     .suffixes = ".zt",
     .versions = "1.0 1.1 1.2 2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_APPEND | HEFT_CAN_SPARSE | HEFT_CAN_ENCODE |
