@@ -343,6 +343,10 @@ static void a_base_id_is_that_of_the_name_or_none(void **state)
     s.identity = (heft_identity){ .has = HEFT_HAS_BASE_ID, .base_id = { { 1 } } };
     heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "its base id is not that of its name");
+    s.identity = (heft_identity){ .has = 1u << 30 };
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "flags that this version does not know");
+    s.identity.has = HEFT_HAS_BASE_ID;
     assert_true(heft_param_base_id(&s.identity.base_id, HEFT_STR("w")));
     heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
     memset(&s.identity.base_id, 0, sizeof s.identity.base_id);

@@ -164,7 +164,8 @@ HEFT_API void heft_edit_close(heft_edit *e);             /* NULL is harmless */
 typedef struct heft_executor {
     size_t size; /* = sizeof(heft_executor) */
     /* Calls fn(arg, i) for every i below n, handed out in increasing order, on at most width
-     * threads, and returns when all are done. */
+     * threads, and returns when all are done.  Called on the thread that called the library, or on the one with which a
+     * heft_params store reads ahead; by several at once. */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
     void *ctx;
     uint32_t width;

@@ -167,6 +167,9 @@ static heft_status check_identity(const adding *a)
     static const uint8_t none[sizeof(heft_id128)];
     const heft_tensor_spec *s = &a->spec;
     uint8_t id[sizeof(heft_id128)];
+    if (s->identity.has &
+        ~(uint32_t)(HEFT_HAS_PARAM_ID | HEFT_HAS_BASE_ID | HEFT_HAS_REQUIRES_GRAD))
+        return refuse(a, "its identity has flags that this version does not know");
     if (!(s->identity.has & HEFT_HAS_BASE_ID) ||
         !memcmp(s->identity.base_id.bytes, none, sizeof none))
         return HEFT_OK;
