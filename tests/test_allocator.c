@@ -68,16 +68,15 @@ static void *new_block(size_t size, size_t align)
     return (char *)block + HEAD;
 }
 
-static bool is_kept(head *h)
+/* Keeps a block; the one that was kept longest goes. */
+static void keep(head *h)
 {
-    size_t i = 0;
     pthread_mutex_lock(&kept.lock);
-    while (i < KEPT && kept.at[i])
-        i++;
-    if (i < KEPT)
-        kept.at[i] = h;
+    head *oldest = kept.at[KEPT - 1];
+    memmove(kept.at + 1, kept.at, (KEPT - 1) * sizeof *kept.at);
+    kept.at[0] = h;
     pthread_mutex_unlock(&kept.lock);
-    return i < KEPT;
+    free(oldest);
 }
 
 static void release(head *h)
@@ -90,8 +89,7 @@ static void release(head *h)
     }
     if (__asan_poison_memory_region)
         __asan_poison_memory_region((char *)h + HEAD, size);
-    if (!is_kept(h))
-        free(h);
+    keep(h);
 }
 
 void *heft_test_resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
