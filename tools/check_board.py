@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""check_board.py: builds examples/board.c and the core without a C library, for x86-64 and i386, each with the same
-model as an array of bytes, and runs them.  As a wasm32 object it needs the library's functions, the board's, and four for
+"""check_board.py DIR: builds examples/board.c without a C library, for x86-64 and i386, each with the same model as an
+array of bytes, links the core that check_freestanding.py has left in DIR/native and DIR/m32, and runs them.  As a wasm32 object it needs the library's functions, the board's, and four for
 memory.  TAP on stdout."""
-import concurrent.futures
 import pathlib
 import re
 import subprocess
@@ -15,12 +14,11 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tests/py"))
 from gen_burnpack import Pack, few  # noqa: E402
 
-LAYERS = ["base", "model", "grammar", "format", "core", "companion", "bare"]
 FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/include", f"-I{TOP}/src",
          "-isystem", f"{TOP}/src/bare/libc"]
 # Nothing of the compiler's that takes an operating system: no canaries, no tables for a loader.
 GCC = ["-fno-pic", "-no-pie", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
-TARGETS = {"x86_64": ["gcc", "-m64", *GCC], "i386": ["gcc", "-m32", *GCC]}
+TARGETS = {"x86_64": ("native", ["gcc", "-m64", *GCC]), "i386": ("m32", ["gcc", "-m32", *GCC])}
 WASM = ["clang", "--target=wasm32"]
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 MEMORY = 64 << 10
@@ -50,24 +48,21 @@ def expected(pack, data):
 
 def build(compiler, sources, folder):
     """Complaints, and the objects."""
-    def compile_one(source):
-        obj = folder / f"{source.parent.name}_{source.stem}.o"
-        status, _, lines = run(*compiler, *FLAGS, "-c", source, "-o", obj)
-        return obj, lines if status else []
-
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        made = list(pool.map(compile_one, sources))
-    return [line for _, lines in made for line in lines], [obj for obj, _ in made]
+    objects, complaints = [], []
+    for source in sources:
+        objects.append(folder / f"{source.stem}.o")
+        status, _, lines = run(*compiler, *FLAGS, "-c", source, "-o", objects[-1])
+        complaints += lines if status else []
+    return complaints, objects
 
 
-def check_native(name, compiler, folder, want):
-    core = [p for layer in LAYERS for p in sorted((TOP / "src" / layer).rglob("*.c"))]
+def check_native(name, compiler, core, folder, want):
     own = [TOP / "examples/board.c", TOP / "tests/board_mem.c", TOP / f"tests/board_{name}.c", folder / "model.c"]
     into, program = folder / name, folder / f"board_{name}"
     into.mkdir()
-    wrong, objects = build(compiler, core + own, into)
+    wrong, objects = build(compiler, own, into)
     if not wrong:
-        status, _, lines = run(*compiler, "-nostdlib", "-static", *objects, "-o", program)
+        status, _, lines = run(*compiler, "-nostdlib", "-static", *objects, core, "-o", program)
         wrong = lines if status else []
     yield f"board.c and the core link for {name}, without any library", wrong
     if wrong:
@@ -96,8 +91,8 @@ def results(folder):
     pack = Pack(few(), metadata={"purpose": "a board"})
     data = pack.bytes()
     (folder / "model.c").write_text(model_source(data))
-    for name, compiler in TARGETS.items():
-        yield from check_native(name, compiler, folder, list(expected(pack, data)))
+    for name, (target, compiler) in TARGETS.items():
+        yield from check_native(name, compiler, pathlib.Path(sys.argv[1], target, "heft.o"), folder, list(expected(pack, data)))
     yield from check_wasm(folder)
 
 

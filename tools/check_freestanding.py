@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check_freestanding.py m32|wasm32|native [DIR]: compiles the core without a C library, for a
 target that has none, links its objects into one and asks what that still needs: four mem
-functions.  Objects stay in DIR when it is given.  TAP on stdout."""
+functions.  Objects stay in DIR when it is given: DIR/heft.o is what check_board.py links.  TAP on stdout."""
 import concurrent.futures
 import pathlib
 import re
@@ -19,10 +19,12 @@ MACHINE = {"__linear_memory", "__stack_pointer", "__indirect_function_table", "_
 FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
 # 6 KiB of stack: hashing a model keeps two BLAKE3 states.
 FLAGS += ["-Wconversion", "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-Wstack-usage=6144"]
+# Nothing of the compiler's that takes an operating system: no canaries, no tables for a loader.
+GCC = ["-nostdlib", "-fno-pic", "-fno-stack-protector"]
 # target: compiler and its flags, linker, lister of symbols
 TARGETS = {
-    "native": (["gcc", "-nostdlib"], ["ld", "-r"], ["nm"]),
-    "m32": (["gcc", "-m32", "-nostdlib", "-fno-pic"], ["ld", "-r", "-m", "elf_i386"], ["nm"]),
+    "native": (["gcc", "-m64", *GCC], ["ld", "-r"], ["nm"]),
+    "m32": (["gcc", "-m32", *GCC], ["ld", "-r", "-m", "elf_i386"], ["nm"]),
     "wasm32": (["clang", "--target=wasm32", "-nostdlib"], ["wasm-ld", "-r"], ["llvm-nm"]),
 }
 
@@ -44,6 +46,8 @@ def compile_one(compiler, source, into):
 def check(target, into):
     """Yields (title, complaints)."""
     compiler, linker, lister = TARGETS[target]
+    whole = pathlib.Path(into, "heft.o")
+    whole.unlink(missing_ok=True)
     sources = sorted(p for layer in LAYERS for p in (TOP / "src" / layer).rglob("*.c"))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         built = list(pool.map(lambda s: compile_one(compiler, s, into), sources))
@@ -51,12 +55,11 @@ def check(target, into):
     yield f"{len(sources)} files compile for {target}", "\n".join(broken).splitlines()
     if broken:
         return
-    whole = str(pathlib.Path(into, "heft.o"))
-    status, text = run(*linker, "-o", whole, *(str(obj) for obj, _, _ in built))
+    status, text = run(*linker, "-o", str(whole), *(str(obj) for obj, _, _ in built))
     yield f"they link into one object for {target}", text.splitlines() if status else []
     if status:
         return
-    _, text = run(*lister, whole)
+    _, text = run(*lister, str(whole))
     wanted = {line.split()[-1] for line in text.splitlines() if re.search(r"\bU \S+$", line)}
     foreign = sorted(wanted - MEM - MACHINE)
     yield f"it needs four mem functions for {target}", [f"it also needs {n}" for n in foreign]
