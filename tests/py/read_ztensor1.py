@@ -5,6 +5,7 @@ A reader of its own, stricter than the format asks for: the manifest has to be t
 what it says, and every byte between components zero and no more of them than alignment takes."""
 import ctypes
 import ctypes.util
+import functools
 import json
 import struct
 import sys
@@ -36,28 +37,37 @@ def demand(truth, complaint):
 
 # ---- zstd ----
 
+PIECE = 64 << 10
+
+
+@functools.cache
+def libzstd():
+    return ctypes.CDLL(ctypes.util.find_library("zstd"))  # which asks other programs where it is
+
+
 class Buffer(ctypes.Structure):
     _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t), ("pos", ctypes.c_size_t)]
 
 
 def unzstd(stored, most):
     """By libzstd, all frames; no more than `most` bytes of content are asked for, and one beyond."""
-    lib = ctypes.CDLL(ctypes.util.find_library("zstd"))
+    lib = libzstd()
     lib.ZSTD_createDStream.restype = ctypes.c_void_p
     lib.ZSTD_decompressStream.restype = ctypes.c_size_t
     stream = ctypes.c_void_p(lib.ZSTD_createDStream())
-    source, room = ctypes.create_string_buffer(stored, len(stored)), ctypes.create_string_buffer(most + 1)
+    source, room = ctypes.create_string_buffer(stored, len(stored)), ctypes.create_string_buffer(PIECE)
     given = Buffer(ctypes.addressof(source), len(stored), 0)
-    taken = Buffer(ctypes.addressof(room), most + 1, 0)
-    left = 1
+    content, left = bytearray(), 1
     while given.pos < given.size or left:
-        before = (given.pos, taken.pos)
+        before = given.pos
+        taken = Buffer(ctypes.addressof(room), min(PIECE, most + 1 - len(content)), 0)
         left = lib.ZSTD_decompressStream(stream, ctypes.byref(taken), ctypes.byref(given))
         demand(not lib.ZSTD_isError(ctypes.c_size_t(left)), "a component does not decode")
-        demand(before != (given.pos, taken.pos), "a component is cut short, or decodes to more than it should")
+        demand(given.pos > before or taken.pos, "a component is cut short, or decodes to more than it should")
+        content += ctypes.string_at(room, taken.pos)
     lib.ZSTD_freeDStream(stream)
-    demand(taken.pos <= most, "a component decodes to more than it should")
-    return room.raw[:taken.pos]
+    demand(len(content) <= most, "a component decodes to more than it should")
+    return bytes(content)
 
 
 # ---- the manifest ----

@@ -5,6 +5,7 @@ A reader of its own, stricter than the format asks for: the manifest has to be t
 says, every byte between blobs zero, equal content stored once, blobs packed in the order of names."""
 import ctypes
 import ctypes.util
+import functools
 import json
 import struct
 import sys
@@ -43,9 +44,14 @@ def read_manifest(raw):
 
 # ---- zstd ----
 
+@functools.cache
+def libzstd():
+    return ctypes.CDLL(ctypes.util.find_library("zstd"))  # which asks other programs where it is
+
+
 def unzstd(stored, length):
     """By libzstd, one frame after the other as the seek table has them."""
-    lib = ctypes.CDLL(ctypes.util.find_library("zstd"))
+    lib = libzstd()
     lib.ZSTD_decompress.restype = ctypes.c_size_t
     frames, flags, magic = struct.unpack("<IBI", stored[-9:])
     demand(magic == 0x8F92EAB1 and flags == 0, "no seek table")
