@@ -39,7 +39,9 @@ static heft_status keep(void *ctx, uint64_t at, const void *data, size_t len)
 static void put_token(heft_out *o, const heft_json *j, heft_json_kind k, bool comma)
 {
     static const char *const words[] = {
-        "", "{", "}", "[", "]", "", "", "", "true", "false", "null"
+        [HEFT_JSON_OBJECT] = "{",    [HEFT_JSON_OBJECT_END] = "}", [HEFT_JSON_ARRAY] = "[",
+        [HEFT_JSON_ARRAY_END] = "]", [HEFT_JSON_TRUE] = "true",    [HEFT_JSON_FALSE] = "false",
+        [HEFT_JSON_NULL] = "null",
     };
     bool closes = k == HEFT_JSON_OBJECT_END || k == HEFT_JSON_ARRAY_END;
     if (comma && !closes)
