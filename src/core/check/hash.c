@@ -263,9 +263,9 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
         st = heft_checked_read_judge(&s.checks, err);
     if (!st)
         st = hash_all(&s, model, tensors, err);
-    heft_status there = heft_file_leave(f, err);
+    st = heft_file_leave_after(f, st, err);
     heft_checked_read_free(&s.checks);
     heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
-    return heft_error_end(err, there ? there : st);
+    return heft_error_end(err, st);
 }

@@ -346,10 +346,9 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_file_enter(f); /* names and digests are lent by the file as well */
     if (!o.quick)
         meter.total = heft_sweep_bytes(f) + heft_contents_bytes(f);
-    st = check_all(&v);
-    heft_status there = heft_file_leave(f, v.check.err);
+    st = heft_file_leave_after(f, check_all(&v), err);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
-    return heft_error_end(v.check.err, there ? there : st);
+    return heft_error_end(err, st);
 }
 
 heft_status heft_verify_layout(const heft_file *f, bool (*passes)(void *ctx, heft_range where),

@@ -9,43 +9,31 @@ heft_status heft_beside_status(const heft_file *f, uint32_t number, heft_error *
     return b->status;
 }
 
-static void enter(heft_source *s)
-{
-    if (s && s->ops->enter)
-        s->ops->enter(s);
-}
-
 void heft_file_enter(const heft_file *f)
 {
-    enter(f->source);
-    for (uint32_t i = 0; i < f->beside_count; i++)
-        enter(f->beside[i].source);
-}
-
-static void disarm(heft_source *s)
-{
-    if (s && s->ops->leave)
-        s->ops->leave(s);
+    for (uint32_t i = 0; i <= f->beside_count; i++) {
+        heft_source *s = heft_file_source(f, i);
+        if (s && s->ops->enter)
+            s->ops->enter(s);
+    }
 }
 
 void heft_file_disarm(const heft_file *f)
 {
-    disarm(f->source);
-    for (uint32_t i = 0; i < f->beside_count; i++)
-        disarm(f->beside[i].source);
-}
-
-static heft_status leave(heft_source *s, heft_error *err)
-{
-    disarm(s);
-    return s && s->ops->state ? s->ops->state(s, err) : HEFT_OK;
+    for (uint32_t i = 0; i <= f->beside_count; i++) {
+        heft_source *s = heft_file_source(f, i);
+        if (s && s->ops->leave)
+            s->ops->leave(s);
+    }
 }
 
 heft_status heft_file_leave(const heft_file *f, heft_error *err)
 {
-    heft_status st = leave(f->source, err);
-    for (uint32_t i = 0; i < f->beside_count; i++) {
-        heft_status there = leave(f->beside[i].source, err);
+    heft_status st = HEFT_OK;
+    heft_file_disarm(f);
+    for (uint32_t i = 0; i <= f->beside_count; i++) {
+        heft_source *s = heft_file_source(f, i);
+        heft_status there = s && s->ops->state ? s->ops->state(s, err) : HEFT_OK;
         st = st ? st : there;
     }
     return st;
@@ -57,42 +45,42 @@ bool heft_file_has(const heft_file *f, uint64_t place)
     return !number || !heft_beside_status(f, number, NULL);
 }
 
-const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len)
+/* All of the file of that number in memory, or NULL. */
+static const uint8_t *whole_of(const heft_file *f, uint32_t number)
 {
-    uint32_t number = heft_ix_place_file(&f->x, place);
-    (void)len;
-    const uint8_t *whole = number ? f->beside[number - 1].whole : f->inbox.whole;
-    return whole ? whole + heft_ix_place_offset(&f->x, place) : NULL;
+    return number ? f->beside[number - 1].whole : f->inbox.whole;
 }
 
-static heft_status read_sibling(const heft_file *f, uint64_t place, void *buf, size_t len,
-                                heft_error *err)
+const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len)
 {
-    uint32_t number = heft_ix_place_file(&f->x, place);
-    heft_status st = heft_beside_status(f, number, err);
-    if (st)
-        return st;
-    heft_source *s = f->beside[number - 1].source;
-    uint64_t offset = heft_ix_place_offset(&f->x, place);
-    if (!heft_range_in((heft_range){ offset, len }, s->size))
-        return heft_error_set(err, HEFT_E_ARGUMENT, offset, "%U bytes pass the end of %q, %U",
-                              (uint64_t)len, f->beside[number - 1].name, s->size);
-    return len ? s->ops->read(s, offset, buf, len, err) : HEFT_OK;
+    (void)len;
+    const uint8_t *whole = whole_of(f, heft_ix_place_file(&f->x, place));
+    return whole ? whole + heft_ix_place_offset(&f->x, place) : NULL;
 }
 
 heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
                             heft_error *err)
 {
-    if (heft_ix_place_file(&f->x, place))
-        return read_sibling(f, place, buf, len, err);
+    uint32_t number = heft_ix_place_file(&f->x, place);
+    heft_source *s = heft_file_source(f, number);
+    uint64_t have;
+    if (number) {
+        uint64_t offset = heft_ix_place_offset(&f->x, place);
+        heft_status st = heft_beside_status(f, number, err);
+        if (st)
+            return st;
+        if (!heft_range_in((heft_range){ offset, len }, s->size))
+            return heft_error_set(err, HEFT_E_ARGUMENT, offset, "%U bytes pass the end of %q, %U",
+                                  (uint64_t)len, f->beside[number - 1].name, s->size);
+        return len ? s->ops->read(s, offset, buf, len, err) : HEFT_OK;
+    }
     if (!heft_range_in((heft_range){ place, len }, f->inbox.in.size))
         return heft_error_set(err, HEFT_E_ARGUMENT, place, "%U bytes pass the end of the file, %U",
                               (uint64_t)len, f->inbox.in.size);
     if (!len)
         return HEFT_OK;
-    if (f->source)
-        return f->source->ops->read(f->source, place, buf, len, err);
-    uint64_t have;
+    if (s)
+        return s->ops->read(s, place, buf, len, err);
     const uint8_t *p = f->inbox.in.window((heft_in *)(uintptr_t)&f->inbox.in, place, len, &have);
     if (have < len)
         return heft_error_set(err, HEFT_E_IO, place + have, "these bytes were not fed");
@@ -102,18 +90,19 @@ heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_
 
 /* ---- mapped pages ---- */
 
-static bool is_mapped(const heft_source *s, const uint8_t *whole)
+static bool is_mapped(const heft_file *f, uint32_t number)
 {
-    return s && HEFT_HAS(s->ops, populate) && whole;
+    const heft_source *s = heft_file_source(f, number);
+    return s && HEFT_HAS(s->ops, populate) && whole_of(f, number);
 }
 
 bool heft_file_is_mapped(const heft_file *f)
 {
     bool all = f->source || f->beside_count;
-    if (f->source)
-        all = is_mapped(f->source, f->inbox.whole);
-    for (uint32_t i = 0; i < f->beside_count; i++)
-        all = all && (f->beside[i].status || is_mapped(f->beside[i].source, f->beside[i].whole));
+    for (uint32_t i = 0; i <= f->beside_count; i++) {
+        bool is_absent = i ? f->beside[i - 1].status != HEFT_OK : !f->source;
+        all = all && (is_absent || is_mapped(f, i));
+    }
     return all;
 }
 
@@ -121,18 +110,15 @@ heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *e
 {
     if (heft_ix_has_part(&f->x, part))
         return HEFT_OK;
-    return heft_error_rule(
-        err, heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part),
-        "heft/no-part");
+    heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
+    return heft_error_rule(err, HEFT_E_ARGUMENT, "heft/no-part");
 }
 
 /* The mapped file that the part lies in, or NULL. */
 static heft_source *mapping_of(const heft_file *f, const heft_ix_part_row *p)
 {
     uint32_t number = heft_ix_place_file(&f->x, p->offset);
-    heft_source *s = number ? f->beside[number - 1].source : f->source;
-    const uint8_t *whole = number ? f->beside[number - 1].whole : f->inbox.whole;
-    return p->stored && is_mapped(s, whole) ? s : NULL;
+    return p->stored && is_mapped(f, number) ? heft_file_source(f, number) : NULL;
 }
 
 heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *err)
@@ -142,9 +128,8 @@ heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *er
         return st;
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     heft_source *s = mapping_of(f, p);
-    if (!s)
-        return HEFT_OK;
-    return s->ops->populate(s, heft_ix_place_offset(&f->x, p->offset), p->stored, err);
+    uint64_t offset = heft_ix_place_offset(&f->x, p->offset);
+    return s ? s->ops->populate(s, offset, p->stored, err) : HEFT_OK;
 }
 
 void heft_part_forget(const heft_file *f, uint32_t part)

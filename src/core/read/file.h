@@ -96,9 +96,20 @@ heft_status heft_file_notice(heft_file *f);
 heft_status heft_check_at_open(heft_file *f, heft_error *err);
 /* A note of the index as a finding. */
 heft_finding heft_file_finding(const heft_file *f, const heft_note *note);
+/* The source of the file itself, which has number 0, or of a file beside it; or NULL. */
+static inline heft_source *heft_file_source(const heft_file *f, uint32_t number)
+{
+    return number ? f->beside[number - 1].source : f->source;
+}
 /* Around work on lent bytes; leave says whether they were all there. */
 void heft_file_enter(const heft_file *f);
 heft_status heft_file_leave(const heft_file *f, heft_error *err);
+/* Leave after work that returned st: an error of the source is returned instead of st. */
+static inline heft_status heft_file_leave_after(const heft_file *f, heft_status st, heft_error *err)
+{
+    heft_status there = heft_file_leave(f, err);
+    return there ? there : st;
+}
 void heft_file_disarm(const heft_file *f); /* leaves without a look at the file */
 
 #endif

@@ -93,10 +93,8 @@ static heft_status parse(heft_file *f, heft_error *err)
         st = heft_file_notice(f);
     if (!st)
         st = heft_check_at_open(f, err);
-    heft_status there = heft_file_leave(f, err);
+    st = heft_file_leave_after(f, st, err);
     f->x.err = f->inbox.in.err = NULL;
-    if (there)
-        return there;
     return st == HEFT_AGAIN ? want_more(f, err) : st;
 }
 
@@ -118,9 +116,8 @@ heft_status heft_file_parse(heft_file *f, heft_error *err)
         return want_more(f, err);
     if (!f->format || (f->format->may_be_gzipped && !f->packed.was_packed)) {
         heft_file_enter(f);
-        st = detect(f, err);
-        heft_status there = heft_file_leave(f, err);
-        st = there ? there : st == HEFT_AGAIN ? want_more(f, err) : st;
+        st = heft_file_leave_after(f, detect(f, err), err);
+        st = st == HEFT_AGAIN ? want_more(f, err) : st;
     }
     if (!st && f->packed.is_packed)
         st = heft_unpack(f, err);

@@ -145,8 +145,7 @@ heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t 
 {
     heft_file_enter(f);
     heft_status st = tell_wrong(f, claim, part, err);
-    heft_status there = heft_file_leave(f, err);
-    return there ? there : st;
+    return heft_file_leave_after(f, st, err);
 }
 
 heft_status heft_part_check_end(heft_part_check *k, heft_error *err)

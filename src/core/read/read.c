@@ -26,8 +26,7 @@ static heft_status read_stream(void *buf, const heft_file *f, uint32_t part, uin
     if (!st)
         st = heft_stream_read(buf, &s, len, err);
     heft_stream_stop(&s);
-    heft_status there = heft_file_leave(f, err);
-    return there ? there : st;
+    return heft_file_leave_after(f, st, err);
 }
 
 static heft_status check_range(const heft_file *f, uint32_t part, uint64_t from, size_t len,
@@ -54,8 +53,7 @@ static heft_status read_part(void *buf, const heft_file *f, uint32_t part, uint6
     heft_spread e = heft_spread_of(f, part, NULL);
     heft_file_enter(f); /* elements may be lent */
     heft_status st = heft_spread_read(&e, from, buf, len, err);
-    heft_status there = heft_file_leave(f, err);
-    return there ? there : st;
+    return heft_file_leave_after(f, st, err);
 }
 
 heft_status heft_read_unchecked(void *buf, const heft_file *f, uint32_t part, uint64_t from,
@@ -90,8 +88,7 @@ void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
         if (!heft_ix_has_part(&f->x, parts[i]))
             continue;
         const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, parts[i]);
-        uint32_t number = heft_ix_place_file(&f->x, p->offset);
-        heft_source *s = number ? f->beside[number - 1].source : f->source;
+        heft_source *s = heft_file_source(f, heft_ix_place_file(&f->x, p->offset));
         if (s && s->ops->will_need && heft_file_has(f, p->offset))
             s->ops->will_need(s, heft_ix_place_offset(&f->x, p->offset), p->stored);
     }

@@ -306,8 +306,7 @@ heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_o
         return st;
     heft_file_enter(f);
     st = p.row->layout == HEFT_SPARSE_CSR ? check_csr(&p, order) : check_coo(&p, order);
-    heft_status there = heft_file_leave(f, err);
-    return there ? there : st;
+    return heft_file_leave_after(f, st, err);
 }
 
 /* ---- entries ---- */

@@ -164,11 +164,10 @@ heft_status heft_stream_measure(uint64_t *length, const heft_file *f, uint32_t p
         return st;
     s.counts = true;
     heft_file_enter(f);
-    st = count_bytes(&s, err);
-    heft_status there = heft_file_leave(f, err);
+    st = heft_file_leave_after(f, count_bytes(&s, err), err);
     heft_stream_stop(&s);
     *length = s.made;
-    return there ? there : st;
+    return st;
 }
 
 /* The most that so many bytes decode to: four make a block of 128 KiB in zstd, a byte makes 1032 in
@@ -362,9 +361,8 @@ heft_status heft_stream_lend(const void **data, heft_stream *s, void *buf, size_
     if (!lent || len > s->row.length - s->given)
         return heft_stream_read(buf, s, len, err);
     heft_file_enter(s->f);
-    heft_status st = show_stored(s, at, lent, len, err);
-    heft_status there = heft_file_leave(s->f, err);
-    return there ? there : st ? st : pass(s, len, err);
+    heft_status st = heft_file_leave_after(s->f, show_stored(s, at, lent, len, err), err);
+    return st ? st : pass(s, len, err);
 }
 
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err)

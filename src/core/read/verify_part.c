@@ -26,8 +26,7 @@ static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t cla
     if (!st)
         st = decode_all(&s, err);
     heft_stream_stop(&s);
-    heft_status there = heft_file_leave(f, err);
-    return there ? there : st;
+    return heft_file_leave_after(f, st, err);
 }
 
 heft_status heft_part_verify(bool *checked, const heft_file *f, uint32_t part, heft_error *err)

@@ -282,11 +282,10 @@ heft_status heft_join_siblings(heft_file *f, heft_error *err)
         if (f->beside[i].model)
             f->members[f->member_count++] = (heft_member){ f->beside[i].model, i + 1 };
     heft_file_enter(f);
-    heft_status st = join(f, NULL, err);
-    heft_status there = heft_file_leave(f, err);
+    heft_status st = heft_file_leave_after(f, join(f, NULL, err), err);
     if (!st && heft_check_numbers(f))
         st = heft_error_no_memory(err, purpose);
-    return there ? there : st;
+    return st;
 }
 
 /* ---- files that a program hands over ---- */
@@ -423,8 +422,8 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
         st = heft_ix_merge(&f->x, x, number, kept);
     if (!st)
         st = heft_ix_seal(&f->x);
-    heft_status there = heft_file_leave(f, err);
+    st = heft_file_leave_after(f, st, err);
     heft_mem_free(&f->x.mem, kept, count);
     f->x.err = NULL;
-    return there ? there : st;
+    return st;
 }
