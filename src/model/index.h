@@ -393,6 +393,11 @@ static inline bool heft_ix_has_part(const heft_index *x, uint32_t part)
 {
     return part < (uint64_t)x->parts.len + x->model_parts.len;
 }
+/* The parts of all tensors, then those of the file itself. */
+static inline uint32_t heft_ix_all_parts(const heft_index *x)
+{
+    return x->parts.len + x->model_parts.len;
+}
 static inline heft_str heft_ix_name(const heft_index *x, uint32_t id)
 {
     const heft_ix_tensor_row *t = heft_ix_row(x, id);

@@ -49,16 +49,10 @@ static bool wanted(const heft_file *f, uint32_t part)
            heft_file_has(f, p->offset);
 }
 
-/* Of the tensors, then of the file itself. */
-static uint32_t all_parts(const heft_index *x)
-{
-    return x->parts.len + x->model_parts.len;
-}
-
 uint64_t heft_contents_bytes(const heft_file *f)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < all_parts(&f->x); i++) {
+    for (uint32_t i = 0; i < heft_ix_all_parts(&f->x); i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, i);
         sum += wanted(f, i) && p->length != HEFT_NOWHERE ? p->length : 0;
     }
@@ -70,7 +64,7 @@ static heft_status list_jobs(contents *c, heft_error *err)
     const heft_index *x = &c->f->x;
     const heft_digest_row *digests = x->digests.ptr;
     uint32_t d = 0;
-    for (uint32_t i = 0; i < all_parts(x); i++) {
+    for (uint32_t i = 0; i < heft_ix_all_parts(x); i++) {
         while (d < x->digests.len && digests[d].part < i)
             d++;
         if (!wanted(c->f, i))

@@ -38,18 +38,12 @@ static bool is_used(const heft_index *x, uint32_t file, heft_passing_fn passing,
     return !file;
 }
 
-/* Of a part that is left out its digest need not be looked at. */
-static bool is_left_out(const heft_index *x, uint32_t claim, heft_passing_fn passing, void *ctx)
-{
-    uint32_t part = heft_ix_claim_part(x, claim);
-    return part < x->parts.len && heft_ix_part_row_at(x, part)->length &&
-           passing(ctx, part) == HEFT_LEFT_OUT;
-}
-
 static uint8_t way(heft_watch *w, uint32_t claim, heft_passing_fn passing, void *ctx)
 {
     const heft_host *h = w->f->host;
-    if (is_left_out(&w->f->x, claim, passing, ctx))
+    uint32_t part = heft_ix_claim_part(&w->f->x, claim);
+    if (part < w->f->x.parts.len && heft_ix_part_row_at(&w->f->x, part)->length &&
+        passing(ctx, part) == HEFT_LEFT_OUT) /* then its digest need not be looked at */
         return NOT_AT_ALL;
     const heft_claim at = heft_ix_claim_at(&w->f->x, claim), *c = &at;
     if (c->part == HEFT_NONE) {
@@ -99,12 +93,7 @@ heft_status heft_watch_demand(const heft_watch *w, bool advisory, heft_error *er
             continue;
         heft_claim c = heft_ix_claim_at(&w->f->x, pick);
         if (advisory || !c.advisory)
-            st = heft_error_rule(
-                err,
-                heft_error_set(err, HEFT_E_CHECKSUM,
-                               heft_ix_place_offset(&w->f->x, c.range[0].offset),
-                               "%s: the checksum does not match the bytes it covers", c.rule),
-                c.rule);
+            st = heft_claim_is_broken(&w->f->x, &c, err);
     }
     return st;
 }
@@ -146,20 +135,6 @@ heft_status heft_watch_seen(heft_watch *w, uint64_t off, const void *data, size_
     return heft_segments_add(&w->seen, off, data, len, err);
 }
 
-/* Bytes that did not pass by: read now. */
-static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
-                                heft_error *err)
-{
-    const heft_watch *w = ctx;
-    return heft_digest_stored(w->f, d, state, r, err);
-}
-
-static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
-{
-    heft_watch *w = ctx;
-    return heft_segments_join(&w->seen, d->name, r, state, read_missing, w, err);
-}
-
 heft_status heft_watch_end(heft_watch *w, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -171,7 +146,7 @@ heft_status heft_watch_end(heft_watch *w, heft_error *err)
             continue;
         heft_claim c = heft_ix_claim_at(&w->f->x, i);
         bool holds;
-        st = heft_claim_join(&holds, &c, heft_host_digest(w->f->host, c.algorithm), join, w, err);
+        st = heft_claim_join_segments(&holds, &c, w->f, &w->seen, err);
         w->states[i] = st ? w->states[i] : holds ? HEFT_CLAIM_HOLDS : HEFT_CLAIM_BROKEN;
     }
     return st ? st : heft_watch_demand(w, false, err);

@@ -70,13 +70,6 @@ static bool feed_range(summing *s, heft_range r)
 
 /* ---- one checksum ---- */
 
-static bool feed_claim(summing *s, const heft_claim *c)
-{
-    bool whole = feed_range(s, c->range[0]);
-    heft_claim_zeros(c, s->digest, heft_running_digest_state(&s->own[0]));
-    return whole && (!c->range[1].length || feed_range(s, c->range[1]));
-}
-
 /* HEFT_AGAIN: bytes are wanted once more, of which the parser's windows have slid on. */
 static heft_status want(heft_file *f, const heft_claim *c)
 {
@@ -102,7 +95,10 @@ static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim 
     for (; s.count < most && !st; s.count += !st)
         st = heft_running_digest_begin(&s.own[s.count], d, f->host->allocator,
                                        "to check a checksum", err);
-    bool whole = !st && feed_claim(&s, c);
+    bool whole = !st && feed_range(&s, c->range[0]);
+    if (whole)
+        heft_claim_zeros(c, d, heft_running_digest_state(&s.own[0]));
+    whole = whole && (!c->range[1].length || feed_range(&s, c->range[1]));
     heft_running_digest_end(&s.own[0], out);
     for (uint32_t i = 0; i < s.count; i++)
         heft_running_digest_close(&s.own[i]);
@@ -113,34 +109,24 @@ static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_claim 
 
 /* ---- all of them ---- */
 
-/* One that need not hold is a warning, and heft_file_verify() leaves that at the warning. */
-static heft_status refuse(heft_file *f, const heft_claim *c, heft_error *err)
-{
-    if (c->advisory) {
-        heft_ix_note_range(&f->x, HEFT_WARNING, c->rule, c->range[0], c->tensor,
-                           "the checksum does not match the bytes it covers");
-        return HEFT_OK;
-    }
-    return heft_error_rule(
-        err,
-        heft_error_set(err, HEFT_E_CHECKSUM, heft_ix_place_offset(&f->x, c->range[0].offset),
-                       "%s: the checksum does not match the bytes it covers", c->rule),
-        c->rule);
-}
-
 /* Readings of one checksum stand together, from `first` on: one has to hold, unless an algorithm is missing, which
- * heft_file_verify() reports. */
+ * heft_file_verify() reports.  A checksum that need not hold is a warning, and heft_file_verify() leaves that at the
+ * warning. */
 static heft_status check_readings(heft_file *f, const heft_claim *first, heft_error *err)
 {
     uint8_t got[MOST_DIGEST];
-    const heft_claim *c = first;
-    for (;; c++) {
+    for (const heft_claim *c = first;; c++) {
         const heft_digest *d = heft_host_digest(f->host, c->algorithm);
         heft_status st = d ? sum(got, f, c, d, err) : HEFT_OK;
         if (st || !d || !memcmp(got, c->expect, d->bytes))
             return st;
-        if (!c->or_next)
-            return refuse(f, first, err);
+        if (c->or_next)
+            continue;
+        if (!first->advisory)
+            return heft_claim_is_broken(&f->x, first, err);
+        heft_ix_note_range(&f->x, HEFT_WARNING, first->rule, first->range[0], first->tensor,
+                           "the checksum does not match the bytes it covers");
+        return HEFT_OK;
     }
 }
 

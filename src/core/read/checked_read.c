@@ -17,22 +17,11 @@ typedef struct layout {
     size_t room;
 } layout;
 
-static uint32_t all_parts(const heft_index *x)
-{
-    return x->parts.len + x->model_parts.len;
-}
-
-static void layout_free(heft_checked_read *r, layout *l)
-{
-    heft_ix_order_free_in(&r->mem, &r->f->x, l->order);
-    heft_mem_free(&r->mem, l->unread, l->room);
-}
-
 static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *parts,
                                uint32_t count, heft_error *err)
 {
     const heft_index *x = &r->f->x;
-    uint32_t all = all_parts(x);
+    uint32_t all = heft_ix_all_parts(x);
     *l = (layout){ .order = NULL };
     l->order = heft_ix_order_in(&r->mem, x, &l->count);
     l->room = ((size_t)all + 1) * sizeof *l->unread + all;
@@ -73,14 +62,6 @@ static bool covers_read(const layout *l, const heft_index *x, const heft_claim *
     return parts && !unread;
 }
 
-static bool add(heft_checked_read *r, uint32_t claim)
-{
-    uint32_t *to = heft_vec_push(&r->mem, &r->claims, sizeof *to);
-    if (to)
-        *to = claim;
-    return to;
-}
-
 /* Of a checksum with several readings none is judged here, nor one that is advice. */
 static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_error *err)
 {
@@ -90,29 +71,20 @@ static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_err
         const heft_claim *c = &claims[i];
         bool is_alone = !c->or_next && !(i && claims[i - 1].or_next);
         if (is_alone && !c->apart && !c->advisory && covers_read(l, x, c) &&
-            heft_segments_want(&r->seen, r->f->host, c->algorithm) && !add(r, i))
+            heft_segments_want(&r->seen, r->f->host, c->algorithm) &&
+            !heft_vec_add(&r->mem, &r->claims, &i, sizeof i))
             return heft_error_no_memory(err, purpose);
     }
     return HEFT_OK;
 }
 
-static bool joins(const heft_file *f, const char *algorithm)
-{
-    const heft_digest *d = heft_host_digest(f->host, algorithm);
-    return d && heft_digest_joins(d) && d->state_bytes == sizeof(uint32_t);
-}
-
 /* Whether the digest of a part is joined from its pieces. */
 static bool is_joined(const heft_checked_read *r, uint32_t part, uint32_t claim)
 {
-    return r->splits && heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)) &&
-           joins(r->f, heft_ix_claim_algorithm(&r->f->x, claim));
-}
-
-static bool join_later(heft_checked_read *r, uint32_t claim)
-{
-    return heft_segments_want(&r->seen, r->f->host, heft_ix_claim_algorithm(&r->f->x, claim)) &&
-           add(r, claim);
+    if (!r->splits || !heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)))
+        return false;
+    const heft_digest *d = heft_host_digest(r->f->host, heft_ix_claim_algorithm(&r->f->x, claim));
+    return d && heft_segments_take(d);
 }
 
 static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_error *err)
@@ -125,7 +97,9 @@ static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_er
             continue;
         if (!heft_ix_part_row_at(x, part)->length)
             st = heft_part_verify(NULL, r->f, part, err); /* nobody will read it */
-        else if (is_joined(r, part, i) && !join_later(r, i))
+        else if (is_joined(r, part, i) &&
+                 !(heft_segments_want(&r->seen, r->f->host, heft_ix_claim_algorithm(x, i)) &&
+                   heft_vec_add(&r->mem, &r->claims, &i, sizeof i)))
             st = heft_error_no_memory(err, purpose);
     }
     return st;
@@ -147,7 +121,8 @@ heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bo
         st = choose_ranges(r, &l, err);
     if (!st)
         st = choose_digests(r, &l, err);
-    layout_free(r, &l);
+    heft_ix_order_free_in(&r->mem, &f->x, l.order);
+    heft_mem_free(&r->mem, l.unread, l.room);
     return st;
 }
 
@@ -167,37 +142,20 @@ heft_status heft_checked_read_seen(heft_checked_read *r, uint64_t place, const v
     return heft_segments_add(&r->seen, place, data, len, err);
 }
 
-static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
-                                heft_error *err)
-{
-    const heft_checked_read *read = ctx;
-    return heft_digest_stored(read->f, d, state, r, err);
-}
-
-static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
-{
-    heft_checked_read *read = ctx;
-    return heft_segments_join(&read->seen, d->name, r, state, read_missing, read, err);
-}
-
-static heft_status judge(heft_checked_read *r, uint32_t claim, heft_error *err)
-{
-    heft_claim c;
-    heft_status st = heft_claim_get(&c, r->f, claim, err);
-    if (st)
-        return st;
-    bool holds;
-    st = heft_claim_join(&holds, &c, heft_host_digest(r->f->host, c.algorithm), join, r, err);
-    return st || holds ? st : heft_checksum_is_wrong(r->f, claim, c.part, err);
-}
-
 heft_status heft_checked_read_judge(heft_checked_read *r, heft_error *err)
 {
     const uint32_t *claims = r->claims.ptr;
     heft_status st = HEFT_OK;
     heft_segments_sort(&r->seen);
-    for (uint32_t i = 0; i < r->claims.len && !st; i++)
-        st = judge(r, claims[i], err);
+    for (uint32_t i = 0; i < r->claims.len && !st; i++) {
+        heft_claim c;
+        bool holds = true;
+        st = heft_claim_get(&c, r->f, claims[i], err);
+        if (!st)
+            st = heft_claim_join_segments(&holds, &c, r->f, &r->seen, err);
+        if (!st && !holds)
+            st = heft_checksum_is_wrong(r->f, claims[i], c.part, err);
+    }
     return st;
 }
 

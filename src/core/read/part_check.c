@@ -8,14 +8,6 @@ enum { AROUND = 64 << 10 }; /* bytes beside those of a part that are read for it
 
 /* ---- which checksum ---- */
 
-/* A tensor may use a small piece of a storage: then the checksum of that storage is left to those that read it all. */
-static bool is_read_with(const heft_index *x, const heft_claim *c, uint32_t part)
-{
-    const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
-    uint64_t used = p->length < p->stored ? p->length : p->stored;
-    return c->range[0].length - p->stored <= AROUND && p->stored - used <= used + AROUND;
-}
-
 uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
 {
     uint32_t digest = heft_ix_digest_find(&f->x, part);
@@ -24,8 +16,12 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
     uint32_t claim = heft_ix_claim_around(&f->x, part);
     if (claim == HEFT_NONE || all)
         return claim;
-    heft_claim c = heft_ix_claim_at(&f->x, claim);
-    return is_read_with(&f->x, &c, part) ? claim : HEFT_NONE;
+    /* A tensor may use a small piece of a storage, whose checksum is left to those that read it all. */
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    uint64_t used = p->length < p->stored ? p->length : p->stored;
+    uint64_t covered = heft_ix_claim_at(&f->x, claim).range[0].length;
+    bool is_read = covered - p->stored <= AROUND && p->stored - used <= used + AROUND;
+    return is_read ? claim : HEFT_NONE;
 }
 
 /* ---- computing it ---- */
@@ -79,6 +75,35 @@ heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *s
     return st ? st : there;
 }
 
+/* ---- joined from segments ---- */
+
+typedef struct joining {
+    const heft_file *f;
+    const heft_segments *seen;
+} joining;
+
+/* Bytes that did not pass by: read now. */
+static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
+                                heft_error *err)
+{
+    return heft_digest_stored(((const joining *)ctx)->f, d, state, r, err);
+}
+
+static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
+{
+    const joining *j = ctx;
+    return heft_segments_join(j->seen, d->name, r, state, read_missing, ctx, err);
+}
+
+heft_status heft_claim_join_segments(bool *holds, const heft_claim *c, const heft_file *f,
+                                     const heft_segments *seen, heft_error *err)
+{
+    joining j = { f, seen };
+    return heft_claim_join(holds, c, heft_host_digest(f->host, c->algorithm), join, &j, err);
+}
+
+/* ---- in order ---- */
+
 /* Stored bytes from where the digest stands to `till`. */
 static heft_status catch_up(heft_part_check *k, uint64_t till, heft_error *err)
 {
@@ -108,43 +133,32 @@ void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len)
         heft_running_digest_update(&k->own, data, len);
 }
 
-static heft_status tell_wrong(const heft_file *f, uint32_t claim, uint32_t part, heft_error *err)
-{
-    heft_claim c = heft_ix_claim_at(&f->x, claim);
-    uint64_t at = heft_ix_place_offset(&f->x, c.range[0].offset);
-    uint32_t owner = part == HEFT_NONE ? c.tensor : heft_ix_owner(&f->x, part);
-    const char *of = c.decoded ? "decoded " : "";
-    if (part == HEFT_NONE && owner == HEFT_NONE)
-        return heft_error_rule(
-            err,
-            heft_error_set(err, HEFT_E_CHECKSUM, at,
-                           "%s: the %s checksum does not match the %U bytes it covers", c.rule,
-                           c.algorithm, c.range[0].length + c.range[1].length),
-            c.rule);
-    if (part == HEFT_NONE)
-        part = heft_ix_row(&f->x, owner)->first_part;
-    heft_str role = heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, part)->role);
-    if (owner == HEFT_NONE)
-        return heft_error_rule(
-            err,
-            heft_error_set(err, HEFT_E_CHECKSUM, at,
-                           "part %q of the file: %s: the %s digest does not match its %sbytes",
-                           role, c.rule, c.algorithm, of),
-            c.rule);
-    return heft_error_rule(
-        err,
-        heft_error_set(err, HEFT_E_CHECKSUM, at,
-                       "tensor %q, part %q: %s: the %s digest does not match its %sbytes",
-                       heft_ix_name(&f->x, owner), role, c.rule, c.algorithm, of),
-        c.rule);
-}
-
 /* Names are lent by the file. */
 heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t part,
                                    heft_error *err)
 {
+    heft_status st = HEFT_E_CHECKSUM;
     heft_file_enter(f);
-    heft_status st = tell_wrong(f, claim, part, err);
+    heft_claim c = heft_ix_claim_at(&f->x, claim);
+    uint64_t at = heft_ix_place_offset(&f->x, c.range[0].offset);
+    uint32_t owner = part == HEFT_NONE ? c.tensor : heft_ix_owner(&f->x, part);
+    const char *of = c.decoded ? "decoded " : "";
+    if (part == HEFT_NONE && owner != HEFT_NONE)
+        part = heft_ix_row(&f->x, owner)->first_part;
+    heft_str role = part == HEFT_NONE ? (heft_str){ NULL, 0 }
+                                      : heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, part)->role);
+    if (part == HEFT_NONE)
+        heft_error_set(err, st, at, "%s: the %s checksum does not match the %U bytes it covers",
+                       c.rule, c.algorithm, c.range[0].length + c.range[1].length);
+    else if (owner == HEFT_NONE)
+        heft_error_set(err, st, at,
+                       "part %q of the file: %s: the %s digest does not match its %sbytes", role,
+                       c.rule, c.algorithm, of);
+    else
+        heft_error_set(err, st, at,
+                       "tensor %q, part %q: %s: the %s digest does not match its %sbytes",
+                       heft_ix_name(&f->x, owner), role, c.rule, c.algorithm, of);
+    heft_error_rule(err, st, c.rule);
     return heft_file_leave_after(f, st, err);
 }
 

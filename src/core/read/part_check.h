@@ -2,6 +2,7 @@
 #ifndef HEFT_PART_CHECK_H
 #define HEFT_PART_CHECK_H
 #include "core/read/running_digest.h"
+#include "core/read/segments.h"
 
 typedef struct heft_part_check {
     const heft_file *f;
@@ -36,6 +37,9 @@ heft_status heft_part_check_end(heft_part_check *k, heft_error *err);
 /* HEFT_E_CHECKSUM: sets the message of a checksum that is wrong. */
 heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t part,
                                    heft_error *err);
+/* Whether a checksum holds that is joined from sorted segments; bytes that none of them has are read. */
+heft_status heft_claim_join_segments(bool *holds, const heft_claim *c, const heft_file *f,
+                                     const heft_segments *seen, heft_error *err);
 /* Updates a digest with stored bytes of the file. */
 heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
                                heft_error *err);

@@ -40,6 +40,13 @@ void heft_running_digest_close(heft_running_digest *r)
     r->digest = NULL;
 }
 
+heft_status heft_claim_is_broken(const heft_index *x, const heft_claim *c, heft_error *err)
+{
+    heft_error_set(err, HEFT_E_CHECKSUM, heft_ix_place_offset(x, c->range[0].offset),
+                   "%s: the checksum does not match the bytes it covers", c->rule);
+    return heft_error_rule(err, HEFT_E_CHECKSUM, c->rule);
+}
+
 void heft_claim_zeros(const heft_claim *c, const heft_digest *d, void *state)
 {
     static const uint8_t zeros[64] = { 0 };

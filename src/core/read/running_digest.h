@@ -33,6 +33,8 @@ void heft_running_digest_end(heft_running_digest *r, uint8_t *out);
 /* End and release; harmless when there is none. */
 void heft_running_digest_close(heft_running_digest *r);
 
+/* HEFT_E_CHECKSUM: set the message of a checksum that its ranges break. */
+heft_status heft_claim_is_broken(const heft_index *x, const heft_claim *c, heft_error *err);
 /* The zeros that a checksum has between its two ranges. */
 void heft_claim_zeros(const heft_claim *c, const heft_digest *d, void *state);
 /* Whether a checksum holds that can be joined and whose state is small; add() carries the state over a range. */

@@ -33,8 +33,7 @@ bool heft_segments_want(heft_segments *s, const heft_host *h, const char *algori
     const heft_digest *d = heft_host_digest(h, algorithm);
     if (number(s, algorithm) < s->digest_count)
         return true;
-    if (!d || !heft_digest_joins(d) || d->state_bytes != sizeof(uint32_t) ||
-        s->digest_count == HEFT_SEGMENT_DIGESTS)
+    if (!d || !heft_segments_take(d) || s->digest_count == HEFT_SEGMENT_DIGESTS)
         return false;
     s->digests[s->digest_count++] = d;
     return true;
@@ -122,15 +121,6 @@ void heft_segments_sort(heft_segments *s)
     }
 }
 
-static uint32_t first_from(const heft_segments *s, uint64_t off)
-{
-    const segment *list = s->list.ptr;
-    heft_bisect b = { .end = s->list.len };
-    while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, list[b.mid].off < off);
-    return b.first;
-}
-
 heft_status heft_segments_join(const heft_segments *s, const char *algorithm, heft_range r,
                                void *state,
                                heft_status (*missing)(void *ctx, const heft_digest *d, heft_range r,
@@ -141,7 +131,10 @@ heft_status heft_segments_join(const heft_segments *s, const char *algorithm, he
     uint32_t a = number(s, algorithm);
     uint64_t at = r.offset, end = r.offset + r.length;
     heft_status st = HEFT_OK;
-    for (uint32_t i = first_from(s, at); at < end && !st;) {
+    heft_bisect b = { .end = s->list.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, list[b.mid].off < at);
+    for (uint32_t i = b.first; at < end && !st;) {
         while (i < s->list.len && (list[i].off < at || list[i].off + list[i].len > end))
             i++;
         uint64_t next = i < s->list.len && list[i].off < end ? list[i].off : end;

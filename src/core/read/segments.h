@@ -16,6 +16,11 @@ typedef struct heft_segments {
 
 void heft_segments_init(heft_segments *s, const heft_host *h);
 void heft_segments_free(heft_segments *s);
+/* Whether segments can hold the digest: it is joined from pieces, and its state is that of a CRC. */
+static inline bool heft_segments_take(const heft_digest *d)
+{
+    return heft_digest_joins(d) && d->state_bytes == sizeof(uint32_t);
+}
 /* Computes this algorithm from now on; false when it cannot be joined from pieces. */
 bool heft_segments_want(heft_segments *s, const heft_host *h, const char *algorithm);
 /* These bytes lie at off.  From several threads at once; pieces must not overlap. */
