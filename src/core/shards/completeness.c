@@ -19,15 +19,20 @@ void heft_lacks(heft_file *f, const heft_error *why)
 
 /* The text lives in the arena. */
 heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
-                           uint32_t tensor, const heft_error *why)
+                           uint32_t tensor, const char *fmt, ...)
 {
+    heft_error why;
+    va_list ap;
     char *text = heft_arena_alloc(&f->x.arena, TEXT, 1);
     if (!text)
         return HEFT_E_NOMEM;
-    memcpy(text, why->message, TEXT);
+    va_start(ap, fmt);
+    heft_error_set_list(&why, HEFT_E_FORMAT, HEFT_NOWHERE, fmt, &ap);
+    va_end(ap);
+    memcpy(text, why.message, TEXT);
     heft_ix_note(&f->x, s, rule, at, tensor, text);
     if (s == HEFT_FAULT)
-        heft_lacks(f, why);
+        heft_lacks(f, &why);
     return HEFT_OK;
 }
 

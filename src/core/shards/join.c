@@ -61,7 +61,6 @@ static uint32_t number_of(const joining *j, uint32_t tensor)
 /* Of an index, the one in the file that it names; else the first. */
 static heft_status choose(joining *j, uint32_t before, uint32_t tensor, heft_str name)
 {
-    heft_error why;
     const heft_ix_listed *l = find_listed(j, name);
     bool later = j->opt ? j->opt->duplicates == HEFT_DUPLICATES_LAST
                         : l && number_of(j, tensor) == l->shard;
@@ -70,10 +69,10 @@ static heft_status choose(joining *j, uint32_t before, uint32_t tensor, heft_str
         return HEFT_OK;
     if (j->opt)
         return heft_error_plain(j->err, HEFT_E_ARGUMENT, "tensor %q is in two of the files", name);
-    heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is in %q and in %q", name,
-                     heft_member_name(j->f, number_of(j, before)),
-                     heft_member_name(j->f, number_of(j, tensor)));
-    return heft_join_note(j->f, HEFT_FAULT, "heft/shard-twice", HEFT_NOWHERE, HEFT_NONE, &why);
+    return heft_join_note(j->f, HEFT_FAULT, "heft/shard-twice", HEFT_NOWHERE, HEFT_NONE,
+                          "tensor %q is in %q and in %q", name,
+                          heft_member_name(j->f, number_of(j, before)),
+                          heft_member_name(j->f, number_of(j, tensor)));
 }
 
 /* The table holds one number per name: that of the tensor which is kept. */
@@ -162,15 +161,14 @@ static heft_str value_key(const void *ctx, uint32_t i)
 
 static heft_status conflict(joining *j, heft_str key, uint32_t m)
 {
-    heft_error why;
     if (j->opt) {
         if (j->opt->on_conflict)
             j->opt->on_conflict(j->opt->ctx, key, m);
         return HEFT_OK;
     }
-    heft_error_plain(&why, HEFT_E_FORMAT, "metadata %q of %q differ from those of another file",
-                     key, heft_member_name(j->f, j->f->members[m].base));
-    return heft_join_note(j->f, HEFT_WARNING, "heft/shard-metadata", HEFT_NOWHERE, HEFT_NONE, &why);
+    return heft_join_note(j->f, HEFT_WARNING, "heft/shard-metadata", HEFT_NOWHERE, HEFT_NONE,
+                          "metadata %q of %q differ from those of another file", key,
+                          heft_member_name(j->f, j->f->members[m].base));
 }
 
 static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
@@ -338,16 +336,6 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
     return st;
 }
 
-/* Empty when they differ: there is none that all of them have. */
-static heft_str common_version(const heft_file *const *files, uint32_t count)
-{
-    heft_str version = files[0]->x.version;
-    for (uint32_t i = 1; i < count; i++)
-        if (files[i]->format != files[0]->format || !heft_str_eq(files[i]->x.version, version))
-            version = (heft_str){ NULL, 0 };
-    return version;
-}
-
 heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
                            const heft_join_options *opt, heft_error *err)
 {
@@ -371,7 +359,11 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     if (st)
         return st;
     (*out)->format = files[0]->format;
-    (*out)->x.version = common_version(files, count);
+    (*out)->x.version = files[0]->x.version;
+    for (uint32_t i = 1; i < count; i++) /* none, when there is none that all of them have */
+        if (files[i]->format != files[0]->format ||
+            !heft_str_eq(files[i]->x.version, files[0]->x.version))
+            (*out)->x.version = (heft_str){ NULL, 0 };
     (*out)->x.generator = files[0]->x.generator;
     (*out)->x.strict = files[0]->x.strict;
     st = add_files(*out, files, count, err);
@@ -391,18 +383,6 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
 
 /* ---- what is added to a file ---- */
 
-static heft_status add_beside(heft_file *f, heft_str name, heft_source *source, heft_error *err)
-{
-    f->beside = heft_mem_alloc(&f->x.mem, sizeof *f->beside);
-    if (!f->beside)
-        return heft_error_no_memory(err, purpose);
-    f->beside_room = f->beside_count = 1;
-    *f->beside = (heft_beside){ .name = name, .source = source, .is_lent = true };
-    if (source->ops->lend && source->size)
-        f->beside->whole = source->ops->lend(source, 0, source->size);
-    return HEFT_OK;
-}
-
 heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, heft_source *source,
                             heft_error *err)
 {
@@ -415,8 +395,16 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     memset(kept, 1, count);
     f->x.err = err;
     heft_status st = heft_ix_sibling_add(&f->x, s, &number);
-    if (!st && source)
-        st = add_beside(f, s.label, source, err);
+    if (!st && source) {
+        f->beside = heft_mem_alloc(&f->x.mem, sizeof *f->beside);
+        st = f->beside ? HEFT_OK : heft_error_no_memory(err, purpose);
+    }
+    if (!st && source) {
+        f->beside_room = f->beside_count = 1;
+        *f->beside = (heft_beside){ .name = s.label, .source = source, .is_lent = true };
+        if (source->ops->lend && source->size)
+            f->beside->whole = source->ops->lend(source, 0, source->size);
+    }
     heft_file_enter(f);
     if (!st)
         st = heft_ix_merge(&f->x, x, number, kept);

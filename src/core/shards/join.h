@@ -13,9 +13,10 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
                             heft_error *err);
 /* Remembers what stands in the way of all that needs the whole model: completeness.c. */
 void heft_lacks(heft_file *f, const heft_error *why);
-/* A finding about the files of a model, with names in it; a fault makes the model less than whole. */
+/* A finding about the files of a model, with names in it: see heft_error_set() for the format.  A fault makes the model
+ * less than whole. */
 heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
-                           uint32_t tensor, const heft_error *why);
+                           uint32_t tensor, const char *fmt, ...);
 /* What a file is called, by its number for heft_ix_place(). */
 heft_str heft_member_name(const heft_file *f, uint32_t number);
 /* What an index lists, and what the files say of themselves, once all are joined: shard_index_check.c. */

@@ -2,16 +2,6 @@
 #include "core/read/open_file.h"
 #include "core/shards/join.h"
 
-static heft_status note_passed_over(heft_file *f)
-{
-    heft_error why;
-    if (!f->passed_over)
-        return HEFT_OK;
-    heft_error_plain(&why, HEFT_E_FORMAT, "the folder has %q, too, which is not read",
-                     heft_lit(f->passed_over));
-    return heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE, &why);
-}
-
 heft_status heft_file_step(heft_file *f, heft_error *err)
 {
     if (f->ready)
@@ -21,8 +11,9 @@ heft_status heft_file_step(heft_file *f, heft_error *err)
         st = heft_beside_open(f, err);
     if (!st)
         st = heft_join_siblings(f, err);
-    if (!st)
-        st = note_passed_over(f);
+    if (!st && f->passed_over)
+        st = heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
+                            "the folder has %q, too, which is not read", heft_lit(f->passed_over));
     return st ? st : heft_file_finish(f, err);
 }
 

@@ -5,56 +5,47 @@
 
 static heft_status check_one(heft_file *f, const heft_ix_listed *l, uint8_t *seen)
 {
-    heft_error why;
     heft_index *x = &f->x;
     uint32_t id = heft_ix_find(x, l->name);
     if (id != HEFT_NONE)
         seen[id] = 1;
     if (f->beside[l->shard - 1].status) /* which is said once, of the file */
         return HEFT_OK;
-    if (id == HEFT_NONE) {
-        heft_error_plain(&why, HEFT_E_FORMAT,
-                         "tensor %q is listed as one of %q, which has none of "
-                         "that name",
-                         l->name, l->file);
-        return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", l->at, HEFT_NONE, &why);
-    }
+    if (id == HEFT_NONE)
+        return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", l->at, HEFT_NONE,
+                              "tensor %q is listed as one of %q, which has none of that name",
+                              l->name, l->file);
     uint32_t part = heft_ix_row(x, id)->first_part;
     uint32_t number = heft_ix_place_file(x, heft_ix_part_row_at(x, part)->offset);
     if (number == l->shard)
         return HEFT_OK;
-    heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is listed as one of %q, but is in %q", l->name,
-                     l->file, heft_member_name(f, number));
-    return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", l->at, id, &why);
+    return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", l->at, id,
+                          "tensor %q is listed as one of %q, but is in %q", l->name, l->file,
+                          heft_member_name(f, number));
 }
 
 static heft_status check_unlisted(heft_file *f, const uint8_t *seen)
 {
-    heft_error why;
     const heft_index *x = &f->x;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < heft_ix_tensors(x) && !st; i++) {
-        if (seen[i])
-            continue;
-        heft_error_plain(&why, HEFT_E_FORMAT, "tensor %q is in one of the files, but not listed",
-                         heft_ix_name(x, i));
-        st = heft_join_note(f, HEFT_WARNING, "heft/shard-unlisted", HEFT_NOWHERE, i, &why);
-    }
+    for (uint32_t i = 0; i < heft_ix_tensors(x) && !st; i++)
+        if (!seen[i])
+            st = heft_join_note(f, HEFT_WARNING, "heft/shard-unlisted", HEFT_NOWHERE, i,
+                                "tensor %q is in one of the files, but not listed",
+                                heft_ix_name(x, i));
     return st;
 }
 
 static heft_status check_total(heft_file *f)
 {
-    heft_error why;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < f->x.parts.len; i++)
         if (!heft_add(&sum, sum, heft_ix_part_row_at(&f->x, i)->length))
             sum = HEFT_NOWHERE;
     if (f->x.stated == HEFT_NOWHERE || f->x.stated == sum || f->lacking.status)
         return HEFT_OK;
-    heft_error_plain(&why, HEFT_E_FORMAT, "%U bytes of tensors are announced, the files have %U",
-                     f->x.stated, sum);
-    return heft_join_note(f, HEFT_WARNING, "heft/shard-total", 0, HEFT_NONE, &why);
+    return heft_join_note(f, HEFT_WARNING, "heft/shard-total", 0, HEFT_NONE,
+                          "%U bytes of tensors are announced, the files have %U", f->x.stated, sum);
 }
 
 heft_status heft_check_listed(heft_file *f, heft_error *err)
@@ -82,24 +73,22 @@ heft_status heft_check_listed(heft_file *f, heft_error *err)
 /* Number m of the set is file m + 1, since the first names the others. */
 static heft_status check_member(heft_file *f, uint32_t m)
 {
-    heft_error why;
     const heft_ix_split *own = &f->members[m].file->x.split, *set = &f->x.split;
     uint32_t number = f->members[m].base;
     if (own->count == set->count && own->number == number)
         return HEFT_OK;
     if (!own->count)
-        heft_error_plain(&why, HEFT_E_FORMAT, "%q does not say that it is one of %U files",
-                         heft_member_name(f, number), (uint64_t)set->count);
-    else
-        heft_error_plain(&why, HEFT_E_FORMAT, "%q says that it is file %U of %U, not %U of %U",
-                         heft_member_name(f, number), (uint64_t)own->number + 1,
-                         (uint64_t)own->count, (uint64_t)number + 1, (uint64_t)set->count);
-    return heft_join_note(f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE, &why);
+        return heft_join_note(f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE,
+                              "%q does not say that it is one of %U files",
+                              heft_member_name(f, number), (uint64_t)set->count);
+    return heft_join_note(f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE,
+                          "%q says that it is file %U of %U, not %U of %U",
+                          heft_member_name(f, number), (uint64_t)own->number + 1,
+                          (uint64_t)own->count, (uint64_t)number + 1, (uint64_t)set->count);
 }
 
 heft_status heft_check_members(heft_file *f)
 {
-    heft_error why;
     const heft_ix_split *set = &f->x.split;
     uint64_t tensors = heft_ix_tensors(&f->x);
     heft_status st = HEFT_OK;
@@ -109,7 +98,6 @@ heft_status heft_check_members(heft_file *f)
         st = check_member(f, m);
     if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || f->lacking.status)
         return st;
-    heft_error_plain(&why, HEFT_E_FORMAT, "%U tensors are announced, the files have %U",
-                     set->tensors, tensors);
-    return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, HEFT_NONE, &why);
+    return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, HEFT_NONE,
+                          "%U tensors are announced, the files have %U", set->tensors, tensors);
 }

@@ -66,16 +66,12 @@ static bool is_listed(const heft_file *f, heft_str name)
 static void look_at(void *arg, const char *text)
 {
     strays *s = arg;
-    heft_error why;
     numbered n;
     heft_str name = heft_lit(text);
     if (s->st || !read_name(&n, name) || !is_of_set(&n, &s->first) || is_listed(s->f, name))
         return;
-    heft_error_plain(&why, HEFT_E_FORMAT,
-                     "the file %q is numbered as one of the model's, but not "
-                     "listed",
-                     name);
-    s->st = heft_join_note(s->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE, &why);
+    s->st = heft_join_note(s->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE,
+                           "the file %q is numbered as one of the model's, but not listed", name);
 }
 
 /* A folder that cannot be read is no fault of the model, and nothing but verify wants to know. */
@@ -92,19 +88,6 @@ static heft_status find_strays(heft_file *f, const numbered *first)
 
 /* ---- numbers ---- */
 
-static heft_status note_numbers(heft_file *f, const numbered *first, bool agree)
-{
-    heft_error why;
-    if (agree && first->of == f->beside_count)
-        return HEFT_OK;
-    if (agree)
-        heft_error_plain(&why, HEFT_E_FORMAT, "the files are numbered up to %U, and %U are listed",
-                         (uint64_t)first->of, (uint64_t)f->beside_count);
-    else
-        heft_error_plain(&why, HEFT_E_FORMAT, "the files are numbered as those of several sets");
-    return heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE, &why);
-}
-
 heft_status heft_check_numbers(heft_file *f)
 {
     numbered first, n;
@@ -116,6 +99,13 @@ heft_status heft_check_numbers(heft_file *f)
             return HEFT_OK; /* names of another kind mean nothing here */
         agree = agree && is_of_set(&n, &first) && n.of == first.of;
     }
-    heft_status st = note_numbers(f, &first, agree);
+    heft_status st = HEFT_OK;
+    if (!agree)
+        st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
+                            "the files are numbered as those of several sets");
+    else if (first.of != f->beside_count)
+        st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
+                            "the files are numbered up to %U, and %U are listed",
+                            (uint64_t)first.of, (uint64_t)f->beside_count);
     return st ? st : find_strays(f, &first);
 }

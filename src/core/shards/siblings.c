@@ -8,11 +8,6 @@ enum { MOST_NAME = 255, MOST_OPEN = 4096 };
 
 /* ---- names ---- */
 
-static bool ends_with(heft_str s, heft_str end)
-{
-    return s.len > end.len && !memcmp(s.ptr + (s.len - end.len), end.ptr, end.len);
-}
-
 static char *append(char *to, heft_str s)
 {
     memcpy(to, s.ptr, s.len);
@@ -26,7 +21,7 @@ static heft_str file_name(heft_file *f, const heft_ix_sibling *s)
     if (s->suffix)
         stem = heft_lit(f->shards->name);
     heft_str own = s->own ? heft_lit(s->own) : suffix;
-    if (ends_with(stem, own))
+    if (stem.len > own.len && !memcmp(stem.ptr + (stem.len - own.len), own.ptr, own.len))
         stem.len -= own.len;
     char *to = heft_arena_alloc(&f->x.arena, stem.len + s->label.len + suffix.len + 2, 1), *end;
     if (!to)
@@ -79,14 +74,6 @@ static heft_status refuse_model(heft_file *f, heft_beside *b, const heft_error *
     return remember(f, b, st, &why);
 }
 
-static uint64_t memory_left(const heft_file *f)
-{
-    uint64_t used = f->x.mem.used;
-    for (uint32_t i = 0; i < f->beside_count; i++)
-        used += f->beside[i].model ? f->beside[i].model->x.mem.used : 0;
-    return used < f->x.limits.memory ? f->x.limits.memory - used : 1;
-}
-
 /* A shard by itself: nothing that it names is opened. */
 static heft_status step_shard(heft_file *f, heft_error *err)
 {
@@ -105,26 +92,25 @@ static heft_status open_shard(heft_file *f, heft_beside *b)
     opt.format = f->format;
     opt.limits = &limits;
     opt.no_verify = f->no_verify;
-    limits.memory = memory_left(f);
+    uint64_t used = f->x.mem.used;
+    for (uint32_t i = 0; i < f->beside_count; i++)
+        used += f->beside[i].model ? f->beside[i].model->x.mem.used : 0;
+    limits.memory = used < limits.memory ? limits.memory - used : 1;
     return heft_file_open_one(&b->model, b->source, &opt, step_shard, &cause)
                ? refuse_model(f, b, &cause)
                : HEFT_OK;
 }
 
-static heft_status refuse_size(heft_beside *b, const heft_ix_sibling *s, heft_error *why)
+static heft_status check_size(heft_beside *b, const heft_ix_sibling *s, heft_error *why)
 {
-    heft_status st = heft_error_plain(why, HEFT_E_FORMAT,
-                                      "the file %q has %U bytes, not the %U it should have",
-                                      b->name, b->source->size, s->size);
+    uint64_t size = b->source->size;
+    if (size <= UINT64_C(1) << HEFT_PLACE_BITS && (s->size == HEFT_NOWHERE || size == s->size))
+        return HEFT_OK;
     heft_source_close(b->source);
     b->source = NULL;
-    return st;
-}
-
-static bool is_other_file(const heft_source *opened, const heft_ix_sibling *s)
-{
-    uint64_t most = UINT64_C(1) << HEFT_PLACE_BITS;
-    return opened->size > most || (s->size != HEFT_NOWHERE && opened->size != s->size);
+    return heft_error_plain(why, HEFT_E_FORMAT,
+                            "the file %q has %U bytes, not the %U it should have", b->name, size,
+                            s->size);
 }
 
 static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling *s, bool may_open)
@@ -145,7 +131,7 @@ static heft_status open_one(heft_file *f, heft_beside *b, const heft_ix_sibling 
             return HEFT_E_NOMEM;
         b->is_unknown = cause.os && cause.status != HEFT_E_NOTFOUND;
     } else if (!heft_source_check(b->source, &why))
-        st = is_other_file(b->source, s) ? refuse_size(b, s, &why) : HEFT_OK;
+        st = check_size(b, s, &why);
     if (st)
         return remember(f, b, st, &why);
     if (b->source->ops->lend && b->source->size)
