@@ -135,17 +135,6 @@ static heft_status look_through(look *l, heft_error *err)
     return st;
 }
 
-static void judge(look *l, bool looked)
-{
-    uint8_t got[64] = { 0 };
-    if (!l->digest.is_running)
-        return;
-    heft_running_digest_end(&l->digest, got);
-    heft_claim claim = heft_ix_claim_at(&l->c->f->x, l->j->claim);
-    if (looked && memcmp(got, claim.expect, l->digest.digest->bytes))
-        l->j->verdict = DIGEST_BROKEN;
-}
-
 /* A part that breaks the rules is a finding; a system that fails ends the whole check. */
 static void remember(look *l, heft_status st, const heft_error *err)
 {
@@ -160,18 +149,6 @@ static void remember(look *l, heft_status st, const heft_error *err)
         *l->j->error = *err;
 }
 
-static heft_status begin_digest(look *l, heft_error *err)
-{
-    const heft_host *h = l->c->f->host;
-    if (l->j->claim == HEFT_NONE)
-        return HEFT_OK;
-    heft_claim claim = heft_ix_claim_at(&l->c->f->x, l->j->claim);
-    const heft_digest *d = heft_host_digest(h, claim.algorithm);
-    if (!d)
-        l->j->verdict = DIGEST_UNCHECKED;
-    return heft_running_digest_begin(&l->digest, d, h->allocator, purpose, err);
-}
-
 static void run_job(void *arg, size_t i)
 {
     contents *c = arg;
@@ -180,14 +157,26 @@ static void run_job(void *arg, size_t i)
     if (heft_meter_halted(c->meter))
         return;
     heft_status st = heft_stream_start(&l.s, c->f, l.j->part, &err);
-    if (!st) {
-        st = begin_digest(&l, &err);
-        st = st ? st : look_through(&l, &err);
-        heft_stream_stop(&l.s);
+    bool is_open = !st;
+    if (!st && l.j->claim != HEFT_NONE) {
+        heft_claim claim = heft_ix_claim_at(&c->f->x, l.j->claim);
+        const heft_digest *d = heft_host_digest(c->f->host, claim.algorithm);
+        l.j->verdict = d ? FINE : DIGEST_UNCHECKED;
+        st = heft_running_digest_begin(&l.digest, d, c->f->host->allocator, purpose, &err);
     }
+    if (!st)
+        st = look_through(&l, &err);
+    if (is_open)
+        heft_stream_stop(&l.s);
     if (st)
         remember(&l, st, &err);
-    judge(&l, !st);
+    if (!st && l.digest.is_running) {
+        uint8_t got[64] = { 0 };
+        uint32_t bytes = l.digest.digest->bytes;
+        heft_running_digest_end(&l.digest, got);
+        if (memcmp(got, heft_ix_claim_at(&c->f->x, l.j->claim).expect, bytes))
+            l.j->verdict = DIGEST_BROKEN;
+    }
     heft_running_digest_close(&l.digest);
 }
 
@@ -205,19 +194,18 @@ static void tell(const contents *c, const job *j,
         f.status = lacking ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT;
         f.rule = lacking ? "heft/unchecked" : "heft/decode";
         f.text = j->error ? j->error->message : "the part cannot be decoded";
-        found(ctx, &f);
     } else if (j->verdict == DIGEST_BROKEN) {
         f.severity = HEFT_FAULT;
         f.status = HEFT_E_CHECKSUM;
         f.rule = heft_ix_claim_at(&c->f->x, j->claim).rule;
         f.text = "the digest does not match the decoded bytes";
-        found(ctx, &f);
     } else if (j->verdict == DIGEST_UNCHECKED) {
         f.severity = HEFT_WARNING;
         f.rule = "heft/unchecked";
         f.text = "a digest was not checked: this build lacks its algorithm";
-        found(ctx, &f);
     }
+    if (j->verdict != FINE)
+        found(ctx, &f);
     if (j->odd != HEFT_NOWHERE) {
         bool truth = p->dtype == HEFT_BOOL;
         f = (heft_content){ c->f->x.strict ? HEFT_FAULT : HEFT_WARNING,

@@ -79,30 +79,22 @@ static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len,
     return st;
 }
 
-static size_t length_of(const hashing *s, const piece *p)
-{
-    uint64_t left = heft_ix_part_row_at(&s->f->x, p->part)->length - p->from;
-    return left < PIECE ? (size_t)left : PIECE;
-}
-
-/* Lent bytes, whose checksums are computed while they are in the processor's cache. */
-static heft_status hash_lent(hashing *s, const piece *p, size_t len, heft_blake3 *h,
-                             heft_error *err)
-{
-    const uint8_t *data = (const uint8_t *)heft_part_view(s->f, p->part) + p->from;
-    uint64_t at = heft_ix_part_row_at(&s->f->x, p->part)->offset + p->from;
-    heft_blake3_update(h, data, len);
-    return heft_checked_read_seen(&s->checks, at, data, len, err);
-}
-
 /* Piece i, which the stream stands before; NULL: it is lent. */
 static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_error *err)
 {
     const piece *p = (const piece *)s->pieces.ptr + i;
-    size_t len = length_of(s, p);
+    const heft_ix_part_row *row = heft_ix_part_row_at(&s->f->x, p->part);
+    size_t len = row->length - p->from < PIECE ? (size_t)(row->length - p->from) : PIECE;
+    heft_status st = HEFT_OK;
     heft_blake3 h;
     heft_blake3_init(&h);
-    heft_status st = stream ? hash_bytes(s, stream, len, &h, err) : hash_lent(s, p, len, &h, err);
+    if (stream) {
+        st = hash_bytes(s, stream, len, &h, err);
+    } else { /* the checksums are computed while the bytes are in the processor's cache */
+        const uint8_t *data = (const uint8_t *)heft_part_view(s->f, p->part) + p->from;
+        heft_blake3_update(&h, data, len);
+        st = heft_checked_read_seen(&s->checks, row->offset + p->from, data, len, err);
+    }
     heft_blake3_final(&h, s->digests[i].bytes);
     heft_meter_add(s->meter, len);
     return st;
@@ -157,15 +149,6 @@ static bool role_below(const void *ctx, uint32_t a, uint32_t b)
                           heft_ix_role(x, heft_ix_part_row_at(x, b)->role)) < 0;
 }
 
-static uint32_t first_piece(const hashing *s, uint32_t part)
-{
-    const piece *pieces = s->pieces.ptr;
-    heft_bisect b = { .end = s->pieces.len };
-    while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, pieces[b.mid].part < part);
-    return b.first;
-}
-
 static void put_part(const hashing *s, heft_blake3 *h, uint32_t part)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&s->f->x, part);
@@ -173,7 +156,10 @@ static void put_part(const hashing *s, heft_blake3 *h, uint32_t part)
     heft_blake3 own;
     heft_hash digest;
     heft_blake3_init(&own);
-    for (uint32_t i = first_piece(s, part); i < s->pieces.len && pieces[i].part == part; i++)
+    heft_bisect b = { .end = s->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, pieces[b.mid].part < part);
+    for (uint32_t i = b.first; i < s->pieces.len && pieces[i].part == part; i++)
         heft_blake3_update(&own, s->digests[i].bytes, HEFT_HASH_BYTES);
     heft_blake3_final(&own, digest.bytes);
     put_str(h, heft_ix_role(&s->f->x, row->role));

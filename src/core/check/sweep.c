@@ -31,11 +31,6 @@ typedef struct sweep {
     const uint8_t *skip;
 } sweep;
 
-static heft_claim claim_at(const heft_file *f, uint32_t i)
-{
-    return heft_ix_claim_at(&f->x, i);
-}
-
 /* The number of the algorithm among those in use, or ALGORITHMS. */
 static uint32_t algorithm(sweep *s, const char *name)
 {
@@ -94,17 +89,9 @@ static bool order_cuts(sweep *s)
     return true;
 }
 
-static bool add_cut(sweep *s, uint64_t at)
-{
-    uint64_t *cut = heft_vec_push(&s->mem, &s->cuts, sizeof *cut);
-    if (cut)
-        *cut = at;
-    return cut;
-}
-
 static bool is_longer(const void *ctx, uint32_t a, uint32_t b)
 {
-    const heft_claim p = claim_at(ctx, a), q = claim_at(ctx, b);
+    const heft_claim p = heft_ix_claim_at(ctx, a), q = heft_ix_claim_at(ctx, b);
     return p.range[0].length + p.range[1].length > q.range[0].length + q.range[1].length;
 }
 
@@ -115,7 +102,7 @@ static bool order_serial(sweep *s)
     uint32_t *room = heft_mem_alloc(&s->mem, bytes);
     if (!room)
         return false;
-    heft_sort(s->serial.ptr, room, s->serial.len, is_longer, s->f);
+    heft_sort(s->serial.ptr, room, s->serial.len, is_longer, &s->f->x);
     heft_mem_free(&s->mem, room, bytes);
     return true;
 }
@@ -127,21 +114,20 @@ static bool sort_claims(sweep *s)
         s->result[i] = HEFT_CLAIM_UNCHECKED;
         if (is_skipped(s, i))
             continue;
-        const heft_claim c = claim_at(s->f, i);
+        const heft_claim c = heft_ix_claim_at(&s->f->x, i);
         uint32_t a = algorithm(s, c.algorithm);
         if (a == ALGORITHMS || c.decoded) /* decoded bytes are not in the file */
             continue;
-        if (!joins(s->digests[a])) {
-            uint32_t *to = heft_vec_push(&s->mem, &s->serial, sizeof *to);
-            if (!to)
-                return false;
-            *to = i;
-            continue;
+        bool done = true, is_serial = !joins(s->digests[a]);
+        if (is_serial)
+            done = heft_vec_add(&s->mem, &s->serial, &i, sizeof i);
+        for (int r = 0; r < HEFT_CLAIM_RANGES && done && !is_serial; r++) {
+            uint64_t from = c.range[r].offset, to = from + c.range[r].length;
+            done = from == to || (heft_vec_add(&s->mem, &s->cuts, &from, sizeof from) &&
+                                  heft_vec_add(&s->mem, &s->cuts, &to, sizeof to));
         }
-        for (int r = 0; r < HEFT_CLAIM_RANGES; r++)
-            if (c.range[r].length && !(add_cut(s, c.range[r].offset) &&
-                                       add_cut(s, c.range[r].offset + c.range[r].length)))
-                return false;
+        if (!done)
+            return false;
     }
     return order_cuts(s) && order_serial(s);
 }
@@ -167,7 +153,7 @@ static int32_t *begin_ends(sweep *s)
     for (uint32_t i = 0; i < heft_ix_claims(&s->f->x); i++) {
         if (is_skipped(s, i))
             continue;
-        const heft_claim c = claim_at(s->f, i);
+        const heft_claim c = heft_ix_claim_at(&s->f->x, i);
         uint32_t a = algorithm(s, c.algorithm);
         if (a == ALGORITHMS || c.decoded || !joins(s->digests[a]))
             continue;
@@ -185,10 +171,9 @@ static int32_t *begin_ends(sweep *s)
 static bool add_pieces(sweep *s, uint64_t from, uint64_t to, uint32_t algorithms)
 {
     for (uint64_t at = from; at < to; at += PIECE) {
-        piece *p = heft_vec_push(&s->mem, &s->pieces, sizeof *p);
-        if (!p)
+        piece p = { at, to - at < PIECE ? to - at : PIECE, algorithms, (uint32_t)s->state_count };
+        if (!heft_vec_add(&s->mem, &s->pieces, &p, sizeof p))
             return false;
-        *p = (piece){ at, to - at < PIECE ? to - at : PIECE, algorithms, (uint32_t)s->state_count };
         for (uint32_t a = 0; a < s->digest_count; a++)
             s->state_count += algorithms >> a & 1;
     }
@@ -275,7 +260,7 @@ static void run_serial(void *arg, size_t i)
 {
     sweep *s = arg;
     uint32_t id = ((const uint32_t *)s->serial.ptr)[i];
-    const heft_claim c = claim_at(s->f, id);
+    const heft_claim c = heft_ix_claim_at(&s->f->x, id);
     const heft_digest *d = heft_host_digest(s->f->host, c.algorithm);
     heft_running_digest own = { .digest = NULL };
     uint8_t got[64];
@@ -324,7 +309,7 @@ static void join_claims(sweep *s)
     for (uint32_t i = 0; i < heft_ix_claims(&s->f->x); i++) {
         if (is_skipped(s, i))
             continue;
-        const heft_claim c = claim_at(s->f, i);
+        const heft_claim c = heft_ix_claim_at(&s->f->x, i);
         uint32_t a = algorithm(s, c.algorithm);
         bool holds;
         if (a == ALGORITHMS || c.decoded || !joins(s->digests[a]))
@@ -339,7 +324,8 @@ uint64_t heft_sweep_bytes(const heft_file *f)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < heft_ix_claims(&f->x); i++)
         if (!i || !heft_ix_claim_or_next(&f->x, i - 1))
-            sum += claim_at(f, i).range[0].length + claim_at(f, i).range[1].length;
+            sum += heft_ix_claim_at(&f->x, i).range[0].length +
+                   heft_ix_claim_at(&f->x, i).range[1].length;
     return sum;
 }
 

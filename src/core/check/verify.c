@@ -73,14 +73,6 @@ static heft_status report_siblings(verify *v)
 
 /* ---- padding ---- */
 
-static size_t first_other(const uint8_t *p, size_t len, uint8_t byte)
-{
-    size_t i = 0;
-    while (i < len && p[i] == byte)
-        i++;
-    return i;
-}
-
 static heft_status padding(heft_check *c, const char *rule, heft_severity s, heft_range where,
                            uint8_t byte)
 {
@@ -93,7 +85,9 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
         heft_status st = heft_file_bytes(v->f, where.offset + done, buf, n, c->err);
         if (st)
             return st;
-        size_t at = first_other(buf, n, byte);
+        size_t at = 0;
+        while (at < n && buf[at] == byte)
+            at++;
         if (at < n) {
             heft_range r = { where.offset + done + at, where.length - done - at };
             c->report(c, s, rule, r, HEFT_NONE, "the padding is not made of the byte it should be");
@@ -135,24 +129,6 @@ static void report_claim(verify *v, const heft_claim *c, heft_claim_state state)
         v->result->bytes_checked += c->range[0].length + c->range[1].length;
 }
 
-static void report_claims(verify *v, const heft_claim_state *states, const uint8_t *skip)
-{
-    for (uint32_t i = 0, pick; heft_claims_next(v->f, states, &i, &pick);) {
-        heft_claim c = heft_ix_claim_at(&v->f->x, pick);
-        if (!c.decoded && !skip[pick])
-            report_claim(v, &c, states[pick]);
-    }
-}
-
-/* Of files that are not at hand, which has been reported, nothing can be said. */
-static void choose_claims(const verify *v, uint8_t *skip, uint32_t claims)
-{
-    for (uint32_t i = 0; i < claims; i++) {
-        heft_claim c = heft_ix_claim_at(&v->f->x, i);
-        skip[i] = !heft_file_has(v->f, c.range[0].offset) || (v->check.is_quick && !c.at_open);
-    }
-}
-
 static heft_status check_claims(verify *v)
 {
     heft_memory mem = { v->f->host->allocator, UINT64_MAX, 0 };
@@ -164,10 +140,17 @@ static heft_status check_claims(verify *v)
     if (!states)
         return heft_error_no_memory(v->check.err, "to check checksums");
     uint8_t *skip = (uint8_t *)(states + claims);
-    choose_claims(v, skip, claims);
+    for (uint32_t i = 0; i < claims; i++) {
+        heft_claim c = heft_ix_claim_at(&v->f->x, i);
+        /* Of files that are not at hand, which has been reported, nothing can be said. */
+        skip[i] = !heft_file_has(v->f, c.range[0].offset) || (v->check.is_quick && !c.at_open);
+    }
     heft_status st = heft_sweep(states, v->f, skip, v->meter, v->check.err);
-    if (!st)
-        report_claims(v, states, skip);
+    for (uint32_t i = 0, pick; !st && heft_claims_next(v->f, states, &i, &pick);) {
+        heft_claim c = heft_ix_claim_at(&v->f->x, pick);
+        if (!c.decoded && !skip[pick])
+            report_claim(v, &c, states[pick]);
+    }
     heft_mem_free(&mem, states, room);
     return st;
 }
@@ -273,12 +256,10 @@ static void report_left_out(verify *v)
     uint32_t checksums = 0;
     for (uint32_t i = 0; i < heft_ix_claims(x); i++)
         checksums += !heft_ix_claim_at(x, i).at_open && !heft_ix_claim_or_next(x, i);
-    if (checksums)
+    if (checksums || x->parts.len)
         report(&v->check, HEFT_NOTE, "heft/quick", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
-               "the checksums of data were not checked, and their values were not read");
-    else if (x->parts.len)
-        report(&v->check, HEFT_NOTE, "heft/quick", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
-               "values and padding were not read");
+               checksums ? "the checksums of data were not checked, and their values were not read"
+                         : "values and padding were not read");
 }
 
 static heft_status check_all(verify *v)
