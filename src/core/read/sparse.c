@@ -154,39 +154,10 @@ typedef struct rows {
     parts p;
     heft_elements pointers, columns;
     bool twice, descends;
-    uint32_t *ids, *scratch; /* for sorting the columns of a row … */
-    uint64_t *row;           /* … that are here */
+    heft_places row; /* the columns of a row, while they are compared with each other */
 } rows;
 
 enum { LONGEST_ROW = 64 << 10 }; /* whose columns are sorted to find one that comes twice */
-
-static bool column_below(const void *ctx, uint32_t a, uint32_t b)
-{
-    const uint64_t *row = ctx;
-    return row[a] < row[b];
-}
-
-static heft_status make_room(rows *r)
-{
-    const heft_allocator *al = r->p.f->host->allocator;
-    if (r->row)
-        return HEFT_OK;
-    r->row = heft_alloc(al, LONGEST_ROW * 16ul, 64);
-    if (!r->row)
-        return heft_error_no_memory(r->p.err, purpose);
-    r->ids = (uint32_t *)(r->row + LONGEST_ROW);
-    r->scratch = r->ids + LONGEST_ROW;
-    return HEFT_OK;
-}
-
-static void find_twice(rows *r, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        r->ids[i] = i;
-    heft_sort(r->ids, r->scratch, count, column_below, r->row);
-    for (uint32_t i = 1; i < count; i++)
-        r->twice |= r->row[r->ids[i]] == r->row[r->ids[i - 1]];
-}
 
 /* The columns of one row.  Those of a long row are compared with their neighbours only. */
 static heft_status check_row(rows *r, uint64_t count, uint64_t row)
@@ -204,11 +175,13 @@ static heft_status check_row(rows *r, uint64_t count, uint64_t row)
         ascends = ascends && (!i || column > last);
         last = column;
         if (!st && fits)
-            r->row[i] = column;
+            r->row.at[i] = column;
     }
     r->descends |= !ascends;
+    heft_places columns_of_row = r->row;
+    columns_of_row.count = (uint32_t)count;
     if (!st && fits && !ascends && !r->twice)
-        find_twice(r, (uint32_t)count);
+        r->twice = heft_places_twice(&columns_of_row) != HEFT_NONE;
     return st;
 }
 
@@ -241,8 +214,9 @@ static heft_status check_csr(const parts *p, heft_sparse_order *order)
         st = want_indices(p, p->indices, p->count, "it has %U column indices for %U values");
     if (!st)
         st = want_indices(p, p->indptr, p->dims[0] + 1, "it has %U row pointers, %U are needed");
-    if (!st)
-        st = make_room(&r);
+    uint64_t longest = p->count < LONGEST_ROW ? p->count : LONGEST_ROW;
+    if (!st && !heft_places_open(&r.row, al, longest, NULL, 0))
+        st = heft_error_no_memory(p->err, purpose);
     if (!st)
         st = heft_elements_open(&r.pointers, p->f, p->indptr, 0, p->dims[0] + 1, p->err);
     if (!st)
@@ -251,7 +225,7 @@ static heft_status check_csr(const parts *p, heft_sparse_order *order)
         st = check_rows(&r);
     heft_elements_close(&r.pointers);
     heft_elements_close(&r.columns);
-    heft_free(al, r.row, LONGEST_ROW * 16ul, 64);
+    heft_places_close(&r.row, al);
     *order = (heft_sparse_order){ r.twice, !r.descends };
     return st;
 }

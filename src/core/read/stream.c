@@ -102,20 +102,26 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
     return HEFT_OK;
 }
 
-/* Behind the last byte: frames must be complete, and give nothing more. */
-static heft_status finish(heft_stream *s, heft_error *err)
+/* Decode what is left of the stored bytes into a buffer that nobody reads: frames must be complete, and give no more
+ * bytes than the content has, or than a part may have whose length only decoding tells. */
+static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *err)
 {
     while (s->taken < s->row.stored || s->in_len || !s->whole) {
-        uint8_t more;
-        size_t len = 1, before = s->in_len + (size_t)(s->row.stored - s->taken);
-        heft_status st = decode(s, &more, &len, err);
+        size_t n = len, before = s->in_len + (size_t)(s->row.stored - s->taken);
+        heft_status st = decode(s, buf, &n, err);
         if (st)
             return st;
-        if (len)
+        s->made += n;
+        if (s->counts && s->made > s->row.length)
+            return heft_error_set(err, HEFT_E_FORMAT, place(s),
+                                  "the part decodes to more than %U bytes, and the file does not "
+                                  "say to how many",
+                                  s->row.length);
+        if (!s->counts && n)
             return heft_error_set(err, HEFT_E_FORMAT, place(s),
                                   "the part decodes to more than the %U bytes its tensor needs",
                                   s->content);
-        if (s->in_len + (size_t)(s->row.stored - s->taken) == before && !s->whole)
+        if (!n && s->in_len + (size_t)(s->row.stored - s->taken) == before && !s->whole)
             return heft_error_set(err, HEFT_E_FORMAT, place(s), "the last frame is cut short");
     }
     return HEFT_OK;
@@ -123,68 +129,36 @@ static heft_status finish(heft_stream *s, heft_error *err)
 
 /* ---- parts whose length only decoding tells ---- */
 
-/* Most that such a part may hold: time has a limit, too. */
-static uint64_t most_decoded(const heft_ix_part_row *row)
-{
-    enum { RATIO = 256, LEAST = 1 << 30 };
-    if (row->stored > UINT64_MAX / RATIO)
-        return UINT64_MAX - 1;
-    return row->stored * RATIO > LEAST ? row->stored * RATIO : LEAST;
-}
-
-static heft_status count_bytes(heft_stream *s, heft_error *err)
-{
-    uint8_t scratch[4096];
-    heft_status st = HEFT_OK;
-    while (!st && (s->taken < s->row.stored || s->in_len || !s->whole)) {
-        size_t n = sizeof scratch, before = s->in_len + (size_t)(s->row.stored - s->taken);
-        st = decode(s, scratch, &n, err);
-        if (st)
-            return st;
-        s->made += n;
-        if (s->made > s->row.length)
-            return heft_error_set(err, HEFT_E_FORMAT, place(s),
-                                  "the part decodes to more than %U bytes, and the file does not "
-                                  "say to how many",
-                                  s->row.length);
-        if (!n && s->in_len + (size_t)(s->row.stored - s->taken) == before && !s->whole)
-            return heft_error_set(err, HEFT_E_FORMAT, place(s), "the last frame is cut short");
-    }
-    return st;
-}
-
 heft_status heft_stream_measure(uint64_t *length, const heft_file *f, uint32_t part,
                                 heft_error *err)
 {
+    enum { RATIO = 256, LEAST = 1 << 30 }; /* time has a limit, too */
     heft_stream s;
+    uint8_t scratch[4096];
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
-    row.length = most_decoded(&row);
+    row.length = row.stored > UINT64_MAX / RATIO ? UINT64_MAX - 1 : row.stored * RATIO;
+    row.length = row.length > LEAST ? row.length : LEAST;
     heft_status st = start(&s, f, part, &row, err);
     if (st)
         return st;
     s.counts = true;
     heft_file_enter(f);
-    st = heft_file_leave_after(f, count_bytes(&s, err), err);
+    st = heft_file_leave_after(f, drain(&s, scratch, sizeof scratch, err), err);
     heft_stream_stop(&s);
     *length = s.made;
     return st;
 }
 
-/* The most that so many bytes decode to: four make a block of 128 KiB in zstd, a byte makes 1032 in
- * deflate.  What is said to be more need not be tried. */
-static uint64_t most_ever(const heft_ix_part_row *row)
-{
-    uint64_t ratio = row->encoding == HEFT_ZSTD ? 128 << 8 : 1032, most;
-    return heft_mul(&most, row->stored, ratio) ? most : UINT64_MAX;
-}
-
+/* At most, four bytes make a block of 128 KiB in zstd, and a byte makes 1032 in deflate.  What is said to be more need
+ * not be tried. */
 heft_status heft_stream_possible(const heft_file *f, uint32_t part, uint64_t length,
                                  heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
+    uint64_t most, ratio = row->encoding == HEFT_ZSTD ? 128 << 8 : 1032;
     length = v ? v->content : length;
-    if (row->encoding == HEFT_RAW || length <= most_ever(row))
+    if (row->encoding == HEFT_RAW || !heft_mul(&most, row->stored, ratio) || length <= most)
         return HEFT_OK;
     return heft_error_set(err, HEFT_E_FORMAT, row->offset,
                           "%U bytes never decode to the %U that the part's tensor needs",
@@ -264,7 +238,8 @@ static heft_status read_content(heft_stream *s, uint8_t *out, size_t len, heft_e
         s->made += n;
         len -= n;
     }
-    return st || s->made < s->content ? st : finish(s, err);
+    uint8_t more;
+    return st || s->made < s->content ? st : drain(s, &more, sizeof more, err);
 }
 
 static heft_status drop_content(heft_stream *s, uint64_t till, heft_error *err)

@@ -70,13 +70,6 @@ static heft_status read_wrapper(heft_file *f)
     return end.st;
 }
 
-/* A format that may be so says what it makes of the first bytes. */
-static const heft_format *detect_content(const uint8_t *head, size_t len, const heft_packed *p)
-{
-    const heft_format *found = heft_detect(head, len, head + len, 0, p->content);
-    return found && found->may_be_gzipped ? found : NULL;
-}
-
 heft_status heft_unpack_look(heft_file *f, heft_error *err)
 {
     heft_in *in = &f->inbox.in;
@@ -95,7 +88,8 @@ heft_status heft_unpack_look(heft_file *f, heft_error *err)
         return st;
     if (st) /* of no format, then */
         return HEFT_OK;
-    const heft_format *found = detect_content(head, len, &f->packed);
+    const heft_format *found = heft_detect(head, len, head + len, 0, f->packed.content);
+    found = found && found->may_be_gzipped ? found : NULL;
     bool is_packed = found && (!f->format || f->format == found);
     if (is_packed && !f->source) { /* what is fed is needed as a whole */
         heft_cur all = heft_cur_whole(in, 0, in->size, what);
@@ -230,14 +224,6 @@ typedef struct unpacked {
     heft_room room;
 } unpacked;
 
-static heft_status read_room(heft_source *s, uint64_t offset, void *buf, size_t len,
-                             heft_error *err)
-{
-    const unpacked *p = (const unpacked *)(const void *)s;
-    memcpy(buf, p->room.bytes + offset, len);
-    return heft_room_state(&p->room, err);
-}
-
 static const void *lend_room(heft_source *s, uint64_t offset, uint64_t len)
 {
     (void)len;
@@ -247,6 +233,13 @@ static const void *lend_room(heft_source *s, uint64_t offset, uint64_t len)
 static heft_status room_state(heft_source *s, heft_error *err)
 {
     return heft_room_state(&((const unpacked *)(const void *)s)->room, err);
+}
+
+static heft_status read_room(heft_source *s, uint64_t offset, void *buf, size_t len,
+                             heft_error *err)
+{
+    memcpy(buf, lend_room(s, offset, len), len);
+    return room_state(s, err);
 }
 
 static void close_room(heft_source *s)
@@ -280,13 +273,6 @@ static heft_status fill(unpacked *p, heft_file *f, uint64_t len, bool *has_more,
     return st;
 }
 
-static heft_status refuse_size(const heft_file *f, heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_LIMIT,
-                            "gzip: its %U bytes unpack to more than %U times as many",
-                            f->packed.where.length, (uint64_t)TIMES);
-}
-
 /* The length at the end counts modulo 2^32: what is deflated is hardly longer than its content. */
 static heft_status fill_all(unpacked *p, heft_file *f, heft_error *err)
 {
@@ -302,27 +288,13 @@ static heft_status fill_all(unpacked *p, heft_file *f, heft_error *err)
         return st;
     st = count(f, &len, most, err);
     if (!st && len > most)
-        return refuse_size(f, err);
+        return heft_error_plain(err, HEFT_E_LIMIT,
+                                "gzip: its %U bytes unpack to more than %U times as many", stored,
+                                (uint64_t)TIMES);
     if (!st && (!len || (uint32_t)len != f->packed.content))
         return heft_error_plain(err, HEFT_E_FORMAT,
                                 "gzip: it unpacks to %U bytes, which its end does not say", len);
     return st ? st : fill(p, f, len, &has_more, err);
-}
-
-static void replace_source(heft_file *f, unpacked *p)
-{
-    const heft_host *host = f->inbox.host;
-    p->base = (heft_source){ &ops, p->room.len };
-    heft_source_close(f->source);
-    f->source = &p->base;
-    heft_inbox_free(&f->inbox);
-    heft_inbox_init(&f->inbox, &f->x.mem, p->room.len, f->x.limits.index_bytes);
-    f->inbox.host = host;
-    f->inbox.in.decode = heft_inbox_decode;
-    f->inbox.whole = p->room.bytes;
-    f->x.file_bytes = p->room.len;
-    f->packed.is_packed = false;
-    f->packed.was_packed = true;
 }
 
 heft_status heft_unpack(heft_file *f, heft_error *err)
@@ -332,9 +304,20 @@ heft_status heft_unpack(heft_file *f, heft_error *err)
     if (!p)
         return heft_error_no_memory(err, "to unpack gzip");
     heft_status st = fill_all(p, f, err);
-    if (st)
+    if (st) {
         heft_free(al, p, sizeof *p, 16);
-    else
-        replace_source(f, p);
-    return st;
+        return st;
+    }
+    p->base = (heft_source){ &ops, p->room.len };
+    heft_source_close(f->source);
+    f->source = &p->base;
+    heft_inbox_free(&f->inbox);
+    heft_inbox_init(&f->inbox, &f->x.mem, p->room.len, f->x.limits.index_bytes);
+    f->inbox.host = f->host;
+    f->inbox.in.decode = heft_inbox_decode;
+    f->inbox.whole = p->room.bytes;
+    f->x.file_bytes = p->room.len;
+    f->packed.is_packed = false;
+    f->packed.was_packed = true;
+    return HEFT_OK;
 }
