@@ -16,18 +16,6 @@ typedef struct dense {
     uint64_t count; /* elements */
 } dense;
 
-static heft_status count_elements(dense *d, heft_error *err)
-{
-    uint64_t bytes;
-    if (heft_product(&d->count, d->t.dims, d->t.rank) &&
-        heft_dtype_bytes(&bytes, d->t.dtype, d->count) &&
-        bytes == heft_ix_part_row_at(&d->f->x, d->part)->length)
-        return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_FORMAT,
-                            "tensor %q: its data are not as many bytes as its shape needs",
-                            d->t.name);
-}
-
 static heft_status find_dense(dense *d, const heft_file *f, heft_str name, heft_error *err)
 {
     uint32_t id = heft_tensor_find(f, name);
@@ -35,6 +23,7 @@ static heft_status find_dense(dense *d, const heft_file *f, heft_str name, heft_
         return heft_error_rule(
             err, heft_error_plain(err, HEFT_E_NOTFOUND, "there is no tensor %q", name),
             "heft/no-tensor");
+    uint64_t bytes;
     d->f = f;
     d->t = heft_tensor_at(f, id);
     d->part = heft_part_find(f, id, HEFT_STR("data"));
@@ -43,7 +32,13 @@ static heft_status find_dense(dense *d, const heft_file *f, heft_str name, heft_
                                 "tensor %q is not dense (%q): read its parts instead", name,
                                 heft_tensor_layout_name(f, id));
     heft_status st = heft_file_find_part(f, d->part, err);
-    return st ? st : count_elements(d, err);
+    if (st || (heft_product(&d->count, d->t.dims, d->t.rank) &&
+               heft_dtype_bytes(&bytes, d->t.dtype, d->count) &&
+               bytes == heft_ix_part_row_at(&f->x, d->part)->length))
+        return st;
+    return heft_error_plain(err, HEFT_E_FORMAT,
+                            "tensor %q: its data are not as many bytes as its shape needs",
+                            d->t.name);
 }
 
 /* ---- casting ---- */

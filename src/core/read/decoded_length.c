@@ -12,25 +12,6 @@ static heft_status excuse(heft_status st)
     return system ? st : HEFT_OK;
 }
 
-/* Entries of a part of so many bytes, one element of which is as many as each says. */
-static bool entries_of(uint64_t *out, const heft_ix_part_row *p, uint64_t each)
-{
-    uint64_t size = heft_dtype_size(p->dtype) * each;
-    if (p->length == HEFT_NOWHERE || !size)
-        return false;
-    *out = heft_div(p->length, size);
-    return true;
-}
-
-static bool set_length(heft_ix_part_row *p, uint64_t entries, uint64_t each)
-{
-    uint64_t length, size = heft_dtype_size(p->dtype) * each;
-    if (!size || !heft_mul(&length, entries, size))
-        return false;
-    p->length = length;
-    return true;
-}
-
 static heft_status measure_part(heft_file *f, uint32_t part, heft_error *err)
 {
     uint64_t length;
@@ -59,24 +40,23 @@ typedef struct sparse { /* parts of a sparse tensor, or HEFT_NONE */
     uint64_t rank;
 } sparse;
 
-static sparse sparse_of(const heft_index *x, uint32_t t)
-{
-    return (sparse){ heft_ix_part_find(x, t, heft_lit("values")),
-                     heft_ix_part_find(x, t, heft_lit("indices")),
-                     heft_ix_part_find(x, t, heft_lit("indptr")),
-                     heft_ix_part_find(x, t, heft_lit("coords")), heft_ix_row(x, t)->rank };
-}
-
+/* The entries of a part whose length is known, one element of which is as many as each says. */
 static bool told_by(uint64_t *entries, const heft_index *x, uint32_t part, uint64_t each)
 {
-    return part != HEFT_NONE && entries_of(entries, heft_ix_part_row_at(x, part), each);
+    const heft_ix_part_row *p = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
+    uint64_t size = p ? heft_dtype_size(p->dtype) * each : 0;
+    if (!size || p->length == HEFT_NOWHERE)
+        return false;
+    *entries = heft_div(p->length, size);
+    return true;
 }
 
 static void settle(heft_index *x, uint32_t part, uint64_t entries, uint64_t each)
 {
     heft_ix_part_row *p = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
-    if (p && p->length == HEFT_NOWHERE)
-        set_length(p, entries, each);
+    uint64_t length, size = p ? heft_dtype_size(p->dtype) * each : 0;
+    if (size && p->length == HEFT_NOWHERE && heft_mul(&length, entries, size))
+        p->length = length;
 }
 
 /* How many entries a sparse tensor has: what is known already, then the row pointers, then counting. */
@@ -98,7 +78,11 @@ static heft_status count_entries(uint64_t *entries, bool *known, heft_file *f, c
 
 static heft_status measure_sparse(heft_file *f, uint32_t t, heft_error *err)
 {
-    sparse s = sparse_of(&f->x, t);
+    sparse s = { .values = heft_ix_part_find(&f->x, t, heft_lit("values")),
+                 .indices = heft_ix_part_find(&f->x, t, heft_lit("indices")),
+                 .indptr = heft_ix_part_find(&f->x, t, heft_lit("indptr")),
+                 .coords = heft_ix_part_find(&f->x, t, heft_lit("coords")),
+                 .rank = heft_ix_row(&f->x, t)->rank };
     uint64_t entries = 0;
     bool known;
     heft_status st = count_entries(&entries, &known, f, &s, err);

@@ -64,18 +64,17 @@ heft_status heft_detect_stranger(const uint8_t *head, size_t head_len, uint64_t 
                                  heft_error *err)
 {
     const char *rule = "heft/unknown-format";
-    if (!size)
-        return heft_error_rule(err, heft_error_plain(err, HEFT_E_FORMAT, "the file is empty"),
-                               rule);
-    for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
-        heft_str begins = heft_lit(strangers[i].begins);
+    const stranger *s = strangers, *end = strangers + sizeof strangers / sizeof *strangers;
+    for (; s < end; s++) {
+        heft_str begins = heft_lit(s->begins);
         if (begins.len <= head_len && !memcmp(begins.ptr, head, begins.len))
-            return heft_error_rule(err,
-                                   heft_error_plain(err, HEFT_E_FORMAT,
-                                                    "not a file of weights: it is %s",
-                                                    strangers[i].is),
-                                   rule);
+            break;
     }
-    return heft_error_rule(
-        err, heft_error_plain(err, HEFT_E_FORMAT, "no known format recognises this file"), rule);
+    if (!size)
+        heft_error_plain(err, HEFT_E_FORMAT, "the file is empty");
+    else if (s < end)
+        heft_error_plain(err, HEFT_E_FORMAT, "not a file of weights: it is %s", s->is);
+    else
+        heft_error_plain(err, HEFT_E_FORMAT, "no known format recognises this file");
+    return heft_error_rule(err, HEFT_E_FORMAT, rule);
 }

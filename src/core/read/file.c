@@ -1,11 +1,6 @@
 /* file.c - a file from its first byte to its closing, and what it has to tell. */
 #include "core/read/decode.h"
 
-static void release(const heft_host *h, heft_file *f)
-{
-    heft_free(h->allocator, f, sizeof *f, 16);
-}
-
 void heft_source_close(heft_source *s)
 {
     if (s)
@@ -42,7 +37,7 @@ void heft_file_close(heft_file *f)
     heft_inbox_free(&f->inbox);
     heft_ix_free(&f->x);
     heft_source_close(f->source);
-    release(f->host, f);
+    heft_free(f->host->allocator, f, sizeof *f, 16);
 }
 
 heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,

@@ -31,23 +31,19 @@ static bool burn_of(uint64_t *out, const heft_index *x, uint32_t tensor)
     return false;
 }
 
-static bool has_id(const heft_index *x, uint32_t tensor, const heft_id *id)
-{
-    uint8_t base[BASE];
-    uint64_t burn;
-    if (id->kind == HEFT_ID_BURN)
-        return burn_of(&burn, x, tensor) && burn == id->burn;
-    return id->kind == HEFT_ID_BASE && base_of(base, x, tensor) && !memcmp(base, id->base, BASE);
-}
-
 uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count)
 {
     uint32_t found = HEFT_NONE, n = 0;
+    uint8_t base[BASE];
+    uint64_t burn;
     heft_file_enter(f); /* names are lent by the file */
     for (uint32_t t = 0; t < heft_ix_tensors(&f->x); t++) {
-        if (!has_id(&f->x, t, id))
-            continue;
-        found = n++ ? found : t;
+        bool has_id = id->kind == HEFT_ID_BURN
+                          ? burn_of(&burn, &f->x, t) && burn == id->burn
+                          : id->kind == HEFT_ID_BASE && base_of(base, &f->x, t) &&
+                                !memcmp(base, id->base, BASE);
+        if (has_id && !n++)
+            found = t;
     }
     heft_file_disarm(f); /* whoever reads the tensor is told */
     if (count)
@@ -96,20 +92,6 @@ static bool burn_below(const void *ctx, uint32_t a, uint32_t b)
     return ids->burn[a] < ids->burn[b];
 }
 
-static bool (*const below[2])(const void *ctx, uint32_t a, uint32_t b) = {
-    [HEFT_ID_BASE] = base_below,
-    [HEFT_ID_BURN] = burn_below,
-};
-
-static void sort_kind(heft_ids *ids, heft_id_kind kind, uint32_t *scratch)
-{
-    order *by = &ids->by[kind];
-    for (uint32_t t = 0; t < heft_ix_tensors(&ids->f->x); t++)
-        if (ids->kinds[t] >> kind & 1)
-            by->tensors[by->count++] = t;
-    heft_sort(by->tensors, scratch, by->count, below[kind], ids);
-}
-
 /* One piece of memory, the widest elements first. */
 static bool make_tables(heft_ids *ids)
 {
@@ -145,8 +127,14 @@ heft_status heft_ids_open(heft_ids **out, const heft_file *f, heft_error *err)
     heft_file_enter(f);
     heft_host_run(f->host, (n + (size_t)SHARE - 1) / SHARE, list_share, ids);
     heft_status st = heft_file_leave(f, err);
-    for (heft_id_kind kind = HEFT_ID_BASE; kind <= HEFT_ID_BURN; kind++)
-        sort_kind(ids, kind, ids->by[HEFT_ID_BURN].tensors + n);
+    for (heft_id_kind kind = HEFT_ID_BASE; kind <= HEFT_ID_BURN; kind++) {
+        order *by = &ids->by[kind];
+        for (uint32_t t = 0; t < n; t++)
+            if (ids->kinds[t] >> kind & 1)
+                by->tensors[by->count++] = t;
+        heft_sort(by->tensors, ids->by[HEFT_ID_BURN].tensors + n, by->count,
+                  kind == HEFT_ID_BASE ? base_below : burn_below, ids);
+    }
     if (st)
         heft_ids_close(ids);
     else
@@ -163,21 +151,17 @@ void heft_ids_close(heft_ids *ids)
     heft_free(al, ids, sizeof *ids, 16);
 }
 
-/* Below 0, 0 or above: as the id of a tensor is before, at or behind the one that is wanted. */
-static int compare(const heft_ids *ids, uint32_t tensor, const heft_id *id)
-{
-    if (id->kind == HEFT_ID_BASE)
-        return memcmp(ids->base[tensor], id->base, BASE);
-    return (ids->burn[tensor] > id->burn) - (ids->burn[tensor] < id->burn);
-}
-
 /* How many tensors come before the id, or with `with` before what follows it. */
 static uint32_t count_before(const heft_ids *ids, const heft_id *id, bool with)
 {
     const order *by = &ids->by[id->kind];
     heft_bisect b = { .end = by->count };
-    while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, compare(ids, by->tensors[b.mid], id) < (with ? 1 : 0));
+    while (heft_bisect_next(&b)) {
+        uint32_t t = by->tensors[b.mid];
+        int side = id->kind == HEFT_ID_BASE ? memcmp(ids->base[t], id->base, BASE)
+                                            : (ids->burn[t] > id->burn) - (ids->burn[t] < id->burn);
+        heft_bisect_narrow(&b, side < (with ? 1 : 0));
+    }
     return b.first;
 }
 

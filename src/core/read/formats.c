@@ -34,39 +34,36 @@ const heft_format *heft_format_find(const char *name)
     return NULL;
 }
 
-static char lower(char c)
+/* The next of the words in *list, with a space between two of them. */
+static heft_str next_word(const char **list)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    heft_str word = { *list, 0 };
+    while (word.ptr[word.len] && word.ptr[word.len] != ' ')
+        word.len++;
+    *list += word.len + (word.ptr[word.len] == ' ');
+    return word;
 }
 
 static bool ends_with(heft_str path, heft_str suffix)
 {
     if (suffix.len >= path.len)
         return false;
-    for (size_t i = 0; i < suffix.len; i++)
-        if (lower(path.ptr[path.len - suffix.len + i]) != suffix.ptr[i])
+    for (size_t i = 0; i < suffix.len; i++) {
+        char c = path.ptr[path.len - suffix.len + i];
+        if ((c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c) != suffix.ptr[i])
             return false;
-    return true;
-}
-
-static bool has_suffix(const heft_format *f, heft_str path)
-{
-    for (const char *p = f->suffixes; *p;) {
-        heft_str one = { p, 0 };
-        while (p[one.len] && p[one.len] != ' ')
-            one.len++;
-        if (one.len && ends_with(path, one))
-            return true;
-        p += one.len + (p[one.len] == ' ');
     }
-    return false;
+    return true;
 }
 
 const heft_format *heft_format_for_path(const char *path)
 {
     for (size_t i = 0; path && i < heft_registry_count(); i++)
-        if (has_suffix(heft_registry_at(i), heft_lit(path)))
-            return heft_registry_at(i);
+        for (const char *suffixes = heft_registry_at(i)->suffixes; *suffixes;) {
+            heft_str one = next_word(&suffixes);
+            if (one.len && ends_with(heft_lit(path), one))
+                return heft_registry_at(i);
+        }
     return NULL;
 }
 
@@ -97,13 +94,8 @@ uint32_t heft_format_caps(const heft_format *f)
 
 bool heft_format_writes(const heft_format *f, heft_str version)
 {
-    bool found = false;
-    for (const char *p = f->versions; *p && !found;) {
-        size_t len = 0;
-        while (p[len] && p[len] != ' ')
-            len++;
-        found = heft_str_eq((heft_str){ p, len }, version);
-        p += len + (p[len] == ' ');
-    }
-    return found;
+    for (const char *versions = f->versions; *versions;)
+        if (heft_str_eq(next_word(&versions), version))
+            return true;
+    return false;
 }

@@ -43,18 +43,13 @@ static const heft_digest floor_digests[] = {
     { sizeof(heft_digest), "crc32c", 4, 4, crc_init, crc32c_update, crc_final, crc32c_join },
 };
 
-static bool same_name(const char *a, const char *b)
-{
-    return heft_str_eq(heft_lit(a), heft_lit(b));
-}
-
 const heft_digest *heft_host_digest(const heft_host *h, const char *name)
 {
     for (size_t i = 0; h->digests && h->digests[i]; i++)
-        if (same_name(h->digests[i]->name, name))
+        if (heft_str_is(heft_lit(name), h->digests[i]->name))
             return h->digests[i];
     for (size_t i = 0; i < sizeof floor_digests / sizeof *floor_digests; i++)
-        if (same_name(floor_digests[i].name, name))
+        if (heft_str_is(heft_lit(name), floor_digests[i].name))
             return &floor_digests[i];
     return NULL;
 }

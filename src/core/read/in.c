@@ -132,14 +132,6 @@ static bool grow(heft_inbox *b, segment *s, size_t len)
     return true;
 }
 
-/* There is room for it already. */
-static void insert(heft_inbox *b, uint32_t at, segment s)
-{
-    segment *to = &segments(b)[at];
-    memmove(to + 1, to, (b->segments.len++ - at) * sizeof *to);
-    *to = s;
-}
-
 /* The list grows before the bytes do: what was allocated last can grow where it is. */
 heft_status heft_inbox_room(heft_inbox *b, uint64_t off, size_t len, uint8_t **to, heft_error *err)
 {
@@ -149,9 +141,11 @@ heft_status heft_inbox_room(heft_inbox *b, uint64_t off, size_t len, uint8_t **t
     if ((!append && !heft_vec_reserve(b->mem, &b->segments, 1, sizeof *s)) || !grow(b, s, len))
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory for %U bytes of the file",
                                 (uint64_t)len);
-    if (!append)
-        insert(b, at, fresh);
-    s = append ? s : &segments(b)[at];
+    if (!append) { /* the list has room for it already */
+        s = &segments(b)[at];
+        memmove(s + 1, s, (b->segments.len++ - at) * sizeof *s);
+        *s = fresh;
+    }
     *to = s->data + s->len;
     s->len += len;
     b->held += len;

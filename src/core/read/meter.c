@@ -1,18 +1,6 @@
 /* meter.c - how work on several threads reports and stops. */
 #include "core/read/meter.h"
 
-/* Count bytes; return whether the caller is the one to report, and what. */
-static bool count(heft_meter *m, uint64_t bytes, uint64_t *done)
-{
-    heft_shared_lock(&m->lock);
-    m->done += bytes;
-    *done = m->done;
-    bool reports = !m->reporting && !m->stopped;
-    m->reporting = m->reporting || reports;
-    heft_shared_unlock(&m->lock);
-    return reports;
-}
-
 static void report(heft_meter *m, uint64_t done)
 {
     bool goes_on = m->fn(m->ctx, done, m->total);
@@ -26,8 +14,14 @@ static void report(heft_meter *m, uint64_t done)
 
 void heft_meter_add(heft_meter *m, uint64_t bytes)
 {
-    uint64_t done;
-    if (m->fn && count(m, bytes, &done))
+    if (!m->fn)
+        return;
+    heft_shared_lock(&m->lock);
+    uint64_t done = m->done += bytes;
+    bool reports = !m->reporting && !m->stopped;
+    m->reporting = m->reporting || reports;
+    heft_shared_unlock(&m->lock);
+    if (reports)
         report(m, done);
 }
 

@@ -13,31 +13,21 @@ static const char *const path_texts[] = {
     [HEFT_PATH_BACKSLASH] = "its name looks like a path: it has a backslash",
 };
 
-static void note_name(heft_index *x, const heft_odd_rules *rules, uint32_t tensor)
-{
-    heft_path_risk risk = heft_str_path_risk(heft_ix_name(x, tensor));
-    if (risk == HEFT_PATH_NUL)
-        heft_ix_note(x, HEFT_WARNING, rules->nul ? rules->nul : rules->name, HEFT_NOWHERE, tensor,
-                     rules->nul_text ? rules->nul_text : "there is a NUL in its name");
-    else if (risk != HEFT_PATH_PLAIN)
-        heft_ix_note(x, HEFT_WARNING, rules->name, HEFT_NOWHERE, tensor, path_texts[risk]);
-}
-
-static void note_rank(heft_index *x, const heft_odd_rules *rules, uint32_t tensor)
-{
-    if (rules->rank && heft_ix_row(x, tensor)->rank > MOST_RANK)
-        heft_ix_note(x, HEFT_WARNING, rules->rank, HEFT_NOWHERE, tensor,
-                     "it has more than the 64 dimensions of NumPy and PyTorch");
-}
-
 heft_status heft_file_notice(heft_file *f)
 {
     heft_index *x = &f->x;
     const heft_odd_rules *rules = f->format->odd;
     bool is_odd = rules && (x->odd_names || x->most_rank > MOST_RANK);
     for (uint32_t t = 0; is_odd && t < heft_ix_tensors(x); t++) {
-        note_name(x, rules, t);
-        note_rank(x, rules, t);
+        heft_path_risk risk = heft_str_path_risk(heft_ix_name(x, t));
+        if (risk == HEFT_PATH_NUL)
+            heft_ix_note(x, HEFT_WARNING, rules->nul ? rules->nul : rules->name, HEFT_NOWHERE, t,
+                         rules->nul_text ? rules->nul_text : "there is a NUL in its name");
+        else if (risk != HEFT_PATH_PLAIN)
+            heft_ix_note(x, HEFT_WARNING, rules->name, HEFT_NOWHERE, t, path_texts[risk]);
+        if (rules->rank && heft_ix_row(x, t)->rank > MOST_RANK)
+            heft_ix_note(x, HEFT_WARNING, rules->rank, HEFT_NOWHERE, t,
+                         "it has more than the 64 dimensions of NumPy and PyTorch");
     }
     return f->format->notice ? f->format->notice(x) : HEFT_OK;
 }

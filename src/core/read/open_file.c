@@ -40,22 +40,21 @@ static heft_status detect(heft_file *f, heft_error *err)
     if (!f->format)
         f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
     heft_status st = f->format && !f->format->may_be_gzipped ? HEFT_OK : heft_unpack_look(f, err);
-    if (st)
-        return st;
-    if (!f->format)
-        return heft_detect_stranger(head, (size_t)head_len, size, err);
-    return HEFT_OK;
+    return st || f->format ? st : heft_detect_stranger(head, (size_t)head_len, size, err);
+}
+
+static heft_status pass_limit(const heft_file *f, heft_error *err)
+{
+    heft_error_plain(err, HEFT_E_LIMIT, "the index takes more than the limit of %U bytes",
+                     f->inbox.limit);
+    return heft_error_rule(err, HEFT_E_LIMIT, "heft/limit-index");
 }
 
 /* A parser that wants more than it may have is told so here, where the limit is known. */
 static heft_status want_more(const heft_file *f, heft_error *err)
 {
     if (f->inbox.over_limit)
-        return heft_error_rule(err,
-                               heft_error_plain(err, HEFT_E_LIMIT,
-                                                "the index takes more than the limit of %U bytes",
-                                                f->inbox.limit),
-                               "heft/limit-index");
+        return pass_limit(f, err);
     if (f->inbox.no_memory)
         return heft_error_no_memory(err, "to note what is wanted");
     return HEFT_AGAIN;
@@ -98,14 +97,6 @@ static heft_status parse(heft_file *f, heft_error *err)
     return st == HEFT_AGAIN ? want_more(f, err) : st;
 }
 
-static heft_status keep_name(heft_file *f, heft_error *err)
-{
-    if (f->shards)
-        f->name = heft_arena_copy(&f->x.arena, heft_lit(f->shards->name));
-    return f->shards && !f->name.ptr ? heft_error_no_memory(err, "for the name of the file")
-                                     : HEFT_OK;
-}
-
 /* ---- the steps ---- */
 
 heft_status heft_file_parse(heft_file *f, heft_error *err)
@@ -129,8 +120,10 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
     heft_status st = heft_resolve_lengths(f, err);
     if (!st && !heft_ix_list_around(&f->x))
         st = heft_error_no_memory(err, "for a list of checksums");
-    if (!st)
-        st = keep_name(f, err);
+    if (!st && f->shards) {
+        f->name = heft_arena_copy(&f->x.arena, heft_lit(f->shards->name));
+        st = f->name.ptr ? HEFT_OK : heft_error_no_memory(err, "for the name of the file");
+    }
     if (!st && f->packed.was_packed)
         heft_ix_note(
             &f->x, HEFT_NOTE, "heft/gzip", HEFT_NOWHERE, HEFT_NONE,
@@ -163,11 +156,7 @@ heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size
     if (f->inbox.whole)
         return HEFT_OK;
     if (len > f->inbox.limit - f->inbox.held)
-        return heft_error_rule(err,
-                               heft_error_plain(err, HEFT_E_LIMIT,
-                                                "the index takes more than the limit of %U bytes",
-                                                f->inbox.limit),
-                               "heft/limit-index");
+        return pass_limit(f, err);
     return heft_inbox_feed(&f->inbox, offset, data, len, err);
 }
 
@@ -193,22 +182,6 @@ static heft_status fetch(heft_file *f, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status drive(heft_file *f, heft_file_step_one step, heft_error *err)
-{
-    heft_source *s = f->source;
-    if (s->ops->lend && s->size)
-        f->inbox.whole = s->ops->lend(s, 0, s->size);
-    for (;;) {
-        heft_status st = step(f, err);
-        if (st == HEFT_AGAIN)
-            st = fetch(f, err);
-        else
-            return st;
-        if (st)
-            return st;
-    }
-}
-
 heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_open_options *opt,
                                heft_file_step_one step, heft_error *err)
 {
@@ -223,7 +196,15 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
         return st;
     }
     (*out)->source = take;
-    st = drive(*out, step, err);
+    if (take->ops->lend && take->size)
+        (*out)->inbox.whole = take->ops->lend(take, 0, take->size);
+    bool is_open = false;
+    while (!st && !is_open) {
+        st = step(*out, err);
+        is_open = st == HEFT_OK;
+        if (st == HEFT_AGAIN)
+            st = fetch(*out, err);
+    }
     if (st) {
         heft_file_close(*out);
         *out = NULL;

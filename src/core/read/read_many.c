@@ -56,21 +56,6 @@ static heft_status check_parts(load *l, heft_error *err)
     return HEFT_OK;
 }
 
-static bool begin_share(load *l, uint32_t at, uint64_t from)
-{
-    place *p = heft_vec_push(&l->mem, &l->shares, sizeof *p);
-    if (p)
-        *p = (place){ at, from };
-    return p;
-}
-
-/* So many bytes of a part from `from` on that they end where a block of the file does, if they are that many. */
-static uint64_t up_to_block(const heft_ix_part_row *row, uint64_t from, uint64_t n)
-{
-    uint64_t beyond = (row->offset + from + n) % BLOCK;
-    return n > beyond ? n - beyond : n;
-}
-
 static uint32_t digest_in_order(const load *l, uint32_t at)
 {
     return heft_checked_read_in_order(&l->checks, l->parts[l->order[at]]);
@@ -84,15 +69,18 @@ static heft_status cut_shares(load *l, heft_error *err)
         const heft_ix_part_row *row = row_at(l, i);
         bool splits = row->encoding == HEFT_RAW && digest_in_order(l, i) == HEFT_NONE;
         for (uint64_t from = 0; from < row->length;) {
-            if (filled >= SHARE) {
-                if (!begin_share(l, i, from))
-                    return heft_error_no_memory(err, "to plan the reading");
-                filled = 0;
-            }
+            place here = { i, from };
+            if (filled >= SHARE && !heft_vec_add(&l->mem, &l->shares, &here, sizeof here))
+                return heft_error_no_memory(err, "to plan the reading");
+            filled = filled < SHARE ? filled : 0;
             uint64_t n = row->length - from;
             bool ends = splits &&
                         n > SHARE - filled + REST; /* less than that is no share of its own */
-            n = ends ? up_to_block(row, from, SHARE - filled) : n;
+            if (ends) { /* where a block of the file does, if that leaves any bytes */
+                n = SHARE - filled;
+                uint64_t beyond = (row->offset + from + n) % BLOCK;
+                n -= n > beyond ? beyond : 0;
+            }
             filled = ends ? SHARE : filled + n;
             from += n;
         }

@@ -5,24 +5,15 @@
 
 enum { IN_MEMORY = 16 << 20 }; /* of all threads that may have such a room at once */
 
-static uint64_t most_in_memory(const heft_host *h)
-{
-    return h->executor && h->executor->width ? IN_MEMORY / h->executor->width : IN_MEMORY;
-}
-
-static heft_status no_memory(uint64_t len, heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_NOMEM,
-                            "no memory for %U bytes of a compressed part in another order", len);
-}
-
 static heft_status fill_memory(heft_room *r, heft_room_read read, void *ctx, heft_error *err)
 {
     const heft_allocator *al = r->host->allocator;
     if (r->len <= SIZE_MAX)
         r->memory = heft_alloc(al, (size_t)r->len, 64);
     if (!r->memory)
-        return no_memory(r->len, err);
+        return heft_error_plain(err, HEFT_E_NOMEM,
+                                "no memory for %U bytes of a compressed part in another order",
+                                r->len);
     r->bytes = r->memory;
     return read(ctx, r->memory, (size_t)r->len, err);
 }
@@ -48,8 +39,9 @@ heft_status heft_room_fill(heft_room *out, const heft_host *h, heft_sink *near, 
                            heft_room_read read, void *ctx, heft_error *err)
 {
     bool beside = near && HEFT_HAS(near->ops, scratch);
+    uint32_t threads = h->executor && h->executor->width ? h->executor->width : 1;
     *out = (heft_room){ .host = h, .len = len };
-    if (len <= most_in_memory(h) || !(beside || HEFT_HAS(h, scratch)))
+    if (len <= IN_MEMORY / threads || !(beside || HEFT_HAS(h, scratch)))
         return fill_memory(out, read, ctx, err);
     heft_status st = beside ? near->ops->scratch(near, &out->scratch, len, err)
                             : h->scratch(&out->scratch, len, err);

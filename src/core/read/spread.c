@@ -96,15 +96,6 @@ static heft_status read_line(const heft_spread *e, uint64_t at, uint8_t *dst, wa
     return st;
 }
 
-static heft_status put_line(const heft_spread *e, uint64_t at, uint8_t *dst, walk w, uint32_t size,
-                            heft_error *err)
-{
-    if (!e->content)
-        return read_line(e, at, dst, w, size, err);
-    copy_sized(dst, e->content + e->first + at, w, size);
-    return HEFT_OK;
-}
-
 /* rows and columns of the target, whose columns are `size` bytes apart. */
 static heft_status put_block(const heft_spread *e, uint64_t at, uint8_t *dst, walk rows,
                              walk columns, uint32_t size, heft_error *err)
@@ -112,8 +103,14 @@ static heft_status put_block(const heft_spread *e, uint64_t at, uint8_t *dst, wa
     bool by_column = rows.count > 1 && rows.from_step < columns.from_step;
     walk outer = by_column ? columns : rows, inner = by_column ? rows : columns;
     heft_status st = HEFT_OK;
-    for (uint64_t i = 0; i < outer.count && !st; i++)
-        st = put_line(e, at + i * outer.from_step, dst + i * outer.to_step, inner, size, err);
+    for (uint64_t i = 0; i < outer.count && !st; i++) {
+        uint64_t from = at + i * outer.from_step;
+        uint8_t *to = dst + i * outer.to_step;
+        if (e->content)
+            copy_sized(to, e->content + e->first + from, inner, size);
+        else
+            st = read_line(e, from, to, inner, size, err);
+    }
     return st;
 }
 

@@ -2,29 +2,22 @@
 #include "core/read/chunks.h"
 #include "core/read/stream.h"
 
-/* Also reads an empty part, which can have a digest. */
-static heft_status decode_all(heft_stream *s, heft_error *err)
-{
-    heft_chunks c;
-    heft_status st = heft_chunks_open(&c, s->f->host->allocator, NULL, s->row.length, err);
-    if (!st && !s->row.length)
-        st = heft_stream_read(c.buf, s, 0, err);
-    while (!st && heft_chunks_next(&c))
-        st = heft_stream_read(c.buf, s, c.len, err);
-    heft_chunks_close(&c);
-    return st;
-}
-
 static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t claim, heft_error *err)
 {
     heft_stream s;
+    heft_chunks c = { .buf = NULL };
     heft_status st = heft_stream_start(&s, f, part, err);
     if (st)
         return st;
     heft_file_enter(f);
     st = heft_stream_check(&s, claim, err);
     if (!st)
-        st = decode_all(&s, err);
+        st = heft_chunks_open(&c, f->host->allocator, NULL, s.row.length, err);
+    if (!st && !s.row.length)
+        st = heft_stream_read(c.buf, &s, 0, err); /* an empty part can have a digest */
+    while (!st && heft_chunks_next(&c))
+        st = heft_stream_read(c.buf, &s, c.len, err);
+    heft_chunks_close(&c);
     heft_stream_stop(&s);
     return heft_file_leave_after(f, st, err);
 }
