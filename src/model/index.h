@@ -305,6 +305,8 @@ heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *numb
  * kept says which of its tensors (a byte each).  Names stay lent by what lends them there.  Unseals. */
 heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base,
                           const uint8_t *kept);
+/* Reserve room for so many more tensors of one part each, with so many dimensions in all. */
+bool heft_ix_reserve_rows(heft_index *x, uint64_t tensors, uint64_t dims);
 /* A top-level value of another index's metadata, with all in it. */
 heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t i);
 /* Takes a value of the top level away that is no container. */
