@@ -163,7 +163,7 @@ static heft_status add_map(heft_editing *g, uint32_t map)
             st = heft_ix_meta(&g->p.x, *heft_ix_value(from, map));
         is_open = true;
         if (!st)
-            st = heft_transfer_value(&g->p, from, i, HEFT_NONE, HEFT_NONE);
+            st = heft_ix_copy_value(&g->p.x, from, i, HEFT_NONE);
     }
     if (is_open && !st)
         heft_ix_meta_end(&g->p.x);
@@ -184,7 +184,7 @@ static heft_status add_old(heft_editing *g, uint32_t i)
         return st;
     if (v->kind == HEFT_KIND_MAP && heft_edit_changes_map(g, v->key))
         return add_map(g, i);
-    return heft_transfer_value(&g->p, &g->in->x, i, HEFT_NONE, HEFT_NONE);
+    return heft_ix_copy_value(&g->p.x, &g->in->x, i, HEFT_NONE);
 }
 
 /* What is replaced stays in its place. */

@@ -275,7 +275,7 @@ heft_status heft_conversion_add_metadata(heft_conversion *c)
     for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
             !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
-            st = heft_transfer_value(&c->p, from, i, HEFT_NONE, HEFT_NONE);
+            st = heft_ix_copy_value(&c->p.x, from, i, HEFT_NONE);
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
         if (!heft_value_is_text(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
