@@ -168,17 +168,6 @@ static heft_editing editing_of(const heft_file *in, const heft_file *plain,
 
 /* ---- the tensors in a file of their own ---- */
 
-/* Compressed parts have no places yet: one after the other will do, as long as they would be raw. */
-static void place_roughly(heft_index *x, uint32_t first)
-{
-    uint64_t at = 0;
-    for (uint32_t i = first; i < x->parts.len; i++) {
-        heft_ix_part_row *part = heft_ix_part_row_at(x, i);
-        part->offset = heft_ix_place(1, at);
-        at += part->stored;
-    }
-}
-
 /* What would stand in the way of a file that has them as well, and how large it would be. */
 static heft_status try_together(appending *a, const heft_planner *p)
 {
@@ -188,8 +177,13 @@ static heft_status try_together(appending *a, const heft_planner *p)
     heft_status st = extend(&in, a->f, &p->x, bytes, NULL, a->err);
     if (st)
         return st;
-    if (p->plan.appended)
-        place_roughly(&in->x, a->f->x.parts.len);
+    uint64_t at = 0;
+    /* compressed parts have no places yet: one after the other will do, as long as they would be raw */
+    for (uint32_t i = a->f->x.parts.len; p->plan.appended && i < in->x.parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(&in->x, i);
+        part->offset = heft_ix_place(1, at);
+        at += part->stored;
+    }
     heft_editing g = editing_of(in, a->f, a->opt, a->err);
     g.is_rough = true;
     st = heft_edit_make(&e, &g);

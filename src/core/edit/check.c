@@ -256,16 +256,6 @@ static heft_status check_ids(const heft_editing *g, uint32_t t, const heft_index
     return is_same ? HEFT_OK : tensor_differs(g, t, "its ids");
 }
 
-static bool same_shape(const heft_index *x, uint32_t t, const heft_index *now, uint32_t other)
-{
-    const heft_ix_tensor_row *a = heft_ix_row(x, t), *b = heft_ix_row(now, other);
-    if (a->rank != b->rank || a->dtype != b->dtype ||
-        !heft_str_eq(heft_ix_layout(x, t), heft_ix_layout(now, other)))
-        return false;
-    return !a->rank ||
-           !memcmp(heft_ix_dims(x, t), heft_ix_dims(now, other), a->rank * sizeof(uint64_t));
-}
-
 static heft_status check_parts(heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
 {
     const heft_index *x = &g->in->x;
@@ -290,9 +280,13 @@ static heft_status check_tensor(heft_editing *g, uint32_t t, const heft_index *n
     heft_status st = check_ids(g, t, now, other);
     if (st)
         return st;
-    if (!same_shape(x, t, now, other))
+    const heft_ix_tensor_row *had = heft_ix_row(x, t), *has = heft_ix_row(now, other);
+    if (had->rank != has->rank || had->dtype != has->dtype ||
+        !heft_str_eq(heft_ix_layout(x, t), heft_ix_layout(now, other)) ||
+        (had->rank &&
+         memcmp(heft_ix_dims(x, t), heft_ix_dims(now, other), had->rank * sizeof(uint64_t)) != 0))
         return tensor_differs(g, t, "its shape, type or layout");
-    if ((heft_ix_row(x, t)->flags ^ heft_ix_row(now, other)->flags) & HEFT_T_NAME_HASH)
+    if ((had->flags ^ has->flags) & HEFT_T_NAME_HASH)
         return tensor_differs(g, t, "its ids");
     st = check_parts(g, t, now, other);
     values a = attributes_of(x, t), b = attributes_of(now, other);

@@ -257,13 +257,9 @@ heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *
     *out = NULL;
     if (!heft_format_writes(f->format, has))
         return HEFT_OK;
-    char *copy = heft_arena_alloc(a, has.len + 1, 1);
-    if (!copy)
-        return heft_error_no_memory(err, "to plan the edit");
-    memcpy(copy, has.ptr, has.len);
-    copy[has.len] = '\0';
-    *out = copy;
-    return HEFT_OK;
+    /* the text with its closing zero byte */
+    *out = heft_arena_join(a, has, (heft_str){ "", 1 }, (heft_str){ NULL, 0 }).ptr;
+    return *out ? HEFT_OK : heft_error_no_memory(err, "to plan the edit");
 }
 
 static heft_status refuse_alone(const char *why, heft_error *err)
