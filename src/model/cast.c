@@ -24,21 +24,17 @@ static void cast_block(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
     heft_lanes_store(dst, to, f, n);
 }
 
-static void count_number(uint64_t *lost, heft_number x, heft_dtype to, bool is_int)
-{
-    heft_cast_loss kind = heft_number_loss(x, is_int, to);
-    if (kind != HEFT_LOST_NOTHING)
-        lost[kind]++;
-}
-
 /* Elements of a plain type one by one; numbers of packed types are f32 before they come here. */
 static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                       uint64_t *lost)
 {
     uint32_t step = heft_dtype_size(from), stride = heft_dtype_size(to), codes[HEFT_LANES] = { 0 };
     bool is_int = !heft_float_layout_of(from);
-    for (size_t i = 0; i < n && lost; i++)
-        count_number(lost, heft_number_read(src + i * step, from), to, is_int);
+    for (size_t i = 0; i < n && lost; i++) {
+        heft_cast_loss kind = heft_number_loss(heft_number_read(src + i * step, from), is_int, to);
+        if (kind != HEFT_LOST_NOTHING)
+            lost[kind]++;
+    }
     for (size_t i = 0; i < n && stride; i++)
         heft_number_write(dst + i * stride, to, heft_number_read(src + i * step, from));
     for (size_t i = 0; i < n && !stride; i++)

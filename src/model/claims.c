@@ -109,16 +109,6 @@ static heft_ix_omission *omission_of(const heft_index *x, const char *rule, heft
     return x->omitted.len < MOST ? NULL : &all[MOST - 1];
 }
 
-/* Without memory the key has no name: no failure of what fills the index. */
-static void copy_name(heft_index *x, heft_ix_omission *to, heft_str name)
-{
-    heft_error unused, *err = x->err;
-    x->err = &unused;
-    to->name = heft_ix_copy(x, name);
-    x->err = err;
-    x->lost_omissions = x->lost_omissions || !to->name.ptr;
-}
-
 void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name, const char *text)
 {
     heft_ix_omission *to = omission_of(x, rule, name, text);
@@ -133,8 +123,11 @@ void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str nam
         return;
     }
     *to = (heft_ix_omission){ s, rule, text, { NULL, 0 }, 1 };
-    if (name.ptr)
-        copy_name(x, to, name);
+    if (!name.ptr)
+        return;
+    /* without memory the key has no name: no failure of what fills the index */
+    to->name = heft_arena_copy(&x->arena, name);
+    x->lost_omissions = x->lost_omissions || !to->name.ptr;
 }
 
 /* ---- digests of parts ---- */
@@ -206,8 +199,11 @@ uint32_t heft_ix_claims(const heft_index *x)
     return x->claims.len + x->digests.len;
 }
 
-static heft_claim part_claim(const heft_index *x, const heft_digest_row *row)
+heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i)
 {
+    if (i < x->claims.len)
+        return ((const heft_claim *)x->claims.ptr)[i];
+    const heft_digest_row *row = (const heft_digest_row *)x->digests.ptr + (i - x->claims.len);
     const algorithm *a = &algorithms[row->algorithm & ~DECODED];
     const heft_ix_part_row *part = heft_ix_part_row_at(x, row->part);
     heft_claim c = { .rule = row->rule, .algorithm = a->name, .part = row->part };
@@ -216,13 +212,6 @@ static heft_claim part_claim(const heft_index *x, const heft_digest_row *row)
     c.tensor = heft_ix_owner(x, row->part);
     parse_digits(c.expect, a, row->text + row->hex_at, (size_t)row->len - row->hex_at);
     return c;
-}
-
-heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i)
-{
-    if (i < x->claims.len)
-        return ((const heft_claim *)x->claims.ptr)[i];
-    return part_claim(x, (const heft_digest_row *)x->digests.ptr + (i - x->claims.len));
 }
 
 uint32_t heft_ix_claim_part(const heft_index *x, uint32_t i)
@@ -256,13 +245,6 @@ uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part)
 
 /* ---- claims about the bytes of one tensor ---- */
 
-/* Such as that of a member of an archive. */
-static bool is_around(const heft_claim *c)
-{
-    return c->tensor != HEFT_NONE && !c->apart && !c->advisory && !c->or_next &&
-           c->range[0].length && !c->range[1].length;
-}
-
 static uint64_t begin_of(const heft_index *x, uint32_t claim)
 {
     return ((const heft_claim *)x->claims.ptr)[claim].range[0].offset;
@@ -294,7 +276,10 @@ bool heft_ix_list_around(heft_index *x)
     const heft_claim *claims = x->claims.ptr;
     x->around.len = 0;
     for (uint32_t i = 0; i < x->claims.len; i++) {
-        if (!is_around(&claims[i]) || (i && claims[i - 1].or_next))
+        const heft_claim *c = &claims[i]; /* such as the checksum of a member of an archive */
+        bool is_around = c->tensor != HEFT_NONE && !c->apart && !c->advisory && !c->or_next &&
+                         c->range[0].length && !c->range[1].length;
+        if (!is_around || (i && c[-1].or_next))
             continue;
         uint32_t *to = heft_vec_push(&x->mem, &x->around, sizeof *to);
         if (!to)

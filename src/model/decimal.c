@@ -84,11 +84,6 @@ static bool reaches_up(const state *s, uint32_t scale)
     return compare(&top, &s->unit) >= !s->even;
 }
 
-static bool reaches_down(const state *s)
-{
-    return compare(&s->rest, &s->below) < s->even;
-}
-
 static void times_ten(state *s)
 {
     times(&s->rest, 10);
@@ -133,7 +128,7 @@ static void generate(state *s, digits *out)
         for (; compare(&s->rest, &s->unit) >= 0; digit++)
             subtract(&s->rest, &s->unit);
         out->d[out->count++] = digit;
-        low = reaches_down(s);
+        low = compare(&s->rest, &s->below) < s->even;
         high = reaches_up(s, 1);
     }
     times(&s->rest, 2);

@@ -143,6 +143,14 @@ void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i),
 
 /* ---- filling ---- */
 
+bool heft_ix_reserve_rows(heft_index *x, uint64_t tensors, uint64_t dims)
+{
+    return heft_vec_reserve(&x->mem, &x->tensors, tensors, sizeof(heft_ix_tensor_row)) &&
+           heft_vec_reserve(&x->mem, &x->hashes, tensors, sizeof(uint32_t)) &&
+           heft_vec_reserve(&x->mem, &x->parts, tensors, sizeof(heft_ix_part_row)) &&
+           heft_vec_reserve(&x->mem, &x->dims, dims, sizeof(uint64_t));
+}
+
 heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t left,
                             uint64_t min_bytes)
 {
@@ -157,12 +165,7 @@ heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t
                                               "%U tensors pass the limit of %U", count,
                                               (uint64_t)x->limits.tensors),
                                "heft/limit-tensors");
-    if (!heft_vec_reserve(&x->mem, &x->tensors, count, sizeof(heft_ix_tensor_row)) ||
-        !heft_vec_reserve(&x->mem, &x->hashes, count, sizeof(uint32_t)) ||
-        !heft_vec_reserve(&x->mem, &x->parts, count, sizeof(heft_ix_part_row)) ||
-        !heft_vec_reserve(&x->mem, &x->dims, count, sizeof(uint64_t)))
-        return heft_ix_no_memory(x);
-    return HEFT_OK;
+    return heft_ix_reserve_rows(x, count, count) ? HEFT_OK : heft_ix_no_memory(x);
 }
 
 static heft_status too_many(heft_index *x, heft_str name, const char *what, uint64_t limit)
@@ -231,21 +234,6 @@ heft_str heft_ix_role(const heft_index *x, uint32_t role)
     return role_name(x, role);
 }
 
-/* The table is at most half full, so it is built anew each time the roles have doubled. */
-static bool grow_roles(heft_index *x)
-{
-    heft_names_of of = { role_name, x };
-    if (x->role_names.slots && 2 * (x->roles.len + 1) <= x->role_names.mask)
-        return true;
-    if (!heft_names_room(&x->mem, &x->role_names, 2 * x->roles.len + 1))
-        return false;
-    for (uint32_t i = 0; i < x->roles.len; i++) {
-        heft_str name = role_name(x, i);
-        heft_names_add(&x->role_names, of, heft_names_hash(&x->key, name), name, i);
-    }
-    return true;
-}
-
 static bool intern_other(heft_index *x, heft_str role)
 {
     uint32_t hash = heft_names_hash(&x->key, role);
@@ -255,7 +243,9 @@ static bool intern_other(heft_index *x, heft_str role)
         x->last_role = known;
         return true;
     }
-    heft_str *place = grow_roles(x) ? heft_vec_push(&x->mem, &x->roles, sizeof *place) : NULL;
+    heft_str *place = heft_names_grow(&x->mem, &x->role_names, &x->key, of, x->roles.len)
+                          ? heft_vec_push(&x->mem, &x->roles, sizeof *place)
+                          : NULL;
     if (!place)
         return false;
     *place = role;

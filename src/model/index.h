@@ -305,8 +305,11 @@ heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *numb
  * kept says which of its tensors (a byte each).  Names stay lent by what lends them there.  Unseals. */
 heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base,
                           const uint8_t *kept);
-/* A top-level value of another index's metadata, with all in it. */
-heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t i);
+/* Reserve room for so many more tensors of one part each, with so many dimensions in all. */
+bool heft_ix_reserve_rows(heft_index *x, uint64_t tensors, uint64_t dims);
+/* Copy value i of another index with all that it contains: metadata or, unless id is HEFT_NONE, an attribute, which
+ * tensor id of x gets. */
+heft_status heft_ix_copy_value(heft_index *x, const heft_index *from, uint32_t i, uint32_t id);
 /* Takes a value of the top level away that is no container. */
 void heft_ix_drop_value(heft_index *x, uint32_t i);
 /* Whether two top-level values say the same. */

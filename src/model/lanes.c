@@ -73,51 +73,23 @@ static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
     }
 }
 
-static void load_u8(uint32_t *out, const uint8_t *src, size_t n)
-{
-    uint8_t raw[HEFT_LANES] = { 0 };
-    heft_lanes_copy(raw, src, n, 1);
-    for (uint32_t i = 0; i < HEFT_LANES; i++)
-        out[i] = raw[i];
-}
-
-static void load_u16(uint32_t *out, const uint8_t *src, size_t n)
-{
-    uint16_t raw[HEFT_LANES] = { 0 };
-    heft_lanes_copy(raw, src, n, sizeof *raw);
-    heft_lanes_order(raw, sizeof *raw);
-    for (uint32_t i = 0; i < HEFT_LANES; i++)
-        out[i] = raw[i];
-}
-
-static void load_u32(uint32_t *out, const uint8_t *src, size_t n)
-{
-    heft_lanes_copy(out, src, n, sizeof *out);
-    heft_lanes_order(out, sizeof *out);
-}
-
 /* n <= HEFT_LANES elements of 1, 2 or 4 bytes. */
 void heft_lanes_codes(uint32_t *out, uint32_t size, const uint8_t *src, size_t n)
 {
-    if (size == 4)
-        load_u32(out, src, n);
-    else if (size == 2)
-        load_u16(out, src, n);
-    else
-        load_u8(out, src, n);
-}
-
-/* n <= HEFT_LANES elements, from number `first` of the block at src on, of a packed type. */
-static void load_packed(uint32_t *out, const uint8_t *src, uint32_t first, size_t n, uint32_t bits)
-{
-    for (uint32_t i = 0; i < HEFT_LANES; i++)
-        out[i] = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = (first + i) * bits, low = at % 8;
-        uint32_t pair = src[at / 8];
-        if (low + bits > 8)
-            pair |= (uint32_t)src[at / 8 + 1] << 8;
-        out[i] = pair >> low & ((1u << bits) - 1);
+    if (size == 4) {
+        heft_lanes_copy(out, src, n, sizeof *out);
+        heft_lanes_order(out, sizeof *out);
+    } else if (size == 2) {
+        uint16_t raw[HEFT_LANES] = { 0 };
+        heft_lanes_copy(raw, src, n, sizeof *raw);
+        heft_lanes_order(raw, sizeof *raw);
+        for (uint32_t i = 0; i < HEFT_LANES; i++)
+            out[i] = raw[i];
+    } else {
+        uint8_t raw[HEFT_LANES] = { 0 };
+        heft_lanes_copy(raw, src, n, 1);
+        for (uint32_t i = 0; i < HEFT_LANES; i++)
+            out[i] = raw[i];
     }
 }
 
@@ -300,23 +272,19 @@ void heft_lanes_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n)
 
 /* ---- what is lost ---- */
 
-/* The least f32, as bits, that rounds beyond the largest number of a narrower type. */
-static uint32_t least_beyond(const heft_float_layout *l)
-{
-    uint32_t largest = (uint32_t)heft_float_top(l) - (l->specials == HEFT_F_IEEE);
-    uint32_t down = 23u - l->mant_bits, rebias = (uint32_t)(127 - l->bias) << 23;
-    /* Halfway to the number that would be next, the even one of the two is the nearest. */
-    return rebias + (largest << down) + (1u << (down - 1)) + !(largest & 1);
-}
-
 static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layout *restrict l,
                          const uint32_t *restrict f, bool is_int)
 {
     enum { INFINITE = 0x7F800000 };
     bool has_infinity = l->specials == HEFT_F_IEEE;
-    int32_t least = (int32_t)least_beyond(l), last = has_infinity ? INFINITE - 1 : INFINITE;
+    uint32_t largest = (uint32_t)heft_float_top(l) - has_infinity, down = 23u - l->mant_bits;
+    uint32_t rebias = (uint32_t)(127 - l->bias) << 23;
+    /* The least f32, as bits, that rounds beyond the largest number of the type: halfway to the number that would be
+     * next, the even one of the two is the nearest. */
+    int32_t least = (int32_t)(rebias + (largest << down) + (1u << (down - 1)) + !(largest & 1));
+    int32_t last = has_infinity ? INFINITE - 1 : INFINITE;
     uint32_t beyond = 0, nans = 0, inexact = 0;
-    uint32_t digits = is_int ? (1u << (23 - l->mant_bits)) - 1 : 0;
+    uint32_t digits = is_int ? (1u << down) - 1 : 0;
     for (uint32_t i = 0; i < HEFT_LANES; i++) {
         int32_t size = (int32_t)(f[i] & 0x7FFFFFFF);
         uint32_t is_large = size >= least;
@@ -357,7 +325,13 @@ void heft_lanes_count(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to, const uint
 
 void heft_lanes_load_packed(uint32_t *f, heft_dtype t, const uint8_t *src, uint32_t first, size_t n)
 {
-    uint32_t codes[HEFT_LANES];
-    load_packed(codes, src, first, n, bits_of(t));
+    uint32_t codes[HEFT_LANES] = { 0 }, bits = bits_of(t);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = (first + i) * bits, low = at % 8;
+        uint32_t pair = src[at / 8];
+        if (low + bits > 8)
+            pair |= (uint32_t)src[at / 8 + 1] << 8;
+        codes[i] = pair >> low & ((1u << bits) - 1);
+    }
     widen(f, codes, heft_float_layout_of(t));
 }

@@ -94,20 +94,15 @@ static uint32_t fill(const heft_index *x, uint32_t shares)
     return twice;
 }
 
-static uint32_t fill_table(const heft_index *x)
-{
-    bool is_shared = HEFT_SHARES && x->tensors.len >= MANY;
-    uint32_t twice = is_shared ? fill(x, SHARES) : HEFT_NONE;
-    /* which of them is the first shows in order */
-    return is_shared && twice == HEFT_NONE ? twice : fill(x, 1);
-}
-
 heft_status heft_ix_seal(heft_index *x)
 {
     heft_ix_trim(x);
     if (!heft_names_slots(&x->mem, &x->names, x->tensors.len))
         return heft_ix_no_memory(x);
-    uint32_t twice = fill_table(x);
+    bool is_shared = HEFT_SHARES && x->tensors.len >= MANY;
+    uint32_t twice = fill(x, is_shared ? SHARES : 1);
+    if (is_shared && twice != HEFT_NONE)
+        twice = fill(x, 1); /* the first name that occurs twice shows in order */
     if (twice != HEFT_NONE)
         return heft_error_plain(x->err, HEFT_E_FORMAT, "tensor %q occurs twice",
                                 heft_ix_name(x, twice));

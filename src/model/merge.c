@@ -24,6 +24,48 @@ static uint64_t moved(const merge *m, uint64_t place)
                          heft_ix_place_offset(m->from, place));
 }
 
+/* ---- metadata ---- */
+
+heft_status heft_ix_copy_value(heft_index *x, const heft_index *from, uint32_t i, uint32_t id)
+{
+    const heft_ix_attr_row *attrs = from->attrs.ptr;
+    bool is_attr = id != HEFT_NONE;
+    heft_value v = is_attr ? attrs[i].value : *heft_ix_value(from, i);
+    uint32_t end = heft_value_next(&v, i), open[HEFT_MAX_DEPTH], depth = 0;
+    heft_status st = HEFT_OK;
+    while (i < end && !st) {
+        v = is_attr ? attrs[i].value : *heft_ix_value(from, i);
+        st = is_attr ? heft_ix_attr(x, id, v) : heft_ix_meta(x, v);
+        if (!st && heft_value_nests(&v))
+            open[depth++] = v.as.of.end;
+        for (i++; !st && depth && open[depth - 1] == i; depth--)
+            if (is_attr)
+                heft_ix_attr_end(x);
+            else
+                heft_ix_meta_end(x);
+    }
+    return st;
+}
+
+void heft_ix_drop_value(heft_index *x, uint32_t i)
+{
+    heft_value *values = x->values.ptr;
+    memmove(values + i, values + i + 1, (x->values.len - i - 1) * sizeof *values);
+    x->values.len--;
+    for (uint32_t k = i; k < x->values.len; k++)
+        if (heft_value_nests(&values[k]))
+            values[k].as.of.end--;
+}
+
+bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k)
+{
+    uint32_t end = heft_ix_value_next(x, i);
+    bool same = end - i == heft_ix_value_next(y, k) - k;
+    for (; same && i < end; i++, k++)
+        same = heft_value_same(heft_ix_value(x, i), heft_ix_value(y, k));
+    return same;
+}
+
 /* ---- tensors ---- */
 
 /* Digests ascend by part: one look passes all. */
@@ -64,17 +106,11 @@ static heft_status add_parts(merge *m, uint32_t source, uint32_t id)
 static heft_status add_attributes(merge *m, uint32_t source, uint32_t id)
 {
     const heft_ix_attr_row *attrs = m->from->attrs.ptr;
-    uint32_t i = heft_ix_row(m->from, source)->attrs, open[HEFT_MAX_DEPTH], depth = 0;
+    uint32_t i = heft_ix_row(m->from, source)->attrs, all = m->from->attrs.len;
     heft_status st = HEFT_OK;
-    for (i = i ? i - 1 : m->from->attrs.len;
-         !st && i < m->from->attrs.len && attrs[i].tensor == source;) {
-        const heft_value *v = &attrs[i].value;
-        st = heft_ix_attr(m->x, id, *v);
-        if (!st && heft_value_nests(v))
-            open[depth++] = v->as.of.end;
-        for (i++; !st && depth && open[depth - 1] == i; depth--)
-            heft_ix_attr_end(m->x);
-    }
+    for (i = i ? i - 1 : all; !st && i < all && attrs[i].tensor == source;
+         i = heft_value_next(&attrs[i].value, i))
+        st = heft_ix_copy_value(m->x, m->from, i, id);
     return st;
 }
 
@@ -130,6 +166,7 @@ static heft_status add_claims(const merge *m)
     return st;
 }
 
+/* Notes, and what is not kept. */
 static void add_notes(const merge *m)
 {
     const heft_note *notes = m->from->notes.ptr;
@@ -144,10 +181,6 @@ static void add_notes(const merge *m)
                                notes[i].text);
     }
     m->x->notes_cut = m->x->notes_cut || m->from->notes_cut;
-}
-
-static void add_omissions(const merge *m)
-{
     const heft_ix_omission *all = m->from->omitted.ptr;
     for (uint32_t i = 0; i < m->from->omitted.len; i++)
         heft_ix_omit(m->x, all[i].severity, all[i].rule, all[i].name, all[i].text);
@@ -191,46 +224,8 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
         st = add_claims(&m);
     if (!st)
         st = add_model_parts(&m);
-    if (!st) {
+    if (!st)
         add_notes(&m);
-        add_omissions(&m);
-    }
     heft_mem_free(&x->mem, m.ids, bytes);
     return st;
-}
-
-/* ---- metadata ---- */
-
-heft_status heft_ix_merge_value(heft_index *x, const heft_index *from, uint32_t i)
-{
-    uint32_t end = heft_ix_value_next(from, i), open[HEFT_MAX_DEPTH], depth = 0;
-    heft_status st = HEFT_OK;
-    while (i < end && !st) {
-        const heft_value *v = heft_ix_value(from, i);
-        st = heft_ix_meta(x, *v);
-        if (!st && heft_value_nests(v))
-            open[depth++] = v->as.of.end;
-        for (i++; !st && depth && open[depth - 1] == i; depth--)
-            heft_ix_meta_end(x);
-    }
-    return st;
-}
-
-void heft_ix_drop_value(heft_index *x, uint32_t i)
-{
-    heft_value *values = x->values.ptr;
-    memmove(values + i, values + i + 1, (x->values.len - i - 1) * sizeof *values);
-    x->values.len--;
-    for (uint32_t k = i; k < x->values.len; k++)
-        if (heft_value_nests(&values[k]))
-            values[k].as.of.end--;
-}
-
-bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k)
-{
-    uint32_t end = heft_ix_value_next(x, i);
-    bool same = end - i == heft_ix_value_next(y, k) - k;
-    for (; same && i < end; i++, k++)
-        same = heft_value_same(heft_ix_value(x, i), heft_ix_value(y, k));
-    return same;
 }

@@ -32,11 +32,6 @@ static uint8_t item_bytes(uint8_t first)
     return first >= 0xC0 && first < 0xC0 + sizeof bytes ? bytes[first - 0xC0] : 0;
 }
 
-static uint8_t head_bytes(uint8_t first)
-{
-    return first >= 0x90 && first < 0xA0 ? 1 : first == ARRAY16 ? 3 : first == ARRAY32 ? 5 : 0;
-}
-
 static uint64_t number_after(const uint8_t *item, uint32_t bytes)
 {
     uint64_t v = 0;
@@ -62,15 +57,6 @@ static heft_status read_head(heft_msgpack_numbers *n, heft_error *err)
     return HEFT_OK;
 }
 
-/* Whether the low bytes alone hold the integer, with a sign or without. */
-static bool is_narrow(uint64_t bits, bool is_negative, uint32_t width)
-{
-    if (width == 8)
-        return true;
-    uint64_t most = UINT64_C(1) << 8 * width;
-    return is_negative ? bits >= 0 - most / 2 : bits < most;
-}
-
 static heft_status read_integer(const heft_msgpack_numbers *n, uint64_t *bits, heft_error *err)
 {
     uint8_t first = n->item[0];
@@ -81,9 +67,10 @@ static heft_status read_integer(const heft_msgpack_numbers *n, uint64_t *bits, h
     bool is_negative = is_signed && *bits & top;
     if (is_negative)
         *bits = (*bits ^ top) - top;
-    return is_narrow(*bits, is_negative, n->width)
-               ? HEFT_OK
-               : refuse(err, "an integer passes the type of its tensor");
+    uint64_t most = n->width < 8 ? UINT64_C(1) << 8 * n->width : 0;
+    /* the low bytes alone must hold the integer, with a sign or without */
+    bool is_narrow = !most || (is_negative ? *bits >= 0 - most / 2 : *bits < most);
+    return is_narrow ? HEFT_OK : refuse(err, "an integer passes the type of its tensor");
 }
 
 static heft_status read_number(heft_msgpack_numbers *n, heft_error *err)
@@ -106,23 +93,21 @@ static heft_status read_number(heft_msgpack_numbers *n, heft_error *err)
     return st;
 }
 
-/* The item that was being taken is complete. */
-static heft_status take_item(heft_msgpack_numbers *n, heft_error *err)
-{
-    n->have = 0;
-    return n->began ? read_number(n, err) : read_head(n, err);
-}
-
 static heft_status take_byte(heft_msgpack_numbers *n, uint8_t byte, heft_error *err)
 {
     if (n->began && !n->left)
         return refuse(err, "bytes after the last of them");
-    if (!n->have)
-        n->need = n->began ? item_bytes(byte) : head_bytes(byte);
+    if (!n->have && n->began)
+        n->need = item_bytes(byte);
+    else if (!n->have)
+        n->need = byte >= 0x90 && byte < 0xA0 ? 1 : byte == ARRAY16 ? 3 : byte == ARRAY32 ? 5 : 0;
     if (!n->need)
         return refuse(err, "an item is not a number");
     n->item[n->have++] = byte;
-    return n->have == n->need ? take_item(n, err) : HEFT_OK;
+    if (n->have < n->need)
+        return HEFT_OK;
+    n->have = 0;
+    return n->began ? read_number(n, err) : read_head(n, err);
 }
 
 /* Whole floats of 4 bytes, of which most arrays consist; how many. */

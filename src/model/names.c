@@ -39,6 +39,20 @@ uint32_t heft_names_add(heft_names *n, heft_names_of of, uint32_t hash, heft_str
     return HEFT_NONE;
 }
 
+bool heft_names_grow(heft_memory *m, heft_names *n, const heft_keyed *key, heft_names_of of,
+                     uint32_t count)
+{
+    if (n->slots && 2ull * (count + 1ull) <= n->mask)
+        return true;
+    if (!heft_names_room(m, n, 2 * count + 1))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        heft_str name = of.name(of.ctx, i);
+        heft_names_add(n, of, heft_names_hash(key, name), name, i);
+    }
+    return true;
+}
+
 void heft_names_replace(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i)
 {
     uint32_t at = hash & n->mask;

@@ -18,6 +18,9 @@ static inline uint32_t heft_names_hash(const heft_keyed *key, heft_str name)
 bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count);
 /* The same, but the slots are to be cleared by the caller. */
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count);
+/* Room for one more than the `count` names that are in the table; it is built anew each time the names have doubled. */
+bool heft_names_grow(heft_memory *m, heft_names *n, const heft_keyed *key, heft_names_of of,
+                     uint32_t count);
 /* The number of the name that is there already, or HEFT_NONE when i was added. */
 uint32_t heft_names_add(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i);
 /* A name that is there stands for i from now on. */

@@ -1,14 +1,6 @@
 /* number.c - numbers of any element type one by one: decoded exactly, and rounded once. */
 #include "model/number.h"
 
-static uint64_t load(const uint8_t *p, uint32_t size)
-{
-    uint64_t v = 0;
-    for (uint32_t i = 0; i < size; i++)
-        v |= (uint64_t)p[i] << 8 * i;
-    return v;
-}
-
 static void store(uint8_t *p, uint64_t v, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
@@ -28,25 +20,12 @@ static heft_number number_of(bool negative, int32_t exp, uint64_t mant)
     return (heft_number){ HEFT_N_FINITE, negative, exp, mant };
 }
 
-static heft_number int_number(uint64_t bits, uint32_t size, bool is_signed)
-{
-    bool negative = is_signed && bits >> (8 * size - 1);
-    if (negative)
-        bits = 0 - (bits | (size < 8 ? UINT64_MAX << 8 * size : 0));
-    return number_of(negative, 63, bits);
-}
-
-static heft_number power_number(uint64_t code, const heft_float_layout *l)
-{
-    if (code == 0xFF)
-        return (heft_number){ .kind = HEFT_N_NAN, .mant = (uint64_t)1 << 63 };
-    return number_of(false, (int32_t)code - l->bias, (uint64_t)1 << 63);
-}
-
 static heft_number float_number(uint64_t code, const heft_float_layout *l)
 {
+    if (l->specials == HEFT_F_POWERS && code == 0xFF)
+        return (heft_number){ .kind = HEFT_N_NAN, .mant = (uint64_t)1 << 63 };
     if (l->specials == HEFT_F_POWERS)
-        return power_number(code, l);
+        return number_of(false, (int32_t)code - l->bias, (uint64_t)1 << 63);
     uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits), abs = code & (sign - 1);
     uint64_t exp = abs >> l->mant_bits, last = ((uint64_t)1 << l->exp_bits) - 1;
     uint64_t mant = abs << (63 - l->mant_bits) << 1; /* in two steps: 64 is too far for one */
@@ -68,13 +47,18 @@ static heft_number float_number(uint64_t code, const heft_float_layout *l)
 heft_number heft_number_read(const uint8_t *p, heft_dtype t)
 {
     uint32_t size = heft_dtype_size(t);
-    uint64_t bits = load(p, size);
+    uint64_t bits = 0;
     const heft_float_layout *l = heft_float_layout_of(t);
+    for (uint32_t i = 0; i < size; i++)
+        bits |= (uint64_t)p[i] << 8 * i;
     if (l)
         return float_number(bits, l);
     if (t == HEFT_BOOL)
         return number_of(false, 63, bits != 0);
-    return int_number(bits, size, heft_dtype_is_signed_int(t));
+    bool negative = heft_dtype_is_signed_int(t) && bits >> (8 * size - 1);
+    if (negative)
+        bits = 0 - (bits | (size < 8 ? UINT64_MAX << 8 * size : 0));
+    return number_of(negative, 63, bits);
 }
 
 /* The bits of x below the sign, before any overflow is looked at. */

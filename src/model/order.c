@@ -203,14 +203,6 @@ static bool make_spare(heft_index *x, spare *s, size_t bytes)
     return p;
 }
 
-/* The n elements that were put into the spare memory are the column's; its memory is the spare one now. */
-static void exchange(heft_vec *column, size_t elem, spare *s, uint32_t n)
-{
-    spare old = { column->ptr, column->cap * elem };
-    *column = (heft_vec){ s->ptr, n, n };
-    *s = old;
-}
-
 /* A column whose element i becomes what element order[i] was, in shares that are made side by side. */
 typedef struct gathering {
     const char *from;
@@ -287,16 +279,11 @@ static bool gather(heft_index *x, heft_vec *column, size_t kind, const uint32_t 
         return false;
     gathering g = { column->ptr, s->ptr, order, kind, n, column->len };
     heft_ix_run(x, SHARES, gather_share, &g);
-    exchange(column, elem, s, n);
+    /* the n elements in the spare memory are the column now, and the memory of the column is the spare one */
+    spare old = { column->ptr, column->cap * elem };
+    *column = (heft_vec){ s->ptr, n, n };
+    *s = old;
     return true;
-}
-
-static bool gather_all(heft_index *x, const uint32_t *order, spare *s)
-{
-    /* wide columns first: the spare memory that one leaves is enough for the next */
-    return gather(x, &x->tensors, TENSOR, order, s) && gather(x, &x->parts, PART, order, s) &&
-           gather(x, &x->hashes, HASH, order, s) && gather(x, &x->base_ids, BASE_ID, order, s) &&
-           gather(x, &x->param_ids, PARAM_ID, order, s);
 }
 
 heft_status heft_ix_sort(heft_index *x)
@@ -311,7 +298,12 @@ heft_status heft_ix_sort(heft_index *x)
     if (room) {
         sort_places(order, words.ptr, x, vary);
         renumber(x, order, words.ptr);
-        room = gather_all(x, order, &words);
+        /* wide columns first: the spare memory that one leaves is enough for the next */
+        room = gather(x, &x->tensors, TENSOR, order, &words) &&
+               gather(x, &x->parts, PART, order, &words) &&
+               gather(x, &x->hashes, HASH, order, &words) &&
+               gather(x, &x->base_ids, BASE_ID, order, &words) &&
+               gather(x, &x->param_ids, PARAM_ID, order, &words);
     }
     heft_mem_free(&x->mem, words.ptr, words.bytes);
     heft_mem_free(&x->mem, order, bytes);

@@ -68,20 +68,10 @@ static uint64_t estimate(const work *w, const slice *s)
     return n ? heft_div((uint64_t)(s->end - s->begin), heft_div((uint64_t)(p - s->begin), n)) : 0;
 }
 
-static bool reserve(work *w, uint64_t rows, uint64_t dims)
-{
-    heft_index *x = w->x;
-    return x->tensors.len + rows <= x->limits.tensors &&
-           heft_vec_reserve(&x->mem, &x->tensors, rows, sizeof(heft_ix_tensor_row)) &&
-           heft_vec_reserve(&x->mem, &x->hashes, rows, sizeof(uint32_t)) &&
-           heft_vec_reserve(&x->mem, &x->parts, rows, sizeof(heft_ix_part_row)) &&
-           heft_vec_reserve(&x->mem, &x->dims, dims, sizeof(uint64_t)) &&
-           (!w->how->param_ids || heft_vec_reserve(&x->mem, &x->param_ids, rows, PARAM_ID));
-}
-
 static bool make_room(work *w)
 {
-    uint64_t rows = w->x->tensors.len, dims = w->x->dims.len, records = 0;
+    heft_index *x = w->x;
+    uint64_t rows = x->tensors.len, dims = x->dims.len, records = 0;
     for (uint32_t i = 0; i < SLICES; i++) {
         slice *s = &w->of[i];
         uint64_t likely = estimate(w, s), room = likely + likely / 4 + SPARE;
@@ -94,7 +84,12 @@ static bool make_room(work *w)
         dims = end_dim;
         records += likely;
     }
-    return records >= MANY && reserve(w, rows - w->x->tensors.len, dims - w->x->dims.len);
+    if (records < MANY || rows > x->limits.tensors)
+        return false;
+    rows -= x->tensors.len;
+    dims -= x->dims.len;
+    return heft_ix_reserve_rows(x, rows, dims) &&
+           (!w->how->param_ids || heft_vec_reserve(&x->mem, &x->param_ids, rows, PARAM_ID));
 }
 
 static void read_slice(void *arg, size_t i)
@@ -113,12 +108,6 @@ static uint32_t rows_of(const slice *s)
     return s->x.tensors.len - s->room.first;
 }
 
-static bool is_sound(const slice *s)
-{
-    return s->stop && !s->x.lost_notes && !s->x.lost_omissions &&
-           s->x.parts.len == s->x.tensors.len && s->x.hashes.len == s->x.tensors.len;
-}
-
 /* The slices that are kept, and where their rows belong. */
 static void judge(work *w, uint32_t most)
 {
@@ -126,7 +115,9 @@ static void judge(work *w, uint32_t most)
     bool goes_on = true;
     for (w->kept = 0; w->kept < SLICES && goes_on; w->kept++) {
         slice *s = &w->of[w->kept];
-        if (!is_sound(s) || rows_of(s) > most)
+        bool is_sound = s->stop && !s->x.lost_notes && !s->x.lost_omissions &&
+                        s->x.parts.len == s->x.tensors.len && s->x.hashes.len == s->x.tensors.len;
+        if (!is_sound || rows_of(s) > most)
             return;
         s->to = to;
         s->to_dim = to_dim;
@@ -164,19 +155,8 @@ static void bring(heft_vec *column, size_t elem, uint32_t to, uint32_t from, uin
 
 static void close_rows(work *w, heft_vec *column, size_t elem)
 {
-    for (uint32_t k = 0; k < w->kept; k++) {
-        const slice *s = &w->of[k];
+    for (const slice *s = w->of; s < w->of + w->kept; s++)
         bring(column, elem, s->to, s->room.first, rows_of(s));
-    }
-}
-
-static void close_dims(work *w)
-{
-    for (uint32_t k = 0; k < w->kept; k++) {
-        const slice *s = &w->of[k];
-        bring(&w->x->dims, sizeof(uint64_t), s->to_dim, s->room.first_dim,
-              s->x.dims.len - s->room.first_dim);
-    }
 }
 
 /* Ids reach to the last tensor that has one: the others have zeros. */
@@ -207,7 +187,9 @@ static void close_gaps(void *arg, size_t column)
         close_rows(w, &w->x->parts, sizeof(heft_ix_part_row));
         break;
     case 2:
-        close_dims(w);
+        for (const slice *s = w->of; s < w->of + w->kept; s++)
+            bring(&w->x->dims, sizeof(uint64_t), s->to_dim, s->room.first_dim,
+                  s->x.dims.len - s->room.first_dim);
         break;
     default:
         close_rows(w, &w->x->hashes, sizeof(uint32_t));

@@ -115,12 +115,6 @@ static heft_str key_of(const void *ctx, uint32_t i)
     return heft_ix_value(ctx, i)->key;
 }
 
-static void list_children(const heft_index *x, children *c)
-{
-    for (uint32_t i = c->first; i < c->end; i = heft_ix_value_next(x, i))
-        c->at[c->count++] = i;
-}
-
 /* Marks those whose key comes again; how many they are. */
 static uint32_t mark_repeated(heft_index *x, heft_names *seen, children *c)
 {
@@ -172,8 +166,8 @@ heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dro
     if (c.end - c.first < 2)
         return HEFT_OK;
     c.at = heft_mem_alloc(&x->mem, bytes);
-    if (c.at)
-        list_children(x, &c);
+    for (uint32_t i = c.first; c.at && i < c.end; i = heft_ix_value_next(x, i))
+        c.at[c.count++] = i;
     bool has_room = c.at && heft_names_room(&x->mem, &seen, c.count);
     if (has_room)
         *dropped = mark_repeated(x, &seen, &c);

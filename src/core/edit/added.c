@@ -58,28 +58,24 @@ static const heft_source_ops lent_ops = {
     .close = close_lent,
 };
 
-static heft_status open_again(heft_file **out, const heft_file *f, heft_error *err)
+/* Open f once more and join the tensors of x, which are in a file of so many bytes, to it; source: the bytes of that
+ * file, or NULL. */
+static heft_status extend(heft_file **out, const heft_file *f, const heft_index *x, uint64_t bytes,
+                          heft_source *source, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
+    heft_limits limits = f->x.limits;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     lent *s = heft_alloc(al, sizeof *s, 16);
     *out = NULL;
     if (!s)
         return heft_error_no_memory(err, "to append tensors");
     *s = (lent){ { &lent_ops, heft_file_size(f) }, f, al };
+    limits.memory = UINT64_MAX;
     o.format = f->format;
     o.host = f->host;
-    heft_limits limits = f->x.limits;
-    limits.memory = UINT64_MAX;
     o.limits = &limits;
-    return heft_file_open_source(out, &s->base, &o, err);
-}
-
-/* x: what is added, in a file of so many bytes; source: of that file, or NULL. */
-static heft_status extend(heft_file **out, const heft_file *f, const heft_index *x, uint64_t bytes,
-                          heft_source *source, heft_error *err)
-{
-    heft_status st = open_again(out, f, err);
+    heft_status st = heft_file_open_source(out, &s->base, &o, err);
     if (!st)
         st = heft_join_added(*out, x, bytes, source, err);
     if (st) {
@@ -172,17 +168,6 @@ static heft_editing editing_of(const heft_file *in, const heft_file *plain,
 
 /* ---- the tensors in a file of their own ---- */
 
-/* Compressed parts have no places yet: one after the other will do, as long as they would be raw. */
-static void place_roughly(heft_index *x, uint32_t first)
-{
-    uint64_t at = 0;
-    for (uint32_t i = first; i < x->parts.len; i++) {
-        heft_ix_part_row *part = heft_ix_part_row_at(x, i);
-        part->offset = heft_ix_place(1, at);
-        at += part->stored;
-    }
-}
-
 /* What would stand in the way of a file that has them as well, and how large it would be. */
 static heft_status try_together(appending *a, const heft_planner *p)
 {
@@ -192,8 +177,13 @@ static heft_status try_together(appending *a, const heft_planner *p)
     heft_status st = extend(&in, a->f, &p->x, bytes, NULL, a->err);
     if (st)
         return st;
-    if (p->plan.appended)
-        place_roughly(&in->x, a->f->x.parts.len);
+    uint64_t at = 0;
+    /* compressed parts have no places yet: one after the other will do, as long as they would be raw */
+    for (uint32_t i = a->f->x.parts.len; p->plan.appended && i < in->x.parts.len; i++) {
+        heft_ix_part_row *part = heft_ix_part_row_at(&in->x, i);
+        part->offset = heft_ix_place(1, at);
+        at += part->stored;
+    }
     heft_editing g = editing_of(in, a->f, a->opt, a->err);
     g.is_rough = true;
     st = heft_edit_make(&e, &g);
@@ -202,15 +192,6 @@ static heft_status try_together(appending *a, const heft_planner *p)
     heft_edit_close(e);
     heft_file_close(in);
     return st;
-}
-
-static heft_status check_version(const heft_file *f, heft_error *err)
-{
-    if (!*f->format->versions || heft_format_writes(f->format, f->x.version))
-        return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                            "%s %q is read, but not written: nothing can be appended (convert it)",
-                            f->format->name, f->x.version);
 }
 
 /* As the file keeps it, where it says so by its places alone. */
@@ -226,8 +207,12 @@ static heft_status check(const appending *a)
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
                                 "tensors that are there are not replaced when others are appended");
     heft_status st = heft_edit_check_file(a->f, a->err);
-    if (!st)
-        st = check_version(a->f, a->err);
+    const heft_format *format = a->f->format;
+    if (!st && *format->versions && !heft_format_writes(format, a->f->x.version))
+        return heft_error_plain(
+            a->err, HEFT_E_UNSUPPORTED,
+            "%s %q is read, but not written: nothing can be appended (convert it)", format->name,
+            a->f->x.version);
     return st ? st : heft_check_lengths(a->from, a->err);
 }
 

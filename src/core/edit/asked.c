@@ -34,6 +34,12 @@ bool heft_edit_unsets(const heft_editing *g, heft_str key)
     return i < g->opt.unset_count;
 }
 
+bool heft_edit_replaces_part(const heft_editing *g, heft_str role)
+{
+    return (g->vocab && heft_str_is(role, "vocab")) ||
+           (g->opt.config.ptr && heft_str_is(role, "config"));
+}
+
 static const heft_value *find_in(const heft_index *x, uint32_t i, uint32_t end, heft_str key)
 {
     for (; i < end; i = heft_ix_value_next(x, i))
@@ -82,21 +88,16 @@ static heft_status check_value(const heft_editing *g, const heft_value *v)
     return heft_check_map_number(g->in->format, v, g->err);
 }
 
-static heft_status check_special(const heft_editing *g)
+heft_status heft_edit_check_asked(const heft_editing *g)
 {
+    heft_status st = HEFT_OK;
     for (size_t i = 0; i < g->opt.special_count; i++)
         if ((unsigned)g->opt.special[i].special >= HEFT_SPECIALS)
             return heft_error_plain(g->err, HEFT_E_ARGUMENT, "there is no special token %U",
                                     (uint64_t)g->opt.special[i].special);
-    return HEFT_OK;
-}
-
-heft_status heft_edit_check_asked(const heft_editing *g)
-{
-    heft_status st = check_special(g);
-    if (!st && heft_edit_has_new_vocab(g) && !(g->in->format->caps & HEFT_CAN_VOCAB))
-        st = heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s has no place for a vocabulary",
-                              g->in->format->name);
+    if (heft_edit_has_new_vocab(g) && !(g->in->format->caps & HEFT_CAN_VOCAB))
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s has no place for a vocabulary",
+                                g->in->format->name);
     for (size_t i = 0; i < g->opt.set_count && !st; i++)
         st = check_value(g, &g->opt.set[i]);
     for (size_t i = 0; i < g->opt.unset_count && !st; i++)

@@ -144,11 +144,6 @@ static heft_status compare_values(heft_editing *g, values *a, values *b, bool is
     return room ? HEFT_OK : heft_error_no_memory(g->err, "to check the edit");
 }
 
-static values metadata_of(const heft_index *x)
-{
-    return (values){ .first = x->values.ptr, .step = sizeof(heft_value), .count = x->values.len };
-}
-
 static values attributes_of(const heft_index *x, uint32_t t)
 {
     const heft_ix_attr_row *rows = x->attrs.ptr;
@@ -178,20 +173,6 @@ static bool is_carried(const heft_value *asked, const heft_value *now)
                                    heft_value_text(&b, now, room[1]) && heft_str_eq(a, b));
 }
 
-static heft_status check_set(heft_editing *g, const heft_file *now)
-{
-    for (size_t i = 0; i < g->opt.set_count; i++) {
-        heft_str key = g->opt.set[i].key;
-        const heft_value *asked = heft_edit_find(&g->p.x, g->in->format, key);
-        const heft_value *is = heft_edit_find(&now->x, g->in->format, key);
-        if (!asked || !is || !is_carried(asked, is))
-            return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                                    "metadata %q cannot be set: it would not be read back as such",
-                                    key);
-    }
-    return HEFT_OK;
-}
-
 static values numbers_of(const heft_editing *g, const heft_index *x)
 {
     heft_str map = heft_lit(g->in->format->number_map);
@@ -205,25 +186,29 @@ static values numbers_of(const heft_editing *g, const heft_index *x)
                      .count = v->as.of.end - base };
 }
 
-/* The map of numbers, of which some are set or taken away, is what was planned. */
-static heft_status check_map(heft_editing *g, const heft_file *now)
-{
-    bool same = true;
-    const char *map = g->in->format->number_map;
-    if (!map || !heft_edit_changes_map(g, heft_lit(map)))
-        return HEFT_OK;
-    values a = numbers_of(g, &g->p.x), b = numbers_of(g, &now->x);
-    heft_status st = compare_values(g, &a, &b, false, &same);
-    return st || same ? st : differs(g, map);
-}
-
 static heft_status check_metadata(heft_editing *g, const heft_file *now)
 {
-    values a = metadata_of(&g->in->x), b = metadata_of(&now->x);
-    bool same;
-    heft_status st = check_set(g, now);
-    if (!st)
-        st = check_map(g, now);
+    for (size_t i = 0; i < g->opt.set_count; i++) {
+        heft_str key = g->opt.set[i].key;
+        const heft_value *asked = heft_edit_find(&g->p.x, g->in->format, key);
+        const heft_value *is = heft_edit_find(&now->x, g->in->format, key);
+        if (!asked || !is || !is_carried(asked, is))
+            return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
+                                    "metadata %q cannot be set: it would not be read back as such",
+                                    key);
+    }
+    const char *map = g->in->format->number_map;
+    bool same = true;
+    heft_status st = HEFT_OK;
+    if (map && heft_edit_changes_map(g, heft_lit(map))) {
+        values a = numbers_of(g, &g->p.x), b = numbers_of(g, &now->x);
+        st = compare_values(g, &a, &b, false, &same);
+        if (!st && !same)
+            return differs(g, map);
+    }
+    const heft_vec *had = &g->in->x.values, *has = &now->x.values;
+    values a = { .first = had->ptr, .step = sizeof(heft_value), .count = had->len };
+    values b = { .first = has->ptr, .step = sizeof(heft_value), .count = has->len };
     if (!st)
         st = compare_values(g, &a, &b, true, &same);
     return st || same ? st : differs(g, "metadata");
@@ -253,28 +238,22 @@ static bool same_base_id(const heft_editing *g, uint32_t t, const heft_index *no
     return !had == !has && (!had || is_renamed || !memcmp(had, has, sizeof none));
 }
 
-/* Formats that have no word for "not trained" say nothing instead: as good, when that was asked for. */
-static bool same_grad(const heft_editing *g, const heft_identity *a, const heft_identity *b)
-{
-    bool is_same = !((a->has ^ b->has) & HEFT_HAS_REQUIRES_GRAD);
-    return a->requires_grad == b->requires_grad && (is_same || g->identities);
-}
-
-static bool same_ids(const heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
+static heft_status check_ids(const heft_editing *g, uint32_t t, const heft_index *now,
+                             uint32_t other)
 {
     heft_identity a = heft_edit_identity(g, t), b = heft_ix_identity(now, other);
-    bool is_same = !((a.has ^ b.has) & HEFT_HAS_PARAM_ID) && a.param_id == b.param_id;
-    return is_same && same_grad(g, &a, &b) && same_base_id(g, t, now, other);
-}
-
-static bool same_shape(const heft_index *x, uint32_t t, const heft_index *now, uint32_t other)
-{
-    const heft_ix_tensor_row *a = heft_ix_row(x, t), *b = heft_ix_row(now, other);
-    if (a->rank != b->rank || a->dtype != b->dtype ||
-        !heft_str_eq(heft_ix_layout(x, t), heft_ix_layout(now, other)))
-        return false;
-    return !a->rank ||
-           !memcmp(heft_ix_dims(x, t), heft_ix_dims(now, other), a->rank * sizeof(uint64_t));
+    bool is_none = !(heft_le64(a.base_id.bytes) | heft_le64(a.base_id.bytes + 8));
+    if (a.has & HEFT_HAS_BASE_ID && !is_none && !heft_ix_base_id_at(now, other))
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "tensor %q: %s files have no base ids",
+                                heft_ix_name(&g->in->x, t), g->in->format->name);
+    uint32_t changed = a.has ^ b.has;
+    /* a format without a word for "not trained" says nothing instead: as good, when that was asked for */
+    if (g->identities)
+        changed &= ~(uint32_t)HEFT_HAS_REQUIRES_GRAD;
+    bool is_same = !(changed & (HEFT_HAS_PARAM_ID | HEFT_HAS_REQUIRES_GRAD)) &&
+                   a.param_id == b.param_id && a.requires_grad == b.requires_grad &&
+                   same_base_id(g, t, now, other);
+    return is_same ? HEFT_OK : tensor_differs(g, t, "its ids");
 }
 
 static heft_status check_parts(heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
@@ -292,29 +271,24 @@ static heft_status check_parts(heft_editing *g, uint32_t t, const heft_index *no
     return HEFT_OK;
 }
 
-/* Base ids are asked for, and the format has none. */
-static bool lacks_base_id(const heft_editing *g, uint32_t t, const heft_index *now, uint32_t other)
-{
-    heft_identity asked = heft_edit_identity(g, t);
-    bool is_none = !(heft_le64(asked.base_id.bytes) | heft_le64(asked.base_id.bytes + 8));
-    return asked.has & HEFT_HAS_BASE_ID && !is_none && !heft_ix_base_id_at(now, other);
-}
-
 static heft_status check_tensor(heft_editing *g, uint32_t t, const heft_index *now)
 {
     const heft_index *x = &g->in->x;
     uint32_t other = heft_ix_find(now, heft_edit_name(g, t));
     if (other == HEFT_NONE)
         return tensor_differs(g, t, "its name");
-    if (lacks_base_id(g, t, now, other))
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "tensor %q: %s files have no base ids",
-                                heft_ix_name(x, t), g->in->format->name);
-    if (!same_shape(x, t, now, other))
+    heft_status st = check_ids(g, t, now, other);
+    if (st)
+        return st;
+    const heft_ix_tensor_row *had = heft_ix_row(x, t), *has = heft_ix_row(now, other);
+    if (had->rank != has->rank || had->dtype != has->dtype ||
+        !heft_str_eq(heft_ix_layout(x, t), heft_ix_layout(now, other)) ||
+        (had->rank &&
+         memcmp(heft_ix_dims(x, t), heft_ix_dims(now, other), had->rank * sizeof(uint64_t)) != 0))
         return tensor_differs(g, t, "its shape, type or layout");
-    if ((heft_ix_row(x, t)->flags ^ heft_ix_row(now, other)->flags) & HEFT_T_NAME_HASH ||
-        !same_ids(g, t, now, other))
+    if ((had->flags ^ has->flags) & HEFT_T_NAME_HASH)
         return tensor_differs(g, t, "its ids");
-    heft_status st = check_parts(g, t, now, other);
+    st = check_parts(g, t, now, other);
     values a = attributes_of(x, t), b = attributes_of(now, other);
     bool same = !a.count && !b.count;
     if (!st && !same)
@@ -389,18 +363,12 @@ static heft_status check_config(heft_editing *g, const heft_file *now)
     return at <= around ? HEFT_OK : differs(g, "the configuration");
 }
 
-/* Whether the part is another one than before because that was asked for. */
-static bool is_replaced(const heft_editing *g, heft_str role)
-{
-    return (g->vocab && heft_str_is(role, "vocab")) ||
-           (g->opt.config.ptr && heft_str_is(role, "config"));
-}
-
 static uint32_t count_kept_parts(const heft_editing *g, const heft_file *f)
 {
     uint32_t first, kept = 0, count = heft_file_parts(f, &first);
     for (uint32_t i = first; i < first + count; i++)
-        kept += !is_replaced(g, heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, i)->role));
+        kept += !heft_edit_replaces_part(g,
+                                         heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, i)->role));
     return kept;
 }
 
@@ -415,7 +383,7 @@ static heft_status check_model_parts(heft_editing *g, const heft_file *now)
     for (uint32_t i = first; i < first + count && !st; i++) {
         heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
         uint32_t other = heft_ix_part_find(&now->x, HEFT_NONE, role);
-        bool same = is_replaced(g, role);
+        bool same = heft_edit_replaces_part(g, role);
         if (other != HEFT_NONE && !same)
             st = same_bytes(g, i, now, other, &same);
         if (!st && !same)
@@ -441,20 +409,16 @@ static heft_status check_version(const heft_editing *g, const heft_file *now)
                             g->in->format->name, a);
 }
 
-/* Those of the file, and the digests of what is added. */
-static uint32_t claims_asked(const heft_editing *g)
-{
-    return g->plain->x.claims.len + g->in->x.digests.len;
-}
-
 static heft_status check_model(heft_editing *g, const heft_file *now)
 {
     heft_status st = check_version(g, now);
+    /* the checksums of the file, and the digests of what is added */
+    uint32_t claims = g->plain->x.claims.len + g->in->x.digests.len;
     if (!st && heft_ix_tensors(&now->x) != heft_ix_tensors(&g->in->x))
         return differs(g, "the number of tensors");
     if (!st && !heft_str_eq(g->in->x.generator, now->x.generator))
         return differs(g, "the generator");
-    if (!st && heft_ix_claims(&now->x) < claims_asked(g))
+    if (!st && heft_ix_claims(&now->x) < claims)
         return differs(g, "checksums");
     if (!st)
         st = check_metadata(g, now);

@@ -7,41 +7,29 @@
 
 /* ---- what was asked for ---- */
 
-static heft_status take_name(heft_editing *g, const heft_rename *r)
-{
-    uint32_t t = heft_ix_find(&g->in->x, r->from);
-    if (t == HEFT_NONE)
-        return heft_error_rule(
-            g->err, heft_error_plain(g->err, HEFT_E_NOTFOUND, "no tensor is called %q", r->from),
-            "heft/no-tensor");
-    if (g->names[t].ptr)
-        return heft_error_plain(g->err, HEFT_E_ARGUMENT, "tensor %q gets two names", r->from);
-    if (heft_utf8_valid(r->to.ptr, r->to.len) < r->to.len)
-        return heft_error_plain(g->err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
-                                r->from, r->to);
-    g->names[t] = r->to.ptr ? r->to : heft_lit("");
-    return HEFT_OK;
-}
-
 static heft_status take_names(heft_editing *g)
 {
-    heft_status st = HEFT_OK;
+    heft_error *err = g->err;
     if (!g->opt.rename_count)
         return HEFT_OK;
     g->names = heft_plan_alloc(&g->p.plan, heft_ix_tensors(&g->in->x) * sizeof *g->names);
     if (!g->names)
         return HEFT_E_NOMEM;
-    for (size_t i = 0; i < g->opt.rename_count && !st; i++)
-        st = take_name(g, &g->opt.rename[i]);
-    return st;
-}
-
-/* Fields that do not count are zero, so that identities can be compared. */
-static heft_identity plain(heft_identity id)
-{
-    id.requires_grad = id.has & HEFT_HAS_REQUIRES_GRAD && id.requires_grad;
-    id.param_id = id.has & HEFT_HAS_PARAM_ID ? id.param_id : 0;
-    return id;
+    for (size_t i = 0; i < g->opt.rename_count; i++) {
+        const heft_rename *r = &g->opt.rename[i];
+        uint32_t t = heft_ix_find(&g->in->x, r->from);
+        if (t == HEFT_NONE)
+            return heft_error_rule(
+                err, heft_error_plain(err, HEFT_E_NOTFOUND, "no tensor is called %q", r->from),
+                "heft/no-tensor");
+        if (g->names[t].ptr)
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q gets two names", r->from);
+        if (heft_utf8_valid(r->to.ptr, r->to.len) < r->to.len)
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
+                                    r->from, r->to);
+        g->names[t] = r->to.ptr ? r->to : heft_lit("");
+    }
+    return HEFT_OK;
 }
 
 static heft_status take_identities(heft_editing *g)
@@ -56,7 +44,10 @@ static heft_status take_identities(heft_editing *g)
         heft_tensor tensor = heft_tensor_at(g->in, t);
         heft_identity had = heft_ix_identity(&g->in->x, t), id = had;
         bool is_new = g->opt.identify(g->opt.identify_ctx, &tensor, &id);
-        g->identities[t] = is_new ? plain(id) : had;
+        /* fields that do not count are zero, so that identities can be compared */
+        id.requires_grad = id.has & HEFT_HAS_REQUIRES_GRAD && id.requires_grad;
+        id.param_id = id.has & HEFT_HAS_PARAM_ID ? id.param_id : 0;
+        g->identities[t] = is_new ? id : had;
     }
     return HEFT_OK;
 }
@@ -120,47 +111,31 @@ static heft_status add_tensors(heft_editing *g)
 
 /* ---- metadata ---- */
 
-static bool is_whole(double f)
-{
-    return f >= -9007199254740992.0 && f <= 9007199254740992.0 && f == (double)(int64_t)f;
-}
-
-/* To the nearest that the element type has. */
-static void round_to(double *f, heft_dtype t)
-{
-    uint64_t room[2];
-    if (heft_dtype_can_cast(t, HEFT_F64) && heft_dtype_cast(room, t, f, HEFT_F64, 1))
-        heft_dtype_to_f64(f, t, room, 0, 1);
-}
-
 /* A number of which nothing else is said takes the kind of the number that it replaces, and the element type that this
  * is stored with, where that can hold it. */
 static heft_value fitted(heft_value v, const heft_value *had)
 {
+    const double exact = 9007199254740992.0; /* f64 has each integer up to this one */
+    uint64_t stored[2];
     if (v.stored)
         return v;
     if (had->kind == HEFT_KIND_UINT && v.kind == HEFT_KIND_INT && v.as.i >= 0)
         v.as.u = (uint64_t)v.as.i;
     else if (had->kind == HEFT_KIND_INT && v.kind == HEFT_KIND_UINT && v.as.u <= INT64_MAX)
         v.as.i = (int64_t)v.as.u;
-    else if (had->kind == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && is_whole((double)v.as.i))
+    else if (had->kind == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && (double)v.as.i >= -exact &&
+             (double)v.as.i <= exact)
         v.as.f = (double)v.as.i;
     else if (had->kind != v.kind)
         return v;
     v.kind = had->kind;
     v.stored = had->stored;
-    if (v.kind == HEFT_KIND_FLOAT && v.stored)
-        round_to(&v.as.f, v.stored);
+    bool is_rounded = v.kind == HEFT_KIND_FLOAT && v.stored &&
+                      heft_dtype_can_cast(v.stored, HEFT_F64) &&
+                      heft_dtype_cast(stored, v.stored, &v.as.f, HEFT_F64, 1);
+    if (is_rounded)
+        heft_dtype_to_f64(&v.as.f, v.stored, stored, 0, 1);
     return v;
-}
-
-static heft_status add_set(heft_editing *g, const heft_value *had)
-{
-    heft_status st = HEFT_OK;
-    for (size_t i = 0; i < g->opt.set_count && !st; i++)
-        if (heft_str_eq(g->opt.set[i].key, had->key))
-            st = heft_ix_meta(&g->p.x, fitted(g->opt.set[i], had));
-    return st;
 }
 
 static bool unsets_number(const heft_editing *g, heft_str name)
@@ -188,7 +163,7 @@ static heft_status add_map(heft_editing *g, uint32_t map)
             st = heft_ix_meta(&g->p.x, *heft_ix_value(from, map));
         is_open = true;
         if (!st)
-            st = heft_transfer_value(&g->p, from, i, HEFT_NONE, HEFT_NONE);
+            st = heft_ix_copy_value(&g->p.x, from, i, HEFT_NONE);
     }
     if (is_open && !st)
         heft_ix_meta_end(&g->p.x);
@@ -198,21 +173,18 @@ static heft_status add_map(heft_editing *g, uint32_t map)
 static heft_status add_old(heft_editing *g, uint32_t i)
 {
     const heft_value *v = heft_ix_value(&g->in->x, i);
-    if (heft_edit_sets(g, v->key))
-        return add_set(g, v);
-    if (heft_edit_unsets(g, v->key))
-        return HEFT_OK;
+    bool is_set = false;
+    heft_status st = HEFT_OK;
+    for (size_t k = 0; k < g->opt.set_count && !st; k++)
+        if (heft_str_eq(g->opt.set[k].key, v->key)) {
+            st = heft_ix_meta(&g->p.x, fitted(g->opt.set[k], v));
+            is_set = true;
+        }
+    if (is_set || heft_edit_unsets(g, v->key))
+        return st;
     if (v->kind == HEFT_KIND_MAP && heft_edit_changes_map(g, v->key))
         return add_map(g, i);
-    return heft_transfer_value(&g->p, &g->in->x, i, HEFT_NONE, HEFT_NONE);
-}
-
-static bool has_key(const heft_index *x, heft_str key)
-{
-    bool has = false;
-    for (uint32_t i = 0; i < x->values.len && !has; i = heft_ix_value_next(x, i))
-        has = heft_str_eq(heft_ix_value(x, i)->key, key);
-    return has;
+    return heft_ix_copy_value(&g->p.x, &g->in->x, i, HEFT_NONE);
 }
 
 /* What is replaced stays in its place. */
@@ -225,7 +197,8 @@ static heft_status add_metadata(heft_editing *g)
     for (size_t i = 0; i < g->opt.set_count && !st; i++) {
         const heft_value *v = &g->opt.set[i];
         const heft_value *had = heft_edit_find(from, g->in->format, v->key);
-        if (!has_key(from, v->key))
+        /* a number of the map is found as MAP.NAME, and has the key NAME */
+        if (!had || !heft_str_eq(had->key, v->key))
             st = heft_ix_meta(&g->p.x, had ? fitted(*v, had) : *v);
     }
     return st;
@@ -233,21 +206,7 @@ static heft_status add_metadata(heft_editing *g)
 
 /* ---- parts of the file itself ---- */
 
-static heft_status set_special(heft_editing *g)
-{
-    for (size_t i = 0; i < g->opt.special_count; i++) {
-        heft_special_id s = g->opt.special[i];
-        if (s.id != HEFT_NONE && s.id >= heft_vocab_count(g->vocab))
-            return heft_error_plain(g->err, HEFT_E_ARGUMENT,
-                                    "special token %s: %U is no id of the vocabulary's %U tokens",
-                                    heft_vocab_special_name(s.special), (uint64_t)s.id,
-                                    (uint64_t)heft_vocab_count(g->vocab));
-        heft_vocab_set_special(g->vocab, s.special, s.id);
-    }
-    return HEFT_OK;
-}
-
-/* That of the file, or the one that was asked for. */
+/* The vocabulary of the file, or the one that was asked for. */
 static heft_status add_vocab(heft_editing *g)
 {
     heft_status st = HEFT_OK;
@@ -261,8 +220,15 @@ static heft_status add_vocab(heft_editing *g)
             heft_error_plain(g->err, HEFT_E_NOTFOUND,
                              "it has no vocabulary that special tokens could be of"),
             "heft/no-vocabulary");
-    if (!st)
-        st = set_special(g);
+    for (size_t i = 0; i < g->opt.special_count && !st; i++) {
+        heft_special_id s = g->opt.special[i];
+        if (s.id != HEFT_NONE && s.id >= heft_vocab_count(g->vocab))
+            return heft_error_plain(g->err, HEFT_E_ARGUMENT,
+                                    "special token %s: %U is no id of the vocabulary's %U tokens",
+                                    heft_vocab_special_name(s.special), (uint64_t)s.id,
+                                    (uint64_t)heft_vocab_count(g->vocab));
+        heft_vocab_set_special(g->vocab, s.special, s.id);
+    }
     g->p.plan.vocab = g->vocab;
     g->p.plan.is_new_vocab = heft_edit_has_new_vocab(g);
     return st;
@@ -274,9 +240,7 @@ static heft_status add_model_parts(heft_editing *g)
     heft_status st = add_vocab(g);
     for (uint32_t i = first; i < first + count && !st; i++) {
         heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
-        bool is_other = (g->vocab && heft_str_is(role, "vocab")) ||
-                        (g->opt.config.ptr && heft_str_is(role, "config"));
-        if (!is_other)
+        if (!heft_edit_replaces_part(g, role))
             st = heft_planner_part_of(&g->p, g->in, i, g->err);
     }
     if (st || !g->opt.config.ptr)
@@ -293,21 +257,9 @@ heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *
     *out = NULL;
     if (!heft_format_writes(f->format, has))
         return HEFT_OK;
-    char *copy = heft_arena_alloc(a, has.len + 1, 1);
-    if (!copy)
-        return heft_error_no_memory(err, "to plan the edit");
-    memcpy(copy, has.ptr, has.len);
-    copy[has.len] = '\0';
-    *out = copy;
-    return HEFT_OK;
-}
-
-static bool has_turned(const heft_index *x)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < x->parts.len && !any; i++)
-        any = heft_ix_part_row_at(x, i)->flags & HEFT_P_BIG_ENDIAN;
-    return any;
+    /* the text with its closing zero byte */
+    *out = heft_arena_join(a, has, (heft_str){ "", 1 }, (heft_str){ NULL, 0 }).ptr;
+    return *out ? HEFT_OK : heft_error_no_memory(err, "to plan the edit");
 }
 
 static heft_status refuse_alone(const char *why, heft_error *err)
@@ -327,10 +279,11 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
         return refuse_alone("its tensors lie in other files", err);
     if (f->x.split.count > 1)
         return refuse_alone("it says that it is one of several", err);
-    if (has_turned(&f->x))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "its numbers are big-endian, which is not written: it cannot be "
-                                "edited (convert it)");
+    for (uint32_t i = 0; i < f->x.parts.len; i++)
+        if (heft_ix_part_row_at(&f->x, i)->flags & HEFT_P_BIG_ENDIAN)
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                    "its numbers are big-endian, which is not written: it cannot "
+                                    "be edited (convert it)");
     if (f->x.unread)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "it says things that are not known here, and that an edit would "
@@ -388,18 +341,6 @@ static heft_status plan(heft_editing *g)
     return st ? st : heft_edit_check(g);
 }
 
-/* From here on offsets, and the file that they are in. */
-static void name_files(heft_edit *e, const heft_index *x)
-{
-    heft_edit_piece *pieces = e->pieces.ptr;
-    for (uint32_t i = 0; i < e->pieces.len; i++) {
-        if (pieces[i].data)
-            continue;
-        pieces[i].file = heft_ix_place_file(x, pieces[i].from);
-        pieces[i].from = heft_ix_place_offset(x, pieces[i].from);
-    }
-}
-
 heft_status heft_edit_make(heft_edit **out, heft_editing *g)
 {
     const heft_host *host;
@@ -421,7 +362,12 @@ heft_status heft_edit_make(heft_edit **out, heft_editing *g)
     heft_vocab_close(g->vocab);
     heft_status there = heft_file_leave(g->in, g->err);
     st = there ? there : st;
-    name_files(g->e, &g->in->x);
+    heft_edit_piece *p = g->e->pieces.ptr;
+    for (uint32_t i = 0; i < g->e->pieces.len; i++)
+        if (!p[i].data) { /* the caller gets the shard and the offset in it */
+            p[i].file = heft_ix_place_file(&g->in->x, p[i].from);
+            p[i].from = heft_ix_place_offset(&g->in->x, p[i].from);
+        }
     if (st)
         heft_edit_close(g->e);
     else

@@ -53,6 +53,8 @@ heft_identity heft_edit_identity(const heft_editing *g, uint32_t t);
 bool heft_edit_has_new_vocab(const heft_editing *g);
 bool heft_edit_sets(const heft_editing *g, heft_str key);
 bool heft_edit_unsets(const heft_editing *g, heft_str key);
+/* Whether the edit replaces the part of the file with this role: the vocabulary or the configuration. */
+bool heft_edit_replaces_part(const heft_editing *g, heft_str role);
 /* The value of that key, of the top level or, as MAP.NAME, of the map in which the format keeps numbers; or NULL. */
 const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft_str key);
 /* Whether the map of that name gets or loses a number. */

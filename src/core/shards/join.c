@@ -184,7 +184,7 @@ static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
         uint32_t hash = heft_names_hash(&x->key, key);
         uint32_t known = heft_names_find(seen, of, hash, key), at = x->values.len;
         if (known == HEFT_NONE) {
-            st = heft_ix_merge_value(x, from, i);
+            st = heft_ix_copy_value(x, from, i, HEFT_NONE);
             if (!st)
                 heft_names_add(seen, of, hash, key, at);
         } else if (!heft_ix_same_value(x, known, from, i)) {

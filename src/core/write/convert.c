@@ -170,16 +170,6 @@ static heft_passing passing(void *ctx, uint32_t part)
     return (heft_passing)c->passing[part];
 }
 
-/* Its parts pass by in pieces, or more than once. */
-static void mark_made(heft_conversion *c, uint32_t tensor)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, tensor);
-    for (uint32_t i = row->first_part; i < row->first_part + row->part_count; i++) {
-        c->passing[i] = HEFT_TIED;
-        c->decodes |= heft_ix_part_row_at(&c->in->x, i)->encoding != HEFT_RAW;
-    }
-}
-
 static heft_status mark_passing(heft_conversion *c)
 {
     const heft_origin *origins = c->origins.ptr;
@@ -196,10 +186,16 @@ static heft_status mark_passing(heft_conversion *c)
     }
     for (uint32_t i = 0; i < c->p.plan.order_count; i++) {
         const heft_origin *o = &origins[c->p.plan.order[i]];
-        if (o->making)
-            mark_made(c, o->tensor);
-        else
+        if (!o->making) {
             c->passing[o->part] = HEFT_COPIED;
+            continue;
+        }
+        /* parts of a tensor whose layout changes pass by in pieces, or more than once */
+        const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, o->tensor);
+        for (uint32_t k = row->first_part; k < row->first_part + row->part_count; k++) {
+            c->passing[k] = HEFT_TIED;
+            c->decodes |= heft_ix_part_row_at(&c->in->x, k)->encoding != HEFT_RAW;
+        }
     }
     return HEFT_OK;
 }
@@ -305,11 +301,7 @@ heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sin
 heft_status heft_file_convert(const heft_file *in, const heft_format *to, heft_sink *take,
                               const heft_convert_options *opt, heft_error *err)
 {
-    heft_conversion c;
-    heft_status st = heft_conversion_plan(&c, in, to, opt, NULL, err);
-    if (!st)
-        st = heft_conversion_write(&c, take);
-    return heft_conversion_end(&c, take, st);
+    return heft_convert_as(in, to, take, opt, NULL, err);
 }
 
 void heft_sink_discard(heft_sink *s)

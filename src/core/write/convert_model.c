@@ -191,14 +191,6 @@ static heft_status store_parts(heft_conversion *c, uint32_t id, const heft_tenso
 
 /* ---- all of a tensor ---- */
 
-static heft_status add_attributes(heft_conversion *c, uint32_t id, uint32_t source, bool cast)
-{
-    heft_tensor t = heft_tensor_at(c->in, source);
-    heft_identity identity = heft_ix_identity(&c->in->x, source);
-    bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);
-    return heft_transfer_attributes(&c->p, &c->in->x, id, source, cast, is_new ? &identity : NULL);
-}
-
 static heft_status add_tensor(heft_conversion *c, uint32_t source)
 {
     heft_tensor t = heft_tensor_at(c->in, source);
@@ -228,7 +220,12 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
                            : add_parts(c, id, source, &ch);
     if (!st)
         st = store_parts(c, id, &t);
-    return st ? st : add_attributes(c, id, source, ch.to != t.dtype);
+    if (st)
+        return st;
+    heft_identity identity = heft_ix_identity(&c->in->x, source);
+    bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);
+    return heft_transfer_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype,
+                                    is_new ? &identity : NULL);
 }
 
 heft_status heft_conversion_add_tensors(heft_conversion *c)
@@ -275,7 +272,7 @@ heft_status heft_conversion_add_metadata(heft_conversion *c)
     for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
             !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
-            st = heft_transfer_value(&c->p, from, i, HEFT_NONE, HEFT_NONE);
+            st = heft_ix_copy_value(&c->p.x, from, i, HEFT_NONE);
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
         if (!heft_value_is_text(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
@@ -290,23 +287,19 @@ heft_status heft_conversion_add_metadata(heft_conversion *c)
 
 /* ---- parts of the file itself ---- */
 
-static heft_status add_model_part(heft_conversion *c, uint32_t part)
-{
-    const heft_ix_part_row *row = heft_ix_part_row_at(&about(c)->x, part);
-    heft_str role = heft_ix_role(&about(c)->x, row->role);
-    if (c->opt.config.ptr && heft_str_is(role, "config"))
-        return HEFT_OK;
-    if (about(c)->x.tokens.length_bytes && heft_str_is(role, "vocab"))
-        return HEFT_OK; /* add_vocab() sees to it */
-    return heft_planner_part_of(&c->p, about(c), part, c->err);
-}
-
 heft_status heft_conversion_add_model_parts(heft_conversion *c)
 {
-    uint32_t first, count = heft_file_parts(about(c), &first);
+    const heft_file *from = about(c);
+    uint32_t first, count = heft_file_parts(from, &first);
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = add_model_part(c, first + i);
+    for (uint32_t i = first; i < first + count && !st; i++) {
+        heft_str role = heft_ix_role(&from->x, heft_ix_part_row_at(&from->x, i)->role);
+        bool is_replaced = c->opt.config.ptr && heft_str_is(role, "config");
+        /* tokens are added by heft_conversion_add_vocab() */
+        bool is_tokens = from->x.tokens.length_bytes && heft_str_is(role, "vocab");
+        if (!is_replaced && !is_tokens)
+            st = heft_planner_part_of(&c->p, from, i, c->err);
+    }
     if (!st && c->opt.config.ptr)
         st = heft_planner_model_part(&c->p, heft_lit("config"), c->opt.config, c->err);
     return st;

@@ -102,16 +102,10 @@ typedef struct flushing {
 static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
     flushing *fl = ctx;
-    const heft_sink_ops *ops = fl->sink->ops;
-    uint64_t to = fl->base + at;
     fl->is_full = fl->is_full || at > fl->planned || len > fl->planned - at;
     if (fl->is_full)
         return HEFT_E_IO; /* heft_planner_emit() says why, once the size is known */
-    heft_status st = heft_segments_add(&fl->p->written, to, data, len, fl->err);
-    if (st)
-        return st;
-    return ops->write_at ? ops->write_at(fl->sink, to, data, len, fl->err)
-                         : ops->write(fl->sink, data, len, fl->err);
+    return heft_planner_write(fl->p, fl->sink, fl->base + at, data, len, fl->err);
 }
 
 heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *sink,

@@ -59,7 +59,7 @@ heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *e
     heft_status st = heft_planner_trial(&q, &w->p, err);
     q.x.err = err;
     if (!st)
-        st = heft_ix_merge_value(&q.x, &w->p.x, value);
+        st = heft_ix_copy_value(&q.x, &w->p.x, value, HEFT_NONE);
     if (!st)
         st = heft_planner_run(&q, err);
     heft_planner_free(&q);

@@ -44,7 +44,7 @@ static heft_status put_map(heft_planner *p, const heft_index *old, uint32_t coun
         const heft_value *v = heft_ix_value(old, i);
         for (uint32_t k = i + 1; is_map(p->format, v) && k < v->as.of.end && !st;
              k = heft_ix_value_next(old, k))
-            st = heft_transfer_value(p, old, k, HEFT_NONE, HEFT_NONE);
+            st = heft_ix_copy_value(&p->x, old, k, HEFT_NONE);
     }
     for (uint32_t i = 0; i < count && !st; i = heft_ix_value_next(old, i)) {
         heft_value v = *heft_ix_value(old, i);
@@ -64,7 +64,7 @@ static heft_status put_all(heft_planner *p, const heft_index *old, uint32_t coun
     for (uint32_t i = 0; i < count && !st; i = heft_ix_value_next(old, i)) {
         const heft_value *v = heft_ix_value(old, i);
         if (!is_map(p->format, v) && !heft_is_map_number(p->format, v, &name)) {
-            st = heft_transfer_value(p, old, i, HEFT_NONE, HEFT_NONE);
+            st = heft_ix_copy_value(&p->x, old, i, HEFT_NONE);
         } else if (map == HEFT_NONE) {
             map = p->x.values.len;
             st = put_map(p, old, count);

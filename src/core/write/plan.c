@@ -97,16 +97,6 @@ heft_status heft_planner_generator(heft_planner *p, heft_str name, heft_error *e
     return HEFT_OK;
 }
 
-/* Once the format has said whether it names one. */
-static heft_status check_generator(heft_planner *p)
-{
-    bool is_lost = p->asks_generator || (p->x.generator.len && !p->plan.kept);
-    if (!is_lost || p->plan.names_generator)
-        return HEFT_OK;
-    return heft_plan_loss(&p->plan, p->asks_generator ? HEFT_WARNING : HEFT_NOTE, "heft/generator",
-                          HEFT_NONE, "the generator is left out: the format names none");
-}
-
 bool heft_value_is_text(const heft_value *v)
 {
     bool key = heft_str_is_utf8(v->key);
@@ -138,8 +128,11 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
         st = heft_planner_storage(p);
     if (!st)
         st = p->format->plan(&p->plan);
-    if (!st)
-        st = check_generator(p);
+    bool has_generator = p->asks_generator || (p->x.generator.len && !p->plan.kept);
+    if (!st && has_generator && !p->plan.names_generator)
+        st = heft_plan_loss(&p->plan, p->asks_generator ? HEFT_WARNING : HEFT_NOTE,
+                            "heft/generator", HEFT_NONE,
+                            "the generator is left out: the format names none");
     if (!st && !p->losses)
         st = heft_planner_part_digests(p, err);
     if (p->losses && (!st || st == HEFT_E_LOSSY))

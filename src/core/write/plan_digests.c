@@ -102,16 +102,6 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
 
 /* ---- when all is written ---- */
 
-static heft_status digest_nothing(heft_planner *p, const heft_digest *d, uint8_t *out,
-                                  heft_error *err)
-{
-    heft_running_digest none = { .digest = NULL };
-    heft_status st = heft_running_digest_begin(&none, d, p->host->allocator, "for a digest", err);
-    heft_running_digest_end(&none, out);
-    heft_running_digest_close(&none);
-    return st;
-}
-
 /* Of parts that went by in pieces, and of those that had no bytes to go by. */
 static heft_status join_parts(heft_planner *p, heft_error *err)
 {
@@ -121,10 +111,14 @@ static heft_status join_parts(heft_planner *p, heft_error *err)
         const heft_digest *d = heft_planner_digest_of(p, part);
         const heft_ix_part_row *row = heft_ix_part_row_at(&p->x, part);
         heft_range r = { row->offset, row->stored };
-        if (d && heft_digest_joins(d))
+        heft_running_digest none = { .digest = NULL };
+        if (d && heft_digest_joins(d)) {
             st = join_range(p, d, r, p->part_digests[part], err);
-        else if (d && !row->stored)
-            st = digest_nothing(p, d, p->part_digests[part], err);
+        } else if (d && !row->stored) {
+            st = heft_running_digest_begin(&none, d, p->host->allocator, "for a digest", err);
+            heft_running_digest_end(&none, p->part_digests[part]);
+            heft_running_digest_close(&none);
+        }
     }
     return st;
 }

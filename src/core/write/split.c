@@ -319,12 +319,10 @@ static heft_status read_options(splitting *s, const heft_split_options *opt)
     heft_status st = heft_sized_copy(&s->opt, sizeof s->opt, opt, s->err);
     if (!st)
         st = heft_sized_copy(&s->given, sizeof s->given, s->opt.convert, s->err);
-    return st ? st
-              : heft_sized_copy(&s->given_write, sizeof s->given_write, s->given.write, s->err);
-}
-
-static heft_status check_options(const splitting *s)
-{
+    if (!st)
+        st = heft_sized_copy(&s->given_write, sizeof s->given_write, s->given.write, s->err);
+    if (st)
+        return st;
     heft_str stem = heft_lit(s->opt.stem ? s->opt.stem : "");
     bool is_name = stem.len;
     for (size_t i = 0; i < stem.len; i++)
@@ -375,8 +373,6 @@ heft_status heft_file_split(const heft_file *in, const heft_format *to,
                     .mem = { in->host->allocator, UINT64_MAX, 0 },
                     .err = heft_error_begin(err, &own) };
     heft_status st = read_options(&s, opt);
-    if (!st)
-        st = check_options(&s);
     if (st)
         return st;
     prepare(&s);

@@ -5,31 +5,24 @@
 
 /* ---- what is asked for ---- */
 
-static heft_status check_encoding(const heft_planner *p, heft_encoding e, heft_error *err)
-{
-    const heft_codec *codec = heft_host_codec(p->host, e);
-    if (e == HEFT_RAW)
-        return HEFT_OK;
-    if (!(p->format->caps & HEFT_CAN_ENCODE))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts",
-                                p->format->name);
-    if (e == HEFT_ENCODING_OTHER)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no such encoding");
-    if (codec && !HEFT_HAS(codec, end))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
-    return HEFT_OK;
-}
-
 heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *how,
                                        heft_error *err)
 {
     if (how->reserved[0] || how->reserved[1])
         return heft_error_plain(err, HEFT_E_ARGUMENT, "what is reserved in heft_storage is not 0");
-    heft_status st = check_encoding(p, how->encoding, err);
-    if (!st && how->digest && !(p->format->caps & HEFT_CAN_DIGEST))
-        st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
-                              p->format->name);
-    return st;
+    const heft_codec *codec = heft_host_codec(p->host, how->encoding);
+    bool is_raw = how->encoding == HEFT_RAW;
+    if (!is_raw && !(p->format->caps & HEFT_CAN_ENCODE))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts",
+                                p->format->name);
+    if (how->encoding == HEFT_ENCODING_OTHER)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no such encoding");
+    if (!is_raw && codec && !HEFT_HAS(codec, end))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
+    if (how->digest && !(p->format->caps & HEFT_CAN_DIGEST))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
+                                p->format->name);
+    return HEFT_OK;
 }
 
 heft_storage heft_planner_usual(const heft_planner *p)

@@ -12,24 +12,12 @@ bool heft_text_set_has(const heft_text_set *s, const heft_keyed *key, heft_str t
     return heft_names_find(&s->names, of, heft_names_hash(key, text), text) != HEFT_NONE;
 }
 
-static bool grow(heft_text_set *s, heft_memory *m, const heft_keyed *key)
-{
-    heft_names_of of = { text_at, s };
-    if (s->names.slots && 2ull * (s->texts.len + 1ull) <= s->names.mask)
-        return true;
-    if (!heft_names_room(m, &s->names, 2 * s->texts.len + 1))
-        return false;
-    for (uint32_t i = 0; i < s->texts.len; i++) {
-        heft_str text = text_at(s, i);
-        heft_names_add(&s->names, of, heft_names_hash(key, text), text, i);
-    }
-    return true;
-}
-
 bool heft_text_set_add(heft_text_set *s, heft_memory *m, const heft_keyed *key, heft_str text)
 {
     heft_names_of of = { text_at, s };
-    heft_str *to = grow(s, m, key) ? heft_vec_push(m, &s->texts, sizeof *to) : NULL;
+    heft_str *to = heft_names_grow(m, &s->names, key, of, s->texts.len)
+                       ? heft_vec_push(m, &s->texts, sizeof *to)
+                       : NULL;
     if (!to)
         return false;
     *to = text;

@@ -326,15 +326,6 @@ static bool place_below(const void *ctx, uint32_t a, uint32_t b)
     return order_places(ctx, a, b) < 0;
 }
 
-static bool has_bytes(const heft_index *x, uint32_t tensor)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
-    uint64_t stored = 0;
-    for (uint32_t k = 0; k < row->part_count; k++)
-        stored |= heft_ix_part_row_at(x, row->first_part + k)->stored;
-    return stored;
-}
-
 heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f, heft_error *err)
 {
     uint32_t n = heft_ix_tensors(&f->x);
@@ -346,9 +337,14 @@ heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f, heft_erro
     for (uint32_t i = 0; i < n; i++)
         ids[i] = first[i] = i;
     heft_sort(ids, ids + n, n, place_below, &f->x);
-    for (uint32_t i = 1; i < n; i++)
-        if (has_bytes(&f->x, ids[i]) && !order_places(&f->x, ids[i - 1], ids[i]))
+    for (uint32_t i = 1; i < n; i++) {
+        const heft_ix_tensor_row *row = heft_ix_row(&f->x, ids[i]);
+        uint64_t stored = 0;
+        for (uint32_t k = 0; k < row->part_count; k++)
+            stored |= heft_ix_part_row_at(&f->x, row->first_part + k)->stored;
+        if (stored && !order_places(&f->x, ids[i - 1], ids[i]))
             first[ids[i]] = first[ids[i - 1]];
+    }
     heft_mem_free(&mem, ids, bytes);
     return HEFT_OK;
 }

@@ -1,27 +1,6 @@
 /* transfer.c - metadata, attributes and parts of a file, into the model of another. */
 #include "core/write/transfer.h"
 
-/* Containers close where their ends say. */
-heft_status heft_transfer_value(heft_planner *p, const heft_index *from, uint32_t i,
-                                uint32_t source, uint32_t id)
-{
-    const heft_ix_attr_row *attrs = from->attrs.ptr;
-    heft_value v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
-    void (*close)(heft_index *) = source == HEFT_NONE ? heft_ix_meta_end : heft_ix_attr_end;
-    uint32_t end = heft_value_next(&v, i), depth = 0;
-    uint32_t open[HEFT_MAX_DEPTH];
-    heft_status st = HEFT_OK;
-    while (i < end && !st) {
-        v = source == HEFT_NONE ? *heft_ix_value(from, i) : attrs[i].value;
-        st = source == HEFT_NONE ? heft_ix_meta(&p->x, v) : heft_ix_attr(&p->x, id, v);
-        if (!st && heft_value_nests(&v))
-            open[depth++] = v.as.of.end;
-        for (i++; !st && depth && open[depth - 1] == i; depth--)
-            close(&p->x);
-    }
-    return st;
-}
-
 /* Attributes that a heft_identity stands for, in files that keep them as they keep any other. */
 static bool is_identity(heft_str key)
 {
@@ -43,7 +22,7 @@ heft_status heft_transfer_attributes(heft_planner *p, const heft_index *from, ui
         const heft_value *v = &attrs[k].value;
         uint32_t next = heft_value_next(v, k);
         if (!identity || !is_identity(v->key))
-            st = heft_transfer_value(p, from, k, source, id);
+            st = heft_ix_copy_value(&p->x, from, k, id);
         k = next;
     }
     return st;

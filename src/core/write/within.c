@@ -28,13 +28,10 @@ heft_status heft_within_version(heft_planner *p, const heft_file *in, heft_error
         return HEFT_OK;
     if (!heft_format_writes(p->format, has))
         return say_version(p, has);
-    char *copy = heft_arena_alloc(&p->arena, has.len + 1, 1);
-    if (!copy)
-        return heft_error_no_memory(err, "to plan the file");
-    memcpy(copy, has.ptr, has.len);
-    copy[has.len] = '\0';
-    p->plan.version = copy;
-    return HEFT_OK;
+    /* the text with its closing zero byte */
+    has = heft_arena_join(&p->arena, has, (heft_str){ "", 1 }, (heft_str){ NULL, 0 });
+    p->plan.version = has.ptr;
+    return has.ptr ? HEFT_OK : heft_error_no_memory(err, "to plan the file");
 }
 
 /* ---- parts ---- */
