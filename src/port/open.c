@@ -106,9 +106,7 @@ static heft_status open_entry(heft_source **out, place *p, const char *name, hef
     if (st == HEFT_E_NOMEM)
         return heft_error_plain(err, st, "%s", cause.message);
     heft_error_plain(err, st, "shard %q %s", (heft_str){ name, strlen(name) }, cause.message);
-    if (err)
-        err->os = cause.os;
-    return st;
+    return heft_error_os(err, st, cause.os);
 }
 
 /* The folder of the path, which need not be the one in which a file lies that is a link. */

@@ -149,9 +149,7 @@ static heft_status say_name(heft_error *err, heft_status st, const char *name,
                             const heft_error *why)
 {
     heft_error_plain(err, st, "%s: %s", name, why->message);
-    if (err)
-        err->os = why->os;
-    return st;
+    return heft_error_os(err, st, why->os);
 }
 
 /* Links would lead the file out of the folder, where it cannot get its name together with the others. */
@@ -255,14 +253,6 @@ static heft_status stage(const heft_sink_set *s, heft_set_file *files, uint32_t 
     return st;
 }
 
-static const char *name_at(const heft_sink_set *s, uint32_t i)
-{
-    const member *m = s->first;
-    while (m && i--)
-        m = m->next;
-    return m ? m->name : NULL;
-}
-
 static heft_status finish_set(const heft_sink_set *s, heft_error *err)
 {
     heft_error why;
@@ -280,9 +270,11 @@ static heft_status finish_set(const heft_sink_set *s, heft_error *err)
     if (!st)
         st = heft_set_commit(&t, files, s->count, s->flags & HEFT_SINK_REPLACE, &where, &why);
     free(files);
-    const char *name = name_at(s, where);
-    if (st && name)
-        return say_name(err, st, name, &why);
+    const member *at = s->first;
+    while (at && where--)
+        at = at->next;
+    if (st && at)
+        return say_name(err, st, at->name, &why);
     if (st && err)
         *err = why;
     return st;

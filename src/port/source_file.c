@@ -27,25 +27,19 @@ typedef struct file_source {
 static heft_status cut_short(heft_error *err, uint64_t at)
 {
     heft_error_set(err, HEFT_E_IO, at, "the file was cut short while it was being read");
-    if (err)
-        err->os = EIO;
-    return HEFT_E_IO;
-}
-
-/* The last page of a file that was cut inside it reads as zeros, without a fault. */
-static bool is_shorter(const file_source *f)
-{
-    struct stat st;
-    return f->map && (fstat(f->fd, &st) || (uint64_t)st.st_size < f->base.size);
+    return heft_error_os(err, HEFT_E_IO, EIO);
 }
 
 /* Once the file was found too short, whatever is read of it may be of any age. */
 static heft_status state(heft_source *s, heft_error *err)
 {
     file_source *f = (file_source *)s;
+    struct stat is;
     if (f->guard && heft_guard_tripped(f->guard))
         atomic_store(&f->is_cut, true);
-    if (!atomic_load(&f->is_cut) && is_shorter(f))
+    /* the last page of a file that was cut inside it reads as zeros, without a fault */
+    if (!atomic_load(&f->is_cut) && f->map &&
+        (fstat(f->fd, &is) || (uint64_t)is.st_size < f->base.size))
         atomic_store(&f->is_cut, true);
     return atomic_load(&f->is_cut) ? cut_short(err, HEFT_NOWHERE) : HEFT_OK;
 }
@@ -179,12 +173,9 @@ static heft_status check_regular(file_source *f, heft_error *err)
         return heft_os_error(err, errno, "cannot be looked at");
     if (S_ISDIR(st.st_mode))
         return heft_os_error(err, EISDIR, "cannot be opened");
-    if (!S_ISREG(st.st_mode)) {
-        heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file");
-        if (err)
-            err->os = ESPIPE;
-        return HEFT_E_IO;
-    }
+    if (!S_ISREG(st.st_mode))
+        return heft_error_os(
+            err, heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file"), ESPIPE);
     f->base.size = (uint64_t)st.st_size;
     return HEFT_OK;
 }
