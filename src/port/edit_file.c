@@ -54,30 +54,6 @@ void heft_target_close(heft_target *t)
     free(t->path);
 }
 
-static heft_status open_dir(heft_target *t, heft_error *err)
-{
-    char *slash = strrchr(t->path, '/');
-    char *end = slash == t->path ? slash + 1 : slash, saved = *end;
-    t->name = slash + 1;
-    *end = '\0';
-    t->dir = heft_open_at(AT_FDCWD, t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int os = errno;
-    *end = saved;
-    return t->dir < 0 ? heft_os_error(err, os, "its directory cannot be opened") : HEFT_OK;
-}
-
-/* A file that nobody may write to is left alone, even by those who could. */
-static heft_status check_kind(const struct stat *st, heft_error *err)
-{
-    if (S_ISDIR(st->st_mode))
-        return heft_os_error(err, EISDIR, "cannot be edited");
-    if (!S_ISREG(st->st_mode))
-        return heft_os_error(err, ESPIPE, "is a pipe or a device, not a file");
-    if (!(st->st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
-        return heft_os_error(err, EACCES, "is read-only");
-    return HEFT_OK;
-}
-
 static heft_status open_file(heft_target *t, const heft_disk *disk, const char *path,
                              heft_error *err)
 {
@@ -85,11 +61,17 @@ static heft_status open_file(heft_target *t, const heft_disk *disk, const char *
     t->path = realpath(path, NULL);
     if (!t->path || stat(t->path, &t->was))
         return heft_os_error(err, errno, "cannot be opened");
-    heft_status st = check_kind(&t->was, err);
-    if (!st)
-        st = open_dir(t, err);
-    if (st)
-        return st;
+    if (S_ISDIR(t->was.st_mode))
+        return heft_os_error(err, EISDIR, "cannot be edited");
+    if (!S_ISREG(t->was.st_mode))
+        return heft_os_error(err, ESPIPE, "is a pipe or a device, not a file");
+    /* a file that nobody may write to is left alone, even by those who could */
+    if (!(t->was.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
+        return heft_os_error(err, EACCES, "is read-only");
+    t->name = strrchr(t->path, '/') + 1;
+    t->dir = heft_open_folder_of(t->path, O_RDONLY);
+    if (t->dir < 0)
+        return heft_os_error(err, errno, "its directory cannot be opened");
     t->fd = heft_open_at(t->dir, t->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (t->fd < 0)
         return heft_os_error(err, errno, "cannot be written to");

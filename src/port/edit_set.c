@@ -85,29 +85,19 @@ static heft_status check_in(int dir, const char *name, const heft_host *host, he
     return st ? st : s.st;
 }
 
-/* A set may name a link to the file, as well as the file that a link leads to. */
-static heft_status check_link(const char *path, const heft_host *host, heft_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *name = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    if (!name)
-        return heft_error_no_memory(err, "for the name of a directory");
-    int dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int os = errno;
-    free(name);
-    if (dir < 0)
-        return heft_os_error(err, os, "its directory cannot be opened");
-    heft_status st = check_in(dir, slash ? slash + 1 : path, host, err);
-    close(dir);
-    return st;
-}
-
 heft_status heft_target_check_alone(const heft_target *t, const char *path, const heft_host *host,
                                     heft_error *err)
 {
     struct stat about;
     heft_status st = check_in(t->dir, t->name, host, err);
-    if (!st && !lstat(path, &about) && S_ISLNK(about.st_mode))
-        st = check_link(path, host, err);
+    if (st || lstat(path, &about) || !S_ISLNK(about.st_mode))
+        return st;
+    /* a set may name a link to the file, as well as the file that a link leads to */
+    const char *slash = strrchr(path, '/');
+    int dir = heft_open_folder_of(path, O_RDONLY);
+    if (dir < 0)
+        return heft_os_error(err, errno, "its directory cannot be opened");
+    st = check_in(dir, slash ? slash + 1 : path, host, err);
+    close(dir);
     return st;
 }

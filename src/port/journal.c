@@ -279,19 +279,6 @@ static heft_status store(const journal *j, const heft_target *t, const char *nam
     return st;
 }
 
-static heft_status load(journal *j, const heft_target *t, const char *name, bool *there,
-                        heft_error *err)
-{
-    uint8_t *bytes;
-    size_t len;
-    *j = (journal){ .count = 0 };
-    heft_status st = heft_sealed_load(&bytes, &len, t->dir, name, UINT64_MAX, err);
-    *there = bytes;
-    if (st == HEFT_E_FORMAT)
-        return damaged(name, err);
-    return st || !bytes ? st : decode(j, name, bytes, len, err);
-}
-
 /* ---- forth and back ---- */
 
 /* Bytes [from, to) of what a record lists, or of what it does not. */
@@ -356,14 +343,6 @@ static heft_status end(const heft_target *t, const char *name, heft_error *err)
     return heft_disk_sync_saved(t->disk, t->dir, err);
 }
 
-/* Before the file was touched. */
-static heft_status drop(const heft_target *t, const char *name, heft_status why)
-{
-    heft_error unheard; /* a journal that stays says that the file is as it was */
-    (void)!end(t, name, &unheard);
-    return why;
-}
-
 /* The first failure is what is told, unless undoing fails as well: then that is worse. */
 static heft_status take_back(const journal *j, const heft_target *t, const char *name,
                              heft_error *err)
@@ -385,6 +364,7 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
                               const heft_applying *a, heft_error *err)
 {
     char name[NAME_MAX + 1], part[NAME_MAX + 1];
+    heft_error unheard;
     journal j = { .count = 0 };
     *changed = false;
     *fits = heft_journal_name(name, t->name, heft_journal_suffix) &&
@@ -395,25 +375,21 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
     *changed = j.count > 0;
     if (!st && *changed)
         st = store(&j, t, name, part, err);
-    if (!st && *changed)
-        st = heft_target_check(t, err)  ? drop(t, name, HEFT_E_IO)
-             : write_new(&j, t, a, err) ? take_back(&j, t, name, err)
-                                        : end(t, name, err);
+    if (!st && *changed) {
+        st = heft_target_check(t, err);
+        if (st) /* the file was not touched: a journal that stays says that it is as it was */
+            (void)!end(t, name, &unheard);
+        else
+            st = write_new(&j, t, a, err) ? take_back(&j, t, name, err) : end(t, name, err);
+    }
     free_journal(&j);
     return st;
 }
 
 /* ---- undoing ---- */
 
-/* Whether a byte may be there during the edit: what was, what came, or what a system that was cut off puts
- * where nothing has been written yet. */
-static bool is_of_edit(const journal *j, const record *r, uint64_t at, uint8_t byte)
-{
-    bool old = at < r->old_len && byte == r->old[at];
-    bool new = at < r->new_len && (!r->new || byte == r->new[at]);
-    return old || new || (r->at + at >= j->old_size && !byte);
-}
-
+/* During the edit a byte may be what was, what came, or what a system that was cut off puts where nothing has been
+ * written yet. */
 static heft_status check_record(bool *is_it, const journal *j, const record *r, int fd,
                                 uint64_t size, heft_error *err)
 {
@@ -425,8 +401,12 @@ static heft_status check_record(bool *is_it, const journal *j, const record *r, 
     for (uint64_t at = 0, n; at < len && !st && *is_it; at += n) {
         n = len - at < STEP ? len - at : STEP;
         st = heft_target_read(fd, r->at + at, buf, (size_t)n, err);
-        for (uint64_t i = 0; i < n && !st; i++)
-            *is_it = *is_it && is_of_edit(j, r, at + i, buf[i]);
+        for (uint64_t i = at; i < at + n && !st; i++) {
+            uint8_t byte = buf[i - at];
+            bool old = i < r->old_len && byte == r->old[i];
+            bool new = i < r->new_len && (!r->new || byte == r->new[i]);
+            *is_it = *is_it && (old || new || (r->at + i >= j->old_size && !byte));
+        }
     }
     return st;
 }
@@ -461,22 +441,27 @@ static heft_status check_file(const journal *j, const heft_target *t, heft_error
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err)
 {
     char name[NAME_MAX + 1];
-    bool there, is_void;
-    journal j;
+    bool is_void;
+    uint8_t *bytes;
+    size_t len;
+    journal j = { .count = 0 };
     *undone = false;
     if (!heft_journal_name(name, t->name, heft_journal_suffix))
         return HEFT_OK;
     heft_status st = heft_journal_is_void(&is_void, t, err);
     if (st || is_void)
         return st ? st : heft_journal_remove(t, t->name, err);
-    st = load(&j, t, name, &there, err);
-    if (!st && there)
+    st = heft_sealed_load(&bytes, &len, t->dir, name, UINT64_MAX, err);
+    if (st || !bytes)
+        return st == HEFT_E_FORMAT ? damaged(name, err) : st;
+    st = decode(&j, name, bytes, len, err);
+    if (!st)
         st = check_file(&j, t, err);
-    if (!st && there)
+    if (!st)
         st = write_old(&j, t, err);
-    if (!st && there)
+    if (!st)
         st = end(t, name, err);
-    *undone = !st && there;
+    *undone = !st;
     free_journal(&j);
     return st;
 }

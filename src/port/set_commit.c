@@ -267,15 +267,9 @@ heft_status heft_set_recover(heft_recovery *out, const heft_disk *disk, int dir,
 static int open_folder_of(const char *path)
 {
     char *real = realpath(path, NULL);
-    const char *whole = real ? real : path, *slash = strrchr(whole, '/');
-    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-        dir = real ? heft_open_at(AT_FDCWD, real, flags) : -1;
-    if (dir < 0 && (!real || errno == ENOTDIR)) {
-        char *folder = slash ? strndup(whole, (size_t)(slash - whole) + 1) : strdup(".");
-        dir = folder ? heft_open_at(AT_FDCWD, folder, flags) : -1;
-        errno = folder ? errno : ENOMEM;
-        free(folder);
-    }
+    int dir = real ? heft_open_at(AT_FDCWD, real, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (dir < 0 && (!real || errno == ENOTDIR))
+        dir = heft_open_folder_of(real ? real : path, O_RDONLY);
     int os = errno;
     free(real);
     errno = os;

@@ -134,10 +134,10 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
         return heft_os_error(err, os,
                              "cannot be looked up, to see whether an edit of it was "
                              "interrupted");
-    char *slash = strrchr(real, '/');
-    heft_target t = { .disk = &heft_system_disk, .name = slash + 1, .fd = fd };
-    *slash = '\0';
-    t.dir = heft_open_at(AT_FDCWD, slash == real ? "/" : real, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    heft_target t = { .disk = &heft_system_disk,
+                      .name = strrchr(real, '/') + 1,
+                      .fd = fd,
+                      .dir = heft_open_folder_of(real, O_PATH) };
     heft_status st = t.dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
                                : heft_set_check(t.dir, err);
     if (!st)
@@ -150,17 +150,6 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
 }
 
 /* ---- replacing ---- */
-
-/* The journal may be of an edit that is going on. */
-static heft_status lock_old(heft_retiring *r, heft_error *err)
-{
-    r->lock = heft_open_at(r->t.dir, r->t.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (r->lock < 0)
-        return errno == ENOENT ? HEFT_OK : heft_os_error(err, errno, "cannot be locked");
-    if (heft_disk_lock(r->t.disk, r->lock) && errno == EWOULDBLOCK)
-        return heft_os_error(err, EBUSY, "another program is editing it");
-    return HEFT_OK;
-}
 
 static void end(heft_retiring *r)
 {
@@ -179,9 +168,15 @@ heft_status heft_retire_begin(heft_retiring *r, const heft_disk *disk, int dir, 
         return HEFT_OK;
     bool has_journal;
     heft_status st = heft_name_exists(&has_journal, dir, journal, err);
-    if (!st && has_journal)
-        st = lock_old(r, err);
-    if (!st && has_journal)
+    if (st || !has_journal)
+        return st;
+    /* the journal may be of an edit that is going on */
+    r->lock = heft_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (r->lock < 0 && errno != ENOENT)
+        st = heft_os_error(err, errno, "cannot be locked");
+    else if (r->lock >= 0 && heft_disk_lock(disk, r->lock) && errno == EWOULDBLOCK)
+        st = heft_os_error(err, EBUSY, "another program is editing it");
+    if (!st)
         st = write_note(&r->t, note, fd, err);
     if (st)
         end(r);
