@@ -111,12 +111,6 @@ static heft_status plan(appending *a, heft_error *err)
     return st;
 }
 
-static int no_sync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
 heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, const char *path,
                                 const heft_file *from, const heft_append_options *opt,
                                 heft_error *err)
@@ -135,7 +129,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path of a file to append to");
     if (st)
         return st;
-    hasty.sync = no_sync;
+    hasty.sync = heft_disk_no_sync;
     st = heft_target_open(&a.t, &a.r.edit.undone, a.o.append.no_sync ? &hasty : disk, path,
                           a.o.write.host, a.o.convert.dry_run, err);
     if (!st)

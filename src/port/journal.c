@@ -182,17 +182,18 @@ static uint64_t listed(const record *r)
     return r->new ? r->new_len : 0;
 }
 
-static uint8_t *encode(const journal *j, size_t *len)
+static heft_status store(const journal *j, const heft_target *t, const char *name, const char *part,
+                         heft_error *err)
 {
     bool all = true;
-    *len = HEAD + HASH;
+    size_t len = HEAD + HASH;
     for (uint32_t i = 0; i < j->count; i++)
         all = all && listed(&j->records[i]) == j->records[i].new_len;
     for (uint32_t i = 0; i < j->count; i++)
-        *len += RECORD + !all * 8u + (size_t)(j->records[i].old_len + listed(&j->records[i]));
-    uint8_t *bytes = malloc(*len), *to = bytes;
+        len += RECORD + !all * 8u + (size_t)(j->records[i].old_len + listed(&j->records[i]));
+    uint8_t *bytes = malloc(len), *to = bytes;
     if (!bytes)
-        return NULL;
+        return heft_error_no_memory(err, purpose);
     to = heft_put_bytes(to, magic, 8);
     to = heft_put(heft_put(to, all ? LISTED : UNLISTED, 4), j->count, 4);
     to = heft_put(heft_put(to, j->old_size, 8), j->new_size, 8);
@@ -203,8 +204,12 @@ static uint8_t *encode(const journal *j, size_t *len)
         to = all ? to : heft_put(to, listed(r), 8);
         to = heft_put_bytes(heft_put_bytes(to, r->old, r->old_len), r->new, listed(r));
     }
-    heft_seal(bytes, *len);
-    return bytes;
+    heft_seal(bytes, len);
+    heft_status st = heft_journal_remove(t, t->name, err);
+    if (!st)
+        st = heft_sealed_store(t, name, part, bytes, len, err);
+    free(bytes);
+    return st;
 }
 
 static heft_status damaged(const char *name, heft_error *err)
@@ -261,22 +266,6 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
         if (!decode_record(&j->records[j->count], j, version == UNLISTED, &p, &left))
             return damaged(name, err);
     return left ? damaged(name, err) : HEFT_OK;
-}
-
-/* ---- on disk ---- */
-
-static heft_status store(const journal *j, const heft_target *t, const char *name, const char *part,
-                         heft_error *err)
-{
-    size_t len;
-    uint8_t *bytes = encode(j, &len);
-    if (!bytes)
-        return heft_error_no_memory(err, purpose);
-    heft_status st = heft_journal_remove(t, t->name, err);
-    if (!st)
-        st = heft_sealed_store(t, name, part, bytes, len, err);
-    free(bytes);
-    return st;
 }
 
 /* ---- forth and back ---- */

@@ -78,7 +78,7 @@ bool heft_staged_share(heft_sink *s, uint64_t offset, heft_source *from, uint64_
 
 /* ---- appearing ---- */
 
-static void discard(heft_sink *s)
+void heft_file_sink_discard(heft_sink *s)
 {
     file_sink *f = (file_sink *)s;
     (void)heft_staged_close(&f->s.staged);
@@ -132,7 +132,7 @@ static heft_status finish(heft_sink *s, heft_error *err)
     if (!st)
         st = appear(f, err);
     int os = st ? 0 : heft_staged_close(&f->s.staged);
-    discard(s);
+    heft_file_sink_discard(s);
     return os ? heft_os_error(err, os, "saved, but closing it failed") : st;
 }
 
@@ -141,7 +141,7 @@ static const heft_sink_ops file_ops = {
     .write_at = heft_staged_write_at,
     .reserve = heft_staged_reserve,
     .finish = finish,
-    .discard = discard,
+    .discard = heft_file_sink_discard,
     .share = heft_staged_share,
     .read_at = heft_staged_read_at,
     .scratch = heft_staged_scratch,
@@ -213,7 +213,7 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
     if (os)
         st = heft_os_error(err, os, "cannot be created");
     if (st)
-        discard(&f->s.base);
+        heft_file_sink_discard(&f->s.base);
     else
         *out = &f->s.base;
     return st;

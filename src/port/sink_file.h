@@ -11,6 +11,7 @@ typedef struct heft_staged_sink {
     const char *no_room;    /* the message when the disk is full */
     bool syncs;             /* begin to sync what was written */
     atomic_bool has_failed; /* what was called here, rather than what is written into it */
+    bool is_done;           /* a file of a set that waits for the others */
 } heft_staged_sink;
 
 /* Operations of sinks that begin with a heft_staged_sink. */
@@ -28,6 +29,7 @@ heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const ch
                                 uint32_t flags, heft_error *err);
 /* Whether it is one that heft_sink_open_file() made for a regular file. */
 bool heft_sink_is_file(const heft_sink *s);
+void heft_file_sink_discard(heft_sink *s);
 /* Sync the file where that is asked for, report every error of writing, and give the file another name than its own
  * in the same folder; the sink stays. */
 heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err);
