@@ -167,17 +167,6 @@ static bool attribute(heft_value *out, const heft_file *f, uint32_t tensor, cons
     return false;
 }
 
-static heft_status check_stored_id(const heft_file *f, uint32_t i, heft_id128 base, heft_error *err)
-{
-    heft_value v;
-    if (!attribute(&v, f, i, "gptrs.base_id") || v.kind != HEFT_KIND_ID128 ||
-        !memcmp(v.as.s.ptr, base.bytes, sizeof base.bytes))
-        return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_FORMAT,
-                            "tensor %q: its stored base id is not that of its name",
-                            heft_tensor_at(f, i).name);
-}
-
 /* Entries of all parameters of a file, not yet to be found. */
 static heft_status list_entries(member *m, heft_error *err)
 {
@@ -187,13 +176,16 @@ static heft_status list_entries(member *m, heft_error *err)
         return heft_store_no_memory(err);
     for (uint32_t i = 0; i < n; i++) {
         heft_tensor t = heft_tensor_at(m->file, i);
+        heft_value stored;
         heft_id128 base;
         bool is_param = t.layout == HEFT_DENSE && t.part_count == 1 && heft_dtype_get(t.dtype);
         if (!is_param || !heft_param_base_id(&base, t.name))
             continue;
-        heft_status st = check_stored_id(m->file, i, base, err);
-        if (st)
-            return st;
+        if (attribute(&stored, m->file, i, "gptrs.base_id") && stored.kind == HEFT_KIND_ID128 &&
+            memcmp(stored.as.s.ptr, base.bytes, sizeof base.bytes) != 0)
+            return heft_error_plain(err, HEFT_E_FORMAT,
+                                    "tensor %q: its stored base id is not that of its name",
+                                    t.name);
         entry *e = &m->entries[m->count++];
         e->key = heft_param_key(m->space, base);
         e->file = m->file;

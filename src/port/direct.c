@@ -33,8 +33,7 @@ typedef struct room {
 } room;
 
 struct heft_direct {
-    int cached, direct; /* descriptors of the file, the first one borrowed */
-    size_t shares;
+    int cached, direct;   /* descriptors of the file, the first one borrowed */
     bool *in_cache;       /* by share of the file, as it was opened */
     pthread_mutex_t lock; /* of the rooms in nobody's hands */
     room *rooms[ROOMS];
@@ -89,6 +88,11 @@ static void give_room(heft_direct *d, room *r)
     free_room(r);
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- what is cached ---- */
 
 static bool has_share(const uint8_t *map, size_t len)
@@ -103,40 +107,35 @@ static bool has_share(const uint8_t *map, size_t len)
     return all;
 }
 
-/* Asked once, before anything is read, of a mapping, which can tell without asking for the pages: a
- * read that does not wait would fetch them.  A share counts when the next one, too, is there, since
- * a read through the cache near its end sets off readahead of what is to be read past it. */
-static void look(heft_direct *d, const uint8_t *map, size_t size)
-{
-    bool next = true;
-    for (size_t i = d->shares; i-- && map;) {
-        size_t at = i * SHARE;
-        bool is_there = has_share(map + at, size - at < SHARE ? size - at : SHARE);
-        d->in_cache[i] = is_there && next;
-        next = is_there;
-    }
-}
-
 /* ---- opening ---- */
 
 heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
 {
     char self[64];
+    bool next = true;
     heft_direct *d = calloc(1, sizeof *d);
     snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     if (!d)
         return NULL;
     pthread_mutex_init(&d->lock, NULL);
     d->cached = fd;
-    d->shares = (size_t)((size + SHARE - 1) / SHARE);
-    d->in_cache = calloc(d->shares + 1, sizeof *d->in_cache);
+    size_t shares = (size_t)((size + SHARE - 1) / SHARE);
+    d->in_cache = calloc(shares + 1, sizeof *d->in_cache);
     d->direct = heft_open_at(AT_FDCWD, self, O_RDONLY | O_DIRECT | O_CLOEXEC);
-    if (d->in_cache && d->direct >= 0) {
-        look(d, map, (size_t)size);
-        return d;
+    if (!d->in_cache || d->direct < 0) {
+        heft_direct_close(d);
+        return NULL;
     }
-    heft_direct_close(d);
-    return NULL;
+    /* Asked once, before anything is read, of a mapping, which can tell without asking for the pages: a read that does
+     * not wait would fetch them.  A share counts when the next one, too, is there, since a read through the cache near
+     * its end sets off readahead of what is to be read past it. */
+    for (size_t i = shares; i-- && map;) {
+        size_t at = i * SHARE;
+        bool is_there = has_share((const uint8_t *)map + at, least((size_t)size - at, SHARE));
+        d->in_cache[i] = is_there && next;
+        next = is_there;
+    }
+    return d;
 }
 
 void heft_direct_close(heft_direct *d)
@@ -159,20 +158,6 @@ static size_t read_from(int fd, uint64_t off, const struct iovec *to, size_t cou
         n = preadv(fd, to, (int)count, (off_t)off);
     while (n < 0 && errno == EINTR);
     return n > 0 ? (size_t)n : 0;
-}
-
-/* Fills the room with the blocks of the want bytes from off on.  False: there is nothing. */
-static bool fill(const heft_direct *d, room *r, uint64_t off, size_t want)
-{
-    size_t skip = off % ALIGN, blocks = (skip + want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    r->off = off - skip;
-    r->len = read_from(d->direct, r->off, &(struct iovec){ r->bytes, blocks }, 1);
-    return holds(r, off);
-}
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 /* In one request the block that off lies in, blocks that need no copy, and the block that the rest begins: the last one
@@ -209,7 +194,12 @@ static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, 
     if (r && straight && !holds(r, off))
         n = read_around(d, r, off, buf, least(len, MOST));
     /* nothing: it is the end, or memory must be aligned better */
-    if (r && !n && (holds(r, off) || fill(d, r, off, want))) {
+    if (r && !n && !holds(r, off)) {
+        size_t skip = off % ALIGN, blocks = (skip + want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+        r->off = off - skip;
+        r->len = read_from(d->direct, r->off, &(struct iovec){ r->bytes, blocks }, 1);
+    }
+    if (r && !n && holds(r, off)) {
         size_t from = (size_t)(off - r->off);
         n = least(r->len - from, len);
         memcpy(buf, r->bytes + from, n);

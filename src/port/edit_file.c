@@ -102,21 +102,6 @@ heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk
 
 /* ---- the edit ---- */
 
-static heft_status plan(heft_edit **out, const heft_target *t, const heft_edit_options *o,
-                        heft_error *err)
-{
-    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
-    heft_file *f;
-    open.host = o->host;
-    open.limits = o->limits;
-    heft_status st = heft_file_open(&f, t->path, &open, err);
-    if (st)
-        return st;
-    st = heft_edit_plan(out, f, o, err);
-    heft_file_close(f); /* nothing maps the file from here on */
-    return st;
-}
-
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e)
 {
     const heft_edit_piece *pieces;
@@ -147,8 +132,10 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
 {
     heft_error own;
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_edit_result r = { .in_place = false };
     heft_target t;
+    heft_file *f = NULL;
     heft_edit *e = NULL;
     err = heft_error_begin(err, &own);
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
@@ -159,8 +146,13 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     if (st)
         return st;
     st = heft_target_open(&t, &r.undone, disk, path, o.host, o.dry_run, err);
+    open.host = o.host;
+    open.limits = o.limits;
     if (!st)
-        st = plan(&e, &t, &o, err);
+        st = heft_file_open(&f, t.path, &open, err);
+    if (!st)
+        st = heft_edit_plan(&e, f, &o, err);
+    heft_file_close(f); /* nothing maps the file from here on */
     if (!st)
         heft_edit_describe(&r, &t, e);
     heft_applying a = { e, o.progress, o.progress_ctx, "interrupted: it is as it was" };

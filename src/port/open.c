@@ -84,19 +84,6 @@ static heft_status list(void *ctx, void (*fn)(void *arg, const char *name), void
     return st ? st : heft_folder_list(heft_model_folder_descriptor(&p->folder), fn, arg, err);
 }
 
-/* The file that stands for the model in its folder: no more trusted than the other files there. */
-static heft_status open_entry(heft_source **out, place *p, const char *name, heft_error *err)
-{
-    heft_error cause;
-    heft_status st = open_named(out, p, name, &cause);
-    if (!st)
-        return HEFT_OK;
-    if (st == HEFT_E_NOMEM)
-        return heft_error_plain(err, st, "%s", cause.message);
-    heft_error_plain(err, st, "shard %q %s", (heft_str){ name, strlen(name) }, cause.message);
-    return heft_error_os(err, st, cause.os);
-}
-
 /* The folder of the path, which need not be the one in which a file lies that is a link. */
 static heft_status check_folder(const char *name, heft_error *err)
 {
@@ -112,9 +99,18 @@ static heft_status check_folder(const char *name, heft_error *err)
  * rather than named by the caller. */
 static heft_status open_source(heft_source **out, place *p, bool is_entry, heft_error *err)
 {
-    heft_error pending;
-    heft_status st = is_entry ? open_entry(out, p, p->name, err)
-                              : heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
+    heft_error pending, cause;
+    heft_str name = { p->name, strlen(p->name) };
+    heft_status st;
+    if (!is_entry) {
+        st = heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
+    } else if ((st = open_named(out, p, p->name, &cause))) { /* no more trusted than other files */
+        if (st == HEFT_E_NOMEM)
+            heft_error_plain(err, st, "%s", cause.message);
+        else
+            heft_error_plain(err, st, "shard %q %s", name, cause.message);
+        heft_error_os(err, st, cause.os);
+    }
     heft_status of_folder = check_folder(p->dir, &pending);
     if (!of_folder || (st && pending.os != EBUSY))
         return st;

@@ -194,13 +194,22 @@ static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set
     return st;
 }
 
-/* Those before the first name that is not taken. */
-static heft_status remove_leftovers(const heft_target *t, heft_error *err)
+heft_status heft_set_mend(heft_recovery *out, const heft_target *t, heft_error *err)
 {
     char staged[HEFT_SET_NAME];
+    heft_set_file *files;
     bool exists = true;
     uint32_t count = 0;
-    heft_status st = HEFT_OK;
+    *out = HEFT_RECOVERY_NONE;
+    heft_status st = heft_set_load(&files, &count, t->dir, err);
+    if (st)
+        return st;
+    if (files) {
+        st = mend(out, t, files, count, err);
+        free(files);
+        return st;
+    }
+    /* no journal: remove the files before the first name that is not taken */
     while (exists && !st && count < HEFT_SET_MOST_FILES) {
         heft_set_staged_name(staged, count);
         st = heft_name_exists(&exists, t->dir, staged, err);
@@ -209,20 +218,6 @@ static heft_status remove_leftovers(const heft_target *t, heft_error *err)
     if (count && !st)
         t->disk->remove(t->dir, heft_set_partial);
     heft_set_remove_staged(t, count);
-    return st;
-}
-
-heft_status heft_set_mend(heft_recovery *out, const heft_target *t, heft_error *err)
-{
-    heft_set_file *files;
-    uint32_t count = 0;
-    *out = HEFT_RECOVERY_NONE;
-    heft_status st = heft_set_load(&files, &count, t->dir, err);
-    if (!st && files)
-        st = mend(out, t, files, count, err);
-    else if (!st)
-        st = remove_leftovers(t, err);
-    free(files);
     return st;
 }
 
@@ -263,28 +258,19 @@ heft_status heft_set_recover(heft_recovery *out, const heft_disk *disk, int dir,
     return st;
 }
 
-/* The folder, also of a name that nothing has. */
-static int open_folder_of(const char *path)
-{
-    char *real = realpath(path, NULL);
-    int dir = real ? heft_open_at(AT_FDCWD, real, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (dir < 0 && (!real || errno == ENOTDIR))
-        dir = heft_open_folder_of(real ? real : path, O_RDONLY);
-    int os = errno;
-    free(real);
-    errno = os;
-    return dir;
-}
-
 heft_status heft_set_recover_path(heft_recovery *out, const heft_disk *disk, const char *path,
                                   heft_error *err)
 {
     *out = HEFT_RECOVERY_NONE;
-    int dir = open_folder_of(path);
-    if (dir < 0)
-        return heft_os_error(err, errno, "its folder cannot be opened");
-    heft_status st = heft_set_recover(out, disk, dir, err);
-    close(dir);
+    char *real = realpath(path, NULL);
+    int dir = real ? heft_open_at(AT_FDCWD, real, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (dir < 0 && (!real || errno == ENOTDIR)) /* the folder, also of a name that nothing has */
+        dir = heft_open_folder_of(real ? real : path, O_RDONLY);
+    heft_status st = dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
+                             : heft_set_recover(out, disk, dir, err);
+    if (dir >= 0)
+        close(dir);
+    free(real);
     return st;
 }
 

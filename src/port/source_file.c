@@ -166,22 +166,17 @@ int heft_source_descriptor(const heft_source *s)
     return s->ops == &ops ? ((const file_source *)s)->fd : -1;
 }
 
-static heft_status check_regular(file_source *f, heft_error *err)
-{
-    struct stat st;
-    if (fstat(f->fd, &st))
-        return heft_os_error(err, errno, "cannot be looked at");
-    if (S_ISDIR(st.st_mode))
-        return heft_os_error(err, EISDIR, "cannot be opened");
-    if (!S_ISREG(st.st_mode))
-        return heft_error_os(
-            err, heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file"), ESPIPE);
-    f->base.size = (uint64_t)st.st_size;
-    return HEFT_OK;
-}
-
 static heft_status map_file(file_source *f, heft_access how, heft_error *err)
 {
+    struct stat is;
+    if (fstat(f->fd, &is))
+        return heft_os_error(err, errno, "cannot be looked at");
+    if (S_ISDIR(is.st_mode))
+        return heft_os_error(err, EISDIR, "cannot be opened");
+    if (!S_ISREG(is.st_mode))
+        return heft_error_os(
+            err, heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file"), ESPIPE);
+    f->base.size = (uint64_t)is.st_size;
     bool populates = how == HEFT_ACCESS_POPULATE, must = populates || how == HEFT_ACCESS_MAP;
     int flags = MAP_SHARED | (populates ? MAP_POPULATE : 0);
     if (how == HEFT_ACCESS_READ || !f->base.size)
@@ -209,9 +204,7 @@ static heft_status open_descriptor(heft_source **out, int fd, heft_access how, h
     }
     f->base.ops = &ops;
     f->fd = fd;
-    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : check_regular(f, err);
-    if (!st)
-        st = map_file(f, how, err);
+    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : map_file(f, how, err);
     if (!st && how == HEFT_ACCESS_DIRECT)
         f->direct = heft_direct_open(f->fd, f->map, f->base.size);
     if (st)

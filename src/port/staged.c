@@ -24,18 +24,6 @@ static void choose_name(char name[NAME_MAX + 1], const char *target)
     snprintf(name, NAME_MAX + 1, ".%.*s.%08x.heft-new", TARGET_BYTES, target, (unsigned)r);
 }
 
-static int link_unnamed(heft_staged *s, const char *target)
-{
-    int os = EEXIST;
-    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
-        choose_name(s->name, target);
-        os = s->disk->name(s->fd, s->dir, s->name) ? errno : 0;
-    }
-    if (os)
-        s->name[0] = '\0';
-    return os;
-}
-
 /* ---- creating ---- */
 
 /* Between the creation of the file and its lock another program may have taken it for one that was left behind, and
@@ -92,11 +80,14 @@ int heft_staged_appear(heft_staged *s, const char *target)
 
 int heft_staged_replace(heft_staged *s, const char *target)
 {
-    int os = s->name[0] ? 0 : link_unnamed(s, target);
+    int os = s->name[0] ? 0 : EEXIST;
+    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
+        choose_name(s->name, target);
+        os = s->disk->name(s->fd, s->dir, s->name) ? errno : 0;
+    }
     if (!os && s->disk->rename(s->dir, s->name, target))
-        os = errno;
-    else if (!os)
-        s->name[0] = '\0';
+        return errno; /* closing removes the temporary name */
+    s->name[0] = '\0';
     return os;
 }
 
@@ -132,27 +123,19 @@ static bool is_number(const char *p, const char *end)
     return n && n <= 16 && p + n == end;
 }
 
-static bool ends_in(const char *name, const char *suffix, const char **at)
-{
-    size_t len = strlen(name), n = strlen(suffix);
-    *at = len > n ? name + len - n : NULL;
-    return *at && !strcmp(*at, suffix);
-}
-
 /* ".TARGET.DIGITS.heft-new" or, of older versions, ".TARGET.DIGITS.tmp" with eight digits. */
 static bool is_temporary(const char *name, const char *target)
 {
-    const char *suffix, *number;
+    const char *suffix = strrchr(name, '.'), *number = suffix;
     size_t len = strnlen(target, TARGET_BYTES);
     if (name[0] != '.')
         return false;
-    if (ends_in(name, ".heft-new", &suffix)) {
-        number = suffix;
+    if (!strcmp(suffix, ".heft-new")) {
         while (number > name + 1 && number[-1] != '.')
             number--;
         return number > name + 2 && is_number(number, suffix);
     }
-    return ends_in(name, ".tmp", &suffix) && suffix == name + 1 + len + 1 + 8 &&
+    return !strcmp(suffix, ".tmp") && suffix == name + 1 + len + 1 + 8 &&
            !memcmp(name + 1, target, len) && name[1 + len] == '.' &&
            is_number(name + 2 + len, suffix);
 }
