@@ -192,6 +192,13 @@ heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule)
     return s;
 }
 
+heft_status heft_error_os(heft_error *err, heft_status s, int os)
+{
+    if (err)
+        err->os = os;
+    return s;
+}
+
 heft_error *heft_error_begin(heft_error *err, heft_error *own)
 {
     err = err ? err : own;

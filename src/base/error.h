@@ -16,8 +16,9 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
 /* HEFT_E_NOMEM, "no memory PURPOSE": the purpose is like "for a name" or "to plan the file". */
 heft_status heft_error_no_memory(heft_error *err, const char *purpose);
 
-/* Gives an error that was just set the name of its rule, and returns s. */
+/* Gives an error that was just set the name of its rule, or the system's number, and returns s. */
 heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule);
+heft_status heft_error_os(heft_error *err, heft_status s, int os);
 
 /* A public function that goes through several layers, or through functions of the caller, begins with the first and
  * returns through the second, so that a failure always comes with a set error.  begin() clears the error and

@@ -22,17 +22,6 @@ static entry *next(heft_params *p)
     return NULL;
 }
 
-static heft_status try_load(heft_params *p, entry *e)
-{
-    if ((atomic_load(&e->word) & STATE) != ABSENT)
-        return HEFT_OK;
-    atomic_store(&e->fresh, true);
-    heft_status st = heft_cache_acquire(p, e, NULL, true, NULL);
-    if (!st)
-        heft_cache_release(p, e);
-    return st;
-}
-
 /* Tries until it is there, or will not come; a release since the last try is reason for another.
  * Comes and goes with the lock. */
 static void load_when_there_is_room(heft_params *p, entry *e)
@@ -42,7 +31,13 @@ static void load_when_there_is_room(heft_params *p, entry *e)
     while (st == HEFT_E_LIMIT && !p->stopping) {
         uint64_t seen = p->releases;
         pthread_mutex_unlock(&p->lock);
-        st = try_load(p, e);
+        st = HEFT_OK;
+        if ((atomic_load(&e->word) & STATE) == ABSENT) {
+            atomic_store(&e->fresh, true);
+            st = heft_cache_acquire(p, e, NULL, true, NULL);
+            if (!st)
+                heft_cache_release(p, e);
+        }
         pthread_mutex_lock(&p->lock);
         while (st == HEFT_E_LIMIT && p->releases == seen && !p->stopping)
             pthread_cond_wait(&p->changed, &p->lock);
@@ -60,22 +55,19 @@ static void *read_ahead(void *arg)
     return NULL;
 }
 
-static void ask(heft_params *p, entry *e)
-{
-    if (!e || e->queued || (atomic_load(&e->word) & STATE) != ABSENT ||
-        !heft_store_room((void **)&p->queue, &p->queue_room, p->queue_len, sizeof(entry *)))
-        return;
-    e->queued = true;
-    p->queue[p->queue_len++] = e;
-}
-
 void heft_params_prefetch(heft_params *p, const heft_id128 *keys, size_t n)
 {
     pthread_mutex_lock(&p->lock);
     if (!p->reader_runs)
         p->reader_runs = !pthread_create(&p->reader, NULL, read_ahead, p);
-    for (size_t i = 0; i < n && p->reader_runs; i++)
-        ask(p, heft_store_find(p, keys[i]));
+    for (size_t i = 0; i < n && p->reader_runs; i++) {
+        entry *e = heft_store_find(p, keys[i]);
+        if (!e || e->queued || (atomic_load(&e->word) & STATE) != ABSENT ||
+            !heft_store_room((void **)&p->queue, &p->queue_room, p->queue_len, sizeof(entry *)))
+            continue;
+        e->queued = true;
+        p->queue[p->queue_len++] = e;
+    }
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
 }

@@ -132,10 +132,17 @@ static bool fits(const heft_params *p, uint64_t bytes)
 
 /* Evicts until so many bytes more fit, or nothing is left to evict.  Entries in use are set aside,
  * at the end of the heap's own array, and put back; those used since they were ranked are ranked
- * anew. */
-static void evict(heft_params *p, uint64_t bytes, bool ahead)
+ * anew.
+ *
+ * OVER_BUDGET is set before the entries in use are looked at: each is seen to be free, or given up by
+ * whoever releases it.  So nothing is left to evict while it stays set. */
+static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
 {
     size_t aside = p->heap_room;
+    if (fits(p, bytes) || atomic_load(&p->attention) & OVER_BUDGET)
+        return fits(p, bytes);
+    if (!ahead)
+        atomic_fetch_or(&p->attention, OVER_BUDGET);
     while (!fits(p, bytes) && p->heap_len) {
         ranked least = p->heap[0];
         heap_remove(p, least.e);
@@ -146,17 +153,6 @@ static void evict(heft_params *p, uint64_t bytes, bool ahead)
     }
     while (aside < p->heap_room)
         heap_push(p, p->heap[aside++].e);
-}
-
-/* OVER_BUDGET is set before the entries in use are looked at: each is seen to be free, or given up by
- * whoever releases it.  So nothing is left to evict while it stays set. */
-static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
-{
-    if (fits(p, bytes) || atomic_load(&p->attention) & OVER_BUDGET)
-        return fits(p, bytes);
-    if (!ahead)
-        atomic_fetch_or(&p->attention, OVER_BUDGET);
-    evict(p, bytes, ahead);
     return fits(p, bytes);
 }
 
@@ -198,12 +194,15 @@ static heft_status wait_for(heft_params *p, load *l, heft_error *err)
     return st;
 }
 
-/* Reserves room; without the lock. */
-static heft_status reserve(heft_params *p, entry *e, bool ahead, heft_error *err)
+/* Without the lock. */
+static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
+                            heft_error *err)
 {
+    heft_status st = heft_load_measure(p, e, d, err);
+    if (st)
+        return st;
     pthread_mutex_lock(&p->lock);
     bool has_room = make_room(p, e->weight, ahead);
-    heft_status st = HEFT_OK;
     if (ahead && !has_room)
         st = heft_error_plain(err, HEFT_E_LIMIT, "no room under the budget");
     else
@@ -212,16 +211,6 @@ static heft_status reserve(heft_params *p, entry *e, bool ahead, heft_error *err
         p->stats.peak = p->stats.resident;
     end_of_excess(p);
     unlock(p);
-    return st;
-}
-
-static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
-                            heft_error *err)
-{
-    heft_status st = heft_load_measure(p, e, d, err);
-    if (st)
-        return st;
-    st = reserve(p, e, ahead, err);
     if (!st) {
         st = heft_load_bytes(p, e, d, err);
         if (st) {

@@ -79,26 +79,23 @@ static heft_status tiles_shape(heft_param *out, const heft_param *src, const voi
     return HEFT_OK; /* the shape stays that of the matrix */
 }
 
-static void fill_tile(uint8_t *dst, const uint8_t *src, const grid *g, uint64_t r, uint64_t c)
-{
-    uint64_t row0 = r * g->tile_rows, column0 = c * g->tile_columns;
-    for (uint64_t k = 0; k < g->tile_columns && column0 + k < g->columns; k++)
-        for (uint64_t i = 0; i < g->tile_rows && row0 + i < g->rows; i++)
-            memcpy(dst + (k * g->tile_rows + i) * g->size,
-                   src + ((row0 + i) * g->columns + column0 + k) * g->size, g->size);
-}
-
 static heft_status tiles_make(void *dst, const heft_param *out, const heft_param *src,
                               const void *ctx, heft_error *err)
 {
     grid g;
+    uint8_t *tile = dst;
+    const uint8_t *from = src->data;
     (void)err;
     lay_grid(&g, src, ctx);
-    uint64_t tile = (uint64_t)g.tile_rows * g.tile_columns * g.size;
     memset(dst, 0, (size_t)out->bytes);
-    for (uint64_t r = 0; r < g.down; r++)
-        for (uint64_t c = 0; c < g.across; c++)
-            fill_tile((uint8_t *)dst + (r * g.across + c) * tile, src->data, &g, r, c);
+    for (uint64_t row = 0; row < g.rows; row += g.tile_rows)
+        for (uint64_t column = 0; column < g.columns; column += g.tile_columns) {
+            for (uint64_t k = 0; k < g.tile_columns && column + k < g.columns; k++)
+                for (uint64_t i = 0; i < g.tile_rows && row + i < g.rows; i++)
+                    memcpy(tile + (k * g.tile_rows + i) * g.size,
+                           from + ((row + i) * g.columns + column + k) * g.size, g.size);
+            tile += (uint64_t)g.tile_rows * g.tile_columns * g.size;
+        }
     return HEFT_OK;
 }
 

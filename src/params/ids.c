@@ -87,21 +87,17 @@ void heft_param_id_text(char out[HEFT_PARAM_ID_TEXT], uint64_t id)
     out[DIGITS] = '\0';
 }
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'v' ? c - 'a' + 10
-           : c >= 'A' && c <= 'V' ? c - 'A' + 10
-                                  : -1;
-}
-
 bool heft_param_id_parse(uint64_t *out, heft_str text)
 {
     uint64_t bits = 0;
     if (text.len != DIGITS)
         return false;
     for (int i = 0; i < DIGITS; i++) {
-        int digit = digit_of(text.ptr[i]);
+        char c = text.ptr[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'v' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'V' ? c - 'A' + 10
+                                           : -1;
         bool is_last = i == DIGITS - 1;
         if (digit < 0 || (is_last && digit & 1))
             return false;

@@ -13,17 +13,13 @@ enum {
                          * more than a copy */
 };
 
-static bool is_aligned(const void *p, heft_dtype t)
-{
-    const heft_dtype_info *info = heft_dtype_get(t);
-    return info && !((uintptr_t)p % (info->block_elems == 1 ? info->block_bytes : 1));
-}
-
 /* The bytes in place, if they may be used there. */
 static const void *lent(const heft_params *p, const entry *e)
 {
     const void *view = heft_part_view(e->file, e->part);
-    if (!view || p->opt.copy || !is_aligned(view, e->view.dtype))
+    const heft_dtype_info *info = heft_dtype_get(e->view.dtype);
+    if (!view || p->opt.copy || !info ||
+        (uintptr_t)view % (info->block_elems == 1 ? info->block_bytes : 1))
         return NULL;
     return heft_file_is_mapped(e->file) && e->view.bytes < MAPPED ? NULL : view;
 }

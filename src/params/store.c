@@ -167,22 +167,6 @@ static bool attribute(heft_value *out, const heft_file *f, uint32_t tensor, cons
     return false;
 }
 
-static heft_status check_stored_id(const heft_file *f, uint32_t i, heft_id128 base, heft_error *err)
-{
-    heft_value v;
-    if (!attribute(&v, f, i, "gptrs.base_id") || v.kind != HEFT_KIND_ID128 ||
-        !memcmp(v.as.s.ptr, base.bytes, sizeof base.bytes))
-        return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_FORMAT,
-                            "tensor %q: its stored base id is not that of its name",
-                            heft_tensor_at(f, i).name);
-}
-
-static bool is_param(const heft_tensor *t)
-{
-    return t->layout == HEFT_DENSE && t->part_count == 1 && heft_dtype_get(t->dtype);
-}
-
 /* Entries of all parameters of a file, not yet to be found. */
 static heft_status list_entries(member *m, heft_error *err)
 {
@@ -192,12 +176,16 @@ static heft_status list_entries(member *m, heft_error *err)
         return heft_store_no_memory(err);
     for (uint32_t i = 0; i < n; i++) {
         heft_tensor t = heft_tensor_at(m->file, i);
+        heft_value stored;
         heft_id128 base;
-        if (!is_param(&t) || !heft_param_base_id(&base, t.name))
+        bool is_param = t.layout == HEFT_DENSE && t.part_count == 1 && heft_dtype_get(t.dtype);
+        if (!is_param || !heft_param_base_id(&base, t.name))
             continue;
-        heft_status st = check_stored_id(m->file, i, base, err);
-        if (st)
-            return st;
+        if (attribute(&stored, m->file, i, "gptrs.base_id") && stored.kind == HEFT_KIND_ID128 &&
+            memcmp(stored.as.s.ptr, base.bytes, sizeof base.bytes) != 0)
+            return heft_error_plain(err, HEFT_E_FORMAT,
+                                    "tensor %q: its stored base id is not that of its name",
+                                    t.name);
         entry *e = &m->entries[m->count++];
         e->key = heft_param_key(m->space, base);
         e->file = m->file;
@@ -212,18 +200,6 @@ static heft_status list_entries(member *m, heft_error *err)
 static bool make_heap(heft_params *p, size_t entries)
 {
     return heft_store_room((void **)&p->heap, &p->heap_room, entries, sizeof *p->heap);
-}
-
-/* Room in everything that grows with the entries, so that nothing fails half-way. */
-static bool make_lists(heft_params *p, const member *m)
-{
-    size_t all = (size_t)atomic_load(&p->count) + m->count;
-    return all <= UINT32_MAX && make_heap(p, p->entries + m->count) &&
-           heft_store_room((void **)&p->burns, &p->burn_room, p->burn_count + m->count,
-                           sizeof *p->burns) &&
-           heft_store_room((void **)&p->members, &p->member_room, p->member_count,
-                           sizeof *p->members) &&
-           grow_order(p, all) && grow_table(p, all);
 }
 
 /* The place in the order is filled before the count tells of it. */
@@ -252,7 +228,14 @@ static heft_status add_member(heft_params *p, member *m, heft_error *err)
         if (heft_store_find(p, m->entries[i].key))
             return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q is in the model already",
                                     heft_tensor_at(m->file, m->entries[i].tensor).name);
-    if (!make_lists(p, m))
+    /* room in everything that grows with the entries, so that nothing fails half-way */
+    size_t all = (size_t)atomic_load(&p->count) + m->count;
+    if (all > UINT32_MAX || !make_heap(p, p->entries + m->count) ||
+        !heft_store_room((void **)&p->burns, &p->burn_room, p->burn_count + m->count,
+                         sizeof *p->burns) ||
+        !heft_store_room((void **)&p->members, &p->member_room, p->member_count,
+                         sizeof *p->members) ||
+        !grow_order(p, all) || !grow_table(p, all))
         return heft_store_no_memory(err);
     p->members[p->member_count++] = *m;
     for (uint32_t i = 0; i < m->count; i++)
@@ -309,23 +292,17 @@ bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space, h
     return heft_param_base_id(&base, name) && heft_params_find_base(key, p, space, base);
 }
 
-/* Sorted when somebody asks: not once for each file that is added. */
-static const burn_id *find_burn(heft_params *p, const burn_id *wanted)
-{
-    if (!p->burn_count)
-        return NULL;
-    if (!p->burns_are_sorted)
-        qsort(p->burns, p->burn_count, sizeof *p->burns, by_burn);
-    p->burns_are_sorted = true;
-    return bsearch(wanted, p->burns, p->burn_count, sizeof *wanted, by_burn);
-}
-
 bool heft_params_find_burn(heft_id128 *key, const heft_params *p, heft_id128 space, uint64_t burn)
 {
     heft_params *m = (heft_params *)(uintptr_t)p;
     burn_id wanted = { .space = space, .id = burn };
+    const burn_id *found = NULL;
     pthread_mutex_lock(&m->lock);
-    const burn_id *found = find_burn(m, &wanted);
+    if (m->burn_count && !m->burns_are_sorted) /* not once for each file that is added */
+        qsort(m->burns, m->burn_count, sizeof *m->burns, by_burn);
+    m->burns_are_sorted = true;
+    if (m->burn_count)
+        found = bsearch(&wanted, m->burns, m->burn_count, sizeof wanted, by_burn);
     if (found)
         *key = found->key;
     pthread_mutex_unlock(&m->lock);

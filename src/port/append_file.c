@@ -2,59 +2,9 @@
  *
  * They are first written into a file beside it that never gets a name, in the form in which they are to be appended:
  * whatever can be wrong with them is found out before the file is touched.  From there on it is an edit. */
-#include <errno.h>
-#include <stdatomic.h>
-#include <string.h>
-
-#include "port/staged.h"
+#include "port/sink_file.h"
 
 /* ---- the file beside it, as a sink ---- */
-
-typedef struct beside {
-    heft_sink base;
-    heft_staged staged;
-    atomic_bool has_failed; /* else an error is about what is read */
-} beside;
-
-static heft_status failed(heft_sink *s, heft_status st)
-{
-    if (st)
-        atomic_store(&((beside *)s)->has_failed, true);
-    return st;
-}
-
-static heft_status write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
-                            heft_error *err)
-{
-    const beside *b = (const beside *)s;
-    return failed(s, heft_disk_write_all(b->staged.disk, b->staged.fd, off, data, len, err));
-}
-
-static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
-{
-    const beside *b = (const beside *)s;
-    return failed(s, heft_disk_read_all(b->staged.disk, b->staged.fd, off, buf, len, err));
-}
-
-static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
-{
-    const beside *b = (const beside *)s;
-    int os = heft_disk_reserve(b->staged.disk, b->staged.fd, size);
-    return failed(s, os ? heft_os_error(err, os, "no room for what is to be appended") : HEFT_OK);
-}
-
-static bool share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len)
-{
-    const beside *b = (const beside *)s;
-    int fd = heft_source_descriptor(from);
-    return fd >= 0 && !heft_disk_share(b->staged.disk, fd, (off_t)at, b->staged.fd, (off_t)offset,
-                                       (size_t)len);
-}
-
-static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
-{
-    return failed(s, heft_scratch_in(out, ((const beside *)s)->staged.dir, bytes, err));
-}
 
 /* The file is read next, by whoever opened it. */
 static heft_status finish(heft_sink *s, heft_error *err)
@@ -71,32 +21,25 @@ static void discard(heft_sink *s)
 
 static const heft_sink_ops ops = {
     .size = sizeof(heft_sink_ops),
-    .write_at = write_at,
-    .reserve = reserve,
+    .write_at = heft_staged_write_at,
+    .reserve = heft_staged_reserve,
     .finish = finish,
     .discard = discard,
-    .share = share,
-    .read_at = read_at,
-    .scratch = scratch,
+    .share = heft_staged_share,
+    .read_at = heft_staged_read_at,
+    .scratch = heft_staged_scratch,
 };
 
 /* ---- appending ---- */
 
 typedef struct appending {
     heft_target t;
-    beside b;
+    heft_staged_sink b; /* whose failures are not about what is read */
     const heft_file *from;
     heft_append_settings o;
     heft_append_result r;
     heft_edit *e;
 } appending;
-
-static heft_status open_beside(appending *a, heft_error *err)
-{
-    int os = heft_staged_open(&a->b.staged, a->t.disk, a->t.dir, a->t.name, 0600);
-    a->t.added = a->b.staged.fd;
-    return os ? heft_os_error(err, os, "a new file cannot be made in its directory") : HEFT_OK;
-}
 
 static heft_status plan_added(appending *a, const heft_file *f, heft_error *err)
 {
@@ -138,36 +81,34 @@ static heft_status try_file(const appending *a, const heft_file *f, heft_error *
     return st;
 }
 
-static heft_status plan_with(appending *a, const heft_file *f, heft_error *err)
-{
-    bool is_dry = a->o.convert.dry_run;
-    a->r.edit.in_place = heft_format_caps(heft_file_format(f)) & HEFT_CAN_APPEND;
-    heft_status st = is_dry ? try_file(a, f, err) : open_beside(a, err);
-    if (!st)
-        st = convert(a, f, err);
-    return st || is_dry || !a->r.tensors ? st : plan_added(a, f, err);
-}
-
 static heft_status plan(appending *a, heft_error *err)
 {
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_file *f;
+    bool is_dry = a->o.convert.dry_run;
+    int os = 0;
     open.host = a->o.write.host;
     open.limits = a->o.append.limits;
     heft_status st = heft_file_open(&f, a->t.path, &open, err);
     if (st)
         return st;
-    st = plan_with(a, f, err);
+    a->r.edit.in_place = heft_format_caps(heft_file_format(f)) & HEFT_CAN_APPEND;
+    if (is_dry) {
+        st = try_file(a, f, err);
+    } else {
+        os = heft_staged_open(&a->b.staged, a->t.disk, a->t.dir, a->t.name, 0600);
+        a->t.added = a->b.staged.fd;
+    }
+    if (os)
+        st = heft_os_error(err, os, "a new file cannot be made in its directory");
+    if (!st)
+        st = convert(a, f, err);
+    if (!st && !is_dry && a->r.tensors)
+        st = plan_added(a, f, err);
     heft_file_close(f); /* nothing maps the file from here on */
     if (!st && a->e)
         heft_edit_describe(&a->r.edit, &a->t, a->e);
     return st;
-}
-
-static int no_sync(int fd)
-{
-    (void)fd;
-    return 0;
 }
 
 heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, const char *path,
@@ -176,7 +117,10 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
 {
     heft_error own;
     heft_disk hasty = *disk;
-    appending a = { .b = { .base = { &ops }, .staged = { .disk = disk, .fd = -1 } }, .from = from };
+    appending a = { .b = { .base = { &ops },
+                           .staged = { .disk = disk, .fd = -1 },
+                           .no_room = "no room for what is to be appended" },
+                    .from = from };
     err = heft_error_begin(err, &own);
     if (out)
         *out = a.r;
@@ -185,7 +129,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path of a file to append to");
     if (st)
         return st;
-    hasty.sync = no_sync;
+    hasty.sync = heft_disk_no_sync;
     st = heft_target_open(&a.t, &a.r.edit.undone, a.o.append.no_sync ? &hasty : disk, path,
                           a.o.write.host, a.o.convert.dry_run, err);
     if (!st)

@@ -33,8 +33,7 @@ typedef struct room {
 } room;
 
 struct heft_direct {
-    int cached, direct; /* descriptors of the file, the first one borrowed */
-    size_t shares;
+    int cached, direct;   /* descriptors of the file, the first one borrowed */
     bool *in_cache;       /* by share of the file, as it was opened */
     pthread_mutex_t lock; /* of the rooms in nobody's hands */
     room *rooms[ROOMS];
@@ -47,17 +46,6 @@ static void free_room(room *r)
     if (r)
         heft_buffer_free(r->bytes, ROOM);
     free(r);
-}
-
-static room *new_room(void)
-{
-    room *r = calloc(1, sizeof *r);
-    if (r)
-        r->bytes = heft_buffer_new(ROOM);
-    if (r && r->bytes)
-        return r;
-    free(r);
-    return NULL;
 }
 
 static bool holds(const room *r, uint64_t off)
@@ -79,7 +67,13 @@ static room *take_room(heft_direct *d, uint64_t off)
         d->rooms[found] = NULL;
     }
     pthread_mutex_unlock(&d->lock);
-    return r ? r : new_room();
+    if (r || !(r = calloc(1, sizeof *r)))
+        return r;
+    r->bytes = heft_buffer_new(ROOM);
+    if (r->bytes)
+        return r;
+    free(r);
+    return NULL;
 }
 
 static void give_room(heft_direct *d, room *r)
@@ -92,6 +86,11 @@ static void give_room(heft_direct *d, room *r)
         }
     pthread_mutex_unlock(&d->lock);
     free_room(r);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 /* ---- what is cached ---- */
@@ -108,40 +107,35 @@ static bool has_share(const uint8_t *map, size_t len)
     return all;
 }
 
-/* Asked once, before anything is read, of a mapping, which can tell without asking for the pages: a
- * read that does not wait would fetch them.  A share counts when the next one, too, is there, since
- * a read through the cache near its end sets off readahead of what is to be read past it. */
-static void look(heft_direct *d, const uint8_t *map, size_t size)
-{
-    bool next = true;
-    for (size_t i = d->shares; i-- && map;) {
-        size_t at = i * SHARE;
-        bool is_there = has_share(map + at, size - at < SHARE ? size - at : SHARE);
-        d->in_cache[i] = is_there && next;
-        next = is_there;
-    }
-}
-
 /* ---- opening ---- */
 
 heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
 {
     char self[64];
+    bool next = true;
     heft_direct *d = calloc(1, sizeof *d);
     snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     if (!d)
         return NULL;
     pthread_mutex_init(&d->lock, NULL);
     d->cached = fd;
-    d->shares = (size_t)((size + SHARE - 1) / SHARE);
-    d->in_cache = calloc(d->shares + 1, sizeof *d->in_cache);
+    size_t shares = (size_t)((size + SHARE - 1) / SHARE);
+    d->in_cache = calloc(shares + 1, sizeof *d->in_cache);
     d->direct = heft_open_at(AT_FDCWD, self, O_RDONLY | O_DIRECT | O_CLOEXEC);
-    if (d->in_cache && d->direct >= 0) {
-        look(d, map, (size_t)size);
-        return d;
+    if (!d->in_cache || d->direct < 0) {
+        heft_direct_close(d);
+        return NULL;
     }
-    heft_direct_close(d);
-    return NULL;
+    /* Asked once, before anything is read, of a mapping, which can tell without asking for the pages: a read that does
+     * not wait would fetch them.  A share counts when the next one, too, is there, since a read through the cache near
+     * its end sets off readahead of what is to be read past it. */
+    for (size_t i = shares; i-- && map;) {
+        size_t at = i * SHARE;
+        bool is_there = has_share((const uint8_t *)map + at, least((size_t)size - at, SHARE));
+        d->in_cache[i] = is_there && next;
+        next = is_there;
+    }
+    return d;
 }
 
 void heft_direct_close(heft_direct *d)
@@ -157,50 +151,13 @@ void heft_direct_close(heft_direct *d)
 
 /* ---- reading ---- */
 
-static size_t read_cached(const heft_direct *d, uint64_t off, uint8_t *buf, size_t len)
+static size_t read_from(int fd, uint64_t off, const struct iovec *to, size_t count)
 {
     ssize_t n;
     do
-        n = pread(d->cached, buf, len, (off_t)off);
+        n = preadv(fd, to, (int)count, (off_t)off);
     while (n < 0 && errno == EINTR);
     return n > 0 ? (size_t)n : 0;
-}
-
-/* Fills the room with the blocks of the want bytes from off on.  False: there is nothing. */
-static bool fill(const heft_direct *d, room *r, uint64_t off, size_t want)
-{
-    size_t skip = off % ALIGN, blocks = (skip + want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    ssize_t n;
-    do
-        n = pread(d->direct, r->bytes, blocks, (off_t)(off - skip));
-    while (n < 0 && errno == EINTR);
-    r->off = off - skip;
-    r->len = n > 0 ? (size_t)n : 0;
-    return holds(r, off);
-}
-
-/* What of len bytes from off on the room holds, which is some. */
-static size_t copy_out(const room *r, uint64_t off, uint8_t *buf, size_t len)
-{
-    size_t from = (size_t)(off - r->off), n = r->len - from < len ? r->len - from : len;
-    memcpy(buf, r->bytes + from, n);
-    return n;
-}
-
-/* want: how much is read when it has to be, for what will be asked for next. */
-static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, size_t want)
-{
-    room *r = take_room(d, off);
-    size_t n = 0;
-    if (r && (holds(r, off) || fill(d, r, off, want)))
-        n = copy_out(r, off, buf, len);
-    give_room(d, r);
-    return n;
-}
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 /* In one request the block that off lies in, blocks that need no copy, and the block that the rest begins: the last one
@@ -217,11 +174,7 @@ static size_t read_around(const heft_direct *d, room *r, uint64_t off, uint8_t *
         to[count++] = (struct iovec){ buf + head, middle };
     if (tail)
         to[count++] = (struct iovec){ r->bytes, ALIGN };
-    ssize_t n;
-    do
-        n = preadv(d->direct, to, (int)count, (off_t)(off - skip));
-    while (n < 0 && errno == EINTR);
-    size_t got = n < 0 ? 0 : (size_t)n;
+    size_t got = read_from(d->direct, off - skip, to, count);
     r->off = off - skip + first + middle;
     r->len = got > first + middle ? got - first - middle : 0;
     got = got > skip ? least(got - skip, len) : 0;
@@ -231,17 +184,28 @@ static size_t read_around(const heft_direct *d, room *r, uint64_t off, uint8_t *
     return got;
 }
 
-/* Into memory that lies as the file does. */
-static size_t read_straight(heft_direct *d, uint64_t off, uint8_t *buf, size_t len)
+/* straight: the memory lies as the file does.  want: how much is read when it has to be, for what will be asked for
+ * next. */
+static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool straight,
+                        size_t want)
 {
     room *r = take_room(d, off);
     size_t n = 0;
-    if (r)
-        n = holds(r, off) ? copy_out(r, off, buf, len)
-                          : read_around(d, r, off, buf, least(len, MOST));
-    give_room(d, r);
+    if (r && straight && !holds(r, off))
+        n = read_around(d, r, off, buf, least(len, MOST));
     /* nothing: it is the end, or memory must be aligned better */
-    return n ? n : read_past(d, off, buf, len, SHARE);
+    if (r && !n && !holds(r, off)) {
+        size_t skip = off % ALIGN, blocks = (skip + want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+        r->off = off - skip;
+        r->len = read_from(d->direct, r->off, &(struct iovec){ r->bytes, blocks }, 1);
+    }
+    if (r && !n && holds(r, off)) {
+        size_t from = (size_t)(off - r->off);
+        n = least(r->len - from, len);
+        memcpy(buf, r->bytes + from, n);
+    }
+    give_room(d, r);
+    return n;
 }
 
 size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len)
@@ -253,11 +217,9 @@ size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len)
         uint8_t *to = (uint8_t *)buf + done;
         size_t left = len - done;
         if (d->in_cache[at / SHARE])
-            n = read_cached(d, at, to, least(left, SHARE));
-        else if (straight)
-            n = read_straight(d, at, to, left);
+            n = read_from(d->cached, at, &(struct iovec){ to, least(left, SHARE) }, 1);
         else
-            n = read_past(d, at, to, left, left < SMALL ? AHEAD : SHARE);
+            n = read_past(d, at, to, left, straight, straight || left >= SMALL ? SHARE : AHEAD);
     }
     return done;
 }

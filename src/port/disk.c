@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -114,6 +116,19 @@ int heft_open_at(int dir, const char *path, int flags)
     return fd;
 }
 
+int heft_open_folder_of(const char *path, int flags)
+{
+    char folder[PATH_MAX] = ".";
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) + 1 : 0; /* "/name" lies in "/" */
+    if (len >= sizeof folder) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(folder, path, len);
+    return heft_open_at(AT_FDCWD, folder, flags | O_DIRECTORY | O_CLOEXEC);
+}
+
 int heft_disk_create(const heft_disk *d, int dir, const char *name, int flags, mode_t mode)
 {
     int fd;
@@ -132,31 +147,28 @@ int heft_disk_truncate(const heft_disk *d, int fd, off_t size)
     return failed;
 }
 
-int heft_disk_sync(const heft_disk *d, int fd)
+static int repeat(int (*call)(int fd), int fd)
 {
     int failed;
     do
-        failed = d->sync(fd);
+        failed = call(fd);
     while (is_interrupted(failed));
     return failed;
+}
+
+int heft_disk_sync(const heft_disk *d, int fd)
+{
+    return repeat(d->sync, fd);
 }
 
 int heft_disk_flush(const heft_disk *d, int fd)
 {
-    int failed;
-    do
-        failed = d->flush(fd);
-    while (is_interrupted(failed));
-    return failed;
+    return repeat(d->flush, fd);
 }
 
 int heft_disk_lock(const heft_disk *d, int fd)
 {
-    int failed;
-    do
-        failed = d->lock(fd);
-    while (is_interrupted(failed));
-    return failed;
+    return repeat(d->lock, fd);
 }
 
 ssize_t heft_disk_copy(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len)
@@ -201,6 +213,12 @@ heft_status heft_disk_sync_saved(const heft_disk *d, int dir, heft_error *err)
         return HEFT_OK;
     return heft_os_error(
         err, errno, "saved, but a power cut may undo it, since its directory cannot be synced");
+}
+
+int heft_disk_no_sync(int fd)
+{
+    (void)fd;
+    return 0;
 }
 
 /* ---- calls that fall short ---- */

@@ -49,6 +49,8 @@ int heft_disk_reserve(const heft_disk *d, int fd, uint64_t size);
 int heft_disk_sync_dir(const heft_disk *d, int dir);
 /* The same after the last change of a name, when the new file is there and stays whatever happens. */
 heft_status heft_disk_sync_saved(const heft_disk *d, int dir, heft_error *err);
+/* An entry `sync` that does nothing. */
+int heft_disk_no_sync(int fd);
 /* All len bytes, or HEFT_E_IO. */
 heft_status heft_disk_read_all(const heft_disk *d, int fd, uint64_t at, void *buf, size_t len,
                                heft_error *err);

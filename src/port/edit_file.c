@@ -54,30 +54,6 @@ void heft_target_close(heft_target *t)
     free(t->path);
 }
 
-static heft_status open_dir(heft_target *t, heft_error *err)
-{
-    char *slash = strrchr(t->path, '/');
-    char *end = slash == t->path ? slash + 1 : slash, saved = *end;
-    t->name = slash + 1;
-    *end = '\0';
-    t->dir = heft_open_at(AT_FDCWD, t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int os = errno;
-    *end = saved;
-    return t->dir < 0 ? heft_os_error(err, os, "its directory cannot be opened") : HEFT_OK;
-}
-
-/* A file that nobody may write to is left alone, even by those who could. */
-static heft_status check_kind(const struct stat *st, heft_error *err)
-{
-    if (S_ISDIR(st->st_mode))
-        return heft_os_error(err, EISDIR, "cannot be edited");
-    if (!S_ISREG(st->st_mode))
-        return heft_os_error(err, ESPIPE, "is a pipe or a device, not a file");
-    if (!(st->st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
-        return heft_os_error(err, EACCES, "is read-only");
-    return HEFT_OK;
-}
-
 static heft_status open_file(heft_target *t, const heft_disk *disk, const char *path,
                              heft_error *err)
 {
@@ -85,11 +61,17 @@ static heft_status open_file(heft_target *t, const heft_disk *disk, const char *
     t->path = realpath(path, NULL);
     if (!t->path || stat(t->path, &t->was))
         return heft_os_error(err, errno, "cannot be opened");
-    heft_status st = check_kind(&t->was, err);
-    if (!st)
-        st = open_dir(t, err);
-    if (st)
-        return st;
+    if (S_ISDIR(t->was.st_mode))
+        return heft_os_error(err, EISDIR, "cannot be edited");
+    if (!S_ISREG(t->was.st_mode))
+        return heft_os_error(err, ESPIPE, "is a pipe or a device, not a file");
+    /* a file that nobody may write to is left alone, even by those who could */
+    if (!(t->was.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
+        return heft_os_error(err, EACCES, "is read-only");
+    t->name = strrchr(t->path, '/') + 1;
+    t->dir = heft_open_folder_of(t->path, O_RDONLY);
+    if (t->dir < 0)
+        return heft_os_error(err, errno, "its directory cannot be opened");
     t->fd = heft_open_at(t->dir, t->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (t->fd < 0)
         return heft_os_error(err, errno, "cannot be written to");
@@ -119,21 +101,6 @@ heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk
 }
 
 /* ---- the edit ---- */
-
-static heft_status plan(heft_edit **out, const heft_target *t, const heft_edit_options *o,
-                        heft_error *err)
-{
-    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
-    heft_file *f;
-    open.host = o->host;
-    open.limits = o->limits;
-    heft_status st = heft_file_open(&f, t->path, &open, err);
-    if (st)
-        return st;
-    st = heft_edit_plan(out, f, o, err);
-    heft_file_close(f); /* nothing maps the file from here on */
-    return st;
-}
 
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e)
 {
@@ -165,8 +132,10 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
 {
     heft_error own;
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_edit_result r = { .in_place = false };
     heft_target t;
+    heft_file *f = NULL;
     heft_edit *e = NULL;
     err = heft_error_begin(err, &own);
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
@@ -177,8 +146,13 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     if (st)
         return st;
     st = heft_target_open(&t, &r.undone, disk, path, o.host, o.dry_run, err);
+    open.host = o.host;
+    open.limits = o.limits;
     if (!st)
-        st = plan(&e, &t, &o, err);
+        st = heft_file_open(&f, t.path, &open, err);
+    if (!st)
+        st = heft_edit_plan(&e, f, &o, err);
+    heft_file_close(f); /* nothing maps the file from here on */
     if (!st)
         heft_edit_describe(&r, &t, e);
     heft_applying a = { e, o.progress, o.progress_ctx, "interrupted: it is as it was" };

@@ -28,12 +28,6 @@ static heft_status open_nothing(heft_source **out, void *ctx, const char *name, 
     return heft_error_plain(err, HEFT_E_IO, "is not opened");
 }
 
-/* Whether the bytes can be no index: a file that is gone meanwhile, a folder, a pipe. */
-static bool is_no_file(const heft_error *why)
-{
-    return why->os == ENOENT || why->os == EISDIR || why->os == ESPIPE || why->os == ELOOP;
-}
-
 static heft_status open_index(heft_file **out, const search *s, const char *index, heft_error *why)
 {
     heft_shard_folder shards = { .size = sizeof shards, .name = index, .open = open_nothing };
@@ -45,7 +39,9 @@ static heft_status open_index(heft_file **out, const search *s, const char *inde
     heft_status st = heft_source_at(&source, s->dir, index, 0, HEFT_ACCESS_AUTO, why);
     if (!st)
         return heft_file_open_source(out, source, &o, why);
-    return is_no_file(why) ? HEFT_E_FORMAT : st;
+    /* a file that is gone meanwhile, a folder and a pipe are no index */
+    bool is_file = why->os != ENOENT && why->os != EISDIR && why->os != ESPIPE && why->os != ELOOP;
+    return is_file ? st : HEFT_E_FORMAT;
 }
 
 static bool lists(const heft_file *index, const char *name)
@@ -60,17 +56,19 @@ static bool lists(const heft_file *index, const char *name)
 }
 
 /* An index that cannot be parsed lists nothing; one that cannot be read might. */
-static void ask(search *s, const char *index)
+static void look_at(void *arg, const char *index)
 {
+    search *s = arg;
     heft_file *f;
     heft_error why;
     heft_str name = { index, strlen(index) };
+    if (s->st || !strcmp(index, s->name) || !heft_folder_may_list(index, s->name))
+        return;
     heft_status st = open_index(&f, s, index, &why);
     if (st == HEFT_E_IO || st == HEFT_E_NOMEM || st == HEFT_E_LIMIT) {
         s->st = heft_error_plain(s->err, st, "%q beside it, which may list it, cannot be read: %s",
                                  name, why.message);
-        if (s->err)
-            s->err->os = why.os;
+        heft_error_os(s->err, st, why.os);
     }
     if (!st && lists(f, s->name))
         s->st = heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
@@ -80,13 +78,6 @@ static void ask(search *s, const char *index)
     heft_file_close(f);
 }
 
-static void look_at(void *arg, const char *name)
-{
-    search *s = arg;
-    if (!s->st && strcmp(name, s->name) != 0 && heft_folder_may_list(name, s->name))
-        ask(s, name);
-}
-
 static heft_status check_in(int dir, const char *name, const heft_host *host, heft_error *err)
 {
     search s = { dir, name, host, HEFT_OK, err };
@@ -94,29 +85,19 @@ static heft_status check_in(int dir, const char *name, const heft_host *host, he
     return st ? st : s.st;
 }
 
-/* A set may name a link to the file, as well as the file that a link leads to. */
-static heft_status check_link(const char *path, const heft_host *host, heft_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *name = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    if (!name)
-        return heft_error_no_memory(err, "for the name of a directory");
-    int dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int os = errno;
-    free(name);
-    if (dir < 0)
-        return heft_os_error(err, os, "its directory cannot be opened");
-    heft_status st = check_in(dir, slash ? slash + 1 : path, host, err);
-    close(dir);
-    return st;
-}
-
 heft_status heft_target_check_alone(const heft_target *t, const char *path, const heft_host *host,
                                     heft_error *err)
 {
     struct stat about;
     heft_status st = check_in(t->dir, t->name, host, err);
-    if (!st && !lstat(path, &about) && S_ISLNK(about.st_mode))
-        st = check_link(path, host, err);
+    if (st || lstat(path, &about) || !S_ISLNK(about.st_mode))
+        return st;
+    /* a set may name a link to the file, as well as the file that a link leads to */
+    const char *slash = strrchr(path, '/');
+    int dir = heft_open_folder_of(path, O_RDONLY);
+    if (dir < 0)
+        return heft_os_error(err, errno, "its directory cannot be opened");
+    st = check_in(dir, slash ? slash + 1 : path, host, err);
+    close(dir);
     return st;
 }

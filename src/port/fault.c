@@ -35,16 +35,6 @@ static heft_guard *guard_of(uintptr_t at)
     return NULL;
 }
 
-/* From the page that is gone to the end of the mapping nothing is left: the file is shorter. */
-static int patch(heft_guard *g, uintptr_t at)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = at & ~(page - 1);
-    uintptr_t end = atomic_load(&g->base) + atomic_load(&g->len);
-    int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    atomic_store(&g->tripped, 1);
-    return mmap((void *)from, end - from, PROT_READ, flags, -1, 0) != MAP_FAILED;
-}
-
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
     if (before.sa_flags & SA_SIGINFO && before.sa_sigaction)
@@ -59,7 +49,16 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 {
     uintptr_t at = (uintptr_t)info->si_addr;
     heft_guard *g = guard_of(at);
-    if (!g || !patch(g, at))
+    void *patch = MAP_FAILED;
+    if (g) {
+        /* from the page that is gone to the end of the mapping nothing is left: the file is shorter */
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = at & ~(page - 1);
+        uintptr_t end = atomic_load(&g->base) + atomic_load(&g->len);
+        int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        atomic_store(&g->tripped, 1);
+        patch = mmap((void *)from, end - from, PROT_READ, flags, -1, 0);
+    }
+    if (patch == MAP_FAILED)
         pass_on(sig, info, context);
 }
 

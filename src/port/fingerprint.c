@@ -19,11 +19,18 @@ static uint64_t block_at(uint64_t size, unsigned i)
     return i == BLOCKS - 1 ? size - BLOCK : (size - BLOCK) / (BLOCKS - 1) * i;
 }
 
-static heft_status hash_blocks(heft_fingerprint *out, int fd, heft_error *err)
+heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err)
 {
     uint8_t buf[BLOCK];
+    struct stat is;
     heft_blake3 h;
     heft_status st = HEFT_OK;
+    *out = (heft_fingerprint){ .size = HEFT_NOWHERE };
+    if (fstat(fd, &is))
+        return heft_os_error(err, errno, "cannot be looked at");
+    if (!S_ISREG(is.st_mode))
+        return HEFT_OK;
+    out->size = (uint64_t)is.st_size;
     heft_blake3_init(&h);
     for (unsigned i = 0; i < BLOCKS && !st && block_at(out->size, i) < out->size; i++) {
         uint64_t at = block_at(out->size, i), left = out->size - at;
@@ -34,18 +41,6 @@ static heft_status hash_blocks(heft_fingerprint *out, int fd, heft_error *err)
     }
     heft_blake3_final(&h, out->hash);
     return st;
-}
-
-heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err)
-{
-    struct stat is;
-    *out = (heft_fingerprint){ .size = HEFT_NOWHERE };
-    if (fstat(fd, &is))
-        return heft_os_error(err, errno, "cannot be looked at");
-    if (!S_ISREG(is.st_mode))
-        return HEFT_OK;
-    out->size = (uint64_t)is.st_size;
-    return hash_blocks(out, fd, err);
 }
 
 static heft_status look_at(bool *exists, struct stat *is, int dir, const char *name,

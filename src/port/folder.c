@@ -12,15 +12,32 @@
 #include <string.h>
 #include <unistd.h>
 
-static DIR *open_folder(int dir, const char *path)
+static heft_status list(int dir, const char *path, const char *not_opened,
+                        void (*fn)(void *arg, const char *name), void *arg, heft_error *err)
 {
+    const struct dirent *e;
     int fd = heft_open_at(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     int os = errno;
     if (!d && fd >= 0)
         close(fd);
-    errno = os;
-    return d;
+    if (!d)
+        return heft_os_error(err, os, not_opened);
+    do {
+        errno = 0;
+        e = readdir(d);
+        os = errno;
+        if (e)
+            fn(arg, e->d_name);
+    } while (e);
+    closedir(d);
+    return os ? heft_os_error(err, os, "the folder cannot be read") : HEFT_OK;
+}
+
+heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
+                             heft_error *err)
+{
+    return list(dir, ".", "the folder cannot be read", fn, arg, err);
 }
 
 enum { NUMBERS = 15 }; /* of "-00001-of-00002" */
@@ -48,12 +65,6 @@ static const char *numbers_in(const char *name)
     const char *p = dot - NUMBERS;
     bool is = *p == '-' && are_digits(p + 1) && !memcmp(p + 6, "-of-", 4) && are_digits(p + 10);
     return is ? p : NULL;
-}
-
-static bool is_first(const char *name)
-{
-    const char *numbers = numbers_in(name);
-    return !numbers || !memcmp(numbers + 1, "00001", 5);
 }
 
 /* What a name says, the more the better. */
@@ -94,7 +105,9 @@ static rank rank_of(const char *name)
         return INDEX;
     if (ends_with(name, torch_index_suffix) && heft_format_find("torch"))
         return TORCH_INDEX;
-    return *name != '.' && heft_format_for_path(name) && is_first(name) ? WEIGHTS : NO_WEIGHTS;
+    const char *numbers = numbers_in(name);
+    bool is_first = !numbers || !memcmp(numbers + 1, "00001", 5);
+    return *name != '.' && is_first && heft_format_for_path(name) ? WEIGHTS : NO_WEIGHTS;
 }
 
 typedef struct choice {
@@ -104,6 +117,7 @@ typedef struct choice {
     rank torch;        /* the best of PyTorch's names that was met */
     bool safetensors;  /* some file of weights is one of safetensors */
     bool passes_torch; /* PyTorch's files of the usual names do not count */
+    bool has_no_memory;
 } choice;
 
 static void forget(choice *c)
@@ -113,41 +127,29 @@ static void forget(choice *c)
     c->count = 0;
 }
 
-static bool take(choice *c, const char *name)
+static void take(void *arg, const char *name)
 {
-    rank r = rank_of(name);
+    choice *c = arg;
+    rank r = c->has_no_memory ? NO_WEIGHTS : rank_of(name);
     if (is_of_torch(r) && r > c->torch)
         c->torch = r;
     if (r && ends_with(name, ".safetensors"))
         c->safetensors = true;
     if (!r || r < c->rank || (c->passes_torch && is_of_torch(r)))
-        return true;
+        return;
     if (r > c->rank)
         forget(c);
     c->rank = r;
-    if (c->count == c->room) {
-        char **more = realloc(c->names, (2 * c->room + 16) * sizeof *more);
-        if (!more)
-            return false;
-        c->names = more;
-        c->room = 2 * c->room + 16;
-    }
-    c->names[c->count] = strdup(name);
-    return c->names[c->count++];
-}
-
-static heft_status look_through(choice *c, DIR *dir, heft_error *err)
-{
-    const struct dirent *e = NULL;
-    bool room = true;
-    do {
-        errno = 0;
-        e = readdir(dir);
-        room = !e || take(c, e->d_name);
-    } while (e && room);
-    if (!room)
-        return heft_error_no_memory(err, "to look through a folder");
-    return errno ? heft_os_error(err, errno, "the folder cannot be read") : HEFT_OK;
+    size_t room = c->count < c->room ? c->room : 2 * c->room + 16;
+    char **names = room == c->room ? c->names : realloc(c->names, room * sizeof *names);
+    char *copy = names ? strdup(name) : NULL;
+    c->has_no_memory = !copy;
+    if (!names)
+        return;
+    c->names = names;
+    c->room = room;
+    if (copy)
+        names[c->count++] = copy;
 }
 
 /* "model-1.zt" belongs to "model.zt". */
@@ -192,22 +194,8 @@ static const char *choose(choice *c, heft_error *err)
 
 static heft_status collect(choice *c, const char *path, heft_error *err)
 {
-    DIR *dir = open_folder(AT_FDCWD, path);
-    if (!dir)
-        return heft_os_error(err, errno, "the folder cannot be opened");
-    heft_status st = look_through(c, dir, err);
-    closedir(dir);
-    return st;
-}
-
-/* PyTorch's name that safetensors were taken instead of, or NULL. */
-static const char *passed_over(const choice *c)
-{
-    bool is_safe = c->safetensors || c->rank >= INDEX;
-    return !is_safe || is_of_torch(c->rank) ? NULL
-           : c->torch == USUAL_TORCH        ? "pytorch_model.bin"
-           : c->torch == USUAL_TORCH_INDEX  ? "pytorch_model.bin.index.json"
-                                            : NULL;
+    heft_status st = list(AT_FDCWD, path, "the folder cannot be opened", take, c, err);
+    return c->has_no_memory ? heft_error_no_memory(err, "to look through a folder") : st;
 }
 
 heft_status heft_folder_entry(char **out, const char **passed, const char *path, heft_error *err)
@@ -222,7 +210,12 @@ heft_status heft_folder_entry(char **out, const char **passed, const char *path,
         c.passes_torch = true;
         st = collect(&c, path, err);
     }
-    *passed = passed_over(&c);
+    bool passes_torch = (c.safetensors || c.rank >= INDEX) && !is_of_torch(c.rank);
+    *passed = NULL;
+    if (passes_torch && c.torch == USUAL_TORCH)
+        *passed = "pytorch_model.bin";
+    if (passes_torch && c.torch == USUAL_TORCH_INDEX)
+        *passed = "pytorch_model.bin.index.json";
     if (!st && !c.count)
         st = heft_error_plain(err, HEFT_E_IO, "a folder without a file of weights");
     const char *name = st ? NULL : choose(&c, err);
@@ -240,22 +233,4 @@ heft_status heft_folder_entry(char **out, const char **passed, const char *path,
     forget(&c);
     free(c.names);
     return st;
-}
-
-heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
-                             heft_error *err)
-{
-    const struct dirent *e;
-    DIR *d = open_folder(dir, ".");
-    if (!d)
-        return heft_os_error(err, errno, "the folder cannot be read");
-    do {
-        errno = 0;
-        e = readdir(d);
-        if (e)
-            fn(arg, e->d_name);
-    } while (e);
-    int os = errno;
-    closedir(d);
-    return os ? heft_os_error(err, os, "the folder cannot be read") : HEFT_OK;
 }

@@ -182,17 +182,18 @@ static uint64_t listed(const record *r)
     return r->new ? r->new_len : 0;
 }
 
-static uint8_t *encode(const journal *j, size_t *len)
+static heft_status store(const journal *j, const heft_target *t, const char *name, const char *part,
+                         heft_error *err)
 {
     bool all = true;
-    *len = HEAD + HASH;
+    size_t len = HEAD + HASH;
     for (uint32_t i = 0; i < j->count; i++)
         all = all && listed(&j->records[i]) == j->records[i].new_len;
     for (uint32_t i = 0; i < j->count; i++)
-        *len += RECORD + !all * 8u + (size_t)(j->records[i].old_len + listed(&j->records[i]));
-    uint8_t *bytes = malloc(*len), *to = bytes;
+        len += RECORD + !all * 8u + (size_t)(j->records[i].old_len + listed(&j->records[i]));
+    uint8_t *bytes = malloc(len), *to = bytes;
     if (!bytes)
-        return NULL;
+        return heft_error_no_memory(err, purpose);
     to = heft_put_bytes(to, magic, 8);
     to = heft_put(heft_put(to, all ? LISTED : UNLISTED, 4), j->count, 4);
     to = heft_put(heft_put(to, j->old_size, 8), j->new_size, 8);
@@ -203,8 +204,12 @@ static uint8_t *encode(const journal *j, size_t *len)
         to = all ? to : heft_put(to, listed(r), 8);
         to = heft_put_bytes(heft_put_bytes(to, r->old, r->old_len), r->new, listed(r));
     }
-    heft_seal(bytes, *len);
-    return bytes;
+    heft_seal(bytes, len);
+    heft_status st = heft_journal_remove(t, t->name, err);
+    if (!st)
+        st = heft_sealed_store(t, name, part, bytes, len, err);
+    free(bytes);
+    return st;
 }
 
 static heft_status damaged(const char *name, heft_error *err)
@@ -261,35 +266,6 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
         if (!decode_record(&j->records[j->count], j, version == UNLISTED, &p, &left))
             return damaged(name, err);
     return left ? damaged(name, err) : HEFT_OK;
-}
-
-/* ---- on disk ---- */
-
-static heft_status store(const journal *j, const heft_target *t, const char *name, const char *part,
-                         heft_error *err)
-{
-    size_t len;
-    uint8_t *bytes = encode(j, &len);
-    if (!bytes)
-        return heft_error_no_memory(err, purpose);
-    heft_status st = heft_journal_remove(t, t->name, err);
-    if (!st)
-        st = heft_sealed_store(t, name, part, bytes, len, err);
-    free(bytes);
-    return st;
-}
-
-static heft_status load(journal *j, const heft_target *t, const char *name, bool *there,
-                        heft_error *err)
-{
-    uint8_t *bytes;
-    size_t len;
-    *j = (journal){ .count = 0 };
-    heft_status st = heft_sealed_load(&bytes, &len, t->dir, name, UINT64_MAX, err);
-    *there = bytes;
-    if (st == HEFT_E_FORMAT)
-        return damaged(name, err);
-    return st || !bytes ? st : decode(j, name, bytes, len, err);
 }
 
 /* ---- forth and back ---- */
@@ -356,14 +332,6 @@ static heft_status end(const heft_target *t, const char *name, heft_error *err)
     return heft_disk_sync_saved(t->disk, t->dir, err);
 }
 
-/* Before the file was touched. */
-static heft_status drop(const heft_target *t, const char *name, heft_status why)
-{
-    heft_error unheard; /* a journal that stays says that the file is as it was */
-    (void)!end(t, name, &unheard);
-    return why;
-}
-
 /* The first failure is what is told, unless undoing fails as well: then that is worse. */
 static heft_status take_back(const journal *j, const heft_target *t, const char *name,
                              heft_error *err)
@@ -385,6 +353,7 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
                               const heft_applying *a, heft_error *err)
 {
     char name[NAME_MAX + 1], part[NAME_MAX + 1];
+    heft_error unheard;
     journal j = { .count = 0 };
     *changed = false;
     *fits = heft_journal_name(name, t->name, heft_journal_suffix) &&
@@ -395,25 +364,21 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
     *changed = j.count > 0;
     if (!st && *changed)
         st = store(&j, t, name, part, err);
-    if (!st && *changed)
-        st = heft_target_check(t, err)  ? drop(t, name, HEFT_E_IO)
-             : write_new(&j, t, a, err) ? take_back(&j, t, name, err)
-                                        : end(t, name, err);
+    if (!st && *changed) {
+        st = heft_target_check(t, err);
+        if (st) /* the file was not touched: a journal that stays says that it is as it was */
+            (void)!end(t, name, &unheard);
+        else
+            st = write_new(&j, t, a, err) ? take_back(&j, t, name, err) : end(t, name, err);
+    }
     free_journal(&j);
     return st;
 }
 
 /* ---- undoing ---- */
 
-/* Whether a byte may be there during the edit: what was, what came, or what a system that was cut off puts
- * where nothing has been written yet. */
-static bool is_of_edit(const journal *j, const record *r, uint64_t at, uint8_t byte)
-{
-    bool old = at < r->old_len && byte == r->old[at];
-    bool new = at < r->new_len && (!r->new || byte == r->new[at]);
-    return old || new || (r->at + at >= j->old_size && !byte);
-}
-
+/* During the edit a byte may be what was, what came, or what a system that was cut off puts where nothing has been
+ * written yet. */
 static heft_status check_record(bool *is_it, const journal *j, const record *r, int fd,
                                 uint64_t size, heft_error *err)
 {
@@ -425,8 +390,12 @@ static heft_status check_record(bool *is_it, const journal *j, const record *r, 
     for (uint64_t at = 0, n; at < len && !st && *is_it; at += n) {
         n = len - at < STEP ? len - at : STEP;
         st = heft_target_read(fd, r->at + at, buf, (size_t)n, err);
-        for (uint64_t i = 0; i < n && !st; i++)
-            *is_it = *is_it && is_of_edit(j, r, at + i, buf[i]);
+        for (uint64_t i = at; i < at + n && !st; i++) {
+            uint8_t byte = buf[i - at];
+            bool old = i < r->old_len && byte == r->old[i];
+            bool new = i < r->new_len && (!r->new || byte == r->new[i]);
+            *is_it = *is_it && (old || new || (r->at + i >= j->old_size && !byte));
+        }
     }
     return st;
 }
@@ -461,22 +430,27 @@ static heft_status check_file(const journal *j, const heft_target *t, heft_error
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err)
 {
     char name[NAME_MAX + 1];
-    bool there, is_void;
-    journal j;
+    bool is_void;
+    uint8_t *bytes;
+    size_t len;
+    journal j = { .count = 0 };
     *undone = false;
     if (!heft_journal_name(name, t->name, heft_journal_suffix))
         return HEFT_OK;
     heft_status st = heft_journal_is_void(&is_void, t, err);
     if (st || is_void)
         return st ? st : heft_journal_remove(t, t->name, err);
-    st = load(&j, t, name, &there, err);
-    if (!st && there)
+    st = heft_sealed_load(&bytes, &len, t->dir, name, UINT64_MAX, err);
+    if (st || !bytes)
+        return st == HEFT_E_FORMAT ? damaged(name, err) : st;
+    st = decode(&j, name, bytes, len, err);
+    if (!st)
         st = check_file(&j, t, err);
-    if (!st && there)
+    if (!st)
         st = write_old(&j, t, err);
-    if (!st && there)
+    if (!st)
         st = end(t, name, err);
-    *undone = !st && there;
+    *undone = !st;
     free_journal(&j);
     return st;
 }

@@ -34,22 +34,6 @@ static void *map_large(void *old, size_t old_size, size_t new_size)
     return p;
 }
 
-static void *plain(size_t size, size_t align)
-{
-    void *p;
-    if (align <= _Alignof(max_align_t))
-        return malloc(size);
-    return posix_memalign(&p, align, size) ? NULL : p;
-}
-
-static void release(void *p, size_t size)
-{
-    if (size >= LARGE)
-        munmap(p, whole_pages(size));
-    else
-        free(p);
-}
-
 static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
 {
     (void)ctx;
@@ -57,13 +41,21 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
         return map_large(ptr, old_size, new_size);
     if (ptr && new_size && new_size < LARGE && old_size < LARGE && align <= _Alignof(max_align_t))
         return realloc(ptr, new_size);
-    void *p = !new_size           ? NULL
-              : new_size >= LARGE ? map_large(NULL, 0, new_size)
-                                  : plain(new_size, align);
-    if (ptr && p)
+    void *p = NULL;
+    if (new_size >= LARGE)
+        p = map_large(NULL, 0, new_size);
+    else if (new_size && align <= _Alignof(max_align_t))
+        p = malloc(new_size);
+    else if (new_size && posix_memalign(&p, align, new_size))
+        p = NULL;
+    if (!ptr || (!p && new_size))
+        return p;
+    if (p)
         memcpy(p, ptr, old_size < new_size ? old_size : new_size);
-    if (ptr && (p || !new_size))
-        release(ptr, old_size);
+    if (old_size >= LARGE)
+        munmap(ptr, whole_pages(old_size));
+    else
+        free(ptr);
     return p;
 }
 

@@ -47,17 +47,13 @@ int heft_model_folder_descriptor(const heft_model_folder *f)
 
 /* ---- the root ---- */
 
-static bool is_same_directory(const struct stat *a, const struct stat *b)
-{
-    return S_ISDIR(a->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* Whether `dir` is the folder of a repository, and `below` the folder of the repository's snapshots. */
 static bool is_repository(int dir, const struct stat *below)
 {
     struct stat snapshots, blobs;
     return !fstatat(dir, "snapshots", &snapshots, AT_SYMLINK_NOFOLLOW) &&
-           is_same_directory(&snapshots, below) &&
+           S_ISDIR(snapshots.st_mode) && snapshots.st_dev == below->st_dev &&
+           snapshots.st_ino == below->st_ino &&
            !fstatat(dir, "blobs", &blobs, AT_SYMLINK_NOFOLLOW) && S_ISDIR(blobs.st_mode);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,29 +12,17 @@
 
 enum { MOST_TRIES = 8 };
 
-typedef struct place { /* the folder of a path */
-    const char *path;
-    size_t dir_len;           /* of path, up to and with the last slash */
+typedef struct place {        /* the folder of a path */
+    const char *path, *name;  /* name: in its folder */
+    char *dir;                /* the name of the folder */
     heft_model_folder folder; /* not open until it is needed */
 } place;
 
 static const char purpose[] = "for the name of a folder";
 
-static char *folder_name(const place *p)
-{
-    return p->dir_len ? strndup(p->path, p->dir_len) : strdup(".");
-}
-
 static heft_status open_dir(place *p, heft_error *err)
 {
-    if (p->folder.count)
-        return HEFT_OK;
-    char *name = folder_name(p);
-    if (!name)
-        return heft_error_no_memory(err, purpose);
-    heft_status st = heft_model_folder_open(&p->folder, name, err);
-    free(name);
-    return st;
+    return p->folder.count ? HEFT_OK : heft_model_folder_open(&p->folder, p->dir, err);
 }
 
 static heft_status open_named(heft_source **out, place *p, const char *name, heft_error *err)
@@ -51,10 +40,9 @@ static heft_status open_shard(heft_source **out, place *p, const char *name, hef
     heft_status st = open_named(out, p, name, err);
     if (st)
         return st;
-    char *path = malloc(p->dir_len + strlen(name) + 1);
+    char *path = malloc(strlen(p->dir) + strlen(name) + 2);
     if (path) {
-        memcpy(path, p->path, p->dir_len);
-        strcpy(path + p->dir_len, name);
+        sprintf(path, "%s/%s", p->dir, name);
         st = heft_journal_check(&is_same, path, heft_source_descriptor(*out), &why);
     } else
         st = heft_error_no_memory(&why, purpose);
@@ -96,27 +84,10 @@ static heft_status list(void *ctx, void (*fn)(void *arg, const char *name), void
     return st ? st : heft_folder_list(heft_model_folder_descriptor(&p->folder), fn, arg, err);
 }
 
-/* The file that stands for the model in its folder: no more trusted than the other files there. */
-static heft_status open_entry(heft_source **out, place *p, const char *name, heft_error *err)
-{
-    heft_error cause;
-    heft_status st = open_named(out, p, name, &cause);
-    if (!st)
-        return HEFT_OK;
-    if (st == HEFT_E_NOMEM)
-        return heft_error_plain(err, st, "%s", cause.message);
-    heft_error_plain(err, st, "shard %q %s", (heft_str){ name, strlen(name) }, cause.message);
-    if (err)
-        err->os = cause.os;
-    return st;
-}
-
 /* The folder of the path, which need not be the one in which a file lies that is a link. */
 static heft_status check_folder(const char *name, heft_error *err)
 {
-    int dir = name ? heft_open_at(AT_FDCWD, name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (!name)
-        return heft_error_no_memory(err, purpose);
+    int dir = heft_open_at(AT_FDCWD, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     heft_status st = dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
                              : heft_set_check(dir, err);
     if (dir >= 0)
@@ -126,15 +97,21 @@ static heft_status check_folder(const char *name, heft_error *err)
 
 /* A file that is not there may have been moved by a set that replaces it.  is_entry: the path was found in a folder
  * rather than named by the caller. */
-static heft_status open_source(heft_source **out, place *p, const char *name, bool is_entry,
-                               heft_error *err)
+static heft_status open_source(heft_source **out, place *p, bool is_entry, heft_error *err)
 {
-    heft_error pending;
-    char *folder = folder_name(p);
-    heft_status st = is_entry ? open_entry(out, p, name, err)
-                              : heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
-    heft_status of_folder = check_folder(folder, &pending);
-    free(folder);
+    heft_error pending, cause;
+    heft_str name = { p->name, strlen(p->name) };
+    heft_status st;
+    if (!is_entry) {
+        st = heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
+    } else if ((st = open_named(out, p, p->name, &cause))) { /* no more trusted than other files */
+        if (st == HEFT_E_NOMEM)
+            heft_error_plain(err, st, "%s", cause.message);
+        else
+            heft_error_plain(err, st, "shard %q %s", name, cause.message);
+        heft_error_os(err, st, cause.os);
+    }
+    heft_status of_folder = check_folder(p->dir, &pending);
     if (!of_folder || (st && pending.os != EBUSY))
         return st;
     heft_source_close(*out);
@@ -155,8 +132,7 @@ static heft_status open_once(heft_file **out, bool *is_same, place *p, bool is_e
     heft_source *s;
     *out = NULL;
     *is_same = true;
-    const char *slash = strrchr(p->path, '/');
-    heft_status st = open_source(&s, p, slash ? slash + 1 : p->path, is_entry, err);
+    heft_status st = open_source(&s, p, is_entry, err);
     if (st)
         return st;
     int fd = heft_source_descriptor(s);
@@ -181,19 +157,22 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     heft_error own;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
-    place p = { path, slash ? (size_t)(slash - path) + 1 : 0, { .count = 0 } };
-    heft_shard_folder shards = { sizeof shards, slash ? slash + 1 : path, open_sibling, &p, list };
-    heft_status st = HEFT_OK;
+    place p = { .path = path, .name = slash ? slash + 1 : path };
+    heft_shard_folder shards = { sizeof shards, p.name, open_sibling, &p, list };
     bool is_same = false;
     err = err ? err : &own;
     *out = NULL;
-    st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
+    heft_status st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
     if (st)
         return st;
     o.shards = o.shards ? o.shards : &shards;
+    p.dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!p.dir)
+        return heft_error_no_memory(err, purpose);
     for (int tries = 0; tries < MOST_TRIES && !is_same; tries++)
         st = open_once(out, &is_same, &p, is_entry, &o, err);
     heft_model_folder_close(&p.folder);
+    free(p.dir);
     return st;
 }
 

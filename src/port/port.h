@@ -11,6 +11,8 @@ heft_status heft_os_error(heft_error *err, int os, const char *what);
 
 /* openat(), repeated for as long as signals interrupt it. */
 int heft_open_at(int dir, const char *path, int flags);
+/* The folder that a path lies in. */
+int heft_open_folder_of(const char *path, int flags);
 
 /* A regular file by a path seen from the directory dir, opened with these flags on top. */
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,

@@ -69,18 +69,6 @@ static heft_status keep_owner(const replacing *r, heft_error *err)
 
 /* ---- the change ---- */
 
-static heft_status appear(replacing *r, heft_error *err)
-{
-    const heft_target *t = r->t;
-    heft_status st = heft_target_check(t, err);
-    int os = st ? 0 : heft_staged_replace(&r->staged, t->name);
-    if (os)
-        st = heft_os_error(err, os, "cannot be replaced");
-    if (!st)
-        st = heft_disk_sync_saved(t->disk, t->dir, err);
-    return st;
-}
-
 heft_status heft_replace(const heft_target *t, const heft_applying *a, uint64_t *copied,
                          heft_error *err)
 {
@@ -101,7 +89,12 @@ heft_status heft_replace(const heft_target *t, const heft_applying *a, uint64_t 
     if (!st && (heft_disk_sync(t->disk, r.staged.fd) || heft_disk_flush(t->disk, r.staged.fd)))
         st = heft_os_error(err, errno, "writing to disk failed");
     if (!st)
-        st = appear(&r, err);
+        st = heft_target_check(t, err);
+    os = st ? 0 : heft_staged_replace(&r.staged, t->name);
+    if (os)
+        st = heft_os_error(err, os, "cannot be replaced");
+    if (!st)
+        st = heft_disk_sync_saved(t->disk, t->dir, err);
     os = heft_staged_close(&r.staged);
     if (os && !st)
         st = heft_os_error(err, os, "saved, but closing it failed");

@@ -78,21 +78,10 @@ static const heft_scratch_ops ops = {
 
 /* ---- the file ---- */
 
-/* Space is found to be missing before anything is decoded. */
-static heft_status reserve(int fd, uint64_t bytes, heft_error *err)
-{
-    int os = heft_disk_reserve(&heft_system_disk, fd, bytes);
-    if (!os)
-        return HEFT_OK;
-    char what[64];
-    snprintf(what, sizeof what, "no room for a temporary file of %llu bytes",
-             (unsigned long long)bytes);
-    return heft_os_error(err, os, what);
-}
-
 heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_error *err)
 {
     scratch *s = calloc(1, sizeof *s);
+    char what[64] = "a temporary file cannot be made";
     heft_staged staged;
     *out = NULL;
     if (!s)
@@ -101,13 +90,17 @@ heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_er
     int os = heft_staged_open(&staged, &heft_system_disk, dir, "heft", 0600);
     heft_staged_drop_name(&staged);
     s->fd = staged.fd;
-    heft_status st = os ? heft_os_error(err, os, "a temporary file cannot be made")
-                        : reserve(s->fd, bytes, err);
-    if (st)
+    if (!os) { /* space is found to be missing before anything is decoded */
+        snprintf(what, sizeof what, "no room for a temporary file of %llu bytes",
+                 (unsigned long long)bytes);
+        os = heft_disk_reserve(&heft_system_disk, s->fd, bytes);
+    }
+    if (os) {
         close_scratch(&s->base);
-    else
-        *out = &s->base;
-    return st;
+        return heft_os_error(err, os, what);
+    }
+    *out = &s->base;
+    return HEFT_OK;
 }
 
 /* /var/tmp rather than /tmp, which may be memory. */
@@ -121,10 +114,7 @@ heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_erro
                              : heft_scratch_in(out, dir, bytes, &why);
     if (dir >= 0)
         close(dir);
-    if (st) {
-        heft_error_plain(err, st, "%s: %s", path, why.message);
-        if (err)
-            err->os = why.os;
-    }
+    if (st)
+        heft_error_os(err, heft_error_plain(err, st, "%s: %s", path, why.message), why.os);
     return st;
 }

@@ -78,29 +78,25 @@ heft_status heft_sealed_store(const heft_target *t, const char *name, const char
     return st;
 }
 
-static heft_status read_all(uint8_t **out, size_t *len, int fd, uint64_t most, heft_error *err)
-{
-    struct stat is;
-    if (fstat(fd, &is))
-        return heft_os_error(err, errno, "its journal cannot be read");
-    if (!S_ISREG(is.st_mode) || (uint64_t)is.st_size > most)
-        return heft_error_plain(err, HEFT_E_FORMAT, "what bears the name of a journal is none");
-    *len = (size_t)is.st_size;
-    *out = malloc(*len + 1);
-    if (!*out)
-        return heft_error_no_memory(err, "for a journal");
-    return heft_target_read(fd, 0, *out, *len, err);
-}
-
 heft_status heft_sealed_load(uint8_t **out, size_t *len, int dir, const char *name, uint64_t most,
                              heft_error *err)
 {
+    struct stat is = { .st_size = 0 };
+    heft_status st = HEFT_OK;
     *out = NULL;
     int fd = heft_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? HEFT_OK
                                : heft_os_error(err, errno, "its journal cannot be opened");
-    heft_status st = read_all(out, len, fd, most, err);
+    if (fstat(fd, &is))
+        st = heft_os_error(err, errno, "its journal cannot be read");
+    else if (!S_ISREG(is.st_mode) || (uint64_t)is.st_size > most)
+        st = heft_error_plain(err, HEFT_E_FORMAT, "what bears the name of a journal is none");
+    *len = (size_t)is.st_size;
+    if (!st && !(*out = malloc(*len + 1)))
+        st = heft_error_no_memory(err, "for a journal");
+    if (!st)
+        st = heft_target_read(fd, 0, *out, *len, err);
     close(fd);
     if (st) {
         free(*out);

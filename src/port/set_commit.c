@@ -22,31 +22,20 @@
 /* ---- moves ---- */
 
 /* A file system that cannot refuse to replace is asked before. */
-static int rename_new(const heft_target *t, const char *from, const char *to)
+static heft_status move(const heft_target *t, const char *from, const char *to, heft_error *err)
 {
     struct stat is;
     int failed = t->disk->rename_new(t->dir, from, to);
-    if (!failed || errno != EINVAL)
-        return failed;
-    if (fstatat(t->dir, to, &is, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? t->disk->rename(t->dir, from, to) : -1;
-    errno = EEXIST;
-    return -1;
-}
-
-static heft_status move(const heft_target *t, const char *from, const char *to, heft_error *err)
-{
-    if (!rename_new(t, from, to))
+    if (failed && errno == EINVAL) {
+        if (!fstatat(t->dir, to, &is, AT_SYMLINK_NOFOLLOW))
+            errno = EEXIST;
+        else if (errno == ENOENT)
+            failed = t->disk->rename(t->dir, from, to);
+    }
+    if (!failed)
         return HEFT_OK;
     return errno == EEXIST ? heft_error_plain(err, HEFT_E_IO, "exists already and is left alone")
                            : heft_os_error(err, errno, "cannot be given its name");
-}
-
-static heft_status remove_if_there(const heft_target *t, const char *name, heft_error *err)
-{
-    if (!t->disk->remove(t->dir, name) || errno == ENOENT || errno == ENAMETOOLONG)
-        return HEFT_OK;
-    return heft_os_error(err, errno, "the files that it replaces cannot be removed");
 }
 
 /* From the last one on, and no further than to one that stays: those that remain are always the first ones. */
@@ -73,28 +62,31 @@ static heft_status move_old(const heft_target *t, const heft_set_file *f, uint32
     return st || !is_there ? st : move(t, f->name, old, err);
 }
 
-static heft_status move_new(const heft_target *t, const heft_set_file *f, uint32_t i,
-                            heft_error *err)
-{
-    char staged[HEFT_SET_NAME];
-    bool is_staged;
-    heft_set_staged_name(staged, i);
-    heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
-    return st || !is_staged ? st : move(t, staged, f->name, err);
-}
-
 /* Steps 1 and 2. */
 static heft_status complete(const heft_target *t, const heft_set_file *files, uint32_t count,
                             uint32_t *where, heft_error *err)
 {
+    char staged[HEFT_SET_NAME];
+    bool is_staged;
     heft_status st = HEFT_OK;
     for (*where = count; *where > 0 && !st;) {
         --*where;
         st = files[*where].replaces ? move_old(t, &files[*where], *where, err) : HEFT_OK;
     }
-    for (*where = st ? *where : 0; *where < count && !st; *where += !st)
-        st = move_new(t, &files[*where], *where, err);
+    for (*where = st ? *where : 0; *where < count && !st; *where += !st) {
+        heft_set_staged_name(staged, *where);
+        st = heft_name_exists(&is_staged, t->dir, staged, err);
+        if (!st && is_staged)
+            st = move(t, staged, files[*where].name, err);
+    }
     return st ? st : heft_target_sync_dir(t, err);
+}
+
+static heft_status remove_journal(const heft_target *t, heft_error *err)
+{
+    if (t->disk->remove(t->dir, heft_set_journal))
+        return heft_os_error(err, errno, "the journal cannot be removed");
+    return heft_target_sync_dir(t, err);
 }
 
 /* Step 3. */
@@ -105,13 +97,11 @@ static heft_status clean_up(const heft_target *t, const heft_set_file *files, ui
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++) {
         heft_set_old_name(old, i);
-        st = remove_if_there(t, old, err);
-        if (!st)
-            st = heft_journal_remove(t, files[i].name, err);
+        if (t->disk->remove(t->dir, old) && errno != ENOENT && errno != ENAMETOOLONG)
+            return heft_os_error(err, errno, "the files that it replaces cannot be removed");
+        st = heft_journal_remove(t, files[i].name, err);
     }
-    if (!st && t->disk->remove(t->dir, heft_set_journal))
-        st = heft_os_error(err, errno, "the journal cannot be removed");
-    return st ? st : heft_target_sync_dir(t, err);
+    return st ? st : remove_journal(t, err);
 }
 
 /* The new file moves out of the way, unless it is not the new one, or the old one that was never moved. */
@@ -141,10 +131,8 @@ static heft_status undo(const heft_target *t, const heft_set_file *files, uint32
         st = move_back(t, &files[i], i, err);
     if (!st)
         st = heft_target_sync_dir(t, err);
-    if (!st && t->disk->remove(t->dir, heft_set_journal))
-        st = heft_os_error(err, errno, "the journal cannot be removed");
     if (!st)
-        st = heft_target_sync_dir(t, err);
+        st = remove_journal(t, err);
     if (!st)
         heft_set_remove_staged(t, count);
     return st;
@@ -152,12 +140,9 @@ static heft_status undo(const heft_target *t, const heft_set_file *files, uint32
 
 /* ---- what a killed program has left ---- */
 
-typedef struct found { /* of one file of the set */
-    bool is_staged, can_be_completed, can_be_undone;
-} found;
-
-static heft_status look(found *out, const heft_target *t, const heft_set_file *f, uint32_t i,
-                        heft_error *err)
+/* Clear what is not possible with file i of the set. */
+static heft_status look(bool *can_complete, bool *can_undo, const heft_target *t,
+                        const heft_set_file *f, uint32_t i, heft_error *err)
 {
     char staged[HEFT_SET_NAME], old[HEFT_SET_NAME];
     bool has_staged, has_old, is_there;
@@ -174,21 +159,10 @@ static heft_status look(found *out, const heft_target *t, const heft_set_file *f
     bool is_new = heft_fingerprint_is(&n, &f->new), is_old = heft_fingerprint_is(&n, &f->old);
     bool may_replace = f->replaces && !has_old && is_old;
     bool may_return = heft_fingerprint_is(&o, &f->old) && (!is_there || (is_new && !has_staged));
-    out->is_staged = has_staged;
-    out->can_be_completed = has_staged
-                                ? heft_fingerprint_is(&s, &f->new) && (!is_there || may_replace)
-                                : is_new;
-    out->can_be_undone = !f->replaces || (has_old ? may_return : is_old);
+    bool may_get_name = heft_fingerprint_is(&s, &f->new) && (!is_there || may_replace);
+    *can_complete = *can_complete && (has_staged ? may_get_name : is_new);
+    *can_undo = *can_undo && (!f->replaces || (has_old ? may_return : is_old));
     return HEFT_OK;
-}
-
-static heft_status cannot_mend(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_FORMAT,
-                            "files that %s lists are missing or were changed by another program: "
-                            "nothing was changed (its new files are heft-set.*.new, the replaced "
-                            "ones heft-set.*.old: move what is needed, then remove the journal)",
-                            heft_set_journal);
 }
 
 static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set_file *files,
@@ -197,16 +171,17 @@ static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set
     bool can_complete = true, can_undo = true;
     uint32_t where;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++) {
-        found f;
-        st = look(&f, t, &files[i], i, err);
-        can_complete = can_complete && !st && f.can_be_completed;
-        can_undo = can_undo && !st && f.can_be_undone;
-    }
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = look(&can_complete, &can_undo, t, &files[i], i, err);
     if (st)
         return st;
     if (!can_complete && !can_undo)
-        return cannot_mend(err);
+        return heft_error_plain(
+            err, HEFT_E_FORMAT,
+            "files that %s lists are missing or were changed by another program: nothing was "
+            "changed (its new files are heft-set.*.new, the replaced ones heft-set.*.old: move "
+            "what is needed, then remove the journal)",
+            heft_set_journal);
     if (!can_complete) {
         st = undo(t, files, count, err);
         *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_UNDONE;
@@ -219,13 +194,22 @@ static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set
     return st;
 }
 
-/* Those before the first name that is not taken. */
-static heft_status remove_leftovers(const heft_target *t, heft_error *err)
+heft_status heft_set_mend(heft_recovery *out, const heft_target *t, heft_error *err)
 {
     char staged[HEFT_SET_NAME];
+    heft_set_file *files;
     bool exists = true;
     uint32_t count = 0;
-    heft_status st = HEFT_OK;
+    *out = HEFT_RECOVERY_NONE;
+    heft_status st = heft_set_load(&files, &count, t->dir, err);
+    if (st)
+        return st;
+    if (files) {
+        st = mend(out, t, files, count, err);
+        free(files);
+        return st;
+    }
+    /* no journal: remove the files before the first name that is not taken */
     while (exists && !st && count < HEFT_SET_MOST_FILES) {
         heft_set_staged_name(staged, count);
         st = heft_name_exists(&exists, t->dir, staged, err);
@@ -234,20 +218,6 @@ static heft_status remove_leftovers(const heft_target *t, heft_error *err)
     if (count && !st)
         t->disk->remove(t->dir, heft_set_partial);
     heft_set_remove_staged(t, count);
-    return st;
-}
-
-heft_status heft_set_mend(heft_recovery *out, const heft_target *t, heft_error *err)
-{
-    heft_set_file *files;
-    uint32_t count = 0;
-    *out = HEFT_RECOVERY_NONE;
-    heft_status st = heft_set_load(&files, &count, t->dir, err);
-    if (!st && files)
-        st = mend(out, t, files, count, err);
-    else if (!st)
-        st = remove_leftovers(t, err);
-    free(files);
     return st;
 }
 
@@ -288,34 +258,19 @@ heft_status heft_set_recover(heft_recovery *out, const heft_disk *disk, int dir,
     return st;
 }
 
-/* The folder, also of a name that nothing has. */
-static int open_folder_of(const char *path)
-{
-    char *real = realpath(path, NULL);
-    const char *whole = real ? real : path, *slash = strrchr(whole, '/');
-    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-        dir = real ? heft_open_at(AT_FDCWD, real, flags) : -1;
-    if (dir < 0 && (!real || errno == ENOTDIR)) {
-        char *folder = slash ? strndup(whole, (size_t)(slash - whole) + 1) : strdup(".");
-        dir = folder ? heft_open_at(AT_FDCWD, folder, flags) : -1;
-        errno = folder ? errno : ENOMEM;
-        free(folder);
-    }
-    int os = errno;
-    free(real);
-    errno = os;
-    return dir;
-}
-
 heft_status heft_set_recover_path(heft_recovery *out, const heft_disk *disk, const char *path,
                                   heft_error *err)
 {
     *out = HEFT_RECOVERY_NONE;
-    int dir = open_folder_of(path);
-    if (dir < 0)
-        return heft_os_error(err, errno, "its folder cannot be opened");
-    heft_status st = heft_set_recover(out, disk, dir, err);
-    close(dir);
+    char *real = realpath(path, NULL);
+    int dir = real ? heft_open_at(AT_FDCWD, real, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (dir < 0 && (!real || errno == ENOTDIR)) /* the folder, also of a name that nothing has */
+        dir = heft_open_folder_of(real ? real : path, O_RDONLY);
+    heft_status st = dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
+                             : heft_set_recover(out, disk, dir, err);
+    if (dir >= 0)
+        close(dir);
+    free(real);
     return st;
 }
 
@@ -339,12 +294,10 @@ static heft_status describe(const heft_target *t, heft_set_file *f, uint32_t i, 
         st = heft_fingerprint_at(&f->replaces, &f->old, t->dir, f->name, err);
     if (st || !f->replaces)
         return st;
-    if (!replace) {
-        heft_error_plain(err, HEFT_E_ARGUMENT, "exists already and is left alone");
-        if (err)
-            err->os = EEXIST;
-        return HEFT_E_ARGUMENT;
-    }
+    if (!replace)
+        return heft_error_os(
+            err, heft_error_plain(err, HEFT_E_ARGUMENT, "exists already and is left alone"),
+            EEXIST);
     if (f->old.size == HEFT_NOWHERE)
         return heft_error_plain(err, HEFT_E_IO, "is not a regular file and is left alone");
     return HEFT_OK;
@@ -362,17 +315,6 @@ static heft_status take_back(const heft_target *t, const heft_set_file *files, u
                             "%s, and undoing it failed: %s lists all files, and 'heft edit' on the "
                             "folder, with no options, completes or undoes it",
                             first.message, heft_set_journal);
-}
-
-static heft_status saved_but(heft_error *err)
-{
-    heft_error first = *err;
-    heft_error_plain(err, first.status,
-                     "saved, but %s ('heft edit' on the folder, with no options, does "
-                     "what is left)",
-                     first.message);
-    err->os = first.os;
-    return first.status;
 }
 
 /* A journal that could not be removed again counts: what it lists is completed later. */
@@ -404,5 +346,12 @@ heft_status heft_set_commit(const heft_target *t, heft_set_file *files, uint32_t
         return cannot_store(t, count, err);
     if (complete(t, files, count, where, err))
         return take_back(t, files, count, err);
-    return clean_up(t, files, count, err) ? saved_but(err) : HEFT_OK;
+    if (!clean_up(t, files, count, err))
+        return HEFT_OK;
+    heft_error why = *err;
+    heft_error_plain(err, why.status,
+                     "saved, but %s ('heft edit' on the folder, with no options, does "
+                     "what is left)",
+                     why.message);
+    return heft_error_os(err, why.status, why.os);
 }

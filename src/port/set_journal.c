@@ -159,7 +159,5 @@ heft_status heft_set_check(int dir, heft_error *err)
                      "the files of its folder are being replaced, or that was interrupted: there "
                      "is %s ('heft edit' on the folder, with no options, completes or undoes it)",
                      heft_set_journal);
-    if (err)
-        err->os = EBUSY;
-    return HEFT_E_IO;
+    return heft_error_os(err, HEFT_E_IO, EBUSY);
 }

@@ -1,7 +1,26 @@
-/* sink_file.h - the steps in which a file appears, for sets of files that appear together. */
+/* sink_file.h - a staged file as a sink, and the steps in which it appears, for sets of files that appear together. */
 #ifndef HEFT_SINK_FILE_H
 #define HEFT_SINK_FILE_H
-#include "port/disk.h"
+#include <stdatomic.h>
+
+#include "port/staged.h"
+
+typedef struct heft_staged_sink {
+    heft_sink base;
+    heft_staged staged;
+    const char *no_room;    /* the message when the disk is full */
+    bool syncs;             /* begin to sync what was written */
+    atomic_bool has_failed; /* what was called here, rather than what is written into it */
+    bool is_done;           /* a file of a set that waits for the others */
+} heft_staged_sink;
+
+/* Operations of sinks that begin with a heft_staged_sink. */
+heft_status heft_staged_write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
+                                 heft_error *err);
+heft_status heft_staged_read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err);
+heft_status heft_staged_reserve(heft_sink *s, uint64_t size, heft_error *err);
+heft_status heft_staged_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err);
+bool heft_staged_share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
 
 /* Besides the flags of heft_sink_open_file(): what killed programs left in the directory stays. */
 enum { HEFT_FILE_SINK_UNSWEPT = 1 << 16 };
@@ -10,6 +29,7 @@ heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const ch
                                 uint32_t flags, heft_error *err);
 /* Whether it is one that heft_sink_open_file() made for a regular file. */
 bool heft_sink_is_file(const heft_sink *s);
+void heft_file_sink_discard(heft_sink *s);
 /* Sync the file where that is asked for, report every error of writing, and give the file another name than its own
  * in the same folder; the sink stays. */
 heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err);

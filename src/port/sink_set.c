@@ -15,11 +15,9 @@
 #include "port/set_journal.h"
 
 typedef struct member {
-    heft_sink base; /* what is handed out */
-    heft_sink *inner;
+    heft_sink *sink; /* a heft_staged_sink; what is handed out */
     struct member *next;
     char *name;
-    bool is_done;
 } member;
 
 struct heft_sink_set {
@@ -31,37 +29,12 @@ struct heft_sink_set {
     member *first, **last;
 };
 
-/* ---- a file of the set ---- */
-
-static heft_status write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
-                            heft_error *err)
-{
-    heft_sink *inner = ((const member *)s)->inner;
-    return inner->ops->write_at(inner, off, data, len, err);
-}
-
-static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
-{
-    heft_sink *inner = ((const member *)s)->inner;
-    return inner->ops->reserve(inner, size, err);
-}
-
-static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
-{
-    heft_sink *inner = ((const member *)s)->inner;
-    return inner->ops->read_at(inner, off, buf, len, err);
-}
-
-static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
-{
-    heft_sink *inner = ((const member *)s)->inner;
-    return inner->ops->scratch(inner, out, bytes, err);
-}
+/* ---- a file of the set: a sink of sink_file.c that only the set finishes or discards ---- */
 
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     (void)err;
-    ((member *)s)->is_done = true;
+    ((heft_staged_sink *)s)->is_done = true;
     return HEFT_OK;
 }
 
@@ -72,36 +45,17 @@ static void discard(heft_sink *s)
 
 static const heft_sink_ops member_ops = {
     .size = sizeof(heft_sink_ops),
-    .write_at = write_at,
-    .reserve = reserve,
+    .write_at = heft_staged_write_at,
+    .reserve = heft_staged_reserve,
     .finish = finish,
     .discard = discard,
-    .read_at = read_at,
-    .scratch = scratch,
+    .read_at = heft_staged_read_at,
+    .scratch = heft_staged_scratch,
 };
 
 /* ---- opening ---- */
 
-static int skip_sync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
 static const char purpose[] = "for a set of files";
-
-static heft_status open_dir(heft_sink_set *s, heft_error *err)
-{
-    if (!mkdir(s->path, 0777))
-        s->made_dir = true;
-    else if (errno != EEXIST)
-        return heft_os_error(err, errno, "cannot be created");
-    s->dir = heft_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->dir < 0 && errno == EACCES)
-        s->dir = heft_open_at(AT_FDCWD, s->path,
-                              O_PATH | O_DIRECTORY | O_CLOEXEC); /* enough, but for syncing */
-    return s->dir < 0 ? heft_os_error(err, errno, "cannot be written into") : HEFT_OK;
-}
 
 static heft_target target_of(const heft_sink_set *s)
 {
@@ -112,10 +66,20 @@ static heft_status open_set(heft_sink_set *s, const char *dir, heft_error *err)
 {
     heft_recovery earlier;
     s->path = strdup(*dir ? dir : ".");
-    heft_status st = s->path ? open_dir(s, err) : heft_error_no_memory(err, purpose);
-    if (!st)
-        st = heft_set_lock(&s->lock, &s->disk, s->dir, err);
+    if (!s->path)
+        return heft_error_no_memory(err, purpose);
+    if (!mkdir(s->path, 0777))
+        s->made_dir = true;
+    else if (errno != EEXIST)
+        return heft_os_error(err, errno, "cannot be created");
+    s->dir = heft_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->dir < 0 && errno == EACCES)
+        s->dir = heft_open_at(AT_FDCWD, s->path,
+                              O_PATH | O_DIRECTORY | O_CLOEXEC); /* enough, but for syncing */
+    if (s->dir < 0)
+        return heft_os_error(err, errno, "cannot be written into");
     heft_target t = target_of(s);
+    heft_status st = heft_set_lock(&s->lock, &s->disk, s->dir, err);
     return st ? st : heft_set_mend(&earlier, &t, err);
 }
 
@@ -128,7 +92,7 @@ heft_status heft_sink_set_open_on(const heft_disk *disk, heft_sink_set **out, co
         return heft_error_no_memory(err, purpose);
     *s = (heft_sink_set){ .disk = *disk, .dir = -1, .lock = -1, .flags = flags, .last = &s->first };
     if (flags & HEFT_SINK_NO_SYNC)
-        s->disk.sync = skip_sync;
+        s->disk.sync = heft_disk_no_sync;
     heft_status st = open_set(s, dir, err);
     if (st)
         heft_sink_set_discard(s);
@@ -149,9 +113,7 @@ static heft_status say_name(heft_error *err, heft_status st, const char *name,
                             const heft_error *why)
 {
     heft_error_plain(err, st, "%s: %s", name, why->message);
-    if (err)
-        err->os = why->os;
-    return st;
+    return heft_error_os(err, st, why->os);
 }
 
 /* Links would lead the file out of the folder, where it cannot get its name together with the others. */
@@ -185,17 +147,21 @@ static heft_status open_inner(heft_sink **out, const heft_sink_set *s, const cha
     uint32_t unswept = s->first ? HEFT_FILE_SINK_UNSWEPT : 0; /* once is enough */
     heft_status st = heft_file_sink_open(out, &s->disk, path, s->flags | unswept, err);
     free(path);
-    if (!st && !heft_sink_is_file(*out)) {
-        heft_sink_discard(*out);
-        *out = NULL;
-        st = heft_error_plain(err, HEFT_E_ARGUMENT, "is no regular file");
+    if (st)
+        return st;
+    if (heft_sink_is_file(*out)) {
+        (*out)->ops = &member_ops;
+        return HEFT_OK;
     }
-    return st;
+    heft_sink_discard(*out);
+    *out = NULL;
+    return heft_error_plain(err, HEFT_E_ARGUMENT, "is no regular file");
 }
 
 static void free_member(member *m)
 {
-    heft_sink_discard(m->inner);
+    if (m->sink)
+        heft_file_sink_discard(m->sink);
     free(m->name);
     free(m);
 }
@@ -210,9 +176,8 @@ heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s, const char *nam
     member *m = calloc(1, sizeof *m);
     if (!m)
         return heft_error_no_memory(err, purpose);
-    m->base.ops = &member_ops;
     m->name = strdup(name);
-    st = m->name ? open_inner(&m->inner, s, name, &why) : heft_error_no_memory(&why, purpose);
+    st = m->name ? open_inner(&m->sink, s, name, &why) : heft_error_no_memory(&why, purpose);
     if (st) {
         free_member(m);
         return say_name(err, st, name, &why);
@@ -220,7 +185,7 @@ heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s, const char *nam
     *s->last = m;
     s->last = &m->next;
     s->count++;
-    *out = &m->base;
+    *out = m->sink;
     return HEFT_OK;
 }
 
@@ -249,18 +214,10 @@ static heft_status stage(const heft_sink_set *s, heft_set_file *files, uint32_t 
         char name[HEFT_SET_NAME];
         strcpy(files[*where].name, m->name);
         heft_set_staged_name(name, *where);
-        st = heft_file_sink_stage(m->inner, name, err);
+        st = heft_file_sink_stage(m->sink, name, err);
         *where += !st;
     }
     return st;
-}
-
-static const char *name_at(const heft_sink_set *s, uint32_t i)
-{
-    const member *m = s->first;
-    while (m && i--)
-        m = m->next;
-    return m ? m->name : NULL;
 }
 
 static heft_status finish_set(const heft_sink_set *s, heft_error *err)
@@ -269,7 +226,7 @@ static heft_status finish_set(const heft_sink_set *s, heft_error *err)
     heft_target t = target_of(s);
     uint32_t where = s->count;
     for (const member *m = s->first; m; m = m->next)
-        if (!m->is_done)
+        if (!((const heft_staged_sink *)m->sink)->is_done)
             return heft_error_plain(err, HEFT_E_ARGUMENT, "a file of the set is not complete");
     heft_set_file *files = calloc((size_t)s->count + 1, sizeof *files);
     if (!files)
@@ -280,9 +237,11 @@ static heft_status finish_set(const heft_sink_set *s, heft_error *err)
     if (!st)
         st = heft_set_commit(&t, files, s->count, s->flags & HEFT_SINK_REPLACE, &where, &why);
     free(files);
-    const char *name = name_at(s, where);
-    if (st && name)
-        return say_name(err, st, name, &why);
+    const member *at = s->first;
+    while (at && where--)
+        at = at->next;
+    if (st && at)
+        return say_name(err, st, at->name, &why);
     if (st && err)
         *err = why;
     return st;

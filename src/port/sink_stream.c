@@ -11,11 +11,6 @@ typedef struct stream_sink {
     bool own, syncs;
 } stream_sink;
 
-static heft_status fail(heft_error *err, int os)
-{
-    return heft_os_error(err, os, "writing failed");
-}
-
 static heft_status write_next(heft_sink *s, const void *data, size_t len, heft_error *err)
 {
     const stream_sink *f = (const stream_sink *)s;
@@ -25,7 +20,7 @@ static heft_status write_next(heft_sink *s, const void *data, size_t len, heft_e
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return fail(err, n ? errno : ENOSPC);
+            return heft_os_error(err, n ? errno : ENOSPC, "writing failed");
         p += n;
         len -= (size_t)n;
     }
@@ -43,15 +38,13 @@ static void discard(heft_sink *s)
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     const stream_sink *f = (const stream_sink *)s;
-    heft_status st = HEFT_OK;
-    /* pipes and most devices cannot be synced */
-    if (f->syncs && heft_disk_sync(f->disk, f->fd) && errno != EINVAL && errno != EROFS &&
-        errno != ENOTSUP)
-        st = fail(err, errno);
-    if (f->own && f->disk->close(f->fd) && errno != EINTR && !st)
-        st = fail(err, errno);
+    int os = f->syncs && heft_disk_sync(f->disk, f->fd) ? errno : 0;
+    if (os == EINVAL || os == EROFS || os == ENOTSUP) /* pipes and most devices */
+        os = 0;
+    if (f->own && f->disk->close(f->fd) && errno != EINTR && !os)
+        os = errno;
     free(s);
-    return st;
+    return os ? heft_os_error(err, os, "writing failed") : HEFT_OK;
 }
 
 static const heft_sink_ops ops = {

@@ -27,25 +27,19 @@ typedef struct file_source {
 static heft_status cut_short(heft_error *err, uint64_t at)
 {
     heft_error_set(err, HEFT_E_IO, at, "the file was cut short while it was being read");
-    if (err)
-        err->os = EIO;
-    return HEFT_E_IO;
-}
-
-/* The last page of a file that was cut inside it reads as zeros, without a fault. */
-static bool is_shorter(const file_source *f)
-{
-    struct stat st;
-    return f->map && (fstat(f->fd, &st) || (uint64_t)st.st_size < f->base.size);
+    return heft_error_os(err, HEFT_E_IO, EIO);
 }
 
 /* Once the file was found too short, whatever is read of it may be of any age. */
 static heft_status state(heft_source *s, heft_error *err)
 {
     file_source *f = (file_source *)s;
+    struct stat is;
     if (f->guard && heft_guard_tripped(f->guard))
         atomic_store(&f->is_cut, true);
-    if (!atomic_load(&f->is_cut) && is_shorter(f))
+    /* the last page of a file that was cut inside it reads as zeros, without a fault */
+    if (!atomic_load(&f->is_cut) && f->map &&
+        (fstat(f->fd, &is) || (uint64_t)is.st_size < f->base.size))
         atomic_store(&f->is_cut, true);
     return atomic_load(&f->is_cut) ? cut_short(err, HEFT_NOWHERE) : HEFT_OK;
 }
@@ -172,25 +166,17 @@ int heft_source_descriptor(const heft_source *s)
     return s->ops == &ops ? ((const file_source *)s)->fd : -1;
 }
 
-static heft_status check_regular(file_source *f, heft_error *err)
-{
-    struct stat st;
-    if (fstat(f->fd, &st))
-        return heft_os_error(err, errno, "cannot be looked at");
-    if (S_ISDIR(st.st_mode))
-        return heft_os_error(err, EISDIR, "cannot be opened");
-    if (!S_ISREG(st.st_mode)) {
-        heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file");
-        if (err)
-            err->os = ESPIPE;
-        return HEFT_E_IO;
-    }
-    f->base.size = (uint64_t)st.st_size;
-    return HEFT_OK;
-}
-
 static heft_status map_file(file_source *f, heft_access how, heft_error *err)
 {
+    struct stat is;
+    if (fstat(f->fd, &is))
+        return heft_os_error(err, errno, "cannot be looked at");
+    if (S_ISDIR(is.st_mode))
+        return heft_os_error(err, EISDIR, "cannot be opened");
+    if (!S_ISREG(is.st_mode))
+        return heft_error_os(
+            err, heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file"), ESPIPE);
+    f->base.size = (uint64_t)is.st_size;
     bool populates = how == HEFT_ACCESS_POPULATE, must = populates || how == HEFT_ACCESS_MAP;
     int flags = MAP_SHARED | (populates ? MAP_POPULATE : 0);
     if (how == HEFT_ACCESS_READ || !f->base.size)
@@ -218,9 +204,7 @@ static heft_status open_descriptor(heft_source **out, int fd, heft_access how, h
     }
     f->base.ops = &ops;
     f->fd = fd;
-    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : check_regular(f, err);
-    if (!st)
-        st = map_file(f, how, err);
+    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : map_file(f, how, err);
     if (!st && how == HEFT_ACCESS_DIRECT)
         f->direct = heft_direct_open(f->fd, f->map, f->base.size);
     if (st)

@@ -16,47 +16,31 @@ enum { TARGET_BYTES = 200, TRIES = 100 }; /* of the target's name */
 
 /* ---- names ---- */
 
-static void choose_name(char name[NAME_MAX + 1], const char *target, const char *suffix)
+static void choose_name(char name[NAME_MAX + 1], const char *target)
 {
     uint32_t r;
     heft_os_entropy(&r, sizeof r);
     r ^= (uint32_t)getpid();
-    snprintf(name, NAME_MAX + 1, ".%.*s.%08x.%s", TARGET_BYTES, target, (unsigned)r, suffix);
-}
-
-static int link_unnamed(heft_staged *s, const char *target)
-{
-    int os = EEXIST;
-    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
-        choose_name(s->name, target, "heft-new");
-        os = s->disk->name(s->fd, s->dir, s->name) ? errno : 0;
-    }
-    if (os)
-        s->name[0] = '\0';
-    return os;
+    snprintf(name, NAME_MAX + 1, ".%.*s.%08x.heft-new", TARGET_BYTES, target, (unsigned)r);
 }
 
 /* ---- creating ---- */
 
-/* Whether the file is locked and still has its name: between its creation and the lock another program may have taken
- * it for one that was left behind.  Where locks do not work, nothing is ever removed. */
-static bool is_claimed(const heft_staged *s)
-{
-    struct stat is;
-    if (heft_disk_lock(s->disk, s->fd) && errno == EWOULDBLOCK)
-        return false;
-    return fstat(s->fd, &is) || is.st_nlink;
-}
-
+/* Between the creation of the file and its lock another program may have taken it for one that was left behind, and
+ * have locked or removed it.  Where locks do not work, nothing is ever removed. */
 static int open_named(heft_staged *s, const char *target, mode_t mode)
 {
+    struct stat is;
     int os = EEXIST;
     for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
-        choose_name(s->name, target, "heft-new");
+        choose_name(s->name, target);
         s->fd = heft_disk_create(s->disk, s->dir, s->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
                                  mode);
         os = s->fd < 0 ? errno : 0;
-        if (os || is_claimed(s))
+        if (os)
+            continue;
+        bool is_locked = !heft_disk_lock(s->disk, s->fd) || errno != EWOULDBLOCK;
+        if (is_locked && (fstat(s->fd, &is) || is.st_nlink))
             continue;
         s->disk->close(s->fd);
         s->fd = -1;
@@ -96,11 +80,14 @@ int heft_staged_appear(heft_staged *s, const char *target)
 
 int heft_staged_replace(heft_staged *s, const char *target)
 {
-    int os = s->name[0] ? 0 : link_unnamed(s, target);
+    int os = s->name[0] ? 0 : EEXIST;
+    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
+        choose_name(s->name, target);
+        os = s->disk->name(s->fd, s->dir, s->name) ? errno : 0;
+    }
     if (!os && s->disk->rename(s->dir, s->name, target))
-        os = errno;
-    else if (!os)
-        s->name[0] = '\0';
+        return errno; /* closing removes the temporary name */
+    s->name[0] = '\0';
     return os;
 }
 
@@ -136,46 +123,33 @@ static bool is_number(const char *p, const char *end)
     return n && n <= 16 && p + n == end;
 }
 
-static bool ends_in(const char *name, const char *suffix, const char **at)
-{
-    size_t len = strlen(name), n = strlen(suffix);
-    *at = len > n ? name + len - n : NULL;
-    return *at && !strcmp(*at, suffix);
-}
-
 /* ".TARGET.DIGITS.heft-new" or, of older versions, ".TARGET.DIGITS.tmp" with eight digits. */
 static bool is_temporary(const char *name, const char *target)
 {
-    const char *suffix, *number;
+    const char *suffix = strrchr(name, '.'), *number = suffix;
     size_t len = strnlen(target, TARGET_BYTES);
     if (name[0] != '.')
         return false;
-    if (ends_in(name, ".heft-new", &suffix)) {
-        number = suffix;
+    if (!strcmp(suffix, ".heft-new")) {
         while (number > name + 1 && number[-1] != '.')
             number--;
         return number > name + 2 && is_number(number, suffix);
     }
-    return ends_in(name, ".tmp", &suffix) && suffix == name + 1 + len + 1 + 8 &&
+    return !strcmp(suffix, ".tmp") && suffix == name + 1 + len + 1 + 8 &&
            !memcmp(name + 1, target, len) && name[1 + len] == '.' &&
            is_number(name + 2 + len, suffix);
-}
-
-/* Opening for writing is what locks on network file systems need. */
-static int open_found(int dir, const char *name)
-{
-    int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int fd = heft_open_at(dir, name, O_RDWR | flags);
-    return fd >= 0 ? fd : heft_open_at(dir, name, O_RDONLY | flags);
 }
 
 static void remove_found(void *arg, const char *name)
 {
     const sweep *w = arg;
     struct stat is;
+    int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     if (!is_temporary(name, w->target))
         return;
-    int fd = open_found(w->dir, name);
+    int fd = heft_open_at(w->dir, name, O_RDWR | flags); /* locks on network file systems need it */
+    if (fd < 0)
+        fd = heft_open_at(w->dir, name, O_RDONLY | flags);
     if (fd < 0)
         return;
     if (!fstat(fd, &is) && S_ISREG(is.st_mode) && !heft_disk_lock(w->disk, fd))

@@ -40,19 +40,6 @@ static heft_status encode(uint8_t out[NOTE], int fd, heft_error *err)
     return st;
 }
 
-static heft_status note_means(bool *means, const heft_target *t, const char *note, heft_error *err)
-{
-    uint8_t *bytes, now[NOTE];
-    size_t len;
-    *means = false;
-    heft_status st = heft_sealed_load(&bytes, &len, t->dir, note, NOTE, err);
-    if (!st && bytes)
-        st = encode(now, t->fd, err);
-    *means = !st && bytes && len == NOTE && !memcmp(bytes, now, NOTE);
-    free(bytes);
-    return st == HEFT_E_FORMAT ? HEFT_OK : st;
-}
-
 /* It need not appear in one step: half a note counts for nothing. */
 static heft_status write_note(const heft_target *t, const char *note, int fd, heft_error *err)
 {
@@ -74,9 +61,17 @@ static heft_status write_note(const heft_target *t, const char *note, int fd, he
 heft_status heft_journal_is_void(bool *is_void, const heft_target *t, heft_error *err)
 {
     char note[NAME_MAX + 1];
+    uint8_t *bytes, now[NOTE];
+    size_t len;
     *is_void = false;
-    return heft_journal_name(note, t->name, heft_journal_note) ? note_means(is_void, t, note, err)
-                                                               : HEFT_OK;
+    if (!heft_journal_name(note, t->name, heft_journal_note))
+        return HEFT_OK;
+    heft_status st = heft_sealed_load(&bytes, &len, t->dir, note, NOTE, err);
+    if (!st && bytes)
+        st = encode(now, t->fd, err);
+    *is_void = !st && bytes && len == NOTE && !memcmp(bytes, now, NOTE);
+    free(bytes);
+    return st == HEFT_E_FORMAT ? HEFT_OK : st;
 }
 
 heft_status heft_journal_remove(const heft_target *t, const char *name, heft_error *err)
@@ -100,16 +95,6 @@ heft_status heft_journal_remove(const heft_target *t, const char *name, heft_err
 
 /* ---- reading ---- */
 
-static heft_status refuse(heft_error *err)
-{
-    heft_error_plain(err, HEFT_E_IO,
-                     "an edit of it was interrupted, or is going on: there is a journal beside it "
-                     "('heft edit' with no options undoes the edit)");
-    if (err)
-        err->os = EBUSY;
-    return HEFT_E_IO;
-}
-
 /* The journal may go with its note while we look: then it is asked for again. */
 static heft_status check_at(const heft_target *t, heft_error *err)
 {
@@ -122,7 +107,12 @@ static heft_status check_at(const heft_target *t, heft_error *err)
         st = heft_journal_is_void(&is_void, t, err);
     if (!st && exists && !is_void)
         st = heft_name_exists(&exists, t->dir, journal, err);
-    return st || !exists || is_void ? st : refuse(err);
+    if (st || !exists || is_void)
+        return st;
+    heft_error_plain(err, HEFT_E_IO,
+                     "an edit of it was interrupted, or is going on: there is a journal beside it "
+                     "('heft edit' with no options undoes the edit)");
+    return heft_error_os(err, HEFT_E_IO, EBUSY);
 }
 
 static bool is_named(const heft_target *t)
@@ -132,27 +122,22 @@ static bool is_named(const heft_target *t)
            open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* A file that was removed while it was open: nothing can be beside it. */
-static bool is_nameless(int fd)
-{
-    struct stat is;
-    return !fstat(fd, &is) && !is.st_nlink;
-}
-
 heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_error *err)
 {
+    struct stat is;
     char *real = realpath(path, NULL);
+    int os = errno;
     *is_same = true;
-    if (!real && errno == ENOENT && is_nameless(fd))
-        return HEFT_OK;
+    if (!real && os == ENOENT && !fstat(fd, &is) && !is.st_nlink)
+        return HEFT_OK; /* removed while it was open: nothing can be beside it */
     if (!real)
-        return heft_os_error(err, errno,
+        return heft_os_error(err, os,
                              "cannot be looked up, to see whether an edit of it was "
                              "interrupted");
-    char *slash = strrchr(real, '/');
-    heft_target t = { .disk = &heft_system_disk, .name = slash + 1, .fd = fd };
-    *slash = '\0';
-    t.dir = heft_open_at(AT_FDCWD, slash == real ? "/" : real, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    heft_target t = { .disk = &heft_system_disk,
+                      .name = strrchr(real, '/') + 1,
+                      .fd = fd,
+                      .dir = heft_open_folder_of(real, O_PATH) };
     heft_status st = t.dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
                                : heft_set_check(t.dir, err);
     if (!st)
@@ -165,17 +150,6 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
 }
 
 /* ---- replacing ---- */
-
-/* The journal may be of an edit that is going on. */
-static heft_status lock_old(heft_retiring *r, heft_error *err)
-{
-    r->lock = heft_open_at(r->t.dir, r->t.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (r->lock < 0)
-        return errno == ENOENT ? HEFT_OK : heft_os_error(err, errno, "cannot be locked");
-    if (heft_disk_lock(r->t.disk, r->lock) && errno == EWOULDBLOCK)
-        return heft_os_error(err, EBUSY, "another program is editing it");
-    return HEFT_OK;
-}
 
 static void end(heft_retiring *r)
 {
@@ -194,9 +168,15 @@ heft_status heft_retire_begin(heft_retiring *r, const heft_disk *disk, int dir, 
         return HEFT_OK;
     bool has_journal;
     heft_status st = heft_name_exists(&has_journal, dir, journal, err);
-    if (!st && has_journal)
-        st = lock_old(r, err);
-    if (!st && has_journal)
+    if (st || !has_journal)
+        return st;
+    /* the journal may be of an edit that is going on */
+    r->lock = heft_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (r->lock < 0 && errno != ENOENT)
+        st = heft_os_error(err, errno, "cannot be locked");
+    else if (r->lock >= 0 && heft_disk_lock(disk, r->lock) && errno == EWOULDBLOCK)
+        st = heft_os_error(err, EBUSY, "another program is editing it");
+    if (!st)
         st = write_note(&r->t, note, fd, err);
     if (st)
         end(r);
@@ -212,8 +192,7 @@ heft_status heft_retire_end(heft_retiring *r, heft_error *err)
     if (st) {
         heft_error_plain(err, st, "saved, but a journal of the file that it replaces is left: %s",
                          why.message);
-        if (err)
-            err->os = why.os;
+        heft_error_os(err, st, why.os);
     }
     end(r);
     return st;

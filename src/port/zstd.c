@@ -46,11 +46,6 @@ static void close_decoder(void *state)
     ZSTD_freeDCtx(state);
 }
 
-static size_t bound(size_t in_len)
-{
-    return ZSTD_compressBound(in_len);
-}
-
 static heft_status open_encoder(void **state, int level, bool checksums, heft_error *err)
 {
     ZSTD_CCtx *c = ZSTD_createCCtx();
@@ -88,7 +83,7 @@ const heft_codec heft_zstd_codec = {
     .open = open_decoder,
     .decode = decode,
     .close = close_decoder,
-    .bound = bound,
+    .bound = ZSTD_compressBound,
     .encoder = open_encoder,
     .encode = encode,
     .end = close_encoder,
