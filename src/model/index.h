@@ -278,7 +278,7 @@ heft_status heft_ix_claim(heft_index *x, heft_claim c);
 /* The digest of a part: its digits stand in spelled from hex_at on (at most as many as the
  * algorithm has; numbers may have fewer).  HEFT_E_FORMAT when they are no such digits.  Parts come in
  * ascending order.  Unknown algorithms are for the caller: heft_ix_knows_digest(). */
-heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const char *algorithm,
+heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const char *name,
                            heft_str spelled, size_t hex_at, bool decoded);
 /* The CRC-32 of what a compressed part decodes to, as a number. */
 heft_status heft_ix_digest_crc32(heft_index *x, uint32_t part, const char *rule, uint32_t crc);

@@ -39,9 +39,9 @@ typedef struct heft_appender {
 
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err);
 /* Encodes a piece; on any thread, each piece by one at a time. */
-heft_status heft_append_encode(const heft_appender *a, heft_piece *piece, heft_error *err);
+heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error *err);
 /* Pieces come here in the order of the file: all of a part, then the next. */
-heft_status heft_append_write(heft_appender *a, const heft_piece *piece, heft_error *err);
+heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error *err);
 void heft_append_close(heft_appender *a); /* one of zeros is harmless */
 
 #endif

@@ -7,7 +7,7 @@ enum { HEFT_NPZ_SUFFIX = 4 };
 extern const char heft_npz_suffix[]; /* of the name of a member that is an array: ".npy" */
 
 /* What in the name of a member is dangerous to those who unpack the archive into a folder, or NULL. */
-const char *heft_npz_risk(heft_str member);
+const char *heft_npz_risk(heft_str name);
 
 heft_status heft_npz_plan(heft_plan *p);
 heft_status heft_npz_front(const heft_plan *p, heft_out *o);
