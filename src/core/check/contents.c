@@ -69,13 +69,12 @@ static heft_status list_jobs(contents *c, heft_error *err)
             d++;
         if (!wanted(c->f, i))
             continue;
-        job *j = heft_vec_push(&c->mem, &c->jobs, sizeof *j);
-        if (!j)
-            return heft_error_no_memory(err, purpose);
-        *j = (job){ i, HEFT_NONE, FINE, HEFT_NOWHERE, NULL };
+        job j = { i, HEFT_NONE, FINE, HEFT_NOWHERE, NULL };
         uint32_t claim = x->claims.len + d;
         if (d < x->digests.len && digests[d].part == i && heft_ix_claim_at(x, claim).decoded)
-            j->claim = claim;
+            j.claim = claim;
+        if (!heft_vec_add(&c->mem, &c->jobs, &j, sizeof j))
+            return heft_error_no_memory(err, purpose);
     }
     return HEFT_OK;
 }
@@ -262,12 +261,11 @@ typedef struct demand {
 static void demand_found(void *ctx, const heft_content *c)
 {
     demand *d = ctx;
-    if (!d->st && c->severity == HEFT_FAULT)
-        d->st = heft_error_rule(d->err,
-                                heft_error_set(d->err, c->status,
-                                               heft_ix_place_offset(d->x, c->where.offset), "%s",
-                                               c->text),
-                                c->rule);
+    if (d->st || c->severity != HEFT_FAULT)
+        return;
+    d->st = c->status;
+    heft_error_set(d->err, d->st, heft_ix_place_offset(d->x, c->where.offset), "%s", c->text);
+    heft_error_rule(d->err, d->st, c->rule);
 }
 
 heft_status heft_contents_demand(const heft_file *f, heft_error *err)

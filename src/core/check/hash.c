@@ -54,10 +54,9 @@ static heft_status cut(hashing *s, heft_error *err)
     for (uint32_t part = 0; part < s->f->x.parts.len; part++) {
         uint64_t length = heft_ix_part_row_at(&s->f->x, part)->length;
         for (uint64_t from = 0; from < length; from += PIECE) {
-            piece *p = heft_vec_push(&s->mem, &s->pieces, sizeof *p);
-            if (!p)
+            piece p = { from, part };
+            if (!heft_vec_add(&s->mem, &s->pieces, &p, sizeof p))
                 return heft_error_no_memory(err, purpose);
-            *p = (piece){ from, part };
         }
         s->meter->total += length;
     }
@@ -93,7 +92,7 @@ static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_er
     } else { /* the checksums are computed while the bytes are in the processor's cache */
         const uint8_t *data = (const uint8_t *)heft_part_view(s->f, p->part) + p->from;
         heft_blake3_update(&h, data, len);
-        st = heft_checked_read_seen(&s->checks, row->offset + p->from, data, len, err);
+        st = heft_segments_add(&s->checks.seen, row->offset + p->from, data, len, err);
     }
     heft_blake3_final(&h, s->digests[i].bytes);
     heft_meter_add(s->meter, len);
@@ -233,8 +232,6 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
     err = heft_error_begin(err, &own);
     heft_meter meter = { .fn = progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .meter = &meter };
-    heft_segments_init(&s.checks.seen, f->host); /* so that it can be freed */
-    s.checks.mem = s.mem;
     heft_file_enter(f); /* names are lent by the file as well */
     heft_status st = f->lacking.status ? heft_file_is_complete(f, err) : heft_check_lengths(f, err);
     if (!st)
@@ -246,7 +243,7 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
         st = heft_meter_end(&meter, err);
     }
     if (!st)
-        st = heft_checked_read_judge(&s.checks, err);
+        st = heft_checked_read_end(&s.checks, err);
     if (!st)
         st = hash_all(&s, model, tensors, err);
     st = heft_file_leave_after(f, st, err);

@@ -209,15 +209,6 @@ static void report_content(void *ctx, const heft_content *found)
 
 /* ---- sparse tensors ---- */
 
-static bool is_at_hand(const heft_file *f, uint32_t t)
-{
-    const heft_ix_tensor_row *row = heft_ix_row(&f->x, t);
-    for (uint32_t k = 0; k < row->part_count; k++)
-        if (!heft_file_has(f, heft_ix_part_row_at(&f->x, row->first_part + k)->offset))
-            return false;
-    return true;
-}
-
 static heft_status check_sparse(verify *v, uint32_t t)
 {
     heft_error why;
@@ -242,8 +233,12 @@ static heft_status check_all_sparse(verify *v)
 {
     heft_status st = HEFT_OK;
     for (uint32_t t = 0; t < heft_ix_tensors(&v->f->x) && !st; t++) {
-        uint8_t layout = heft_ix_row(&v->f->x, t)->layout;
-        if ((layout == HEFT_SPARSE_CSR || layout == HEFT_SPARSE_COO) && is_at_hand(v->f, t))
+        const heft_ix_tensor_row *row = heft_ix_row(&v->f->x, t);
+        bool checks = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
+        for (uint32_t k = 0; checks && k < row->part_count; k++)
+            checks = heft_file_has(v->f,
+                                   heft_ix_part_row_at(&v->f->x, row->first_part + k)->offset);
+        if (checks)
             st = check_sparse(v, t);
     }
     return st;

@@ -19,10 +19,10 @@ typedef struct dense {
 static heft_status find_dense(dense *d, const heft_file *f, heft_str name, heft_error *err)
 {
     uint32_t id = heft_tensor_find(f, name);
-    if (id == HEFT_NONE)
-        return heft_error_rule(
-            err, heft_error_plain(err, HEFT_E_NOTFOUND, "there is no tensor %q", name),
-            "heft/no-tensor");
+    if (id == HEFT_NONE) {
+        heft_error_plain(err, HEFT_E_NOTFOUND, "there is no tensor %q", name);
+        return heft_error_rule(err, HEFT_E_NOTFOUND, "heft/no-tensor");
+    }
     uint64_t bytes;
     d->f = f;
     d->t = heft_tensor_at(f, id);

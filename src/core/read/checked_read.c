@@ -136,16 +136,12 @@ uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
 
 /* ---- judging them ---- */
 
-heft_status heft_checked_read_seen(heft_checked_read *r, uint64_t place, const void *data,
-                                   size_t len, heft_error *err)
-{
-    return heft_segments_add(&r->seen, place, data, len, err);
-}
-
-heft_status heft_checked_read_judge(heft_checked_read *r, heft_error *err)
+heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
 {
     const uint32_t *claims = r->claims.ptr;
+    heft_error own;
     heft_status st = HEFT_OK;
+    err = heft_error_begin(err, &own);
     heft_segments_sort(&r->seen);
     for (uint32_t i = 0; i < r->claims.len && !st; i++) {
         heft_claim c;
@@ -156,7 +152,7 @@ heft_status heft_checked_read_judge(heft_checked_read *r, heft_error *err)
         if (!st && !holds)
             st = heft_checksum_is_wrong(r->f, claims[i], c.part, err);
     }
-    return st;
+    return heft_error_end(err, st);
 }
 
 void heft_checked_read_free(heft_checked_read *r)
@@ -194,17 +190,9 @@ heft_status heft_checked_read_stream(heft_stream **out, heft_checked_read *r, ui
                                      heft_error *err)
 {
     heft_status st = heft_file_find_part(r->f, part, err);
+    uint32_t claim = st ? HEFT_NONE : heft_checked_read_in_order(r, part);
     *out = NULL;
-    return st ? st
-              : heft_stream_open_with(out, r->f, part, heft_checked_read_in_order(r, part),
-                                      &r->seen, err);
-}
-
-heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
-{
-    heft_error own;
-    err = heft_error_begin(err, &own);
-    return heft_error_end(err, heft_checked_read_judge(r, err));
+    return st ? st : heft_stream_open_with(out, r->f, part, claim, &r->seen, err);
 }
 
 void heft_checked_read_close(heft_checked_read *r)

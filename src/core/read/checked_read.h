@@ -7,7 +7,7 @@
 struct heft_checked_read {
     const heft_file *f;
     heft_memory mem;
-    heft_segments seen; /* stored bytes, by their place in the file */
+    heft_segments seen; /* stored bytes of parts that are not read in order, by their place */
     heft_vec claims;    /* numbers of those that are judged at the end */
     bool splits;        /* parts are read in pieces, in any order */
     bool is_on;
@@ -20,11 +20,6 @@ heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bo
                                     heft_error *err);
 /* The digest for which the part has to be read from its first byte on, with heft_stream_check(); or HEFT_NONE. */
 uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part);
-/* Stored bytes of a part that is not read in order; from several threads at once. */
-heft_status heft_checked_read_seen(heft_checked_read *r, uint64_t place, const void *data,
-                                   size_t len, heft_error *err);
-/* After the last byte: HEFT_E_CHECKSUM at the first one that is wrong. */
-heft_status heft_checked_read_judge(heft_checked_read *r, heft_error *err);
-void heft_checked_read_free(heft_checked_read *r);
+void heft_checked_read_free(heft_checked_read *r); /* one of zeros is harmless */
 
 #endif

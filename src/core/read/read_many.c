@@ -100,7 +100,7 @@ static heft_status read_piece(load *l, uint32_t at, uint64_t from, uint64_t n, h
     heft_status st = heft_read_unchecked(to, l->f, l->parts[i], from, (size_t)n, err);
     if (st || !heft_ix_is_plain(row))
         return st;
-    return heft_checked_read_seen(&l->checks, row->offset + from, to, (size_t)n, err);
+    return heft_segments_add(&l->checks.seen, row->offset + from, to, (size_t)n, err);
 }
 
 static void run_share(void *arg, size_t share)
@@ -131,8 +131,6 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
     load l = { .f = f, .buffers = buffers, .parts = parts, .count = count };
     size_t bytes = ((size_t)count * 2 + 1) * sizeof *l.order;
     l.mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
-    heft_segments_init(&l.checks.seen, f->host); /* so that it can be freed */
-    l.checks.mem = l.mem;
     l.meter = (heft_meter){ .fn = progress, .ctx = ctx };
     l.order = heft_mem_alloc(&l.mem, bytes);
     if (!l.order)
@@ -149,7 +147,7 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
         st = heft_meter_end(&l.meter, err);
     }
     if (!st)
-        st = heft_checked_read_judge(&l.checks, err);
+        st = heft_checked_read_end(&l.checks, err);
     heft_checked_read_free(&l.checks);
     heft_vec_free(&l.mem, &l.shares, sizeof(place));
     heft_mem_free(&l.mem, l.order, bytes);

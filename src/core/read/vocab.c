@@ -33,10 +33,10 @@ heft_status heft_vocab_open(heft_vocab **out, const heft_file *f, heft_error *er
     const heft_ix_tokens *t = &f->x.tokens;
     heft_vocab *v = NULL;
     *out = NULL;
-    if (!t->length_bytes)
-        return heft_error_rule(err,
-                               heft_error_plain(err, HEFT_E_NOTFOUND, "the file has no vocabulary"),
-                               "heft/no-vocabulary");
+    if (!t->length_bytes) {
+        heft_error_plain(err, HEFT_E_NOTFOUND, "the file has no vocabulary");
+        return heft_error_rule(err, HEFT_E_NOTFOUND, "heft/no-vocabulary");
+    }
     heft_status st = heft_vocab_begin(&v, f->host->allocator, t->count, t->where.length, err);
     if (st)
         return st;

@@ -43,14 +43,6 @@ static heft_str listed_name(const void *ctx, uint32_t i)
     return ((const heft_ix_listed *)((const heft_file *)ctx)->x.listed.ptr)[i].name;
 }
 
-static const heft_ix_listed *find_listed(const joining *j, heft_str name)
-{
-    heft_names_of of = { listed_name, j->f };
-    uint32_t hash = heft_names_hash(&j->f->x.key, name);
-    uint32_t i = heft_names_find(&j->listed, of, hash, name);
-    return i == HEFT_NONE ? NULL : (const heft_ix_listed *)j->f->x.listed.ptr + i;
-}
-
 static uint32_t number_of(const joining *j, uint32_t tensor)
 {
     return tensor < j->own ? 0 : j->f->members[member_of(j, tensor)].base;
@@ -61,9 +53,11 @@ static uint32_t number_of(const joining *j, uint32_t tensor)
 /* Of an index, the one in the file that it names; else the first. */
 static heft_status choose(joining *j, uint32_t before, uint32_t tensor, heft_str name)
 {
-    const heft_ix_listed *l = find_listed(j, name);
+    const heft_ix_listed *listed = j->f->x.listed.ptr;
+    heft_names_of of = { listed_name, j->f };
+    uint32_t i = heft_names_find(&j->listed, of, heft_names_hash(&j->f->x.key, name), name);
     bool later = j->opt ? j->opt->duplicates == HEFT_DUPLICATES_LAST
-                        : l && number_of(j, tensor) == l->shard;
+                        : i != HEFT_NONE && number_of(j, tensor) == listed[i].shard;
     j->kept[later ? before : tensor] = 0;
     if (j->opt && j->opt->duplicates != HEFT_DUPLICATES_REFUSE)
         return HEFT_OK;
@@ -113,16 +107,6 @@ static heft_status add_listed(joining *j)
     return HEFT_OK;
 }
 
-static heft_status merge_all(joining *j)
-{
-    heft_status st = HEFT_OK;
-    for (uint32_t m = 0; m < j->f->member_count && !st; m++) {
-        const heft_member *member = &j->f->members[m];
-        st = heft_ix_merge(&j->f->x, &member->file->x, member->base, j->kept + j->starts[m]);
-    }
-    return st ? st : heft_ix_seal(&j->f->x);
-}
-
 static heft_status join_tensors(joining *j)
 {
     heft_memory *mem = &j->f->x.mem;
@@ -133,12 +117,11 @@ static heft_status join_tensors(joining *j)
         j->starts[m] = (uint32_t)total;
         total += heft_ix_tensors(&j->f->members[m].file->x);
     }
-    if (total > j->f->x.limits.tensors)
-        return heft_error_rule(j->err,
-                               heft_error_plain(j->err, HEFT_E_LIMIT,
-                                                "%U tensors pass the limit of %U", total,
-                                                (uint64_t)j->f->x.limits.tensors),
-                               "heft/limit-tensors");
+    if (total > j->f->x.limits.tensors) {
+        heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors pass the limit of %U", total,
+                         (uint64_t)j->f->x.limits.tensors);
+        return heft_error_rule(j->err, HEFT_E_LIMIT, "heft/limit-tensors");
+    }
     j->kept = heft_mem_alloc(mem, (size_t)total + 1);
     heft_status st = j->kept && heft_names_room(mem, &seen, (uint32_t)total)
                          ? HEFT_OK
@@ -146,8 +129,12 @@ static heft_status join_tensors(joining *j)
     if (!st)
         st = choose_all(j, &seen, (uint32_t)total);
     heft_names_free(mem, &seen);
+    for (uint32_t m = 0; m < members && !st; m++) {
+        const heft_member *from = &j->f->members[m];
+        st = heft_ix_merge(&j->f->x, &from->file->x, from->base, j->kept + j->starts[m]);
+    }
     if (!st)
-        st = merge_all(j);
+        st = heft_ix_seal(&j->f->x);
     heft_mem_free(mem, j->kept, (size_t)total + 1);
     return st;
 }

@@ -74,18 +74,6 @@ static void look_at(void *arg, const char *text)
                            "the file %q is numbered as one of the model's, but not listed", name);
 }
 
-/* A folder that cannot be read is no fault of the model, and nothing but verify wants to know. */
-static heft_status find_strays(heft_file *f, const numbered *first)
-{
-    strays s = { f, *first, HEFT_OK };
-    const heft_shard_folder *beside = f->shards;
-    heft_status st = beside && HEFT_HAS(beside, list)
-                         ? beside->list(beside->ctx, look_at, &s, &f->listing)
-                         : HEFT_OK;
-    f->listing.status = st;
-    return st == HEFT_E_NOMEM ? st : s.st;
-}
-
 /* ---- numbers ---- */
 
 heft_status heft_check_numbers(heft_file *f)
@@ -107,5 +95,10 @@ heft_status heft_check_numbers(heft_file *f)
         st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
                             "the files are numbered up to %U, and %U are listed",
                             (uint64_t)first.of, (uint64_t)f->beside_count);
-    return st ? st : find_strays(f, &first);
+    if (st || !f->shards || !HEFT_HAS(f->shards, list))
+        return st;
+    /* A folder that cannot be read is no fault of the model, and nothing but verify wants to know. */
+    strays s = { f, first, HEFT_OK };
+    f->listing.status = f->shards->list(f->shards->ctx, look_at, &s, &f->listing);
+    return f->listing.status == HEFT_E_NOMEM ? HEFT_E_NOMEM : s.st;
 }
