@@ -115,7 +115,7 @@ static heft_status add_tensors(heft_editing *g)
  * is stored with, where that can hold it. */
 static heft_value fitted(heft_value v, const heft_value *had)
 {
-    const double exact = 9007199254740992.0; /* f64 has each integer up to this one */
+    const int64_t exact = INT64_C(1) << 53; /* f64 has each integer up to this one */
     uint64_t stored[2];
     if (v.stored)
         return v;
@@ -123,8 +123,8 @@ static heft_value fitted(heft_value v, const heft_value *had)
         v.as.u = (uint64_t)v.as.i;
     else if (had->kind == HEFT_KIND_INT && v.kind == HEFT_KIND_UINT && v.as.u <= INT64_MAX)
         v.as.i = (int64_t)v.as.u;
-    else if (had->kind == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && (double)v.as.i >= -exact &&
-             (double)v.as.i <= exact)
+    else if (had->kind == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && v.as.i >= -exact &&
+             v.as.i <= exact)
         v.as.f = (double)v.as.i;
     else if (had->kind != v.kind)
         return v;
