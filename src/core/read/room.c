@@ -60,6 +60,7 @@ void heft_room_close(heft_room *r)
 {
     if (r->scratch)
         r->scratch->ops->close(r->scratch);
-    heft_free(r->host->allocator, r->memory, (size_t)r->len, 64);
+    if (r->memory) /* else there may be no host */
+        heft_free(r->host->allocator, r->memory, (size_t)r->len, 64);
     *r = (heft_room){ .host = r->host };
 }
