@@ -292,6 +292,8 @@ static heft_status join_range(void *ctx, const heft_digest *d, heft_range r, voi
     uint32_t a = algorithm(s, d->name);
     heft_bisect b = { .end = s->pieces.len };
     (void)err;
+    if (!pieces)
+        return HEFT_OK;
     while (heft_bisect_next(&b))
         heft_bisect_narrow(&b, pieces[b.mid].off < r.offset);
     const piece *p = pieces + b.first, *end = pieces + s->pieces.len;
