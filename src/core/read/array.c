@@ -54,6 +54,8 @@ typedef struct
 static void cast_chunk(uint8_t *to, heft_dtype as, const void *from, const dense *d, uint64_t first)
 {
     uint64_t at = 0, n = d->count - first < CHUNK ? d->count - first : CHUNK;
+    if (!n)
+        return;
     (void)heft_dtype_bytes(&at, as, first); /* all elements have fewer bytes than memory */
     (void)heft_dtype_cast(to + at, as, from, d->t.dtype, (size_t)n);
 }

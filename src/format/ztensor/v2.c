@@ -131,9 +131,11 @@ static heft_status read_shard(heft_zt2_reader *r, heft_zt2_shard *shard)
                      .algorithm = id.algorithm,
                      .range = { { heft_ix_place(shard->number, 0), id.size } },
                      .tensor = HEFT_NONE };
-    heft_str hex = { id.digest.ptr + id.hex_at, id.digest.len - id.hex_at };
-    if (!st && id.algorithm && heft_ix_digits(c.expect, id.algorithm, hex))
-        return heft_ix_claim(r->x, c);
+    if (!st && id.algorithm) {
+        heft_str hex = { id.digest.ptr + id.hex_at, id.digest.len - id.hex_at };
+        if (heft_ix_digits(c.expect, id.algorithm, hex))
+            return heft_ix_claim(r->x, c);
+    }
     if (!st)
         heft_ix_note(r->x, HEFT_WARNING, "ztensor/digest-unknown", HEFT_NOWHERE, HEFT_NONE,
                      "a shard's digest of an algorithm that is not known here is not checked");

@@ -164,8 +164,8 @@ static const heft_zt2_shard *find_shard(const heft_zt2_reader *r, heft_str name)
         bool is_before = at.len != name.len ? at.len < name.len : heft_str_order(at, name) < 0;
         heft_bisect_narrow(&b, is_before);
     }
-    const heft_zt2_shard *s = &r->shards[b.first];
-    return b.first < r->shard_count && heft_str_eq(s->name, name) ? s : NULL;
+    bool is_there = b.first < r->shard_count && heft_str_eq(r->shards[b.first].name, name);
+    return is_there ? &r->shards[b.first] : NULL;
 }
 
 static heft_status read_shard(heft_zt2_reader *r, part *p)
