@@ -1,4 +1,5 @@
 /* header.c - the public headers alone, in the oldest C they promise. */
+#include <heft/check.h>
 #include <heft/companion.h>
 #include <heft/dtypes.h>
 #include <heft/heft.h>

@@ -66,7 +66,7 @@ def results(build, scratch):
     yield "meson install", here.problem
     if here.problem:
         return
-    for name in ["heft.h", "companion.h", "write.h", "heft_ext.h", "dtypes.h", "libheft.so", "libheft.so.0", "libheft.a",
+    for name in ["heft.h", "check.h", "companion.h", "write.h", "heft_ext.h", "dtypes.h", "libheft.so", "libheft.so.0", "libheft.a",
                  "bin/heft"]:
         yield f"{name} is installed", here.find(name)
     yield "pkg-config knows the version", complaints("pkg-config", "--exact-version=0.1.0", "heft", env=here.env)

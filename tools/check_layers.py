@@ -8,7 +8,7 @@
              only what a format may call, and the engine's parts nothing above them
   data       the core has no data that can be written to
   names      everything that links is called heft_...
-  circles    no more files need each other, directly or through others, than CIRCLES says
+  circles    no files of a directory need each other, directly or through others
 
 All from "calls" on look at the objects of ARCHIVE, the static library of the core.  TAP on stdout."""
 import argparse
@@ -24,8 +24,8 @@ import tap
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 
-# Where a directory's files may include from.  heft.h: what a program sees, companion.h and write.h with
-# it; heft_ext.h: what plugs something in; a directory's own headers are its own.
+# Where a directory's files may include from.  heft.h: what a program sees, check.h, companion.h and write.h
+# with it; heft_ext.h: what plugs something in; a directory's own headers are its own.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h", "heft_ext.h"],
@@ -49,9 +49,6 @@ for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir(
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
                 "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/bare"]
-# How many files of a directory need each other, in a circle of any length; none where nothing is said.  These numbers
-# may only fall.
-CIRCLES = {}
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
@@ -221,14 +218,9 @@ def circle_faults(objects):
     files = collections.defaultdict(list)
     for p in uses:
         files[directory_of(p)].append(p)
-    for directory in sorted({*files, *CIRCLES}):
-        inside = [p for p in files[directory] if p in needs[p]]
-        most = CIRCLES.get(directory, 0)
-        if len(inside) > most:
-            circles = {" ".join(sorted(q.name for q in needs[p] if p in needs[q])) for p in inside}
-            yield f"{directory}: {len(inside)} files need each other, {most} may: " + "; ".join(sorted(circles))
-        elif len(inside) < most and len(files[directory]) == len(sources(directory, ".c")):
-            yield f"{directory}: {len(inside)} files need each other: lower its number in CIRCLES, {most}"
+    for directory, inside in sorted(files.items()):
+        circles = {" ".join(sorted(q.name for q in needs[p] if p in needs[q])) for p in inside if p in needs[p]}
+        yield from (f"{directory}: these need each other: {names}" for names in sorted(circles))
 
 
 def object_checks(archive):
@@ -242,7 +234,7 @@ def object_checks(archive):
         yield "the engine's parts call downward", list(upward_faults(objects, defined))
         yield "no data that can be written to", list(data_faults(objects))
         yield "linked names begin with heft_", list(name_faults(objects))
-        yield "no more files need each other", list(circle_faults(objects))
+        yield "no files need each other in a circle", list(circle_faults(objects))
 
 
 def main():
