@@ -16,9 +16,9 @@ bool gptrs_are_given(const gptrs_rules *r);
 int gptrs_prepare(gptrs_rules *r, const char *who);
 /* Base ids are for gpt-rs' own files.  Not CODE_DONE: said that the target is none. */
 int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const char *path);
-/* Changes the identity of a tensor, which will be called `name`, as was asked for, Burn's id included; whether it did.
- * keeps_ids: the ids of the file stay unless they are asked for, as in an edit; otherwise formats make them from
- * names. */
+/* Change *id, the identity of tensor t, as the options ask; return whether *id changed.  name: the tensor's name in the
+ * output.  keeps_ids: stored ids stay unless an option changes them, as in an edit; otherwise the format derives base
+ * ids from names. */
 bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str name,
                  bool keeps_ids, heft_identity *id);
 /* After all tensors: warns of patterns that none of them matched.  Not CODE_DONE: there was no memory, which is said. */

@@ -119,6 +119,8 @@ extern const heft_test_way heft_test_ways[];
 extern const size_t heft_test_way_count;
 
 heft_status heft_test_open(heft_file **out, heft_bytes b, const heft_host *host, heft_error *err);
+/* The same where opening must succeed; check: with heft_open_options.check_parts. */
+heft_file *heft_test_opened(heft_bytes b, const heft_host *host, bool check);
 
 /* ---- small things --------------------------------------------------------------------------- */
 

@@ -18,19 +18,6 @@ static const test_tensor tensors[] = {
     { "i64", HEFT_I64, 1, { 9 } },
 };
 
-static heft_file *open_at(const uint8_t *p, size_t len, const heft_host *host, bool check)
-{
-    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    heft_error err;
-    heft_source *s;
-    heft_file *f;
-    opt.host = host;
-    opt.check_parts = check;
-    heft_assert_ok(heft_source_open_memory(&s, p, len, &err), &err);
-    heft_assert_ok(heft_file_open_source(&f, s, &opt, &err), &err);
-    return f;
-}
-
 /* The elements of a tensor as that type, made of its bytes in one piece. */
 static uint8_t *expected(size_t *bytes, const heft_file *f, const char *name, heft_dtype as)
 {
@@ -74,7 +61,7 @@ static void assert_reads(const heft_file *f, const char *name, heft_dtype as)
 static void assert_reads_all(heft_bytes b, const heft_host *host, bool check)
 {
     static const heft_dtype types[] = { HEFT_F32, HEFT_F64, HEFT_BF16, HEFT_I32, HEFT_BOOL };
-    heft_file *f = open_at(b.p, b.len, host, check);
+    heft_file *f = heft_test_opened(b, host, check);
     for (size_t i = 0; i < HEFT_COUNT(tensors); i++)
         for (size_t k = 0; k < HEFT_COUNT(types); k++)
             assert_reads(f, tensors[i].name, types[k]);
@@ -117,7 +104,7 @@ static void the_blocks_of_a_type_become_its_elements(void **state)
         blocks[i] = i % 34 == 0 ? 0x00 : i % 34 == 1 ? 0x3C : (uint8_t)i; /* scale 1 */
     heft_assert_ok(heft_sink_open_memory(&sink, &blob, NULL, &err), &err);
     heft_assert_ok(heft_array_write(sink, &a, 1, &opt, &err), &err);
-    heft_file *f = open_at(blob.data, blob.size, NULL, false);
+    heft_file *f = heft_test_opened((heft_bytes){ blob.data, blob.size }, NULL, false);
     heft_assert_ok(heft_array_read(&got, f, a.name, HEFT_F32, NULL, 0, &err), &err);
     assert_int_equal(got.bytes, 96 * sizeof(float));
     for (size_t i = 0; i < 96; i++)
@@ -139,7 +126,7 @@ static void what_cannot_be_read_is_told(void **state)
     heft_error err;
     float few[2];
     heft_bytes b = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
-    heft_file *f = open_at(b.p, b.len, NULL, false);
+    heft_file *f = heft_test_opened(b, NULL, false);
     heft_test_poison(&err);
     heft_assert_fails(heft_array_read(&a, f, HEFT_STR("none"), HEFT_F32, NULL, 0, &err),
                       HEFT_E_NOTFOUND, &err, "there is no tensor 'none'");
@@ -167,7 +154,7 @@ static void a_sparse_tensor_is_refused(void **state)
     opt.sparsify = to_coo;
     heft_bytes b = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor",
                                        &opt);
-    heft_file *f = open_at(b.p, b.len, NULL, false);
+    heft_file *f = heft_test_opened(b, NULL, false);
     heft_assert_fails(heft_array_read(&a, f, HEFT_STR("f16"), HEFT_F32, NULL, 0, &err),
                       HEFT_E_UNSUPPORTED, &err, "is not dense");
     heft_file_close(f);
@@ -184,7 +171,7 @@ static void what_is_viewed_is_aligned(void **state)
     uint8_t *memory = malloc(b.len + 16);
     for (size_t shift = 0; shift < 9; shift++) {
         memcpy(memory + shift, b.p, b.len);
-        heft_file *f = open_at(memory + shift, b.len, NULL, shift & 1);
+        heft_file *f = heft_test_opened((heft_bytes){ memory + shift, b.len }, NULL, shift & 1);
         heft_assert_ok(heft_array_view(&a, f, HEFT_STR("f32"), &err), &err);
         const uint8_t *data = a.data;
         bool in_place = data >= memory && data < memory + b.len + 16;
@@ -216,7 +203,7 @@ static void a_wrong_digest_is_found_in_place_too(void **state)
     opt.write = &write;
     heft_bytes b = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor",
                                        &opt);
-    heft_file *f = open_at(b.p, b.len, NULL, true);
+    heft_file *f = heft_test_opened(b, NULL, true);
     heft_part p = heft_part_at(f,
                                heft_tensor_at(f, heft_tensor_find(f, HEFT_STR("f32"))).first_part);
     heft_assert_ok(heft_array_view(&a, f, HEFT_STR("f32"), &err), &err);
@@ -294,7 +281,7 @@ static void without_memory_nothing_is_left(void **state)
     heft_error err;
     heft_bytes b = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
     heft_test_memory_init(&m, 0);
-    heft_file *f = open_at(b.p, b.len, &m.host, false);
+    heft_file *f = heft_test_opened(b, &m.host, false);
     bool failed = true;
     for (uint32_t i = 1; failed; i++) {
         uint64_t before = atomic_load(&m.live);

@@ -40,19 +40,6 @@ static heft_bytes with_digests(const way *w)
     return heft_test_converted("safetensors", tensors, TENSORS, w->format, &opt);
 }
 
-static heft_file *open_bytes(heft_bytes b, const heft_host *host, bool check)
-{
-    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    heft_error err;
-    heft_source *s;
-    heft_file *f;
-    opt.host = host;
-    opt.check_parts = check;
-    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
-    heft_assert_ok(heft_file_open_source(&f, s, &opt, &err), &err);
-    return f;
-}
-
 static uint32_t part_of(const heft_file *f, size_t tensor)
 {
     const char *name = tensors[tensor].name;
@@ -62,7 +49,7 @@ static uint32_t part_of(const heft_file *f, size_t tensor)
 /* One byte in the middle of a tensor is another. */
 static void damage(heft_bytes b, size_t tensor)
 {
-    heft_file *f = open_bytes(b, NULL, false);
+    heft_file *f = heft_test_opened(b, NULL, false);
     heft_part p = heft_part_at(f, part_of(f, tensor));
     heft_file_close(f);
     b.p[p.offset + p.stored / 2] ^= 0x20;
@@ -95,7 +82,7 @@ static void a_part_is_checked_when_all_of_it_is_read(void **state)
         heft_bytes b = with_digests(&ways[i]);
         heft_error err;
         damage(b, DAMAGED);
-        heft_file *f = open_bytes(b, NULL, true);
+        heft_file *f = heft_test_opened(b, NULL, true);
         for (size_t t = 0; t < TENSORS; t++) {
             heft_status st = read_whole(f, t, &err);
             if (t == DAMAGED)
@@ -104,7 +91,7 @@ static void a_part_is_checked_when_all_of_it_is_read(void **state)
                 heft_assert_ok(st, &err);
         }
         heft_file_close(f);
-        f = open_bytes(b, NULL, false);
+        f = heft_test_opened(b, NULL, false);
         if (ways[i].keeps_bytes)
             heft_assert_ok(read_whole(f, DAMAGED, &err), &err);
         heft_file_close(f);
@@ -119,7 +106,7 @@ static void a_slice_is_not_checked(void **state)
     heft_error err;
     (void)state;
     damage(b, DAMAGED);
-    heft_file *f = open_bytes(b, NULL, true);
+    heft_file *f = heft_test_opened(b, NULL, true);
     uint64_t length = heft_part_at(f, part_of(f, DAMAGED)).length;
     heft_assert_ok(heft_part_read(byte, f, part_of(f, DAMAGED), 0, 4, &err), &err);
     heft_assert_ok(heft_part_read(byte, f, part_of(f, DAMAGED), length - 4, 4, &err), &err);
@@ -152,7 +139,7 @@ static void a_stream_is_checked_at_its_end(void **state)
         heft_stream *s;
         heft_error err;
         damage(b, DAMAGED);
-        heft_file *f = open_bytes(b, NULL, i & 1);
+        heft_file *f = heft_test_opened(b, NULL, i & 1);
         for (size_t t = 0; t < TENSORS; t++) {
             uint32_t part = part_of(f, t);
             heft_assert_ok(i & 1 ? heft_stream_open(&s, f, part, &err)
@@ -177,7 +164,7 @@ static void a_stream_that_is_left_is_not_checked(void **state)
     heft_error err;
     uint8_t byte;
     (void)state;
-    heft_file *f = open_bytes(b, NULL, true);
+    heft_file *f = heft_test_opened(b, NULL, true);
     heft_assert_ok(heft_stream_open(&s, f, part_of(f, DAMAGED), &err), &err);
     heft_assert_ok(heft_stream_read(&byte, s, 1, &err), &err);
     heft_stream_close(s);
@@ -195,7 +182,7 @@ static void a_part_is_verified_on_its_own(void **state)
         heft_error err;
         bool checked;
         damage(b, DAMAGED);
-        heft_file *f = open_bytes(b, NULL, false);
+        heft_file *f = heft_test_opened(b, NULL, false);
         heft_status st = heft_part_verify(&checked, f, part_of(f, DAMAGED), &err);
         assert_found(&ways[i], st, &err);
         heft_assert_ok(heft_part_verify(&checked, f, part_of(f, 0), &err), &err);
@@ -216,7 +203,7 @@ static void a_part_without_a_digest_is_said_to_have_none(void **state)
         heft_bytes b = heft_test_model(formats[i], tensors, TENSORS);
         heft_error err;
         bool checked = true;
-        heft_file *f = open_bytes(b, NULL, true);
+        heft_file *f = heft_test_opened(b, NULL, true);
         heft_assert_ok(heft_part_verify(&checked, f, part_of(f, 0), &err), &err);
         assert_false(checked);
         heft_assert_ok(read_whole(f, 0, &err), &err);
@@ -235,7 +222,7 @@ static void an_algorithm_that_is_missing_checks_nothing(void **state)
     (void)state;
     host.digests = NULL;
     damage(b, DAMAGED);
-    heft_file *f = open_bytes(b, &host, true);
+    heft_file *f = heft_test_opened(b, &host, true);
     heft_assert_ok(heft_part_verify(&checked, f, part_of(f, DAMAGED), &err), &err);
     assert_false(checked);
     heft_assert_ok(read_whole(f, DAMAGED, &err), &err);
@@ -276,14 +263,14 @@ static void many_parts_are_checked_on_any_number_of_threads(void **state)
         heft_test_host h;
         heft_error err;
         heft_test_host_init(&h, i & 1 ? 3 : 1);
-        heft_file *f = open_bytes(b, &h.host, true);
+        heft_file *f = heft_test_opened(b, &h.host, true);
         heft_assert_ok(readers[i >> 1 & 1](f, &err), &err);
         heft_file_close(f);
         damage(b, DAMAGED);
-        f = open_bytes(b, &h.host, true);
+        f = heft_test_opened(b, &h.host, true);
         assert_found(w, readers[i >> 1 & 1](f, &err), &err);
         heft_file_close(f);
-        f = open_bytes(b, &h.host, false);
+        f = heft_test_opened(b, &h.host, false);
         if (w->keeps_bytes)
             heft_assert_ok(readers[i >> 1 & 1](f, &err), &err);
         heft_file_close(f);
@@ -318,11 +305,11 @@ static void what_covers_several_parts_is_checked_when_all_are_read(void **state)
     heft_bytes b = heft_test_model("embd", tensors, TENSORS);
     heft_error err;
     (void)state;
-    heft_file *f = open_bytes(b, NULL, true);
+    heft_file *f = heft_test_opened(b, NULL, true);
     heft_assert_ok(stream_all(f, all, 3, true, &err), &err);
     heft_file_close(f);
     damage(b, DAMAGED);
-    f = open_bytes(b, NULL, true);
+    f = heft_test_opened(b, NULL, true);
     heft_assert_fails(stream_all(f, all, 3, true, &err), HEFT_E_CHECKSUM, &err, "embd/data-crc");
     heft_assert_fails(stream_all(f, all, 2, false, &err), HEFT_E_CHECKSUM, &err, "embd/data-crc");
     heft_assert_ok(stream_all(f, all, 2, true, &err), &err);
@@ -340,11 +327,11 @@ static void many_streams_are_checked_each_by_its_digest(void **state)
     for (size_t i = 0; i < HEFT_COUNT(ways); i++) {
         heft_bytes b = with_digests(&ways[i]);
         heft_error err;
-        heft_file *f = open_bytes(b, NULL, false);
+        heft_file *f = heft_test_opened(b, NULL, false);
         heft_assert_ok(stream_all(f, all, 3, true, &err), &err);
         heft_file_close(f);
         damage(b, DAMAGED);
-        f = open_bytes(b, NULL, false);
+        f = heft_test_opened(b, NULL, false);
         assert_found(&ways[i], stream_all(f, all, 3, true, &err), &err);
         heft_assert_ok(stream_all(f, all, 2, true, &err), &err);
         heft_file_close(f);
@@ -360,7 +347,7 @@ static void a_checked_read_knows_its_parts(void **state)
     heft_error err;
     uint32_t none = 99;
     (void)state;
-    heft_file *f = open_bytes(b, NULL, false);
+    heft_file *f = heft_test_opened(b, NULL, false);
     heft_assert_fails(heft_checked_read_open(&r, f, &none, 1, &err), HEFT_E_ARGUMENT, &err,
                       "no part");
     assert_null(r);
@@ -381,7 +368,7 @@ static void joined_files_check_what_their_files_do(void **state)
     (void)state;
     damage(b, DAMAGED);
     for (int check = 0; check < 2; check++) {
-        f = open_bytes(b, NULL, check);
+        f = heft_test_opened(b, NULL, check);
         const heft_file *files[] = { f };
         heft_assert_ok(heft_file_join(&joined, files, 1, NULL, &err), &err);
         heft_status st = read_whole(joined, DAMAGED, &err);
@@ -461,7 +448,7 @@ static void without_memory_nothing_is_said_to_be_right(void **state)
         for (uint32_t fail_at = 1, ended = 0; !ended; fail_at++) {
             heft_error err;
             heft_test_memory_init(&m, 0);
-            heft_file *f = open_bytes(b, &m.host, true);
+            heft_file *f = heft_test_opened(b, &m.host, true);
             heft_test_memory_rewind(&m);
             m.fail_at = fail_at;
             heft_status st = read_whole(f, DAMAGED, &err);

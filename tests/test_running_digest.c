@@ -56,14 +56,18 @@ static int reset(void **state)
     return 0;
 }
 
+/* Memory of any alignment. */
+static heft_allocator memory_for(test_memory *t, uint32_t fail_at)
+{
+    test_memory_init(t, fail_at);
+    return (heft_allocator){ .size = sizeof t->al, .resize = test_memory_resize_any, .ctx = t };
+}
+
 static void the_state_of_a_digest_is_used_again(void **state)
 {
     (void)state;
     test_memory t;
-    test_memory_init(&t, 0);
-    heft_allocator aligned = { .size = sizeof aligned,
-                               .resize = test_memory_resize_any,
-                               .ctx = &t };
+    heft_allocator aligned = memory_for(&t, 0);
     heft_running_digest r = { .digest = NULL };
     uint8_t sum = 0;
     for (int i = 0; i < 3; i++) {
@@ -84,10 +88,7 @@ static void ending_twice_releases_once(void **state)
 {
     (void)state;
     test_memory t;
-    test_memory_init(&t, 0);
-    heft_allocator aligned = { .size = sizeof aligned,
-                               .resize = test_memory_resize_any,
-                               .ctx = &t };
+    heft_allocator aligned = memory_for(&t, 0);
     heft_running_digest r = { .digest = NULL };
     heft_running_digest_close(&r);
     assert_int_equal(heft_running_digest_begin(&r, NULL, &aligned, "to sum", NULL), HEFT_OK);
@@ -105,10 +106,7 @@ static void without_memory_nothing_runs(void **state)
 {
     (void)state;
     test_memory t;
-    test_memory_init(&t, 1);
-    heft_allocator aligned = { .size = sizeof aligned,
-                               .resize = test_memory_resize_any,
-                               .ctx = &t };
+    heft_allocator aligned = memory_for(&t, 1);
     heft_running_digest r = { .digest = NULL };
     heft_error e;
     assert_int_equal(heft_running_digest_begin(&r, &large, &aligned, "to sum", &e), HEFT_E_NOMEM);

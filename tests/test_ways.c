@@ -10,6 +10,19 @@ heft_status heft_test_open(heft_file **out, heft_bytes b, const heft_host *host,
     return st ? st : heft_file_open_source(out, s, &opt, err);
 }
 
+heft_file *heft_test_opened(heft_bytes b, const heft_host *host, bool check)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_error err;
+    heft_source *s;
+    heft_file *f;
+    opt.host = host;
+    opt.check_parts = check;
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, s, &opt, &err), &err);
+    return f;
+}
+
 static heft_status open_path(heft_file **out, const heft_test_input *in, heft_access how,
                              const heft_open_options *opt, heft_error *err)
 {

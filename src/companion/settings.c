@@ -22,8 +22,7 @@ typedef struct reader {
     heft_error *err;
 } reader;
 
-/* Its own value, where the kind of the token tells it.  Numbers that are no integers stay as they are
- * written. */
+/* The value of a JSON token.  A number that is not an integer becomes its text; containers are empty as yet. */
 static heft_value value_of(heft_json_kind k, heft_str text)
 {
     heft_value v = { .kind = HEFT_NULL };

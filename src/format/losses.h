@@ -19,8 +19,8 @@ typedef struct heft_text_losses {   /* what a format of text metadata reports */
     const char *left_out, *as_text; /* rules */
     const char *where, *version;    /* "zTensor ", "1.0" */
 } heft_text_losses;
-/* Make a metadata value the text that is written, with a note when it was of another kind; *kept: it has such a text
- * (heft_value_text()).  One that has none, or a key that is not UTF-8, is left out with a warning. */
+/* Turn a metadata value into its text (heft_value_text()), with a note when the value was not a text.  *kept false: the
+ * value has no text, or its key is not UTF-8, and the value is left out with a warning. */
 heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text_losses say);
 /* A fault: a length field of `where`, "an EMBD file", has no room for the key, or for the text (`what`: "value").  With
  * --allow-loss the value is left out. */

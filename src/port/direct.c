@@ -184,8 +184,8 @@ static size_t read_around(const heft_direct *d, room *r, uint64_t off, uint8_t *
     return got;
 }
 
-/* straight: the memory lies as the file does.  want: how much is read when it has to be, for what will be asked for
- * next. */
+/* Read past the cache.  straight: buf is aligned as the offset is, so that whole blocks need no copy.  want: bytes to
+ * fetch into the buffer at once, since the caller reads on from there. */
 static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool straight,
                         size_t want)
 {

@@ -1,6 +1,8 @@
 /* chunks.c - the one loop over the bytes of a part, a range or a file that are seen once. */
 #include "core/read/chunks.h"
 
+#include "base/arena.h"
+
 enum { CHUNK = 256 << 10 };
 
 heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const void *lent,
@@ -10,7 +12,7 @@ heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const voi
     if (lent)
         return HEFT_OK;
     c->capacity = length < CHUNK ? (size_t)length + 1 : CHUNK;
-    c->data = c->buf = al->resize(al->ctx, NULL, 0, c->capacity, 64);
+    c->data = c->buf = heft_alloc(al, c->capacity, 64);
     if (c->buf)
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_NOMEM, "no memory to go through %U bytes", length);
@@ -28,7 +30,6 @@ bool heft_chunks_next(heft_chunks *c)
 
 void heft_chunks_close(heft_chunks *c)
 {
-    if (c->buf)
-        c->al->resize(c->al->ctx, c->buf, c->capacity, 0, 64);
+    heft_free(c->al, c->buf, c->capacity, 64);
     c->buf = NULL;
 }

@@ -96,7 +96,7 @@ heft_status heft_file_notice(heft_file *f);
 heft_status heft_check_at_open(heft_file *f, heft_error *err);
 /* A note of the index as a finding. */
 heft_finding heft_file_finding(const heft_file *f, const heft_note *note);
-/* The source of the file itself, which has number 0, or of a file beside it; or NULL. */
+/* The source of the file (number 0) or of its shard `number`; NULL: the shard is not open, or the file was fed. */
 static inline heft_source *heft_file_source(const heft_file *f, uint32_t number)
 {
     return number ? f->beside[number - 1].source : f->source;

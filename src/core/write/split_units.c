@@ -1,10 +1,7 @@
 /* split_units.c - tensors that stay together when a model is split. */
 #include "core/write/split_units.h"
 
-static heft_status no_memory(heft_error *err)
-{
-    return heft_error_no_memory(err, "to split a model");
-}
+static const char purpose[] = "to split a model";
 
 /* count zeros, and one more. */
 static uint32_t *new_ids(heft_split_units *u, size_t count)
@@ -36,7 +33,7 @@ static heft_status add_tensor(heft_split_units *u, const heft_file *in, const he
     uint32_t id;
     heft_str name = heft_ix_copy(&u->x, heft_ix_name(x, tensor));
     if (!name.ptr || heft_ix_tensor(&u->x, name, heft_ix_row(x, tensor)->dtype, 0, &dims, &id))
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     u->source[id] = heft_ix_find(&in->x, name);
     return u->source[id] != HEFT_NONE
                ? HEFT_OK
@@ -51,7 +48,7 @@ static heft_status share_sources(heft_planner *p, uint32_t **same, heft_error *e
         return HEFT_OK;
     *same = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof **same);
     if (!*same)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < p->x.parts.len; i++)
         (*same)[i] = i;
     return p->plan.source.ties(p->plan.source.ctx, *same, false);
@@ -63,7 +60,7 @@ static heft_status add_tensors(heft_split_units *u, const heft_file *in, heft_pl
 {
     uint32_t *same = NULL,
              *unit = new_ids(u, u->tensors); /* by tensor: number of its unit, from 1 */
-    heft_status st = unit ? share_sources(p, &same, err) : no_memory(err);
+    heft_status st = unit ? share_sources(p, &same, err) : heft_error_no_memory(err, purpose);
     for (uint32_t t = 0; t < u->tensors && !st; t++) {
         const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
         uint32_t first = tied_to(&p->x, same, t);
@@ -87,7 +84,7 @@ static heft_status note_equal(heft_split_units *u, const heft_file *in, const he
         return HEFT_OK;
     u->equal = new_ids(u, in->x.parts.len);
     if (!u->equal)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     for (uint32_t t = 0; t < u->tensors; t++) {
         const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
         uint32_t first = heft_ix_row(&in->x, u->source[t])->first_part;
@@ -125,7 +122,7 @@ heft_status heft_split_units_collect(heft_split_units *u, const heft_file *in, h
     u->first_of = new_ids(u, n);
     u->bytes = heft_arena_alloc(&u->x.arena, (n + (size_t)1) * sizeof *u->bytes, 16);
     if (!u->source || !u->unit || !u->members || !u->first_of || !u->bytes)
-        return no_memory(err);
+        return heft_error_no_memory(err, purpose);
     memset(u->bytes, 0, (n + (size_t)1) * sizeof *u->bytes);
     heft_status st = add_tensors(u, in, p, err);
     if (!st)

@@ -17,7 +17,7 @@ typedef struct heft_record { /* a record that is being read */
 
 /* record_path.c */
 heft_status heft_record_no_memory(const heft_record *r);
-/* Make the path the first path_len bytes of what it is, a dot and the name. */
+/* Cut the path to its first path_len bytes, then append a dot and the name. */
 heft_status heft_record_enter(heft_record *r, uint32_t path_len, heft_str name);
 /* Keeping names and values takes memory in proportion to the file: HEFT_E_LIMIT when it would take more. */
 heft_status heft_record_charge(heft_record *r, uint64_t work, uint64_t at);
