@@ -9,7 +9,7 @@ import sys
 
 from harness import HEFT, MIB, Steady, program, read_all, seconds
 
-LAYER = 8  # tensors that make.c writes per layer
+LAYER = 8  # tensors that bench_make.c writes per layer
 LARGE = 512 * MIB
 VOCABULARY = 30522
 

@@ -6,7 +6,7 @@
 #include "checks.h"
 #include "model.h"
 #include "opt.h"
-#include "vocab.h"
+#include "vocab_file.h"
 
 enum { PIECE = 1 << 20 };
 

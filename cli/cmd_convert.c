@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "folder.h"
+#include "companions.h"
 #include "inputs.h"
 #include "job.h"
 #include "textfile.h"

@@ -5,7 +5,7 @@
 #include "checks.h"
 #include "model.h"
 #include "opt.h"
-#include "progress.h"
+#include "progress_line.h"
 
 static void print_text(outbuf *o, const heft_file *f, const heft_hash *model,
                        const heft_hash *tensors)

@@ -6,9 +6,9 @@
 
 #include "burn.h"
 #include "model.h"
-#include "number.h"
+#include "number_text.h"
 #include "opt.h"
-#include "vocab.h"
+#include "vocab_file.h"
 
 typedef struct totals {
     uint64_t bytes, elements;

@@ -15,7 +15,7 @@
 typedef struct request {
     job job; /* out: the folder */
     const heft_file *f;
-    heft_sink_set *set;
+    heft_sink_dir *set;
     bool about_target; /* the error is about the folder */
 } request;
 
@@ -77,7 +77,7 @@ static heft_status open_path(heft_sink **out, request *r, const char *path, cons
         if (S_ISREG(about.st_mode) && !r->job.force)
             return refuse(err, HEFT_E_ARGUMENT, name, "exists already: --force replaces it");
     }
-    heft_status st = heft_sink_set_add(out, r->set, name, err);
+    heft_status st = heft_sink_dir_add(out, r->set, name, err);
     return st ? st : sink_watch(out, path, &r->job.failure, err);
 }
 
@@ -115,7 +115,7 @@ static int split(request *r)
     o.ctx = r;
     allow_files();
     interrupt_hold();
-    heft_status st = heft_sink_set_open(&r->set, j->out, sink_flags(j->force, j->no_sync), &err);
+    heft_status st = heft_sink_dir_open(&r->set, j->out, sink_flags(j->force, j->no_sync), &err);
     r->about_target = st;
     progress_begin(&j->bar, j->out);
     if (!st)
@@ -124,8 +124,8 @@ static int split(request *r)
     if (!st && interrupt_is_pending())
         st = interrupt_error(&err);
     if (st)
-        heft_sink_set_discard(r->set);
-    else if ((st = heft_sink_set_finish(r->set, &err)))
+        heft_sink_dir_discard(r->set);
+    else if ((st = heft_sink_dir_finish(r->set, &err)))
         r->about_target = true;
     free(stem);
     if (st && j->rules.no_memory)

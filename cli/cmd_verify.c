@@ -10,7 +10,7 @@
 #include "notices.h"
 #include "opt.h"
 #include "profile.h"
-#include "progress.h"
+#include "progress_line.h"
 
 typedef struct report {
     outbuf *o;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model.h"
-#include "number.h"
+#include "number_text.h"
 
 /* gap is |a - b|, which is exact for integers although a and b may not be. */
 static bool note_gap(difference *d, double gap, double a, double b, tolerance t)

@@ -4,12 +4,12 @@
 #define HEFT_CLI_JOB_H
 #include <sys/stat.h>
 
-#include "losses.h"
+#include "loss_report.h"
 #include "opt.h"
-#include "progress.h"
+#include "progress_line.h"
 #include "rules.h"
 #include "sinkwatch.h"
-#include "vocab.h"
+#include "vocab_file.h"
 
 enum { JOB_OPTIONS = 40 };
 

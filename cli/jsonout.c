@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "number.h"
+#include "number_text.h"
 
 static void separate(json *j)
 {

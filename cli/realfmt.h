@@ -2,7 +2,7 @@
  * most eight behind the point, in one common form and width. */
 #ifndef HEFT_CLI_REALFMT_H
 #define HEFT_CLI_REALFMT_H
-#include "number.h"
+#include "number_text.h"
 
 typedef struct real_format {
     heft_dtype type;

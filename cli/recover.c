@@ -5,7 +5,7 @@ int recover_set(bool *did, const char *path)
     heft_recovery how;
     heft_error err;
     *did = false;
-    if (heft_sink_set_recover(&how, path, &err))
+    if (heft_sink_dir_recover(&how, path, &err))
         return say_error(path, &err);
     *did = how != HEFT_RECOVERY_NONE;
     if (how == HEFT_RECOVERY_COMPLETED)

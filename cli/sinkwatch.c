@@ -42,7 +42,7 @@ static heft_status scratch_write(heft_scratch *s, const void *data, size_t len, 
 static heft_status scratch_lend(heft_scratch *s, const void **out, heft_error *err)
 {
     const watched_scratch *w = (const watched_scratch *)s;
-    return note(w->sink, w->inner->ops->lend(w->inner, out, err));
+    return note(w->sink, w->inner->ops->map(w->inner, out, err));
 }
 
 static heft_status scratch_state(heft_scratch *s, heft_error *err)
@@ -69,7 +69,7 @@ static heft_status watch_scratch(heft_scratch **scratch, const watched *sink, he
 {
     static const heft_scratch_ops ops = { .size = sizeof(heft_scratch_ops),
                                           .write = scratch_write,
-                                          .lend = scratch_lend,
+                                          .map = scratch_lend,
                                           .state = scratch_state,
                                           .close = scratch_close };
     watched_scratch *w = malloc(sizeof *w);
@@ -115,7 +115,7 @@ static bool watched_share(heft_sink *s, uint64_t offset, heft_source *from, uint
                           uint64_t len)
 {
     const watched *w = (const watched *)s;
-    return w->inner->ops->share(w->inner, offset, from, at, len);
+    return w->inner->ops->reflink(w->inner, offset, from, at, len);
 }
 
 static heft_status watched_spill(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
@@ -159,7 +159,7 @@ static heft_sink_ops ops_of(const heft_sink_ops *inner)
         .write = inner->write ? watched_write : NULL,
         .write_at = inner->write_at ? watched_write_at : NULL,
         .reserve = inner->reserve ? watched_reserve : NULL,
-        .share = HEFT_HAS(inner, share) ? watched_share : NULL,
+        .reflink = HEFT_HAS(inner, reflink) ? watched_share : NULL,
         .read_at = HEFT_HAS(inner, read_at) ? watched_read_at : NULL,
         .scratch = HEFT_HAS(inner, scratch) ? watched_spill : NULL,
         .finish = watched_finish,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "model.h"
-#include "number.h"
+#include "number_text.h"
 
 enum { BLOCK = 4096 }; /* doubles that are summed up at a time */
 

@@ -5,7 +5,7 @@
 
 #include <heft/heft_ext.h>
 
-#include "progress.h"
+#include "progress_line.h"
 
 enum { WORK_PIECE = 1 << 20 }; /* bytes that are looked at at a time */
 

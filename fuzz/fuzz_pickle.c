@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/read/in.h"
+#include "core/read/input_window.h"
 #include "fuzz.h"
 #include "grammar/pickle.h"
 
@@ -13,7 +13,7 @@ typedef struct reading {
     heft_memory mem;
     heft_arena arena;
     heft_error err;
-    heft_inbox box;
+    heft_input box;
     heft_pickle p;
     heft_status st;
 } reading;
@@ -23,7 +23,7 @@ static void begin(reading *r, size_t size)
     memset(r, 0, sizeof *r);
     r->mem = (heft_memory){ .al = heft_host_default()->allocator, .limit = UINT64_MAX };
     r->arena.mem = &r->mem;
-    heft_inbox_init(&r->box, &r->mem, size, UINT64_MAX);
+    heft_input_init(&r->box, &r->mem, size, UINT64_MAX);
     r->box.in.err = &r->err;
 }
 
@@ -31,7 +31,7 @@ static void end(reading *r)
 {
     heft_pickle_free(&r->p);
     heft_arena_free(&r->arena);
-    heft_inbox_free(&r->box);
+    heft_input_free(&r->box);
     fuzz_demand(!r->mem.used);
 }
 
@@ -45,7 +45,7 @@ static void read(reading *r, size_t size)
 static void read_in_pieces(reading *r, const uint8_t *data, size_t size)
 {
     for (;;) {
-        heft_inbox_clear(&r->box);
+        heft_input_clear(&r->box);
         read(r, size);
         if (r->st != HEFT_AGAIN)
             return;
@@ -53,7 +53,7 @@ static void read_in_pieces(reading *r, const uint8_t *data, size_t size)
         heft_range need = *(heft_range *)r->box.needs.ptr;
         heft_pickle_free(&r->p);
         heft_arena_free(&r->arena);
-        heft_status st = heft_inbox_feed(&r->box, need.offset, data + need.offset,
+        heft_status st = heft_input_feed(&r->box, need.offset, data + need.offset,
                                          (size_t)need.length, &r->err);
         fuzz_demand(!st);
     }

@@ -1,5 +1,5 @@
 /* formats_damage.c - samples cut short and damaged, and too little memory to open them. */
-#include "formats.h"
+#include "every_format.h"
 
 /* Bytes of the index per byte of the file, and what every file takes.  The worst records: eleven
  * bytes of metadata in JSON, whose columns double while they grow. */
@@ -119,7 +119,8 @@ static void open_cut_fed(const sample *s, size_t len)
     heft_error err;
     heft_file *f;
     heft_test_input in = { NULL, heft_test_copy(s->in.bytes.p, len) };
-    const heft_test_way *way = &heft_test_ways[heft_test_way_count - 1 - len % 3];
+    const heft_test_open_method *way =
+        &heft_test_open_methods[heft_test_open_method_count - 1 - len % 3];
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_test_memory_init(&m, 0);
     opt.host = &m.host;
@@ -266,7 +267,8 @@ static const operation operations[] = {
 };
 
 /* Once with the n-th request failing; false when there were fewer. */
-static bool starve_opening(const heft_test_way *way, const sample *s, uint32_t n, bool fail_on)
+static bool starve_opening(const heft_test_open_method *way, const sample *s, uint32_t n,
+                           bool fail_on)
 {
     heft_test_memory m;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
@@ -326,8 +328,8 @@ void check_memory(const sample *s)
 {
     heft_file *f;
     bool opens = !open_sample(&f, s, NULL, NULL), many = opens && has_many(f);
-    for (size_t way = 0; way < heft_test_way_count; way++)
-        for (uint32_t n = 1; starve_opening(&heft_test_ways[way], s, n, n & 1);
+    for (size_t way = 0; way < heft_test_open_method_count; way++)
+        for (uint32_t n = 1; starve_opening(&heft_test_open_methods[way], s, n, n & 1);
              n = next_request(n, many))
             ;
     if (!opens)

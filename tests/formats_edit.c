@@ -1,6 +1,6 @@
 /* formats_edit.c - samples edited: the generation of a file stays, and damage is not hidden. */
 #include "core/read/file.h"
-#include "formats.h"
+#include "every_format.h"
 
 /* ---- edits ---------------------------------------------------------------------------------- */
 
@@ -120,8 +120,8 @@ static bool choose(request *r, const heft_file *f, int edit)
 
 static heft_bytes bytes_of(const heft_edit *e, heft_bytes old)
 {
-    const heft_edit_piece *p;
-    size_t n = heft_edit_pieces(e, &p);
+    const heft_edit_extent *p;
+    size_t n = heft_edit_extents(e, &p);
     heft_bytes b = { calloc(1, (size_t)heft_edit_size(e) + 1), (size_t)heft_edit_size(e) };
     assert_non_null(b.p);
     for (size_t i = 0; i < n; i++) {

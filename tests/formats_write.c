@@ -1,5 +1,5 @@
 /* formats_write.c - samples written again: in their own format, in every other and back. */
-#include "formats.h"
+#include "every_format.h"
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
@@ -426,7 +426,7 @@ void check_sinks(const sample *s)
         return;
     target t = home_of(f);
     if (write_as(&w, f, &t)) {
-        heft_assert_ok(heft_test_ways[3].open(&plain, &s->in, NULL, &err), &err);
+        heft_assert_ok(heft_test_open_methods[3].open(&plain, &s->in, NULL, &err), &err);
         for (int i = 0; i < 8; i++) {
             heft_bytes b = write_with(i & 4 ? plain : f, &t, i & 2 ? 4 : 1, i & 1);
             heft_assert_same_bytes(b, w.bytes);

@@ -109,14 +109,14 @@ typedef struct heft_test_input {
     heft_bytes bytes;
 } heft_test_input;
 
-typedef struct heft_test_way {
+typedef struct heft_test_open_method {
     const char *name;
     bool needs_path, reads_payload; /* what is fed in pieces lists its tensors and no more */
     heft_status (*open)(heft_file **out, const heft_test_input *in, const heft_open_options *opt,
                         heft_error *err);
-} heft_test_way;
-extern const heft_test_way heft_test_ways[];
-extern const size_t heft_test_way_count;
+} heft_test_open_method;
+extern const heft_test_open_method heft_test_open_methods[];
+extern const size_t heft_test_open_method_count;
 
 heft_status heft_test_open(heft_file **out, heft_bytes b, const heft_host *host, heft_error *err);
 /* The same where opening must succeed; check: with heft_open_options.check_parts. */

@@ -89,7 +89,7 @@ static ssize_t stopping_copy(int from, off_t at, int to, off_t to_at, size_t len
 
 static int stopping_share(int from, off_t at, int to, off_t to_at, size_t len)
 {
-    return stops() ? -1 : heft_system_disk.share(from, at, to, to_at, len);
+    return stops() ? -1 : heft_system_disk.reflink(from, at, to, to_at, len);
 }
 
 /* The call happens all the same: a descriptor that stays open would stay locked. */
@@ -156,7 +156,7 @@ const heft_disk heft_stopping_disk = {
     .rename_new = stopping_rename_new,
     .remove = stopping_remove,
     .copy = stopping_copy,
-    .share = stopping_share,
+    .reflink = stopping_share,
 };
 
 bool heft_test_is_killed(heft_trouble what, unsigned at, heft_status (*fn)(void *ctx), void *ctx)

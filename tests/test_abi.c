@@ -46,7 +46,7 @@ static const size_row sizes[] = {
     { "heft_array", sizeof(heft_array), 56 },
     { "heft_save_options", sizeof(heft_save_options), 48 },
     { "heft_derivation", sizeof(heft_derivation), 32 },
-    { "heft_edit_piece", sizeof(heft_edit_piece), 40 },
+    { "heft_edit_extent", sizeof(heft_edit_extent), 40 },
     { "heft_rename", sizeof(heft_rename), 32 },
     { "heft_special_id", sizeof(heft_special_id), 8 },
     { "heft_id", sizeof(heft_id), 32 },

@@ -588,7 +588,7 @@ static void the_pieces_of_a_plan_are_the_file(void **state)
         heft_edit *e;
         heft_error err;
         uint32_t tensors;
-        const heft_edit_piece *p;
+        const heft_edit_extent *p;
         heft_assert_ok(heft_test_open(&f, s.old, NULL, &err), &err);
         heft_assert_ok(heft_test_open(&from, s.more, NULL, &err), &err);
         heft_sink *into = heft_test_sink_init(&sink, false);
@@ -598,7 +598,7 @@ static void the_pieces_of_a_plan_are_the_file(void **state)
         heft_assert_ok(heft_test_open(&added, b, NULL, &err), &err);
         heft_assert_ok(heft_append_plan(&e, f, added, NULL, &err), &err);
         assert_int_equal(heft_edit_size(e), s.new.len);
-        size_t n = heft_edit_pieces(e, &p);
+        size_t n = heft_edit_extents(e, &p);
         for (size_t i = 0; i < n; i++) {
             const uint8_t *bytes = p[i].data ? p[i].data : (p[i].file ? b.p : s.old.p) + p[i].from;
             assert_memory_equal(s.new.p + p[i].at, bytes, p[i].length);

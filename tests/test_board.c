@@ -107,14 +107,14 @@ static void a_small_file_opens_in_64_kib(void **state)
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         heft_test_input in = { NULL, heft_test_model(format, few, HEFT_COUNT(few)) };
         char *expected = NULL;
-        for (size_t way = 4; way < heft_test_way_count; way++) {
+        for (size_t way = 4; way < heft_test_open_method_count; way++) {
             heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
             heft_error err;
             heft_file *f;
             board b;
             start(&b);
             opt.host = &b.host;
-            heft_status st = heft_test_ways[way].open(&f, &in, &opt, &err);
+            heft_status st = heft_test_open_methods[way].open(&f, &in, &opt, &err);
             if (way > 5 && st == HEFT_E_NOMEM) /* pieces from the back fill it with old copies */
                 continue;
             heft_assert_ok(st, &err);
@@ -141,14 +141,15 @@ static void a_file_that_does_not_fit_is_refused(void **state)
 {
     heft_test_input in = { NULL, heft_test_many("mag", 3000) };
     (void)state;
-    for (size_t way = 4; way < heft_test_way_count; way++) {
+    for (size_t way = 4; way < heft_test_open_method_count; way++) {
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         heft_error err;
         heft_file *f;
         board b;
         start(&b);
         opt.host = &b.host;
-        heft_assert_status(heft_test_ways[way].open(&f, &in, &opt, &err), HEFT_E_NOMEM, &err);
+        heft_assert_status(heft_test_open_methods[way].open(&f, &in, &opt, &err), HEFT_E_NOMEM,
+                           &err);
     }
     heft_test_free(&in.bytes);
 }

@@ -7,8 +7,8 @@
 
 #include <heft/params.h>
 
-#include "core/read/meter.h"
-#include "core/read/segments.h"
+#include "core/read/partial_crcs.h"
+#include "core/read/progress.h"
 
 enum { PATIENCE = 300 }; /* seconds, after which a test that waits for itself is killed */
 
@@ -151,7 +151,7 @@ static void progress_may_work_itself(void **state)
 
 /* ---- an allocator that adds to what asks it ------------------------------------------------- */
 
-static heft_segments *growing;
+static heft_partial_crcs *growing;
 static bool is_in_allocator;
 static uint64_t added;
 
@@ -161,7 +161,7 @@ static void *add_from_within(void *ctx, void *p, size_t old, size_t new, size_t 
     (void)ctx;
     if (new && !is_in_allocator) {
         is_in_allocator = true;
-        heft_assert_ok(heft_segments_add(growing, added++, "x", 1, &err), &err);
+        heft_assert_ok(heft_partial_crcs_add(growing, added++, "x", 1, &err), &err);
         is_in_allocator = false;
     }
     const heft_allocator *al = heft_host_default()->allocator;
@@ -173,28 +173,28 @@ static void the_allocator_may_work_itself(void **state)
     enum { MANY = 5000 };
     heft_allocator al = { .size = sizeof al, .resize = add_from_within };
     heft_host host = *heft_host_default();
-    heft_segments s;
+    heft_partial_crcs s;
     heft_error err;
     uint32_t crc, whole;
     (void)state;
     alarm(PATIENCE);
     host.allocator = &al;
     growing = &s;
-    heft_segments_init(&s, &host);
-    assert_true(heft_segments_want(&s, &host, "crc32"));
+    heft_partial_crcs_init(&s, &host);
+    assert_true(heft_partial_crcs_track(&s, &host, "crc32"));
     while (added < MANY) {
         uint64_t at = added++;
-        heft_assert_ok(heft_segments_add(&s, at, "x", 1, &err), &err);
+        heft_assert_ok(heft_partial_crcs_add(&s, at, "x", 1, &err), &err);
     }
     const heft_digest *d = s.digests[0];
     assert_true(d->init(&crc) && d->init(&whole));
-    heft_segments_sort(&s);
-    heft_assert_ok(heft_segments_join(&s, "crc32", (heft_range){ 0, MANY }, &crc, NULL, NULL, &err),
-                   &err);
+    heft_partial_crcs_sort(&s);
+    heft_assert_ok(
+        heft_partial_crcs_join(&s, "crc32", (heft_range){ 0, MANY }, &crc, NULL, NULL, &err), &err);
     for (int i = 0; i < MANY; i++)
         d->update(&whole, "x", 1);
     assert_int_equal(crc, whole);
-    heft_segments_free(&s);
+    heft_partial_crcs_free(&s);
 }
 
 /* ---- a parameter store that is asked while it gives up bytes -------------------------------- */
@@ -258,9 +258,9 @@ static void an_eviction_may_ask_the_store(void **state)
 {
     static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                          .read = read_mapped,
-                                         .lend = lend_mapped,
+                                         .map = lend_mapped,
                                          .populate = populate_mapped,
-                                         .let_go = forget_mapped,
+                                         .dont_need = forget_mapped,
                                          .close = close_mapped };
     static const test_tensor params[PARAMS] = { { "a", HEFT_F32, 1, { PARAM / 4 } },
                                                 { "b", HEFT_F32, 1, { PARAM / 4 } },
@@ -323,8 +323,8 @@ static bool count_call(void *ctx, uint64_t done, uint64_t total)
 
 static void *add_bytes(void *arg)
 {
-    for (int i = 0; i < ITEMS && !heft_meter_halted(arg); i++)
-        heft_meter_add(arg, 1);
+    for (int i = 0; i < ITEMS && !heft_progress_halted(arg); i++)
+        heft_progress_add(arg, 1);
     return NULL;
 }
 
@@ -334,17 +334,17 @@ static void progress_is_told_on_one_thread_at_a_time(void **state)
     for (uint64_t stop_at = 0; stop_at <= ITEMS; stop_at += ITEMS) {
         pthread_t threads[WORKERS];
         counting c = { .stop_at = stop_at };
-        heft_meter m = { .fn = count_call, .ctx = &c, .total = WORKERS * ITEMS };
+        heft_progress m = { .fn = count_call, .ctx = &c, .total = WORKERS * ITEMS };
         heft_error err;
         for (int i = 0; i < WORKERS; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, add_bytes, &m), 0);
         for (int i = 0; i < WORKERS; i++)
             assert_int_equal(pthread_join(threads[i], NULL), 0);
         if (stop_at) {
-            heft_assert_status(heft_meter_end(&m, &err), HEFT_E_CANCELLED, &err);
+            heft_assert_status(heft_progress_end(&m, &err), HEFT_E_CANCELLED, &err);
             assert_true(c.stopped);
         } else {
-            heft_assert_ok(heft_meter_end(&m, &err), &err);
+            heft_assert_ok(heft_progress_end(&m, &err), &err);
             assert_int_equal(c.last, WORKERS * ITEMS); /* the end is told in any case */
         }
     }
@@ -353,22 +353,22 @@ static void progress_is_told_on_one_thread_at_a_time(void **state)
 static void *fail_too(void *arg)
 {
     heft_error err = { .status = HEFT_E_IO, .message = "the disk is gone" };
-    heft_meter_fail(arg, err.status, &err);
+    heft_progress_fail(arg, err.status, &err);
     return NULL;
 }
 
 static void the_first_error_is_kept(void **state)
 {
     pthread_t threads[WORKERS];
-    heft_meter m = { .fn = NULL };
+    heft_progress m = { .fn = NULL };
     heft_error err;
     (void)state;
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, fail_too, &m), 0);
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_true(heft_meter_halted(&m));
-    heft_assert_fails(heft_meter_end(&m, &err), HEFT_E_IO, &err, "the disk is gone");
+    assert_true(heft_progress_halted(&m));
+    heft_assert_fails(heft_progress_end(&m, &err), HEFT_E_IO, &err, "the disk is gone");
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 
 static uint64_t next_random(uint64_t *x)
 {

@@ -356,7 +356,7 @@ static void turning_twice_changes_nothing(void **state)
         heft_file *turned, *back;
         size_t n, m;
         c.last = 0;
-        heft_assert_ok(heft_test_ways[way].open(&turned, &in, NULL, &f.err), &f.err);
+        heft_assert_ok(heft_test_open_methods[way].open(&turned, &in, NULL, &f.err), &f.err);
         heft_assert_ok(heft_file_convert(turned, heft_format_find("mag"),
                                          heft_test_sink_init(&sink, way == 3), &o, &f.err),
                        &f.err);
@@ -560,7 +560,7 @@ static void what_was_only_listed_cannot_be_converted(void **state)
     heft_error err;
     heft_file *f;
     (void)state;
-    heft_assert_ok(heft_test_ways[4].open(&f, &in, NULL, &err), &err);
+    heft_assert_ok(heft_test_open_methods[4].open(&f, &in, NULL, &err), &err);
     assert_null(heft_part_view(f, 0));
     heft_assert_fails(heft_file_convert(f, heft_format_find("mag"),
                                         heft_test_sink_init(&sink, false), NULL, &err),

@@ -11,7 +11,7 @@
 #include "base/text.h"
 
 typedef struct file { /* of which the bytes [from, till) are at hand */
-    heft_in in;
+    heft_window in;
     heft_error err;
     const uint8_t *bytes;
     uint64_t from, till;
@@ -19,7 +19,7 @@ typedef struct file { /* of which the bytes [from, till) are at hand */
     uint32_t needs;
 } file;
 
-static const uint8_t *window(heft_in *in, uint64_t off, uint64_t want, uint64_t *have)
+static const uint8_t *window(heft_window *in, uint64_t off, uint64_t want, uint64_t *have)
 {
     file *f = (file *)(void *)in;
     *have = 0;
@@ -29,7 +29,7 @@ static const uint8_t *window(heft_in *in, uint64_t off, uint64_t want, uint64_t 
     return f->bytes + (off - f->from);
 }
 
-static void need(heft_in *in, uint64_t off, uint64_t len)
+static void need(heft_window *in, uint64_t off, uint64_t len)
 {
     file *f = (file *)(void *)in;
     f->needed = (heft_range){ off, len };

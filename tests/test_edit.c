@@ -488,7 +488,7 @@ static void pieces_are_the_edited_file(void **state)
         heft_bytes old = heft_test_one(format, DATA);
         heft_rename rename = { heft_test_str("w"), heft_test_str(longer) };
         heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
-        const heft_edit_piece *p;
+        const heft_edit_extent *p;
         heft_edit *e;
         heft_file *f;
         heft_error err;
@@ -499,7 +499,7 @@ static void pieces_are_the_edited_file(void **state)
         heft_file_close(f);
         heft_bytes made = { calloc(1, (size_t)heft_edit_size(e) + 1), (size_t)heft_edit_size(e) };
         uint64_t at = 0;
-        for (size_t k = 0, n = heft_edit_pieces(e, &p); k < n; k++) {
+        for (size_t k = 0, n = heft_edit_extents(e, &p); k < n; k++) {
             assert_int_equal(p[k].at, at);
             memcpy(made.p + at, p[k].data ? p[k].data : old.p + p[k].from, (size_t)p[k].length);
             at += p[k].length;

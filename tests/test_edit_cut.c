@@ -223,7 +223,7 @@ static const heft_disk cut_disk = {
     .rename = cut_rename,
     .remove = cut_remove,
     .copy = cut_copy,
-    .share = cut_share,
+    .reflink = cut_share,
 };
 
 static int no_sync(int fd)

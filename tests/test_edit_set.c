@@ -13,7 +13,7 @@ static const char *in(void **state, const char *name)
 
 static heft_status add_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
-    return heft_sink_set_add(out, ctx, name, err);
+    return heft_sink_dir_add(out, ctx, name, err);
 }
 
 /* Four tensors of that format in two files called m…, and for those that have one an index. */
@@ -21,17 +21,17 @@ static void make_set(void **state, const char *format)
 {
     heft_bytes whole = heft_test_many(format, 4);
     heft_split_options o = HEFT_SPLIT_OPTIONS_INIT;
-    heft_sink_set *set;
+    heft_sink_dir *set;
     heft_error err;
     heft_file *f;
     heft_assert_ok(heft_test_open(&f, whole, NULL, &err), &err);
-    heft_assert_ok(heft_sink_set_open(&set, *state, HEFT_SINK_REPLACE, &err), &err);
+    heft_assert_ok(heft_sink_dir_open(&set, *state, HEFT_SINK_REPLACE, &err), &err);
     o.count = 2;
     o.stem = "m";
     o.open = add_file;
     o.ctx = set;
     heft_assert_ok(heft_file_split(f, heft_format_find(format), &o, &err), &err);
-    heft_assert_ok(heft_sink_set_finish(set, &err), &err);
+    heft_assert_ok(heft_sink_dir_finish(set, &err), &err);
     heft_file_close(f);
     heft_test_free(&whole);
 }

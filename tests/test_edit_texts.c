@@ -56,7 +56,7 @@ static void hear(void *ctx, heft_severity s, const char *rule, heft_str tensor, 
 static heft_bytes edited(heft_bytes old, heft_edit_options *o, heard *h, heft_status *st,
                          heft_error *err)
 {
-    const heft_edit_piece *p;
+    const heft_edit_extent *p;
     heft_bytes now = { NULL, 0 };
     heft_edit *e;
     heft_file *f;
@@ -70,7 +70,7 @@ static heft_bytes edited(heft_bytes old, heft_edit_options *o, heard *h, heft_st
         return now;
     now = (heft_bytes){ calloc(1, (size_t)heft_edit_size(e) + 1), (size_t)heft_edit_size(e) };
     assert_non_null(now.p);
-    for (size_t i = 0, n = heft_edit_pieces(e, &p); i < n; i++)
+    for (size_t i = 0, n = heft_edit_extents(e, &p); i < n; i++)
         memcpy(now.p + p[i].at, p[i].data ? p[i].data : old.p + p[i].from, (size_t)p[i].length);
     heft_edit_close(e);
     return now;

@@ -166,7 +166,7 @@ static void every_name_is_found_and_no_other(void **state)
         assert_int_equal(add(&f, name, HEFT_F32, 1), i);
     }
     assert_int_equal(heft_ix_find(&f.x, heft_test_str("layers.7.weight")), HEFT_NONE);
-    heft_assert_ok(heft_ix_seal(&f.x), &f.err);
+    heft_assert_ok(heft_ix_build_name_table(&f.x), &f.err);
     for (uint32_t i = 0; i < 2 * COUNT; i++) {
         snprintf(name, sizeof name, "layers.%u.weight", i);
         assert_int_equal(heft_ix_find(&f.x, heft_test_str(name)), i < COUNT ? i : HEFT_NONE);
@@ -185,7 +185,8 @@ static void a_name_that_occurs_twice_is_refused(void **state)
         snprintf(name, sizeof name, "t%d", i == 999 ? 500 : i);
         add(&f, name, HEFT_F32, 1);
     }
-    heft_assert_fails(heft_ix_seal(&f.x), HEFT_E_FORMAT, &f.err, "tensor 't500' occurs twice");
+    heft_assert_fails(heft_ix_build_name_table(&f.x), HEFT_E_FORMAT, &f.err,
+                      "tensor 't500' occurs twice");
     assert_int_equal(heft_ix_find(&f.x, heft_test_str("t1")), HEFT_NONE);
     end(&f);
 }
@@ -201,7 +202,7 @@ static void names_may_be_empty_or_hold_anything(void **state)
     begin(&f, NULL);
     for (size_t i = 0; i < HEFT_COUNT(names); i++)
         heft_assert_ok(heft_ix_tensor(&f.x, names[i], HEFT_F32, 0, &dims, &id), &f.err);
-    heft_assert_ok(heft_ix_seal(&f.x), &f.err);
+    heft_assert_ok(heft_ix_build_name_table(&f.x), &f.err);
     for (size_t i = 0; i < HEFT_COUNT(names); i++)
         assert_int_equal(heft_ix_find(&f.x, names[i]), i);
     end(&f);
@@ -338,7 +339,7 @@ static void compaction_keeps_what_belongs_to_the_rest(void **state)
             heft_ix_row(&f.x, i)->flags |= HEFT_T_DROPPED;
         heft_ix_compact(&f.x);
         assert_int_equal(heft_ix_find(&f.x, heft_test_str("t1")), HEFT_NONE); /* not sealed */
-        heft_assert_ok(heft_ix_seal(&f.x), &f.err);
+        heft_assert_ok(heft_ix_build_name_table(&f.x), &f.err);
         for (uint32_t i = 0; i < 50; i++) {
             snprintf(name, sizeof name, "t%u", i);
             uint32_t id = heft_ix_find(&f.x, heft_test_str(name));
@@ -553,7 +554,7 @@ static void sorted_tensors_keep_what_is_theirs(void **state)
     begin(&f, NULL);
     fill_out_of_order(&f, 100);
     heft_assert_ok(heft_ix_sort(&f.x), &f.err);
-    heft_assert_ok(heft_ix_seal(&f.x), &f.err);
+    heft_assert_ok(heft_ix_build_name_table(&f.x), &f.err);
     assert_int_equal(heft_ix_tensors(&f.x), 100);
     for (uint32_t i = 0; i < 100; i++)
         assert_sorted(&f, i);
@@ -579,7 +580,7 @@ static void tensors_far_apart_are_sorted(void **state)
         add_dense(&f, name, i * 7 % 40 * (far / 16) + i % 2, 3);
     }
     heft_assert_ok(heft_ix_sort(&f.x), &f.err);
-    heft_assert_ok(heft_ix_seal(&f.x), &f.err);
+    heft_assert_ok(heft_ix_build_name_table(&f.x), &f.err);
     for (uint32_t i = 0; i < 40; i++) {
         char name[12];
         snprintf(name, sizeof name, "t%u", i * 23 % 40); /* 7 times 23 is 1 mod 40 */
@@ -673,7 +674,7 @@ static void after_a_reset_it_fills_as_the_first_time(void **state)
         for (uint32_t i = 0; i < 50; i++)
             add_with_attributes(&f, i);
         put(&f, HEFT_KIND_MAP, "left open");
-        heft_assert_ok(heft_ix_seal(&f.x), &f.err);
+        heft_assert_ok(heft_ix_build_name_table(&f.x), &f.err);
         for (uint32_t i = 0; i < 50; i++)
             assert_attributes(&f, i, i);
         heft_ix_reset(&f.x);

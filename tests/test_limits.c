@@ -1,8 +1,8 @@
 /* test_limits.c - what heft_limits forbid, for every format. */
 #include "models.h"
 
-static heft_status open_within(const heft_test_way *way, heft_bytes b, const heft_limits *limits,
-                               heft_test_memory *m, heft_error *err)
+static heft_status open_within(const heft_test_open_method *way, heft_bytes b,
+                               const heft_limits *limits, heft_test_memory *m, heft_error *err)
 {
     heft_test_input in = { NULL, b };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
@@ -28,7 +28,8 @@ static void too_many_tensors_are_refused(void **state)
     (void)state;
     for (size_t i = 0; (format = heft_test_writable(i / HEFT_COUNT(chosen_ways))); i++) {
         heft_bytes b = heft_test_many(format, 1000);
-        const heft_test_way *way = &heft_test_ways[chosen_ways[i % HEFT_COUNT(chosen_ways)]];
+        const heft_test_open_method *way =
+            &heft_test_open_methods[chosen_ways[i % HEFT_COUNT(chosen_ways)]];
         heft_limits limits = { .size = sizeof limits, .tensors = 1000 };
         heft_test_memory m;
         heft_error err;
@@ -45,7 +46,8 @@ static void the_index_takes_no_more_memory_than_allowed(void **state)
     (void)state;
     for (size_t i = 0; (format = heft_test_writable(i / HEFT_COUNT(chosen_ways))); i++) {
         heft_bytes b = heft_test_many(format, 3000);
-        const heft_test_way *way = &heft_test_ways[chosen_ways[i % HEFT_COUNT(chosen_ways)]];
+        const heft_test_open_method *way =
+            &heft_test_open_methods[chosen_ways[i % HEFT_COUNT(chosen_ways)]];
         heft_test_memory m;
         heft_error err;
         heft_status st = HEFT_E_NOMEM;
@@ -72,7 +74,7 @@ static void the_index_takes_no_more_of_the_file_than_allowed(void **state)
         heft_test_memory m;
         heft_error err;
         for (size_t k = 1; k < HEFT_COUNT(chosen_ways); k++) {
-            const heft_test_way *way = &heft_test_ways[chosen_ways[k]];
+            const heft_test_open_method *way = &heft_test_open_methods[chosen_ways[k]];
             heft_assert_fails(open_within(way, b, &limits, &m, &err), HEFT_E_LIMIT, &err,
                               "the index takes more than the limit of 409600 bytes");
             assert_in_range(atomic_load(&m.peak), 0, 10 << 20);
@@ -112,7 +114,7 @@ static void nesting_has_a_limit_and_needs_no_stack(void **state)
         heft_limits limits = { .size = sizeof limits, .depth = rows[i].limit };
         heft_test_memory m;
         heft_error err;
-        heft_status st = open_within(&heft_test_ways[0], b, &limits, &m, &err);
+        heft_status st = open_within(&heft_test_open_methods[0], b, &limits, &m, &err);
         heft_assert_status(st, rows[i].opens ? HEFT_OK : HEFT_E_LIMIT, &err);
         heft_test_free(&b);
     }
@@ -137,10 +139,10 @@ static void promises_cost_nothing(void **state)
         { "\0\0\0\0\1\0\0\0{}", 10 },
     };
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(rows) * heft_test_way_count; i++) {
-        heft_bytes b = heft_test_copy(rows[i / heft_test_way_count].bytes,
-                                      rows[i / heft_test_way_count].len);
-        const heft_test_way *way = &heft_test_ways[i % heft_test_way_count];
+    for (size_t i = 0; i < HEFT_COUNT(rows) * heft_test_open_method_count; i++) {
+        heft_bytes b = heft_test_copy(rows[i / heft_test_open_method_count].bytes,
+                                      rows[i / heft_test_open_method_count].len);
+        const heft_test_open_method *way = &heft_test_open_methods[i % heft_test_open_method_count];
         heft_limits limits = HEFT_LIMITS_INIT;
         heft_test_memory m;
         heft_error err;

@@ -319,15 +319,15 @@ static void it_is_found_however_a_file_is_opened(void **state)
     heft_error err;
     b.p[8] ^= 1;
     heft_test_save(path, b.p, b.len);
-    for (size_t i = 0; i < heft_test_way_count; i++) {
+    for (size_t i = 0; i < heft_test_open_method_count; i++) {
         heft_test_input in = { path, b };
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         heft_file *f = NULL;
-        heft_status st = heft_test_ways[i].open(&f, &in, &opt, &err);
+        heft_status st = heft_test_open_methods[i].open(&f, &in, &opt, &err);
         heft_file_close(f);
         heft_assert_fails(st, HEFT_E_CHECKSUM, &err, "mag/header-crc");
         opt.no_verify = true;
-        heft_assert_ok(heft_test_ways[i].open(&f, &in, &opt, &err), &err);
+        heft_assert_ok(heft_test_open_methods[i].open(&f, &in, &opt, &err), &err);
         assert_int_equal(heft_tensor_count(f), TENSORS);
         heft_file_close(f);
     }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "core/read/in.h"
+#include "core/read/input_window.h"
 #include "test_memory.h"
 
 typedef struct reading {
@@ -12,7 +12,7 @@ typedef struct reading {
     heft_memory m;
     heft_arena arena;
     heft_error err;
-    heft_inbox box;
+    heft_input box;
     heft_pickle p;
     heft_status st;
 } reading;
@@ -33,7 +33,7 @@ static void open_bytes(reading *r, const void *data, size_t len)
     assert_true(len + BEFORE <= sizeof file);
     memset(file, 'x', BEFORE);
     memcpy(file + BEFORE, data, len);
-    heft_inbox_init(&r->box, &r->m, BEFORE + len, UINT64_MAX);
+    heft_input_init(&r->box, &r->m, BEFORE + len, UINT64_MAX);
     r->box.whole = file;
     r->box.in.err = &r->err;
     r->st = heft_pickle_read(&r->p, &r->box.in, (heft_range){ BEFORE, len }, &r->arena, "it");
@@ -43,7 +43,7 @@ static void close_reading(reading *r)
 {
     heft_pickle_free(&r->p);
     heft_arena_free(&r->arena);
-    heft_inbox_free(&r->box);
+    heft_input_free(&r->box);
     assert_int_equal(r->t.live, 0);
 }
 

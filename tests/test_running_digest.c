@@ -129,18 +129,21 @@ static heft_status add_range(void *ctx, const heft_digest *d, heft_range r, void
 static void a_joined_checksum_holds_or_not(void **state)
 {
     (void)state;
-    heft_claim c = { .algorithm = "small", .range = { { 3, 1 }, { 4, 1 } }, .zeros = 8 };
+    heft_stored_checksum c = { .algorithm = "small", .range = { { 3, 1 }, { 4, 1 } }, .zeros = 8 };
     uint8_t failing = 0;
     bool holds = false;
     c.expect[0] = 7;
-    assert_int_equal(heft_claim_join(&holds, &c, &small, add_range, &failing, NULL), HEFT_OK);
+    assert_int_equal(heft_stored_checksum_join(&holds, &c, &small, add_range, &failing, NULL),
+                     HEFT_OK);
     assert_true(holds);
     c.expect[0] = 8;
-    assert_int_equal(heft_claim_join(&holds, &c, &small, add_range, &failing, NULL), HEFT_OK);
+    assert_int_equal(heft_stored_checksum_join(&holds, &c, &small, add_range, &failing, NULL),
+                     HEFT_OK);
     assert_false(holds);
     c.expect[0] = 7;
     for (failing = 3; failing < 5; failing++) {
-        assert_int_equal(heft_claim_join(&holds, &c, &small, add_range, &failing, NULL), HEFT_E_IO);
+        assert_int_equal(heft_stored_checksum_join(&holds, &c, &small, add_range, &failing, NULL),
+                         HEFT_E_IO);
         assert_false(holds);
     }
     assert_int_equal(running, 0);

@@ -237,11 +237,11 @@ static void sets_are_joined_like_files(void **state)
 
 /* ---- files that appear together ------------------------------------------------------------- */
 
-static void put_file(heft_sink_set *s, const char *name, const char *text)
+static void put_file(heft_sink_dir *s, const char *name, const char *text)
 {
     heft_error err;
     heft_sink *sink;
-    heft_assert_ok(heft_sink_set_add(&sink, s, name, &err), &err);
+    heft_assert_ok(heft_sink_dir_add(&sink, s, name, &err), &err);
     heft_assert_ok(sink->ops->write_at(sink, 0, text, strlen(text), &err), &err);
     heft_assert_ok(sink->ops->finish(sink, &err), &err);
 }
@@ -254,22 +254,22 @@ static void assert_file(void **state, const char *name, const char *text)
     heft_test_free(&b);
 }
 
-static heft_sink_set *open_set(void **state, const char *dir, uint32_t flags)
+static heft_sink_dir *open_set(void **state, const char *dir, uint32_t flags)
 {
     heft_error err;
-    heft_sink_set *s;
-    heft_assert_ok(heft_sink_set_open(&s, in(state, dir), flags, &err), &err);
+    heft_sink_dir *s;
+    heft_assert_ok(heft_sink_dir_open(&s, in(state, dir), flags, &err), &err);
     return s;
 }
 
 static void a_set_appears_as_a_whole(void **state)
 {
     heft_error err;
-    heft_sink_set *s = open_set(state, "new", 0);
+    heft_sink_dir *s = open_set(state, "new", 0);
     put_file(s, "a", "one");
     put_file(s, "b", "two");
     assert_int_equal(heft_test_dir_entries(in(state, "new")), 0);
-    heft_assert_ok(heft_sink_set_finish(s, &err), &err);
+    heft_assert_ok(heft_sink_dir_finish(s, &err), &err);
     assert_int_equal(heft_test_dir_entries(in(state, "new")), 2);
     assert_file(state, "new/a", "one");
     assert_file(state, "new/b", "two");
@@ -279,17 +279,17 @@ static void a_set_that_is_discarded_leaves_nothing(void **state)
 {
     heft_error err;
     heft_sink *sink;
-    heft_sink_set *s = open_set(state, "new", 0);
+    heft_sink_dir *s = open_set(state, "new", 0);
     put_file(s, "a", "one");
-    heft_sink_set_discard(s);
+    heft_sink_dir_discard(s);
     assert_false(heft_test_exists(in(state, "new")));
     s = open_set(state, "new", 0);
     put_file(s, "a", "one");
-    heft_assert_ok(heft_sink_set_add(&sink, s, "b", &err), &err);
+    heft_assert_ok(heft_sink_dir_add(&sink, s, "b", &err), &err);
     heft_sink_discard(sink);
-    heft_assert_fails(heft_sink_set_finish(s, &err), HEFT_E_ARGUMENT, &err, "not complete");
+    heft_assert_fails(heft_sink_dir_finish(s, &err), HEFT_E_ARGUMENT, &err, "not complete");
     assert_false(heft_test_exists(in(state, "new")));
-    heft_sink_set_discard(NULL);
+    heft_sink_dir_discard(NULL);
 }
 
 /* Somebody else was faster. */
@@ -297,12 +297,12 @@ static void a_set_that_cannot_appear_takes_back_what_did(void **state)
 {
     heft_error err;
     assert_int_equal(mkdir(in(state, "d"), 0700), 0);
-    heft_sink_set *s = open_set(state, "d", 0);
+    heft_sink_dir *s = open_set(state, "d", 0);
     put_file(s, "a", "one");
     put_file(s, "b", "two");
     put_file(s, "c", "three");
     heft_test_save(in(state, "d/b"), "other", 5);
-    heft_assert_fails(heft_sink_set_finish(s, &err), HEFT_E_ARGUMENT, &err, "exists already");
+    heft_assert_fails(heft_sink_dir_finish(s, &err), HEFT_E_ARGUMENT, &err, "exists already");
     assert_int_equal(heft_test_dir_entries(in(state, "d")), 1);
     assert_file(state, "d/b", "other");
 }
@@ -312,19 +312,19 @@ static void what_was_replaced_comes_back(void **state)
     heft_error err;
     assert_int_equal(mkdir(in(state, "d"), 0700), 0);
     heft_test_save(in(state, "d/a"), "old", 3);
-    heft_sink_set *s = open_set(state, "d", HEFT_SINK_REPLACE);
+    heft_sink_dir *s = open_set(state, "d", HEFT_SINK_REPLACE);
     put_file(s, "n", "new");
     put_file(s, "a", "one");
     put_file(s, "b", "two");
     assert_int_equal(mkdir(in(state, "d/b"), 0700), 0); /* no file can take its place */
-    heft_assert_status(heft_sink_set_finish(s, &err), HEFT_E_IO, &err);
+    heft_assert_status(heft_sink_dir_finish(s, &err), HEFT_E_IO, &err);
     assert_int_equal(heft_test_dir_entries(in(state, "d")), 2);
     assert_file(state, "d/a", "old");
     assert_int_equal(rmdir(in(state, "d/b")), 0);
     s = open_set(state, "d", HEFT_SINK_REPLACE);
     put_file(s, "a", "one");
     put_file(s, "b", "two");
-    heft_assert_ok(heft_sink_set_finish(s, &err), &err);
+    heft_assert_ok(heft_sink_dir_finish(s, &err), &err);
     assert_int_equal(heft_test_dir_entries(in(state, "d")), 2);
     assert_file(state, "d/a", "one");
 }
@@ -334,24 +334,24 @@ static void names_of_a_set_stay_in_its_folder(void **state)
     static const char *const names[] = { "", ".", "..", "a/b", "../a", "/a" };
     heft_error err;
     heft_sink *sink;
-    heft_sink_set *s = open_set(state, "d", 0);
+    heft_sink_dir *s = open_set(state, "d", 0);
     for (size_t i = 0; i < HEFT_COUNT(names); i++)
-        heft_assert_fails(heft_sink_set_add(&sink, s, names[i], &err), HEFT_E_ARGUMENT, &err,
+        heft_assert_fails(heft_sink_dir_add(&sink, s, names[i], &err), HEFT_E_ARGUMENT, &err,
                           "no name of a file");
-    heft_sink_set_discard(s);
+    heft_sink_dir_discard(s);
     heft_test_save(in(state, "file"), "x", 1);
-    heft_assert_status(heft_sink_set_open(&s, in(state, "file"), 0, &err), HEFT_E_IO, &err);
-    heft_assert_status(heft_sink_set_open(&s, in(state, "no/where"), 0, &err), HEFT_E_IO, &err);
+    heft_assert_status(heft_sink_dir_open(&s, in(state, "file"), 0, &err), HEFT_E_IO, &err);
+    heft_assert_status(heft_sink_dir_open(&s, in(state, "no/where"), 0, &err), HEFT_E_IO, &err);
 }
 
 /* ---- splitting ------------------------------------------------------------------------------ */
 
 static heft_status open_sink(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
-    return heft_sink_set_add(out, ctx, name, err);
+    return heft_sink_dir_add(out, ctx, name, err);
 }
 
-static heft_status split(const heft_file *f, const heft_format *to, heft_sink_set *s,
+static heft_status split(const heft_file *f, const heft_format *to, heft_sink_dir *s,
                          const heft_host *host, heft_error *err)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
@@ -380,11 +380,11 @@ static void splitting_without_memory_leaves_nothing(void **state)
             heft_assert_ok(open_with(&m, state, &f, &err), &err);
             heft_test_memory_rewind(&m);
             m.fail_at = n;
-            heft_sink_set *s = open_set(state, "out", 0);
+            heft_sink_dir *s = open_set(state, "out", 0);
             st = split(f, to, s, &m.host, &err);
             if (st)
                 heft_assert_status(st, HEFT_E_NOMEM, &err);
-            heft_sink_set_discard(s);
+            heft_sink_dir_discard(s);
             heft_file_close(f);
             heft_assert_all_freed(&m);
             assert_false(heft_test_exists(in(state, "out")));

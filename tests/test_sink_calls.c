@@ -177,7 +177,7 @@ static const heft_disk test_disk = {
     .rename = test_rename,
     .rename_new = test_rename_new,
     .remove = test_remove,
-    .share = test_share,
+    .reflink = test_share,
 };
 
 /* ---- the C library's memory ----------------------------------------------------------------- */
@@ -442,7 +442,7 @@ static void interrupted_calls_are_repeated(void **state)
         assert_int_equal(heft_test_dir_entries(*state), 1);
     }
     plan_for(SHARE, EINTR, 3, false);
-    assert_int_equal(heft_disk_share(&test_disk, 0, 0, 0, 0, 1), 0);
+    assert_int_equal(heft_disk_reflink(&test_disk, 0, 0, 0, 0, 1), 0);
 }
 
 static void a_name_that_is_taken_meanwhile_is_left_alone(void **state)

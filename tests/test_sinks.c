@@ -146,22 +146,22 @@ static void files_of_a_replaced_set_keep_their_permissions(void **state)
 {
     char name[8];
     heft_error err;
-    heft_sink_set *set;
+    heft_sink_dir *set;
     mode_t mask = umask(077);
     for (size_t i = 0; i < HEFT_COUNT(modes); i++) {
         snprintf(name, sizeof name, "%u", (unsigned)i);
         heft_test_save(heft_test_path(*state, name), "old", 3);
         assert_int_equal(chmod(heft_test_path(*state, name), modes[i]), 0);
     }
-    heft_assert_ok(heft_sink_set_open(&set, *state, HEFT_SINK_REPLACE, &err), &err);
+    heft_assert_ok(heft_sink_dir_open(&set, *state, HEFT_SINK_REPLACE, &err), &err);
     for (size_t i = 0; i < HEFT_COUNT(modes); i++) {
         heft_sink *s;
         snprintf(name, sizeof name, "%u", (unsigned)i);
-        heft_assert_ok(heft_sink_set_add(&s, set, name, &err), &err);
+        heft_assert_ok(heft_sink_dir_add(&s, set, name, &err), &err);
         heft_assert_ok(put(s, text, strlen(text), &err), &err);
         heft_assert_ok(s->ops->finish(s, &err), &err);
     }
-    heft_assert_ok(heft_sink_set_finish(set, &err), &err);
+    heft_assert_ok(heft_sink_dir_finish(set, &err), &err);
     umask(mask);
     for (size_t i = 0; i < HEFT_COUNT(modes); i++) {
         snprintf(name, sizeof name, "%u", (unsigned)i);

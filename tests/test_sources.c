@@ -97,7 +97,7 @@ static void an_index_of_any_size_is_read_to_its_end(void **state)
             heft_file *f;
             heft_test_memory_init(&m, 0);
             opt.host = &m.host;
-            heft_assert_ok(heft_test_ways[way].open(&f, &in, &opt, &err), &err);
+            heft_assert_ok(heft_test_open_methods[way].open(&f, &in, &opt, &err), &err);
             assert_int_equal(heft_tensor_count(f), count);
             assert_in_range(atomic_load(&m.peak), 0, 8 * in.bytes.len);
             heft_file_close(f);
@@ -120,7 +120,7 @@ static void opening_reads_nothing_of_the_payload(void **state)
         heft_file *f;
         heft_test_memory_init(&m, 0);
         opt.host = &m.host;
-        heft_assert_ok(heft_test_ways[way].open(&f, &in, &opt, &err), &err);
+        heft_assert_ok(heft_test_open_methods[way].open(&f, &in, &opt, &err), &err);
         assert_in_range(atomic_load(&m.peak), 0, 200 << 10);
         heft_file_close(f);
     }

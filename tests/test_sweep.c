@@ -1,7 +1,7 @@
 /* test_sweep.c - checksums computed in pieces and joined, against the same bit by bit. */
 #include "models.h"
 
-#include "core/check/sweep.h"
+#include "core/check/checksum_sweep.h"
 
 enum { BYTES = 9 << 20, CLAIMS = 80 };
 
@@ -27,7 +27,7 @@ static uint32_t slow_crc(uint32_t polynomial, uint32_t crc, const uint8_t *p, ui
 }
 
 /* What the claim should say. */
-static uint32_t expected_crc(const fixture *f, const heft_claim *c)
+static uint32_t expected_crc(const fixture *f, const heft_stored_checksum *c)
 {
     static const uint8_t zeros[64];
     uint32_t polynomial = strcmp(c->algorithm, "crc32") ? 0x82F63B78 : 0xEDB88320;
@@ -46,8 +46,8 @@ static void begin(fixture *f, size_t way, uint32_t threads, uint64_t bytes)
     opt.host = &hosts[threads > 1].host;
     *f = (fixture){ .bytes = heft_test_one("gptrs-archive", bytes) };
     heft_test_input in = { NULL, f->bytes };
-    heft_assert_ok(heft_test_ways[way].open(&f->f, &in, &opt, &f->err), &f->err);
-    assert_int_equal(heft_ix_claims(&f->f->x), 0);
+    heft_assert_ok(heft_test_open_methods[way].open(&f->f, &in, &opt, &f->err), &f->err);
+    assert_int_equal(heft_ix_checksums(&f->f->x), 0);
 }
 
 static void end(fixture *f)
@@ -56,28 +56,29 @@ static void end(fixture *f)
     heft_test_free(&f->bytes);
 }
 
-static heft_claim *add(fixture *f, const char *algorithm, uint64_t offset, uint64_t length)
+static heft_stored_checksum *add(fixture *f, const char *algorithm, uint64_t offset,
+                                 uint64_t length)
 {
-    heft_claim c = { .rule = "test/claim",
-                     .algorithm = algorithm,
-                     .range = { { offset, length } },
-                     .tensor = HEFT_NONE,
-                     .part = HEFT_NONE };
-    heft_assert_ok(heft_ix_claim(&f->f->x, c), &f->err);
-    return (heft_claim *)f->f->x.claims.ptr + f->f->x.claims.len - 1;
+    heft_stored_checksum c = { .rule = "test/claim",
+                               .algorithm = algorithm,
+                               .range = { { offset, length } },
+                               .tensor = HEFT_NONE,
+                               .part = HEFT_NONE };
+    heft_assert_ok(heft_ix_checksum(&f->f->x, c), &f->err);
+    return (heft_stored_checksum *)f->f->x.checksums.ptr + f->f->x.checksums.len - 1;
 }
 
-static void settle(const fixture *f, heft_claim *c, bool holds)
+static void settle(const fixture *f, heft_stored_checksum *c, bool holds)
 {
     uint32_t crc = expected_crc(f, c) ^ !holds;
     for (int i = 0; i < 4; i++)
         c->expect[i] = (uint8_t)(crc >> 8 * i);
 }
 
-static void sweep(fixture *f, heft_claim_state *states)
+static void sweep(fixture *f, heft_checksum_state *states)
 {
-    heft_meter meter = { .fn = NULL };
-    heft_assert_ok(heft_sweep(states, f->f, NULL, &meter, &f->err), &f->err);
+    heft_progress meter = { .fn = NULL };
+    heft_assert_ok(heft_checksum_sweep(states, f->f, NULL, &meter, &f->err), &f->err);
 }
 
 /* ---- many claims ---------------------------------------------------------------------------- */
@@ -92,7 +93,7 @@ static void add_any(fixture *f, uint32_t i, uint64_t *random)
         len[k] = heft_test_random(random, sizes[i % HEFT_COUNT(sizes)]);
         len[k] = len[k] < size - at[k] ? len[k] : size - at[k];
     }
-    heft_claim *c = add(f, i % 2 ? "crc32" : "crc32c", at[0], i == 20 ? 0 : len[0]);
+    heft_stored_checksum *c = add(f, i % 2 ? "crc32" : "crc32c", at[0], i == 20 ? 0 : len[0]);
     if (i % 4 == 1)
         c->range[1] = (heft_range){ at[1], len[1] };
     if (i % 8 == 1)
@@ -106,13 +107,13 @@ static void overlapping_claims_are_judged_one_by_one(void **state)
     for (int round = 0; round < 3; round++) {
         fixture f;
         uint64_t random = 17;
-        heft_claim_state states[CLAIMS];
+        heft_checksum_state states[CLAIMS];
         begin(&f, round == 1 ? 3 : 0, round == 2 ? 4 : 1, BYTES);
         for (uint32_t i = 0; i < CLAIMS; i++)
             add_any(&f, i, &random);
         sweep(&f, states);
         for (uint32_t i = 0; i < CLAIMS; i++)
-            assert_int_equal(states[i], i % 5 ? HEFT_CLAIM_HOLDS : HEFT_CLAIM_BROKEN);
+            assert_int_equal(states[i], i % 5 ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH);
         end(&f);
     }
 }
@@ -130,7 +131,7 @@ static heft_status counting_read(heft_source *s, uint64_t off, void *buf, size_t
 static void bytes_under_many_claims_are_read_once(void **state)
 {
     fixture f;
-    heft_claim_state states[40];
+    heft_checksum_state states[40];
     (void)state;
     begin(&f, 3, 1, 100000);
     plain_ops = f.f->source->ops;
@@ -142,7 +143,7 @@ static void bytes_under_many_claims_are_read_once(void **state)
         settle(&f, add(&f, i % 2 ? "crc32" : "crc32c", 100 + i, 90000 - i), true);
     sweep(&f, states);
     for (uint32_t i = 0; i < 40; i++)
-        assert_int_equal(states[i], HEFT_CLAIM_HOLDS);
+        assert_int_equal(states[i], HEFT_CHECKSUM_MATCHES);
     assert_int_equal(bytes_read, 90000);
     f.f->source->ops = plain_ops;
     end(&f);
@@ -165,10 +166,10 @@ static void digests_that_cannot_be_joined_take_their_bytes_in_order(void **state
     (void)state;
     for (size_t way = 0; d && way < 4; way += 3) {
         fixture f;
-        heft_claim_state states[4];
+        heft_checksum_state states[4];
         begin(&f, way, 2, 1 << 20);
         for (uint64_t i = 0; i < 4; i++) {
-            heft_claim *c = add(&f, "sha256", i * 1000, 900000 - i);
+            heft_stored_checksum *c = add(&f, "sha256", i * 1000, 900000 - i);
             c->range[1] = (heft_range){ 5, i * 7 };
             assert_true(d->init(own));
             d->update(own, f.bytes.p + c->range[0].offset, (size_t)c->range[0].length);
@@ -178,7 +179,7 @@ static void digests_that_cannot_be_joined_take_their_bytes_in_order(void **state
         }
         sweep(&f, states);
         for (uint64_t i = 0; i < 4; i++)
-            assert_int_equal(states[i], i == 2 ? HEFT_CLAIM_BROKEN : HEFT_CLAIM_HOLDS);
+            assert_int_equal(states[i], i == 2 ? HEFT_CHECKSUM_MISMATCH : HEFT_CHECKSUM_MATCHES);
         end(&f);
     }
 }
@@ -251,10 +252,10 @@ static void alternatives_stand_for_one_checksum(void **state)
         fixture f;
         heft_checksum sum;
         begin(&f, 0, 1, 1000);
-        f.f->x.has_readings = true; /* as heft_ix_claim() would have it */
+        f.f->x.has_alternatives = true; /* as heft_ix_checksum() would have it */
         for (uint32_t i = 0; i < 3; i++) {
-            heft_claim *c = add(&f, i % 2 ? "crc32" : "crc32c", 100 + i, 50);
-            c->or_next = i < 2;
+            heft_stored_checksum *c = add(&f, i % 2 ? "crc32" : "crc32c", 100 + i, 50);
+            c->is_alternative = i < 2;
             c->note = i ? "another reading" : NULL;
             settle(&f, c, i == holds);
         }
@@ -276,8 +277,8 @@ static void a_last_claim_that_promises_another_does_no_harm(void **state)
     fixture f;
     (void)state;
     begin(&f, 0, 1, 1000);
-    heft_claim *c = add(&f, "crc32", 10, 20);
-    c->or_next = true;
+    heft_stored_checksum *c = add(&f, "crc32", 10, 20);
+    c->is_alternative = true;
     settle(&f, c, false);
     assert_int_equal(verify(&f).count[HEFT_FAULT], 1);
     end(&f);
@@ -318,20 +319,20 @@ static void memory_that_runs_out_is_said_to(void **state)
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         fixture f = { .bytes = heft_test_one("gptrs-archive", 50000) };
         heft_test_input in = { NULL, f.bytes };
-        heft_claim_state states[30];
-        heft_meter meter = { .fn = NULL };
+        heft_checksum_state states[30];
+        heft_progress meter = { .fn = NULL };
         uint64_t random = n;
         heft_test_memory_init(&m, 0);
         opt.host = &m.host;
-        heft_assert_ok(heft_test_ways[3].open(&f.f, &in, &opt, &f.err), &f.err);
+        heft_assert_ok(heft_test_open_methods[3].open(&f.f, &in, &opt, &f.err), &f.err);
         for (uint32_t i = 0; i < 30; i++)
             add_any(&f, i, &random);
         if (sha256())
             add(&f, "sha256", 0, 1000);
         heft_test_memory_rewind(&m);
         m.fail_at = n;
-        heft_claim_state more[31];
-        heft_status st = heft_sweep(sha256() ? more : states, f.f, NULL, &meter, &f.err);
+        heft_checksum_state more[31];
+        heft_status st = heft_checksum_sweep(sha256() ? more : states, f.f, NULL, &meter, &f.err);
         met = atomic_load(&m.calls) >= n;
         heft_assert_status(st, met ? HEFT_E_NOMEM : HEFT_OK, &f.err);
         end(&f);

@@ -111,7 +111,7 @@ static void eight_threads_see_the_same_file(void **state)
     for (size_t way = 0; way < 4; way++) {
         heft_error err;
         heft_file *f;
-        heft_assert_ok(heft_test_ways[way].open(&f, &in, NULL, &err), &err);
+        heft_assert_ok(heft_test_open_methods[way].open(&f, &in, NULL, &err), &err);
         use_from_many_threads(f);
         heft_file_close(f);
     }

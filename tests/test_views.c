@@ -49,8 +49,8 @@ static backed *open_backed(bool lends)
     b->f.host = heft_host_default();
     b->f.source = &b->source;
     heft_ix_init(&b->f.x, b->f.host->allocator, &limits, (uint64_t[2]){ 0, 0 });
-    heft_inbox_init(&b->f.inbox, &b->f.x.mem, STORAGE, UINT64_MAX);
-    b->f.inbox.whole = lends ? b->bytes : NULL;
+    heft_input_init(&b->f.input, &b->f.x.mem, STORAGE, UINT64_MAX);
+    b->f.input.whole = lends ? b->bytes : NULL;
     b->f.x.err = &b->err;
     b->f.x.file_bytes = STORAGE;
     return b;
@@ -58,7 +58,7 @@ static backed *open_backed(bool lends)
 
 static void drop(backed *b)
 {
-    heft_inbox_free(&b->f.inbox);
+    heft_input_free(&b->f.input);
     heft_ix_free(&b->f.x);
     free(b);
 }

@@ -16,7 +16,7 @@
 enum { ROOM = 1 << 20 };
 
 typedef struct archive { /* bytes, of which the first or the last are at hand at times */
-    heft_in in;
+    heft_window in;
     heft_error err;
     uint8_t bytes[ROOM];
     bool here[ROOM];
@@ -28,7 +28,7 @@ typedef struct archive { /* bytes, of which the first or the last are at hand at
     heft_out o;
 } archive;
 
-static const uint8_t *window(heft_in *in, uint64_t off, uint64_t want, uint64_t *have)
+static const uint8_t *window(heft_window *in, uint64_t off, uint64_t want, uint64_t *have)
 {
     archive *a = (archive *)(void *)in;
     uint64_t n = 0;
@@ -39,7 +39,7 @@ static const uint8_t *window(heft_in *in, uint64_t off, uint64_t want, uint64_t 
 }
 
 /* A little more than is asked for, as all sources give. */
-static void need(heft_in *in, uint64_t off, uint64_t len)
+static void need(heft_window *in, uint64_t off, uint64_t len)
 {
     archive *a = (archive *)(void *)in;
     for (uint64_t i = off; i < off + len + 7 && i < in->size; i++)
@@ -176,7 +176,7 @@ static void build(archive *a, const make *m)
     put_end(a, m, directory);
     assert_int_equal(a->o.st, HEFT_OK);
     a->is_whole = true;
-    a->in = (heft_in){ .size = a->o.len, .window = window, .need = need, .err = &a->err };
+    a->in = (heft_window){ .size = a->o.len, .window = window, .need = need, .err = &a->err };
 }
 
 static archive *fresh(const make *m)
@@ -429,7 +429,7 @@ static void the_first_name_is_seen_from_the_head(void **state)
 /* ---- what is written ---- */
 
 typedef struct giant { /* a file of which only records exist; what lies between them is zero */
-    heft_in in;
+    heft_window in;
     heft_error err;
     struct {
         uint64_t at;
@@ -439,7 +439,7 @@ typedef struct giant { /* a file of which only records exist; what lies between 
     size_t count;
 } giant;
 
-static const uint8_t *giant_window(heft_in *in, uint64_t off, uint64_t want, uint64_t *have)
+static const uint8_t *giant_window(heft_window *in, uint64_t off, uint64_t want, uint64_t *have)
 {
     static const uint8_t zeros[64];
     giant *g = (giant *)(void *)in;
@@ -487,7 +487,7 @@ static void wide_numbers_come_back(void **state)
     uint64_t at = 0;
     (void)state;
     assert_non_null(g);
-    g->in = (heft_in){ .window = giant_window, .err = &g->err };
+    g->in = (heft_window){ .window = giant_window, .err = &g->err };
     for (uint32_t i = 0; i < COUNT; i++) {
         m[i] = (heft_zip_member){ .name = heft_lit(called[i]),
                                   .head = at,

@@ -15,7 +15,7 @@ sys.path.insert(0, str(TOP / "tests/py"))
 from gen_burnpack import Pack, few  # noqa: E402
 
 FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/include", f"-I{TOP}/src",
-         "-isystem", f"{TOP}/src/bare/libc"]
+         "-isystem", f"{TOP}/src/port_none/libc"]
 # Nothing of the compiler's that takes an operating system: no canaries, no tables for a loader.
 GCC = ["-fno-pic", "-no-pie", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
 TARGETS = {"x86_64": ("native", ["gcc", "-m64", *GCC]), "i386": ("m32", ["gcc", "-m32", *GCC])}

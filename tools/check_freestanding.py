@@ -12,7 +12,7 @@ import tempfile
 import tap
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ["base", "model", "grammar", "format", "core", "companion", "bare"]
+LAYERS = ["base", "model", "grammar", "format", "core", "companion", "port_none"]
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 # What the tool chain itself leaves open in an object: the machine's, not a library's.
 MACHINE = {"__linear_memory", "__stack_pointer", "__indirect_function_table", "_GLOBAL_OFFSET_TABLE_"}
@@ -37,7 +37,7 @@ def run(*command):
 def compile_one(compiler, source, into):
     obj = pathlib.Path(into, f"{source.parent.name}_{source.stem}.o")
     includes = ["-I" + str(TOP / "include"), "-I" + str(TOP / "src")]
-    bare = ["-isystem", str(TOP / "src/bare/libc")]
+    bare = ["-isystem", str(TOP / "src/port_none/libc")]
     flags = [f for f in FLAGS if compiler[0] == "gcc" or not f.startswith("-Wstack")]
     status, text = run(*compiler, *flags, *includes, *bare, "-c", str(source), "-o", str(obj))
     return obj, status, text

@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "src/core/write": [*ENGINE, "src/core/read", "src/core/shards", "src/core/check"],
     "src/core/edit": [*ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
-    "src/bare": ["heft.h", "heft_ext.h", "src/base"],
+    "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
     "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
@@ -48,15 +48,15 @@ MAY_INCLUDE = {
 for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir()):
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-                "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/bare"]
+                "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/port_none"]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
-SUPPLIED = {"heft_host_default"}  # by src/port or src/bare
+SUPPLIED = {"heft_host_default"}  # by src/port or src/port_none
 # What a format file may call besides mem functions, by prefix: the index, the plan, the grammars
 # and src/base; nothing that opens, reads or writes.
 FORMAT_CALLS = re.compile(
-    r"heft_(in|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|siphash13|crc32|crc32c|blake3"
+    r"heft_(window|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|siphash13|crc32|crc32c|blake3"
     r"|lit|str|utf8|is_ascii|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar)(_|$)"
 )
 
@@ -228,7 +228,7 @@ def object_checks(archive):
         objects = unpack(archive, scratch)
         seen = collections.Counter(directory for directory, _ in objects)
         defined = {n: d for d, p in objects for letter, n in symbols(p) if letter in "TDRBV"}
-        bare = [d for d in FREESTANDING if d != "src/bare" and not seen[d]]
+        bare = [d for d in FREESTANDING if d != "src/port_none" and not seen[d]]
         yield "the archive holds objects of every layer", [f"none of {d}" for d in bare]
         yield "calls stay inside the core", list(call_faults(objects, defined))
         yield "the engine's parts call downward", list(upward_faults(objects, defined))

@@ -38,7 +38,7 @@ for good: what is added gets a new one.
 |---|---|
 | `samples of F: F/good/NAME` | a file that [tests/py](../tests/py)`/gen_F.py` makes, without Heft: its tensors have to be read as they were made, by the command |
 | `samples of F: F/bad/NAME` | a file of the same program that breaks one rule: `heft verify` has to reject it, to warn, or to accept it, as the program says |
-| `formats-CHECK: F/…` | the same files, through the library: tensors, metadata and ids read as they were made (facts), opened in eight ways (ways), cut short (truncated), damaged, written again with the same bytes (rewritten), written by many threads and to pipes (sinks); see [tests/formats.c](../tests/formats.c) |
+| `formats-CHECK: F/…` | the same files, through the library: tensors, metadata and ids read as they were made (facts), opened in eight ways (open_methods), cut short (truncated), damaged, written again with the same bytes (rewritten), written by many threads and to pipes (sinks); see [tests/every_format.c](../tests/every_format.c) |
 | `written files: SAMPLE as FORMAT …`, `edited files: …` | a file that Heft converted from the sample, or edited, judged by an independent reader in Python (tests/py/read_F.py), which accounts for every byte |
 | `clauses: …` | what no single file shows: large files, and what becomes of a file that is converted ([check_clauses.py](../tests/py/check_clauses.py)) |
 | `cli: COMMAND/CASE` | [tests/cli](../tests/cli)`/COMMAND/CASE.sh`, with its expected output |

@@ -11,7 +11,7 @@ extern "C" {
 
 /* Tables of functions begin with their size, so that they can grow: what is in them says sizeof of itself, and the library
  * reads no further.  Whoever wraps an object of the library asks in the same way whether a table has a function that came
- * later, which those are that may be NULL: HEFT_HAS(s->ops, let_go). */
+ * later, which those are that may be NULL: HEFT_HAS(s->ops, dont_need). */
 #define HEFT_HAS(table, member)                                                                 \
     ((size_t)((const char *)(&(table)->member + 1) - (const char *)(table)) <= (table)->size && \
      (table)->member)
@@ -25,7 +25,7 @@ typedef struct heft_source_ops {
     /* len bytes at offset, all of them or an error; offset + len <= size was checked. */
     heft_status (*read)(heft_source *s, uint64_t offset, void *buf, size_t len, heft_error *err);
     /* The bytes in place until close, or NULL.  May be NULL. */
-    const void *(*lend)(heft_source *s, uint64_t offset, uint64_t len);
+    const void *(*map)(heft_source *s, uint64_t offset, uint64_t len);
     /* An error once lent bytes turned out not to be there.  May be NULL. */
     heft_status (*state)(heft_source *s, heft_error *err);
     /* These bytes will be wanted soon.  May be NULL. */
@@ -37,7 +37,7 @@ typedef struct heft_source_ops {
     void (*close)(heft_source *s);
     /* These bytes have been read and are not wanted for now; what was lent stays valid.  May be
      * NULL. */
-    void (*let_go)(heft_source *s, uint64_t offset, uint64_t len);
+    void (*dont_need)(heft_source *s, uint64_t offset, uint64_t len);
     /* A source that maps a file: has these bytes in memory when it returns.  May be NULL. */
     heft_status (*populate)(heft_source *s, uint64_t offset, uint64_t len, heft_error *err);
 } heft_source_ops;
@@ -89,7 +89,7 @@ typedef struct heft_scratch_ops {
     /* Behind everything written so far; no more in all than was asked for. */
     heft_status (*write)(heft_scratch *s, const void *data, size_t len, heft_error *err);
     /* All that was written, in place until close; nothing is written afterwards. */
-    heft_status (*lend)(heft_scratch *s, const void **out, heft_error *err);
+    heft_status (*map)(heft_scratch *s, const void **out, heft_error *err);
     /* An error once lent bytes turned out not to be there. */
     heft_status (*state)(heft_scratch *s, heft_error *err);
     void (*close)(heft_scratch *s); /* gives the space back */
@@ -117,7 +117,7 @@ typedef struct heft_sink_ops {
     void (*discard)(heft_sink *s);
     /* Makes len bytes of another file this one's at offset without moving them; all three are multiples
      * of 4096, and nothing else is written there.  false: that is not possible here.  May be NULL. */
-    bool (*share)(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
+    bool (*reflink)(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
     /* len bytes that were written, before finish.  NULL: they cannot be had again. */
     heft_status (*read_at)(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err);
     /* As that of the host, on the disk that is written to; from several threads at once.  NULL: the host's. */
@@ -132,12 +132,12 @@ struct heft_sink {
 /* What an edit makes of a file, for whoever keeps the bytes himself: a list of pieces, first to last,
  * that are the edited file.  dry_run and progress of the options are of no use here. */
 typedef struct heft_edit heft_edit;
-typedef struct heft_edit_piece {
+typedef struct heft_edit_extent {
     uint64_t at, length; /* in the edited file */
     uint64_t from;       /* its place in the file as it is, when data is NULL */
     const void *data;    /* the bytes, as long as the edit lives; or NULL */
     uint32_t file;       /* that `from` is a place of: 0, the file; 1, that with what is added */
-} heft_edit_piece;
+} heft_edit_extent;
 /* f may be closed afterwards.  opt may be NULL: the file as this library would write it.  Whether an index beside the
  * file lists it is not known here: heft_file_edit() refuses such a file. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
@@ -154,7 +154,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_append_plan(heft_edit **out, const hef
                                                       const heft_file *added,
                                                       const heft_append_options *opt,
                                                       heft_error *err);
-HEFT_API size_t heft_edit_pieces(const heft_edit *e, const heft_edit_piece **out);
+HEFT_API size_t heft_edit_extents(const heft_edit *e, const heft_edit_extent **out);
 HEFT_API uint64_t heft_edit_size(const heft_edit *e);
 HEFT_API bool heft_edit_is_in_place(const heft_edit *e); /* whatever is copied stays where it is */
 HEFT_API void heft_edit_close(heft_edit *e);             /* NULL is harmless */

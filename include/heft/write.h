@@ -43,17 +43,17 @@ HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file behind; NULL is
 
 /* Files of one folder that appear together: all under their names when the set is finished, in the order in which
  * they were added, or none of them, and what was there before is as it was, also when the program is killed: see
- * heft_sink_set_recover().  The folder is made when it is not there, and locked: HEFT_E_IO when another set is being
+ * heft_sink_dir_recover().  The folder is made when it is not there, and locked: HEFT_E_IO when another set is being
  * written into it.  flags as above. */
-typedef struct heft_sink_set heft_sink_set;
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_open(heft_sink_set **out, const char *dir,
+typedef struct heft_sink_dir heft_sink_dir;
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_open(heft_sink_dir **out, const char *dir,
                                                         uint32_t flags, heft_error *err);
 /* A file of the set, by a name that is one component of a path.  Finishing or discarding the sink leaves its file to
  * the set, which does not appear while one of them is unfinished. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s,
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_add(heft_sink **out, heft_sink_dir *s,
                                                        const char *name, heft_error *err);
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_finish(heft_sink_set *take, heft_error *err);
-HEFT_API void heft_sink_set_discard(heft_sink_set *s); /* NULL is harmless */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_finish(heft_sink_dir *take, heft_error *err);
+HEFT_API void heft_sink_dir_discard(heft_sink_dir *s); /* NULL is harmless */
 
 typedef enum heft_recovery {
     HEFT_RECOVERY_NONE,      /* there was nothing to do */
@@ -62,7 +62,7 @@ typedef enum heft_recovery {
 } heft_recovery;
 /* Completes, or else undoes, a set that a killed program left half written; heft_file_open() refuses the files of such a
  * folder until then.  Whatever writes into the folder does this first.  dir may also be a file in the folder. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_set_recover(heft_recovery *out, const char *dir,
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_recover(heft_recovery *out, const char *dir,
                                                            heft_error *err);
 
 /* Something the target cannot carry: HEFT_NOTE, carried in another form; HEFT_WARNING, left out or

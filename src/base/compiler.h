@@ -78,19 +78,19 @@ static inline void heft_shared_add(size_t *p, size_t n)
 }
 
 /* From zero to v; false, and it stays: someone was faster. */
-static inline bool heft_shared_claim(uint32_t *p, uint32_t v)
+static inline bool heft_shared_take(uint32_t *p, uint32_t v)
 {
     uint32_t zero = 0;
     return __atomic_compare_exchange_n(p, &zero, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Whoever sees v here sees what was written before it was told. */
-static inline void heft_shared_tell(size_t *p, size_t v)
+static inline void heft_shared_publish(size_t *p, size_t v)
 {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-static inline size_t heft_shared_told(const size_t *p)
+static inline size_t heft_shared_published(const size_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -124,19 +124,19 @@ static inline void heft_shared_add(size_t *p, size_t n)
     *p = *p + n < *p ? SIZE_MAX : *p + n;
 }
 
-static inline bool heft_shared_claim(uint32_t *p, uint32_t v)
+static inline bool heft_shared_take(uint32_t *p, uint32_t v)
 {
     bool was_free = !*p;
     *p = was_free ? v : *p;
     return was_free;
 }
 
-static inline void heft_shared_tell(size_t *p, size_t v)
+static inline void heft_shared_publish(size_t *p, size_t v)
 {
     *p = v;
 }
 
-static inline size_t heft_shared_told(const size_t *p)
+static inline size_t heft_shared_published(const size_t *p)
 {
     return *p;
 }
@@ -173,11 +173,11 @@ static inline void heft_clear_wide_registers(void)
 
 /* Numbers that are added, shifted and combined side by side; one where the machine has no more. */
 #if defined(__GNUC__) && (defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__))
-enum { HEFT_LANES = 4 };
-typedef uint32_t heft_lanes __attribute__((vector_size(16)));
+enum { HEFT_CAST_BATCH = 4 };
+typedef uint32_t heft_u32x4 __attribute__((vector_size(16)));
 #else
-enum { HEFT_LANES = 1 };
-typedef uint32_t heft_lanes;
+enum { HEFT_CAST_BATCH = 1 };
+typedef uint32_t heft_u32x4;
 #endif
 
 #endif

@@ -1,7 +1,7 @@
 /* cursor.c - the slow half of the cursor: opening a window, running out of it, and text. */
 #include "base/cursor.h"
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -14,7 +14,7 @@ static void stop(heft_cur *c, heft_status st)
     c->end = c->p;
 }
 
-heft_cur heft_cur_open(heft_in *in, uint64_t off, uint64_t len, const char *what)
+heft_cur heft_cur_open(heft_window *in, uint64_t off, uint64_t len, const char *what)
 {
     uint64_t most = off < in->size ? in->size - off : 0, have = 0;
     if (len > most)
@@ -29,27 +29,28 @@ heft_cur heft_cur_open(heft_in *in, uint64_t off, uint64_t len, const char *what
     };
 }
 
-static const uint8_t *bytes_window(heft_in *in, uint64_t off, uint64_t want, uint64_t *have)
+static const uint8_t *bytes_window(heft_window *in, uint64_t off, uint64_t want, uint64_t *have)
 {
     uint64_t left = off < in->size ? in->size - off : 0;
     *have = want < left ? want : left;
-    return ((const heft_in_bytes *)in)->bytes + (off < in->size ? off : in->size);
+    return ((const heft_window_bytes *)in)->bytes + (off < in->size ? off : in->size);
 }
 
-static void nothing_more(heft_in *in, uint64_t off, uint64_t len)
+static void nothing_more(heft_window *in, uint64_t off, uint64_t len)
 {
     (void)in;
     (void)off;
     (void)len;
 }
 
-heft_in_bytes heft_in_of(const void *bytes, uint64_t size, heft_error *err)
+heft_window_bytes heft_window_of(const void *bytes, uint64_t size, heft_error *err)
 {
-    heft_in in = { .size = size, .window = bytes_window, .need = nothing_more, .err = err };
-    return (heft_in_bytes){ in, bytes };
+    heft_window in = { .size = size, .window = bytes_window, .need = nothing_more, .err = err };
+    return (heft_window_bytes){ in, bytes };
 }
 
-heft_status heft_in_decode(heft_in *in, heft_encoding e, heft_range stored, void *out, size_t *len)
+heft_status heft_window_decode(heft_window *in, heft_encoding e, heft_range stored, void *out,
+                               size_t *len)
 {
     if (in->decode)
         return in->decode(in, e, stored, out, len);
@@ -57,15 +58,15 @@ heft_status heft_in_decode(heft_in *in, heft_encoding e, heft_range stored, void
                           "what is compressed here cannot be decoded");
 }
 
-heft_cur heft_cur_whole(heft_in *in, uint64_t off, uint64_t len, const char *what)
+heft_cur heft_cur_whole(heft_window *in, uint64_t off, uint64_t len, const char *what)
 {
     heft_cur c = heft_cur_open(in, off, len, what);
     if (len > (uint64_t)(c.end - c.p))
-        heft_cur_short(&c, len);
+        heft_cur_underrun(&c, len);
     return c;
 }
 
-void heft_cur_short(heft_cur *c, uint64_t n)
+void heft_cur_underrun(heft_cur *c, uint64_t n)
 {
     if (c->st)
         return;
@@ -80,20 +81,20 @@ void heft_cur_short(heft_cur *c, uint64_t n)
     stop(c, HEFT_AGAIN);
 }
 
-void heft_cur_pass(heft_cur *c, uint64_t n)
+void heft_cur_skip(heft_cur *c, uint64_t n)
 {
     uint64_t pos = heft_cur_pos(c);
     if (c->st)
         return;
     if (n > c->limit - pos)
-        heft_cur_short(c, n);
+        heft_cur_underrun(c, n);
     else if (n <= (uint64_t)(c->end - c->p))
         c->p += n;
     else
         *c = heft_cur_open(c->in, pos + n, c->limit - pos - n, c->what);
 }
 
-void heft_in_ask_ahead(heft_in *in, uint64_t at, uint64_t records)
+void heft_window_ask_ahead(heft_window *in, uint64_t at, uint64_t records)
 {
     enum { PIECE = 64 << 10, EVERY = 512 };
     uint64_t pieces = 1 + heft_div(records, EVERY), bytes;

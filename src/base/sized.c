@@ -54,13 +54,13 @@ heft_status heft_sized_check(size_t size, size_t least, const char *what, heft_e
 
 heft_status heft_source_check(const heft_source *s, heft_error *err)
 {
-    return heft_sized_check(s->ops->size, offsetof(heft_source_ops, let_go), "heft_source_ops",
+    return heft_sized_check(s->ops->size, offsetof(heft_source_ops, dont_need), "heft_source_ops",
                             err);
 }
 
 heft_status heft_sink_check(const heft_sink *s, heft_error *err)
 {
-    return heft_sized_check(s->ops->size, offsetof(heft_sink_ops, share), "heft_sink_ops", err);
+    return heft_sized_check(s->ops->size, offsetof(heft_sink_ops, reflink), "heft_sink_ops", err);
 }
 
 heft_status heft_host_check(const heft_host *h, heft_error *err)

@@ -1,7 +1,7 @@
 /* profile_names.c - expressions, and names with groups in them. */
 #include <string.h>
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "companion/profile_types.h"
 
 /* ---- expressions ---- */

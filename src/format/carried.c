@@ -94,8 +94,8 @@ heft_status heft_restore_attributes(heft_index *x)
     bool has = false;
     for (uint32_t i = 0; !has && i < x->values.len; i = heft_ix_value_next(x, i))
         has = attribute_of(heft_ix_value(x, i)->key, &name) < ATTRIBUTES;
-    heft_status st = has ? heft_ix_seal(x) : HEFT_OK;
-    if (st || !x->sealed)
+    heft_status st = has ? heft_ix_build_name_table(x) : HEFT_OK;
+    if (st || !x->has_name_table)
         return st;
     for (uint32_t i = 0; i < x->values.len && !st; i++) {
         heft_value v = *heft_ix_value(x, i);

@@ -2,7 +2,7 @@
  * plan's, no tensor bytes: to a format they are ranges.  docs/adding-a-format.md walks through it. */
 #ifndef HEFT_FORMAT_H
 #define HEFT_FORMAT_H
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/out.h"
@@ -16,12 +16,12 @@ typedef struct heft_frame { /* a compressed piece of a part: bytes in the file, 
     uint32_t stored, content;
 } heft_frame;
 
-typedef struct heft_plan_link { /* a file beside the one that is written */
-    heft_str name;              /* what the index calls it */
+typedef struct heft_plan_shard { /* a file beside the one that is written */
+    heft_str name;               /* what the index calls it */
     const char *algorithm;
-    uint8_t digest[HEFT_CLAIM_BYTES]; /* of all of it, as heft_digest.final gives it */
+    uint8_t digest[HEFT_CHECKSUM_BYTES]; /* of all of it, as heft_digest.final gives it */
     uint64_t size;
-} heft_plan_link;
+} heft_plan_shard;
 
 /* Where the tensors of a plan come from, with the engine's context for the calls. */
 typedef struct heft_plan_source {
@@ -30,8 +30,8 @@ typedef struct heft_plan_source {
     heft_str (*name)(const void *ctx, uint32_t tensor);
     /* The base id stored there, sixteen bytes, or NULL: none is stored.  NULL: there is no source. */
     const uint8_t *(*base_id)(const void *ctx, uint32_t tensor);
-    /* For heft_plan_ties().  NULL: the bytes are not known while planning. */
-    heft_status (*ties)(void *ctx, uint32_t *same, bool contents);
+    /* For heft_plan_find_duplicates().  NULL: the bytes are not known while planning. */
+    heft_status (*find_duplicates)(void *ctx, uint32_t *duplicate_of, bool contents);
     /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of
      * each row ascend.  NULL: there are no sparse tensors. */
     heft_status (*in_order)(void *ctx, uint32_t tensor, bool *strictly);
@@ -44,12 +44,13 @@ struct heft_plan {
     /* The model; plan() sets the offsets of its parts.  Until then these tell where a part lies in
      * the file that it comes from; 0: in none. */
     heft_index *x;
-    const char *version;  /* generation asked for, or NULL */
-    uint64_t align;       /* of payloads: what was asked for, else the format's own */
-    uint64_t asked_align; /* 0: nothing was */
-    uint8_t fill;         /* byte between payloads */
-    uint64_t front_bytes; /* front() writes exactly these */
-    uint64_t data_end;    /* back() begins here; padding behind the last payload is before it */
+    const char *version;   /* generation asked for, or NULL */
+    uint64_t align;        /* of payloads: what was asked for, else the format's own */
+    uint64_t asked_align;  /* 0: nothing was */
+    uint8_t fill;          /* byte between payloads */
+    uint64_t header_bytes; /* write_header() writes exactly these */
+    uint64_t
+        data_end; /* write_trailer() begins here; padding behind the last payload is before it */
     uint64_t file_bytes;
     uint32_t *order; /* parts in the order of their place in the file; NULL: by number */
     uint32_t order_count;
@@ -57,23 +58,24 @@ struct heft_plan {
     heft_storage *storage; /* by part; one that is not raw: see heft_plan_append() */
     bool digest_decoded;   /* digests cover decoded bytes, not stored ones */
     bool appended;         /* set by heft_plan_append() */
-    /* Of a format with HEFT_CAN_APPEND, which has neither between() nor digests of ranges: the file is written and the
+    /* Of a format with HEFT_CAN_APPEND, which has neither write_record_header() nor digests of ranges: the file is written and the
      * model grows, so that plan() places nothing, and calls heft_plan_append(). */
     bool grows;
-    bool names_generator; /* set by plan(): the file says which program wrote it */
-    bool late;            /* between() needs digests of the parts before it */
+    bool names_generator;         /* set by plan(): the file says which program wrote it */
+    bool needs_preceding_digests; /* write_record_header() needs digests of the parts before it */
     /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
      * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
     uint32_t frame_bytes;
     bool frame_checksums;
     void (*frames_end)(heft_out *o, const heft_frame *frames, uint32_t count);
-    uint32_t *same;          /* from heft_plan_ties() or heft_plan_share(), or NULL */
+    uint32_t
+        *duplicate_of; /* from heft_plan_find_duplicates() or heft_plan_find_shared(), or NULL */
     const heft_vocab *vocab; /* of the model, or NULL */
     /* The file as it is, when it is this one that is planned anew, in its own format: tensors and parts
      * have the same numbers, and their bytes stay stored as they are.  What the file says of them
      * (encodings, digests, ids) is written again, not made.  Or NULL. */
-    const heft_index *kept;
-    /* Parts of kept that lie in another file, by heft_ix_place_file(), are added to the file and come behind its own,
+    const heft_index *existing;
+    /* Parts of kept that lie in another file, by heft_global_offset_file(), are added to the file and come behind its own,
      * as they are stored there.  false: there are none. */
     bool adds;
     /* Set by plan(), of a file that is kept: its data are placed one by one, and not moved as one; what it has
@@ -82,8 +84,8 @@ struct heft_plan {
     bool is_new_vocab, is_new_config; /* with kept: not what the file has, but what was asked for */
     /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
      * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
-    const heft_plan_link *links;
-    uint32_t link_count;
+    const heft_plan_shard *shards;
+    uint32_t shard_count;
     const heft_str *spelled;
     void *priv; /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
@@ -108,43 +110,43 @@ void heft_plan_drop(heft_plan *p, uint32_t tensor);
 void heft_plan_compact(heft_plan *p);
 /* Gives a tensor another shape of as many elements. */
 heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank);
-/* Places every raw part of the tensors, but those that p->same gives the place of another, from `start` on, in p->order, at multiples of p->align, each
- * behind room for what the format's between() writes, and sets data_end to the end of the last, padded to
- * tail_align (1: not).  With p->kept, all of the data is moved as one, what lies between parts with
- * them, unless between() has something to say. */
+/* Places every raw part of the tensors, but those that p->duplicate_of gives the place of another, from `start` on, in p->order, at multiples of p->align, each
+ * behind room for what the format's write_record_header() writes, and sets data_end to the end of the last, padded to
+ * tail_align (1: not).  With p->existing, all of the data is moved as one, what lies between parts with
+ * them, unless write_record_header() has something to say. */
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align);
 /* Of a format that can have more room than it needs in front of the data: raises *start, where these could
- * begin, to where they are in p->kept, or if that lies before it, to where they stay as aligned as
+ * begin, to where they are in p->existing, or if that lies before it, to where they stay as aligned as
  * they are.  false: nothing of the kind is kept, and *start is as it was. */
-bool heft_plan_room(const heft_plan *p, uint64_t *start);
+bool heft_plan_reserve_front(const heft_plan *p, uint64_t *start);
 /* Instead of heft_plan_place(), for parts whose stored size shows only when they are written: they
- * come in p->order from `start` on, each at a multiple of p->align.  back() finds offset, stored
+ * come in p->order from `start` on, each at a multiple of p->align.  write_trailer() finds offset, stored
  * and encoding in their rows, the end in p->data_end.  file_bytes stays 0: unknown. */
 heft_status heft_plan_append(heft_plan *p, uint64_t start);
-/* Sets p->same, by part: the first of those that will have the same bytes, perhaps the part itself.  What the
- * format leaves out of p->order then is not written; back() gives it the place of the first. */
-heft_status heft_plan_ties(heft_plan *p);
+/* Sets p->duplicate_of, by part: the first of those that will have the same bytes, perhaps the part itself.  What the
+ * format leaves out of p->order then is not written; write_trailer() gives it the place of the first. */
+heft_status heft_plan_find_duplicates(heft_plan *p);
 /* The same for parts that share their bytes in the file they come from, whatever these are: nothing is read. */
-heft_status heft_plan_share(heft_plan *p);
+heft_status heft_plan_find_shared(heft_plan *p);
 /* Whether parts of tensors are to be compressed: some of them, or all that there might be. */
 bool heft_plan_compresses(const heft_plan *p);
 /* Asks of the storage of each part of a tensor whether the format has it. */
 heft_status heft_plan_check_storage(const heft_plan *p,
                                     heft_status (*check)(const heft_plan *p,
                                                          const heft_storage *how));
-/* Once p->same is set: parts that share their bytes have the storage of the first of them. */
-heft_status heft_plan_share_storage(heft_plan *p);
+/* Once p->duplicate_of is set: parts that share their bytes have the storage of the first of them. */
+heft_status heft_plan_copy_shared_storage(heft_plan *p);
 /* Whether this build can compute the digest. */
 bool heft_plan_can_digest(const heft_plan *p, const char *algorithm);
-/* For back(): emits into o, and sets digest to that of what was emitted. */
+/* For write_trailer(): emits into o, and sets digest to that of what was emitted. */
 heft_status heft_plan_digested(const heft_plan *p, heft_out *o, const char *algorithm,
                                void (*emit)(const heft_plan *p, heft_out *o),
-                               uint8_t digest[HEFT_CLAIM_BYTES]);
-/* A digest of a range of the written file, for back(): its number goes to
+                               uint8_t digest[HEFT_CHECKSUM_BYTES]);
+/* A digest of a range of the written file, for write_trailer(): its number goes to
  * heft_plan_range_digest().  Only algorithms that can be joined from pieces: crc32, crc32c. */
 heft_status heft_plan_digest_range(heft_plan *p, const char *algorithm, heft_range r,
                                    uint32_t *number);
-/* For back(), and for a late between() of what lies before: bytes as heft_digest.final gives them (checksums
+/* For write_trailer(), and for a late write_record_header() of what lies before: bytes as heft_digest.final gives them (checksums
  * little-endian). */
 heft_status heft_plan_range_digest(const heft_plan *p, uint32_t number, const uint8_t **out);
 const uint8_t *heft_plan_part_digest(const heft_plan *p, uint32_t part);
@@ -174,37 +176,37 @@ struct heft_check {
 
 /* ---- models in several files ---------------------------------------------------------------- */
 
-typedef struct heft_set { /* that is being written */
+typedef struct heft_shard_set { /* that is being written */
     heft_str stem;
     uint32_t count; /* files, the index aside */
     const heft_index *x;
     const uint32_t *file, *order; /* by tensor of x: its file, from 0 on; tensors by name */
     uint64_t bytes;               /* of all tensors */
-} heft_set;
+} heft_shard_set;
 
-enum { HEFT_SET_VALUES = 4 };
+enum { HEFT_SHARD_SET_VALUES = 4 };
 typedef struct heft_sharding {
     const char *version; /* generation of the format that can be split; NULL: any */
     /* The name of file i of so many, or of the index when i == count. */
     void (*name)(heft_out *o, heft_str stem, uint32_t i, uint32_t count);
     /* A text beside the files that lists what is in them; or NULL. */
-    void (*index)(heft_out *o, const heft_set *s);
-    /* The index is a file of the format that refers to the parts of the others: see heft_plan.links. */
+    void (*index)(heft_out *o, const heft_shard_set *s);
+    /* The index is a file of the format that refers to the parts of the others: see heft_plan.shards. */
     bool is_linked;
     /* What file i says of itself in its metadata: how many values.  The metadata of the model are then those of file 0
      * alone.  tensors: of the model.  NULL: nothing. */
-    uint32_t (*values)(heft_value out[HEFT_SET_VALUES], uint32_t i, uint32_t count,
+    uint32_t (*values)(heft_value out[HEFT_SHARD_SET_VALUES], uint32_t i, uint32_t count,
                        uint32_t tensors);
 } heft_sharding;
 
 /* ---- a format ----------------------------------------------------------------------------- */
 
-typedef struct heft_odd_rules { /* of warnings about what is odd in any format */
-    const char *name;           /* a name that looks like a path */
-    const char *nul;            /* a name with a NUL; NULL: as above */
-    const char *nul_text;       /* NULL: that there is one */
-    const char *rank;           /* more than 64 dimensions; NULL: there cannot be as many */
-} heft_odd_rules;
+typedef struct heft_name_rules { /* of warnings about what is odd in any format */
+    const char *name;            /* a name that looks like a path */
+    const char *nul;             /* a name with a NUL; NULL: as above */
+    const char *nul_text;        /* NULL: that there is one */
+    const char *rank;            /* more than 64 dimensions; NULL: there cannot be as many */
+} heft_name_rules;
 
 struct heft_format {
     const char *name, *title, *suffixes, *versions;
@@ -218,8 +220,8 @@ struct heft_format {
     int (*probe)(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                  uint64_t size);
     /* Fills x.  Pure: run again from the start after HEFT_AGAIN. */
-    heft_status (*parse)(heft_in *in, heft_index *x);
-    const heft_odd_rules *odd; /* NULL: the parser looks for such things itself */
+    heft_status (*parse)(heft_window *in, heft_index *x);
+    const heft_name_rules *odd; /* NULL: the parser looks for such things itself */
     /* Notes what the index as a whole tells that is odd, after a parse, without a look at any byte.  May be NULL. */
     heft_status (*notice)(heft_index *x);
     /* Everything that verify reports beyond claims and notes.  May be NULL. */
@@ -229,13 +231,13 @@ struct heft_format {
     void (*storage)(const heft_plan *p, heft_storage *how, bool is_kept);
     /* Losses, sizes, offsets: before any byte.  NULL, as front and back, when only read. */
     heft_status (*plan)(heft_plan *p);
-    /* Header and, if it comes first, the index: front_bytes. */
-    heft_status (*front)(const heft_plan *p, heft_out *o);
+    /* Header and, if it comes first, the index: header_bytes. */
+    heft_status (*write_header)(const heft_plan *p, heft_out *o);
     /* What stands right in front of a part, wherever that is: a record's head.  Any order, any number
      * of times, on any thread, unless the plan is late.  May be NULL. */
-    heft_status (*between)(const heft_plan *p, uint32_t part, heft_out *o);
+    heft_status (*write_record_header)(const heft_plan *p, uint32_t part, heft_out *o);
     /* What follows the data: file_bytes - data_end.  May be NULL. */
-    heft_status (*back)(const heft_plan *p, heft_out *o);
+    heft_status (*write_trailer)(const heft_plan *p, heft_out *o);
     const heft_sharding *sharding; /* NULL: models come in one file */
     /* A map of the metadata whose numbers are also given as MAP.NAME, "burn.scalars"; or NULL. */
     const char *number_map;

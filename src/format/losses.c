@@ -3,8 +3,8 @@
 
 #include "model/values.h"
 
-heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
-                          const char *fmt, ...)
+heft_status heft_loss_report(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
+                             const char *fmt, ...)
 {
     heft_error say;
     va_list ap;
@@ -47,18 +47,18 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     const char *refused = "element type %s cannot be stored in %s";
     heft_plan_drop(p, tensor);
     if (!heft_dtype_can_cast(HEFT_F32, type))
-        return heft_loss_say(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
+        return heft_loss_report(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
     /* Patterns are matched with the names that the input has. */
     put_pattern(&o, p->source.name ? p->source.name(p->source.ctx, tensor)
                                    : heft_ix_name(p->x, tensor));
     heft_out_u8(&o, 0);
     if (o.st) /* too long to be repeated */
-        return heft_loss_say(p, HEFT_FAULT, rule, tensor,
-                             "element type %s cannot be stored in %s (cast it: --cast GLOB=f32)",
-                             heft_dtype_name(type), where);
-    return heft_loss_say(p, HEFT_FAULT, rule, tensor,
-                         "element type %s cannot be stored in %s (cast it: --cast '%s=f32')",
-                         heft_dtype_name(type), where, (const char *)buf);
+        return heft_loss_report(p, HEFT_FAULT, rule, tensor,
+                                "element type %s cannot be stored in %s (cast it: --cast GLOB=f32)",
+                                heft_dtype_name(type), where);
+    return heft_loss_report(p, HEFT_FAULT, rule, tensor,
+                            "element type %s cannot be stored in %s (cast it: --cast '%s=f32')",
+                            heft_dtype_name(type), where, (const char *)buf);
 }
 
 heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where)
@@ -68,9 +68,9 @@ heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, co
         return HEFT_OK;
     heft_status st = heft_plan_reshape(p, tensor, &one, 1);
     return st ? st
-              : heft_loss_say(p, HEFT_WARNING, rule, tensor,
-                              "rank 0 (a scalar) is stored with the shape [1]: %s has no scalars",
-                              where);
+              : heft_loss_report(
+                    p, HEFT_WARNING, rule, tensor,
+                    "rank 0 (a scalar) is stored with the shape [1]: %s has no scalars", where);
 }
 
 heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text_losses say)
@@ -79,9 +79,9 @@ heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text
     heft_str text;
     *kept = heft_str_is_utf8(v->key) && heft_value_text(&text, v, room);
     if (!*kept)
-        return heft_loss_say(p, HEFT_WARNING, say.left_out, HEFT_NONE,
-                             "metadata %q is left out: %s%s stores only text", v->key, say.where,
-                             say.version);
+        return heft_loss_report(p, HEFT_WARNING, say.left_out, HEFT_NONE,
+                                "metadata %q is left out: %s%s stores only text", v->key, say.where,
+                                say.version);
     if (v->kind == HEFT_KIND_STR)
         return HEFT_OK;
     text = heft_arena_copy(p->arena, text);
@@ -89,7 +89,8 @@ heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text
         return heft_error_no_memory(p->err, "for metadata");
     v->kind = HEFT_KIND_STR;
     v->as.s = text;
-    return heft_loss_say(p, HEFT_NOTE, say.as_text, HEFT_NONE, "metadata %q becomes text", v->key);
+    return heft_loss_report(p, HEFT_NOTE, say.as_text, HEFT_NONE, "metadata %q becomes text",
+                            v->key);
 }
 
 heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,
@@ -97,10 +98,10 @@ heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const
 {
     enum { SHOWN = 60 }; /* bytes of a key, which may be what is too long */
     heft_str shown = { key.ptr, key.len < SHOWN ? key.len : SHOWN };
-    return heft_loss_say(p, HEFT_FAULT, rule, HEFT_NONE,
-                         "metadata %q%s: the %s has %U bytes, %s has room for %U%s", shown,
-                         shown.len < key.len ? "..." : "", what, bytes, where, most,
-                         p->kept ? "" : " (--allow-loss leaves it out)");
+    return heft_loss_report(p, HEFT_FAULT, rule, HEFT_NONE,
+                            "metadata %q%s: the %s has %U bytes, %s has room for %U%s", shown,
+                            shown.len < key.len ? "..." : "", what, bytes, where, most,
+                            p->existing ? "" : " (--allow-loss leaves it out)");
 }
 
 heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept)
@@ -110,24 +111,24 @@ heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept)
         heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, x->parts.len + i)->role);
         if (kept && heft_str_is(role, kept))
             continue;
-        heft_status st = heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE,
-                                       "the file's part %q is left out", role);
+        heft_status st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
+                                          "the file's part %q is left out", role);
         if (st)
             return st;
     }
     if (!p->vocab || (kept && heft_str_is(heft_lit(kept), "vocab")))
         return HEFT_OK;
-    return heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE,
-                         "the vocabulary of %U tokens is left out",
-                         (uint64_t)heft_vocab_count(p->vocab));
+    return heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
+                            "the vocabulary of %U tokens is left out",
+                            (uint64_t)heft_vocab_count(p->vocab));
 }
 
 heft_status heft_loss_metadata(heft_plan *p, const char *rule)
 {
     const heft_index *x = p->x;
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
-        heft_status st = heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE, "metadata %q is left out",
-                                       heft_ix_value(x, i)->key);
+        heft_status st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
+                                          "metadata %q is left out", heft_ix_value(x, i)->key);
         if (st)
             return st;
     }
@@ -161,9 +162,9 @@ heft_status heft_loss_attributes_but(heft_plan *p, const char *rule, uint8_t kep
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < 3 && !st; i++)
         if (counts[i])
-            st = heft_loss_say(p, HEFT_WARNING, rule, HEFT_NONE,
-                               "%s left out (tensors that have one: %U)", what[i],
-                               (uint64_t)counts[i]);
+            st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
+                                  "%s left out (tensors that have one: %U)", what[i],
+                                  (uint64_t)counts[i]);
     return st;
 }
 

@@ -4,8 +4,8 @@
 #include "format/format.h"
 
 /* heft_plan_loss() with a text made as heft_error_set() makes it, in the plan's arena. */
-heft_status heft_loss_say(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
-                          const char *fmt, ...);
+heft_status heft_loss_report(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
+                             const char *fmt, ...);
 /* A fault of a tensor that is left out, and why. */
 heft_status heft_loss_tensor(heft_plan *p, const char *rule, uint32_t tensor, const char *why);
 /* The same: its element type has no place in `where`, "GGUF"; and the cast that helps, if one does. */

@@ -158,7 +158,7 @@ static heft_status read_map(reader *r)
     if (k != HEFT_JSON_OBJECT)
         return heft_json_fail(&r->j, "the weight_map is not an object");
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
-        heft_ix_listed row = { .name = r->j.text };
+        heft_ix_shard_entry row = { .name = r->j.text };
         row.at = r->j.base + (uint64_t)(r->j.token - r->j.start);
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "tensor %q: its file is not a text", row.name);
@@ -173,7 +173,7 @@ static heft_status read_map(reader *r)
                                   "tensor %q: the file %q is named as no %s file, and a model is "
                                   "only read in files of one format",
                                   row.name, row.file, r->kind->title);
-        if (!heft_vec_add(&r->x->mem, &r->x->listed, &row, sizeof row))
+        if (!heft_vec_add(&r->x->mem, &r->x->shard_entries, &row, sizeof row))
             return heft_error_no_memory(r->x->err, "for the weight_map");
     }
     return r->j.st;
@@ -181,15 +181,15 @@ static heft_status read_map(reader *r)
 
 static bool file_below(const void *ctx, uint32_t a, uint32_t b)
 {
-    const heft_ix_listed *rows = ctx;
+    const heft_ix_shard_entry *rows = ctx;
     return heft_str_order(rows[a].file, rows[b].file) < 0;
 }
 
 /* Each name once, in the order of names. */
 static heft_status add_files(heft_index *x)
 {
-    heft_ix_listed *rows = x->listed.ptr;
-    uint32_t n = x->listed.len;
+    heft_ix_shard_entry *rows = x->shard_entries.ptr;
+    uint32_t n = x->shard_entries.len;
     size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
     uint32_t *ids = heft_mem_alloc(&x->mem, bytes);
     if (!ids)
@@ -197,13 +197,13 @@ static heft_status add_files(heft_index *x)
     heft_sort_numbers(ids, n, file_below, rows);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
-        heft_ix_sibling s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true, NULL };
+        heft_ix_shard s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true, NULL };
         bool again = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
         if (!again && x->shards.len == MOST_FILES)
             st = heft_error_plain(x->err, HEFT_E_LIMIT, "a model in more than %U files",
                                   (uint64_t)MOST_FILES);
         else if (!again)
-            st = heft_ix_sibling_add(x, s, &rows[ids[i]].shard);
+            st = heft_ix_shard_add(x, s, &rows[ids[i]].shard);
         else
             rows[ids[i]].shard = x->shards.len;
     }
@@ -211,7 +211,8 @@ static heft_status add_files(heft_index *x)
     return st;
 }
 
-heft_status heft_shard_index_parse(heft_in *in, heft_index *x, const heft_shard_index_kind *kind)
+heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
+                                   const heft_shard_index_kind *kind)
 {
     heft_json_kind k;
     heft_cur c = heft_cur_whole(in, 0, in->size, "the index");

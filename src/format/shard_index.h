@@ -20,6 +20,7 @@ heft_str heft_shard_index_first(const uint8_t *head, size_t len);
 /* Whether the name is that of a PyTorch file: .bin, .pt, .pth. */
 bool heft_shard_index_is_of_torch(heft_str file);
 /* Fills x with what the index lists.  HEFT_E_UNSUPPORTED: it names files of another format. */
-heft_status heft_shard_index_parse(heft_in *in, heft_index *x, const heft_shard_index_kind *kind);
+heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
+                                   const heft_shard_index_kind *kind);
 
 #endif

@@ -31,12 +31,12 @@ typedef enum heft_cbor_kind {
     HEFT_CBOR_FLOAT   /* u: the bits, of 2, 4 or 8 bytes in width */
 } heft_cbor_kind;
 
-typedef enum heft_cbor_place {
+typedef enum heft_cbor_context {
     HEFT_CBOR_AT_ROOT,
     HEFT_CBOR_IN_ARRAY,
     HEFT_CBOR_AS_KEY,
     HEFT_CBOR_AS_VALUE
-} heft_cbor_place;
+} heft_cbor_context;
 
 enum {                     /* heft_cbor.flags: how an item departs from deterministic encoding */
        HEFT_CBOR_LONG = 1, /* a shorter form says the same; a NaN: it is not F9 7E00 */
@@ -69,7 +69,7 @@ typedef struct heft_cbor {
     uint64_t u, tag;
     heft_str str;
     uint8_t flags, width;
-    uint8_t place;                          /* heft_cbor_place */
+    uint8_t place;                          /* heft_cbor_context */
     heft_cbor_frame frame;                  /* the innermost container */
     heft_cbor_frame outer[HEFT_CBOR_DEPTH]; /* those around it */
 } heft_cbor;
@@ -99,20 +99,20 @@ static inline uint64_t heft_cbor_offset(const heft_cbor *c, const uint8_t *p)
 /* For records that are nearly always spelled alike: what is expected is looked at piece by piece, all in its
  * shortest form.  Each look says whether that is there and goes on behind it.  After one that does not,
  * the look is over: nothing was read, and heft_cbor_next() tells what is there. */
-typedef struct heft_cbor_look {
+typedef struct heft_cbor_fast {
     const uint8_t *p, *end;
-} heft_cbor_look;
+} heft_cbor_fast;
 
 /* At the next items, so many of one container, which may nest so many containers. */
-static inline bool heft_cbor_look_at(heft_cbor_look *l, const heft_cbor *c, uint32_t items,
+static inline bool heft_cbor_fast_at(heft_cbor_fast *l, const heft_cbor *c, uint32_t items,
                                      uint32_t levels)
 {
-    *l = (heft_cbor_look){ c->p, c->end };
+    *l = (heft_cbor_fast){ c->p, c->end };
     return !c->st && c->frame.left >= items && c->max_depth - c->level >= levels;
 }
 
 /* The bytes that were looked at are these items. */
-static inline void heft_cbor_accept(heft_cbor *c, const heft_cbor_look *l, uint32_t items)
+static inline void heft_cbor_accept(heft_cbor *c, const heft_cbor_fast *l, uint32_t items)
 {
     c->item = c->p;
     c->p = l->p;
@@ -120,7 +120,7 @@ static inline void heft_cbor_accept(heft_cbor *c, const heft_cbor_look *l, uint3
 }
 
 /* A text, of fewer than 24 bytes. */
-static inline bool heft_cbor_look_text(heft_cbor_look *l, const char *text, size_t len)
+static inline bool heft_cbor_fast_text(heft_cbor_fast *l, const char *text, size_t len)
 {
     if ((size_t)(l->end - l->p) <= len || *l->p != (0x60 | len) || memcmp(l->p + 1, text, len) != 0)
         return false;
@@ -131,19 +131,19 @@ static inline bool heft_cbor_look_text(heft_cbor_look *l, const char *text, size
 enum { HEFT_CBOR_HEAD_TEXT = 0x60, HEFT_CBOR_HEAD_ARRAY = 0x80, HEFT_CBOR_HEAD_MAP = 0xA0 };
 
 /* The head of a text, array or map of *n bytes, members or pairs, at most `most`, which are fewer than 24. */
-static inline bool heft_cbor_look_head(heft_cbor_look *l, uint32_t head, uint32_t most, uint32_t *n)
+static inline bool heft_cbor_fast_head(heft_cbor_fast *l, uint32_t head, uint32_t most, uint32_t *n)
 {
     *n = l->p < l->end ? *l->p++ ^ head : UINT32_MAX;
     return *n <= most;
 }
 
 /* Any text of ASCII characters, fewer than 256. */
-static inline bool heft_cbor_look_string(heft_cbor_look *l, heft_str *out)
+static inline bool heft_cbor_fast_string(heft_cbor_fast *l, heft_str *out)
 {
     enum { SHORT = 23, LONG = 24 };
     static const uint64_t tops = UINT64_C(0x8080808080808080);
     uint32_t len;
-    if (!heft_cbor_look_head(l, HEFT_CBOR_HEAD_TEXT, LONG, &len))
+    if (!heft_cbor_fast_head(l, HEFT_CBOR_HEAD_TEXT, LONG, &len))
         return false;
     if (len == LONG && (l->p == l->end || (len = *l->p++) <= SHORT))
         return false;
@@ -161,7 +161,7 @@ static inline bool heft_cbor_look_string(heft_cbor_look *l, heft_str *out)
 }
 
 /* The number behind a head of two bytes or more. */
-static inline bool heft_cbor_look_long(heft_cbor_look *l, uint64_t *out)
+static inline bool heft_cbor_fast_long(heft_cbor_fast *l, uint64_t *out)
 {
     uint32_t info = *l->p++ ^ 24u, bytes = 1u << (info & 3);
     if (info > 3 || (size_t)(l->end - l->p) < bytes)
@@ -178,21 +178,21 @@ static inline bool heft_cbor_look_long(heft_cbor_look *l, uint64_t *out)
     return bytes == 1 ? *out >= 24 : *out >> 4 * bytes != 0;
 }
 
-static inline bool heft_cbor_look_u64(heft_cbor_look *l, uint64_t *out)
+static inline bool heft_cbor_fast_u64(heft_cbor_fast *l, uint64_t *out)
 {
     if (l->p == l->end || *l->p >= 24)
-        return l->p < l->end && heft_cbor_look_long(l, out);
+        return l->p < l->end && heft_cbor_fast_long(l, out);
     *out = *l->p++;
     return true;
 }
 
 /* An array of *n numbers, at most `most`, which are fewer than 24; each becomes eight bytes, little-endian. */
-static inline bool heft_cbor_look_u64s(heft_cbor_look *l, uint8_t *out, uint32_t most, uint32_t *n)
+static inline bool heft_cbor_fast_u64s(heft_cbor_fast *l, uint8_t *out, uint32_t most, uint32_t *n)
 {
-    bool fits = heft_cbor_look_head(l, HEFT_CBOR_HEAD_ARRAY, most, n);
+    bool fits = heft_cbor_fast_head(l, HEFT_CBOR_HEAD_ARRAY, most, n);
     for (uint32_t i = 0; fits && i < *n; i++) {
         uint64_t v;
-        fits = heft_cbor_look_u64(l, &v);
+        fits = heft_cbor_fast_u64(l, &v);
         if (fits)
             heft_put_le64(out + 8 * i, v);
     }

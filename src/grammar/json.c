@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/text.h"

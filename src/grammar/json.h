@@ -54,7 +54,7 @@ bool heft_json_u64(uint64_t *out, heft_str number);
  * many, with the place behind the array for heft_json_pass(); HEFT_JSON_NOT_PLAIN: read it token by token, which
  * also tells what is wrong with it. */
 enum { HEFT_JSON_NOT_PLAIN = 0 };
-uint32_t heft_json_peek_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **behind);
+uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **behind);
 void heft_json_pass(heft_json *j, const char *behind);
 /* Goes on behind another value of the same container, quietly, with memory of its own. */
 void heft_json_move(heft_json *j, const char *behind, heft_arena *arena);

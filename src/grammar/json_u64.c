@@ -1,5 +1,5 @@
 /* json_u64.c - whole numbers: from text, and arrays of them at a stretch. */
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "grammar/json.h"
 
 enum { SAFE = 19 }; /* so many digits never pass 64 bits */
@@ -34,7 +34,7 @@ static inline const char *behind_blanks(const char *p, const char *end)
     return p;
 }
 
-uint32_t heft_json_peek_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **behind)
+uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **behind)
 {
     const char *p = behind_blanks(j->p, j->end), *end = j->end;
     uint32_t n = 0;

@@ -1,7 +1,7 @@
 /* msgpack.c - the first byte of an item tells its kind and how many bytes of a number, big-endian, follow. */
 #include "grammar/msgpack.h"
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 
 typedef struct head { /* of bytes C0 to DF */
     uint8_t kind;     /* heft_msgpack_kind; 0: none */
@@ -125,7 +125,7 @@ void heft_msgpack_skip(heft_cur *c, const heft_msgpack_item *item)
         if (it.kind == HEFT_MSGPACK_ARRAY || it.kind == HEFT_MSGPACK_MAP)
             owed += it.kind == HEFT_MSGPACK_MAP ? 2 * it.u : it.u;
         else if (it.kind >= HEFT_MSGPACK_TEXT)
-            heft_cur_pass(c, it.u);
+            heft_cur_skip(c, it.u);
         if (!owed)
             return;
         if (owed > heft_cur_left(c))

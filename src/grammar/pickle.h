@@ -51,7 +51,7 @@ typedef struct heft_pickle_value {
         } object;
         uint32_t id;
     } as;
-    uint32_t at;      /* of the opcode that made it, in the pickle: see heft_pickle_place() */
+    uint32_t at;      /* of the opcode that made it, in the pickle: see heft_pickle_offset() */
     uint8_t kind;     /* heft_pickle_kind */
     uint8_t mark;     /* the reader's own */
     bool is_instance; /* OBJECT: made by a class, not by calling what may be any function */
@@ -74,7 +74,7 @@ typedef struct heft_pickle {
 /* Reads the pickle that begins where `where` does and ends within it, of less than 4 GiB; heft_pickle_end() says
  * where.
  * Release with heft_pickle_free(), also after a failure. */
-heft_status heft_pickle_read(heft_pickle *out, heft_in *in, heft_range where, heft_arena *arena,
+heft_status heft_pickle_read(heft_pickle *out, heft_window *in, heft_range where, heft_arena *arena,
                              const char *what);
 void heft_pickle_free(heft_pickle *p);
 static inline uint64_t heft_pickle_end(const heft_pickle *p)
@@ -87,7 +87,7 @@ static inline heft_pickle_value *heft_pickle_at(const heft_pickle *p, uint32_t v
     return (heft_pickle_value *)p->values.ptr + v;
 }
 /* Where in the file the opcode stands that made the value, or what the pickle comes from. */
-static inline uint64_t heft_pickle_place(const heft_pickle *p, uint32_t v)
+static inline uint64_t heft_pickle_offset(const heft_pickle *p, uint32_t v)
 {
     return p->apart == HEFT_NOWHERE ? p->c.base + heft_pickle_at(p, v)->at : p->apart;
 }

@@ -17,7 +17,7 @@ static bool add_line(heft_pickle *p, uint32_t *number)
     return !p->st && !p->c.st && heft_pickle_is_utf8(p, v.as.s) && heft_pickle_add(p, v, number);
 }
 
-void heft_pickle_obey_global(heft_pickle *p, uint32_t arg)
+void heft_pickle_op_global(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     uint32_t module, name;
@@ -25,7 +25,7 @@ void heft_pickle_obey_global(heft_pickle *p, uint32_t arg)
         push_global(p, module, name);
 }
 
-void heft_pickle_obey_stack_global(heft_pickle *p, uint32_t arg)
+void heft_pickle_op_stack_global(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     if (!heft_pickle_has(p, 2))
@@ -49,7 +49,7 @@ static void push_object(heft_pickle *p, uint32_t callable, uint32_t args, bool i
 
 /* Of three values the last, keyword arguments, is passed over: it is None or {} but for classes that
  * nobody here knows. */
-void heft_pickle_obey_call(heft_pickle *p, uint32_t code)
+void heft_pickle_op_call(heft_pickle *p, uint32_t code)
 {
     if (!heft_pickle_has(p, code == 0x92 ? 3 : 2))
         return;
@@ -63,11 +63,11 @@ void heft_pickle_obey_call(heft_pickle *p, uint32_t code)
 }
 
 /* i names the class, o has it below its arguments. */
-void heft_pickle_obey_old_call(heft_pickle *p, uint32_t letter)
+void heft_pickle_op_old_call(heft_pickle *p, uint32_t letter)
 {
     uint32_t first, callable = HEFT_NONE;
     if (letter == 'i') {
-        heft_pickle_obey_global(p, 0);
+        heft_pickle_op_global(p, 0);
         if (p->st || p->c.st)
             return;
         callable = heft_pickle_pop(p);
@@ -88,7 +88,7 @@ void heft_pickle_obey_old_call(heft_pickle *p, uint32_t letter)
     push_object(p, callable, args, false); /* it calls whatever is named */
 }
 
-void heft_pickle_obey_build(heft_pickle *p, uint32_t arg)
+void heft_pickle_op_build(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     if (!heft_pickle_has(p, 2))
@@ -104,7 +104,7 @@ void heft_pickle_obey_build(heft_pickle *p, uint32_t arg)
         v->as.object.state = state;
 }
 
-void heft_pickle_obey_persistent(heft_pickle *p, uint32_t is_line)
+void heft_pickle_op_persistent(heft_pickle *p, uint32_t is_line)
 {
     uint32_t id;
     heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_PERSISTENT);

@@ -51,25 +51,25 @@ uint64_t heft_pickle_take_number(heft_pickle *p, uint32_t bytes);
 bool heft_pickle_decimal(int64_t *out, heft_str s);
 bool heft_pickle_is_utf8(heft_pickle *p, heft_str s);
 
-void heft_pickle_obey_text(heft_pickle *p, uint32_t length_bytes);
-void heft_pickle_obey_old_text(heft_pickle *p, uint32_t length_bytes);
-void heft_pickle_obey_bytes(heft_pickle *p, uint32_t length_bytes);
-void heft_pickle_obey_escaped_text(heft_pickle *p, uint32_t arg);
-void heft_pickle_obey_quoted(heft_pickle *p, uint32_t arg);
-void heft_pickle_obey_single(heft_pickle *p, uint32_t kind);
-void heft_pickle_obey_bool(heft_pickle *p, uint32_t is_true);
-void heft_pickle_obey_int(heft_pickle *p, uint32_t bytes);
-void heft_pickle_obey_long(heft_pickle *p, uint32_t length_bytes);
-void heft_pickle_obey_decimal(heft_pickle *p, uint32_t letter);
-void heft_pickle_obey_float(heft_pickle *p, uint32_t arg);
+void heft_pickle_op_text(heft_pickle *p, uint32_t length_bytes);
+void heft_pickle_op_old_text(heft_pickle *p, uint32_t length_bytes);
+void heft_pickle_op_bytes(heft_pickle *p, uint32_t length_bytes);
+void heft_pickle_op_escaped_text(heft_pickle *p, uint32_t arg);
+void heft_pickle_op_quoted(heft_pickle *p, uint32_t arg);
+void heft_pickle_op_single(heft_pickle *p, uint32_t kind);
+void heft_pickle_op_bool(heft_pickle *p, uint32_t is_true);
+void heft_pickle_op_int(heft_pickle *p, uint32_t bytes);
+void heft_pickle_op_long(heft_pickle *p, uint32_t length_bytes);
+void heft_pickle_op_decimal(heft_pickle *p, uint32_t letter);
+void heft_pickle_op_float(heft_pickle *p, uint32_t arg);
 
 /* ---- pickle_calls.c ---- */
 
-void heft_pickle_obey_global(heft_pickle *p, uint32_t arg);
-void heft_pickle_obey_stack_global(heft_pickle *p, uint32_t arg);
-void heft_pickle_obey_call(heft_pickle *p, uint32_t code);
-void heft_pickle_obey_old_call(heft_pickle *p, uint32_t letter);
-void heft_pickle_obey_build(heft_pickle *p, uint32_t arg);
-void heft_pickle_obey_persistent(heft_pickle *p, uint32_t is_line);
+void heft_pickle_op_global(heft_pickle *p, uint32_t arg);
+void heft_pickle_op_stack_global(heft_pickle *p, uint32_t arg);
+void heft_pickle_op_call(heft_pickle *p, uint32_t code);
+void heft_pickle_op_old_call(heft_pickle *p, uint32_t letter);
+void heft_pickle_op_build(heft_pickle *p, uint32_t arg);
+void heft_pickle_op_persistent(heft_pickle *p, uint32_t is_line);
 
 #endif

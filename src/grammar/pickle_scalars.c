@@ -1,5 +1,5 @@
 /* pickle_scalars.c - the opcodes that push strings and numbers. */
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "grammar/pickle_machine.h"
 
@@ -25,7 +25,7 @@ heft_str heft_pickle_take_line(heft_pickle *p)
             heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a line without an end", c->what);
             return (heft_str){ "", 0 };
         }
-        heft_cur_short(c, more < most ? more : most);
+        heft_cur_underrun(c, more < most ? more : most);
     }
     heft_str line = take(p, (uint64_t)(end - c->p));
     heft_cur_take(c, 1);
@@ -63,19 +63,19 @@ uint64_t heft_pickle_take_number(heft_pickle *p, uint32_t bytes)
     return n;
 }
 
-void heft_pickle_obey_text(heft_pickle *p, uint32_t length_bytes)
+void heft_pickle_op_text(heft_pickle *p, uint32_t length_bytes)
 {
     heft_str s = take(p, heft_pickle_take_number(p, length_bytes));
     if (heft_pickle_is_utf8(p, s))
         push_string(p, HEFT_PICKLE_TEXT, s);
 }
 
-void heft_pickle_obey_old_text(heft_pickle *p, uint32_t length_bytes)
+void heft_pickle_op_old_text(heft_pickle *p, uint32_t length_bytes)
 {
     push_old_text(p, take(p, heft_pickle_take_number(p, length_bytes)));
 }
 
-void heft_pickle_obey_bytes(heft_pickle *p, uint32_t length_bytes)
+void heft_pickle_op_bytes(heft_pickle *p, uint32_t length_bytes)
 {
     push_string(p, HEFT_PICKLE_BYTES, take(p, heft_pickle_take_number(p, length_bytes)));
 }
@@ -97,7 +97,7 @@ static int32_t hex_number(const char *s, const char *end, int digits)
 
 /* Latin-1 with \uXXXX and \UXXXXXXXX, each at least as long as its UTF-8 but for the former, which
  * takes twice its bytes. */
-void heft_pickle_obey_escaped_text(heft_pickle *p, uint32_t arg)
+void heft_pickle_op_escaped_text(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     heft_str line = heft_pickle_take_line(p);
@@ -144,7 +144,7 @@ static const char *unquote(char *to, const char *s, const char *end)
 }
 
 /* 'text' or "text" with escapes. */
-void heft_pickle_obey_quoted(heft_pickle *p, uint32_t arg)
+void heft_pickle_op_quoted(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     heft_str line = heft_pickle_take_line(p);
@@ -177,7 +177,7 @@ static void push_int(heft_pickle *p, int64_t i)
     heft_pickle_push(p, v);
 }
 
-void heft_pickle_obey_single(heft_pickle *p, uint32_t kind)
+void heft_pickle_op_single(heft_pickle *p, uint32_t kind)
 {
     if (kind == HEFT_PICKLE_NONE)
         heft_pickle_push_single(p, &p->none, heft_pickle_value_of(HEFT_PICKLE_NONE));
@@ -185,7 +185,7 @@ void heft_pickle_obey_single(heft_pickle *p, uint32_t kind)
         heft_pickle_push_single(p, &p->unit, heft_pickle_value_of(HEFT_PICKLE_TUPLE));
 }
 
-void heft_pickle_obey_bool(heft_pickle *p, uint32_t is_true)
+void heft_pickle_op_bool(heft_pickle *p, uint32_t is_true)
 {
     heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_BOOL);
     v.as.b = is_true;
@@ -193,13 +193,13 @@ void heft_pickle_obey_bool(heft_pickle *p, uint32_t is_true)
 }
 
 /* Of four bytes it has a sign. */
-void heft_pickle_obey_int(heft_pickle *p, uint32_t bytes)
+void heft_pickle_op_int(heft_pickle *p, uint32_t bytes)
 {
     uint64_t n = heft_pickle_take_number(p, bytes);
     push_int(p, bytes == 4 ? (int64_t)(int32_t)(uint32_t)n : (int64_t)n);
 }
 
-void heft_pickle_obey_long(heft_pickle *p, uint32_t length_bytes)
+void heft_pickle_op_long(heft_pickle *p, uint32_t length_bytes)
 {
     uint64_t len = heft_pickle_take_number(p, length_bytes), n = 0;
     if (length_bytes == 4 && len > INT32_MAX)
@@ -230,12 +230,12 @@ bool heft_pickle_decimal(int64_t *out, heft_str s)
 }
 
 /* I, L and F: numbers as text; I also spells the truth values. */
-void heft_pickle_obey_decimal(heft_pickle *p, uint32_t letter)
+void heft_pickle_op_decimal(heft_pickle *p, uint32_t letter)
 {
     heft_str s = heft_pickle_take_line(p);
     int64_t i;
     if (letter == 'I' && (heft_str_is(s, "00") || heft_str_is(s, "01"))) {
-        heft_pickle_obey_bool(p, s.ptr[1] == '1');
+        heft_pickle_op_bool(p, s.ptr[1] == '1');
         return;
     }
     if (letter == 'L' && s.len && s.ptr[s.len - 1] == 'L')
@@ -249,7 +249,7 @@ void heft_pickle_obey_decimal(heft_pickle *p, uint32_t letter)
 }
 
 /* IEEE 754, most significant byte first. */
-void heft_pickle_obey_float(heft_pickle *p, uint32_t arg)
+void heft_pickle_op_float(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     heft_str s = take(p, 8);

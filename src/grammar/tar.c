@@ -8,7 +8,7 @@
  */
 #include "grammar/tar.h"
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -139,7 +139,8 @@ static size_t take_record(extension *e, const uint8_t *p, size_t left)
     return (size_t)len;
 }
 
-static heft_status read_extension(extension *e, heft_in *in, const heft_tar_entry *m, uint8_t type)
+static heft_status read_extension(extension *e, heft_window *in, const heft_tar_entry *m,
+                                  uint8_t type)
 {
     if (m->data.length > MOST_EXTENSION)
         return heft_error_set(in->err, HEFT_E_LIMIT, m->header,

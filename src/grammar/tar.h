@@ -17,7 +17,7 @@ typedef struct heft_tar_entry {
 } heft_tar_entry;
 
 typedef struct heft_tar {
-    heft_in *in;
+    heft_window *in;
     uint64_t at; /* offset of the next header */
 } heft_tar;
 

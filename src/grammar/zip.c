@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/bisect.h"
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -29,7 +29,7 @@ enum { EXTRA_ZIP64 = 1 };
 enum { MOST_INFLATED = 1032 }; /* times: two bits of deflate say 258 bytes */
 
 typedef struct reader {
-    heft_in *in;
+    heft_window *in;
     heft_zip *z;
     bool takes_opaque;
 } reader;
@@ -372,7 +372,7 @@ static heft_status sort_entries(const reader *r)
     return HEFT_OK;
 }
 
-heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena, bool takes_opaque)
+heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, bool takes_opaque)
 {
     *out = (heft_zip){ 0 };
     reader r = { .in = in, .z = out, .takes_opaque = takes_opaque };

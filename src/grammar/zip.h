@@ -41,7 +41,7 @@ typedef struct heft_zip {
  * HEFT_E_FORMAT: broken, cut short, members that overlap or share a name.  HEFT_E_UNSUPPORTED: encrypted,
  * in several volumes, compressed otherwise, or names that are not UTF-8.
  * takes_opaque: members that are encrypted or compressed otherwise are listed as opaque entries. */
-heft_status heft_zip_open(heft_zip *out, heft_in *in, heft_arena *arena, bool takes_opaque);
+heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, bool takes_opaque);
 /* HEFT_E_UNSUPPORTED with the reason when the entry is opaque. */
 heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err);
 /* For probes: the name of the member that the file begins with, as far as it lies in head; *bits says how much

@@ -6,7 +6,7 @@
  *   end      "PK" 5 6  u16 disk, disk, entries, entries  u32 bytes of the directory, its place
  *            u16 comment: its length  comment
  */
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/error.h"
 #include "grammar/zip_records.h"
 
@@ -20,7 +20,7 @@ typedef struct end_record {
 } end_record;
 
 /* Where the last signature of an end record stands, which is where every reader looks first. */
-static heft_status find_end(heft_in *in, uint64_t *at)
+static heft_status find_end(heft_window *in, uint64_t *at)
 {
     uint64_t size = in->size, most = END + MOST_COMMENT;
     if (size < END)
@@ -45,7 +45,7 @@ static heft_status find_end(heft_in *in, uint64_t *at)
                           "zip: no end of a central directory: not an archive, or cut short");
 }
 
-static heft_status read_end(heft_in *in, end_record *e)
+static heft_status read_end(heft_window *in, end_record *e)
 {
     heft_status st = find_end(in, &e->at);
     if (st)
@@ -75,7 +75,7 @@ static bool agrees(uint64_t small, uint64_t full, uint64_t large)
 }
 
 /* Puts the numbers of end64 in the place of those of the end; *e then begins where end64 does. */
-static heft_status read_end64(heft_in *in, end_record *e, uint64_t at, uint64_t locator)
+static heft_status read_end64(heft_window *in, end_record *e, uint64_t at, uint64_t locator)
 {
     if (at > locator || locator - at < END64)
         return heft_error_set(in->err, HEFT_E_FORMAT, locator + 8,
@@ -109,7 +109,7 @@ static heft_status read_end64(heft_in *in, end_record *e, uint64_t at, uint64_t 
     return HEFT_OK;
 }
 
-static heft_status look_for_end64(heft_in *in, end_record *e)
+static heft_status look_for_end64(heft_window *in, end_record *e)
 {
     if (e->at < LOCATOR)
         return HEFT_OK;
@@ -126,7 +126,7 @@ static heft_status look_for_end64(heft_in *in, end_record *e)
     return read_end64(in, e, at, e->at - LOCATOR);
 }
 
-heft_status heft_zip_find_directory(heft_zip *z, heft_in *in, uint64_t *entries)
+heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entries)
 {
     end_record e = { 0 };
     heft_status st = read_end(in, &e);

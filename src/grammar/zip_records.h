@@ -16,6 +16,6 @@ enum {
 enum { ENTRY = 46 }; /* bytes that a member takes in the directory, at least */
 
 /* Find the central directory and the number of its entries; set z->directory and z->comment. */
-heft_status heft_zip_find_directory(heft_zip *z, heft_in *in, uint64_t *entries);
+heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entries);
 
 #endif

@@ -215,12 +215,12 @@ void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8
 
 /* ---- the order of bytes ---- */
 
-bool heft_block_can_turn(heft_dtype t)
+bool heft_block_can_byteswap(heft_dtype t)
 {
     return t < HEFT_DTYPES && rows[t].can_turn;
 }
 
-void heft_block_turn(uint8_t *block, heft_dtype t)
+void heft_block_byteswap(uint8_t *block, heft_dtype t)
 {
     for (uint32_t i = 0; i < 2; i++) {
         const numbers *n = &rows[t].numbers[i];

@@ -10,8 +10,8 @@ bool heft_block_is_known(heft_dtype t);
 /* All elements of one block of such a type. */
 void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block);
 /* Whether it is known where a block of this type has numbers of more than one byte. */
-bool heft_block_can_turn(heft_dtype t);
+bool heft_block_can_byteswap(heft_dtype t);
 /* Turns these round: between big-endian and little-endian. */
-void heft_block_turn(uint8_t *block, heft_dtype t);
+void heft_block_byteswap(uint8_t *block, heft_dtype t);
 
 #endif

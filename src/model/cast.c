@@ -5,30 +5,31 @@
  * of every type exactly, so that each conversion rounds once.  Bytes on both sides are little-endian.
  */
 #include "model/blocks.h"
+#include "model/cast_batch.h"
 #include "model/dtype.h"
 #include "model/float.h"
-#include "model/lanes.h"
 #include "model/number.h"
 
-/* n <= HEFT_LANES elements; lost NULL: what is lost is not counted. */
+/* n <= HEFT_CAST_BATCH elements; lost NULL: what is lost is not counted. */
 static void cast_block(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                        uint64_t *lost)
 {
-    uint32_t f[HEFT_LANES] = { 0 };
+    uint32_t f[HEFT_CAST_BATCH] = { 0 };
     if (heft_dtype_size(from))
-        heft_lanes_load(f, from, src, n);
+        heft_cast_batch_load(f, from, src, n);
     else
-        heft_lanes_load_packed(f, from, src, 0, n);
+        heft_cast_batch_load_packed(f, from, src, 0, n);
     if (lost)
-        heft_lanes_count(lost, to, f, !heft_float_layout_of(from));
-    heft_lanes_store(dst, to, f, n);
+        heft_cast_batch_count(lost, to, f, !heft_float_layout_of(from));
+    heft_cast_batch_store(dst, to, f, n);
 }
 
 /* Elements of a plain type one by one; numbers of packed types are f32 before they come here. */
 static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                       uint64_t *lost)
 {
-    uint32_t step = heft_dtype_size(from), stride = heft_dtype_size(to), codes[HEFT_LANES] = { 0 };
+    uint32_t step = heft_dtype_size(from), stride = heft_dtype_size(to),
+             codes[HEFT_CAST_BATCH] = { 0 };
     bool is_int = !heft_float_layout_of(from);
     for (size_t i = 0; i < n && lost; i++) {
         heft_cast_loss kind = heft_number_loss(heft_number_read(src + i * step, from), is_int, to);
@@ -41,19 +42,19 @@ static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtyp
         codes[i] = (uint32_t)heft_number_code(heft_number_read(src + i * step, from),
                                               heft_float_layout_of(to));
     if (!stride)
-        heft_lanes_store_packed(dst, codes, n, to);
+        heft_cast_batch_store_packed(dst, codes, n, to);
 }
 
 /* Of a packed type, to one that is not made from f32. */
 static void cast_packed(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                         uint64_t *lost)
 {
-    uint8_t f[HEFT_LANES * sizeof(float)];
+    uint8_t f[HEFT_CAST_BATCH * sizeof(float)];
     cast_block(f, HEFT_F32, src, from, n, NULL);
     cast_each(dst, to, f, HEFT_F32, n, lost);
 }
 
-/* ---- the pairs that matter most, HEFT_LANES elements from where they are to where they go -------
+/* ---- the pairs that matter most, HEFT_CAST_BATCH elements from where they are to where they go -------
  *
  * Each says whether there may be a number among them that is lost, so that the others need not be counted. */
 
@@ -75,13 +76,13 @@ static bool f32_to_bf16(uint8_t *restrict dst, const uint8_t *restrict src)
 {
     enum { LEAST_INFINITE = 0x7F7F8000 }; /* once it is rounded */
     uint32_t odd = 0;
-    for (uint32_t i = 0; i < HEFT_LANES; i++)
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
         odd |= is_at_least(f32_at(src, i), LEAST_INFINITE);
-    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint16_t code = heft_f32_round_to_bf16(f32_at(src, i));
         memcpy(dst + i * sizeof code, &code, sizeof code);
     }
-    for (uint32_t i = 0; odd >> 31 && i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; odd >> 31 && i < HEFT_CAST_BATCH; i++) {
         uint16_t code = heft_f32_to_bf16(f32_at(src, i));
         memcpy(dst + i * sizeof code, &code, sizeof code);
     }
@@ -92,7 +93,7 @@ static bool f32_to_f16(uint8_t *restrict dst, const uint8_t *restrict src)
 {
     enum { LEAST_INFINITE = 0x477FF000 };
     uint32_t odd = 0;
-    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint32_t f = f32_at(src, i);
         uint16_t code = heft_f32_to_f16(f);
         odd |= is_at_least(f, LEAST_INFINITE);
@@ -103,7 +104,7 @@ static bool f32_to_f16(uint8_t *restrict dst, const uint8_t *restrict src)
 
 static bool bf16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 {
-    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint16_t code;
         memcpy(&code, src + i * sizeof code, sizeof code);
         uint32_t f = (uint32_t)code << 16;
@@ -114,7 +115,7 @@ static bool bf16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 
 static bool f16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 {
-    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint16_t code;
         memcpy(&code, src + i * sizeof code, sizeof code);
         uint32_t f = heft_f16_to_f32(code);
@@ -127,13 +128,13 @@ static bool f64_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 {
     enum { INFINITE = 0x7F800000 };
     uint32_t odd = 0;
-    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint64_t d;
         memcpy(&d, src + i * sizeof d, sizeof d);
         uint32_t f = heft_f64_to_f32(d);
         memcpy(dst + i * sizeof f, &f, sizeof f);
     }
-    for (uint32_t i = 0; i < HEFT_LANES; i++)
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
         odd |= is_at_least(f32_at(dst, i), INFINITE);
     return odd >> 31;
 }
@@ -165,10 +166,10 @@ typedef void (*caster)(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
 static caster caster_of(heft_dtype to, heft_dtype from)
 {
     bool to_ints = heft_dtype_size(to) <= 4 && !heft_float_layout_of(to) && to != HEFT_BOOL;
-    if (heft_lanes_fit_f32(from) &&
+    if (heft_cast_batch_fits_f32(from) &&
         (heft_float_layout_of(to) || (to_ints && heft_dtype_size(to))) && to != HEFT_F8_E8M0)
         return cast_block;
-    if (heft_lanes_are_small_ints(from) && heft_float_layout_of(to) && to != HEFT_F8_E8M0)
+    if (heft_cast_batch_is_small_int(from) && heft_float_layout_of(to) && to != HEFT_F8_E8M0)
         return cast_block;
     return heft_dtype_size(from) ? cast_each : cast_packed;
 }
@@ -184,17 +185,18 @@ static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
 {
     caster cast = caster_of(to, from);
     direct fast = direct_of(to, from);
-    /* HEFT_LANES is a multiple of every packed block, so the bytes advance by whole ones. */
-    size_t step = (size_t)bytes_of(from, HEFT_LANES), stride = (size_t)bytes_of(to, HEFT_LANES);
+    /* HEFT_CAST_BATCH is a multiple of every packed block, so the bytes advance by whole ones. */
+    size_t step = (size_t)bytes_of(from, HEFT_CAST_BATCH),
+           stride = (size_t)bytes_of(to, HEFT_CAST_BATCH);
     if (to == from && heft_dtype_size(to)) {
         memcpy(dst, src, count * heft_dtype_size(to));
         return;
     }
-    for (; fast && count >= HEFT_LANES; count -= HEFT_LANES, dst += stride, src += step)
+    for (; fast && count >= HEFT_CAST_BATCH; count -= HEFT_CAST_BATCH, dst += stride, src += step)
         if (fast(dst, src) && lost)
-            cast(dst, to, src, from, HEFT_LANES, lost);
-    for (; count > HEFT_LANES; count -= HEFT_LANES, dst += stride, src += step)
-        cast(dst, to, src, from, HEFT_LANES, lost);
+            cast(dst, to, src, from, HEFT_CAST_BATCH, lost);
+    for (; count > HEFT_CAST_BATCH; count -= HEFT_CAST_BATCH, dst += stride, src += step)
+        cast(dst, to, src, from, HEFT_CAST_BATCH, lost);
     if (count)
         cast(dst, to, src, from, count, lost);
 }
@@ -210,8 +212,8 @@ static void cast_blocks(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dt
     for (; count; src += d->block_bytes) {
         size_t n = count < d->block_elems ? count : d->block_elems;
         heft_block_decode(f, from, src);
-        for (uint32_t i = 0; i < d->block_elems; i += HEFT_LANES)
-            heft_lanes_order(f + i, sizeof *f);
+        for (uint32_t i = 0; i < d->block_elems; i += HEFT_CAST_BATCH)
+            heft_cast_batch_byteswap(f + i, sizeof *f);
         cast_reals(dst, to, (const uint8_t *)f, HEFT_F32, n, lost);
         dst += n * heft_dtype_size(to);
         count -= n;
@@ -283,20 +285,20 @@ static void packed_to_f64(double *out, heft_dtype t, const uint8_t *src, uint64_
     const heft_dtype_info *d = heft_dtype_get(t);
     uint32_t skip = (uint32_t)first & (d->block_elems - 1u);
     src += heft_dtype_blocks(t, first) * d->block_bytes;
-    /* HEFT_LANES is a multiple of every block: the bytes advance by whole blocks. */
-    for (size_t done = 0; done < count; done += HEFT_LANES) {
-        size_t n = count - done < HEFT_LANES ? count - done : HEFT_LANES;
-        uint32_t f[HEFT_LANES];
-        heft_lanes_load_packed(f, t, src, skip, n);
-        heft_lanes_f64(out + done, f, n);
-        src += bytes_of(t, HEFT_LANES);
+    /* HEFT_CAST_BATCH is a multiple of every block: the bytes advance by whole blocks. */
+    for (size_t done = 0; done < count; done += HEFT_CAST_BATCH) {
+        size_t n = count - done < HEFT_CAST_BATCH ? count - done : HEFT_CAST_BATCH;
+        uint32_t f[HEFT_CAST_BATCH];
+        heft_cast_batch_load_packed(f, t, src, skip, n);
+        heft_cast_batch_f64(out + done, f, n);
+        src += bytes_of(t, HEFT_CAST_BATCH);
     }
 }
 
 static void ints_to_f64(uint64_t *wide, const uint32_t *codes, uint32_t bits, bool is_signed)
 {
     uint32_t up = 32 - bits;
-    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint32_t top = codes[i] << up;
         int32_t low = is_signed ? (int32_t)top >> up : (int32_t)(codes[i] ^ 1u << 31);
         wide[i] = heft_f64_bits((double)low + (is_signed ? 0.0 : 2147483648.0));
@@ -306,7 +308,7 @@ static void ints_to_f64(uint64_t *wide, const uint32_t *codes, uint32_t bits, bo
 /* By halves: the sum rounds once, and no helper is called where 64 bits are two words. */
 static void longs_to_f64(uint64_t *wide, bool is_signed)
 {
-    for (uint32_t i = 0; i < HEFT_LANES; i++) {
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint32_t high = (uint32_t)(wide[i] >> 32), low = (uint32_t)wide[i];
         double above = is_signed ? (double)(int32_t)high : (double)high;
         wide[i] = heft_f64_bits(above * 4294967296.0 + (double)low);
@@ -315,20 +317,20 @@ static void longs_to_f64(uint64_t *wide, bool is_signed)
 
 static void plain_block(uint64_t *wide, heft_dtype t, const uint8_t *src, size_t n)
 {
-    uint32_t codes[HEFT_LANES] = { 0 }, size = heft_dtype_size(t);
+    uint32_t codes[HEFT_CAST_BATCH] = { 0 }, size = heft_dtype_size(t);
     bool is_signed = heft_dtype_is_signed_int(t);
-    if (heft_lanes_fit_f32(t)) {
-        heft_lanes_load(codes, t, src, n);
-        heft_lanes_f64(wide, codes, HEFT_LANES);
+    if (heft_cast_batch_fits_f32(t)) {
+        heft_cast_batch_load(codes, t, src, n);
+        heft_cast_batch_f64(wide, codes, HEFT_CAST_BATCH);
     } else if (heft_float_layout_of(t) || t == HEFT_BOOL) {
         cast_reals((uint8_t *)wide, HEFT_F64, src, t, n, NULL);
-        heft_lanes_order(wide, sizeof *wide);
+        heft_cast_batch_byteswap(wide, sizeof *wide);
     } else if (size == 8) {
-        heft_lanes_copy(wide, src, n, sizeof *wide);
-        heft_lanes_order(wide, sizeof *wide);
+        heft_cast_batch_copy(wide, src, n, sizeof *wide);
+        heft_cast_batch_byteswap(wide, sizeof *wide);
         longs_to_f64(wide, is_signed);
     } else {
-        heft_lanes_codes(codes, size, src, n);
+        heft_cast_batch_codes(codes, size, src, n);
         ints_to_f64(wide, codes, 8 * size, is_signed);
     }
 }
@@ -336,11 +338,11 @@ static void plain_block(uint64_t *wide, heft_dtype t, const uint8_t *src, size_t
 static void plain_to_f64(double *out, heft_dtype t, const uint8_t *src, size_t count)
 {
     uint32_t step = heft_dtype_size(t);
-    for (size_t done = 0; done < count; done += HEFT_LANES, src += HEFT_LANES * step) {
-        size_t n = count - done < HEFT_LANES ? count - done : HEFT_LANES;
-        uint64_t wide[HEFT_LANES] = { 0 };
+    for (size_t done = 0; done < count; done += HEFT_CAST_BATCH, src += HEFT_CAST_BATCH * step) {
+        size_t n = count - done < HEFT_CAST_BATCH ? count - done : HEFT_CAST_BATCH;
+        uint64_t wide[HEFT_CAST_BATCH] = { 0 };
         plain_block(wide, t, src, n);
-        heft_lanes_copy(out + done, wide, n, sizeof *out);
+        heft_cast_batch_copy(out + done, wide, n, sizeof *out);
     }
 }
 

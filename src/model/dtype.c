@@ -3,7 +3,7 @@
  * docs/adding-a-dtype.md tells what a new row needs elsewhere. */
 #include "model/dtype.h"
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/text.h"
 
 enum { /* DLPack's type codes */

@@ -1,7 +1,7 @@
 /* index.c - columns that grow, and the checks that every format needs while filling them. */
 #include "model/index.h"
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/path_risk.h"
@@ -31,7 +31,7 @@ void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *li
     l->depth = l->depth < HEFT_MAX_DEPTH ? l->depth : HEFT_MAX_DEPTH;
     x->mem.limit = l->memory;
     x->arena.mem = &x->mem;
-    heft_keyed_begin(&x->key, secret);
+    heft_name_hash_init(&x->key, secret);
 }
 
 typedef struct column {
@@ -46,14 +46,14 @@ static const column columns[] = {
     { offsetof(heft_index, dims), sizeof(uint64_t) },
     { offsetof(heft_index, values), sizeof(heft_value) },
     { offsetof(heft_index, attrs), sizeof(heft_ix_attr_row) },
-    { offsetof(heft_index, claims), sizeof(heft_claim) },
+    { offsetof(heft_index, checksums), sizeof(heft_stored_checksum) },
     { offsetof(heft_index, digests), sizeof(heft_digest_row) },
     { offsetof(heft_index, around), sizeof(uint32_t) },
     { offsetof(heft_index, notes), sizeof(heft_note) },
     { offsetof(heft_index, omitted), sizeof(heft_ix_omission) },
     { offsetof(heft_index, roles), sizeof(heft_str) },
-    { offsetof(heft_index, shards), sizeof(heft_ix_sibling) },
-    { offsetof(heft_index, listed), sizeof(heft_ix_listed) },
+    { offsetof(heft_index, shards), sizeof(heft_ix_shard) },
+    { offsetof(heft_index, shard_entries), sizeof(heft_ix_shard_entry) },
     { offsetof(heft_index, layouts), sizeof(heft_str) },
     { offsetof(heft_index, views), sizeof(heft_ix_view) },
     { offsetof(heft_index, strides), sizeof(uint64_t) },
@@ -78,18 +78,18 @@ void heft_ix_reset(heft_index *x)
     x->tokens = (heft_ix_tokens){ .length_bytes = 0 };
     x->last_role = 0;
     x->data_start = x->data_end = 0;
-    x->unmeasured = 0;
-    x->has_readings = false;
+    x->unknown_lengths = 0;
+    x->has_alternatives = false;
     x->stated = HEFT_NOWHERE;
-    x->split = (heft_ix_split){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
-    x->strict = x->sealed = x->unread = x->lost_notes = x->lost_omissions = false;
+    x->shard_info = (heft_ix_shard_info){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
+    x->strict = x->has_name_table = x->unread = x->lost_notes = x->lost_omissions = false;
     x->notes_cut = x->odd_names = false;
     x->offset_bits = x->most_rank = 0;
-    x->passed_from = NULL;
+    x->parsed_from = NULL;
     x->own = 0;
 }
 
-void heft_ix_lend(heft_index *to, const heft_index *x)
+void heft_ix_worker_view(heft_index *to, const heft_index *x)
 {
     *to = *x;
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -193,7 +193,7 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
         return heft_ix_no_memory(x);
     *hash = heft_names_hash(&x->key, name);
     x->odd_names = x->odd_names || heft_str_may_be_path(name);
-    heft_ix_pass(x, name.ptr);
+    heft_ix_parsed_upto(x, name.ptr);
     *row = (heft_ix_tensor_row){
         .name = name.ptr,
         .name_len = (uint32_t)name.len,
@@ -265,7 +265,7 @@ static inline bool intern(heft_index *x, heft_str role, uint32_t *out)
     return true;
 }
 
-bool heft_ix_know_data(heft_index *x)
+bool heft_ix_cache_data_role(heft_index *x)
 {
     uint32_t role;
     return intern(x, heft_ix_data, &role);
@@ -292,7 +292,7 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
                          heft_range where, uint64_t length, heft_encoding e)
 {
     heft_ix_part_row row = { where.offset, where.length, length, 0, t, (uint8_t)e, 0 };
-    x->unmeasured += length == HEFT_NOWHERE;
+    x->unknown_lengths += length == HEFT_NOWHERE;
     if (owner != HEFT_NONE)
         return add_part(x, heft_ix_row(x, owner), role, row);
     heft_ix_part_row *to = intern(x, role, &row.role)
@@ -366,16 +366,16 @@ heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16]
     return HEFT_OK;
 }
 
-heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *number)
+heft_status heft_ix_shard_add(heft_index *x, heft_ix_shard s, uint32_t *number)
 {
-    static const uint64_t most = (UINT64_C(1) << (64 - HEFT_PLACE_BITS)) - 1;
-    static const uint64_t room = UINT64_C(1) << HEFT_PLACE_BITS;
+    static const uint64_t most = (UINT64_C(1) << (64 - HEFT_GLOBAL_OFFSET_BITS)) - 1;
+    static const uint64_t room = UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS;
     if (x->file_bytes > room || (s.size != HEFT_NOWHERE && s.size > room) || x->shards.len == most)
         return heft_error_plain(x->err, HEFT_E_LIMIT,
                                 "%q: more than %U files, or more than %U bytes in one of them, "
                                 "cannot be one model",
                                 s.label, most, room);
-    heft_ix_sibling *to = heft_vec_push(&x->mem, &x->shards, sizeof *to);
+    heft_ix_shard *to = heft_vec_push(&x->mem, &x->shards, sizeof *to);
     if (!to)
         return heft_ix_no_memory(x);
     *to = s;
@@ -423,7 +423,7 @@ void heft_ix_compact(heft_index *x)
         *heft_ix_row(x, kept++) = *row;
     }
     x->tensors.len = x->hashes.len = kept;
-    x->sealed = false;
+    x->has_name_table = false;
 }
 
 heft_status heft_ix_reshape(heft_index *x, uint32_t tensor, const uint64_t *dims, uint32_t rank)

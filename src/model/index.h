@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/keyed.h"
+#include "base/name_hash.h"
 
 enum {                        /* heft_ix_tensor_row.flags */
        HEFT_T_BASE_ID = 1,    /* the base-id column holds a stored id */
@@ -33,7 +33,7 @@ typedef struct heft_ix_tensor_row {
 enum {                        /* heft_ix_part_row.flags */
        HEFT_P_BIG_ENDIAN = 1, /* each number's bytes are turned round */
        HEFT_P_VIEW = 2,       /* there is a heft_ix_view of it */
-       HEFT_P_LEFT_OUT = 4    /* belongs to no tensor of what is written */
+       HEFT_P_UNUSED = 4      /* belongs to no tensor of what is written */
 };
 
 typedef struct heft_ix_part_row {
@@ -60,22 +60,22 @@ typedef struct heft_ix_view {
     uint32_t strides;      /* position in the pool, one for each dimension; HEFT_NONE: row-major */
 } heft_ix_view;
 
-enum { HEFT_CLAIM_RANGES = 2, HEFT_CLAIM_BYTES = 32 };
-typedef struct heft_claim { /* "the digest of these bytes is said to be this" */
-    const char *rule;       /* of the finding when it is not */
-    const char *algorithm;  /* "crc32c" */
-    heft_range range[HEFT_CLAIM_RANGES];
-    uint32_t zeros;   /* zero bytes between the two ranges that are not in the file */
-    uint32_t tensor;  /* or HEFT_NONE */
-    uint32_t part;    /* whose digest this is, or HEFT_NONE */
-    bool decoded;     /* covers the part's bytes as they are once decoded */
-    bool advisory;    /* broken, it is a warning, and no obstacle to copying */
-    bool or_next;     /* the next claim is another reading of the same checksum */
-    bool apart;       /* covers no byte of a tensor: need not be looked for among them */
+enum { HEFT_CHECKSUM_RANGES = 2, HEFT_CHECKSUM_BYTES = 32 };
+typedef struct heft_stored_checksum { /* "the digest of these bytes is said to be this" */
+    const char *rule;                 /* of the finding when it is not */
+    const char *algorithm;            /* "crc32c" */
+    heft_range range[HEFT_CHECKSUM_RANGES];
+    uint32_t zeros;            /* zero bytes between the two ranges that are not in the file */
+    uint32_t tensor;           /* or HEFT_NONE */
+    uint32_t part;             /* whose digest this is, or HEFT_NONE */
+    bool decoded;              /* covers the part's bytes as they are once decoded */
+    bool advisory;             /* broken, it is a warning, and no obstacle to copying */
+    bool is_alternative;       /* the next claim is another reading of the same checksum */
+    bool covers_metadata_only; /* covers no byte of a tensor: need not be looked for among them */
     bool at_open;     /* checked when the file is opened, too: covers what the parser has read */
     const char *note; /* what to say when this reading is the one that holds; NULL: nothing */
-    uint8_t expect[HEFT_CLAIM_BYTES];
-} heft_claim;
+    uint8_t expect[HEFT_CHECKSUM_BYTES];
+} heft_stored_checksum;
 
 typedef struct heft_digest_row { /* the claim of one part, as the file spells it */
     const char *text;            /* "crc32c:0x1A2B3C4D" */
@@ -83,33 +83,33 @@ typedef struct heft_digest_row { /* the claim of one part, as the file spells it
     uint32_t part;
     uint16_t len;
     uint8_t hex_at;    /* where its digits begin */
-    uint8_t algorithm; /* number in claims.c's table; the top bit: over decoded bytes */
+    uint8_t algorithm; /* number in checksums.c's table; the top bit: over decoded bytes */
 } heft_digest_row;
 
 /* A file beside this one in which parts lie.  Its bytes have places of their own behind those of this
- * file: heft_ix_place().  Offsets in rows and claims are places. */
-typedef struct heft_ix_sibling {
+ * file: heft_global_offset().  Offsets in rows and claims are places. */
+typedef struct heft_ix_shard {
     heft_str label;     /* its name; with a suffix, the name is STEM-label.suffix */
     const char *suffix; /* that this file's own name loses to become the stem, or NULL */
     uint64_t size;      /* that it is said to have */
     bool is_model;      /* a file in its own right, whose tensors belong to this one's */
     const char *own;    /* what this file's own name loses instead of the suffix, or NULL */
-} heft_ix_sibling;
+} heft_ix_shard;
 
 /* What a file says of a tensor in such a file. */
-typedef struct heft_ix_listed {
+typedef struct heft_ix_shard_entry {
     heft_str name, file;
     uint64_t at;    /* where it says so */
     uint32_t shard; /* the file's number */
-} heft_ix_listed;
-enum { HEFT_PLACE_BITS = 44 };
+} heft_ix_shard_entry;
+enum { HEFT_GLOBAL_OFFSET_BITS = 44 };
 
 /* What a file says of itself as one of several that are one model; count 0: nothing. */
-typedef struct heft_ix_split {
+typedef struct heft_ix_shard_info {
     uint32_t number, count;
     uint64_t tensors; /* of all together, or HEFT_NOWHERE */
     heft_str prefix;  /* of the keys in its metadata that say so: they are not the model's */
-} heft_ix_split;
+} heft_ix_shard_info;
 
 typedef struct heft_note {
     heft_severity severity;
@@ -154,9 +154,9 @@ typedef struct heft_index {
     heft_error *err;     /* of the call that is filling it */
     uint64_t file_bytes; /* 0 while planning */
     heft_str pick;       /* of a file that nests: the part that is wanted; empty: all of it */
-    heft_keyed key;
-    heft_vec tensors, hashes, parts, model_parts, dims, values, attrs, claims, digests, notes,
-        roles, layouts, shards, listed, views, strides, omitted;
+    heft_name_hash key;
+    heft_vec tensors, hashes, parts, model_parts, dims, values, attrs, checksums, digests, notes,
+        roles, layouts, shards, shard_entries, views, strides, omitted;
     heft_vec
         around; /* claims over the bytes of a tensor's parts and a few more, by offset: numbers */
     /* hashes: of the tensors' names, keyed by `key`, 32 bits each */
@@ -172,16 +172,16 @@ typedef struct heft_index {
                                       sets them */
     bool unread; /* the file says things that the index does not hold: see heft_ix_omit() */
     bool strict; /* values that break the rules of their type or layout are faults of the file */
-    uint32_t unmeasured; /* parts of a length that only decoding tells */
-    bool has_readings;   /* some claim is or_next */
-    heft_ix_split split;
-    uint64_t stated; /* bytes that all tensors are said to have, or HEFT_NOWHERE */
-    heft_vec open;   /* containers begun and not ended, as numbers of values */
-    bool sealed;     /* names can be looked up */
+    uint32_t unknown_lengths; /* parts of a length that only decoding tells */
+    bool has_alternatives;    /* some claim is or_next */
+    heft_ix_shard_info shard_info;
+    uint64_t stated;     /* bytes that all tensors are said to have, or HEFT_NOWHERE */
+    heft_vec open;       /* containers begun and not ended, as numbers of values */
+    bool has_name_table; /* names can be looked up */
     /* Told now and then how far the names have come, while the index is filled; or NULL. */
-    void (*passed)(void *ctx, const char **from, const char *name);
-    void *passed_ctx;
-    const char *passed_from; /* what lies before was reported */
+    void (*on_parsed_upto)(void *ctx, const char **from, const char *name);
+    void *on_parsed_ctx;
+    const char *parsed_from; /* what lies before was reported */
     bool lost_notes;         /* there was no room for one */
     bool lost_omissions;  /* there was no memory for something that is omitted, or for its name */
     bool notes_cut;       /* there were more notes than a file may have */
@@ -200,21 +200,21 @@ void heft_ix_reset(heft_index *x); /* empty again; memory is kept where that hel
 void heft_ix_free(heft_index *x);
 void heft_ix_trim(heft_index *x); /* gives back what no column will fill */
 /* Builds the name table; a name that occurs twice is HEFT_E_FORMAT. */
-heft_status heft_ix_seal(heft_index *x);
+heft_status heft_ix_build_name_table(heft_index *x);
 
 /* heft_index.run, whether it is there or not. */
 void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i), void *arg);
 /* For one who fills a share of x: the same, but with empty columns, no memory and no messages. */
-void heft_ix_lend(heft_index *to, const heft_index *x);
+void heft_ix_worker_view(heft_index *to, const heft_index *x);
 /* Makes "data" the role that was met last; false: no memory. */
-bool heft_ix_know_data(heft_index *x);
+bool heft_ix_cache_data_role(heft_index *x);
 extern const heft_str heft_ix_data;
 /* After a tensor was added: a word to the engine now and then. */
-static inline void heft_ix_pass(heft_index *x, const char *name)
+static inline void heft_ix_parsed_upto(heft_index *x, const char *name)
 {
     enum { EVERY = 1024 };
-    if (x->passed && x->tensors.len % EVERY == 0)
-        x->passed(x->passed_ctx, &x->passed_from, name);
+    if (x->on_parsed_upto && x->tensors.len % EVERY == 0)
+        x->on_parsed_upto(x->on_parsed_ctx, &x->parsed_from, name);
 }
 /* HEFT_E_NOMEM, with a message that tells how large the index is. */
 heft_status heft_ix_no_memory(heft_index *x);
@@ -274,7 +274,7 @@ heft_status heft_ix_param_id(heft_index *x, uint32_t tensor, uint64_t id);
  * heft_ix_identify() sets what `id` has. */
 heft_identity heft_ix_identity(const heft_index *x, uint32_t tensor);
 heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity *id);
-heft_status heft_ix_claim(heft_index *x, heft_claim c);
+heft_status heft_ix_checksum(heft_index *x, heft_stored_checksum c);
 /* The digest of a part: its digits stand in spelled from hex_at on (at most as many as the
  * algorithm has; numbers may have fewer).  HEFT_E_FORMAT when they are no such digits.  Parts come in
  * ascending order.  Unknown algorithms are for the caller: heft_ix_knows_digest(). */
@@ -284,7 +284,7 @@ heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const
 heft_status heft_ix_digest_crc32(heft_index *x, uint32_t part, const char *rule, uint32_t crc);
 bool heft_ix_knows_digest(const char *algorithm);
 /* The digits of such a digest as the bytes that a claim expects; false: they are none. */
-bool heft_ix_digits(uint8_t out[HEFT_CLAIM_BYTES], const char *algorithm, heft_str hex);
+bool heft_ix_digits(uint8_t out[HEFT_CHECKSUM_BYTES], const char *algorithm, heft_str hex);
 void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
                   const char *text);
 void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_range where,
@@ -299,8 +299,8 @@ void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64
  * Of very many keys only the first are listed by name. */
 void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name,
                   const char *text);
-/* A file beside this one; *number is for heft_ix_place(). */
-heft_status heft_ix_sibling_add(heft_index *x, heft_ix_sibling s, uint32_t *number);
+/* A file beside this one; *number is for heft_global_offset(). */
+heft_status heft_ix_shard_add(heft_index *x, heft_ix_shard s, uint32_t *number);
 /* Adds what another index holds, but for its metadata, whose files have numbers from base on here;
  * kept says which of its tensors (a byte each).  Names stay lent by what lends them there.  Unseals. */
 heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base,
@@ -334,16 +334,16 @@ heft_status heft_ix_note_overlaps(heft_index *x, const char *rule, const char *t
 heft_status heft_ix_sort(heft_index *x);
 
 /* Claims of the file and of its parts, counted through. */
-uint32_t heft_ix_claims(const heft_index *x);
-heft_claim heft_ix_claim_at(const heft_index *x, uint32_t i);
+uint32_t heft_ix_checksums(const heft_index *x);
+heft_stored_checksum heft_ix_checksum_at(const heft_index *x, uint32_t i);
 /* Its fields part, algorithm and or_next alone, for loops over all claims: these look at no text that the file lends. */
-const char *heft_ix_claim_algorithm(const heft_index *x, uint32_t i);
-uint32_t heft_ix_claim_part(const heft_index *x, uint32_t i);
-bool heft_ix_claim_or_next(const heft_index *x, uint32_t i);
+const char *heft_ix_checksum_algorithm(const heft_index *x, uint32_t i);
+uint32_t heft_ix_checksum_part(const heft_index *x, uint32_t i);
+bool heft_ix_checksum_is_alternative(const heft_index *x, uint32_t i);
 /* After the last claim: lists those that are about a tensor's bytes, so that they can be looked up.  false: no memory. */
 bool heft_ix_list_around(heft_index *x);
 /* Of those the one whose range the part's stored bytes lie in, or HEFT_NONE. */
-uint32_t heft_ix_claim_around(const heft_index *x, uint32_t part);
+uint32_t heft_ix_checksum_around(const heft_index *x, uint32_t part);
 /* Which of x->digests is that of the part, or HEFT_NONE. */
 uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part);
 heft_str heft_ix_digest_of(const heft_index *x, uint32_t part); /* as spelled; empty: none */
@@ -363,28 +363,29 @@ static inline heft_ix_tensor_row *heft_ix_row(const heft_index *x, uint32_t id)
     return (heft_ix_tensor_row *)x->tensors.ptr + id;
 }
 /* Whether a key of the metadata is about the file's place in a set, and not about the model. */
-static inline bool heft_ix_is_of_set(const heft_index *x, heft_str key)
+static inline bool heft_ix_is_shard_key(const heft_index *x, heft_str key)
 {
-    heft_str prefix = x->split.prefix;
+    heft_str prefix = x->shard_info.prefix;
     return prefix.len && key.len > prefix.len && !memcmp(key.ptr, prefix.ptr, prefix.len);
 }
 /* Where byte `offset` of a file is, this one being number 0 and the first of its shards 1. */
-static inline uint64_t heft_ix_place(uint32_t number, uint64_t offset)
+static inline uint64_t heft_global_offset(uint32_t number, uint64_t offset)
 {
-    return (uint64_t)number << HEFT_PLACE_BITS | offset;
+    return (uint64_t)number << HEFT_GLOBAL_OFFSET_BITS | offset;
 }
 /* The file of a place, and the offset there. */
-static inline uint32_t heft_ix_place_file(const heft_index *x, uint64_t place)
+static inline uint32_t heft_global_offset_file(const heft_index *x, uint64_t place)
 {
-    return x->shards.len && place != HEFT_NOWHERE ? (uint32_t)(place >> HEFT_PLACE_BITS) : 0;
+    return x->shards.len && place != HEFT_NOWHERE ? (uint32_t)(place >> HEFT_GLOBAL_OFFSET_BITS)
+                                                  : 0;
 }
-static inline uint64_t heft_ix_place_offset(const heft_index *x, uint64_t place)
+static inline uint64_t heft_global_offset_local(const heft_index *x, uint64_t place)
 {
-    return place - heft_ix_place(heft_ix_place_file(x, place), 0);
+    return place - heft_global_offset(heft_global_offset_file(x, place), 0);
 }
-static inline const heft_ix_sibling *heft_ix_sibling_at(const heft_index *x, uint32_t number)
+static inline const heft_ix_shard *heft_ix_shard_at(const heft_index *x, uint32_t number)
 {
-    return (const heft_ix_sibling *)x->shards.ptr + (number - 1);
+    return (const heft_ix_shard *)x->shards.ptr + (number - 1);
 }
 /* Numbers run through the tensors' parts, then through the file's. */
 static inline heft_ix_part_row *heft_ix_part_row_at(const heft_index *x, uint32_t part)

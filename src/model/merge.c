@@ -20,8 +20,8 @@ static uint64_t moved(const merge *m, uint64_t place)
 {
     if (place == HEFT_NOWHERE)
         return place;
-    return heft_ix_place(m->base + heft_ix_place_file(m->from, place),
-                         heft_ix_place_offset(m->from, place));
+    return heft_global_offset(m->base + heft_global_offset_file(m->from, place),
+                              heft_global_offset_local(m->from, place));
 }
 
 /* ---- metadata ---- */
@@ -154,14 +154,14 @@ static uint32_t tensor_of(const merge *m, uint32_t tensor)
 
 static heft_status add_claims(const merge *m)
 {
-    const heft_claim *claims = m->from->claims.ptr;
+    const heft_stored_checksum *claims = m->from->checksums.ptr;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < m->from->claims.len && !st; i++) {
-        heft_claim c = claims[i];
-        for (int r = 0; r < HEFT_CLAIM_RANGES; r++)
+    for (uint32_t i = 0; i < m->from->checksums.len && !st; i++) {
+        heft_stored_checksum c = claims[i];
+        for (int r = 0; r < HEFT_CHECKSUM_RANGES; r++)
             c.range[r].offset = c.range[r].length ? moved(m, c.range[r].offset) : 0;
         c.tensor = tensor_of(m, c.tensor);
-        st = heft_ix_claim(m->x, c);
+        st = heft_ix_checksum(m->x, c);
     }
     return st;
 }
@@ -213,7 +213,7 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
     m.ids = heft_mem_alloc(&x->mem, bytes);
     if (!m.ids)
         return no_memory(x);
-    x->sealed = false;
+    x->has_name_table = false;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
         m.ids[i] = HEFT_NONE;

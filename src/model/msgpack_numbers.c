@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/error.h"
 
 enum {

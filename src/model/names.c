@@ -20,7 +20,7 @@ bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
     return true;
 }
 
-bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count)
+bool heft_names_reserve(heft_memory *m, heft_names *n, uint32_t count)
 {
     if (!heft_names_slots(m, n, count))
         return false;
@@ -39,12 +39,12 @@ uint32_t heft_names_add(heft_names *n, heft_names_of of, uint32_t hash, heft_str
     return HEFT_NONE;
 }
 
-bool heft_names_grow(heft_memory *m, heft_names *n, const heft_keyed *key, heft_names_of of,
+bool heft_names_grow(heft_memory *m, heft_names *n, const heft_name_hash *key, heft_names_of of,
                      uint32_t count)
 {
     if (n->slots && 2ull * (count + 1ull) <= n->mask)
         return true;
-    if (!heft_names_room(m, n, 2 * count + 1))
+    if (!heft_names_reserve(m, n, 2 * count + 1))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         heft_str name = of.name(of.ctx, i);
@@ -105,7 +105,7 @@ static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t 
         count++;
     if (count < 2)
         return HEFT_OK;
-    if (!heft_names_room(&x->mem, &seen, count))
+    if (!heft_names_reserve(&x->mem, &seen, count))
         return heft_error_no_memory(x->err, "to compare metadata keys");
     for (; i < end && !st; i = next(x, i)) {
         heft_str key = of.name(of.ctx, i);

@@ -2,7 +2,7 @@
  * duplicates without comparing everything with everything. */
 #ifndef HEFT_NAMES_H
 #define HEFT_NAMES_H
-#include "base/keyed.h"
+#include "base/name_hash.h"
 #include "model/index.h"
 
 typedef struct heft_names_of { /* where the names are: number -> name */
@@ -10,16 +10,16 @@ typedef struct heft_names_of { /* where the names are: number -> name */
     const void *ctx;
 } heft_names_of;
 
-static inline uint32_t heft_names_hash(const heft_keyed *key, heft_str name)
+static inline uint32_t heft_names_hash(const heft_name_hash *key, heft_str name)
 {
-    return heft_keyed_hash(key, name.ptr, name.len);
+    return heft_name_hash_of(key, name.ptr, name.len);
 }
 /* Room for count names at a load of at most a half, beyond 2^31 names of at most one; existing entries are forgotten. */
-bool heft_names_room(heft_memory *m, heft_names *n, uint32_t count);
+bool heft_names_reserve(heft_memory *m, heft_names *n, uint32_t count);
 /* The same, but the slots are to be cleared by the caller. */
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count);
 /* Room for one more than the `count` names that are in the table; it is built anew each time the names have doubled. */
-bool heft_names_grow(heft_memory *m, heft_names *n, const heft_keyed *key, heft_names_of of,
+bool heft_names_grow(heft_memory *m, heft_names *n, const heft_name_hash *key, heft_names_of of,
                      uint32_t count);
 /* The number of the name that is there already, or HEFT_NONE when i was added. */
 uint32_t heft_names_add(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i);

@@ -2,7 +2,7 @@
  * most files are. */
 #ifndef HEFT_RECORDS_H
 #define HEFT_RECORDS_H
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/cursor.h"
 #include "base/path_risk.h"
 #include "model/dtype.h"
@@ -21,19 +21,19 @@ typedef struct heft_ix_record { /* as a file has it */
 /* What heft_ix_add() does when there is no room yet, or something is wrong. */
 heft_status heft_ix_add_slowly(heft_index *x, heft_ix_record *r);
 
-static inline bool heft_ix_knows_data(const heft_index *x)
+static inline bool heft_ix_data_role_is_cached(const heft_index *x)
 {
     const heft_str *roles = x->roles.ptr;
     return x->roles.len && (roles[x->last_role].ptr == heft_ix_data.ptr ||
                             heft_str_eq(roles[x->last_role], heft_ix_data));
 }
 
-static inline bool heft_ix_has_room(const heft_index *x, const heft_ix_record *r)
+static inline bool heft_ix_has_capacity(const heft_index *x, const heft_ix_record *r)
 {
     return x->tensors.len < x->tensors.cap && x->tensors.len < x->limits.tensors &&
            x->hashes.len < x->hashes.cap && x->parts.len < x->parts.cap &&
            r->rank <= x->dims.cap - x->dims.len && r->rank <= UINT16_MAX &&
-           r->name.len <= UINT32_MAX && heft_ix_knows_data(x);
+           r->name.len <= UINT32_MAX && heft_ix_data_role_is_cached(x);
 }
 
 /* The shape goes behind the others, what it comes to into r; false: what is wrong is for others to say. */
@@ -58,7 +58,7 @@ static inline bool heft_ix_take_shape(const heft_index *x, heft_ix_record *r)
 static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
 {
     uint64_t length = r->length;
-    if (heft_unlikely(!heft_ix_has_room(x, r) || !heft_ix_take_shape(x, r))) {
+    if (heft_unlikely(!heft_ix_has_capacity(x, r) || !heft_ix_take_shape(x, r))) {
         heft_ix_record slow = *r; /* so that the record itself can stay in registers */
         slow.length = length;
         heft_status st = heft_ix_add_slowly(x, &slow);
@@ -84,7 +84,7 @@ static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
     x->offset_bits |= r->offset;
     x->most_rank = r->rank > x->most_rank ? r->rank : x->most_rank;
     x->dims.len += r->rank;
-    heft_ix_pass(x, r->name.ptr);
+    heft_ix_parsed_upto(x, r->name.ptr);
     return HEFT_OK;
 }
 

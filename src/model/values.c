@@ -168,7 +168,7 @@ heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dro
     c.at = heft_mem_alloc(&x->mem, bytes);
     for (uint32_t i = c.first; c.at && i < c.end; i = heft_ix_value_next(x, i))
         c.at[c.count++] = i;
-    bool has_room = c.at && heft_names_room(&x->mem, &seen, c.count);
+    bool has_room = c.at && heft_names_reserve(&x->mem, &seen, c.count);
     if (has_room)
         *dropped = mark_repeated(x, &seen, &c);
     if (*dropped)

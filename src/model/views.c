@@ -1,6 +1,6 @@
 /* views.c - tensors whose elements do not fill their part in order. */
 #include "base/bisect.h"
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "model/dtype.h"
@@ -76,7 +76,7 @@ heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_ra
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: its elements take bytes %U to %U of %U",
                               heft_ix_name(x, tensor), first, end, content);
-    if (x->file_bytes && !heft_ix_place_file(x, where.offset) &&
+    if (x->file_bytes && !heft_global_offset_file(x, where.offset) &&
         !heft_range_in(where, x->file_bytes))
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: %U bytes at %U pass the end of the file, %U",

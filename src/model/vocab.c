@@ -80,7 +80,7 @@ uint32_t heft_vocab_named(const heft_vocab *v, heft_special s)
 heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
 {
     heft_names_of of = { token_of, v };
-    if (!heft_names_room(&v->mem, &v->names, v->count))
+    if (!heft_names_reserve(&v->mem, &v->names, v->count))
         return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < v->count; i++) {
         heft_str token = token_of(v, i);

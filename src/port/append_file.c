@@ -25,7 +25,7 @@ static const heft_sink_ops ops = {
     .reserve = heft_staged_reserve,
     .finish = finish,
     .discard = discard,
-    .share = heft_staged_share,
+    .reflink = heft_staged_reflink,
     .read_at = heft_staged_read_at,
     .scratch = heft_staged_scratch,
 };
@@ -137,7 +137,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     heft_applying how = { a.e, a.o.convert.progress, a.o.convert.progress_ctx,
                           "interrupted; nothing written" };
     if (!st && a.e)
-        st = heft_apply(&a.r.edit, &a.t, &how, err);
+        st = heft_target_apply(&a.r.edit, &a.t, &how, err);
     a.r.tensors = st ? 0 : a.r.tensors;
     heft_edit_close(a.e);
     (void)heft_staged_close(&a.b.staged); /* nothing of it is wanted any more */

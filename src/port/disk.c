@@ -97,7 +97,7 @@ const heft_disk heft_system_disk = {
     .rename_new = rename_new,
     .remove = remove_file,
     .copy = copy_bytes,
-    .share = share_bytes,
+    .reflink = share_bytes,
 };
 
 /* ---- interrupted calls ---- */
@@ -180,11 +180,11 @@ ssize_t heft_disk_copy(const heft_disk *d, int from, off_t at, int to, off_t to_
     return n;
 }
 
-int heft_disk_share(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len)
+int heft_disk_reflink(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len)
 {
     int failed;
     do
-        failed = d->share(from, at, to, to_at, len);
+        failed = d->reflink(from, at, to, to_at, len);
     while (is_interrupted(failed));
     return failed;
 }

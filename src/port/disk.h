@@ -30,7 +30,7 @@ typedef struct heft_disk {
     int (*rename_new)(int dir, const char *from, const char *to); /* EEXIST: `to` exists */
     int (*remove)(int dir, const char *name);
     ssize_t (*copy)(int from, off_t at, int to, off_t to_at, size_t len);
-    int (*share)(int from, off_t at, int to, off_t to_at, size_t len); /* the same blocks */
+    int (*reflink)(int from, off_t at, int to, off_t to_at, size_t len); /* the same blocks */
 } heft_disk;
 extern const heft_disk heft_system_disk;
 
@@ -41,7 +41,7 @@ int heft_disk_sync(const heft_disk *d, int fd);
 int heft_disk_flush(const heft_disk *d, int fd);
 int heft_disk_lock(const heft_disk *d, int fd);
 ssize_t heft_disk_copy(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
-int heft_disk_share(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
+int heft_disk_reflink(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
 /* 0, or the errno that says that so many bytes do not fit; a file system that cannot reserve blocks is no
  * error. */
 int heft_disk_reserve(const heft_disk *d, int fd, uint64_t size);
@@ -134,8 +134,8 @@ heft_status heft_replace(const heft_target *t, const heft_applying *a, uint64_t 
 /* ---- either way, edit_file.c ---- */
 
 /* Sets r->changed, copied and in_place; in_place says beforehand what is possible. */
-heft_status heft_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
-                       heft_error *err);
+heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
+                              heft_error *err);
 /* What the edit comes to, before it is applied. */
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e);
 

@@ -88,7 +88,7 @@ heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk
     heft_recovery earlier;
     *undone = false;
     *t = (heft_target){ .fd = -1, .dir = -1, .added = -1 };
-    heft_status st = is_dry ? HEFT_OK : heft_set_recover_path(&earlier, disk, path, err);
+    heft_status st = is_dry ? HEFT_OK : heft_shard_set_recover_path(&earlier, disk, path, err);
     if (!st)
         st = open_file(t, disk, path, err);
     if (!st && !is_dry) { /* else heft_file_open() will say what is the matter */
@@ -104,8 +104,8 @@ heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk
 
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e)
 {
-    const heft_edit_piece *pieces;
-    size_t n = heft_edit_pieces(e, &pieces);
+    const heft_edit_extent *pieces;
+    size_t n = heft_edit_extents(e, &pieces);
     for (size_t i = 0; i < n; i++)
         r->written += pieces[i].data ? pieces[i].length : 0;
     r->size = heft_edit_size(e);
@@ -113,8 +113,8 @@ void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_ed
     r->other_names = (uint32_t)(t->was.st_nlink - 1);
 }
 
-heft_status heft_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
-                       heft_error *err)
+heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
+                              heft_error *err)
 {
     bool fits = r->in_place;
     heft_status st = HEFT_OK;
@@ -157,7 +157,7 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
         heft_edit_describe(&r, &t, e);
     heft_applying a = { e, o.progress, o.progress_ctx, "interrupted: it is as it was" };
     if (!st && !o.dry_run)
-        st = heft_apply(&r, &t, &a, err);
+        st = heft_target_apply(&r, &t, &a, err);
     heft_edit_close(e);
     heft_target_close(&t);
     if (out)
@@ -174,7 +174,7 @@ heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *p
     struct stat about;
     err = heft_error_begin(err, &own);
     *undone = false;
-    heft_status st = heft_set_recover_path(&earlier, disk, path, err);
+    heft_status st = heft_shard_set_recover_path(&earlier, disk, path, err);
     bool is_folder = !st && !stat(path, &about) && S_ISDIR(about.st_mode);
     if (!st && !is_folder)
         st = open_file(&t, disk, path, err);

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/blake3.h"
-#include "base/checked.h"
-#include "port/move.h"
+#include "base/checked_math.h"
+#include "port/copy_range.h"
 #include "port/sealed.h"
 
 enum {
@@ -153,8 +153,8 @@ static heft_status add_record(journal *j, const heft_target *t, record r, heft_e
 static heft_status find_records(journal *j, const heft_target *t, const heft_edit *e,
                                 heft_error *err)
 {
-    const heft_edit_piece *p;
-    size_t n = heft_edit_pieces(e, &p);
+    const heft_edit_extent *p;
+    size_t n = heft_edit_extents(e, &p);
     heft_status st = HEFT_OK;
     *j = (journal){ .old_size = (uint64_t)t->was.st_size, .new_size = heft_edit_size(e) };
     j->records = calloc(n + 1, sizeof *j->records);
@@ -271,15 +271,15 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
 /* ---- forth and back ---- */
 
 /* Bytes [from, to) of what a record lists, or of what it does not. */
-static heft_status write_part(const record *r, const heft_target *t, heft_mover *m, uint64_t from,
-                              uint64_t to, heft_error *err)
+static heft_status write_part(const record *r, const heft_target *t, heft_range_copier *m,
+                              uint64_t from, uint64_t to, heft_error *err)
 {
     if (from >= to)
         return HEFT_OK;
     if (r->new)
         return heft_target_write(t, t->fd, r->at + from, r->new + from, (size_t)(to - from), err);
-    heft_edit_piece p = { .at = r->at + from, .length = to - from, .from = r->from + from };
-    return heft_move(m, t->added, p, err);
+    heft_edit_extent p = { .at = r->at + from, .length = to - from, .from = r->from + from };
+    return heft_copy_range(m, t->added, p, err);
 }
 
 static heft_status cut_and_sync(const heft_target *t, uint64_t size, bool is_longer,
@@ -296,11 +296,11 @@ static heft_status cut_and_sync(const heft_target *t, uint64_t size, bool is_lon
 static heft_status write_new(const journal *j, const heft_target *t, const heft_applying *a,
                              heft_error *err)
 {
-    heft_mover m = { .disk = t->disk,
-                     .to = t->fd,
-                     .progress = a->progress,
-                     .progress_ctx = a->progress_ctx,
-                     .stopped = a->stopped };
+    heft_range_copier m = { .disk = t->disk,
+                            .to = t->fd,
+                            .progress = a->progress,
+                            .progress_ctx = a->progress_ctx,
+                            .stopped = a->stopped };
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < j->count; i++)
         m.total += j->records[i].new_len - listed(&j->records[i]);
@@ -312,7 +312,7 @@ static heft_status write_new(const journal *j, const heft_target *t, const heft_
         if (!st)
             st = write_part(r, t, &m, 0, inside, err);
     }
-    heft_mover_end(&m);
+    heft_range_copier_end(&m);
     return st ? st : cut_and_sync(t, j->new_size, j->new_size < j->old_size, err);
 }
 

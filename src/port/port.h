@@ -30,7 +30,7 @@ bool heft_folder_may_list(const char *index, const char *name);
 heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
                              heft_error *err);
 
-/* ---- past the system's cache, direct.c ---- */
+/* ---- past the system's cache, direct_read.c ---- */
 
 typedef struct heft_direct heft_direct;
 /* A way past the cache to the file that fd is and that is mapped at map, or not at all; NULL: there is
@@ -61,7 +61,7 @@ extern const heft_digest heft_xxhash_xxh3;                  /* digest_xxhash.c *
 extern const heft_codec heft_zstd_codec;                    /* zstd.c */
 extern const heft_codec heft_inflate_codec;                 /* inflate.c */
 
-/* ---- mappings that may lose their file, fault.c ---- */
+/* ---- mappings that may lose their file, mapping_guard.c ---- */
 
 typedef struct heft_guard heft_guard;
 /* NULL: no memory. */

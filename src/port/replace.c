@@ -5,7 +5,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "port/move.h"
+#include "port/copy_range.h"
 #include "port/staged.h"
 
 enum { XATTR = 64 << 10 };
@@ -13,22 +13,22 @@ enum { XATTR = 64 << 10 };
 typedef struct replacing {
     const heft_target *t;
     heft_staged staged;
-    heft_mover mover;
+    heft_range_copier mover;
 } replacing;
 
 /* ---- data ---- */
 
 static heft_status write_pieces(replacing *r, const heft_edit *e, uint64_t *copied, heft_error *err)
 {
-    const heft_edit_piece *p;
-    size_t n = heft_edit_pieces(e, &p);
+    const heft_edit_extent *p;
+    size_t n = heft_edit_extents(e, &p);
     heft_status st = HEFT_OK;
     for (size_t i = 0; i < n; i++)
         r->mover.total += p[i].data ? 0 : p[i].length;
     for (size_t i = 0; i < n && !st; i++)
         st = p[i].data ? heft_target_write(r->t, r->staged.fd, p[i].at, p[i].data,
                                            (size_t)p[i].length, err)
-                       : heft_move(&r->mover, p[i].file ? r->t->added : r->t->fd, p[i], err);
+                       : heft_copy_range(&r->mover, p[i].file ? r->t->added : r->t->fd, p[i], err);
     *copied = r->mover.total;
     return st;
 }
@@ -98,6 +98,6 @@ heft_status heft_replace(const heft_target *t, const heft_applying *a, uint64_t 
     os = heft_staged_close(&r.staged);
     if (os && !st)
         st = heft_os_error(err, os, "saved, but closing it failed");
-    heft_mover_end(&r.mover);
+    heft_range_copier_end(&r.mover);
     return st;
 }

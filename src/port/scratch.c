@@ -71,7 +71,7 @@ static void close_scratch(heft_scratch *base)
 static const heft_scratch_ops ops = {
     .size = sizeof(heft_scratch_ops),
     .write = write_next,
-    .lend = lend,
+    .map = lend,
     .state = state,
     .close = close_scratch,
 };

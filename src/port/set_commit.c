@@ -39,23 +39,23 @@ static heft_status move(const heft_target *t, const char *from, const char *to, 
 }
 
 /* From the last one on, and no further than to one that stays: those that remain are always the first ones. */
-void heft_set_remove_staged(const heft_target *t, uint32_t count)
+void heft_shard_set_remove_staged(const heft_target *t, uint32_t count)
 {
-    char staged[HEFT_SET_NAME];
+    char staged[HEFT_SHARD_SET_NAME];
     int failed = 0;
     while (count-- && !failed) {
-        heft_set_staged_name(staged, count);
+        heft_shard_set_staged_name(staged, count);
         failed = t->disk->remove(t->dir, staged) && errno != ENOENT;
     }
 }
 
-static heft_status move_old(const heft_target *t, const heft_set_file *f, uint32_t i,
+static heft_status move_old(const heft_target *t, const heft_shard_set_file *f, uint32_t i,
                             heft_error *err)
 {
-    char staged[HEFT_SET_NAME], old[HEFT_SET_NAME];
+    char staged[HEFT_SHARD_SET_NAME], old[HEFT_SHARD_SET_NAME];
     bool is_staged, is_there = false;
-    heft_set_staged_name(staged, i);
-    heft_set_old_name(old, i);
+    heft_shard_set_staged_name(staged, i);
+    heft_shard_set_old_name(old, i);
     heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
     if (!st && is_staged)
         st = heft_name_exists(&is_there, t->dir, f->name, err);
@@ -63,10 +63,10 @@ static heft_status move_old(const heft_target *t, const heft_set_file *f, uint32
 }
 
 /* Steps 1 and 2. */
-static heft_status complete(const heft_target *t, const heft_set_file *files, uint32_t count,
+static heft_status complete(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                             uint32_t *where, heft_error *err)
 {
-    char staged[HEFT_SET_NAME];
+    char staged[HEFT_SHARD_SET_NAME];
     bool is_staged;
     heft_status st = HEFT_OK;
     for (*where = count; *where > 0 && !st;) {
@@ -74,7 +74,7 @@ static heft_status complete(const heft_target *t, const heft_set_file *files, ui
         st = files[*where].replaces ? move_old(t, &files[*where], *where, err) : HEFT_OK;
     }
     for (*where = st ? *where : 0; *where < count && !st; *where += !st) {
-        heft_set_staged_name(staged, *where);
+        heft_shard_set_staged_name(staged, *where);
         st = heft_name_exists(&is_staged, t->dir, staged, err);
         if (!st && is_staged)
             st = move(t, staged, files[*where].name, err);
@@ -84,19 +84,19 @@ static heft_status complete(const heft_target *t, const heft_set_file *files, ui
 
 static heft_status remove_journal(const heft_target *t, heft_error *err)
 {
-    if (t->disk->remove(t->dir, heft_set_journal))
+    if (t->disk->remove(t->dir, heft_shard_set_journal))
         return heft_os_error(err, errno, "the journal cannot be removed");
     return heft_target_sync_dir(t, err);
 }
 
 /* Step 3. */
-static heft_status clean_up(const heft_target *t, const heft_set_file *files, uint32_t count,
+static heft_status clean_up(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                             heft_error *err)
 {
-    char old[HEFT_SET_NAME];
+    char old[HEFT_SHARD_SET_NAME];
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++) {
-        heft_set_old_name(old, i);
+        heft_shard_set_old_name(old, i);
         if (t->disk->remove(t->dir, old) && errno != ENOENT && errno != ENAMETOOLONG)
             return heft_os_error(err, errno, "the files that it replaces cannot be removed");
         st = heft_journal_remove(t, files[i].name, err);
@@ -105,14 +105,14 @@ static heft_status clean_up(const heft_target *t, const heft_set_file *files, ui
 }
 
 /* The new file moves out of the way, unless it is not the new one, or the old one that was never moved. */
-static heft_status move_back(const heft_target *t, const heft_set_file *f, uint32_t i,
+static heft_status move_back(const heft_target *t, const heft_shard_set_file *f, uint32_t i,
                              heft_error *err)
 {
-    char staged[HEFT_SET_NAME], old[HEFT_SET_NAME];
+    char staged[HEFT_SHARD_SET_NAME], old[HEFT_SHARD_SET_NAME];
     heft_fingerprint print;
     bool is_staged, has_old = false, is_there = false;
-    heft_set_staged_name(staged, i);
-    heft_set_old_name(old, i);
+    heft_shard_set_staged_name(staged, i);
+    heft_shard_set_old_name(old, i);
     heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
     if (!st)
         st = heft_name_exists(&has_old, t->dir, old, err);
@@ -123,7 +123,7 @@ static heft_status move_back(const heft_target *t, const heft_set_file *f, uint3
     return st || !has_old ? st : move(t, old, f->name, err);
 }
 
-static heft_status undo(const heft_target *t, const heft_set_file *files, uint32_t count,
+static heft_status undo(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                         heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -134,7 +134,7 @@ static heft_status undo(const heft_target *t, const heft_set_file *files, uint32
     if (!st)
         st = remove_journal(t, err);
     if (!st)
-        heft_set_remove_staged(t, count);
+        heft_shard_set_remove_staged(t, count);
     return st;
 }
 
@@ -142,13 +142,13 @@ static heft_status undo(const heft_target *t, const heft_set_file *files, uint32
 
 /* Clear what is not possible with file i of the set. */
 static heft_status look(bool *can_complete, bool *can_undo, const heft_target *t,
-                        const heft_set_file *f, uint32_t i, heft_error *err)
+                        const heft_shard_set_file *f, uint32_t i, heft_error *err)
 {
-    char staged[HEFT_SET_NAME], old[HEFT_SET_NAME];
+    char staged[HEFT_SHARD_SET_NAME], old[HEFT_SHARD_SET_NAME];
     bool has_staged, has_old, is_there;
     heft_fingerprint s, o, n;
-    heft_set_staged_name(staged, i);
-    heft_set_old_name(old, i);
+    heft_shard_set_staged_name(staged, i);
+    heft_shard_set_old_name(old, i);
     heft_status st = heft_fingerprint_at(&has_staged, &s, t->dir, staged, err);
     if (!st)
         st = heft_fingerprint_at(&has_old, &o, t->dir, old, err);
@@ -165,7 +165,7 @@ static heft_status look(bool *can_complete, bool *can_undo, const heft_target *t
     return HEFT_OK;
 }
 
-static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set_file *files,
+static heft_status mend(heft_recovery *out, const heft_target *t, const heft_shard_set_file *files,
                         uint32_t count, heft_error *err)
 {
     bool can_complete = true, can_undo = true;
@@ -181,7 +181,7 @@ static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set
             "files that %s lists are missing or were changed by another program: nothing was "
             "changed (its new files are heft-set.*.new, the replaced ones heft-set.*.old: move "
             "what is needed, then remove the journal)",
-            heft_set_journal);
+            heft_shard_set_journal);
     if (!can_complete) {
         st = undo(t, files, count, err);
         *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_UNDONE;
@@ -194,14 +194,14 @@ static heft_status mend(heft_recovery *out, const heft_target *t, const heft_set
     return st;
 }
 
-heft_status heft_set_mend(heft_recovery *out, const heft_target *t, heft_error *err)
+heft_status heft_shard_set_repair(heft_recovery *out, const heft_target *t, heft_error *err)
 {
-    char staged[HEFT_SET_NAME];
-    heft_set_file *files;
+    char staged[HEFT_SHARD_SET_NAME];
+    heft_shard_set_file *files;
     bool exists = true;
     uint32_t count = 0;
     *out = HEFT_RECOVERY_NONE;
-    heft_status st = heft_set_load(&files, &count, t->dir, err);
+    heft_status st = heft_shard_set_load(&files, &count, t->dir, err);
     if (st)
         return st;
     if (files) {
@@ -210,20 +210,20 @@ heft_status heft_set_mend(heft_recovery *out, const heft_target *t, heft_error *
         return st;
     }
     /* no journal: remove the files before the first name that is not taken */
-    while (exists && !st && count < HEFT_SET_MOST_FILES) {
-        heft_set_staged_name(staged, count);
+    while (exists && !st && count < HEFT_SHARD_SET_MOST_FILES) {
+        heft_shard_set_staged_name(staged, count);
         st = heft_name_exists(&exists, t->dir, staged, err);
         count += exists && !st;
     }
     if (count && !st)
-        t->disk->remove(t->dir, heft_set_partial);
-    heft_set_remove_staged(t, count);
+        t->disk->remove(t->dir, heft_shard_set_partial);
+    heft_shard_set_remove_staged(t, count);
     return st;
 }
 
 /* ---- whole folders ---- */
 
-heft_status heft_set_lock(int *lock, const heft_disk *disk, int dir, heft_error *err)
+heft_status heft_shard_set_lock(int *lock, const heft_disk *disk, int dir, heft_error *err)
 {
     *lock = heft_open_at(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*lock < 0)
@@ -235,22 +235,23 @@ heft_status heft_set_lock(int *lock, const heft_disk *disk, int dir, heft_error 
     return heft_os_error(err, EBUSY, "another program is writing a set of files into the folder");
 }
 
-heft_status heft_set_recover(heft_recovery *out, const heft_disk *disk, int dir, heft_error *err)
+heft_status heft_shard_set_recover(heft_recovery *out, const heft_disk *disk, int dir,
+                                   heft_error *err)
 {
-    char staged[HEFT_SET_NAME];
+    char staged[HEFT_SHARD_SET_NAME];
     heft_target t = { .disk = disk, .fd = -1, .dir = dir };
     bool has_journal, has_staged = false;
     int lock;
     *out = HEFT_RECOVERY_NONE;
-    heft_set_staged_name(staged, 0);
-    heft_status st = heft_name_exists(&has_journal, dir, heft_set_journal, err);
+    heft_shard_set_staged_name(staged, 0);
+    heft_status st = heft_name_exists(&has_journal, dir, heft_shard_set_journal, err);
     if (!st && !has_journal)
         st = heft_name_exists(&has_staged, dir, staged, err);
     if (st || !(has_journal || has_staged))
         return st;
-    st = heft_set_lock(&lock, disk, dir, err);
+    st = heft_shard_set_lock(&lock, disk, dir, err);
     if (!st)
-        st = heft_set_mend(out, &t, err);
+        st = heft_shard_set_repair(out, &t, err);
     else if (!has_journal)
         st = HEFT_OK; /* the set that is being written has not begun to get its names */
     if (lock >= 0)
@@ -258,8 +259,8 @@ heft_status heft_set_recover(heft_recovery *out, const heft_disk *disk, int dir,
     return st;
 }
 
-heft_status heft_set_recover_path(heft_recovery *out, const heft_disk *disk, const char *path,
-                                  heft_error *err)
+heft_status heft_shard_set_recover_path(heft_recovery *out, const heft_disk *disk, const char *path,
+                                        heft_error *err)
 {
     *out = HEFT_RECOVERY_NONE;
     char *real = realpath(path, NULL);
@@ -267,26 +268,26 @@ heft_status heft_set_recover_path(heft_recovery *out, const heft_disk *disk, con
     if (dir < 0 && (!real || errno == ENOTDIR)) /* the folder, also of a name that nothing has */
         dir = heft_open_folder_of(real ? real : path, O_RDONLY);
     heft_status st = dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
-                             : heft_set_recover(out, disk, dir, err);
+                             : heft_shard_set_recover(out, disk, dir, err);
     if (dir >= 0)
         close(dir);
     free(real);
     return st;
 }
 
-heft_status heft_sink_set_recover(heft_recovery *out, const char *dir, heft_error *err)
+heft_status heft_sink_dir_recover(heft_recovery *out, const char *dir, heft_error *err)
 {
-    return heft_set_recover_path(out, &heft_system_disk, dir, err);
+    return heft_shard_set_recover_path(out, &heft_system_disk, dir, err);
 }
 
 /* ---- a new set ---- */
 
-static heft_status describe(const heft_target *t, heft_set_file *f, uint32_t i, bool replace,
+static heft_status describe(const heft_target *t, heft_shard_set_file *f, uint32_t i, bool replace,
                             heft_error *err)
 {
-    char staged[HEFT_SET_NAME];
+    char staged[HEFT_SHARD_SET_NAME];
     bool exists;
-    heft_set_staged_name(staged, i);
+    heft_shard_set_staged_name(staged, i);
     heft_status st = heft_fingerprint_at(&exists, &f->new, t->dir, staged, err);
     if (!st && f->new.size == HEFT_NOWHERE)
         return heft_error_plain(err, HEFT_E_IO, "was removed while it was written");
@@ -304,7 +305,7 @@ static heft_status describe(const heft_target *t, heft_set_file *f, uint32_t i, 
 }
 
 /* The first failure is what is told, unless undoing fails as well: then that is worse. */
-static heft_status take_back(const heft_target *t, const heft_set_file *files, uint32_t count,
+static heft_status take_back(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                              heft_error *err)
 {
     heft_error worse;
@@ -314,7 +315,7 @@ static heft_status take_back(const heft_target *t, const heft_set_file *files, u
     return heft_error_plain(err, HEFT_E_IO,
                             "%s, and undoing it failed: %s lists all files, and 'heft edit' on the "
                             "folder, with no options, completes or undoes it",
-                            first.message, heft_set_journal);
+                            first.message, heft_shard_set_journal);
 }
 
 /* A journal that could not be removed again counts: what it lists is completed later. */
@@ -322,27 +323,27 @@ static heft_status cannot_store(const heft_target *t, uint32_t count, heft_error
 {
     heft_error first = *err, unheard;
     bool exists;
-    if (!heft_name_exists(&exists, t->dir, heft_set_journal, &unheard) && !exists) {
-        heft_set_remove_staged(t, count);
+    if (!heft_name_exists(&exists, t->dir, heft_shard_set_journal, &unheard) && !exists) {
+        heft_shard_set_remove_staged(t, count);
         return first.status;
     }
     return heft_error_plain(err, first.status,
                             "%s, and %s cannot be removed again: 'heft edit' on the folder, with "
                             "no options, completes or undoes the set",
-                            first.message, heft_set_journal);
+                            first.message, heft_shard_set_journal);
 }
 
-heft_status heft_set_commit(const heft_target *t, heft_set_file *files, uint32_t count,
-                            bool replace, uint32_t *where, heft_error *err)
+heft_status heft_shard_set_commit(const heft_target *t, heft_shard_set_file *files, uint32_t count,
+                                  bool replace, uint32_t *where, heft_error *err)
 {
     heft_status st = HEFT_OK;
     for (*where = 0; *where < count && !st; *where += !st)
         st = describe(t, &files[*where], *where, replace, err);
     if (st)
-        heft_set_remove_staged(t, count);
+        heft_shard_set_remove_staged(t, count);
     if (st)
         return st;
-    if (heft_set_store(t, files, count, err))
+    if (heft_shard_set_store(t, files, count, err))
         return cannot_store(t, count, err);
     if (complete(t, files, count, where, err))
         return take_back(t, files, count, err);

@@ -19,27 +19,28 @@ enum {
     PRINT = 40,
     RECORD = 8 + 2 * PRINT,
     VERSION = 1,
-    MOST_BYTES = HEAD + HEFT_SET_MOST_FILES * (RECORD + NAME_MAX) + HEFT_SEAL
+    MOST_BYTES = HEAD + HEFT_SHARD_SET_MOST_FILES * (RECORD + NAME_MAX) + HEFT_SEAL
 };
 
 static const char magic[] = "HEFTSETJ", prefix[] = "heft-set.";
-const char heft_set_journal[] = "heft-set.journal", heft_set_partial[] = "heft-set.journal-new";
+const char heft_shard_set_journal[] = "heft-set.journal",
+           heft_shard_set_partial[] = "heft-set.journal-new";
 
 /* ---- names ---- */
 
-bool heft_set_owns_name(const char *name)
+bool heft_shard_set_owns_name(const char *name)
 {
     return !strncmp(name, prefix, sizeof prefix - 1);
 }
 
-void heft_set_staged_name(char out[HEFT_SET_NAME], uint32_t i)
+void heft_shard_set_staged_name(char out[HEFT_SHARD_SET_NAME], uint32_t i)
 {
-    snprintf(out, HEFT_SET_NAME, "%s%05u.new", prefix, (unsigned)i + 1);
+    snprintf(out, HEFT_SHARD_SET_NAME, "%s%05u.new", prefix, (unsigned)i + 1);
 }
 
-void heft_set_old_name(char out[HEFT_SET_NAME], uint32_t i)
+void heft_shard_set_old_name(char out[HEFT_SHARD_SET_NAME], uint32_t i)
 {
-    snprintf(out, HEFT_SET_NAME, "%s%05u.old", prefix, (unsigned)i + 1);
+    snprintf(out, HEFT_SHARD_SET_NAME, "%s%05u.old", prefix, (unsigned)i + 1);
 }
 
 /* ---- the journal's bytes ---- */
@@ -56,8 +57,8 @@ static heft_fingerprint get_print(const uint8_t *from)
     return f;
 }
 
-heft_status heft_set_store(const heft_target *t, const heft_set_file *files, uint32_t count,
-                           heft_error *err)
+heft_status heft_shard_set_store(const heft_target *t, const heft_shard_set_file *files,
+                                 uint32_t count, heft_error *err)
 {
     size_t len = HEAD + HEFT_SEAL;
     for (uint32_t i = 0; i < count; i++)
@@ -73,7 +74,8 @@ heft_status heft_set_store(const heft_target *t, const heft_set_file *files, uin
         to = heft_put_bytes(to, files[i].name, name);
     }
     heft_seal(bytes, len);
-    heft_status st = heft_sealed_store(t, heft_set_journal, heft_set_partial, bytes, len, err);
+    heft_status st = heft_sealed_store(t, heft_shard_set_journal, heft_shard_set_partial, bytes,
+                                       len, err);
     free(bytes);
     return st;
 }
@@ -84,29 +86,30 @@ static heft_status damaged(heft_error *err)
         err, HEFT_E_FORMAT,
         "%s, the journal of an interrupted split, is damaged: nothing was "
         "changed (its new files are heft-set.*.new, the replaced ones "
-        "heft-set.*.old: move what is needed, then remove the heft_set_journal)",
-        heft_set_journal);
+        "heft-set.*.old: move what is needed, then remove the heft_shard_set_journal)",
+        heft_shard_set_journal);
 }
 
 /* Read one record at *p. *left counts the bytes from *p to the digest. false: the record is damaged. */
-static bool decode_file(heft_set_file *f, const uint8_t **p, uint64_t *left)
+static bool decode_file(heft_shard_set_file *f, const uint8_t **p, uint64_t *left)
 {
     if (*left < RECORD)
         return false;
     uint64_t name = heft_get(*p, 4), replaces = heft_get(*p + 4, 4);
     if (name > NAME_MAX || name > *left - RECORD || replaces > 1)
         return false;
-    *f = (heft_set_file){ .replaces = replaces,
-                          .new = get_print(*p + 8),
-                          .old = get_print(*p + 8 + PRINT) };
+    *f = (heft_shard_set_file){ .replaces = replaces,
+                                .new = get_print(*p + 8),
+                                .old = get_print(*p + 8 + PRINT) };
     memcpy(f->name, *p + RECORD, (size_t)name);
     *p += RECORD + name;
     *left -= RECORD + name;
-    return strlen(f->name) == name && heft_is_file_name(f->name) && !heft_set_owns_name(f->name);
+    return strlen(f->name) == name && heft_is_file_name(f->name) &&
+           !heft_shard_set_owns_name(f->name);
 }
 
-static heft_status decode(heft_set_file **out, uint32_t *count, const uint8_t *bytes, size_t len,
-                          heft_error *err)
+static heft_status decode(heft_shard_set_file **out, uint32_t *count, const uint8_t *bytes,
+                          size_t len, heft_error *err)
 {
     if (len < HEAD + HEFT_SEAL || !heft_is_sealed(bytes, len, magic))
         return damaged(err);
@@ -117,9 +120,9 @@ static heft_status decode(heft_set_file **out, uint32_t *count, const uint8_t *b
                                 heft_get(bytes + 8, 4));
     uint64_t n = heft_get(bytes + 12, 4), left = len - HEAD - HEFT_SEAL;
     const uint8_t *p = bytes + HEAD;
-    if (n > HEFT_SET_MOST_FILES || n > left / RECORD)
+    if (n > HEFT_SHARD_SET_MOST_FILES || n > left / RECORD)
         return damaged(err);
-    heft_set_file *files = calloc((size_t)n + 1, sizeof *files);
+    heft_shard_set_file *files = calloc((size_t)n + 1, sizeof *files);
     if (!files)
         return heft_error_no_memory(err, "for a journal");
     bool is_good = true;
@@ -133,12 +136,13 @@ static heft_status decode(heft_set_file **out, uint32_t *count, const uint8_t *b
     return damaged(err);
 }
 
-heft_status heft_set_load(heft_set_file **out, uint32_t *count, int dir, heft_error *err)
+heft_status heft_shard_set_load(heft_shard_set_file **out, uint32_t *count, int dir,
+                                heft_error *err)
 {
     uint8_t *bytes;
     size_t len;
     *out = NULL;
-    heft_status st = heft_sealed_load(&bytes, &len, dir, heft_set_journal, MOST_BYTES, err);
+    heft_status st = heft_sealed_load(&bytes, &len, dir, heft_shard_set_journal, MOST_BYTES, err);
     if (st == HEFT_E_FORMAT)
         return damaged(err);
     if (!st && bytes)
@@ -149,15 +153,15 @@ heft_status heft_set_load(heft_set_file **out, uint32_t *count, int dir, heft_er
 
 /* ---- reading a folder that has one ---- */
 
-heft_status heft_set_check(int dir, heft_error *err)
+heft_status heft_shard_set_check(int dir, heft_error *err)
 {
     bool exists;
-    heft_status st = heft_name_exists(&exists, dir, heft_set_journal, err);
+    heft_status st = heft_name_exists(&exists, dir, heft_shard_set_journal, err);
     if (st || !exists)
         return st;
     heft_error_plain(err, HEFT_E_IO,
                      "the files of its folder are being replaced, or that was interrupted: there "
                      "is %s ('heft edit' on the folder, with no options, completes or undoes it)",
-                     heft_set_journal);
+                     heft_shard_set_journal);
     return heft_error_os(err, HEFT_E_IO, EBUSY);
 }

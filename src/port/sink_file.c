@@ -69,11 +69,12 @@ heft_status heft_staged_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes
     return noted(s, heft_scratch_in(out, ((const heft_staged_sink *)s)->staged.dir, bytes, err));
 }
 
-bool heft_staged_share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len)
+bool heft_staged_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
+                         uint64_t len)
 {
     const heft_staged *f = &((const heft_staged_sink *)s)->staged;
     int fd = heft_source_descriptor(from);
-    return fd >= 0 && !heft_disk_share(f->disk, fd, (off_t)at, f->fd, (off_t)offset, (size_t)len);
+    return fd >= 0 && !heft_disk_reflink(f->disk, fd, (off_t)at, f->fd, (off_t)offset, (size_t)len);
 }
 
 /* ---- appearing ---- */
@@ -101,7 +102,7 @@ heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err
 {
     file_sink *f = (file_sink *)s;
     heft_status st = settle(f, err);
-    int os = st ? 0 : heft_staged_appear(&f->s.staged, name);
+    int os = st ? 0 : heft_staged_commit(&f->s.staged, name);
     return os ? heft_os_error(err, os, "cannot be given a name") : st;
 }
 
@@ -114,7 +115,7 @@ static heft_status appear(file_sink *f, heft_error *err)
     if (st)
         return st;
     int os = f->may_replace ? heft_staged_replace(&f->s.staged, f->name)
-                            : heft_staged_appear(&f->s.staged, f->name);
+                            : heft_staged_commit(&f->s.staged, f->name);
     if (os == EEXIST && !f->may_replace)
         st = exists_already(err);
     else if (os)
@@ -142,7 +143,7 @@ static const heft_sink_ops file_ops = {
     .reserve = heft_staged_reserve,
     .finish = finish,
     .discard = heft_file_sink_discard,
-    .share = heft_staged_share,
+    .reflink = heft_staged_reflink,
     .read_at = heft_staged_read_at,
     .scratch = heft_staged_scratch,
 };
@@ -204,7 +205,7 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
     heft_recovery earlier;
     heft_status st = split_path(f, path, err);
     if (!st)
-        st = heft_set_recover(&earlier, disk, f->dir, err);
+        st = heft_shard_set_recover(&earlier, disk, f->dir, err);
     if (!st && !(flags & HEFT_FILE_SINK_UNSWEPT))
         heft_staged_sweep(disk, f->dir, f->name);
     int os = st ? 0 : heft_staged_open(&f->s.staged, disk, f->dir, f->name, 0666);

@@ -20,7 +20,8 @@ heft_status heft_staged_write_at(heft_sink *s, uint64_t off, const void *data, s
 heft_status heft_staged_read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err);
 heft_status heft_staged_reserve(heft_sink *s, uint64_t size, heft_error *err);
 heft_status heft_staged_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err);
-bool heft_staged_share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
+bool heft_staged_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
+                         uint64_t len);
 
 /* Besides the flags of heft_sink_open_file(): what killed programs left in the directory stays. */
 enum { HEFT_FILE_SINK_UNSWEPT = 1 << 16 };
@@ -34,8 +35,8 @@ void heft_file_sink_discard(heft_sink *s);
  * in the same folder; the sink stays. */
 heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err);
 
-/* heft_sink_set_open() on a disk of the caller's. */
-heft_status heft_sink_set_open_on(const heft_disk *disk, heft_sink_set **out, const char *dir,
+/* heft_sink_dir_open() on a disk of the caller's. */
+heft_status heft_sink_dir_open_on(const heft_disk *disk, heft_sink_dir **out, const char *dir,
                                   uint32_t flags, heft_error *err);
 
 /* sink_stream.c; own: the descriptor is the sink's, even when this fails. */

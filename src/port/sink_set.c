@@ -20,7 +20,7 @@ typedef struct member {
     char *name;
 } member;
 
-struct heft_sink_set {
+struct heft_sink_dir {
     heft_disk disk; /* without syncing, where that is asked for */
     char *path;
     int dir, lock;
@@ -57,12 +57,12 @@ static const heft_sink_ops member_ops = {
 
 static const char purpose[] = "for a set of files";
 
-static heft_target target_of(const heft_sink_set *s)
+static heft_target target_of(const heft_sink_dir *s)
 {
     return (heft_target){ .disk = &s->disk, .fd = -1, .dir = s->dir };
 }
 
-static heft_status open_set(heft_sink_set *s, const char *dir, heft_error *err)
+static heft_status open_set(heft_sink_dir *s, const char *dir, heft_error *err)
 {
     heft_recovery earlier;
     s->path = strdup(*dir ? dir : ".");
@@ -79,32 +79,32 @@ static heft_status open_set(heft_sink_set *s, const char *dir, heft_error *err)
     if (s->dir < 0)
         return heft_os_error(err, errno, "cannot be written into");
     heft_target t = target_of(s);
-    heft_status st = heft_set_lock(&s->lock, &s->disk, s->dir, err);
-    return st ? st : heft_set_mend(&earlier, &t, err);
+    heft_status st = heft_shard_set_lock(&s->lock, &s->disk, s->dir, err);
+    return st ? st : heft_shard_set_repair(&earlier, &t, err);
 }
 
-heft_status heft_sink_set_open_on(const heft_disk *disk, heft_sink_set **out, const char *dir,
+heft_status heft_sink_dir_open_on(const heft_disk *disk, heft_sink_dir **out, const char *dir,
                                   uint32_t flags, heft_error *err)
 {
-    heft_sink_set *s = malloc(sizeof *s);
+    heft_sink_dir *s = malloc(sizeof *s);
     *out = NULL;
     if (!s)
         return heft_error_no_memory(err, purpose);
-    *s = (heft_sink_set){ .disk = *disk, .dir = -1, .lock = -1, .flags = flags, .last = &s->first };
+    *s = (heft_sink_dir){ .disk = *disk, .dir = -1, .lock = -1, .flags = flags, .last = &s->first };
     if (flags & HEFT_SINK_NO_SYNC)
         s->disk.sync = heft_disk_no_sync;
     heft_status st = open_set(s, dir, err);
     if (st)
-        heft_sink_set_discard(s);
+        heft_sink_dir_discard(s);
     else
         *out = s;
     return st;
 }
 
-heft_status heft_sink_set_open(heft_sink_set **out, const char *dir, uint32_t flags,
+heft_status heft_sink_dir_open(heft_sink_dir **out, const char *dir, uint32_t flags,
                                heft_error *err)
 {
-    return heft_sink_set_open_on(&heft_system_disk, out, dir, flags, err);
+    return heft_sink_dir_open_on(&heft_system_disk, out, dir, flags, err);
 }
 
 /* ---- adding ---- */
@@ -117,17 +117,17 @@ static heft_status say_name(heft_error *err, heft_status st, const char *name,
 }
 
 /* Links would lead the file out of the folder, where it cannot get its name together with the others. */
-static heft_status check_name(const heft_sink_set *s, const char *name, heft_error *err)
+static heft_status check_name(const heft_sink_dir *s, const char *name, heft_error *err)
 {
     struct stat about;
     heft_str text = { name, strlen(name) };
     if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is no name of a file", text);
-    if (heft_set_owns_name(name))
+    if (heft_shard_set_owns_name(name))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is a name that journals have", text);
-    if (s->count == HEFT_SET_MOST_FILES)
+    if (s->count == HEFT_SHARD_SET_MOST_FILES)
         return heft_error_plain(err, HEFT_E_LIMIT, "a set has at most %U files",
-                                (uint64_t)HEFT_SET_MOST_FILES);
+                                (uint64_t)HEFT_SHARD_SET_MOST_FILES);
     if (!fstatat(s->dir, name, &about, AT_SYMLINK_NOFOLLOW) && S_ISLNK(about.st_mode))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%q is a symbolic link: files of a set are not written through "
@@ -136,7 +136,7 @@ static heft_status check_name(const heft_sink_set *s, const char *name, heft_err
     return HEFT_OK;
 }
 
-static heft_status open_inner(heft_sink **out, const heft_sink_set *s, const char *name,
+static heft_status open_inner(heft_sink **out, const heft_sink_dir *s, const char *name,
                               heft_error *err)
 {
     size_t len = strlen(s->path);
@@ -166,7 +166,7 @@ static void free_member(member *m)
     free(m);
 }
 
-heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s, const char *name, heft_error *err)
+heft_status heft_sink_dir_add(heft_sink **out, heft_sink_dir *s, const char *name, heft_error *err)
 {
     heft_error why;
     *out = NULL;
@@ -192,7 +192,7 @@ heft_status heft_sink_set_add(heft_sink **out, heft_sink_set *s, const char *nam
 /* ---- finishing ---- */
 
 /* A folder that is new is on disk when its own folder is. */
-static heft_status sync_above(const heft_sink_set *s, heft_error *err)
+static heft_status sync_above(const heft_sink_dir *s, heft_error *err)
 {
     heft_target above = target_of(s);
     if (!s->made_dir)
@@ -205,22 +205,22 @@ static heft_status sync_above(const heft_sink_set *s, heft_error *err)
 }
 
 /* *where counts the files that have been staged. */
-static heft_status stage(const heft_sink_set *s, heft_set_file *files, uint32_t *where,
+static heft_status stage(const heft_sink_dir *s, heft_shard_set_file *files, uint32_t *where,
                          heft_error *err)
 {
     heft_status st = HEFT_OK;
     *where = 0;
     for (member *m = s->first; m && !st; m = m->next) {
-        char name[HEFT_SET_NAME];
+        char name[HEFT_SHARD_SET_NAME];
         strcpy(files[*where].name, m->name);
-        heft_set_staged_name(name, *where);
+        heft_shard_set_staged_name(name, *where);
         st = heft_file_sink_stage(m->sink, name, err);
         *where += !st;
     }
     return st;
 }
 
-static heft_status finish_set(const heft_sink_set *s, heft_error *err)
+static heft_status finish_set(const heft_sink_dir *s, heft_error *err)
 {
     heft_error why;
     heft_target t = target_of(s);
@@ -228,14 +228,14 @@ static heft_status finish_set(const heft_sink_set *s, heft_error *err)
     for (const member *m = s->first; m; m = m->next)
         if (!((const heft_staged_sink *)m->sink)->is_done)
             return heft_error_plain(err, HEFT_E_ARGUMENT, "a file of the set is not complete");
-    heft_set_file *files = calloc((size_t)s->count + 1, sizeof *files);
+    heft_shard_set_file *files = calloc((size_t)s->count + 1, sizeof *files);
     if (!files)
         return heft_error_no_memory(err, purpose);
     heft_status st = sync_above(s, &why);
     if (!st && (st = stage(s, files, &where, &why)))
-        heft_set_remove_staged(&t, where);
+        heft_shard_set_remove_staged(&t, where);
     if (!st)
-        st = heft_set_commit(&t, files, s->count, s->flags & HEFT_SINK_REPLACE, &where, &why);
+        st = heft_shard_set_commit(&t, files, s->count, s->flags & HEFT_SINK_REPLACE, &where, &why);
     free(files);
     const member *at = s->first;
     while (at && where--)
@@ -247,15 +247,15 @@ static heft_status finish_set(const heft_sink_set *s, heft_error *err)
     return st;
 }
 
-heft_status heft_sink_set_finish(heft_sink_set *take, heft_error *err)
+heft_status heft_sink_dir_finish(heft_sink_dir *take, heft_error *err)
 {
     heft_status st = finish_set(take, err);
     take->made_dir = take->made_dir && st;
-    heft_sink_set_discard(take);
+    heft_sink_dir_discard(take);
     return st;
 }
 
-void heft_sink_set_discard(heft_sink_set *s)
+void heft_sink_dir_discard(heft_sink_dir *s)
 {
     if (!s)
         return;

@@ -151,14 +151,14 @@ static void close_file(heft_source *s)
 static const heft_source_ops ops = {
     .size = sizeof(heft_source_ops),
     .read = read_file,
-    .lend = lend,
+    .map = lend,
     .state = state,
     .will_need = will_need,
     .enter = enter,
     .leave = leave,
     .close = close_file,
     .populate = populate,
-    .let_go = let_go,
+    .dont_need = let_go,
 };
 
 int heft_source_descriptor(const heft_source *s)

@@ -28,7 +28,7 @@ static void close_memory(heft_source *s)
 }
 
 static const heft_source_ops ops = {
-    .size = sizeof(heft_source_ops), .read = read_memory, .lend = lend, .close = close_memory
+    .size = sizeof(heft_source_ops), .read = read_memory, .map = lend, .close = close_memory
 };
 
 heft_status heft_source_open_memory(heft_source **out, const void *data, size_t len,

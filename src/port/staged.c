@@ -64,7 +64,7 @@ int heft_staged_open(heft_staged *s, const heft_disk *d, int dir, const char *ta
 
 /* ---- appearing ---- */
 
-int heft_staged_appear(heft_staged *s, const char *target)
+int heft_staged_commit(heft_staged *s, const char *target)
 {
     const heft_disk *d = s->disk;
     if (!s->name[0])

@@ -15,7 +15,7 @@ typedef struct heft_staged {
 /* Create an empty file in dir that will be called target, and lock it.  0 or errno, here and below. */
 int heft_staged_open(heft_staged *s, const heft_disk *d, int dir, const char *target, mode_t mode);
 /* Give the file the name target; EEXIST and unchanged when a file of that name exists. */
-int heft_staged_appear(heft_staged *s, const char *target);
+int heft_staged_commit(heft_staged *s, const char *target);
 /* Give the file the name target and replace the file that has it. */
 int heft_staged_replace(heft_staged *s, const char *target);
 /* Remove the temporary name; the file stays open. */

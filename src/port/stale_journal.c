@@ -139,7 +139,7 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
                       .fd = fd,
                       .dir = heft_open_folder_of(real, O_PATH) };
     heft_status st = t.dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
-                               : heft_set_check(t.dir, err);
+                               : heft_shard_set_check(t.dir, err);
     if (!st)
         st = check_at(&t, err);
     *is_same = st || is_named(&t); /* asked last: the journal goes after its file was replaced */

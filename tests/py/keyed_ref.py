@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The keyed hash of names in plain Python: the judge of src/base/keyed.h.
+"""The keyed hash of names in plain Python: the judge of src/base/name_hash.h.
 
-Prints the rows of tests/keyed_vectors.h: secret 00 01 .. 0f, message 00 01 .. of each length from 0 to 140.
+Prints the rows of tests/name_hash_vectors.h: secret 00 01 .. 0f, message 00 01 .. of each length from 0 to 140.
 """
 from siphash_ref import siphash
 
@@ -26,7 +26,7 @@ def keyed(data):
 
 
 def main():
-    print("/* keyed_vectors.h - written by tests/py/keyed_ref.py. */")
+    print("/* name_hash_vectors.h - written by tests/py/keyed_ref.py. */")
     for length in range(141):
         print("0x%08x," % keyed(bytes(range(length))))
 

@@ -2,7 +2,7 @@
 #include "core/edit/edit.h"
 
 #include "core/read/decode.h"
-#include "core/write/transfer.h"
+#include "core/write/copy_metadata.h"
 #include "model/vocab.h"
 
 /* ---- what was asked for ---- */
@@ -88,8 +88,8 @@ static heft_status add_tensor(heft_editing *g, uint32_t t)
     if (!st)
         st = add_parts(g, t);
     return st ? st
-              : heft_transfer_attributes(&g->p, from, id, t, false,
-                                         g->identities ? &g->identities[t] : NULL);
+              : heft_copy_attributes(&g->p, from, id, t, false,
+                                     g->identities ? &g->identities[t] : NULL);
 }
 
 static heft_status add_tensors(heft_editing *g)
@@ -101,7 +101,7 @@ static heft_status add_tensors(heft_editing *g)
     if (st)
         return st;
     g->p.x.err = &twice;
-    st = heft_ix_seal(&g->p.x);
+    st = heft_ix_build_name_table(&g->p.x);
     g->p.x.err = g->err;
     if (st)
         return heft_error_plain(g->err, st == HEFT_E_FORMAT ? HEFT_E_ARGUMENT : st,
@@ -277,7 +277,7 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
                                 f->format->name);
     if (f->x.shards.len)
         return refuse_alone("its tensors lie in other files", err);
-    if (f->x.split.count > 1)
+    if (f->x.shard_info.count > 1)
         return refuse_alone("it says that it is one of several", err);
     for (uint32_t i = 0; i < f->x.parts.len; i++)
         if (heft_ix_part_row_at(&f->x, i)->flags & HEFT_P_BIG_ENDIAN)
@@ -306,7 +306,7 @@ static heft_status run(heft_editing *g)
         return st;
     g->p.x.err = g->p.plan.err = g->err;
     g->p.x.generator = g->in->x.generator;
-    g->p.plan.kept = &g->in->x;
+    g->p.plan.existing = &g->in->x;
     g->p.plan.adds = g->in != g->plain;
     st = take_names(g);
     if (!st)
@@ -324,9 +324,9 @@ static heft_status plan(heft_editing *g)
 {
     heft_status st = heft_edit_check_file(g->plain, g->err);
     if (!st)
-        st = heft_edit_check_asked(g);
+        st = heft_edit_check_request(g);
     if (!st && !g->is_rough)
-        st = heft_edit_check_claims(&g->watch, g->in, g->err);
+        st = heft_edit_check_checksums(&g->watch, g->in, g->err);
     if (!st)
         st = run(g);
     if (!st && g->is_rough) {
@@ -335,7 +335,7 @@ static heft_status plan(heft_editing *g)
         return HEFT_OK;
     }
     if (!st)
-        st = heft_edit_make_pieces(g);
+        st = heft_edit_lay_out(g);
     if (!st)
         st = heft_edit_check_replaced(g);
     return st ? st : heft_edit_check(g);
@@ -356,17 +356,17 @@ heft_status heft_edit_make(heft_edit **out, heft_editing *g)
     g->e->arena.mem = &g->e->mem;
     heft_file_enter(g->in); /* names and metadata are lent by the file */
     st = plan(g);
-    heft_watch_free(&g->watch);
+    heft_source_verifier_free(&g->watch);
     if (g->p.host)
         heft_planner_free(&g->p);
     heft_vocab_close(g->vocab);
     heft_status there = heft_file_leave(g->in, g->err);
     st = there ? there : st;
-    heft_edit_piece *p = g->e->pieces.ptr;
+    heft_edit_extent *p = g->e->pieces.ptr;
     for (uint32_t i = 0; i < g->e->pieces.len; i++)
         if (!p[i].data) { /* the caller gets the shard and the offset in it */
-            p[i].file = heft_ix_place_file(&g->in->x, p[i].from);
-            p[i].from = heft_ix_place_offset(&g->in->x, p[i].from);
+            p[i].file = heft_global_offset_file(&g->in->x, p[i].from);
+            p[i].from = heft_global_offset_local(&g->in->x, p[i].from);
         }
     if (st)
         heft_edit_close(g->e);
@@ -393,11 +393,11 @@ void heft_edit_close(heft_edit *e)
         return;
     const heft_allocator *al = e->host->allocator;
     heft_arena_free(&e->arena);
-    heft_vec_free(&e->mem, &e->pieces, sizeof(heft_edit_piece));
+    heft_vec_free(&e->mem, &e->pieces, sizeof(heft_edit_extent));
     heft_free(al, e, sizeof *e, 16);
 }
 
-size_t heft_edit_pieces(const heft_edit *e, const heft_edit_piece **out)
+size_t heft_edit_extents(const heft_edit *e, const heft_edit_extent **out)
 {
     *out = e->pieces.ptr;
     return e->pieces.len;

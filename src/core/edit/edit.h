@@ -1,7 +1,7 @@
 /* edit.h - a file planned anew in its own format, around data that stays as it is. */
 #ifndef HEFT_EDIT_H
 #define HEFT_EDIT_H
-#include "core/check/watch.h"
+#include "core/check/source_verifier.h"
 #include "core/write/plan.h"
 
 struct heft_edit {
@@ -24,10 +24,10 @@ typedef struct heft_editing {
     heft_identity
         *identities;   /* by tensor: those of the edited file; or NULL: all are as they were */
     heft_vocab *vocab; /* of its own: the file's, or a copy of the one that was asked for */
-    heft_watch
+    heft_source_verifier
         watch; /* the checksums of the file as it is, and those that hold or were not judged yet */
-    uint32_t *claims; /* those, by their places */
-    uint32_t *copied; /* pieces that are copied, by their places in the file as it is */
+    uint32_t *checksums; /* those, by their places */
+    uint32_t *copied;    /* pieces that are copied, by their places in the file as it is */
     uint8_t
         *is_carried; /* by claim: what the edited file says of the same bytes is derived from it */
     uint32_t copies, judged; /* how many are copied; the claim that is being judged, or HEFT_NONE */
@@ -45,7 +45,7 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err);
  * reading that shows whether it is the same. */
 heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *a, heft_error *err);
 
-/* asked.c: the name that tensor t gets. */
+/* edit_request.c: the name that tensor t gets. */
 heft_str heft_edit_name(const heft_editing *g, uint32_t t);
 /* The identity that tensor t gets. */
 heft_identity heft_edit_identity(const heft_editing *g, uint32_t t);
@@ -59,22 +59,22 @@ bool heft_edit_replaces_part(const heft_editing *g, heft_str role);
 const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft_str key);
 /* Whether the map of that name gets or loses a number. */
 bool heft_edit_changes_map(const heft_editing *g, heft_str map);
-heft_status heft_edit_check_asked(const heft_editing *g);
+heft_status heft_edit_check_request(const heft_editing *g);
 
-/* make_pieces.c: what a plan that has run comes to. */
-heft_status heft_edit_make_pieces(heft_editing *g);
+/* edit_layout.c: what a plan that has run comes to. */
+heft_status heft_edit_lay_out(heft_editing *g);
 
-/* pieces.c: adds a piece of the file as it is, or one of new bytes, with *to for them. */
+/* edit_extents.c: adds a piece of the file as it is, or one of new bytes, with *to for them. */
 heft_status heft_edit_add_copy(heft_editing *g, uint64_t at, uint64_t length, uint64_t from);
 heft_status heft_edit_add_bytes(heft_editing *g, uint64_t at, uint64_t length, uint8_t **to);
 /* Bytes of the edited file. */
 heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_t len,
                             heft_error *err);
-const heft_edit_piece *heft_edit_piece_at(const heft_edit *e, uint64_t at); /* or NULL */
+const heft_edit_extent *heft_edit_extent_at(const heft_edit *e, uint64_t at); /* or NULL */
 
-/* carry.c */
-heft_status heft_edit_sort_claims(heft_editing *g);
-/* As heft_planner.passed_by; ctx is a heft_editing. */
+/* edit_checksums.c */
+heft_status heft_edit_sort_checksums(heft_editing *g);
+/* As heft_planner.carry_unwritten; ctx is a heft_editing. */
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,
                             heft_error *err);
 /* Add a range of the file before the edit to a running digest, from the checksums of the file where they tell. */
@@ -83,12 +83,12 @@ heft_status heft_edit_carry_old(heft_editing *g, const heft_digest *d, heft_rang
 /* Every checksum of the file as it is must hold. */
 heft_status heft_edit_sweep(heft_editing *g, heft_error *err);
 
-/* replaced.c: once all pieces are there, looks at the bytes of the file as it is that are not among them.
+/* edit_replaced.c: once all pieces are there, looks at the bytes of the file as it is that are not among them.
  * HEFT_E_CHECKSUM or HEFT_E_FORMAT when they are damaged. */
 heft_status heft_edit_check_replaced(heft_editing *g);
 
-/* check.c: a file must hold what it says of itself, data aside, before that is said again.  w is to be freed. */
-heft_status heft_edit_check_claims(heft_watch *w, const heft_file *f, heft_error *err);
+/* edit_check.c: a file must hold what it says of itself, data aside, before that is said again.  w is to be freed. */
+heft_status heft_edit_check_checksums(heft_source_verifier *w, const heft_file *f, heft_error *err);
 /* The edited file is opened and must be what was there, but for what was asked for. */
 heft_status heft_edit_check(heft_editing *g);
 

@@ -1,5 +1,5 @@
 /* array.c - whole dense tensors in memory: in place, copied, or cast to another element type. */
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "core/read/stream.h"
 #include "model/dtype.h"
 

@@ -50,10 +50,10 @@ static uint32_t begun_before(const layout *l, const heft_index *x, uint64_t plac
 }
 
 /* Whether it covers bytes of parts, and of those that are read only. */
-static bool covers_read(const layout *l, const heft_index *x, const heft_claim *c)
+static bool covers_read(const layout *l, const heft_index *x, const heft_stored_checksum *c)
 {
     uint32_t parts = 0, unread = 0;
-    for (int i = 0; i < HEFT_CLAIM_RANGES; i++) {
+    for (int i = 0; i < HEFT_CHECKSUM_RANGES; i++) {
         heft_range r = c->range[i];
         uint32_t from = begun_before(l, x, r.offset), to = begun_before(l, x, r.offset + r.length);
         parts += r.length ? to - from : 0;
@@ -66,13 +66,13 @@ static bool covers_read(const layout *l, const heft_index *x, const heft_claim *
 static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_error *err)
 {
     const heft_index *x = &r->f->x;
-    const heft_claim *claims = x->claims.ptr;
-    for (uint32_t i = 0; i < x->claims.len; i++) {
-        const heft_claim *c = &claims[i];
-        bool is_alone = !c->or_next && !(i && claims[i - 1].or_next);
-        if (is_alone && !c->apart && !c->advisory && covers_read(l, x, c) &&
-            heft_segments_want(&r->seen, r->f->host, c->algorithm) &&
-            !heft_vec_add(&r->mem, &r->claims, &i, sizeof i))
+    const heft_stored_checksum *claims = x->checksums.ptr;
+    for (uint32_t i = 0; i < x->checksums.len; i++) {
+        const heft_stored_checksum *c = &claims[i];
+        bool is_alone = !c->is_alternative && !(i && claims[i - 1].is_alternative);
+        if (is_alone && !c->covers_metadata_only && !c->advisory && covers_read(l, x, c) &&
+            heft_partial_crcs_track(&r->seen, r->f->host, c->algorithm) &&
+            !heft_vec_add(&r->mem, &r->checksums, &i, sizeof i))
             return heft_error_no_memory(err, purpose);
     }
     return HEFT_OK;
@@ -83,23 +83,25 @@ static bool is_joined(const heft_checked_read *r, uint32_t part, uint32_t claim)
 {
     if (!r->splits || !heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)))
         return false;
-    const heft_digest *d = heft_host_digest(r->f->host, heft_ix_claim_algorithm(&r->f->x, claim));
-    return d && heft_segments_take(d);
+    const heft_digest *d = heft_host_digest(r->f->host,
+                                            heft_ix_checksum_algorithm(&r->f->x, claim));
+    return d && heft_partial_crcs_supports(d);
 }
 
 static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_error *err)
 {
     const heft_index *x = &r->f->x;
     heft_status st = HEFT_OK;
-    for (uint32_t i = x->claims.len; i < heft_ix_claims(x) && !st; i++) {
-        uint32_t part = heft_ix_claim_part(x, i);
+    for (uint32_t i = x->checksums.len; i < heft_ix_checksums(x) && !st; i++) {
+        uint32_t part = heft_ix_checksum_part(x, i);
         if (!l->is_read[part])
             continue;
         if (!heft_ix_part_row_at(x, part)->length)
             st = heft_part_verify(NULL, r->f, part, err); /* nobody will read it */
         else if (is_joined(r, part, i) &&
-                 !(heft_segments_want(&r->seen, r->f->host, heft_ix_claim_algorithm(x, i)) &&
-                   heft_vec_add(&r->mem, &r->claims, &i, sizeof i)))
+                 !(heft_partial_crcs_track(&r->seen, r->f->host,
+                                           heft_ix_checksum_algorithm(x, i)) &&
+                   heft_vec_add(&r->mem, &r->checksums, &i, sizeof i)))
             st = heft_error_no_memory(err, purpose);
     }
     return st;
@@ -112,8 +114,8 @@ heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bo
     layout l;
     *r = (heft_checked_read){ .f = f, .splits = splits };
     r->mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
-    heft_segments_init(&r->seen, f->host);
-    if (!is_on || !heft_ix_claims(&f->x))
+    heft_partial_crcs_init(&r->seen, f->host);
+    if (!is_on || !heft_ix_checksums(&f->x))
         return HEFT_OK;
     r->is_on = true;
     heft_status st = layout_make(&l, r, parts, count, err);
@@ -129,26 +131,26 @@ heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bo
 uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
 {
     uint32_t row = r->is_on ? heft_ix_digest_find(&r->f->x, part) : HEFT_NONE;
-    if (row == HEFT_NONE || is_joined(r, part, r->f->x.claims.len + row))
+    if (row == HEFT_NONE || is_joined(r, part, r->f->x.checksums.len + row))
         return HEFT_NONE;
-    return r->f->x.claims.len + row;
+    return r->f->x.checksums.len + row;
 }
 
 /* ---- judging them ---- */
 
 heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
 {
-    const uint32_t *claims = r->claims.ptr;
+    const uint32_t *claims = r->checksums.ptr;
     heft_error own;
     heft_status st = HEFT_OK;
     err = heft_error_begin(err, &own);
-    heft_segments_sort(&r->seen);
-    for (uint32_t i = 0; i < r->claims.len && !st; i++) {
-        heft_claim c;
+    heft_partial_crcs_sort(&r->seen);
+    for (uint32_t i = 0; i < r->checksums.len && !st; i++) {
+        heft_stored_checksum c;
         bool holds = true;
-        st = heft_claim_get(&c, r->f, claims[i], err);
+        st = heft_stored_checksum_get(&c, r->f, claims[i], err);
         if (!st)
-            st = heft_claim_join_segments(&holds, &c, r->f, &r->seen, err);
+            st = heft_stored_checksum_join_crcs(&holds, &c, r->f, &r->seen, err);
         if (!st && !holds)
             st = heft_checksum_is_wrong(r->f, claims[i], c.part, err);
     }
@@ -157,8 +159,8 @@ heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
 
 void heft_checked_read_free(heft_checked_read *r)
 {
-    heft_vec_free(&r->mem, &r->claims, sizeof(uint32_t));
-    heft_segments_free(&r->seen);
+    heft_vec_free(&r->mem, &r->checksums, sizeof(uint32_t));
+    heft_partial_crcs_free(&r->seen);
 }
 
 /* ---- for programs ---- */

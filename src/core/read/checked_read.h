@@ -2,14 +2,14 @@
  * parts, and checksums of ranges all of whose parts are read. */
 #ifndef HEFT_CHECKED_READ_H
 #define HEFT_CHECKED_READ_H
-#include "core/read/segments.h"
+#include "core/read/partial_crcs.h"
 
 struct heft_checked_read {
     const heft_file *f;
     heft_memory mem;
-    heft_segments seen; /* stored bytes of parts that are not read in order, by their place */
-    heft_vec claims;    /* numbers of those that are judged at the end */
-    bool splits;        /* parts are read in pieces, in any order */
+    heft_partial_crcs seen; /* stored bytes of parts that are not read in order, by their place */
+    heft_vec checksums;     /* numbers of those that are judged at the end */
+    bool splits;            /* parts are read in pieces, in any order */
     bool is_on;
 };
 

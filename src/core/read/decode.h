@@ -4,8 +4,8 @@
 #define HEFT_DECODE_H
 #include "core/read/file.h"
 
-/* heft_in.decode for the inbox's host: decode_prefix.c. */
-heft_status heft_inbox_decode(heft_in *in, heft_encoding e, heft_range stored, void *out,
+/* heft_window.decode for the inbox's host: decode_prefix.c. */
+heft_status heft_input_decode(heft_window *in, heft_encoding e, heft_range stored, void *out,
                               size_t *len);
 
 /* ---- lengths: decoded_length.c ----
@@ -19,12 +19,12 @@ heft_status heft_resolve_lengths(heft_file *f, heft_error *err);
 /* HEFT_OK when every length is known and possible, else what is wrong with the first that is not. */
 heft_status heft_check_lengths(const heft_file *f, heft_error *err);
 
-/* ---- files that are compressed with gzip as a whole: unpack.c ---- */
+/* ---- files that are compressed with gzip as a whole: gunzip.c ---- */
 
 /* Whether the file is compressed with gzip and its content is of a format that may be so (of `format` if that is not
- * NULL): f->packed then tells where, and f->format is set.  HEFT_AGAIN: more bytes are wanted. */
-heft_status heft_unpack_look(heft_file *f, heft_error *err);
+ * NULL): f->gzip then tells where, and f->format is set.  HEFT_AGAIN: more bytes are wanted. */
+heft_status heft_gunzip_detect(heft_file *f, heft_error *err);
 /* Decodes it into memory or the host's scratch, checks length and CRC-32, and makes that the file's source. */
-heft_status heft_unpack(heft_file *f, heft_error *err);
+heft_status heft_gunzip(heft_file *f, heft_error *err);
 
 #endif

@@ -3,10 +3,10 @@
 
 enum { PIECE = 4096 }; /* stored bytes asked for at a time */
 
-heft_status heft_inbox_decode(heft_in *in, heft_encoding e, heft_range stored, void *out,
+heft_status heft_input_decode(heft_window *in, heft_encoding e, heft_range stored, void *out,
                               size_t *len)
 {
-    const heft_codec *codec = heft_host_codec(((const heft_inbox *)in)->host, e);
+    const heft_codec *codec = heft_host_codec(((const heft_input *)in)->host, e);
     void *state = NULL;
     size_t made = 0;
     bool whole = true, done = false;

@@ -113,7 +113,7 @@ static heft_status measure_tensor(heft_file *f, uint32_t t, heft_error *err)
 heft_status heft_resolve_lengths(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    for (uint32_t t = 0; f->x.unmeasured && t < heft_ix_tensors(&f->x) && !st; t++)
+    for (uint32_t t = 0; f->x.unknown_lengths && t < heft_ix_tensors(&f->x) && !st; t++)
         st = measure_tensor(f, t, err);
     return st;
 }

@@ -60,8 +60,8 @@ static const stranger strangers[] = {
     { "{", "a JSON text" },
 };
 
-heft_status heft_detect_stranger(const uint8_t *head, size_t head_len, uint64_t size,
-                                 heft_error *err)
+heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t size,
+                                heft_error *err)
 {
     const char *rule = "heft/unknown-format";
     const stranger *s = strangers, *end = strangers + sizeof strangers / sizeof *strangers;

@@ -7,34 +7,34 @@ void heft_source_close(heft_source *s)
         s->ops->close(s);
 }
 
-void heft_beside_close(heft_file *f)
+void heft_shards_close(heft_file *f)
 {
-    for (uint32_t i = 0; i < f->beside_count; i++) {
-        heft_beside *b = &f->beside[i];
+    for (uint32_t i = 0; i < f->opened_shard_count; i++) {
+        heft_shard *b = &f->opened_shards[i];
         if (b->model)
             heft_file_close(b->model);
         else if (!b->is_lent)
             heft_source_close(b->source);
     }
-    heft_mem_free(&f->x.mem, f->beside, f->beside_room * sizeof *f->beside);
-    f->beside = NULL;
-    f->beside_count = f->beside_room = 0;
+    heft_mem_free(&f->x.mem, f->opened_shards, f->opened_shard_capacity * sizeof *f->opened_shards);
+    f->opened_shards = NULL;
+    f->opened_shard_count = f->opened_shard_capacity = 0;
 }
 
-void heft_members_free(heft_file *f)
+void heft_joined_files_free(heft_file *f)
 {
-    heft_mem_free(&f->x.mem, f->members, f->member_room * sizeof *f->members);
-    f->members = NULL;
-    f->member_count = f->member_room = 0;
+    heft_mem_free(&f->x.mem, f->joined_files, f->joined_capacity * sizeof *f->joined_files);
+    f->joined_files = NULL;
+    f->joined_count = f->joined_capacity = 0;
 }
 
 void heft_file_close(heft_file *f)
 {
     if (!f)
         return;
-    heft_members_free(f);
-    heft_beside_close(f);
-    heft_inbox_free(&f->inbox);
+    heft_joined_files_free(f);
+    heft_shards_close(f);
+    heft_input_free(&f->input);
     heft_ix_free(&f->x);
     heft_source_close(f->source);
     heft_free(f->host->allocator, f, sizeof *f, 16);
@@ -72,9 +72,9 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
     heft_host_begin(host, &f->x, &limits);
     f->x.file_bytes = file_size;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
-    heft_inbox_init(&f->inbox, &f->x.mem, file_size, f->x.limits.index_bytes);
-    f->inbox.host = host;
-    f->inbox.in.decode = heft_inbox_decode;
+    heft_input_init(&f->input, &f->x.mem, file_size, f->x.limits.index_bytes);
+    f->input.host = host;
+    f->input.in.decode = heft_input_decode;
     *out = f;
     return HEFT_OK;
 }
@@ -103,7 +103,7 @@ heft_str heft_file_generator(const heft_file *f)
 
 uint64_t heft_file_size(const heft_file *f)
 {
-    return f->inbox.in.size;
+    return f->input.in.size;
 }
 
 uint64_t heft_file_memory(const heft_file *f)
@@ -188,8 +188,8 @@ heft_part heft_part_at(const heft_file *f, uint32_t part)
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     return (heft_part){
         .role = heft_ix_role(&f->x, p->role),
-        .offset = heft_ix_place_offset(&f->x, p->offset),
-        .shard = heft_ix_place_file(&f->x, p->offset),
+        .offset = heft_global_offset_local(&f->x, p->offset),
+        .shard = heft_global_offset_file(&f->x, p->offset),
         .stored = p->stored,
         .length = p->length,
         .digest = heft_ix_digest_of(&f->x, part),
@@ -235,26 +235,26 @@ bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uin
     return tensor < heft_ix_tensors(&f->x) && heft_ix_attribute(out, &f->x, tensor, i);
 }
 
-static heft_checksum checksum_of(const heft_file *f, const heft_claim *c)
+static heft_checksum checksum_of(const heft_file *f, const heft_stored_checksum *c)
 {
-    heft_range r = { heft_ix_place_offset(&f->x, c->range[0].offset), c->range[0].length };
+    heft_range r = { heft_global_offset_local(&f->x, c->range[0].offset), c->range[0].length };
     return (heft_checksum){ .rule = c->rule,
                             .algorithm = c->algorithm,
                             .range = r,
-                            .shard = heft_ix_place_file(&f->x, c->range[0].offset) };
+                            .shard = heft_global_offset_file(&f->x, c->range[0].offset) };
 }
 
 bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
 {
-    const heft_claim *claims = f->x.claims.ptr;
-    uint32_t alone = f->x.has_readings ? 0 : f->x.claims.len; /* each a checksum by itself */
+    const heft_stored_checksum *claims = f->x.checksums.ptr;
+    uint32_t alone = f->x.has_alternatives ? 0 : f->x.checksums.len; /* each a checksum by itself */
     if (i < alone) {
         *out = checksum_of(f, &claims[i]);
         return true;
     }
     i -= alone;
-    for (uint32_t k = alone; k < f->x.claims.len; k++) {
-        if (k && claims[k - 1].or_next)
+    for (uint32_t k = alone; k < f->x.checksums.len; k++) {
+        if (k && claims[k - 1].is_alternative)
             continue;
         if (!i--) {
             *out = checksum_of(f, &claims[k]);
@@ -263,7 +263,7 @@ bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
     }
     if (i >= f->x.digests.len)
         return false;
-    heft_claim c = heft_ix_claim_at(&f->x, f->x.claims.len + (uint32_t)i);
+    heft_stored_checksum c = heft_ix_checksum_at(&f->x, f->x.checksums.len + (uint32_t)i);
     *out = checksum_of(f, &c);
     return true;
 }

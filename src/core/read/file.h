@@ -4,11 +4,11 @@
 #include <heft/heft_ext.h>
 
 #include "base/sized.h"
-#include "core/read/in.h"
+#include "core/read/input_window.h"
 #include "format/format.h"
 
-typedef struct heft_beside { /* a shard, opened or not */
-    heft_str name;           /* of the file, or its label */
+typedef struct heft_shard { /* a shard, opened or not */
+    heft_str name;          /* of the file, or its label */
     heft_source *source;
     const uint8_t *whole; /* or NULL */
     heft_error *why;      /* there is no source; or NULL */
@@ -18,36 +18,36 @@ typedef struct heft_beside { /* a shard, opened or not */
     bool is_lent; /* somebody else closes it */
     bool
         is_unknown; /* the system failed: nothing is known of the file, which may be as it should */
-} heft_beside;
+} heft_shard;
 
-typedef struct heft_member { /* a file whose tensors are among this one's */
+typedef struct heft_joined_file { /* a file whose tensors are among this one's */
     const heft_file *file;
-    uint32_t base; /* its number, for heft_ix_place(); those beside it follow */
-} heft_member;
+    uint32_t base; /* its number, for heft_global_offset(); those beside it follow */
+} heft_joined_file;
 
-typedef struct heft_packed { /* a file that is compressed with gzip as a whole: unpack.c */
-    heft_range where;        /* of the deflated content */
-    uint32_t crc, content;   /* of the content: its CRC-32, and its length modulo 2^32 */
+typedef struct heft_gzip_content { /* a file that is compressed with gzip as a whole: gunzip.c */
+    heft_range where;              /* of the deflated content */
+    uint32_t crc, content;         /* of the content: its CRC-32, and its length modulo 2^32 */
     bool is_packed, was_packed;
-} heft_packed;
+} heft_gzip_content;
 
 struct heft_file {
     const heft_host *host;
     heft_source *source;             /* NULL: fed */
     const heft_shard_folder *shards; /* of the caller, while opening */
-    heft_beside *beside;             /* one for each of x.shards, once opened */
-    uint32_t beside_count, beside_room;
-    heft_member *members;
-    uint32_t member_count, member_room;
+    heft_shard *opened_shards;       /* one for each of x.shards, once opened */
+    uint32_t opened_shard_count, opened_shard_capacity;
+    heft_joined_file *joined_files;
+    uint32_t joined_count, joined_capacity;
     heft_str name;           /* of the file, or empty */
     const char *passed_over; /* heft_open_options.passed_over, while opening */
-    heft_error lacking;      /* status 0: nothing, of what the files of a set should hold */
+    heft_error missing;      /* status 0: nothing, of what the files of a set should hold */
     heft_error
         listing; /* why the files beside this one could not be listed; status 0: they could, or need not be */
     const heft_format *format;
-    heft_inbox inbox;
+    heft_input input;
     heft_index x;
-    heft_packed packed;
+    heft_gzip_content gzip;
     bool wanted_ends; /* head and tail were asked for */
     bool ready;
     bool check_parts; /* digests of parts that are read as a whole are checked, once it is ready */
@@ -74,13 +74,13 @@ bool heft_format_writes(const heft_format *f, heft_str version);
 const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                size_t tail_len, uint64_t size);
 /* HEFT_E_FORMAT with a guess at what the file is instead. */
-heft_status heft_detect_stranger(const uint8_t *head, size_t head_len, uint64_t size,
-                                 heft_error *err);
+heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t size,
+                                heft_error *err);
 
-void heft_beside_close(heft_file *f);
-void heft_members_free(heft_file *f);
+void heft_shards_close(heft_file *f);
+void heft_joined_files_free(heft_file *f);
 /* Why the bytes of a shard cannot be had: HEFT_OK when they can.  number is that of a place. */
-heft_status heft_beside_status(const heft_file *f, uint32_t number, heft_error *err);
+heft_status heft_shard_status(const heft_file *f, uint32_t number, heft_error *err);
 /* Whether the bytes of that place can be had. */
 bool heft_file_has(const heft_file *f, uint64_t place);
 
@@ -89,17 +89,17 @@ heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *e
 /* Stored bytes of the file and its shards, wherever they come from; places, see model/index.h. */
 heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
                             heft_error *err);
-const uint8_t *heft_file_lend(const heft_file *f, uint64_t place, uint64_t len); /* or NULL */
-/* After a parse: notes about names and about the index as a whole; notices.c. */
+const uint8_t *heft_file_map(const heft_file *f, uint64_t place, uint64_t len); /* or NULL */
+/* After a parse: notes about names and about the index as a whole; open_notices.c. */
 heft_status heft_file_notice(heft_file *f);
-/* Checksums of what the parser has read: HEFT_E_CHECKSUM, or HEFT_AGAIN; at_open.c. */
+/* Checksums of what the parser has read: HEFT_E_CHECKSUM, or HEFT_AGAIN; open_checksums.c. */
 heft_status heft_check_at_open(heft_file *f, heft_error *err);
 /* A note of the index as a finding. */
 heft_finding heft_file_finding(const heft_file *f, const heft_note *note);
 /* The source of the file (number 0) or of its shard `number`; NULL: the shard is not open, or the file was fed. */
 static inline heft_source *heft_file_source(const heft_file *f, uint32_t number)
 {
-    return number ? f->beside[number - 1].source : f->source;
+    return number ? f->opened_shards[number - 1].source : f->source;
 }
 /* Around work on lent bytes; leave says whether they were all there. */
 void heft_file_enter(const heft_file *f);

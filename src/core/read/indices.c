@@ -29,11 +29,11 @@ static size_t bytes_of(uint32_t count)
     return (size_t)count * 16 + 1;
 }
 
-bool heft_places_open(heft_places *s, const heft_allocator *al, uint64_t entries,
-                      const uint64_t *dims, uint32_t rank)
+bool heft_positions_open(heft_positions *s, const heft_allocator *al, uint64_t entries,
+                         const uint64_t *dims, uint32_t rank)
 {
     uint64_t cells;
-    *s = (heft_places){ .at = NULL };
+    *s = (heft_positions){ .at = NULL };
     if (entries > MOST_PLACES || !heft_product(&cells, dims, rank) || !cells)
         return true;
     s->count = (uint32_t)entries;
@@ -52,7 +52,7 @@ static bool place_below(const void *ctx, uint32_t a, uint32_t b)
     return at[a] < at[b];
 }
 
-uint32_t heft_places_twice(heft_places *s)
+uint32_t heft_positions_repeated(heft_positions *s)
 {
     if (!s->at)
         return HEFT_NONE;
@@ -65,7 +65,7 @@ uint32_t heft_places_twice(heft_places *s)
     return HEFT_NONE;
 }
 
-void heft_places_close(heft_places *s, const heft_allocator *al)
+void heft_positions_close(heft_positions *s, const heft_allocator *al)
 {
     heft_free(al, s->at, bytes_of(s->count), 64);
     s->at = NULL;

@@ -9,21 +9,23 @@ uint32_t heft_index_size(heft_dtype t);
 uint64_t heft_index_number(const uint8_t *p, heft_dtype t);
 
 /* The places of the entries of a tensor, counted in elements of the dense one, among up to a few million entries. */
-typedef struct heft_places {
+typedef struct heft_positions {
     uint64_t *at; /* NULL: places are not compared */
     uint32_t *ids, *scratch, count;
-} heft_places;
+} heft_positions;
 /* false: no memory. */
-bool heft_places_open(heft_places *s, const heft_allocator *al, uint64_t entries,
-                      const uint64_t *dims, uint32_t rank);
+bool heft_positions_open(heft_positions *s, const heft_allocator *al, uint64_t entries,
+                         const uint64_t *dims, uint32_t rank);
 /* The index of an entry in the next dimension, which is so large. */
-static inline void heft_places_add(heft_places *s, uint64_t entry, uint64_t dim, uint64_t index)
+static inline void heft_positions_add(heft_positions *s, uint64_t entry, uint64_t dim,
+                                      uint64_t index)
 {
     if (s->at)
         s->at[entry] = s->at[entry] * dim + index;
 }
 /* Once all are known: the first entry, in the order of places, that is in the place of one before it; or HEFT_NONE. */
-uint32_t heft_places_twice(heft_places *s);
-void heft_places_close(heft_places *s, const heft_allocator *al); /* one of zeros is harmless */
+uint32_t heft_positions_repeated(heft_positions *s);
+void heft_positions_close(heft_positions *s,
+                          const heft_allocator *al); /* one of zeros is harmless */
 
 #endif

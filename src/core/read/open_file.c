@@ -13,21 +13,21 @@ enum {
 /* Head and tail, or the whole of a small file. */
 static bool want_ends(heft_file *f)
 {
-    uint64_t size = f->inbox.in.size;
-    if (f->wanted_ends || f->inbox.whole)
+    uint64_t size = f->input.in.size;
+    if (f->wanted_ends || f->input.whole)
         return false;
     f->wanted_ends = true;
     if (size)
-        f->inbox.in.need(&f->inbox.in, 0, size < 2 * ENDS ? size : ENDS);
+        f->input.in.need(&f->input.in, 0, size < 2 * ENDS ? size : ENDS);
     if (size >= 2 * ENDS)
-        f->inbox.in.need(&f->inbox.in, size - ENDS, ENDS);
+        f->input.in.need(&f->input.in, size - ENDS, ENDS);
     return size;
 }
 
 static heft_status detect(heft_file *f, heft_error *err)
 {
-    uint64_t size = f->inbox.in.size, least = size < PROBE ? size : PROBE, head_len, tail_len;
-    heft_in *in = &f->inbox.in;
+    uint64_t size = f->input.in.size, least = size < PROBE ? size : PROBE, head_len, tail_len;
+    heft_window *in = &f->input.in;
     const uint8_t *head = in->window(in, 0, ENDS, &head_len);
     uint64_t from = size < ENDS ? 0 : size - ENDS;
     const uint8_t *tail = in->window(in, from, ENDS, &tail_len);
@@ -35,27 +35,27 @@ static heft_status detect(heft_file *f, heft_error *err)
         in->need(in, 0, least);
     if (tail_len < size - from)
         in->need(in, from, size - from);
-    if (f->inbox.needs.len)
+    if (f->input.needs.len)
         return HEFT_AGAIN;
     if (!f->format)
         f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
-    heft_status st = f->format && !f->format->may_be_gzipped ? HEFT_OK : heft_unpack_look(f, err);
-    return st || f->format ? st : heft_detect_stranger(head, (size_t)head_len, size, err);
+    heft_status st = f->format && !f->format->may_be_gzipped ? HEFT_OK : heft_gunzip_detect(f, err);
+    return st || f->format ? st : heft_detect_foreign(head, (size_t)head_len, size, err);
 }
 
 static heft_status pass_limit(const heft_file *f, heft_error *err)
 {
     heft_error_plain(err, HEFT_E_LIMIT, "the index takes more than the limit of %U bytes",
-                     f->inbox.limit);
+                     f->input.limit);
     return heft_error_rule(err, HEFT_E_LIMIT, "heft/limit-index");
 }
 
 /* A parser that wants more than it may have is told so here, where the limit is known. */
 static heft_status want_more(const heft_file *f, heft_error *err)
 {
-    if (f->inbox.over_limit)
+    if (f->input.over_limit)
         return pass_limit(f, err);
-    if (f->inbox.no_memory)
+    if (f->input.no_memory)
         return heft_error_no_memory(err, "to note what is wanted");
     return HEFT_AGAIN;
 }
@@ -64,11 +64,11 @@ static heft_status want_more(const heft_file *f, heft_error *err)
 static void let_go(void *ctx, const char **from, const char *name)
 {
     const heft_file *f = ctx;
-    uintptr_t whole = (uintptr_t)f->inbox.whole, at = (uintptr_t)name - whole;
+    uintptr_t whole = (uintptr_t)f->input.whole, at = (uintptr_t)name - whole;
     uintptr_t passed = *from ? (uintptr_t)*from - whole : 0;
-    if (at >= f->inbox.in.size || at < passed || at - passed < BEHIND) /* huge when it is a copy */
+    if (at >= f->input.in.size || at < passed || at - passed < BEHIND) /* huge when it is a copy */
         return;
-    f->source->ops->let_go(f->source, passed, at - passed);
+    f->source->ops->dont_need(f->source, passed, at - passed);
     *from = name;
 }
 
@@ -78,22 +78,24 @@ static heft_status parse(heft_file *f, heft_error *err)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "%s files do not nest: there is no key %q to pick",
                                 f->format->title, f->x.pick);
-    f->x.err = f->inbox.in.err = err;
+    f->x.err = f->input.in.err = err;
     heft_ix_reset(&f->x);
-    f->x.passed = f->inbox.whole && f->source && HEFT_HAS(f->source->ops, let_go) ? let_go : NULL;
-    f->x.passed_ctx = f;
+    f->x.on_parsed_upto = f->input.whole && f->source && HEFT_HAS(f->source->ops, dont_need)
+                              ? let_go
+                              : NULL;
+    f->x.on_parsed_ctx = f;
     heft_file_enter(f);
-    heft_status st = f->format->parse(&f->inbox.in, &f->x);
+    heft_status st = f->format->parse(&f->input.in, &f->x);
     if (st == HEFT_E_FORMAT && err && !err->rule)
         heft_error_rule(err, st, f->format->structure);
-    if (!st && !f->x.sealed) /* a format may have looked names up */
-        st = heft_ix_seal(&f->x);
+    if (!st && !f->x.has_name_table) /* a format may have looked names up */
+        st = heft_ix_build_name_table(&f->x);
     if (!st)
         st = heft_file_notice(f);
     if (!st)
         st = heft_check_at_open(f, err);
     st = heft_file_leave_after(f, st, err);
-    f->x.err = f->inbox.in.err = NULL;
+    f->x.err = f->input.in.err = NULL;
     return st == HEFT_AGAIN ? want_more(f, err) : st;
 }
 
@@ -102,16 +104,16 @@ static heft_status parse(heft_file *f, heft_error *err)
 heft_status heft_file_parse(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    heft_inbox_clear(&f->inbox);
+    heft_input_clear(&f->input);
     if (want_ends(f))
         return want_more(f, err);
-    if (!f->format || (f->format->may_be_gzipped && !f->packed.was_packed)) {
+    if (!f->format || (f->format->may_be_gzipped && !f->gzip.was_packed)) {
         heft_file_enter(f);
         st = heft_file_leave_after(f, detect(f, err), err);
         st = st == HEFT_AGAIN ? want_more(f, err) : st;
     }
-    if (!st && f->packed.is_packed)
-        st = heft_unpack(f, err);
+    if (!st && f->gzip.is_packed)
+        st = heft_gunzip(f, err);
     return st ? st : parse(f, err);
 }
 
@@ -124,7 +126,7 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
         f->name = heft_arena_copy(&f->x.arena, heft_lit(f->shards->name));
         st = f->name.ptr ? HEFT_OK : heft_error_no_memory(err, "for the name of the file");
     }
-    if (!st && f->packed.was_packed)
+    if (!st && f->gzip.was_packed)
         heft_ix_note(
             &f->x, HEFT_NOTE, "heft/gzip", HEFT_NOWHERE, HEFT_NONE,
             "the file is compressed with gzip: offsets and sizes are of what it unpacks to");
@@ -136,8 +138,8 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
 
 size_t heft_file_needs(const heft_file *f, const heft_range **out)
 {
-    *out = f->inbox.needs.ptr;
-    return f->inbox.needs.len;
+    *out = f->input.needs.ptr;
+    return f->input.needs.len;
 }
 
 heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size_t len,
@@ -146,18 +148,18 @@ heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size
     heft_range r = { offset, len };
     if (f->source || f->ready)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "this file takes no more bytes");
-    if (!heft_range_in(r, f->inbox.in.size))
+    if (!heft_range_in(r, f->input.in.size))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the end of the file, %U",
-                                (uint64_t)len, offset, f->inbox.in.size);
-    if (!offset && len == f->inbox.in.size) {
-        f->inbox.whole = data;
+                                (uint64_t)len, offset, f->input.in.size);
+    if (!offset && len == f->input.in.size) {
+        f->input.whole = data;
         return HEFT_OK;
     }
-    if (f->inbox.whole)
+    if (f->input.whole)
         return HEFT_OK;
-    if (len > f->inbox.limit - f->inbox.held)
+    if (len > f->input.limit - f->input.held)
         return pass_limit(f, err);
-    return heft_inbox_feed(&f->inbox, offset, data, len, err);
+    return heft_input_feed(&f->input, offset, data, len, err);
 }
 
 /* ---- with a source ---- */
@@ -171,11 +173,11 @@ static heft_status fetch(heft_file *f, heft_error *err)
         heft_range r = needs[i];
         if (r.length > SIZE_MAX)
             return heft_error_plain(err, HEFT_E_LIMIT, "%U bytes at once", r.length);
-        heft_status st = heft_inbox_room(&f->inbox, r.offset, (size_t)r.length, &to, err);
+        heft_status st = heft_input_reserve(&f->input, r.offset, (size_t)r.length, &to, err);
         if (!st)
             st = f->source->ops->read(f->source, r.offset, to, (size_t)r.length, err);
         if (!st)
-            st = heft_inbox_join(&f->inbox, r.offset, err);
+            st = heft_input_join(&f->input, r.offset, err);
         if (st)
             return st;
     }
@@ -196,8 +198,8 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
         return st;
     }
     (*out)->source = take;
-    if (take->ops->lend && take->size)
-        (*out)->inbox.whole = take->ops->lend(take, 0, take->size);
+    if (take->ops->map && take->size)
+        (*out)->input.whole = take->ops->map(take, 0, take->size);
     bool is_open = false;
     while (!st && !is_open) {
         st = step(*out, err);

@@ -12,24 +12,25 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
 {
     uint32_t digest = heft_ix_digest_find(&f->x, part);
     if (digest != HEFT_NONE)
-        return f->x.claims.len + digest;
-    uint32_t claim = heft_ix_claim_around(&f->x, part);
+        return f->x.checksums.len + digest;
+    uint32_t claim = heft_ix_checksum_around(&f->x, part);
     if (claim == HEFT_NONE || all)
         return claim;
     /* A tensor may use a small piece of a storage, whose checksum is left to those that read it all. */
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     uint64_t used = p->length < p->stored ? p->length : p->stored;
-    uint64_t covered = heft_ix_claim_at(&f->x, claim).range[0].length;
+    uint64_t covered = heft_ix_checksum_at(&f->x, claim).range[0].length;
     bool is_read = covered - p->stored <= AROUND && p->stored - used <= used + AROUND;
     return is_read ? claim : HEFT_NONE;
 }
 
 /* ---- computing it ---- */
 
-heft_status heft_claim_get(heft_claim *out, const heft_file *f, uint32_t claim, heft_error *err)
+heft_status heft_stored_checksum_get(heft_stored_checksum *out, const heft_file *f, uint32_t claim,
+                                     heft_error *err)
 {
     heft_file_enter(f);
-    *out = heft_ix_claim_at(&f->x, claim);
+    *out = heft_ix_checksum_at(&f->x, claim);
     return heft_file_leave(f, err);
 }
 
@@ -39,8 +40,8 @@ heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32
     *k = (heft_part_check){ .f = f, .part = part, .claim = claim };
     if (claim == HEFT_NONE)
         return HEFT_OK;
-    heft_claim c;
-    heft_status st = heft_claim_get(&c, f, claim, err);
+    heft_stored_checksum c;
+    heft_status st = heft_stored_checksum_get(&c, f, claim, err);
     const heft_digest *d = st ? NULL : heft_host_digest(f->host, c.algorithm);
     if (!d)
         return st;
@@ -59,9 +60,8 @@ heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *s
                                heft_error *err)
 {
     heft_chunks c;
-    const void *lent = r.length && heft_file_has(f, r.offset)
-                           ? heft_file_lend(f, r.offset, r.length)
-                           : NULL;
+    const void *lent = r.length && heft_file_has(f, r.offset) ? heft_file_map(f, r.offset, r.length)
+                                                              : NULL;
     heft_status st = heft_chunks_open(&c, f->host->allocator, lent, r.length, err);
     heft_file_enter(f);
     while (!st && heft_chunks_next(&c)) {
@@ -79,7 +79,7 @@ heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *s
 
 typedef struct joining {
     const heft_file *f;
-    const heft_segments *seen;
+    const heft_partial_crcs *seen;
 } joining;
 
 /* Bytes that did not pass by: read now. */
@@ -92,14 +92,16 @@ static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, v
 static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
 {
     const joining *j = ctx;
-    return heft_segments_join(j->seen, d->name, r, state, read_missing, ctx, err);
+    return heft_partial_crcs_join(j->seen, d->name, r, state, read_missing, ctx, err);
 }
 
-heft_status heft_claim_join_segments(bool *holds, const heft_claim *c, const heft_file *f,
-                                     const heft_segments *seen, heft_error *err)
+heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checksum *c,
+                                           const heft_file *f, const heft_partial_crcs *seen,
+                                           heft_error *err)
 {
     joining j = { f, seen };
-    return heft_claim_join(holds, c, heft_host_digest(f->host, c->algorithm), join, &j, err);
+    return heft_stored_checksum_join(holds, c, heft_host_digest(f->host, c->algorithm), join, &j,
+                                     err);
 }
 
 /* ---- in order ---- */
@@ -139,8 +141,8 @@ heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t 
 {
     heft_status st = HEFT_E_CHECKSUM;
     heft_file_enter(f);
-    heft_claim c = heft_ix_claim_at(&f->x, claim);
-    uint64_t at = heft_ix_place_offset(&f->x, c.range[0].offset);
+    heft_stored_checksum c = heft_ix_checksum_at(&f->x, claim);
+    uint64_t at = heft_global_offset_local(&f->x, c.range[0].offset);
     uint32_t owner = part == HEFT_NONE ? c.tensor : heft_ix_owner(&f->x, part);
     const char *of = c.decoded ? "decoded " : "";
     if (part == HEFT_NONE && owner != HEFT_NONE)
@@ -173,11 +175,11 @@ heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
     heft_running_digest_close(&k->own);
     if (st)
         return st;
-    heft_claim c;
-    st = heft_claim_get(&c, k->f, k->claim, err);
+    heft_stored_checksum c;
+    st = heft_stored_checksum_get(&c, k->f, k->claim, err);
     if (st)
         return st;
-    return bytes <= HEFT_CLAIM_BYTES && !memcmp(got, c.expect, bytes)
+    return bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c.expect, bytes)
                ? HEFT_OK
                : heft_checksum_is_wrong(k->f, k->claim, k->part, err);
 }

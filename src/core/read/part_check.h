@@ -1,8 +1,8 @@
 /* part_check.h - the digest of one part, computed while the part is read from its first byte to its last. */
 #ifndef HEFT_PART_CHECK_H
 #define HEFT_PART_CHECK_H
+#include "core/read/partial_crcs.h"
 #include "core/read/running_digest.h"
-#include "core/read/segments.h"
 
 typedef struct heft_part_check {
     const heft_file *f;
@@ -16,8 +16,9 @@ typedef struct heft_part_check {
 /* The checksum that reading the whole part makes checkable, or HEFT_NONE.  all: also one that covers many more bytes
  * than the part has. */
 uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all);
-/* heft_ix_claim_at(), whose text the file lends: an error when the file has been cut short. */
-heft_status heft_claim_get(heft_claim *out, const heft_file *f, uint32_t claim, heft_error *err);
+/* heft_ix_checksum_at(), whose text the file lends: an error when the file has been cut short. */
+heft_status heft_stored_checksum_get(heft_stored_checksum *out, const heft_file *f, uint32_t claim,
+                                     heft_error *err);
 /* claim: HEFT_NONE, or one from heft_part_checksum().  Without the algorithm in this build nothing is checked.
  * Releasing a zeroed one is harmless. */
 heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32_t part,
@@ -38,8 +39,9 @@ heft_status heft_part_check_end(heft_part_check *k, heft_error *err);
 heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t part,
                                    heft_error *err);
 /* Whether a checksum holds that is joined from sorted segments; bytes that none of them has are read. */
-heft_status heft_claim_join_segments(bool *holds, const heft_claim *c, const heft_file *f,
-                                     const heft_segments *seen, heft_error *err);
+heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checksum *c,
+                                           const heft_file *f, const heft_partial_crcs *seen,
+                                           heft_error *err);
 /* Updates a digest with stored bytes of the file. */
 heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
                                heft_error *err);

@@ -4,7 +4,7 @@
  * shares, many small ones are one. */
 #include "base/sort.h"
 #include "core/read/checked_read.h"
-#include "core/read/meter.h"
+#include "core/read/progress.h"
 #include "core/read/stream.h"
 
 enum { SHARE = 4 << 20, REST = SHARE / 4, BLOCK = 4096 };
@@ -21,7 +21,7 @@ typedef struct load {
     uint32_t *order, count; /* numbers in `parts`; behind them room for as many */
     heft_memory mem;
     heft_vec shares;
-    heft_meter meter;
+    heft_progress meter;
     heft_checked_read checks;
 } load;
 
@@ -100,7 +100,7 @@ static heft_status read_piece(load *l, uint32_t at, uint64_t from, uint64_t n, h
     heft_status st = heft_read_unchecked(to, l->f, l->parts[i], from, (size_t)n, err);
     if (st || !heft_ix_is_plain(row))
         return st;
-    return heft_segments_add(&l->checks.seen, row->offset + from, to, (size_t)n, err);
+    return heft_partial_crcs_add(&l->checks.seen, row->offset + from, to, (size_t)n, err);
 }
 
 static void run_share(void *arg, size_t share)
@@ -113,14 +113,14 @@ static void run_share(void *arg, size_t share)
     heft_error err;
     for (uint32_t i = p->at; i <= end.at && i < l->count; i++, from = 0) {
         uint64_t to = i == end.at ? end.from : row_at(l, i)->length;
-        if (heft_meter_halted(&l->meter))
+        if (heft_progress_halted(&l->meter))
             return;
         heft_status st = to > from ? read_piece(l, i, from, to - from, &err) : HEFT_OK;
         if (st) {
-            heft_meter_fail(&l->meter, st, &err);
+            heft_progress_fail(&l->meter, st, &err);
             return;
         }
-        heft_meter_add(&l->meter, to - from);
+        heft_progress_add(&l->meter, to - from);
     }
 }
 
@@ -131,7 +131,7 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
     load l = { .f = f, .buffers = buffers, .parts = parts, .count = count };
     size_t bytes = ((size_t)count * 2 + 1) * sizeof *l.order;
     l.mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
-    l.meter = (heft_meter){ .fn = progress, .ctx = ctx };
+    l.meter = (heft_progress){ .fn = progress, .ctx = ctx };
     l.order = heft_mem_alloc(&l.mem, bytes);
     if (!l.order)
         return heft_error_no_memory(err, "to plan the reading");
@@ -144,7 +144,7 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
     }
     if (!st) {
         heft_host_run(f->host, l.shares.len, run_share, &l);
-        st = heft_meter_end(&l.meter, err);
+        st = heft_progress_end(&l.meter, err);
     }
     if (!st)
         st = heft_checked_read_end(&l.checks, err);

@@ -40,33 +40,35 @@ void heft_running_digest_close(heft_running_digest *r)
     r->digest = NULL;
 }
 
-heft_status heft_claim_is_broken(const heft_index *x, const heft_claim *c, heft_error *err)
+heft_status heft_stored_checksum_mismatch(const heft_index *x, const heft_stored_checksum *c,
+                                          heft_error *err)
 {
-    heft_error_set(err, HEFT_E_CHECKSUM, heft_ix_place_offset(x, c->range[0].offset),
+    heft_error_set(err, HEFT_E_CHECKSUM, heft_global_offset_local(x, c->range[0].offset),
                    "%s: the checksum does not match the bytes it covers", c->rule);
     return heft_error_rule(err, HEFT_E_CHECKSUM, c->rule);
 }
 
-void heft_claim_zeros(const heft_claim *c, const heft_digest *d, void *state)
+void heft_stored_checksum_add_zeros(const heft_stored_checksum *c, const heft_digest *d,
+                                    void *state)
 {
     static const uint8_t zeros[64] = { 0 };
     if (c->zeros)
         d->update(state, zeros, c->zeros < sizeof zeros ? c->zeros : sizeof zeros);
 }
 
-heft_status heft_claim_join(bool *holds, const heft_claim *c, const heft_digest *d,
-                            heft_status (*add)(void *ctx, const heft_digest *d, heft_range r,
-                                               void *state, heft_error *err),
-                            void *ctx, heft_error *err)
+heft_status heft_stored_checksum_join(
+    bool *holds, const heft_stored_checksum *c, const heft_digest *d,
+    heft_status (*add)(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err),
+    void *ctx, heft_error *err)
 {
     _Alignas(16) uint8_t state[HEFT_DIGEST_SMALL];
     uint8_t got[64];
     d->init(state);
     heft_status st = add(ctx, d, c->range[0], state, err);
-    heft_claim_zeros(c, d, state);
+    heft_stored_checksum_add_zeros(c, d, state);
     if (!st)
         st = add(ctx, d, c->range[1], state, err);
     d->final(got, state);
-    *holds = !st && d->bytes <= HEFT_CLAIM_BYTES && !memcmp(got, c->expect, d->bytes);
+    *holds = !st && d->bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c->expect, d->bytes);
     return st;
 }

@@ -34,13 +34,15 @@ void heft_running_digest_end(heft_running_digest *r, uint8_t *out);
 void heft_running_digest_close(heft_running_digest *r);
 
 /* HEFT_E_CHECKSUM: set the message of a checksum that its ranges break. */
-heft_status heft_claim_is_broken(const heft_index *x, const heft_claim *c, heft_error *err);
+heft_status heft_stored_checksum_mismatch(const heft_index *x, const heft_stored_checksum *c,
+                                          heft_error *err);
 /* The zeros that a checksum has between its two ranges. */
-void heft_claim_zeros(const heft_claim *c, const heft_digest *d, void *state);
+void heft_stored_checksum_add_zeros(const heft_stored_checksum *c, const heft_digest *d,
+                                    void *state);
 /* Whether a checksum holds that can be joined and whose state is small; add() carries the state over a range. */
-heft_status heft_claim_join(bool *holds, const heft_claim *c, const heft_digest *d,
-                            heft_status (*add)(void *ctx, const heft_digest *d, heft_range r,
-                                               void *state, heft_error *err),
-                            void *ctx, heft_error *err);
+heft_status heft_stored_checksum_join(
+    bool *holds, const heft_stored_checksum *c, const heft_digest *d,
+    heft_status (*add)(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err),
+    void *ctx, heft_error *err);
 
 #endif

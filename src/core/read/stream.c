@@ -11,7 +11,7 @@ static const heft_codec numbers = { .size = sizeof(heft_codec),
 
 static uint64_t place(const heft_stream *s)
 {
-    return heft_ix_place_offset(&s->f->x, s->row.offset) + s->taken - s->in_len;
+    return heft_global_offset_local(&s->f->x, s->row.offset) + s->taken - s->in_len;
 }
 
 static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
@@ -19,7 +19,7 @@ static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
 {
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
     *s = (heft_stream){ .f = f, .part = part, .row = *row, .content = row->length, .whole = true };
-    s->elements = heft_spread_of(f, part, NULL);
+    s->elements = heft_strided_reader_of(f, part, NULL);
     s->content = v ? v->content : row->length;
     if (s->row.encoding == HEFT_RAW)
         return HEFT_OK;
@@ -29,7 +29,7 @@ static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
     if (!s->codec)
         return heft_error_set(err, HEFT_E_UNSUPPORTED, place(s),
                               "this build cannot decode this part");
-    if (!heft_file_lend(f, s->row.offset, s->row.stored)) {
+    if (!heft_file_map(f, s->row.offset, s->row.stored)) {
         const heft_allocator *al = f->host->allocator;
         s->buf = heft_alloc(al, PIECE, 64);
         if (!s->buf)
@@ -47,7 +47,7 @@ void heft_stream_stop(heft_stream *s)
     if (s->state)
         s->codec->close(s->state);
     heft_free(al, s->buf, PIECE, 64);
-    heft_room_close(&s->all);
+    heft_spill_close(&s->all);
     heft_part_check_release(&s->check);
     s->state = s->buf = NULL;
 }
@@ -62,7 +62,7 @@ static heft_status refill(heft_stream *s, heft_error *err)
 {
     uint64_t left = s->row.stored - s->taken;
     size_t n = left < PIECE ? (size_t)left : PIECE;
-    const uint8_t *lent = heft_file_lend(s->f, s->row.offset, s->row.stored);
+    const uint8_t *lent = heft_file_map(s->f, s->row.offset, s->row.stored);
     heft_status st = HEFT_OK;
     if (s->in_len || !n)
         return HEFT_OK;
@@ -182,7 +182,7 @@ static heft_status show_stored(heft_stream *s, uint64_t at, const void *data, si
                                heft_error *err)
 {
     heft_status st = heft_part_check_stored(&s->check, at, data, len, err);
-    return st || !s->pieces ? st : heft_segments_add(s->pieces, at, data, len, err);
+    return st || !s->pieces ? st : heft_partial_crcs_add(s->pieces, at, data, len, err);
 }
 
 /* In steps that stay in the processor's cache until they are digested. */
@@ -219,7 +219,7 @@ static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *e
         if (s->seen)
             s->seen(s->seen_ctx, buf, len);
     }
-    return heft_spread_read(&s->elements, s->given, buf, len, err);
+    return heft_strided_reader_read(&s->elements, s->given, buf, len, err);
 }
 
 /* The next bytes of the content; behind its last byte there must be nothing. */
@@ -263,14 +263,14 @@ static heft_status read_apart(heft_stream *s, uint8_t *out, size_t len, heft_err
 {
     heft_status st = HEFT_OK;
     if (!s->all.bytes)
-        st = heft_room_fill(&s->all, s->f->host, s->near, s->content, next_content, s, err);
+        st = heft_spill_fill(&s->all, s->f->host, s->near, s->content, next_content, s, err);
     if (st) {
-        heft_room_close(&s->all);
+        heft_spill_close(&s->all);
         return st;
     }
     s->elements.content = s->all.bytes;
-    st = heft_spread_read(&s->elements, s->given, out, len, err);
-    return st ? st : heft_room_state(&s->all, err);
+    st = heft_strided_reader_read(&s->elements, s->given, out, len, err);
+    return st ? st : heft_spill_state(&s->all, err);
 }
 
 /* Numbers that come in order, each with its bytes turned round. */
@@ -286,11 +286,11 @@ static heft_status read_turned(heft_stream *s, uint8_t *out, size_t len, heft_er
         } else if (len >= size) {
             n = len & ~(size_t)(size - 1);
             st = read_content(s, out, n, err);
-            heft_turn(out, n, s->row.dtype);
+            heft_byteswap(out, n, s->row.dtype);
         } else {
             n = 0;
             st = read_content(s, s->number, size, err);
-            heft_turn(s->number, size, s->row.dtype);
+            heft_byteswap(s->number, size, s->row.dtype);
             s->number_left = size;
         }
     }
@@ -330,7 +330,7 @@ heft_status heft_stream_lend(const void **data, heft_stream *s, void *buf, size_
 {
     uint64_t at = s->row.offset + s->given;
     const uint8_t *lent = len && heft_ix_is_plain(&s->row) && heft_file_has(s->f, at)
-                              ? heft_file_lend(s->f, at, len)
+                              ? heft_file_map(s->f, at, len)
                               : NULL;
     *data = lent ? lent : buf;
     if (!lent || len > s->row.length - s->given)
@@ -363,7 +363,7 @@ void heft_stream_close(heft_stream *s)
 }
 
 heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_t part,
-                                  uint32_t claim, heft_segments *pieces, heft_error *err)
+                                  uint32_t claim, heft_partial_crcs *pieces, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
     *out = NULL;

@@ -2,9 +2,9 @@
 #ifndef HEFT_STREAM_H
 #define HEFT_STREAM_H
 #include "core/read/part_check.h"
-#include "core/read/room.h"
-#include "core/read/segments.h"
-#include "core/read/spread.h"
+#include "core/read/partial_crcs.h"
+#include "core/read/spill.h"
+#include "core/read/strided.h"
 #include "model/msgpack_numbers.h"
 
 enum { HEFT_STREAM_NUMBER = 8 };
@@ -19,13 +19,13 @@ struct heft_stream {
     uint8_t *buf;                 /* stored bytes on their way, unless the source lends them */
     const uint8_t *in;
     size_t in_len;
-    uint64_t content;            /* bytes to be decoded: row.length, and what a view leaves out */
-    uint64_t taken, made, given; /* bytes fetched, decoded, and handed out */
-    bool whole;                  /* a frame has just ended */
-    bool counts;                 /* row.length is only a limit */
-    heft_spread elements;        /* of a raw part, or of one in `all` */
-    heft_room all;               /* the content of a compressed part whose elements lie apart … */
-    heft_sink *near;             /* … which is kept on the disk that this writes to; or NULL */
+    uint64_t content;             /* bytes to be decoded: row.length, and what a view leaves out */
+    uint64_t taken, made, given;  /* bytes fetched, decoded, and handed out */
+    bool whole;                   /* a frame has just ended */
+    bool counts;                  /* row.length is only a limit */
+    heft_strided_reader elements; /* of a raw part, or of one in `all` */
+    heft_spill all;  /* the content of a compressed part whose elements lie apart … */
+    heft_sink *near; /* … which is kept on the disk that this writes to; or NULL */
     uint8_t number[HEFT_STREAM_NUMBER]; /* the rest of one that was cut and turned */
     uint32_t number_left;
     /* Is shown the stored bytes of a compressed part as they are fetched, and those of a raw one that is not
@@ -34,7 +34,8 @@ struct heft_stream {
     void (*decoded)(void *ctx, const void *data, size_t len);
     void *seen_ctx;
     heft_part_check check; /* of the part's digest, once all of it was read */
-    heft_segments *pieces; /* digests the stored bytes of a raw part that lies in order; or NULL */
+    heft_partial_crcs
+        *pieces; /* digests the stored bytes of a raw part that lies in order; or NULL */
 };
 
 /* A part whose length is not known is measured first. */
@@ -42,7 +43,7 @@ heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part,
 void heft_stream_stop(heft_stream *s);
 /* heft_stream_open() with a checksum, see heft_stream_check(), and pieces, or NULL. */
 heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_t part,
-                                  uint32_t claim, heft_segments *pieces, heft_error *err);
+                                  uint32_t claim, heft_partial_crcs *pieces, heft_error *err);
 /* Before the first byte: reading the last one compares this checksum, one of heft_part_checksum(), or HEFT_NONE. */
 heft_status heft_stream_check(heft_stream *s, uint32_t claim, heft_error *err);
 /* Passes over the next len bytes, of which the part must have as many left. */

@@ -1,20 +1,20 @@
 /* completeness.c - whether the files of a model are all there, and what is the first that is missing. */
-#include "core/shards/join.h"
+#include "core/shards/shard_join.h"
 
 enum { TEXT = 240 };
 
-heft_str heft_member_name(const heft_file *f, uint32_t number)
+heft_str heft_shard_name(const heft_file *f, uint32_t number)
 {
-    return number ? f->beside[number - 1].name : heft_lit("this file");
+    return number ? f->opened_shards[number - 1].name : heft_lit("this file");
 }
 
 /* The first of them stands in the way of all that needs the whole model. */
-void heft_lacks(heft_file *f, const heft_error *why)
+void heft_file_set_missing(heft_file *f, const heft_error *why)
 {
-    if (f->lacking.status)
+    if (f->missing.status)
         return;
-    f->lacking = *why;
-    f->lacking.offset = HEFT_NOWHERE;
+    f->missing = *why;
+    f->missing.offset = HEFT_NOWHERE;
 }
 
 /* The text lives in the arena. */
@@ -32,16 +32,16 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
     memcpy(text, why.message, TEXT);
     heft_ix_note(&f->x, s, rule, at, tensor, text);
     if (s == HEFT_FAULT)
-        heft_lacks(f, &why);
+        heft_file_set_missing(f, &why);
     return HEFT_OK;
 }
 
 heft_status heft_file_is_complete(const heft_file *f, heft_error *err)
 {
-    for (uint32_t i = 1; !f->lacking.status && i <= f->beside_count; i++)
-        if (heft_beside_status(f, i, err))
-            return f->beside[i - 1].status;
-    if (f->lacking.status && err)
-        *err = f->lacking;
-    return f->lacking.status;
+    for (uint32_t i = 1; !f->missing.status && i <= f->opened_shard_count; i++)
+        if (heft_shard_status(f, i, err))
+            return f->opened_shards[i - 1].status;
+    if (f->missing.status && err)
+        *err = f->missing;
+    return f->missing.status;
 }

@@ -1,6 +1,6 @@
 /* open_model.c - opens a model: a file, the files beside it that it names, and all of them as one index. */
 #include "core/read/open_file.h"
-#include "core/shards/join.h"
+#include "core/shards/shard_join.h"
 
 heft_status heft_file_step(heft_file *f, heft_error *err)
 {
@@ -8,9 +8,9 @@ heft_status heft_file_step(heft_file *f, heft_error *err)
         return HEFT_OK;
     heft_status st = heft_file_parse(f, err);
     if (!st)
-        st = heft_beside_open(f, err);
+        st = heft_shards_open(f, err);
     if (!st)
-        st = heft_join_siblings(f, err);
+        st = heft_join_shards(f, err);
     if (!st && f->passed_over)
         st = heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
                             "the folder has %q, too, which is not read", heft_lit(f->passed_over));

@@ -1,27 +1,27 @@
 /* shard_index_check.c - what is said of the files of a model, by their index or by themselves, against what they hold. */
-#include "core/shards/join.h"
+#include "core/shards/shard_join.h"
 
 /* ---- what the index lists against what there is ---- */
 
-static heft_status check_one(heft_file *f, const heft_ix_listed *l, uint8_t *seen)
+static heft_status check_one(heft_file *f, const heft_ix_shard_entry *l, uint8_t *seen)
 {
     heft_index *x = &f->x;
     uint32_t id = heft_ix_find(x, l->name);
     if (id != HEFT_NONE)
         seen[id] = 1;
-    if (f->beside[l->shard - 1].status) /* which is said once, of the file */
+    if (f->opened_shards[l->shard - 1].status) /* which is said once, of the file */
         return HEFT_OK;
     if (id == HEFT_NONE)
         return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", l->at, HEFT_NONE,
                               "tensor %q is listed as one of %q, which has none of that name",
                               l->name, l->file);
     uint32_t part = heft_ix_row(x, id)->first_part;
-    uint32_t number = heft_ix_place_file(x, heft_ix_part_row_at(x, part)->offset);
+    uint32_t number = heft_global_offset_file(x, heft_ix_part_row_at(x, part)->offset);
     if (number == l->shard)
         return HEFT_OK;
     return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", l->at, id,
                           "tensor %q is listed as one of %q, but is in %q", l->name, l->file,
-                          heft_member_name(f, number));
+                          heft_shard_name(f, number));
 }
 
 static heft_status check_unlisted(heft_file *f, const uint8_t *seen)
@@ -42,25 +42,25 @@ static heft_status check_total(heft_file *f)
     for (uint32_t i = 0; i < f->x.parts.len; i++)
         if (!heft_add(&sum, sum, heft_ix_part_row_at(&f->x, i)->length))
             sum = HEFT_NOWHERE;
-    if (f->x.stated == HEFT_NOWHERE || f->x.stated == sum || f->lacking.status)
+    if (f->x.stated == HEFT_NOWHERE || f->x.stated == sum || f->missing.status)
         return HEFT_OK;
     return heft_join_note(f, HEFT_WARNING, "heft/shard-total", 0, HEFT_NONE,
                           "%U bytes of tensors are announced, the files have %U", f->x.stated, sum);
 }
 
-heft_status heft_check_listed(heft_file *f, heft_error *err)
+heft_status heft_check_shard_index(heft_file *f, heft_error *err)
 {
     heft_index *x = &f->x;
-    const heft_ix_listed *listed = x->listed.ptr;
+    const heft_ix_shard_entry *listed = x->shard_entries.ptr;
     size_t bytes = heft_ix_tensors(x) + (size_t)1;
-    uint8_t *seen = x->listed.len ? heft_mem_alloc(&x->mem, bytes) : NULL;
-    if (!x->listed.len)
+    uint8_t *seen = x->shard_entries.len ? heft_mem_alloc(&x->mem, bytes) : NULL;
+    if (!x->shard_entries.len)
         return HEFT_OK;
     if (!seen)
         return heft_error_no_memory(err, "to join the files of a model");
     memset(seen, 0, bytes);
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < x->listed.len && !st; i++)
+    for (uint32_t i = 0; i < x->shard_entries.len && !st; i++)
         st = check_one(f, &listed[i], seen);
     if (!st)
         st = check_unlisted(f, seen);
@@ -73,30 +73,30 @@ heft_status heft_check_listed(heft_file *f, heft_error *err)
 /* Number m of the set is file m + 1, since the first names the others. */
 static heft_status check_member(heft_file *f, uint32_t m)
 {
-    const heft_ix_split *own = &f->members[m].file->x.split, *set = &f->x.split;
-    uint32_t number = f->members[m].base;
+    const heft_ix_shard_info *own = &f->joined_files[m].file->x.shard_info, *set = &f->x.shard_info;
+    uint32_t number = f->joined_files[m].base;
     if (own->count == set->count && own->number == number)
         return HEFT_OK;
     if (!own->count)
         return heft_join_note(f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE,
                               "%q does not say that it is one of %U files",
-                              heft_member_name(f, number), (uint64_t)set->count);
+                              heft_shard_name(f, number), (uint64_t)set->count);
     return heft_join_note(f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE,
                           "%q says that it is file %U of %U, not %U of %U",
-                          heft_member_name(f, number), (uint64_t)own->number + 1,
+                          heft_shard_name(f, number), (uint64_t)own->number + 1,
                           (uint64_t)own->count, (uint64_t)number + 1, (uint64_t)set->count);
 }
 
-heft_status heft_check_members(heft_file *f)
+heft_status heft_check_shards(heft_file *f)
 {
-    const heft_ix_split *set = &f->x.split;
+    const heft_ix_shard_info *set = &f->x.shard_info;
     uint64_t tensors = heft_ix_tensors(&f->x);
     heft_status st = HEFT_OK;
     if (!set->count)
         return HEFT_OK;
-    for (uint32_t m = 0; m < f->member_count && !st; m++)
+    for (uint32_t m = 0; m < f->joined_count && !st; m++)
         st = check_member(f, m);
-    if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || f->lacking.status)
+    if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || f->missing.status)
         return st;
     return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, HEFT_NONE,
                           "%U tensors are announced, the files have %U", set->tensors, tensors);

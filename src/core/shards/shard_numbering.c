@@ -1,6 +1,6 @@
 /* shard_numbering.c - files of a set are numbered, "model-00001-of-00003.safetensors": what that says against
  * what is listed, and against what else lies in the folder. */
-#include "core/shards/join.h"
+#include "core/shards/shard_join.h"
 
 #include "base/bisect.h"
 
@@ -53,9 +53,9 @@ typedef struct strays {
 /* Files of an index are in the order of their names. */
 static bool is_listed(const heft_file *f, heft_str name)
 {
-    heft_bisect b = { .end = f->beside_count };
+    heft_bisect b = { .end = f->opened_shard_count };
     while (heft_bisect_next(&b)) {
-        int order = heft_str_order(heft_ix_sibling_at(&f->x, b.mid + 1)->label, name);
+        int order = heft_str_order(heft_ix_shard_at(&f->x, b.mid + 1)->label, name);
         if (!order)
             return true;
         heft_bisect_narrow(&b, order < 0);
@@ -76,14 +76,14 @@ static void look_at(void *arg, const char *text)
 
 /* ---- numbers ---- */
 
-heft_status heft_check_numbers(heft_file *f)
+heft_status heft_check_shard_numbers(heft_file *f)
 {
     numbered first, n;
     bool agree = true;
-    if (!f->x.listed.len || !read_name(&first, heft_ix_sibling_at(&f->x, 1)->label))
+    if (!f->x.shard_entries.len || !read_name(&first, heft_ix_shard_at(&f->x, 1)->label))
         return HEFT_OK;
-    for (uint32_t i = 2; i <= f->beside_count; i++) {
-        if (!read_name(&n, heft_ix_sibling_at(&f->x, i)->label))
+    for (uint32_t i = 2; i <= f->opened_shard_count; i++) {
+        if (!read_name(&n, heft_ix_shard_at(&f->x, i)->label))
             return HEFT_OK; /* names of another kind mean nothing here */
         agree = agree && is_of_set(&n, &first) && n.of == first.of;
     }
@@ -91,10 +91,10 @@ heft_status heft_check_numbers(heft_file *f)
     if (!agree)
         st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
                             "the files are numbered as those of several sets");
-    else if (first.of != f->beside_count)
+    else if (first.of != f->opened_shard_count)
         st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
                             "the files are numbered up to %U, and %U are listed",
-                            (uint64_t)first.of, (uint64_t)f->beside_count);
+                            (uint64_t)first.of, (uint64_t)f->opened_shard_count);
     if (st || !f->shards || !HEFT_HAS(f->shards, list))
         return st;
     /* A folder that cannot be read is no fault of the model, and nothing but verify wants to know. */

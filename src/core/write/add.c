@@ -41,7 +41,7 @@ static heft_status check_roles(const adding *a)
     heft_status st = HEFT_OK;
     if (s->component_count < 2)
         return HEFT_OK;
-    if (!heft_names_room(&x->mem, &seen, s->component_count))
+    if (!heft_names_reserve(&x->mem, &seen, s->component_count))
         return heft_error_no_memory(a->err, "to compare components");
     for (uint32_t i = 0; i < s->component_count && !st; i++) {
         heft_str role = s->components[i].role;
@@ -292,7 +292,7 @@ static heft_status take_over(adding *a, const heft_planner *q)
         heft_plan_drop(&w->p.plan, w->p.x.tensors.len - 1);
         heft_plan_compact(&w->p.plan);
         for (uint32_t i = first; i < w->p.x.parts.len; i++)
-            heft_ix_part_row_at(&w->p.x, i)->flags |= HEFT_P_LEFT_OUT;
+            heft_ix_part_row_at(&w->p.x, i)->flags |= HEFT_P_UNUSED;
     } else if (!st)
         st = heft_writer_late_name(w, a->err);
     if (!st)

@@ -1,5 +1,5 @@
 /* array_write.c - arrays in memory become a file in one call. */
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "core/write/writer.h"
 
 static heft_status check_array(const heft_array *a, heft_error *err)

@@ -3,7 +3,7 @@
 #include "core/write/cast_losses.h"
 
 #include "core/read/chunks.h"
-#include "core/write/produce.h"
+#include "core/write/part_source.h"
 
 enum { SPAN = 4 << 20 };
 
@@ -58,14 +58,14 @@ static heft_status add_spans(counting *n, uint32_t part, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status count_span(const counting *n, const span *s, heft_producer *w)
+static heft_status count_span(const counting *n, const span *s, heft_part_source *w)
 {
     heft_chunks c;
     heft_status st = heft_chunks_open(&c, n->c->p->host->allocator, NULL, s->end - s->from,
                                       &w->err);
-    while (!st && !heft_meter_halted(n->c->meter) && heft_chunks_next(&c)) {
-        st = heft_produce(w, s->part, s->from + c.at, c.len, c.buf);
-        heft_meter_add(n->c->meter, 0);
+    while (!st && !heft_progress_halted(n->c->meter) && heft_chunks_next(&c)) {
+        st = heft_part_source_read(w, s->part, s->from + c.at, c.len, c.buf);
+        heft_progress_add(n->c->meter, 0);
     }
     heft_chunks_close(&c);
     return st;
@@ -74,15 +74,15 @@ static heft_status count_span(const counting *n, const span *s, heft_producer *w
 static void run_span(void *arg, size_t i)
 {
     const counting *n = arg;
-    heft_producer w;
-    if (heft_meter_halted(n->c->meter))
+    heft_part_source w;
+    if (heft_progress_halted(n->c->meter))
         return;
-    heft_status st = heft_producer_init(&w, n->c)
+    heft_status st = heft_part_source_init(&w, n->c)
                          ? count_span(n, (const span *)n->spans.ptr + i, &w)
                          : heft_error_plain(&w.err, HEFT_E_NOMEM, "no memory to count casts");
     if (st)
-        heft_meter_fail(n->c->meter, st, &w.err);
-    heft_producer_free(&w);
+        heft_progress_fail(n->c->meter, st, &w.err);
+    heft_part_source_free(&w);
 }
 
 heft_status heft_cast_losses_count(heft_copying *c, heft_error *err)
@@ -101,7 +101,7 @@ heft_status heft_cast_losses_count(heft_copying *c, heft_error *err)
         st = heft_file_leave(c->in, err);
     }
     heft_vec_free(&n.mem, &n.spans, sizeof(span));
-    return st ? st : heft_meter_end(c->meter, err);
+    return st ? st : heft_progress_end(c->meter, err);
 }
 
 /* ---- the report ---- */

@@ -1,11 +1,11 @@
 /* convert.c - one file's model, changed as asked, in another format's terms. */
 #include "core/write/convert_model.h"
 
-#include "core/check/contents.h"
+#include "core/check/decoded_check.h"
 #include "core/read/decode.h"
 #include "core/write/cast_losses.h"
 #include "core/write/copy.h"
-#include "core/write/ties.h"
+#include "core/write/dedup.h"
 #include "core/write/within.h"
 
 /* ---- the plan ---- */
@@ -13,11 +13,11 @@
 static heft_status ties(void *ctx, uint32_t *same, bool contents)
 {
     heft_conversion *c = ctx;
-    heft_tying how = { .contents = contents,
+    heft_dedup how = { .contents = contents,
                        .equal = c->how.equal,
                        .progress = c->opt.progress,
                        .ctx = c->opt.progress_ctx };
-    return heft_ties(same, &c->p, c->in, c->origins.ptr, &how, c->err);
+    return heft_dedup_parts(same, &c->p, c->in, c->origins.ptr, &how, c->err);
 }
 
 /* What a tensor comes from, or HEFT_NONE: it has no parts. */
@@ -63,13 +63,13 @@ static heft_status note_ties(heft_conversion *c)
     heft_error text;
     uint32_t all = c->p.x.parts.len;
     uint64_t count = 0, bytes = 0;
-    heft_tying how = { .contents = false };
+    heft_dedup how = { .contents = false };
     uint32_t *same = heft_plan_alloc(&c->p.plan, all * sizeof *same);
     if (!same)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < all; i++)
         same[i] = i;
-    heft_status st = heft_ties(same, &c->p, c->in, c->origins.ptr, &how, c->err);
+    heft_status st = heft_dedup_parts(same, &c->p, c->in, c->origins.ptr, &how, c->err);
     for (uint32_t i = 0; i < all; i++) {
         count += same[i] != i;
         bytes += same[i] != i ? heft_ix_part_row_at(&c->p.x, i)->length : 0;
@@ -91,16 +91,16 @@ static heft_status link_parts(heft_conversion *c)
     for (uint32_t i = 0; i < c->p.x.parts.len; i++)
         spelled[i] = heft_ix_digest_of(&c->in->x, o[i].part);
     c->p.plan.spelled = spelled;
-    c->p.plan.links = c->how.links;
-    c->p.plan.link_count = c->how.link_count;
+    c->p.plan.shards = c->how.shards;
+    c->p.plan.shard_count = c->how.shard_count;
     return HEFT_OK;
 }
 
 static heft_status plan(heft_conversion *c)
 {
     c->p.x.err = c->p.plan.err = c->err;
-    if (c->in->lacking.status) { /* what is not listed would be missed by nobody */
-        *c->err = c->in->lacking;
+    if (c->in->missing.status) { /* what is not listed would be missed by nobody */
+        *c->err = c->in->missing;
         return c->err->status;
     }
     if (c->p.format == c->in->format)
@@ -118,14 +118,14 @@ static heft_status plan(heft_conversion *c)
         st = heft_conversion_add_metadata(c);
     if (!st)
         st = heft_conversion_add_model_parts(c);
-    if (!st && c->how.links)
+    if (!st && c->how.shards)
         st = link_parts(c);
     c->p.plan.source = (heft_plan_source){ c, source_name, source_base_id, ties, in_order };
     if (!st)
         st = heft_conversion_add_vocab(c);
     if (!st)
         st = heft_planner_run(&c->p, c->err);
-    if (!st && !c->p.plan.same)
+    if (!st && !c->p.plan.duplicate_of)
         st = note_ties(c);
     if (!st && c->opt.planned_bytes)
         *c->opt.planned_bytes = heft_planner_most(&c->p);
@@ -143,17 +143,19 @@ static uint64_t payload(const heft_conversion *c)
 /* A stream cannot be taken back, and a dry run writes nothing: what casts lose is counted before. */
 static heft_status count_casts(heft_conversion *c)
 {
-    heft_watch off;
-    heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx, .total = payload(c) };
+    heft_source_verifier off;
+    heft_progress meter = { .fn = c->opt.progress,
+                            .ctx = c->opt.progress_ctx,
+                            .total = payload(c) };
     heft_copying copying = { &c->p, c->in, c->origins.ptr, NULL, &off, &meter, NULL };
-    heft_status st = heft_watch_begin(&off, c->in, true, NULL, NULL, c->err);
+    heft_status st = heft_source_verifier_begin(&off, c->in, true, NULL, NULL, c->err);
     if (!st)
         st = heft_cast_losses_begin(&copying, c->err);
     if (!st)
         st = heft_cast_losses_count(&copying, c->err);
     if (!st)
         st = heft_cast_losses_report(&copying, c->err);
-    heft_watch_free(&off);
+    heft_source_verifier_free(&off);
     return st;
 }
 
@@ -164,16 +166,16 @@ static bool counts_first(const heft_conversion *c, const heft_sink *sink)
 
 /* ---- the input's checksums ---- */
 
-static heft_passing passing(void *ctx, uint32_t part)
+static heft_part_use passing(void *ctx, uint32_t part)
 {
     const heft_conversion *c = ctx;
-    return (heft_passing)c->passing[part];
+    return (heft_part_use)c->passing[part];
 }
 
 static heft_status mark_passing(heft_conversion *c)
 {
     const heft_origin *origins = c->origins.ptr;
-    const uint32_t *same = c->p.plan.same;
+    const uint32_t *same = c->p.plan.duplicate_of;
     c->passing = heft_plan_alloc(&c->p.plan, c->in->x.parts.len);
     if (!c->passing)
         return HEFT_E_NOMEM;
@@ -182,18 +184,19 @@ static heft_status mark_passing(heft_conversion *c)
             continue;
         heft_str own = heft_ix_digest_of(&c->in->x, origins[i].part);
         if (own.len && !heft_str_eq(own, heft_ix_digest_of(&c->in->x, origins[same[i]].part)))
-            c->passing[origins[i].part] = HEFT_TIED; /* the same digest is checked with the first */
+            c->passing[origins[i].part] =
+                HEFT_PART_CHECKED_BEFORE; /* the same digest is checked with the first */
     }
     for (uint32_t i = 0; i < c->p.plan.order_count; i++) {
         const heft_origin *o = &origins[c->p.plan.order[i]];
         if (!o->making) {
-            c->passing[o->part] = HEFT_COPIED;
+            c->passing[o->part] = HEFT_PART_COPIED;
             continue;
         }
         /* parts of a tensor whose layout changes pass by in pieces, or more than once */
         const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, o->tensor);
         for (uint32_t k = row->first_part; k < row->first_part + row->part_count; k++) {
-            c->passing[k] = HEFT_TIED;
+            c->passing[k] = HEFT_PART_CHECKED_BEFORE;
             c->decodes |= heft_ix_part_row_at(&c->in->x, k)->encoding != HEFT_RAW;
         }
     }
@@ -207,7 +210,7 @@ static heft_status check_first(heft_conversion *c, const heft_sink *sink)
     if (!st && !sink->ops->write_at && !c->opt.no_verify)
         st = heft_check_all(c->in, c->err);
     else if (!st && c->decodes && !c->opt.no_verify)
-        st = heft_contents_demand(c->in, c->err);
+        st = heft_decoded_check_require(c->in, c->err);
     return st || !counts_first(c, sink) ? st : count_casts(c);
 }
 
@@ -233,8 +236,8 @@ heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const 
 heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
 {
     const heft_plan *plan = &c->p.plan;
-    heft_watch watch;
-    heft_meter meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
+    heft_source_verifier watch;
+    heft_progress meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
     heft_copying copying = { &c->p, c->in, c->origins.ptr, sink, &watch, &meter, NULL };
     if (c->opt.dry_run)
         return count_casts(c);
@@ -245,9 +248,9 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
         st = check_first(c, sink);
     if (st)
         return st;
-    meter.total = plan->appended ? payload(c) : plan->data_end - plan->front_bytes;
+    meter.total = plan->appended ? payload(c) : plan->data_end - plan->header_bytes;
     bool is_off = !sink->ops->write_at || c->opt.no_verify;
-    st = heft_watch_begin(&watch, c->in, is_off, passing, c, c->err);
+    st = heft_source_verifier_begin(&watch, c->in, is_off, passing, c, c->err);
     if (!st && !counts_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
     if (!st && sink->ops->reserve && plan->file_bytes)
@@ -257,16 +260,16 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!st)
         st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
     if (!st)
-        st = heft_watch_end(&watch, c->err);
+        st = heft_source_verifier_end(&watch, c->err);
     if (!st)
         st = heft_cast_losses_report(&copying, c->err);
     if (!st)
         st = heft_planner_digests(&c->p, c->err);
-    if (!st && plan->late && sink->ops->write_at)
-        st = heft_planner_gaps(&c->p, sink, c->err);
+    if (!st && plan->needs_preceding_digests && sink->ops->write_at)
+        st = heft_planner_write_record_headers(&c->p, sink, c->err);
     if (!st)
         st = heft_planner_emit(&c->p, HEFT_TRAILER, sink, c->err);
-    heft_watch_free(&watch);
+    heft_source_verifier_free(&watch);
     return st;
 }
 

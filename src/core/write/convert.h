@@ -9,8 +9,8 @@ typedef struct heft_converting { /* what differs from heft_file_convert() */
     uint32_t only_count;
     const uint32_t *
         equal; /* by part of the input: equal numbers, equal bytes; no part is read to find out.  Or NULL */
-    const heft_plan_link *links; /* see heft_plan; or NULL */
-    uint32_t link_count;
+    const heft_plan_shard *shards; /* see heft_plan; or NULL */
+    uint32_t shard_count;
     /* Metadata, parts of the file and vocabulary are those of this file, and not the input's; or NULL. */
     const heft_file *about;
 } heft_converting;
@@ -22,7 +22,7 @@ typedef struct heft_conversion {
     heft_converting how;
     heft_vec origins;  /* by part to be written */
     heft_vocab *vocab; /* the input's */
-    uint8_t *passing;  /* by part of the input: heft_passing */
+    uint8_t *passing;  /* by part of the input: heft_part_use */
     bool decodes;      /* what is compressed is decoded once before, for its digests */
     heft_error *err, own_err;
 } heft_conversion;

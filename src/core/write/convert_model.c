@@ -1,7 +1,7 @@
 /* convert_model.c - tensors, metadata and parts of a file, changed as asked, into the model that is written. */
 #include "core/write/convert_model.h"
 
-#include "core/write/transfer.h"
+#include "core/write/copy_metadata.h"
 #include "core/write/within.h"
 
 /* ---- tensors ---- */
@@ -84,7 +84,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                                   (heft_range){ row->offset, length }, length, HEFT_RAW);
-    if (!st && c->how.links) { /* it stays where it is, as it is */
+    if (!st && c->how.shards) { /* it stays where it is, as it is */
         heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
         own->stored = row->stored;
         own->encoding = row->encoding;
@@ -125,7 +125,7 @@ static heft_status add_made(heft_conversion *c, uint32_t id, heft_origin origin,
 static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, heft_dtype to)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, source);
-    heft_origin o = { .tensor = source, .dtype = row->dtype, .making = HEFT_MAKE_DENSE };
+    heft_origin o = { .tensor = source, .dtype = row->dtype, .making = HEFT_TARGET_DENSE };
     uint64_t elements, bytes;
     heft_sparse_order order;
     o.part = heft_ix_part_find(&c->in->x, source, heft_lit("values"));
@@ -150,13 +150,13 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
     if (!heft_mul(&indices, count, csr ? 1 : row->rank) || !rows)
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     o.filled = count;
-    o.making = HEFT_MAKE_VALUES;
+    o.making = HEFT_TARGET_VALUES;
     st = add_made(c, id, o, "values", ch->to, count);
     o.dtype = HEFT_U64;
-    o.making = csr ? HEFT_MAKE_COLUMNS : HEFT_MAKE_COORDS;
+    o.making = csr ? HEFT_TARGET_COLUMNS : HEFT_TARGET_COORDS;
     if (!st)
         st = add_made(c, id, o, csr ? "indices" : "coords", HEFT_U64, indices);
-    o.making = HEFT_MAKE_ROWS;
+    o.making = HEFT_TARGET_ROWS;
     return st || !csr ? st : add_made(c, id, o, "indptr", HEFT_U64, rows);
 }
 
@@ -165,7 +165,7 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
 static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t part)
 {
     const heft_origin *o = (const heft_origin *)c->origins.ptr + part;
-    heft_storage how = o->making ? heft_planner_usual(&c->p)
+    heft_storage how = o->making ? heft_planner_default_storage(&c->p)
                                  : heft_within_storage(&c->p, c->in, o->part);
     heft_storage given = how;
     heft_str role = heft_ix_role(&c->p.x, heft_ix_part_row_at(&c->p.x, part)->role);
@@ -174,7 +174,7 @@ static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t
         heft_within_note(&c->p, c->in, o->part, &how);
     heft_status st = heft_planner_store(&c->p, part, is_asked ? &given : &how, c->err);
     if (!st && !is_asked && how.encoding != c->p.opt.encoding)
-        heft_planner_insist(&c->p, part);
+        heft_planner_require_encoding(&c->p, part);
     return st;
 }
 
@@ -182,7 +182,7 @@ static heft_status store_parts(heft_conversion *c, uint32_t id, const heft_tenso
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, id);
     heft_status st = HEFT_OK;
-    if (c->how.links || (!c->opt.storage && !heft_within(&c->p, c->in)))
+    if (c->how.shards || (!c->opt.storage && !heft_is_same_format(&c->p, c->in)))
         return HEFT_OK;
     for (uint32_t k = 0; k < row->part_count && !st; k++)
         st = store_part(c, t, row->first_part + k);
@@ -224,8 +224,8 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
         return st;
     heft_identity identity = heft_ix_identity(&c->in->x, source);
     bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);
-    return heft_transfer_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype,
-                                    is_new ? &identity : NULL);
+    return heft_copy_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype,
+                                is_new ? &identity : NULL);
 }
 
 heft_status heft_conversion_add_tensors(heft_conversion *c)
@@ -239,7 +239,7 @@ heft_status heft_conversion_add_tensors(heft_conversion *c)
         return st;
     heft_error twice;
     c->p.x.err = &twice;
-    st = heft_ix_seal(&c->p.x);
+    st = heft_ix_build_name_table(&c->p.x);
     c->p.x.err = c->err;
     if (st == HEFT_E_FORMAT)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT, "after renaming, %s", twice.message);
@@ -271,7 +271,7 @@ heft_status heft_conversion_add_metadata(heft_conversion *c)
     uint32_t given = c->how.own_metadata ? 0 : from->values.len;
     for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
-            !heft_ix_is_of_set(from, heft_ix_value(from, i)->key))
+            !heft_ix_is_shard_key(from, heft_ix_value(from, i)->key))
             st = heft_ix_copy_value(&c->p.x, from, i, HEFT_NONE);
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
         if (!heft_value_is_text(&c->opt.set[i]))

@@ -3,8 +3,8 @@
 #include "core/write/copy.h"
 
 #include "base/bisect.h"
-#include "core/write/produce.h"
-#include "core/write/share.h"
+#include "core/write/part_source.h"
+#include "core/write/reflink.h"
 
 enum {
     SPAN = 4 << 20,     /* about what a worker takes at a time */
@@ -22,7 +22,7 @@ typedef struct copy {
 
 typedef struct worker {
     const copy *job;
-    heft_producer producer;
+    heft_part_source producer;
     uint8_t *buf;
 } worker;
 
@@ -73,7 +73,7 @@ static heft_status cut_spans(copy *c, uint64_t from, uint64_t to, heft_error *er
 static heft_status cut_all(copy *c, heft_error *err)
 {
     const heft_range *shared = c->shared.ptr;
-    uint64_t at = c->c->p->plan.front_bytes, end = c->c->p->plan.data_end;
+    uint64_t at = c->c->p->plan.header_bytes, end = c->c->p->plan.data_end;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < c->shared.len && !st; i++) {
         st = cut_spans(c, at, shared[i].offset, err);
@@ -97,14 +97,15 @@ static heft_status assemble(worker *w, uint64_t at, size_t len, uint32_t *i)
         if (part && part->offset <= at) {
             run = part->offset + part->stored - at;
             run = run < len ? run : len;
-            st = heft_produce(&w->producer, c->places[*i], at - part->offset, (size_t)run, dst);
+            st = heft_part_source_read(&w->producer, c->places[*i], at - part->offset, (size_t)run,
+                                       dst);
         } else {
             run = part && part->offset - at < len ? part->offset - at : len;
-            st = heft_planner_gap(p, c->places, c->place_count, *i, at, (size_t)run, dst,
-                                  &w->producer.err);
+            st = heft_planner_record_header(p, c->places, c->place_count, *i, at, (size_t)run, dst,
+                                            &w->producer.err);
         }
         if (!st)
-            st = heft_segments_add(&p->written, at, dst, (size_t)run, &w->producer.err);
+            st = heft_partial_crcs_add(&p->written, at, dst, (size_t)run, &w->producer.err);
         dst += run;
         at += run;
         len -= (size_t)run;
@@ -115,7 +116,7 @@ static heft_status assemble(worker *w, uint64_t at, size_t len, uint32_t *i)
 /* How many bytes of [from, to) are left for later, if it begins with any; else cuts *n before the next. */
 static uint64_t left_out(const copy *job, uint64_t from, uint64_t to, uint32_t i, size_t *n)
 {
-    if (!job->c->p->plan.late || !job->c->sink->ops->write_at)
+    if (!job->c->p->plan.needs_preceding_digests || !job->c->sink->ops->write_at)
         return 0;
     while (i < job->place_count && place_end(job, i) <= from)
         i++;
@@ -132,18 +133,18 @@ static heft_status copy_span(worker *w, uint64_t from, uint64_t to)
     const heft_copying *c = w->job->c;
     uint32_t i = place_behind(w->job, from);
     heft_status st = HEFT_OK;
-    while (from < to && !st && !heft_meter_halted(c->meter)) {
+    while (from < to && !st && !heft_progress_halted(c->meter)) {
         size_t n = to - from < BUFFER ? (size_t)(to - from) : BUFFER;
         uint64_t later = left_out(w->job, from, to, i, &n);
         if (later) {
-            heft_meter_add(c->meter, later);
+            heft_progress_add(c->meter, later);
             from += later;
             continue;
         }
         st = assemble(w, from, n, &i);
         if (!st)
             st = heft_sink_put(c->sink, from, w->buf, n, &w->producer.err);
-        heft_meter_add(c->meter, n);
+        heft_progress_add(c->meter, n);
         from += n;
     }
     return st;
@@ -155,15 +156,15 @@ static void run_span(void *arg, size_t i)
     const heft_allocator *al = job->c->p->host->allocator;
     const heft_range *span = (const heft_range *)job->spans.ptr + i;
     worker w = { .job = job };
-    if (heft_meter_halted(job->c->meter))
+    if (heft_progress_halted(job->c->meter))
         return;
     w.buf = heft_alloc(al, BUFFER, 64);
-    bool room = heft_producer_init(&w.producer, job->c) && w.buf;
+    bool room = heft_part_source_init(&w.producer, job->c) && w.buf;
     heft_status st = room ? copy_span(&w, span->offset, span->offset + span->length)
                           : heft_error_no_memory(&w.producer.err, "to copy");
     if (st)
-        heft_meter_fail(job->c->meter, st, &w.producer.err);
-    heft_producer_free(&w.producer);
+        heft_progress_fail(job->c->meter, st, &w.producer.err);
+    heft_part_source_free(&w.producer);
     heft_free(al, w.buf, BUFFER, 64);
 }
 
@@ -172,10 +173,10 @@ heft_status heft_copy(const heft_copying *c, heft_error *err)
     heft_planner *p = c->p;
     copy job = { .c = c, .mem = { p->host->allocator, UINT64_MAX, 0 } };
     uint32_t *places;
-    heft_status st = heft_planner_places(p, &places, &job.place_count, err);
+    heft_status st = heft_planner_parts_in_order(p, &places, &job.place_count, err);
     job.places = places;
     if (!st)
-        st = heft_share_parts(c, job.places, job.place_count, &job.mem, &job.shared, err);
+        st = heft_reflink_parts(c, job.places, job.place_count, &job.mem, &job.shared, err);
     if (!st)
         st = cut_all(&job, err);
     if (!st) {
@@ -185,5 +186,5 @@ heft_status heft_copy(const heft_copying *c, heft_error *err)
     }
     heft_vec_free(&job.mem, &job.spans, sizeof(heft_range));
     heft_vec_free(&job.mem, &job.shared, sizeof(heft_range));
-    return st ? st : heft_meter_end(c->meter, err);
+    return st ? st : heft_progress_end(c->meter, err);
 }

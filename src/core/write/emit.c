@@ -40,21 +40,22 @@ static bool reaches(const heft_planner *p, uint64_t base, uint64_t bytes, uint64
             (end == part || (heft_align_up(&aligned, end, p->plan.align) && aligned == part)));
 }
 
-heft_status heft_planner_gap(const heft_planner *p, const uint32_t *places, uint32_t count,
-                             uint32_t i, uint64_t at, size_t len, uint8_t *dst, heft_error *err)
+heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *places,
+                                       uint32_t count, uint32_t i, uint64_t at, size_t len,
+                                       uint8_t *dst, heft_error *err)
 {
     uint8_t buf[256];
-    cutout c = { dst, p->plan.front_bytes, at, at + len };
+    cutout c = { dst, p->plan.header_bytes, at, at + len };
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = cut_out, .ctx = &c };
     memset(dst, p->plan.fill, len);
-    if (!p->format->between || i == count)
+    if (!p->format->write_record_header || i == count)
         return HEFT_OK;
     uint64_t part = heft_ix_part_row_at(&p->x, places[i])->offset;
     if (i) {
         const heft_ix_part_row *before = heft_ix_part_row_at(&p->x, places[i - 1]);
         c.base = before->offset + before->stored;
     }
-    heft_status st = p->format->between(&p->plan, places[i], &o);
+    heft_status st = p->format->write_record_header(&p->plan, places[i], &o);
     if (st && err && err != p->plan.err) /* of a late plan, which one thread writes */
         *err = *p->plan.err;
     if (!st)
@@ -75,7 +76,7 @@ heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t le
 heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
                                size_t len, heft_error *err)
 {
-    heft_status st = heft_segments_add(&p->written, at, data, len, err);
+    heft_status st = heft_partial_crcs_add(&p->written, at, data, len, err);
     return st ? st : heft_sink_put(sink, at, data, len, err);
 }
 
@@ -113,13 +114,13 @@ heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *
 {
     const heft_allocator *al = p->host->allocator;
     bool is_header = section == HEFT_HEADER;
-    heft_status (*write)(const heft_plan *, heft_out *) = is_header ? p->format->front
-                                                                    : p->format->back;
-    flushing fl = { p, sink, is_header ? 0 : p->plan.data_end, p->plan.front_bytes, false, err };
+    heft_status (*write)(const heft_plan *, heft_out *) = is_header ? p->format->write_header
+                                                                    : p->format->write_trailer;
+    flushing fl = { p, sink, is_header ? 0 : p->plan.data_end, p->plan.header_bytes, false, err };
     if (!write)
         return HEFT_OK;
     p->plan.err = err;
-    heft_status st = is_header ? HEFT_OK : heft_planner_back_bytes(p, &fl.planned);
+    heft_status st = is_header ? HEFT_OK : heft_planner_trailer_bytes(p, &fl.planned);
     if (st)
         return st;
     if (!is_header && p->plan.appended)
@@ -135,31 +136,31 @@ heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *
     return fl.is_full || (!st && o.total != fl.planned) ? changed(p, fl.planned, o.total, err) : st;
 }
 
-heft_status heft_planner_write_gap(heft_planner *p, const uint32_t *places, uint32_t count,
-                                   uint32_t i, uint64_t at, uint64_t to, heft_sink *sink,
-                                   heft_error *err)
+heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *places,
+                                             uint32_t count, uint32_t i, uint64_t at, uint64_t to,
+                                             heft_sink *sink, heft_error *err)
 {
     uint8_t block[4096];
     heft_status st = HEFT_OK;
     p->plan.err = err;
     for (size_t n; at < to && !st; at += n) {
         n = to - at < sizeof block ? (size_t)(to - at) : sizeof block;
-        st = heft_planner_gap(p, places, count, i, at, n, block, err);
+        st = heft_planner_record_header(p, places, count, i, at, n, block, err);
         if (!st)
             st = heft_planner_write(p, sink, at, block, n, err);
     }
     return st;
 }
 
-heft_status heft_planner_gaps(heft_planner *p, heft_sink *sink, heft_error *err)
+heft_status heft_planner_write_record_headers(heft_planner *p, heft_sink *sink, heft_error *err)
 {
     uint32_t *places, count;
-    uint64_t at = p->plan.front_bytes;
-    heft_status st = heft_planner_places(p, &places, &count, err);
+    uint64_t at = p->plan.header_bytes;
+    heft_status st = heft_planner_parts_in_order(p, &places, &count, err);
     for (uint32_t i = 0; i <= count && !st; i++) {
         const heft_ix_part_row *part = i < count ? heft_ix_part_row_at(&p->x, places[i]) : NULL;
         uint64_t end = part ? part->offset : p->plan.data_end;
-        st = heft_planner_write_gap(p, places, count, i, at, end, sink, err);
+        st = heft_planner_write_record_header(p, places, count, i, at, end, sink, err);
         at = part ? end + part->stored : end;
     }
     return st;

@@ -1,17 +1,17 @@
 /* encode.c - a conversion whose parts are compressed: pieces are read and encoded side by side, and written
  * in order. */
-#include "core/write/append.h"
+#include "core/write/append_model.h"
 #include "core/write/copy.h"
 
-#include "core/write/produce.h"
+#include "core/write/part_source.h"
 
 typedef struct encoding {
     const heft_copying *c;
     heft_error *err;
     heft_appender to;
-    heft_producer producers[HEFT_APPEND_MOST]; /* one for each piece */
-    heft_producer in_order;                    /* for parts that one reader has to see whole */
-    uint32_t next;                             /* position in the plan's order */
+    heft_part_source producers[HEFT_APPEND_MOST]; /* one for each piece */
+    heft_part_source in_order;                    /* for parts that one reader has to see whole */
+    uint32_t next;                                /* position in the plan's order */
     uint64_t next_from;
 } encoding;
 
@@ -36,26 +36,26 @@ static uint32_t take_pieces(encoding *e)
     return n;
 }
 
-static heft_status fill(heft_piece *s, heft_producer *w)
+static heft_status fill(heft_piece *s, heft_part_source *w)
 {
-    return s->len ? heft_produce(w, s->part, s->from, s->len, s->raw) : HEFT_OK;
+    return s->len ? heft_part_source_read(w, s->part, s->from, s->len, s->raw) : HEFT_OK;
 }
 
 static void run_piece(void *arg, size_t i)
 {
     encoding *e = arg;
     heft_piece *s = &e->to.pieces[i];
-    heft_producer *w = &e->producers[i];
+    heft_part_source *w = &e->producers[i];
     heft_status st = HEFT_OK;
-    if (heft_meter_halted(e->c->meter))
+    if (heft_progress_halted(e->c->meter))
         return;
     if (!heft_part_is_whole(e->c, s->part))
         st = fill(s, w);
     if (!st)
         st = heft_append_encode(&e->to, s, &w->err);
     if (st)
-        heft_meter_fail(e->c->meter, st, &w->err);
-    heft_meter_add(e->c->meter, s->len);
+        heft_progress_fail(e->c->meter, st, &w->err);
+    heft_progress_add(e->c->meter, s->len);
 }
 
 static heft_status run_batch(encoding *e, uint32_t n)
@@ -69,7 +69,7 @@ static heft_status run_batch(encoding *e, uint32_t n)
     }
     if (!st) {
         heft_host_run(e->c->p->host, n, run_piece, e);
-        st = heft_meter_end(e->c->meter, e->err);
+        st = heft_progress_end(e->c->meter, e->err);
     }
     for (uint32_t i = 0; i < n && !st; i++)
         st = heft_append_write(&e->to, &e->to.pieces[i], e->err);
@@ -88,9 +88,9 @@ heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
     e->c = c;
     e->err = err;
     heft_status st = heft_append_open(&e->to, c->p, c->sink, err);
-    bool has_memory = st || heft_producer_init(&e->in_order, c);
+    bool has_memory = st || heft_part_source_init(&e->in_order, c);
     for (uint32_t i = 0; i < e->to.width && !st && has_memory; i++)
-        has_memory = heft_producer_init(&e->producers[i], c);
+        has_memory = heft_part_source_init(&e->producers[i], c);
     if (!has_memory)
         st = heft_error_no_memory(err, "to compress");
     if (!st) {
@@ -103,9 +103,9 @@ heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
     }
     for (uint32_t i = 0; i < HEFT_APPEND_MOST; i++)
         if (e->producers[i].c)
-            heft_producer_free(&e->producers[i]);
+            heft_part_source_free(&e->producers[i]);
     if (e->in_order.c)
-        heft_producer_free(&e->in_order);
+        heft_part_source_free(&e->in_order);
     heft_append_close(&e->to);
     heft_free(al, e, sizeof *e, 64);
     return st;

@@ -30,12 +30,12 @@ static heft_status make_room(heft_planner *p, uint32_t had)
 {
     heft_plan *plan = &p->plan;
     uint32_t all = p->x.parts.len, room = all < UINT32_MAX / 2 ? 2 * all : all;
-    if (all <= p->part_room)
+    if (all <= p->part_capacity)
         return HEFT_OK;
     plan->storage = enlarge(p, plan->storage, had, room, sizeof *plan->storage);
     p->digest_of = enlarge(p, p->digest_of, had, room, sizeof *p->digest_of);
     p->part_digests = enlarge(p, p->part_digests, had, room, sizeof *p->part_digests);
-    p->part_room = room;
+    p->part_capacity = room;
     return plan->storage && p->digest_of && p->part_digests ? HEFT_OK : HEFT_E_NOMEM;
 }
 
@@ -67,12 +67,12 @@ heft_status heft_planner_take(heft_planner *p, uint32_t first, const heft_planne
 heft_status heft_planner_again(heft_planner *p, heft_error *err)
 {
     heft_plan *plan = &p->plan;
-    uint64_t front = plan->front_bytes, end = plan->data_end, align = plan->align;
+    uint64_t front = plan->header_bytes, end = plan->data_end, align = plan->align;
     plan->grows = plan->appended = true;
-    plan->order = plan->same = NULL;
+    plan->order = plan->duplicate_of = NULL;
     plan->order_count = 0;
     heft_status st = heft_planner_run(p, err);
-    plan->front_bytes = front;
+    plan->header_bytes = front;
     plan->data_end = end;
     plan->align = align;
     return st;

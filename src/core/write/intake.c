@@ -96,7 +96,7 @@ static heft_status start_part(heft_writer *w, heft_error *err)
 static heft_status end_part(heft_writer *w, heft_error *err)
 {
     const heft_sparse_spec *s = sparse_at(w, w->part);
-    heft_status st = w->got ? HEFT_OK : heft_writer_put(w, w->part, NULL, 0, err);
+    heft_status st = w->received ? HEFT_OK : heft_writer_put(w, w->part, NULL, 0, err);
     if (!st && s && !heft_writer_leaves_out(w, w->part))
         st = heft_sparse_end_part(&w->indices, err);
     if (s && w->part + 1 == s->first_part + s->part_count) {
@@ -104,7 +104,7 @@ static heft_status end_part(heft_writer *w, heft_error *err)
         w->next_sparse++;
     }
     w->part++;
-    w->got = w->kept = 0;
+    w->received = w->written = 0;
     w->is_started = false;
     return st;
 }
@@ -115,7 +115,7 @@ heft_status heft_writer_advance(heft_writer *w, heft_error *err)
     while (!st && w->part < w->p.x.parts.len) {
         if (!w->is_started)
             st = start_part(w, err);
-        if (st || w->got < heft_writer_length(w, w->part))
+        if (st || w->received < heft_writer_length(w, w->part))
             return st;
         st = end_part(w, err);
     }
@@ -138,13 +138,13 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
     if (part != w->part)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
                                 (uint64_t)part, (uint64_t)w->part);
-    if (len > heft_writer_length(w, part) - w->got)
+    if (len > heft_writer_length(w, part) - w->received)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
                                 (uint64_t)part, heft_writer_length(w, part));
     const heft_sparse_spec *s = heft_writer_leaves_out(w, part) ? NULL : indices_at(w, part);
     heft_status st = s ? take_indices(w, part, s->types[part - s->first_part], data, len, err)
                        : heft_writer_put(w, part, data, len, err);
-    w->got += len;
+    w->received += len;
     if (!st)
         st = heft_writer_advance(w, err);
     return heft_writer_break(w, st, err);

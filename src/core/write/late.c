@@ -79,8 +79,8 @@ heft_status heft_writer_append(heft_writer *w, heft_error *err)
         st = heft_writer_fill(w, err);
     if (!st)
         st = heft_planner_digests(&w->p, err);
-    heft_segments_free(&w->p.written);
-    heft_segments_init(&w->p.written, w->p.host);
+    heft_partial_crcs_free(&w->p.written);
+    heft_partial_crcs_init(&w->p.written, w->p.host);
     w->p.plan.appended = true;
     return st ? st : heft_writer_open_appender(w, err);
 }

@@ -17,7 +17,7 @@ static heft_status settle_order(heft_plan *p)
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
         for (uint32_t k = 0; k < heft_ix_row(p->x, t)->part_count; k++) {
             uint32_t part = heft_ix_row(p->x, t)->first_part + k;
-            if (!p->same || p->same[part] == part)
+            if (!p->duplicate_of || p->duplicate_of[part] == part)
                 p->order[count++] = part;
         }
     p->order_count = count;
@@ -27,7 +27,7 @@ static heft_status settle_order(heft_plan *p)
 heft_status heft_plan_append(heft_plan *p, uint64_t start)
 {
     p->appended = true;
-    p->front_bytes = p->data_end = start;
+    p->header_bytes = p->data_end = start;
     p->file_bytes = 0;
     return settle_order(p);
 }
@@ -35,20 +35,22 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start)
 static heft_status find_ties(heft_plan *p, bool contents)
 {
     uint32_t count = p->x->parts.len;
-    p->same = heft_plan_alloc(p, count * sizeof *p->same);
-    if (!p->same)
+    p->duplicate_of = heft_plan_alloc(p, count * sizeof *p->duplicate_of);
+    if (!p->duplicate_of)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < count; i++)
-        p->same[i] = i;
-    return p->source.ties ? p->source.ties(p->source.ctx, p->same, contents) : HEFT_OK;
+        p->duplicate_of[i] = i;
+    return p->source.find_duplicates
+               ? p->source.find_duplicates(p->source.ctx, p->duplicate_of, contents)
+               : HEFT_OK;
 }
 
-heft_status heft_plan_ties(heft_plan *p)
+heft_status heft_plan_find_duplicates(heft_plan *p)
 {
     return find_ties(p, true);
 }
 
-heft_status heft_plan_share(heft_plan *p)
+heft_status heft_plan_find_shared(heft_plan *p)
 {
     return find_ties(p, false);
 }
@@ -58,7 +60,7 @@ static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *ou
 {
     const heft_format *f = plan->planner->format;
     heft_out count = heft_out_counting();
-    heft_status st = f->between ? f->between(plan, part, &count) : HEFT_OK;
+    heft_status st = f->write_record_header ? f->write_record_header(plan, part, &count) : HEFT_OK;
     *out = count.total;
     return st;
 }
@@ -69,8 +71,9 @@ heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves)
     heft_range data;
     uint64_t head = 0;
     heft_status st = HEFT_OK;
-    *moves = plan->kept && !plan->moves_each && heft_planner_kept(p, &data);
-    for (uint32_t i = 0; *moves && !st && p->format->between && i < plan->order_count; i++) {
+    *moves = plan->existing && !plan->moves_each && heft_planner_existing(p, &data);
+    for (uint32_t i = 0; *moves && !st && p->format->write_record_header && i < plan->order_count;
+         i++) {
         st = head_bytes(plan, plan->order[i], &head);
         *moves = !head;
     }
@@ -90,7 +93,8 @@ static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
     for (uint32_t i = 0; i < p->order_count && !st; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, p->order[i]);
         st = head_bytes(p, p->order[i], &head);
-        part->stored = p->kept ? heft_ix_part_row_at(p->kept, p->order[i])->stored : part->length;
+        part->stored = p->existing ? heft_ix_part_row_at(p->existing, p->order[i])->stored
+                                   : part->length;
         if (!heft_add(&at, at, head) || !heft_align_up(&at, at, p->align) ||
             !heft_add(&at, at, part->stored))
             return too_long(p);
@@ -109,9 +113,9 @@ heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
         st = place_each(p, start, tail_align);
     else if (!st && !heft_planner_move(p->planner, start, tail_align))
         st = too_long(p);
-    for (uint32_t i = 0; !st && p->same && i < p->x->parts.len; i++) {
+    for (uint32_t i = 0; !st && p->duplicate_of && i < p->x->parts.len; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
-        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->same[i]);
+        const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->duplicate_of[i]);
         part->offset = first->offset;
         part->stored = first->stored;
     }
@@ -125,7 +129,8 @@ static bool placed_before(const void *ctx, uint32_t a, uint32_t b)
     return heft_ix_part_row_at(ctx, a)->offset < heft_ix_part_row_at(ctx, b)->offset;
 }
 
-heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count, heft_error *err)
+heft_status heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_t *count,
+                                        heft_error *err)
 {
     uint32_t n = 0;
     p->plan.err = err;
@@ -133,7 +138,7 @@ heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count
     if (!ids)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < p->plan.order_count; i++)
-        if (heft_ix_part_row_at(&p->x, p->plan.order[i])->stored || p->format->between)
+        if (heft_ix_part_row_at(&p->x, p->plan.order[i])->stored || p->format->write_record_header)
             ids[n++] = p->plan.order[i];
     heft_sort(ids, ids + p->x.parts.len, n, placed_before, &p->x);
     *out = ids;
@@ -142,11 +147,11 @@ heft_status heft_planner_places(heft_planner *p, uint32_t **out, uint32_t *count
 }
 
 /* Where the data end shows late when parts are compressed: the trailer is planned then. */
-heft_status heft_planner_back_bytes(const heft_planner *p, uint64_t *out)
+heft_status heft_planner_trailer_bytes(const heft_planner *p, uint64_t *out)
 {
     heft_out count = heft_out_counting();
     *out = p->plan.file_bytes - p->plan.data_end;
-    heft_status st = p->plan.appended ? p->format->back(&p->plan, &count) : HEFT_OK;
+    heft_status st = p->plan.appended ? p->format->write_trailer(&p->plan, &count) : HEFT_OK;
     if (p->plan.appended)
         *out = count.total;
     return st;
@@ -160,8 +165,8 @@ uint64_t heft_planner_most(const heft_planner *p)
     uint64_t sum, back;
     if (!p->plan.appended)
         return p->plan.file_bytes;
-    if (heft_planner_back_bytes(p, &back) ||
-        !heft_add(&sum, p->plan.front_bytes + p->plan.align, back))
+    if (heft_planner_trailer_bytes(p, &back) ||
+        !heft_add(&sum, p->plan.header_bytes + p->plan.align, back))
         return HEFT_NOWHERE;
     for (uint32_t i = 0; i < p->plan.order_count; i++) {
         uint64_t length = heft_ix_part_row_at(&p->x, p->plan.order[i])->length;

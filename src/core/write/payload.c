@@ -34,7 +34,7 @@ static const heft_ix_part_row *row(const heft_writer *w, uint32_t part)
 heft_status heft_writer_find_places(heft_writer *w, heft_error *err)
 {
     uint32_t parts = w->p.x.parts.len;
-    heft_status st = heft_planner_places(&w->p, &w->places, &w->place_count, err);
+    heft_status st = heft_planner_parts_in_order(&w->p, &w->places, &w->place_count, err);
     if (st)
         return st;
     w->place_of = heft_plan_alloc(&w->p.plan, parts * sizeof *w->place_of);
@@ -59,8 +59,8 @@ static heft_status fill_gaps(heft_writer *w, uint32_t last, heft_error *err)
         bool is_end = w->place == w->place_count;
         const heft_ix_part_row *part = is_end ? NULL : row(w, w->places[w->place]);
         uint64_t end = part ? part->offset : w->p.plan.data_end;
-        st = heft_planner_write_gap(&w->p, w->places, w->place_count, w->place, w->at, end, w->sink,
-                                    err);
+        st = heft_planner_write_record_header(&w->p, w->places, w->place_count, w->place, w->at,
+                                              end, w->sink, err);
         if (part)
             w->at = part->offset + part->stored;
     }
@@ -105,11 +105,11 @@ heft_status heft_writer_flush(heft_writer *w, heft_error *err)
     return st;
 }
 
-/* Bytes of a part from w->kept on: all of them into pieces. */
+/* Bytes of a part from w->written on: all of them into pieces. */
 static heft_status add_pieces(heft_writer *w, uint32_t part, const uint8_t *data, size_t len,
                               heft_error *err)
 {
-    uint64_t whole = row(w, part)->length, at = w->kept;
+    uint64_t whole = row(w, part)->length, at = w->written;
     heft_status st = HEFT_OK;
     do {
         heft_piece *s = &w->to->pieces[w->filled];
@@ -138,7 +138,7 @@ static heft_status add_pieces(heft_writer *w, uint32_t part, const uint8_t *data
 bool heft_writer_leaves_out(const heft_writer *w, uint32_t part)
 {
     return w->is_late && part >= w->planned
-               ? heft_ix_part_row_at(&w->p.x, part)->flags & HEFT_P_LEFT_OUT
+               ? heft_ix_part_row_at(&w->p.x, part)->flags & HEFT_P_UNUSED
                : w->place_of[part] == HEFT_NONE;
 }
 
@@ -149,13 +149,13 @@ static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_
     const heft_digest *d = heft_planner_digest_of(&w->p, part);
     if (!d || heft_digest_joins(d))
         return HEFT_OK;
-    heft_status st = w->kept ? HEFT_OK
-                             : heft_running_digest_begin(&w->tap, d, w->p.host->allocator,
-                                                         "for a digest", err);
+    heft_status st = w->written ? HEFT_OK
+                                : heft_running_digest_begin(&w->tap, d, w->p.host->allocator,
+                                                            "for a digest", err);
     if (st)
         return st;
     heft_running_digest_update(&w->tap, data, len);
-    if (w->kept + len == row(w, part)->length)
+    if (w->written + len == row(w, part)->length)
         heft_running_digest_end(&w->tap, w->p.part_digests[part]);
     return HEFT_OK;
 }
@@ -163,13 +163,13 @@ static heft_status digest(heft_writer *w, uint32_t part, const void *data, size_
 static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t len, heft_error *err)
 {
     const heft_ix_part_row *p = row(w, part);
-    uint64_t to = p->offset + w->kept;
+    uint64_t to = p->offset + w->written;
     heft_status st = digest(w, part, data, len, err);
     if (st)
         return st;
     if (w->sink->ops->write_at)
         return heft_planner_write(&w->p, w->sink, to, data, len, err);
-    if (w->place_of[part] + !!w->kept < w->place)
+    if (w->place_of[part] + !!w->written < w->place)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%s stores these tensors in another order than they are declared "
                                 "in, which a stream cannot take",
@@ -186,6 +186,6 @@ heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, siz
         st = w->to ? add_pieces(w, part, data, len, err)
              : len ? put(w, part, data, len, err)
                    : HEFT_OK;
-    w->kept += len;
+    w->written += len;
     return st;
 }

@@ -1,7 +1,7 @@
 /* plan.c - a model to be written: what it consists of, and planning it from the checks to the format's layout. */
 #include "core/write/plan.h"
 
-#include "core/write/transfer.h"
+#include "core/write/copy_metadata.h"
 
 static heft_status check_options(heft_planner *p, heft_error *err)
 {
@@ -33,7 +33,7 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
     heft_limits limits = { sizeof limits, 0, UINT64_MAX, UINT32_MAX - 1, 0 };
     heft_host_begin(p->host, &p->x, &limits);
     p->arena.mem = &p->x.mem;
-    heft_segments_init(&p->written, p->host);
+    heft_partial_crcs_init(&p->written, p->host);
     p->plan = (heft_plan){
         .planner = p,
         .x = &p->x,
@@ -51,8 +51,8 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
 void heft_planner_free(heft_planner *p)
 {
     heft_arena_free(&p->arena);
-    heft_segments_free(&p->written);
-    heft_text_set_free(&p->told, &p->x.mem);
+    heft_partial_crcs_free(&p->written);
+    heft_text_set_free(&p->reported, &p->x.mem);
     heft_planner_digests_free(p);
     heft_vec_free(&p->x.mem, &p->stored, sizeof(heft_stored));
     heft_vec_free(&p->x.mem, &p->model_bytes, sizeof(heft_model_bytes));
@@ -109,7 +109,7 @@ static heft_status check_names(heft_planner *p, heft_error *err)
 {
     heft_error why;
     p->x.err = &why;
-    heft_status st = p->x.sealed ? HEFT_OK : heft_ix_seal(&p->x);
+    heft_status st = p->x.has_name_table ? HEFT_OK : heft_ix_build_name_table(&p->x);
     if (!st)
         st = heft_meta_unique(&p->x, "the metadata");
     p->x.err = err;
@@ -128,7 +128,7 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
         st = heft_planner_storage(p);
     if (!st)
         st = p->format->plan(&p->plan);
-    bool has_generator = p->asks_generator || (p->x.generator.len && !p->plan.kept);
+    bool has_generator = p->asks_generator || (p->x.generator.len && !p->plan.existing);
     if (!st && has_generator && !p->plan.names_generator)
         st = heft_plan_loss(&p->plan, p->asks_generator ? HEFT_WARNING : HEFT_NOTE,
                             "heft/generator", HEFT_NONE,

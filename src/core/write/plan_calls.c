@@ -24,8 +24,8 @@ static heft_status tell_once(heft_planner *p, const char *rule, heft_str tensor,
             all[at++] = '\n';
     }
     heft_str key = { all, len };
-    *is_new = !heft_text_set_has(&own->told, &own->x.key, key);
-    if (*is_new && !heft_text_set_add(&own->told, &own->x.mem, &own->x.key, key))
+    *is_new = !heft_text_set_has(&own->reported, &own->x.key, key);
+    if (*is_new && !heft_text_set_add(&own->reported, &own->x.mem, &own->x.key, key))
         return heft_error_no_memory(p->plan.err, "to plan the file");
     return HEFT_OK;
 }
@@ -57,7 +57,7 @@ heft_status heft_plan_warn(heft_plan *plan, const char *rule, const char *text)
 {
     heft_planner *p = plan->planner;
     bool is_strict = p->opt.strict;
-    p->opt.strict = is_strict && !plan->kept; /* edits are strict about losses */
+    p->opt.strict = is_strict && !plan->existing; /* edits are strict about losses */
     heft_status st = heft_plan_loss(plan, HEFT_WARNING, rule, HEFT_NONE, text);
     p->opt.strict = is_strict;
     return st;

@@ -7,7 +7,7 @@
 typedef struct range_digest {
     const char *algorithm;
     heft_range range;
-    uint8_t bytes[HEFT_CLAIM_BYTES];
+    uint8_t bytes[HEFT_CHECKSUM_BYTES];
     bool known;
 } range_digest;
 
@@ -16,8 +16,8 @@ static heft_status join_range(heft_planner *p, const heft_digest *d, heft_range 
 {
     uint32_t state;
     d->init(&state);
-    heft_status st = heft_segments_join(&p->written, d->name, r, &state, p->passed_by,
-                                        p->passed_by_ctx, err);
+    heft_status st = heft_partial_crcs_join(&p->written, d->name, r, &state, p->carry_unwritten,
+                                            p->carry_unwritten_ctx, err);
     d->final(out, &state);
     return st;
 }
@@ -39,7 +39,7 @@ heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_
     range_digest *to = heft_vec_push(&p->x.mem, &p->range_digests, sizeof *to);
     if (!to)
         return heft_error_no_memory(plan->err, "for a checksum");
-    if (!heft_segments_want(&p->written, p->host, algorithm))
+    if (!heft_partial_crcs_track(&p->written, p->host, algorithm))
         return heft_error_plain(plan->err, HEFT_E_UNSUPPORTED, "%s of a range cannot be computed",
                                 algorithm);
     *to = (range_digest){ algorithm, r, { 0 }, false };
@@ -83,7 +83,7 @@ static heft_status pass_on(void *ctx, uint64_t at, const void *data, size_t len)
 
 heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *algorithm,
                                void (*emit)(const heft_plan *p, heft_out *o),
-                               uint8_t digest[HEFT_CLAIM_BYTES])
+                               uint8_t digest[HEFT_CHECKSUM_BYTES])
 {
     const heft_host *h = plan->planner->host;
     digesting g = { .to = o };
@@ -127,7 +127,7 @@ heft_status heft_planner_digests(heft_planner *p, heft_error *err)
 {
     range_digest *asked = p->range_digests.ptr;
     heft_status st = HEFT_OK;
-    heft_segments_sort(&p->written);
+    heft_partial_crcs_sort(&p->written);
     for (uint32_t i = 0; i < p->range_digests.len && !st; i++)
         st = settle_digest(p, &asked[i], err);
     return st ? st : join_parts(p, err);

@@ -2,7 +2,7 @@
  *
  * Where the size is reserved, workers fill their own ranges at the same time. Where it is not known before, as with
  * compressed parts, writes come one at a time, and the memory grows. */
-#include "base/checked.h"
+#include "base/checked_math.h"
 #include "base/error.h"
 #include "core/read/file.h"
 

@@ -37,7 +37,7 @@ typedef struct heft_sparse_input { /* how far the indices of one tensor have com
     heft_memory mem;
     heft_vec breaks; /* sparse_csr, strict: where rows begin, or where columns do not ascend */
     uint32_t next;   /* of these */
-    heft_places places;
+    heft_positions places;
     uint8_t carry[8]; /* the first bytes of an element whose others are still to come */
     uint32_t carried;
 } heft_sparse_input;

@@ -44,14 +44,14 @@ static heft_status add_tensor(heft_split_units *u, const heft_file *in, const he
  * only happen to be equal. */
 static heft_status share_sources(heft_planner *p, uint32_t **same, heft_error *err)
 {
-    if (!p->plan.same)
+    if (!p->plan.duplicate_of)
         return HEFT_OK;
     *same = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof **same);
     if (!*same)
         return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < p->x.parts.len; i++)
         (*same)[i] = i;
-    return p->plan.source.ties(p->plan.source.ctx, *same, false);
+    return p->plan.source.find_duplicates(p->plan.source.ctx, *same, false);
 }
 
 /* Adds the tensors of the plan, and the first tensor of each unit with the bytes of the unit. */
@@ -80,7 +80,7 @@ static heft_status add_tensors(heft_split_units *u, const heft_file *in, heft_pl
 static heft_status note_equal(heft_split_units *u, const heft_file *in, const heft_planner *p,
                               heft_error *err)
 {
-    if (!p->plan.same)
+    if (!p->plan.duplicate_of)
         return HEFT_OK;
     u->equal = new_ids(u, in->x.parts.len);
     if (!u->equal)
@@ -89,7 +89,7 @@ static heft_status note_equal(heft_split_units *u, const heft_file *in, const he
         const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
         uint32_t first = heft_ix_row(&in->x, u->source[t])->first_part;
         for (uint32_t k = 0; k < row->part_count; k++)
-            u->equal[first + k] = p->plan.same[row->first_part + k];
+            u->equal[first + k] = p->plan.duplicate_of[row->first_part + k];
     }
     return HEFT_OK;
 }
@@ -128,7 +128,7 @@ heft_status heft_split_units_collect(heft_split_units *u, const heft_file *in, h
     if (!st)
         st = note_equal(u, in, p, err);
     if (!st)
-        st = heft_ix_seal(&u->x);
+        st = heft_ix_build_name_table(&u->x);
     if (!st)
         list_members(u);
     return st;

@@ -6,13 +6,13 @@ static heft_str text_at(const void *ctx, uint32_t i)
     return ((const heft_str *)((const heft_text_set *)ctx)->texts.ptr)[i];
 }
 
-bool heft_text_set_has(const heft_text_set *s, const heft_keyed *key, heft_str text)
+bool heft_text_set_has(const heft_text_set *s, const heft_name_hash *key, heft_str text)
 {
     heft_names_of of = { text_at, s };
     return heft_names_find(&s->names, of, heft_names_hash(key, text), text) != HEFT_NONE;
 }
 
-bool heft_text_set_add(heft_text_set *s, heft_memory *m, const heft_keyed *key, heft_str text)
+bool heft_text_set_add(heft_text_set *s, heft_memory *m, const heft_name_hash *key, heft_str text)
 {
     heft_names_of of = { text_at, s };
     heft_str *to = heft_names_grow(m, &s->names, key, of, s->texts.len)

@@ -8,9 +8,9 @@ typedef struct heft_text_set {
     heft_names names;
 } heft_text_set;
 
-bool heft_text_set_has(const heft_text_set *s, const heft_keyed *key, heft_str text);
+bool heft_text_set_has(const heft_text_set *s, const heft_name_hash *key, heft_str text);
 /* Adds a text that is not in the set, and borrows it; false: no memory. */
-bool heft_text_set_add(heft_text_set *s, heft_memory *m, const heft_keyed *key, heft_str text);
+bool heft_text_set_add(heft_text_set *s, heft_memory *m, const heft_name_hash *key, heft_str text);
 void heft_text_set_free(heft_text_set *s, heft_memory *m); /* one of zeros is harmless */
 
 #endif

@@ -2,7 +2,7 @@
  * not known here. */
 #include "core/write/within.h"
 
-bool heft_within(const heft_planner *p, const heft_file *in)
+bool heft_is_same_format(const heft_planner *p, const heft_file *in)
 {
     return p->format == in->format;
 }
@@ -24,7 +24,7 @@ static heft_status say_version(heft_planner *p, heft_str has)
 heft_status heft_within_version(heft_planner *p, const heft_file *in, heft_error *err)
 {
     heft_str has = in->x.version;
-    if (!heft_within(p, in) || p->plan.version || !*p->format->versions || !has.len)
+    if (!heft_is_same_format(p, in) || p->plan.version || !*p->format->versions || !has.len)
         return HEFT_OK;
     if (!heft_format_writes(p->format, has))
         return say_version(p, has);
@@ -52,8 +52,8 @@ static const char *algorithm_of(const heft_planner *p, heft_str digest)
 
 heft_storage heft_within_storage(heft_planner *p, const heft_file *in, uint32_t part)
 {
-    heft_storage how = heft_planner_usual(p), kept = how;
-    if (!heft_within(p, in) || !p->format->storage)
+    heft_storage how = heft_planner_default_storage(p), kept = how;
+    if (!heft_is_same_format(p, in) || !p->format->storage)
         return how;
     const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
     if (p->opt.encoding == HEFT_RAW)
@@ -69,7 +69,7 @@ void heft_within_note(heft_planner *p, const heft_file *in, uint32_t part, const
 {
     heft_encoding encoding = heft_ix_part_row_at(&in->x, part)->encoding;
     const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
-    if (!heft_within(p, in))
+    if (!heft_is_same_format(p, in))
         return;
     p->decoded += encoding != HEFT_RAW && how->encoding == HEFT_RAW;
     p->digests_changed += algorithm && how->digest && !p->opt.digest &&
@@ -113,7 +113,7 @@ heft_status heft_within_losses(heft_planner *p, const heft_file *in)
                                 "there was no memory to list what the input says and a copy "
                                 "leaves out: open it again");
     for (uint32_t i = 0; i < in->x.omitted.len && !st; i++)
-        if (heft_within(p, in) || all[i].name.ptr)
+        if (heft_is_same_format(p, in) || all[i].name.ptr)
             st = say_omission(p, &all[i]);
     return st ? st : say_stored(p);
 }

@@ -4,7 +4,7 @@
 #include "core/write/plan.h"
 
 /* Whether `in` is of the format that is written. */
-bool heft_within(const heft_planner *p, const heft_file *in);
+bool heft_is_same_format(const heft_planner *p, const heft_file *in);
 /* The generation stays, unless another was asked for. */
 heft_status heft_within_version(heft_planner *p, const heft_file *in, heft_error *err);
 /* How a part of the input is stored when nothing else is asked for. */

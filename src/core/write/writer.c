@@ -74,10 +74,10 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
         st = w->sink->ops->reserve(w->sink, w->p.plan.file_bytes, err);
     if (!st)
         st = heft_planner_emit(&w->p, HEFT_HEADER, w->sink, err);
-    w->at = w->p.plan.front_bytes;
+    w->at = w->p.plan.header_bytes;
     if (!st && w->p.plan.appended)
         st = heft_writer_open_appender(w, err);
-    else if (!st && w->sink->ops->write_at && !w->p.plan.late)
+    else if (!st && w->sink->ops->write_at && !w->p.plan.needs_preceding_digests)
         st = heft_writer_fill(w, err);
     if (!st)
         st = heft_writer_advance(w, err);
@@ -94,7 +94,7 @@ static heft_status check_complete(const heft_writer *w, heft_error *err)
                                                : "the writing has not begun");
     if (w->part < w->p.x.parts.len)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U lacks %U of its %U bytes",
-                                (uint64_t)w->part, heft_writer_length(w, w->part) - w->got,
+                                (uint64_t)w->part, heft_writer_length(w, w->part) - w->received,
                                 heft_writer_length(w, w->part));
     return HEFT_OK;
 }
@@ -116,8 +116,8 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
         st = heft_planner_again(&w->p, err);
     if (!st)
         st = heft_planner_digests(&w->p, err);
-    if (!st && w->sink->ops->write_at && w->p.plan.late)
-        st = heft_planner_gaps(&w->p, w->sink, err);
+    if (!st && w->sink->ops->write_at && w->p.plan.needs_preceding_digests)
+        st = heft_planner_write_record_headers(&w->p, w->sink, err);
     if (!st)
         st = heft_planner_emit(&w->p, HEFT_TRAILER, w->sink, err);
     if (st) {

@@ -2,7 +2,7 @@
  * by part (intake.c), some of them declared late (late.c), and go into the file (payload.c). */
 #ifndef HEFT_WRITER_H
 #define HEFT_WRITER_H
-#include "core/write/append.h"
+#include "core/write/append_model.h"
 #include "core/write/sparse_input.h"
 
 struct heft_writer {
@@ -14,10 +14,11 @@ struct heft_writer {
     uint32_t place_count;
     uint32_t *place_of; /* part -> its position in places, or HEFT_NONE: left out */
     uint32_t part;      /* whose bytes come next … */
-    uint64_t got, kept; /* … how many came, and how many went on in the type that is written */
-    bool is_started;    /* the part, even when it has no bytes */
-    uint32_t place;     /* a stream: up to where it is filled: the place that comes next … */
-    uint64_t at;        /* … and the byte */
+    uint64_t received,
+        written;     /* … how many came, and how many went on in the type that is written */
+    bool is_started; /* the part, even when it has no bytes */
+    uint32_t place;  /* a stream: up to where it is filled: the place that comes next … */
+    uint64_t at;     /* … and the byte */
     heft_running_digest tap; /* digest of the part whose bytes come */
     heft_appender *to; /* of compressed parts, which take their places as they come, or NULL */
     uint32_t filled;   /* pieces that wait to be encoded; the next one is being filled */

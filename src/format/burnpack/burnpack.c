@@ -82,7 +82,7 @@ static heft_status find_data(heft_index *x, const heft_burnpack_manifest *m, hef
 
 /* ---- the file ---- */
 
-static heft_status read_header(heft_in *in, heft_index *x, uint32_t *manifest_bytes)
+static heft_status read_header(heft_window *in, heft_index *x, uint32_t *manifest_bytes)
 {
     heft_cur c = heft_cur_whole(in, 0, HEADER, "the header");
     const uint8_t *magic = heft_cur_take(&c, 4);
@@ -110,7 +110,7 @@ static heft_status read_header(heft_in *in, heft_index *x, uint32_t *manifest_by
     return HEFT_OK;
 }
 
-static heft_status burnpack_parse(heft_in *in, heft_index *x)
+static heft_status burnpack_parse(heft_window *in, heft_index *x)
 {
     uint32_t n;
     uint64_t aligned;
@@ -137,9 +137,9 @@ static heft_status burnpack_parse(heft_in *in, heft_index *x)
 
 /* ---- what is allowed but odd ---- */
 
-static const heft_odd_rules odd_rules = { "burnpack/name", "burnpack/nul-in-name",
-                                          "a NUL in its name ends it for programs in C",
-                                          "burnpack/rank" };
+static const heft_name_rules odd_rules = { "burnpack/name", "burnpack/nul-in-name",
+                                           "a NUL in its name ends it for programs in C",
+                                           "burnpack/rank" };
 
 /* Every tensor has one part, of its own number; the parts ascend. */
 static heft_status burnpack_notice(heft_index *x)
@@ -235,6 +235,6 @@ const heft_format heft_format_burnpack = {
     .notice = burnpack_notice,
     .check = burnpack_check,
     .plan = heft_burnpack_plan,
-    .front = heft_burnpack_front,
+    .write_header = heft_burnpack_write_header,
     .number_map = heft_burnpack_scalars,
 };

@@ -55,7 +55,7 @@ typedef struct
 heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_index *x,
                                     heft_burnpack_schemes *seen, heft_str name);
 /* One of the plain ones. */
-bool heft_burnpack_look_type(heft_cbor_look *l, heft_dtype *out);
+bool heft_burnpack_fast_type(heft_cbor_fast *l, heft_dtype *out);
 /* Whether the reference has a name for the element type of a dense tensor. */
 bool heft_burnpack_has_type(heft_dtype t);
 /* Whether a stored_dtype is one of the reference's for a dense tensor of that type. */
@@ -86,12 +86,13 @@ heft_status heft_burnpack_read_manifest(heft_burnpack_manifest *out, heft_index 
                                         const uint8_t *p, size_t len);
 
 /* The tensor that c reads next, if its descriptor is spelled as every writer spells it: *read. */
-heft_status heft_burnpack_read_usual(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found,
-                                     bool *read);
+heft_status heft_burnpack_read_canonical(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found,
+                                         bool *read);
 /* Of very many tensors those that can be read side by side, from the one that c reads next on. */
-void heft_burnpack_read_slices(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found);
+void heft_burnpack_read_parallel(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found);
 /* Adds the tensor read last, whose descriptor stands at `at`, to what they say together. */
-void heft_burnpack_remember(heft_burnpack_manifest *found, heft_index *x, uint32_t id, uint64_t at);
+void heft_burnpack_record_fields(heft_burnpack_manifest *found, heft_index *x, uint32_t id,
+                                 uint64_t at);
 
 typedef struct heft_burnpack_schemes_out { /* of the quantized tensors that are written */
     const heft_burnpack_generation *target;
@@ -119,6 +120,6 @@ void heft_burnpack_check_record(heft_check *c);
 heft_status heft_burnpack_derive_id(heft_plan *p, uint32_t tensor);
 
 heft_status heft_burnpack_plan(heft_plan *p);
-heft_status heft_burnpack_front(const heft_plan *p, heft_out *o);
+heft_status heft_burnpack_write_header(const heft_plan *p, heft_out *o);
 
 #endif

@@ -102,7 +102,7 @@ static heft_status read_record(heft_record *r)
     return st;
 }
 
-static heft_status parse(heft_in *in, heft_index *x)
+static heft_status parse(heft_window *in, heft_index *x)
 {
     enum { TIMES = 8, LEAST = 32 << 10 };
     heft_record r = { .x = x, .floats = HEFT_UNTYPED, .ints = HEFT_UNTYPED };
@@ -110,7 +110,7 @@ static heft_status parse(heft_in *in, heft_index *x)
     r.work = in->size > (UINT64_MAX - LEAST) / TIMES ? UINT64_MAX : in->size * TIMES + LEAST;
     heft_status st = read_record(&r);
     if (st == HEFT_AGAIN)
-        heft_in_ask_ahead(in, heft_cur_pos(&r.c), heft_ix_tensors(x));
+        heft_window_ask_ahead(in, heft_cur_pos(&r.c), heft_ix_tensors(x));
     heft_vec_free(&x->mem, &r.path, 1);
     return st ? st : heft_meta_unique(x, "the item of the record");
 }

@@ -24,7 +24,7 @@ static bool look_at_data(heft_record *r, fields *f)
     f->where.offset = f->is_packed ? heft_cur_pos(&r->c) : f->data.at;
     f->where.length = f->data.u;
     if (f->is_packed)
-        heft_cur_pass(&r->c, f->data.u);
+        heft_cur_skip(&r->c, f->data.u);
     else if (f->data.kind != HEFT_MSGPACK_ARRAY || !heft_msgpack_scan(&f->facts, &r->c, f->data.u))
         return false;
     if (!f->is_packed)

@@ -4,14 +4,14 @@
  *   28  u32 offset of the index   32  u32 tensors   36  u32 offset, u64 size of the data
  *   48  u64 size of the file   56  u32 CRC-32 of [0, 56)   60  u32 0
  *       metadata: u32 entries, u32 their bytes; u16 key length, u16 value length, key, value
- *       vocabulary: vocab.c
+ *       vocabulary: embd_vocab.c
  *       index: per tensor u32 FNV-1a of the name, u8 element type, u8 rank, u16 name length,
  *              u32 shape[4], u64 offset in the data; then the names, end to end
  *       data, each tensor begun at a multiple of 64
  *  -16  u32 CRC-32 of the data, u32 CRC-32 of all before the footer, "DBME", u32 0
  *
  * The sections stand anywhere, wherever their offsets say.  The programs of EMBD themselves use
- * another layout under the same magic: simple.c.
+ * another layout under the same magic: embd_simple.c.
  */
 #include "format/embd/embd.h"
 
@@ -95,20 +95,20 @@ static heft_status check_footer(heft_index *x, const uint8_t *f, const layout *l
 static heft_status claim(heft_index *x, const layout *l, const char *rule, heft_range range,
                          const uint8_t *stored)
 {
-    heft_claim c = { .rule = rule,
-                     .algorithm = "crc32",
-                     .range = { range },
-                     .tensor = HEFT_NONE,
-                     .advisory = !(l->flags & HEFT_EMBD_CHECKSUMS),
-                     .at_open = rule == heft_embd_header_crc };
+    heft_stored_checksum c = { .rule = rule,
+                               .algorithm = "crc32",
+                               .range = { range },
+                               .tensor = HEFT_NONE,
+                               .advisory = !(l->flags & HEFT_EMBD_CHECKSUMS),
+                               .at_open = rule == heft_embd_header_crc };
     memcpy(c.expect, stored, 4);
-    return c.advisory && !heft_le32(stored) ? HEFT_OK : heft_ix_claim(x, c);
+    return c.advisory && !heft_le32(stored) ? HEFT_OK : heft_ix_checksum(x, c);
 }
 
 /* ---- metadata ---- */
 
 /* Sets the section to what it takes, should its size leave out the head. */
-static heft_status read_metadata(heft_in *in, heft_index *x, heft_range *section)
+static heft_status read_metadata(heft_window *in, heft_index *x, heft_range *section)
 {
     if (!section->length)
         return HEFT_OK;
@@ -205,7 +205,7 @@ static heft_status read_tensor(heft_index *x, const layout *l, uint64_t at, cons
 }
 
 /* Sets the extent of the index, which only its descriptors tell. */
-static heft_status read_index(heft_in *in, heft_index *x, layout *l)
+static heft_status read_index(heft_window *in, heft_index *x, layout *l)
 {
     uint64_t at = l->index.offset, room = l->footer > at ? l->footer - at : 0;
     uint64_t bytes = (uint64_t)l->tensors * DESCRIPTOR;
@@ -288,7 +288,8 @@ static heft_status check_places(heft_index *x, const layout *l)
 
 /* ---- parsing ---- */
 
-static heft_status parse_specified(heft_in *in, heft_index *x, const uint8_t *h, const uint8_t *f)
+static heft_status parse_specified(heft_window *in, heft_index *x, const uint8_t *h,
+                                   const uint8_t *f)
 {
     layout l = {
         .flags = heft_le32(h + 8),
@@ -329,7 +330,7 @@ static heft_status parse_specified(heft_in *in, heft_index *x, const uint8_t *h,
     return x->version.ptr ? HEFT_OK : HEFT_E_NOMEM;
 }
 
-static heft_status embd_parse(heft_in *in, heft_index *x)
+static heft_status embd_parse(heft_window *in, heft_index *x)
 {
     heft_cur start = heft_cur_open(in, 0, 4, "the magic");
     const uint8_t *magic = heft_cur_take(&start, 4);
@@ -357,7 +358,7 @@ static heft_status embd_parse(heft_in *in, heft_index *x)
 
 /* ---- the format ---- */
 
-static const heft_odd_rules odd_rules = { "embd/name", NULL, NULL, NULL };
+static const heft_name_rules odd_rules = { "embd/name", NULL, NULL, NULL };
 
 const heft_format heft_format_embd = {
     .name = "embd",
@@ -372,7 +373,7 @@ const heft_format heft_format_embd = {
     .odd = &odd_rules,
     .check = heft_embd_check,
     .plan = heft_embd_plan,
-    .front = heft_embd_front,
-    .between = heft_embd_between,
-    .back = heft_embd_back,
+    .write_header = heft_embd_write_header,
+    .write_record_header = heft_embd_write_record_header,
+    .write_trailer = heft_embd_write_trailer,
 };

@@ -1,4 +1,4 @@
-/* embd.h - what the files of the EMBD format share; embd.c and simple.c show the layouts. */
+/* embd.h - what the files of the EMBD format share; embd.c and embd_simple.c show the layouts. */
 #ifndef HEFT_EMBD_H
 #define HEFT_EMBD_H
 #include "format/format.h"
@@ -31,9 +31,9 @@ extern const char heft_embd_version[], heft_embd_simple_version[];
 /* rules */
 extern const char heft_embd_header_crc[], heft_embd_data_crc[], heft_embd_file_crc[];
 
-/* vocab.c: the vocabulary section, and the tokens of a simple stream, from their count on. */
-heft_status heft_embd_read_vocab(heft_in *in, heft_index *x, heft_range section);
-heft_status heft_embd_read_simple_vocab(heft_in *in, heft_index *x, uint64_t at, uint64_t *end);
+/* embd_vocab.c: the vocabulary section, and the tokens of a simple stream, from their count on. */
+heft_status heft_embd_read_vocab(heft_window *in, heft_index *x, heft_range section);
+heft_status heft_embd_read_simple_vocab(heft_window *in, heft_index *x, uint64_t at, uint64_t *end);
 /* Bytes of the tokens, with lengths of so many bytes in front. */
 uint64_t heft_embd_token_bytes(const heft_vocab *v, uint32_t length_bytes);
 void heft_embd_put_vocab(heft_out *o, const heft_vocab *v, uint32_t section_at);
@@ -41,18 +41,18 @@ void heft_embd_put_simple_vocab(heft_out *o, const heft_vocab *v); /* NULL: none
 /* Losses: *out is the vocabulary to be written, or NULL. */
 heft_status heft_embd_plan_vocab(heft_plan *p, bool simple, const heft_vocab **out);
 
-/* simple.c */
-heft_status heft_embd_simple_parse(heft_in *in, heft_index *x);
-heft_status heft_embd_simple_place(heft_plan *p, const heft_vocab *v);
-heft_status heft_embd_simple_front(const heft_plan *p, heft_out *o);
-heft_status heft_embd_simple_between(const heft_plan *p, uint32_t part, heft_out *o);
+/* embd_simple.c */
+heft_status heft_embd_simple_parse(heft_window *in, heft_index *x);
+heft_status heft_embd_simple_lay_out(heft_plan *p, const heft_vocab *v);
+heft_status heft_embd_simple_write_header(const heft_plan *p, heft_out *o);
+heft_status heft_embd_simple_write_record_header(const heft_plan *p, uint32_t part, heft_out *o);
 
-heft_status heft_embd_check(heft_check *c); /* check.c */
+heft_status heft_embd_check(heft_check *c); /* embd_check.c */
 
-/* write.c: both layouts. */
+/* embd_write.c: both layouts. */
 heft_status heft_embd_plan(heft_plan *p);
-heft_status heft_embd_front(const heft_plan *p, heft_out *o);
-heft_status heft_embd_between(const heft_plan *p, uint32_t part, heft_out *o);
-heft_status heft_embd_back(const heft_plan *p, heft_out *o);
+heft_status heft_embd_write_header(const heft_plan *p, heft_out *o);
+heft_status heft_embd_write_record_header(const heft_plan *p, uint32_t part, heft_out *o);
+heft_status heft_embd_write_trailer(const heft_plan *p, heft_out *o);
 
 #endif

@@ -2,7 +2,7 @@
  *
  *    0  "GGUF"   4  u32 version: 1, 2 or 3
  *    8  u64 tensors   16  u64 entries of metadata; both u32 in version 1
- *       entries: key, u32 kind, value (meta.c)
+ *       entries: key, u32 kind, value (gguf_meta.c)
  *       tensors: name, u32 rank, u64 dimensions, the innermost first, u32 element type,
  *                u64 offset in the data, a multiple of the alignment
  *       zeros up to a multiple of the alignment, then the data
@@ -80,7 +80,7 @@ static heft_status read_type(heft_gguf_reader *r, heft_str name, heft_dtype *t, 
         return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
                               "tensor %q: element type %s is one that ggml has removed", name,
                               heft_gguf_removed_type(number));
-    if (r->big_endian && heft_dtype_get(*t)->block_elems > 1 && !heft_block_can_turn(*t))
+    if (r->big_endian && heft_dtype_get(*t)->block_elems > 1 && !heft_block_can_byteswap(*t))
         return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, r->field,
                               "tensor %q: blocks of %s cannot be read from a big-endian file", name,
                               heft_dtype_name(*t));
@@ -249,7 +249,7 @@ static heft_status read_version(heft_gguf_reader *r, const uint8_t *head)
     return HEFT_OK;
 }
 
-static heft_status gguf_parse(heft_in *in, heft_index *x)
+static heft_status gguf_parse(heft_window *in, heft_index *x)
 {
     heft_gguf_reader r = { .c = heft_cur_open(in, 0, in->size, "the file"), .x = x };
     const uint8_t *head = heft_cur_take(&r.c, COUNTS_AT);
@@ -269,7 +269,7 @@ static heft_status gguf_parse(heft_in *in, heft_index *x)
                              r.length_bytes + KIND + KIND + OFFSET);
     }
     for (uint64_t i = 0; !st && i < tensors; i++)
-        st = heft_gguf_blame(&r, read_tensor(&r, align));
+        st = heft_gguf_error(&r, read_tensor(&r, align));
     if (st)
         return st;
     x->data_start = heft_cur_pos(&r.c);
@@ -283,14 +283,14 @@ static heft_status gguf_parse(heft_in *in, heft_index *x)
 
 /* ---- what is allowed but odd ---- */
 
-static const heft_odd_rules odd_rules = { "gguf/name", NULL, NULL, NULL };
+static const heft_name_rules odd_rules = { "gguf/name", NULL, NULL, NULL };
 
 /* What ggml asks of a file beyond what can be read.  Each tensor has one part, of its own number. */
 static heft_status gguf_notice(heft_index *x)
 {
     uint64_t align = heft_gguf_alignment(x), expected;
     bool in_order = heft_align_up(&expected, x->data_start, align);
-    if (!x->split.number && !heft_gguf_find(x, "general.architecture"))
+    if (!x->shard_info.number && !heft_gguf_find(x, "general.architecture"))
         heft_ix_note(x, HEFT_NOTE, "gguf/architecture", HEFT_NOWHERE, HEFT_NONE,
                      "the metadata have no general.architecture");
     if (align < HEFT_GGUF_LEAST_ALIGN)
@@ -325,7 +325,7 @@ static heft_status gguf_check(heft_check *c)
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
         if (order[i] >= c->x->parts.len)
             continue; /* the vocabulary, among the metadata */
-        if (heft_ix_place_file(c->x, part->offset))
+        if (heft_global_offset_file(c->x, part->offset))
             break;
         bool is_padding = heft_align_up(&last, at, align) && part->offset <= last;
         st = c->padding(c, "gguf/padding", is_padding ? HEFT_NOTE : HEFT_WARNING,
@@ -363,6 +363,6 @@ const heft_format heft_format_gguf = {
     .notice = gguf_notice,
     .check = gguf_check,
     .plan = heft_gguf_plan,
-    .front = heft_gguf_front,
+    .write_header = heft_gguf_write_header,
     .sharding = &heft_gguf_sharding,
 };

@@ -64,7 +64,7 @@ uint64_t heft_gguf_length(heft_gguf_reader *r);
 heft_str heft_gguf_text(heft_gguf_reader *r, const char *what);
 /* Bytes that a text may not have: the mark of a conversion that replaced what was no text.  Says so, in
  * place of the message there is, when they are in front of what could not be read. */
-heft_status heft_gguf_blame(heft_gguf_reader *r, heft_status st);
+heft_status heft_gguf_error(heft_gguf_reader *r, heft_status st);
 /* count entries of metadata. */
 heft_status heft_gguf_read_metadata(heft_gguf_reader *r, uint64_t count);
 
@@ -74,7 +74,7 @@ const heft_value *heft_gguf_find(const heft_index *x, const char *key);
 uint64_t heft_gguf_alignment_of(const heft_value *v);
 uint64_t heft_gguf_alignment(const heft_index *x); /* HEFT_GGUF_ALIGN when nothing is said */
 
-/* values.c: values to be written. */
+/* gguf_values.c: values to be written. */
 
 /* Whether a value of the metadata, with all that is in it, can be carried. */
 bool heft_gguf_can_carry(const heft_index *x, uint32_t i);
@@ -84,11 +84,11 @@ void heft_gguf_put_text(heft_out *o, heft_str s);
 /* Kind and value, its children included. */
 void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i);
 
-/* split.c: what a file says of the set that it belongs to becomes x->split. */
+/* gguf_split.c: what a file says of the set that it belongs to becomes x->shard_info. */
 heft_status heft_gguf_read_split(heft_index *x);
 extern const heft_sharding heft_gguf_sharding;
 
 heft_status heft_gguf_plan(heft_plan *p);
-heft_status heft_gguf_front(const heft_plan *p, heft_out *o);
+heft_status heft_gguf_write_header(const heft_plan *p, heft_out *o);
 
 #endif

@@ -9,8 +9,8 @@
  * A base id is the first 16 bytes of BLAKE3(name), or zero.  Payloads lie anywhere; we write them
  * at multiples of 64 with zeros between.
  */
-#include "format/gptrs/entry.h"
-#include "model/slices.h"
+#include "format/gptrs/gptrs_entry.h"
+#include "model/parallel.h"
 
 enum {
     MAGIC = HEFT_GPTRS_MAGIC,
@@ -69,7 +69,7 @@ static inline void note_place(places *s, heft_index *x, const heft_gptrs_entry *
 typedef struct many {
     bool checkpoint;
     uint64_t data;
-    places places[HEFT_IX_SLICES];
+    places places[HEFT_IX_CHUNKS];
 } many;
 
 static void skip_entry(const void *ctx, heft_cur *c, uint32_t *rank)
@@ -109,12 +109,12 @@ static heft_status read_entries(heft_cur *c, heft_index *x, bool checkpoint, uin
                                 places *s)
 {
     many m = { .checkpoint = checkpoint, .data = s->data };
-    heft_ix_slicing how = {
+    heft_ix_binary_records how = {
         .skip = skip_entry, .read = read_slice, .ctx = &m, .base_ids = checkpoint
     };
-    if (!heft_ix_slices(x, c, count, &how))
+    if (!heft_ix_parallel_binary(x, c, count, &how))
         return read_run(c, x, checkpoint, count, s);
-    for (uint32_t i = 0; i < HEFT_IX_SLICES; i++) {
+    for (uint32_t i = 0; i < HEFT_IX_CHUNKS; i++) {
         const places *more = &m.places[i];
         if (!more->end)
             continue;
@@ -145,7 +145,7 @@ static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, plac
 }
 
 /* From the length of the index on.  Every tensor has one part, so their numbers are the same. */
-static heft_status parse_v2(heft_in *in, heft_index *x, uint64_t at, bool checkpoint)
+static heft_status parse_v2(heft_window *in, heft_index *x, uint64_t at, bool checkpoint)
 {
     heft_cur c = heft_cur_open(in, at, 4, "the length of the index");
     uint32_t length = heft_cur_u32(&c);
@@ -166,7 +166,8 @@ static heft_status parse_v2(heft_in *in, heft_index *x, uint64_t at, bool checkp
 }
 
 /* The config's part is added, and *at moved behind it. */
-static heft_status parse_config(heft_in *in, heft_index *x, uint64_t *at, heft_gptrs_config *config)
+static heft_status parse_config(heft_window *in, heft_index *x, uint64_t *at,
+                                heft_gptrs_config *config)
 {
     heft_cur c = heft_cur_open(in, *at, 4, "the length of config_json");
     uint32_t length = heft_cur_u32(&c);
@@ -188,7 +189,7 @@ static heft_status parse_config(heft_in *in, heft_index *x, uint64_t *at, heft_g
     return heft_ix_part(x, HEFT_NONE, heft_lit("config"), HEFT_UNTYPED, where, length, HEFT_RAW);
 }
 
-static heft_status parse(heft_in *in, heft_index *x, bool checkpoint)
+static heft_status parse(heft_window *in, heft_index *x, bool checkpoint)
 {
     heft_cur c = heft_cur_open(in, 0, MAGIC + 4, "the header");
     const uint8_t *magic = heft_cur_take(&c, MAGIC);
@@ -215,19 +216,19 @@ static heft_status parse(heft_in *in, heft_index *x, bool checkpoint)
     return st;
 }
 
-static heft_status parse_checkpoint(heft_in *in, heft_index *x)
+static heft_status parse_checkpoint(heft_window *in, heft_index *x)
 {
     return parse(in, x, true);
 }
 
-static heft_status parse_archive(heft_in *in, heft_index *x)
+static heft_status parse_archive(heft_window *in, heft_index *x)
 {
     return parse(in, x, false);
 }
 
 /* ---- the formats ---- */
 
-static const heft_odd_rules odd_rules = { "gptrs/name", NULL, NULL, "gptrs/rank" };
+static const heft_name_rules odd_rules = { "gptrs/name", NULL, NULL, "gptrs/rank" };
 
 const heft_format heft_format_gptrs_checkpoint = {
     .name = "gptrs-checkpoint",
@@ -242,7 +243,7 @@ const heft_format heft_format_gptrs_checkpoint = {
     .odd = &odd_rules,
     .check = heft_gptrs_check_base_ids,
     .plan = heft_gptrs_plan_checkpoint,
-    .front = heft_gptrs_front,
+    .write_header = heft_gptrs_write_header,
 };
 
 const heft_format heft_format_gptrs_archive = {
@@ -257,5 +258,5 @@ const heft_format heft_format_gptrs_archive = {
     .parse = parse_archive,
     .odd = &odd_rules,
     .plan = heft_gptrs_plan_archive,
-    .front = heft_gptrs_front,
+    .write_header = heft_gptrs_write_header,
 };

@@ -10,7 +10,7 @@ static inline const char *heft_gptrs_magic(bool checkpoint)
 }
 
 /* Version 1: from the tensor count on, data between the records. */
-heft_status heft_gptrs_parse_v1(heft_in *in, heft_index *x, uint64_t at, bool checkpoint);
+heft_status heft_gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, bool checkpoint);
 /* The bincode index of two days in December 2025, over the same version number 2. */
 bool heft_gptrs_is_bincode(heft_cur index, bool checkpoint);
 heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool checkpoint);
@@ -38,6 +38,6 @@ heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool checkpoi
 /* Functions of heft_format; gptrs_write.c. */
 heft_status heft_gptrs_plan_checkpoint(heft_plan *p);
 heft_status heft_gptrs_plan_archive(heft_plan *p);
-heft_status heft_gptrs_front(const heft_plan *p, heft_out *o);
+heft_status heft_gptrs_write_header(const heft_plan *p, heft_out *o);
 
 #endif

@@ -1,5 +1,5 @@
 /* gptrs_entry.c - element types of an index by their tags, and what no entry may say. */
-#include "format/gptrs/entry.h"
+#include "format/gptrs/gptrs_entry.h"
 
 const heft_dtype heft_gptrs_types[] = { HEFT_F32, HEFT_F16, HEFT_BF16, HEFT_I32 }; /* by tag */
 

@@ -1,6 +1,6 @@
 /* gptrs_write.c - plans and writes gpt-rs' checkpoints and tensor archives, version 2: see gptrs.c. */
 #include "base/blake3.h"
-#include "format/gptrs/entry.h"
+#include "format/gptrs/gptrs_entry.h"
 #include "format/losses.h"
 
 enum { MAGIC = HEFT_GPTRS_MAGIC, BASE_ID = HEFT_GPTRS_BASE_ID };
@@ -22,14 +22,14 @@ static uint32_t tag_of(heft_dtype t)
 static heft_status check_replaced_id(heft_plan *p, uint32_t t)
 {
     const uint8_t *asked = heft_ix_base_id_at(p->x, t);
-    const uint8_t *had = p->kept ? heft_ix_base_id_at(p->kept, t) : NULL;
+    const uint8_t *had = p->existing ? heft_ix_base_id_at(p->existing, t) : NULL;
     if (!asked || !had || !memcmp(asked, had, BASE_ID) ||
-        heft_gptrs_is_id_of(had, heft_ix_name(p->kept, t)))
+        heft_gptrs_is_id_of(had, heft_ix_name(p->existing, t)))
         return HEFT_OK;
     return heft_error_plain(p->err, HEFT_E_CHECKSUM,
                             "tensor %q: its stored base id is not the BLAKE3 of its name: an edit "
                             "would hide that ('heft convert' makes ids anew)",
-                            heft_ix_name(p->kept, t));
+                            heft_ix_name(p->existing, t));
 }
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *has_half)
@@ -84,7 +84,7 @@ static heft_status plan_config(heft_plan *p, layout *l)
     if (st)
         return heft_error_plain(p->err, st == HEFT_E_NOMEM ? st : HEFT_E_ARGUMENT,
                                 "the config cannot be used: %s", why.message);
-    if (!config.is_untagged || (p->kept && !p->is_new_config))
+    if (!config.is_untagged || (p->existing && !p->is_new_config))
         return HEFT_OK;
     l->config[0] = heft_lit("{\"kind\":\"gpt\",\"config\":");
     l->config[2] = heft_lit("}");
@@ -97,13 +97,13 @@ static void put_base_id(heft_out *o, const heft_plan *p, uint32_t t)
 {
     heft_str name = heft_ix_name(p->x, t);
     const uint8_t *asked = heft_ix_base_id_at(p->x, t);
-    const uint8_t *had = p->kept ? heft_ix_base_id_at(p->kept, t) : NULL;
+    const uint8_t *had = p->existing ? heft_ix_base_id_at(p->existing, t) : NULL;
     uint8_t id[BASE_ID] = { 0 };
     if (!o->buf)
         ; /* only counted */
     else if (asked)
         memcpy(id, asked, BASE_ID);
-    else if (!p->kept || (had && heft_gptrs_is_id_of(had, heft_ix_name(p->kept, t))))
+    else if (!p->existing || (had && heft_gptrs_is_id_of(had, heft_ix_name(p->existing, t))))
         heft_blake3_id(id, name.ptr, name.len);
     else if (had)
         memcpy(id, had, BASE_ID);
@@ -150,10 +150,10 @@ static heft_status plan_places(heft_plan *p, layout *l)
                                 l->index_bytes > UINT32_MAX ? l->index_bytes : l->config_bytes);
     uint64_t config = l->checkpoint ? 4 + l->config_bytes : 0;
     p->fill = 0;
-    p->front_bytes = MAGIC + 4 + config + 4 + l->index_bytes;
-    p->data_end = p->front_bytes;
-    uint64_t start = p->front_bytes;
-    heft_plan_room(p, &start);
+    p->header_bytes = MAGIC + 4 + config + 4 + l->index_bytes;
+    p->data_end = p->header_bytes;
+    uint64_t start = p->header_bytes;
+    heft_plan_reserve_front(p, &start);
     heft_status st = heft_ix_tensors(p->x) ? heft_plan_place(p, start, 1) : HEFT_OK;
     p->file_bytes = p->data_end;
     return st;
@@ -178,7 +178,7 @@ static heft_status plan(heft_plan *p, bool checkpoint)
     if (!st)
         st = plan_tensors(p, checkpoint);
     if (!st)
-        st = heft_plan_share(p);
+        st = heft_plan_find_shared(p);
     return st ? st : plan_places(p, l);
 }
 
@@ -194,7 +194,7 @@ heft_status heft_gptrs_plan_archive(heft_plan *p)
 
 /* ---- writing ---- */
 
-heft_status heft_gptrs_front(const heft_plan *p, heft_out *o)
+heft_status heft_gptrs_write_header(const heft_plan *p, heft_out *o)
 {
     const layout *l = p->priv;
     heft_out_str(o, heft_lit(heft_gptrs_magic(l->checkpoint)));

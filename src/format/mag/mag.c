@@ -11,8 +11,8 @@
 #include "format/mag/mag.h"
 
 #include "model/names.h"
+#include "model/parallel.h"
 #include "model/records.h"
-#include "model/slices.h"
 
 enum {
     HEADER = 24,
@@ -161,7 +161,7 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
 
 typedef struct many {
     const heft_mag_layout *layout;
-    places places[HEFT_IX_SLICES];
+    places places[HEFT_IX_CHUNKS];
 } many;
 
 static void skip_tensor(const void *ctx, heft_cur *c, uint32_t *rank)
@@ -196,11 +196,11 @@ static heft_status read_tensors(heft_cur *c, heft_index *x, const heft_mag_layou
                                 uint32_t count, places *s)
 {
     many m = { .layout = l };
-    heft_ix_slicing how = { .skip = skip_tensor, .read = read_slice, .ctx = &m };
-    if (!heft_ix_slices(x, c, count, &how))
+    heft_ix_binary_records how = { .skip = skip_tensor, .read = read_slice, .ctx = &m };
+    if (!heft_ix_parallel_binary(x, c, count, &how))
         return read_run(c, x, l, count, s);
     *s = m.places[0];
-    for (uint32_t i = 1; i < HEFT_IX_SLICES; i++) {
+    for (uint32_t i = 1; i < HEFT_IX_CHUNKS; i++) {
         const places *more = &m.places[i];
         s->ascending = s->ascending && more->ascending && more->begin >= s->end;
         if (more->lowest < s->lowest) {
@@ -230,10 +230,10 @@ static const struct {
                                   "bytes behind u8 data would not be padding" },
 };
 
-static heft_status settle_code_3(heft_in *in, heft_index *x, const uint32_t *order)
+static heft_status settle_code_3(heft_window *in, heft_index *x, const uint32_t *order)
 {
     heft_mag_code_3 code;
-    heft_status st = heft_mag_weigh_code_3(&code, in, x, order);
+    heft_status st = heft_mag_guess_code_3(&code, in, x, order);
     if (st || code == HEFT_MAG_U8)
         return st;
     if (code != HEFT_MAG_U8_PERHAPS) {
@@ -248,7 +248,7 @@ static heft_status settle_code_3(heft_in *in, heft_index *x, const uint32_t *ord
 }
 
 /* Every tensor has one part of its own number: parts and tensors are counted alike here. */
-static heft_status check_places(heft_in *in, heft_index *x, const heft_mag_layout *l,
+static heft_status check_places(heft_window *in, heft_index *x, const heft_mag_layout *l,
                                 const places *s, uint64_t records_end)
 {
     if (s->lowest < records_end)
@@ -285,20 +285,20 @@ static heft_status claim_checksum(heft_index *x, const uint8_t *stored, uint64_t
     enum { COUNT = sizeof readings / sizeof *readings };
     heft_range records = { CHECKED_FROM, end - CHECKED_FROM };
     for (unsigned i = 0; i < COUNT; i++) {
-        heft_claim claim = { .rule = i ? "mag/checksum-reading" : "mag/header-crc",
-                             .algorithm = readings[i].algorithm,
-                             .range = { records },
-                             .zeros = readings[i].zeros,
-                             .tensor = HEFT_NONE,
-                             .or_next = i + 1 < COUNT,
-                             .at_open = true,
-                             .note = readings[i].note };
+        heft_stored_checksum claim = { .rule = i ? "mag/checksum-reading" : "mag/header-crc",
+                                       .algorithm = readings[i].algorithm,
+                                       .range = { records },
+                                       .zeros = readings[i].zeros,
+                                       .tensor = HEFT_NONE,
+                                       .is_alternative = i + 1 < COUNT,
+                                       .at_open = true,
+                                       .note = readings[i].note };
         if (readings[i].from_start) {
             claim.range[0] = (heft_range){ 0, CHECKSUM };
             claim.range[1] = records;
         }
         memcpy(claim.expect, stored, 4);
-        heft_status st = heft_ix_claim(x, claim);
+        heft_status st = heft_ix_checksum(x, claim);
         if (st)
             return st;
     }
@@ -333,7 +333,7 @@ static heft_status parse_archive(heft_cur *c, heft_index *x, const heft_mag_layo
     return st ? st : heft_meta_unique(x, "the metadata records");
 }
 
-static heft_status mag_parse(heft_in *in, heft_index *x)
+static heft_status mag_parse(heft_window *in, heft_index *x)
 {
     heft_cur c = heft_cur_open(in, 0, in->size, "the header and records"), head = c;
     const uint8_t *magic = heft_cur_take(&head, 8);
@@ -364,9 +364,9 @@ static heft_status mag_parse(heft_in *in, heft_index *x)
 
 /* ---- what is allowed but odd ---- */
 
-static const heft_odd_rules odd_rules = { "mag/name", "mag/nul-in-key",
-                                          "a NUL in its key ends Magnetron with an assertion",
-                                          "mag/rank" };
+static const heft_name_rules odd_rules = { "mag/name", "mag/nul-in-key",
+                                           "a NUL in its key ends Magnetron with an assertion",
+                                           "mag/rank" };
 
 static heft_status mag_notice(heft_index *x)
 {
@@ -393,7 +393,8 @@ static heft_status mag_plan(heft_plan *p)
 
 static heft_status mag_front(const heft_plan *p, heft_out *o)
 {
-    return writes_snapshot(p) ? heft_mag_snapshot_front(p, o) : heft_mag_archive_front(p, o);
+    return writes_snapshot(p) ? heft_mag_snapshot_write_header(p, o)
+                              : heft_mag_archive_write_header(p, o);
 }
 
 const heft_format heft_format_mag = {
@@ -409,5 +410,5 @@ const heft_format heft_format_mag = {
     .odd = &odd_rules,
     .notice = mag_notice,
     .plan = mag_plan,
-    .front = mag_front,
+    .write_header = mag_front,
 };

@@ -38,7 +38,7 @@ typedef enum heft_mag_code_3 {
  * when each has room enough and one has the room of an i32, or bytes behind it that do not pad a u8.  order is that of the
  * payloads, or NULL when they ascend.  HEFT_AGAIN: some of those bytes are missing; there are at most 63 for each of
  * HEFT_MAG_PEEKS tensors. */
-heft_status heft_mag_weigh_code_3(heft_mag_code_3 *out, heft_in *in, const heft_index *x,
+heft_status heft_mag_guess_code_3(heft_mag_code_3 *out, heft_window *in, const heft_index *x,
                                   const uint32_t *order);
 /* Whether the sizes alone say so of what is written, in the order of its tensors; its padding says u8. */
 bool heft_mag_sizes_say_i32(const heft_index *x, uint64_t file_bytes);
@@ -52,10 +52,10 @@ heft_status heft_mag_plan_tensors(heft_plan *p, const heft_mag_layout *l);
 heft_status heft_mag_put_checked(const heft_plan *p, heft_out *o, uint32_t crc,
                                  void (*put)(const heft_plan *p, heft_out *o));
 heft_status heft_mag_archive_plan(heft_plan *p);
-heft_status heft_mag_archive_front(const heft_plan *p, heft_out *o);
+heft_status heft_mag_archive_write_header(const heft_plan *p, heft_out *o);
 
-heft_status heft_mag_snapshot_parse(heft_in *in, heft_index *x);
+heft_status heft_mag_snapshot_parse(heft_window *in, heft_index *x);
 heft_status heft_mag_snapshot_plan(heft_plan *p);
-heft_status heft_mag_snapshot_front(const heft_plan *p, heft_out *o);
+heft_status heft_mag_snapshot_write_header(const heft_plan *p, heft_out *o);
 
 #endif

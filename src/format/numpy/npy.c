@@ -24,7 +24,7 @@ bool heft_npy_begins(const uint8_t *p, size_t have)
 
 enum { SHORTEST = 10, PREFIX = 12, USUAL = 256, MOST_HEADER = 1 << 20 };
 
-heft_status heft_npy_first_bytes(const uint8_t **out, heft_in *in, const heft_npy_place *place,
+heft_status heft_npy_first_bytes(const uint8_t **out, heft_window *in, const heft_npy_layout *place,
                                  uint8_t *buf, size_t *len)
 {
     if (place->encoding == HEFT_RAW) {
@@ -33,17 +33,17 @@ heft_status heft_npy_first_bytes(const uint8_t **out, heft_in *in, const heft_np
         return c.st;
     }
     *out = buf;
-    return heft_in_decode(in, place->encoding, place->stored, buf, len);
+    return heft_window_decode(in, place->encoding, place->stored, buf, len);
 }
 
-static heft_status refuse(const heft_in *in, const heft_npy_place *place, heft_str name,
+static heft_status refuse(const heft_window *in, const heft_npy_layout *place, heft_str name,
                           const char *what)
 {
     return heft_error_set(in->err, HEFT_E_FORMAT, place->stored.offset, "array %q: %s", name, what);
 }
 
 /* Sets out->header from the first bytes; *prefix: where the text begins. */
-static heft_status read_prefix(heft_npy *out, heft_in *in, const heft_npy_place *place,
+static heft_status read_prefix(heft_npy *out, heft_window *in, const heft_npy_layout *place,
                                heft_str name, const uint8_t *p, size_t have, size_t *prefix)
 {
     if (!heft_npy_begins(p, have) || have < SHORTEST)
@@ -66,8 +66,8 @@ static heft_status read_prefix(heft_npy *out, heft_in *in, const heft_npy_place 
     return HEFT_OK;
 }
 
-heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *place, heft_str name,
-                          heft_arena *arena)
+heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout *place,
+                          heft_str name, heft_arena *arena)
 {
     uint8_t few[USUAL];
     const uint8_t *p;
@@ -103,7 +103,7 @@ heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *plac
     return HEFT_OK;
 }
 
-heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_place *place,
+heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout *place,
                          heft_str name)
 {
     uint64_t *dims, strides[HEFT_NPY_RANK], step = 1, at = place->stored.offset;
@@ -141,10 +141,10 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_place 
     return HEFT_OK;
 }
 
-static heft_status npy_parse(heft_in *in, heft_index *x)
+static heft_status npy_parse(heft_window *in, heft_index *x)
 {
     heft_npy h;
-    heft_npy_place place = { { 0, in->size }, in->size, HEFT_RAW };
+    heft_npy_layout place = { { 0, in->size }, in->size, HEFT_RAW };
     heft_status st = heft_npy_read(&h, in, &place, heft_lit(own_name), &x->arena);
     return st ? st : heft_npy_add(x, &h, &place, heft_lit(own_name));
 }
@@ -196,9 +196,9 @@ heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor)
                    : heft_loss_type(p, "npy/dtype", tensor, "NumPy's formats");
     }
     if (row->rank > RANK_OF_NUMPY_1)
-        return heft_loss_say(p, HEFT_NOTE, "npy/rank", tensor,
-                             "rank %U is more than NumPy takes before version 2 (32)",
-                             (uint64_t)row->rank);
+        return heft_loss_report(p, HEFT_NOTE, "npy/rank", tensor,
+                                "rank %U is more than NumPy takes before version 2 (32)",
+                                (uint64_t)row->rank);
     return HEFT_OK;
 }
 
@@ -248,8 +248,8 @@ static heft_status npy_plan(heft_plan *p)
         return st;
     heft_out count = heft_out_counting();
     heft_npy_put(&count, p->x, 0, (uint32_t)p->align, false);
-    p->front_bytes = count.total;
-    st = heft_plan_place(p, p->front_bytes, 1);
+    p->header_bytes = count.total;
+    st = heft_plan_place(p, p->header_bytes, 1);
     p->file_bytes = p->data_end;
     return st;
 }
@@ -271,5 +271,5 @@ const heft_format heft_format_npy = {
     .probe = npy_probe,
     .parse = npy_parse,
     .plan = npy_plan,
-    .front = npy_front,
+    .write_header = npy_front,
 };

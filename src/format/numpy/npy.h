@@ -18,26 +18,26 @@ typedef struct heft_npy {
 } heft_npy;
 
 /* Where an array lies: a range of the file that decodes to so many bytes. */
-typedef struct heft_npy_place {
+typedef struct heft_npy_layout {
     heft_range stored;
     uint64_t content;
     heft_encoding encoding;
-} heft_npy_place;
+} heft_npy_layout;
 
 /* Whether the first bytes of a content, `have` of them at hand, are those of an array. */
 bool heft_npy_begins(const uint8_t *p, size_t have);
 /* The first *len bytes of the content: in place, or decoded into buf. */
-heft_status heft_npy_first_bytes(const uint8_t **out, heft_in *in, const heft_npy_place *place,
+heft_status heft_npy_first_bytes(const uint8_t **out, heft_window *in, const heft_npy_layout *place,
                                  uint8_t *buf, size_t *len);
 /* The header there. */
-heft_status heft_npy_read(heft_npy *out, heft_in *in, const heft_npy_place *place, heft_str name,
-                          heft_arena *arena);
+heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout *place,
+                          heft_str name, heft_arena *arena);
 /* The literal behind magic number and length: a dictionary of descr, fortran_order and shape, of the Python
  * language.  It begins at byte `at` of the file. */
 heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, heft_str name,
                              heft_error *err);
 /* A tensor of that header, with notes on what has to be turned. */
-heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_place *place,
+heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout *place,
                          heft_str name);
 
 /* ---- writing ---- */

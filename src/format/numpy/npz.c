@@ -17,17 +17,17 @@ typedef struct member {
 } member;
 
 typedef struct reader {
-    heft_in *in;
+    heft_window *in;
     heft_index *x;
     heft_zip zip;
     member *members; /* by entry */
 } reader;
 
-static heft_npy_place place_of(const heft_zip_entry *e)
+static heft_npy_layout place_of(const heft_zip_entry *e)
 {
     heft_range stored = { e->data, e->stored };
-    return (heft_npy_place){ stored, e->content,
-                             e->method == HEFT_ZIP_DEFLATED ? HEFT_DEFLATE : HEFT_RAW };
+    return (heft_npy_layout){ stored, e->content,
+                              e->method == HEFT_ZIP_DEFLATED ? HEFT_DEFLATE : HEFT_RAW };
 }
 
 static heft_str array_name(heft_str name)
@@ -42,7 +42,7 @@ static heft_status is_array(reader *r, const heft_zip_entry *e, bool *is)
     uint8_t buf[MAGIC];
     const uint8_t *p;
     size_t have = MAGIC;
-    heft_npy_place place = place_of(e);
+    heft_npy_layout place = place_of(e);
     heft_status st = heft_zip_refuse_opaque(e, r->in->err);
     *is = heft_str_ends(e->name, heft_npz_suffix);
     if (st || *is || e->content < MAGIC)
@@ -57,13 +57,13 @@ static heft_status add_checksum(reader *r, const heft_zip_entry *e, uint32_t par
 {
     if (e->method == HEFT_ZIP_DEFLATED)
         return heft_ix_digest_crc32(r->x, part, "npz/crc32", e->crc);
-    heft_claim c = { .rule = "npz/crc32",
-                     .algorithm = "crc32",
-                     .range = { { e->data, e->stored } },
-                     .tensor = tensor,
-                     .apart = tensor == HEFT_NONE };
+    heft_stored_checksum c = { .rule = "npz/crc32",
+                               .algorithm = "crc32",
+                               .range = { { e->data, e->stored } },
+                               .tensor = tensor,
+                               .covers_metadata_only = tensor == HEFT_NONE };
     heft_put_le64(c.expect, e->crc);
-    return heft_ix_claim(r->x, c);
+    return heft_ix_checksum(r->x, c);
 }
 
 /* A warning or note about a member, with its name. */
@@ -98,7 +98,7 @@ static heft_status read_member(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
     member *m = &r->members[i];
-    heft_npy_place place = place_of(e);
+    heft_npy_layout place = place_of(e);
     heft_npy h;
     heft_error why, *err = r->in->err;
     r->in->err = &why;
@@ -132,7 +132,7 @@ static heft_status add_part(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
     const heft_error *why = r->members[i].unreadable;
-    heft_npy_place place = place_of(e);
+    heft_npy_layout place = place_of(e);
     heft_status st = check_name(r, e, HEFT_NONE);
     if (st || (!e->content && e->name.ptr[e->name.len - 1] == '/'))
         return st;
@@ -167,7 +167,7 @@ static heft_status open_archive(reader *r)
 }
 
 /* Parts of the file after all tensors: their numbers follow. */
-static heft_status npz_parse(heft_in *in, heft_index *x)
+static heft_status npz_parse(heft_window *in, heft_index *x)
 {
     reader r = { .in = in, .x = x };
     heft_status st = open_archive(&r);
@@ -212,7 +212,7 @@ const heft_format heft_format_npz = {
     .probe = npz_probe,
     .parse = npz_parse,
     .plan = heft_npz_plan,
-    .between = heft_npz_between,
-    .front = heft_npz_front,
-    .back = heft_npz_back,
+    .write_record_header = heft_npz_write_record_header,
+    .write_header = heft_npz_write_header,
+    .write_trailer = heft_npz_write_trailer,
 };

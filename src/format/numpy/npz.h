@@ -10,8 +10,8 @@ extern const char heft_npz_suffix[]; /* of the name of a member that is an array
 const char *heft_npz_risk(heft_str name);
 
 heft_status heft_npz_plan(heft_plan *p);
-heft_status heft_npz_front(const heft_plan *p, heft_out *o);
-heft_status heft_npz_between(const heft_plan *p, uint32_t part, heft_out *o);
-heft_status heft_npz_back(const heft_plan *p, heft_out *o);
+heft_status heft_npz_write_header(const heft_plan *p, heft_out *o);
+heft_status heft_npz_write_record_header(const heft_plan *p, uint32_t part, heft_out *o);
+heft_status heft_npz_write_trailer(const heft_plan *p, heft_out *o);
 
 #endif

@@ -55,14 +55,14 @@ static const heft_ix_part_row *data_of(const heft_plan *p, uint32_t t)
 
 static bool is_deflated(const heft_plan *p, uint32_t t)
 {
-    return p->kept && data_of(p, t)->encoding == HEFT_DEFLATE;
+    return p->existing && data_of(p, t)->encoding == HEFT_DEFLATE;
 }
 
 /* The array's header, in front of data that is not deflated.  What is kept may be in Fortran's order. */
 static void put_header(const heft_plan *p, uint32_t t, heft_out *o)
 {
     if (!is_deflated(p, t))
-        heft_npy_put(o, p->x, t, HEFT_NPY_ALIGN, p->kept && data_of(p, t)->flags & HEFT_P_VIEW);
+        heft_npy_put(o, p->x, t, HEFT_NPY_ALIGN, p->existing && data_of(p, t)->flags & HEFT_P_VIEW);
 }
 
 static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
@@ -79,14 +79,14 @@ static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
 {
     const archive *a = p->priv;
     enum { BEFORE = 8 }; /* "crc32:0x" */
-    uint8_t buf[256], bytes[HEFT_CLAIM_BYTES];
+    uint8_t buf[256], bytes[HEFT_CHECKSUM_BYTES];
     const uint8_t *data;
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = add_crc, .ctx = out };
     *out = 0;
     if (!a->is_planned)
         return HEFT_OK;
     if (is_deflated(p, t)) {
-        heft_str said = heft_ix_digest_of(p->kept, heft_ix_row(p->x, t)->first_part);
+        heft_str said = heft_ix_digest_of(p->existing, heft_ix_row(p->x, t)->first_part);
         if (said.len <= BEFORE ||
             !heft_ix_digits(bytes, "crc32", (heft_str){ said.ptr + BEFORE, said.len - BEFORE }))
             return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "array %q has no checksum",
@@ -113,10 +113,10 @@ static heft_zip_member member_of(const heft_plan *p, uint32_t t)
                            .extra = m->extra };
     if (is_deflated(p, t)) {
         uint32_t part = heft_ix_row(p->x, t)->first_part;
-        const heft_ix_view *v = heft_ix_view_of(p->kept, part);
+        const heft_ix_view *v = heft_ix_view_of(p->existing, part);
         to.size = v ? v->content : to.size;
         to.is_deflated = true;
-        to.deflated = heft_ix_part_row_at(p->kept, part)->stored;
+        to.deflated = heft_ix_part_row_at(p->existing, part)->stored;
     }
     return to;
 }
@@ -144,11 +144,11 @@ static heft_status name_members(heft_plan *p, archive *a)
             return heft_error_no_memory(p->err, "to plan the file");
         a->members[t].name = name;
         const char *what = heft_npz_risk(name);
-        if (what && !(p->kept && heft_npz_risk(heft_ix_name(p->kept, t))))
-            st = heft_loss_say(p, HEFT_WARNING, "npz/name", t,
-                               "the name has %s: unpacking the archive may write elsewhere, or "
-                               "fail (--rename)",
-                               what);
+        if (what && !(p->existing && heft_npz_risk(heft_ix_name(p->existing, t))))
+            st = heft_loss_report(p, HEFT_WARNING, "npz/name", t,
+                                  "the name has %s: unpacking the archive may write elsewhere, or "
+                                  "fail (--rename)",
+                                  what);
     }
     return st;
 }
@@ -204,7 +204,7 @@ static heft_status place(heft_plan *p, archive *a)
 /* ---- bytes ---- */
 
 /* The descriptor of the member before, and both headers of the one that comes. */
-heft_status heft_npz_between(const heft_plan *p, uint32_t part, heft_out *o)
+heft_status heft_npz_write_record_header(const heft_plan *p, uint32_t part, heft_out *o)
 {
     uint32_t t = heft_ix_owner(p->x, part);
     heft_status st = t ? put_descriptor(p, t - 1, o) : HEFT_OK;
@@ -216,13 +216,13 @@ heft_status heft_npz_between(const heft_plan *p, uint32_t part, heft_out *o)
     return o->st;
 }
 
-heft_status heft_npz_front(const heft_plan *p, heft_out *o)
+heft_status heft_npz_write_header(const heft_plan *p, heft_out *o)
 {
     (void)p; /* the first member begins the file */
     return o->st;
 }
 
-heft_status heft_npz_back(const heft_plan *p, heft_out *o)
+heft_status heft_npz_write_trailer(const heft_plan *p, heft_out *o)
 {
     uint32_t count = heft_ix_tensors(p->x);
     uint64_t start = o->total;
@@ -247,7 +247,7 @@ heft_status heft_npz_plan(heft_plan *p)
     if (!a)
         return HEFT_E_NOMEM;
     p->priv = a;
-    p->late = true;
+    p->needs_preceding_digests = true;
     heft_status st = heft_npy_plan_align(p);
     if (!st)
         st = heft_loss_parts(p, "npz/parts", NULL);
@@ -262,7 +262,8 @@ heft_status heft_npz_plan(heft_plan *p)
                                                    : NULL;
         if (why)
             heft_plan_drop(p, t);
-        st = why ? heft_loss_say(p, HEFT_FAULT, "npz/name", t, "%s cannot be that of a member", why)
+        st = why ? heft_loss_report(p, HEFT_FAULT, "npz/name", t, "%s cannot be that of a member",
+                                    why)
                  : heft_npy_plan_tensor(p, t);
     }
     if (st)
@@ -275,7 +276,7 @@ heft_status heft_npz_plan(heft_plan *p)
         st = place(p, a);
     heft_out count = heft_out_counting();
     if (!st)
-        st = heft_npz_back(p, &count);
+        st = heft_npz_write_trailer(p, &count);
     a->is_planned = true;
     if (!st && !heft_add(&p->file_bytes, p->data_end, count.total))
         return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");

@@ -81,7 +81,7 @@ static heft_status check_places(heft_index *x, heft_st_header *h)
 
 /* ---- the format ---- */
 
-static heft_status st_parse(heft_in *in, heft_index *x)
+static heft_status st_parse(heft_window *in, heft_index *x)
 {
     if (in->size < HEFT_ST_LENGTH)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
@@ -118,7 +118,7 @@ static heft_status st_parse(heft_in *in, heft_index *x)
 static heft_status st_check(heft_check *c)
 {
     uint64_t data = c->size;
-    if (c->x->listed.len) /* an index has no data; its files are looked at one by one */
+    if (c->x->shard_entries.len) /* an index has no data; its files are looked at one by one */
         return HEFT_OK;
     for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++) {
         uint64_t offset = heft_ix_part_row_at(c->x, t)->offset;
@@ -157,7 +157,7 @@ static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
     return head[at] == '{' ? BROKEN : 0;
 }
 
-static const heft_odd_rules odd_rules = { "safetensors/name", NULL, NULL, "safetensors/rank" };
+static const heft_name_rules odd_rules = { "safetensors/name", NULL, NULL, "safetensors/rank" };
 
 const heft_format heft_format_safetensors = {
     .name = "safetensors",
@@ -172,6 +172,6 @@ const heft_format heft_format_safetensors = {
     .odd = &odd_rules,
     .check = st_check,
     .plan = heft_st_plan,
-    .front = heft_st_front,
+    .write_header = heft_st_write_header,
     .sharding = &heft_st_sharding,
 };

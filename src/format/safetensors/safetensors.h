@@ -20,7 +20,7 @@ typedef struct heft_st_header { /* what the entries say together */
     uint64_t next; /* where they end, as far as tensors come in order, counted from there */
     bool in_order;
 } heft_st_header;
-/* Fills x from the JSON, whose data and data_bytes are known: header.c. */
+/* Fills x from the JSON, whose data and data_bytes are known: safetensors_header.c. */
 heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header);
 
 /* The key that is no tensor. */
@@ -29,12 +29,12 @@ static inline bool heft_st_is_metadata(heft_str key)
     return key.len == 12 && !memcmp(key.ptr, "__metadata__", 12);
 }
 
-/* The index of a model in several files: index.c. */
-heft_status heft_st_parse_index(heft_in *in, heft_index *x);
+/* The index of a model in several files: safetensors_index.c. */
+heft_status heft_st_parse_index(heft_window *in, heft_index *x);
 
 extern const heft_sharding heft_st_sharding;
 
 heft_status heft_st_plan(heft_plan *p);
-heft_status heft_st_front(const heft_plan *p, heft_out *o);
+heft_status heft_st_write_header(const heft_plan *p, heft_out *o);
 
 #endif

@@ -24,7 +24,7 @@ enum { LEGACY_VERSION = 1001 };
 
 /* ---- the pickle, once its storages have places ---- */
 
-static heft_status read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
+static heft_status read_pickle(heft_torch *t, heft_window *in, heft_range where, uint64_t apart,
                                const char *what)
 {
     heft_status st = heft_torch_read_pickle(t, in, where, apart, what);
@@ -155,16 +155,16 @@ static heft_status place_storages(const heft_torch *t, const archive *a)
 /* The checksum of a member that is stored.  Writers may leave it out: it is 0 then. */
 static heft_status claim(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor)
 {
-    heft_claim c = { .rule = "torch/crc32",
-                     .algorithm = "crc32",
-                     .range = { { e->data, e->stored } },
-                     .tensor = tensor,
-                     .part = HEFT_NONE,
-                     .at_open = tensor == HEFT_NONE };
+    heft_stored_checksum c = { .rule = "torch/crc32",
+                               .algorithm = "crc32",
+                               .range = { { e->data, e->stored } },
+                               .tensor = tensor,
+                               .part = HEFT_NONE,
+                               .at_open = tensor == HEFT_NONE };
     heft_put_le64(c.expect, e->crc);
     if (e->method != HEFT_ZIP_STORED || !e->stored || !e->crc)
         return HEFT_OK;
-    return heft_ix_claim(t->x, c);
+    return heft_ix_checksum(t->x, c);
 }
 
 static heft_status claim_all(const heft_torch *t, const archive *a, const heft_zip_entry *pickle)
@@ -188,7 +188,7 @@ static heft_status read_member(heft_torch *t, const heft_zip_entry *e)
     heft_status st = heft_torch_inflate(t, e, &bytes);
     if (st)
         return st;
-    t->inflated = heft_in_of(bytes.ptr, bytes.len, t->x->err);
+    t->inflated = heft_window_of(bytes.ptr, bytes.len, t->x->err);
     return read_pickle(t, &t->inflated.in, (heft_range){ 0, bytes.len }, e->data,
                        "data.pkl, inflated");
 }
@@ -285,7 +285,7 @@ static heft_status check_size(const heft_torch *t, heft_torch_storage *s, uint64
 static heft_status take_key(const heft_torch *t, const heft_pickle *keys, uint32_t item,
                             heft_torch_storage **s)
 {
-    uint64_t at = heft_pickle_place(keys, item);
+    uint64_t at = heft_pickle_offset(keys, item);
     *s = NULL;
     if (heft_pickle_is(keys, item, HEFT_PICKLE_TEXT))
         *s = heft_torch_storage_find(t, heft_pickle_at(keys, item)->as.s);
@@ -343,7 +343,7 @@ static heft_status parse_legacy(heft_torch *t)
 
 /* ---- the format ---- */
 
-static heft_status torch_parse(heft_in *in, heft_index *x)
+static heft_status torch_parse(heft_window *in, heft_index *x)
 {
     enum { TAR_HEAD = 512, TAR_MAGIC = 257, INDEX_TEXT = 8 };
     static const heft_shard_index_kind index = { .total_rule = "torch/total-size",
@@ -408,7 +408,7 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
     return found ? bits + NAMED : 0;
 }
 
-static const heft_odd_rules odd_rules = { "torch/name", NULL, NULL, "torch/rank" };
+static const heft_name_rules odd_rules = { "torch/name", NULL, NULL, "torch/rank" };
 
 const heft_format heft_format_torch = {
     .name = "torch",

@@ -49,10 +49,10 @@ typedef struct heft_torch_record {
 } heft_torch_record;
 
 typedef struct heft_torch {
-    heft_in *in;
+    heft_window *in;
     heft_index *x;
     heft_pickle p;
-    heft_in_bytes inflated;       /* the pickle of an archive that was packed again */
+    heft_window_bytes inflated;   /* the pickle of an archive that was packed again */
     heft_torch_storage *storages; /* by key */
     uint32_t storage_count;
     heft_torch_memory *memories; /* by key; NULL: not such an archive */
@@ -78,13 +78,13 @@ heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, hef
 /* ---- the pickle: torch_pickle.c ---- */
 
 /* Reads the pickle that the graph is walked of; apart: see heft_pickle. */
-heft_status heft_torch_read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
+heft_status heft_torch_read_pickle(heft_torch *t, heft_window *in, heft_range where, uint64_t apart,
                                    const char *what);
 /* Values that are shared are looked at again wherever they are used; the pickle's size sets how often.
  * HEFT_E_LIMIT: too often. */
 heft_status heft_torch_charge(heft_torch *t, uint64_t work, uint64_t at);
 
-/* ---- storages: storage.c ---- */
+/* ---- storages: torch_storage.c ---- */
 
 /* By the name of a class, whose end is "Storage", or "Tensor" in files as old as FloatTensor. */
 const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t global,
@@ -112,7 +112,7 @@ uint32_t heft_torch_find_memory(const heft_torch *t, int64_t key);
 const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
                                               bool *is_storage);
 
-/* ---- calls: calls.c ---- */
+/* ---- calls: torch_calls.c ---- */
 
 typedef enum heft_torch_kind {
     HEFT_TORCH_VALUE,     /* what it is in the pickle */
@@ -146,14 +146,14 @@ typedef struct heft_torch_meaning {
  * are followed. */
 heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value);
 /* Reports a call that is not in the table, once. */
-void heft_torch_tell(heft_torch *t, uint32_t object);
+void heft_torch_report(heft_torch *t, uint32_t object);
 
-/* ---- values of metadata: scalar.c ---- */
+/* ---- values of metadata: torch_scalar.c ---- */
 
 /* A value of metadata; false: it is none, or t->st says why it cannot be had. */
 bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value);
 
-/* ---- tensors: tensor.c ---- */
+/* ---- tensors: torch_tensor.c ---- */
 
 /* Adds the tensor that the call rebuilds. */
 heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_meaning *m);
@@ -176,7 +176,7 @@ heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, hef
 /* Adds the sparse tensor that the call rebuilds. */
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m);
 
-/* ---- the graph: walk.c ---- */
+/* ---- the graph: torch_walk.c ---- */
 
 /* Lists tensors and metadata of the value that x->pick names, or of all. */
 heft_status heft_torch_walk(heft_torch *t);

@@ -29,8 +29,8 @@ heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, hef
         return fail(t, e, HEFT_E_NOMEM, "no memory to inflate it");
     *out = (heft_str){ (const char *)to, (size_t)e->content };
     size_t have = out->len + 1;
-    heft_status st = heft_in_decode(t->in, HEFT_DEFLATE, (heft_range){ e->data, e->stored }, to,
-                                    &have);
+    heft_status st = heft_window_decode(t->in, HEFT_DEFLATE, (heft_range){ e->data, e->stored }, to,
+                                        &have);
     if (!st && have != e->content)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, e->data,
                               "member %q: it inflates to %s bytes than the %U of the directory",

@@ -1,7 +1,7 @@
 /* torch_pickle.c - the pickle of a file, and the limit of the work that listing its values may take. */
 #include "format/torch/torch.h"
 
-heft_status heft_torch_read_pickle(heft_torch *t, heft_in *in, heft_range where, uint64_t apart,
+heft_status heft_torch_read_pickle(heft_torch *t, heft_window *in, heft_range where, uint64_t apart,
                                    const char *what)
 {
     enum { WORK = 16, LEAST_WORK = 64 << 10 };

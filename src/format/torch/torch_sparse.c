@@ -82,7 +82,7 @@ static heft_status read_shape(const heft_torch *t, sparse *s, uint32_t value)
 
 heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m)
 {
-    sparse s = { .name = name, .at = heft_pickle_place(&t->p, m->value) };
+    sparse s = { .name = name, .at = heft_pickle_offset(&t->p, m->value) };
     uint64_t *dims;
     s.layout = layout_of(&t->p, heft_pickle_item(&t->p, m->args, 0));
     if (s.layout == LAYOUTS)

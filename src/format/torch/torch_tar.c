@@ -177,7 +177,7 @@ static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_memor
 
 static heft_status read_elements(const reader *r, uint64_t *at, heft_torch_storage *s)
 {
-    heft_in *in = r->t->in;
+    heft_window *in = r->t->in;
     uint64_t end = end_of(r, STORAGES);
     heft_cur c = heft_cur_whole(in, *at, NUMBER, "the size of a storage");
     const uint8_t *p = heft_cur_take(&c, NUMBER);
@@ -209,7 +209,7 @@ static heft_status read_storage(reader *r, uint64_t *at)
     if (!st)
         st = read_elements(r, at, &s);
     if (st == HEFT_AGAIN)
-        heft_in_ask_ahead(r->t->in, begin, r->storages.len);
+        heft_window_ask_ahead(r->t->in, begin, r->storages.len);
     if (st)
         return st;
     m.bytes = s.bytes;
@@ -223,7 +223,7 @@ static heft_status read_storage(reader *r, uint64_t *at)
 static heft_status read_view(reader *r, const heft_pickle *p, uint32_t item)
 {
     const heft_torch *t = r->t;
-    heft_torch_memory v = { .id.at = heft_pickle_place(p, item) };
+    heft_torch_memory v = { .id.at = heft_pickle_offset(p, item) };
     uint64_t first, elements;
     int64_t root;
     if (!heft_torch_read_key(&v.id.key, p, heft_pickle_item(p, item, 0)) ||

@@ -10,7 +10,7 @@
 
 typedef struct generation {
     const char *magic;
-    heft_status (*parse)(heft_in *in, heft_index *x);
+    heft_status (*parse)(heft_window *in, heft_index *x);
 } generation;
 
 static const generation generations[] = {
@@ -29,7 +29,7 @@ static const generation *generation_of(const uint8_t *magic)
     return NULL;
 }
 
-static heft_status zt_parse(heft_in *in, heft_index *x)
+static heft_status zt_parse(heft_window *in, heft_index *x)
 {
     heft_cur c = heft_cur_open(in, 0, HEFT_ZT_MAGIC, "the magic number");
     const uint8_t *magic = heft_cur_take(&c, HEFT_ZT_MAGIC);
@@ -42,8 +42,8 @@ static heft_status zt_parse(heft_in *in, heft_index *x)
     return g->parse(in, x);
 }
 
-static const heft_odd_rules odd_rules = { "ztensor/name", "ztensor/nul-in-name", NULL,
-                                          "ztensor/rank" };
+static const heft_name_rules odd_rules = { "ztensor/name", "ztensor/nul-in-name", NULL,
+                                           "ztensor/rank" };
 
 static heft_status zt_notice(heft_index *x)
 {
@@ -79,12 +79,12 @@ static heft_status zt_plan(heft_plan *p)
 
 static heft_status zt_front(const heft_plan *p, heft_out *o)
 {
-    return writes_2(p) ? heft_zt2_front(p, o) : heft_zt1_front(p, o);
+    return writes_2(p) ? heft_zt2_write_header(p, o) : heft_zt1_write_header(p, o);
 }
 
 static heft_status zt_back(const heft_plan *p, heft_out *o)
 {
-    return writes_2(p) ? heft_zt2_back(p, o) : heft_zt1_back(p, o);
+    return writes_2(p) ? heft_zt2_write_trailer(p, o) : heft_zt1_write_trailer(p, o);
 }
 
 static int zt_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
@@ -112,7 +112,7 @@ const heft_format heft_format_ztensor = {
     .check = zt_check,
     .storage = zt_storage,
     .plan = zt_plan,
-    .front = zt_front,
-    .back = zt_back,
+    .write_header = zt_front,
+    .write_trailer = zt_back,
     .sharding = &heft_zt2_sharding,
 };

@@ -10,7 +10,7 @@ enum {
     HEFT_ZT_PARTS = 256 /* of a tensor of 1.x, at most: each is compared with all when it is read */
 };
 
-/* ---- element types, digests, orders: types.c ---- */
+/* ---- element types, digests, orders: zt_types.c ---- */
 
 typedef struct heft_zt_type {
     heft_dtype dtype;
@@ -35,7 +35,7 @@ bool heft_zt_has_digest(const char *algorithm, const char *own);
 bool heft_zt_name_below(const void *ctx, uint32_t a, uint32_t b);
 bool heft_zt_role_below(const void *ctx, uint32_t a, uint32_t b);
 
-/* ---- values: values.c ---- */
+/* ---- values: zt_values.c ---- */
 
 /* The item of kind k, read last, and what follows of it: a value of the file's metadata or, unless
  * tensor is HEFT_NONE, of that tensor's attributes. */
@@ -61,7 +61,7 @@ void heft_zt_put_shape(heft_out *o, const heft_index *x, uint32_t tensor);
 void heft_zt_put_hex(heft_out *o, heft_str prefix, const uint8_t *bytes, uint32_t count,
                      bool is_number, bool is_upper);
 
-/* ---- 0.1 to 1.2: parts.c ---- */
+/* ---- 0.1 to 1.2: zt_parts.c ---- */
 
 typedef struct heft_zt_part { /* a component, as the manifest has it */
     uint64_t at;              /* of its entry, for messages */
@@ -82,11 +82,11 @@ heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part 
 heft_status heft_zt_check_layout(heft_index *x, uint32_t tensor, uint64_t at);
 /* Reads where the manifest is said to lie from the file's last bytes, and sets the index's data_start
  * and data_end to where payloads can be.  *is_10: the footer is its length alone. */
-heft_status heft_zt_find_manifest(heft_in *in, heft_index *x, heft_range *out, bool *is_10);
+heft_status heft_zt_find_manifest(heft_window *in, heft_index *x, heft_range *out, bool *is_10);
 /* A reader over the manifest; its data live as long as the index. */
-heft_status heft_zt_open_manifest(heft_cbor *c, heft_in *in, heft_index *x, heft_range where);
+heft_status heft_zt_open_manifest(heft_cbor *c, heft_window *in, heft_index *x, heft_range where);
 /* A manifest that is nested deeper than the reference reads is wrong, not only too much. */
-heft_status heft_zt_settle_depth(const heft_cbor *c, heft_status st);
+heft_status heft_zt_limit_depth(const heft_cbor *c, heft_status st);
 /* The end of the manifest, once its one item was read. */
 heft_status heft_zt_close_manifest(heft_cbor *c);
 /* An item that was passed over, to be read later. */
@@ -94,7 +94,7 @@ typedef struct heft_zt_item {
     const uint8_t *from, *to;
 } heft_zt_item;
 
-heft_status heft_zt_pass_over(heft_cbor *c, heft_cbor_kind k, heft_zt_item *out);
+heft_status heft_zt_skip_value(heft_cbor *c, heft_cbor_kind k, heft_zt_item *out);
 heft_cbor heft_zt_reopen(const heft_cbor *c, heft_zt_item item);
 
 /* "raw" or "zstd", and null for raw. */
@@ -119,29 +119,29 @@ uint32_t heft_zt_field(heft_cbor *c, heft_cbor_kind k, const heft_zt_fields *f, 
 /* ---- generations ---- */
 
 /* 0.1: only read. */
-heft_status heft_zt01_parse(heft_in *in, heft_index *x);
+heft_status heft_zt01_parse(heft_window *in, heft_index *x);
 
 /* 1.0, 1.1 and 1.2; the check is that of 0.1 too. */
-heft_status heft_zt1_parse(heft_in *in, heft_index *x);
+heft_status heft_zt1_parse(heft_window *in, heft_index *x);
 /* The next tensor with its name, if it is spelled as usual; *read: it was. */
-heft_status heft_zt1_read_usual(heft_cbor *c, heft_index *x, bool is_10, bool *read);
+heft_status heft_zt1_read_canonical(heft_cbor *c, heft_index *x, bool is_10, bool *read);
 heft_status heft_zt1_notice(heft_index *x);
 heft_status heft_zt1_check(heft_check *c);
 /* Whether files are written with this version, to the letter, in the container of 1.0 or of 1.1. */
 bool heft_zt1_writes(heft_str version, bool is_10);
 heft_status heft_zt1_plan(heft_plan *p);
-heft_status heft_zt1_front(const heft_plan *p, heft_out *o);
-heft_status heft_zt1_back(const heft_plan *p, heft_out *o);
+heft_status heft_zt1_write_header(const heft_plan *p, heft_out *o);
+heft_status heft_zt1_write_trailer(const heft_plan *p, heft_out *o);
 
 /* Makes an index part one of u32 or u64, with a note. */
 heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part, heft_dtype to);
 
 /* 2. */
-heft_status heft_zt2_parse(heft_in *in, heft_index *x);
+heft_status heft_zt2_parse(heft_window *in, heft_index *x);
 heft_status heft_zt2_check(heft_check *c);
 heft_status heft_zt2_plan(heft_plan *p);
-heft_status heft_zt2_front(const heft_plan *p, heft_out *o);
-heft_status heft_zt2_back(const heft_plan *p, heft_out *o);
+heft_status heft_zt2_write_header(const heft_plan *p, heft_out *o);
+heft_status heft_zt2_write_trailer(const heft_plan *p, heft_out *o);
 extern const heft_sharding heft_zt2_sharding;
 
 #endif

@@ -1,0 +1,91 @@
+/* limit WHAT FILE TIMES - how fast this machine reads a mapped file; a line of seconds and bytes each time.
+ *   sum      every byte summed, on all processors
+ *   sha256   by libcrypto, on all processors, a share for each */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <heft/heft_ext.h>
+
+#include "bench_measure.h"
+
+enum { PIECE = 4 << 20 };
+
+typedef struct summing {
+    mapping m;
+    atomic_ullong sum;
+} summing;
+
+static void sum_piece(void *arg, size_t i)
+{
+    summing *s = arg;
+    size_t at = i * PIECE, end = s->m.len - at < PIECE ? s->m.len : at + PIECE;
+    uint64_t sum = 0, eight;
+    for (; at + sizeof eight <= end; at += sizeof eight) {
+        memcpy(&eight, s->m.ptr + at, sizeof eight);
+        sum += eight;
+    }
+    atomic_fetch_add(&s->sum, sum);
+}
+
+static void run_sum(mapping m)
+{
+    heft_executor all = heft_executor_threads(0);
+    summing s = { .m = m };
+    all.run(all.ctx, (m.len + PIECE - 1) / PIECE, sum_piece, &s);
+    keep(&s);
+}
+
+typedef struct hashing {
+    mapping m;
+    const heft_digest *digest;
+    uint32_t shares;
+} hashing;
+
+static void hash_share(void *arg, size_t i)
+{
+    hashing *h = arg;
+    size_t at = h->m.len / h->shares * i, end = at + h->m.len / h->shares;
+    uint8_t out[32];
+    void *state = malloc(h->digest->state_bytes);
+    if (!state || !h->digest->init(state))
+        die("sha256", "no memory");
+    for (; at < end; at += PIECE)
+        h->digest->update(state, h->m.ptr + at, end - at < PIECE ? end - at : PIECE);
+    h->digest->final(out, state);
+    keep(out);
+    free(state);
+}
+
+static void run_sha256(mapping m)
+{
+    const heft_digest *const *d = heft_host_default()->digests;
+    heft_executor all = heft_executor_threads(0);
+    while (*d && strcmp((*d)->name, "sha256"))
+        d++;
+    if (!*d)
+        die("sha256", "this build does not have it");
+    hashing h = { m, *d, all.width };
+    all.run(all.ctx, h.shares, hash_share, &h);
+}
+
+int main(int argc, char **argv)
+{
+    bool sums = argc == 4 && !strcmp(argv[1], "sum");
+    if (!sums && (argc != 4 || strcmp(argv[1], "sha256"))) {
+        fputs("usage: limit sum|sha256 FILE TIMES\n", stderr);
+        return 2;
+    }
+    for (unsigned long i = strtoul(argv[3], NULL, 10); i; i--) {
+        double begin = now();
+        mapping m = map_file(argv[2]);
+        if (sums)
+            run_sum(m);
+        else
+            run_sha256(m);
+        printf("%.9f %llu\n", now() - begin, (unsigned long long)m.len);
+        unmap_file(m);
+    }
+    return 0;
+}

@@ -1,0 +1,195 @@
+/* load HOW FILE TIMES [one] - reads all tensors of FILE into memory, "one": on one thread; a line of seconds
+ * and bytes each time.
+ *   heft:touched heft:fresh heft:cold    heft_part_read_many() into memory that was touched before, or
+ *                                        not; cold: touched memory, a file that is not cached
+ *   heft:window                          the same 1 GiB of touched memory, over and over
+ *   pread:touched pread:fresh            pread on all processors, in pieces
+ *   direct:cold                          the same with O_DIRECT
+ * Cold files are read by two threads for each processor. */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <heft/heft_ext.h>
+
+#include "bench_measure.h"
+
+enum { PIECE = 4 << 20, BLOCK = 4096, WINDOW = 1 << 30 };
+
+typedef struct run {
+    const char *path;
+    bool fresh, cold, one;
+    uint64_t size, room; /* of the file, of the memory it is read to */
+} run;
+
+static uint8_t *room_for(const run *r)
+{
+    uint8_t *room = heft_buffer_new((size_t)r->room);
+    if (!room)
+        die(r->path, "no memory");
+    if (!r->fresh)
+        memset(room, 1, (size_t)r->room);
+    return room;
+}
+
+static void make_cold(const char *path)
+{
+    int fd = open(path, O_RDONLY);
+    if (fd < 0 || fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+        die(path, "cannot be made cold");
+    close(fd);
+}
+
+/* As many as there are processors; twice that where they wait for a disk, one of each pair copying meanwhile. */
+static heft_executor threads_for(const run *r)
+{
+    uint32_t all = heft_executor_threads(0).width;
+    return heft_executor_threads(r->one ? 1 : r->cold ? 2 * all : all);
+}
+
+/* ---- heft ---- */
+
+static const heft_host *host_for(const run *r)
+{
+    static heft_host host;
+    static heft_executor threads;
+    threads = threads_for(r);
+    heft_host_copy(&host, NULL, sizeof host);
+    host.executor = &threads;
+    return &host;
+}
+
+static heft_file *open_file(const run *r)
+{
+    heft_source *s;
+    heft_error err;
+    heft_file *f;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_access how = r->cold ? HEFT_ACCESS_DIRECT : HEFT_ACCESS_AUTO;
+    opt.host = host_for(r);
+    if (heft_source_open_file(&s, r->path, how, &err) || heft_file_open_source(&f, s, &opt, &err))
+        die(r->path, err.message);
+    return f;
+}
+
+/* From part `first` on as many as there is room for, where memory lies as the file does; how many. */
+static uint32_t read_some(const run *r, const heft_file *f, uint32_t first, uint8_t *room,
+                          uint64_t *bytes)
+{
+    uint32_t left = heft_tensor_count(f) - first, n = 0;
+    uint32_t *parts = malloc(left * sizeof *parts);
+    void **buffers = malloc(left * sizeof *buffers);
+    uint64_t begin = heft_part_at(f, heft_tensor_at(f, first).first_part).offset / BLOCK * BLOCK,
+             end = 0, used = 0;
+    heft_error err;
+    for (; parts && buffers && n < left; n++) {
+        parts[n] = heft_tensor_at(f, first + n).first_part;
+        heft_part p = heft_part_at(f, parts[n]);
+        if (p.offset < end || p.length > r->room || p.offset - begin > r->room - p.length)
+            break;
+        buffers[n] = room + (p.offset - begin);
+        end = p.offset + p.length;
+        used += p.length;
+    }
+    if (!n)
+        die(r->path, "no room for a tensor");
+    if (heft_part_read_many(buffers, f, parts, n, NULL, NULL, &err))
+        die(r->path, err.message);
+    free(parts);
+    free(buffers);
+    *bytes += used;
+    return n;
+}
+
+static uint64_t run_heft(const run *r, double *took)
+{
+    uint8_t *room = room_for(r);
+    double begin = now();
+    heft_file *f = open_file(r);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0, n = heft_tensor_count(f); i < n;)
+        i += read_some(r, f, i, room, &bytes);
+    *took = now() - begin;
+    heft_file_close(f);
+    heft_buffer_free(room, (size_t)r->room);
+    return bytes;
+}
+
+/* ---- the limit ---- */
+
+typedef struct reading {
+    int fd;
+    uint8_t *room;
+    uint64_t size;
+    atomic_bool failed;
+} reading;
+
+static void read_piece(void *arg, size_t i)
+{
+    reading *d = arg;
+    uint64_t at = (uint64_t)i * PIECE, left = d->size - at;
+    size_t want = left < PIECE ? (size_t)left : PIECE;
+    if (pread(d->fd, d->room + at, (want + BLOCK - 1) / BLOCK * BLOCK, (off_t)at) < (ssize_t)want)
+        atomic_store(&d->failed, true);
+}
+
+static uint64_t run_pread(const run *r, double *took)
+{
+    heft_executor all = threads_for(r);
+    reading d = { .room = room_for(r), .size = r->size };
+    double begin = now();
+    d.fd = open(r->path, O_RDONLY | (r->cold ? O_DIRECT : 0));
+    if (d.fd < 0)
+        die(r->path, "cannot be opened");
+    all.run(all.ctx, (size_t)((r->size + PIECE - 1) / PIECE), read_piece, &d);
+    *took = now() - begin;
+    if (atomic_load(&d.failed))
+        die(r->path, "cannot be read");
+    close(d.fd);
+    heft_buffer_free(d.room, (size_t)r->room);
+    return r->size;
+}
+
+static const struct {
+    const char *name;
+    uint64_t (*go)(const run *r, double *took);
+    bool fresh, cold, window;
+} hows[] = {
+    { "heft:touched", run_heft, false, false, false },
+    { "heft:fresh", run_heft, true, false, false },
+    { "heft:cold", run_heft, false, true, false },
+    { "heft:window", run_heft, false, false, true },
+    { "pread:touched", run_pread, false, false, false },
+    { "pread:fresh", run_pread, true, false, false },
+    { "direct:cold", run_pread, false, true, false },
+};
+
+int main(int argc, char **argv)
+{
+    struct stat st;
+    bool one = argc == 5 && !strcmp(argv[4], "one");
+    for (size_t k = 0; (argc == 4 || one) && k < sizeof hows / sizeof *hows; k++) {
+        if (strcmp(argv[1], hows[k].name))
+            continue;
+        if (stat(argv[2], &st))
+            die(argv[2], "is not there");
+        uint64_t size = (uint64_t)st.st_size, room = size + PIECE;
+        if (hows[k].window && room > WINDOW)
+            room = WINDOW;
+        run r = { argv[2], hows[k].fresh, hows[k].cold, one, size, room };
+        for (unsigned long i = strtoul(argv[3], NULL, 10); i; i--) {
+            double took;
+            if (r.cold)
+                make_cold(r.path);
+            uint64_t bytes = hows[k].go(&r, &took);
+            printf("%.9f %llu\n", took, (unsigned long long)bytes);
+        }
+        return 0;
+    }
+    fputs("usage: load HOW FILE TIMES [one]\n", stderr);
+    return 2;
+}

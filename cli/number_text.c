@@ -1,0 +1,70 @@
+#include "number_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+number_kind number_kind_of(heft_dtype t)
+{
+    static const number_kind kinds[] = {
+        [HEFT_DTYPE_BOOL] = NUMBER_BOOL,       [HEFT_DTYPE_UINT] = NUMBER_UINT,
+        [HEFT_DTYPE_INT] = NUMBER_INT,         [HEFT_DTYPE_FLOAT] = NUMBER_REAL,
+        [HEFT_DTYPE_COMPLEX] = NUMBER_COMPLEX,
+    };
+    const heft_dtype_info *d = heft_dtype_get(t);
+    if (d && d->kind == HEFT_DTYPE_BLOCK) /* some are only copied, not decoded */
+        return heft_dtype_can_cast(HEFT_F32, t) ? NUMBER_REAL : NUMBER_NONE;
+    return d && d->kind < sizeof kinds / sizeof *kinds ? kinds[d->kind] : NUMBER_NONE;
+}
+
+number number_at(heft_dtype t, const void *src, uint64_t i)
+{
+    number n = { .kind = number_kind_of(t) };
+    if (n.kind == NUMBER_NONE)
+        return n;
+    size_t bytes = heft_dtype_get(t)->block_bytes;
+    if (n.kind == NUMBER_REAL || n.kind == NUMBER_COMPLEX) {
+        double pair[2] = { 0, 0 };
+        if (!heft_dtype_to_f64(pair, t, src, n.kind == NUMBER_COMPLEX ? 2 * i : i,
+                               n.kind == NUMBER_COMPLEX ? 2 : 1))
+            n.kind = NUMBER_NONE;
+        n.f = pair[0];
+        n.imaginary = pair[1];
+        return n;
+    }
+    const uint8_t *p = (const uint8_t *)src + i * bytes;
+    for (size_t k = 0; k < bytes; k++)
+        n.u |= (uint64_t)p[k] << (8 * k);
+    uint64_t sign = (uint64_t)1 << (8 * bytes - 1), wide = (n.u ^ sign) - sign;
+    if (n.kind == NUMBER_INT)
+        memcpy(&n.i, &wide, sizeof n.i);
+    return n;
+}
+
+static bool reads_back(const char *text, double v, heft_dtype t)
+{
+    double d = strtod(text, NULL);
+    uint8_t a[8] = { 0 }, b[8] = { 0 };
+    if (t == HEFT_F64 || !heft_dtype_cast(a, t, &d, HEFT_F64, 1) ||
+        !heft_dtype_cast(b, t, &v, HEFT_F64, 1))
+        return d == v;
+    return !memcmp(a, b, sizeof a);
+}
+
+int number_digits(double v, heft_dtype t)
+{
+    enum { ENOUGH = 17, USUAL = 15 };
+    if (heft_dtype_get(t)->block_elems > 1 && heft_dtype_can_cast(HEFT_F32, t))
+        t = HEFT_F32; /* what a block's elements are */
+    if (!isfinite(v))
+        return ENOUGH;
+    /* A double with 15 digits or fewer prints back as itself, so the shorter ones need no try. */
+    int digits = t == HEFT_F64 && (v == 0 || fabs(v) >= 2.3e-308) ? USUAL : 1;
+    for (char text[40]; digits < ENOUGH; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, v);
+        if (reads_back(text, v, t))
+            break;
+    }
+    return digits;
+}

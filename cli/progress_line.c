@@ -1,0 +1,157 @@
+#include "progress_line.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "escape.h"
+#include "interrupt.h"
+#include "term.h"
+
+static const double FIRST_AFTER = 0.5, EVERY = 0.1;
+enum { BAR = 24, LEAST_BAR = 8, LEAST_LABEL = 8 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- the line ---- */
+
+typedef struct line { /* columns of each field, spaces around it included; 0: left out */
+    size_t label, bar, percent, rate, left;
+    outbuf label_text, rate_text, left_text;
+} line;
+
+/* The bytes of valid UTF-8 that fit into so many columns; *columns: how many they take. */
+static size_t fitting(const char *text, size_t most, size_t *columns)
+{
+    mbstate_t state;
+    size_t at = 0, n;
+    wchar_t c;
+    memset(&state, 0, sizeof state);
+    *columns = 0;
+    for (; (n = mbrtowc(&c, text + at, MB_CUR_MAX, &state)) && n <= MB_CUR_MAX; at += n) {
+        int width = wcwidth(c);
+        if (*columns + (size_t)(width > 0 ? width : 0) > most)
+            break;
+        *columns += (size_t)(width > 0 ? width : 0);
+    }
+    return at;
+}
+
+static void take(size_t *field, size_t columns, size_t *room)
+{
+    *field = columns <= *room ? columns : 0;
+    *room -= *field;
+}
+
+/* What matters most comes first: how much is done, how long it takes, of which file. */
+static void lay_out(line *l, size_t room)
+{
+    size_t label, bar = BAR + 3;
+    (void)fitting(out_cstr(&l->label_text), SIZE_MAX, &label);
+    label++;
+    take(&l->percent, 4, &room);
+    take(&l->left, l->left_text.used, &room);
+    take(&l->label, label < LEAST_LABEL ? label : LEAST_LABEL, &room);
+    take(&l->rate, l->rate_text.used, &room);
+    if (room < bar)
+        bar = room < LEAST_BAR + 3 ? 0 : room;
+    take(&l->bar, bar, &room);
+    size_t more = l->label && label - l->label < room ? label - l->label : room;
+    l->label += l->label ? more : 0;
+}
+
+static void put_label(outbuf *o, const line *l)
+{
+    const char *text = l->label_text.buf;
+    size_t columns, all = l->label_text.used,
+                    n = l->label ? fitting(text, l->label - 1, &columns) : 0;
+    if (!l->label)
+        return;
+    if (n < all && l->label > 1)
+        n = fitting(text, l->label - 2, &columns);
+    out_bytes(o, text, n);
+    out_text(o, n < all ? "… " : " ");
+}
+
+static void put_bar(outbuf *o, const line *l, double part)
+{
+    if (!l->bar)
+        return;
+    size_t length = l->bar - 3, full = (size_t)(part * (double)length);
+    full = full < length ? full : length;
+    out_char(o, '[');
+    out_fill(o, '#', full);
+    out_fill(o, ' ', length - full);
+    out_text(o, "] ");
+}
+
+static void draw(const progress *p, uint64_t done, uint64_t total, double seconds)
+{
+    double part = total ? (double)done / (double)total : 1;
+    uint64_t left = done ? (uint64_t)(seconds * (1 / part - 1) + 0.5) : 0;
+    outbuf o;
+    line l = { .label = 0 };
+    out_open(&o, STDERR_FILENO);
+    out_open(&l.label_text, -1);
+    out_open(&l.rate_text, -1);
+    out_open(&l.left_text, -1);
+    out_message(&l.label_text, p->label);
+    out_text(&l.rate_text, "  ");
+    out_size(&l.rate_text, (uint64_t)((double)done / seconds));
+    out_text(&l.rate_text, "/s");
+    if (done)
+        out_format(&l.left_text, "  %u:%02u left", (unsigned)(left / 60), (unsigned)(left % 60));
+    lay_out(&l, term_columns(STDERR_FILENO) - 1); /* the last column would wrap the line */
+    out_text(&o, "\r\x1b[K");
+    put_label(&o, &l);
+    put_bar(&o, &l, part);
+    if (l.percent)
+        out_format(&o, "%3d%%", (int)(part * 100));
+    out_bytes(&o, l.rate_text.buf, l.rate);
+    out_bytes(&o, l.left_text.buf, l.left);
+    out_flush(&o);
+    out_free(&o);
+    out_free(&l.label_text);
+    out_free(&l.rate_text);
+    out_free(&l.left_text);
+}
+
+/* ---- the work ---- */
+
+void progress_begin(progress *p, const char *label)
+{
+    const char *slash = strrchr(label, '/');
+    *p = (progress){ .label = slash ? slash + 1 : label,
+                     .wanted = isatty(STDERR_FILENO),
+                     .began = now() };
+}
+
+bool progress_step(void *ctx, uint64_t done, uint64_t total)
+{
+    progress *p = ctx;
+    if (interrupt_is_pending())
+        return false;
+    if (!p->wanted)
+        return true;
+    double t = now();
+    if (t - p->began < FIRST_AFTER || t - p->drawn < EVERY)
+        return true;
+    p->drawn = t;
+    p->shown = true;
+    draw(p, done, total, t - p->began);
+    return true;
+}
+
+void progress_end(progress *p)
+{
+    if (p->shown && write(STDERR_FILENO, "\r\x1b[K", 4) < 0)
+        p->wanted = false;
+    p->shown = false;
+}

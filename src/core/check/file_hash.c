@@ -1,0 +1,254 @@
+/* file_hash.c - digests of content, equal whatever the container.  docs/hash.md writes the rule down.
+ * A part's bytes are hashed in pieces, on all threads; the digest of the part is that of the
+ * digests of its pieces. */
+#include "core/read/checked_read.h"
+#include "core/read/chunks.h"
+#include "core/read/decode.h"
+#include "core/read/progress.h"
+#include "core/read/stream.h"
+
+#include "base/bisect.h"
+#include "base/blake3.h"
+#include "base/sort.h"
+
+enum { PIECE = 1 << 20, MOST_PARTS = UINT16_MAX };
+
+typedef struct piece {
+    uint64_t from;
+    uint32_t part;
+} piece;
+
+typedef struct hashing {
+    const heft_file *f;
+    heft_memory mem;
+    heft_progress *meter;
+    heft_vec pieces; /* by part, ascending */
+    heft_hash *digests;
+    heft_checked_read checks;
+} hashing;
+
+static const char purpose[] = "to hash the model";
+
+static void put_u32(heft_blake3 *h, uint32_t v)
+{
+    uint8_t b[4] = { (uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16), (uint8_t)(v >> 24) };
+    heft_blake3_update(h, b, sizeof b);
+}
+
+static void put_u64(heft_blake3 *h, uint64_t v)
+{
+    put_u32(h, (uint32_t)v);
+    put_u32(h, (uint32_t)(v >> 32));
+}
+
+static void put_str(heft_blake3 *h, heft_str s)
+{
+    put_u32(h, (uint32_t)s.len);
+    heft_blake3_update(h, s.ptr, s.len);
+}
+
+/* ---- pieces ---- */
+
+static heft_status cut(hashing *s, heft_error *err)
+{
+    for (uint32_t part = 0; part < s->f->x.parts.len; part++) {
+        uint64_t length = heft_ix_part_row_at(&s->f->x, part)->length;
+        for (uint64_t from = 0; from < length; from += PIECE) {
+            piece p = { from, part };
+            if (!heft_vec_add(&s->mem, &s->pieces, &p, sizeof p))
+                return heft_error_no_memory(err, purpose);
+        }
+        s->meter->total += length;
+    }
+    s->digests = heft_mem_alloc(&s->mem, (s->pieces.len + (size_t)1) * sizeof *s->digests);
+    return s->digests ? HEFT_OK : heft_error_no_memory(err, purpose);
+}
+
+static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len, heft_blake3 *h,
+                              heft_error *err)
+{
+    heft_chunks c;
+    heft_status st = heft_chunks_open(&c, s->f->host->allocator, NULL, len, err);
+    while (!st && heft_chunks_next(&c)) {
+        st = heft_stream_read(c.buf, stream, c.len, err);
+        if (!st)
+            heft_blake3_update(h, c.data, c.len);
+    }
+    heft_chunks_close(&c);
+    return st;
+}
+
+/* Piece i, which the stream stands before; NULL: it is lent. */
+static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_error *err)
+{
+    const piece *p = (const piece *)s->pieces.ptr + i;
+    const heft_ix_part_row *row = heft_ix_part_row_at(&s->f->x, p->part);
+    size_t len = row->length - p->from < PIECE ? (size_t)(row->length - p->from) : PIECE;
+    heft_status st = HEFT_OK;
+    heft_blake3 h;
+    heft_blake3_init(&h);
+    if (stream) {
+        st = hash_bytes(s, stream, len, &h, err);
+    } else { /* the checksums are computed while the bytes are in the processor's cache */
+        const uint8_t *data = (const uint8_t *)heft_part_view(s->f, p->part) + p->from;
+        heft_blake3_update(&h, data, len);
+        st = heft_partial_crcs_add(&s->checks.seen, row->offset + p->from, data, len, err);
+    }
+    heft_blake3_final(&h, s->digests[i].bytes);
+    heft_progress_add(s->meter, len);
+    return st;
+}
+
+/* A piece of a raw part, or with the first piece of one that is read in order all of them: a compressed part has
+ * no middle to begin at, nor has a digest that cannot be joined. */
+static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_error *err)
+{
+    const piece *p = (const piece *)s->pieces.ptr + i;
+    const heft_ix_part_row *row = heft_ix_part_row_at(&s->f->x, p->part);
+    bool splits = row->encoding == HEFT_RAW && digest == HEFT_NONE;
+    heft_stream stream;
+    if (!splits && p->from)
+        return HEFT_OK;
+    heft_status st = heft_stream_start(&stream, s->f, p->part, err);
+    if (st)
+        return st;
+    st = heft_stream_skip(&stream, p->from, err);
+    if (!st)
+        st = heft_stream_check(&stream, digest, err);
+    stream.pieces = heft_ix_is_plain(row) && s->checks.is_on ? &s->checks.seen : NULL;
+    do {
+        st = st ? st : hash_piece(s, i++, &stream, err);
+        p = (const piece *)s->pieces.ptr + i;
+    } while (!st && !splits && i < s->pieces.len && p->from && !heft_progress_halted(s->meter));
+    heft_stream_stop(&stream);
+    return st;
+}
+
+static void run_piece(void *arg, size_t i)
+{
+    hashing *s = arg;
+    const piece *p = (const piece *)s->pieces.ptr + i;
+    heft_error err;
+    if (heft_progress_halted(s->meter))
+        return;
+    uint32_t digest = heft_checked_read_in_order(&s->checks, p->part);
+    heft_status st = heft_part_view(s->f, p->part) && digest == HEFT_NONE
+                         ? hash_piece(s, i, NULL, &err)
+                         : hash_streamed(s, i, digest, &err);
+    if (st)
+        heft_progress_fail(s->meter, st, &err);
+}
+
+/* ---- tensors ---- */
+
+static bool role_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_index *x = ctx;
+    return heft_str_order(heft_ix_role(x, heft_ix_part_row_at(x, a)->role),
+                          heft_ix_role(x, heft_ix_part_row_at(x, b)->role)) < 0;
+}
+
+static void put_part(const hashing *s, heft_blake3 *h, uint32_t part)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&s->f->x, part);
+    const piece *pieces = s->pieces.ptr;
+    heft_blake3 own;
+    heft_hash digest;
+    heft_blake3_init(&own);
+    heft_bisect b = { .end = s->pieces.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, pieces[b.mid].part < part);
+    for (uint32_t i = b.first; i < s->pieces.len && pieces[i].part == part; i++)
+        heft_blake3_update(&own, s->digests[i].bytes, HEFT_HASH_BYTES);
+    heft_blake3_final(&own, digest.bytes);
+    put_str(h, heft_ix_role(&s->f->x, row->role));
+    put_u64(h, row->length);
+    heft_blake3_update(h, digest.bytes, HEFT_HASH_BYTES);
+}
+
+static void hash_tensor(const hashing *s, uint32_t id, uint32_t *order, heft_hash *out)
+{
+    const heft_index *x = &s->f->x;
+    const heft_ix_tensor_row *row = heft_ix_row(x, id);
+    heft_blake3 h;
+    heft_blake3_init(&h);
+    put_str(&h, heft_lit("heft tensor 1"));
+    put_str(&h, heft_lit(heft_dtype_name(row->dtype)));
+    put_u32(&h, row->rank);
+    for (uint32_t i = 0; i < row->rank; i++)
+        put_u64(&h, heft_ix_dims(x, id)[i]);
+    put_str(&h, heft_ix_layout(x, id));
+    put_u32(&h, row->part_count);
+    for (uint32_t i = 0; i < row->part_count; i++)
+        order[i] = row->first_part + i;
+    heft_sort(order, order + MOST_PARTS, row->part_count, role_below, x);
+    for (uint32_t i = 0; i < row->part_count; i++)
+        put_part(s, &h, order[i]);
+    heft_blake3_final(&h, out->bytes);
+}
+
+/* ---- the model ---- */
+
+static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+static void hash_model(const heft_index *x, const heft_hash *tensors, uint32_t *order,
+                       heft_hash *out)
+{
+    uint32_t n = heft_ix_tensors(x);
+    heft_blake3 h;
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    heft_sort(order, order + n, n, name_below, x);
+    heft_blake3_init(&h);
+    put_str(&h, heft_lit("heft model 1"));
+    for (uint32_t i = 0; i < n; i++) {
+        put_str(&h, heft_ix_name(x, order[i]));
+        heft_blake3_update(&h, tensors[order[i]].bytes, HEFT_HASH_BYTES);
+    }
+    heft_blake3_final(&h, out->bytes);
+}
+
+static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, heft_error *err)
+{
+    uint32_t n = heft_ix_tensors(&s->f->x), most = n > MOST_PARTS ? n : MOST_PARTS;
+    size_t bytes = 2 * (size_t)most * sizeof(uint32_t);
+    uint32_t *order = heft_mem_alloc(&s->mem, bytes);
+    if (!order)
+        return heft_error_no_memory(err, purpose);
+    for (uint32_t i = 0; i < n; i++)
+        hash_tensor(s, i, order, &tensors[i]);
+    hash_model(&s->f->x, tensors, order, model);
+    heft_mem_free(&s->mem, order, bytes);
+    return HEFT_OK;
+}
+
+heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file *f,
+                           heft_progress_fn progress, void *progress_ctx, heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    heft_progress meter = { .fn = progress, .ctx = progress_ctx };
+    hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .meter = &meter };
+    heft_file_enter(f); /* names are lent by the file as well */
+    heft_status st = f->missing.status ? heft_file_is_complete(f, err) : heft_check_lengths(f, err);
+    if (!st)
+        st = cut(&s, err);
+    if (!st)
+        st = heft_checked_read_begin(&s.checks, f, f->check_parts, true, NULL, 0, err);
+    if (!st) {
+        heft_host_run(f->host, s.pieces.len, run_piece, &s);
+        st = heft_progress_end(&meter, err);
+    }
+    if (!st)
+        st = heft_checked_read_end(&s.checks, err);
+    if (!st)
+        st = hash_all(&s, model, tensors, err);
+    st = heft_file_leave_after(f, st, err);
+    heft_checked_read_free(&s.checks);
+    heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
+    heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
+    return heft_error_end(err, st);
+}

@@ -1,0 +1,101 @@
+/* format_info.c - what is known of formats from outside, and small facts of the library. */
+#include "core/read/file.h"
+
+uint32_t heft_version(void)
+{
+    return (uint32_t)HEFT_VERSION_MAJOR << 16 | HEFT_VERSION_MINOR << 8 | HEFT_VERSION_PATCH;
+}
+
+const char *heft_status_name(heft_status s)
+{
+    static const char *const names[] = { "ok",        "format", "unsupported", "limit",
+                                         "no-memory", "io",     "checksum",    "not-found",
+                                         "argument",  "lossy",  "cancelled" };
+    if (s == HEFT_AGAIN)
+        return "again";
+    return s <= 0 && s >= HEFT_E_CANCELLED ? names[-s] : "unknown";
+}
+
+size_t heft_format_count(void)
+{
+    return heft_registry_count();
+}
+
+const heft_format *heft_format_at(size_t i)
+{
+    return i < heft_registry_count() ? heft_registry_at(i) : NULL;
+}
+
+const heft_format *heft_format_find(const char *name)
+{
+    for (size_t i = 0; name && i < heft_registry_count(); i++)
+        if (heft_str_is(heft_lit(name), heft_registry_at(i)->name))
+            return heft_registry_at(i);
+    return NULL;
+}
+
+/* The next of the words in *list, with a space between two of them. */
+static heft_str next_word(const char **list)
+{
+    heft_str word = { *list, 0 };
+    while (word.ptr[word.len] && word.ptr[word.len] != ' ')
+        word.len++;
+    *list += word.len + (word.ptr[word.len] == ' ');
+    return word;
+}
+
+static bool ends_with(heft_str path, heft_str suffix)
+{
+    if (suffix.len >= path.len)
+        return false;
+    for (size_t i = 0; i < suffix.len; i++) {
+        char c = path.ptr[path.len - suffix.len + i];
+        if ((c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c) != suffix.ptr[i])
+            return false;
+    }
+    return true;
+}
+
+const heft_format *heft_format_for_path(const char *path)
+{
+    for (size_t i = 0; path && i < heft_registry_count(); i++)
+        for (const char *suffixes = heft_registry_at(i)->suffixes; *suffixes;) {
+            heft_str one = next_word(&suffixes);
+            if (one.len && ends_with(heft_lit(path), one))
+                return heft_registry_at(i);
+        }
+    return NULL;
+}
+
+const char *heft_format_name(const heft_format *f)
+{
+    return f ? f->name : "";
+}
+
+const char *heft_format_title(const heft_format *f)
+{
+    return f ? f->title : "";
+}
+
+const char *heft_format_suffixes(const heft_format *f)
+{
+    return f ? f->suffixes : "";
+}
+
+const char *heft_format_versions(const heft_format *f)
+{
+    return f ? f->versions : "";
+}
+
+uint32_t heft_format_caps(const heft_format *f)
+{
+    return f ? f->caps : 0;
+}
+
+bool heft_format_writes(const heft_format *f, heft_str version)
+{
+    for (const char *versions = f->versions; *versions;)
+        if (heft_str_eq(next_word(&versions), version))
+            return true;
+    return false;
+}

@@ -1,0 +1,143 @@
+/* open_checksums.c - checksums of what a parser has read, compared before the file is open.  A checksum that can be joined
+ * from pieces is computed on all threads; pages of a mapped index are let go again on the way. */
+#include "base/checked_math.h"
+#include "base/error.h"
+#include "core/read/running_digest.h"
+
+enum { STEP = 4 << 20, PIECES = 16, MOST_DIGEST = 64 };
+
+typedef struct summing {
+    heft_file *f;
+    const heft_digest *digest;
+    heft_running_digest own[PIECES];
+    uint32_t count; /* of the digests that run */
+    heft_range range;
+    uint64_t each; /* bytes of a piece */
+    bool is_short[PIECES];
+} summing;
+
+/* ---- the bytes ---- */
+
+/* False: some are not at hand. */
+static bool feed(summing *s, size_t i, heft_range r)
+{
+    heft_window *in = &s->f->input.in;
+    const heft_source *source = s->f->input.whole ? s->f->source : NULL;
+    for (uint64_t done = 0, have; done < r.length; done += have) {
+        uint64_t at = r.offset + done, left = r.length - done;
+        const uint8_t *p = in->window(in, at, left < STEP ? left : STEP, &have);
+        if (!have)
+            return false;
+        have = have < left ? have : left;
+        have = have < STEP ? have : STEP;
+        heft_running_digest_update(&s->own[i], p, (size_t)have);
+        if (have == STEP && source && HEFT_HAS(source->ops, dont_need))
+            source->ops->dont_need(s->f->source, at, have);
+    }
+    return true;
+}
+
+static heft_range piece_of(const summing *s, uint32_t i)
+{
+    uint64_t from = s->each * i, left = s->range.length - from;
+    return (heft_range){ s->range.offset + from, left < s->each ? left : s->each };
+}
+
+static void feed_piece(void *arg, size_t i)
+{
+    summing *s = arg;
+    s->is_short[i] = !feed(s, i, piece_of(s, (uint32_t)i));
+}
+
+/* The first state goes on with the range; of a long one the others take what lies behind. */
+static bool feed_range(summing *s, heft_range r)
+{
+    uint32_t pieces = r.length / STEP < s->count ? (uint32_t)(r.length / STEP) : s->count;
+    bool is_short = false;
+    if (pieces < 2)
+        return feed(s, 0, r);
+    s->range = r;
+    s->each = heft_div(r.length + pieces - 1, pieces);
+    heft_host_run(s->f->host, pieces, feed_piece, s);
+    for (uint32_t i = 0; i < pieces; i++) {
+        if (i)
+            s->digest->join(heft_running_digest_state(&s->own[0]),
+                            heft_running_digest_state(&s->own[i]), piece_of(s, i).length);
+        is_short = is_short || s->is_short[i];
+    }
+    return !is_short;
+}
+
+/* ---- one checksum ---- */
+
+/* HEFT_AGAIN: bytes are wanted once more, of which the parser's windows have slid on. */
+static heft_status want(heft_file *f, const heft_stored_checksum *c)
+{
+    heft_window *in = &f->input.in;
+    uint64_t have;
+    for (int r = 0; r < HEFT_CHECKSUM_RANGES; r++)
+        for (uint64_t done = 0; done < c->range[r].length; done += have) {
+            in->window(in, c->range[r].offset + done, c->range[r].length - done, &have);
+            if (!have) {
+                in->need(in, c->range[r].offset + done, c->range[r].length - done);
+                break;
+            }
+        }
+    return HEFT_AGAIN;
+}
+
+static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_stored_checksum *c,
+                       const heft_digest *d, heft_error *err)
+{
+    summing s = { .f = f, .digest = d };
+    uint32_t most = heft_digest_joins(d) && f->input.whole ? PIECES : 1;
+    heft_status st = HEFT_OK;
+    for (; s.count < most && !st; s.count += !st)
+        st = heft_running_digest_begin(&s.own[s.count], d, f->host->allocator,
+                                       "to check a checksum", err);
+    bool whole = !st && feed_range(&s, c->range[0]);
+    if (whole)
+        heft_stored_checksum_add_zeros(c, d, heft_running_digest_state(&s.own[0]));
+    whole = whole && (!c->range[1].length || feed_range(&s, c->range[1]));
+    heft_running_digest_end(&s.own[0], out);
+    for (uint32_t i = 0; i < s.count; i++)
+        heft_running_digest_close(&s.own[i]);
+    if (st)
+        return st;
+    return whole ? HEFT_OK : want(f, c);
+}
+
+/* ---- all of them ---- */
+
+/* Readings of one checksum stand together, from `first` on: one has to hold, unless an algorithm is missing, which
+ * heft_file_verify() reports.  A checksum that need not hold is a warning, and heft_file_verify() leaves that at the
+ * warning. */
+static heft_status check_readings(heft_file *f, const heft_stored_checksum *first, heft_error *err)
+{
+    uint8_t got[MOST_DIGEST];
+    for (const heft_stored_checksum *c = first;; c++) {
+        const heft_digest *d = heft_host_digest(f->host, c->algorithm);
+        heft_status st = d ? sum(got, f, c, d, err) : HEFT_OK;
+        if (st || !d || !memcmp(got, c->expect, d->bytes))
+            return st;
+        if (c->is_alternative)
+            continue;
+        if (!first->advisory)
+            return heft_stored_checksum_mismatch(&f->x, first, err);
+        heft_ix_note_range(&f->x, HEFT_WARNING, first->rule, first->range[0], first->tensor,
+                           "the checksum does not match the bytes it covers");
+        return HEFT_OK;
+    }
+}
+
+heft_status heft_check_at_open(heft_file *f, heft_error *err)
+{
+    const heft_stored_checksum *claims = f->x.checksums.ptr;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < f->x.checksums.len && !st; i++) {
+        bool is_first = !i || !claims[i - 1].is_alternative;
+        if (is_first && claims[i].at_open && (claims[i].advisory || !f->no_verify))
+            st = check_readings(f, &claims[i], err);
+    }
+    return st;
+}

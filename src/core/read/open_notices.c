@@ -1,0 +1,60 @@
+/* open_notices.c - what was noticed while a file was opened: notes of its parser, of its format about the whole index,
+ * of names that look like paths, of very many dimensions. */
+#include "core/read/file.h"
+
+#include "base/path_risk.h"
+
+enum { MOST_RANK = 64 };
+
+static const char *const path_texts[] = {
+    [HEFT_PATH_ABSOLUTE] = "its name looks like a path: it begins with '/'",
+    [HEFT_PATH_PARENT] = "its name looks like a path that leaves its folder: it has a '..'",
+    [HEFT_PATH_DRIVE] = "its name looks like a path: it begins with the letter of a drive",
+    [HEFT_PATH_BACKSLASH] = "its name looks like a path: it has a backslash",
+};
+
+heft_status heft_file_notice(heft_file *f)
+{
+    heft_index *x = &f->x;
+    const heft_name_rules *rules = f->format->odd;
+    bool is_odd = rules && (x->odd_names || x->most_rank > MOST_RANK);
+    for (uint32_t t = 0; is_odd && t < heft_ix_tensors(x); t++) {
+        heft_path_risk risk = heft_str_path_risk(heft_ix_name(x, t));
+        if (risk == HEFT_PATH_NUL)
+            heft_ix_note(x, HEFT_WARNING, rules->nul ? rules->nul : rules->name, HEFT_NOWHERE, t,
+                         rules->nul_text ? rules->nul_text : "there is a NUL in its name");
+        else if (risk != HEFT_PATH_PLAIN)
+            heft_ix_note(x, HEFT_WARNING, rules->name, HEFT_NOWHERE, t, path_texts[risk]);
+        if (rules->rank && heft_ix_row(x, t)->rank > MOST_RANK)
+            heft_ix_note(x, HEFT_WARNING, rules->rank, HEFT_NOWHERE, t,
+                         "it has more than the 64 dimensions of NumPy and PyTorch");
+    }
+    return f->format->notice ? f->format->notice(x) : HEFT_OK;
+}
+
+heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
+{
+    heft_range where = note->where;
+    uint32_t file = heft_global_offset_file(&f->x, where.offset);
+    if (file)
+        where.offset = heft_global_offset_local(&f->x, where.offset);
+    return (heft_finding){ .severity = note->severity,
+                           .rule = note->rule,
+                           .where = where,
+                           .tensor = note->tensor,
+                           .text = note->text,
+                           .shard = file };
+}
+
+bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
+{
+    static const heft_note cut = {
+        HEFT_WARNING,        "heft/notices", "there are more of these findings than are listed",
+        { HEFT_NOWHERE, 0 }, HEFT_NONE,      false
+    };
+    const heft_note *notes = f->x.notes.ptr;
+    if (i >= f->x.notes.len + (size_t)f->x.notes_cut)
+        return false;
+    *out = heft_file_finding(f, i < f->x.notes.len ? &notes[i] : &cut);
+    return true;
+}

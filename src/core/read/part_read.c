@@ -1,0 +1,95 @@
+/* part_read.c - bytes of parts, decoded and in the order of their tensors. */
+#include "core/read/stream.h"
+#include "core/read/strided.h"
+
+const void *heft_part_view(const heft_file *f, uint32_t part)
+{
+    if (heft_unlikely(!heft_ix_has_part(&f->x, part)))
+        return NULL;
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    return heft_ix_is_plain(p) && p->stored ? heft_file_map(f, p->offset, p->stored) : NULL;
+}
+
+/* A compressed part has no middle to begin at: what lies before `from` is decoded and dropped.  claim: a checksum that
+ * reading this much makes checkable, or HEFT_NONE. */
+static heft_status read_stream(void *buf, const heft_file *f, uint32_t part, uint64_t from,
+                               size_t len, uint32_t claim, heft_error *err)
+{
+    heft_stream s;
+    heft_status st = heft_stream_start(&s, f, part, err);
+    if (st)
+        return st;
+    heft_file_enter(f);
+    st = heft_stream_check(&s, claim, err);
+    if (!st)
+        st = heft_stream_skip(&s, from, err);
+    if (!st)
+        st = heft_stream_read(buf, &s, len, err);
+    heft_stream_stop(&s);
+    return heft_file_leave_after(f, st, err);
+}
+
+static heft_status check_range(const heft_file *f, uint32_t part, uint64_t from, size_t len,
+                               heft_error *err)
+{
+    heft_status st = heft_file_find_part(f, part, err);
+    if (st)
+        return st;
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    if (p->length != HEFT_NOWHERE && !heft_range_in((heft_range){ from, len }, p->length))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the end of the part, %U",
+                                (uint64_t)len, from, p->length);
+    return HEFT_OK;
+}
+
+static heft_status read_part(void *buf, const heft_file *f, uint32_t part, uint64_t from,
+                             size_t len, uint32_t claim, heft_error *err)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    if (p->encoding != HEFT_RAW || claim != HEFT_NONE)
+        return read_stream(buf, f, part, from, len, claim, err);
+    if (heft_ix_is_plain(p))
+        return heft_file_bytes(f, p->offset + from, buf, len, err);
+    heft_strided_reader e = heft_strided_reader_of(f, part, NULL);
+    heft_file_enter(f); /* elements may be lent */
+    heft_status st = heft_strided_reader_read(&e, from, buf, len, err);
+    return heft_file_leave_after(f, st, err);
+}
+
+heft_status heft_read_unchecked(void *buf, const heft_file *f, uint32_t part, uint64_t from,
+                                size_t len, heft_error *err)
+{
+    heft_status st = check_range(f, part, from, len, err);
+    return st ? st : read_part(buf, f, part, from, len, HEFT_NONE, err);
+}
+
+heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint32_t claim,
+                              heft_error *err)
+{
+    uint64_t length = heft_ix_part_row_at(&f->x, part)->length;
+    return read_part(buf, f, part, 0, (size_t)length, claim, err);
+}
+
+heft_status heft_part_read(void *buf, const heft_file *f, uint32_t part, uint64_t from, size_t len,
+                           heft_error *err)
+{
+    heft_status st = check_range(f, part, from, len, err);
+    if (st)
+        return st;
+    bool is_whole = !from && len == heft_ix_part_row_at(&f->x, part)->length;
+    bool checks = f->check_parts && f->ready && is_whole;
+    uint32_t claim = checks ? heft_part_checksum(f, part, false) : HEFT_NONE;
+    return read_part(buf, f, part, from, len, claim, err);
+}
+
+void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!heft_ix_has_part(&f->x, parts[i]))
+            continue;
+        const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, parts[i]);
+        heft_source *s = heft_file_source(f, heft_global_offset_file(&f->x, p->offset));
+        if (s && s->ops->will_need && heft_file_has(f, p->offset))
+            s->ops->will_need(s, heft_global_offset_local(&f->x, p->offset), p->stored);
+    }
+}

@@ -1,0 +1,154 @@
+/* partial_crcs.c - a list of pieces with the states of their checksums. */
+#include "core/read/partial_crcs.h"
+
+#include "base/bisect.h"
+#include "base/sort.h"
+
+typedef struct segment {
+    uint64_t off, len;
+    uint32_t state[HEFT_PARTIAL_CRC_KINDS];
+} segment;
+
+void heft_partial_crcs_init(heft_partial_crcs *s, const heft_host *h)
+{
+    *s = (heft_partial_crcs){ .al = h->allocator };
+}
+
+void heft_partial_crcs_free(heft_partial_crcs *s)
+{
+    heft_free(s->al, s->list.ptr, s->list.cap * sizeof(segment), 16);
+    s->list = (heft_vec){ NULL, 0, 0 };
+}
+
+static uint32_t number(const heft_partial_crcs *s, const char *algorithm)
+{
+    uint32_t i = 0;
+    while (i < s->digest_count && !heft_str_is(heft_lit(s->digests[i]->name), algorithm))
+        i++;
+    return i;
+}
+
+bool heft_partial_crcs_track(heft_partial_crcs *s, const heft_host *h, const char *algorithm)
+{
+    const heft_digest *d = heft_host_digest(h, algorithm);
+    if (number(s, algorithm) < s->digest_count)
+        return true;
+    if (!d || !heft_partial_crcs_supports(d) || s->digest_count == HEFT_PARTIAL_CRC_KINDS)
+        return false;
+    s->digests[s->digest_count++] = d;
+    return true;
+}
+
+/* false: there is no room beyond the *cap elements. */
+static bool append(heft_partial_crcs *s, const segment *piece, uint32_t *cap)
+{
+    heft_shared_lock(&s->lock);
+    bool fits = s->list.len < s->list.cap;
+    if (fits)
+        ((segment *)s->list.ptr)[s->list.len++] = *piece;
+    *cap = s->list.cap;
+    heft_shared_unlock(&s->lock);
+    return fits;
+}
+
+/* The allocator is the caller's, and is not called under the lock: several workers may allocate, and the first one to
+ * come back is served. */
+static bool grow(heft_partial_crcs *s, uint32_t cap)
+{
+    enum { FIRST = 64, MOST = 1 << 27 }; /* whose bytes any size_t can count */
+    uint32_t more = cap ? 2 * cap : FIRST;
+    segment *list = more <= MOST ? heft_alloc(s->al, more * sizeof *list, 16) : NULL;
+    heft_vec unused = { list, 0, more };
+    if (!list)
+        return false;
+    heft_shared_lock(&s->lock);
+    if (s->list.cap == cap) {
+        unused = s->list;
+        s->list = (heft_vec){ list, unused.len, more };
+        if (unused.len)
+            memcpy(list, unused.ptr, unused.len * sizeof *list);
+    }
+    heft_shared_unlock(&s->lock);
+    heft_free(s->al, unused.ptr, unused.cap * sizeof *list, 16);
+    return true;
+}
+
+heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t off, const void *data, size_t len,
+                                  heft_error *err)
+{
+    segment piece = { off, len, { 0 } };
+    if (!s->digest_count || !len)
+        return HEFT_OK;
+    for (uint32_t i = 0; i < s->digest_count; i++) {
+        s->digests[i]->init(&piece.state[i]);
+        s->digests[i]->update(&piece.state[i], data, len);
+    }
+    uint32_t cap;
+    while (!append(s, &piece, &cap))
+        if (!grow(s, cap))
+            return heft_error_no_memory(err, "for checksums");
+    return HEFT_OK;
+}
+
+/* In place, by a heap: the order of equal offsets does not matter, there are none. */
+static void sift(segment *list, uint32_t at, uint32_t n)
+{
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        child += child + 1 < n && list[child].off < list[child + 1].off;
+        if (list[at].off >= list[child].off)
+            return;
+        segment swap = list[at];
+        list[at] = list[child];
+        list[child] = swap;
+    }
+}
+
+void heft_partial_crcs_sort(heft_partial_crcs *s)
+{
+    segment *list = s->list.ptr;
+    uint32_t n = s->list.len, sorted = 1;
+    while (sorted < n && list[sorted - 1].off <= list[sorted].off)
+        sorted++;
+    if (sorted >= n)
+        return;
+    for (uint32_t i = n / 2; i--;)
+        sift(list, i, n);
+    while (n > 1) {
+        segment top = list[0];
+        list[0] = list[--n];
+        list[n] = top;
+        sift(list, 0, n);
+    }
+}
+
+heft_status heft_partial_crcs_join(const heft_partial_crcs *s, const char *algorithm, heft_range r,
+                                   void *state,
+                                   heft_status (*missing)(void *ctx, const heft_digest *d,
+                                                          heft_range r, void *state,
+                                                          heft_error *err),
+                                   void *ctx, heft_error *err)
+{
+    const segment *list = s->list.ptr;
+    uint32_t a = number(s, algorithm);
+    uint64_t at = r.offset, end = r.offset + r.length;
+    heft_status st = HEFT_OK;
+    heft_bisect b = { .end = s->list.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, list[b.mid].off < at);
+    for (uint32_t i = b.first; at < end && !st;) {
+        while (i < s->list.len && (list[i].off < at || list[i].off + list[i].len > end))
+            i++;
+        uint64_t next = i < s->list.len && list[i].off < end ? list[i].off : end;
+        if (next == at) {
+            s->digests[a]->join(state, &list[i].state[a], list[i].len);
+            at += list[i++].len;
+            continue;
+        }
+        heft_range gap = { at, next - at };
+        st = missing
+                 ? missing(ctx, s->digests[a], gap, state, err)
+                 : heft_error_set(err, HEFT_E_ARGUMENT, at, "bytes were written past a checksum");
+        at = next;
+    }
+    return st;
+}

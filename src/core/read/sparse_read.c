@@ -1,0 +1,380 @@
+/* sparse_read.c - reading sparse tensors: numbers of a part, what has to hold of them, entries. */
+#include "core/read/sparse_read.h"
+
+#include "base/sort.h"
+#include "core/read/indices.h"
+
+enum { BUFFER = 64 << 10 };
+
+static const char purpose[] = "to read a sparse tensor";
+
+/* ---- elements ---- */
+
+heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t part, uint64_t first,
+                               uint64_t count, heft_error *err)
+{
+    const heft_allocator *al = f->host->allocator;
+    heft_dtype type = heft_ix_part_row_at(&f->x, part)->dtype;
+    uint32_t size = type == HEFT_UNTYPED ? heft_index_size(type) : heft_dtype_size(type);
+    *n = (heft_elements){ .size = size, .left = count * size };
+    heft_status st = heft_stream_start(&n->s, f, part, err);
+    if (st)
+        return st;
+    n->buf = heft_alloc(al, BUFFER, 64);
+    st = n->buf ? heft_stream_skip(&n->s, first * size, err) : heft_error_no_memory(err, purpose);
+    if (st) {
+        heft_stream_stop(&n->s);
+        heft_free(al, n->buf, BUFFER, 64);
+        n->buf = NULL;
+    }
+    return st;
+}
+
+heft_status heft_elements_next(heft_elements *n, const uint8_t **out, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    if (n->at == n->have) {
+        n->at = 0;
+        n->have = n->left < BUFFER ? (uint32_t)n->left : BUFFER;
+        n->left -= n->have;
+        st = n->have ? heft_stream_read(n->buf, &n->s, n->have, err)
+                     : heft_error_plain(err, HEFT_E_FORMAT, "a part ends too early");
+    }
+    *out = n->buf + n->at;
+    n->at += n->size;
+    return st;
+}
+
+heft_status heft_elements_index(heft_elements *n, uint64_t *out, heft_error *err)
+{
+    const uint8_t *p;
+    heft_status st = heft_elements_next(n, &p, err);
+    *out = st ? 0 : heft_index_number(p, n->s.row.dtype);
+    return st;
+}
+
+void heft_elements_close(heft_elements *n)
+{
+    if (!n->buf)
+        return;
+    const heft_allocator *al = n->s.f->host->allocator;
+    heft_free(al, n->buf, BUFFER, 64);
+    heft_stream_stop(&n->s);
+    n->buf = NULL;
+}
+
+/* ---- parts ---- */
+
+typedef struct parts {
+    const heft_file *f;
+    uint32_t tensor;
+    const heft_ix_tensor_row *row;
+    const uint64_t *dims;
+    uint32_t values, indices, indptr, coords; /* or HEFT_NONE */
+    uint64_t count;                           /* of values */
+    heft_error *err;
+} parts;
+
+static heft_status wrong(const parts *p, const char *fmt, uint64_t a, uint64_t b)
+{
+    heft_error why;
+    heft_error_plain(&why, HEFT_E_FORMAT, fmt, a, b);
+    return heft_error_plain(p->err, HEFT_E_FORMAT, "tensor %q: %s",
+                            heft_ix_name(&p->f->x, p->tensor), why.message);
+}
+
+static uint32_t find(const parts *p, const char *role)
+{
+    return heft_ix_part_find(&p->f->x, p->tensor, heft_lit(role));
+}
+
+static const heft_ix_part_row *part_row(const parts *p, uint32_t part)
+{
+    return heft_ix_part_row_at(&p->f->x, part);
+}
+
+/* How many elements of so many bytes the part has; false: not a whole number of them. */
+static bool count_of(uint64_t *out, const heft_ix_part_row *row, uint32_t size)
+{
+    *out = size ? heft_div(row->length, size) : 0;
+    return size && *out * size == row->length && row->length != HEFT_NOWHERE;
+}
+
+/* As many values as there are indices. */
+static heft_status count_indices(parts *p, bool is_csr)
+{
+    const heft_ix_part_row *row = part_row(p, is_csr ? p->indices : p->coords);
+    uint64_t each;
+    if (!heft_mul(&each, heft_index_size(row->dtype), is_csr ? 1 : p->row->rank) ||
+        each > UINT32_MAX || !count_of(&p->count, row, (uint32_t)each))
+        return wrong(p, "its indices, %U bytes, are no whole number of entries", row->length, 0);
+    return HEFT_OK;
+}
+
+static heft_status find_parts(parts *p, const heft_file *f, uint32_t tensor, heft_error *err)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&f->x, tensor);
+    *p = (parts){ .f = f, .tensor = tensor, .row = row, .err = err };
+    p->dims = heft_ix_dims(&f->x, tensor);
+    p->values = find(p, "values");
+    p->indices = find(p, "indices");
+    p->indptr = find(p, "indptr");
+    p->coords = find(p, "coords");
+    bool is_csr = row->layout == HEFT_SPARSE_CSR;
+    if (is_csr && row->rank != 2)
+        return wrong(p, "%U dimensions are not what its layout takes", row->rank, 0);
+    if (p->values == HEFT_NONE || (is_csr && (p->indices == HEFT_NONE || p->indptr == HEFT_NONE)) ||
+        (!is_csr && p->coords == HEFT_NONE))
+        return wrong(p, "parts of its layout are missing", 0, 0);
+    const heft_ix_part_row *values = part_row(p, p->values);
+    if (!heft_dtype_size(values->dtype)) /* packed elements, or of no known type */
+        return count_indices(p, is_csr);
+    if (!count_of(&p->count, values, heft_dtype_size(values->dtype)))
+        return wrong(p, "its values, %U bytes, are no whole number of elements", values->length, 0);
+    if (!row->rank && p->count > 1)
+        return wrong(p, "a scalar has one element, and there are %U entries", p->count, 0);
+    return HEFT_OK;
+}
+
+/* A part of exactly so many indices. */
+static heft_status want_indices(const parts *p, uint32_t part, uint64_t wanted, const char *fmt)
+{
+    const heft_ix_part_row *row = part_row(p, part);
+    uint64_t count;
+    if (!heft_index_size(row->dtype))
+        return wrong(p, "an index part is not of integers", 0, 0);
+    if (!count_of(&count, row, heft_index_size(row->dtype)) || count != wanted)
+        return wrong(p, fmt, heft_div(row->length, heft_index_size(row->dtype)), wanted);
+    return HEFT_OK;
+}
+
+/* ---- compressed rows ---- */
+
+typedef struct rows {
+    parts p;
+    heft_elements pointers, columns;
+    bool twice, descends;
+    heft_positions row; /* the columns of a row, while they are compared with each other */
+} rows;
+
+enum { LONGEST_ROW = 64 << 10 }; /* whose columns are sorted to find one that comes twice */
+
+/* The columns of one row.  Those of a long row are compared with their neighbours only. */
+static heft_status check_row(rows *r, uint64_t count, uint64_t row)
+{
+    uint64_t last = 0, columns = r->p.dims[1];
+    bool ascends = true, fits = count <= LONGEST_ROW;
+    heft_status st = HEFT_OK;
+    for (uint64_t i = 0; i < count && !st; i++) {
+        uint64_t column;
+        st = heft_elements_index(&r->columns, &column, r->p.err);
+        if (!st && column >= columns)
+            return wrong(&r->p, "row %U has an entry in column %U, which is out of bounds", row,
+                         column);
+        r->twice |= i && column == last;
+        ascends = ascends && (!i || column > last);
+        last = column;
+        if (!st && fits)
+            r->row.at[i] = column;
+    }
+    r->descends |= !ascends;
+    heft_positions columns_of_row = r->row;
+    columns_of_row.count = (uint32_t)count;
+    if (!st && fits && !ascends && !r->twice)
+        r->twice = heft_positions_repeated(&columns_of_row) != HEFT_NONE;
+    return st;
+}
+
+static heft_status check_rows(rows *r)
+{
+    uint64_t begin, end;
+    heft_status st = heft_elements_index(&r->pointers, &begin, r->p.err);
+    if (!st && begin)
+        return wrong(&r->p, "its row pointers begin with %U, not 0", begin, 0);
+    for (uint64_t row = 0; row < r->p.dims[0] && !st; row++, begin = end) {
+        st = heft_elements_index(&r->pointers, &end, r->p.err);
+        if (!st && end < begin)
+            return wrong(&r->p, "its row pointers decrease behind row %U, to %U", row, end);
+        if (!st && end > r->p.count)
+            return wrong(&r->p, "a row pointer is %U, and there are %U values", end, r->p.count);
+        if (!st)
+            st = check_row(r, end - begin, row);
+    }
+    if (!st && begin != r->p.count)
+        return wrong(&r->p, "its rows end at value %U of %U", begin, r->p.count);
+    return st;
+}
+
+static heft_status check_csr(const parts *p, heft_sparse_order *order)
+{
+    rows r = { .p = *p };
+    const heft_allocator *al = p->f->host->allocator;
+    heft_status st = p->dims[0] == UINT64_MAX ? wrong(p, "it has too many rows", 0, 0) : HEFT_OK;
+    if (!st)
+        st = want_indices(p, p->indices, p->count, "it has %U column indices for %U values");
+    if (!st)
+        st = want_indices(p, p->indptr, p->dims[0] + 1, "it has %U row pointers, %U are needed");
+    uint64_t longest = p->count < LONGEST_ROW ? p->count : LONGEST_ROW;
+    if (!st && !heft_positions_open(&r.row, al, longest, NULL, 0))
+        st = heft_error_no_memory(p->err, purpose);
+    if (!st)
+        st = heft_elements_open(&r.pointers, p->f, p->indptr, 0, p->dims[0] + 1, p->err);
+    if (!st)
+        st = heft_elements_open(&r.columns, p->f, p->indices, 0, p->count, p->err);
+    if (!st)
+        st = check_rows(&r);
+    heft_elements_close(&r.pointers);
+    heft_elements_close(&r.columns);
+    heft_positions_close(&r.row, al);
+    *order = (heft_sparse_order){ r.twice, !r.descends };
+    return st;
+}
+
+/* ---- coordinates ---- */
+
+static heft_status check_coords(const parts *p, heft_positions *s, heft_elements *n)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t d = 0; d < p->row->rank && !st; d++)
+        for (uint64_t i = 0; i < p->count && !st; i++) {
+            uint64_t index = 0;
+            st = heft_elements_index(n, &index, p->err);
+            if (!st && index >= p->dims[d])
+                st = wrong(p, "a coordinate of dimension %U is %U, which is out of bounds", d,
+                           index);
+            heft_positions_add(s, i, p->dims[d], index);
+        }
+    return st;
+}
+
+static heft_status check_coo(const parts *p, heft_sparse_order *order)
+{
+    heft_elements n = { .buf = NULL };
+    const heft_allocator *al = p->f->host->allocator;
+    heft_positions s = { .at = NULL };
+    uint64_t wanted;
+    if (!heft_mul(&wanted, p->count, p->row->rank))
+        return wrong(p, "it has too many values", 0, 0);
+    heft_status st = want_indices(p, p->coords, wanted, "it has %U coordinates, %U are needed");
+    if (!st && !heft_positions_open(&s, al, p->count, p->dims, p->row->rank))
+        st = heft_error_no_memory(p->err, purpose);
+    if (!st)
+        st = heft_elements_open(&n, p->f, p->coords, 0, wanted, p->err);
+    if (!st)
+        st = check_coords(p, &s, &n);
+    if (!st)
+        order->twice = heft_positions_repeated(&s) != HEFT_NONE;
+    heft_elements_close(&n);
+    heft_positions_close(&s, al);
+    return st;
+}
+
+heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_order *order,
+                              heft_error *err)
+{
+    heft_error own;
+    parts p;
+    *order = (heft_sparse_order){ false, true };
+    heft_status st = find_parts(&p, f, tensor, err ? err : &own);
+    if (st)
+        return st;
+    heft_file_enter(f);
+    st = p.row->layout == HEFT_SPARSE_CSR ? check_csr(&p, order) : check_coo(&p, order);
+    return heft_file_leave_after(f, st, err);
+}
+
+/* ---- entries ---- */
+
+static heft_status open_indices(heft_entries *e, const parts *p, heft_error *err)
+{
+    bool is_csr = p->row->layout == HEFT_SPARSE_CSR;
+    heft_status st = HEFT_OK;
+    e->index_count = is_csr ? 2 : p->row->rank;
+    if (is_csr) {
+        st = heft_elements_open(&e->indices[0], e->f, p->indices, 0, p->count, err);
+        if (!st)
+            st = heft_elements_open(&e->indices[1], e->f, p->indptr, 0, p->dims[0] + 1, err);
+        return st ? st : heft_elements_index(&e->indices[1], &e->row_end, err);
+    }
+    for (uint32_t d = 0; d < p->row->rank && !st; d++)
+        st = heft_elements_open(&e->indices[d], e->f, p->coords, d * p->count, p->count, err);
+    return st;
+}
+
+heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tensor, heft_error *err)
+{
+    parts p;
+    *e = (heft_entries){ .f = f, .tensor = tensor, .row = UINT64_MAX };
+    heft_status st = find_parts(&p, f, tensor, err);
+    if (!st && p.row->rank > HEFT_SPARSE_RANK)
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "tensor %q: sparse tensors of more than %U dimensions are only "
+                                "copied",
+                                heft_ix_name(&f->x, tensor), (uint64_t)HEFT_SPARSE_RANK);
+    if (st)
+        return st;
+    e->count = p.count;
+    st = heft_elements_open(&e->values, f, p.values, 0, p.count, err);
+    if (!st)
+        st = open_indices(e, &p, err);
+    if (st)
+        heft_entries_close(e);
+    return st;
+}
+
+void heft_entries_close(heft_entries *e)
+{
+    for (uint32_t i = 0; i < e->index_count; i++)
+        heft_elements_close(&e->indices[i]);
+    heft_elements_close(&e->values);
+}
+
+static heft_status has_changed(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
+}
+
+static heft_status next_csr(heft_entries *e, const uint64_t *dims, heft_error *err)
+{
+    uint64_t column = 0;
+    heft_status st = HEFT_OK;
+    while (e->taken == e->row_end && !st) {
+        st = heft_elements_index(&e->indices[1], &e->row_end, err);
+        e->row++;
+    }
+    if (!st)
+        st = heft_elements_index(&e->indices[0], &column, err);
+    bool fits = e->row < dims[0] && column < dims[1] && e->taken < e->row_end;
+    if (!st && (!fits || e->row_end > e->count))
+        st = has_changed(err);
+    e->place = e->row * dims[1] + column;
+    return st;
+}
+
+static heft_status next_coo(heft_entries *e, const uint64_t *dims, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    e->place = 0;
+    for (uint32_t d = 0; d < e->index_count && !st; d++) {
+        uint64_t index = 0;
+        st = heft_elements_index(&e->indices[d], &index, err);
+        if (!st && index >= dims[d])
+            st = has_changed(err);
+        e->place = e->place * dims[d] + index;
+    }
+    return st;
+}
+
+heft_status heft_entries_next(heft_entries *e, heft_error *err)
+{
+    const uint64_t *dims = heft_ix_dims(&e->f->x, e->tensor);
+    bool is_csr = heft_ix_row(&e->f->x, e->tensor)->layout == HEFT_SPARSE_CSR;
+    heft_status st = is_csr ? next_csr(e, dims, err) : next_coo(e, dims, err);
+    const uint8_t *value;
+    if (!st)
+        st = heft_elements_next(&e->values, &value, err);
+    if (!st)
+        memcpy(e->value, value, e->values.size);
+    e->taken++;
+    return st;
+}

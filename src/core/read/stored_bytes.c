@@ -1,0 +1,144 @@
+/* stored_bytes.c - stored bytes of an open file and of the files beside it. */
+#include "core/read/file.h"
+
+heft_status heft_shard_status(const heft_file *f, uint32_t number, heft_error *err)
+{
+    const heft_shard *b = &f->opened_shards[number - 1];
+    if (b->status && err)
+        *err = *b->why;
+    return b->status;
+}
+
+void heft_file_enter(const heft_file *f)
+{
+    for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
+        heft_source *s = heft_file_source(f, i);
+        if (s && s->ops->enter)
+            s->ops->enter(s);
+    }
+}
+
+void heft_file_disarm(const heft_file *f)
+{
+    for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
+        heft_source *s = heft_file_source(f, i);
+        if (s && s->ops->leave)
+            s->ops->leave(s);
+    }
+}
+
+heft_status heft_file_leave(const heft_file *f, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    heft_file_disarm(f);
+    for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
+        heft_source *s = heft_file_source(f, i);
+        heft_status there = s && s->ops->state ? s->ops->state(s, err) : HEFT_OK;
+        st = st ? st : there;
+    }
+    return st;
+}
+
+bool heft_file_has(const heft_file *f, uint64_t place)
+{
+    uint32_t number = heft_global_offset_file(&f->x, place);
+    return !number || !heft_shard_status(f, number, NULL);
+}
+
+/* All of the file of that number in memory, or NULL. */
+static const uint8_t *whole_of(const heft_file *f, uint32_t number)
+{
+    return number ? f->opened_shards[number - 1].whole : f->input.whole;
+}
+
+const uint8_t *heft_file_map(const heft_file *f, uint64_t place, uint64_t len)
+{
+    (void)len;
+    const uint8_t *whole = whole_of(f, heft_global_offset_file(&f->x, place));
+    return whole ? whole + heft_global_offset_local(&f->x, place) : NULL;
+}
+
+heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
+                            heft_error *err)
+{
+    uint32_t number = heft_global_offset_file(&f->x, place);
+    heft_source *s = heft_file_source(f, number);
+    uint64_t have;
+    if (number) {
+        uint64_t offset = heft_global_offset_local(&f->x, place);
+        heft_status st = heft_shard_status(f, number, err);
+        if (st)
+            return st;
+        if (!heft_range_in((heft_range){ offset, len }, s->size))
+            return heft_error_set(err, HEFT_E_ARGUMENT, offset, "%U bytes pass the end of %q, %U",
+                                  (uint64_t)len, f->opened_shards[number - 1].name, s->size);
+        return len ? s->ops->read(s, offset, buf, len, err) : HEFT_OK;
+    }
+    if (!heft_range_in((heft_range){ place, len }, f->input.in.size))
+        return heft_error_set(err, HEFT_E_ARGUMENT, place, "%U bytes pass the end of the file, %U",
+                              (uint64_t)len, f->input.in.size);
+    if (!len)
+        return HEFT_OK;
+    if (s)
+        return s->ops->read(s, place, buf, len, err);
+    const uint8_t *p = f->input.in.window((heft_window *)(uintptr_t)&f->input.in, place, len,
+                                          &have);
+    if (have < len)
+        return heft_error_set(err, HEFT_E_IO, place + have, "these bytes were not fed");
+    memcpy(buf, p, len);
+    return HEFT_OK;
+}
+
+/* ---- mapped pages ---- */
+
+static bool is_mapped(const heft_file *f, uint32_t number)
+{
+    const heft_source *s = heft_file_source(f, number);
+    return s && HEFT_HAS(s->ops, populate) && whole_of(f, number);
+}
+
+bool heft_file_is_mapped(const heft_file *f)
+{
+    bool all = f->source || f->opened_shard_count;
+    for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
+        bool is_absent = i ? f->opened_shards[i - 1].status != HEFT_OK : !f->source;
+        all = all && (is_absent || is_mapped(f, i));
+    }
+    return all;
+}
+
+heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err)
+{
+    if (heft_ix_has_part(&f->x, part))
+        return HEFT_OK;
+    heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
+    return heft_error_rule(err, HEFT_E_ARGUMENT, "heft/no-part");
+}
+
+/* The mapped file that the part lies in, or NULL. */
+static heft_source *mapping_of(const heft_file *f, const heft_ix_part_row *p)
+{
+    uint32_t number = heft_global_offset_file(&f->x, p->offset);
+    return p->stored && is_mapped(f, number) ? heft_file_source(f, number) : NULL;
+}
+
+heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *err)
+{
+    heft_status st = heft_file_find_part(f, part, err);
+    if (st)
+        return st;
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    heft_source *s = mapping_of(f, p);
+    uint64_t offset = heft_global_offset_local(&f->x, p->offset);
+    return s ? s->ops->populate(s, offset, p->stored, err) : HEFT_OK;
+}
+
+void heft_part_forget(const heft_file *f, uint32_t part)
+{
+    if (!heft_ix_has_part(&f->x, part))
+        return;
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    heft_source *s = mapping_of(f, p);
+    if (s && HEFT_HAS(s->ops, dont_need))
+        s->ops->dont_need(s, heft_global_offset_local(&f->x, p->offset), p->stored);
+}

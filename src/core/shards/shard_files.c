@@ -1,0 +1,178 @@
+/* shards.c - files beside a file: a parser says what they are called, whoever opened the file
+ * knows how to get at them.  They are opened at once, since an open file does not change; one
+ * that is not there, or not the one that is meant, is remembered as such. */
+#include "core/read/open_file.h"
+#include "core/shards/shard_join.h"
+
+enum { MOST_NAME = 255, MOST_OPEN = 4096 };
+
+/* ---- names ---- */
+
+static char *append(char *to, heft_str s)
+{
+    memcpy(to, s.ptr, s.len);
+    return to + s.len;
+}
+
+/* The file's name, with its end; ptr NULL: no memory. */
+static heft_str file_name(heft_file *f, const heft_ix_shard *s)
+{
+    heft_str stem = { "", 0 }, suffix = heft_lit(s->suffix ? s->suffix : ""), name = { NULL, 0 };
+    if (s->suffix)
+        stem = heft_lit(f->shards->name);
+    heft_str own = s->own ? heft_lit(s->own) : suffix;
+    if (stem.len > own.len && !memcmp(stem.ptr + (stem.len - own.len), own.ptr, own.len))
+        stem.len -= own.len;
+    char *to = heft_arena_alloc(&f->x.arena, stem.len + s->label.len + suffix.len + 2, 1), *end;
+    if (!to)
+        return name;
+    end = append(to, stem);
+    if (s->suffix)
+        *end++ = '-';
+    end = append(append(end, s->label), suffix);
+    *end = '\0';
+    return (heft_str){ to, (size_t)(end - to) };
+}
+
+/* One component of a path, whoever is going to open it. */
+static bool is_component(heft_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!name.ptr[i] || name.ptr[i] == '/' || name.ptr[i] == '\\')
+            return false;
+    return name.len && name.len <= MOST_NAME && !heft_str_is(name, ".") && !heft_str_is(name, "..");
+}
+
+/* ---- opening ---- */
+
+static heft_status remember(heft_file *f, heft_shard *b, heft_status st, const heft_error *why)
+{
+    b->status = st;
+    b->why = heft_arena_alloc(&f->x.arena, sizeof *why, _Alignof(heft_error));
+    if (!b->why)
+        return HEFT_E_NOMEM;
+    *b->why = *why;
+    return HEFT_OK;
+}
+
+/* A shard that is no file of the same format: what is wrong with it is said with its name. */
+static heft_status refuse_model(heft_file *f, heft_shard *b, const heft_error *cause)
+{
+    heft_error why;
+    heft_status st = cause->status == HEFT_E_IO ? HEFT_E_IO : HEFT_E_FORMAT;
+    b->source = NULL;
+    b->whole = NULL;
+    if (cause->status == HEFT_E_NOMEM)
+        return HEFT_E_NOMEM;
+    b->is_unknown = st == HEFT_E_IO;
+    heft_error_plain(&why, st,
+                     b->is_unknown ? "the file %q cannot be read: %s"
+                                   : "the file %q is none of this model's: %s",
+                     b->name, cause->message);
+    why.os = cause->os;
+    b->rule = "heft/shard";
+    return remember(f, b, st, &why);
+}
+
+/* A shard by itself: nothing that it names is opened. */
+static heft_status step_shard(heft_file *f, heft_error *err)
+{
+    heft_status st = heft_file_parse(f, err);
+    if (!st && (f->x.shards.len || f->x.shard_entries.len))
+        return heft_error_plain(err, HEFT_E_FORMAT, "it is an index of other files itself");
+    return st ? st : heft_file_finish(f, err);
+}
+
+static heft_status open_shard(heft_file *f, heft_shard *b)
+{
+    heft_error cause;
+    heft_limits limits = f->x.limits;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.host = f->host;
+    opt.format = f->format;
+    opt.limits = &limits;
+    opt.no_verify = f->no_verify;
+    uint64_t used = f->x.mem.used;
+    for (uint32_t i = 0; i < f->opened_shard_count; i++)
+        used += f->opened_shards[i].model ? f->opened_shards[i].model->x.mem.used : 0;
+    limits.memory = used < limits.memory ? limits.memory - used : 1;
+    return heft_file_open_one(&b->model, b->source, &opt, step_shard, &cause)
+               ? refuse_model(f, b, &cause)
+               : HEFT_OK;
+}
+
+static heft_status check_size(heft_shard *b, const heft_ix_shard *s, heft_error *why)
+{
+    uint64_t size = b->source->size;
+    if (size <= UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS &&
+        (s->size == HEFT_NOWHERE || size == s->size))
+        return HEFT_OK;
+    heft_source_close(b->source);
+    b->source = NULL;
+    return heft_error_plain(why, HEFT_E_FORMAT,
+                            "the file %q has %U bytes, not the %U it should have", b->name, size,
+                            s->size);
+}
+
+static heft_status open_one(heft_file *f, heft_shard *b, const heft_ix_shard *s, bool may_open)
+{
+    heft_error cause = { .message = "" }, why;
+    heft_status st = HEFT_E_IO;
+    if (!f->shards)
+        heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known", b->name);
+    else if (!is_component(b->name))
+        heft_error_plain(&why, st, "%q is not the name of a file beside this one", b->name);
+    else if (!may_open)
+        heft_error_plain(&why, st, "the file %q is one too many", b->name);
+    else if (f->shards->open(&b->source, f->shards->ctx, b->name.ptr, &cause)) {
+        b->source = NULL;
+        heft_error_plain(&why, st, "shard %q %s", b->name, cause.message);
+        why.os = cause.os;
+        if (cause.status == HEFT_E_NOMEM)
+            return HEFT_E_NOMEM;
+        b->is_unknown = cause.os && cause.status != HEFT_E_NOTFOUND;
+    } else if (!heft_source_check(b->source, &why))
+        st = check_size(b, s, &why);
+    if (st)
+        return remember(f, b, st, &why);
+    if (b->source->ops->map && b->source->size)
+        b->whole = b->source->ops->map(b->source, 0, b->source->size);
+    return s->is_model ? open_shard(f, b) : HEFT_OK;
+}
+
+heft_status heft_shards_open(heft_file *f, heft_error *err)
+{
+    uint32_t count = f->x.shards.len;
+    heft_status st = HEFT_OK;
+    heft_shards_close(f);
+    if (!count)
+        return HEFT_OK;
+    f->opened_shards = heft_mem_alloc(&f->x.mem, count * sizeof *f->opened_shards);
+    if (!f->opened_shards)
+        return heft_error_no_memory(err, "for the files beside this one");
+    memset(f->opened_shards, 0, count * sizeof *f->opened_shards);
+    f->opened_shard_count = f->opened_shard_capacity = count;
+    for (uint32_t i = 0; i < count && !st; i++) {
+        const heft_ix_shard *s = heft_ix_shard_at(&f->x, i + 1);
+        f->opened_shards[i].name = f->shards ? file_name(f, s) : s->label;
+        st = f->opened_shards[i].name.ptr ? open_one(f, &f->opened_shards[i], s, i < MOST_OPEN)
+                                          : HEFT_E_NOMEM;
+    }
+    return st ? heft_error_no_memory(err, "for the files beside this one") : HEFT_OK;
+}
+
+/* ---- getters ---- */
+
+uint32_t heft_shard_file_count(const heft_file *f)
+{
+    return f->x.shards.len;
+}
+
+heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i)
+{
+    if (i >= heft_shard_file_count(f))
+        return (heft_shard_file){ .size = HEFT_NOWHERE, .status = HEFT_E_ARGUMENT };
+    return (heft_shard_file){ .name = f->opened_shards[i].name,
+                              .size = heft_ix_shard_at(&f->x, i + 1)->size,
+                              .status = f->opened_shards[i].status };
+}

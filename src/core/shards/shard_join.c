@@ -1,0 +1,405 @@
+/* shard_join.c - one model of several files: the files beside an index, or those that a program hands over.
+ *
+ * Each file has an index of its own, which stays; its rows are copied into the one index, in which its
+ * bytes have places of their own.  What an index lists is compared with what its files hold. */
+#include "core/shards/shard_join.h"
+
+#include "base/bisect.h"
+#include "model/names.h"
+
+typedef struct joining {
+    heft_file *f;
+    const heft_join_options *opt;
+    uint32_t *starts; /* by member: the number of its first tensor, counted through; one more */
+    uint8_t *kept;    /* by tensor, counted through; those of f itself come first */
+    heft_names shard_entries; /* f->x.shard_entries by name */
+    uint32_t own;             /* tensors of f itself */
+    heft_error *err;
+} joining;
+
+static const char purpose[] = "to join the files of a model";
+
+/* ---- names ---- */
+
+static uint32_t member_of(const joining *j, uint32_t tensor)
+{
+    heft_bisect b = { .first = 1, .end = j->f->joined_count };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, j->starts[b.mid] <= tensor);
+    return b.first - 1;
+}
+
+static heft_str name_of(const void *ctx, uint32_t tensor)
+{
+    const joining *j = ctx;
+    if (tensor < j->own)
+        return heft_ix_name(&j->f->x, tensor);
+    uint32_t m = member_of(j, tensor);
+    return heft_ix_name(&j->f->joined_files[m].file->x, tensor - j->starts[m]);
+}
+
+static heft_str listed_name(const void *ctx, uint32_t i)
+{
+    return ((const heft_ix_shard_entry *)((const heft_file *)ctx)->x.shard_entries.ptr)[i].name;
+}
+
+static uint32_t number_of(const joining *j, uint32_t tensor)
+{
+    return tensor < j->own ? 0 : j->f->joined_files[member_of(j, tensor)].base;
+}
+
+/* ---- a tensor in two files ---- */
+
+/* Of an index, the one in the file that it names; else the first. */
+static heft_status choose(joining *j, uint32_t before, uint32_t tensor, heft_str name)
+{
+    const heft_ix_shard_entry *listed = j->f->x.shard_entries.ptr;
+    heft_names_of of = { listed_name, j->f };
+    uint32_t i = heft_names_find(&j->shard_entries, of, heft_names_hash(&j->f->x.key, name), name);
+    bool later = j->opt ? j->opt->duplicates == HEFT_DUPLICATES_LAST
+                        : i != HEFT_NONE && number_of(j, tensor) == listed[i].shard;
+    j->kept[later ? before : tensor] = 0;
+    if (j->opt && j->opt->duplicates != HEFT_DUPLICATES_REFUSE)
+        return HEFT_OK;
+    if (j->opt)
+        return heft_error_plain(j->err, HEFT_E_ARGUMENT, "tensor %q is in two of the files", name);
+    return heft_join_note(j->f, HEFT_FAULT, "heft/shard-twice", HEFT_NOWHERE, HEFT_NONE,
+                          "tensor %q is in %q and in %q", name,
+                          heft_shard_name(j->f, number_of(j, before)),
+                          heft_shard_name(j->f, number_of(j, tensor)));
+}
+
+/* The table holds one number per name: that of the tensor which is kept. */
+static heft_status choose_all(joining *j, heft_names *seen, uint32_t total)
+{
+    heft_names_of of = { name_of, j };
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < total && !st; i++) {
+        heft_str name = name_of(j, i);
+        uint32_t hash = heft_names_hash(&j->f->x.key, name);
+        uint32_t before = heft_names_add(seen, of, hash, name, i);
+        j->kept[i] = 1;
+        if (before != HEFT_NONE)
+            st = choose(j, before, i, name);
+        if (before != HEFT_NONE && j->kept[i])
+            heft_names_replace(seen, of, hash, name, i);
+    }
+    return st;
+}
+
+/* ---- all rows ---- */
+
+static heft_status add_listed(joining *j)
+{
+    heft_index *x = &j->f->x;
+    heft_names_of of = { listed_name, j->f };
+    if (!x->shard_entries.len)
+        return HEFT_OK;
+    if (!heft_names_reserve(&x->mem, &j->shard_entries, x->shard_entries.len))
+        return heft_error_no_memory(j->err, purpose);
+    for (uint32_t i = 0; i < x->shard_entries.len; i++) {
+        const heft_ix_shard_entry *l = (const heft_ix_shard_entry *)x->shard_entries.ptr + i;
+        if (heft_names_add(&j->shard_entries, of, heft_names_hash(&x->key, l->name), l->name, i) !=
+            HEFT_NONE)
+            return heft_error_set(j->err, HEFT_E_FORMAT, l->at, "tensor %q is listed twice",
+                                  l->name);
+    }
+    return HEFT_OK;
+}
+
+static heft_status join_tensors(joining *j)
+{
+    heft_memory *mem = &j->f->x.mem;
+    uint32_t members = j->f->joined_count;
+    uint64_t total = j->own = heft_ix_tensors(&j->f->x);
+    heft_names seen = { NULL, 0, 0 };
+    for (uint32_t m = 0; m < members; m++) {
+        j->starts[m] = (uint32_t)total;
+        total += heft_ix_tensors(&j->f->joined_files[m].file->x);
+    }
+    if (total > j->f->x.limits.tensors) {
+        heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors pass the limit of %U", total,
+                         (uint64_t)j->f->x.limits.tensors);
+        return heft_error_rule(j->err, HEFT_E_LIMIT, "heft/limit-tensors");
+    }
+    j->kept = heft_mem_alloc(mem, (size_t)total + 1);
+    heft_status st = j->kept && heft_names_reserve(mem, &seen, (uint32_t)total)
+                         ? HEFT_OK
+                         : heft_error_no_memory(j->err, purpose);
+    if (!st)
+        st = choose_all(j, &seen, (uint32_t)total);
+    heft_names_free(mem, &seen);
+    for (uint32_t m = 0; m < members && !st; m++) {
+        const heft_joined_file *from = &j->f->joined_files[m];
+        st = heft_ix_merge(&j->f->x, &from->file->x, from->base, j->kept + j->starts[m]);
+    }
+    if (!st)
+        st = heft_ix_build_name_table(&j->f->x);
+    heft_mem_free(mem, j->kept, (size_t)total + 1);
+    return st;
+}
+
+/* ---- metadata: of the same key, the first counts ---- */
+
+static heft_str value_key(const void *ctx, uint32_t i)
+{
+    return heft_ix_value(ctx, i)->key;
+}
+
+static heft_status conflict(joining *j, heft_str key, uint32_t m)
+{
+    if (j->opt) {
+        if (j->opt->on_conflict)
+            j->opt->on_conflict(j->opt->ctx, key, m);
+        return HEFT_OK;
+    }
+    return heft_join_note(j->f, HEFT_WARNING, "heft/shard-metadata", HEFT_NOWHERE, HEFT_NONE,
+                          "metadata %q of %q differ from those of another file", key,
+                          heft_shard_name(j->f, j->f->joined_files[m].base));
+}
+
+static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
+{
+    heft_index *x = &j->f->x;
+    const heft_index *from = &j->f->joined_files[m].file->x;
+    heft_names_of of = { value_key, x };
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i)) {
+        heft_str key = heft_ix_value(from, i)->key;
+        if (heft_ix_is_shard_key(from, key))
+            continue;
+        uint32_t hash = heft_names_hash(&x->key, key);
+        uint32_t known = heft_names_find(seen, of, hash, key), at = x->values.len;
+        if (known == HEFT_NONE) {
+            st = heft_ix_copy_value(x, from, i, HEFT_NONE);
+            if (!st)
+                heft_names_add(seen, of, hash, key, at);
+        } else if (!heft_ix_same_value(x, known, from, i)) {
+            st = conflict(j, key, m);
+        }
+    }
+    return st;
+}
+
+static void drop_values_of_set(heft_index *x)
+{
+    for (uint32_t i = 0; i < x->values.len;) {
+        const heft_value *v = heft_ix_value(x, i);
+        bool is_plain = v->kind != HEFT_KIND_LIST && v->kind != HEFT_KIND_MAP;
+        if (is_plain && heft_ix_is_shard_key(x, v->key))
+            heft_ix_drop_value(x, i);
+        else
+            i = heft_ix_value_next(x, i);
+    }
+}
+
+static heft_status join_metadata(joining *j)
+{
+    heft_index *x = &j->f->x;
+    drop_values_of_set(x);
+    heft_names seen = { NULL, 0, 0 };
+    heft_names_of of = { value_key, x };
+    uint64_t most = x->values.len;
+    for (uint32_t m = 0; m < j->f->joined_count; m++)
+        most += j->f->joined_files[m].file->x.values.len;
+    if (most > UINT32_MAX / 4 || !heft_names_reserve(&x->mem, &seen, (uint32_t)most))
+        return heft_error_no_memory(j->err, purpose);
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        heft_str key = heft_ix_value(x, i)->key;
+        heft_names_add(&seen, of, heft_names_hash(&x->key, key), key, i);
+    }
+    heft_status st = HEFT_OK;
+    for (uint32_t m = 0; m < j->f->joined_count && !st; m++)
+        st = join_values(j, &seen, m);
+    heft_names_free(&x->mem, &seen);
+    return st;
+}
+
+/* ---- both ways ---- */
+
+static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *err)
+{
+    joining j = { .f = f, .opt = opt, .err = err };
+    size_t bytes = (f->joined_count + (size_t)1) * sizeof *j.starts;
+    heft_memory *mem = &f->x.mem;
+    f->x.err = err;
+    j.starts = heft_mem_alloc(mem, bytes);
+    heft_status st = j.starts ? add_listed(&j) : heft_error_no_memory(err, purpose);
+    if (!st)
+        st = join_tensors(&j);
+    if (!st)
+        st = join_metadata(&j);
+    if (!st)
+        st = heft_check_shard_index(f, err);
+    if (!st)
+        st = heft_check_shards(f);
+    heft_names_free(mem, &j.shard_entries);
+    heft_mem_free(mem, j.starts, bytes);
+    f->x.err = NULL;
+    return st == HEFT_E_NOMEM ? heft_error_no_memory(err, purpose) : st;
+}
+
+static bool has_room_for_members(heft_file *f, uint32_t count)
+{
+    size_t bytes = (count + (size_t)1) * sizeof *f->joined_files;
+    f->joined_files = heft_mem_alloc(&f->x.mem, bytes);
+    f->joined_capacity = f->joined_files ? count + 1 : 0;
+    f->joined_count = 0;
+    return f->joined_files;
+}
+
+heft_status heft_join_shards(heft_file *f, heft_error *err)
+{
+    bool is_set = false;
+    heft_joined_files_free(f);
+    f->missing.status = HEFT_OK;
+    for (uint32_t i = 0; i < f->opened_shard_count; i++) {
+        bool is_model = heft_ix_shard_at(&f->x, i + 1)->is_model;
+        is_set = is_set || is_model;
+        if (is_model && f->opened_shards[i].status)
+            heft_file_set_missing(f, f->opened_shards[i].why);
+    }
+    if (!is_set)
+        return HEFT_OK;
+    if (!has_room_for_members(f, f->opened_shard_count))
+        return heft_error_no_memory(err, purpose);
+    for (uint32_t i = 0; i < f->opened_shard_count; i++)
+        if (f->opened_shards[i].model)
+            f->joined_files[f->joined_count++] = (heft_joined_file){ f->opened_shards[i].model,
+                                                                     i + 1 };
+    heft_file_enter(f);
+    heft_status st = heft_file_leave_after(f, join(f, NULL, err), err);
+    if (!st && heft_check_shard_numbers(f))
+        st = heft_error_no_memory(err, purpose);
+    return st;
+}
+
+/* ---- files that a program hands over ---- */
+
+static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err)
+{
+    uint32_t number;
+    heft_ix_shard s = { heft_lit("one of the files"), NULL, from->input.in.size, true, NULL };
+    heft_shard *b = &f->opened_shards[f->opened_shard_count];
+    if (!from->ready || !from->source)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");
+    *b = (heft_shard){
+        .name = s.label, .source = from->source, .whole = from->input.whole, .is_lent = true
+    };
+    heft_status st = heft_ix_shard_add(&f->x, s, &number);
+    if (st)
+        return st;
+    f->opened_shard_count++;
+    f->joined_files[f->joined_count++] = (heft_joined_file){ from, number };
+    for (uint32_t i = 0; i < from->opened_shard_count && !st; i++) {
+        heft_ix_shard own = *heft_ix_shard_at(&from->x, i + 1);
+        own.label = from->opened_shards[i].name;
+        own.suffix = NULL;
+        f->opened_shards[f->opened_shard_count] = from->opened_shards[i];
+        f->opened_shards[f->opened_shard_count].model = NULL;
+        f->opened_shards[f->opened_shard_count++].is_lent = true;
+        st = heft_ix_shard_add(&f->x, own, &number);
+    }
+    if (!st && from->missing.status)
+        heft_file_set_missing(f, &from->missing);
+    return st;
+}
+
+static heft_status add_files(heft_file *f, const heft_file *const *files, uint32_t count,
+                             heft_error *err)
+{
+    uint64_t beside = 0;
+    for (uint32_t i = 0; i < count; i++)
+        beside += 1 + (uint64_t)files[i]->opened_shard_count;
+    if (beside > UINT32_MAX || !has_room_for_members(f, count))
+        return heft_error_no_memory(err, purpose);
+    f->opened_shards = heft_mem_alloc(&f->x.mem, (size_t)beside * sizeof *f->opened_shards);
+    f->opened_shard_capacity = f->opened_shards ? (uint32_t)beside : 0;
+    if (!f->opened_shards)
+        return heft_error_no_memory(err, purpose);
+    f->x.err = err;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = add_file(f, files[i], err);
+    return st;
+}
+
+heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
+                           const heft_join_options *opt, heft_error *err)
+{
+    heft_error own;
+    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
+    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
+    err = heft_error_begin(err, &own);
+    *out = NULL;
+    if (!count)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (st)
+        return st;
+    heft_limits limits = { sizeof limits, 0, UINT64_MAX, 0, 0 };
+    open.host = files[0]->host;
+    open.limits = &limits;
+    for (uint32_t i = 0; i < count; i++) /* what one of them may have, all of them may */
+        if (files[i]->x.limits.tensors > limits.tensors)
+            limits.tensors = files[i]->x.limits.tensors;
+    st = heft_file_begin(out, 0, &open, err);
+    if (st)
+        return st;
+    (*out)->format = files[0]->format;
+    (*out)->x.version = files[0]->x.version;
+    for (uint32_t i = 1; i < count; i++) /* none, when there is none that all of them have */
+        if (files[i]->format != files[0]->format ||
+            !heft_str_eq(files[i]->x.version, files[0]->x.version))
+            (*out)->x.version = (heft_str){ NULL, 0 };
+    (*out)->x.generator = files[0]->x.generator;
+    (*out)->x.strict = files[0]->x.strict;
+    st = add_files(*out, files, count, err);
+    if (!st)
+        st = join(*out, &o, err);
+    if (!st && !heft_ix_list_around(&(*out)->x))
+        st = heft_error_no_memory(err, purpose);
+    for (uint32_t i = 0; i < count; i++)
+        (*out)->check_parts = (*out)->check_parts || files[i]->check_parts;
+    (*out)->ready = !st;
+    if (st) {
+        heft_file_close(*out);
+        *out = NULL;
+    }
+    return heft_error_end(err, st);
+}
+
+/* ---- what is added to a file ---- */
+
+heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, heft_source *source,
+                            heft_error *err)
+{
+    heft_ix_shard s = { heft_lit("what is added"), NULL, bytes, true, NULL };
+    size_t count = (size_t)heft_ix_tensors(x) + 1;
+    uint32_t number;
+    uint8_t *kept = heft_mem_alloc(&f->x.mem, count);
+    if (!kept)
+        return heft_error_no_memory(err, purpose);
+    memset(kept, 1, count);
+    f->x.err = err;
+    heft_status st = heft_ix_shard_add(&f->x, s, &number);
+    if (!st && source) {
+        f->opened_shards = heft_mem_alloc(&f->x.mem, sizeof *f->opened_shards);
+        st = f->opened_shards ? HEFT_OK : heft_error_no_memory(err, purpose);
+    }
+    if (!st && source) {
+        f->opened_shard_capacity = f->opened_shard_count = 1;
+        *f->opened_shards = (heft_shard){ .name = s.label, .source = source, .is_lent = true };
+        if (source->ops->map && source->size)
+            f->opened_shards->whole = source->ops->map(source, 0, source->size);
+    }
+    heft_file_enter(f);
+    if (!st)
+        st = heft_ix_merge(&f->x, x, number, kept);
+    if (!st)
+        st = heft_ix_build_name_table(&f->x);
+    st = heft_file_leave_after(f, st, err);
+    heft_mem_free(&f->x.mem, kept, count);
+    f->x.err = NULL;
+    return st;
+}

@@ -1,0 +1,351 @@
+/* dedup.c - weights that are used twice, and tensors that happen to be equal.  First by where the bytes come
+ * from, which costs nothing; then by what they are, of those that could be equal. */
+#include "core/write/dedup.h"
+
+#include "base/blake3.h"
+#include "base/siphash.h"
+#include "base/sort.h"
+#include "core/read/chunks.h"
+
+enum { EDGE = 64, POLL = 1024 };
+
+typedef struct ties {
+    heft_planner *p;
+    const heft_file *in;
+    const heft_origin *origins;
+    const heft_dedup *how;
+    uint32_t *duplicate_of;
+    uint32_t *ids, *scratch; /* parts, in whatever order the pass needs */
+    uint32_t count;
+    uint64_t *marks;    /* by part: of length, beginning and end */
+    heft_hash *digests; /* by position in ids */
+    heft_progress meter;
+} ties;
+
+static const heft_ix_part_row *target(const ties *t, uint32_t part)
+{
+    return heft_ix_part_row_at(&t->p->x, part);
+}
+
+static const heft_ix_part_row *source(const ties *t, uint32_t part)
+{
+    return heft_ix_part_row_at(&t->in->x, t->origins[part].part);
+}
+
+/* ---- the same source, changed in the same way ---- */
+
+static int order_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* Of two parts that are views of the same bytes. */
+static int order_views(const heft_index *x, uint32_t a, uint32_t b)
+{
+    const heft_ix_view *v = heft_ix_view_of(x, a), *w = heft_ix_view_of(x, b);
+    if (!v || !w)
+        return !v - !w;
+    uint32_t rank = heft_ix_row(x, v->tensor)->rank;
+    const uint64_t *s = heft_ix_strides(x, v), *t = heft_ix_strides(x, w);
+    int order = order_u64(v->first, w->first);
+    order = order ? order : order_u64(rank, heft_ix_row(x, w->tensor)->rank);
+    if (order || !s || !t)
+        return order ? order : !s - !t;
+    for (uint32_t i = 0; i < rank && !order; i++) {
+        order = order_u64(s[i], t[i]);
+        order = order ? order
+                      : order_u64(heft_ix_dims(x, v->tensor)[i], heft_ix_dims(x, w->tensor)[i]);
+    }
+    return order;
+}
+
+static int order_sources(const ties *t, uint32_t a, uint32_t b)
+{
+    const heft_ix_part_row *p = source(t, a), *q = source(t, b);
+    const heft_origin *o = &t->origins[a], *r = &t->origins[b];
+    int order = order_u64(p->offset, q->offset);
+    order = order ? order : order_u64(p->stored, q->stored);
+    order = order ? order : order_u64(p->length, q->length);
+    order = order ? order : order_u64(p->encoding, q->encoding);
+    order = order ? order : order_u64(p->flags, q->flags);
+    order = order ? order : order_u64(o->dtype, r->dtype);
+    order = order ? order : order_u64(target(t, a)->dtype, target(t, b)->dtype);
+    order = order ? order : order_u64(o->transposed, r->transposed);
+    order = order ? order : order_u64(o->rows, r->rows);
+    order = order ? order : order_u64(o->making, r->making);
+    order = order ? order : order_u64(o->tensor, r->tensor);
+    order = order || !(p->flags & HEFT_P_VIEW) ? order : order_views(&t->in->x, o->part, r->part);
+    if (order || p->encoding == HEFT_RAW)
+        return order;
+    /* each of two digests of what is decoded has to be checked */
+    return heft_str_order(heft_ix_digest_of(&t->in->x, o->part),
+                          heft_ix_digest_of(&t->in->x, r->part));
+}
+
+static bool source_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return order_sources(ctx, a, b) < 0;
+}
+
+static void tie_sources(ties *t)
+{
+    heft_sort(t->ids, t->scratch, t->count, source_below, t);
+    for (uint32_t i = 1; i < t->count; i++)
+        if (source(t, t->ids[i])->stored && !order_sources(t, t->ids[i - 1], t->ids[i]))
+            t->duplicate_of[t->ids[i]] = t->duplicate_of[t->ids[i - 1]];
+}
+
+/* ---- the same bytes ---- */
+
+static heft_status mark(ties *t, uint32_t part, heft_error *err)
+{
+    uint8_t edges[2 * EDGE] = { 0 };
+    uint64_t length = target(t, part)->length;
+    size_t n = length < EDGE ? (size_t)length : EDGE;
+    uint32_t from = t->origins[part].part;
+    heft_status st = HEFT_OK;
+    if (n)
+        st = heft_part_read(edges, t->in, from, 0, n, err);
+    if (!st && n)
+        st = heft_part_read(edges + EDGE, t->in, from, length - n, n, err);
+    t->marks[part] = heft_siphash13(t->p->x.key.secret, edges, sizeof edges);
+    return st;
+}
+
+static bool mark_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const ties *t = ctx;
+    uint64_t m = target(t, a)->length, n = target(t, b)->length;
+    return m != n ? m < n : t->marks[a] < t->marks[b];
+}
+
+/* Keeps those that may be equal to a neighbour. */
+static void keep_candidates(ties *t)
+{
+    uint32_t kept = 0;
+    bool before = false;
+    for (uint32_t i = 0; i < t->count; i++) {
+        bool next = i + 1 < t->count && !mark_below(t, t->ids[i], t->ids[i + 1]);
+        if (before || next)
+            t->ids[kept++] = t->ids[i];
+        before = next;
+    }
+    t->count = kept;
+}
+
+static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_error *err)
+{
+    uint32_t from = t->origins[part].part;
+    uint64_t length = target(t, part)->length;
+    heft_chunks c;
+    heft_blake3 h;
+    heft_blake3_init(&h);
+    heft_status st = heft_chunks_open(&c, t->in->host->allocator,
+                                      length ? heft_part_view(t->in, from) : NULL, length, err);
+    while (!st && !heft_progress_halted(&t->meter) && heft_chunks_next(&c)) {
+        heft_progress_add(&t->meter, 0);
+        if (c.buf)
+            st = heft_part_read(c.buf, t->in, from, c.at, c.len, err);
+        if (!st)
+            heft_blake3_update(&h, c.data, c.len);
+    }
+    heft_blake3_final(&h, out->bytes);
+    heft_chunks_close(&c);
+    return st;
+}
+
+static void run_digest(void *arg, size_t i)
+{
+    ties *t = arg;
+    heft_error err;
+    heft_status st = heft_progress_halted(&t->meter)
+                         ? HEFT_OK
+                         : digest_part(t, t->ids[i], &t->digests[i], &err);
+    if (st)
+        heft_progress_fail(&t->meter, st, &err);
+}
+
+/* Of positions in ids. */
+static int order_bytes(const ties *t, uint32_t a, uint32_t b)
+{
+    int order = order_u64(target(t, t->ids[a])->length, target(t, t->ids[b])->length);
+    return order ? order : memcmp(t->digests[a].bytes, t->digests[b].bytes, HEFT_HASH_BYTES);
+}
+
+static bool bytes_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const ties *t = ctx;
+    int order = order_bytes(t, a, b);
+    return order ? order < 0 : t->ids[a] < t->ids[b];
+}
+
+static void tie_digests(ties *t, uint32_t *positions)
+{
+    for (uint32_t i = 0; i < t->count; i++)
+        positions[i] = i;
+    heft_sort(positions, t->scratch, t->count, bytes_below, t);
+    for (uint32_t i = 1; i < t->count; i++)
+        if (!order_bytes(t, positions[i - 1], positions[i]))
+            t->duplicate_of[t->ids[positions[i]]] = t->duplicate_of[t->ids[positions[i - 1]]];
+}
+
+/* Equal digests of 256 bits are equal bytes. */
+static heft_status tie_bytes(ties *t, heft_error *err)
+{
+    heft_memory mem = { t->in->host->allocator, UINT64_MAX, 0 };
+    size_t bytes = t->count * (sizeof(heft_hash) + sizeof(uint32_t)) + 1;
+    if (!t->count)
+        return HEFT_OK;
+    t->digests = heft_mem_alloc(&mem, bytes);
+    if (!t->digests)
+        return heft_error_no_memory(err, "to compare parts");
+    heft_host_run(t->in->host, t->count, run_digest, t);
+    heft_status st = heft_progress_end(&t->meter, err);
+    if (!st)
+        tie_digests(t, (uint32_t *)(t->digests + t->count));
+    heft_mem_free(&mem, t->digests, bytes);
+    return st;
+}
+
+/* ---- both ---- */
+
+/* The first of each group that the first pass found. */
+static heft_status mark_firsts(ties *t, heft_error *err)
+{
+    uint32_t kept = 0;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < t->p->x.parts.len && !st; i++) {
+        const heft_origin *o = &t->origins[i];
+        bool is_copied_as_is = !target(t, i)->length ||
+                               (heft_ix_is_plain(source(t, i)) && !o->transposed && !o->making &&
+                                o->dtype == target(t, i)->dtype);
+        if (t->marks[i] && t->duplicate_of[i] == i && is_copied_as_is) {
+            st = t->how->equal ? HEFT_OK : mark(t, i, err);
+            t->ids[kept++] = i;
+        }
+        if (!st && i % POLL == 0) { /* the caller may stop the search; no byte counts yet */
+            heft_progress_add(&t->meter, 0);
+            st = heft_progress_end(&t->meter, err);
+        }
+    }
+    t->count = kept;
+    return st;
+}
+
+/* ---- bytes that were compared before ---- */
+
+static int order_known(const ties *t, uint32_t a, uint32_t b)
+{
+    return order_u64(t->how->equal[t->origins[a].part], t->how->equal[t->origins[b].part]);
+}
+
+static bool known_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    int order = order_known(ctx, a, b);
+    return order ? order < 0 : a < b;
+}
+
+static heft_status tie_contents(ties *t, heft_error *err)
+{
+    heft_status st = mark_firsts(t, err);
+    if (!st && t->how->equal) {
+        heft_sort(t->ids, t->scratch, t->count, known_below, t);
+        for (uint32_t i = 1; i < t->count; i++)
+            if (!order_known(t, t->ids[i - 1], t->ids[i]))
+                t->duplicate_of[t->ids[i]] = t->duplicate_of[t->ids[i - 1]];
+    } else if (!st) {
+        heft_sort(t->ids, t->scratch, t->count, mark_below, t);
+        keep_candidates(t);
+        st = tie_bytes(t, err);
+    }
+    return st;
+}
+
+/* Parts of tensors that are left out stay alone. */
+static void list_parts(ties *t)
+{
+    for (uint32_t id = 0; id < heft_ix_tensors(&t->p->x); id++) {
+        const heft_ix_tensor_row *row = heft_ix_row(&t->p->x, id);
+        for (uint32_t k = 0; k < row->part_count; k++) {
+            if (t->origins[row->first_part + k].making)
+                continue; /* what it comes from is not what it is */
+            t->ids[t->count++] = row->first_part + k;
+            t->marks[row->first_part + k] = 1;
+        }
+    }
+}
+
+heft_status heft_dedup_parts(uint32_t *same, heft_planner *p, const heft_file *in,
+                             const heft_origin *origins, const heft_dedup *how, heft_error *err)
+{
+    uint32_t all = p->x.parts.len;
+    heft_memory mem = { in->host->allocator, UINT64_MAX, 0 };
+    size_t bytes = all * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 1;
+    ties t = { .p = p, .in = in, .origins = origins, .how = how, .duplicate_of = same };
+    t.marks = heft_mem_alloc(&mem, bytes);
+    if (!t.marks)
+        return heft_error_no_memory(err, "to compare parts");
+    memset(t.marks, 0, bytes);
+    t.meter = (heft_progress){ .fn = how->progress, .ctx = how->ctx };
+    for (uint32_t i = 0; i < all; i++)
+        t.meter.total += target(&t, i)->length;
+    t.ids = (uint32_t *)(t.marks + all);
+    t.scratch = t.ids + all;
+    list_parts(&t);
+    tie_sources(&t);
+    heft_file_enter(in);
+    heft_status st = how->contents ? tie_contents(&t, err) : HEFT_OK;
+    heft_status there = heft_file_leave(in, err);
+    for (uint32_t i = 0; i < all; i++)
+        same[i] = same[same[i]];
+    heft_mem_free(&mem, t.marks, bytes);
+    return there ? there : st;
+}
+
+/* ---- tensors of a file that share their bytes ---- */
+
+static int order_places(const heft_index *x, uint32_t a, uint32_t b)
+{
+    const heft_ix_tensor_row *p = heft_ix_row(x, a), *q = heft_ix_row(x, b);
+    int order = order_u64(p->part_count, q->part_count);
+    for (uint32_t k = 0; !order && k < p->part_count; k++) {
+        const heft_ix_part_row *i = heft_ix_part_row_at(x, p->first_part + k);
+        const heft_ix_part_row *j = heft_ix_part_row_at(x, q->first_part + k);
+        order = order_u64(i->offset, j->offset);
+        order = order ? order : order_u64(i->stored, j->stored);
+        order = order ? order : order_u64(i->length, j->length);
+        order = order ? order : order_u64(i->encoding, j->encoding);
+        order = order ? order : order_u64(i->flags, j->flags);
+        if (!order && i->flags & HEFT_P_VIEW)
+            order = order_views(x, p->first_part + k, q->first_part + k);
+    }
+    return order;
+}
+
+static bool place_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return order_places(ctx, a, b) < 0;
+}
+
+heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f, heft_error *err)
+{
+    uint32_t n = heft_ix_tensors(&f->x);
+    heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
+    size_t bytes = (2 * (size_t)n + 1) * sizeof(uint32_t);
+    uint32_t *ids = heft_mem_alloc(&mem, bytes);
+    if (!ids)
+        return heft_error_no_memory(err, "to find shared bytes");
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = first[i] = i;
+    heft_sort(ids, ids + n, n, place_below, &f->x);
+    for (uint32_t i = 1; i < n; i++) {
+        const heft_ix_tensor_row *row = heft_ix_row(&f->x, ids[i]);
+        uint64_t stored = 0;
+        for (uint32_t k = 0; k < row->part_count; k++)
+            stored |= heft_ix_part_row_at(&f->x, row->first_part + k)->stored;
+        if (stored && !order_places(&f->x, ids[i - 1], ids[i]))
+            first[ids[i]] = first[ids[i - 1]];
+    }
+    heft_mem_free(&mem, ids, bytes);
+    return HEFT_OK;
+}

@@ -1,0 +1,163 @@
+/* part_storage.c - how each part is stored: its encoding, and the digest that is written beside it. */
+#include "core/write/plan.h"
+
+#include "core/read/stream.h"
+
+/* ---- what is asked for ---- */
+
+heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *how,
+                                       heft_error *err)
+{
+    if (how->reserved[0] || how->reserved[1])
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "what is reserved in heft_storage is not 0");
+    const heft_codec *codec = heft_host_codec(p->host, how->encoding);
+    bool is_raw = how->encoding == HEFT_RAW;
+    if (!is_raw && !(p->format->caps & HEFT_CAN_ENCODE))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts",
+                                p->format->name);
+    if (how->encoding == HEFT_ENCODING_OTHER)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no such encoding");
+    if (!is_raw && codec && !HEFT_HAS(codec, end))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
+    if (how->digest && !(p->format->caps & HEFT_CAN_DIGEST))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
+                                p->format->name);
+    return HEFT_OK;
+}
+
+heft_storage heft_planner_default_storage(const heft_planner *p)
+{
+    heft_storage how = { .encoding = p->opt.encoding,
+                         .level = p->opt.encoding_level,
+                         .digest = p->opt.digest };
+    if (p->format->storage && !p->plan.existing)
+        p->format->storage(&p->plan, &how, false);
+    return how;
+}
+
+heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storage *how,
+                               heft_error *err)
+{
+    const heft_digest *d = how->digest ? heft_host_digest(p->host, how->digest) : NULL;
+    heft_status st = heft_planner_check_storage(p, how, err);
+    if (!st && how->digest && !d)
+        st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                              how->digest);
+    while (!st && p->stored.len <= part) {
+        heft_stored *to = heft_vec_push(&p->x.mem, &p->stored, sizeof *to);
+        if (!to)
+            return heft_error_no_memory(err, "to plan the file");
+        *to = (heft_stored){ .required = false };
+        if (heft_ix_owner(&p->x, p->stored.len - 1) != HEFT_NONE) /* else as its format has it */
+            to->how = heft_planner_default_storage(p);
+    }
+    if (!st)
+        ((heft_stored *)p->stored.ptr)[part] = (heft_stored){
+            .how = { .encoding = how->encoding, .level = how->level, .digest = d ? d->name : NULL }
+        };
+    return st;
+}
+
+void heft_planner_require_encoding(heft_planner *p, uint32_t part)
+{
+    ((heft_stored *)p->stored.ptr)[part].required = true;
+}
+
+bool heft_planner_requires_encoding(const heft_planner *p, uint32_t part)
+{
+    return part < p->stored.len && ((const heft_stored *)p->stored.ptr)[part].required;
+}
+
+heft_status heft_planner_storage(heft_planner *p)
+{
+    heft_storage usual = heft_planner_default_storage(p);
+    p->plan.storage = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof *p->plan.storage);
+    if (!p->plan.storage)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < heft_ix_tensors(&p->x); t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
+        for (uint32_t k = 0; k < row->part_count; k++)
+            p->plan.storage[row->first_part + k] = usual;
+    }
+    for (uint32_t i = 0; i < p->stored.len; i++)
+        p->plan.storage[i] = ((heft_stored *)p->stored.ptr)[i].how;
+    return HEFT_OK;
+}
+
+/* ---- what formats ask ---- */
+
+bool heft_plan_compresses(const heft_plan *p)
+{
+    bool any = heft_planner_default_storage(p->planner).encoding != HEFT_RAW;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !any; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+        for (uint32_t k = 0; k < row->part_count && !any; k++)
+            any = p->storage[row->first_part + k].encoding != HEFT_RAW;
+    }
+    return any;
+}
+
+heft_status heft_plan_check_storage(const heft_plan *p,
+                                    heft_status (*check)(const heft_plan *, const heft_storage *))
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+        for (uint32_t k = 0; k < row->part_count && !st; k++)
+            st = check(p, &p->storage[row->first_part + k]);
+    }
+    return st;
+}
+
+/* Whoever comes first decides on the encoding; a digest that somebody wants is written of all. */
+heft_status heft_plan_copy_shared_storage(heft_plan *p)
+{
+    bool differ = false;
+    for (uint32_t i = 0; p->duplicate_of && i < p->x->parts.len; i++) {
+        heft_storage *own = &p->storage[i], *first = &p->storage[p->duplicate_of[i]];
+        bool is_same_digest = own->digest == first->digest ||
+                              (own->digest && first->digest &&
+                               heft_str_is(heft_lit(own->digest), first->digest));
+        differ = differ || own->encoding != first->encoding || own->level != first->level ||
+                 !is_same_digest;
+        if (!first->digest)
+            first->digest = own->digest;
+    }
+    for (uint32_t i = 0; differ && i < p->x->parts.len; i++)
+        p->storage[i] = p->storage[p->duplicate_of[i]];
+    return differ ? heft_plan_loss(p, HEFT_NOTE, "heft/shared-storage", HEFT_NONE,
+                                   "tensors that share their bytes are stored as the first of "
+                                   "them is to be")
+                  : HEFT_OK;
+}
+
+/* ---- digests of parts ---- */
+
+heft_status heft_planner_part_digests(heft_planner *p, heft_error *err)
+{
+    uint32_t all = p->x.parts.len;
+    for (uint32_t i = 0; i < all; i++) {
+        const char *name = p->plan.storage[i].digest;
+        if (!name)
+            continue;
+        if (!p->digest_of) {
+            p->digest_of = heft_plan_alloc(&p->plan, all * sizeof *p->digest_of);
+            p->part_digests = heft_plan_alloc(&p->plan, all * sizeof *p->part_digests);
+        }
+        if (!p->digest_of || !p->part_digests)
+            return HEFT_E_NOMEM;
+        const heft_digest *d = heft_host_digest(p->host, name);
+        if (!d)
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
+                                    name);
+        if (d->join && !p->plan.appended)
+            heft_partial_crcs_track(&p->written, p->host, name);
+        p->digest_of[i] = d;
+    }
+    return HEFT_OK;
+}
+
+const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part)
+{
+    return p->digest_of ? p->digest_of[part] : NULL;
+}

@@ -1,0 +1,397 @@
+/* split_model.c - one model into several files: its units (split_units.c) in their order are cut into runs, each run is a
+ * conversion of its own, and an index says what is where. */
+#include "core/check/source_verifier.h"
+#include "core/shards/shard_join.h"
+#include "core/write/convert.h"
+#include "core/write/shard_cut.h"
+#include "core/write/shard_set_writer.h"
+#include "core/write/split_units.h"
+
+#include "base/sort.h"
+
+enum { MOST_NAME = 255, INDEX_BUFFER = 64 << 10 };
+
+typedef struct splitting {
+    const heft_file *in;
+    const heft_format *to;
+    heft_split_options opt; /* with those of conversion and writing that it names */
+    heft_convert_options given;
+    heft_write_options given_write;
+    heft_convert_options convert; /* of every file, with its own options of writing */
+    heft_write_options write;
+    heft_split_units units;
+    heft_memory mem;
+    heft_shard_cut cut;
+    uint32_t *run; /* tensors of the next conversion, then scratch to sort them */
+    uint64_t done; /* bytes of the files before */
+    uint64_t planned;
+    heft_shard_set_writer *linked; /* the files so far, when the index refers to them */
+    heft_error *err;
+} splitting;
+
+static const char purpose[] = "to split a model";
+
+static uint32_t files(const splitting *s)
+{
+    return s->cut.ends.len;
+}
+
+static size_t run_bytes(const splitting *s)
+{
+    return (2 * (size_t)s->units.tensors + 1) * sizeof *s->run;
+}
+
+/* Losses are said here, once for all files. */
+static heft_status survey(splitting *s)
+{
+    heft_convert_options o = s->convert;
+    heft_conversion c;
+    o.dry_run = true;
+    heft_write_options write = s->write;
+    write.on_loss = s->given_write.on_loss;
+    o.write = &write;
+    o.planned_bytes = &s->planned;
+    heft_status st = heft_conversion_plan(&c, s->in, s->to, &o, NULL, s->err);
+    if (!st)
+        st = heft_split_units_collect(&s->units, s->in, &c.p, s->err);
+    if (!st)
+        st = heft_conversion_write(&c, NULL);
+    st = heft_conversion_end(&c, NULL, st);
+    if (st)
+        return st;
+    s->run = heft_mem_alloc(&s->mem, run_bytes(s));
+    return s->run ? HEFT_OK : heft_error_no_memory(s->err, purpose);
+}
+
+/* ---- runs ---- */
+
+static bool is_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    (void)ctx;
+    return a < b;
+}
+
+typedef struct run {
+    uint32_t first, end;  /* units */
+    uint32_t file, files; /* it is one of so many */
+} run;
+
+/* take NULL: on trial. */
+static heft_status convert_run(splitting *s, run r, heft_sink *take)
+{
+    const heft_split_units *u = &s->units;
+    const heft_sharding *sharding = s->to->sharding;
+    heft_value values[HEFT_SHARD_SET_VALUES];
+    heft_convert_options o = s->convert;
+    uint32_t from = u->first_of[r.first], count = u->first_of[r.end] - from;
+    heft_converting how = { .own_metadata = sharding->values && r.file,
+                            .only = s->run,
+                            .only_count = count,
+                            .equal = u->equal };
+    memcpy(s->run, u->members + from, count * sizeof *s->run);
+    heft_sort(s->run, s->run + u->tensors, count, is_below, NULL);
+    o.dry_run = !take;
+    o.set = values;
+    o.set_count = sharding->values ? sharding->values(values, r.file, r.files, u->tensors) : 0;
+    o.planned_bytes = &s->planned;
+    return heft_convert_as(s->in, s->to, take, &o, &how, s->err);
+}
+
+/* Numbers take the same room in all files: those of the first two stand for all. */
+static heft_status plan_run(void *ctx, uint32_t first, uint32_t end, uint64_t *bytes)
+{
+    splitting *s = ctx;
+    const heft_convert_options *o = &s->convert;
+    if (o->progress && !o->progress(o->progress_ctx, 0, s->units.total))
+        return heft_error_plain(s->err, HEFT_E_CANCELLED, "stopped");
+    heft_status st = convert_run(s, (run){ first, end, first ? 1 : 0, 2 }, NULL);
+    *bytes = s->planned;
+    return st;
+}
+
+/* Says which tensors are larger than a file should be. */
+static heft_status say_oversized(const splitting *s)
+{
+    const uint64_t *sizes = s->cut.sizes.ptr;
+    const uint32_t *ends = s->cut.ends.ptr;
+    const heft_write_options *o = &s->given_write;
+    uint32_t count = 0;
+    for (uint32_t i = 0; s->opt.max_bytes && i < files(s); i++) {
+        heft_error text;
+        if (sizes[i] <= s->opt.max_bytes)
+            continue;
+        count++;
+        heft_error_plain(&text, HEFT_OK, "its file has %U bytes, %U at most were asked for",
+                         sizes[i], s->opt.max_bytes);
+        heft_str name = heft_ix_name(&s->in->x, s->units.members[s->units.first_of[ends[i] - 1]]);
+        if (o->on_loss)
+            o->on_loss(o->loss_ctx, o->strict ? HEFT_FAULT : HEFT_WARNING, "heft/shard-size", name,
+                       text.message);
+    }
+    return count && o->strict
+               ? heft_error_rule(
+                     s->err,
+                     heft_error_plain(s->err, HEFT_E_LOSSY, "%U %s larger than a file may be",
+                                      (uint64_t)count, count == 1 ? "tensor is" : "tensors are"),
+                     "heft/shard-size")
+               : HEFT_OK;
+}
+
+static heft_status cut(splitting *s)
+{
+    uint32_t count = s->opt.count;
+    if (count > s->units.count && count > 1)
+        return heft_error_plain(
+            s->err, HEFT_E_ARGUMENT, "%U files are asked for, but there are %U tensors%s",
+            (uint64_t)count, (uint64_t)s->units.count,
+            s->units.count < s->units.tensors ? " with bytes of their own" : "");
+    s->cut = (heft_shard_cut){ .mem = &s->mem,
+                               .payload = s->units.bytes,
+                               .units = s->units.count,
+                               .max_bytes = s->opt.max_bytes,
+                               .plan = plan_run,
+                               .ctx = s,
+                               .err = s->err };
+    if (s->planned > s->units.total && s->units.count)
+        s->cut.header_bytes = heft_div(s->planned - s->units.total, s->units.count);
+    heft_status st = heft_shard_cut_model(&s->cut, count);
+    return st ? st : say_oversized(s);
+}
+
+/* ---- files ---- */
+
+static heft_status open_file(const splitting *s, uint32_t i, heft_sink **out)
+{
+    char text[MOST_NAME + 1];
+    heft_out name = { .buf = (uint8_t *)text, .cap = MOST_NAME };
+    *out = NULL;
+    s->to->sharding->name(&name, heft_lit(s->opt.stem), i, files(s));
+    if (name.st)
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the names would have more than %U bytes",
+                                (uint64_t)MOST_NAME);
+    text[name.len] = '\0';
+    return s->opt.open(out, s->opt.ctx, text, s->err);
+}
+
+static bool progress(void *ctx, uint64_t done, uint64_t total)
+{
+    const splitting *s = ctx;
+    return s->given.progress(s->given.progress_ctx, s->done + done,
+                             s->units.total ? s->units.total : total);
+}
+
+static run run_of(const splitting *s, uint32_t file)
+{
+    const uint32_t *ends = s->cut.ends.ptr;
+    return (run){ file ? ends[file - 1] : 0, ends[file], file, files(s) };
+}
+
+static heft_status write_file(splitting *s, uint32_t i)
+{
+    run r = run_of(s, i);
+    heft_sink *sink;
+    heft_status st = open_file(s, i, &sink);
+    if (!st && s->linked)
+        sink = heft_shard_set_writer_sink(s->linked, sink);
+    if (!st)
+        st = convert_run(s, r, sink);
+    if (!st && s->linked)
+        st = heft_shard_set_writer_add(s->linked, s->planned, s->err);
+    for (uint32_t u = r.first; u < r.end; u++)
+        s->done += s->cut.payload[u];
+    return st;
+}
+
+/* ---- the index as a text ---- */
+
+static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+typedef struct flushing {
+    heft_sink *sink;
+    heft_error *err;
+} flushing;
+
+static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
+{
+    const flushing *f = ctx;
+    return heft_sink_put(f->sink, at, data, len, f->err);
+}
+
+static heft_status put_index(const splitting *s, const heft_shard_set *set, heft_sink *sink)
+{
+    const heft_allocator *al = s->in->host->allocator;
+    flushing f = { sink, s->err };
+    uint8_t *buf = heft_alloc(al, INDEX_BUFFER, 64);
+    heft_out o = { .buf = buf, .cap = INDEX_BUFFER, .flush = flush, .ctx = &f };
+    if (!buf)
+        return heft_error_no_memory(s->err, purpose);
+    s->to->sharding->index(&o, set);
+    heft_status st = heft_out_flush(&o);
+    heft_free(al, buf, INDEX_BUFFER, 64);
+    return st;
+}
+
+static heft_status write_text(splitting *s)
+{
+    heft_shard_set set = {
+        heft_lit(s->opt.stem), files(s), &s->units.x, NULL, NULL, s->units.total
+    };
+    size_t n = s->units.tensors, bytes = (3 * n + s->units.count + 1) * sizeof(uint32_t);
+    uint32_t *ids = heft_mem_resize(&s->mem, NULL, 0, bytes);
+    heft_sink *sink = NULL;
+    if (!ids)
+        return heft_error_no_memory(s->err, purpose);
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = i;
+    heft_sort(ids, ids + n, (uint32_t)n, name_below, &s->units.x);
+    for (uint32_t f = 0; f < files(s); f++) {
+        run r = run_of(s, f);
+        for (uint32_t u = r.first; u < r.end; u++)
+            ids[3 * n + u] = f;
+    }
+    for (uint32_t t = 0; t < n; t++)
+        ids[2 * n + t] = ids[3 * n + s->units.unit[t]];
+    set.order = ids;
+    set.file = ids + 2 * n;
+    heft_status st = open_file(s, files(s), &sink);
+    if (!st)
+        st = put_index(s, &set, sink);
+    heft_mem_resize(&s->mem, ids, bytes, 0);
+    if (!st)
+        return sink->ops->finish(sink, s->err);
+    heft_sink_discard(sink);
+    return st;
+}
+
+/* ---- the index as a file that refers to the others ---- */
+
+static heft_status write_links(splitting *s)
+{
+    const heft_file *joined;
+    heft_convert_options o = s->convert;
+    heft_converting how = { .shard_count = files(s) };
+    heft_sink *sink;
+    heft_status st = heft_shard_set_writer_join(s->linked, &joined, &how.shards, s->err);
+    if (!st)
+        st = open_file(s, files(s), &sink);
+    if (!st)
+        sink = heft_shard_set_writer_sink(s->linked, sink);
+    o.no_verify = true; /* this moment, it was written */
+    o.progress = NULL;
+    if (!st)
+        st = heft_convert_as(joined, s->to, sink, &o, &how, s->err);
+    return st ? st : heft_shard_set_writer_finish(s->linked, s->err);
+}
+
+/* ---- all of it ---- */
+
+static heft_status write_all(splitting *s)
+{
+    const heft_sharding *how = s->to->sharding;
+    heft_status st = HEFT_OK;
+    if (how->is_linked)
+        st = heft_shard_set_writer_begin(&s->linked, s->in->host, s->to, files(s) + 1, s->err);
+    for (uint32_t i = 0; i < files(s) && !st; i++)
+        st = write_file(s, i);
+    if (!st && how->is_linked)
+        st = write_links(s);
+    heft_shard_set_writer_free(s->linked);
+    return st || !how->index ? st : write_text(s);
+}
+
+/* Checksums of more than a part would be computed anew for every file; so would those of the header, which are
+ * left to the copying only where it checks digests of parts. */
+static heft_status check_input(splitting *s)
+{
+    const heft_stored_checksum *claims = s->in->x.checksums.ptr;
+    bool over_all = false;
+    for (uint32_t i = 0; i < s->in->x.checksums.len; i++)
+        over_all = over_all || !claims[i].at_open || !s->in->x.digests.len;
+    if (!over_all || s->convert.no_verify || files(s) < 2)
+        return HEFT_OK;
+    s->convert.no_verify = true;
+    return heft_check_all(s->in, s->err);
+}
+
+static heft_status read_options(splitting *s, const heft_split_options *opt)
+{
+    heft_status st = heft_sized_copy(&s->opt, sizeof s->opt, opt, s->err);
+    if (!st)
+        st = heft_sized_copy(&s->given, sizeof s->given, s->opt.convert, s->err);
+    if (!st)
+        st = heft_sized_copy(&s->given_write, sizeof s->given_write, s->given.write, s->err);
+    if (st)
+        return st;
+    heft_str stem = heft_lit(s->opt.stem ? s->opt.stem : "");
+    bool is_name = stem.len;
+    for (size_t i = 0; i < stem.len; i++)
+        is_name = is_name && stem.ptr[i] != '/' && stem.ptr[i] != '\\';
+    if (!heft_format_can_split(s->to))
+        return heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
+                                "%s is not split: its models come in "
+                                "one file",
+                                s->to ? s->to->name : "this format");
+    if (!is_name || stem.ptr[0] == '.' || heft_utf8_valid(stem.ptr, stem.len) != stem.len)
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "%q is no beginning of a file's name",
+                                stem);
+    if (!s->opt.max_bytes && !s->opt.count)
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "neither size nor count of files is said");
+    if (!s->opt.open)
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "nothing says where the files go");
+    return s->in->missing.status ? heft_file_is_complete(s->in, s->err) : HEFT_OK;
+}
+
+static void prepare(splitting *s)
+{
+    const heft_convert_options *given = &s->given;
+    s->write = s->given_write;
+    s->write.on_loss = NULL; /* survey() has said it */
+    s->convert.write = &s->write;
+    s->convert.no_verify = given->no_verify;
+    s->convert.vocab = given->vocab;
+    s->convert.storage = given->storage;
+    s->convert.ctx = given->ctx;
+    if (s->to->sharding->version)
+        s->write.version = s->to->sharding->version;
+    if (given->progress) {
+        s->convert.progress = progress;
+        s->convert.progress_ctx = s;
+    }
+}
+
+heft_status heft_file_split(const heft_file *in, const heft_format *to,
+                            const heft_split_options *opt, heft_error *err)
+{
+    heft_error own;
+    splitting s = { .in = in,
+                    .to = to,
+                    .opt = HEFT_SPLIT_OPTIONS_INIT,
+                    .given = HEFT_CONVERT_OPTIONS_INIT,
+                    .given_write = HEFT_WRITE_OPTIONS_INIT,
+                    .convert = HEFT_CONVERT_OPTIONS_INIT,
+                    .mem = { in->host->allocator, UINT64_MAX, 0 },
+                    .err = heft_error_begin(err, &own) };
+    heft_status st = read_options(&s, opt);
+    if (st)
+        return st;
+    prepare(&s);
+    st = survey(&s);
+    if (!st)
+        st = cut(&s);
+    if (!st)
+        st = check_input(&s);
+    if (!st)
+        st = write_all(&s);
+    heft_shard_cut_free(&s.cut);
+    heft_mem_free(&s.mem, s.run, run_bytes(&s));
+    heft_split_units_free(&s.units);
+    return heft_error_end(s.err, st);
+}
+
+bool heft_format_can_split(const heft_format *f)
+{
+    return f && f->sharding && f->plan;
+}

@@ -1,0 +1,410 @@
+/* burnpack_write.c - planning and writing of Burnpacks; burnpack.c shows their layout.
+ *
+ * As Burn's own writer has it: names sorted by their bytes, data in the order of the model, everything in its
+ * shortest form, and no key without something in it but "tensors".
+ */
+#include "base/sort.h"
+#include "format/burnpack/burnpack.h"
+#include "format/losses.h"
+#include "model/names.h"
+#include "model/values.h"
+
+typedef struct listing { /* numbers, sorted by name */
+    uint32_t *at, count;
+} listing;
+
+typedef struct bpk_plan { /* heft_plan.priv */
+    heft_burnpack_schemes_out schemes;
+    bool text_bool, is_optimizer;
+    listing tensors, metadata, scalars;
+    uint64_t manifest_bytes, data_start;
+} bpk_plan;
+
+/* ---- attributes ---- */
+
+static bool is_carried(const heft_value *attribute)
+{
+    return heft_str_is(attribute->key, "stored_dtype") ||
+           heft_str_is(attribute->key, "burn.param_id");
+}
+
+/* Other formats keep it as an attribute like any other.  A file that is planned anew keeps what it has. */
+static heft_status take_param_id(heft_plan *p, uint32_t tensor)
+{
+    heft_index *x = p->x;
+    const bpk_plan *b = p->priv;
+    heft_value v;
+    if (heft_ix_row(x, tensor)->flags & HEFT_T_PARAM_ID)
+        return HEFT_OK;
+    for (uint32_t i = 0; heft_ix_attribute(&v, x, tensor, i); i++)
+        if (heft_str_is(v.key, "burn.param_id") &&
+            (v.kind == HEFT_KIND_UINT || (v.kind == HEFT_KIND_INT && v.as.i >= 0)))
+            return heft_ix_param_id(x, tensor, v.as.u);
+    return b->is_optimizer && !p->existing ? heft_burnpack_derive_id(p, tensor) : HEFT_OK;
+}
+
+/* ---- tensors ---- */
+
+/* Why a tensor that is dense cannot be carried, or NULL. */
+static const char *obstacle(const heft_index *x, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    heft_str name = heft_ix_name(x, t);
+    uint64_t elements, bytes;
+    if (!heft_str_is_utf8(name))
+        return "a name that is not UTF-8 cannot be stored in a Burnpack";
+    if (heft_str_has_nul(name))
+        return "a name with a NUL is not stored in a Burnpack (rename it)";
+    if (row->layout == HEFT_DENSE && (!heft_product(&elements, heft_ix_dims(x, t), row->rank) ||
+                                      !heft_dtype_bytes(&bytes, row->dtype, elements) ||
+                                      bytes != heft_ix_part_row_at(x, row->first_part)->length))
+        return "its bytes are not those of its shape, as Burn requires";
+    return NULL;
+}
+
+static heft_status plan_type(heft_plan *p, uint32_t t)
+{
+    const bpk_plan *b = p->priv;
+    heft_dtype type = heft_ix_row(p->x, t)->dtype;
+    heft_str stored = heft_ix_stored_dtype(p->x, t);
+    if (!heft_burnpack_has_type(type))
+        return heft_loss_type(p, "burnpack/dtype", t, "a Burnpack");
+    if (!stored.ptr)
+        return HEFT_OK;
+    if (!heft_burnpack_is_stored(type, stored) && p->is_declared)
+        return heft_loss_report(p, HEFT_FAULT, "burnpack/stored-dtype", t,
+                                "Burn has no type %q over %s", stored, heft_dtype_name(type));
+    if (!heft_burnpack_is_stored(type, stored))
+        return heft_loss_report(p, HEFT_WARNING, "burnpack/stored-dtype", t,
+                                "its stored_dtype %q is left out: Burn has no such type", stored);
+    if (b->text_bool && type != HEFT_F32)
+        return heft_loss_report(p, HEFT_NOTE, "burnpack/bool-kind", t,
+                                "it is no longer said to be %q, which Burn %s does not know",
+                                stored, b->schemes.target->name);
+    return HEFT_OK;
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    bool quantized = heft_str_is(heft_ix_layout(p->x, t), heft_burn_qfloat) &&
+                     row->part_count == 1 && row->dtype == HEFT_U8;
+    if (!quantized && !heft_loss_is_plain(p->x, t))
+        return heft_loss_tensor(p, "burnpack/tensor", t,
+                                "only dense tensors and Burn's quantized ones go into a Burnpack");
+    const char *why = quantized || heft_burnpack_has_type(row->dtype) ? obstacle(p->x, t) : NULL;
+    if (why)
+        return heft_loss_tensor(p, "burnpack/tensor", t, why);
+    bpk_plan *b = p->priv;
+    heft_status st = quantized ? heft_burnpack_plan_scheme(p, &b->schemes,
+                                                           heft_ix_stored_dtype(p->x, t), t)
+                               : plan_type(p, t);
+    if (!st)
+        st = take_param_id(p, t);
+    uint64_t bytes = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part)->length;
+    if (st || bytes <= HEFT_BURNPACK_MAX_TENSOR)
+        return st;
+    return heft_plan_loss(p, HEFT_FAULT, "burnpack/tensor-size", t,
+                          "it is larger than 10 GiB: Burn will refuse the file");
+}
+
+static heft_status plan_tensors(heft_plan *p)
+{
+    heft_status st = heft_loss_attributes_but(p, "burnpack/attributes", HEFT_T_PARAM_ID,
+                                              is_carried);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t);
+    if (st)
+        return st;
+    heft_plan_compact(p);
+    bpk_plan *b = p->priv;
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        if (heft_ix_row(p->x, t)->layout != HEFT_DENSE)
+            st = heft_burnpack_spell_scheme(p, &b->schemes, heft_ix_stored_dtype(p->x, t), t);
+    if (st)
+        return st;
+    if (heft_ix_tensors(p->x) <= HEFT_BURNPACK_MAX_TENSORS)
+        return HEFT_OK;
+    return heft_plan_loss(p, HEFT_FAULT, "burnpack/tensor-count", HEFT_NONE,
+                          "there are more than 100000 tensors: Burn will refuse the file");
+}
+
+/* ---- metadata ---- */
+
+static bool is_scalars(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_MAP && heft_str_is(v->key, heft_burnpack_scalars);
+}
+
+static heft_status plan_scalars(heft_plan *p, uint32_t map)
+{
+    bpk_plan *b = p->priv;
+    uint32_t end = heft_ix_value_next(p->x, map);
+    b->scalars = (listing){ heft_plan_alloc(p, (end - map) * sizeof *b->scalars.at), 0 };
+    if (!b->scalars.at)
+        return HEFT_E_NOMEM;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = map + 1; i < end && !st; i = heft_ix_value_next(p->x, i)) {
+        heft_value *v = heft_ix_value(p->x, i);
+        v->stored = HEFT_UNTYPED; /* all are of 64 bits */
+        bool fits = v->kind >= HEFT_KIND_BOOL && v->kind <= HEFT_KIND_FLOAT &&
+                    heft_str_is_utf8(v->key);
+        if (fits)
+            b->scalars.at[b->scalars.count++] = i;
+        else
+            st = heft_loss_report(p, HEFT_WARNING, "burnpack/metadata", HEFT_NONE,
+                                  "metadata %q is left out: a scalar is a number or a truth value",
+                                  v->key);
+    }
+    if (st || (b->scalars.count && b->schemes.target->bit & HEFT_BURNPACK_SCALARS))
+        return st;
+    return heft_plan_loss(p, HEFT_NOTE, "burnpack/scalars", HEFT_NONE,
+                          b->scalars.count ? "Burn before 0.22 passes over the scalars"
+                                           : "a Burnpack does not say that there are no scalars");
+}
+
+static heft_status plan_metadata(heft_plan *p)
+{
+    const heft_text_losses losses = { "burnpack/metadata", "burnpack/metadata-text", "a Burnpack",
+                                      "" };
+    bpk_plan *b = p->priv;
+    b->metadata.at = heft_plan_alloc(p, p->x->values.len * sizeof *b->metadata.at);
+    if (!b->metadata.at)
+        return HEFT_E_NOMEM;
+    heft_status st = heft_meta_unique(p->x, "the metadata");
+    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
+        heft_value *v = heft_ix_value(p->x, i);
+        bool kept = false;
+        st = is_scalars(v) ? plan_scalars(p, i) : heft_loss_as_text(&kept, p, v, losses);
+        if (kept)
+            b->metadata.at[b->metadata.count++] = i;
+    }
+    return st;
+}
+
+/* ---- order ---- */
+
+static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_str_order(heft_ix_value(ctx, a)->key, heft_ix_value(ctx, b)->key) < 0;
+}
+
+static heft_status sort(heft_plan *p, listing *l,
+                        bool (*below)(const void *ctx, uint32_t a, uint32_t b))
+{
+    uint32_t *scratch = heft_plan_alloc(p, l->count * sizeof *scratch);
+    if (!scratch)
+        return HEFT_E_NOMEM;
+    heft_sort(l->at, scratch, l->count, below, p->x);
+    return HEFT_OK;
+}
+
+static heft_status sort_keys(heft_plan *p, listing *l)
+{
+    bool is_sorted = true;
+    for (uint32_t i = 1; i < l->count; i++)
+        is_sorted = is_sorted && key_below(p->x, l->at[i - 1], l->at[i]);
+    if (is_sorted)
+        return HEFT_OK;
+    heft_status st = sort(p, l, key_below);
+    return st ? st
+              : heft_plan_loss(p, HEFT_NOTE, "burnpack/order", HEFT_NONE,
+                               "the metadata are written in the order of their keys");
+}
+
+static heft_status sort_all(heft_plan *p)
+{
+    bpk_plan *b = p->priv;
+    uint32_t n = heft_ix_tensors(p->x);
+    b->tensors = (listing){ heft_plan_alloc(p, n * sizeof *b->tensors.at), n };
+    if (!b->tensors.at)
+        return HEFT_E_NOMEM;
+    for (uint32_t t = 0; t < n; t++)
+        b->tensors.at[t] = t;
+    heft_status st = sort(p, &b->tensors, name_below);
+    if (!st)
+        st = sort_keys(p, &b->metadata);
+    return st ? st : sort_keys(p, &b->scalars);
+}
+
+/* ---- the manifest ---- */
+
+static void put_key(heft_out *o, const char *key)
+{
+    heft_cbor_put_text(o, heft_lit(key));
+}
+
+static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
+{
+    const bpk_plan *b = p->priv;
+    const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
+    const heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part);
+    bool has_id = row->flags & HEFT_T_PARAM_ID;
+    heft_cbor_put_text(o, heft_ix_name(p->x, t));
+    heft_cbor_put_map(o, has_id ? 4 : 3);
+    put_key(o, "dtype");
+    heft_str stored = row->attrs ? heft_ix_stored_dtype(p->x, t) : (heft_str){ NULL, 0 };
+    if (row->layout == HEFT_DENSE)
+        heft_burnpack_put_type(o, row->dtype, stored, b->text_bool);
+    else
+        heft_out_str(o, b->schemes.of[t]);
+    put_key(o, "shape");
+    heft_cbor_put_array(o, row->rank);
+    for (uint32_t i = 0; i < row->rank; i++)
+        heft_cbor_put_u64(o, heft_ix_dims(p->x, t)[i]);
+    put_key(o, "data_offsets");
+    heft_cbor_put_array(o, 2);
+    heft_cbor_put_u64(o, part->offset - b->data_start);
+    heft_cbor_put_u64(o, part->offset - b->data_start + part->length);
+    if (!has_id)
+        return;
+    put_key(o, "param_id");
+    heft_cbor_put_u64(o, ((const uint64_t *)p->x->param_ids.ptr)[t]);
+}
+
+static void put_scalar(heft_out *o, const heft_value *v)
+{
+    heft_cbor_put_text(o, v->key);
+    heft_cbor_put_map(o, 1);
+    if (v->kind == HEFT_KIND_INT) {
+        put_key(o, "Int");
+        heft_cbor_put_i64(o, v->as.i);
+    } else if (v->kind == HEFT_KIND_UINT) {
+        put_key(o, "UInt");
+        heft_cbor_put_u64(o, v->as.u);
+    } else if (v->kind == HEFT_KIND_FLOAT) {
+        put_key(o, "Float");
+        heft_cbor_put_f64(o, v->as.f);
+    } else {
+        put_key(o, "Bool");
+        heft_cbor_put_bool(o, v->as.b);
+    }
+}
+
+static void put_manifest(heft_out *o, const heft_plan *p)
+{
+    const bpk_plan *b = p->priv;
+    heft_cbor_put_map(o, 1u + (b->metadata.count > 0) + (b->scalars.count > 0));
+    put_key(o, "tensors");
+    heft_cbor_put_map(o, b->tensors.count);
+    for (uint32_t i = 0; i < b->tensors.count; i++)
+        put_tensor(o, p, b->tensors.at[i]);
+    if (b->metadata.count) {
+        put_key(o, "metadata");
+        heft_cbor_put_map(o, b->metadata.count);
+    }
+    for (uint32_t i = 0; i < b->metadata.count; i++) {
+        const heft_value *v = heft_ix_value(p->x, b->metadata.at[i]);
+        heft_cbor_put_text(o, v->key);
+        heft_cbor_put_text(o, v->as.s);
+    }
+    if (b->scalars.count) {
+        put_key(o, "scalars");
+        heft_cbor_put_map(o, b->scalars.count);
+    }
+    for (uint32_t i = 0; i < b->scalars.count; i++)
+        put_scalar(o, heft_ix_value(p->x, b->scalars.at[i]));
+}
+
+/* ---- places ---- */
+
+static heft_status check_sizes(heft_plan *p)
+{
+    const bpk_plan *b = p->priv;
+    heft_status st = HEFT_OK;
+    if (b->manifest_bytes > UINT32_MAX)
+        return heft_error_plain(
+            p->err, HEFT_E_LOSSY,
+            "the manifest would have %U bytes, its length has room for 2^32 - 1",
+            b->manifest_bytes);
+    if (b->manifest_bytes > HEFT_BURNPACK_MAX_METADATA)
+        st = heft_plan_loss(p, HEFT_FAULT, "burnpack/manifest-size", HEFT_NONE,
+                            "the manifest is larger than 100 MiB: Burn will refuse the file");
+    if (!st && p->file_bytes > HEFT_BURNPACK_MAX_FILE)
+        st = heft_plan_loss(p, HEFT_FAULT, "burnpack/file-size", HEFT_NONE,
+                            "the file is larger than 100 GiB: Burn will refuse it");
+    return st;
+}
+
+/* Offsets in the manifest count from where the data begin, so that these can be placed before it is known
+ * how long it is. */
+static heft_status place(heft_plan *p)
+{
+    bpk_plan *b = p->priv;
+    heft_status st = HEFT_OK;
+    if (p->asked_align > HEFT_BURNPACK_ALIGN && !p->existing)
+        st = heft_plan_loss(p, HEFT_NOTE, "burnpack/align", HEFT_NONE,
+                            "payloads are aligned to 256, which is all that a Burnpack can say");
+    p->align = HEFT_BURNPACK_ALIGN;
+    p->fill = 0;
+    if (!st)
+        st = heft_plan_place(p, 0, 1);
+    if (st)
+        return st;
+    heft_out count = heft_out_counting();
+    put_manifest(&count, p);
+    b->manifest_bytes = count.total;
+    if (!heft_align_up(&b->data_start, HEFT_BURNPACK_HEADER + count.total, HEFT_BURNPACK_ALIGN) ||
+        !heft_add(&p->data_end, p->data_end, b->data_start))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    for (uint32_t i = 0; i < p->x->parts.len; i++)
+        heft_ix_part_row_at(p->x, i)->offset += b->data_start;
+    p->header_bytes = b->data_start;
+    p->file_bytes = p->data_end;
+    return check_sizes(p);
+}
+
+/* ---- what the format is called with ---- */
+
+heft_status heft_burnpack_plan(heft_plan *p)
+{
+    bpk_plan *b = heft_plan_alloc(p, sizeof *b);
+    if (!b)
+        return HEFT_E_NOMEM;
+    p->priv = b;
+    heft_str version = heft_lit(p->version ? p->version : heft_burnpack_generations[0].name);
+    for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++)
+        if (heft_burnpack_generations[i].is_written &&
+            heft_str_is(version, heft_burnpack_generations[i].name))
+            b->schemes.target = &heft_burnpack_generations[i];
+    if (!b->schemes.target)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "Burnpacks of Burn %q cannot be written, only of 0.21, 0.20, 0.22 "
+                                "and 0.22-pre.2",
+                                version);
+    b->text_bool = b->schemes.target->bit & HEFT_BURNPACK_TEXT_BOOL;
+    b->is_optimizer = heft_burnpack_is_optimizer(p->x);
+    heft_status st = heft_loss_parts(p, "burnpack/parts", NULL);
+    if (!st)
+        st = plan_tensors(p);
+    if (!st)
+        st = plan_metadata(p);
+    if (!st)
+        st = sort_all(p);
+    if (!st)
+        st = heft_plan_find_shared(p);
+    /* Burn reads tied weights that are stored once; verify says of each that it is one. */
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
+        uint32_t part = heft_ix_row(p->x, t)->first_part;
+        if (p->duplicate_of[part] != part)
+            st = heft_plan_loss(p, HEFT_NOTE, "burnpack/shared", t,
+                                "its data are those of another tensor, stored once");
+    }
+    return st ? st : place(p);
+}
+
+heft_status heft_burnpack_write_header(const heft_plan *p, heft_out *o)
+{
+    const bpk_plan *b = p->priv;
+    heft_out_str(o, heft_lit("NRUB"));
+    heft_out_u16(o, 1);
+    heft_out_u32(o, (uint32_t)b->manifest_bytes);
+    put_manifest(o, p);
+    heft_out_fill(o, 0, b->data_start - HEFT_BURNPACK_HEADER - b->manifest_bytes);
+    return o->st;
+}

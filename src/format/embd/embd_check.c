@@ -1,0 +1,77 @@
+/* embd_check.c - the bytes between sections and tensors of the specified layout have to be 0. */
+#include "format/embd/embd.h"
+
+enum { SECTIONS = 5 };
+
+static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
+{
+    heft_range gap = { from, to - from };
+    return from < to ? c->padding(c, "embd/padding", HEFT_WARNING, gap, 0) : HEFT_OK;
+}
+
+/* The extents that the parser found, from the header and the names. */
+static heft_status find_sections(heft_check *c, heft_range out[SECTIONS])
+{
+    uint8_t h[HEFT_EMBD_HEADER], total[4];
+    heft_status st = c->bytes(c, 0, h, sizeof h);
+    uint64_t meta = heft_le32(h + 12), index = HEFT_EMBD_DESCRIPTOR * (uint64_t)c->x->tensors.len;
+    if (!st && heft_le32(h + 16))
+        st = c->bytes(c, meta + 4, total, sizeof total);
+    if (st)
+        return st;
+    for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++)
+        index += heft_ix_row(c->x, t)->name_len;
+    out[0] = (heft_range){ 0, HEFT_EMBD_HEADER };
+    out[1] = (heft_range){ meta, heft_le32(h + 16) ? 8 + (uint64_t)heft_le32(total) : 0 };
+    out[2] = (heft_range){ heft_le32(h + 20), heft_le32(h + 24) };
+    out[3] = (heft_range){ heft_le32(h + 28), index };
+    out[4] = (heft_range){ heft_le32(h + 36), heft_le64(h + 40) };
+    return HEFT_OK;
+}
+
+static void sort_sections(heft_range s[SECTIONS])
+{
+    for (unsigned i = 1; i < SECTIONS; i++)
+        for (unsigned k = i; k && s[k].offset < s[k - 1].offset; k--) {
+            heft_range swap = s[k];
+            s[k] = s[k - 1];
+            s[k - 1] = swap;
+        }
+}
+
+static heft_status check_data(heft_check *c, heft_range data)
+{
+    const uint32_t *order;
+    uint64_t at = data.offset;
+    uint32_t count;
+    heft_status st = c->order(c, &order, &count);
+    for (uint32_t i = 0; !st && i < count; i++) {
+        const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
+        uint64_t end = part->offset + part->stored;
+        if (order[i] >= c->x->parts.len)
+            continue; /* the vocabulary */
+        st = check_gap(c, at, part->offset);
+        at = end > at ? end : at;
+    }
+    return st ? st : check_gap(c, at, data.offset + data.length);
+}
+
+heft_status heft_embd_check(heft_check *c)
+{
+    heft_range s[SECTIONS] = { { 0, 0 } };
+    uint64_t at = 0;
+    if (heft_str_is(c->x->version, heft_embd_simple_version))
+        return HEFT_OK;
+    heft_status st = find_sections(c, s);
+    heft_range data = s[SECTIONS - 1];
+    sort_sections(s);
+    for (unsigned i = 0; i < SECTIONS && !st; i++) {
+        if (!s[i].length)
+            continue;
+        st = check_gap(c, at, s[i].offset);
+        at = s[i].offset + s[i].length;
+    }
+    if (!st)
+        st = check_gap(c, at, c->size - HEFT_EMBD_FOOTER);
+    return st ? st : check_data(c, data);
+}

@@ -1,0 +1,98 @@
+/* gguf_split.c - models in several GGUF files, as llama.cpp has them.
+ *
+ * Each is called STEM-00001-of-00003.gguf and says which one it is: "split.no", from 0 on, "split.count" and
+ * "split.tensors.count", those of all files together.  The first has the metadata of the model.
+ */
+#include "format/gguf/gguf.h"
+
+enum { MOST_FILES = 4096, DIGITS = 5, NAME = 2 * DIGITS + 16 };
+
+static const char *const keys[] = { "split.no", "split.count", "split.tensors.count" };
+enum { NUMBER, COUNT, TENSORS, KEYS };
+
+static const char suffix[] = ".gguf";
+
+static void put_numbers(heft_out *o, uint32_t i, uint32_t count)
+{
+    heft_out_decimal(o, i + 1, DIGITS);
+    heft_out_str(o, heft_lit("-of-"));
+    heft_out_decimal(o, count, DIGITS);
+}
+
+/* ---- reading ---- */
+
+static heft_str numbers(heft_index *x, const char *front, uint32_t i, const char *behind)
+{
+    uint8_t buf[NAME + sizeof suffix];
+    heft_out o = { .buf = buf, .cap = sizeof buf };
+    heft_out_str(&o, heft_lit(front));
+    put_numbers(&o, i, x->shard_info.count);
+    heft_out_str(&o, heft_lit(behind));
+    heft_out_u8(&o, 0);
+    heft_str text = heft_ix_copy(x, (heft_str){ (const char *)buf, o.len });
+    text.len -= text.ptr != NULL;
+    return text;
+}
+
+static heft_status add_files(heft_index *x)
+{
+    heft_str own = numbers(x, "-", 0, suffix);
+    uint32_t number;
+    heft_status st = own.ptr ? HEFT_OK : HEFT_E_NOMEM;
+    for (uint32_t i = 1; i < x->shard_info.count && !st; i++) {
+        heft_ix_shard s = { numbers(x, "", i, ""), suffix, HEFT_NOWHERE, true, own.ptr };
+        st = s.label.ptr ? heft_ix_shard_add(x, s, &number) : HEFT_E_NOMEM;
+    }
+    return st;
+}
+
+heft_status heft_gguf_read_split(heft_index *x)
+{
+    uint64_t found[KEYS];
+    for (int k = 0; k < KEYS; k++) {
+        const heft_value *v = heft_gguf_find(x, keys[k]);
+        found[k] = v ? v->as.u : HEFT_NOWHERE;
+        if (v && v->kind != HEFT_KIND_UINT && !(v->kind == HEFT_KIND_INT && v->as.i >= 0))
+            return heft_error_plain(x->err, HEFT_E_FORMAT, "metadata %q is no number of files",
+                                    v->key);
+    }
+    if (found[COUNT] == HEFT_NOWHERE || !found[COUNT])
+        return HEFT_OK;
+    if (found[COUNT] > MOST_FILES)
+        return heft_error_plain(x->err, HEFT_E_LIMIT, "a model in %U files, more than %U",
+                                found[COUNT], (uint64_t)MOST_FILES);
+    found[NUMBER] = found[NUMBER] == HEFT_NOWHERE ? 0 : found[NUMBER];
+    if (found[NUMBER] >= found[COUNT])
+        return heft_error_plain(x->err, HEFT_E_FORMAT,
+                                "it says that it is file %U of %U, counted from 0", found[NUMBER],
+                                found[COUNT]);
+    x->shard_info = (heft_ix_shard_info){ (uint32_t)found[NUMBER], (uint32_t)found[COUNT],
+                                          found[TENSORS], heft_lit("split.") };
+    return x->shard_info.number ? HEFT_OK : add_files(x);
+}
+
+/* ---- writing ---- */
+
+static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    heft_out_str(o, stem);
+    heft_out_u8(o, '-');
+    put_numbers(o, i, count);
+    heft_out_str(o, heft_lit(suffix));
+}
+
+static uint32_t values(heft_value out[HEFT_SHARD_SET_VALUES], uint32_t i, uint32_t count,
+                       uint32_t tensors)
+{
+    static const heft_dtype types[] = { HEFT_U16, HEFT_U16, HEFT_I32 };
+    uint32_t numbers[] = { i, count, tensors };
+    for (int k = 0; k < KEYS; k++) {
+        out[k] = (heft_value){ .kind = k == TENSORS ? HEFT_KIND_INT : HEFT_KIND_UINT,
+                               .stored = types[k],
+                               .key = heft_lit(keys[k]) };
+        out[k].as.u = numbers[k];
+    }
+    return KEYS;
+}
+
+const heft_sharding heft_gguf_sharding = { .name = put_name, .values = values };

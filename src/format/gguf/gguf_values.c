@@ -1,0 +1,178 @@
+/* gguf_values.c - values of metadata as GGUF stores them; gguf_meta.c shows how.
+ *
+ * A number keeps the element type that it was stored with.  One that says nothing of it, as in formats
+ * with one kind of integer, becomes u32 or i32, and a fraction f32, when that holds it, since this is what
+ * readers of GGUF ask for.
+ */
+#include "format/gguf/gguf.h"
+#include "model/float.h"
+
+static bool is_number(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_INT || v->kind == HEFT_KIND_UINT || v->kind == HEFT_KIND_FLOAT;
+}
+
+/* ---- numbers ---- */
+
+/* The bits of a number as an element type has them; false: it does not hold the number. */
+static bool number_bits(uint64_t *bits, const heft_value *v, heft_dtype t)
+{
+    uint32_t width = 8 * heft_dtype_size(t);
+    bool negative = v->kind == HEFT_KIND_INT && v->as.i < 0;
+    uint64_t top = UINT64_MAX >> (64 - width + heft_dtype_is_signed_int(t));
+    *bits = v->as.u; /* of an INT, in two's complement, too */
+    if (v->kind != HEFT_KIND_FLOAT)
+        return !heft_dtype_is_float(t) &&
+               (negative ? heft_dtype_is_signed_int(t) && ~v->as.u <= top : v->as.u <= top);
+    *bits = t == HEFT_F32 ? heft_f64_to_f32(heft_f64_bits(v->as.f)) : heft_f64_bits(v->as.f);
+    return t == HEFT_F64 ||
+           (t == HEFT_F32 && heft_f32_to_f64((uint32_t)*bits) == heft_f64_bits(v->as.f));
+}
+
+static heft_dtype type_of(const heft_value *v)
+{
+    static const heft_dtype usual[] = { HEFT_U32, HEFT_I32, HEFT_U64, HEFT_I64, HEFT_F32 };
+    uint64_t bits;
+    if (heft_gguf_kind_of(v->stored) < HEFT_GGUF_KINDS && number_bits(&bits, v, v->stored))
+        return v->stored;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (number_bits(&bits, v, usual[i]))
+            return usual[i];
+    return HEFT_F64;
+}
+
+/* One element type for all the numbers of a list; HEFT_UNTYPED: there is none. */
+static heft_dtype common_type(const heft_index *x, uint32_t list)
+{
+    static const heft_dtype wider[] = { HEFT_I32, HEFT_U64, HEFT_I64, HEFT_F64 };
+    uint32_t end = heft_ix_value_next(x, list), from = 0;
+    heft_dtype t = type_of(heft_ix_value(x, list + 1));
+    for (uint32_t k = list + 1; k < end;) {
+        uint64_t bits;
+        if (number_bits(&bits, heft_ix_value(x, k), t)) {
+            k++;
+        } else if (from < sizeof wider / sizeof *wider) {
+            t = wider[from++];
+            k = list + 1;
+        } else {
+            return HEFT_UNTYPED;
+        }
+    }
+    return t;
+}
+
+/* ---- lists ---- */
+
+typedef enum sort { NOTHING, NUMBER, TRUTH, TEXT, ARRAY } sort;
+
+static sort sort_of(const heft_value *v)
+{
+    bool typed = v->kind == HEFT_KIND_ARRAY;
+    if (is_number(v))
+        return NUMBER;
+    if (v->kind == HEFT_KIND_BOOL)
+        return TRUTH;
+    if (v->kind == HEFT_KIND_STR)
+        return heft_str_is_utf8(v->as.s) ? TEXT : NOTHING;
+    if (v->kind == HEFT_KIND_BYTES)
+        return v->stored == HEFT_U8 ? TEXT : ARRAY;
+    if (v->kind == HEFT_KIND_LIST ||
+        (typed && heft_gguf_kind_of(v->as.array.dtype) < HEFT_GGUF_KINDS))
+        return ARRAY;
+    return NOTHING;
+}
+
+/* HEFT_GGUF_KINDS: there is none. */
+static uint32_t kind_of(sort s, heft_dtype number)
+{
+    return s == NUMBER  ? heft_gguf_kind_of(number)
+           : s == TRUTH ? heft_gguf_kind_of(HEFT_BOOL)
+           : s == TEXT  ? (uint32_t)HEFT_GGUF_STRING
+           : s == ARRAY ? (uint32_t)HEFT_GGUF_ARRAY
+                        : (uint32_t)HEFT_GGUF_KINDS;
+}
+
+/* The kind of a list's elements; HEFT_GGUF_KINDS: they have none in common. */
+static uint32_t kind_in(const heft_index *x, uint32_t list)
+{
+    uint32_t end = heft_ix_value_next(x, list);
+    if (list + 1 == end)
+        return HEFT_GGUF_STRING;
+    sort first = sort_of(heft_ix_value(x, list + 1));
+    for (uint32_t k = list + 1; k < end; k = heft_ix_value_next(x, k))
+        if (sort_of(heft_ix_value(x, k)) != first)
+            return HEFT_GGUF_KINDS;
+    return kind_of(first, first == NUMBER ? common_type(x, list) : HEFT_UNTYPED);
+}
+
+bool heft_gguf_is_nested(const heft_index *x, uint32_t i)
+{
+    return heft_ix_value(x, i)->kind == HEFT_KIND_LIST && kind_in(x, i) == HEFT_GGUF_ARRAY;
+}
+
+bool heft_gguf_can_carry(const heft_index *x, uint32_t i)
+{
+    if (sort_of(heft_ix_value(x, i)) == NOTHING)
+        return false;
+    for (uint32_t k = i; k < heft_ix_value_next(x, i); k++)
+        if (heft_value_nests(heft_ix_value(x, k)) &&
+            (heft_ix_value(x, k)->kind == HEFT_KIND_MAP || kind_in(x, k) == HEFT_GGUF_KINDS))
+            return false;
+    return true;
+}
+
+/* ---- writing ---- */
+
+void heft_gguf_put_text(heft_out *o, heft_str s)
+{
+    heft_out_u64(o, s.len);
+    heft_out_str(o, s);
+}
+
+/* Without its kind.  Of a list no more than what stands before its elements, whose kind is *inner. */
+static void put_payload(heft_out *o, const heft_index *x, uint32_t i, uint32_t kind,
+                        uint32_t *inner)
+{
+    const heft_value *v = heft_ix_value(x, i);
+    uint64_t bits = v->kind == HEFT_KIND_BOOL && v->as.b;
+    if (v->kind == HEFT_KIND_LIST) {
+        heft_out_u32(o, *inner = kind_in(x, i));
+        heft_out_u64(o, v->as.of.count);
+    } else if (v->kind == HEFT_KIND_ARRAY) {
+        heft_out_u32(o, heft_gguf_kind_of(v->as.array.dtype));
+        heft_out_u64(o, v->as.array.count);
+        heft_out_bytes(o, v->as.array.ptr,
+                       (size_t)v->as.array.count * heft_dtype_size(v->as.array.dtype));
+    } else if (kind == HEFT_GGUF_ARRAY) { /* bytes */
+        heft_out_u32(o, heft_gguf_kind_of(HEFT_U8));
+        heft_gguf_put_text(o, v->as.s);
+    } else if (kind == HEFT_GGUF_STRING) {
+        heft_gguf_put_text(o, v->as.s);
+    } else {
+        if (is_number(v))
+            number_bits(&bits, v, heft_gguf_value_type(kind));
+        for (uint32_t k = 0; k < heft_dtype_size(heft_gguf_value_type(kind)); k++)
+            heft_out_u8(o, (uint8_t)(bits >> 8 * k));
+    }
+}
+
+void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i)
+{
+    struct {
+        uint32_t end, kind; /* behind its children; of its children */
+    } open[HEFT_MAX_DEPTH];
+    const heft_value *v = heft_ix_value(x, i);
+    uint32_t depth = 0, end = heft_ix_value_next(x, i);
+    uint32_t kind = kind_of(sort_of(v), is_number(v) ? type_of(v) : HEFT_UNTYPED);
+    heft_out_u32(o, kind);
+    for (uint32_t k = i; k < end; k++) {
+        uint32_t inner = 0;
+        for (; depth && open[depth - 1].end == k; depth--)
+            kind = depth > 1 ? open[depth - 2].kind : kind;
+        put_payload(o, x, k, kind, &inner);
+        if (heft_ix_value(x, k)->kind != HEFT_KIND_LIST || depth == HEFT_MAX_DEPTH)
+            continue;
+        open[depth].end = heft_ix_value_next(x, k);
+        open[depth++].kind = kind = inner;
+    }
+}

@@ -1,0 +1,52 @@
+/* gptrs_base_ids.c - base ids that a checkpoint stores although they follow from names: each is 0, or the first bytes of the
+ * BLAKE3 of its tensor's name. */
+#include "base/blake3.h"
+#include "format/gptrs/gptrs.h"
+#include "format/losses.h"
+
+bool heft_gptrs_is_id_of(const uint8_t *base_id, heft_str name)
+{
+    uint8_t id[HEFT_GPTRS_BASE_ID];
+    heft_blake3_id(id, name.ptr, name.len);
+    return !memcmp(id, base_id, sizeof id);
+}
+
+static bool is_wrong(const heft_index *x, uint32_t tensor)
+{
+    const uint8_t *stored = heft_ix_base_id_at(x, tensor);
+    return stored && !heft_gptrs_is_id_of(stored, heft_ix_name(x, tensor));
+}
+
+/* Hashing a name takes several times as long as listing a tensor: of many tensors a sample is looked at, evenly spread.
+ * All of them are looked at by a check, and by a plan. */
+void heft_gptrs_note_base_ids(heft_index *x)
+{
+    enum { FEW = 1024, SAMPLE = 256 };
+    uint32_t n = heft_ix_tensors(x), step = n > FEW ? n / SAMPLE : 1;
+    for (uint32_t t = 0; t < n; t += step)
+        if (is_wrong(x, t))
+            heft_ix_note_early(x, HEFT_WARNING, "gptrs/base-id", HEFT_NOWHERE, t,
+                               "its stored base id is not the BLAKE3 of its name");
+}
+
+heft_status heft_gptrs_check_base_ids(heft_check *c)
+{
+    for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++)
+        if (is_wrong(c->x, t))
+            c->report(c, HEFT_FAULT, "gptrs/base-id", (heft_range){ HEFT_NOWHERE, 0 }, t,
+                      "its stored base id is not the BLAKE3 of its name");
+    return HEFT_OK;
+}
+
+heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool checkpoint)
+{
+    const heft_plan_source *s = &p->source;
+    const uint8_t *stored = s->base_id ? s->base_id(s->ctx, tensor) : NULL;
+    if (!stored || heft_gptrs_is_id_of(stored, s->name(s->ctx, tensor)))
+        return HEFT_OK;
+    return heft_plan_loss(p, HEFT_WARNING, "gptrs/base-id", tensor,
+                          checkpoint ? "its stored base id is not the BLAKE3 of its name: the id "
+                                       "that follows from the name is written"
+                                     : "its stored base id is not the BLAKE3 of its name: an "
+                                       "archive stores none, and its reader goes by the name");
+}

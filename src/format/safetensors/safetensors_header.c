@@ -1,0 +1,348 @@
+/* safetensors_header.c - the JSON in front of a safetensors file's data; safetensors.c shows it.
+ *
+ * The reference allows the fields of an entry in any order and others besides, and the entries in any order
+ * of their data.  Very many entries are read side by side, as far as they are like the first one. */
+#include "format/safetensors/safetensors.h"
+#include "grammar/json.h"
+#include "model/parallel.h"
+
+/* ---- element types ---- */
+
+/* Found from the front, so what is usual comes first. */
+static const heft_dtype_spelling types[] = {
+    { "F32", HEFT_F32 },
+    { "BF16", HEFT_BF16 },
+    { "F16", HEFT_F16 },
+    { "I64", HEFT_I64 },
+    { "I32", HEFT_I32 },
+    { "U8", HEFT_U8 },
+    { "F8_E4M3", HEFT_F8_E4M3FN },
+    { "F8_E5M2", HEFT_F8_E5M2 },
+    { "F8_E8M0", HEFT_F8_E8M0 },
+    { "BOOL", HEFT_BOOL },
+    { "I8", HEFT_I8 },
+    { "I16", HEFT_I16 },
+    { "U16", HEFT_U16 },
+    { "U32", HEFT_U32 },
+    { "U64", HEFT_U64 },
+    { "F64", HEFT_F64 },
+    { "C64", HEFT_C64 },
+    { "F4", HEFT_F4_E2M1 },
+    { "F6_E2M3", HEFT_F6_E2M3 },
+    { "F6_E3M2", HEFT_F6_E3M2 },
+    { "F8_E4M3FNUZ", HEFT_F8_E4M3FNUZ },
+    { "F8_E5M2FNUZ", HEFT_F8_E5M2FNUZ },
+};
+const heft_dtype_spellings heft_st_types = { types, sizeof types / sizeof *types };
+
+const char heft_st_fnuz_text[] = "readers before safetensors 0.8 refuse the file for its element "
+                                 "type (perhaps more)";
+
+uint32_t heft_st_find_fnuz(const heft_index *x)
+{
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        heft_dtype type = heft_ix_row(x, t)->dtype;
+        if (type == HEFT_F8_E4M3FNUZ || type == HEFT_F8_E5M2FNUZ)
+            return t;
+    }
+    return HEFT_NONE;
+}
+
+/* ---- an entry of the header ---- */
+
+enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, ALL_FIELDS = 7, PLAIN_RANK = 8 };
+
+typedef struct reader {
+    heft_json j;
+    heft_index *x;
+    heft_st_header h;
+    bool has_metadata;
+} reader;
+
+typedef struct entry {
+    heft_str name, shape; /* shape: the text between the brackets */
+    uint64_t at, elements, begin, end;
+    uint64_t dims[PLAIN_RANK]; /* when shape is empty */
+    uint32_t fields, rank;
+    heft_dtype dtype;
+    bool has_others;
+} entry;
+
+/* The usual shape; false when it has to be read more closely. */
+static bool read_plain_shape(reader *r, entry *e)
+{
+    const char *behind;
+    uint32_t rank = heft_json_fast_u64s(&r->j, e->dims, PLAIN_RANK, &behind);
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < rank; i++)
+        if (e->dims[i] > INT64_MAX || !heft_mul(&elements, elements, e->dims[i]))
+            return false;
+    if (rank == HEFT_JSON_NOT_PLAIN)
+        return false;
+    heft_json_pass(&r->j, behind);
+    e->elements = elements;
+    e->rank = rank;
+    return true;
+}
+
+/* The product is taken as the reference does: it overflows even when a later dimension is zero. */
+static heft_status read_shape(reader *r, entry *e)
+{
+    uint64_t dim;
+    if (read_plain_shape(r, e))
+        return HEFT_OK;
+    heft_json_kind k = heft_json_next(&r->j);
+    if (k != HEFT_JSON_ARRAY)
+        return heft_json_fail(&r->j, "tensor %q: its shape is not a list", e->name);
+    e->shape.ptr = r->j.p;
+    e->elements = 1;
+    for (; (k = heft_json_next(&r->j)) == HEFT_JSON_NUMBER; e->rank++) {
+        if (!heft_json_u64(&dim, r->j.text) || dim > INT64_MAX)
+            return heft_json_fail(&r->j, "tensor %q: dimension %q is no integer below 2^63",
+                                  e->name, r->j.text);
+        if (!heft_mul(&e->elements, e->elements, dim))
+            return heft_json_fail(&r->j, "tensor %q: its shape holds more than 2^64 elements",
+                                  e->name);
+    }
+    e->shape.len = (size_t)(r->j.p - 1 - e->shape.ptr);
+    return k == HEFT_JSON_ARRAY_END
+               ? HEFT_OK
+               : heft_json_fail(&r->j, "tensor %q: a dimension is not a number", e->name);
+}
+
+static heft_status read_offsets(reader *r, entry *e)
+{
+    heft_json *j = &r->j;
+    const char *behind;
+    uint64_t both[2];
+    if (heft_json_fast_u64s(j, both, 2, &behind) == 2) {
+        heft_json_pass(j, behind);
+        e->begin = both[0];
+        e->end = both[1];
+    } else if (heft_json_next(j) != HEFT_JSON_ARRAY || heft_json_next(j) != HEFT_JSON_NUMBER ||
+               !heft_json_u64(&e->begin, j->text) || heft_json_next(j) != HEFT_JSON_NUMBER ||
+               !heft_json_u64(&e->end, j->text) || heft_json_next(j) != HEFT_JSON_ARRAY_END)
+        return heft_json_fail(j, "tensor %q: its data_offsets are not two integers", e->name);
+    if (e->begin > e->end || e->end > r->h.data_bytes)
+        return heft_json_fail(j, "tensor %q: data_offsets %U and %U are no range of %U bytes",
+                              e->name, e->begin, e->end, r->h.data_bytes);
+    return HEFT_OK;
+}
+
+static heft_status read_field(reader *r, entry *e)
+{
+    heft_str key = r->j.text;
+    uint32_t field = key.len == 12 && !memcmp(key.ptr, "data_offsets", 12) ? OFFSETS
+                     : key.len == 5 && !memcmp(key.ptr, "dtype", 5)        ? DTYPE
+                     : key.len == 5 && !memcmp(key.ptr, "shape", 5)        ? SHAPE
+                                                                           : 0;
+    if (e->fields & field)
+        return heft_json_fail(&r->j, "tensor %q: %s occurs twice", e->name,
+                              field == DTYPE   ? "dtype"
+                              : field == SHAPE ? "shape"
+                                               : "data_offsets");
+    e->fields |= field;
+    if (field == DTYPE) {
+        if (heft_json_next(&r->j) != HEFT_JSON_STRING)
+            return heft_json_fail(&r->j, "tensor %q: its dtype is not a text", e->name);
+        e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
+        return e->dtype ? HEFT_OK
+                        : heft_json_fail(&r->j, "tensor %q: dtype %q is none of safetensors'",
+                                         e->name, r->j.text);
+    }
+    if (field == SHAPE)
+        return read_shape(r, e);
+    if (field == OFFSETS)
+        return read_offsets(r, e);
+    e->has_others = true;
+    heft_ix_omit(r->x, HEFT_WARNING, "safetensors/unknown-field", r->j.text,
+                 "of a tensor's entry is not known here, and is left out");
+    return heft_json_skip(&r->j, HEFT_JSON_KEY);
+}
+
+/* The numbers of a shape whose text was checked before. */
+static void read_dims(uint64_t *dims, heft_str shape)
+{
+    uint64_t v = 0;
+    bool is_in = false;
+    for (const char *p = shape.ptr, *end = p + shape.len; p < end; p++) {
+        uint32_t digit = (uint32_t)(uint8_t)*p - '0';
+        if (digit > 9) {
+            if (is_in)
+                *dims++ = v;
+            v = 0;
+        } else {
+            v = v * 10 + digit;
+        }
+        is_in = digit <= 9;
+    }
+    if (is_in)
+        *dims = v;
+}
+
+static heft_status add_tensor(reader *r, const entry *e)
+{
+    uint64_t *dims;
+    uint32_t id;
+    if (!heft_dtype_whole(e->dtype, e->elements))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, e->at,
+                              "tensor %q: %U elements of %s do not fill whole bytes", e->name,
+                              e->elements, heft_dtype_name(e->dtype));
+    heft_status st = heft_ix_tensor(r->x, e->name, e->dtype, e->rank, &dims, &id);
+    if (st)
+        return st;
+    if (e->shape.ptr)
+        read_dims(dims, e->shape);
+    else
+        memcpy(dims, e->dims, e->rank * sizeof *dims);
+    if (e->begin != r->h.next && r->h.next != HEFT_NOWHERE)
+        r->h.in_order = false;
+    r->h.next = e->end;
+    if (e->has_others)
+        heft_ix_note(r->x, HEFT_NOTE, "safetensors/unknown-field", e->at, id,
+                     "its entry in the header has fields of unknown names");
+    return heft_ix_dense(r->x, id, e->at, r->h.data + e->begin, e->end - e->begin);
+}
+
+static heft_status read_tensor(reader *r)
+{
+    heft_json_kind k;
+    entry e = { .name = r->j.text, .at = r->j.base + (uint64_t)(r->j.token - r->j.start) };
+    if (heft_json_next(&r->j) != HEFT_JSON_OBJECT)
+        return heft_json_fail(&r->j, "tensor %q: its entry is not an object", e.name);
+    while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
+        heft_status st = read_field(r, &e);
+        if (st)
+            return st;
+    }
+    if (k != HEFT_JSON_OBJECT_END)
+        return r->j.st;
+    if (e.fields != ALL_FIELDS)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, e.at, "tensor %q: its entry has no %s",
+                              e.name,
+                              !(e.fields & DTYPE)   ? "dtype"
+                              : !(e.fields & SHAPE) ? "shape"
+                                                    : "data_offsets");
+    return add_tensor(r, &e);
+}
+
+/* ---- side by side ---- */
+
+typedef struct many {
+    const reader *from;
+    heft_st_header *h, of[HEFT_IX_CHUNKS];
+    uint64_t begin[HEFT_IX_CHUNKS]; /* of the first data of each */
+} many;
+
+/* Behind the first entry that ends here or later. */
+static const uint8_t *seek(const void *ctx, const uint8_t *p, const uint8_t *end)
+{
+    static const uint8_t border[] = { '}', ',' };
+    (void)ctx;
+    p = end > p + 1 ? heft_str_seek(p + 1, end, border, sizeof border) : NULL;
+    return p ? p + 1 : NULL;
+}
+
+/* Up to the end, or to a key that is no tensor's. */
+static const uint8_t *read_slice(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
+                                 uint32_t slice)
+{
+    many *m = ctx;
+    reader r = *m->from;
+    uint32_t first = x->tensors.len;
+    r.x = x;
+    r.h.next = HEFT_NOWHERE;
+    r.h.in_order = true;
+    heft_json_move(&r.j, (const char *)p, &x->arena);
+    while (p < end && heft_json_next(&r.j) == HEFT_JSON_KEY && !heft_st_is_metadata(r.j.text)) {
+        if (read_tensor(&r))
+            return NULL;
+        p = (const uint8_t *)r.j.p;
+    }
+    m->of[slice] = r.h;
+    if (x->tensors.len > first)
+        m->begin[slice] = heft_ix_part_row_at(x, first)->offset - r.h.data;
+    return r.j.st ? NULL : p;
+}
+
+static void join(void *ctx, uint32_t slice, uint32_t moved)
+{
+    const many *m = ctx;
+    const heft_st_header *s = &m->of[slice];
+    (void)moved;
+    if (s->next == HEFT_NOWHERE)
+        return;
+    m->h->in_order = m->h->in_order && s->in_order && m->begin[slice] == m->h->next;
+    m->h->next = s->next;
+}
+
+/* ---- the header ---- */
+
+static heft_status read_metadata(reader *r)
+{
+    if (r->has_metadata)
+        return heft_json_fail(&r->j, "__metadata__ occurs twice");
+    r->has_metadata = true;
+    heft_json_kind k = heft_json_next(&r->j);
+    if (k == HEFT_JSON_NULL)
+        return HEFT_OK;
+    if (k != HEFT_JSON_OBJECT)
+        return heft_json_fail(&r->j, "__metadata__ is not an object");
+    while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
+        heft_str key = r->j.text;
+        if (heft_json_next(&r->j) != HEFT_JSON_STRING)
+            return heft_json_fail(&r->j, "__metadata__: the value of %q is not a text", key);
+        heft_status st = heft_ix_meta_text(r->x, key, r->j.text);
+        if (st)
+            return st;
+    }
+    return r->j.st;
+}
+
+/* What the reference accepts and the specification does not: the header begins with {, and spaces
+ * are all that may follow. */
+static void note_space(reader *r, heft_str header, const char *end)
+{
+    if (*header.ptr != '{')
+        heft_ix_note(r->x, HEFT_WARNING, "safetensors/leading-space", HEFT_ST_LENGTH, HEFT_NONE,
+                     "the header begins with white space instead of {");
+    while (end < header.ptr + header.len && *end == ' ')
+        end++;
+    if (end < header.ptr + header.len)
+        heft_ix_note(r->x, HEFT_NOTE, "safetensors/padding",
+                     HEFT_ST_LENGTH + (uint64_t)(end - header.ptr), HEFT_NONE,
+                     "the header is padded with other characters than spaces");
+}
+
+static heft_status read_json(reader *r, heft_str header)
+{
+    heft_json_kind k;
+    if (heft_json_next(&r->j) != HEFT_JSON_OBJECT)
+        return heft_json_fail(&r->j, "the header is not a JSON object");
+    while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
+        bool is_metadata = heft_st_is_metadata(r->j.text);
+        heft_status st = is_metadata ? read_metadata(r) : read_tensor(r);
+        if (st)
+            return st;
+        if (is_metadata || r->x->tensors.len != 1)
+            continue;
+        /* Behind the first tensor there will be others. */
+        many m = { .from = r, .h = &r->h };
+        heft_ix_text_records how = { .seek = seek, .read = read_slice, .join = join, .ctx = &m };
+        r->j.p = (const char *)heft_ix_parallel_text(r->x, (const uint8_t *)r->j.p,
+                                                     (const uint8_t *)r->j.end, UINT32_MAX, &how);
+    }
+    const char *end = r->j.p;
+    if (k == HEFT_JSON_OBJECT_END && heft_json_next(&r->j) == HEFT_JSON_END)
+        note_space(r, header, end);
+    return r->j.st;
+}
+
+heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header)
+{
+    reader r = { .x = x, .h = *h };
+    r.j = heft_json_open(header, HEFT_ST_LENGTH, x->limits.depth, &x->arena, x->err);
+    heft_status st = read_json(&r, header);
+    *h = r.h;
+    return st;
+}

@@ -1,0 +1,221 @@
+/* safetensors_write.c - planning and writing of safetensors; safetensors.c shows their layout.
+ *
+ * The header lists the tensors in the order of the model.  Their data follow in that order too, unless a tensor
+ * would then lie across its own alignment: then the large element types come first, as with the reference.
+ */
+#include "base/sort.h"
+#include "format/carried.h"
+#include "format/losses.h"
+#include "format/safetensors/safetensors.h"
+#include "grammar/json.h"
+#include "model/names.h"
+#include "model/values.h"
+
+typedef struct st_plan { /* heft_plan.priv */
+    uint64_t header_end; /* spaces follow the JSON … */
+    uint64_t data;       /* … up to the data, from where data_offsets count */
+} st_plan;
+
+/* ---- metadata ---- */
+
+static heft_status plan_metadata(heft_plan *p)
+{
+    char room[HEFT_F64_TEXT];
+    heft_str text;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
+        const heft_value *v = heft_ix_value(p->x, i);
+        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
+            st = heft_loss_report(p, HEFT_WARNING, "safetensors/metadata", HEFT_NONE,
+                                  "metadata %q is left out: safetensors stores only text", v->key);
+        else if (v->kind != HEFT_KIND_STR)
+            st = heft_loss_report(p, HEFT_NOTE, "safetensors/metadata-text", HEFT_NONE,
+                                  "metadata %q becomes text", v->key);
+    }
+    return st;
+}
+
+/* ---- tensors ---- */
+
+/* Why a tensor cannot be carried, or NULL. */
+static const char *obstacle(const heft_index *x, uint32_t t)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    heft_str name = heft_ix_name(x, t);
+    const uint64_t *dims = heft_ix_dims(x, t);
+    uint64_t elements = 1, bytes;
+    if (!heft_loss_is_plain(x, t))
+        return "only dense tensors can be stored in safetensors";
+    if (heft_st_is_metadata(name))
+        return "its name means the metadata in safetensors (rename it)";
+    if (!heft_str_is_utf8(name))
+        return "a name that is not UTF-8 cannot be stored in safetensors";
+    /* As the reference multiplies: a zero that comes late does not help. */
+    for (uint32_t i = 0; i < row->rank; i++)
+        if (dims[i] > INT64_MAX || !heft_mul(&elements, elements, dims[i]))
+            return "its dimensions are larger than safetensors readers take";
+    if (!heft_dtype_whole(row->dtype, elements))
+        return "its elements do not fill whole bytes, as safetensors requires";
+    if (!heft_dtype_bytes(&bytes, row->dtype, elements) ||
+        bytes != heft_ix_part_row_at(x, row->first_part)->length)
+        return "its bytes are not those of its shape, as safetensors requires";
+    return NULL;
+}
+
+static heft_status plan_tensor(heft_plan *p, uint32_t t)
+{
+    heft_dtype type = heft_ix_row(p->x, t)->dtype;
+    if (heft_loss_is_plain(p->x, t) && !heft_dtype_spelling_of(&heft_st_types, type))
+        return heft_loss_type(p, "safetensors/dtype", t, "safetensors");
+    const char *why = obstacle(p->x, t);
+    return why ? heft_loss_tensor(p, "safetensors/tensor", t, why) : HEFT_OK;
+}
+
+/* ---- places ---- */
+
+static uint32_t alignment(const heft_index *x, uint32_t part)
+{
+    uint32_t size = heft_dtype_size(heft_ix_part_row_at(x, part)->dtype);
+    return size ? size : 1; /* packed types have none */
+}
+
+static bool is_larger(const void *ctx, uint32_t a, uint32_t b)
+{
+    return alignment(ctx, a) > alignment(ctx, b);
+}
+
+static bool is_aligned(const heft_plan *p)
+{
+    uint64_t misplaced = 0;
+    for (uint32_t i = 0; i < p->order_count; i++) {
+        uint64_t offset = heft_ix_part_row_at(p->x, p->order[i])->offset;
+        misplaced |= offset & (alignment(p->x, p->order[i]) - 1u);
+    }
+    return !misplaced;
+}
+
+/* ---- the header ---- */
+
+/* Whether there was any. */
+static bool put_metadata(heft_out *o, const heft_index *x)
+{
+    char room[HEFT_F64_TEXT];
+    heft_str text;
+    bool follows = false;
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
+        const heft_value *v = heft_ix_value(x, i);
+        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
+            continue;
+        heft_out_str(o, heft_lit(follows ? "," : "\"__metadata__\":{"));
+        heft_json_put_str(o, v->key);
+        heft_out_u8(o, ':');
+        heft_json_put_str(o, text);
+        follows = true;
+    }
+    if (follows)
+        heft_out_u8(o, '}');
+    return follows;
+}
+
+static void put_tensor(heft_out *o, const heft_index *x, uint32_t t, uint64_t data)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    const heft_ix_part_row *part = heft_ix_part_row_at(x, row->first_part);
+    const uint64_t *dims = heft_ix_dims(x, t);
+    heft_json_put_str(o, heft_ix_name(x, t));
+    heft_out_str(o, heft_lit(":{\"dtype\":\""));
+    heft_out_str(o, heft_lit(heft_dtype_spelling_of(&heft_st_types, row->dtype)));
+    heft_out_str(o, heft_lit("\",\"shape\":["));
+    for (uint32_t i = 0; i < row->rank; i++) {
+        if (i)
+            heft_out_u8(o, ',');
+        heft_json_put_u64(o, dims[i]);
+    }
+    heft_out_str(o, heft_lit("],\"data_offsets\":["));
+    heft_json_put_u64(o, part->offset - data);
+    heft_out_u8(o, ',');
+    heft_json_put_u64(o, part->offset - data + part->length);
+    heft_out_str(o, heft_lit("]}"));
+}
+
+static void put_header(heft_out *o, const heft_index *x, uint64_t data)
+{
+    heft_out_u8(o, '{');
+    bool follows = put_metadata(o, x);
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        if (follows)
+            heft_out_u8(o, ',');
+        put_tensor(o, x, t, data);
+        follows = true;
+    }
+    heft_out_u8(o, '}');
+}
+
+/* ---- what the format is called with ---- */
+
+static heft_status place(heft_plan *p, st_plan *s)
+{
+    uint64_t align = p->align > HEFT_ST_ALIGN ? p->align : HEFT_ST_ALIGN;
+    p->align = 1;                              /* no gaps */
+    heft_status st = heft_plan_place(p, 0, 1); /* as if the data began at 0 */
+    if (!st && !is_aligned(p)) {
+        uint32_t *scratch = heft_plan_alloc(p, p->order_count * sizeof *scratch);
+        if (!scratch)
+            return HEFT_E_NOMEM;
+        p->moves_each = p->adds;
+        heft_sort(p->order, scratch, p->order_count, is_larger, p->x);
+        st = heft_plan_place(p, 0, 1);
+    }
+    if (st)
+        return st;
+    heft_out count = heft_out_counting();
+    put_header(&count, p->x, 0);
+    uint64_t kept = s->header_end = HEFT_ST_LENGTH + count.total;
+    bool fits = heft_align_up(&s->data, kept, align);
+    if (heft_plan_reserve_front(p, &kept))
+        s->data = kept;
+    if (!fits || s->data > HEFT_ST_LENGTH + HEFT_ST_MAX_HEADER)
+        return heft_error_plain(p->err, HEFT_E_LOSSY,
+                                "the header would have %U bytes, padded to a multiple of %U: "
+                                "safetensors allows 100000000",
+                                count.total, align);
+    p->header_bytes = s->data;
+    st = heft_plan_place(p, s->data, 1);
+    p->file_bytes = p->data_end;
+    return st;
+}
+
+heft_status heft_st_plan(heft_plan *p)
+{
+    st_plan *s = heft_plan_alloc(p, sizeof *s);
+    if (!s)
+        return HEFT_E_NOMEM;
+    p->priv = s;
+    heft_status st = heft_loss_parts(p, "safetensors/parts", NULL);
+    if (!st)
+        st = heft_loss_not_carried(p, "safetensors/attributes");
+    if (!st)
+        st = heft_meta_unique(p->x, "the metadata");
+    if (!st)
+        st = plan_metadata(p);
+    for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
+        st = plan_tensor(p, t);
+    if (st)
+        return st;
+    heft_plan_compact(p);
+    uint32_t fnuz = heft_st_find_fnuz(p->x);
+    if (fnuz != HEFT_NONE)
+        st = heft_plan_loss(p, HEFT_NOTE, "safetensors/fnuz", fnuz, heft_st_fnuz_text);
+    if (!st)
+        st = heft_carry_attributes(p);
+    return st ? st : place(p, s);
+}
+
+heft_status heft_st_write_header(const heft_plan *p, heft_out *o)
+{
+    const st_plan *s = p->priv;
+    heft_out_u64(o, s->data - HEFT_ST_LENGTH);
+    put_header(o, p->x, s->data);
+    heft_out_fill(o, ' ', s->data - s->header_end);
+    return o->st;
+}

@@ -1,0 +1,198 @@
+/* torch_scalar.c - values of metadata: numbers, texts, and the few objects that stand for such. */
+#include "format/torch/torch.h"
+
+static bool no_memory(heft_torch *t)
+{
+    t->st = heft_error_no_memory(t->x->err, "for a text");
+    return false;
+}
+
+static bool pay(heft_torch *t, uint64_t work, uint32_t value)
+{
+    t->st = heft_torch_charge(t, work, heft_pickle_offset(&t->p, value));
+    return !t->st;
+}
+
+static bool text_of(heft_torch *t, heft_value *out, heft_str a, const char *between, heft_str b)
+{
+    out->kind = HEFT_KIND_STR;
+    out->as.s = heft_arena_join(&t->x->arena, a, heft_lit(between), b);
+    return out->as.s.ptr || no_memory(t);
+}
+
+/* "cuda", or ("cuda", 1) as cuda:1. */
+static bool device(heft_torch *t, heft_value *out, uint32_t args)
+{
+    char digits[20];
+    uint64_t index;
+    uint32_t kind = heft_pickle_item(&t->p, args, 0);
+    if (!heft_pickle_is(&t->p, kind, HEFT_PICKLE_TEXT))
+        return false;
+    heft_str name = heft_pickle_at(&t->p, kind)->as.s;
+    out->kind = HEFT_KIND_STR;
+    out->as.s = name;
+    if (!heft_pickle_u64(&index, &t->p, heft_pickle_item(&t->p, args, 1)))
+        return true;
+    if (!pay(t, name.len, kind))
+        return false;
+    heft_str number = { digits, heft_u64_text(digits, index) };
+    return text_of(t, out, name, ":", number);
+}
+
+/* numpy's names of the types of its scalars: kind and bytes. */
+static const heft_dtype_spelling number_rows[] = {
+    { "f8", HEFT_F64 }, { "f4", HEFT_F32 }, { "f2", HEFT_F16 }, { "i8", HEFT_I64 },
+    { "i4", HEFT_I32 }, { "i2", HEFT_I16 }, { "i1", HEFT_I8 },  { "u8", HEFT_U64 },
+    { "u4", HEFT_U32 }, { "u2", HEFT_U16 }, { "u1", HEFT_U8 },  { "b1", HEFT_BOOL },
+};
+static const heft_dtype_spellings numbers = { number_rows,
+                                              sizeof number_rows / sizeof *number_rows };
+
+static bool number_type(const heft_pickle *p, uint32_t dtype, heft_dtype *type)
+{
+    if (!heft_pickle_is(p, dtype, HEFT_PICKLE_OBJECT))
+        return false;
+    const heft_pickle_value *o = heft_pickle_at(p, dtype);
+    uint32_t name = heft_pickle_item(p, o->as.object.args, 0);
+    uint32_t order = heft_pickle_item(p, o->as.object.state, 1); /* (3, "<", …) */
+    if (!heft_pickle_names(p, o->as.object.callable, "numpy", "dtype") ||
+        !heft_pickle_is(p, name, HEFT_PICKLE_TEXT))
+        return false;
+    if (heft_pickle_is(p, order, HEFT_PICKLE_TEXT) &&
+        heft_str_is(heft_pickle_at(p, order)->as.s, ">"))
+        return false;
+    *type = heft_dtype_spelled(&numbers, heft_pickle_at(p, name)->as.s);
+    return *type != HEFT_UNTYPED;
+}
+
+/* (dtype, bytes); protocols before 3 spell bytes as _codecs.encode(text, "latin1"). */
+static bool number_bytes(const heft_pickle *p, uint32_t value, uint8_t bytes[8], size_t *len)
+{
+    bool is_latin1 = heft_pickle_is(p, value, HEFT_PICKLE_OBJECT);
+    if (is_latin1) {
+        const heft_pickle_value *o = heft_pickle_at(p, value);
+        if (!heft_pickle_names(p, o->as.object.callable, "_codecs", "encode"))
+            return false;
+        value = heft_pickle_item(p, o->as.object.args, 0);
+    }
+    if (!heft_pickle_is(p, value, is_latin1 ? HEFT_PICKLE_TEXT : HEFT_PICKLE_BYTES))
+        return false;
+    heft_str s = heft_pickle_at(p, value)->as.s;
+    *len = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        uint32_t c = (uint8_t)s.ptr[i];
+        if (is_latin1 && c >= 0x80 && i + 1 < s.len)
+            c = (c & 3) << 6 | ((uint8_t)s.ptr[++i] & 0x3F);
+        if (*len == 8)
+            return false;
+        bytes[(*len)++] = (uint8_t)c;
+    }
+    return true;
+}
+
+static bool number(const heft_torch *t, heft_value *out, uint32_t args)
+{
+    heft_dtype type;
+    uint8_t bytes[8] = { 0 };
+    size_t len;
+    if (!number_type(&t->p, heft_pickle_item(&t->p, args, 0), &type) ||
+        heft_pickle_item(&t->p, args, 1) == HEFT_NONE ||
+        !number_bytes(&t->p, heft_pickle_item(&t->p, args, 1), bytes, &len) ||
+        len != heft_dtype_size(type))
+        return false;
+    uint64_t n = heft_le64(bytes);
+    if (type == HEFT_BOOL) {
+        out->kind = HEFT_KIND_BOOL;
+        out->as.b = n;
+    } else if (heft_dtype_kind_of(type) == HEFT_DTYPE_UINT) {
+        out->kind = HEFT_KIND_UINT;
+        out->as.u = n;
+    } else if (heft_dtype_is_float(type)) {
+        out->kind = HEFT_KIND_FLOAT;
+        return heft_dtype_to_f64(&out->as.f, type, bytes, 0, 1);
+    } else {
+        uint64_t sign = UINT64_C(1) << (8 * len - 1);
+        out->kind = HEFT_KIND_INT;
+        out->as.i = (int64_t)((n ^ sign) - sign);
+    }
+    return true;
+}
+
+/* An integer beyond 64 bits as Python's hex() spells it. */
+static bool big(heft_torch *t, heft_value *out, heft_str s)
+{
+    static const char hex[] = "0123456789abcdef";
+    bool is_negative = (uint8_t)s.ptr[s.len - 1] >> 7;
+    char *text = heft_arena_alloc(&t->x->arena, 2 * s.len + 3, 1), *to = text;
+    uint32_t carry = is_negative;
+    if (!text)
+        return no_memory(t);
+    char *end = text + 2 * s.len + 3;
+    for (size_t i = 0; i < s.len; i++) { /* from the least digit on, from the end of the text */
+        uint32_t byte = ((uint8_t)s.ptr[i] ^ (is_negative ? 0xFF : 0)) + carry;
+        carry = byte >> 8;
+        end[-1 - 2 * (ptrdiff_t)i] = hex[byte & 15];
+        end[-2 - 2 * (ptrdiff_t)i] = hex[byte >> 4 & 15];
+    }
+    char *digits = text + 3;
+    while (digits + 1 < end && *digits == '0')
+        digits++;
+    if (is_negative)
+        *to++ = '-';
+    *to++ = '0';
+    *to++ = 'x';
+    memmove(to, digits, (size_t)(end - digits));
+    out->kind = HEFT_KIND_STR;
+    out->as.s = (heft_str){ text, (size_t)(to - text) + (size_t)(end - digits) };
+    return true;
+}
+
+/* What stands in the pickle as it is. */
+static bool plain(heft_torch *t, heft_value *out, uint32_t value)
+{
+    const heft_pickle_value *v = heft_pickle_at(&t->p, value);
+    heft_str module, name;
+    switch (v->kind) {
+    case HEFT_PICKLE_NONE:
+        out->kind = HEFT_NULL;
+        return true;
+    case HEFT_PICKLE_BOOL:
+        out->kind = HEFT_KIND_BOOL;
+        out->as.b = v->as.b;
+        return true;
+    case HEFT_PICKLE_INT:
+        out->kind = HEFT_KIND_INT;
+        out->as.i = v->as.i;
+        return true;
+    case HEFT_PICKLE_FLOAT:
+        out->kind = HEFT_KIND_FLOAT;
+        out->as.f = v->as.f;
+        return true;
+    case HEFT_PICKLE_DECIMAL:
+    case HEFT_PICKLE_TEXT:
+    case HEFT_PICKLE_BYTES:
+        out->kind = v->kind == HEFT_PICKLE_BYTES ? HEFT_KIND_BYTES : HEFT_KIND_STR;
+        out->as.s = v->as.s;
+        return true;
+    case HEFT_PICKLE_BIG:
+        return pay(t, v->as.s.len, value) && big(t, out, v->as.s);
+    case HEFT_PICKLE_GLOBAL:
+        /* torch.float32, or a class or function that is kept as a value */
+        module = heft_pickle_module(&t->p, value);
+        name = heft_pickle_name(&t->p, value);
+        return pay(t, module.len + name.len, value) && text_of(t, out, module, ".", name);
+    default:
+        return false;
+    }
+}
+
+bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value)
+{
+    heft_torch_meaning m = heft_torch_meaning_of(t, value);
+    *out = (heft_value){ .kind = HEFT_NULL };
+    if (m.kind == HEFT_TORCH_DEVICE)
+        return device(t, out, m.args);
+    if (m.kind == HEFT_TORCH_NUMBER)
+        return number(t, out, m.args);
+    return m.kind == HEFT_TORCH_VALUE && plain(t, out, m.value);
+}

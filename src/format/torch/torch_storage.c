@@ -1,0 +1,195 @@
+/* torch_storage.c - PyTorch's element types, and the storages that a pickle speaks of.
+ *
+ * A storage is a persistent id: ("storage", class, key, location, elements), in legacy files with
+ * (key, offset, elements) of a view or None behind it.
+ */
+#include "base/bisect.h"
+#include "base/sort.h"
+#include "format/torch/torch.h"
+
+static const heft_torch_type types[] = {
+    { "float32", "FloatStorage", HEFT_F32, false },
+    { "float16", "HalfStorage", HEFT_F16, false },
+    { "bfloat16", "BFloat16Storage", HEFT_BF16, false },
+    { "float64", "DoubleStorage", HEFT_F64, false },
+    { "int64", "LongStorage", HEFT_I64, false },
+    { "int32", "IntStorage", HEFT_I32, false },
+    { "int16", "ShortStorage", HEFT_I16, false },
+    { "int8", "CharStorage", HEFT_I8, false },
+    { "uint8", "ByteStorage", HEFT_U8, false },
+    { "bool", "BoolStorage", HEFT_BOOL, false },
+    { "complex64", "ComplexFloatStorage", HEFT_C64, false },
+    { "complex128", "ComplexDoubleStorage", HEFT_C128, false },
+    { "qint8", "QInt8Storage", HEFT_I8, true },
+    { "quint8", "QUInt8Storage", HEFT_U8, true },
+    { "qint32", "QInt32Storage", HEFT_I32, true },
+    { "uint16", NULL, HEFT_U16, false },
+    { "uint32", NULL, HEFT_U32, false },
+    { "uint64", NULL, HEFT_U64, false },
+    { "float8_e4m3fn", NULL, HEFT_F8_E4M3FN, false },
+    { "float8_e5m2", NULL, HEFT_F8_E5M2, false },
+    { "float8_e4m3fnuz", NULL, HEFT_F8_E4M3FNUZ, false },
+    { "float8_e5m2fnuz", NULL, HEFT_F8_E5M2FNUZ, false },
+    { "float8_e8m0fnu", NULL, HEFT_F8_E8M0, false },
+    { "float4_e2m1fn_x2", NULL, HEFT_U8, true },
+    { "bits8", NULL, HEFT_U8, true },
+    { "bits16", NULL, HEFT_U16, true },
+    { "quint4x2", "QUInt4x2Storage", HEFT_UNTYPED, true },
+    { "quint2x4", "QUInt2x4Storage", HEFT_UNTYPED, true },
+    { "complex32", "ComplexHalfStorage", HEFT_UNTYPED, true },
+    { "uint8", "UntypedStorage", HEFT_U8, false }, /* of bytes: tensors say what they are */
+};
+enum { TYPES = sizeof types / sizeof *types, MOST_KEY = 1024 };
+
+const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t global,
+                                                const char *end)
+{
+    heft_str ends = heft_lit(end);
+    if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL))
+        return NULL;
+    heft_str module = heft_pickle_module(p, global), name = heft_pickle_name(p, global);
+    if (!heft_str_is(module, "torch") && !heft_str_is(module, "torch.storage") &&
+        !heft_str_is(module, "torch.cuda"))
+        return NULL;
+    for (size_t i = 0; i < TYPES; i++) {
+        heft_str storage = heft_lit(types[i].storage ? types[i].storage : "");
+        size_t begin = storage.len - heft_lit("Storage").len;
+        if (storage.len && name.len == begin + ends.len && !memcmp(name.ptr, storage.ptr, begin) &&
+            !memcmp(name.ptr + begin, ends.ptr, ends.len))
+            return &types[i];
+    }
+    return NULL;
+}
+
+const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t global)
+{
+    if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL) ||
+        !heft_str_is(heft_pickle_module(p, global), "torch"))
+        return NULL;
+    for (size_t i = 0; i < TYPES; i++)
+        if (heft_str_is(heft_pickle_name(p, global), types[i].dtype))
+            return &types[i];
+    return NULL;
+}
+
+/* ---- collecting ---- */
+
+static bool is_id_of(const heft_pickle *p, uint32_t persistent, const char *kind)
+{
+    uint32_t first = heft_pickle_item(p, heft_pickle_at(p, persistent)->as.id, 0);
+    return heft_pickle_is(p, first, HEFT_PICKLE_TEXT) &&
+           heft_str_is(heft_pickle_at(p, first)->as.s, kind);
+}
+
+uint32_t heft_torch_class(const heft_pickle *p, uint32_t value)
+{
+    if (!heft_pickle_is(p, value, HEFT_PICKLE_PERSISTENT))
+        return value;
+    uint32_t id = heft_pickle_at(p, value)->as.id, first = heft_pickle_item(p, id, 0);
+    if (heft_pickle_is(p, first, HEFT_PICKLE_GLOBAL))
+        return first;
+    return is_id_of(p, value, "module") ? heft_pickle_item(p, id, 1) : value;
+}
+
+static bool is_storage(const heft_pickle *p, uint32_t value)
+{
+    return heft_pickle_is(p, value, HEFT_PICKLE_PERSISTENT) && !is_id_of(p, value, "module");
+}
+
+static heft_status refuse(const heft_torch *t, uint32_t persistent, const char *what)
+{
+    return heft_error_set(t->x->err, HEFT_E_FORMAT, heft_pickle_offset(&t->p, persistent),
+                          "%s: a persistent id that is no storage's: %s", t->p.c.what, what);
+}
+
+static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_torch_storage *s)
+{
+    const heft_pickle *p = &t->p;
+    uint32_t id = heft_pickle_at(p, persistent)->as.id;
+    uint32_t class = heft_pickle_item(p, id, 1), key = heft_pickle_item(p, id, 2);
+    if (!is_id_of(p, persistent, "storage"))
+        return refuse(t, persistent, "it does not begin with 'storage'");
+    *s = (heft_torch_storage){ .type = heft_torch_type_of_class(p, class, "Storage"),
+                               .at = heft_pickle_offset(p, persistent),
+                               .first_tensor = HEFT_NONE };
+    if (!s->type)
+        return refuse(t, persistent, "its class is none of PyTorch's storages");
+    if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
+        return refuse(t, persistent, "its key is not a text");
+    s->key = heft_pickle_at(p, key)->as.s;
+    if (s->key.len > MOST_KEY) /* keys are compared often, and numbers in every file there is */
+        return refuse(t, persistent, "its key is a text of more than 1024 bytes");
+    if (!heft_pickle_u64(&s->elements, p, heft_pickle_item(p, id, 4)))
+        return refuse(t, persistent, "it has no number of elements");
+    if (!heft_dtype_bytes(&s->bytes, s->type->type ? s->type->type : HEFT_U8, s->elements))
+        return refuse(t, persistent, "its size passes 64 bits");
+    return HEFT_OK;
+}
+
+static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const heft_torch_storage *s = ctx;
+    return heft_str_order(s[a].key, s[b].key) < 0;
+}
+
+/* Those of one key become one; *count is how many are left. */
+static heft_status merge(const heft_torch *t, const heft_torch_storage *all, const uint32_t *order,
+                         heft_torch_storage *to, uint32_t *count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *count; i++) {
+        const heft_torch_storage *s = &all[order[i]], *before = kept ? &to[kept - 1] : NULL;
+        if (!before || !heft_str_eq(before->key, s->key))
+            to[kept++] = *s;
+        else if (before->type != s->type || before->elements != s->elements)
+            return heft_error_set(t->x->err, HEFT_E_FORMAT, s->at,
+                                  "storage %q is first said to be a %s of %U elements, then a %s "
+                                  "of %U",
+                                  s->key, before->type->storage, before->elements, s->type->storage,
+                                  s->elements);
+    }
+    *count = kept;
+    return HEFT_OK;
+}
+
+heft_status heft_torch_storages(heft_torch *t)
+{
+    const heft_pickle *p = &t->p;
+    uint32_t count = 0, n = 0;
+    uint64_t bytes;
+    for (uint32_t v = 0; v < p->values.len; v++)
+        count += is_storage(p, v);
+    heft_arena *arena = &t->x->arena;
+    if (!count)
+        return HEFT_OK;
+    if (!heft_mul(&bytes, count, sizeof *t->storages) || bytes > SIZE_MAX)
+        return heft_error_no_memory(t->x->err, "for a list of storages");
+    heft_torch_storage *all = heft_arena_alloc(arena, (size_t)bytes, 8);
+    heft_torch_storage *merged = heft_arena_alloc(arena, (size_t)bytes, 8);
+    uint32_t *order = heft_arena_alloc(arena, 2 * (size_t)count * sizeof *order, 4);
+    if (!all || !merged || !order)
+        return heft_error_no_memory(t->x->err, "for a list of storages");
+    for (uint32_t v = 0; v < p->values.len; v++) {
+        if (!is_storage(p, v))
+            continue;
+        heft_status st = read_storage(t, v, &all[n++]);
+        if (st)
+            return st;
+    }
+    heft_sort_numbers(order, count, key_below, all);
+    t->storages = merged;
+    t->storage_count = count;
+    return merge(t, all, order, merged, &t->storage_count);
+}
+
+heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key)
+{
+    heft_bisect b = { .end = t->storage_count };
+    while (heft_bisect_next(&b)) {
+        int order = heft_str_order(t->storages[b.mid].key, key);
+        if (!order)
+            return &t->storages[b.mid];
+        heft_bisect_narrow(&b, order < 0);
+    }
+    return NULL;
+}

@@ -1,0 +1,458 @@
+/* torch_walk.c - from the graph of a pickle to a list: names of nested containers joined by dots.
+ *
+ * A container that contains itself is left at the second meeting.  One that is shared is listed wherever it
+ * is used; how often is limited, see heft_torch_charge().
+ */
+#include "format/torch/torch.h"
+#include "model/values.h"
+
+typedef enum keys { KEYED, COUNTED, PAIRED } keys; /* how a container names its items */
+
+typedef struct frame { /* a container that is being listed */
+    heft_pickle_items items;
+    uint32_t value;    /* whose mark is taken away at the end, or HEFT_NONE */
+    uint32_t path_len; /* of its own name */
+    uint32_t index;
+    uint8_t keys;
+    bool is_quiet; /* scalars are attributes of objects, not settings */
+} frame;
+
+typedef struct walk {
+    heft_torch *t;
+    frame *frames;
+    uint32_t depth, most;
+    heft_vec path; /* of char */
+} walk;
+
+static const char purpose[] = "for the names of a pickle";
+
+/* ---- names ---- */
+
+static heft_status put(walk *w, heft_str s)
+{
+    if (!heft_vec_reserve(&w->t->x->mem, &w->path, (uint64_t)s.len + 1, 1))
+        return heft_error_no_memory(w->t->x->err, purpose);
+    memcpy((char *)w->path.ptr + w->path.len, s.ptr, s.len);
+    w->path.len += (uint32_t)s.len;
+    return HEFT_OK;
+}
+
+/* As Python prints the key; a key that is no plain value goes by its number in the dictionary. */
+static heft_str key_text(const walk *w, uint32_t key, uint32_t index, char room[HEFT_F64_TEXT])
+{
+    heft_value v = { .kind = HEFT_KIND_UINT };
+    const heft_pickle_value *k = key == HEFT_NONE ? NULL : heft_pickle_at(&w->t->p, key);
+    if (k && (k->kind == HEFT_PICKLE_TEXT || k->kind == HEFT_PICKLE_DECIMAL))
+        return k->as.s;
+    if (k && k->kind == HEFT_PICKLE_BOOL)
+        return heft_lit(k->as.b ? "True" : "False");
+    if (k && k->kind == HEFT_PICKLE_NONE)
+        return heft_lit("None");
+    v.as.u = index;
+    if (k && k->kind == HEFT_PICKLE_INT) {
+        v.kind = HEFT_KIND_INT;
+        v.as.i = k->as.i;
+    } else if (k && k->kind == HEFT_PICKLE_FLOAT) {
+        v.kind = HEFT_KIND_FLOAT;
+        v.as.f = k->as.f;
+    }
+    heft_str text = { "", 0 };
+    heft_value_text(&text, &v, room);
+    return text;
+}
+
+static heft_status enter_name(walk *w, const frame *f, uint32_t key, uint32_t item)
+{
+    char room[HEFT_F64_TEXT];
+    heft_status st = HEFT_OK;
+    heft_str text = key_text(w, key, f->index, room);
+    w->path.len = f->path_len;
+    if (f->path_len)
+        st = put(w, heft_lit("."));
+    if (!st)
+        st = heft_torch_charge(w->t, text.len, heft_pickle_offset(&w->t->p, item));
+    return st ? st : put(w, text);
+}
+
+/* The name as the index keeps it; `alone` when there is none. */
+static heft_status keep_name(walk *w, uint64_t at, const char *alone, heft_str *name)
+{
+    heft_str path = { w->path.ptr, w->path.len };
+    if (!path.len && !w->depth)
+        path = heft_lit(alone);
+    heft_status st = heft_torch_charge(w->t, path.len, at);
+    if (st)
+        return st;
+    *name = heft_ix_copy(w->t->x, path);
+    return name->ptr ? HEFT_OK : heft_error_no_memory(w->t->x->err, purpose);
+}
+
+/* ---- entering containers ---- */
+
+static bool is_quiet(const walk *w)
+{
+    return w->depth && w->frames[w->depth - 1].is_quiet;
+}
+
+static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked, bool quiet)
+{
+    uint64_t at = heft_pickle_offset(&w->t->p, container);
+    if (w->depth == w->most)
+        return heft_error_rule(w->t->x->err,
+                               heft_error_set(w->t->x->err, HEFT_E_LIMIT, at,
+                                              "%s: containers are nested deeper than %U",
+                                              w->t->p.c.what, (uint64_t)w->t->x->limits.depth),
+                               "heft/limit-depth");
+    w->frames[w->depth++] = (frame){ .items = heft_pickle_items_of(&w->t->p, container),
+                                     .value = marked,
+                                     .path_len = w->path.len,
+                                     .keys = (uint8_t)how,
+                                     .is_quiet = quiet };
+    return heft_torch_charge(w->t, 1, at);
+}
+
+static bool is_dict(const walk *w, uint32_t value)
+{
+    return heft_pickle_is(&w->t->p, value, HEFT_PICKLE_DICT);
+}
+
+/* What torch.optim's state_dict() gives, or what a checkpoint calls so. */
+static bool is_optimizer(const walk *w, uint32_t dict)
+{
+    static const char name[] = "optim";
+    const heft_pickle *p = &w->t->p;
+    if (!w->depth)
+        return false;
+    if (w->depth == 1 && w->path.len >= sizeof name - 1 &&
+        !memcmp(w->path.ptr, name, sizeof name - 1))
+        return true;
+    return heft_pickle_member(p, dict, "state") != HEFT_NONE &&
+           heft_pickle_is(p, heft_pickle_member(p, dict, "param_groups"), HEFT_PICKLE_LIST);
+}
+
+static heft_status keep_apart(walk *w, uint64_t at)
+{
+    static const char end[] = ": the state of an optimizer, which is left out; --key names it";
+    char text[200];
+    heft_str path = { w->path.ptr, w->path.len < 100 ? w->path.len : 100 };
+    for (size_t i = 0; i < path.len; i++)
+        text[i] = path.ptr[i] >= ' ' && path.ptr[i] < 0x7F ? path.ptr[i] : '?';
+    memcpy(text + path.len, end, sizeof end);
+    heft_str kept = heft_ix_copy(w->t->x, (heft_str){ text, path.len + sizeof end });
+    if (!kept.ptr)
+        return heft_error_no_memory(w->t->x->err, purpose);
+    heft_ix_note(w->t->x, HEFT_NOTE, "torch/optimizer", at, HEFT_NONE, kept.ptr);
+    return HEFT_OK;
+}
+
+/* Whether the container may be entered: not while it is being listed. */
+static bool mark(walk *w, uint32_t value)
+{
+    heft_pickle_value *v = heft_pickle_at(&w->t->p, value);
+    if (v->mark) {
+        heft_ix_note(w->t->x, HEFT_WARNING, "torch/cycle", heft_pickle_offset(&w->t->p, value),
+                     HEFT_NONE, "a container that contains itself is listed once");
+        return false;
+    }
+    v->mark = true;
+    return true;
+}
+
+/* Those of a module of torch.nn, under its own name: what its state_dict() lists. */
+static heft_status enter_module(walk *w, uint32_t state)
+{
+    static const char *const dicts[] = { "_modules", "_buffers", "_parameters" };
+    for (uint32_t i = 0; i < sizeof dicts / sizeof *dicts; i++) {
+        uint32_t dict = heft_pickle_member(&w->t->p, state, dicts[i]);
+        if (dict != HEFT_NONE)
+            dict = heft_torch_meaning_of(w->t, dict).value;
+        heft_status st = is_dict(w, dict) ? enter(w, dict, KEYED, HEFT_NONE, true) : HEFT_OK;
+        if (st)
+            return st;
+    }
+    return HEFT_OK;
+}
+
+/* The attributes of an object: its state, or of (state, slots) the first that is a dictionary. */
+static uint32_t attributes(const walk *w, uint32_t object)
+{
+    const heft_pickle *p = &w->t->p;
+    uint32_t state = heft_pickle_at(p, object)->as.object.state;
+    if (heft_pickle_is(p, state, HEFT_PICKLE_TUPLE)) {
+        uint32_t first = heft_pickle_item(p, state, 0), second = heft_pickle_item(p, state, 1);
+        state = is_dict(w, first) ? first : second;
+    }
+    return is_dict(w, state) ? state : HEFT_NONE;
+}
+
+/* An object's first frame takes its mark away: it is the last to end. */
+static heft_status enter_object(walk *w, uint32_t object, bool is_known)
+{
+    uint32_t state = attributes(w, object), marked = object;
+    uint32_t content = heft_pickle_at(&w->t->p, object)->as.object.content;
+    uint32_t depth = w->depth;
+    bool quiet = is_quiet(w);
+    heft_status st = HEFT_OK;
+    if (!is_known)
+        heft_torch_report(w->t, object);
+    if ((state == HEFT_NONE && content == HEFT_NONE) || !mark(w, object))
+        return HEFT_OK;
+    if (state != HEFT_NONE)
+        st = heft_torch_charge(w->t, heft_pickle_at(&w->t->p, state)->as.items.count,
+                               heft_pickle_offset(&w->t->p, object));
+    if (st)
+        return st;
+    if (state != HEFT_NONE && heft_pickle_member(&w->t->p, state, "_modules") != HEFT_NONE &&
+        heft_pickle_member(&w->t->p, state, "_parameters") != HEFT_NONE)
+        st = enter_module(w, state);
+    else if (state != HEFT_NONE)
+        st = enter(w, state, KEYED, HEFT_NONE, quiet || !is_known);
+    if (!st && content != HEFT_NONE)
+        st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, quiet);
+    if (!st && w->depth == depth)
+        heft_pickle_at(&w->t->p, object)->mark = false;
+    else if (!st)
+        w->frames[depth].value = marked;
+    return st;
+}
+
+/* ---- metadata ---- */
+
+static heft_status put_meta(walk *w, uint64_t at, heft_value v)
+{
+    heft_status st = keep_name(w, at, "value", &v.key);
+    return st ? st : heft_ix_meta(w->t->x, v);
+}
+
+/* A list of nothing but scalars is one value. */
+static bool is_flat(walk *w, uint32_t list)
+{
+    uint32_t item;
+    heft_pickle_items i = heft_pickle_items_of(&w->t->p, list);
+    while (heft_pickle_next(&w->t->p, &i, &item)) {
+        heft_torch_meaning m = heft_torch_meaning_of(w->t, item);
+        const heft_pickle_value *v = heft_pickle_at(&w->t->p, m.value);
+        bool is_scalar = m.kind == HEFT_TORCH_NUMBER || m.kind == HEFT_TORCH_DEVICE ||
+                         (m.kind == HEFT_TORCH_VALUE && v->kind <= HEFT_PICKLE_BYTES);
+        if (!is_scalar && !(m.kind == HEFT_TORCH_VALUE && v->kind == HEFT_PICKLE_GLOBAL))
+            return false;
+    }
+    return true;
+}
+
+static heft_status put_list(walk *w, uint32_t list)
+{
+    const heft_pickle *p = &w->t->p;
+    uint32_t item;
+    heft_value v = { .kind = HEFT_KIND_LIST };
+    heft_status st = put_meta(w, heft_pickle_offset(p, list), v);
+    heft_pickle_items i = heft_pickle_items_of(p, list);
+    while (!st && heft_pickle_next(p, &i, &item)) {
+        st = heft_torch_charge(w->t, 1, heft_pickle_offset(p, item));
+        if (!st && heft_torch_scalar(w->t, &v, item))
+            st = heft_ix_meta(w->t->x, v);
+        st = st ? st : w->t->st;
+    }
+    if (!st)
+        heft_ix_meta_end(w->t->x);
+    return st;
+}
+
+/* ---- values ---- */
+
+static heft_status visit_container(walk *w, uint32_t value)
+{
+    const heft_pickle_value *v = heft_pickle_at(&w->t->p, value);
+    uint64_t at = heft_pickle_offset(&w->t->p, value);
+    heft_status st = heft_torch_charge(w->t, v->as.items.count, at);
+    if (st)
+        return st;
+    if (v->kind == HEFT_PICKLE_DICT) {
+        if (is_optimizer(w, value))
+            return keep_apart(w, at);
+        return mark(w, value) ? enter(w, value, KEYED, value, is_quiet(w)) : HEFT_OK;
+    }
+    if (is_flat(w, value))
+        return is_quiet(w) ? HEFT_OK : put_list(w, value);
+    return mark(w, value) ? enter(w, value, COUNTED, value, is_quiet(w)) : HEFT_OK;
+}
+
+static heft_status visit_scalar(walk *w, uint32_t value)
+{
+    heft_value v;
+    uint64_t at = heft_pickle_offset(&w->t->p, value);
+    if (is_quiet(w))
+        return HEFT_OK;
+    if (heft_torch_scalar(w->t, &v, value))
+        return put_meta(w, at, v);
+    if (w->t->st)
+        return w->t->st;
+    heft_ix_note(w->t->x, HEFT_NOTE, "torch/opaque", at, HEFT_NONE,
+                 "a value that is no tensor and no plain setting is left out");
+    return HEFT_OK;
+}
+
+static bool is_container(uint8_t kind)
+{
+    return kind == HEFT_PICKLE_TUPLE || kind == HEFT_PICKLE_LIST || kind == HEFT_PICKLE_DICT ||
+           kind == HEFT_PICKLE_SET;
+}
+
+/* The value's name is the path. */
+static heft_status visit(walk *w, uint32_t value)
+{
+    heft_str name;
+    heft_torch_meaning m = heft_torch_meaning_of(w->t, value);
+    uint64_t at = heft_pickle_offset(&w->t->p, m.value);
+    heft_status st = heft_torch_charge(w->t, 1, at);
+    if (st)
+        return st;
+    switch (m.kind) {
+    case HEFT_TORCH_TENSOR:
+    case HEFT_TORCH_SPARSE:
+        st = keep_name(w, at, "tensor", &name);
+        if (st)
+            return st;
+        return m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
+                                           : heft_torch_sparse(w->t, name, &m);
+    case HEFT_TORCH_PAIRS:
+        return mark(w, m.value) ? enter(w, m.value, PAIRED, m.value, is_quiet(w)) : HEFT_OK;
+    case HEFT_TORCH_OBJECT:
+    case HEFT_TORCH_NAMESPACE:
+        return enter_object(w, m.value, m.kind == HEFT_TORCH_NAMESPACE);
+    case HEFT_TORCH_REFUSED:
+        return heft_error_set(w->t->x->err, HEFT_E_UNSUPPORTED, at,
+                              "%q: tensors in the form that %q rebuilds are not read",
+                              (heft_str){ w->path.ptr, w->path.len },
+                              heft_pickle_name(&w->t->p, m.callable));
+    default:
+        if (m.kind == HEFT_TORCH_VALUE && is_container(heft_pickle_at(&w->t->p, m.value)->kind))
+            return visit_container(w, m.value);
+        return visit_scalar(w, value);
+    }
+}
+
+/* The next item of the innermost container; HEFT_NONE: it has no more. */
+static heft_status next(walk *w, uint32_t *value)
+{
+    frame *f = &w->frames[w->depth - 1];
+    const heft_pickle *p = &w->t->p;
+    uint32_t key = HEFT_NONE, item;
+    *value = HEFT_NONE;
+    if (!heft_pickle_next(p, &f->items, &item))
+        return HEFT_OK;
+    *value = item;
+    if (f->keys == KEYED) {
+        key = item;
+        heft_pickle_next(p, &f->items, value);
+    } else if (f->keys == PAIRED) { /* a key and a value in a tuple or list of two */
+        bool is_pair = heft_pickle_is(p, item, HEFT_PICKLE_TUPLE) ||
+                       heft_pickle_is(p, item, HEFT_PICKLE_LIST);
+        heft_pickle_items pair = { .next = HEFT_NONE };
+        if (is_pair)
+            pair = heft_pickle_items_of(p, item);
+        if (!heft_pickle_next(p, &pair, &key) || !heft_pickle_next(p, &pair, value))
+            return heft_error_set(w->t->x->err, HEFT_E_FORMAT, heft_pickle_offset(p, item),
+                                  "%s: a dictionary of items that are no pairs", p->c.what);
+    }
+    heft_status st = enter_name(w, f, key, item);
+    f->index++;
+    return st;
+}
+
+static heft_status walk_from(walk *w, uint32_t root)
+{
+    heft_status st = visit(w, root);
+    while (!st && w->depth) {
+        uint32_t value;
+        st = next(w, &value);
+        if (st)
+            return st;
+        if (value != HEFT_NONE) {
+            st = visit(w, value);
+            continue;
+        }
+        const frame *f = &w->frames[--w->depth];
+        if (f->value != HEFT_NONE)
+            heft_pickle_at(&w->t->p, f->value)->mark = false;
+    }
+    return st;
+}
+
+/* ---- picking a part ---- */
+
+/* Of the members of a dictionary the one whose key the path begins with, the longest such key; *rest is what
+ * follows it. */
+static uint32_t pick_member(const walk *w, uint32_t dict, heft_str path, heft_str *rest)
+{
+    const heft_pickle *p = &w->t->p;
+    char room[HEFT_F64_TEXT];
+    uint32_t key, value, found = HEFT_NONE, index = 0;
+    size_t best = 0;
+    heft_pickle_items i = heft_pickle_items_of(p, dict);
+    bool is_keyed = is_dict(w, dict);
+    for (; heft_pickle_next(p, &i, &key); index++) {
+        value = key;
+        if (is_keyed)
+            heft_pickle_next(p, &i, &value);
+        heft_str text = key_text(w, is_keyed ? key : HEFT_NONE, index, room);
+        bool fits = text.len <= path.len && !memcmp(text.ptr, path.ptr, text.len) &&
+                    (text.len == path.len || path.ptr[text.len] == '.');
+        if (!fits || (found != HEFT_NONE && text.len < best))
+            continue;
+        found = value;
+        best = text.len;
+    }
+    size_t passed = best + (best < path.len);
+    *rest = (heft_str){ path.ptr + passed, path.len - passed };
+    return found;
+}
+
+static heft_status pick(const walk *w, uint32_t *root)
+{
+    heft_str left = w->t->x->pick;
+    *root = w->t->p.root;
+    while (left.len) {
+        heft_str rest;
+        heft_torch_meaning m = heft_torch_meaning_of(w->t, *root);
+        const heft_pickle_value *v = heft_pickle_at(&w->t->p, m.value);
+        uint32_t container = HEFT_NONE;
+        if (m.kind == HEFT_TORCH_OBJECT || m.kind == HEFT_TORCH_NAMESPACE) {
+            container = attributes(w, m.value);
+            container = container != HEFT_NONE ? container : v->as.object.content;
+        } else if (m.kind == HEFT_TORCH_VALUE && is_container(v->kind)) {
+            container = m.value;
+        }
+        uint32_t found = container == HEFT_NONE ? container
+                                                : pick_member(w, container, left, &rest);
+        if (found == HEFT_NONE)
+            return heft_error_rule(w->t->x->err,
+                                   heft_error_plain(w->t->x->err, HEFT_E_NOTFOUND,
+                                                    "there is nothing under the key %q: no %q",
+                                                    w->t->x->pick, left),
+                                   "heft/no-key");
+        *root = found;
+        left = rest;
+    }
+    return HEFT_OK;
+}
+
+heft_status heft_torch_walk(heft_torch *t)
+{
+    enum { MORE = 3 }; /* a module's dictionaries and an object's items take frames of one level */
+    walk w = { .t = t, .most = t->x->limits.depth + MORE };
+    uint32_t root, dropped = 0;
+    w.frames = heft_arena_alloc(&t->x->arena, w.most * sizeof *w.frames, 8);
+    if (!w.frames)
+        return heft_error_no_memory(w.t->x->err, purpose);
+    heft_status st = pick(&w, &root);
+    if (!st)
+        st = walk_from(&w, root);
+    heft_vec_free(&t->x->mem, &w.path, 1);
+    if (!st)
+        st = heft_ix_meta_keep_last(t->x, HEFT_NONE, &dropped);
+    if (!st && dropped)
+        heft_ix_note(t->x, HEFT_WARNING, "torch/key-twice", heft_pickle_offset(&t->p, root),
+                     HEFT_NONE, "a setting is set twice; the last one counts");
+    return st;
+}

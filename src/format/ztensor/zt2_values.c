@@ -1,0 +1,188 @@
+/* zt2_values.c - attributes of the file and of objects as deterministic CBOR: keys sorted on every
+ * level, without recursion. */
+#include "base/sort.h"
+#include "format/ztensor/zt2.h"
+
+enum { FILE_DEPTH = 2, OBJECT_DEPTH = 4 }; /* levels down to the map of attributes */
+
+uint32_t heft_zt2_most_values(const heft_index *x)
+{
+    uint32_t most = x->values.len;
+    heft_value v;
+    for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
+        uint32_t n = 0;
+        while ((heft_ix_row(x, t)->attrs || heft_ix_row(x, t)->flags) &&
+               heft_ix_attribute(&v, x, t, n))
+            n++;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+int heft_zt2_key_order(heft_str a, heft_str b)
+{
+    if (a.len != b.len)
+        return a.len < b.len ? -1 : 1;
+    return heft_str_order(a, b);
+}
+
+/* ---- what can be written ---- */
+
+const char *heft_zt2_value_fault(const heft_index *x, uint32_t tensor, uint32_t i)
+{
+    heft_value v = heft_zt_value_at(x, tensor, i);
+    uint32_t ends[HEFT_ZT2_DEPTH], depth = 0, end = heft_value_next(&v, i);
+    uint32_t most = HEFT_ZT2_DEPTH - (tensor == HEFT_NONE ? FILE_DEPTH : OBJECT_DEPTH);
+    const char *why = heft_zt2_bad_name(v.key);
+    for (; !why && i < end; i++) {
+        v = heft_zt_value_at(x, tensor, i);
+        while (depth && ends[depth - 1] <= i)
+            depth--;
+        if (!heft_str_is_utf8(v.key))
+            why = "a key that is not UTF-8";
+        else if (heft_value_nests(&v) && depth == most)
+            why = "lists and maps nested deeper than 32 levels";
+        else if (heft_value_nests(&v))
+            ends[depth++] = v.as.of.end;
+    }
+    return why;
+}
+
+/* Whether the key is that of the type of the part with that role, as zt2_object.c keeps it. */
+static bool is_type_key(heft_str key, heft_str role)
+{
+    enum { BEFORE = 13 }; /* "stored_dtype." */
+    if (heft_str_is(role, "data"))
+        return heft_str_is(key, "stored_dtype");
+    return heft_str_begins(key, "stored_dtype.") &&
+           heft_str_eq((heft_str){ key.ptr + BEFORE, key.len - BEFORE }, role);
+}
+
+bool heft_zt2_kept_type(const heft_index *x, uint32_t tensor, uint32_t part, heft_str *storage,
+                        heft_str *logical)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(x, part);
+    heft_value v;
+    for (uint32_t i = 0; row->dtype == HEFT_UNTYPED && heft_ix_attribute(&v, x, tensor, i); i++) {
+        size_t colon = 0;
+        if (!is_type_key(v.key, heft_ix_role(x, row->role)) || v.kind != HEFT_KIND_STR)
+            continue;
+        while (colon < v.as.s.len && v.as.s.ptr[colon] != ':')
+            colon++;
+        *storage = (heft_str){ v.as.s.ptr, colon };
+        if (colon + 1 >= v.as.s.len)
+            return false;
+        *logical = (heft_str){ v.as.s.ptr + colon + 1, v.as.s.len - colon - 1 };
+        for (size_t k = 0; k < heft_zt2_type_count; k++)
+            if (!heft_zt2_types[k].logical && heft_str_is(*storage, heft_zt2_types[k].storage))
+                return true;
+        return false;
+    }
+    return false;
+}
+
+/* An attribute that says what the types of parts say. */
+static bool is_kept_type(const heft_index *x, uint32_t tensor, heft_str key)
+{
+    heft_str storage, logical;
+    const heft_ix_tensor_row *row = tensor == HEFT_NONE ? NULL : heft_ix_row(x, tensor);
+    if (!row || !heft_str_begins(key, "stored_dtype"))
+        return false;
+    for (uint32_t part = row->first_part; part < row->first_part + row->part_count; part++)
+        if (is_type_key(key, heft_ix_role(x, heft_ix_part_row_at(x, part)->role)))
+            return heft_zt2_kept_type(x, tensor, part, &storage, &logical);
+    return false;
+}
+
+/* ---- writing ---- */
+
+typedef struct keyed {
+    const heft_index *x;
+    uint32_t tensor;
+} keyed;
+
+static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    const keyed *k = ctx;
+    return heft_zt2_key_order(heft_zt_value_at(k->x, k->tensor, a).key,
+                              heft_zt_value_at(k->x, k->tensor, b).key) < 0;
+}
+
+static void sort_keys(heft_zt2_values *v, uint32_t tensor, uint32_t *ids, uint32_t n)
+{
+    keyed k = { v->x, tensor };
+    for (uint32_t i = 1; i < n && !v->moved; i++)
+        v->moved = key_below(&k, ids[i], ids[i - 1]);
+    heft_sort(ids, v->ids + v->room, n, key_below, &k);
+    for (uint32_t i = 1; i < n; i++) {
+        heft_str key = heft_zt_value_at(v->x, tensor, ids[i]).key;
+        if (heft_str_eq(heft_zt_value_at(v->x, tensor, ids[i - 1]).key, key))
+            v->twice = key;
+    }
+}
+
+/* Top-level values that can be written: their numbers go to v->ids. */
+static uint32_t list_values(heft_zt2_values *v, uint32_t tensor)
+{
+    uint32_t n = 0;
+    heft_value value;
+    for (uint32_t i = 0; heft_zt_value(&value, v->x, tensor, i); i = heft_value_next(&value, i))
+        if (!heft_zt2_value_fault(v->x, tensor, i) && !is_kept_type(v->x, tensor, value.key))
+            v->ids[n++] = i;
+    return n;
+}
+
+bool heft_zt2_has_values(heft_zt2_values *v, uint32_t tensor)
+{
+    const heft_ix_tensor_row *row = tensor == HEFT_NONE ? NULL : heft_ix_row(v->x, tensor);
+    return (!row || row->attrs || row->flags) && list_values(v, tensor);
+}
+
+typedef struct level { /* of a list or map being written */
+    uint32_t *ids;
+    uint32_t left, count;
+    bool is_map;
+} level;
+
+/* The children of container i, for the level that begins at ids. */
+static level open_level(heft_zt2_values *v, uint32_t tensor, uint32_t i, uint32_t *ids)
+{
+    heft_value c = heft_zt_value_at(v->x, tensor, i);
+    level l = { ids, 0, 0, c.kind == HEFT_KIND_MAP };
+    for (uint32_t k = i + 1; k < c.as.of.end;) {
+        heft_value child = heft_zt_value_at(v->x, tensor, k);
+        ids[l.count++] = k;
+        k = heft_value_next(&child, k);
+    }
+    l.left = l.count;
+    if (l.is_map)
+        sort_keys(v, tensor, ids, l.count);
+    return l;
+}
+
+void heft_zt2_put_values(heft_zt2_values *v, heft_out *o, uint32_t tensor)
+{
+    level stack[HEFT_ZT2_DEPTH];
+    uint32_t depth = 1, used = list_values(v, tensor);
+    stack[0] = (level){ v->ids, used, used, true };
+    sort_keys(v, tensor, v->ids, used);
+    heft_cbor_put_map(o, used);
+    while (depth) {
+        level *l = &stack[depth - 1];
+        if (!l->left) {
+            used -= l->count;
+            depth--;
+            continue;
+        }
+        uint32_t i = *l->ids++;
+        heft_value value = heft_zt_value_at(v->x, tensor, i);
+        l->left--;
+        if (l->is_map)
+            heft_cbor_put_text(o, value.key);
+        heft_zt_put_scalar(o, &value);
+        if (heft_value_nests(&value)) {
+            stack[depth] = open_level(v, tensor, i, v->ids + used);
+            used += stack[depth++].count;
+        }
+    }
+}

@@ -1,0 +1,373 @@
+/* zt2_write.c - planning and writing of zTensor 2; zt2.c shows its layout.
+ *
+ * In canonical form (§6.3), unless the caller asks for compression or another alignment: blobs at multiples of
+ * 64 KiB in the order of the names of objects and parts, equal content stored once, a digest of every
+ * part, the manifest last.  The same tensors give the same file.
+ */
+#include "base/sort.h"
+#include "format/ztensor/zt2.h"
+
+enum { FRAME = 1 << 20 }; /* content of a compressed frame */
+#define OFFSET_MASK ((UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS) - 1) /* of a place */
+
+typedef struct zt2_plan { /* heft_plan.priv */
+    uint32_t *objects;    /* tensors in the order of their keys */
+    uint32_t *parts;      /* room for twice the parts of the object that has the most */
+    uint32_t most_parts;
+    heft_zt2_values values;
+    uint64_t manifest; /* bytes, unless parts are compressed */
+} zt2_plan;
+
+/* ---- orders ---- */
+
+static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_zt2_key_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
+}
+
+static heft_str role_of(const heft_index *x, uint32_t part)
+{
+    return heft_ix_role(x, heft_ix_part_row_at(x, part)->role);
+}
+
+static bool role_key_below(const void *ctx, uint32_t a, uint32_t b)
+{
+    return heft_zt2_key_order(role_of(ctx, a), role_of(ctx, b)) < 0;
+}
+
+/* The parts of a tensor, sorted, in s->parts. */
+static uint32_t sort_parts(const zt2_plan *s, const heft_index *x, uint32_t t,
+                           bool (*below)(const void *ctx, uint32_t a, uint32_t b))
+{
+    const heft_ix_tensor_row *row = heft_ix_row(x, t);
+    for (uint32_t k = 0; k < row->part_count; k++)
+        s->parts[k] = row->first_part + k;
+    heft_sort(s->parts, s->parts + s->most_parts, row->part_count, below, x);
+    return row->part_count;
+}
+
+/* Of parts with the same bytes, the first in the order of names is the one that is stored. */
+static heft_status settle_order(heft_plan *p, const zt2_plan *s, uint32_t *tensors)
+{
+    uint32_t n = heft_ix_tensors(p->x), all = p->x->parts.len;
+    uint32_t *stored = heft_plan_alloc(p, all * sizeof *stored); /* by group, plus one */
+    p->order = heft_plan_alloc(p, all * sizeof *p->order);
+    if (!stored || !p->order)
+        return HEFT_E_NOMEM;
+    heft_sort_numbers(tensors, n, heft_zt_name_below, p->x);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t count = sort_parts(s, p->x, tensors[i], heft_zt_role_below);
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t part = s->parts[k], group = p->duplicate_of[part];
+            if (!stored[group]) {
+                stored[group] = part + 1;
+                p->order[p->order_count++] = part;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < all; i++)
+        p->duplicate_of[i] = stored[p->duplicate_of[i]] ? stored[p->duplicate_of[i]] - 1 : i;
+    return HEFT_OK;
+}
+
+static heft_status prepare(heft_plan *p, zt2_plan *s)
+{
+    uint32_t n = heft_ix_tensors(p->x);
+    for (uint32_t t = 0; t < n; t++) {
+        uint32_t count = heft_ix_row(p->x, t)->part_count;
+        s->most_parts = count > s->most_parts ? count : s->most_parts;
+    }
+    s->values = (heft_zt2_values){ .x = p->x, .room = heft_zt2_most_values(p->x) };
+    s->values.ids = heft_plan_alloc(p, 2 * (size_t)s->values.room * sizeof(uint32_t));
+    s->parts = heft_plan_alloc(p, 2 * (size_t)s->most_parts * sizeof(uint32_t));
+    s->objects = heft_plan_alloc(p, 2 * (size_t)n * sizeof(uint32_t));
+    if (!s->values.ids || !s->parts || !s->objects)
+        return HEFT_E_NOMEM;
+    heft_status st = HEFT_OK;
+    if (p->shards) { /* nothing is written but the manifest */
+        p->duplicate_of = heft_plan_alloc(p, p->x->parts.len * sizeof *p->duplicate_of);
+        p->order = heft_plan_alloc(p, sizeof *p->order);
+        for (uint32_t i = 0; p->duplicate_of && i < p->x->parts.len; i++)
+            p->duplicate_of[i] = i;
+        st = p->duplicate_of && p->order ? HEFT_OK : HEFT_E_NOMEM;
+    } else {
+        st = heft_plan_find_duplicates(p);
+        if (!st)
+            st = settle_order(p, s, s->objects);
+    }
+    if (!st)
+        st = heft_plan_copy_shared_storage(p);
+    heft_sort_numbers(s->objects, n, key_below, p->x);
+    return st;
+}
+
+/* ---- the manifest ---- */
+
+enum { XXH3 = 8, SHA256 = 32 }; /* bytes of a digest */
+
+/* A number goes as such, most significant byte first. */
+static void put_hex(heft_out *o, const char *algorithm, const uint8_t *bytes)
+{
+    bool is_xxh3 = heft_str_is(heft_lit(algorithm), "xxh3");
+    heft_str prefix = heft_lit(is_xxh3 ? "xxh3:" : "sha256:");
+    heft_zt_put_hex(o, prefix, bytes, is_xxh3 ? XXH3 : SHA256, is_xxh3, false);
+}
+
+static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
+{
+    if (p->existing || p->shards) {
+        heft_cbor_put_key(o, "digest");
+        heft_cbor_put_text(o, p->shards ? p->spelled[part] : heft_ix_digest_of(p->existing, part));
+        return;
+    }
+    const uint8_t *digest = o->buf ? heft_plan_part_digest(p, part)
+                                   : NULL; /* counting: any will do */
+    heft_cbor_put_key(o, "digest");
+    put_hex(o, p->storage[part].digest, digest);
+}
+
+static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t part)
+{
+    const heft_ix_part_row *own = heft_ix_part_row_at(p->x, part);
+    const heft_ix_part_row *row = heft_ix_part_row_at(p->x, p->duplicate_of[part]);
+    const heft_zt2_type *type = heft_zt2_type_of(own->dtype);
+    heft_str storage = heft_lit(type->storage), logical = { NULL, 0 };
+    if (type->logical)
+        logical = heft_lit(type->logical);
+    else if (!heft_zt2_kept_type(p->x, tensor, part, &storage, &logical)) {
+        storage = heft_lit(type->storage);
+        logical.ptr = NULL;
+    }
+    bool encoded = row->encoding != HEFT_RAW;
+    bool has_digest = p->existing ? heft_ix_digest_of(p->existing, part).len
+                      : p->shards ? p->spelled[part].len
+                                  : p->storage[part].digest != NULL;
+    heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0) +
+                             (p->shards != NULL));
+    heft_cbor_put_key(o, "blob");
+    heft_cbor_put_array(o, 2);
+    heft_cbor_put_u64(o, p->shards ? row->offset & OFFSET_MASK : row->offset);
+    heft_cbor_put_u64(o, row->stored);
+    if (logical.ptr) {
+        heft_cbor_put_key(o, "type");
+        heft_cbor_put_text(o, logical);
+    }
+    heft_cbor_put_key(o, "dtype");
+    heft_cbor_put_text(o, storage);
+    if (p->shards) {
+        heft_cbor_put_key(o, "shard");
+        heft_cbor_put_text(o, p->shards[(row->offset >> HEFT_GLOBAL_OFFSET_BITS) - 1].name);
+    }
+    if (has_digest)
+        put_digest(p, o, p->duplicate_of[part]);
+    if (encoded) {
+        heft_cbor_put_key(o, "encoding");
+        heft_cbor_put_key(o, heft_zt2_zstd);
+        heft_cbor_put_key(o, "decoded_length");
+        heft_cbor_put_u64(o, row->length);
+    }
+}
+
+static void put_object(const heft_plan *p, heft_out *o, uint32_t t)
+{
+    zt2_plan *s = p->priv;
+    bool has_values = heft_zt2_has_values(&s->values, t);
+    heft_cbor_put_text(o, heft_ix_name(p->x, t));
+    heft_cbor_put_map(o, has_values ? 4 : 3);
+    heft_cbor_put_key(o, "parts");
+    uint32_t count = sort_parts(s, p->x, t, role_key_below);
+    heft_cbor_put_map(o, count);
+    for (uint32_t k = 0; k < count; k++) {
+        heft_cbor_put_text(o, role_of(p->x, s->parts[k]));
+        put_part(p, o, t, s->parts[k]);
+    }
+    heft_zt_put_shape(o, p->x, t);
+    heft_cbor_put_key(o, "layout");
+    heft_cbor_put_text(o, heft_zt2_layout_spelled(heft_ix_layout(p->x, t)));
+    if (has_values) {
+        heft_cbor_put_key(o, "attributes");
+        heft_zt2_put_values(&s->values, o, t);
+    }
+}
+
+static void put_manifest(const heft_plan *p, heft_out *o)
+{
+    zt2_plan *s = p->priv;
+    bool has_values = heft_zt2_has_values(&s->values, HEFT_NONE);
+    heft_cbor_put_map(o, 1u + has_values + (p->shards != NULL));
+    if (p->shards) {
+        heft_cbor_put_key(o, "shards");
+        heft_cbor_put_map(o, p->shard_count);
+    }
+    for (uint32_t i = 0; p->shards && i < p->shard_count;
+         i++) { /* names are numbers: in this order */
+        const heft_plan_shard *link = &p->shards[i];
+        heft_cbor_put_text(o, link->name);
+        heft_cbor_put_map(o, 2);
+        heft_cbor_put_key(o, "size");
+        heft_cbor_put_u64(o, link->size);
+        heft_cbor_put_key(o, "digest");
+        put_hex(o, link->algorithm, link->digest);
+    }
+    heft_cbor_put_key(o, "objects");
+    heft_cbor_put_map(o, heft_ix_tensors(p->x));
+    for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++)
+        put_object(p, o, s->objects[i]);
+    if (has_values) {
+        heft_cbor_put_key(o, "attributes");
+        heft_zt2_put_values(&s->values, o, HEFT_NONE);
+    }
+}
+
+static const char too_large[] = "the manifest would have more than 1 GiB";
+
+static heft_status measure(heft_plan *p, zt2_plan *s)
+{
+    heft_out count = heft_out_counting();
+    put_manifest(p, &count);
+    s->manifest = count.total;
+    if (s->values.twice.ptr)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT, "the metadata have the key %q twice",
+                                s->values.twice);
+    if (count.total > HEFT_ZT2_MANIFEST)
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
+    /* Maps are sorted: what had an order of its own loses it. */
+    bool sorted = !s->values.moved;
+    for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++) {
+        const heft_ix_tensor_row *row = heft_ix_row(p->x, i);
+        sorted = sorted && s->objects[i] == i;
+        for (uint32_t k = row->first_part + 1; k < row->first_part + row->part_count; k++)
+            sorted = sorted && role_key_below(p->x, k - 1, k);
+    }
+    return sorted ? HEFT_OK
+                  : heft_plan_loss(p, HEFT_NOTE, "ztensor/order", HEFT_NONE,
+                                   "tensors, parts and attributes are listed in the order of "
+                                   "their names, the shorter first");
+}
+
+/* ---- compressed parts ---- */
+
+/* As zt2_seekable.c reads it. */
+static void put_seek_table(heft_out *o, const heft_frame *frames, uint32_t count)
+{
+    enum { ENTRY = 8, TAIL = 9 };
+    heft_out_u32(o, 0x184D2A5E);
+    heft_out_u32(o, count * ENTRY + TAIL);
+    for (uint32_t i = 0; i < count; i++) {
+        heft_out_u32(o, frames[i].stored);
+        heft_out_u32(o, frames[i].content);
+    }
+    heft_out_u32(o, count);
+    heft_out_u8(o, 0);
+    heft_out_u32(o, 0x8F92EAB1);
+}
+
+/* ---- what the format is called with ---- */
+
+static heft_status check_storage(const heft_plan *p, const heft_storage *how)
+{
+    if (how->digest && !heft_zt_has_digest(how->digest, "xxh3"))
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT,
+                                "zTensor 2 has digests of xxh3 and sha256, not of %s", how->digest);
+    if (how->encoding != HEFT_RAW && how->encoding != HEFT_ZSTD)
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "zTensor 2 compresses with zstd only");
+    return HEFT_OK;
+}
+
+static heft_status check_options(heft_plan *p)
+{
+    heft_status st = heft_plan_check_storage(p, check_storage);
+    if (st)
+        return st;
+    if (!heft_plan_can_digest(p, "xxh3"))
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                "this build cannot compute xxh3, which zTensor 2 needs");
+    p->digest_decoded = true;
+    p->align = p->asked_align            ? p->asked_align
+               : heft_plan_compresses(p) ? HEFT_ZT2_FLOOR
+                                         : HEFT_ZT2_CANONICAL;
+    p->align = p->align < HEFT_ZT2_FLOOR ? HEFT_ZT2_FLOOR : p->align;
+    p->keeps_tail = p->adds; /* §2.5: appending moves and overwrites nothing */
+    if (p->existing)
+        p->align = p->existing->own % HEFT_ZT2_CANONICAL ? HEFT_ZT2_FLOOR : HEFT_ZT2_CANONICAL;
+    return HEFT_OK;
+}
+
+static heft_status place(heft_plan *p, zt2_plan *s)
+{
+    uint64_t start = HEFT_ZT_MAGIC;
+    p->header_bytes = HEFT_ZT_MAGIC;
+    if (!p->keeps_tail && !heft_plan_reserve_front(p, &start))
+        start = p->align;
+    heft_status st = heft_plan_place(p, start, p->align);
+    if (!st)
+        st = measure(p, s);
+    if (!st && !heft_add(&p->file_bytes, p->data_end, s->manifest + HEFT_ZT2_FOOTER))
+        st = heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    return st;
+}
+
+heft_status heft_zt2_plan(heft_plan *p)
+{
+    zt2_plan *s = heft_plan_alloc(p, sizeof *s);
+    heft_status st = s ? check_options(p) : HEFT_E_NOMEM;
+    p->priv = s;
+    if (!st)
+        st = heft_zt2_plan_model(p);
+    if (!st)
+        st = prepare(p, s);
+    if (st || !(heft_plan_compresses(p) || p->grows))
+        return st ? st : place(p, s);
+    p->frame_bytes = FRAME;
+    p->frame_checksums = true;
+    p->frames_end = put_seek_table;
+    st = measure(p, s); /* for what would be wrong with it */
+    return st ? st : heft_plan_append(p, HEFT_ZT_MAGIC);
+}
+
+static const heft_str magic = { "\x89ZT2\r\n\x1a\n", HEFT_ZT_MAGIC };
+
+heft_status heft_zt2_write_header(const heft_plan *p, heft_out *o)
+{
+    (void)p;
+    heft_out_str(o, magic);
+    return o->st;
+}
+
+heft_status heft_zt2_write_trailer(const heft_plan *p, heft_out *o)
+{
+    uint8_t hash[HEFT_CHECKSUM_BYTES];
+    uint64_t at, before;
+    if (!heft_align_up(&at, p->data_end, p->align))
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    heft_out_fill(o, 0, at - p->data_end);
+    before = o->total;
+    heft_status st = heft_plan_digested(p, o, "xxh3", put_manifest, hash);
+    uint64_t length = o->total - before;
+    if (!st && length > HEFT_ZT2_MANIFEST)
+        st = heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
+    if (st)
+        return st;
+    heft_out_u64(o, at);
+    heft_out_u64(o, length);
+    heft_out_bytes(o, hash, 8);
+    heft_out_u32(o, HEFT_ZT2_VERSION);
+    heft_out_u32(o, 0);
+    heft_out_str(o, magic);
+    return o->st;
+}
+
+/* ---- models in several files: §7 ---- */
+
+static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
+{
+    char number[20];
+    heft_out_str(o, stem);
+    if (i < count) {
+        heft_out_u8(o, '-');
+        heft_out_bytes(o, number, heft_u64_text(number, i + 1));
+    }
+    heft_out_str(o, heft_lit(".zt"));
+}
+
+const heft_sharding heft_zt2_sharding = { .version = "2", .name = put_name, .is_linked = true };

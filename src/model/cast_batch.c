@@ -1,0 +1,338 @@
+/* cast_batch.c - blocks of elements as f32 and back, in loops without branches, which compilers turn into vector
+ * instructions of the baseline. */
+#include "model/cast_batch.h"
+
+#include "model/float.h"
+#include "model/number.h"
+
+void heft_cast_batch_byteswap(void *array, uint32_t size)
+{
+    uint8_t *p = array;
+    if (!heft_is_big_endian())
+        return;
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++, p += size)
+        for (uint32_t a = 0, b = size - 1; a < b; a++, b--) {
+            uint8_t moved = p[a];
+            p[a] = p[b];
+            p[b] = moved;
+        }
+}
+
+/* Codes of a type narrower than f32 as f32. */
+static void widen(uint32_t *restrict f, const uint32_t *restrict codes,
+                  const heft_float_layout *restrict l)
+{
+    uint32_t sign = 1u << (l->exp_bits + l->mant_bits), up = 23u - l->mant_bits;
+    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, least = 1u << 23;
+    uint32_t special = l->specials == HEFT_F_IEEE      ? sign - (1u << l->mant_bits)
+                       : l->specials == HEFT_F_ONE_NAN ? sign - 1
+                                                       : sign;
+    uint32_t negative_zero = l->specials == HEFT_F_NEG_ZERO ? sign : UINT32_MAX;
+    /* HEFT_F_IEEE: the exponent of infinity; the payload stays where it is. */
+    uint32_t keep = l->specials == HEFT_F_IEEE ? least - 1 : 0;
+    uint32_t above = l->specials == HEFT_F_IEEE ? 0x7F800000 : 0x7FC00000;
+    uint32_t to_sign = 31u - l->exp_bits - l->mant_bits;
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
+        uint32_t code = codes[i], abs = code & (sign - 1), placed = abs << up;
+        /* A subnormal: read with the least exponent, then take away the hidden bit it lacks. */
+        uint32_t tiny =
+            heft_f32_bits(heft_f32_of(placed + rebias + least) - heft_f32_of(rebias + least));
+        uint32_t wide = heft_pick(placed < least, tiny, placed + rebias);
+        wide = heft_pick(abs >= special, above | (placed & keep), wide);
+        wide |= (code & sign) << to_sign;
+        f[i] = heft_pick(code == negative_zero, above, wide);
+    }
+}
+
+/* The other way round, for types of at most eight bits. */
+static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
+                   const heft_float_layout *restrict l)
+{
+    uint32_t sign = 1u << (l->exp_bits + l->mant_bits), top = (uint32_t)heft_float_top(l);
+    uint32_t down = 23u - l->mant_bits, below = (1u << (down - 1)) - 1;
+    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, least = rebias + (1u << 23);
+    /* A float whose last place is worth as much as that of a subnormal: the sum rounds it. */
+    uint32_t unit = (uint32_t)(151 - l->bias - l->mant_bits) << 23;
+    bool is_ieee = l->specials == HEFT_F_IEEE, no_minus_zero = l->specials == HEFT_F_NEG_ZERO;
+    uint32_t nan = l->specials == HEFT_F_ONE_NAN ? sign - 1 : no_minus_zero ? sign : top;
+    uint32_t payload = is_ieee ? (1u << l->mant_bits) - 1 : 0,
+             quiet = is_ieee ? payload / 2 + 1 : 0;
+    uint32_t nan_sign = is_ieee || l->specials == HEFT_F_ONE_NAN ? sign : 0;
+    uint32_t to_sign = 31u - l->exp_bits - l->mant_bits;
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
+        uint32_t size = f[i] & 0x7FFFFFFF, minus = f[i] >> to_sign & sign;
+        uint32_t normal = (size + below + (size >> down & 1) - rebias) >> down;
+        uint32_t capped = heft_pick(size < least, size, least);
+        uint32_t tiny = heft_f32_bits(heft_f32_of(capped) + heft_f32_of(unit)) - unit;
+        uint32_t abs = heft_pick(size < least, tiny, normal);
+        abs = heft_pick(abs < top, abs, top);
+        uint32_t code = abs | heft_pick(no_minus_zero & !abs, 0, minus);
+        uint32_t kept = size >> down & payload;
+        uint32_t broken = nan | (minus & nan_sign) | heft_pick(!kept, quiet, kept);
+        codes[i] = heft_pick(size > 0x7F800000, broken, code);
+    }
+}
+
+/* n <= HEFT_CAST_BATCH elements of 1, 2 or 4 bytes. */
+void heft_cast_batch_codes(uint32_t *out, uint32_t size, const uint8_t *src, size_t n)
+{
+    if (size == 4) {
+        heft_cast_batch_copy(out, src, n, sizeof *out);
+        heft_cast_batch_byteswap(out, sizeof *out);
+    } else if (size == 2) {
+        uint16_t raw[HEFT_CAST_BATCH] = { 0 };
+        heft_cast_batch_copy(raw, src, n, sizeof *raw);
+        heft_cast_batch_byteswap(raw, sizeof *raw);
+        for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+            out[i] = raw[i];
+    } else {
+        uint8_t raw[HEFT_CAST_BATCH] = { 0 };
+        heft_cast_batch_copy(raw, src, n, 1);
+        for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+            out[i] = raw[i];
+    }
+}
+
+static void store_u8(uint8_t *dst, const uint32_t *codes, size_t n)
+{
+    uint8_t raw[HEFT_CAST_BATCH];
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+        raw[i] = (uint8_t)codes[i];
+    heft_cast_batch_copy(dst, raw, n, 1);
+}
+
+static uint32_t bits_of(heft_dtype packed)
+{
+    return heft_dtype_rows[packed].info.dlpack_bits;
+}
+
+/* n <= HEFT_CAST_BATCH elements to the block at dst on; what is left of the last block becomes 0. */
+void heft_cast_batch_store_packed(uint8_t *dst, const uint32_t *codes, size_t n, heft_dtype t)
+{
+    uint32_t bits = bits_of(t);
+    uint64_t bytes;
+    if (heft_dtype_bytes(&bytes, t, n))
+        memset(dst, 0, (size_t)bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i * bits, low = at % 8, pair = codes[i] << low;
+        dst[at / 8] |= (uint8_t)pair;
+        if (low + bits > 8)
+            dst[at / 8 + 1] |= (uint8_t)(pair >> 8);
+    }
+}
+
+/* f32 or narrower, with an exponent and a mantissa. */
+bool heft_cast_batch_fits_f32(heft_dtype t)
+{
+    const heft_float_layout *l = heft_float_layout_of(t);
+    return l && l->specials != HEFT_F_POWERS && t != HEFT_F64;
+}
+
+/* Integers of which f32 holds each exactly; so it does truth values. */
+bool heft_cast_batch_is_small_int(heft_dtype t)
+{
+    bool is_int = heft_dtype_is_int(t) || t == HEFT_BOOL;
+    return is_int && heft_dtype_size(t) <= sizeof(uint16_t);
+}
+
+static void widen_ints(uint32_t *restrict f, const uint32_t *restrict codes, heft_dtype t)
+{
+    uint32_t up = 32 - 8 * heft_dtype_size(t);
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH && t == HEFT_BOOL; i++)
+        f[i] = heft_f32_bits(codes[i] ? 1.0F : 0.0F);
+    if (t == HEFT_BOOL)
+        return;
+    bool is_signed = heft_dtype_is_signed_int(t);
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
+        int32_t value = is_signed ? (int32_t)(codes[i] << up) >> up : (int32_t)codes[i];
+        f[i] = heft_f32_bits((float)value);
+    }
+}
+
+/* n <= HEFT_CAST_BATCH elements of a plain type of which f32 holds all numbers, as f32. */
+void heft_cast_batch_load(uint32_t *f, heft_dtype t, const uint8_t *src, size_t n)
+{
+    uint32_t codes[HEFT_CAST_BATCH] = { 0 };
+    heft_cast_batch_codes(codes, heft_dtype_size(t), src, n);
+    if (heft_cast_batch_is_small_int(t)) {
+        widen_ints(f, codes, t);
+        return;
+    }
+    if (t == HEFT_F32)
+        heft_cast_batch_copy(f, codes, HEFT_CAST_BATCH, sizeof *f);
+    else if (t == HEFT_BF16)
+        for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+            f[i] = codes[i] << 16;
+    else
+        widen(f, codes, heft_float_layout_of(t));
+}
+
+static void store_f32(uint8_t *dst, heft_dtype t, const uint32_t *f, size_t n)
+{
+    uint16_t narrow[HEFT_CAST_BATCH];
+    if (t == HEFT_F16)
+        for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+            narrow[i] = heft_f32_to_f16(f[i]);
+    else
+        for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+            narrow[i] = heft_f32_to_bf16(f[i]);
+    heft_cast_batch_byteswap(narrow, sizeof *narrow);
+    heft_cast_batch_copy(dst, narrow, n, sizeof *narrow);
+}
+
+void heft_cast_batch_f64(void *dst, const uint32_t *f, size_t n)
+{
+    uint64_t wide[HEFT_CAST_BATCH];
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+        wide[i] = heft_f32_to_f64(f[i]);
+    heft_cast_batch_copy(dst, wide, n, sizeof *wide);
+}
+
+/* Towards zero, to the nearest of [low, high]; NaN becomes 0. */
+static void f32_to_ints(uint32_t *restrict codes, const uint32_t *restrict f, double low,
+                        double high)
+{
+    const double half = 2147483648.0; /* what an int32_t does not hold any more */
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
+        double d = (double)heft_f32_of(f[i]);
+        d = d == d ? d : 0;
+        d = d < low ? low : d;
+        d = d > high ? high : d;
+        uint32_t top = d >= half;
+        codes[i] = (uint32_t)(int32_t)(d - (top ? half : 0)) ^ top << 31;
+    }
+}
+
+static void store_u16(uint8_t *dst, const uint32_t *codes, size_t n)
+{
+    uint16_t raw[HEFT_CAST_BATCH];
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+        raw[i] = (uint16_t)codes[i];
+    heft_cast_batch_byteswap(raw, sizeof *raw);
+    heft_cast_batch_copy(dst, raw, n, sizeof *raw);
+}
+
+/* How many integers of so many bytes there are. */
+static double int_range(uint32_t size)
+{
+    return size == 1 ? 256.0 : size == 2 ? 65536.0 : 4294967296.0;
+}
+
+static double least_int(heft_dtype t)
+{
+    return heft_dtype_is_signed_int(t) ? -int_range(heft_dtype_size(t)) / 2 : 0;
+}
+
+static void store_ints(uint8_t *dst, heft_dtype to, const uint32_t *f, size_t n)
+{
+    uint32_t codes[HEFT_CAST_BATCH], size = heft_dtype_size(to);
+    double low = least_int(to);
+    f32_to_ints(codes, f, low, low + int_range(size) - 1);
+    if (size == 1) {
+        store_u8(dst, codes, n);
+    } else if (size == 2) {
+        store_u16(dst, codes, n);
+    } else {
+        heft_cast_batch_byteswap(codes, sizeof *codes);
+        heft_cast_batch_copy(dst, codes, n, sizeof *codes);
+    }
+}
+
+/* f32, n <= HEFT_CAST_BATCH of them, as another type. */
+void heft_cast_batch_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n)
+{
+    uint32_t codes[HEFT_CAST_BATCH];
+    uint64_t wide[HEFT_CAST_BATCH];
+    switch (to) {
+    case HEFT_F16:
+    case HEFT_BF16:
+        store_f32(dst, to, f, n);
+        return;
+    case HEFT_F32:
+        heft_cast_batch_byteswap(f, sizeof *f);
+        heft_cast_batch_copy(dst, f, n, sizeof *f);
+        return;
+    case HEFT_F64:
+        heft_cast_batch_f64(wide, f, HEFT_CAST_BATCH);
+        heft_cast_batch_byteswap(wide, sizeof *wide);
+        heft_cast_batch_copy(dst, wide, n, sizeof *wide);
+        return;
+    default:
+        if (!heft_float_layout_of(to)) {
+            store_ints(dst, to, f, n);
+            return;
+        }
+        narrow(codes, f, heft_float_layout_of(to));
+        if (heft_dtype_size(to))
+            store_u8(dst, codes, n);
+        else
+            heft_cast_batch_store_packed(dst, codes, n, to);
+    }
+}
+
+/* ---- what is lost ---- */
+
+static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layout *restrict l,
+                         const uint32_t *restrict f, bool is_int)
+{
+    enum { INFINITE = 0x7F800000 };
+    bool has_infinity = l->specials == HEFT_F_IEEE;
+    uint32_t largest = (uint32_t)heft_float_top(l) - has_infinity, down = 23u - l->mant_bits;
+    uint32_t rebias = (uint32_t)(127 - l->bias) << 23;
+    /* The least f32, as bits, that rounds beyond the largest number of the type: halfway to the number that would be
+     * next, the even one of the two is the nearest. */
+    int32_t least = (int32_t)(rebias + (largest << down) + (1u << (down - 1)) + !(largest & 1));
+    int32_t last = has_infinity ? INFINITE - 1 : INFINITE;
+    uint32_t beyond = 0, nans = 0, inexact = 0;
+    uint32_t digits = is_int ? (1u << down) - 1 : 0;
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
+        int32_t size = (int32_t)(f[i] & 0x7FFFFFFF);
+        uint32_t is_large = size >= least;
+        beyond += is_large & (size <= last);
+        nans += size > INFINITE;
+        inexact += !is_large & ((f[i] & digits) != 0);
+    }
+    lost[has_infinity ? HEFT_LOST_RANGE : HEFT_LOST_CLAMPED] += beyond;
+    lost[HEFT_LOST_NAN] += l->specials == HEFT_F_NONE ? nans : 0;
+    lost[HEFT_LOST_DIGITS] += inexact;
+}
+
+static void count_ints(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to, const uint32_t *restrict f)
+{
+    double low = least_int(to);
+    /* The f32 below -2^31 is 256 less. */
+    float above = (float)(low + int_range(heft_dtype_size(to)));
+    float below = to == HEFT_I32 ? -2147483904.0F : (float)(low - 1);
+    uint32_t beyond = 0, nans = 0;
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
+        float v = heft_f32_of(f[i]);
+        beyond += (v <= below) | (v >= above);
+        nans += v != v;
+    }
+    lost[HEFT_LOST_CLAMPED] += beyond;
+    lost[HEFT_LOST_NAN] += nans;
+}
+
+void heft_cast_batch_count(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to, const uint32_t *f,
+                           bool is_int)
+{
+    const heft_float_layout *l = heft_float_layout_of(to);
+    if (!l)
+        count_ints(lost, to, f);
+    else if (l->mant_bits < 23)
+        count_floats(lost, l, f, is_int);
+}
+
+void heft_cast_batch_load_packed(uint32_t *f, heft_dtype t, const uint8_t *src, uint32_t first,
+                                 size_t n)
+{
+    uint32_t codes[HEFT_CAST_BATCH] = { 0 }, bits = bits_of(t);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = (first + i) * bits, low = at % 8;
+        uint32_t pair = src[at / 8];
+        if (low + bits > 8)
+            pair |= (uint32_t)src[at / 8 + 1] << 8;
+        codes[i] = pair >> low & ((1u << bits) - 1);
+    }
+    widen(f, codes, heft_float_layout_of(t));
+}

@@ -1,0 +1,325 @@
+/* checksums.c - what a file says of itself: digests to be checked, and notes of its parser. */
+#include "base/bisect.h"
+#include "base/checked_math.h"
+#include "base/error.h"
+#include "base/sort.h"
+#include "base/text.h"
+#include "model/index.h"
+
+enum {
+    MAX_NOTES = 10000, /* what a hostile file may make us keep */
+    DECODED = 0x80
+};
+
+typedef struct algorithm {
+    const char *name;
+    uint8_t bytes;
+    bool is_number; /* spelled with the most significant digit first, perhaps without zeros */
+} algorithm;
+
+static const algorithm algorithms[] = {
+    { "crc32", 4, true },
+    { "crc32c", 4, true },
+    { "xxh3", 8, true },
+    { "sha256", 32, false },
+};
+
+static size_t find_algorithm(const char *name)
+{
+    size_t i = 0;
+    while (i < sizeof algorithms / sizeof *algorithms &&
+           !heft_str_is(heft_lit(name), algorithms[i].name))
+        i++;
+    return i;
+}
+
+bool heft_ix_knows_digest(const char *name)
+{
+    return find_algorithm(name) < sizeof algorithms / sizeof *algorithms;
+}
+
+heft_status heft_ix_checksum(heft_index *x, heft_stored_checksum c)
+{
+    heft_stored_checksum *to = heft_vec_push(&x->mem, &x->checksums, sizeof *to);
+    if (!to)
+        return heft_error_no_memory(x->err, "for a checksum");
+    c.part = HEFT_NONE;
+    *to = c;
+    x->has_alternatives = x->has_alternatives || c.is_alternative;
+    return HEFT_OK;
+}
+
+/* A note that finds no room is dropped: the file is no worse for it. */
+static void add_note(heft_index *x, heft_note note)
+{
+    if (x->notes.len >= MAX_NOTES) {
+        x->notes_cut = true;
+        return;
+    }
+    heft_note *to = heft_vec_push(&x->mem, &x->notes, sizeof *to);
+    if (to)
+        *to = note;
+    else
+        x->lost_notes = true;
+}
+
+void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_range where,
+                        uint32_t tensor, const char *text)
+{
+    add_note(x, (heft_note){ s, rule, text, where, tensor, false });
+}
+
+void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
+                  const char *text)
+{
+    heft_ix_note_range(x, s, rule, (heft_range){ at, 0 }, tensor, text);
+}
+
+void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
+                        uint32_t tensor, const char *text)
+{
+    add_note(x, (heft_note){ s, rule, text, { at, 0 }, tensor, true });
+}
+
+void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text)
+{
+    for (uint32_t t = 0; x->offset_bits & (align - 1) && t < heft_ix_tensors(x); t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(x, t);
+        for (uint32_t i = row->first_part; i < row->first_part + row->part_count; i++) {
+            const heft_ix_part_row *part = heft_ix_part_row_at(x, i);
+            if (part->offset & (align - 1))
+                heft_ix_note_range(x, HEFT_WARNING, rule,
+                                   (heft_range){ part->offset, part->stored }, t, text);
+        }
+    }
+}
+
+/* ---- what is not kept ---- */
+
+/* The one about the same key, or the last of very many. */
+static heft_ix_omission *omission_of(const heft_index *x, const char *rule, heft_str name,
+                                     const char *text)
+{
+    enum { MOST = 32 };
+    heft_ix_omission *all = x->omitted.ptr;
+    for (uint32_t i = 0; i < x->omitted.len; i++)
+        if (heft_str_is(heft_lit(all[i].rule), rule) && heft_str_eq(all[i].name, name) &&
+            heft_str_is(heft_lit(all[i].text), text))
+            return &all[i];
+    return x->omitted.len < MOST ? NULL : &all[MOST - 1];
+}
+
+void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name, const char *text)
+{
+    heft_ix_omission *to = omission_of(x, rule, name, text);
+    x->unread = true;
+    if (to) {
+        to->count++;
+        return;
+    }
+    to = heft_vec_push(&x->mem, &x->omitted, sizeof *to);
+    if (!to) {
+        x->lost_omissions = true;
+        return;
+    }
+    *to = (heft_ix_omission){ s, rule, text, { NULL, 0 }, 1 };
+    if (!name.ptr)
+        return;
+    /* without memory the key has no name: no failure of what fills the index */
+    to->name = heft_arena_copy(&x->arena, name);
+    x->lost_omissions = x->lost_omissions || !to->name.ptr;
+}
+
+/* ---- digests of parts ---- */
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Numbers become little-endian bytes, as heft_digest.final gives them. */
+static bool parse_digits(uint8_t out[HEFT_CHECKSUM_BYTES], const algorithm *a, const char *hex,
+                         size_t len)
+{
+    memset(out, 0, HEFT_CHECKSUM_BYTES);
+    if (!len || len > 2u * a->bytes || (!a->is_number && len != 2u * a->bytes))
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        int d = digit(hex[i]);
+        size_t nibble = a->is_number ? len - 1 - i : i ^ 1; /* counted from the lowest */
+        if (d < 0)
+            return false;
+        out[nibble / 2] |= (uint8_t)(d << 4 * (nibble & 1));
+    }
+    return true;
+}
+
+bool heft_ix_digits(uint8_t out[HEFT_CHECKSUM_BYTES], const char *name, heft_str hex)
+{
+    return parse_digits(out, &algorithms[find_algorithm(name)], hex.ptr, hex.len);
+}
+
+heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const char *name,
+                           heft_str spelled, size_t hex_at, bool decoded)
+{
+    uint8_t bytes[HEFT_CHECKSUM_BYTES];
+    size_t a = find_algorithm(name);
+    if (spelled.len > UINT16_MAX || hex_at > UINT8_MAX || hex_at > spelled.len ||
+        !parse_digits(bytes, &algorithms[a], spelled.ptr + hex_at, spelled.len - hex_at))
+        return heft_error_plain(x->err, HEFT_E_FORMAT, "%q is no %s digest", spelled, name);
+    heft_digest_row *to = heft_vec_push(&x->mem, &x->digests, sizeof *to);
+    if (!to)
+        return heft_error_no_memory(x->err, "for a digest");
+    *to = (heft_digest_row){ spelled.ptr,
+                             rule,
+                             part,
+                             (uint16_t)spelled.len,
+                             (uint8_t)hex_at,
+                             (uint8_t)(a | (decoded ? DECODED : 0)) };
+    return HEFT_OK;
+}
+
+heft_status heft_ix_digest_crc32(heft_index *x, uint32_t part, const char *rule, uint32_t crc)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[] = "crc32:0x00000000";
+    enum { HEX_AT = 8, LENGTH = sizeof text - 1 };
+    for (uint32_t i = 0; i < 8; i++)
+        text[LENGTH - 1 - i] = digits[crc >> 4 * i & 15];
+    heft_str spelled = heft_ix_copy(x, (heft_str){ text, LENGTH });
+    return spelled.ptr ? heft_ix_digest(x, part, rule, "crc32", spelled, HEX_AT, true)
+                       : HEFT_E_NOMEM;
+}
+
+uint32_t heft_ix_checksums(const heft_index *x)
+{
+    return x->checksums.len + x->digests.len;
+}
+
+heft_stored_checksum heft_ix_checksum_at(const heft_index *x, uint32_t i)
+{
+    if (i < x->checksums.len)
+        return ((const heft_stored_checksum *)x->checksums.ptr)[i];
+    const heft_digest_row *row = (const heft_digest_row *)x->digests.ptr + (i - x->checksums.len);
+    const algorithm *a = &algorithms[row->algorithm & ~DECODED];
+    const heft_ix_part_row *part = heft_ix_part_row_at(x, row->part);
+    heft_stored_checksum c = { .rule = row->rule, .algorithm = a->name, .part = row->part };
+    c.range[0] = (heft_range){ part->offset, part->stored };
+    c.decoded = row->algorithm & DECODED && part->encoding != HEFT_RAW;
+    c.tensor = heft_ix_owner(x, row->part);
+    parse_digits(c.expect, a, row->text + row->hex_at, (size_t)row->len - row->hex_at);
+    return c;
+}
+
+uint32_t heft_ix_checksum_part(const heft_index *x, uint32_t i)
+{
+    if (i < x->checksums.len)
+        return ((const heft_stored_checksum *)x->checksums.ptr)[i].part;
+    return ((const heft_digest_row *)x->digests.ptr)[i - x->checksums.len].part;
+}
+
+const char *heft_ix_checksum_algorithm(const heft_index *x, uint32_t i)
+{
+    if (i < x->checksums.len)
+        return ((const heft_stored_checksum *)x->checksums.ptr)[i].algorithm;
+    const heft_digest_row *row = (const heft_digest_row *)x->digests.ptr + (i - x->checksums.len);
+    return algorithms[row->algorithm & ~DECODED].name;
+}
+
+bool heft_ix_checksum_is_alternative(const heft_index *x, uint32_t i)
+{
+    return i < x->checksums.len &&
+           ((const heft_stored_checksum *)x->checksums.ptr)[i].is_alternative;
+}
+
+uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part)
+{
+    const heft_digest_row *rows = x->digests.ptr;
+    heft_bisect b = { .end = x->digests.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, rows[b.mid].part < part);
+    return b.first < x->digests.len && rows[b.first].part == part ? b.first : HEFT_NONE;
+}
+
+/* ---- claims about the bytes of one tensor ---- */
+
+static uint64_t begin_of(const heft_index *x, uint32_t claim)
+{
+    return ((const heft_stored_checksum *)x->checksums.ptr)[claim].range[0].offset;
+}
+
+static bool begins_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    return begin_of(ctx, a) < begin_of(ctx, b);
+}
+
+static bool sort_around(heft_index *x)
+{
+    uint32_t n = x->around.len, sorted = 1;
+    uint32_t *ids = x->around.ptr;
+    while (sorted < n && !begins_before(x, ids[sorted], ids[sorted - 1]))
+        sorted++;
+    if (sorted >= n)
+        return true;
+    uint32_t *scratch = heft_mem_alloc(&x->mem, n * sizeof *scratch);
+    if (!scratch)
+        return false;
+    heft_sort(ids, scratch, n, begins_before, x);
+    heft_mem_free(&x->mem, scratch, n * sizeof *scratch);
+    return true;
+}
+
+bool heft_ix_list_around(heft_index *x)
+{
+    const heft_stored_checksum *claims = x->checksums.ptr;
+    x->around.len = 0;
+    for (uint32_t i = 0; i < x->checksums.len; i++) {
+        const heft_stored_checksum *c =
+            &claims[i]; /* such as the checksum of a member of an archive */
+        bool is_around = c->tensor != HEFT_NONE && !c->covers_metadata_only && !c->advisory &&
+                         !c->is_alternative && c->range[0].length && !c->range[1].length;
+        if (!is_around || (i && c[-1].is_alternative))
+            continue;
+        uint32_t *to = heft_vec_push(&x->mem, &x->around, sizeof *to);
+        if (!to)
+            return false;
+        *to = i;
+    }
+    return sort_around(x);
+}
+
+uint32_t heft_ix_checksum_around(const heft_index *x, uint32_t part)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
+    const uint32_t *ids = x->around.ptr;
+    heft_bisect b = { .end = x->around.len };
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, begin_of(x, ids[b.mid]) <= p->offset);
+    if (!b.first || !p->stored)
+        return HEFT_NONE;
+    heft_range r = ((const heft_stored_checksum *)x->checksums.ptr)[ids[b.first - 1]].range[0];
+    bool lies_in = heft_range_in((heft_range){ p->offset - r.offset, p->stored }, r.length);
+    return lies_in ? ids[b.first - 1] : HEFT_NONE;
+}
+
+heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)
+{
+    uint32_t i = heft_ix_digest_find(x, part);
+    if (i == HEFT_NONE)
+        return (heft_str){ "", 0 };
+    const heft_digest_row *row = (const heft_digest_row *)x->digests.ptr + i;
+    return (heft_str){ row->text, row->len };
+}
+
+uint32_t heft_ix_owner(const heft_index *x, uint32_t part)
+{
+    heft_bisect b = { .first = 1, .end = x->tensors.len };
+    if (part >= x->parts.len)
+        return HEFT_NONE;
+    while (heft_bisect_next(&b))
+        heft_bisect_narrow(&b, heft_ix_row(x, b.mid)->first_part <= part);
+    return b.first - 1;
+}

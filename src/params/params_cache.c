@@ -1,0 +1,307 @@
+/* params_cache.c - states, uses and the budget. */
+#include "params/params_store.h"
+
+#include <stdlib.h>
+
+/* ---- uses ---- */
+
+static bool add_use(entry *e)
+{
+    unsigned word = atomic_load_explicit(&e->word, memory_order_relaxed);
+    while ((word & STATE) == READY)
+        if (atomic_compare_exchange_weak_explicit(&e->word, &word, word + 1, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
+static void touch(heft_params *p, entry *e)
+{
+    uint64_t now = atomic_fetch_add_explicit(&p->tick, 1, memory_order_relaxed);
+    atomic_store_explicit(&e->stamp, now + 1, memory_order_relaxed);
+    if (atomic_load_explicit(&e->fresh, memory_order_relaxed))
+        atomic_store_explicit(&e->fresh, false, memory_order_relaxed);
+}
+
+bool heft_cache_take(heft_params *p, entry *e)
+{
+    if (!add_use(e))
+        return false;
+    touch(p, e);
+    return true;
+}
+
+/* ---- least recently used; under the lock ---- */
+
+static void heap_put(heft_params *p, size_t i, ranked r)
+{
+    p->heap[i] = r;
+    r.e->heap_at = i;
+}
+
+static void heap_up(heft_params *p, size_t i)
+{
+    ranked r = p->heap[i];
+    for (size_t up; i && p->heap[up = (i - 1) / 2].stamp > r.stamp; i = up)
+        heap_put(p, i, p->heap[up]);
+    heap_put(p, i, r);
+}
+
+static void heap_down(heft_params *p, size_t i)
+{
+    ranked r = p->heap[i];
+    for (size_t c; (c = 2 * i + 1) < p->heap_len; i = c) {
+        c += c + 1 < p->heap_len && p->heap[c + 1].stamp < p->heap[c].stamp;
+        if (r.stamp <= p->heap[c].stamp)
+            break;
+        heap_put(p, i, p->heap[c]);
+    }
+    heap_put(p, i, r);
+}
+
+/* Room was made before the entry was loaded. */
+static void heap_push(heft_params *p, entry *e)
+{
+    p->heap[p->heap_len++] = (ranked){ atomic_load(&e->stamp), e };
+    heap_up(p, p->heap_len - 1);
+}
+
+static void heap_remove(heft_params *p, const entry *e)
+{
+    size_t i = e->heap_at;
+    ranked last = p->heap[--p->heap_len];
+    if (i == p->heap_len)
+        return;
+    heap_put(p, i, last);
+    heap_down(p, i);
+    heap_up(p, last.e->heap_at);
+}
+
+/* ---- the budget; under the lock ---- */
+
+/* An event that finds no memory is counted all the same. While an entry is loaded, the loading thread writes its
+ * weight without the lock. */
+static void note(heft_params *p, heft_params_event what, const entry *e)
+{
+    uint64_t bytes = what == HEFT_PARAMS_STALL ? 0 : e->weight;
+    if (p->opt.on_event && heft_params_store_reserve((void **)&p->events, &p->event_room,
+                                                     p->event_count, sizeof *p->events))
+        p->events[p->event_count++] = (event){ what, e->key, bytes };
+}
+
+static void unlock(heft_params *p)
+{
+    event *events = p->events;
+    holding *dropped = p->dropped;
+    size_t n = p->event_count;
+    p->dropped = NULL;
+    p->events = NULL;
+    p->event_count = p->event_room = 0;
+    pthread_mutex_unlock(&p->lock);
+    heft_load_return(p, dropped);
+    for (size_t i = 0; i < n; i++)
+        p->opt.on_event(p->opt.ctx, events[i].what, events[i].key, events[i].bytes);
+    free(events);
+}
+
+static bool give_up(heft_params *p, entry *e, bool ahead)
+{
+    unsigned unused = READY;
+    if (ahead && atomic_load(&e->fresh))
+        return false;
+    /* as if it were being loaded: whoever wants it now comes for the lock */
+    if (!atomic_compare_exchange_strong(&e->word, &unused, LOADING))
+        return false;
+    holding *h = heft_load_take(e);
+    if (h) {
+        h->next = p->dropped;
+        p->dropped = h;
+    }
+    p->stats.resident -= e->weight;
+    p->stats.evictions++;
+    note(p, HEFT_PARAMS_EVICTION, e);
+    atomic_store(&e->word, ABSENT);
+    return true;
+}
+
+static bool fits(const heft_params *p, uint64_t bytes)
+{
+    uint64_t resident = p->stats.resident;
+    return !p->opt.budget || (resident <= p->opt.budget && bytes <= p->opt.budget - resident);
+}
+
+/* Evicts until so many bytes more fit, or nothing is left to evict.  Entries in use are set aside,
+ * at the end of the heap's own array, and put back; those used since they were ranked are ranked
+ * anew.
+ *
+ * OVER_BUDGET is set before the entries in use are looked at: each is seen to be free, or given up by
+ * whoever releases it.  So nothing is left to evict while it stays set. */
+static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
+{
+    size_t aside = p->heap_room;
+    if (fits(p, bytes) || atomic_load(&p->attention) & OVER_BUDGET)
+        return fits(p, bytes);
+    if (!ahead)
+        atomic_fetch_or(&p->attention, OVER_BUDGET);
+    while (!fits(p, bytes) && p->heap_len) {
+        ranked least = p->heap[0];
+        heap_remove(p, least.e);
+        if (atomic_load(&least.e->stamp) != least.stamp)
+            heap_push(p, least.e);
+        else if (!give_up(p, least.e, ahead))
+            p->heap[--aside].e = least.e;
+    }
+    while (aside < p->heap_room)
+        heap_push(p, p->heap[aside++].e);
+    return fits(p, bytes);
+}
+
+/* After each change of what is resident. */
+static void end_of_excess(heft_params *p)
+{
+    if (fits(p, 0))
+        atomic_fetch_and(&p->attention, ~(unsigned)OVER_BUDGET);
+}
+
+void heft_cache_release(heft_params *p, entry *e)
+{
+    unsigned uses = atomic_fetch_sub_explicit(&e->word, 1, memory_order_seq_cst) & ~(unsigned)STATE;
+    if (!atomic_load_explicit(&p->attention, memory_order_seq_cst) || uses > 1)
+        return;
+    pthread_mutex_lock(&p->lock);
+    if (!fits(p, 0) && give_up(p, e, false)) {
+        heap_remove(p, e);
+        end_of_excess(p);
+    }
+    p->releases++;
+    pthread_cond_broadcast(&p->changed);
+    unlock(p);
+}
+
+/* ---- loading ---- */
+
+/* Waits for another's load; a use was added for us if it succeeded.  HEFT_AGAIN: nothing came of it. */
+static heft_status wait_for(heft_params *p, load *l, heft_error *err)
+{
+    l->waiting++;
+    while (!l->done)
+        pthread_cond_wait(&p->changed, &p->lock);
+    heft_status st = l->given_up ? HEFT_AGAIN : l->err.status;
+    if (st && err)
+        *err = l->err;
+    if (!--l->waiting)
+        free(l);
+    return st;
+}
+
+/* Without the lock. */
+static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
+                            heft_error *err)
+{
+    heft_status st = heft_load_measure(p, e, d, err);
+    if (st)
+        return st;
+    pthread_mutex_lock(&p->lock);
+    bool has_room = make_room(p, e->weight, ahead);
+    if (ahead && !has_room)
+        st = heft_error_plain(err, HEFT_E_LIMIT, "no room under the budget");
+    else
+        p->stats.resident += e->weight;
+    if (p->stats.resident > p->stats.peak)
+        p->stats.peak = p->stats.resident;
+    end_of_excess(p);
+    unlock(p);
+    if (!st) {
+        st = heft_load_bytes(p, e, d, err);
+        if (st) {
+            pthread_mutex_lock(&p->lock);
+            p->stats.resident -= e->weight;
+            end_of_excess(p);
+            unlock(p);
+        }
+    }
+    heft_load_measured(p, e);
+    return st;
+}
+
+/* Publishes what came of a load; under the lock. */
+static void settle(heft_params *p, entry *e, bool ahead, heft_status st, const heft_error *err)
+{
+    load *l = e->load;
+    if (st) {
+        l->err = *err;
+        l->given_up = ahead && st == HEFT_E_LIMIT;
+        atomic_store(&e->word, ABSENT);
+    } else {
+        p->stats.loads++;
+        p->stats.bytes_loaded += e->view.bytes;
+        atomic_store(&e->stamp, atomic_load(&p->tick));
+        atomic_store(&e->word, READY + 1 + l->waiting); /* ours, and one for each who waits */
+        heap_push(p, e);
+        note(p, HEFT_PARAMS_LOAD, e);
+    }
+    l->done = true;
+    e->load = NULL;
+    if (!l->waiting)
+        free(l);
+    pthread_cond_broadcast(&p->changed);
+}
+
+static heft_status load_entry(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
+                              bool waited, heft_error *err)
+{
+    heft_error own = { .status = HEFT_OK };
+    e->load = calloc(1, sizeof *e->load);
+    if (!e->load) {
+        unlock(p);
+        return heft_store_no_memory(err);
+    }
+    atomic_store(&e->word, LOADING);
+    e->queued = false;
+    if (!ahead && !waited) {
+        p->stats.stalls++;
+        note(p, HEFT_PARAMS_STALL, e);
+    }
+    unlock(p);
+    heft_status st = load_now(p, e, d, ahead, &own);
+    pthread_mutex_lock(&p->lock);
+    settle(p, e, ahead, st, &own);
+    unlock(p);
+    if (st && err)
+        *err = own;
+    if (!st && !ahead)
+        touch(p, e);
+    return st;
+}
+
+heft_status heft_cache_acquire(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
+                               heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    bool waited = false;
+    pthread_mutex_lock(&p->lock);
+    while (!add_use(e)) {
+        load *l = e->load;
+        if (!l)
+            return load_entry(p, e, d, ahead, waited, err);
+        if (!waited) {
+            p->stats.stalls++;
+            note(p, HEFT_PARAMS_STALL, e);
+        }
+        waited = true;
+        st = wait_for(p, l, err);
+        if (st != HEFT_AGAIN)
+            break;
+        st = HEFT_OK;
+    }
+    unlock(p);
+    if (!st && !ahead)
+        touch(p, e);
+    return st;
+}
+
+void heft_cache_free(heft_params *p, entry *e)
+{
+    if ((atomic_load(&e->word) & STATE) == READY)
+        heft_load_return(p, heft_load_take(e));
+}

@@ -1,0 +1,142 @@
+/* params_load.c - where the bytes of an entry come from: lent by the file, read from it, or made. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "params/params_store.h"
+
+enum {
+    ALIGN = 64,
+    MAPPED =
+        256
+        << 10, /* from here on bytes are used where they are mapped; below, whole pages would weigh
+                         * more than a copy */
+};
+
+/* The bytes in place, if they may be used there. */
+static const void *lent(const heft_params *p, const entry *e)
+{
+    const void *view = heft_part_view(e->file, e->part);
+    const heft_dtype_info *info = heft_dtype_get(e->view.dtype);
+    if (!view || p->opt.copy || !info ||
+        (uintptr_t)view % (info->block_elems == 1 ? info->block_bytes : 1))
+        return NULL;
+    return heft_file_is_mapped(e->file) && e->view.bytes < MAPPED ? NULL : view;
+}
+
+/* ---- measuring ---- */
+
+static heft_status measure_form(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
+{
+    heft_status st = heft_cache_take(p, e->source)
+                         ? HEFT_OK
+                         : heft_cache_acquire(p, e->source, NULL, false, err);
+    if (st)
+        return st;
+    heft_param form = e->source->view;
+    form.data = NULL;
+    st = d->shape(&form, &e->source->view, d->ctx, err);
+    if (!st && form.rank > FORM_RANK && form.dims != e->source->view.dims)
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "a derived form has more than 8 dimensions");
+    if (st) {
+        heft_cache_release(p, e->source);
+        return st;
+    }
+    if (form.dims != e->source->view.dims) {
+        memmove(e->dims, form.dims, form.rank * sizeof *form.dims);
+        form.dims = e->dims;
+    }
+    e->view = form;
+    e->weight = form.bytes;
+    return HEFT_OK;
+}
+
+heft_status heft_load_measure(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
+{
+    if (!e->file)
+        return measure_form(p, e, d, err);
+    /* what somebody else's memory lends weighs nothing here */
+    e->weight = lent(p, e) && !heft_file_is_mapped(e->file) ? 0 : e->view.bytes;
+    return HEFT_OK;
+}
+
+void heft_load_measured(heft_params *p, entry *e)
+{
+    if (!e->file)
+        heft_cache_release(p, e->source);
+}
+
+/* ---- loading ---- */
+
+static heft_status allocate(heft_params *p, entry *e, heft_error *err)
+{
+    const heft_allocator *al = p->host->allocator;
+    holding *h = e->view.bytes < SIZE_MAX ? calloc(1, sizeof *h) : NULL;
+    e->held = h;
+    if (!h)
+        return heft_store_no_memory(err);
+    h->size = (size_t)e->view.bytes + 1;
+    h->owned = heft_alloc(al, h->size, ALIGN);
+    e->view.data = h->owned;
+    return h->owned ? HEFT_OK : heft_store_no_memory(err);
+}
+
+static heft_status map(entry *e, const void *view, heft_error *err)
+{
+    e->view.data = view;
+    if (!heft_file_is_mapped(e->file))
+        return HEFT_OK;
+    e->held = calloc(1, sizeof *e->held);
+    if (!e->held)
+        return heft_store_no_memory(err);
+    e->held->mapped = e->file;
+    e->held->part = e->part;
+    return heft_part_populate(e->file, e->part, err);
+}
+
+/* An empty part is read, too: it may have a digest. */
+static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
+{
+    heft_stream *s;
+    heft_status st = p->opt.check_parts ? heft_stream_open_checked(&s, e->file, e->part, err)
+                                        : heft_stream_open(&s, e->file, e->part, err);
+    if (st)
+        return st;
+    st = heft_stream_read(e->held->owned, s, (size_t)e->view.bytes, err);
+    heft_stream_close(s);
+    return st;
+}
+
+heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
+{
+    const void *view = e->file ? lent(p, e) : NULL;
+    heft_status st = view ? map(e, view, err) : allocate(p, e, err);
+    if (!st && view && p->opt.check_parts) /* in place, after they were made resident */
+        st = heft_part_verify(NULL, e->file, e->part, err);
+    if (!st && !view)
+        st = e->file ? read_all(p, e, err)
+                     : d->make(e->held->owned, &e->view, &e->source->view, d->ctx, err);
+    if (st)
+        heft_load_return(p, heft_load_take(e));
+    return st;
+}
+
+holding *heft_load_take(entry *e)
+{
+    holding *h = e->held;
+    e->held = NULL;
+    e->view.data = NULL;
+    return h;
+}
+
+void heft_load_return(const heft_params *p, holding *first)
+{
+    const heft_allocator *al = p->host->allocator;
+    for (holding *h = first, *next; h; h = next) {
+        next = h->next;
+        heft_free(al, h->owned, h->size, ALIGN);
+        if (h->mapped)
+            heft_part_forget(h->mapped, h->part);
+        free(h);
+    }
+}

@@ -1,0 +1,120 @@
+/* mapping_guard.c - a mapped file that is cut short takes pages away from under its readers, and the
+ * system says so with SIGBUS.  The handler knows the mappings that are being worked on: there it
+ * puts zeros in the place of what is gone and remembers it, and the call that met the gap reports
+ * an error.  Every other fault goes where it went before.
+ *
+ * The table is the one piece of state that outlives a file.  Its slots are reused, never freed,
+ * so that the handler can walk it without a lock. */
+#include "port/port.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct heft_guard {
+    _Atomic(uintptr_t) base; /* 0: free */
+    atomic_size_t len;
+    atomic_int armed, tripped, taken;
+    _Atomic(heft_guard *) next;
+};
+
+static _Atomic(heft_guard *) guards;
+static struct sigaction before;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static heft_guard *guard_of(uintptr_t at)
+{
+    for (heft_guard *g = atomic_load(&guards); g; g = atomic_load(&g->next)) {
+        uintptr_t base = atomic_load(&g->base);
+        if (base && at - base < atomic_load(&g->len) && atomic_load(&g->armed) > 0)
+            return g;
+    }
+    return NULL;
+}
+
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+    if (before.sa_flags & SA_SIGINFO && before.sa_sigaction)
+        before.sa_sigaction(sig, info, context);
+    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+        before.sa_handler(sig);
+    else
+        sigaction(sig, &before, NULL); /* the fault comes again and ends the program */
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+    uintptr_t at = (uintptr_t)info->si_addr;
+    heft_guard *g = guard_of(at);
+    void *patch = MAP_FAILED;
+    if (g) {
+        /* from the page that is gone to the end of the mapping nothing is left: the file is shorter */
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = at & ~(page - 1);
+        uintptr_t end = atomic_load(&g->base) + atomic_load(&g->len);
+        int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        atomic_store(&g->tripped, 1);
+        patch = mmap((void *)from, end - from, PROT_READ, flags, -1, 0);
+    }
+    if (patch == MAP_FAILED)
+        pass_on(sig, info, context);
+}
+
+static void install(void)
+{
+    struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, &before);
+}
+
+static heft_guard *free_slot(void)
+{
+    for (heft_guard *g = atomic_load(&guards); g; g = atomic_load(&g->next))
+        if (!atomic_exchange(&g->taken, 1))
+            return g;
+    heft_guard *g = calloc(1, sizeof *g);
+    if (!g)
+        return NULL;
+    atomic_store(&g->taken, 1);
+    heft_guard *first = atomic_load(&guards);
+    do
+        atomic_store(&g->next, first);
+    while (!atomic_compare_exchange_weak(&guards, &first, g));
+    return g;
+}
+
+heft_guard *heft_guard_new(void *base, size_t len)
+{
+    pthread_once(&once, install);
+    heft_guard *g = free_slot();
+    if (!g)
+        return NULL;
+    atomic_store(&g->armed, 0);
+    atomic_store(&g->tripped, 0);
+    atomic_store(&g->len, len);
+    atomic_store(&g->base, (uintptr_t)base);
+    return g;
+}
+
+void heft_guard_free(heft_guard *g)
+{
+    atomic_store(&g->base, 0);
+    atomic_store(&g->taken, 0);
+}
+
+void heft_guard_arm(heft_guard *g)
+{
+    atomic_fetch_add(&g->armed, 1);
+}
+
+void heft_guard_disarm(heft_guard *g)
+{
+    atomic_fetch_sub(&g->armed, 1);
+}
+
+bool heft_guard_tripped(const heft_guard *g)
+{
+    return atomic_load(&g->tripped);
+}

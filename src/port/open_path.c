@@ -1,0 +1,200 @@
+/* open_path.c - opening by path, and the shards beside that path. */
+#include "port/set_journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "port/model_folder.h"
+
+enum { MOST_TRIES = 8 };
+
+typedef struct place {        /* the folder of a path */
+    const char *path, *name;  /* name: in its folder */
+    char *dir;                /* the name of the folder */
+    heft_model_folder folder; /* not open until it is needed */
+} place;
+
+static const char purpose[] = "for the name of a folder";
+
+static heft_status open_dir(place *p, heft_error *err)
+{
+    return p->folder.count ? HEFT_OK : heft_model_folder_open(&p->folder, p->dir, err);
+}
+
+static heft_status open_named(heft_source **out, place *p, const char *name, heft_error *err)
+{
+    *out = NULL;
+    heft_status st = open_dir(p, err);
+    return st ? st : heft_model_folder_source(out, &p->folder, name, HEFT_ACCESS_AUTO, err);
+}
+
+/* A shard may be half edited while the file that lists it is not. */
+static heft_status open_shard(heft_source **out, place *p, const char *name, heft_error *err)
+{
+    heft_error why;
+    bool is_same;
+    heft_status st = open_named(out, p, name, err);
+    if (st)
+        return st;
+    char *path = malloc(strlen(p->dir) + strlen(name) + 2);
+    if (path) {
+        sprintf(path, "%s/%s", p->dir, name);
+        st = heft_journal_check(&is_same, path, heft_source_descriptor(*out), &why);
+    } else
+        st = heft_error_no_memory(&why, purpose);
+    free(path);
+    if (!st)
+        return HEFT_OK;
+    heft_source_close(*out);
+    *out = NULL;
+    heft_error_plain(err, st, "cannot be read: %s", why.message);
+    err->os = why.os ? why.os : EBUSY; /* not a fault of the model */
+    return st;
+}
+
+/* Whether a name stands for no regular file, as far as the system can tell: a fault of the model. */
+static bool is_absent(int os)
+{
+    static const int codes[] = { ENOENT, ENOTDIR, EISDIR, ESPIPE, ENXIO, ENAMETOOLONG, ELOOP };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == os)
+            return true;
+    return false;
+}
+
+static heft_status open_sibling(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    heft_error own;
+    err = err ? err : &own;
+    heft_status st = open_shard(out, ctx, name, err);
+    if (st == HEFT_E_IO && is_absent(err->os))
+        err->status = st = HEFT_E_NOTFOUND;
+    return st;
+}
+
+static heft_status list(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
+                        heft_error *err)
+{
+    place *p = ctx;
+    heft_status st = open_dir(p, err);
+    return st ? st : heft_folder_list(heft_model_folder_descriptor(&p->folder), fn, arg, err);
+}
+
+/* The folder of the path, which need not be the one in which a file lies that is a link. */
+static heft_status check_folder(const char *name, heft_error *err)
+{
+    int dir = heft_open_at(AT_FDCWD, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    heft_status st = dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
+                             : heft_shard_set_check(dir, err);
+    if (dir >= 0)
+        close(dir);
+    return st;
+}
+
+/* A file that is not there may have been moved by a set that replaces it.  is_entry: the path was found in a folder
+ * rather than named by the caller. */
+static heft_status open_source(heft_source **out, place *p, bool is_entry, heft_error *err)
+{
+    heft_error pending, cause;
+    heft_str name = { p->name, strlen(p->name) };
+    heft_status st;
+    if (!is_entry) {
+        st = heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
+    } else if ((st = open_named(out, p, p->name, &cause))) { /* no more trusted than other files */
+        if (st == HEFT_E_NOMEM)
+            heft_error_plain(err, st, "%s", cause.message);
+        else
+            heft_error_plain(err, st, "shard %q %s", name, cause.message);
+        heft_error_os(err, st, cause.os);
+    }
+    heft_status of_folder = check_folder(p->dir, &pending);
+    if (!of_folder || (st && pending.os != EBUSY))
+        return st;
+    heft_source_close(*out);
+    *out = NULL;
+    *err = pending;
+    return of_folder;
+}
+
+static heft_status changed(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_IO, "was replaced again and again while it was opened");
+}
+
+/* *is_same false: files were replaced while they were opened. */
+static heft_status open_once(heft_file **out, bool *is_same, place *p, bool is_entry,
+                             const heft_open_options *opt, heft_error *err)
+{
+    heft_source *s;
+    *out = NULL;
+    *is_same = true;
+    heft_status st = open_source(&s, p, is_entry, err);
+    if (st)
+        return st;
+    int fd = heft_source_descriptor(s);
+    st = heft_journal_check(is_same, p->path, fd, err);
+    if (st || !*is_same) {
+        heft_source_close(s);
+        return st ? st : changed(err);
+    }
+    st = heft_file_open_source(out, s, opt, err);
+    if (!st && heft_shard_file_count(*out)) /* of an old set or of a new one, not of both */
+        st = heft_journal_check(is_same, p->path, fd, err);
+    if (!st && *is_same)
+        return HEFT_OK;
+    heft_file_close(*out);
+    *out = NULL;
+    return st ? st : changed(err);
+}
+
+static heft_status open_file(heft_file **out, const char *path, bool is_entry,
+                             const heft_open_options *opt, heft_error *err)
+{
+    heft_error own;
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    const char *slash = strrchr(path, '/');
+    place p = { .path = path, .name = slash ? slash + 1 : path };
+    heft_shard_folder shards = { sizeof shards, p.name, open_sibling, &p, list };
+    bool is_same = false;
+    err = err ? err : &own;
+    *out = NULL;
+    heft_status st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
+    if (st)
+        return st;
+    o.shards = o.shards ? o.shards : &shards;
+    p.dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!p.dir)
+        return heft_error_no_memory(err, purpose);
+    for (int tries = 0; tries < MOST_TRIES && !is_same; tries++)
+        st = open_once(out, &is_same, &p, is_entry, &o, err);
+    heft_model_folder_close(&p.folder);
+    free(p.dir);
+    return st;
+}
+
+heft_status heft_file_open(heft_file **out, const char *path, const heft_open_options *opt,
+                           heft_error *err)
+{
+    struct stat about;
+    char *entry;
+    *out = NULL;
+    if (!path)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to open");
+    if (stat(path, &about) || !S_ISDIR(about.st_mode))
+        return open_file(out, path, false, opt, err);
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_status st = check_folder(path, err);
+    if (!st)
+        st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
+    if (st)
+        return st;
+    st = heft_folder_entry(&entry, &o.passed_over, path, err);
+    if (!st)
+        st = open_file(out, entry, true, &o, err);
+    free(entry);
+    return st;
+}

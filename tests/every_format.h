@@ -1,0 +1,24 @@
+/* every_format.h - checks that every sample has to pass. */
+#ifndef FORMATS_H
+#define FORMATS_H
+#include "dump.h"
+#include "samples.h"
+
+/* formats_damage.c */
+void check_truncated(const sample *s);
+void check_damaged(const sample *s);
+void check_memory(const sample *s);
+
+/* formats_write.c */
+void check_rewritten(const sample *s);
+void check_other_formats(const sample *s);
+void check_sinks(const sample *s);
+
+/* formats_edit.c */
+void check_edited(const sample *s);
+void check_edited_damage(const sample *s);
+
+/* How a sample opens from memory; err says why it does not. */
+heft_status open_sample(heft_file **out, const sample *s, const heft_host *host, heft_error *err);
+
+#endif

@@ -1,0 +1,226 @@
+/* test_open_methods.c - ways to open the same bytes: what comes out must not depend on them. */
+#include "heft_test.h"
+
+heft_status heft_test_open(heft_file **out, heft_bytes b, const heft_host *host, heft_error *err)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *s;
+    opt.host = host;
+    heft_status st = heft_source_open_memory(&s, b.p, b.len, err);
+    return st ? st : heft_file_open_source(out, s, &opt, err);
+}
+
+heft_file *heft_test_opened(heft_bytes b, const heft_host *host, bool check)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_error err;
+    heft_source *s;
+    heft_file *f;
+    opt.host = host;
+    opt.check_parts = check;
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, s, &opt, &err), &err);
+    return f;
+}
+
+static heft_status open_path(heft_file **out, const heft_test_input *in, heft_access how,
+                             const heft_open_options *opt, heft_error *err)
+{
+    heft_source *s;
+    heft_status st = heft_source_open_file(&s, in->path, how, err);
+    *out = NULL;
+    return st ? st : heft_file_open_source(out, s, opt, err);
+}
+
+static heft_status open_mapped(heft_file **out, const heft_test_input *in,
+                               const heft_open_options *opt, heft_error *err)
+{
+    return open_path(out, in, HEFT_ACCESS_MAP, opt, err);
+}
+
+static heft_status open_read(heft_file **out, const heft_test_input *in,
+                             const heft_open_options *opt, heft_error *err)
+{
+    return open_path(out, in, HEFT_ACCESS_READ, opt, err);
+}
+
+static heft_status open_memory(heft_file **out, const heft_test_input *in,
+                               const heft_open_options *opt, heft_error *err)
+{
+    heft_source *s;
+    heft_status st = heft_source_open_memory(&s, in->bytes.p, in->bytes.len, err);
+    *out = NULL;
+    return st ? st : heft_file_open_source(out, s, opt, err);
+}
+
+/* ---- a source that lends nothing ------------------------------------------------------------ */
+
+typedef struct plain_source {
+    heft_source base;
+    const uint8_t *p;
+} plain_source;
+
+static heft_status read_plain(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
+{
+    (void)err;
+    if (off > s->size || len > s->size - off)
+        abort(); /* the engine promised to check */
+    memcpy(buf, ((plain_source *)s)->p + off, len);
+    return HEFT_OK;
+}
+
+static void close_plain(heft_source *s)
+{
+    free(s);
+}
+
+static heft_status open_plain(heft_file **out, const heft_test_input *in,
+                              const heft_open_options *opt, heft_error *err)
+{
+    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
+                                         .read = read_plain,
+                                         .close = close_plain };
+    plain_source *s = malloc(sizeof *s);
+    assert_non_null(s);
+    *s = (plain_source){ { &ops, in->bytes.len }, in->bytes.p };
+    *out = NULL;
+    return heft_file_open_source(out, &s->base, opt, err);
+}
+
+/* ---- feeding -------------------------------------------------------------------------------- */
+
+typedef struct feeder {
+    heft_file *f;
+    heft_bytes bytes;
+    uint64_t random;
+    heft_error *err;
+} feeder;
+
+/* A copy that is gone after the call: nothing may be borrowed from it, unless it is the whole. */
+static heft_status feed_copy(const feeder *fd, uint64_t off, uint64_t len)
+{
+    if (len > fd->bytes.len - off)
+        len = fd->bytes.len - off;
+    if (len == fd->bytes.len)
+        return heft_file_feed(fd->f, 0, fd->bytes.p, fd->bytes.len, fd->err);
+    heft_bytes copy = heft_test_copy(fd->bytes.p + off, (size_t)len);
+    heft_status st = heft_file_feed(fd->f, off, copy.p, copy.len, fd->err);
+    memset(copy.p, 0xDD, copy.len);
+    heft_test_free(&copy);
+    return st;
+}
+
+/* What is asked for, no more. */
+static heft_status feed_asked(feeder *fd, heft_range r)
+{
+    return feed_copy(fd, r.offset, r.length);
+}
+
+/* The first few bytes of it, so that the parser meets its end nearly everywhere. */
+static heft_status feed_starving(feeder *fd, heft_range r)
+{
+    uint64_t most = fd->bytes.len / 512 + 1 + heft_test_random(&fd->random, 24);
+    return feed_copy(fd, r.offset, r.length < most ? r.length : most);
+}
+
+/* All of it in small pieces from the back, then pieces over pieces that are there already. */
+static heft_status feed_overlapping(feeder *fd, heft_range r)
+{
+    uint64_t step = r.length / 64 + 3, at = r.length;
+    heft_status st = HEFT_OK;
+    while (at && !st) {
+        uint64_t n = at < step ? at : step;
+        at -= n;
+        uint64_t before = r.offset + at < 5 ? 0 : 5;
+        st = feed_copy(fd, r.offset + at - before, n + before + 2);
+    }
+    return st;
+}
+
+/* Places nobody asked for, some of them twice, then what was asked for. */
+static heft_status feed_unasked(feeder *fd, heft_range r)
+{
+    heft_status st = HEFT_OK;
+    for (int i = 0; i < 4 && fd->bytes.len > 64 && !st; i++) {
+        uint32_t at = heft_test_random(&fd->random, (uint32_t)fd->bytes.len);
+        st = feed_copy(fd, at, 1 + heft_test_random(&fd->random, 32));
+    }
+    uint64_t half = r.length / 2;
+    if (!st && half)
+        st = feed_copy(fd, r.offset, half);
+    return st ? st : feed_copy(fd, r.offset + half, r.length - half);
+}
+
+static heft_status drive(feeder *fd, heft_status (*feed)(feeder *, heft_range))
+{
+    heft_status st;
+    uint64_t rounds = 0;
+    while ((st = heft_file_step(fd->f, fd->err)) == HEFT_AGAIN) {
+        const heft_range *needs;
+        size_t n = heft_file_needs(fd->f, &needs);
+        heft_range wanted[64];
+        assert_in_range(n, 1, HEFT_COUNT(wanted));
+        memcpy(wanted, needs, n * sizeof *needs);
+        for (size_t i = 0; i < n; i++) {
+            assert_in_range(wanted[i].length, 1, fd->bytes.len);
+            assert_in_range(wanted[i].offset, 0, fd->bytes.len - wanted[i].length);
+            if ((st = feed(fd, wanted[i])))
+                return st;
+        }
+        assert_in_range(++rounds, 1, 2 * fd->bytes.len + 16); /* it comes to an end */
+    }
+    return st;
+}
+
+static heft_status open_fed(heft_file **out, const heft_test_input *in,
+                            const heft_open_options *opt, heft_error *err,
+                            heft_status (*feed)(feeder *, heft_range))
+{
+    feeder fd = { .bytes = in->bytes, .random = 1, .err = err };
+    heft_status st = heft_file_begin(out, in->bytes.len, opt, err);
+    if (st)
+        return st;
+    fd.f = *out;
+    st = drive(&fd, feed);
+    if (st) {
+        heft_file_close(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+static heft_status open_asked(heft_file **out, const heft_test_input *in,
+                              const heft_open_options *opt, heft_error *err)
+{
+    return open_fed(out, in, opt, err, feed_asked);
+}
+
+static heft_status open_starving(heft_file **out, const heft_test_input *in,
+                                 const heft_open_options *opt, heft_error *err)
+{
+    return open_fed(out, in, opt, err, feed_starving);
+}
+
+static heft_status open_overlapping(heft_file **out, const heft_test_input *in,
+                                    const heft_open_options *opt, heft_error *err)
+{
+    return open_fed(out, in, opt, err, feed_overlapping);
+}
+
+static heft_status open_unasked(heft_file **out, const heft_test_input *in,
+                                const heft_open_options *opt, heft_error *err)
+{
+    return open_fed(out, in, opt, err, feed_unasked);
+}
+
+const heft_test_open_method heft_test_open_methods[] = {
+    { "memory", false, true, open_memory },
+    { "mapped", true, true, open_mapped },
+    { "read", true, true, open_read },
+    { "a source that lends nothing", false, true, open_plain },
+    { "fed what it asks for", false, false, open_asked },
+    { "fed a few bytes at a time", false, false, open_starving },
+    { "fed pieces that overlap", false, false, open_overlapping },
+    { "fed what it did not ask for", false, false, open_unasked },
+};
+const size_t heft_test_open_method_count = HEFT_COUNT(heft_test_open_methods);

@@ -1,0 +1,556 @@
+/* test_shard_files.c - parts that lie in files beside the one that lists them: found, missing, not the ones
+ * that are meant, and names and links that lead elsewhere. */
+#include "heft_test.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/format.h"
+
+/* ---- the files ------------------------------------------------------------------------------ */
+
+static const char *const names[] = { "model.zt", "model-1.zt", "model-base.v2.zt", "whole.zt" };
+
+static const char *sample(const char *name)
+{
+    static char path[1200];
+    snprintf(path, sizeof path, "%s/ztensor/shards/%s", getenv("HEFT_SAMPLES"), name);
+    return path;
+}
+
+static const char *in(void **state, const char *name)
+{
+    return heft_test_path(*state, name);
+}
+
+static void copy(void **state, const char *name, const char *as)
+{
+    heft_bytes b = heft_test_load(sample(name));
+    heft_test_save(in(state, as), b.p, b.len);
+    heft_test_free(&b);
+}
+
+static int make_files(void **state)
+{
+    if (heft_test_dir_make(state))
+        return -1;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        copy(state, names[i], names[i]);
+    return 0;
+}
+
+static heft_file *open_model(void **state)
+{
+    heft_error err;
+    heft_file *f;
+    heft_assert_ok(heft_file_open(&f, in(state, "model.zt"), NULL, &err), &err);
+    return f;
+}
+
+static uint32_t part_of(const heft_file *f, const char *name)
+{
+    uint32_t id = heft_tensor_find(f, heft_str_from(name));
+    assert_int_not_equal(id, HEFT_NONE);
+    return heft_tensor_at(f, id).first_part;
+}
+
+static heft_status read_part(const heft_file *f, const char *name, heft_bytes *out, heft_error *err)
+{
+    uint32_t part = part_of(f, name);
+    out->len = (size_t)heft_part_at(f, part).length;
+    out->p = malloc(out->len);
+    assert_non_null(out->p);
+    return heft_part_read(out->p, f, part, 0, out->len, err);
+}
+
+static void assert_same_tensor(const heft_file *a, const heft_file *b, const char *name)
+{
+    heft_error err;
+    heft_bytes x, y;
+    heft_assert_ok(read_part(a, name, &x, &err), &err);
+    heft_assert_ok(read_part(b, name, &y, &err), &err);
+    heft_assert_same_bytes(x, y);
+    heft_test_free(&x);
+    heft_test_free(&y);
+}
+
+static void assert_unreadable(const heft_file *f, const char *name, heft_status st,
+                              const char *words)
+{
+    heft_error err;
+    heft_bytes b;
+    heft_assert_fails(read_part(f, name, &b, &err), st, &err, words);
+    assert_null(heft_part_view(f, part_of(f, name)));
+    heft_test_free(&b);
+}
+
+/* ---- verify --------------------------------------------------------------------------------- */
+
+typedef struct findings {
+    uint32_t faults, others;
+    char rules[400];
+} findings;
+
+static void note(void *ctx, const heft_finding *x)
+{
+    findings *all = ctx;
+    all->faults += x->severity == HEFT_FAULT;
+    all->others += x->severity != HEFT_FAULT;
+    snprintf(all->rules + strlen(all->rules), sizeof all->rules - strlen(all->rules), "%s@%u ",
+             x->rule, x->shard);
+}
+
+static findings verify(const heft_file *f)
+{
+    heft_error err;
+    findings all = { 0, 0, "" };
+    heft_assert_ok(heft_file_verify(NULL, f,
+                                    &(heft_verify_options){ sizeof(heft_verify_options),
+                                                            .on_finding = note, .ctx = &all },
+                                    &err),
+                   &err);
+    return all;
+}
+
+static void assert_rules(const heft_file *f, const char *rules)
+{
+    findings all = verify(f);
+    assert_string_equal(all.rules, rules);
+}
+
+/* ---- converting ----------------------------------------------------------------------------- */
+
+static bool is_here(void *ctx, const heft_tensor *t)
+{
+    return t->name.len == strlen(ctx) && !memcmp(t->name.ptr, ctx, t->name.len);
+}
+
+static bool store_raw(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+{
+    (void)ctx, (void)t, (void)role;
+    how->encoding = HEFT_RAW;
+    return true;
+}
+
+/* only: a tensor's name, or NULL for all. */
+static heft_status convert(const heft_file *f, const char *only, heft_bytes *out, heft_error *err)
+{
+    heft_test_sink sink;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    opt.write = &write;
+    write.version = "2";
+    write.align = 4096;
+    opt.keep = only ? is_here : NULL;
+    opt.storage = store_raw;
+    opt.ctx = (void *)(uintptr_t)only;
+    heft_status st = heft_file_convert(f, heft_format_find("ztensor"),
+                                       heft_test_sink_init(&sink, false), &opt, err);
+    *out = st ? (heft_bytes){ NULL, 0 } : heft_test_copy(sink.p, sink.len);
+    heft_test_sink_free(&sink);
+    return st;
+}
+
+/* ---- what is there -------------------------------------------------------------------------- */
+
+static void parts_are_read_wherever_they_lie(void **state)
+{
+    static const char *const tensors[] = { "here", "far", "packed", "base" };
+    static const uint32_t shards[] = { 0, 1, 1, 2 };
+    heft_error err;
+    heft_file *f = open_model(state), *whole;
+    heft_assert_ok(heft_file_open(&whole, in(state, "whole.zt"), NULL, &err), &err);
+    for (size_t i = 0; i < HEFT_COUNT(tensors); i++) {
+        heft_part p = heft_part_at(f, part_of(f, tensors[i]));
+        assert_int_equal(p.shard, shards[i]);
+        assert_in_range(p.offset, 4096, 16384);
+        assert_same_tensor(f, whole, tensors[i]);
+        const void *view = heft_part_view(f, part_of(f, tensors[i]));
+        assert_true(!view == (p.encoding != HEFT_RAW));
+        if (view)
+            assert_memory_equal(view, heft_part_view(whole, part_of(whole, tensors[i])),
+                                (size_t)p.length);
+    }
+    heft_part_prefetch(f, &(uint32_t){ part_of(f, "base") }, 1);
+    heft_file_close(whole);
+    heft_file_close(f);
+}
+
+static void siblings_are_listed(void **state)
+{
+    heft_file *f = open_model(state);
+    assert_int_equal(heft_shard_file_count(f), 2);
+    heft_shard_file s = heft_shard_file_at(f, 1);
+    assert_int_equal(s.name.len, strlen("model-base.v2.zt"));
+    assert_memory_equal(s.name.ptr, "model-base.v2.zt", s.name.len);
+    assert_int_equal(s.status, HEFT_OK);
+    heft_file_close(f);
+}
+
+static void verify_looks_into_all_files(void **state)
+{
+    heft_file *f = open_model(state);
+    assert_rules(f, "");
+    heft_file_close(f);
+}
+
+static void a_model_of_several_files_becomes_one_file(void **state)
+{
+    heft_error err;
+    heft_bytes out, whole = heft_test_load(in(state, "whole.zt"));
+    heft_file *f = open_model(state);
+    heft_assert_ok(convert(f, NULL, &out, &err), &err);
+    heft_assert_same_bytes(out, whole);
+    heft_test_free(&out);
+    heft_test_free(&whole);
+    heft_file_close(f);
+}
+
+/* ---- what is not ---------------------------------------------------------------------------- */
+
+static void a_missing_file_is_no_error_until_it_is_read(void **state)
+{
+    heft_error err;
+    heft_bytes out;
+    assert_int_equal(unlink(in(state, "model-1.zt")), 0);
+    heft_file *f = open_model(state), *whole;
+    heft_assert_ok(heft_file_open(&whole, in(state, "whole.zt"), NULL, &err), &err);
+    assert_int_equal(heft_tensor_count(f), 4);
+    assert_int_equal(heft_shard_file_at(f, 0).status, HEFT_E_IO);
+    assert_same_tensor(f, whole, "base");
+    assert_unreadable(f, "far", HEFT_E_IO, "model-1.zt");
+    assert_unreadable(f, "packed", HEFT_E_IO, "No such file");
+    assert_rules(f, "heft/file-missing@0 ");
+    heft_assert_status(convert(f, NULL, &out, &err), HEFT_E_IO, &err);
+    heft_assert_ok(convert(f, "base", &out, &err), &err);
+    heft_test_free(&out);
+    heft_file_close(whole);
+    heft_file_close(f);
+}
+
+static void a_file_of_another_size_is_not_the_one(void **state)
+{
+    heft_bytes b = heft_test_load(in(state, "model-1.zt"));
+    heft_test_save(in(state, "model-1.zt"), b.p, b.len - 1);
+    heft_file *f = open_model(state);
+    assert_int_equal(heft_shard_file_at(f, 0).status, HEFT_E_FORMAT);
+    assert_unreadable(f, "far", HEFT_E_FORMAT, "has 9320 bytes, not the 9321");
+    assert_rules(f, "heft/file-size@0 ");
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+static void a_changed_file_is_found_by_its_digest(void **state)
+{
+    heft_error err;
+    heft_bytes out, b = heft_test_load(in(state, "model-1.zt"));
+    b.p[100] ^= 1; /* padding, which no digest of a part covers */
+    heft_test_save(in(state, "model-1.zt"), b.p, b.len);
+    heft_file *f = open_model(state);
+    assert_rules(f, "ztensor/shard-digest@1 ");
+    heft_assert_fails(convert(f, NULL, &out, &err), HEFT_E_CHECKSUM, &err, "shard-digest");
+    heft_assert_ok(convert(f, "here", &out, &err), &err);
+    heft_test_free(&out);
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+static void a_shard_that_is_no_ztensor_is_reported(void **state)
+{
+    heft_bytes b = heft_test_load(in(state, "model-1.zt"));
+    b.p[0] ^= 1;
+    heft_test_save(in(state, "model-1.zt"), b.p, b.len);
+    heft_file *f = open_model(state);
+    assert_rules(f, "ztensor/shard-digest@1 ztensor/shard@1 ");
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+static void what_is_no_file_is_not_at_hand(void **state)
+{
+    assert_int_equal(unlink(in(state, "model-1.zt")), 0);
+    assert_int_equal(mkdir(in(state, "model-1.zt"), 0700), 0);
+    assert_int_equal(unlink(in(state, "model-base.v2.zt")), 0);
+    assert_int_equal(mkfifo(in(state, "model-base.v2.zt"), 0600), 0);
+    heft_file *f = open_model(state); /* without waiting for a writer */
+    assert_unreadable(f, "far", HEFT_E_IO, "model-1.zt");
+    assert_unreadable(f, "base", HEFT_E_IO, "pipe");
+    heft_file_close(f);
+}
+
+/* ---- links ---------------------------------------------------------------------------------- */
+
+static void move(void **state, const char *from, const char *to)
+{
+    assert_int_equal(rename(in(state, from), in(state, to)), 0);
+}
+
+static void links_within_the_directory_are_followed(void **state)
+{
+    move(state, "model-1.zt", "blob");
+    assert_int_equal(symlink("blob", in(state, "other")), 0);
+    assert_int_equal(symlink("other", in(state, "model-1.zt")), 0);
+    heft_file *f = open_model(state);
+    assert_rules(f, "");
+    heft_file_close(f);
+}
+
+static void links_that_leave_the_directory_are_not(void **state)
+{
+    copy(state, "model-1.zt", "blob");
+    unlink(in(state, "model-1.zt"));
+    assert_int_equal(symlink("sub/../../blob", in(state, "model-1.zt")), 0);
+    assert_int_equal(mkdir(in(state, "sub"), 0700), 0);
+    heft_file *f = open_model(state);
+    assert_unreadable(f, "far", HEFT_E_IO,
+                      "shard 'model-1.zt' is a symbolic link that leaves the model's folder");
+    heft_file_close(f);
+}
+
+/* The directory is that of the path, wherever a link there leads. */
+static void siblings_of_a_link_lie_beside_the_link(void **state)
+{
+    assert_int_equal(mkdir(in(state, "sub"), 0700), 0);
+    move(state, "model.zt", "sub/moved.zt");
+    assert_int_equal(symlink("sub/moved.zt", in(state, "model.zt")), 0);
+    heft_file *f = open_model(state);
+    assert_rules(f, "");
+    heft_file_close(f);
+}
+
+/* ---- other ways to open --------------------------------------------------------------------- */
+
+static void without_a_path_there_are_no_siblings(void **state)
+{
+    heft_error err;
+    heft_file *f;
+    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    assert_unreadable(f, "far", HEFT_E_IO, "shard '1' cannot be opened");
+    assert_rules(f, "heft/file-missing@0 heft/file-missing@0 ");
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+typedef struct shelf { /* files that a program has in memory */
+    void **state;
+    heft_bytes held[2];
+    uint32_t asked;
+    char last[300];
+} shelf;
+
+static heft_status take(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    shelf *s = ctx;
+    snprintf(s->last, sizeof s->last, "%s", name);
+    heft_bytes *b = &s->held[s->asked++];
+    *b = heft_test_load(in(s->state, name));
+    return heft_source_open_memory(out, b->p, b->len, err);
+}
+
+static heft_status fail_to_open(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    (void)name;
+    *out = NULL;
+    heft_error_plain(err, HEFT_E_IO, "cannot be opened: for now");
+    err->os = *(const int *)ctx;
+    return HEFT_E_IO;
+}
+
+/* Whatever is wrong, it is not the model: nothing is said of it, but that it could not be checked. */
+static void a_system_that_fails_is_no_fault_of_the_model(void **state)
+{
+    static const int codes[] = { EMFILE, ENFILE, EIO, EACCES, ENOMEM };
+    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    for (size_t i = 0; i < HEFT_COUNT(codes); i++) {
+        int code = codes[i];
+        heft_error err;
+        heft_file *f;
+        heft_source *source;
+        heft_shard_folder shards = {
+            .size = sizeof shards, .name = "model.zt", .open = fail_to_open, .ctx = &code
+        };
+        heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+        findings all = { 0, 0, "" };
+        opt.shards = &shards;
+        heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+        heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
+        assert_int_equal(heft_tensor_count(f), 4); /* which are listed as ever */
+        heft_assert_fails(
+            heft_file_verify(NULL, f,
+                             &(heft_verify_options){ sizeof(heft_verify_options),
+                                                     .on_finding = note, .ctx = &all },
+                             &err),
+            HEFT_E_IO, &err, "for now");
+        assert_int_equal(err.os, code);
+        assert_int_equal(all.faults, 0);
+        heft_file_close(f);
+    }
+    heft_test_free(&b);
+}
+
+static void a_program_can_hand_over_siblings(void **state)
+{
+    heft_error err;
+    heft_file *f;
+    heft_source *source;
+    shelf s = { .state = state };
+    heft_shard_folder shards = {
+        .size = sizeof shards, .name = "model.zt", .open = take, .ctx = &s
+    };
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    opt.shards = &shards;
+    heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
+    assert_int_equal(s.asked, 2);
+    assert_string_equal(s.last, "model-base.v2.zt");
+    assert_rules(f, "");
+    heft_file_close(f);
+    heft_test_free(&s.held[0]);
+    heft_test_free(&s.held[1]);
+    heft_test_free(&b);
+}
+
+/* ---- names, by a format that says any ------------------------------------------------------- */
+
+static heft_ix_shard wanted;
+
+static heft_status parse_wanted(heft_window *input, heft_index *x)
+{
+    uint64_t *dims;
+    uint32_t id, number;
+    (void)input;
+    heft_status st = heft_ix_shard_add(x, wanted, &number);
+    if (!st)
+        st = heft_ix_tensor(x, heft_lit("t"), HEFT_U8, 0, &dims, &id);
+    return st ? st
+              : heft_ix_part(x, id, heft_lit("data"), HEFT_U8,
+                             (heft_range){ heft_global_offset(number, 0), 1 }, 1, HEFT_RAW);
+}
+
+static const heft_format any_name = { .name = "any", .parse = parse_wanted };
+
+static heft_status refuse(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    shelf *s = ctx;
+    *out = NULL;
+    s->asked++;
+    snprintf(s->last, sizeof s->last, "%s", name);
+    return heft_error_plain(err, HEFT_E_IO, "is not there");
+}
+
+static heft_status open_wanted(heft_file **f, shelf *s, const char *own, heft_error *err)
+{
+    heft_source *source;
+    heft_shard_folder shards = { .size = sizeof shards, .name = own, .open = refuse, .ctx = s };
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.shards = &shards;
+    opt.format = &any_name;
+    heft_assert_ok(heft_source_open_memory(&source, "12345678", 8, err), err);
+    return heft_file_open_source(f, source, &opt, err);
+}
+
+static void only_single_components_are_opened(void **state)
+{
+    static const struct {
+        heft_str label;
+        const char *suffix, *own, *asked; /* asked NULL: for nothing */
+    } rows[] = {
+        { { "x", 1 }, ".zt", "m.zt", "m-x.zt" },
+        { { "x", 1 }, ".zt", "m.bin", "m.bin-x.zt" },
+        { { "x", 1 }, ".zt", ".zt", ".zt-x.zt" },
+        { { "shard-1.safetensors", 19 }, NULL, "index.json", "shard-1.safetensors" },
+        { { "..", 2 }, NULL, "m", NULL },
+        { { ".", 1 }, NULL, "m", NULL },
+        { { "", 0 }, NULL, "m", NULL },
+        { { "../x", 4 }, NULL, "m", NULL },
+        { { "a/b", 3 }, NULL, "m", NULL },
+        { { "a\\b", 3 }, NULL, "m", NULL },
+        { { "/etc/passwd", 11 }, NULL, "m", NULL },
+        { { "a\0b", 3 }, NULL, "m", NULL },
+        { { "/../../x", 8 }, ".zt", "m.zt", NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        heft_file *f;
+        uint8_t byte;
+        shelf s = { .asked = 0 };
+        wanted = (heft_ix_shard){ rows[i].label, rows[i].suffix, 8, false, NULL };
+        heft_assert_ok(open_wanted(&f, &s, rows[i].own, &err), &err);
+        assert_int_equal(s.asked, rows[i].asked ? 1 : 0);
+        assert_string_equal(s.last, rows[i].asked ? rows[i].asked : "");
+        heft_assert_status(heft_part_read(&byte, f, 0, 0, 1, &err), HEFT_E_IO, &err);
+        heft_file_close(f);
+    }
+}
+
+static void names_beyond_255_bytes_are_not_opened(void **state)
+{
+    static char label[256];
+    heft_error err;
+    heft_file *f;
+    (void)state;
+    memset(label, 'x', sizeof label);
+    for (size_t len = 255; len <= 256; len++) {
+        shelf s = { .asked = 0 };
+        wanted = (heft_ix_shard){ { label, len }, NULL, 8, false, NULL };
+        heft_assert_ok(open_wanted(&f, &s, "m", &err), &err);
+        assert_int_equal(s.asked, len == 255);
+        heft_file_close(f);
+    }
+}
+
+static void sizes_that_cannot_be_placed_are_a_limit(void **state)
+{
+    heft_error err;
+    heft_file *f;
+    shelf s = { .asked = 0 };
+    (void)state;
+    wanted = (heft_ix_shard){
+        { "x", 1 }, NULL, (UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS) + 1, false, NULL
+    };
+    heft_assert_status(open_wanted(&f, &s, "m", &err), HEFT_E_LIMIT, &err);
+    assert_null(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(parts_are_read_wherever_they_lie, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(siblings_are_listed, make_files, heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(verify_looks_into_all_files, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_model_of_several_files_becomes_one_file, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_missing_file_is_no_error_until_it_is_read, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_file_of_another_size_is_not_the_one, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_changed_file_is_found_by_its_digest, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_shard_that_is_no_ztensor_is_reported, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(what_is_no_file_is_not_at_hand, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(links_within_the_directory_are_followed, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(links_that_leave_the_directory_are_not, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(siblings_of_a_link_lie_beside_the_link, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(without_a_path_there_are_no_siblings, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_system_that_fails_is_no_fault_of_the_model, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_program_can_hand_over_siblings, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test(only_single_components_are_opened),
+        cmocka_unit_test(names_beyond_255_bytes_are_not_opened),
+        cmocka_unit_test(sizes_that_cannot_be_placed_are_a_limit),
+    };
+    return cmocka_run_group_tests_name("siblings", tests, NULL, NULL);
+}
