@@ -27,8 +27,9 @@ def block(kind, size, content, is_last):
     return struct.pack("<I", size << 3 | kind << 1 | is_last)[:3] + content
 
 
-def frame(content, window=0x58):
-    """A frame as streaming writers begin it: its size is not said, blocks are stored."""
+def frame(content, window=0x38):
+    """A frame as streaming writers begin it: its size is not said, blocks are stored.  The window is the smallest for
+    blocks of 128 KiB: readers take as much memory."""
     pieces = [content[i:i + BLOCK] for i in range(0, len(content), BLOCK)] or [b""]
     out = struct.pack("<IBB", 0xFD2FB528, 0, window)
     return out + b"".join(block(0, len(p), p, i + 1 == len(pieces)) for i, p in enumerate(pieces))

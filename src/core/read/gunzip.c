@@ -172,7 +172,6 @@ static heft_status unpack_some(unpacker *u, uint8_t *out, size_t *len, heft_erro
     }
     *len = made;
     u->made += made;
-    u->crc = heft_crc32(u->crc, out, made);
     return st;
 }
 
@@ -194,8 +193,10 @@ static heft_status count(heft_file *f, uint64_t *len, uint64_t most, heft_error 
 
 static heft_status next_content(void *ctx, uint8_t *buf, size_t len, heft_error *err)
 {
+    unpacker *u = ctx;
     size_t n = len;
-    heft_status st = unpack_some(ctx, buf, &n, err);
+    heft_status st = unpack_some(u, buf, &n, err);
+    u->crc = heft_crc32(u->crc, buf, n);
     return st || n == len ? st
                           : heft_error_plain(err, HEFT_E_FORMAT,
                                              "gzip: it unpacks to fewer bytes than its end says");
@@ -205,12 +206,11 @@ static heft_status check_end(unpacker *u, heft_error *err)
 {
     uint8_t more;
     size_t n = 1;
-    uint32_t crc = u->crc;
     heft_status st = unpack_some(u, &more, &n, err);
     u->has_more = n;
     if (st || n)
         return st;
-    return crc == u->f->gzip.crc
+    return u->crc == u->f->gzip.crc
                ? HEFT_OK
                : heft_error_plain(err, HEFT_E_CHECKSUM,
                                   "gzip: the CRC-32 at its end is not that of its content");
@@ -285,7 +285,7 @@ static heft_status fill_all(unpacked *p, heft_file *f, heft_error *err)
         st = fill(p, f, len, &has_more, err);
     if (st || (is_plausible && !has_more))
         return st;
-    st = count(f, &len, most, err);
+    st = len > most ? HEFT_OK : count(f, &len, most, err); /* the content is at least len bytes */
     if (!st && len > most)
         return heft_error_plain(err, HEFT_E_LIMIT,
                                 "gzip: its %U bytes unpack to more than %U times as many", stored,
