@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_numpy.py HEFT: NumPy writes, heft reads; heft writes, NumPy reads.  TAP on stdout; skipped without NumPy."""
+"""check_numpy.py HEFT COMMANDS: NumPy writes, heft reads; heft writes, NumPy reads.  TAP on stdout; skipped without NumPy."""
 import hashlib
 import io
 import json
@@ -10,6 +10,8 @@ import sys
 import tempfile
 import zipfile
 import zlib
+
+from commands import Commands
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -30,7 +32,7 @@ UNSUPPORTED = {"objects": np.array([{}, None], dtype=object), "text": np.array([
 
 
 def heft(*args, code=0):
-    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
+    p = COMMANDS.run(*map(str, args), text=False)
     if p.returncode != code:
         raise AssertionError(f"{' '.join(map(str, args))} ended with {p.returncode}: {p.stderr.decode()[:200]}")
     return p
@@ -323,5 +325,5 @@ def main():
         return tap.report(tests(pathlib.Path(scratch)))
 
 
-HEFT = sys.argv[1]
+HEFT, COMMANDS = sys.argv[1], Commands(sys.argv[2])
 sys.exit(main())

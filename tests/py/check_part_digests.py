@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_part_digests.py HEFT GENERATOR...: damages parts of sample files that have a digest, and files made here, and sees
+"""check_part_digests.py COMMANDS GENERATOR...: damages parts of sample files that have a digest, and files made here, and sees
 that each command that reads a whole part ends with status 3, names tensor and rule, and reads all the same with
 --no-verify.  The files are written by programs that know nothing of heft.  TAP on stdout."""
 import json
@@ -10,6 +10,8 @@ import sys
 import tempfile
 import zipfile
 
+from commands import Commands
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
@@ -19,7 +21,7 @@ MOST = 6  # parts of one file that are damaged
 
 
 def run(heft, *args):
-    return subprocess.run([heft, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
+    return heft.run(*map(str, args), text=False)
 
 
 def listed(heft, path):
@@ -207,8 +209,8 @@ def check_samples(results, heft, generator, folder):
 
 
 def main():
-    heft, *generators = sys.argv[1:]
-    results = []
+    program, *generators = sys.argv[1:]
+    heft, results = Commands(program), []
 
     def check(holds, title, *complaints):
         results.append((title, [] if holds else [*complaints] or ["it is not so"]))
@@ -223,6 +225,7 @@ def main():
         check_archive(check, heft, folder, zipfile.ZIP_DEFLATED, "deflated")
         check_large(check, heft, folder)
         check_ranges(check, heft, folder)
+    check(not heft.end(), "no process of the commands ended with a finding")
     return tap.report(results)
 
 

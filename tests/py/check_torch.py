@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_torch.py HEFT SHARED GENERATOR...: what PyTorch makes of files, and what heft does: the samples that the
+"""check_torch.py COMMANDS SHARED GENERATOR...: what PyTorch makes of files, and what heft does: the samples that the
 generators say PyTorch loads, files that PyTorch itself writes here, and those that lie beside the checkout.
 Same names, shapes, element types and bytes.  Skipped without PyTorch.  TAP on stdout."""
 import hashlib
@@ -11,6 +11,8 @@ import sys
 import tempfile
 import types
 import warnings
+
+from commands import Commands
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -36,7 +38,7 @@ CAREFUL = types.SimpleNamespace(Unpickler=Careful, load=lambda f, **more: Carefu
 
 
 def heft(*args):
-    p = subprocess.run([HEFT, *args], capture_output=True, check=False)
+    p = HEFT.run(*args, text=False)
     if p.returncode:
         raise RuntimeError(f"heft {args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace')[:200]}")
     return p.stdout
@@ -151,7 +153,8 @@ def generated(generators, folder):
 
 def main():
     global HEFT
-    HEFT, shared, *generators = sys.argv[1:]
+    program, shared, *generators = sys.argv[1:]
+    HEFT = Commands(program)
     try:
         import torch
     except ImportError:
