@@ -96,7 +96,7 @@ static size_t read_one(const uint8_t *data, size_t size)
 {
     reading whole, pieces;
     begin(&whole, size);
-    whole.box.whole = data;
+    whole.box.whole_file = data;
     read(&whole, size);
     fuzz_demand(whole.st != HEFT_AGAIN);
     if (whole.st)

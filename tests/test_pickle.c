@@ -34,7 +34,7 @@ static void open_bytes(reading *r, const void *data, size_t len)
     memset(file, 'x', BEFORE);
     memcpy(file + BEFORE, data, len);
     heft_input_init(&r->box, &r->m, BEFORE + len, UINT64_MAX);
-    r->box.whole = file;
+    r->box.whole_file = file;
     r->box.in.err = &r->err;
     r->st = heft_pickle_read(&r->p, &r->box.in, (heft_range){ BEFORE, len }, &r->arena, "it");
 }

@@ -50,7 +50,7 @@ static backed *open_backed(bool lends)
     b->f.source = &b->source;
     heft_ix_init(&b->f.x, b->f.host->allocator, &limits, (uint64_t[2]){ 0, 0 });
     heft_input_init(&b->f.input, &b->f.x.mem, STORAGE, UINT64_MAX);
-    b->f.input.whole = lends ? b->bytes : NULL;
+    b->f.input.whole_file = lends ? b->bytes : NULL;
     b->f.x.err = &b->err;
     b->f.x.file_bytes = STORAGE;
     return b;

@@ -13,11 +13,11 @@ typedef enum heft_checksum_state {
  * stay unchecked.  Bytes that several claims cover are read
  * once; checksums that can be joined are computed in pieces, on all threads. */
 heft_status heft_checksum_sweep(heft_checksum_state *states, const heft_file *f,
-                                const uint8_t *skip, heft_progress *meter, heft_error *err);
+                                const uint8_t *skip, heft_progress *progress, heft_error *err);
 /* Readings of one checksum stand together: from claim *i on, sets *pick to the one that speaks for
  * them, the first that holds, and moves *i behind them.  false past the last. */
 bool heft_checksums_next(const heft_file *f, const heft_checksum_state *states, uint32_t *i,
-                         uint32_t *pick);
+                         uint32_t *representative);
 /* Bytes that a sweep reads, for the meter. */
 uint64_t heft_checksum_sweep_bytes(const heft_file *f);
 

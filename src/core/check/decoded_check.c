@@ -5,33 +5,33 @@
 #include "core/read/running_digest.h"
 #include "core/read/stream.h"
 
-typedef enum verdict { FINE, UNDECODABLE, DIGEST_BROKEN, DIGEST_UNCHECKED } verdict;
+typedef enum verdict { DECODED, UNDECODABLE, DIGEST_MISMATCH, DIGEST_UNCHECKED } verdict;
 
 typedef struct job {
-    uint32_t part, claim; /* claim: of the decoded bytes, or HEFT_NONE */
+    uint32_t part, checksum; /* claim: of the decoded bytes, or HEFT_NONE */
     verdict verdict;
-    uint64_t odd;      /* place of the first value that its type has not, or HEFT_NOWHERE */
-    heft_error *error; /* of an UNDECODABLE part */
+    uint64_t bad_value; /* place of the first value that its type has not, or HEFT_NOWHERE */
+    heft_error *error;  /* of an UNDECODABLE part */
 } job;
 
-typedef struct contents {
+typedef struct decoded_checker {
     const heft_file *f;
     heft_memory mem; /* the caller's thread only */
-    heft_progress *meter;
+    heft_progress *progress;
     heft_vec jobs;
-} contents;
+} decoded_checker;
 
 static const char purpose[] = "to check what parts hold";
 
 /* ---- which parts ---- */
 
-static bool holds_truth(const heft_ix_part_row *p)
+static bool is_bool(const heft_ix_part_row *p)
 {
     return p->dtype == HEFT_BOOL && p->stored;
 }
 
 /* Half a byte at the end that belongs to no element; asked only where a format says what it is to be. */
-static bool has_half_byte(const heft_file *f, uint32_t part)
+static bool has_padding_nibble(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     uint32_t t = heft_ix_owner(&f->x, part);
@@ -42,11 +42,11 @@ static bool has_half_byte(const heft_file *f, uint32_t part)
     return heft_product(&n, heft_ix_dims(&f->x, t), heft_ix_row(&f->x, t)->rank) && n & 1;
 }
 
-static bool wanted(const heft_file *f, uint32_t part)
+static bool needs_check(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    return (p->encoding != HEFT_RAW || holds_truth(p) || has_half_byte(f, part)) &&
-           heft_file_has(f, p->offset);
+    return (p->encoding != HEFT_RAW || is_bool(p) || has_padding_nibble(f, part)) &&
+           heft_file_has_bytes(f, p->offset);
 }
 
 uint64_t heft_decoded_check_bytes(const heft_file *f)
@@ -54,12 +54,12 @@ uint64_t heft_decoded_check_bytes(const heft_file *f)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < heft_ix_all_parts(&f->x); i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, i);
-        sum += wanted(f, i) && p->length != HEFT_NOWHERE ? p->length : 0;
+        sum += needs_check(f, i) && p->length != HEFT_NOWHERE ? p->length : 0;
     }
     return sum;
 }
 
-static heft_status list_jobs(contents *c, heft_error *err)
+static heft_status list_jobs(decoded_checker *c, heft_error *err)
 {
     const heft_index *x = &c->f->x;
     const heft_digest_row *digests = x->digests.ptr;
@@ -67,12 +67,12 @@ static heft_status list_jobs(contents *c, heft_error *err)
     for (uint32_t i = 0; i < heft_ix_all_parts(x); i++) {
         while (d < x->digests.len && digests[d].part < i)
             d++;
-        if (!wanted(c->f, i))
+        if (!needs_check(c->f, i))
             continue;
-        job j = { i, HEFT_NONE, FINE, HEFT_NOWHERE, NULL };
-        uint32_t claim = x->checksums.len + d;
-        if (d < x->digests.len && digests[d].part == i && heft_ix_checksum_at(x, claim).decoded)
-            j.claim = claim;
+        job j = { i, HEFT_NONE, DECODED, HEFT_NOWHERE, NULL };
+        uint32_t checksum = x->checksums.len + d;
+        if (d < x->digests.len && digests[d].part == i && heft_ix_checksum_at(x, checksum).decoded)
+            j.checksum = checksum;
         if (!heft_vec_add(&c->mem, &c->jobs, &j, sizeof j))
             return heft_error_no_memory(err, purpose);
     }
@@ -96,50 +96,52 @@ static size_t first_above_one(const uint8_t *p, size_t len)
     return i;
 }
 
-typedef struct look {
-    contents *c;
+typedef struct part_reader {
+    decoded_checker *c;
     job *j;
     heft_stream s;
     heft_running_digest digest; /* perhaps of none */
-} look;
+} part_reader;
 
-static void digest_more(void *ctx, const void *data, size_t len)
+static void update_digest(void *ctx, const void *data, size_t len)
 {
-    look *l = ctx;
+    part_reader *l = ctx;
     heft_running_digest_update(&l->digest, data, len);
 }
 
-static heft_status look_through(look *l, heft_error *err)
+static heft_status read_part(part_reader *l, heft_error *err)
 {
     const heft_ix_part_row *p = &l->s.row;
-    l->s.decoded = digest_more;
-    l->s.seen_ctx = l;
+    l->s.on_decoded = update_digest;
+    l->s.callback_ctx = l;
     heft_chunks c;
     heft_status st = heft_chunks_open(&c, l->c->f->host->allocator, NULL, p->length, err);
     if (!st && !p->length)
         st = heft_stream_read(c.buf, &l->s, 0, err);
-    while (!st && !heft_progress_halted(l->c->meter) && heft_chunks_next(&c)) {
+    while (!st && !heft_progress_halted(l->c->progress) && heft_chunks_next(&c)) {
         size_t n = c.len;
         st = heft_stream_read(c.buf, &l->s, n, err);
         if (st)
             break;
-        size_t odd = holds_truth(p) && l->j->odd == HEFT_NOWHERE ? first_above_one(c.data, n) : n;
-        if (odd < n)
-            l->j->odd = c.at + odd;
-        if (!c.left && c.data[n - 1] >> 4 && has_half_byte(l->c->f, l->j->part))
-            l->j->odd = p->length - 1;
-        heft_progress_add(l->c->meter, n);
+        size_t bad_value = is_bool(p) && l->j->bad_value == HEFT_NOWHERE
+                               ? first_above_one(c.data, n)
+                               : n;
+        if (bad_value < n)
+            l->j->bad_value = c.at + bad_value;
+        if (!c.left && c.data[n - 1] >> 4 && has_padding_nibble(l->c->f, l->j->part))
+            l->j->bad_value = p->length - 1;
+        heft_progress_add(l->c->progress, n);
     }
     heft_chunks_close(&c);
     return st;
 }
 
 /* A part that breaks the rules is a finding; a system that fails ends the whole check. */
-static void remember(look *l, heft_status st, const heft_error *err)
+static void record_failure(part_reader *l, heft_status st, const heft_error *err)
 {
     const heft_allocator *al = l->c->f->host->allocator;
     if (st != HEFT_E_FORMAT && st != HEFT_E_UNSUPPORTED) {
-        heft_progress_fail(l->c->meter, st, err);
+        heft_progress_fail(l->c->progress, st, err);
         return;
     }
     l->j->verdict = UNDECODABLE;
@@ -150,95 +152,98 @@ static void remember(look *l, heft_status st, const heft_error *err)
 
 static void run_job(void *arg, size_t i)
 {
-    contents *c = arg;
-    look l = { .c = c, .j = (job *)c->jobs.ptr + i };
+    decoded_checker *c = arg;
+    part_reader l = { .c = c, .j = (job *)c->jobs.ptr + i };
     heft_error err = { .status = HEFT_OK };
-    if (heft_progress_halted(c->meter))
+    if (heft_progress_halted(c->progress))
         return;
     heft_status st = heft_stream_start(&l.s, c->f, l.j->part, &err);
     bool is_open = !st;
-    if (!st && l.j->claim != HEFT_NONE) {
-        heft_stored_checksum claim = heft_ix_checksum_at(&c->f->x, l.j->claim);
-        const heft_digest *d = heft_host_digest(c->f->host, claim.algorithm);
-        l.j->verdict = d ? FINE : DIGEST_UNCHECKED;
+    if (!st && l.j->checksum != HEFT_NONE) {
+        heft_stored_checksum checksum = heft_ix_checksum_at(&c->f->x, l.j->checksum);
+        const heft_digest *d = heft_host_digest(c->f->host, checksum.algorithm);
+        l.j->verdict = d ? DECODED : DIGEST_UNCHECKED;
         st = heft_running_digest_begin(&l.digest, d, c->f->host->allocator, purpose, &err);
     }
     if (!st)
-        st = look_through(&l, &err);
+        st = read_part(&l, &err);
     if (is_open)
         heft_stream_stop(&l.s);
     if (st)
-        remember(&l, st, &err);
+        record_failure(&l, st, &err);
     if (!st && l.digest.is_running) {
         uint8_t got[64] = { 0 };
         uint32_t bytes = l.digest.digest->bytes;
         heft_running_digest_end(&l.digest, got);
-        if (memcmp(got, heft_ix_checksum_at(&c->f->x, l.j->claim).expect, bytes))
-            l.j->verdict = DIGEST_BROKEN;
+        if (memcmp(got, heft_ix_checksum_at(&c->f->x, l.j->checksum).expect, bytes))
+            l.j->verdict = DIGEST_MISMATCH;
     }
     heft_running_digest_close(&l.digest);
 }
 
 /* ---- telling ---- */
 
-static void tell(const contents *c, const job *j,
-                 void (*found)(void *ctx, const heft_decoded_fault *content), void *ctx)
+static void report_job(const decoded_checker *c, const job *j,
+                       void (*report)(void *ctx, const heft_decoded_fault *fault), void *ctx)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&c->f->x, j->part);
     heft_decoded_fault f = { .where = { p->offset, p->stored },
                              .tensor = heft_ix_owner(&c->f->x, j->part) };
     if (j->verdict == UNDECODABLE) {
-        bool lacking = j->error && j->error->status == HEFT_E_UNSUPPORTED;
-        f.severity = lacking ? HEFT_WARNING : HEFT_FAULT;
-        f.status = lacking ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT;
-        f.rule = lacking ? "heft/unchecked" : "heft/decode";
+        bool is_unsupported = j->error && j->error->status == HEFT_E_UNSUPPORTED;
+        f.severity = is_unsupported ? HEFT_WARNING : HEFT_FAULT;
+        f.status = is_unsupported ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT;
+        f.rule = is_unsupported ? "heft/unchecked" : "heft/decode";
         f.text = j->error ? j->error->message : "the part cannot be decoded";
-    } else if (j->verdict == DIGEST_BROKEN) {
+    } else if (j->verdict == DIGEST_MISMATCH) {
         f.severity = HEFT_FAULT;
         f.status = HEFT_E_CHECKSUM;
-        f.rule = heft_ix_checksum_at(&c->f->x, j->claim).rule;
+        f.rule = heft_ix_checksum_at(&c->f->x, j->checksum).rule;
         f.text = "the digest does not match the decoded bytes";
     } else if (j->verdict == DIGEST_UNCHECKED) {
         f.severity = HEFT_WARNING;
         f.rule = "heft/unchecked";
         f.text = "a digest was not checked: this build lacks its algorithm";
     }
-    if (j->verdict != FINE)
-        found(ctx, &f);
-    if (j->odd != HEFT_NOWHERE) {
-        bool truth = p->dtype == HEFT_BOOL;
+    if (j->verdict != DECODED)
+        report(ctx, &f);
+    if (j->bad_value != HEFT_NOWHERE) {
+        bool is_bool_part = p->dtype == HEFT_BOOL;
         f = (heft_decoded_fault){ c->f->x.strict ? HEFT_FAULT : HEFT_WARNING,
-                                  truth ? "heft/bool-value" : "heft/half-byte",
-                                  truth ? "a truth value is neither 0 nor 1"
-                                        : "the half byte behind the last element is not 0",
+                                  is_bool_part ? "heft/bool-value" : "heft/half-byte",
+                                  is_bool_part ? "a truth value is neither 0 nor 1"
+                                               : "the half byte behind the last element is not 0",
                                   { p->offset, p->stored },
                                   f.tensor,
                                   c->f->x.strict ? HEFT_E_FORMAT : HEFT_OK };
         if (p->encoding == HEFT_RAW)
-            f.where = (heft_range){ p->offset + j->odd, 1 };
-        found(ctx, &f);
+            f.where = (heft_range){ p->offset + j->bad_value, 1 };
+        report(ctx, &f);
     }
 }
 
-static void tell_all(contents *c, void (*found)(void *ctx, const heft_decoded_fault *content),
-                     void *ctx, uint64_t *bytes, bool complete)
+static void report_all(decoded_checker *c,
+                       void (*report)(void *ctx, const heft_decoded_fault *fault), void *ctx,
+                       uint64_t *bytes, bool complete)
 {
     const heft_allocator *al = c->f->host->allocator;
     job *jobs = c->jobs.ptr;
     for (uint32_t i = 0; i < c->jobs.len; i++) {
         if (complete)
-            tell(c, &jobs[i], found, ctx);
+            report_job(c, &jobs[i], report, ctx);
         uint64_t length = heft_ix_part_row_at(&c->f->x, jobs[i].part)->length;
-        *bytes += jobs[i].verdict == FINE && length != HEFT_NOWHERE ? length : 0;
+        *bytes += jobs[i].verdict == DECODED && length != HEFT_NOWHERE ? length : 0;
         heft_free(al, jobs[i].error, sizeof(heft_error), 16);
     }
 }
 
-heft_status heft_decoded_check(const heft_file *f, heft_progress *meter,
-                               void (*found)(void *ctx, const heft_decoded_fault *c), void *ctx,
+heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
+                               void (*report)(void *ctx, const heft_decoded_fault *c), void *ctx,
                                uint64_t *bytes, heft_error *err)
 {
-    contents c = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .meter = meter };
+    decoded_checker c = { .f = f,
+                          .mem = { f->host->allocator, UINT64_MAX, 0 },
+                          .progress = progress };
     heft_status st = list_jobs(&c, err);
     if (!st) {
         heft_file_enter(f);
@@ -246,21 +251,21 @@ heft_status heft_decoded_check(const heft_file *f, heft_progress *meter,
         st = heft_file_leave(f, err);
     }
     if (!st)
-        st = heft_progress_end(meter, err);
-    tell_all(&c, found, ctx, bytes, !st);
+        st = heft_progress_end(progress, err);
+    report_all(&c, report, ctx, bytes, !st);
     heft_vec_free(&c.mem, &c.jobs, sizeof(job));
     return st;
 }
 
-typedef struct demand {
+typedef struct first_violation {
     const heft_index *x;
     heft_status st;
     heft_error *err;
-} demand;
+} first_violation;
 
-static void demand_found(void *ctx, const heft_decoded_fault *c)
+static void keep_first_fault(void *ctx, const heft_decoded_fault *c)
 {
-    demand *d = ctx;
+    first_violation *d = ctx;
     if (d->st || c->severity != HEFT_FAULT)
         return;
     d->st = c->status;
@@ -270,9 +275,9 @@ static void demand_found(void *ctx, const heft_decoded_fault *c)
 
 heft_status heft_decoded_check_require(const heft_file *f, heft_error *err)
 {
-    heft_progress meter = { .fn = NULL };
-    demand d = { &f->x, HEFT_OK, err };
+    heft_progress progress = { .fn = NULL };
+    first_violation d = { &f->x, HEFT_OK, err };
     uint64_t bytes = 0;
-    heft_status st = heft_decoded_check(f, &meter, demand_found, &d, &bytes, err);
+    heft_status st = heft_decoded_check(f, &progress, keep_first_fault, &d, &bytes, err);
     return st ? st : d.st;
 }

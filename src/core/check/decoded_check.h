@@ -14,7 +14,7 @@ typedef struct heft_decoded_fault {
 
 /* Calls found, in the order of the parts, after all threads are done.  *bytes grows by what was
  * looked at. */
-heft_status heft_decoded_check(const heft_file *f, heft_progress *meter,
+heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
                                void (*found)(void *ctx, const heft_decoded_fault *c), void *ctx,
                                uint64_t *bytes, heft_error *err);
 uint64_t heft_decoded_check_bytes(const heft_file *f); /* for the meter */

@@ -21,7 +21,7 @@ typedef struct piece {
 typedef struct hashing {
     const heft_file *f;
     heft_memory mem;
-    heft_progress *meter;
+    heft_progress *progress;
     heft_vec pieces; /* by part, ascending */
     heft_hash *digests;
     heft_checked_read checks;
@@ -58,7 +58,7 @@ static heft_status cut(hashing *s, heft_error *err)
             if (!heft_vec_add(&s->mem, &s->pieces, &p, sizeof p))
                 return heft_error_no_memory(err, purpose);
         }
-        s->meter->total += length;
+        s->progress->total += length;
     }
     s->digests = heft_mem_alloc(&s->mem, (s->pieces.len + (size_t)1) * sizeof *s->digests);
     return s->digests ? HEFT_OK : heft_error_no_memory(err, purpose);
@@ -92,10 +92,10 @@ static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_er
     } else { /* the checksums are computed while the bytes are in the processor's cache */
         const uint8_t *data = (const uint8_t *)heft_part_view(s->f, p->part) + p->from;
         heft_blake3_update(&h, data, len);
-        st = heft_partial_crcs_add(&s->checks.seen, row->offset + p->from, data, len, err);
+        st = heft_partial_crcs_add(&s->checks.crcs, row->offset + p->from, data, len, err);
     }
     heft_blake3_final(&h, s->digests[i].bytes);
-    heft_progress_add(s->meter, len);
+    heft_progress_add(s->progress, len);
     return st;
 }
 
@@ -115,11 +115,11 @@ static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_err
     st = heft_stream_skip(&stream, p->from, err);
     if (!st)
         st = heft_stream_check(&stream, digest, err);
-    stream.pieces = heft_ix_is_plain(row) && s->checks.is_on ? &s->checks.seen : NULL;
+    stream.crcs = heft_ix_is_plain(row) && s->checks.is_enabled ? &s->checks.crcs : NULL;
     do {
         st = st ? st : hash_piece(s, i++, &stream, err);
         p = (const piece *)s->pieces.ptr + i;
-    } while (!st && !splits && i < s->pieces.len && p->from && !heft_progress_halted(s->meter));
+    } while (!st && !splits && i < s->pieces.len && p->from && !heft_progress_halted(s->progress));
     heft_stream_stop(&stream);
     return st;
 }
@@ -129,14 +129,14 @@ static void run_piece(void *arg, size_t i)
     hashing *s = arg;
     const piece *p = (const piece *)s->pieces.ptr + i;
     heft_error err;
-    if (heft_progress_halted(s->meter))
+    if (heft_progress_halted(s->progress))
         return;
     uint32_t digest = heft_checked_read_in_order(&s->checks, p->part);
     heft_status st = heft_part_view(s->f, p->part) && digest == HEFT_NONE
                          ? hash_piece(s, i, NULL, &err)
                          : hash_streamed(s, i, digest, &err);
     if (st)
-        heft_progress_fail(s->meter, st, &err);
+        heft_progress_fail(s->progress, st, &err);
 }
 
 /* ---- tensors ---- */
@@ -226,12 +226,12 @@ static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, he
 }
 
 heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file *f,
-                           heft_progress_fn progress, void *progress_ctx, heft_error *err)
+                           heft_progress_fn on_progress, void *progress_ctx, heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
-    heft_progress meter = { .fn = progress, .ctx = progress_ctx };
-    hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .meter = &meter };
+    heft_progress progress = { .fn = on_progress, .ctx = progress_ctx };
+    hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .progress = &progress };
     heft_file_enter(f); /* names are lent by the file as well */
     heft_status st = f->missing.status ? heft_file_is_complete(f, err) : heft_check_lengths(f, err);
     if (!st)
@@ -240,7 +240,7 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
         st = heft_checked_read_begin(&s.checks, f, f->check_parts, true, NULL, 0, err);
     if (!st) {
         heft_host_run(f->host, s.pieces.len, run_piece, &s);
-        st = heft_progress_end(&meter, err);
+        st = heft_progress_end(&progress, err);
     }
     if (!st)
         st = heft_checked_read_end(&s.checks, err);

@@ -11,9 +11,10 @@ typedef struct verify {
     heft_verify_result *result;
     heft_finding_fn fn;
     void *ctx;
-    heft_progress *meter;
-    bool (*passes)(void *ctx, heft_range where); /* of padding that is not looked at; or NULL */
-    heft_memory mem;                             /* of the order */
+    heft_progress *progress;
+    bool (*skips_padding)(void *ctx,
+                          heft_range where); /* of padding that is not looked at; or NULL */
+    heft_memory mem;                         /* of the order */
     uint32_t *order, order_count;
 } verify;
 
@@ -37,20 +38,20 @@ static void report(heft_check *c, heft_severity s, const char *rule, heft_range 
     report_finding(v, &finding);
 }
 
-static heft_status bytes(heft_check *c, uint64_t place, void *buf, size_t len)
+static heft_status read_bytes(heft_check *c, uint64_t offset, void *buf, size_t len)
 {
-    return heft_file_bytes(((verify *)c)->f, place, buf, len, c->err);
+    return heft_file_read_stored(((verify *)c)->f, offset, buf, len, c->err);
 }
 
-static bool has(heft_check *c, uint64_t place)
+static bool has_bytes(heft_check *c, uint64_t offset)
 {
-    return heft_file_has(((verify *)c)->f, place);
+    return heft_file_has_bytes(((verify *)c)->f, offset);
 }
 
 /* ---- files beside the file ---- */
 
 /* A file that is not there is a fault; one of which the system does not say anything ends the check. */
-static heft_status report_siblings(verify *v)
+static heft_status report_shards(verify *v)
 {
     heft_range nowhere = { HEFT_NOWHERE, 0 };
     for (uint32_t i = 1; i <= v->f->x.shards.len; i++) {
@@ -58,7 +59,7 @@ static heft_status report_siblings(verify *v)
         heft_error why;
         heft_status st = heft_shard_status(v->f, i, &why);
         const char *missing = st == HEFT_E_IO ? "heft/file-missing" : "heft/file-size";
-        if (st && b->is_unknown) {
+        if (st && b->is_unreadable) {
             *v->check.err = why;
             return st;
         }
@@ -66,9 +67,9 @@ static heft_status report_siblings(verify *v)
             report(&v->check, HEFT_FAULT, b->rule ? b->rule : missing, nowhere, HEFT_NONE,
                    why.message);
     }
-    if (v->f->listing.status)
-        *v->check.err = v->f->listing;
-    return v->f->listing.status;
+    if (v->f->list_error.status)
+        *v->check.err = v->f->list_error;
+    return v->f->list_error.status;
 }
 
 /* ---- padding ---- */
@@ -78,11 +79,11 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
 {
     verify *v = (verify *)c;
     uint8_t buf[512];
-    if (c->is_quick || (v->passes && v->passes(v->ctx, where)))
+    if (c->is_quick || (v->skips_padding && v->skips_padding(v->ctx, where)))
         return HEFT_OK;
     for (uint64_t done = 0; done < where.length; done += sizeof buf) {
         size_t n = where.length - done < sizeof buf ? (size_t)(where.length - done) : sizeof buf;
-        heft_status st = heft_file_bytes(v->f, where.offset + done, buf, n, c->err);
+        heft_status st = heft_file_read_stored(v->f, where.offset + done, buf, n, c->err);
         if (st)
             return st;
         size_t at = 0;
@@ -113,11 +114,11 @@ static heft_status order(heft_check *c, const uint32_t **out, uint32_t *count)
 
 /* ---- checksums ---- */
 
-static void report_claim(verify *v, const heft_stored_checksum *c, heft_checksum_state state)
+static void report_checksum(verify *v, const heft_stored_checksum *c, heft_checksum_state state)
 {
     heft_range where = c->range[0];
-    bool is_told = c->advisory && c->at_open; /* as a notice */
-    if (state == HEFT_CHECKSUM_MISMATCH && !is_told)
+    bool is_noticed = c->advisory && c->at_open; /* as a notice */
+    if (state == HEFT_CHECKSUM_MISMATCH && !is_noticed)
         report(&v->check, c->advisory ? HEFT_WARNING : HEFT_FAULT, c->rule, where, c->tensor,
                "the checksum does not match the bytes it covers");
     else if (state == HEFT_CHECKSUM_UNCHECKED)
@@ -129,64 +130,66 @@ static void report_claim(verify *v, const heft_stored_checksum *c, heft_checksum
         v->result->bytes_checked += c->range[0].length + c->range[1].length;
 }
 
-static heft_status check_claims(verify *v)
+static heft_status check_checksums(verify *v)
 {
     heft_memory mem = { v->f->host->allocator, UINT64_MAX, 0 };
-    uint32_t claims = heft_ix_checksums(&v->f->x);
-    size_t room = claims * (sizeof(heft_checksum_state) + 1);
-    if (!claims)
+    uint32_t checksums = heft_ix_checksums(&v->f->x);
+    size_t bytes = checksums * (sizeof(heft_checksum_state) + 1);
+    if (!checksums)
         return HEFT_OK;
-    heft_checksum_state *states = heft_mem_alloc(&mem, room);
+    heft_checksum_state *states = heft_mem_alloc(&mem, bytes);
     if (!states)
         return heft_error_no_memory(v->check.err, "to check checksums");
-    uint8_t *skip = (uint8_t *)(states + claims);
-    for (uint32_t i = 0; i < claims; i++) {
+    uint8_t *skip = (uint8_t *)(states + checksums);
+    for (uint32_t i = 0; i < checksums; i++) {
         heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, i);
         /* Of files that are not at hand, which has been reported, nothing can be said. */
-        skip[i] = !heft_file_has(v->f, c.range[0].offset) || (v->check.is_quick && !c.at_open);
+        skip[i] = !heft_file_has_bytes(v->f, c.range[0].offset) ||
+                  (v->check.is_quick && !c.at_open);
     }
-    heft_status st = heft_checksum_sweep(states, v->f, skip, v->meter, v->check.err);
-    for (uint32_t i = 0, pick; !st && heft_checksums_next(v->f, states, &i, &pick);) {
-        heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, pick);
-        if (!c.decoded && !skip[pick])
-            report_claim(v, &c, states[pick]);
+    heft_status st = heft_checksum_sweep(states, v->f, skip, v->progress, v->check.err);
+    for (uint32_t i = 0, representative;
+         !st && heft_checksums_next(v->f, states, &i, &representative);) {
+        heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, representative);
+        if (!c.decoded && !skip[representative])
+            report_checksum(v, &c, states[representative]);
     }
-    heft_mem_free(&mem, states, room);
+    heft_mem_free(&mem, states, bytes);
     return st;
 }
 
 /* ---- the format's own check ---- */
 
-typedef struct member { /* a file of several */
-    verify own;         /* first: the format sees only that file */
-    verify *all;
-    uint32_t base;
-} member;
+typedef struct shard_check { /* a file of several */
+    verify check;            /* first: the format sees only that file */
+    verify *model;
+    uint32_t first_shard;
+} shard_check;
 
 /* Places and tensors have other numbers in the model as a whole. */
-static void report_member(heft_check *c, heft_severity s, const char *rule, heft_range where,
-                          uint32_t tensor, const char *text)
+static void report_in_shard(heft_check *c, heft_severity s, const char *rule, heft_range where,
+                            uint32_t tensor, const char *text)
 {
-    const member *m = (const member *)c;
-    const heft_index *x = m->own.check.x;
-    uint32_t number = m->base + heft_global_offset_file(x, where.offset);
+    const shard_check *m = (const shard_check *)c;
+    const heft_index *x = m->check.check.x;
+    uint32_t number = m->first_shard + heft_global_offset_file(x, where.offset);
     if (where.offset != HEFT_NOWHERE)
         where.offset = heft_global_offset(number, heft_global_offset_local(x, where.offset));
     if (tensor != HEFT_NONE)
-        tensor = heft_ix_find(m->all->check.x, heft_ix_name(x, tensor));
-    report(&m->all->check, s, rule, where, tensor, text);
+        tensor = heft_ix_find(m->model->check.x, heft_ix_name(x, tensor));
+    report(&m->model->check, s, rule, where, tensor, text);
 }
 
-static heft_status check_member(verify *v, const heft_joined_file *from)
+static heft_status check_joined_file(verify *v, const heft_joined_file *from)
 {
-    member m = { .own = *v, .all = v, .base = from->base };
-    m.own.f = from->file;
-    m.own.check.x = &from->file->x;
-    m.own.check.size = heft_file_size(from->file);
-    m.own.check.report = report_member;
-    m.own.order = NULL;
-    heft_status st = from->file->format->check(&m.own.check);
-    heft_ix_order_free_in(&m.own.mem, m.own.check.x, m.own.order);
+    shard_check m = { .check = *v, .model = v, .first_shard = from->first_shard };
+    m.check.f = from->file;
+    m.check.check.x = &from->file->x;
+    m.check.check.size = heft_file_size(from->file);
+    m.check.check.report = report_in_shard;
+    m.check.order = NULL;
+    heft_status st = from->file->format->check(&m.check.check);
+    heft_ix_order_free_in(&m.check.mem, m.check.check.x, m.check.order);
     return st;
 }
 
@@ -195,16 +198,16 @@ static heft_status check_format(verify *v)
     heft_status st = v->f->format->check ? v->f->format->check(&v->check) : HEFT_OK;
     for (uint32_t i = 0; i < v->f->joined_count && !st; i++)
         if (v->f->joined_files[i].file->format->check)
-            st = check_member(v, &v->f->joined_files[i]);
+            st = check_joined_file(v, &v->f->joined_files[i]);
     return st;
 }
 
 /* ---- contents ---- */
 
-static void report_content(void *ctx, const heft_decoded_fault *found)
+static void report_decoded_fault(void *ctx, const heft_decoded_fault *fault)
 {
     verify *v = ctx;
-    report(&v->check, found->severity, found->rule, found->where, found->tensor, found->text);
+    report(&v->check, fault->severity, fault->rule, fault->where, fault->tensor, fault->text);
 }
 
 /* ---- sparse tensors ---- */
@@ -217,10 +220,10 @@ static heft_status check_sparse(verify *v, uint32_t t)
     heft_status st = heft_sparse_check(v->f, t, &order, &why);
     if (st == HEFT_E_FORMAT)
         report(&v->check, HEFT_FAULT, "heft/sparse", nowhere, t, why.message);
-    if (!st && order.twice)
+    if (!st && order.has_duplicates)
         report(&v->check, v->f->x.strict ? HEFT_FAULT : HEFT_WARNING, "heft/sparse-twice", nowhere,
                t, "two entries are in the same place");
-    if (!st && !order.ascends && !order.twice && v->f->x.strict)
+    if (!st && !order.is_ascending && !order.has_duplicates && v->f->x.strict)
         report(&v->check, HEFT_FAULT, "heft/sparse-order", nowhere, t,
                "the columns of a row do not ascend");
     if (st != HEFT_E_NOMEM && st != HEFT_E_IO)
@@ -236,8 +239,8 @@ static heft_status check_all_sparse(verify *v)
         const heft_ix_tensor_row *row = heft_ix_row(&v->f->x, t);
         bool checks = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
         for (uint32_t k = 0; checks && k < row->part_count; k++)
-            checks = heft_file_has(v->f,
-                                   heft_ix_part_row_at(&v->f->x, row->first_part + k)->offset);
+            checks = heft_file_has_bytes(
+                v->f, heft_ix_part_row_at(&v->f->x, row->first_part + k)->offset);
         if (checks)
             st = check_sparse(v, t);
     }
@@ -245,7 +248,7 @@ static heft_status check_all_sparse(verify *v)
 }
 
 /* What a quick check has left out, in one note. */
-static void report_left_out(verify *v)
+static void report_quick(verify *v)
 {
     const heft_index *x = &v->f->x;
     uint32_t checksums = 0;
@@ -265,21 +268,21 @@ static heft_status check_all(verify *v)
     for (size_t i = 0; heft_notice_at(&notice, f, i); i++)
         if (i >= f->x.notes.len || !notes[i].is_early)
             report_finding(v, &notice);
-    heft_status st = report_siblings(v);
+    heft_status st = report_shards(v);
     if (st)
         return st;
     if (f->x.shard_info.number)
         report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
                "one of several files of a model: the first of them stands for all");
-    st = check_claims(v);
+    st = check_checksums(v);
     if (!st)
         st = check_format(v);
     if (v->check.is_quick) {
-        report_left_out(v);
+        report_quick(v);
         return st;
     }
     if (!st)
-        st = heft_decoded_check(f, v->meter, report_content, v, &v->result->bytes_checked,
+        st = heft_decoded_check(f, v->progress, report_decoded_fault, v, &v->result->bytes_checked,
                                 v->check.err);
     if (!st)
         st = check_all_sparse(v);
@@ -293,8 +296,8 @@ static verify begin(const heft_file *f, heft_finding_fn fn, void *ctx, heft_erro
                    .size = heft_file_size(f),
                    .report = report,
                    .padding = padding,
-                   .bytes = bytes,
-                   .has = has,
+                   .bytes = read_bytes,
+                   .has = has_bytes,
                    .order = order,
                    .err = err },
         .f = f,
@@ -307,34 +310,35 @@ static verify begin(const heft_file *f, heft_finding_fn fn, void *ctx, heft_erro
 heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
                              const heft_verify_options *opt, heft_error *err)
 {
-    heft_verify_result own;
+    heft_verify_result own_result;
     heft_error own_error;
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     err = heft_error_begin(err, &own_error);
     heft_status st = heft_sized_copy(&o, offsetof(heft_verify_options, reserved), opt, err);
     if (st)
         return st;
-    heft_progress meter = { .fn = o.progress, .ctx = o.progress_ctx };
+    heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx };
     verify v = begin(f, o.on_finding, o.ctx, err);
-    v.result = out ? out : &own;
-    v.meter = &meter;
+    v.result = out ? out : &own_result;
+    v.progress = &progress;
     v.check.is_quick = o.quick;
     *v.result = (heft_verify_result){ .notes = 0 };
     heft_file_enter(f); /* names and digests are lent by the file as well */
     if (!o.quick)
-        meter.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);
+        progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);
     st = heft_file_leave_after(f, check_all(&v), err);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return heft_error_end(err, st);
 }
 
-heft_status heft_verify_layout(const heft_file *f, bool (*passes)(void *ctx, heft_range where),
+heft_status heft_verify_layout(const heft_file *f,
+                               bool (*skips_padding)(void *ctx, heft_range where),
                                heft_finding_fn fn, void *ctx, heft_error *err)
 {
     heft_verify_result result = { .notes = 0 };
     verify v = begin(f, fn, ctx, err);
     v.result = &result;
-    v.passes = passes;
+    v.skips_padding = skips_padding;
     heft_status st = check_format(&v);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return st;

@@ -6,7 +6,7 @@
 #include "core/check/decoded_check.h"
 #include "core/read/part_check.h"
 
-enum { BEFORE, TAPPED, JOINED, NOT_AT_ALL };
+enum { CHECK_BEFORE_COPY, CHECK_PART_STREAM, CHECK_AFTER_COPY, CHECK_NEVER };
 
 static const char purpose[] = "to check checksums";
 
@@ -30,151 +30,157 @@ static bool touches_payload(const heft_index *x, const heft_stored_checksum *c)
 }
 
 /* Whether anything is copied from the file beside this one that the claim is about. */
-static bool is_used(const heft_index *x, uint32_t file, heft_part_use_fn passing, void *ctx)
+static bool is_used(const heft_index *x, uint32_t file, heft_part_use_fn part_use, void *ctx)
 {
     for (uint32_t i = 0; i < x->parts.len; i++)
         if (heft_global_offset_file(x, heft_ix_part_row_at(x, i)->offset) == file &&
-            passing(ctx, i))
+            part_use(ctx, i))
             return true;
     return !file;
 }
 
-static uint8_t way(heft_source_verifier *w, uint32_t claim, heft_part_use_fn passing, void *ctx)
+static uint8_t choose_check_time(heft_source_verifier *v, uint32_t checksum,
+                                 heft_part_use_fn part_use, void *ctx)
 {
-    const heft_host *h = w->f->host;
-    uint32_t part = heft_ix_checksum_part(&w->f->x, claim);
-    if (part < w->f->x.parts.len && heft_ix_part_row_at(&w->f->x, part)->length &&
-        passing(ctx, part) == HEFT_PART_UNUSED) /* then its digest need not be looked at */
-        return NOT_AT_ALL;
-    const heft_stored_checksum at = heft_ix_checksum_at(&w->f->x, claim), *c = &at;
+    const heft_host *h = v->f->host;
+    uint32_t part = heft_ix_checksum_part(&v->f->x, checksum);
+    if (part < v->f->x.parts.len && heft_ix_part_row_at(&v->f->x, part)->length &&
+        part_use(ctx, part) == HEFT_PART_UNUSED) /* then its digest need not be looked at */
+        return CHECK_NEVER;
+    const heft_stored_checksum at = heft_ix_checksum_at(&v->f->x, checksum), *c = &at;
     if (c->part == HEFT_NONE) {
-        uint32_t file = heft_global_offset_file(&w->f->x, c->range[0].offset);
-        if (file && !is_used(&w->f->x, file, passing, ctx))
-            return NOT_AT_ALL;
-        bool joins = !c->covers_metadata_only && touches_payload(&w->f->x, c) &&
-                     heft_partial_crcs_track(&w->seen, h, c->algorithm);
-        return joins ? JOINED : BEFORE;
+        uint32_t file = heft_global_offset_file(&v->f->x, c->range[0].offset);
+        if (file && !is_used(&v->f->x, file, part_use, ctx))
+            return CHECK_NEVER;
+        bool joins = !c->covers_metadata_only && touches_payload(&v->f->x, c) &&
+                     heft_partial_crcs_track(&v->crcs, h, c->algorithm);
+        return joins ? CHECK_AFTER_COPY : CHECK_BEFORE_COPY;
     }
-    const heft_ix_part_row *p = heft_ix_part_row_at(&w->f->x, c->part);
-    if (c->part >= w->f->x.parts.len || !p->length)
-        return BEFORE;
-    heft_part_use p_is = passing(ctx, c->part);
-    if (p_is != HEFT_PART_COPIED)
-        return p_is == HEFT_PART_CHECKED_BEFORE ? BEFORE : NOT_AT_ALL;
-    if (!c->decoded && heft_partial_crcs_track(&w->seen, h, c->algorithm))
-        return JOINED;
-    return heft_host_digest(h, c->algorithm) ? TAPPED : NOT_AT_ALL;
+    const heft_ix_part_row *p = heft_ix_part_row_at(&v->f->x, c->part);
+    if (c->part >= v->f->x.parts.len || !p->length)
+        return CHECK_BEFORE_COPY;
+    heft_part_use use = part_use(ctx, c->part);
+    if (use != HEFT_PART_COPIED)
+        return use == HEFT_PART_CHECKED_BEFORE ? CHECK_BEFORE_COPY : CHECK_NEVER;
+    if (!c->decoded && heft_partial_crcs_track(&v->crcs, h, c->algorithm))
+        return CHECK_AFTER_COPY;
+    return heft_host_digest(h, c->algorithm) ? CHECK_PART_STREAM : CHECK_NEVER;
 }
 
-static bool allocate(heft_source_verifier *w)
+static bool allocate(heft_source_verifier *v)
 {
-    w->count = heft_ix_checksums(&w->f->x);
-    if (!w->count)
+    v->checksums = heft_ix_checksums(&v->f->x);
+    if (!v->checksums)
         return true;
-    w->states = heft_mem_alloc(&w->mem, w->count * sizeof *w->states);
-    w->later = heft_mem_alloc(&w->mem, w->count);
-    return w->states && w->later;
+    v->states = heft_mem_alloc(&v->mem, v->checksums * sizeof *v->states);
+    v->check_time = heft_mem_alloc(&v->mem, v->checksums);
+    return v->states && v->check_time;
 }
 
-void heft_source_verifier_free(heft_source_verifier *w)
+void heft_source_verifier_free(heft_source_verifier *v)
 {
-    heft_mem_free(&w->mem, w->states, w->count * sizeof *w->states);
-    heft_mem_free(&w->mem, w->later, w->count);
-    heft_partial_crcs_free(&w->seen);
+    heft_mem_free(&v->mem, v->states, v->checksums * sizeof *v->states);
+    heft_mem_free(&v->mem, v->check_time, v->checksums);
+    heft_partial_crcs_free(&v->crcs);
 }
 
 /* A checksum with several readings is broken when none of them holds. */
-heft_status heft_source_verifier_require(const heft_source_verifier *w, bool advisory,
+heft_status heft_source_verifier_require(const heft_source_verifier *v, bool advisory,
                                          heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (w->off || !w->count)
+    if (v->is_disabled || !v->checksums)
         return HEFT_OK;
-    for (uint32_t i = 0, pick; !st && heft_checksums_next(w->f, w->states, &i, &pick);) {
-        if (w->states[pick] != HEFT_CHECKSUM_MISMATCH)
+    for (uint32_t i = 0, representative;
+         !st && heft_checksums_next(v->f, v->states, &i, &representative);) {
+        if (v->states[representative] != HEFT_CHECKSUM_MISMATCH)
             continue;
-        heft_stored_checksum c = heft_ix_checksum_at(&w->f->x, pick);
+        heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, representative);
         if (advisory || !c.advisory)
-            st = heft_stored_checksum_mismatch(&w->f->x, &c, err);
+            st = heft_stored_checksum_mismatch(&v->f->x, &c, err);
     }
     return st;
 }
 
-heft_status heft_source_verifier_begin(heft_source_verifier *w, const heft_file *f, bool off,
-                                       heft_part_use_fn passing, void *ctx, heft_error *err)
+heft_status heft_source_verifier_begin(heft_source_verifier *v, const heft_file *f,
+                                       bool is_disabled, heft_part_use_fn part_use, void *ctx,
+                                       heft_error *err)
 {
-    heft_progress meter = { .fn = NULL };
-    *w = (heft_source_verifier){ .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .off = off };
-    heft_partial_crcs_init(&w->seen, f->host);
-    if (off)
+    heft_progress progress = { .fn = NULL };
+    *v = (heft_source_verifier){ .f = f,
+                                 .mem = { f->host->allocator, UINT64_MAX, 0 },
+                                 .is_disabled = is_disabled };
+    heft_partial_crcs_init(&v->crcs, f->host);
+    if (is_disabled)
         return HEFT_OK;
-    if (!allocate(w))
+    if (!allocate(v))
         return heft_error_no_memory(err, purpose);
-    if (!w->count)
+    if (!v->checksums)
         return HEFT_OK;
-    for (uint32_t i = 0; i < w->count; i++)
-        w->later[i] = way(w, i, passing, ctx);
-    heft_status st = heft_checksum_sweep(w->states, f, w->later, &meter, err);
-    return st ? st : heft_source_verifier_require(w, false, err);
+    for (uint32_t i = 0; i < v->checksums; i++)
+        v->check_time[i] = choose_check_time(v, i, part_use, ctx);
+    heft_status st = heft_checksum_sweep(v->states, f, v->check_time, &progress, err);
+    return st ? st : heft_source_verifier_require(v, false, err);
 }
 
-uint32_t heft_source_verifier_ordered(const heft_source_verifier *w, uint32_t part)
+uint32_t heft_source_verifier_ordered_checksum(const heft_source_verifier *v, uint32_t part)
 {
-    uint32_t row = w->off ? HEFT_NONE : heft_ix_digest_find(&w->f->x, part);
-    uint32_t claim = row == HEFT_NONE ? HEFT_NONE : w->f->x.checksums.len + row;
-    return claim != HEFT_NONE && w->later[claim] == TAPPED ? claim : HEFT_NONE;
+    uint32_t row = v->is_disabled ? HEFT_NONE : heft_ix_digest_find(&v->f->x, part);
+    uint32_t checksum = row == HEFT_NONE ? HEFT_NONE : v->f->x.checksums.len + row;
+    return checksum != HEFT_NONE && v->check_time[checksum] == CHECK_PART_STREAM ? checksum
+                                                                                 : HEFT_NONE;
 }
 
-void heft_source_verifier_compare(heft_source_verifier *w, uint32_t claim, const uint8_t *digest,
+void heft_source_verifier_compare(heft_source_verifier *v, uint32_t checksum, const uint8_t *digest,
                                   uint32_t bytes)
 {
-    heft_stored_checksum c = heft_ix_checksum_at(&w->f->x, claim);
-    w->states[claim] = memcmp(c.expect, digest, bytes) ? HEFT_CHECKSUM_MISMATCH
-                                                       : HEFT_CHECKSUM_MATCHES;
+    heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, checksum);
+    v->states[checksum] = memcmp(c.expect, digest, bytes) ? HEFT_CHECKSUM_MISMATCH
+                                                          : HEFT_CHECKSUM_MATCHES;
 }
 
-heft_status heft_source_verifier_add(heft_source_verifier *w, uint64_t off, const void *data,
-                                     size_t len, heft_error *err)
+heft_status heft_source_verifier_add(heft_source_verifier *v, uint64_t is_disabled,
+                                     const void *data, size_t len, heft_error *err)
 {
-    return heft_partial_crcs_add(&w->seen, off, data, len, err);
+    return heft_partial_crcs_add(&v->crcs, is_disabled, data, len, err);
 }
 
-heft_status heft_source_verifier_end(heft_source_verifier *w, heft_error *err)
+heft_status heft_source_verifier_end(heft_source_verifier *v, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (w->off || !w->count)
+    if (v->is_disabled || !v->checksums)
         return HEFT_OK;
-    heft_partial_crcs_sort(&w->seen);
-    for (uint32_t i = 0; i < w->count && !st; i++) {
-        if (w->later[i] != JOINED)
+    heft_partial_crcs_sort(&v->crcs);
+    for (uint32_t i = 0; i < v->checksums && !st; i++) {
+        if (v->check_time[i] != CHECK_AFTER_COPY)
             continue;
-        heft_stored_checksum c = heft_ix_checksum_at(&w->f->x, i);
+        heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, i);
         bool holds;
-        st = heft_stored_checksum_join_crcs(&holds, &c, w->f, &w->seen, err);
-        w->states[i] = st ? w->states[i] : holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
+        st = heft_stored_checksum_join_crcs(&holds, &c, v->f, &v->crcs, err);
+        v->states[i] = st ? v->states[i] : holds ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH;
     }
-    return st ? st : heft_source_verifier_require(w, false, err);
+    return st ? st : heft_source_verifier_require(v, false, err);
 }
 
-heft_status heft_source_verifier_check_now(heft_source_verifier *w, heft_error *err)
+heft_status heft_source_verifier_check_now(heft_source_verifier *v, heft_error *err)
 {
-    heft_progress meter = { .fn = NULL };
-    if (w->off || !w->count)
+    heft_progress progress = { .fn = NULL };
+    if (v->is_disabled || !v->checksums)
         return HEFT_OK;
-    heft_status st = heft_checksum_sweep(w->states, w->f, NULL, &meter, err);
+    heft_status st = heft_checksum_sweep(v->states, v->f, NULL, &progress, err);
     if (!st)
-        memset(w->later, BEFORE, w->count);
+        memset(v->check_time, CHECK_BEFORE_COPY, v->checksums);
     return st;
 }
 
 heft_status heft_check_all(const heft_file *f, heft_error *err)
 {
-    heft_source_verifier w = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 } };
-    heft_partial_crcs_init(&w.seen, f->host);
-    heft_status st = allocate(&w) ? heft_source_verifier_check_now(&w, err)
+    heft_source_verifier v = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 } };
+    heft_partial_crcs_init(&v.crcs, f->host);
+    heft_status st = allocate(&v) ? heft_source_verifier_check_now(&v, err)
                                   : heft_error_no_memory(err, purpose);
     if (!st)
-        st = heft_source_verifier_require(&w, false, err);
-    heft_source_verifier_free(&w);
+        st = heft_source_verifier_require(&v, false, err);
+    heft_source_verifier_free(&v);
     return st ? st : heft_decoded_check_require(f, err);
 }

@@ -18,7 +18,7 @@ typedef struct lent { /* the bytes of an open file, once more */
 
 static heft_status read_lent(heft_source *s, uint64_t at, void *buf, size_t len, heft_error *err)
 {
-    return heft_file_bytes(((const lent *)s)->f, at, buf, len, err);
+    return heft_file_read_stored(((const lent *)s)->f, at, buf, len, err);
 }
 
 static const void *lend_lent(heft_source *s, uint64_t at, uint64_t len)

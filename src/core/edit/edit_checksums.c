@@ -74,7 +74,7 @@ static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r,
     uint64_t skip = r.offset - c.range[0].offset;
     bool covers = c.range[0].length >= skip && c.range[0].length - skip == r.length;
     if (!covers || skip > MOST || !is_simple(&c, d) ||
-        heft_file_bytes(g->in, c.range[0].offset, before, (size_t)skip, NULL))
+        heft_file_read_stored(g->in, c.range[0].offset, before, (size_t)skip, NULL))
         return false;
     d->init(&begin);
     d->update(&begin, before, (size_t)skip);

@@ -56,7 +56,7 @@ heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_
         if (p->data)
             memcpy(to, (const uint8_t *)p->data + skip, n);
         else
-            st = heft_file_bytes(g->in, p->from + skip, to, n, err);
+            st = heft_file_read_stored(g->in, p->from + skip, to, n, err);
         to += n;
         at += n;
         len -= n;

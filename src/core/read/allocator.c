@@ -13,13 +13,13 @@ static size_t rounded(size_t size)
 
 static void *take(heft_arena_memory *m, size_t size, size_t align)
 {
-    uintptr_t at = (uintptr_t)(m->base + m->used);
-    size_t pad = (size_t)(-at & (align - 1));
+    uintptr_t address = (uintptr_t)(m->base + m->used);
+    size_t padding = (size_t)(-address & (align - 1));
     size = rounded(size);
-    if (!size || pad > m->size - m->used || size > m->size - m->used - pad)
+    if (!size || padding > m->size - m->used || size > m->size - m->used - padding)
         return NULL;
-    void *p = m->base + m->used + pad;
-    m->used += pad + size;
+    void *p = m->base + m->used + padding;
+    m->used += padding + size;
     m->peak = m->used > m->peak ? m->used : m->peak;
     return p;
 }

@@ -6,17 +6,17 @@
 enum {
     CHUNK = 1 << 16, /* elements that are cast at a time: whole blocks of every element type */
     MEMORY_ALIGN = 64,
-    MOST_ALIGN = 8 /* no element is made of numbers larger than this */
+    MAX_ALIGN = 8 /* no element is made of numbers larger than this */
 };
 
-typedef struct dense {
+typedef struct dense_tensor {
     const heft_file *f;
     heft_tensor t;
     uint32_t part;
     uint64_t count; /* elements */
-} dense;
+} dense_tensor;
 
-static heft_status find_dense(dense *d, const heft_file *f, heft_str name, heft_error *err)
+static heft_status find_dense(dense_tensor *d, const heft_file *f, heft_str name, heft_error *err)
 {
     uint32_t id = heft_tensor_find(f, name);
     if (id == HEFT_NONE) {
@@ -45,49 +45,51 @@ static heft_status find_dense(dense *d, const heft_file *f, heft_str name, heft_
 
 typedef struct
     cast_job { /* of data that the source lends; one chunk for each call of cast_lent() */
-    const dense *d;
-    const uint8_t *from;
-    uint8_t *to;
-    heft_dtype as;
+    const dense_tensor *d;
+    const uint8_t *src;
+    uint8_t *dst;
+    heft_dtype dtype;
 } cast_job;
 
-static void cast_chunk(uint8_t *to, heft_dtype as, const void *from, const dense *d, uint64_t first)
+static void cast_chunk(uint8_t *dst, heft_dtype dtype, const void *src, const dense_tensor *d,
+                       uint64_t first)
 {
     uint64_t at = 0, n = d->count - first < CHUNK ? d->count - first : CHUNK;
     if (!n)
         return;
-    (void)heft_dtype_bytes(&at, as, first); /* all elements have fewer bytes than memory */
-    (void)heft_dtype_cast(to + at, as, from, d->t.dtype, (size_t)n);
+    (void)heft_dtype_bytes(&at, dtype, first); /* all elements have fewer bytes than memory */
+    (void)heft_dtype_cast(dst + at, dtype, src, d->t.dtype, (size_t)n);
 }
 
-static void cast_lent(void *arg, size_t i)
+static void cast_mapped_chunk(void *arg, size_t i)
 {
     const cast_job *j = arg;
     uint64_t at = 0, first = (uint64_t)i * CHUNK;
     (void)heft_dtype_bytes(&at, j->d->t.dtype, first);
     heft_file_enter(j->d->f);
-    cast_chunk(j->to, j->as, j->from + at, j->d, first);
+    cast_chunk(j->dst, j->dtype, j->src + at, j->d, first);
     heft_file_disarm(j->d->f); /* whether the bytes were there is asked once, at the end */
 }
 
-static heft_status cast_stream(uint8_t *to, const dense *d, heft_dtype as, heft_error *err)
+static heft_status cast_stream(uint8_t *dst, const dense_tensor *d, heft_dtype dtype,
+                               heft_error *err)
 {
     heft_stream *s;
     heft_status st = heft_stream_open(&s, d->f, d->part, err);
     if (st)
         return st;
     const heft_allocator *a = d->f->host->allocator;
-    uint64_t most = 0, length = heft_ix_part_row_at(&d->f->x, d->part)->length;
-    (void)heft_dtype_bytes(&most, d->t.dtype, CHUNK);
-    size_t capacity = (size_t)(length < most ? length : most);
+    uint64_t chunk_bytes = 0, length = heft_ix_part_row_at(&d->f->x, d->part)->length;
+    (void)heft_dtype_bytes(&chunk_bytes, d->t.dtype, CHUNK);
+    size_t capacity = (size_t)(length < chunk_bytes ? length : chunk_bytes);
     void *buf = a->resize(a->ctx, NULL, 0, capacity + 1, MEMORY_ALIGN);
     if (!buf)
         st = heft_error_plain(err, HEFT_E_NOMEM, "no memory to cast tensor %q", d->t.name);
     for (uint64_t first = 0, left = length; !st && (left || !first); first += CHUNK) {
-        size_t n = (size_t)(left < most ? left : most);
+        size_t n = (size_t)(left < chunk_bytes ? left : chunk_bytes);
         st = heft_stream_read(buf, s, n, err);
         if (!st)
-            cast_chunk(to, as, buf, d, first);
+            cast_chunk(dst, dtype, buf, d, first);
         left -= n;
     }
     if (buf)
@@ -96,65 +98,66 @@ static heft_status cast_stream(uint8_t *to, const dense *d, heft_dtype as, heft_
     return st;
 }
 
-static heft_status cast_into(void *to, const dense *d, heft_dtype as, heft_error *err)
+static heft_status cast_into(void *dst, const dense_tensor *d, heft_dtype dtype, heft_error *err)
 {
-    const void *lent = d->f->check_parts ? NULL : heft_part_view(d->f, d->part);
-    if (!lent)
-        return cast_stream(to, d, as, err);
-    cast_job j = { d, lent, to, as };
-    heft_host_run(d->f->host, (size_t)(d->count / CHUNK) + (d->count % CHUNK != 0), cast_lent, &j);
+    const void *mapped = d->f->check_parts ? NULL : heft_part_view(d->f, d->part);
+    if (!mapped)
+        return cast_stream(dst, d, dtype, err);
+    cast_job j = { d, mapped, dst, dtype };
+    heft_host_run(d->f->host, (size_t)(d->count / CHUNK) + (d->count % CHUNK != 0),
+                  cast_mapped_chunk, &j);
     heft_file_enter(d->f);
     return heft_file_leave(d->f, err);
 }
 
 /* ---- for programs ---- */
 
-static heft_array array_of(const dense *d, heft_dtype as, uint64_t bytes)
+static heft_array array_of(const dense_tensor *d, heft_dtype dtype, uint64_t bytes)
 {
     return (heft_array){
-        .name = d->t.name, .bytes = bytes, .dims = d->t.dims, .rank = d->t.rank, .dtype = as
+        .name = d->t.name, .bytes = bytes, .dims = d->t.dims, .rank = d->t.rank, .dtype = dtype
     };
 }
 
 /* Decoding a part must be able to give so many bytes, before memory is taken for them. */
-static heft_status take_memory(void **to, heft_array *a, const dense *d, heft_error *err)
+static heft_status allocate_data(void **dst, heft_array *a, const dense_tensor *d, heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&d->f->x, d->part);
-    heft_status st = row->encoding ? heft_stream_possible(d->f, d->part, row->length, err)
+    heft_status st = row->encoding ? heft_stream_check_ratio(d->f, d->part, row->length, err)
                                    : HEFT_OK;
     if (st || !a->bytes)
         return st;
-    const heft_allocator *from = d->f->host->allocator;
-    *to = a->bytes > SIZE_MAX - MEMORY_ALIGN
-              ? NULL
-              : from->resize(from->ctx, NULL, 0, (size_t)a->bytes, MEMORY_ALIGN);
-    if (!*to)
+    const heft_allocator *src = d->f->host->allocator;
+    *dst = a->bytes > SIZE_MAX - MEMORY_ALIGN
+               ? NULL
+               : src->resize(src->ctx, NULL, 0, (size_t)a->bytes, MEMORY_ALIGN);
+    if (!*dst)
         return heft_error_plain(err, HEFT_E_NOMEM, "tensor %q: no memory for %U bytes", a->name,
                                 a->bytes);
-    a->allocator = from;
+    a->allocator = src;
     return HEFT_OK;
 }
 
-static heft_status read_dense(heft_array *out, const dense *d, heft_dtype as, void *memory,
-                              size_t capacity, heft_error *err)
+static heft_status read_dense(heft_array *out, const dense_tensor *d, heft_dtype dtype,
+                              void *memory, size_t capacity, heft_error *err)
 {
     uint64_t bytes = 0;
-    if (as != d->t.dtype && !heft_dtype_can_cast(as, d->t.dtype))
+    if (dtype != d->t.dtype && !heft_dtype_can_cast(dtype, d->t.dtype))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
-                                d->t.name, heft_dtype_name(d->t.dtype), heft_dtype_name(as));
-    if (!heft_dtype_bytes(&bytes, as, d->count))
+                                d->t.name, heft_dtype_name(d->t.dtype), heft_dtype_name(dtype));
+    if (!heft_dtype_bytes(&bytes, dtype, d->count))
         return heft_error_plain(err, HEFT_E_LIMIT, "tensor %q: %U elements of %s pass 64 bits",
-                                d->t.name, d->count, heft_dtype_name(as));
-    heft_array a = array_of(d, as, bytes);
+                                d->t.name, d->count, heft_dtype_name(dtype));
+    heft_array a = array_of(d, dtype, bytes);
     if (memory && bytes > capacity)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "tensor %q needs %U bytes as %s, the memory has %U", a.name, bytes,
-                                heft_dtype_name(as), (uint64_t)capacity);
-    heft_status st = memory ? HEFT_OK : take_memory(&memory, &a, d, err);
+                                heft_dtype_name(dtype), (uint64_t)capacity);
+    heft_status st = memory ? HEFT_OK : allocate_data(&memory, &a, d, err);
     a.data = memory;
     if (!st)
-        st = as != d->t.dtype ? cast_into(memory, d, as, err)
-                              : heft_part_read_many(&memory, d->f, &d->part, 1, NULL, NULL, err);
+        st = dtype != d->t.dtype ? cast_into(memory, d, dtype, err)
+                                 : heft_part_read_many(&memory, d->f, &d->part, 1, NULL, NULL, err);
     if (st)
         heft_array_free(&a);
     else
@@ -162,16 +165,16 @@ static heft_status read_dense(heft_array *out, const dense *d, heft_dtype as, vo
     return st;
 }
 
-heft_status heft_array_read(heft_array *out, const heft_file *f, heft_str name, heft_dtype as,
+heft_status heft_array_read(heft_array *out, const heft_file *f, heft_str name, heft_dtype dtype,
                             void *memory, size_t capacity, heft_error *err)
 {
-    dense d;
+    dense_tensor d;
     heft_error own;
     *out = (heft_array){ .data = NULL };
     err = heft_error_begin(err, &own);
     heft_status st = find_dense(&d, f, name, err);
     if (!st)
-        st = read_dense(out, &d, as == HEFT_UNTYPED ? d.t.dtype : as, memory, capacity, err);
+        st = read_dense(out, &d, dtype == HEFT_UNTYPED ? d.t.dtype : dtype, memory, capacity, err);
     return heft_error_end(err, st);
 }
 
@@ -179,26 +182,26 @@ heft_status heft_array_read(heft_array *out, const heft_file *f, heft_str name, 
 static bool is_aligned(const void *p, heft_dtype t)
 {
     uintptr_t size = heft_dtype_get(t)->block_bytes, align = size & (~size + 1);
-    return ((uintptr_t)p & ((align < MOST_ALIGN ? align : MOST_ALIGN) - 1)) == 0;
+    return ((uintptr_t)p & ((align < MAX_ALIGN ? align : MAX_ALIGN) - 1)) == 0;
 }
 
 heft_status heft_array_view(heft_array *out, const heft_file *f, heft_str name, heft_error *err)
 {
-    dense d;
+    dense_tensor d;
     heft_error own;
     *out = (heft_array){ .data = NULL };
     err = heft_error_begin(err, &own);
     heft_status st = find_dense(&d, f, name, err);
     if (st)
         return heft_error_end(err, st);
-    const void *lent = heft_part_view(f, d.part);
-    if (!lent || !is_aligned(lent, d.t.dtype))
+    const void *mapped = heft_part_view(f, d.part);
+    if (!mapped || !is_aligned(mapped, d.t.dtype))
         return heft_error_end(err, read_dense(out, &d, d.t.dtype, NULL, 0, err));
     if (f->check_parts)
         st = heft_part_verify(NULL, f, d.part, err);
     if (!st) {
         *out = array_of(&d, d.t.dtype, heft_ix_part_row_at(&f->x, d.part)->length);
-        out->data = lent;
+        out->data = mapped;
     }
     return heft_error_end(err, st);
 }

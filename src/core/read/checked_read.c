@@ -10,22 +10,22 @@ static const char purpose[] = "to check digests";
 /* ---- which checksums ---- */
 
 /* The parts of the file by their places, and how many of them before each are not read. */
-typedef struct layout {
+typedef struct coverage {
     uint32_t *order, count;
     uint32_t *unread; /* count + 1 */
     uint8_t *is_read; /* by part */
-    size_t room;
-} layout;
+    size_t unread_bytes;
+} coverage;
 
-static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *parts,
-                               uint32_t count, heft_error *err)
+static heft_status init_coverage(coverage *l, heft_checked_read *r, const uint32_t *parts,
+                                 uint32_t count, heft_error *err)
 {
     const heft_index *x = &r->f->x;
     uint32_t all = heft_ix_all_parts(x);
-    *l = (layout){ .order = NULL };
+    *l = (coverage){ .order = NULL };
     l->order = heft_ix_order_in(&r->mem, x, &l->count);
-    l->room = ((size_t)all + 1) * sizeof *l->unread + all;
-    l->unread = heft_mem_alloc(&r->mem, l->room);
+    l->unread_bytes = ((size_t)all + 1) * sizeof *l->unread + all;
+    l->unread = heft_mem_alloc(&r->mem, l->unread_bytes);
     if (!l->order || !l->unread)
         return heft_error_no_memory(err, purpose);
     l->is_read = (uint8_t *)(l->unread + all + 1);
@@ -41,21 +41,23 @@ static heft_status layout_make(layout *l, heft_checked_read *r, const uint32_t *
 }
 
 /* How many parts with bytes begin before a place. */
-static uint32_t begun_before(const layout *l, const heft_index *x, uint64_t place)
+static uint32_t parts_starting_before(const coverage *l, const heft_index *x, uint64_t offset)
 {
     heft_bisect b = { .end = l->count };
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, heft_ix_part_row_at(x, l->order[b.mid])->offset < place);
+        heft_bisect_narrow(&b, heft_ix_part_row_at(x, l->order[b.mid])->offset < offset);
     return b.first;
 }
 
 /* Whether it covers bytes of parts, and of those that are read only. */
-static bool covers_read(const layout *l, const heft_index *x, const heft_stored_checksum *c)
+static bool covers_only_read_parts(const coverage *l, const heft_index *x,
+                                   const heft_stored_checksum *c)
 {
     uint32_t parts = 0, unread = 0;
     for (int i = 0; i < HEFT_CHECKSUM_RANGES; i++) {
         heft_range r = c->range[i];
-        uint32_t from = begun_before(l, x, r.offset), to = begun_before(l, x, r.offset + r.length);
+        uint32_t from = parts_starting_before(l, x, r.offset),
+                 to = parts_starting_before(l, x, r.offset + r.length);
         parts += r.length ? to - from : 0;
         unread += r.length ? l->unread[to] - l->unread[from] : 0;
     }
@@ -63,15 +65,16 @@ static bool covers_read(const layout *l, const heft_index *x, const heft_stored_
 }
 
 /* Of a checksum with several readings none is judged here, nor one that is advice. */
-static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_error *err)
+static heft_status select_range_checksums(heft_checked_read *r, const coverage *l, heft_error *err)
 {
     const heft_index *x = &r->f->x;
-    const heft_stored_checksum *claims = x->checksums.ptr;
+    const heft_stored_checksum *checksums = x->checksums.ptr;
     for (uint32_t i = 0; i < x->checksums.len; i++) {
-        const heft_stored_checksum *c = &claims[i];
-        bool is_alone = !c->is_alternative && !(i && claims[i - 1].is_alternative);
-        if (is_alone && !c->covers_metadata_only && !c->advisory && covers_read(l, x, c) &&
-            heft_partial_crcs_track(&r->seen, r->f->host, c->algorithm) &&
+        const heft_stored_checksum *c = &checksums[i];
+        bool has_no_alternatives = !c->is_alternative && !(i && checksums[i - 1].is_alternative);
+        if (has_no_alternatives && !c->covers_metadata_only && !c->advisory &&
+            covers_only_read_parts(l, x, c) &&
+            heft_partial_crcs_track(&r->crcs, r->f->host, c->algorithm) &&
             !heft_vec_add(&r->mem, &r->checksums, &i, sizeof i))
             return heft_error_no_memory(err, purpose);
     }
@@ -79,16 +82,16 @@ static heft_status choose_ranges(heft_checked_read *r, const layout *l, heft_err
 }
 
 /* Whether the digest of a part is joined from its pieces. */
-static bool is_joined(const heft_checked_read *r, uint32_t part, uint32_t claim)
+static bool is_joinable(const heft_checked_read *r, uint32_t part, uint32_t checksum)
 {
-    if (!r->splits || !heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)))
+    if (!r->is_chunked || !heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)))
         return false;
     const heft_digest *d = heft_host_digest(r->f->host,
-                                            heft_ix_checksum_algorithm(&r->f->x, claim));
+                                            heft_ix_checksum_algorithm(&r->f->x, checksum));
     return d && heft_partial_crcs_supports(d);
 }
 
-static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_error *err)
+static heft_status select_part_digests(heft_checked_read *r, const coverage *l, heft_error *err)
 {
     const heft_index *x = &r->f->x;
     heft_status st = HEFT_OK;
@@ -98,8 +101,8 @@ static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_er
             continue;
         if (!heft_ix_part_row_at(x, part)->length)
             st = heft_part_verify(NULL, r->f, part, err); /* nobody will read it */
-        else if (is_joined(r, part, i) &&
-                 !(heft_partial_crcs_track(&r->seen, r->f->host,
+        else if (is_joinable(r, part, i) &&
+                 !(heft_partial_crcs_track(&r->crcs, r->f->host,
                                            heft_ix_checksum_algorithm(x, i)) &&
                    heft_vec_add(&r->mem, &r->checksums, &i, sizeof i)))
             st = heft_error_no_memory(err, purpose);
@@ -107,31 +110,31 @@ static heft_status choose_digests(heft_checked_read *r, const layout *l, heft_er
     return st;
 }
 
-heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_on,
-                                    bool splits, const uint32_t *parts, uint32_t count,
+heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,
+                                    bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err)
 {
-    layout l;
-    *r = (heft_checked_read){ .f = f, .splits = splits };
+    coverage l;
+    *r = (heft_checked_read){ .f = f, .is_chunked = is_chunked };
     r->mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
-    heft_partial_crcs_init(&r->seen, f->host);
-    if (!is_on || !heft_ix_checksums(&f->x))
+    heft_partial_crcs_init(&r->crcs, f->host);
+    if (!is_enabled || !heft_ix_checksums(&f->x))
         return HEFT_OK;
-    r->is_on = true;
-    heft_status st = layout_make(&l, r, parts, count, err);
+    r->is_enabled = true;
+    heft_status st = init_coverage(&l, r, parts, count, err);
     if (!st)
-        st = choose_ranges(r, &l, err);
+        st = select_range_checksums(r, &l, err);
     if (!st)
-        st = choose_digests(r, &l, err);
+        st = select_part_digests(r, &l, err);
     heft_ix_order_free_in(&r->mem, &f->x, l.order);
-    heft_mem_free(&r->mem, l.unread, l.room);
+    heft_mem_free(&r->mem, l.unread, l.unread_bytes);
     return st;
 }
 
 uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
 {
-    uint32_t row = r->is_on ? heft_ix_digest_find(&r->f->x, part) : HEFT_NONE;
-    if (row == HEFT_NONE || is_joined(r, part, r->f->x.checksums.len + row))
+    uint32_t row = r->is_enabled ? heft_ix_digest_find(&r->f->x, part) : HEFT_NONE;
+    if (row == HEFT_NONE || is_joinable(r, part, r->f->x.checksums.len + row))
         return HEFT_NONE;
     return r->f->x.checksums.len + row;
 }
@@ -140,19 +143,19 @@ uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
 
 heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
 {
-    const uint32_t *claims = r->checksums.ptr;
+    const uint32_t *checksums = r->checksums.ptr;
     heft_error own;
     heft_status st = HEFT_OK;
     err = heft_error_begin(err, &own);
-    heft_partial_crcs_sort(&r->seen);
+    heft_partial_crcs_sort(&r->crcs);
     for (uint32_t i = 0; i < r->checksums.len && !st; i++) {
         heft_stored_checksum c;
         bool holds = true;
-        st = heft_stored_checksum_get(&c, r->f, claims[i], err);
+        st = heft_stored_checksum_get(&c, r->f, checksums[i], err);
         if (!st)
-            st = heft_stored_checksum_join_crcs(&holds, &c, r->f, &r->seen, err);
+            st = heft_stored_checksum_join_crcs(&holds, &c, r->f, &r->crcs, err);
         if (!st && !holds)
-            st = heft_checksum_is_wrong(r->f, claims[i], c.part, err);
+            st = heft_checksum_mismatch_error(r->f, checksums[i], c.part, err);
     }
     return heft_error_end(err, st);
 }
@@ -160,7 +163,7 @@ heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
 void heft_checked_read_free(heft_checked_read *r)
 {
     heft_vec_free(&r->mem, &r->checksums, sizeof(uint32_t));
-    heft_partial_crcs_free(&r->seen);
+    heft_partial_crcs_free(&r->crcs);
 }
 
 /* ---- for programs ---- */
@@ -192,9 +195,9 @@ heft_status heft_checked_read_stream(heft_stream **out, heft_checked_read *r, ui
                                      heft_error *err)
 {
     heft_status st = heft_file_find_part(r->f, part, err);
-    uint32_t claim = st ? HEFT_NONE : heft_checked_read_in_order(r, part);
+    uint32_t checksum = st ? HEFT_NONE : heft_checked_read_in_order(r, part);
     *out = NULL;
-    return st ? st : heft_stream_open_with(out, r->f, part, claim, &r->seen, err);
+    return st ? st : heft_stream_open_with(out, r->f, part, checksum, &r->crcs, err);
 }
 
 void heft_checked_read_close(heft_checked_read *r)

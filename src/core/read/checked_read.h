@@ -7,16 +7,16 @@
 struct heft_checked_read {
     const heft_file *f;
     heft_memory mem;
-    heft_partial_crcs seen; /* stored bytes of parts that are not read in order, by their place */
+    heft_partial_crcs crcs; /* stored bytes of parts that are not read in order, by their place */
     heft_vec checksums;     /* numbers of those that are judged at the end */
-    bool splits;            /* parts are read in pieces, in any order */
-    bool is_on;
+    bool is_chunked;        /* parts are read in pieces, in any order */
+    bool is_enabled;
 };
 
 /* parts: those that will be read, count of them; NULL: all of all tensors.  is_on: otherwise nothing is checked.
  * splits: what can be joined from pieces is expected so; otherwise parts come through streams. */
-heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_on,
-                                    bool splits, const uint32_t *parts, uint32_t count,
+heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,
+                                    bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err);
 /* The digest for which the part has to be read from its first byte on, with heft_stream_check(); or HEFT_NONE. */
 uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part);

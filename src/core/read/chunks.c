@@ -5,11 +5,11 @@
 
 enum { CHUNK = 256 << 10 };
 
-heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const void *lent,
+heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const void *mapped,
                              uint64_t length, heft_error *err)
 {
-    *c = (heft_chunks){ .data = lent, .left = length, .al = al };
-    if (lent)
+    *c = (heft_chunks){ .data = mapped, .left = length, .al = al };
+    if (mapped)
         return HEFT_OK;
     c->capacity = length < CHUNK ? (size_t)length + 1 : CHUNK;
     c->data = c->buf = heft_alloc(al, c->capacity, 64);

@@ -14,7 +14,7 @@ typedef struct heft_chunks {
 
 /* lent: the range in memory, or NULL: the caller reads each chunk into buf.  heft_chunks_close() must follow, also
  * after an error. */
-heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const void *lent,
+heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const void *mapped,
                              uint64_t length, heft_error *err);
 /* Go to the first chunk, or to the next one; false: none is left, and len is 0. */
 bool heft_chunks_next(heft_chunks *c);

@@ -3,35 +3,36 @@
 
 #include "core/read/stream.h"
 
-enum { MOST_DECODED = 1 << 30 }; /* while opening, for a length that the last row pointer tells */
+enum { MAX_DECODED = 1 << 30 }; /* while opening, for a length that the last row pointer tells */
 
 /* A part that is broken is for verify to report. */
-static heft_status excuse(heft_status st)
+static heft_status ignore_bad_part(heft_status st)
 {
     bool system = st == HEFT_E_NOMEM || st == HEFT_E_IO;
     return system ? st : HEFT_OK;
 }
 
-static heft_status measure_part(heft_file *f, uint32_t part, heft_error *err)
+static heft_status resolve_by_decoding(heft_file *f, uint32_t part, heft_error *err)
 {
     uint64_t length;
-    heft_status st = heft_stream_measure(&length, f, part, err);
+    heft_status st = heft_stream_decoded_length(&length, f, part, err);
     if (!st)
         heft_ix_part_row_at(&f->x, part)->length = length;
-    return excuse(st);
+    return ignore_bad_part(st);
 }
 
 /* The last number of a part of row pointers. */
-static heft_status last_number(uint64_t *out, heft_file *f, uint32_t part, heft_error *err)
+static heft_status read_last_row_pointer(uint64_t *out, heft_file *f, uint32_t part,
+                                         heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     uint32_t size = heft_dtype_size(row->dtype);
-    uint8_t number[8] = { 0 };
-    if (!size || size > sizeof number || row->length < size || row->length == HEFT_NOWHERE ||
-        row->length > MOST_DECODED)
+    uint8_t bytes[8] = { 0 };
+    if (!size || size > sizeof bytes || row->length < size || row->length == HEFT_NOWHERE ||
+        row->length > MAX_DECODED)
         return HEFT_E_UNSUPPORTED;
-    heft_status st = heft_part_read(number, f, part, row->length - size, size, err);
-    *out = heft_le64(number);
+    heft_status st = heft_part_read(bytes, f, part, row->length - size, size, err);
+    *out = heft_le64(bytes);
     return st;
 }
 
@@ -41,20 +42,21 @@ typedef struct sparse { /* parts of a sparse tensor, or HEFT_NONE */
 } sparse;
 
 /* The entries of a part whose length is known, one element of which is as many as each says. */
-static bool told_by(uint64_t *entries, const heft_index *x, uint32_t part, uint64_t each)
+static bool entries_from_length(uint64_t *entries, const heft_index *x, uint32_t part,
+                                uint64_t per_entry)
 {
     const heft_ix_part_row *p = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
-    uint64_t size = p ? heft_dtype_size(p->dtype) * each : 0;
+    uint64_t size = p ? heft_dtype_size(p->dtype) * per_entry : 0;
     if (!size || p->length == HEFT_NOWHERE)
         return false;
     *entries = heft_div(p->length, size);
     return true;
 }
 
-static void settle(heft_index *x, uint32_t part, uint64_t entries, uint64_t each)
+static void set_length(heft_index *x, uint32_t part, uint64_t entries, uint64_t per_entry)
 {
     heft_ix_part_row *p = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
-    uint64_t length, size = p ? heft_dtype_size(p->dtype) * each : 0;
+    uint64_t length, size = p ? heft_dtype_size(p->dtype) * per_entry : 0;
     if (size && p->length == HEFT_NOWHERE && heft_mul(&length, entries, size))
         p->length = length;
 }
@@ -64,19 +66,20 @@ static heft_status count_entries(uint64_t *entries, bool *known, heft_file *f, c
                                  heft_error *err)
 {
     heft_status st = HEFT_OK;
-    *known = told_by(entries, &f->x, s->values, 1) || told_by(entries, &f->x, s->indices, 1) ||
-             told_by(entries, &f->x, s->coords, s->rank);
+    *known = entries_from_length(entries, &f->x, s->values, 1) ||
+             entries_from_length(entries, &f->x, s->indices, 1) ||
+             entries_from_length(entries, &f->x, s->coords, s->rank);
     if (!*known && s->indptr != HEFT_NONE) {
-        st = last_number(entries, f, s->indptr, err);
+        st = read_last_row_pointer(entries, f, s->indptr, err);
         *known = !st;
     } else if (!*known && s->coords != HEFT_NONE) {
-        st = measure_part(f, s->coords, err); /* less compressible than values are */
-        *known = told_by(entries, &f->x, s->coords, s->rank);
+        st = resolve_by_decoding(f, s->coords, err); /* less compressible than values are */
+        *known = entries_from_length(entries, &f->x, s->coords, s->rank);
     }
-    return excuse(st);
+    return ignore_bad_part(st);
 }
 
-static heft_status measure_sparse(heft_file *f, uint32_t t, heft_error *err)
+static heft_status resolve_sparse(heft_file *f, uint32_t t, heft_error *err)
 {
     sparse s = { .values = heft_ix_part_find(&f->x, t, heft_lit("values")),
                  .indices = heft_ix_part_find(&f->x, t, heft_lit("indices")),
@@ -88,13 +91,13 @@ static heft_status measure_sparse(heft_file *f, uint32_t t, heft_error *err)
     heft_status st = count_entries(&entries, &known, f, &s, err);
     if (st || !known)
         return st;
-    settle(&f->x, s.values, entries, 1);
-    settle(&f->x, s.indices, entries, 1);
-    settle(&f->x, s.coords, entries, s.rank);
+    set_length(&f->x, s.values, entries, 1);
+    set_length(&f->x, s.indices, entries, 1);
+    set_length(&f->x, s.coords, entries, s.rank);
     return HEFT_OK;
 }
 
-static heft_status measure_tensor(heft_file *f, uint32_t t, heft_error *err)
+static heft_status resolve_tensor(heft_file *f, uint32_t t, heft_error *err)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, t);
     bool is_sparse = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
@@ -103,10 +106,10 @@ static heft_status measure_tensor(heft_file *f, uint32_t t, heft_error *err)
         unknown += heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_NOWHERE;
     if (!unknown)
         return HEFT_OK;
-    heft_status st = is_sparse ? measure_sparse(f, t, err) : HEFT_OK;
+    heft_status st = is_sparse ? resolve_sparse(f, t, err) : HEFT_OK;
     for (uint32_t i = 0; i < row->part_count && !st; i++)
         if (heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_NOWHERE)
-            st = measure_part(f, row->first_part + i, err);
+            st = resolve_by_decoding(f, row->first_part + i, err);
     return st;
 }
 
@@ -114,16 +117,16 @@ heft_status heft_resolve_lengths(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
     for (uint32_t t = 0; f->x.unknown_lengths && t < heft_ix_tensors(&f->x) && !st; t++)
-        st = measure_tensor(f, t, err);
+        st = resolve_tensor(f, t, err);
     return st;
 }
 
-static heft_status demand(const heft_file *f, uint32_t part, heft_error *err)
+static heft_status check_length(const heft_file *f, uint32_t part, heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     heft_stream s;
     if (row->length != HEFT_NOWHERE)
-        return heft_stream_possible(f, part, row->length, err);
+        return heft_stream_check_ratio(f, part, row->length, err);
     heft_status st = heft_stream_start(&s, f, part, err);
     if (st)
         return st;
@@ -136,6 +139,6 @@ heft_status heft_check_lengths(const heft_file *f, heft_error *err)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < f->x.parts.len && !st; i++)
         if (heft_ix_part_row_at(&f->x, i)->encoding != HEFT_RAW)
-            st = demand(f, i, err);
+            st = check_length(f, i, err);
     return st;
 }

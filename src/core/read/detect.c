@@ -17,25 +17,25 @@ const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8
                                size_t tail_len, uint64_t size)
 {
     const heft_format *best = NULL;
-    int most = 0;
+    int best_bits = 0;
     for (size_t i = 0; i < heft_registry_count(); i++) {
         const heft_format *f = heft_registry_at(i);
         int bits = magic_bits(f->magics, head, head_len);
         if (!bits && f->probe)
             bits = f->probe(head, head_len, tail, tail_len, size);
-        if (bits > most) {
-            most = bits;
+        if (bits > best_bits) {
+            best_bits = bits;
             best = f;
         }
     }
     return best;
 }
 
-typedef struct stranger {
-    const char *begins, *is;
-} stranger;
+typedef struct foreign_kind {
+    const char *prefix, *description;
+} foreign_kind;
 
-static const stranger strangers[] = {
+static const foreign_kind foreign_kinds[] = {
     { "<!DOCTYPE", "an HTML page: the download got a web page instead of the file" },
     { "<!doctype", "an HTML page: the download got a web page instead of the file" },
     { "<html", "an HTML page: the download got a web page instead of the file" },
@@ -64,16 +64,17 @@ heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t s
                                 heft_error *err)
 {
     const char *rule = "heft/unknown-format";
-    const stranger *s = strangers, *end = strangers + sizeof strangers / sizeof *strangers;
+    const foreign_kind *s = foreign_kinds,
+                       *end = foreign_kinds + sizeof foreign_kinds / sizeof *foreign_kinds;
     for (; s < end; s++) {
-        heft_str begins = heft_lit(s->begins);
-        if (begins.len <= head_len && !memcmp(begins.ptr, head, begins.len))
+        heft_str prefix = heft_lit(s->prefix);
+        if (prefix.len <= head_len && !memcmp(prefix.ptr, head, prefix.len))
             break;
     }
     if (!size)
         heft_error_plain(err, HEFT_E_FORMAT, "the file is empty");
     else if (s < end)
-        heft_error_plain(err, HEFT_E_FORMAT, "not a file of weights: it is %s", s->is);
+        heft_error_plain(err, HEFT_E_FORMAT, "not a file of weights: it is %s", s->description);
     else
         heft_error_plain(err, HEFT_E_FORMAT, "no known format recognises this file");
     return heft_error_rule(err, HEFT_E_FORMAT, rule);

@@ -13,7 +13,7 @@ void heft_shards_close(heft_file *f)
         heft_shard *b = &f->opened_shards[i];
         if (b->model)
             heft_file_close(b->model);
-        else if (!b->is_lent)
+        else if (!b->is_borrowed)
             heft_source_close(b->source);
     }
     heft_mem_free(&f->x.mem, f->opened_shards, f->opened_shard_capacity * sizeof *f->opened_shards);
@@ -69,7 +69,7 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
         .check_parts = o.check_parts,
         .no_verify = o.no_verify,
     };
-    heft_host_begin(host, &f->x, &limits);
+    heft_host_init_index(host, &f->x, &limits);
     f->x.file_bytes = file_size;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
     heft_input_init(&f->input, &f->x.mem, file_size, f->x.limits.index_bytes);
@@ -177,8 +177,8 @@ uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
 
 uint32_t heft_part_find(const heft_file *f, uint32_t owner, heft_str role)
 {
-    bool is_there = owner < heft_ix_tensors(&f->x) || owner == HEFT_NONE;
-    return is_there ? heft_ix_part_find(&f->x, owner, role) : HEFT_NONE;
+    bool is_owner = owner < heft_ix_tensors(&f->x) || owner == HEFT_NONE;
+    return is_owner ? heft_ix_part_find(&f->x, owner, role) : HEFT_NONE;
 }
 
 heft_part heft_part_at(const heft_file *f, uint32_t part)
@@ -246,18 +246,20 @@ static heft_checksum checksum_of(const heft_file *f, const heft_stored_checksum 
 
 bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
 {
-    const heft_stored_checksum *claims = f->x.checksums.ptr;
-    uint32_t alone = f->x.has_alternatives ? 0 : f->x.checksums.len; /* each a checksum by itself */
-    if (i < alone) {
-        *out = checksum_of(f, &claims[i]);
+    const heft_stored_checksum *checksums = f->x.checksums.ptr;
+    uint32_t plain_count = f->x.has_alternatives
+                               ? 0
+                               : f->x.checksums.len; /* each a checksum by itself */
+    if (i < plain_count) {
+        *out = checksum_of(f, &checksums[i]);
         return true;
     }
-    i -= alone;
-    for (uint32_t k = alone; k < f->x.checksums.len; k++) {
-        if (k && claims[k - 1].is_alternative)
+    i -= plain_count;
+    for (uint32_t k = plain_count; k < f->x.checksums.len; k++) {
+        if (k && checksums[k - 1].is_alternative)
             continue;
         if (!i--) {
-            *out = checksum_of(f, &claims[k]);
+            *out = checksum_of(f, &checksums[k]);
             return true;
         }
     }

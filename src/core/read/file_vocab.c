@@ -15,7 +15,7 @@ static bool take_length(const heft_ix_tokens *t, const uint8_t *p, uint64_t *at,
 }
 
 /* The parser has walked through all of it; only a file that changed since can fail here. */
-static heft_status split(heft_vocab *v, const heft_ix_tokens *t, heft_error *err)
+static heft_status split_tokens(heft_vocab *v, const heft_ix_tokens *t, heft_error *err)
 {
     uint64_t at = 0, length;
     for (uint32_t i = 0; i < t->count; i++) {
@@ -43,9 +43,9 @@ heft_status heft_vocab_open(heft_vocab **out, const heft_file *f, heft_error *er
     memcpy(v->key, f->x.key.secret, sizeof v->key);
     for (int i = 0; i < HEFT_SPECIALS && t->has_special; i++)
         v->special[i] = t->special[i];
-    st = heft_file_bytes(f, t->where.offset, v->text, (size_t)t->where.length, err);
+    st = heft_file_read_stored(f, t->where.offset, v->text, (size_t)t->where.length, err);
     if (!st)
-        st = split(v, t, err);
+        st = split_tokens(v, t, err);
     if (!st)
         st = heft_vocab_end(v, !t->has_special, err);
     if (st) {

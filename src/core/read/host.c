@@ -38,7 +38,7 @@ static void crc32c_join(void *state, const void *next, uint64_t len)
     *(uint32_t *)state = heft_crc32c_join(*(uint32_t *)state, *(const uint32_t *)next, len);
 }
 
-static const heft_digest floor_digests[] = {
+static const heft_digest builtin_digests[] = {
     { sizeof(heft_digest), "crc32", 4, 4, crc_init, crc32_update, crc_final, crc32_join },
     { sizeof(heft_digest), "crc32c", 4, 4, crc_init, crc32c_update, crc_final, crc32c_join },
 };
@@ -48,9 +48,9 @@ const heft_digest *heft_host_digest(const heft_host *h, const char *name)
     for (size_t i = 0; h->digests && h->digests[i]; i++)
         if (heft_str_is(heft_lit(name), h->digests[i]->name))
             return h->digests[i];
-    for (size_t i = 0; i < sizeof floor_digests / sizeof *floor_digests; i++)
-        if (heft_str_is(heft_lit(name), floor_digests[i].name))
-            return &floor_digests[i];
+    for (size_t i = 0; i < sizeof builtin_digests / sizeof *builtin_digests; i++)
+        if (heft_str_is(heft_lit(name), builtin_digests[i].name))
+            return &builtin_digests[i];
     return NULL;
 }
 
@@ -79,7 +79,7 @@ void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i)
         fn(arg, i);
 }
 
-void heft_host_begin(const heft_host *h, heft_index *x, const heft_limits *limits)
+void heft_host_init_index(const heft_host *h, heft_index *x, const heft_limits *limits)
 {
     uint64_t secret[2] = { 0, 0 };
     if (h->entropy)

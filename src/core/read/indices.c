@@ -8,7 +8,7 @@ uint32_t heft_index_size(heft_dtype t)
     return t == HEFT_UNTYPED ? 8 : heft_dtype_is_int(t) ? heft_dtype_size(t) : 0;
 }
 
-uint64_t heft_index_number(const uint8_t *p, heft_dtype t)
+uint64_t heft_index_value(const uint8_t *p, heft_dtype t)
 {
     uint32_t size = heft_index_size(t);
     uint64_t n = 0;
@@ -22,9 +22,9 @@ uint64_t heft_index_number(const uint8_t *p, heft_dtype t)
 
 /* ---- places ---- */
 
-enum { MOST_PLACES = 4 << 20 }; /* entries whose places are compared with each other */
+enum { MAX_COMPARED = 4 << 20 }; /* entries whose places are compared with each other */
 
-static size_t bytes_of(uint32_t count)
+static size_t buffer_bytes(uint32_t count)
 {
     return (size_t)count * 16 + 1;
 }
@@ -33,40 +33,40 @@ bool heft_positions_open(heft_positions *s, const heft_allocator *al, uint64_t e
                          const uint64_t *dims, uint32_t rank)
 {
     uint64_t cells;
-    *s = (heft_positions){ .at = NULL };
-    if (entries > MOST_PLACES || !heft_product(&cells, dims, rank) || !cells)
+    *s = (heft_positions){ .linear = NULL };
+    if (entries > MAX_COMPARED || !heft_product(&cells, dims, rank) || !cells)
         return true;
     s->count = (uint32_t)entries;
-    s->at = heft_alloc(al, bytes_of(s->count), 64);
-    if (!s->at)
+    s->linear = heft_alloc(al, buffer_bytes(s->count), 64);
+    if (!s->linear)
         return false;
-    memset(s->at, 0, bytes_of(s->count));
-    s->ids = (uint32_t *)(s->at + s->count);
+    memset(s->linear, 0, buffer_bytes(s->count));
+    s->ids = (uint32_t *)(s->linear + s->count);
     s->scratch = s->ids + s->count;
     return true;
 }
 
-static bool place_below(const void *ctx, uint32_t a, uint32_t b)
+static bool position_less(const void *ctx, uint32_t a, uint32_t b)
 {
-    const uint64_t *at = ctx;
-    return at[a] < at[b];
+    const uint64_t *linear = ctx;
+    return linear[a] < linear[b];
 }
 
 uint32_t heft_positions_repeated(heft_positions *s)
 {
-    if (!s->at)
+    if (!s->linear)
         return HEFT_NONE;
     for (uint32_t i = 0; i < s->count; i++)
         s->ids[i] = i;
-    heft_sort(s->ids, s->scratch, s->count, place_below, s->at);
+    heft_sort(s->ids, s->scratch, s->count, position_less, s->linear);
     for (uint32_t i = 1; i < s->count; i++)
-        if (s->at[s->ids[i]] == s->at[s->ids[i - 1]])
+        if (s->linear[s->ids[i]] == s->linear[s->ids[i - 1]])
             return s->ids[i];
     return HEFT_NONE;
 }
 
 void heft_positions_close(heft_positions *s, const heft_allocator *al)
 {
-    heft_free(al, s->at, bytes_of(s->count), 64);
-    s->at = NULL;
+    heft_free(al, s->linear, buffer_bytes(s->count), 64);
+    s->linear = NULL;
 }

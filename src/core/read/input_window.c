@@ -5,7 +5,7 @@
 #include "base/checked_math.h"
 #include "base/error.h"
 
-enum { LEAST_NEED = 64 << 10 };
+enum { MIN_REQUEST = 64 << 10 };
 
 typedef struct segment {
     uint64_t off;
@@ -46,9 +46,9 @@ static const uint8_t *window(heft_window *in, uint64_t off, uint64_t want, uint6
         return nothing;
     if (want > in->size - off)
         want = in->size - off;
-    if (b->whole) {
+    if (b->whole_file) {
         *have = want;
-        return b->whole + off;
+        return b->whole_file + off;
     }
     const segment *s = segment_at(b, off);
     if (!s)
@@ -64,16 +64,16 @@ static void need(heft_window *in, uint64_t off, uint64_t len)
 {
     heft_input *b = (heft_input *)in;
     const segment *s = segment_at(b, off);
-    uint64_t end = off + len, least = LEAST_NEED;
+    uint64_t end = off + len, min_len = MIN_REQUEST;
     if (s) {
         off = s->off + s->len;
-        least = s->len > least ? s->len : least;
+        min_len = s->len > min_len ? s->len : min_len;
     }
-    if (end < off || end - off < least)
-        end = off + least;
+    if (end < off || end - off < min_len)
+        end = off + min_len;
     uint32_t next = segments_up_to(b, off);
-    uint64_t most = next < b->segments.len ? segments(b)[next].off : in->size;
-    end = end < most ? end : most;
+    uint64_t limit_end = next < b->segments.len ? segments(b)[next].off : in->size;
+    end = end < limit_end ? end : limit_end;
     if (end <= off)
         return;
     const heft_range *last = b->needs.len ? (const heft_range *)b->needs.ptr + b->needs.len - 1
@@ -176,12 +176,12 @@ heft_status heft_input_feed(heft_input *b, uint64_t off, const void *data, size_
     heft_status st = HEFT_OK;
     while (len && !st) {
         uint32_t n = segments_up_to(b, off);
-        const segment *before = n ? &segments(b)[n - 1] : NULL;
-        uint64_t held = before && off - before->off < before->len
-                            ? before->len - (off - before->off)
+        const segment *previous = n ? &segments(b)[n - 1] : NULL;
+        uint64_t held = previous && off - previous->off < previous->len
+                            ? previous->len - (off - previous->off)
                             : 0;
-        uint64_t room = n < b->segments.len ? segments(b)[n].off - off : len;
-        size_t step = (size_t)(held ? held : room) < len ? (size_t)(held ? held : room) : len;
+        uint64_t gap = n < b->segments.len ? segments(b)[n].off - off : len;
+        size_t step = (size_t)(held ? held : gap) < len ? (size_t)(held ? held : gap) : len;
         uint8_t *to;
         if (!held)
             st = heft_input_reserve(b, off, step, &to, err);

@@ -10,11 +10,11 @@
 typedef struct heft_input {
     heft_window in; /* first: parsers get its address */
     heft_memory *mem;
-    const uint8_t *whole;  /* or NULL */
-    heft_vec segments;     /* disjoint, ascending, never adjacent */
-    heft_vec needs;        /* heft_range */
-    const heft_host *host; /* NULL: nothing can be decoded while parsing */
-    uint64_t held, limit;  /* bytes in segments; the most there may be */
+    const uint8_t *whole_file; /* or NULL */
+    heft_vec segments;         /* disjoint, ascending, never adjacent */
+    heft_vec needs;            /* heft_range */
+    const heft_host *host;     /* NULL: nothing can be decoded while parsing */
+    uint64_t held, limit;      /* bytes in segments; the most there may be */
     bool over_limit, no_memory;
 } heft_input;
 

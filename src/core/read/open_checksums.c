@@ -4,25 +4,25 @@
 #include "base/error.h"
 #include "core/read/running_digest.h"
 
-enum { STEP = 4 << 20, PIECES = 16, MOST_DIGEST = 64 };
+enum { STEP = 4 << 20, MAX_CHUNKS = 16, MAX_DIGEST = 64 };
 
-typedef struct summing {
+typedef struct checksum_job {
     heft_file *f;
     const heft_digest *digest;
-    heft_running_digest own[PIECES];
-    uint32_t count; /* of the digests that run */
+    heft_running_digest digests[MAX_CHUNKS];
+    uint32_t digest_count; /* of the digests that run */
     heft_range range;
-    uint64_t each; /* bytes of a piece */
-    bool is_short[PIECES];
-} summing;
+    uint64_t chunk_bytes; /* bytes of a piece */
+    bool is_incomplete[MAX_CHUNKS];
+} checksum_job;
 
 /* ---- the bytes ---- */
 
 /* False: some are not at hand. */
-static bool feed(summing *s, size_t i, heft_range r)
+static bool feed(checksum_job *s, size_t i, heft_range r)
 {
     heft_window *in = &s->f->input.in;
-    const heft_source *source = s->f->input.whole ? s->f->source : NULL;
+    const heft_source *source = s->f->input.whole_file ? s->f->source : NULL;
     for (uint64_t done = 0, have; done < r.length; done += have) {
         uint64_t at = r.offset + done, left = r.length - done;
         const uint8_t *p = in->window(in, at, left < STEP ? left : STEP, &have);
@@ -30,48 +30,49 @@ static bool feed(summing *s, size_t i, heft_range r)
             return false;
         have = have < left ? have : left;
         have = have < STEP ? have : STEP;
-        heft_running_digest_update(&s->own[i], p, (size_t)have);
+        heft_running_digest_update(&s->digests[i], p, (size_t)have);
         if (have == STEP && source && HEFT_HAS(source->ops, dont_need))
             source->ops->dont_need(s->f->source, at, have);
     }
     return true;
 }
 
-static heft_range piece_of(const summing *s, uint32_t i)
+static heft_range chunk_range(const checksum_job *s, uint32_t i)
 {
-    uint64_t from = s->each * i, left = s->range.length - from;
-    return (heft_range){ s->range.offset + from, left < s->each ? left : s->each };
+    uint64_t from = s->chunk_bytes * i, left = s->range.length - from;
+    return (heft_range){ s->range.offset + from, left < s->chunk_bytes ? left : s->chunk_bytes };
 }
 
-static void feed_piece(void *arg, size_t i)
+static void feed_chunk(void *arg, size_t i)
 {
-    summing *s = arg;
-    s->is_short[i] = !feed(s, i, piece_of(s, (uint32_t)i));
+    checksum_job *s = arg;
+    s->is_incomplete[i] = !feed(s, i, chunk_range(s, (uint32_t)i));
 }
 
 /* The first state goes on with the range; of a long one the others take what lies behind. */
-static bool feed_range(summing *s, heft_range r)
+static bool feed_range(checksum_job *s, heft_range r)
 {
-    uint32_t pieces = r.length / STEP < s->count ? (uint32_t)(r.length / STEP) : s->count;
-    bool is_short = false;
-    if (pieces < 2)
+    uint32_t chunks = r.length / STEP < s->digest_count ? (uint32_t)(r.length / STEP)
+                                                        : s->digest_count;
+    bool is_incomplete = false;
+    if (chunks < 2)
         return feed(s, 0, r);
     s->range = r;
-    s->each = heft_div(r.length + pieces - 1, pieces);
-    heft_host_run(s->f->host, pieces, feed_piece, s);
-    for (uint32_t i = 0; i < pieces; i++) {
+    s->chunk_bytes = heft_div(r.length + chunks - 1, chunks);
+    heft_host_run(s->f->host, chunks, feed_chunk, s);
+    for (uint32_t i = 0; i < chunks; i++) {
         if (i)
-            s->digest->join(heft_running_digest_state(&s->own[0]),
-                            heft_running_digest_state(&s->own[i]), piece_of(s, i).length);
-        is_short = is_short || s->is_short[i];
+            s->digest->join(heft_running_digest_state(&s->digests[0]),
+                            heft_running_digest_state(&s->digests[i]), chunk_range(s, i).length);
+        is_incomplete = is_incomplete || s->is_incomplete[i];
     }
-    return !is_short;
+    return !is_incomplete;
 }
 
 /* ---- one checksum ---- */
 
 /* HEFT_AGAIN: bytes are wanted once more, of which the parser's windows have slid on. */
-static heft_status want(heft_file *f, const heft_stored_checksum *c)
+static heft_status request_again(heft_file *f, const heft_stored_checksum *c)
 {
     heft_window *in = &f->input.in;
     uint64_t have;
@@ -86,25 +87,26 @@ static heft_status want(heft_file *f, const heft_stored_checksum *c)
     return HEFT_AGAIN;
 }
 
-static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_stored_checksum *c,
-                       const heft_digest *d, heft_error *err)
+static heft_status compute_checksum(uint8_t out[MAX_DIGEST], heft_file *f,
+                                    const heft_stored_checksum *c, const heft_digest *d,
+                                    heft_error *err)
 {
-    summing s = { .f = f, .digest = d };
-    uint32_t most = heft_digest_joins(d) && f->input.whole ? PIECES : 1;
+    checksum_job s = { .f = f, .digest = d };
+    uint32_t max_digests = heft_digest_joins(d) && f->input.whole_file ? MAX_CHUNKS : 1;
     heft_status st = HEFT_OK;
-    for (; s.count < most && !st; s.count += !st)
-        st = heft_running_digest_begin(&s.own[s.count], d, f->host->allocator,
+    for (; s.digest_count < max_digests && !st; s.digest_count += !st)
+        st = heft_running_digest_begin(&s.digests[s.digest_count], d, f->host->allocator,
                                        "to check a checksum", err);
     bool whole = !st && feed_range(&s, c->range[0]);
     if (whole)
-        heft_stored_checksum_add_zeros(c, d, heft_running_digest_state(&s.own[0]));
+        heft_stored_checksum_add_zeros(c, d, heft_running_digest_state(&s.digests[0]));
     whole = whole && (!c->range[1].length || feed_range(&s, c->range[1]));
-    heft_running_digest_end(&s.own[0], out);
-    for (uint32_t i = 0; i < s.count; i++)
-        heft_running_digest_close(&s.own[i]);
+    heft_running_digest_end(&s.digests[0], out);
+    for (uint32_t i = 0; i < s.digest_count; i++)
+        heft_running_digest_close(&s.digests[i]);
     if (st)
         return st;
-    return whole ? HEFT_OK : want(f, c);
+    return whole ? HEFT_OK : request_again(f, c);
 }
 
 /* ---- all of them ---- */
@@ -112,12 +114,13 @@ static heft_status sum(uint8_t out[MOST_DIGEST], heft_file *f, const heft_stored
 /* Readings of one checksum stand together, from `first` on: one has to hold, unless an algorithm is missing, which
  * heft_file_verify() reports.  A checksum that need not hold is a warning, and heft_file_verify() leaves that at the
  * warning. */
-static heft_status check_readings(heft_file *f, const heft_stored_checksum *first, heft_error *err)
+static heft_status check_alternatives(heft_file *f, const heft_stored_checksum *first,
+                                      heft_error *err)
 {
-    uint8_t got[MOST_DIGEST];
+    uint8_t got[MAX_DIGEST];
     for (const heft_stored_checksum *c = first;; c++) {
         const heft_digest *d = heft_host_digest(f->host, c->algorithm);
-        heft_status st = d ? sum(got, f, c, d, err) : HEFT_OK;
+        heft_status st = d ? compute_checksum(got, f, c, d, err) : HEFT_OK;
         if (st || !d || !memcmp(got, c->expect, d->bytes))
             return st;
         if (c->is_alternative)
@@ -130,14 +133,14 @@ static heft_status check_readings(heft_file *f, const heft_stored_checksum *firs
     }
 }
 
-heft_status heft_check_at_open(heft_file *f, heft_error *err)
+heft_status heft_check_open_checksums(heft_file *f, heft_error *err)
 {
-    const heft_stored_checksum *claims = f->x.checksums.ptr;
+    const heft_stored_checksum *checksums = f->x.checksums.ptr;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < f->x.checksums.len && !st; i++) {
-        bool is_first = !i || !claims[i - 1].is_alternative;
-        if (is_first && claims[i].at_open && (claims[i].advisory || !f->no_verify))
-            st = check_readings(f, &claims[i], err);
+        bool is_first = !i || !checksums[i - 1].is_alternative;
+        if (is_first && checksums[i].at_open && (checksums[i].advisory || !f->no_verify))
+            st = check_alternatives(f, &checksums[i], err);
     }
     return st;
 }

@@ -5,34 +5,35 @@
 #include "core/read/decode.h"
 
 enum {
-    ENDS = 64 << 10, /* bytes of head and tail that are fetched before anything is known */
-    PROBE = 64,      /* what a probe may count on, see format.h */
-    BEHIND = 4 << 20 /* bytes read that the source is told about at a time */
+    END_BYTES = 64 << 10, /* bytes of head and tail that are fetched before anything is known */
+    PROBE_BYTES = 64,     /* what a probe may count on, see format.h */
+    DROP_BYTES = 4 << 20  /* bytes read that the source is told about at a time */
 };
 
 /* Head and tail, or the whole of a small file. */
-static bool want_ends(heft_file *f)
+static bool request_ends(heft_file *f)
 {
     uint64_t size = f->input.in.size;
-    if (f->wanted_ends || f->input.whole)
+    if (f->requested_ends || f->input.whole_file)
         return false;
-    f->wanted_ends = true;
+    f->requested_ends = true;
     if (size)
-        f->input.in.need(&f->input.in, 0, size < 2 * ENDS ? size : ENDS);
-    if (size >= 2 * ENDS)
-        f->input.in.need(&f->input.in, size - ENDS, ENDS);
+        f->input.in.need(&f->input.in, 0, size < 2 * END_BYTES ? size : END_BYTES);
+    if (size >= 2 * END_BYTES)
+        f->input.in.need(&f->input.in, size - END_BYTES, END_BYTES);
     return size;
 }
 
 static heft_status detect(heft_file *f, heft_error *err)
 {
-    uint64_t size = f->input.in.size, least = size < PROBE ? size : PROBE, head_len, tail_len;
+    uint64_t size = f->input.in.size, min_len = size < PROBE_BYTES ? size : PROBE_BYTES, head_len,
+             tail_len;
     heft_window *in = &f->input.in;
-    const uint8_t *head = in->window(in, 0, ENDS, &head_len);
-    uint64_t from = size < ENDS ? 0 : size - ENDS;
-    const uint8_t *tail = in->window(in, from, ENDS, &tail_len);
-    if (head_len < least)
-        in->need(in, 0, least);
+    const uint8_t *head = in->window(in, 0, END_BYTES, &head_len);
+    uint64_t from = size < END_BYTES ? 0 : size - END_BYTES;
+    const uint8_t *tail = in->window(in, from, END_BYTES, &tail_len);
+    if (head_len < min_len)
+        in->need(in, 0, min_len);
     if (tail_len < size - from)
         in->need(in, from, size - from);
     if (f->input.needs.len)
@@ -43,7 +44,7 @@ static heft_status detect(heft_file *f, heft_error *err)
     return st || f->format ? st : heft_detect_foreign(head, (size_t)head_len, size, err);
 }
 
-static heft_status pass_limit(const heft_file *f, heft_error *err)
+static heft_status limit_error(const heft_file *f, heft_error *err)
 {
     heft_error_plain(err, HEFT_E_LIMIT, "the index takes more than the limit of %U bytes",
                      f->input.limit);
@@ -51,24 +52,25 @@ static heft_status pass_limit(const heft_file *f, heft_error *err)
 }
 
 /* A parser that wants more than it may have is told so here, where the limit is known. */
-static heft_status want_more(const heft_file *f, heft_error *err)
+static heft_status again_or_error(const heft_file *f, heft_error *err)
 {
     if (f->input.over_limit)
-        return pass_limit(f, err);
+        return limit_error(f, err);
     if (f->input.no_memory)
         return heft_error_no_memory(err, "to note what is wanted");
     return HEFT_AGAIN;
 }
 
 /* An index as large as the memory that it fills need not stay mapped while it is read. */
-static void let_go(void *ctx, const char **from, const char *name)
+static void drop_parsed_pages(void *ctx, const char **from, const char *name)
 {
     const heft_file *f = ctx;
-    uintptr_t whole = (uintptr_t)f->input.whole, at = (uintptr_t)name - whole;
-    uintptr_t passed = *from ? (uintptr_t)*from - whole : 0;
-    if (at >= f->input.in.size || at < passed || at - passed < BEHIND) /* huge when it is a copy */
+    uintptr_t base = (uintptr_t)f->input.whole_file, at = (uintptr_t)name - base;
+    uintptr_t dropped = *from ? (uintptr_t)*from - base : 0;
+    if (at >= f->input.in.size || at < dropped ||
+        at - dropped < DROP_BYTES) /* huge when it is a copy */
         return;
-    f->source->ops->dont_need(f->source, passed, at - passed);
+    f->source->ops->dont_need(f->source, dropped, at - dropped);
     *from = name;
 }
 
@@ -80,8 +82,8 @@ static heft_status parse(heft_file *f, heft_error *err)
                                 f->format->title, f->x.pick);
     f->x.err = f->input.in.err = err;
     heft_ix_reset(&f->x);
-    f->x.on_parsed_upto = f->input.whole && f->source && HEFT_HAS(f->source->ops, dont_need)
-                              ? let_go
+    f->x.on_parsed_upto = f->input.whole_file && f->source && HEFT_HAS(f->source->ops, dont_need)
+                              ? drop_parsed_pages
                               : NULL;
     f->x.on_parsed_ctx = f;
     heft_file_enter(f);
@@ -91,12 +93,12 @@ static heft_status parse(heft_file *f, heft_error *err)
     if (!st && !f->x.has_name_table) /* a format may have looked names up */
         st = heft_ix_build_name_table(&f->x);
     if (!st)
-        st = heft_file_notice(f);
+        st = heft_file_add_notes(f);
     if (!st)
-        st = heft_check_at_open(f, err);
+        st = heft_check_open_checksums(f, err);
     st = heft_file_leave_after(f, st, err);
     f->x.err = f->input.in.err = NULL;
-    return st == HEFT_AGAIN ? want_more(f, err) : st;
+    return st == HEFT_AGAIN ? again_or_error(f, err) : st;
 }
 
 /* ---- the steps ---- */
@@ -105,14 +107,14 @@ heft_status heft_file_parse(heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
     heft_input_clear(&f->input);
-    if (want_ends(f))
-        return want_more(f, err);
-    if (!f->format || (f->format->may_be_gzipped && !f->gzip.was_packed)) {
+    if (request_ends(f))
+        return again_or_error(f, err);
+    if (!f->format || (f->format->may_be_gzipped && !f->gzip.was_decompressed)) {
         heft_file_enter(f);
         st = heft_file_leave_after(f, detect(f, err), err);
-        st = st == HEFT_AGAIN ? want_more(f, err) : st;
+        st = st == HEFT_AGAIN ? again_or_error(f, err) : st;
     }
-    if (!st && f->gzip.is_packed)
+    if (!st && f->gzip.is_compressed)
         st = heft_gunzip(f, err);
     return st ? st : parse(f, err);
 }
@@ -126,7 +128,7 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
         f->name = heft_arena_copy(&f->x.arena, heft_lit(f->shards->name));
         st = f->name.ptr ? HEFT_OK : heft_error_no_memory(err, "for the name of the file");
     }
-    if (!st && f->gzip.was_packed)
+    if (!st && f->gzip.was_decompressed)
         heft_ix_note(
             &f->x, HEFT_NOTE, "heft/gzip", HEFT_NOWHERE, HEFT_NONE,
             "the file is compressed with gzip: offsets and sizes are of what it unpacks to");
@@ -152,13 +154,13 @@ heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the end of the file, %U",
                                 (uint64_t)len, offset, f->input.in.size);
     if (!offset && len == f->input.in.size) {
-        f->input.whole = data;
+        f->input.whole_file = data;
         return HEFT_OK;
     }
-    if (f->input.whole)
+    if (f->input.whole_file)
         return HEFT_OK;
     if (len > f->input.limit - f->input.held)
-        return pass_limit(f, err);
+        return limit_error(f, err);
     return heft_input_feed(&f->input, offset, data, len, err);
 }
 
@@ -199,7 +201,7 @@ heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_op
     }
     (*out)->source = take;
     if (take->ops->map && take->size)
-        (*out)->input.whole = take->ops->map(take, 0, take->size);
+        (*out)->input.whole_file = take->ops->map(take, 0, take->size);
     bool is_open = false;
     while (!st && !is_open) {
         st = step(*out, err);

@@ -4,7 +4,7 @@
 
 #include "base/path_risk.h"
 
-enum { MOST_RANK = 64 };
+enum { MAX_RANK = 64 };
 
 static const char *const path_texts[] = {
     [HEFT_PATH_ABSOLUTE] = "its name looks like a path: it begins with '/'",
@@ -13,11 +13,11 @@ static const char *const path_texts[] = {
     [HEFT_PATH_BACKSLASH] = "its name looks like a path: it has a backslash",
 };
 
-heft_status heft_file_notice(heft_file *f)
+heft_status heft_file_add_notes(heft_file *f)
 {
     heft_index *x = &f->x;
     const heft_name_rules *rules = f->format->odd;
-    bool is_odd = rules && (x->odd_names || x->most_rank > MOST_RANK);
+    bool is_odd = rules && (x->odd_names || x->most_rank > MAX_RANK);
     for (uint32_t t = 0; is_odd && t < heft_ix_tensors(x); t++) {
         heft_path_risk risk = heft_str_path_risk(heft_ix_name(x, t));
         if (risk == HEFT_PATH_NUL)
@@ -25,7 +25,7 @@ heft_status heft_file_notice(heft_file *f)
                          rules->nul_text ? rules->nul_text : "there is a NUL in its name");
         else if (risk != HEFT_PATH_PLAIN)
             heft_ix_note(x, HEFT_WARNING, rules->name, HEFT_NOWHERE, t, path_texts[risk]);
-        if (rules->rank && heft_ix_row(x, t)->rank > MOST_RANK)
+        if (rules->rank && heft_ix_row(x, t)->rank > MAX_RANK)
             heft_ix_note(x, HEFT_WARNING, rules->rank, HEFT_NOWHERE, t,
                          "it has more than the 64 dimensions of NumPy and PyTorch");
     }
@@ -48,13 +48,13 @@ heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
 
 bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
 {
-    static const heft_note cut = {
+    static const heft_note truncated = {
         HEFT_WARNING,        "heft/notices", "there are more of these findings than are listed",
         { HEFT_NOWHERE, 0 }, HEFT_NONE,      false
     };
     const heft_note *notes = f->x.notes.ptr;
     if (i >= f->x.notes.len + (size_t)f->x.notes_cut)
         return false;
-    *out = heft_file_finding(f, i < f->x.notes.len ? &notes[i] : &cut);
+    *out = heft_file_finding(f, i < f->x.notes.len ? &notes[i] : &truncated);
     return true;
 }

@@ -4,7 +4,7 @@
 
 #include "core/read/chunks.h"
 
-enum { AROUND = 64 << 10 }; /* bytes beside those of a part that are read for its checksum */
+enum { MAX_EXTRA = 64 << 10 }; /* bytes beside those of a part that are read for its checksum */
 
 /* ---- which checksum ---- */
 
@@ -13,60 +13,61 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
     uint32_t digest = heft_ix_digest_find(&f->x, part);
     if (digest != HEFT_NONE)
         return f->x.checksums.len + digest;
-    uint32_t claim = heft_ix_checksum_around(&f->x, part);
-    if (claim == HEFT_NONE || all)
-        return claim;
+    uint32_t checksum = heft_ix_checksum_around(&f->x, part);
+    if (checksum == HEFT_NONE || all)
+        return checksum;
     /* A tensor may use a small piece of a storage, whose checksum is left to those that read it all. */
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     uint64_t used = p->length < p->stored ? p->length : p->stored;
-    uint64_t covered = heft_ix_checksum_at(&f->x, claim).range[0].length;
-    bool is_read = covered - p->stored <= AROUND && p->stored - used <= used + AROUND;
-    return is_read ? claim : HEFT_NONE;
+    uint64_t covered = heft_ix_checksum_at(&f->x, checksum).range[0].length;
+    bool is_read = covered - p->stored <= MAX_EXTRA && p->stored - used <= used + MAX_EXTRA;
+    return is_read ? checksum : HEFT_NONE;
 }
 
 /* ---- computing it ---- */
 
-heft_status heft_stored_checksum_get(heft_stored_checksum *out, const heft_file *f, uint32_t claim,
-                                     heft_error *err)
+heft_status heft_stored_checksum_get(heft_stored_checksum *out, const heft_file *f,
+                                     uint32_t checksum, heft_error *err)
 {
     heft_file_enter(f);
-    *out = heft_ix_checksum_at(&f->x, claim);
+    *out = heft_ix_checksum_at(&f->x, checksum);
     return heft_file_leave(f, err);
 }
 
 heft_status heft_part_check_begin(heft_part_check *k, const heft_file *f, uint32_t part,
-                                  uint32_t claim, heft_error *err)
+                                  uint32_t checksum, heft_error *err)
 {
-    *k = (heft_part_check){ .f = f, .part = part, .claim = claim };
-    if (claim == HEFT_NONE)
+    *k = (heft_part_check){ .f = f, .part = part, .checksum = checksum };
+    if (checksum == HEFT_NONE)
         return HEFT_OK;
     heft_stored_checksum c;
-    heft_status st = heft_stored_checksum_get(&c, f, claim, err);
+    heft_status st = heft_stored_checksum_get(&c, f, checksum, err);
     const heft_digest *d = st ? NULL : heft_host_digest(f->host, c.algorithm);
     if (!d)
         return st;
     k->decoded = c.decoded;
-    k->at = c.range[0].offset;
+    k->next = c.range[0].offset;
     k->end = c.range[0].offset + c.range[0].length;
-    return heft_running_digest_begin(&k->own, d, f->host->allocator, "to check a digest", err);
+    return heft_running_digest_begin(&k->digest, d, f->host->allocator, "to check a digest", err);
 }
 
 void heft_part_check_release(heft_part_check *k)
 {
-    heft_running_digest_close(&k->own);
+    heft_running_digest_close(&k->digest);
 }
 
 heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
                                heft_error *err)
 {
     heft_chunks c;
-    const void *lent = r.length && heft_file_has(f, r.offset) ? heft_file_map(f, r.offset, r.length)
-                                                              : NULL;
-    heft_status st = heft_chunks_open(&c, f->host->allocator, lent, r.length, err);
+    const void *mapped = r.length && heft_file_has_bytes(f, r.offset)
+                             ? heft_file_map(f, r.offset, r.length)
+                             : NULL;
+    heft_status st = heft_chunks_open(&c, f->host->allocator, mapped, r.length, err);
     heft_file_enter(f);
     while (!st && heft_chunks_next(&c)) {
         if (c.buf)
-            st = heft_file_bytes(f, r.offset + c.at, c.buf, c.len, err);
+            st = heft_file_read_stored(f, r.offset + c.at, c.buf, c.len, err);
         if (!st)
             d->update(state, c.data, c.len);
     }
@@ -77,29 +78,29 @@ heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *s
 
 /* ---- joined from segments ---- */
 
-typedef struct joining {
+typedef struct crc_join {
     const heft_file *f;
-    const heft_partial_crcs *seen;
-} joining;
+    const heft_partial_crcs *crcs;
+} crc_join;
 
 /* Bytes that did not pass by: read now. */
 static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
                                 heft_error *err)
 {
-    return heft_digest_stored(((const joining *)ctx)->f, d, state, r, err);
+    return heft_digest_stored(((const crc_join *)ctx)->f, d, state, r, err);
 }
 
 static heft_status join(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err)
 {
-    const joining *j = ctx;
-    return heft_partial_crcs_join(j->seen, d->name, r, state, read_missing, ctx, err);
+    const crc_join *j = ctx;
+    return heft_partial_crcs_join(j->crcs, d->name, r, state, read_missing, ctx, err);
 }
 
 heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checksum *c,
-                                           const heft_file *f, const heft_partial_crcs *seen,
+                                           const heft_file *f, const heft_partial_crcs *crcs,
                                            heft_error *err)
 {
-    joining j = { f, seen };
+    crc_join j = { f, crcs };
     return heft_stored_checksum_join(holds, c, heft_host_digest(f->host, c->algorithm), join, &j,
                                      err);
 }
@@ -107,41 +108,42 @@ heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checks
 /* ---- in order ---- */
 
 /* Stored bytes from where the digest stands to `till`. */
-static heft_status catch_up(heft_part_check *k, uint64_t till, heft_error *err)
+static heft_status digest_up_to(heft_part_check *k, uint64_t end, heft_error *err)
 {
-    if (k->at >= till)
+    if (k->next >= end)
         return HEFT_OK;
-    heft_range r = { k->at, till - k->at };
-    k->at = till;
-    return heft_digest_stored(k->f, k->own.digest, heft_running_digest_state(&k->own), r, err);
+    heft_range r = { k->next, end - k->next };
+    k->next = end;
+    return heft_digest_stored(k->f, k->digest.digest, heft_running_digest_state(&k->digest), r,
+                              err);
 }
 
-heft_status heft_part_check_stored(heft_part_check *k, uint64_t place, const void *data, size_t len,
-                                   heft_error *err)
+heft_status heft_part_check_stored(heft_part_check *k, uint64_t offset, const void *data,
+                                   size_t len, heft_error *err)
 {
     if (!heft_part_check_is_on(k) || k->decoded)
         return HEFT_OK;
-    heft_status st = catch_up(k, place, err);
+    heft_status st = digest_up_to(k, offset, err);
     if (st)
         return st;
-    heft_running_digest_update(&k->own, data, len);
-    k->at += len;
+    heft_running_digest_update(&k->digest, data, len);
+    k->next += len;
     return HEFT_OK;
 }
 
 void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len)
 {
     if (k->decoded)
-        heft_running_digest_update(&k->own, data, len);
+        heft_running_digest_update(&k->digest, data, len);
 }
 
 /* Names are lent by the file. */
-heft_status heft_checksum_is_wrong(const heft_file *f, uint32_t claim, uint32_t part,
-                                   heft_error *err)
+heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, uint32_t part,
+                                         heft_error *err)
 {
     heft_status st = HEFT_E_CHECKSUM;
     heft_file_enter(f);
-    heft_stored_checksum c = heft_ix_checksum_at(&f->x, claim);
+    heft_stored_checksum c = heft_ix_checksum_at(&f->x, checksum);
     uint64_t at = heft_global_offset_local(&f->x, c.range[0].offset);
     uint32_t owner = part == HEFT_NONE ? c.tensor : heft_ix_owner(&f->x, part);
     const char *of = c.decoded ? "decoded " : "";
@@ -169,17 +171,17 @@ heft_status heft_part_check_end(heft_part_check *k, heft_error *err)
     uint8_t got[64] = { 0 };
     if (!heft_part_check_is_on(k))
         return HEFT_OK;
-    uint32_t bytes = k->own.digest->bytes;
-    heft_status st = k->decoded ? HEFT_OK : catch_up(k, k->end, err);
-    heft_running_digest_end(&k->own, got);
-    heft_running_digest_close(&k->own);
+    uint32_t bytes = k->digest.digest->bytes;
+    heft_status st = k->decoded ? HEFT_OK : digest_up_to(k, k->end, err);
+    heft_running_digest_end(&k->digest, got);
+    heft_running_digest_close(&k->digest);
     if (st)
         return st;
     heft_stored_checksum c;
-    st = heft_stored_checksum_get(&c, k->f, k->claim, err);
+    st = heft_stored_checksum_get(&c, k->f, k->checksum, err);
     if (st)
         return st;
     return bytes <= HEFT_CHECKSUM_BYTES && !memcmp(got, c.expect, bytes)
                ? HEFT_OK
-               : heft_checksum_is_wrong(k->f, k->claim, k->part, err);
+               : heft_checksum_mismatch_error(k->f, k->checksum, k->part, err);
 }

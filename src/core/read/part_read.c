@@ -13,14 +13,14 @@ const void *heft_part_view(const heft_file *f, uint32_t part)
 /* A compressed part has no middle to begin at: what lies before `from` is decoded and dropped.  claim: a checksum that
  * reading this much makes checkable, or HEFT_NONE. */
 static heft_status read_stream(void *buf, const heft_file *f, uint32_t part, uint64_t from,
-                               size_t len, uint32_t claim, heft_error *err)
+                               size_t len, uint32_t checksum, heft_error *err)
 {
     heft_stream s;
     heft_status st = heft_stream_start(&s, f, part, err);
     if (st)
         return st;
     heft_file_enter(f);
-    st = heft_stream_check(&s, claim, err);
+    st = heft_stream_check(&s, checksum, err);
     if (!st)
         st = heft_stream_skip(&s, from, err);
     if (!st)
@@ -43,13 +43,13 @@ static heft_status check_range(const heft_file *f, uint32_t part, uint64_t from,
 }
 
 static heft_status read_part(void *buf, const heft_file *f, uint32_t part, uint64_t from,
-                             size_t len, uint32_t claim, heft_error *err)
+                             size_t len, uint32_t checksum, heft_error *err)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    if (p->encoding != HEFT_RAW || claim != HEFT_NONE)
-        return read_stream(buf, f, part, from, len, claim, err);
+    if (p->encoding != HEFT_RAW || checksum != HEFT_NONE)
+        return read_stream(buf, f, part, from, len, checksum, err);
     if (heft_ix_is_plain(p))
-        return heft_file_bytes(f, p->offset + from, buf, len, err);
+        return heft_file_read_stored(f, p->offset + from, buf, len, err);
     heft_strided_reader e = heft_strided_reader_of(f, part, NULL);
     heft_file_enter(f); /* elements may be lent */
     heft_status st = heft_strided_reader_read(&e, from, buf, len, err);
@@ -63,11 +63,11 @@ heft_status heft_read_unchecked(void *buf, const heft_file *f, uint32_t part, ui
     return st ? st : read_part(buf, f, part, from, len, HEFT_NONE, err);
 }
 
-heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint32_t claim,
+heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint32_t checksum,
                               heft_error *err)
 {
     uint64_t length = heft_ix_part_row_at(&f->x, part)->length;
-    return read_part(buf, f, part, 0, (size_t)length, claim, err);
+    return read_part(buf, f, part, 0, (size_t)length, checksum, err);
 }
 
 heft_status heft_part_read(void *buf, const heft_file *f, uint32_t part, uint64_t from, size_t len,
@@ -78,8 +78,8 @@ heft_status heft_part_read(void *buf, const heft_file *f, uint32_t part, uint64_
         return st;
     bool is_whole = !from && len == heft_ix_part_row_at(&f->x, part)->length;
     bool checks = f->check_parts && f->ready && is_whole;
-    uint32_t claim = checks ? heft_part_checksum(f, part, false) : HEFT_NONE;
-    return read_part(buf, f, part, from, len, claim, err);
+    uint32_t checksum = checks ? heft_part_checksum(f, part, false) : HEFT_NONE;
+    return read_part(buf, f, part, from, len, checksum, err);
 }
 
 void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
@@ -89,7 +89,7 @@ void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size_t n)
             continue;
         const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, parts[i]);
         heft_source *s = heft_file_source(f, heft_global_offset_file(&f->x, p->offset));
-        if (s && s->ops->will_need && heft_file_has(f, p->offset))
+        if (s && s->ops->will_need && heft_file_has_bytes(f, p->offset))
             s->ops->will_need(s, heft_global_offset_local(&f->x, p->offset), p->stored);
     }
 }

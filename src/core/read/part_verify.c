@@ -2,7 +2,8 @@
 #include "core/read/chunks.h"
 #include "core/read/stream.h"
 
-static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t claim, heft_error *err)
+static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t checksum,
+                                 heft_error *err)
 {
     heft_stream s;
     heft_chunks c = { .buf = NULL };
@@ -10,7 +11,7 @@ static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t cla
     if (st)
         return st;
     heft_file_enter(f);
-    st = heft_stream_check(&s, claim, err);
+    st = heft_stream_check(&s, checksum, err);
     if (!st)
         st = heft_chunks_open(&c, f->host->allocator, NULL, s.row.length, err);
     if (!st && !s.row.length)
@@ -33,13 +34,14 @@ heft_status heft_part_verify(bool *checked, const heft_file *f, uint32_t part, h
     heft_status st = heft_file_find_part(f, part, err);
     if (st)
         return st;
-    uint32_t claim = heft_part_checksum(f, part, true);
-    st = heft_part_check_begin(&k, f, part, claim, err);
+    uint32_t checksum = heft_part_checksum(f, part, true);
+    st = heft_part_check_begin(&k, f, part, checksum, err);
     if (!st) {
         bool decoded = k.decoded, is_on = heft_part_check_is_on(&k);
         if (decoded)
             heft_part_check_release(&k);
-        st = decoded && is_on ? check_decoded(f, part, claim, err) : heft_part_check_end(&k, err);
+        st = decoded && is_on ? check_decoded(f, part, checksum, err)
+                              : heft_part_check_end(&k, err);
         *checked = is_on && (!st || st == HEFT_E_CHECKSUM);
     }
     return heft_error_end(err, st);

@@ -5,7 +5,7 @@
 #include "base/sort.h"
 
 typedef struct segment {
-    uint64_t off, len;
+    uint64_t offset, len;
     uint32_t state[HEFT_PARTIAL_CRC_KINDS];
 } segment;
 
@@ -16,11 +16,11 @@ void heft_partial_crcs_init(heft_partial_crcs *s, const heft_host *h)
 
 void heft_partial_crcs_free(heft_partial_crcs *s)
 {
-    heft_free(s->al, s->list.ptr, s->list.cap * sizeof(segment), 16);
-    s->list = (heft_vec){ NULL, 0, 0 };
+    heft_free(s->al, s->segments.ptr, s->segments.cap * sizeof(segment), 16);
+    s->segments = (heft_vec){ NULL, 0, 0 };
 }
 
-static uint32_t number(const heft_partial_crcs *s, const char *algorithm)
+static uint32_t digest_index(const heft_partial_crcs *s, const char *algorithm)
 {
     uint32_t i = 0;
     while (i < s->digest_count && !heft_str_is(heft_lit(s->digests[i]->name), algorithm))
@@ -31,7 +31,7 @@ static uint32_t number(const heft_partial_crcs *s, const char *algorithm)
 bool heft_partial_crcs_track(heft_partial_crcs *s, const heft_host *h, const char *algorithm)
 {
     const heft_digest *d = heft_host_digest(h, algorithm);
-    if (number(s, algorithm) < s->digest_count)
+    if (digest_index(s, algorithm) < s->digest_count)
         return true;
     if (!d || !heft_partial_crcs_supports(d) || s->digest_count == HEFT_PARTIAL_CRC_KINDS)
         return false;
@@ -40,13 +40,13 @@ bool heft_partial_crcs_track(heft_partial_crcs *s, const heft_host *h, const cha
 }
 
 /* false: there is no room beyond the *cap elements. */
-static bool append(heft_partial_crcs *s, const segment *piece, uint32_t *cap)
+static bool append(heft_partial_crcs *s, const segment *segment_added, uint32_t *cap)
 {
     heft_shared_lock(&s->lock);
-    bool fits = s->list.len < s->list.cap;
+    bool fits = s->segments.len < s->segments.cap;
     if (fits)
-        ((segment *)s->list.ptr)[s->list.len++] = *piece;
-    *cap = s->list.cap;
+        ((segment *)s->segments.ptr)[s->segments.len++] = *segment_added;
+    *cap = s->segments.cap;
     heft_shared_unlock(&s->lock);
     return fits;
 }
@@ -55,16 +55,16 @@ static bool append(heft_partial_crcs *s, const segment *piece, uint32_t *cap)
  * come back is served. */
 static bool grow(heft_partial_crcs *s, uint32_t cap)
 {
-    enum { FIRST = 64, MOST = 1 << 27 }; /* whose bytes any size_t can count */
-    uint32_t more = cap ? 2 * cap : FIRST;
-    segment *list = more <= MOST ? heft_alloc(s->al, more * sizeof *list, 16) : NULL;
-    heft_vec unused = { list, 0, more };
+    enum { FIRST = 64, MAX = 1 << 27 }; /* whose bytes any size_t can count */
+    uint32_t cap_new = cap ? 2 * cap : FIRST;
+    segment *list = cap_new <= MAX ? heft_alloc(s->al, cap_new * sizeof *list, 16) : NULL;
+    heft_vec unused = { list, 0, cap_new };
     if (!list)
         return false;
     heft_shared_lock(&s->lock);
-    if (s->list.cap == cap) {
-        unused = s->list;
-        s->list = (heft_vec){ list, unused.len, more };
+    if (s->segments.cap == cap) {
+        unused = s->segments;
+        s->segments = (heft_vec){ list, unused.len, cap_new };
         if (unused.len)
             memcpy(list, unused.ptr, unused.len * sizeof *list);
     }
@@ -73,18 +73,18 @@ static bool grow(heft_partial_crcs *s, uint32_t cap)
     return true;
 }
 
-heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t off, const void *data, size_t len,
-                                  heft_error *err)
+heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t offset, const void *data,
+                                  size_t len, heft_error *err)
 {
-    segment piece = { off, len, { 0 } };
+    segment segment_added = { offset, len, { 0 } };
     if (!s->digest_count || !len)
         return HEFT_OK;
     for (uint32_t i = 0; i < s->digest_count; i++) {
-        s->digests[i]->init(&piece.state[i]);
-        s->digests[i]->update(&piece.state[i], data, len);
+        s->digests[i]->init(&segment_added.state[i]);
+        s->digests[i]->update(&segment_added.state[i], data, len);
     }
     uint32_t cap;
-    while (!append(s, &piece, &cap))
+    while (!append(s, &segment_added, &cap))
         if (!grow(s, cap))
             return heft_error_no_memory(err, "for checksums");
     return HEFT_OK;
@@ -94,8 +94,8 @@ heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t off, const void
 static void sift(segment *list, uint32_t at, uint32_t n)
 {
     for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        child += child + 1 < n && list[child].off < list[child + 1].off;
-        if (list[at].off >= list[child].off)
+        child += child + 1 < n && list[child].offset < list[child + 1].offset;
+        if (list[at].offset >= list[child].offset)
             return;
         segment swap = list[at];
         list[at] = list[child];
@@ -105,9 +105,9 @@ static void sift(segment *list, uint32_t at, uint32_t n)
 
 void heft_partial_crcs_sort(heft_partial_crcs *s)
 {
-    segment *list = s->list.ptr;
-    uint32_t n = s->list.len, sorted = 1;
-    while (sorted < n && list[sorted - 1].off <= list[sorted].off)
+    segment *list = s->segments.ptr;
+    uint32_t n = s->segments.len, sorted = 1;
+    while (sorted < n && list[sorted - 1].offset <= list[sorted].offset)
         sorted++;
     if (sorted >= n)
         return;
@@ -128,17 +128,17 @@ heft_status heft_partial_crcs_join(const heft_partial_crcs *s, const char *algor
                                                           heft_error *err),
                                    void *ctx, heft_error *err)
 {
-    const segment *list = s->list.ptr;
-    uint32_t a = number(s, algorithm);
+    const segment *list = s->segments.ptr;
+    uint32_t a = digest_index(s, algorithm);
     uint64_t at = r.offset, end = r.offset + r.length;
     heft_status st = HEFT_OK;
-    heft_bisect b = { .end = s->list.len };
+    heft_bisect b = { .end = s->segments.len };
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, list[b.mid].off < at);
+        heft_bisect_narrow(&b, list[b.mid].offset < at);
     for (uint32_t i = b.first; at < end && !st;) {
-        while (i < s->list.len && (list[i].off < at || list[i].off + list[i].len > end))
+        while (i < s->segments.len && (list[i].offset < at || list[i].offset + list[i].len > end))
             i++;
-        uint64_t next = i < s->list.len && list[i].off < end ? list[i].off : end;
+        uint64_t next = i < s->segments.len && list[i].offset < end ? list[i].offset : end;
         if (next == at) {
             s->digests[a]->join(state, &list[i].state[a], list[i].len);
             at += list[i++].len;

@@ -10,7 +10,7 @@ typedef struct heft_partial_crcs {
     const heft_allocator *al;
     const heft_digest *digests[HEFT_PARTIAL_CRC_KINDS];
     uint32_t digest_count;
-    heft_vec list; /* guarded by lock while there are several workers */
+    heft_vec segments; /* guarded by lock while there are several workers */
     uint32_t lock;
 } heft_partial_crcs;
 
@@ -24,8 +24,8 @@ static inline bool heft_partial_crcs_supports(const heft_digest *d)
 /* Computes this algorithm from now on; false when it cannot be joined from pieces. */
 bool heft_partial_crcs_track(heft_partial_crcs *s, const heft_host *h, const char *algorithm);
 /* These bytes lie at off.  From several threads at once; pieces must not overlap. */
-heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t off, const void *data, size_t len,
-                                  heft_error *err);
+heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t offset, const void *data,
+                                  size_t len, heft_error *err);
 void heft_partial_crcs_sort(heft_partial_crcs *s);
 /* Carries state over [r.offset, r.offset + r.length); after heft_partial_crcs_sort().  Bytes that did not
  * pass by, or only within a larger piece, are asked of missing, which updates the state itself;

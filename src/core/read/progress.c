@@ -1,54 +1,54 @@
 /* progress.c - how work on several threads reports and stops. */
 #include "core/read/progress.h"
 
-static void report(heft_progress *m, uint64_t done)
+static void report(heft_progress *p, uint64_t done)
 {
-    bool goes_on = m->fn(m->ctx, done, m->total);
-    heft_shared_lock(&m->lock);
-    m->reported = done;
-    m->reporting = false;
+    bool goes_on = p->fn(p->ctx, done, p->total);
+    heft_shared_lock(&p->lock);
+    p->reported = done;
+    p->reporting = false;
     if (!goes_on)
-        heft_shared_put(&m->stopped, 1);
-    heft_shared_unlock(&m->lock);
+        heft_shared_put(&p->stopped, 1);
+    heft_shared_unlock(&p->lock);
 }
 
-void heft_progress_add(heft_progress *m, uint64_t bytes)
+void heft_progress_add(heft_progress *p, uint64_t bytes)
 {
-    if (!m->fn)
+    if (!p->fn)
         return;
-    heft_shared_lock(&m->lock);
-    uint64_t done = m->done += bytes;
-    bool reports = !m->reporting && !m->stopped;
-    m->reporting = m->reporting || reports;
-    heft_shared_unlock(&m->lock);
+    heft_shared_lock(&p->lock);
+    uint64_t done = p->done += bytes;
+    bool reports = !p->reporting && !p->stopped;
+    p->reporting = p->reporting || reports;
+    heft_shared_unlock(&p->lock);
     if (reports)
-        report(m, done);
+        report(p, done);
 }
 
-bool heft_progress_halted(const heft_progress *m)
+bool heft_progress_halted(const heft_progress *p)
 {
-    return heft_shared_u32(&m->stopped) || heft_shared_u32(&m->failed);
+    return heft_shared_u32(&p->stopped) || heft_shared_u32(&p->failed);
 }
 
-void heft_progress_fail(heft_progress *m, heft_status st, const heft_error *err)
+void heft_progress_fail(heft_progress *p, heft_status st, const heft_error *err)
 {
-    if (heft_shared_take(&m->failed, 1)) {
-        m->error = *err;
-        heft_error_end(&m->error, st);
+    if (heft_shared_take(&p->failed, 1)) {
+        p->error = *err;
+        heft_error_end(&p->error, st);
     }
 }
 
 /* The bytes that workers added while another one reported are reported here. */
-heft_status heft_progress_end(heft_progress *m, heft_error *err)
+heft_status heft_progress_end(heft_progress *p, heft_error *err)
 {
-    if (m->failed) {
+    if (p->failed) {
         if (err)
-            *err = m->error;
-        return m->error.status;
+            *err = p->error;
+        return p->error.status;
     }
-    if (m->fn && !m->stopped && m->reported != m->done)
-        report(m, m->done);
-    if (m->stopped)
+    if (p->fn && !p->stopped && p->reported != p->done)
+        report(p, p->done);
+    if (p->stopped)
         return heft_error_plain(err, HEFT_E_CANCELLED, "stopped");
     return HEFT_OK;
 }

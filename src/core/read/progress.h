@@ -16,11 +16,11 @@ typedef struct heft_progress {
     uint32_t failed;         /* some worker met an error ... */
     heft_error error;        /* ... the first of which this is, once all have ended */
 } heft_progress;
-void heft_progress_add(heft_progress *m, uint64_t bytes);
-bool heft_progress_halted(const heft_progress *m); /* stopped or failed: no use in going on */
+void heft_progress_add(heft_progress *p, uint64_t bytes);
+bool heft_progress_halted(const heft_progress *p); /* stopped or failed: no use in going on */
 /* st: not HEFT_OK, what err was set for. */
-void heft_progress_fail(heft_progress *m, heft_status st, const heft_error *err);
+void heft_progress_fail(heft_progress *p, heft_status st, const heft_error *err);
 /* After the last worker has ended. */
-heft_status heft_progress_end(heft_progress *m, heft_error *err);
+heft_status heft_progress_end(heft_progress *p, heft_error *err);
 
 #endif

@@ -7,39 +7,39 @@
 #include "core/read/progress.h"
 #include "core/read/stream.h"
 
-enum { SHARE = 4 << 20, REST = SHARE / 4, BLOCK = 4096 };
+enum { CHUNK = 4 << 20, MIN_TAIL = CHUNK / 4, BLOCK = 4096 };
 
-typedef struct place { /* where a share begins */
-    uint32_t at;       /* in the order */
-    uint64_t from;     /* byte of that part */
-} place;
+typedef struct chunk_start { /* where a share begins */
+    uint32_t index;          /* in the order */
+    uint64_t offset;         /* byte of that part */
+} chunk_start;
 
-typedef struct load {
+typedef struct read_job {
     const heft_file *f;
     void *const *buffers;
     const uint32_t *parts;
     uint32_t *order, count; /* numbers in `parts`; behind them room for as many */
     heft_memory mem;
-    heft_vec shares;
-    heft_progress meter;
+    heft_vec chunks;
+    heft_progress progress;
     heft_checked_read checks;
-} load;
+} read_job;
 
-static const heft_ix_part_row *row_at(const load *l, uint32_t at)
+static const heft_ix_part_row *row_at(const read_job *l, uint32_t at)
 {
     return heft_ix_part_row_at(&l->f->x, l->parts[l->order[at]]);
 }
 
 /* ---- shares ---- */
 
-static bool lies_before(const void *ctx, uint32_t a, uint32_t b)
+static bool offset_less(const void *ctx, uint32_t a, uint32_t b)
 {
-    const load *l = ctx;
+    const read_job *l = ctx;
     return heft_ix_part_row_at(&l->f->x, l->parts[a])->offset <
            heft_ix_part_row_at(&l->f->x, l->parts[b])->offset;
 }
 
-static heft_status check_parts(load *l, heft_error *err)
+static heft_status check_parts(read_job *l, heft_error *err)
 {
     for (uint32_t i = 0; i < l->count; i++) {
         heft_status st = heft_file_find_part(l->f, l->parts[i], err);
@@ -50,38 +50,39 @@ static heft_status check_parts(load *l, heft_error *err)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
                                     "part %U decodes to a number of bytes that is not known",
                                     (uint64_t)l->parts[i]);
-        l->meter.total += length;
+        l->progress.total += length;
         l->order[i] = i;
     }
     return HEFT_OK;
 }
 
-static uint32_t digest_in_order(const load *l, uint32_t at)
+static uint32_t digest_in_order(const read_job *l, uint32_t at)
 {
     return heft_checked_read_in_order(&l->checks, l->parts[l->order[at]]);
 }
 
 /* An encoded part has no middle to begin at, nor has a digest that cannot be joined: such a part is in one share. */
-static heft_status cut_shares(load *l, heft_error *err)
+static heft_status split_chunks(read_job *l, heft_error *err)
 {
-    uint64_t filled = SHARE;
+    uint64_t filled = CHUNK;
     for (uint32_t i = 0; i < l->count; i++) {
         const heft_ix_part_row *row = row_at(l, i);
-        bool splits = row->encoding == HEFT_RAW && digest_in_order(l, i) == HEFT_NONE;
+        bool can_split = row->encoding == HEFT_RAW && digest_in_order(l, i) == HEFT_NONE;
         for (uint64_t from = 0; from < row->length;) {
-            place here = { i, from };
-            if (filled >= SHARE && !heft_vec_add(&l->mem, &l->shares, &here, sizeof here))
+            chunk_start here = { i, from };
+            if (filled >= CHUNK && !heft_vec_add(&l->mem, &l->chunks, &here, sizeof here))
                 return heft_error_no_memory(err, "to plan the reading");
-            filled = filled < SHARE ? filled : 0;
+            filled = filled < CHUNK ? filled : 0;
             uint64_t n = row->length - from;
-            bool ends = splits &&
-                        n > SHARE - filled + REST; /* less than that is no share of its own */
-            if (ends) { /* where a block of the file does, if that leaves any bytes */
-                n = SHARE - filled;
+            bool ends_here = can_split &&
+                             n > CHUNK - filled +
+                                     MIN_TAIL; /* less than that is no share of its own */
+            if (ends_here) { /* where a block of the file does, if that leaves any bytes */
+                n = CHUNK - filled;
                 uint64_t beyond = (row->offset + from + n) % BLOCK;
                 n -= n > beyond ? beyond : 0;
             }
-            filled = ends ? SHARE : filled + n;
+            filled = ends_here ? CHUNK : filled + n;
             from += n;
         }
     }
@@ -90,7 +91,7 @@ static heft_status cut_shares(load *l, heft_error *err)
 
 /* ---- reading ---- */
 
-static heft_status read_piece(load *l, uint32_t at, uint64_t from, uint64_t n, heft_error *err)
+static heft_status read_range(read_job *l, uint32_t at, uint64_t from, uint64_t n, heft_error *err)
 {
     uint32_t i = l->order[at];
     uint8_t *to = (uint8_t *)l->buffers[i] + from;
@@ -100,38 +101,38 @@ static heft_status read_piece(load *l, uint32_t at, uint64_t from, uint64_t n, h
     heft_status st = heft_read_unchecked(to, l->f, l->parts[i], from, (size_t)n, err);
     if (st || !heft_ix_is_plain(row))
         return st;
-    return heft_partial_crcs_add(&l->checks.seen, row->offset + from, to, (size_t)n, err);
+    return heft_partial_crcs_add(&l->checks.crcs, row->offset + from, to, (size_t)n, err);
 }
 
-static void run_share(void *arg, size_t share)
+static void read_chunk(void *arg, size_t chunk)
 {
-    load *l = arg;
-    const place *p = (const place *)l->shares.ptr + share;
-    bool is_last = share + 1 == l->shares.len;
-    place end = is_last ? (place){ l->count, 0 } : p[1];
-    uint64_t from = p->from;
+    read_job *l = arg;
+    const chunk_start *p = (const chunk_start *)l->chunks.ptr + chunk;
+    bool is_last = chunk + 1 == l->chunks.len;
+    chunk_start end = is_last ? (chunk_start){ l->count, 0 } : p[1];
+    uint64_t from = p->offset;
     heft_error err;
-    for (uint32_t i = p->at; i <= end.at && i < l->count; i++, from = 0) {
-        uint64_t to = i == end.at ? end.from : row_at(l, i)->length;
-        if (heft_progress_halted(&l->meter))
+    for (uint32_t i = p->index; i <= end.index && i < l->count; i++, from = 0) {
+        uint64_t to = i == end.index ? end.offset : row_at(l, i)->length;
+        if (heft_progress_halted(&l->progress))
             return;
-        heft_status st = to > from ? read_piece(l, i, from, to - from, &err) : HEFT_OK;
+        heft_status st = to > from ? read_range(l, i, from, to - from, &err) : HEFT_OK;
         if (st) {
-            heft_progress_fail(&l->meter, st, &err);
+            heft_progress_fail(&l->progress, st, &err);
             return;
         }
-        heft_progress_add(&l->meter, to - from);
+        heft_progress_add(&l->progress, to - from);
     }
 }
 
 heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const uint32_t *parts,
-                                uint32_t count, heft_progress_fn progress, void *ctx,
+                                uint32_t count, heft_progress_fn on_progress, void *ctx,
                                 heft_error *err)
 {
-    load l = { .f = f, .buffers = buffers, .parts = parts, .count = count };
+    read_job l = { .f = f, .buffers = buffers, .parts = parts, .count = count };
     size_t bytes = ((size_t)count * 2 + 1) * sizeof *l.order;
     l.mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
-    l.meter = (heft_progress){ .fn = progress, .ctx = ctx };
+    l.progress = (heft_progress){ .fn = on_progress, .ctx = ctx };
     l.order = heft_mem_alloc(&l.mem, bytes);
     if (!l.order)
         return heft_error_no_memory(err, "to plan the reading");
@@ -139,17 +140,17 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
     if (!st)
         st = heft_checked_read_begin(&l.checks, f, f->check_parts, true, parts, count, err);
     if (!st) {
-        heft_sort(l.order, l.order + count, count, lies_before, &l);
-        st = cut_shares(&l, err);
+        heft_sort(l.order, l.order + count, count, offset_less, &l);
+        st = split_chunks(&l, err);
     }
     if (!st) {
-        heft_host_run(f->host, l.shares.len, run_share, &l);
-        st = heft_progress_end(&l.meter, err);
+        heft_host_run(f->host, l.chunks.len, read_chunk, &l);
+        st = heft_progress_end(&l.progress, err);
     }
     if (!st)
         st = heft_checked_read_end(&l.checks, err);
     heft_checked_read_free(&l.checks);
-    heft_vec_free(&l.mem, &l.shares, sizeof(place));
+    heft_vec_free(&l.mem, &l.chunks, sizeof(chunk_start));
     heft_mem_free(&l.mem, l.order, bytes);
     return st;
 }

@@ -16,14 +16,15 @@ heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t pa
     const heft_allocator *al = f->host->allocator;
     heft_dtype type = heft_ix_part_row_at(&f->x, part)->dtype;
     uint32_t size = type == HEFT_UNTYPED ? heft_index_size(type) : heft_dtype_size(type);
-    *n = (heft_elements){ .size = size, .left = count * size };
-    heft_status st = heft_stream_start(&n->s, f, part, err);
+    *n = (heft_elements){ .size = size, .unread = count * size };
+    heft_status st = heft_stream_start(&n->stream, f, part, err);
     if (st)
         return st;
     n->buf = heft_alloc(al, BUFFER, 64);
-    st = n->buf ? heft_stream_skip(&n->s, first * size, err) : heft_error_no_memory(err, purpose);
+    st = n->buf ? heft_stream_skip(&n->stream, first * size, err)
+                : heft_error_no_memory(err, purpose);
     if (st) {
-        heft_stream_stop(&n->s);
+        heft_stream_stop(&n->stream);
         heft_free(al, n->buf, BUFFER, 64);
         n->buf = NULL;
     }
@@ -33,15 +34,15 @@ heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t pa
 heft_status heft_elements_next(heft_elements *n, const uint8_t **out, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (n->at == n->have) {
-        n->at = 0;
-        n->have = n->left < BUFFER ? (uint32_t)n->left : BUFFER;
-        n->left -= n->have;
-        st = n->have ? heft_stream_read(n->buf, &n->s, n->have, err)
-                     : heft_error_plain(err, HEFT_E_FORMAT, "a part ends too early");
+    if (n->next == n->filled) {
+        n->next = 0;
+        n->filled = n->unread < BUFFER ? (uint32_t)n->unread : BUFFER;
+        n->unread -= n->filled;
+        st = n->filled ? heft_stream_read(n->buf, &n->stream, n->filled, err)
+                       : heft_error_plain(err, HEFT_E_FORMAT, "a part ends too early");
     }
-    *out = n->buf + n->at;
-    n->at += n->size;
+    *out = n->buf + n->next;
+    n->next += n->size;
     return st;
 }
 
@@ -49,7 +50,7 @@ heft_status heft_elements_index(heft_elements *n, uint64_t *out, heft_error *err
 {
     const uint8_t *p;
     heft_status st = heft_elements_next(n, &p, err);
-    *out = st ? 0 : heft_index_number(p, n->s.row.dtype);
+    *out = st ? 0 : heft_index_value(p, n->stream.row.dtype);
     return st;
 }
 
@@ -57,15 +58,15 @@ void heft_elements_close(heft_elements *n)
 {
     if (!n->buf)
         return;
-    const heft_allocator *al = n->s.f->host->allocator;
+    const heft_allocator *al = n->stream.f->host->allocator;
     heft_free(al, n->buf, BUFFER, 64);
-    heft_stream_stop(&n->s);
+    heft_stream_stop(&n->stream);
     n->buf = NULL;
 }
 
 /* ---- parts ---- */
 
-typedef struct parts {
+typedef struct sparse_parts {
     const heft_file *f;
     uint32_t tensor;
     const heft_ix_tensor_row *row;
@@ -73,9 +74,9 @@ typedef struct parts {
     uint32_t values, indices, indptr, coords; /* or HEFT_NONE */
     uint64_t count;                           /* of values */
     heft_error *err;
-} parts;
+} sparse_parts;
 
-static heft_status wrong(const parts *p, const char *fmt, uint64_t a, uint64_t b)
+static heft_status format_error(const sparse_parts *p, const char *fmt, uint64_t a, uint64_t b)
 {
     heft_error why;
     heft_error_plain(&why, HEFT_E_FORMAT, fmt, a, b);
@@ -83,139 +84,145 @@ static heft_status wrong(const parts *p, const char *fmt, uint64_t a, uint64_t b
                             heft_ix_name(&p->f->x, p->tensor), why.message);
 }
 
-static uint32_t find(const parts *p, const char *role)
+static uint32_t find_part(const sparse_parts *p, const char *role)
 {
     return heft_ix_part_find(&p->f->x, p->tensor, heft_lit(role));
 }
 
-static const heft_ix_part_row *part_row(const parts *p, uint32_t part)
+static const heft_ix_part_row *part_row(const sparse_parts *p, uint32_t part)
 {
     return heft_ix_part_row_at(&p->f->x, part);
 }
 
 /* How many elements of so many bytes the part has; false: not a whole number of them. */
-static bool count_of(uint64_t *out, const heft_ix_part_row *row, uint32_t size)
+static bool element_count(uint64_t *out, const heft_ix_part_row *row, uint32_t size)
 {
     *out = size ? heft_div(row->length, size) : 0;
     return size && *out * size == row->length && row->length != HEFT_NOWHERE;
 }
 
 /* As many values as there are indices. */
-static heft_status count_indices(parts *p, bool is_csr)
+static heft_status count_indices(sparse_parts *p, bool is_csr)
 {
     const heft_ix_part_row *row = part_row(p, is_csr ? p->indices : p->coords);
-    uint64_t each;
-    if (!heft_mul(&each, heft_index_size(row->dtype), is_csr ? 1 : p->row->rank) ||
-        each > UINT32_MAX || !count_of(&p->count, row, (uint32_t)each))
-        return wrong(p, "its indices, %U bytes, are no whole number of entries", row->length, 0);
+    uint64_t entry_bytes;
+    if (!heft_mul(&entry_bytes, heft_index_size(row->dtype), is_csr ? 1 : p->row->rank) ||
+        entry_bytes > UINT32_MAX || !element_count(&p->count, row, (uint32_t)entry_bytes))
+        return format_error(p, "its indices, %U bytes, are no whole number of entries", row->length,
+                            0);
     return HEFT_OK;
 }
 
-static heft_status find_parts(parts *p, const heft_file *f, uint32_t tensor, heft_error *err)
+static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tensor, heft_error *err)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, tensor);
-    *p = (parts){ .f = f, .tensor = tensor, .row = row, .err = err };
+    *p = (sparse_parts){ .f = f, .tensor = tensor, .row = row, .err = err };
     p->dims = heft_ix_dims(&f->x, tensor);
-    p->values = find(p, "values");
-    p->indices = find(p, "indices");
-    p->indptr = find(p, "indptr");
-    p->coords = find(p, "coords");
+    p->values = find_part(p, "values");
+    p->indices = find_part(p, "indices");
+    p->indptr = find_part(p, "indptr");
+    p->coords = find_part(p, "coords");
     bool is_csr = row->layout == HEFT_SPARSE_CSR;
     if (is_csr && row->rank != 2)
-        return wrong(p, "%U dimensions are not what its layout takes", row->rank, 0);
+        return format_error(p, "%U dimensions are not what its layout takes", row->rank, 0);
     if (p->values == HEFT_NONE || (is_csr && (p->indices == HEFT_NONE || p->indptr == HEFT_NONE)) ||
         (!is_csr && p->coords == HEFT_NONE))
-        return wrong(p, "parts of its layout are missing", 0, 0);
+        return format_error(p, "parts of its layout are missing", 0, 0);
     const heft_ix_part_row *values = part_row(p, p->values);
     if (!heft_dtype_size(values->dtype)) /* packed elements, or of no known type */
         return count_indices(p, is_csr);
-    if (!count_of(&p->count, values, heft_dtype_size(values->dtype)))
-        return wrong(p, "its values, %U bytes, are no whole number of elements", values->length, 0);
+    if (!element_count(&p->count, values, heft_dtype_size(values->dtype)))
+        return format_error(p, "its values, %U bytes, are no whole number of elements",
+                            values->length, 0);
     if (!row->rank && p->count > 1)
-        return wrong(p, "a scalar has one element, and there are %U entries", p->count, 0);
+        return format_error(p, "a scalar has one element, and there are %U entries", p->count, 0);
     return HEFT_OK;
 }
 
 /* A part of exactly so many indices. */
-static heft_status want_indices(const parts *p, uint32_t part, uint64_t wanted, const char *fmt)
+static heft_status check_index_part(const sparse_parts *p, uint32_t part, uint64_t wanted,
+                                    const char *fmt)
 {
     const heft_ix_part_row *row = part_row(p, part);
     uint64_t count;
     if (!heft_index_size(row->dtype))
-        return wrong(p, "an index part is not of integers", 0, 0);
-    if (!count_of(&count, row, heft_index_size(row->dtype)) || count != wanted)
-        return wrong(p, fmt, heft_div(row->length, heft_index_size(row->dtype)), wanted);
+        return format_error(p, "an index part is not of integers", 0, 0);
+    if (!element_count(&count, row, heft_index_size(row->dtype)) || count != wanted)
+        return format_error(p, fmt, heft_div(row->length, heft_index_size(row->dtype)), wanted);
     return HEFT_OK;
 }
 
 /* ---- compressed rows ---- */
 
-typedef struct rows {
-    parts p;
+typedef struct csr_check {
+    sparse_parts p;
     heft_elements pointers, columns;
-    bool twice, descends;
+    bool has_duplicates, has_descending;
     heft_positions row; /* the columns of a row, while they are compared with each other */
-} rows;
+} csr_check;
 
-enum { LONGEST_ROW = 64 << 10 }; /* whose columns are sorted to find one that comes twice */
+enum { MAX_SORTED_ROW = 64 << 10 }; /* whose columns are sorted to find one that comes twice */
 
 /* The columns of one row.  Those of a long row are compared with their neighbours only. */
-static heft_status check_row(rows *r, uint64_t count, uint64_t row)
+static heft_status check_row(csr_check *r, uint64_t count, uint64_t row)
 {
     uint64_t last = 0, columns = r->p.dims[1];
-    bool ascends = true, fits = count <= LONGEST_ROW;
+    bool is_ascending = true, fits = count <= MAX_SORTED_ROW;
     heft_status st = HEFT_OK;
     for (uint64_t i = 0; i < count && !st; i++) {
         uint64_t column;
         st = heft_elements_index(&r->columns, &column, r->p.err);
         if (!st && column >= columns)
-            return wrong(&r->p, "row %U has an entry in column %U, which is out of bounds", row,
-                         column);
-        r->twice |= i && column == last;
-        ascends = ascends && (!i || column > last);
+            return format_error(&r->p, "row %U has an entry in column %U, which is out of bounds",
+                                row, column);
+        r->has_duplicates |= i && column == last;
+        is_ascending = is_ascending && (!i || column > last);
         last = column;
         if (!st && fits)
-            r->row.at[i] = column;
+            r->row.linear[i] = column;
     }
-    r->descends |= !ascends;
+    r->has_descending |= !is_ascending;
     heft_positions columns_of_row = r->row;
     columns_of_row.count = (uint32_t)count;
-    if (!st && fits && !ascends && !r->twice)
-        r->twice = heft_positions_repeated(&columns_of_row) != HEFT_NONE;
+    if (!st && fits && !is_ascending && !r->has_duplicates)
+        r->has_duplicates = heft_positions_repeated(&columns_of_row) != HEFT_NONE;
     return st;
 }
 
-static heft_status check_rows(rows *r)
+static heft_status check_rows(csr_check *r)
 {
     uint64_t begin, end;
     heft_status st = heft_elements_index(&r->pointers, &begin, r->p.err);
     if (!st && begin)
-        return wrong(&r->p, "its row pointers begin with %U, not 0", begin, 0);
+        return format_error(&r->p, "its row pointers begin with %U, not 0", begin, 0);
     for (uint64_t row = 0; row < r->p.dims[0] && !st; row++, begin = end) {
         st = heft_elements_index(&r->pointers, &end, r->p.err);
         if (!st && end < begin)
-            return wrong(&r->p, "its row pointers decrease behind row %U, to %U", row, end);
+            return format_error(&r->p, "its row pointers decrease behind row %U, to %U", row, end);
         if (!st && end > r->p.count)
-            return wrong(&r->p, "a row pointer is %U, and there are %U values", end, r->p.count);
+            return format_error(&r->p, "a row pointer is %U, and there are %U values", end,
+                                r->p.count);
         if (!st)
             st = check_row(r, end - begin, row);
     }
     if (!st && begin != r->p.count)
-        return wrong(&r->p, "its rows end at value %U of %U", begin, r->p.count);
+        return format_error(&r->p, "its rows end at value %U of %U", begin, r->p.count);
     return st;
 }
 
-static heft_status check_csr(const parts *p, heft_sparse_order *order)
+static heft_status check_csr(const sparse_parts *p, heft_sparse_order *order)
 {
-    rows r = { .p = *p };
+    csr_check r = { .p = *p };
     const heft_allocator *al = p->f->host->allocator;
-    heft_status st = p->dims[0] == UINT64_MAX ? wrong(p, "it has too many rows", 0, 0) : HEFT_OK;
+    heft_status st = p->dims[0] == UINT64_MAX ? format_error(p, "it has too many rows", 0, 0)
+                                              : HEFT_OK;
     if (!st)
-        st = want_indices(p, p->indices, p->count, "it has %U column indices for %U values");
+        st = check_index_part(p, p->indices, p->count, "it has %U column indices for %U values");
     if (!st)
-        st = want_indices(p, p->indptr, p->dims[0] + 1, "it has %U row pointers, %U are needed");
-    uint64_t longest = p->count < LONGEST_ROW ? p->count : LONGEST_ROW;
-    if (!st && !heft_positions_open(&r.row, al, longest, NULL, 0))
+        st = check_index_part(p, p->indptr, p->dims[0] + 1,
+                              "it has %U row pointers, %U are needed");
+    uint64_t longest_row = p->count < MAX_SORTED_ROW ? p->count : MAX_SORTED_ROW;
+    if (!st && !heft_positions_open(&r.row, al, longest_row, NULL, 0))
         st = heft_error_no_memory(p->err, purpose);
     if (!st)
         st = heft_elements_open(&r.pointers, p->f, p->indptr, 0, p->dims[0] + 1, p->err);
@@ -226,13 +233,13 @@ static heft_status check_csr(const parts *p, heft_sparse_order *order)
     heft_elements_close(&r.pointers);
     heft_elements_close(&r.columns);
     heft_positions_close(&r.row, al);
-    *order = (heft_sparse_order){ r.twice, !r.descends };
+    *order = (heft_sparse_order){ r.has_duplicates, !r.has_descending };
     return st;
 }
 
 /* ---- coordinates ---- */
 
-static heft_status check_coords(const parts *p, heft_positions *s, heft_elements *n)
+static heft_status check_coords(const sparse_parts *p, heft_positions *s, heft_elements *n)
 {
     heft_status st = HEFT_OK;
     for (uint32_t d = 0; d < p->row->rank && !st; d++)
@@ -240,22 +247,22 @@ static heft_status check_coords(const parts *p, heft_positions *s, heft_elements
             uint64_t index = 0;
             st = heft_elements_index(n, &index, p->err);
             if (!st && index >= p->dims[d])
-                st = wrong(p, "a coordinate of dimension %U is %U, which is out of bounds", d,
-                           index);
+                st = format_error(p, "a coordinate of dimension %U is %U, which is out of bounds",
+                                  d, index);
             heft_positions_add(s, i, p->dims[d], index);
         }
     return st;
 }
 
-static heft_status check_coo(const parts *p, heft_sparse_order *order)
+static heft_status check_coo(const sparse_parts *p, heft_sparse_order *order)
 {
     heft_elements n = { .buf = NULL };
     const heft_allocator *al = p->f->host->allocator;
-    heft_positions s = { .at = NULL };
+    heft_positions s = { .linear = NULL };
     uint64_t wanted;
     if (!heft_mul(&wanted, p->count, p->row->rank))
-        return wrong(p, "it has too many values", 0, 0);
-    heft_status st = want_indices(p, p->coords, wanted, "it has %U coordinates, %U are needed");
+        return format_error(p, "it has too many values", 0, 0);
+    heft_status st = check_index_part(p, p->coords, wanted, "it has %U coordinates, %U are needed");
     if (!st && !heft_positions_open(&s, al, p->count, p->dims, p->row->rank))
         st = heft_error_no_memory(p->err, purpose);
     if (!st)
@@ -263,7 +270,7 @@ static heft_status check_coo(const parts *p, heft_sparse_order *order)
     if (!st)
         st = check_coords(p, &s, &n);
     if (!st)
-        order->twice = heft_positions_repeated(&s) != HEFT_NONE;
+        order->has_duplicates = heft_positions_repeated(&s) != HEFT_NONE;
     heft_elements_close(&n);
     heft_positions_close(&s, al);
     return st;
@@ -273,7 +280,7 @@ heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_o
                               heft_error *err)
 {
     heft_error own;
-    parts p;
+    sparse_parts p;
     *order = (heft_sparse_order){ false, true };
     heft_status st = find_parts(&p, f, tensor, err ? err : &own);
     if (st)
@@ -285,7 +292,7 @@ heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_o
 
 /* ---- entries ---- */
 
-static heft_status open_indices(heft_entries *e, const parts *p, heft_error *err)
+static heft_status open_indices(heft_entries *e, const sparse_parts *p, heft_error *err)
 {
     bool is_csr = p->row->layout == HEFT_SPARSE_CSR;
     heft_status st = HEFT_OK;
@@ -303,7 +310,7 @@ static heft_status open_indices(heft_entries *e, const parts *p, heft_error *err
 
 heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tensor, heft_error *err)
 {
-    parts p;
+    sparse_parts p;
     *e = (heft_entries){ .f = f, .tensor = tensor, .row = UINT64_MAX };
     heft_status st = find_parts(&p, f, tensor, err);
     if (!st && p.row->rank > HEFT_SPARSE_RANK)
@@ -338,29 +345,29 @@ static heft_status next_csr(heft_entries *e, const uint64_t *dims, heft_error *e
 {
     uint64_t column = 0;
     heft_status st = HEFT_OK;
-    while (e->taken == e->row_end && !st) {
+    while (e->consumed == e->row_end && !st) {
         st = heft_elements_index(&e->indices[1], &e->row_end, err);
         e->row++;
     }
     if (!st)
         st = heft_elements_index(&e->indices[0], &column, err);
-    bool fits = e->row < dims[0] && column < dims[1] && e->taken < e->row_end;
+    bool fits = e->row < dims[0] && column < dims[1] && e->consumed < e->row_end;
     if (!st && (!fits || e->row_end > e->count))
         st = has_changed(err);
-    e->place = e->row * dims[1] + column;
+    e->position = e->row * dims[1] + column;
     return st;
 }
 
 static heft_status next_coo(heft_entries *e, const uint64_t *dims, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    e->place = 0;
+    e->position = 0;
     for (uint32_t d = 0; d < e->index_count && !st; d++) {
         uint64_t index = 0;
         st = heft_elements_index(&e->indices[d], &index, err);
         if (!st && index >= dims[d])
             st = has_changed(err);
-        e->place = e->place * dims[d] + index;
+        e->position = e->position * dims[d] + index;
     }
     return st;
 }
@@ -375,6 +382,6 @@ heft_status heft_entries_next(heft_entries *e, heft_error *err)
         st = heft_elements_next(&e->values, &value, err);
     if (!st)
         memcpy(e->value, value, e->values.size);
-    e->taken++;
+    e->consumed++;
     return st;
 }

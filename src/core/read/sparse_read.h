@@ -12,19 +12,19 @@
 /* HEFT_E_FORMAT with the first thing that is wrong with a sparse tensor's parts: rank, counts, row
  * pointers that decrease, indices that are out of bounds. */
 typedef struct heft_sparse_order {
-    bool twice;   /* two entries are in the same place; sought among up to a few million */
-    bool ascends; /* sparse_csr: the columns of each row */
+    bool has_duplicates; /* two entries are in the same place; sought among up to a few million */
+    bool is_ascending;   /* sparse_csr: the columns of each row */
 } heft_sparse_order;
 heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_order *order,
                               heft_error *err);
 
 /* The elements of a part, front to back. */
 typedef struct heft_elements {
-    heft_stream s;
-    uint8_t *buf;      /* NULL: not open */
-    uint32_t size;     /* of an element */
-    uint32_t at, have; /* bytes of buf */
-    uint64_t left;     /* bytes that are not in buf yet */
+    heft_stream stream;
+    uint8_t *buf;          /* NULL: not open */
+    uint32_t size;         /* of an element */
+    uint32_t next, filled; /* bytes of buf */
+    uint64_t unread;       /* bytes that are not in buf yet */
 } heft_elements;
 
 /* count elements from element `first` on. */
@@ -41,12 +41,12 @@ enum { HEFT_SPARSE_RANK = 32, HEFT_SPARSE_VALUE = 16 };
 typedef struct heft_entries {
     const heft_file *f;
     uint32_t tensor;
-    uint64_t count, taken;                   /* entries */
+    uint64_t count, consumed;                /* entries */
     uint64_t row, row_end;                   /* sparse_csr: where the one to come is */
     heft_elements indices[HEFT_SPARSE_RANK]; /* sparse_csr: columns, row pointers */
     uint32_t index_count;
     heft_elements values;
-    uint64_t place; /* of the entry taken last, counted in elements of the dense tensor */
+    uint64_t position; /* of the entry taken last, counted in elements of the dense tensor */
     _Alignas(HEFT_SPARSE_VALUE) uint8_t value[HEFT_SPARSE_VALUE];
 } heft_entries;
 

@@ -16,10 +16,10 @@ typedef struct heft_spill {
 typedef heft_status (*heft_spill_read)(void *ctx, uint8_t *buf, size_t len, heft_error *err);
 
 /* Takes room for len bytes, near the sink if that is not NULL, and fills it.  To be closed whatever is returned. */
-heft_status heft_spill_fill(heft_spill *out, const heft_host *h, heft_sink *near, uint64_t len,
+heft_status heft_spill_fill(heft_spill *out, const heft_host *h, heft_sink *sink, uint64_t len,
                             heft_spill_read read, void *ctx, heft_error *err);
 /* Whether bytes that were looked at were there. */
-heft_status heft_spill_state(const heft_spill *r, heft_error *err);
-void heft_spill_close(heft_spill *r); /* one of zeros is harmless */
+heft_status heft_spill_state(const heft_spill *s, heft_error *err);
+void heft_spill_close(heft_spill *s); /* one of zeros is harmless */
 
 #endif

@@ -5,7 +5,7 @@ heft_status heft_shard_status(const heft_file *f, uint32_t number, heft_error *e
 {
     const heft_shard *b = &f->opened_shards[number - 1];
     if (b->status && err)
-        *err = *b->why;
+        *err = *b->error;
     return b->status;
 }
 
@@ -33,39 +33,39 @@ heft_status heft_file_leave(const heft_file *f, heft_error *err)
     heft_file_disarm(f);
     for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
         heft_source *s = heft_file_source(f, i);
-        heft_status there = s && s->ops->state ? s->ops->state(s, err) : HEFT_OK;
-        st = st ? st : there;
+        heft_status source_st = s && s->ops->state ? s->ops->state(s, err) : HEFT_OK;
+        st = st ? st : source_st;
     }
     return st;
 }
 
-bool heft_file_has(const heft_file *f, uint64_t place)
+bool heft_file_has_bytes(const heft_file *f, uint64_t offset)
 {
-    uint32_t number = heft_global_offset_file(&f->x, place);
+    uint32_t number = heft_global_offset_file(&f->x, offset);
     return !number || !heft_shard_status(f, number, NULL);
 }
 
 /* All of the file of that number in memory, or NULL. */
-static const uint8_t *whole_of(const heft_file *f, uint32_t number)
+static const uint8_t *whole_file_of(const heft_file *f, uint32_t number)
 {
-    return number ? f->opened_shards[number - 1].whole : f->input.whole;
+    return number ? f->opened_shards[number - 1].whole_file : f->input.whole_file;
 }
 
-const uint8_t *heft_file_map(const heft_file *f, uint64_t place, uint64_t len)
+const uint8_t *heft_file_map(const heft_file *f, uint64_t offset, uint64_t len)
 {
     (void)len;
-    const uint8_t *whole = whole_of(f, heft_global_offset_file(&f->x, place));
-    return whole ? whole + heft_global_offset_local(&f->x, place) : NULL;
+    const uint8_t *whole_file = whole_file_of(f, heft_global_offset_file(&f->x, offset));
+    return whole_file ? whole_file + heft_global_offset_local(&f->x, offset) : NULL;
 }
 
-heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_t len,
-                            heft_error *err)
+heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf, size_t len,
+                                  heft_error *err)
 {
-    uint32_t number = heft_global_offset_file(&f->x, place);
+    uint32_t number = heft_global_offset_file(&f->x, offset);
     heft_source *s = heft_file_source(f, number);
     uint64_t have;
     if (number) {
-        uint64_t offset = heft_global_offset_local(&f->x, place);
+        offset = heft_global_offset_local(&f->x, offset);
         heft_status st = heft_shard_status(f, number, err);
         if (st)
             return st;
@@ -74,17 +74,17 @@ heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_
                                   (uint64_t)len, f->opened_shards[number - 1].name, s->size);
         return len ? s->ops->read(s, offset, buf, len, err) : HEFT_OK;
     }
-    if (!heft_range_in((heft_range){ place, len }, f->input.in.size))
-        return heft_error_set(err, HEFT_E_ARGUMENT, place, "%U bytes pass the end of the file, %U",
+    if (!heft_range_in((heft_range){ offset, len }, f->input.in.size))
+        return heft_error_set(err, HEFT_E_ARGUMENT, offset, "%U bytes pass the end of the file, %U",
                               (uint64_t)len, f->input.in.size);
     if (!len)
         return HEFT_OK;
     if (s)
-        return s->ops->read(s, place, buf, len, err);
-    const uint8_t *p = f->input.in.window((heft_window *)(uintptr_t)&f->input.in, place, len,
+        return s->ops->read(s, offset, buf, len, err);
+    const uint8_t *p = f->input.in.window((heft_window *)(uintptr_t)&f->input.in, offset, len,
                                           &have);
     if (have < len)
-        return heft_error_set(err, HEFT_E_IO, place + have, "these bytes were not fed");
+        return heft_error_set(err, HEFT_E_IO, offset + have, "these bytes were not fed");
     memcpy(buf, p, len);
     return HEFT_OK;
 }
@@ -94,7 +94,7 @@ heft_status heft_file_bytes(const heft_file *f, uint64_t place, void *buf, size_
 static bool is_mapped(const heft_file *f, uint32_t number)
 {
     const heft_source *s = heft_file_source(f, number);
-    return s && HEFT_HAS(s->ops, populate) && whole_of(f, number);
+    return s && HEFT_HAS(s->ops, populate) && whole_file_of(f, number);
 }
 
 bool heft_file_is_mapped(const heft_file *f)
@@ -116,7 +116,7 @@ heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *e
 }
 
 /* The mapped file that the part lies in, or NULL. */
-static heft_source *mapping_of(const heft_file *f, const heft_ix_part_row *p)
+static heft_source *mapped_source(const heft_file *f, const heft_ix_part_row *p)
 {
     uint32_t number = heft_global_offset_file(&f->x, p->offset);
     return p->stored && is_mapped(f, number) ? heft_file_source(f, number) : NULL;
@@ -128,7 +128,7 @@ heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *er
     if (st)
         return st;
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    heft_source *s = mapping_of(f, p);
+    heft_source *s = mapped_source(f, p);
     uint64_t offset = heft_global_offset_local(&f->x, p->offset);
     return s ? s->ops->populate(s, offset, p->stored, err) : HEFT_OK;
 }
@@ -138,7 +138,7 @@ void heft_part_forget(const heft_file *f, uint32_t part)
     if (!heft_ix_has_part(&f->x, part))
         return;
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    heft_source *s = mapping_of(f, p);
+    heft_source *s = mapped_source(f, p);
     if (s && HEFT_HAS(s->ops, dont_need))
         s->ops->dont_need(s, heft_global_offset_local(&f->x, p->offset), p->stored);
 }

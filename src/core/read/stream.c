@@ -2,40 +2,42 @@
  * bytes as the part is said to have: not one less, and not one more. */
 #include "core/read/stream.h"
 
-enum { PIECE = 128 << 10 };
+enum { CHUNK = 128 << 10 };
 
 /* What needs no library: decode() knows it. */
-static const heft_codec numbers = { .size = sizeof(heft_codec),
-                                    .encoding = HEFT_MSGPACK,
-                                    .name = "msgpack" };
+static const heft_codec msgpack_codec = { .size = sizeof(heft_codec),
+                                          .encoding = HEFT_MSGPACK,
+                                          .name = "msgpack" };
 
-static uint64_t place(const heft_stream *s)
+static uint64_t source_offset(const heft_stream *s)
 {
-    return heft_global_offset_local(&s->f->x, s->row.offset) + s->taken - s->in_len;
+    return heft_global_offset_local(&s->f->x, s->row.offset) + s->fetched - s->in_len;
 }
 
-static heft_status start(heft_stream *s, const heft_file *f, uint32_t part,
-                         const heft_ix_part_row *row, heft_error *err)
+static heft_status start_with_row(heft_stream *s, const heft_file *f, uint32_t part,
+                                  const heft_ix_part_row *row, heft_error *err)
 {
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
-    *s = (heft_stream){ .f = f, .part = part, .row = *row, .content = row->length, .whole = true };
-    s->elements = heft_strided_reader_of(f, part, NULL);
-    s->content = v ? v->content : row->length;
+    *s = (heft_stream){
+        .f = f, .part = part, .row = *row, .content_bytes = row->length, .frame_ended = true
+    };
+    s->strided = heft_strided_reader_of(f, part, NULL);
+    s->content_bytes = v ? v->content : row->length;
     if (s->row.encoding == HEFT_RAW)
         return HEFT_OK;
-    s->numbers = heft_msgpack_numbers_of(s->content);
-    s->codec = s->row.encoding == HEFT_MSGPACK ? &numbers
+    s->numbers = heft_msgpack_numbers_of(s->content_bytes);
+    s->codec = s->row.encoding == HEFT_MSGPACK ? &msgpack_codec
                                                : heft_host_codec(f->host, s->row.encoding);
     if (!s->codec)
-        return heft_error_set(err, HEFT_E_UNSUPPORTED, place(s),
+        return heft_error_set(err, HEFT_E_UNSUPPORTED, source_offset(s),
                               "this build cannot decode this part");
     if (!heft_file_map(f, s->row.offset, s->row.stored)) {
         const heft_allocator *al = f->host->allocator;
-        s->buf = heft_alloc(al, PIECE, 64);
+        s->buf = heft_alloc(al, CHUNK, 64);
         if (!s->buf)
             return heft_error_no_memory(err, "to decode a part");
     }
-    heft_status st = s->codec->open ? s->codec->open(&s->state, s->content, err) : HEFT_OK;
+    heft_status st = s->codec->open ? s->codec->open(&s->state, s->content_bytes, err) : HEFT_OK;
     if (st)
         heft_stream_stop(s);
     return st;
@@ -46,35 +48,35 @@ void heft_stream_stop(heft_stream *s)
     const heft_allocator *al = s->f->host->allocator;
     if (s->state)
         s->codec->close(s->state);
-    heft_free(al, s->buf, PIECE, 64);
-    heft_spill_close(&s->all);
+    heft_free(al, s->buf, CHUNK, 64);
+    heft_spill_close(&s->spill);
     heft_part_check_release(&s->check);
     s->state = s->buf = NULL;
 }
 
-heft_status heft_stream_check(heft_stream *s, uint32_t claim, heft_error *err)
+heft_status heft_stream_check(heft_stream *s, uint32_t checksum, heft_error *err)
 {
-    return heft_part_check_begin(&s->check, s->f, s->part, claim, err);
+    return heft_part_check_begin(&s->check, s->f, s->part, checksum, err);
 }
 
 /* More stored bytes, if there are any. */
 static heft_status refill(heft_stream *s, heft_error *err)
 {
-    uint64_t left = s->row.stored - s->taken;
-    size_t n = left < PIECE ? (size_t)left : PIECE;
-    const uint8_t *lent = heft_file_map(s->f, s->row.offset, s->row.stored);
+    uint64_t left = s->row.stored - s->fetched;
+    size_t n = left < CHUNK ? (size_t)left : CHUNK;
+    const uint8_t *mapped = heft_file_map(s->f, s->row.offset, s->row.stored);
     heft_status st = HEFT_OK;
     if (s->in_len || !n)
         return HEFT_OK;
-    s->in = lent ? lent + s->taken : s->buf;
-    if (!lent)
-        st = heft_file_bytes(s->f, s->row.offset + s->taken, s->buf, n, err);
+    s->in = mapped ? mapped + s->fetched : s->buf;
+    if (!mapped)
+        st = heft_file_read_stored(s->f, s->row.offset + s->fetched, s->buf, n, err);
     if (st)
         return st;
-    if (s->seen)
-        s->seen(s->seen_ctx, s->in, n);
-    uint64_t at = s->row.offset + s->taken;
-    s->taken += n;
+    if (s->on_stored)
+        s->on_stored(s->callback_ctx, s->in, n);
+    uint64_t at = s->row.offset + s->fetched;
+    s->fetched += n;
     s->in_len = n;
     return heft_part_check_stored(&s->check, at, s->in, n, err);
 }
@@ -82,23 +84,24 @@ static heft_status refill(heft_stream *s, heft_error *err)
 static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error *err)
 {
     heft_status st = refill(s, err);
-    size_t took = s->in_len;
-    if (!st && s->codec == &numbers)
-        st = heft_msgpack_numbers_decode(&s->numbers, s->in, &took, out, len, &s->whole, err);
+    size_t consumed = s->in_len;
+    if (!st && s->codec == &msgpack_codec)
+        st = heft_msgpack_numbers_decode(&s->numbers, s->in, &consumed, out, len, &s->frame_ended,
+                                         err);
     else if (!st)
-        st = s->codec->decode(s->state, s->in, &took, out, len, &s->whole, err);
+        st = s->codec->decode(s->state, s->in, &consumed, out, len, &s->frame_ended, err);
     if (st) {
         if (err && st == HEFT_E_FORMAT)
-            err->offset = place(s);
+            err->offset = source_offset(s);
         return st;
     }
-    bool stuck = !took && !*len;
-    s->in += took;
-    s->in_len -= took;
-    if (stuck && s->taken == s->row.stored && s->made < s->content && !s->counts)
-        return heft_error_set(err, HEFT_E_FORMAT, place(s),
-                              "the part decodes to %U bytes, its tensor needs %U", s->made,
-                              s->content);
+    bool stuck = !consumed && !*len;
+    s->in += consumed;
+    s->in_len -= consumed;
+    if (stuck && s->fetched == s->row.stored && s->decoded < s->content_bytes && !s->is_measuring)
+        return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
+                              "the part decodes to %U bytes, its tensor needs %U", s->decoded,
+                              s->content_bytes);
     return HEFT_OK;
 }
 
@@ -106,53 +109,54 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
  * bytes than the content has, or than a part may have whose length only decoding tells. */
 static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *err)
 {
-    while (s->taken < s->row.stored || s->in_len || !s->whole) {
-        size_t n = len, before = s->in_len + (size_t)(s->row.stored - s->taken);
+    while (s->fetched < s->row.stored || s->in_len || !s->frame_ended) {
+        size_t n = len, before = s->in_len + (size_t)(s->row.stored - s->fetched);
         heft_status st = decode(s, buf, &n, err);
         if (st)
             return st;
-        s->made += n;
-        if (s->counts && s->made > s->row.length)
-            return heft_error_set(err, HEFT_E_FORMAT, place(s),
+        s->decoded += n;
+        if (s->is_measuring && s->decoded > s->row.length)
+            return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
                                   "the part decodes to more than %U bytes, and the file does not "
                                   "say to how many",
                                   s->row.length);
-        if (!s->counts && n)
-            return heft_error_set(err, HEFT_E_FORMAT, place(s),
+        if (!s->is_measuring && n)
+            return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
                                   "the part decodes to more than the %U bytes its tensor needs",
-                                  s->content);
-        if (!n && s->in_len + (size_t)(s->row.stored - s->taken) == before && !s->whole)
-            return heft_error_set(err, HEFT_E_FORMAT, place(s), "the last frame is cut short");
+                                  s->content_bytes);
+        if (!n && s->in_len + (size_t)(s->row.stored - s->fetched) == before && !s->frame_ended)
+            return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
+                                  "the last frame is cut short");
     }
     return HEFT_OK;
 }
 
 /* ---- parts whose length only decoding tells ---- */
 
-heft_status heft_stream_measure(uint64_t *length, const heft_file *f, uint32_t part,
-                                heft_error *err)
+heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
+                                       heft_error *err)
 {
-    enum { RATIO = 256, LEAST = 1 << 30 }; /* time has a limit, too */
+    enum { MAX_RATIO = 256, MIN_LIMIT = 1 << 30 }; /* time has a limit, too */
     heft_stream s;
     uint8_t scratch[4096];
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
-    row.length = row.stored > UINT64_MAX / RATIO ? UINT64_MAX - 1 : row.stored * RATIO;
-    row.length = row.length > LEAST ? row.length : LEAST;
-    heft_status st = start(&s, f, part, &row, err);
+    row.length = row.stored > UINT64_MAX / MAX_RATIO ? UINT64_MAX - 1 : row.stored * MAX_RATIO;
+    row.length = row.length > MIN_LIMIT ? row.length : MIN_LIMIT;
+    heft_status st = start_with_row(&s, f, part, &row, err);
     if (st)
         return st;
-    s.counts = true;
+    s.is_measuring = true;
     heft_file_enter(f);
     st = heft_file_leave_after(f, drain(&s, scratch, sizeof scratch, err), err);
     heft_stream_stop(&s);
-    *length = s.made;
+    *length = s.decoded;
     return st;
 }
 
 /* At most, four bytes make a block of 128 KiB in zstd, and a byte makes 1032 in deflate.  What is said to be more need
  * not be tried. */
-heft_status heft_stream_possible(const heft_file *f, uint32_t part, uint64_t length,
-                                 heft_error *err)
+heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t length,
+                                    heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
@@ -170,39 +174,39 @@ heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part,
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     heft_status st = HEFT_OK;
     if (row.length == HEFT_NOWHERE)
-        st = heft_stream_measure(&row.length, f, part, err);
+        st = heft_stream_decoded_length(&row.length, f, part, err);
     if (!st)
-        st = heft_stream_possible(f, part, row.length, err);
-    return st ? st : start(s, f, part, &row, err);
+        st = heft_stream_check_ratio(f, part, row.length, err);
+    return st ? st : start_with_row(s, f, part, &row, err);
 }
 
 /* ---- reading ---- */
 
-static heft_status show_stored(heft_stream *s, uint64_t at, const void *data, size_t len,
-                               heft_error *err)
+static heft_status observe_stored(heft_stream *s, uint64_t at, const void *data, size_t len,
+                                  heft_error *err)
 {
     heft_status st = heft_part_check_stored(&s->check, at, data, len, err);
-    return st || !s->pieces ? st : heft_partial_crcs_add(s->pieces, at, data, len, err);
+    return st || !s->crcs ? st : heft_partial_crcs_add(s->crcs, at, data, len, err);
 }
 
 /* In steps that stay in the processor's cache until they are digested. */
 static heft_status read_stored(heft_stream *s, uint8_t *buf, size_t len, heft_error *err)
 {
     enum { STEP = 1 << 20 };
-    uint64_t at = s->row.offset + s->given;
+    uint64_t at = s->row.offset + s->delivered;
     heft_status st = HEFT_OK;
     for (size_t done = 0, n; done < len && !st; done += n) {
         n = len - done < STEP ? len - done : STEP;
-        st = heft_file_bytes(s->f, at + done, buf + done, n, err);
+        st = heft_file_read_stored(s->f, at + done, buf + done, n, err);
         if (!st)
-            st = show_stored(s, at + done, buf + done, n, err);
+            st = observe_stored(s, at + done, buf + done, n, err);
     }
     return st;
 }
 
-static bool is_watched(const heft_stream *s)
+static bool is_observed(const heft_stream *s)
 {
-    return s->seen || s->pieces || heft_part_check_is_on(&s->check);
+    return s->on_stored || s->crcs || heft_part_check_is_on(&s->check);
 }
 
 /* Stored bytes are shown to whoever watches before they are turned round. */
@@ -211,15 +215,15 @@ static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *e
     heft_status st = HEFT_OK;
     if (heft_ix_is_plain(&s->row))
         return read_stored(s, buf, len, err);
-    if (is_watched(s) && !s->elements.strides) {
+    if (is_observed(s) && !s->strided.strides) {
         st = read_stored(s, buf, len, err);
         if (st)
             return st;
-        s->taken = s->given;
-        if (s->seen)
-            s->seen(s->seen_ctx, buf, len);
+        s->fetched = s->delivered;
+        if (s->on_stored)
+            s->on_stored(s->callback_ctx, buf, len);
     }
-    return heft_strided_reader_read(&s->elements, s->given, buf, len, err);
+    return heft_strided_reader_read(&s->strided, s->delivered, buf, len, err);
 }
 
 /* The next bytes of the content; behind its last byte there must be nothing. */
@@ -231,67 +235,69 @@ static heft_status read_content(heft_stream *s, uint8_t *out, size_t len, heft_e
         st = decode(s, out, &n, err);
         if (st)
             break;
-        if (s->decoded)
-            s->decoded(s->seen_ctx, out, n);
+        if (s->on_decoded)
+            s->on_decoded(s->callback_ctx, out, n);
         heft_part_check_decoded(&s->check, out, n);
         out += n;
-        s->made += n;
+        s->decoded += n;
         len -= n;
     }
     uint8_t more;
-    return st || s->made < s->content ? st : drain(s, &more, sizeof more, err);
+    return st || s->decoded < s->content_bytes ? st : drain(s, &more, sizeof more, err);
 }
 
-static heft_status drop_content(heft_stream *s, uint64_t till, heft_error *err)
+static heft_status discard_content(heft_stream *s, uint64_t end, heft_error *err)
 {
-    uint8_t drop[4096];
+    uint8_t discarded[4096];
     heft_status st = HEFT_OK;
-    while (s->made < till && !st) {
-        uint64_t left = till - s->made;
-        st = read_content(s, drop, left < sizeof drop ? (size_t)left : sizeof drop, err);
+    while (s->decoded < end && !st) {
+        uint64_t left = end - s->decoded;
+        st = read_content(s, discarded, left < sizeof discarded ? (size_t)left : sizeof discarded,
+                          err);
     }
     return st;
 }
 
-static heft_status next_content(void *ctx, uint8_t *buf, size_t len, heft_error *err)
+static heft_status spill_content(void *ctx, uint8_t *buf, size_t len, heft_error *err)
 {
     return read_content(ctx, buf, len, err);
 }
 
 /* Elements that lie apart have to be there as a whole. */
-static heft_status read_apart(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+static heft_status read_strided(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (!s->all.bytes)
-        st = heft_spill_fill(&s->all, s->f->host, s->near, s->content, next_content, s, err);
+    if (!s->spill.bytes)
+        st = heft_spill_fill(&s->spill, s->f->host, s->spill_sink, s->content_bytes, spill_content,
+                             s, err);
     if (st) {
-        heft_spill_close(&s->all);
+        heft_spill_close(&s->spill);
         return st;
     }
-    s->elements.content = s->all.bytes;
-    st = heft_strided_reader_read(&s->elements, s->given, out, len, err);
-    return st ? st : heft_spill_state(&s->all, err);
+    s->strided.content = s->spill.bytes;
+    st = heft_strided_reader_read(&s->strided, s->delivered, out, len, err);
+    return st ? st : heft_spill_state(&s->spill, err);
 }
 
 /* Numbers that come in order, each with its bytes turned round. */
-static heft_status read_turned(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
+static heft_status read_big_endian(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
     uint32_t size = heft_dtype_number(s->row.dtype);
     heft_status st = HEFT_OK;
     for (size_t n = 0; len && !st; out += n, len -= n) {
-        if (s->number_left) {
-            n = s->number_left < len ? s->number_left : len;
-            memcpy(out, s->number + size - s->number_left, n);
-            s->number_left -= (uint32_t)n;
+        if (s->partial_left) {
+            n = s->partial_left < len ? s->partial_left : len;
+            memcpy(out, s->partial + size - s->partial_left, n);
+            s->partial_left -= (uint32_t)n;
         } else if (len >= size) {
             n = len & ~(size_t)(size - 1);
             st = read_content(s, out, n, err);
             heft_byteswap(out, n, s->row.dtype);
         } else {
             n = 0;
-            st = read_content(s, s->number, size, err);
-            heft_byteswap(s->number, size, s->row.dtype);
-            s->number_left = size;
+            st = read_content(s, s->partial, size, err);
+            heft_byteswap(s->partial, size, s->row.dtype);
+            s->partial_left = size;
         }
     }
     return st;
@@ -300,56 +306,58 @@ static heft_status read_turned(heft_stream *s, uint8_t *out, size_t len, heft_er
 static heft_status read_decoded(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
     heft_status st;
-    if (s->elements.strides)
-        return read_apart(s, out, len, err);
-    st = s->given ? HEFT_OK : drop_content(s, s->elements.first, err);
+    if (s->strided.strides)
+        return read_strided(s, out, len, err);
+    st = s->delivered ? HEFT_OK : discard_content(s, s->strided.first, err);
     if (!st)
-        st = s->row.flags & HEFT_P_BIG_ENDIAN ? read_turned(s, out, len, err)
+        st = s->row.flags & HEFT_P_BIG_ENDIAN ? read_big_endian(s, out, len, err)
                                               : read_content(s, out, len, err);
-    return st || s->given + len < s->row.length ? st : drop_content(s, s->content, err);
+    return st || s->delivered + len < s->row.length ? st
+                                                    : discard_content(s, s->content_bytes, err);
 }
 
 /* len more bytes were given: after the last one the digest of the part is compared. */
-static heft_status pass(heft_stream *s, size_t len, heft_error *err)
+static heft_status advance(heft_stream *s, size_t len, heft_error *err)
 {
-    s->given += len;
-    return s->given == s->row.length ? heft_part_check_end(&s->check, err) : HEFT_OK;
+    s->delivered += len;
+    return s->delivered == s->row.length ? heft_part_check_end(&s->check, err) : HEFT_OK;
 }
 
 heft_status heft_stream_read(void *buf, heft_stream *s, size_t len, heft_error *err)
 {
-    if (len > s->row.length - s->given)
+    if (len > s->row.length - s->delivered)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes are asked for, %U are left",
-                                (uint64_t)len, s->row.length - s->given);
+                                (uint64_t)len, s->row.length - s->delivered);
     heft_status st = s->codec ? read_decoded(s, buf, len, err) : read_raw(s, buf, len, err);
-    return st ? st : pass(s, len, err);
+    return st ? st : advance(s, len, err);
 }
 
 heft_status heft_stream_lend(const void **data, heft_stream *s, void *buf, size_t len,
                              heft_error *err)
 {
-    uint64_t at = s->row.offset + s->given;
-    const uint8_t *lent = len && heft_ix_is_plain(&s->row) && heft_file_has(s->f, at)
-                              ? heft_file_map(s->f, at, len)
-                              : NULL;
-    *data = lent ? lent : buf;
-    if (!lent || len > s->row.length - s->given)
+    uint64_t at = s->row.offset + s->delivered;
+    const uint8_t *mapped = len && heft_ix_is_plain(&s->row) && heft_file_has_bytes(s->f, at)
+                                ? heft_file_map(s->f, at, len)
+                                : NULL;
+    *data = mapped ? mapped : buf;
+    if (!mapped || len > s->row.length - s->delivered)
         return heft_stream_read(buf, s, len, err);
     heft_file_enter(s->f);
-    heft_status st = heft_file_leave_after(s->f, show_stored(s, at, lent, len, err), err);
-    return st ? st : pass(s, len, err);
+    heft_status st = heft_file_leave_after(s->f, observe_stored(s, at, mapped, len, err), err);
+    return st ? st : advance(s, len, err);
 }
 
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err)
 {
-    uint8_t drop[4096];
+    uint8_t discarded[4096];
     heft_status st = HEFT_OK;
-    if (!s->codec && !is_watched(s)) {
-        s->given += len;
+    if (!s->codec && !is_observed(s)) {
+        s->delivered += len;
         return HEFT_OK;
     }
-    for (; len && !st; len -= len < sizeof drop ? len : sizeof drop)
-        st = heft_stream_read(drop, s, len < sizeof drop ? (size_t)len : sizeof drop, err);
+    for (; len && !st; len -= len < sizeof discarded ? len : sizeof discarded)
+        st = heft_stream_read(discarded, s, len < sizeof discarded ? (size_t)len : sizeof discarded,
+                              err);
     return st;
 }
 
@@ -363,7 +371,7 @@ void heft_stream_close(heft_stream *s)
 }
 
 heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_t part,
-                                  uint32_t claim, heft_partial_crcs *pieces, heft_error *err)
+                                  uint32_t checksum, heft_partial_crcs *crcs, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
     *out = NULL;
@@ -375,8 +383,8 @@ heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_
         heft_free(al, s, sizeof *s, 16);
         return st;
     }
-    s->pieces = pieces;
-    st = heft_stream_check(s, claim, err);
+    s->crcs = crcs;
+    st = heft_stream_check(s, checksum, err);
     if (st)
         heft_stream_close(s);
     else
@@ -390,8 +398,8 @@ heft_status heft_stream_open(heft_stream **out, const heft_file *f, uint32_t par
     *out = NULL;
     if (st)
         return st;
-    uint32_t claim = f->check_parts ? heft_part_checksum(f, part, false) : HEFT_NONE;
-    return heft_stream_open_with(out, f, part, claim, NULL, err);
+    uint32_t checksum = f->check_parts ? heft_part_checksum(f, part, false) : HEFT_NONE;
+    return heft_stream_open_with(out, f, part, checksum, NULL, err);
 }
 
 heft_status heft_stream_open_checked(heft_stream **out, const heft_file *f, uint32_t part,

@@ -4,7 +4,7 @@
 
 #include "model/blocks.h"
 
-enum { PIECE = 4096 };
+enum { BUFFER = 4096 };
 
 uint32_t heft_byteswap_unit(heft_dtype t)
 {
@@ -30,90 +30,92 @@ heft_strided_reader heft_strided_reader_of(const heft_file *f, uint32_t part,
                                            const uint8_t *content)
 {
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
-    heft_strided_reader e = { .f = f,
+    heft_strided_reader r = { .f = f,
                               .row = *heft_ix_part_row_at(&f->x, part),
                               .content = content };
     if (!v)
-        return e;
-    e.first = v->first;
-    e.strides = heft_ix_strides(&f->x, v);
-    e.dims = heft_ix_dims(&f->x, v->tensor);
-    e.rank = heft_ix_row(&f->x, v->tensor)->rank;
+        return r;
+    r.first = v->first;
+    r.strides = heft_ix_strides(&f->x, v);
+    r.dims = heft_ix_dims(&f->x, v->tensor);
+    r.rank = heft_ix_row(&f->x, v->tensor)->rank;
     if (!content)
-        e.content = heft_file_map(f, e.row.offset, e.row.stored);
-    return e;
+        r.content = heft_file_map(f, r.row.offset, r.row.stored);
+    return r;
 }
 
-static heft_status fetch(const heft_strided_reader *e, uint64_t at, void *buf, size_t len,
+static heft_status fetch(const heft_strided_reader *r, uint64_t at, void *buf, size_t len,
                          heft_error *err)
 {
-    if (!e->content)
-        return heft_file_bytes(e->f, e->row.offset + e->first + at, buf, len, err);
-    memcpy(buf, e->content + e->first + at, len);
+    if (!r->content)
+        return heft_file_read_stored(r->f, r->row.offset + r->first + at, buf, len, err);
+    memcpy(buf, r->content + r->first + at, len);
     return HEFT_OK;
 }
 
 /* ---- lines ---- */
 
-typedef struct walk { /* count elements, so many bytes apart in the source and in the target */
-    uint64_t count, from_step, to_step;
-} walk;
+typedef struct
+    strided_line { /* count elements, so many bytes apart in the source and in the target */
+    uint64_t count, src_step, dst_step;
+} strided_line;
 
-static inline void copy_line(uint8_t *dst, const uint8_t *src, walk w, uint32_t size)
+static inline void copy_line(uint8_t *dst, const uint8_t *src, strided_line l, uint32_t size)
 {
-    for (uint64_t i = 0; i < w.count; i++, dst += w.to_step, src += w.from_step)
+    for (uint64_t i = 0; i < l.count; i++, dst += l.dst_step, src += l.src_step)
         memcpy(dst, src, size);
 }
 
 /* The same with the size known to the compiler, where it matters. */
-static void copy_sized(uint8_t *dst, const uint8_t *src, walk w, uint32_t size)
+static void copy_sized(uint8_t *dst, const uint8_t *src, strided_line l, uint32_t size)
 {
-    if (w.from_step == size && w.to_step == size)
-        memcpy(dst, src, (size_t)(w.count * size));
+    if (l.src_step == size && l.dst_step == size)
+        memcpy(dst, src, (size_t)(l.count * size));
     else if (size == 4)
-        copy_line(dst, src, w, 4);
+        copy_line(dst, src, l, 4);
     else if (size == 2)
-        copy_line(dst, src, w, 2);
+        copy_line(dst, src, l, 2);
     else if (size == 8)
-        copy_line(dst, src, w, 8);
+        copy_line(dst, src, l, 8);
     else
-        copy_line(dst, src, w, size);
+        copy_line(dst, src, l, size);
 }
 
 /* Of bytes that have to be read: those between elements too, where that is little. */
-static heft_status read_line(const heft_strided_reader *e, uint64_t at, uint8_t *dst, walk w,
-                             uint32_t size, heft_error *err)
+static heft_status read_line(const heft_strided_reader *r, uint64_t at, uint8_t *dst,
+                             strided_line l, uint32_t size, heft_error *err)
 {
-    uint8_t buf[PIECE];
+    uint8_t buf[BUFFER];
     heft_status st = HEFT_OK;
-    if (w.from_step == size && w.to_step == size)
-        return fetch(e, at, dst, (size_t)(w.count * size), err);
-    uint64_t most = w.from_step ? heft_div(PIECE - size, w.from_step) + 1 : w.count;
-    for (walk some = w; w.count && !st; w.count -= some.count) {
-        some.count = w.count < most ? w.count : most;
-        st = fetch(e, at, buf, (size_t)((some.count - 1) * w.from_step + size), err);
+    if (l.src_step == size && l.dst_step == size)
+        return fetch(r, at, dst, (size_t)(l.count * size), err);
+    uint64_t most = l.src_step ? heft_div(BUFFER - size, l.src_step) + 1 : l.count;
+    for (strided_line some = l; l.count && !st; l.count -= some.count) {
+        some.count = l.count < most ? l.count : most;
+        st = fetch(r, at, buf, (size_t)((some.count - 1) * l.src_step + size), err);
         if (!st)
             copy_sized(dst, buf, some, size);
-        at += some.count * w.from_step;
-        dst += some.count * w.to_step;
+        at += some.count * l.src_step;
+        dst += some.count * l.dst_step;
     }
     return st;
 }
 
 /* rows and columns of the target, whose columns are `size` bytes apart. */
-static heft_status put_block(const heft_strided_reader *e, uint64_t at, uint8_t *dst, walk rows,
-                             walk columns, uint32_t size, heft_error *err)
+static heft_status copy_block(const heft_strided_reader *r, uint64_t at, uint8_t *dst,
+                              strided_line rows, strided_line columns, uint32_t size,
+                              heft_error *err)
 {
-    bool by_column = rows.count > 1 && rows.from_step < columns.from_step;
-    walk outer = by_column ? columns : rows, inner = by_column ? rows : columns;
+    bool by_column = rows.count > 1 && rows.src_step < columns.src_step;
+    strided_line outer = by_column ? columns : rows, inner = by_column ? rows : columns;
     heft_status st = HEFT_OK;
     for (uint64_t i = 0; i < outer.count && !st; i++) {
-        uint64_t from = at + i * outer.from_step;
-        uint8_t *to = dst + i * outer.to_step;
-        if (e->content)
-            copy_sized(to, e->content + e->first + from, inner, size);
+        uint64_t from = at + i * outer.src_step;
+        uint8_t *to = dst + i * outer.dst_step;
+        if (r->content)
+            copy_sized(to, r->content + r->first + from, inner, size);
         else
-            st = read_line(e, from, to, inner, size, err);
+            st = read_line(r, from, to, inner, size, err);
     }
     return st;
 }
@@ -121,16 +123,16 @@ static heft_status put_block(const heft_strided_reader *e, uint64_t at, uint8_t 
 /* ---- elements that lie apart ---- */
 
 /* Byte of an element of the tensor; *column: its index in the last dimension, *row: in the one before. */
-static uint64_t locate(const heft_strided_reader *e, uint64_t element, uint32_t size, uint64_t *row,
+static uint64_t locate(const heft_strided_reader *r, uint64_t element, uint32_t size, uint64_t *row,
                        uint64_t *column)
 {
     uint64_t at = 0;
     *row = *column = 0;
-    for (uint32_t d = e->rank; d--;) {
-        uint64_t whole = heft_div(element, e->dims[d]), index = element - whole * e->dims[d];
-        at += index * e->strides[d];
-        *column = d + 1 == e->rank ? index : *column;
-        *row = d + 2 == e->rank ? index : *row;
+    for (uint32_t d = r->rank; d--;) {
+        uint64_t whole = heft_div(element, r->dims[d]), index = element - whole * r->dims[d];
+        at += index * r->strides[d];
+        *column = d + 1 == r->rank ? index : *column;
+        *row = d + 2 == r->rank ? index : *row;
         element = whole;
     }
     return at * size;
@@ -138,60 +140,60 @@ static uint64_t locate(const heft_strided_reader *e, uint64_t element, uint32_t 
 
 /* Elements [element, element + count): the rest of a row, then as many whole rows as the two last dimensions
  * have in a piece, and so on. */
-static heft_status gather(const heft_strided_reader *e, uint64_t element, uint64_t count,
+static heft_status gather(const heft_strided_reader *r, uint64_t element, uint64_t count,
                           uint8_t *dst, uint32_t size, heft_error *err)
 {
-    uint64_t columns = e->dims[e->rank - 1], row, column;
+    uint64_t columns = r->dims[r->rank - 1], row, column;
     heft_status st = HEFT_OK;
     for (uint64_t n; count && !st; element += n, count -= n) {
-        uint64_t at = locate(e, element, size, &row, &column);
-        walk line = { columns - column, e->strides[e->rank - 1] * size, size };
-        walk rows = { 1, 0, columns * size };
+        uint64_t at = locate(r, element, size, &row, &column);
+        strided_line line = { columns - column, r->strides[r->rank - 1] * size, size };
+        strided_line rows = { 1, 0, columns * size };
         line.count = line.count < count ? line.count : count;
-        if (!column && count >= columns && e->rank > 1) {
-            uint64_t left = e->dims[e->rank - 2] - row, whole = heft_div(count, columns);
+        if (!column && count >= columns && r->rank > 1) {
+            uint64_t left = r->dims[r->rank - 2] - row, whole = heft_div(count, columns);
             rows.count = whole < left ? whole : left;
-            rows.from_step = e->strides[e->rank - 2] * size;
+            rows.src_step = r->strides[r->rank - 2] * size;
         }
         n = rows.count * line.count;
-        st = put_block(e, at, dst, rows, line, size, err);
+        st = copy_block(r, at, dst, rows, line, size, err);
         dst += n * size;
     }
     return st;
 }
 
 /* Whole units: elements, or the numbers of which they consist. */
-static heft_status read_units(const heft_strided_reader *e, uint64_t from, uint8_t *dst, size_t len,
+static heft_status read_units(const heft_strided_reader *r, uint64_t from, uint8_t *dst, size_t len,
                               uint32_t unit, heft_error *err)
 {
-    heft_status st = e->strides ? gather(e, heft_div(from, unit), len / unit, dst, unit, err)
-                                : fetch(e, from, dst, len, err);
-    if (!st && e->row.flags & HEFT_P_BIG_ENDIAN)
-        heft_byteswap(dst, len, e->row.dtype);
+    heft_status st = r->strides ? gather(r, heft_div(from, unit), len / unit, dst, unit, err)
+                                : fetch(r, from, dst, len, err);
+    if (!st && r->row.flags & HEFT_P_BIG_ENDIAN)
+        heft_byteswap(dst, len, r->row.dtype);
     return st;
 }
 
 /* Whole units are read to where they go; one that an end cuts is read beside it. */
-heft_status heft_strided_reader_read(const heft_strided_reader *e, uint64_t from, void *buf,
+heft_status heft_strided_reader_read(const heft_strided_reader *r, uint64_t from, void *buf,
                                      size_t len, heft_error *err)
 {
-    uint32_t unit = e->strides                         ? heft_dtype_size(e->row.dtype)
-                    : e->row.flags & HEFT_P_BIG_ENDIAN ? heft_byteswap_unit(e->row.dtype)
+    uint32_t unit = r->strides                         ? heft_dtype_size(r->row.dtype)
+                    : r->row.flags & HEFT_P_BIG_ENDIAN ? heft_byteswap_unit(r->row.dtype)
                                                        : 1;
     uint8_t *out = buf;
     heft_status st = HEFT_OK;
     for (size_t n = 0; len && !st; out += n, from += n, len -= n) {
-        uint8_t one[HEFT_BLOCK_BYTES];
+        uint8_t unit_bytes[HEFT_BLOCK_BYTES];
         uint32_t skip = (uint32_t)(from - heft_div(from, unit) * unit);
         if (!skip && len >= unit) {
             n = len - len % unit;
-            st = read_units(e, from, out, n, unit, err);
+            st = read_units(r, from, out, n, unit, err);
             continue;
         }
         n = unit - skip < len ? unit - skip : len;
-        st = read_units(e, from - skip, one, unit, unit, err);
+        st = read_units(r, from - skip, unit_bytes, unit, unit, err);
         if (!st)
-            memcpy(out, one + skip, n);
+            memcpy(out, unit_bytes + skip, n);
     }
     return st;
 }

@@ -18,7 +18,7 @@ typedef struct heft_strided_reader { /* of a part whose bytes can be had in any 
 heft_strided_reader heft_strided_reader_of(const heft_file *f, uint32_t part,
                                            const uint8_t *content);
 /* Bytes [from, from + len).  Takes no memory, and reads what lies together together. */
-heft_status heft_strided_reader_read(const heft_strided_reader *e, uint64_t from, void *buf,
+heft_status heft_strided_reader_read(const heft_strided_reader *r, uint64_t from, void *buf,
                                      size_t len, heft_error *err);
 /* Bytes of what is turned round in big-endian parts of that type: a number, or a block. */
 uint32_t heft_byteswap_unit(heft_dtype t);

@@ -1,7 +1,7 @@
 /* completeness.c - whether the files of a model are all there, and what is the first that is missing. */
 #include "core/shards/shard_join.h"
 
-enum { TEXT = 240 };
+enum { NOTE_TEXT = 240 };
 
 heft_str heft_shard_name(const heft_file *f, uint32_t number)
 {
@@ -23,13 +23,13 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
 {
     heft_error why;
     va_list ap;
-    char *text = heft_arena_alloc(&f->x.arena, TEXT, 1);
+    char *text = heft_arena_alloc(&f->x.arena, NOTE_TEXT, 1);
     if (!text)
         return HEFT_E_NOMEM;
     va_start(ap, fmt);
     heft_error_set_list(&why, HEFT_E_FORMAT, HEFT_NOWHERE, fmt, &ap);
     va_end(ap);
-    memcpy(text, why.message, TEXT);
+    memcpy(text, why.message, NOTE_TEXT);
     heft_ix_note(&f->x, s, rule, at, tensor, text);
     if (s == HEFT_FAULT)
         heft_file_set_missing(f, &why);

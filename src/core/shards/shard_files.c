@@ -4,7 +4,7 @@
 #include "core/read/open_file.h"
 #include "core/shards/shard_join.h"
 
-enum { MOST_NAME = 255, MOST_OPEN = 4096 };
+enum { MAX_NAME = 255, MAX_SHARDS = 4096 };
 
 /* ---- names ---- */
 
@@ -40,18 +40,19 @@ static bool is_component(heft_str name)
     for (size_t i = 0; i < name.len; i++)
         if (!name.ptr[i] || name.ptr[i] == '/' || name.ptr[i] == '\\')
             return false;
-    return name.len && name.len <= MOST_NAME && !heft_str_is(name, ".") && !heft_str_is(name, "..");
+    return name.len && name.len <= MAX_NAME && !heft_str_is(name, ".") && !heft_str_is(name, "..");
 }
 
 /* ---- opening ---- */
 
-static heft_status remember(heft_file *f, heft_shard *b, heft_status st, const heft_error *why)
+static heft_status record_failure(heft_file *f, heft_shard *b, heft_status st,
+                                  const heft_error *why)
 {
     b->status = st;
-    b->why = heft_arena_alloc(&f->x.arena, sizeof *why, _Alignof(heft_error));
-    if (!b->why)
+    b->error = heft_arena_alloc(&f->x.arena, sizeof *why, _Alignof(heft_error));
+    if (!b->error)
         return HEFT_E_NOMEM;
-    *b->why = *why;
+    *b->error = *why;
     return HEFT_OK;
 }
 
@@ -61,21 +62,21 @@ static heft_status refuse_model(heft_file *f, heft_shard *b, const heft_error *c
     heft_error why;
     heft_status st = cause->status == HEFT_E_IO ? HEFT_E_IO : HEFT_E_FORMAT;
     b->source = NULL;
-    b->whole = NULL;
+    b->whole_file = NULL;
     if (cause->status == HEFT_E_NOMEM)
         return HEFT_E_NOMEM;
-    b->is_unknown = st == HEFT_E_IO;
+    b->is_unreadable = st == HEFT_E_IO;
     heft_error_plain(&why, st,
-                     b->is_unknown ? "the file %q cannot be read: %s"
-                                   : "the file %q is none of this model's: %s",
+                     b->is_unreadable ? "the file %q cannot be read: %s"
+                                      : "the file %q is none of this model's: %s",
                      b->name, cause->message);
     why.os = cause->os;
     b->rule = "heft/shard";
-    return remember(f, b, st, &why);
+    return record_failure(f, b, st, &why);
 }
 
 /* A shard by itself: nothing that it names is opened. */
-static heft_status step_shard(heft_file *f, heft_error *err)
+static heft_status parse_shard(heft_file *f, heft_error *err)
 {
     heft_status st = heft_file_parse(f, err);
     if (!st && (f->x.shards.len || f->x.shard_entries.len))
@@ -83,7 +84,7 @@ static heft_status step_shard(heft_file *f, heft_error *err)
     return st ? st : heft_file_finish(f, err);
 }
 
-static heft_status open_shard(heft_file *f, heft_shard *b)
+static heft_status open_shard_model(heft_file *f, heft_shard *b)
 {
     heft_error cause;
     heft_limits limits = f->x.limits;
@@ -96,7 +97,7 @@ static heft_status open_shard(heft_file *f, heft_shard *b)
     for (uint32_t i = 0; i < f->opened_shard_count; i++)
         used += f->opened_shards[i].model ? f->opened_shards[i].model->x.mem.used : 0;
     limits.memory = used < limits.memory ? limits.memory - used : 1;
-    return heft_file_open_one(&b->model, b->source, &opt, step_shard, &cause)
+    return heft_file_open_one(&b->model, b->source, &opt, parse_shard, &cause)
                ? refuse_model(f, b, &cause)
                : HEFT_OK;
 }
@@ -114,7 +115,8 @@ static heft_status check_size(heft_shard *b, const heft_ix_shard *s, heft_error 
                             s->size);
 }
 
-static heft_status open_one(heft_file *f, heft_shard *b, const heft_ix_shard *s, bool may_open)
+static heft_status open_shard_file(heft_file *f, heft_shard *b, const heft_ix_shard *s,
+                                   bool may_open)
 {
     heft_error cause = { .message = "" }, why;
     heft_status st = HEFT_E_IO;
@@ -130,14 +132,14 @@ static heft_status open_one(heft_file *f, heft_shard *b, const heft_ix_shard *s,
         why.os = cause.os;
         if (cause.status == HEFT_E_NOMEM)
             return HEFT_E_NOMEM;
-        b->is_unknown = cause.os && cause.status != HEFT_E_NOTFOUND;
+        b->is_unreadable = cause.os && cause.status != HEFT_E_NOTFOUND;
     } else if (!heft_source_check(b->source, &why))
         st = check_size(b, s, &why);
     if (st)
-        return remember(f, b, st, &why);
+        return record_failure(f, b, st, &why);
     if (b->source->ops->map && b->source->size)
-        b->whole = b->source->ops->map(b->source, 0, b->source->size);
-    return s->is_model ? open_shard(f, b) : HEFT_OK;
+        b->whole_file = b->source->ops->map(b->source, 0, b->source->size);
+    return s->is_model ? open_shard_model(f, b) : HEFT_OK;
 }
 
 heft_status heft_shards_open(heft_file *f, heft_error *err)
@@ -155,8 +157,9 @@ heft_status heft_shards_open(heft_file *f, heft_error *err)
     for (uint32_t i = 0; i < count && !st; i++) {
         const heft_ix_shard *s = heft_ix_shard_at(&f->x, i + 1);
         f->opened_shards[i].name = f->shards ? file_name(f, s) : s->label;
-        st = f->opened_shards[i].name.ptr ? open_one(f, &f->opened_shards[i], s, i < MOST_OPEN)
-                                          : HEFT_E_NOMEM;
+        st = f->opened_shards[i].name.ptr
+                 ? open_shard_file(f, &f->opened_shards[i], s, i < MAX_SHARDS)
+                 : HEFT_E_NOMEM;
     }
     return st ? heft_error_no_memory(err, "for the files beside this one") : HEFT_OK;
 }

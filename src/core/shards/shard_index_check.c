@@ -3,25 +3,25 @@
 
 /* ---- what the index lists against what there is ---- */
 
-static heft_status check_one(heft_file *f, const heft_ix_shard_entry *l, uint8_t *seen)
+static heft_status check_entry(heft_file *f, const heft_ix_shard_entry *entry, uint8_t *seen)
 {
     heft_index *x = &f->x;
-    uint32_t id = heft_ix_find(x, l->name);
+    uint32_t id = heft_ix_find(x, entry->name);
     if (id != HEFT_NONE)
         seen[id] = 1;
-    if (f->opened_shards[l->shard - 1].status) /* which is said once, of the file */
+    if (f->opened_shards[entry->shard - 1].status) /* which is said once, of the file */
         return HEFT_OK;
     if (id == HEFT_NONE)
-        return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", l->at, HEFT_NONE,
+        return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", entry->at, HEFT_NONE,
                               "tensor %q is listed as one of %q, which has none of that name",
-                              l->name, l->file);
+                              entry->name, entry->file);
     uint32_t part = heft_ix_row(x, id)->first_part;
     uint32_t number = heft_global_offset_file(x, heft_ix_part_row_at(x, part)->offset);
-    if (number == l->shard)
+    if (number == entry->shard)
         return HEFT_OK;
-    return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", l->at, id,
-                          "tensor %q is listed as one of %q, but is in %q", l->name, l->file,
-                          heft_shard_name(f, number));
+    return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", entry->at, id,
+                          "tensor %q is listed as one of %q, but is in %q", entry->name,
+                          entry->file, heft_shard_name(f, number));
 }
 
 static heft_status check_unlisted(heft_file *f, const uint8_t *seen)
@@ -51,7 +51,7 @@ static heft_status check_total(heft_file *f)
 heft_status heft_check_shard_index(heft_file *f, heft_error *err)
 {
     heft_index *x = &f->x;
-    const heft_ix_shard_entry *listed = x->shard_entries.ptr;
+    const heft_ix_shard_entry *entries = x->shard_entries.ptr;
     size_t bytes = heft_ix_tensors(x) + (size_t)1;
     uint8_t *seen = x->shard_entries.len ? heft_mem_alloc(&x->mem, bytes) : NULL;
     if (!x->shard_entries.len)
@@ -61,7 +61,7 @@ heft_status heft_check_shard_index(heft_file *f, heft_error *err)
     memset(seen, 0, bytes);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < x->shard_entries.len && !st; i++)
-        st = check_one(f, &listed[i], seen);
+        st = check_entry(f, &entries[i], seen);
     if (!st)
         st = check_unlisted(f, seen);
     heft_mem_free(&x->mem, seen, bytes);
@@ -71,10 +71,10 @@ heft_status heft_check_shard_index(heft_file *f, heft_error *err)
 /* ---- what the files say of themselves ---- */
 
 /* Number m of the set is file m + 1, since the first names the others. */
-static heft_status check_member(heft_file *f, uint32_t m)
+static heft_status check_joined_file(heft_file *f, uint32_t m)
 {
     const heft_ix_shard_info *own = &f->joined_files[m].file->x.shard_info, *set = &f->x.shard_info;
-    uint32_t number = f->joined_files[m].base;
+    uint32_t number = f->joined_files[m].first_shard;
     if (own->count == set->count && own->number == number)
         return HEFT_OK;
     if (!own->count)
@@ -87,7 +87,7 @@ static heft_status check_member(heft_file *f, uint32_t m)
                           (uint64_t)own->count, (uint64_t)number + 1, (uint64_t)set->count);
 }
 
-heft_status heft_check_shards(heft_file *f)
+heft_status heft_check_shard_info(heft_file *f)
 {
     const heft_ix_shard_info *set = &f->x.shard_info;
     uint64_t tensors = heft_ix_tensors(&f->x);
@@ -95,7 +95,7 @@ heft_status heft_check_shards(heft_file *f)
     if (!set->count)
         return HEFT_OK;
     for (uint32_t m = 0; m < f->joined_count && !st; m++)
-        st = check_member(f, m);
+        st = check_joined_file(f, m);
     if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || f->missing.status)
         return st;
     return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, HEFT_NONE,

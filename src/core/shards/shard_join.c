@@ -7,70 +7,71 @@
 #include "base/bisect.h"
 #include "model/names.h"
 
-typedef struct joining {
+typedef struct join_job {
     heft_file *f;
     const heft_join_options *opt;
-    uint32_t *starts; /* by member: the number of its first tensor, counted through; one more */
-    uint8_t *kept;    /* by tensor, counted through; those of f itself come first */
+    uint32_t
+        *first_tensor; /* by member: the number of its first tensor, counted through; one more */
+    uint8_t *kept;     /* by tensor, counted through; those of f itself come first */
     heft_names shard_entries; /* f->x.shard_entries by name */
-    uint32_t own;             /* tensors of f itself */
+    uint32_t own_tensors;     /* tensors of f itself */
     heft_error *err;
-} joining;
+} join_job;
 
 static const char purpose[] = "to join the files of a model";
 
 /* ---- names ---- */
 
-static uint32_t member_of(const joining *j, uint32_t tensor)
+static uint32_t joined_file_of(const join_job *j, uint32_t tensor)
 {
     heft_bisect b = { .first = 1, .end = j->f->joined_count };
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, j->starts[b.mid] <= tensor);
+        heft_bisect_narrow(&b, j->first_tensor[b.mid] <= tensor);
     return b.first - 1;
 }
 
 static heft_str name_of(const void *ctx, uint32_t tensor)
 {
-    const joining *j = ctx;
-    if (tensor < j->own)
+    const join_job *j = ctx;
+    if (tensor < j->own_tensors)
         return heft_ix_name(&j->f->x, tensor);
-    uint32_t m = member_of(j, tensor);
-    return heft_ix_name(&j->f->joined_files[m].file->x, tensor - j->starts[m]);
+    uint32_t m = joined_file_of(j, tensor);
+    return heft_ix_name(&j->f->joined_files[m].file->x, tensor - j->first_tensor[m]);
 }
 
-static heft_str listed_name(const void *ctx, uint32_t i)
+static heft_str entry_name(const void *ctx, uint32_t i)
 {
     return ((const heft_ix_shard_entry *)((const heft_file *)ctx)->x.shard_entries.ptr)[i].name;
 }
 
-static uint32_t number_of(const joining *j, uint32_t tensor)
+static uint32_t shard_of(const join_job *j, uint32_t tensor)
 {
-    return tensor < j->own ? 0 : j->f->joined_files[member_of(j, tensor)].base;
+    return tensor < j->own_tensors ? 0 : j->f->joined_files[joined_file_of(j, tensor)].first_shard;
 }
 
 /* ---- a tensor in two files ---- */
 
 /* Of an index, the one in the file that it names; else the first. */
-static heft_status choose(joining *j, uint32_t before, uint32_t tensor, heft_str name)
+static heft_status choose_duplicate(join_job *j, uint32_t before, uint32_t tensor, heft_str name)
 {
-    const heft_ix_shard_entry *listed = j->f->x.shard_entries.ptr;
-    heft_names_of of = { listed_name, j->f };
+    const heft_ix_shard_entry *entries = j->f->x.shard_entries.ptr;
+    heft_names_of of = { entry_name, j->f };
     uint32_t i = heft_names_find(&j->shard_entries, of, heft_names_hash(&j->f->x.key, name), name);
-    bool later = j->opt ? j->opt->duplicates == HEFT_DUPLICATES_LAST
-                        : i != HEFT_NONE && number_of(j, tensor) == listed[i].shard;
-    j->kept[later ? before : tensor] = 0;
+    bool keep_second = j->opt ? j->opt->duplicates == HEFT_DUPLICATES_LAST
+                              : i != HEFT_NONE && shard_of(j, tensor) == entries[i].shard;
+    j->kept[keep_second ? before : tensor] = 0;
     if (j->opt && j->opt->duplicates != HEFT_DUPLICATES_REFUSE)
         return HEFT_OK;
     if (j->opt)
         return heft_error_plain(j->err, HEFT_E_ARGUMENT, "tensor %q is in two of the files", name);
     return heft_join_note(j->f, HEFT_FAULT, "heft/shard-twice", HEFT_NOWHERE, HEFT_NONE,
                           "tensor %q is in %q and in %q", name,
-                          heft_shard_name(j->f, number_of(j, before)),
-                          heft_shard_name(j->f, number_of(j, tensor)));
+                          heft_shard_name(j->f, shard_of(j, before)),
+                          heft_shard_name(j->f, shard_of(j, tensor)));
 }
 
 /* The table holds one number per name: that of the tensor which is kept. */
-static heft_status choose_all(joining *j, heft_names *seen, uint32_t total)
+static heft_status choose_tensors(join_job *j, heft_names *seen, uint32_t total)
 {
     heft_names_of of = { name_of, j };
     heft_status st = HEFT_OK;
@@ -80,7 +81,7 @@ static heft_status choose_all(joining *j, heft_names *seen, uint32_t total)
         uint32_t before = heft_names_add(seen, of, hash, name, i);
         j->kept[i] = 1;
         if (before != HEFT_NONE)
-            st = choose(j, before, i, name);
+            st = choose_duplicate(j, before, i, name);
         if (before != HEFT_NONE && j->kept[i])
             heft_names_replace(seen, of, hash, name, i);
     }
@@ -89,32 +90,32 @@ static heft_status choose_all(joining *j, heft_names *seen, uint32_t total)
 
 /* ---- all rows ---- */
 
-static heft_status add_listed(joining *j)
+static heft_status add_entries(join_job *j)
 {
     heft_index *x = &j->f->x;
-    heft_names_of of = { listed_name, j->f };
+    heft_names_of of = { entry_name, j->f };
     if (!x->shard_entries.len)
         return HEFT_OK;
     if (!heft_names_reserve(&x->mem, &j->shard_entries, x->shard_entries.len))
         return heft_error_no_memory(j->err, purpose);
     for (uint32_t i = 0; i < x->shard_entries.len; i++) {
-        const heft_ix_shard_entry *l = (const heft_ix_shard_entry *)x->shard_entries.ptr + i;
-        if (heft_names_add(&j->shard_entries, of, heft_names_hash(&x->key, l->name), l->name, i) !=
-            HEFT_NONE)
-            return heft_error_set(j->err, HEFT_E_FORMAT, l->at, "tensor %q is listed twice",
-                                  l->name);
+        const heft_ix_shard_entry *entry = (const heft_ix_shard_entry *)x->shard_entries.ptr + i;
+        if (heft_names_add(&j->shard_entries, of, heft_names_hash(&x->key, entry->name),
+                           entry->name, i) != HEFT_NONE)
+            return heft_error_set(j->err, HEFT_E_FORMAT, entry->at, "tensor %q is listed twice",
+                                  entry->name);
     }
     return HEFT_OK;
 }
 
-static heft_status join_tensors(joining *j)
+static heft_status join_tensors(join_job *j)
 {
     heft_memory *mem = &j->f->x.mem;
-    uint32_t members = j->f->joined_count;
-    uint64_t total = j->own = heft_ix_tensors(&j->f->x);
+    uint32_t file_count = j->f->joined_count;
+    uint64_t total = j->own_tensors = heft_ix_tensors(&j->f->x);
     heft_names seen = { NULL, 0, 0 };
-    for (uint32_t m = 0; m < members; m++) {
-        j->starts[m] = (uint32_t)total;
+    for (uint32_t m = 0; m < file_count; m++) {
+        j->first_tensor[m] = (uint32_t)total;
         total += heft_ix_tensors(&j->f->joined_files[m].file->x);
     }
     if (total > j->f->x.limits.tensors) {
@@ -127,11 +128,12 @@ static heft_status join_tensors(joining *j)
                          ? HEFT_OK
                          : heft_error_no_memory(j->err, purpose);
     if (!st)
-        st = choose_all(j, &seen, (uint32_t)total);
+        st = choose_tensors(j, &seen, (uint32_t)total);
     heft_names_free(mem, &seen);
-    for (uint32_t m = 0; m < members && !st; m++) {
+    for (uint32_t m = 0; m < file_count && !st; m++) {
         const heft_joined_file *from = &j->f->joined_files[m];
-        st = heft_ix_merge(&j->f->x, &from->file->x, from->base, j->kept + j->starts[m]);
+        st = heft_ix_merge(&j->f->x, &from->file->x, from->first_shard,
+                           j->kept + j->first_tensor[m]);
     }
     if (!st)
         st = heft_ix_build_name_table(&j->f->x);
@@ -146,7 +148,7 @@ static heft_str value_key(const void *ctx, uint32_t i)
     return heft_ix_value(ctx, i)->key;
 }
 
-static heft_status conflict(joining *j, heft_str key, uint32_t m)
+static heft_status conflict(join_job *j, heft_str key, uint32_t m)
 {
     if (j->opt) {
         if (j->opt->on_conflict)
@@ -155,10 +157,10 @@ static heft_status conflict(joining *j, heft_str key, uint32_t m)
     }
     return heft_join_note(j->f, HEFT_WARNING, "heft/shard-metadata", HEFT_NOWHERE, HEFT_NONE,
                           "metadata %q of %q differ from those of another file", key,
-                          heft_shard_name(j->f, j->f->joined_files[m].base));
+                          heft_shard_name(j->f, j->f->joined_files[m].first_shard));
 }
 
-static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
+static heft_status join_file_values(join_job *j, heft_names *seen, uint32_t m)
 {
     heft_index *x = &j->f->x;
     const heft_index *from = &j->f->joined_files[m].file->x;
@@ -181,7 +183,7 @@ static heft_status join_values(joining *j, heft_names *seen, uint32_t m)
     return st;
 }
 
-static void drop_values_of_set(heft_index *x)
+static void drop_shard_values(heft_index *x)
 {
     for (uint32_t i = 0; i < x->values.len;) {
         const heft_value *v = heft_ix_value(x, i);
@@ -193,16 +195,16 @@ static void drop_values_of_set(heft_index *x)
     }
 }
 
-static heft_status join_metadata(joining *j)
+static heft_status join_metadata(join_job *j)
 {
     heft_index *x = &j->f->x;
-    drop_values_of_set(x);
+    drop_shard_values(x);
     heft_names seen = { NULL, 0, 0 };
     heft_names_of of = { value_key, x };
-    uint64_t most = x->values.len;
+    uint64_t max_values = x->values.len;
     for (uint32_t m = 0; m < j->f->joined_count; m++)
-        most += j->f->joined_files[m].file->x.values.len;
-    if (most > UINT32_MAX / 4 || !heft_names_reserve(&x->mem, &seen, (uint32_t)most))
+        max_values += j->f->joined_files[m].file->x.values.len;
+    if (max_values > UINT32_MAX / 4 || !heft_names_reserve(&x->mem, &seen, (uint32_t)max_values))
         return heft_error_no_memory(j->err, purpose);
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
         heft_str key = heft_ix_value(x, i)->key;
@@ -210,7 +212,7 @@ static heft_status join_metadata(joining *j)
     }
     heft_status st = HEFT_OK;
     for (uint32_t m = 0; m < j->f->joined_count && !st; m++)
-        st = join_values(j, &seen, m);
+        st = join_file_values(j, &seen, m);
     heft_names_free(&x->mem, &seen);
     return st;
 }
@@ -219,12 +221,12 @@ static heft_status join_metadata(joining *j)
 
 static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *err)
 {
-    joining j = { .f = f, .opt = opt, .err = err };
-    size_t bytes = (f->joined_count + (size_t)1) * sizeof *j.starts;
+    join_job j = { .f = f, .opt = opt, .err = err };
+    size_t bytes = (f->joined_count + (size_t)1) * sizeof *j.first_tensor;
     heft_memory *mem = &f->x.mem;
     f->x.err = err;
-    j.starts = heft_mem_alloc(mem, bytes);
-    heft_status st = j.starts ? add_listed(&j) : heft_error_no_memory(err, purpose);
+    j.first_tensor = heft_mem_alloc(mem, bytes);
+    heft_status st = j.first_tensor ? add_entries(&j) : heft_error_no_memory(err, purpose);
     if (!st)
         st = join_tensors(&j);
     if (!st)
@@ -232,14 +234,14 @@ static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *
     if (!st)
         st = heft_check_shard_index(f, err);
     if (!st)
-        st = heft_check_shards(f);
+        st = heft_check_shard_info(f);
     heft_names_free(mem, &j.shard_entries);
-    heft_mem_free(mem, j.starts, bytes);
+    heft_mem_free(mem, j.first_tensor, bytes);
     f->x.err = NULL;
     return st == HEFT_E_NOMEM ? heft_error_no_memory(err, purpose) : st;
 }
 
-static bool has_room_for_members(heft_file *f, uint32_t count)
+static bool reserve_joined_files(heft_file *f, uint32_t count)
 {
     size_t bytes = (count + (size_t)1) * sizeof *f->joined_files;
     f->joined_files = heft_mem_alloc(&f->x.mem, bytes);
@@ -257,11 +259,11 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
         bool is_model = heft_ix_shard_at(&f->x, i + 1)->is_model;
         is_set = is_set || is_model;
         if (is_model && f->opened_shards[i].status)
-            heft_file_set_missing(f, f->opened_shards[i].why);
+            heft_file_set_missing(f, f->opened_shards[i].error);
     }
     if (!is_set)
         return HEFT_OK;
-    if (!has_room_for_members(f, f->opened_shard_count))
+    if (!reserve_joined_files(f, f->opened_shard_count))
         return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < f->opened_shard_count; i++)
         if (f->opened_shards[i].model)
@@ -283,22 +285,23 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
     heft_shard *b = &f->opened_shards[f->opened_shard_count];
     if (!from->ready || !from->source)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");
-    *b = (heft_shard){
-        .name = s.label, .source = from->source, .whole = from->input.whole, .is_lent = true
-    };
+    *b = (heft_shard){ .name = s.label,
+                       .source = from->source,
+                       .whole_file = from->input.whole_file,
+                       .is_borrowed = true };
     heft_status st = heft_ix_shard_add(&f->x, s, &number);
     if (st)
         return st;
     f->opened_shard_count++;
     f->joined_files[f->joined_count++] = (heft_joined_file){ from, number };
     for (uint32_t i = 0; i < from->opened_shard_count && !st; i++) {
-        heft_ix_shard own = *heft_ix_shard_at(&from->x, i + 1);
-        own.label = from->opened_shards[i].name;
-        own.suffix = NULL;
+        heft_ix_shard own_tensors = *heft_ix_shard_at(&from->x, i + 1);
+        own_tensors.label = from->opened_shards[i].name;
+        own_tensors.suffix = NULL;
         f->opened_shards[f->opened_shard_count] = from->opened_shards[i];
         f->opened_shards[f->opened_shard_count].model = NULL;
-        f->opened_shards[f->opened_shard_count++].is_lent = true;
-        st = heft_ix_shard_add(&f->x, own, &number);
+        f->opened_shards[f->opened_shard_count++].is_borrowed = true;
+        st = heft_ix_shard_add(&f->x, own_tensors, &number);
     }
     if (!st && from->missing.status)
         heft_file_set_missing(f, &from->missing);
@@ -308,13 +311,13 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
 static heft_status add_files(heft_file *f, const heft_file *const *files, uint32_t count,
                              heft_error *err)
 {
-    uint64_t beside = 0;
+    uint64_t total = 0;
     for (uint32_t i = 0; i < count; i++)
-        beside += 1 + (uint64_t)files[i]->opened_shard_count;
-    if (beside > UINT32_MAX || !has_room_for_members(f, count))
+        total += 1 + (uint64_t)files[i]->opened_shard_count;
+    if (total > UINT32_MAX || !reserve_joined_files(f, count))
         return heft_error_no_memory(err, purpose);
-    f->opened_shards = heft_mem_alloc(&f->x.mem, (size_t)beside * sizeof *f->opened_shards);
-    f->opened_shard_capacity = f->opened_shards ? (uint32_t)beside : 0;
+    f->opened_shards = heft_mem_alloc(&f->x.mem, (size_t)total * sizeof *f->opened_shards);
+    f->opened_shard_capacity = f->opened_shards ? (uint32_t)total : 0;
     if (!f->opened_shards)
         return heft_error_no_memory(err, purpose);
     f->x.err = err;
@@ -327,10 +330,10 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
 heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
                            const heft_join_options *opt, heft_error *err)
 {
-    heft_error own;
+    heft_error own_tensors;
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
-    err = heft_error_begin(err, &own);
+    err = heft_error_begin(err, &own_tensors);
     *out = NULL;
     if (!count)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
@@ -389,9 +392,9 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     }
     if (!st && source) {
         f->opened_shard_capacity = f->opened_shard_count = 1;
-        *f->opened_shards = (heft_shard){ .name = s.label, .source = source, .is_lent = true };
+        *f->opened_shards = (heft_shard){ .name = s.label, .source = source, .is_borrowed = true };
         if (source->ops->map && source->size)
-            f->opened_shards->whole = source->ops->map(source, 0, source->size);
+            f->opened_shards->whole_file = source->ops->map(source, 0, source->size);
     }
     heft_file_enter(f);
     if (!st)

@@ -21,7 +21,7 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
 heft_str heft_shard_name(const heft_file *f, uint32_t number);
 /* What an index lists, and what the files say of themselves, once all are joined: shard_index_check.c. */
 heft_status heft_check_shard_index(heft_file *f, heft_error *err);
-heft_status heft_check_shards(heft_file *f);
+heft_status heft_check_shard_info(heft_file *f);
 /* What the numbers in the names of an index's files say: shard_numbering.c. */
 heft_status heft_check_shard_numbers(heft_file *f);
 

@@ -4,12 +4,12 @@
 
 #include "base/bisect.h"
 
-enum { DIGITS = 5, NUMBERS = 2 * DIGITS + 5 };
+enum { DIGITS = 5, NUMBERS_LENGTH = 2 * DIGITS + 5 };
 
-typedef struct numbered { /* a name of that form */
+typedef struct numbered_name { /* a name of that form */
     heft_str stem, suffix;
-    uint32_t number, of;
-} numbered;
+    uint32_t number, count;
+} numbered_name;
 
 static bool read_digits(uint32_t *out, const char *p)
 {
@@ -22,33 +22,33 @@ static bool read_digits(uint32_t *out, const char *p)
     return true;
 }
 
-static bool read_name(numbered *out, heft_str name)
+static bool read_name(numbered_name *out, heft_str name)
 {
     size_t dot = name.len;
     while (dot && name.ptr[dot - 1] != '.')
         dot--;
-    if (dot < NUMBERS + 1)
+    if (dot < NUMBERS_LENGTH + 1)
         return false;
-    size_t at = dot - 1 - NUMBERS;
+    size_t at = dot - 1 - NUMBERS_LENGTH;
     const char *p = name.ptr + at;
     out->stem = (heft_str){ name.ptr, at };
     out->suffix = (heft_str){ name.ptr + dot - 1, name.len - dot + 1 };
     return *p == '-' && read_digits(&out->number, p + 1) && !memcmp(p + 1 + DIGITS, "-of-", 4) &&
-           read_digits(&out->of, p + DIGITS + 5);
+           read_digits(&out->count, p + DIGITS + 5);
 }
 
-static bool is_of_set(const numbered *a, const numbered *b)
+static bool is_same_set(const numbered_name *a, const numbered_name *b)
 {
     return heft_str_eq(a->stem, b->stem) && heft_str_eq(a->suffix, b->suffix);
 }
 
 /* ---- files that are not listed ---- */
 
-typedef struct strays {
+typedef struct folder_scan {
     heft_file *f;
-    numbered first;
+    numbered_name first;
     heft_status st;
-} strays;
+} folder_scan;
 
 /* Files of an index are in the order of their names. */
 static bool is_listed(const heft_file *f, heft_str name)
@@ -63,12 +63,12 @@ static bool is_listed(const heft_file *f, heft_str name)
     return false;
 }
 
-static void look_at(void *arg, const char *text)
+static void check_folder_entry(void *arg, const char *text)
 {
-    strays *s = arg;
-    numbered n;
+    folder_scan *s = arg;
+    numbered_name n;
     heft_str name = heft_lit(text);
-    if (s->st || !read_name(&n, name) || !is_of_set(&n, &s->first) || is_listed(s->f, name))
+    if (s->st || !read_name(&n, name) || !is_same_set(&n, &s->first) || is_listed(s->f, name))
         return;
     s->st = heft_join_note(s->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE,
                            "the file %q is numbered as one of the model's, but not listed", name);
@@ -78,27 +78,27 @@ static void look_at(void *arg, const char *text)
 
 heft_status heft_check_shard_numbers(heft_file *f)
 {
-    numbered first, n;
+    numbered_name first, n;
     bool agree = true;
     if (!f->x.shard_entries.len || !read_name(&first, heft_ix_shard_at(&f->x, 1)->label))
         return HEFT_OK;
     for (uint32_t i = 2; i <= f->opened_shard_count; i++) {
         if (!read_name(&n, heft_ix_shard_at(&f->x, i)->label))
             return HEFT_OK; /* names of another kind mean nothing here */
-        agree = agree && is_of_set(&n, &first) && n.of == first.of;
+        agree = agree && is_same_set(&n, &first) && n.count == first.count;
     }
     heft_status st = HEFT_OK;
     if (!agree)
         st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
                             "the files are numbered as those of several sets");
-    else if (first.of != f->opened_shard_count)
+    else if (first.count != f->opened_shard_count)
         st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
                             "the files are numbered up to %U, and %U are listed",
-                            (uint64_t)first.of, (uint64_t)f->opened_shard_count);
+                            (uint64_t)first.count, (uint64_t)f->opened_shard_count);
     if (st || !f->shards || !HEFT_HAS(f->shards, list))
         return st;
     /* A folder that cannot be read is no fault of the model, and nothing but verify wants to know. */
-    strays s = { f, first, HEFT_OK };
-    f->listing.status = f->shards->list(f->shards->ctx, look_at, &s, &f->listing);
-    return f->listing.status == HEFT_E_NOMEM ? HEFT_E_NOMEM : s.st;
+    folder_scan s = { f, first, HEFT_OK };
+    f->list_error.status = f->shards->list(f->shards->ctx, check_folder_entry, &s, &f->list_error);
+    return f->list_error.status == HEFT_E_NOMEM ? HEFT_E_NOMEM : s.st;
 }

@@ -53,7 +53,7 @@ static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
     if (o->making)
         return HEFT_OK;
     heft_status st = heft_sparse_check(c->in, heft_ix_owner(&c->in->x, o->part), &order, c->err);
-    *strictly = !st && order.ascends && !order.twice;
+    *strictly = !st && order.is_ascending && !order.has_duplicates;
     return st == HEFT_E_FORMAT ? HEFT_OK : st;
 }
 

@@ -151,11 +151,11 @@ static heft_status look_ahead(heft_layout_converter *m, heft_error *err)
 {
     uint64_t begin = 0;
     heft_status st = HEFT_OK;
-    for (m->ascends = true; m->entries.taken < m->entries.count && !st && m->ascends;) {
+    for (m->ascends = true; m->entries.consumed < m->entries.count && !st && m->ascends;) {
         st = heft_entries_next(&m->entries, err);
-        m->ascends = m->entries.place >= begin;
-        if (m->ascends && m->entries.place - begin >= m->block_elements)
-            begin = m->entries.place - remainder_of(m->entries.place, m->block_elements);
+        m->ascends = m->entries.position >= begin;
+        if (m->ascends && m->entries.position - begin >= m->block_elements)
+            begin = m->entries.position - remainder_of(m->entries.position, m->block_elements);
     }
     return st;
 }
@@ -199,16 +199,16 @@ static heft_status fill_block(heft_layout_converter *m, heft_error *err)
     m->at = 0;
     m->have = (m->end - m->begin) * size;
     memset(m->block, 0, (size_t)m->have);
-    while (!st && (m->pending || m->entries.taken < m->entries.count)) {
+    while (!st && (m->pending || m->entries.consumed < m->entries.count)) {
         if (!m->pending)
             st = heft_entries_next(&m->entries, err);
-        if (!st && m->ascends && m->entries.place < m->begin)
+        if (!st && m->ascends && m->entries.position < m->begin)
             st = has_changed(err);
-        m->pending = m->ascends && m->entries.place >= m->end;
+        m->pending = m->ascends && m->entries.position >= m->end;
         if (st || m->pending)
             break;
-        if (m->entries.place >= m->begin && m->entries.place < m->end)
-            add(m->block + (m->entries.place - m->begin) * size, m->entries.value, type);
+        if (m->entries.position >= m->begin && m->entries.position < m->end)
+            add(m->block + (m->entries.position - m->begin) * size, m->entries.value, type);
     }
     return st;
 }

@@ -23,7 +23,7 @@ bool heft_part_is_whole(const heft_copying *c, uint32_t part)
     bool any_order = heft_ix_is_plain(from) ||
                      (from->encoding == HEFT_RAW && from->flags & HEFT_P_VIEW);
     return c->origins[part].making || !any_order || target_digest(c, part) ||
-           heft_source_verifier_ordered(c->watch, c->origins[part].part) != HEFT_NONE;
+           heft_source_verifier_ordered_checksum(c->watch, c->origins[part].part) != HEFT_NONE;
 }
 
 static bool claims_decoded(const heft_part_source *w)
@@ -43,7 +43,7 @@ static void decoded_seen(void *ctx, const void *data, size_t len)
 static void stored_seen(void *ctx, const void *data, size_t len)
 {
     heft_part_source *w = ctx;
-    uint64_t at = w->stream.row.offset + w->stream.taken;
+    uint64_t at = w->stream.row.offset + w->stream.fetched;
     if (!claims_decoded(w))
         heft_running_digest_update(&w->source, data, len);
     heft_status st = heft_source_verifier_add(w->c->watch, at, data, len, &w->err);
@@ -199,7 +199,7 @@ static heft_status next_decoded(void *ctx, uint8_t *buf, size_t len, heft_error 
 {
     heft_part_source *w = ctx;
     (void)err; /* is the producer's own */
-    return read_source(w, w->stream.given, buf, len);
+    return read_source(w, w->stream.delivered, buf, len);
 }
 
 static heft_status open_source(heft_part_source *w, const heft_origin *o)
@@ -220,11 +220,11 @@ static heft_status open_source(heft_part_source *w, const heft_origin *o)
     st = heft_stream_start(&w->stream, w->c->in, o->part, &w->err);
     if (st)
         return st;
-    w->stream.seen = stored_seen;
-    w->stream.decoded = decoded_seen;
-    w->stream.seen_ctx = w;
-    w->stream.near = w->c->sink;
-    w->claim = heft_source_verifier_ordered(w->c->watch, o->part);
+    w->stream.on_stored = stored_seen;
+    w->stream.on_decoded = decoded_seen;
+    w->stream.callback_ctx = w;
+    w->stream.spill_sink = w->c->sink;
+    w->claim = heft_source_verifier_ordered_checksum(w->c->watch, o->part);
     return HEFT_OK;
 }
 

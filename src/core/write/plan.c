@@ -31,7 +31,7 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
     if (st)
         return st;
     heft_limits limits = { sizeof limits, 0, UINT64_MAX, UINT32_MAX - 1, 0 };
-    heft_host_begin(p->host, &p->x, &limits);
+    heft_host_init_index(p->host, &p->x, &limits);
     p->arena.mem = &p->x.mem;
     heft_partial_crcs_init(&p->written, p->host);
     p->plan = (heft_plan){

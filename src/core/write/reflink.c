@@ -15,7 +15,8 @@ static bool can_share(const heft_copying *c, uint32_t part)
     const heft_origin *o = &c->origins[part];
     const heft_ix_part_row *from = heft_ix_part_row_at(&c->in->x, o->part);
     if (heft_planner_digest_of(c->p, part) || c->p->written.digest_count ||
-        c->watch->seen.digest_count || heft_source_verifier_ordered(c->watch, o->part) != HEFT_NONE)
+        c->watch->crcs.digest_count ||
+        heft_source_verifier_ordered_checksum(c->watch, o->part) != HEFT_NONE)
         return false;
     return !o->making && !o->transposed && heft_ix_is_plain(from) &&
            o->dtype == heft_ix_part_row_at(&c->p->x, part)->dtype;

@@ -257,7 +257,7 @@ heft_status heft_sparse_take(heft_sparse_input *f, const uint8_t **data, size_t 
     heft_status st = HEFT_OK;
     *count = 0;
     while (*count < most && !st && (p = next_element(f, data, len, size))) {
-        out[*count] = heft_index_number(p, type);
+        out[*count] = heft_index_value(p, type);
         st = take(f, out[(*count)++], err);
     }
     return st;
@@ -267,7 +267,7 @@ heft_status heft_sparse_end_part(heft_sparse_input *f, heft_error *err)
 {
     f->has_indices |= f->part == f->spec->indices;
     f->has_pointers |= f->part == f->spec->indptr;
-    if (!f->places.at || f->part != f->spec->indices)
+    if (!f->places.linear || f->part != f->spec->indices)
         return HEFT_OK;
     uint32_t twice = heft_positions_repeated(&f->places);
     heft_positions_close(&f->places, f->al);

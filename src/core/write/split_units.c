@@ -113,7 +113,7 @@ heft_status heft_split_units_collect(heft_split_units *u, const heft_file *in, h
     heft_limits limits = HEFT_LIMITS_INIT;
     limits.memory = UINT64_MAX;
     limits.tensors = UINT32_MAX - 1;
-    heft_host_begin(in->host, &u->x, &limits);
+    heft_host_init_index(in->host, &u->x, &limits);
     u->x.err = err;
     u->tensors = n;
     u->source = new_ids(u, n);
