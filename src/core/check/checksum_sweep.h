@@ -1,4 +1,4 @@
-/* checksum_sweep.h - one pass over the bytes that the checksums of a file cover. */
+/* checksum_sweep.h - verifies all checksums of a file in one pass over the bytes they cover. */
 #ifndef HEFT_CHECKSUM_SWEEP_H
 #define HEFT_CHECKSUM_SWEEP_H
 #include "core/read/progress.h"
@@ -9,16 +9,17 @@ typedef enum heft_checksum_state {
     HEFT_CHECKSUM_UNCHECKED /* this build lacks the algorithm */
 } heft_checksum_state;
 
-/* states has room for one entry per claim of f->x.  Claims with a skip that is not 0 (NULL: none)
- * stay unchecked.  Bytes that several claims cover are read
- * once; checksums that can be joined are computed in pieces, on all threads. */
+/* Set states[i] for every checksum i of f->x.  Checksums with skip[i] != 0 stay unchecked; skip may
+ * be NULL.  Bytes that several checksums cover are read once; checksums whose states can be joined
+ * are computed in chunks, on all threads. */
 heft_status heft_checksum_sweep(heft_checksum_state *states, const heft_file *f,
                                 const uint8_t *skip, heft_progress *progress, heft_error *err);
-/* Readings of one checksum stand together: from claim *i on, sets *pick to the one that speaks for
- * them, the first that holds, and moves *i behind them.  false past the last. */
+/* Iterate over groups of alternative checksums, which are adjacent.  Set *representative to the
+ * first that matches in the group at *i, or to the group's first; advance *i past the group.
+ * Return false at the end. */
 bool heft_checksums_next(const heft_file *f, const heft_checksum_state *states, uint32_t *i,
                          uint32_t *representative);
-/* Bytes that a sweep reads, for the meter. */
+/* Return the number of bytes that a sweep reads, for progress. */
 uint64_t heft_checksum_sweep_bytes(const heft_file *f);
 
 #endif

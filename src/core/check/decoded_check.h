@@ -1,5 +1,5 @@
-/* decoded_check.h - what can only be said of parts once they are decoded and looked at: that they
- * decode at all, their digests, and that truth values are 0 or 1. */
+/* decoded_check.h - checks that need the decoded bytes of parts: that a part decodes at all,
+ * digests over decoded bytes, and that booleans are 0 or 1. */
 #ifndef HEFT_DECODED_CHECK_H
 #define HEFT_DECODED_CHECK_H
 #include "core/read/progress.h"
@@ -9,16 +9,16 @@ typedef struct heft_decoded_fault {
     const char *rule, *text;
     heft_range where;
     uint32_t tensor;
-    heft_status status; /* of a part that cannot be decoded, or HEFT_E_CHECKSUM */
+    heft_status status; /* HEFT_E_CHECKSUM, or why the part cannot be decoded */
 } heft_decoded_fault;
 
-/* Calls found, in the order of the parts, after all threads are done.  *bytes grows by what was
- * looked at. */
+/* Call report for each fault, in the order of the parts, after all threads have ended.  Add the
+ * number of decoded bytes to *bytes. */
 heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
-                               void (*found)(void *ctx, const heft_decoded_fault *c), void *ctx,
+                               void (*report)(void *ctx, const heft_decoded_fault *c), void *ctx,
                                uint64_t *bytes, heft_error *err);
-uint64_t heft_decoded_check_bytes(const heft_file *f); /* for the meter */
-/* HEFT_E_FORMAT or HEFT_E_CHECKSUM at the first part that is not what it says. */
+uint64_t heft_decoded_check_bytes(const heft_file *f); /* for progress */
+/* Return HEFT_E_FORMAT or HEFT_E_CHECKSUM for the first fault. */
 heft_status heft_decoded_check_require(const heft_file *f, heft_error *err);
 
 #endif

@@ -139,10 +139,10 @@ void heft_source_verifier_compare(heft_source_verifier *v, uint32_t checksum, co
                                                           : HEFT_CHECKSUM_MATCHES;
 }
 
-heft_status heft_source_verifier_add(heft_source_verifier *v, uint64_t is_disabled,
+heft_status heft_source_verifier_add(heft_source_verifier *v, uint64_t offset,
                                      const void *data, size_t len, heft_error *err)
 {
-    return heft_partial_crcs_add(&v->crcs, is_disabled, data, len, err);
+    return heft_partial_crcs_add(&v->crcs, offset, data, len, err);
 }
 
 heft_status heft_source_verifier_end(heft_source_verifier *v, heft_error *err)

@@ -1,52 +1,56 @@
-/* source_verifier.h - the checksums of a source, checked while it is copied: what passes by is not read
- * twice, and what does not pass by is read on its own. */
+/* source_verifier.h - verifies the checksums of a source while it is copied.  Bytes that are copied
+ * are read once; covered bytes that are not copied are read separately. */
 #ifndef HEFT_SOURCE_VERIFIER_H
 #define HEFT_SOURCE_VERIFIER_H
 #include "core/check/checksum_sweep.h"
 #include "core/read/partial_crcs.h"
 
-typedef enum heft_part_use { /* what becomes of a part of the source */
+typedef enum heft_part_use { /* use of a source part by a conversion */
                              HEFT_PART_UNUSED,
                              HEFT_PART_COPIED,
-                             HEFT_PART_CHECKED_BEFORE /* what is written comes from it, but it is not copied: it is checked beforehand */
+                             /* Converted rather than copied: verified before the first byte is
+                              * written. */
+                             HEFT_PART_CHECKED_BEFORE
 } heft_part_use;
 typedef heft_part_use (*heft_part_use_fn)(void *ctx, uint32_t part);
 
 typedef struct heft_source_verifier {
     const heft_file *f;
     heft_memory mem;
-    heft_partial_crcs crcs;      /* stored bytes, by their place in the source */
-    heft_checksum_state *states; /* by claim */
-    uint8_t *check_time;         /* by claim: judged when the copy is complete */
+    heft_partial_crcs crcs;      /* CRCs of copied bytes, by stored offset */
+    heft_checksum_state *states; /* by checksum */
+    uint8_t *check_time;         /* by checksum: when it is compared; 0: before the copy */
     uint32_t checksums;
     bool is_disabled; /* nothing is checked */
 } heft_source_verifier;
 
-/* Judges what will not pass by; HEFT_E_CHECKSUM before anything is written.  passing tells of
- * each part.  off: checks nothing. */
+/* Verify the checksums that the copy will not cover; HEFT_E_CHECKSUM before anything is written.
+ * part_use() is called for parts.  is_disabled: verify nothing. */
 heft_status heft_source_verifier_begin(heft_source_verifier *v, const heft_file *f,
                                        bool is_disabled, heft_part_use_fn part_use, void *ctx,
                                        heft_error *err);
-/* HEFT_E_CHECKSUM at the first broken claim of those judged so far; advisory: those that are advisory count as well. */
+/* Return HEFT_E_CHECKSUM for the first mismatch found so far.  advisory: advisory checksums count
+ * too. */
 heft_status heft_source_verifier_require(const heft_source_verifier *v, bool advisory,
                                          heft_error *err);
-/* Judges every claim now, but those over decoded bytes; nothing is left for heft_source_verifier_end(). */
+/* Verify every checksum over stored bytes now; leaves nothing for heft_source_verifier_end(). */
 heft_status heft_source_verifier_check_now(heft_source_verifier *v, heft_error *err);
-/* Whether a claim is one that heft_source_verifier_begin() did not judge. */
+/* Return true if heft_source_verifier_begin() has left the checksum for later. */
 static inline bool heft_source_verifier_is_pending(const heft_source_verifier *v, uint32_t checksum)
 {
     return !v->is_disabled && v->check_time[checksum];
 }
-/* All claims and contents, without a copy: HEFT_E_CHECKSUM or HEFT_E_FORMAT at the first fault. */
+/* Verify all checksums and decoded parts without copying: HEFT_E_CHECKSUM or HEFT_E_FORMAT at the
+ * first fault. */
 heft_status heft_check_all(const heft_file *f, heft_error *err);
-/* The claim of a part that only its bytes in order can settle, or HEFT_NONE. */
+/* Return the checksum of a part that must be computed over its bytes in order, or HEFT_NONE. */
 uint32_t heft_source_verifier_ordered_checksum(const heft_source_verifier *v, uint32_t part);
 void heft_source_verifier_compare(heft_source_verifier *v, uint32_t checksum, const uint8_t *digest,
                                   uint32_t bytes);
-/* Stored bytes on their way. */
-heft_status heft_source_verifier_add(heft_source_verifier *v, uint64_t is_disabled,
-                                     const void *data, size_t len, heft_error *err);
-/* Judges the rest. */
+/* Add stored bytes that were copied. */
+heft_status heft_source_verifier_add(heft_source_verifier *v, uint64_t offset, const void *data,
+                                     size_t len, heft_error *err);
+/* Verify the remaining checksums. */
 heft_status heft_source_verifier_end(heft_source_verifier *v, heft_error *err);
 void heft_source_verifier_free(heft_source_verifier *v);
 

@@ -1,5 +1,6 @@
-/* checked_read.h - the checksums of many parts that are read as a whole, by several threads and in any order: digests of
- * parts, and checksums of ranges all of whose parts are read. */
+/* checked_read.h - verifies checksums while many parts are read completely, by several threads and
+ * in any order: the digests of parts, and checksums of ranges that contain only parts being
+ * read. */
 #ifndef HEFT_CHECKED_READ_H
 #define HEFT_CHECKED_READ_H
 #include "core/read/partial_crcs.h"
@@ -7,19 +8,21 @@
 struct heft_checked_read {
     const heft_file *f;
     heft_memory mem;
-    heft_partial_crcs crcs; /* stored bytes of parts that are not read in order, by their place */
-    heft_vec checksums;     /* numbers of those that are judged at the end */
-    bool is_chunked;        /* parts are read in pieces, in any order */
+    heft_partial_crcs crcs; /* CRCs of parts that are not read in order, by stored offset */
+    heft_vec checksums;     /* numbers of the checksums compared at the end */
+    bool is_chunked;        /* parts are read in chunks, in any order */
     bool is_enabled;
 };
 
-/* parts: those that will be read, count of them; NULL: all of all tensors.  is_on: otherwise nothing is checked.
- * splits: what can be joined from pieces is expected so; otherwise parts come through streams. */
+/* Begin reading `count` parts, or with parts NULL the parts of all tensors.  Without is_enabled
+ * nothing is checked.  is_chunked: digests that can be joined are joined from chunks; otherwise
+ * each part comes through a stream. */
 heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,
                                     bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err);
-/* The digest for which the part has to be read from its first byte on, with heft_stream_check(); or HEFT_NONE. */
+/* Return the digest for which the part must be read in order, with heft_stream_check(), or
+ * HEFT_NONE. */
 uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part);
-void heft_checked_read_free(heft_checked_read *r); /* one of zeros is harmless */
+void heft_checked_read_free(heft_checked_read *r); /* a zeroed r is harmless */
 
 #endif

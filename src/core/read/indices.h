@@ -1,31 +1,33 @@
-/* indices.h - the numbers in which sparse tensors say where their entries are, and entries in the same place. */
+/* indices.h - index numbers of sparse tensors, and the search for duplicate entries. */
 #ifndef HEFT_INDICES_H
 #define HEFT_INDICES_H
 #include "core/read/file.h"
 
-/* Bytes of an index of that type, 0: it is none.  Bytes without a type are those of a u64. */
+/* Return the bytes of one index of type t, or 0 if t is not an index type.  HEFT_UNTYPED means u64. */
 uint32_t heft_index_size(heft_dtype t);
-/* The index of that type at p.  A negative one is as far out of bounds as can be. */
+/* Read the index of type t at p.  A negative index becomes UINT64_MAX, which is always out of
+ * bounds. */
 uint64_t heft_index_value(const uint8_t *p, heft_dtype t);
 
-/* The places of the entries of a tensor, counted in elements of the dense one, among up to a few million entries. */
+/* Row-major element numbers of a sparse tensor's entries, for up to a few million entries. */
 typedef struct heft_positions {
-    uint64_t *linear; /* NULL: places are not compared */
+    uint64_t *linear; /* element number by entry; NULL: duplicates are not searched */
     uint32_t *ids, *scratch, count;
 } heft_positions;
-/* false: no memory. */
+/* Return false if out of memory. */
 bool heft_positions_open(heft_positions *s, const heft_allocator *al, uint64_t entries,
                          const uint64_t *dims, uint32_t rank);
-/* The index of an entry in the next dimension, which is so large. */
+/* Add the index of an entry in the next dimension, of size `dim`. */
 static inline void heft_positions_add(heft_positions *s, uint64_t entry, uint64_t dim,
                                       uint64_t index)
 {
     if (s->linear)
         s->linear[entry] = s->linear[entry] * dim + index;
 }
-/* Once all are known: the first entry, in the order of places, that is in the place of one before it; or HEFT_NONE. */
+/* After all indices were added: return the first entry, by element number, whose element number a
+ * previous entry has, or HEFT_NONE. */
 uint32_t heft_positions_repeated(heft_positions *s);
-void heft_positions_close(heft_positions *s,
-                          const heft_allocator *al); /* one of zeros is harmless */
+/* A zeroed s is harmless. */
+void heft_positions_close(heft_positions *s, const heft_allocator *al);
 
 #endif

@@ -1,17 +1,18 @@
-/* open_file.h - opens one file, up to its index; core/shards opens the other files of the same model. */
+/* open_file.h - opens one file, up to its index; core/shards opens the other files of the same
+ * model. */
 #ifndef HEFT_OPEN_FILE_H
 #define HEFT_OPEN_FILE_H
 #include "core/read/file.h"
 
-/* One round: detects the format and parses.  HEFT_AGAIN: heft_file_needs() tells which bytes are wanted. */
+/* Detect the format and parse, once.  HEFT_AGAIN: heft_file_needs() lists the missing ranges. */
 heft_status heft_file_parse(heft_file *f, heft_error *err);
-/* Once the files beside it are open, too: settles lengths, and the file is ready. */
+/* Resolve unknown lengths and mark the file ready; call after the shards are open. */
 heft_status heft_file_finish(heft_file *f, heft_error *err);
 
-/* A round of opening; may be repeated, with more bytes. */
+/* One attempt to open; called again after more bytes were fetched. */
 typedef heft_status (*heft_file_step_one)(heft_file *f, heft_error *err);
-/* Calls step() until it returns something other than HEFT_AGAIN; before each call the bytes that the parser asked for are
- * read from the source. */
+/* Take ownership of a source and call step() until it returns anything but HEFT_AGAIN.  After each
+ * HEFT_AGAIN the requested bytes are read from the source. */
 heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_open_options *opt,
                                heft_file_step_one step, heft_error *err);
 

@@ -1,21 +1,21 @@
-/* running_digest.h - a digest that takes its bytes in order, with the memory of its state; and checksums whose ranges
- * are joined from what is known about pieces of them. */
+/* running_digest.h - a digest over bytes that come in order, with the memory of its state; and
+ * checksums over ranges, joined from states of segments. */
 #ifndef HEFT_RUNNING_DIGEST_H
 #define HEFT_RUNNING_DIGEST_H
 #include "core/read/file.h"
 
-enum { HEFT_DIGEST_SMALL = 16 }; /* bytes of a state that is not allocated: enough for a CRC */
+enum { HEFT_DIGEST_SMALL = 16 }; /* largest state that is not allocated: enough for a CRC */
 
-typedef struct heft_running_digest { /* zeroed: none; may be moved */
-    const heft_digest *digest;       /* NULL: none */
+typedef struct heft_running_digest { /* zeroed: no digest; may be moved in memory */
+    const heft_digest *digest;       /* NULL: no digest */
     const heft_allocator *al;
-    void *allocated; /* the state, or NULL: it is in `small` */
+    void *allocated; /* the state; NULL: the state is in `small` */
     bool is_running; /* begun and not ended: the state may own memory */
     _Alignas(16) uint8_t small[HEFT_DIGEST_SMALL];
 } heft_running_digest;
 
-/* Begin a digest from its start, in the memory of the one before when it is the same; d NULL: none.  HEFT_E_NOMEM with
- * the purpose in its message. */
+/* Begin a digest.  The state's memory is reused if the previous digest has the same algorithm.  d
+ * NULL: no digest.  HEFT_E_NOMEM with `purpose` in the message. */
 heft_status heft_running_digest_begin(heft_running_digest *r, const heft_digest *d,
                                       const heft_allocator *al, const char *purpose,
                                       heft_error *err);
@@ -28,18 +28,19 @@ static inline void heft_running_digest_update(heft_running_digest *r, const void
     if (r->is_running)
         r->digest->update(heft_running_digest_state(r), data, len);
 }
-/* Put the digest into out, unless that is NULL; the memory is kept for the next one. */
+/* Write the digest to out, unless out is NULL; keep the state's memory. */
 void heft_running_digest_end(heft_running_digest *r, uint8_t *out);
-/* End and release; harmless when there is none. */
+/* End and release; harmless without a digest. */
 void heft_running_digest_close(heft_running_digest *r);
 
-/* HEFT_E_CHECKSUM: set the message of a checksum that its ranges break. */
+/* Return HEFT_E_CHECKSUM with the message for a checksum that does not match. */
 heft_status heft_stored_checksum_mismatch(const heft_index *x, const heft_stored_checksum *c,
                                           heft_error *err);
-/* The zeros that a checksum has between its two ranges. */
+/* Add the zero bytes between the two ranges of the checksum to state. */
 void heft_stored_checksum_add_zeros(const heft_stored_checksum *c, const heft_digest *d,
                                     void *state);
-/* Whether a checksum holds that can be joined and whose state is small; add() carries the state over a range. */
+/* Compute a checksum whose state can be joined and fits into HEFT_DIGEST_SMALL, and set *holds to
+ * whether it matches.  add() extends the state by a range. */
 heft_status heft_stored_checksum_join(
     bool *holds, const heft_stored_checksum *c, const heft_digest *d,
     heft_status (*add)(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err),

@@ -1,58 +1,59 @@
-/* sparse_read.h - sparse_csr and sparse_coo tensors: what their parts have to agree on, their entries one by
- * one, and the way from and to dense data, in memory that does not grow with the tensor.
+/* sparse_read.h - sparse_csr and sparse_coo tensors: checks of their parts, and iteration over
+ * their entries, in memory that does not grow with the tensor.
  *
- *   sparse_csr   values; indices: a column for each value; indptr: for each row where its values begin,
- *                and the number of values
+ *   sparse_csr   values; indices: the column of each value; indptr: for each row the number of its
+ *                first value, then the number of values
  *   sparse_coo   values; coords: for each dimension in turn, an index for each value
  */
 #ifndef HEFT_SPARSE_READ_H
 #define HEFT_SPARSE_READ_H
 #include "core/read/stream.h"
 
-/* HEFT_E_FORMAT with the first thing that is wrong with a sparse tensor's parts: rank, counts, row
- * pointers that decrease, indices that are out of bounds. */
 typedef struct heft_sparse_order {
-    bool has_duplicates; /* two entries are in the same place; sought among up to a few million */
-    bool is_ascending;   /* sparse_csr: the columns of each row */
+    bool has_duplicates; /* two entries have the same indices; searched among a few million */
+    bool is_ascending;   /* sparse_csr: columns ascend within each row */
 } heft_sparse_order;
+/* Return HEFT_E_FORMAT for the first fault in a sparse tensor's parts: rank, counts, row pointers
+ * that decrease, indices out of bounds. */
 heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_order *order,
                               heft_error *err);
 
-/* The elements of a part, front to back. */
+/* Sequential reader of the elements of a part. */
 typedef struct heft_elements {
     heft_stream stream;
     uint8_t *buf;          /* NULL: not open */
-    uint32_t size;         /* of an element */
-    uint32_t next, filled; /* bytes of buf */
-    uint64_t unread;       /* bytes that are not in buf yet */
+    uint32_t size;         /* bytes of an element */
+    uint32_t next, filled; /* offset in buf of the next element; bytes in buf */
+    uint64_t unread;       /* bytes not yet in buf */
 } heft_elements;
 
-/* count elements from element `first` on. */
+/* Open `count` elements, starting with element `first`. */
 heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t part, uint64_t first,
                                uint64_t count, heft_error *err);
-/* The next one in place, until the next call. */
+/* Set *out to the next element, valid until the next call. */
 heft_status heft_elements_next(heft_elements *n, const uint8_t **out, heft_error *err);
-/* The same of an index. */
+/* Read the next element as an index. */
 heft_status heft_elements_index(heft_elements *n, uint64_t *out, heft_error *err);
-void heft_elements_close(heft_elements *n); /* one of zeros is harmless */
+void heft_elements_close(heft_elements *n); /* a zeroed n is harmless */
 
-/* The entries of a sparse tensor that has passed heft_sparse_check(). */
+/* Iterator over the entries of a sparse tensor that has passed heft_sparse_check(). */
 enum { HEFT_SPARSE_RANK = 32, HEFT_SPARSE_VALUE = 16 };
 typedef struct heft_entries {
     const heft_file *f;
     uint32_t tensor;
-    uint64_t count, consumed;                /* entries */
-    uint64_t row, row_end;                   /* sparse_csr: where the one to come is */
-    heft_elements indices[HEFT_SPARSE_RANK]; /* sparse_csr: columns, row pointers */
+    uint64_t count, consumed;
+    uint64_t row, row_end; /* sparse_csr: row of the next entry, and the number of its end */
+    /* sparse_csr: columns, row pointers; sparse_coo: one per dimension */
+    heft_elements indices[HEFT_SPARSE_RANK];
     uint32_t index_count;
     heft_elements values;
-    uint64_t position; /* of the entry taken last, counted in elements of the dense tensor */
+    uint64_t position; /* row-major element number of the current entry */
     _Alignas(HEFT_SPARSE_VALUE) uint8_t value[HEFT_SPARSE_VALUE];
 } heft_entries;
 
 heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tensor,
                               heft_error *err);
-/* The next one; taken < count. */
+/* Advance to the next entry; requires consumed < count. */
 heft_status heft_entries_next(heft_entries *e, heft_error *err);
 void heft_entries_close(heft_entries *e);
 

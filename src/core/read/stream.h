@@ -1,4 +1,4 @@
-/* stream.h - the decoded bytes of a part, front to back. */
+/* stream.h - reads the decoded bytes of a part sequentially. */
 #ifndef HEFT_STREAM_H
 #define HEFT_STREAM_H
 #include "core/read/part_check.h"
@@ -15,53 +15,58 @@ struct heft_stream {
     heft_ix_part_row row;
     const heft_codec *codec; /* NULL: raw */
     void *state;
-    heft_msgpack_numbers numbers; /* instead of state, of HEFT_MSGPACK */
-    uint8_t *buf;                 /* stored bytes on their way, unless the source lends them */
+    heft_msgpack_numbers numbers; /* decoder of HEFT_MSGPACK, used instead of state */
+    uint8_t *buf;                 /* stored bytes; NULL if the source is mapped */
     const uint8_t *in;
     size_t in_len;
-    uint64_t content_bytes; /* bytes to be decoded: row.length, and what a view leaves out */
-    uint64_t fetched, decoded, delivered; /* bytes fetched, decoded, and handed out */
-    bool frame_ended;                     /* a frame has just ended */
-    bool is_measuring;                    /* row.length is only a limit */
-    heft_strided_reader strided;          /* of a raw part, or of one in `all` */
-    heft_spill spill;      /* the content of a compressed part whose elements lie apart … */
-    heft_sink *spill_sink; /* … which is kept on the disk that this writes to; or NULL */
-    uint8_t partial[HEFT_STREAM_PARTIAL]; /* the rest of one that was cut and turned */
+    uint64_t content_bytes;               /* decoded bytes, including those that a view skips */
+    uint64_t fetched, decoded, delivered; /* bytes read, decoded, and returned */
+    bool frame_ended;                     /* the codec is at the end of a frame */
+    bool is_measuring;                    /* row.length is an upper bound, not the length */
+    heft_strided_reader strided;          /* reads a raw part, or the content in `spill` */
+    heft_spill spill;                     /* decoded content of a compressed part with strides */
+    heft_sink *spill_sink;                /* preferred place of `spill`, or NULL */
+    /* Byte-swapped number that a read has returned only in part; its last bytes follow. */
+    uint8_t partial[HEFT_STREAM_PARTIAL];
     uint32_t partial_left;
-    /* Is shown the stored bytes of a compressed part as they are fetched, and those of a raw one that is not
-     * plain but lies in order; decoded, the whole content of a compressed part.  May be NULL. */
+    /* on_stored receives the stored bytes of a compressed part, and of a raw part that is
+     * big-endian or starts inside a storage but is contiguous.  on_decoded receives the content of
+     * a compressed part.  Both may be NULL. */
     void (*on_stored)(void *ctx, const void *data, size_t len);
     void (*on_decoded)(void *ctx, const void *data, size_t len);
     void *callback_ctx;
-    heft_part_check check; /* of the part's digest, once all of it was read */
-    heft_partial_crcs
-        *crcs; /* digests the stored bytes of a raw part that lies in order; or NULL */
+    heft_part_check check; /* compares the part's digest after the last byte */
+    /* Collects CRCs of the stored bytes of a contiguous raw part; or NULL. */
+    heft_partial_crcs *crcs;
 };
 
-/* A part whose length is not known is measured first. */
+/* Initialise s; a part of unknown length is decoded once to count its bytes.  Call
+ * heft_stream_stop() afterwards. */
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err);
 void heft_stream_stop(heft_stream *s);
-/* heft_stream_open() with a checksum, see heft_stream_check(), and pieces, or NULL. */
+/* heft_stream_open() with a checksum, see heft_stream_check(), and with CRCs to collect, or
+ * NULL. */
 heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_t part,
                                   uint32_t checksum, heft_partial_crcs *crcs, heft_error *err);
-/* Before the first byte: reading the last one compares this checksum, one of heft_part_checksum(), or HEFT_NONE. */
+/* Before the first byte: compare this checksum after the last one.  checksum: from
+ * heft_part_checksum(), or HEFT_NONE. */
 heft_status heft_stream_check(heft_stream *s, uint32_t checksum, heft_error *err);
-/* Passes over the next len bytes, of which the part must have as many left. */
+/* Skip the next len bytes; at least len bytes must be left. */
 heft_status heft_stream_skip(heft_stream *s, uint64_t len, heft_error *err);
 
-/* As heft_part_read(), without a digest. */
+/* heft_part_read() without verifying a digest. */
 heft_status heft_read_unchecked(void *buf, const heft_file *f, uint32_t part, uint64_t from,
                                 size_t len, heft_error *err);
 
-/* All of a part, with the digest `claim`. */
+/* Read the whole part and verify `checksum`. */
 heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint32_t checksum,
                               heft_error *err);
 
-/* How many bytes a part decodes to, for one whose row does not tell. */
+/* Decode a part of unknown length and return the number of its bytes. */
 heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
                                        heft_error *err);
 
-/* Whether the part's stored bytes can decode to so many at all: HEFT_E_FORMAT. */
+/* Return HEFT_E_FORMAT if no codec can expand the part's stored bytes to `length`. */
 heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t length,
                                     heft_error *err);
 
