@@ -1,6 +1,7 @@
-/* checksum_sweep.c - claims cut the file at their ends; what lies between two cuts is read once and fed to
- * every algorithm that some claim over it needs.  The parts of a claim are joined afterwards.
- * Digests that cannot be joined take their bytes in order, one claim per worker. */
+/* checksum_sweep.c - verifies all checksums in a single pass.  The ends of all covered ranges
+ * divide the file; each range between two boundaries is read once and fed to every algorithm that
+ * some checksum needs there.  The states are joined to checksums afterwards.  Digests without
+ * joinable states get their bytes in order, each checksum on a single worker. */
 #include "core/check/checksum_sweep.h"
 
 #include "base/bisect.h"
@@ -12,7 +13,7 @@ enum { CHUNK = 8 << 20, ALGORITHMS = 8, STATE_MAX = 16 };
 
 typedef struct chunk {
     uint64_t offset, len;
-    uint32_t algorithms; /* a bit each */
+    uint32_t algorithms; /* a bit per algorithm */
     uint32_t first_state;
 } chunk;
 
@@ -23,15 +24,15 @@ typedef struct sweep {
     const heft_digest *digests[ALGORITHMS];
     uint32_t digest_count;
     heft_vec boundaries; /* uint64_t, ascending, unique */
-    heft_vec chunks;     /* ascending, all below the last cut */
-    heft_vec serial;     /* claims that cannot be joined */
+    heft_vec chunks;     /* ascending; none beyond the last boundary */
+    heft_vec serial;     /* checksums that cannot be joined */
     uint8_t (*states)[STATE_MAX];
     size_t state_count;
     heft_checksum_state *result;
     const uint8_t *skip;
 } sweep;
 
-/* The number of the algorithm among those in use, or ALGORITHMS. */
+/* Return the position of the algorithm in digests, or ALGORITHMS if not available. */
 static uint32_t algorithm_index(sweep *s, const char *name)
 {
     uint32_t i = 0;
@@ -50,7 +51,7 @@ static bool is_joinable(const heft_digest *d)
     return heft_digest_joins(d) && d->state_bytes <= STATE_MAX;
 }
 
-/* Asked first: to put a claim together takes a while, and a shard of a model has few of them. */
+/* Test this first: assembling a checksum is slow, and most are skipped in a shard of a model. */
 static bool is_skipped(const sweep *s, uint32_t i)
 {
     return s->skip && s->skip[i];
@@ -64,13 +65,13 @@ static bool boundary_less(const void *ctx, uint32_t a, uint32_t b)
 
 static const char purpose[] = "to check checksums";
 
-/* Sorts the cuts and drops those that occur twice. */
+/* Sort the boundaries and drop duplicates. */
 static bool sort_boundaries(sweep *s)
 {
     uint32_t n = s->boundaries.len, unique = 0;
     uint64_t *boundaries = s->boundaries.ptr;
     size_t bytes = (size_t)n * (2 * sizeof(uint32_t) + sizeof(uint64_t));
-    if (!n) /* nothing that could be joined */
+    if (!n) /* no checksum can be joined */
         return true;
     uint64_t *sorted = heft_mem_alloc(&s->mem, bytes + 1);
     if (!sorted)
@@ -95,7 +96,7 @@ static bool is_longer(const void *ctx, uint32_t a, uint32_t b)
     return p.range[0].length + p.range[1].length > q.range[0].length + q.range[1].length;
 }
 
-/* The longest ones first: then no worker is left alone with one at the end. */
+/* Sort by descending length, so that no worker starts a long checksum last. */
 static bool sort_serial(sweep *s)
 {
     size_t bytes = ((size_t)s->serial.len + 1) * sizeof(uint32_t);
@@ -107,7 +108,7 @@ static bool sort_serial(sweep *s)
     return true;
 }
 
-/* Sorts claims into those that are joined, those in order and those out of reach. */
+/* Sort the checksums: joined, computed in order, or not checkable. */
 static bool classify_checksums(sweep *s)
 {
     for (uint32_t i = 0; i < heft_ix_checksums(&s->f->x); i++) {
@@ -116,7 +117,7 @@ static bool classify_checksums(sweep *s)
             continue;
         const heft_stored_checksum c = heft_ix_checksum_at(&s->f->x, i);
         uint32_t a = algorithm_index(s, c.algorithm);
-        if (a == ALGORITHMS || c.decoded) /* decoded bytes are not in the file */
+        if (a == ALGORITHMS || c.decoded) /* the file does not contain decoded bytes */
             continue;
         bool done = true, is_serial = !is_joinable(s->digests[a]);
         if (is_serial)
@@ -141,8 +142,8 @@ static uint32_t boundary_index(const sweep *s, uint64_t at)
     return b.first;
 }
 
-/* Per cut and algorithm, how many claims begin there less how many end: the running sum tells
- * what is needed in between. */
+/* Per boundary and algorithm, return the number of ranges that begin minus the number that end.
+ * The running sum is positive where the algorithm is needed. */
 static int32_t *count_changes(sweep *s)
 {
     size_t bytes = (size_t)s->boundaries.len * ALGORITHMS * sizeof(int32_t);
@@ -202,7 +203,7 @@ static bool split_chunks(sweep *s)
 
 typedef void (*feed_fn)(void *ctx, const uint8_t *p, size_t len);
 
-/* Hands the range to feed chunk by chunk, from the mapping or through a buffer. */
+/* Call feed for each chunk of the range, mapped or read into a buffer. */
 static heft_status feed_range(const sweep *s, heft_range r, feed_fn feed, void *ctx,
                               heft_error *err)
 {

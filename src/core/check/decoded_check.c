@@ -1,4 +1,4 @@
-/* decoded_check.c - one job per part that has to be decoded or looked at. */
+/* decoded_check.c - checks the decoded bytes of parts, each part in a job. */
 #include "core/check/decoded_check.h"
 
 #include "core/read/chunks.h"
@@ -8,29 +8,29 @@
 typedef enum verdict { DECODED, UNDECODABLE, DIGEST_MISMATCH, DIGEST_UNCHECKED } verdict;
 
 typedef struct job {
-    uint32_t part, checksum; /* claim: of the decoded bytes, or HEFT_NONE */
+    uint32_t part, checksum; /* checksum: over decoded bytes, or HEFT_NONE */
     verdict verdict;
-    uint64_t bad_value; /* place of the first value that its type has not, or HEFT_NOWHERE */
-    heft_error *error;  /* of an UNDECODABLE part */
+    uint64_t bad_value; /* offset of the first invalid value, or HEFT_NOWHERE */
+    heft_error *error;  /* set if UNDECODABLE; NULL without memory */
 } job;
 
 typedef struct decoded_checker {
     const heft_file *f;
-    heft_memory mem; /* the caller's thread only */
+    heft_memory mem; /* for the caller's thread only */
     heft_progress *progress;
     heft_vec jobs;
 } decoded_checker;
 
 static const char purpose[] = "to check what parts hold";
 
-/* ---- which parts ---- */
+/* ---- selecting parts ---- */
 
 static bool is_bool(const heft_ix_part_row *p)
 {
     return p->dtype == HEFT_BOOL && p->stored;
 }
 
-/* Half a byte at the end that belongs to no element; asked only where a format says what it is to be. */
+/* Return true if the last byte has an unused half and the format prescribes zeros there. */
 static bool has_padding_nibble(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
@@ -79,7 +79,7 @@ static heft_status list_jobs(decoded_checker *c, heft_error *err)
     return HEFT_OK;
 }
 
-/* ---- looking ---- */
+/* ---- decoding ---- */
 
 static size_t first_above_one(const uint8_t *p, size_t len)
 {
@@ -100,7 +100,7 @@ typedef struct part_reader {
     decoded_checker *c;
     job *j;
     heft_stream s;
-    heft_running_digest digest; /* perhaps of none */
+    heft_running_digest digest; /* zeroed if there is no digest to check */
 } part_reader;
 
 static void update_digest(void *ctx, const void *data, size_t len)
@@ -136,7 +136,7 @@ static heft_status read_part(part_reader *l, heft_error *err)
     return st;
 }
 
-/* A part that breaks the rules is a finding; a system that fails ends the whole check. */
+/* Record a malformed part as a finding; a system error ends the whole check. */
 static void record_failure(part_reader *l, heft_status st, const heft_error *err)
 {
     const heft_allocator *al = l->c->f->host->allocator;
@@ -181,7 +181,7 @@ static void run_job(void *arg, size_t i)
     heft_running_digest_close(&l.digest);
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static void report_job(const decoded_checker *c, const job *j,
                        void (*report)(void *ctx, const heft_decoded_fault *fault), void *ctx)

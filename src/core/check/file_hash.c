@@ -1,6 +1,6 @@
-/* file_hash.c - digests of content, equal whatever the container.  docs/hash.md writes the rule down.
- * A part's bytes are hashed in pieces, on all threads; the digest of the part is that of the
- * digests of its pieces. */
+/* file_hash.c - hashes tensors and models independently of the file format, as docs/hash.md
+ * specifies.  Each part is hashed in pieces, on all threads; the part's digest is the hash of its
+ * pieces' digests. */
 #include "core/read/checked_read.h"
 #include "core/read/chunks.h"
 #include "core/read/decode.h"
@@ -22,7 +22,7 @@ typedef struct hashing {
     const heft_file *f;
     heft_memory mem;
     heft_progress *progress;
-    heft_vec pieces; /* by part, ascending */
+    heft_vec pieces; /* ordered by part */
     heft_hash *digests;
     heft_checked_read checks;
 } hashing;
@@ -78,7 +78,7 @@ static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len,
     return st;
 }
 
-/* Piece i, which the stream stands before; NULL: it is lent. */
+/* Hash piece i from the stream, positioned there.  stream NULL: the part is mapped. */
 static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_error *err)
 {
     const piece *p = (const piece *)s->pieces.ptr + i;
@@ -89,7 +89,7 @@ static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_er
     heft_blake3_init(&h);
     if (stream) {
         st = hash_bytes(s, stream, len, &h, err);
-    } else { /* the checksums are computed while the bytes are in the processor's cache */
+    } else { /* compute checksums while the bytes are in the cache */
         const uint8_t *data = (const uint8_t *)heft_part_view(s->f, p->part) + p->from;
         heft_blake3_update(&h, data, len);
         st = heft_partial_crcs_add(&s->checks.crcs, row->offset + p->from, data, len, err);
@@ -99,8 +99,8 @@ static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_er
     return st;
 }
 
-/* A piece of a raw part, or with the first piece of one that is read in order all of them: a compressed part has
- * no middle to begin at, nor has a digest that cannot be joined. */
+/* Hash a piece of a raw part.  Without random access (compressed part, or digest that cannot be
+ * joined) the first piece of a part hashes all pieces, and the rest do nothing. */
 static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_error *err)
 {
     const piece *p = (const piece *)s->pieces.ptr + i;
@@ -232,7 +232,7 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
     err = heft_error_begin(err, &own);
     heft_progress progress = { .fn = on_progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .progress = &progress };
-    heft_file_enter(f); /* names are lent by the file as well */
+    heft_file_enter(f); /* names are mapped, too */
     heft_status st = f->missing.status ? heft_file_is_complete(f, err) : heft_check_lengths(f, err);
     if (!st)
         st = cut(&s, err);

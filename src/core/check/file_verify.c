@@ -1,4 +1,5 @@
-/* file_verify.c - what a file asserts about itself, and what its format demands. */
+/* file_verify.c - verifies a file: its shards, checksums, structure, decoded values and sparse
+ * tensors. */
 #include "core/check/file_verify.h"
 
 #include "core/check/checksum_sweep.h"
@@ -6,15 +7,15 @@
 #include "core/read/sparse_read.h"
 
 typedef struct verify {
-    heft_check check; /* first: formats report through it */
+    heft_check check; /* first member: formats report through this pointer */
     const heft_file *f;
     heft_verify_result *result;
     heft_finding_fn fn;
     void *ctx;
     heft_progress *progress;
-    bool (*skips_padding)(void *ctx,
-                          heft_range where); /* of padding that is not looked at; or NULL */
-    heft_memory mem;                         /* of the order */
+    /* True for padding that is not to be read; or NULL. */
+    bool (*skips_padding)(void *ctx, heft_range where);
+    heft_memory mem; /* allocates order */
     uint32_t *order, order_count;
 } verify;
 
@@ -48,9 +49,10 @@ static bool has_bytes(heft_check *c, uint64_t offset)
     return heft_file_has_bytes(((verify *)c)->f, offset);
 }
 
-/* ---- files beside the file ---- */
+/* ---- shards ---- */
 
-/* A file that is not there is a fault; one of which the system does not say anything ends the check. */
+/* Report missing shards as faults.  If the system failed to open a shard or to list the folder,
+ * return that error. */
 static heft_status report_shards(verify *v)
 {
     heft_range nowhere = { HEFT_NOWHERE, 0 };
@@ -117,7 +119,7 @@ static heft_status order(heft_check *c, const uint32_t **out, uint32_t *count)
 static void report_checksum(verify *v, const heft_stored_checksum *c, heft_checksum_state state)
 {
     heft_range where = c->range[0];
-    bool is_noticed = c->advisory && c->at_open; /* as a notice */
+    bool is_noticed = c->advisory && c->at_open; /* reported as a notice */
     if (state == HEFT_CHECKSUM_MISMATCH && !is_noticed)
         report(&v->check, c->advisory ? HEFT_WARNING : HEFT_FAULT, c->rule, where, c->tensor,
                "the checksum does not match the bytes it covers");
@@ -143,7 +145,7 @@ static heft_status check_checksums(verify *v)
     uint8_t *skip = (uint8_t *)(states + checksums);
     for (uint32_t i = 0; i < checksums; i++) {
         heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, i);
-        /* Of files that are not at hand, which has been reported, nothing can be said. */
+        /* Skip checksums of shards that are not open, already reported as missing. */
         skip[i] = !heft_file_has_bytes(v->f, c.range[0].offset) ||
                   (v->check.is_quick && !c.at_open);
     }
@@ -160,13 +162,13 @@ static heft_status check_checksums(verify *v)
 
 /* ---- the format's own check ---- */
 
-typedef struct shard_check { /* a file of several */
-    verify check;            /* first: the format sees only that file */
+typedef struct shard_check { /* check of a joined file */
+    verify check;            /* first member: the format sees only this file */
     verify *model;
     uint32_t first_shard;
 } shard_check;
 
-/* Places and tensors have other numbers in the model as a whole. */
+/* Translate offsets and tensor numbers of the joined file to the whole model. */
 static void report_in_shard(heft_check *c, heft_severity s, const char *rule, heft_range where,
                             uint32_t tensor, const char *text)
 {
@@ -202,7 +204,7 @@ static heft_status check_format(verify *v)
     return st;
 }
 
-/* ---- contents ---- */
+/* ---- decoded content ---- */
 
 static void report_decoded_fault(void *ctx, const heft_decoded_fault *fault)
 {
@@ -247,7 +249,7 @@ static heft_status check_all_sparse(verify *v)
     return st;
 }
 
-/* What a quick check has left out, in one note. */
+/* Report with a single note everything that a quick check has skipped. */
 static void report_quick(verify *v)
 {
     const heft_index *x = &v->f->x;
@@ -323,7 +325,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     v.progress = &progress;
     v.check.is_quick = o.quick;
     *v.result = (heft_verify_result){ .notes = 0 };
-    heft_file_enter(f); /* names and digests are lent by the file as well */
+    heft_file_enter(f); /* names and digests are mapped, too */
     if (!o.quick)
         progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);
     st = heft_file_leave_after(f, check_all(&v), err);

@@ -1,6 +1,6 @@
-/* source_verifier.c - each claim is judged in one of three ways: before the copy, by a sweep, when the copy
- * does not pass all of its bytes or a digest would need them in another order; during the copy, by
- * a tap on one part; after the copy, joined from the pieces that passed by. */
+/* source_verifier.c - verifies each checksum at one of three times.  Before the copy, by a sweep,
+ * if the copy does not read all covered bytes or not in the order that the digest needs; during the
+ * copy, by the stream of a part; after the copy, joined from the CRCs of the copied bytes. */
 #include "core/check/source_verifier.h"
 
 #include "core/check/decoded_check.h"
@@ -17,7 +17,7 @@ static bool touches_payload(const heft_index *x, const heft_stored_checksum *c)
         if (own->stored &&
             heft_range_in((heft_range){ own->offset - c->range[0].offset, own->stored },
                           c->range[0].length))
-            return true; /* the usual: the tensor's own */
+            return true; /* the common case: the tensor's own data */
     }
     for (int r = 0; r < HEFT_CHECKSUM_RANGES; r++)
         for (uint32_t i = 0; c->range[r].length && i < x->parts.len; i++) {
@@ -29,7 +29,7 @@ static bool touches_payload(const heft_index *x, const heft_stored_checksum *c)
     return false;
 }
 
-/* Whether anything is copied from the file beside this one that the claim is about. */
+/* Return true if a part of the given shard is used; file 0 is always used. */
 static bool is_used(const heft_index *x, uint32_t file, heft_part_use_fn part_use, void *ctx)
 {
     for (uint32_t i = 0; i < x->parts.len; i++)
@@ -45,7 +45,7 @@ static uint8_t choose_check_time(heft_source_verifier *v, uint32_t checksum,
     const heft_host *h = v->f->host;
     uint32_t part = heft_ix_checksum_part(&v->f->x, checksum);
     if (part < v->f->x.parts.len && heft_ix_part_row_at(&v->f->x, part)->length &&
-        part_use(ctx, part) == HEFT_PART_UNUSED) /* then its digest need not be looked at */
+        part_use(ctx, part) == HEFT_PART_UNUSED) /* unused data need no digest */
         return CHECK_NEVER;
     const heft_stored_checksum at = heft_ix_checksum_at(&v->f->x, checksum), *c = &at;
     if (c->part == HEFT_NONE) {
@@ -84,7 +84,7 @@ void heft_source_verifier_free(heft_source_verifier *v)
     heft_partial_crcs_free(&v->crcs);
 }
 
-/* A checksum with several readings is broken when none of them holds. */
+/* Fail on the first checksum that mismatches with all its alternatives. */
 heft_status heft_source_verifier_require(const heft_source_verifier *v, bool advisory,
                                          heft_error *err)
 {
@@ -139,8 +139,8 @@ void heft_source_verifier_compare(heft_source_verifier *v, uint32_t checksum, co
                                                           : HEFT_CHECKSUM_MATCHES;
 }
 
-heft_status heft_source_verifier_add(heft_source_verifier *v, uint64_t offset,
-                                     const void *data, size_t len, heft_error *err)
+heft_status heft_source_verifier_add(heft_source_verifier *v, uint64_t offset, const void *data,
+                                     size_t len, heft_error *err)
 {
     return heft_partial_crcs_add(&v->crcs, offset, data, len, err);
 }

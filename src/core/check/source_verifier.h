@@ -1,5 +1,5 @@
-/* source_verifier.h - verifies the checksums of a source while it is copied.  Bytes that are copied
- * are read once; covered bytes that are not copied are read separately. */
+/* source_verifier.h - verifies the checksums of a source during a copy.  Copied bytes are read
+ * once; covered bytes that are not copied are read separately. */
 #ifndef HEFT_SOURCE_VERIFIER_H
 #define HEFT_SOURCE_VERIFIER_H
 #include "core/check/checksum_sweep.h"
@@ -19,7 +19,7 @@ typedef struct heft_source_verifier {
     heft_memory mem;
     heft_partial_crcs crcs;      /* CRCs of copied bytes, by stored offset */
     heft_checksum_state *states; /* by checksum */
-    uint8_t *check_time;         /* by checksum: when it is compared; 0: before the copy */
+    uint8_t *check_time;         /* by checksum: time of the comparison; 0: before the copy */
     uint32_t checksums;
     bool is_disabled; /* nothing is checked */
 } heft_source_verifier;
@@ -43,7 +43,7 @@ static inline bool heft_source_verifier_is_pending(const heft_source_verifier *v
 /* Verify all checksums and decoded parts without copying: HEFT_E_CHECKSUM or HEFT_E_FORMAT at the
  * first fault. */
 heft_status heft_check_all(const heft_file *f, heft_error *err);
-/* Return the checksum of a part that must be computed over its bytes in order, or HEFT_NONE. */
+/* Return the checksum of a part that must be computed over bytes in order, or HEFT_NONE. */
 uint32_t heft_source_verifier_ordered_checksum(const heft_source_verifier *v, uint32_t part);
 void heft_source_verifier_compare(heft_source_verifier *v, uint32_t checksum, const uint8_t *digest,
                                   uint32_t bytes);

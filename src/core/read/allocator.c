@@ -1,10 +1,12 @@
-/* allocator.c - an allocator over the caller's memory, for boards: the last block can grow, shrink
- * and be freed; what lies below it stays until everything above is gone. */
+/* allocator.c - a stack allocator in a block of the caller's memory, for systems without a heap.
+ * Only the last block can grow, shrink or be freed in place; memory below is reused after all
+ * blocks above are freed. */
 #include <string.h>
 
 #include <heft/heft_ext.h>
 
-enum { GRAIN = 16 }; /* blocks end where the next can begin, and are the last again without it */
+/* Block sizes are rounded, so that freeing the last block makes the previous block the last. */
+enum { GRAIN = 16 };
 
 static size_t rounded(size_t size)
 {

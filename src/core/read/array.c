@@ -1,12 +1,12 @@
-/* array.c - whole dense tensors in memory: in place, copied, or cast to another element type. */
+/* array.c - reads whole dense tensors: in place, copied, or cast to another element type. */
 #include "base/checked_math.h"
 #include "core/read/stream.h"
 #include "model/dtype.h"
 
 enum {
-    CHUNK = 1 << 16, /* elements that are cast at a time: whole blocks of every element type */
+    CHUNK = 1 << 16, /* elements cast at a time; a multiple of every block size */
     MEMORY_ALIGN = 64,
-    MAX_ALIGN = 8 /* no element is made of numbers larger than this */
+    MAX_ALIGN = 8 /* largest number that an element consists of, in bytes */
 };
 
 typedef struct dense_tensor {
@@ -43,8 +43,7 @@ static heft_status find_dense(dense_tensor *d, const heft_file *f, heft_str name
 
 /* ---- casting ---- */
 
-typedef struct
-    cast_job { /* of data that the source lends; one chunk for each call of cast_lent() */
+typedef struct cast_job { /* mapped data; each call of cast_mapped_chunk() casts a chunk */
     const dense_tensor *d;
     const uint8_t *src;
     uint8_t *dst;
@@ -57,7 +56,7 @@ static void cast_chunk(uint8_t *dst, heft_dtype dtype, const void *src, const de
     uint64_t at = 0, n = d->count - first < CHUNK ? d->count - first : CHUNK;
     if (!n)
         return;
-    (void)heft_dtype_bytes(&at, dtype, first); /* all elements have fewer bytes than memory */
+    (void)heft_dtype_bytes(&at, dtype, first); /* cannot overflow: the output is in memory */
     (void)heft_dtype_cast(dst + at, dtype, src, d->t.dtype, (size_t)n);
 }
 
@@ -68,7 +67,7 @@ static void cast_mapped_chunk(void *arg, size_t i)
     (void)heft_dtype_bytes(&at, j->d->t.dtype, first);
     heft_file_enter(j->d->f);
     cast_chunk(j->dst, j->dtype, j->src + at, j->d, first);
-    heft_file_disarm(j->d->f); /* whether the bytes were there is asked once, at the end */
+    heft_file_disarm(j->d->f); /* cast_into() asks for the mapping's state once */
 }
 
 static heft_status cast_stream(uint8_t *dst, const dense_tensor *d, heft_dtype dtype,
@@ -110,7 +109,7 @@ static heft_status cast_into(void *dst, const dense_tensor *d, heft_dtype dtype,
     return heft_file_leave(d->f, err);
 }
 
-/* ---- for programs ---- */
+/* ---- public functions ---- */
 
 static heft_array array_of(const dense_tensor *d, heft_dtype dtype, uint64_t bytes)
 {
@@ -119,7 +118,8 @@ static heft_array array_of(const dense_tensor *d, heft_dtype dtype, uint64_t byt
     };
 }
 
-/* Decoding a part must be able to give so many bytes, before memory is taken for them. */
+/* Allocate the output, but first refuse a compressed part that cannot expand to the stated
+ * length. */
 static heft_status allocate_data(void **dst, heft_array *a, const dense_tensor *d, heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&d->f->x, d->part);
@@ -178,7 +178,8 @@ heft_status heft_array_read(heft_array *out, const heft_file *f, heft_str name, 
     return heft_error_end(err, st);
 }
 
-/* The alignment that the numbers of a type need: the largest power of two in the size of a block. */
+/* Return true if p is aligned for the type: to the largest power of two that divides the block
+ * size. */
 static bool is_aligned(const void *p, heft_dtype t)
 {
     uintptr_t size = heft_dtype_get(t)->block_bytes, align = size & (~size + 1);

@@ -1,5 +1,6 @@
-/* checked_read.c - pieces are digested as they pass by, and joined to the checksums that the file asserts.  What those
- * cover but nobody read, such as headers in front of arrays, is read at the end. */
+/* checked_read.c - verifies checksums of parts that are read by several threads.  CRCs of the
+ * chunks are joined and compared with the checksums in the file.  Bytes that are covered but belong
+ * to no tensor, such as array headers, are read at the end. */
 #include "core/read/checked_read.h"
 
 #include "base/bisect.h"
@@ -7,12 +8,12 @@
 
 static const char purpose[] = "to check digests";
 
-/* ---- which checksums ---- */
+/* ---- selecting checksums ---- */
 
-/* The parts of the file by their places, and how many of them before each are not read. */
+/* The parts of the file by offset, with a running count of parts that are not read. */
 typedef struct coverage {
     uint32_t *order, count;
-    uint32_t *unread; /* count + 1 */
+    uint32_t *unread; /* unread[i]: unread parts among the first i; count + 1 numbers */
     uint8_t *is_read; /* by part */
     size_t unread_bytes;
 } coverage;
@@ -40,7 +41,7 @@ static heft_status init_coverage(coverage *l, heft_checked_read *r, const uint32
     return HEFT_OK;
 }
 
-/* How many parts with bytes begin before a place. */
+/* Return the number of parts with bytes that begin before the offset. */
 static uint32_t parts_starting_before(const coverage *l, const heft_index *x, uint64_t offset)
 {
     heft_bisect b = { .end = l->count };
@@ -49,7 +50,7 @@ static uint32_t parts_starting_before(const coverage *l, const heft_index *x, ui
     return b.first;
 }
 
-/* Whether it covers bytes of parts, and of those that are read only. */
+/* Return true if the checksum covers bytes of parts, and only of parts being read. */
 static bool covers_only_read_parts(const coverage *l, const heft_index *x,
                                    const heft_stored_checksum *c)
 {
@@ -64,7 +65,7 @@ static bool covers_only_read_parts(const coverage *l, const heft_index *x,
     return parts && !unread;
 }
 
-/* Of a checksum with several readings none is judged here, nor one that is advice. */
+/* Skip alternative and advisory checksums: heft_file_verify() checks both. */
 static heft_status select_range_checksums(heft_checked_read *r, const coverage *l, heft_error *err)
 {
     const heft_index *x = &r->f->x;
@@ -81,7 +82,7 @@ static heft_status select_range_checksums(heft_checked_read *r, const coverage *
     return HEFT_OK;
 }
 
-/* Whether the digest of a part is joined from its pieces. */
+/* Return true if the digest of a part is joined from chunks. */
 static bool is_joinable(const heft_checked_read *r, uint32_t part, uint32_t checksum)
 {
     if (!r->is_chunked || !heft_ix_is_plain(heft_ix_part_row_at(&r->f->x, part)))
@@ -100,7 +101,7 @@ static heft_status select_part_digests(heft_checked_read *r, const coverage *l, 
         if (!l->is_read[part])
             continue;
         if (!heft_ix_part_row_at(x, part)->length)
-            st = heft_part_verify(NULL, r->f, part, err); /* nobody will read it */
+            st = heft_part_verify(NULL, r->f, part, err); /* an empty part is never read */
         else if (is_joinable(r, part, i) &&
                  !(heft_partial_crcs_track(&r->crcs, r->f->host,
                                            heft_ix_checksum_algorithm(x, i)) &&
@@ -139,7 +140,7 @@ uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part)
     return r->f->x.checksums.len + row;
 }
 
-/* ---- judging them ---- */
+/* ---- comparing ---- */
 
 heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err)
 {
@@ -166,7 +167,7 @@ void heft_checked_read_free(heft_checked_read *r)
     heft_partial_crcs_free(&r->crcs);
 }
 
-/* ---- for programs ---- */
+/* ---- public functions ---- */
 
 heft_status heft_checked_read_open(heft_checked_read **out, const heft_file *f,
                                    const uint32_t *parts, uint32_t count, heft_error *err)

@@ -20,7 +20,7 @@ struct heft_checked_read {
 heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,
                                     bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err);
-/* Return the digest for which the part must be read in order, with heft_stream_check(), or
+/* Return the digest of a part that must be read in order, with heft_stream_check(), or
  * HEFT_NONE. */
 uint32_t heft_checked_read_in_order(const heft_checked_read *r, uint32_t part);
 void heft_checked_read_free(heft_checked_read *r); /* a zeroed r is harmless */

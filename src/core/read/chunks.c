@@ -1,4 +1,4 @@
-/* chunks.c - the one loop over the bytes of a part, a range or a file that are seen once. */
+/* chunks.c - iterates over a range of bytes in chunks. */
 #include "core/read/chunks.h"
 
 #include "base/arena.h"

@@ -11,7 +11,7 @@ heft_status heft_input_decode(heft_window *in, heft_encoding e, heft_range store
 /* ---- lengths: decoded_length.c ----
  *
  * Some files state only the compressed length of a part.  Lengths that the layout of a sparse
- * tensor implies are computed; for the rest, the part is decoded once and its bytes are counted. */
+ * tensor implies are computed; any other part is decoded once to count the bytes. */
 
 /* Set the length of every part whose length is HEFT_NOWHERE.  A part that cannot be decoded, or not
  * by this build, keeps HEFT_NOWHERE.  Fails only with HEFT_E_NOMEM and HEFT_E_IO. */
@@ -22,8 +22,8 @@ heft_status heft_check_lengths(const heft_file *f, heft_error *err);
 
 /* ---- files compressed with gzip as a whole: gunzip.c ---- */
 
-/* If the file is compressed with gzip and its content is of a format that allows this (and equals
- * f->format, unless that is NULL), fill f->gzip and set f->format.  HEFT_AGAIN: more bytes are
+/* Detect a gzip file whose content is of a format that allows compression as a whole (and equals
+ * f->format, unless that is NULL); then fill f->gzip and set f->format.  HEFT_AGAIN: more bytes are
  * needed. */
 heft_status heft_gunzip_detect(heft_file *f, heft_error *err);
 /* Decode the file into memory or the host's scratch space, check length and CRC-32, and make the

@@ -1,7 +1,8 @@
-/* decode_prefix.c - what a compressed part begins with, for parsers whose headers lie in there. */
+/* decode_prefix.c - decodes the first bytes of a compressed part, for parsers whose headers lie
+ * inside it. */
 #include "core/read/decode.h"
 
-enum { CHUNK = 4096 }; /* stored bytes asked for at a time */
+enum { CHUNK = 4096 }; /* stored bytes requested at a time */
 
 heft_status heft_input_decode(heft_window *in, heft_encoding e, heft_range stored, void *out,
                               size_t *len)

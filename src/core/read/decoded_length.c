@@ -1,11 +1,12 @@
-/* decoded_length.c - the lengths of sparse tensors' parts follow from each other; one tells the rest. */
+/* decoded_length.c - finds the lengths of compressed parts.  In a sparse tensor, the length of a
+ * single part determines all lengths. */
 #include "core/read/decode.h"
 
 #include "core/read/stream.h"
 
-enum { MAX_DECODED = 1 << 30 }; /* while opening, for a length that the last row pointer tells */
+enum { MAX_DECODED = 1 << 30 }; /* limit for decoding a part of row pointers up to the last */
 
-/* A part that is broken is for verify to report. */
+/* Ignore errors of a broken part: heft_file_verify() reports them.  Keep errors of the system. */
 static heft_status ignore_bad_part(heft_status st)
 {
     bool system = st == HEFT_E_NOMEM || st == HEFT_E_IO;
@@ -21,7 +22,7 @@ static heft_status resolve_by_decoding(heft_file *f, uint32_t part, heft_error *
     return ignore_bad_part(st);
 }
 
-/* The last number of a part of row pointers. */
+/* Read the last row pointer: the number of entries. */
 static heft_status read_last_row_pointer(uint64_t *out, heft_file *f, uint32_t part,
                                          heft_error *err)
 {
@@ -41,7 +42,8 @@ typedef struct sparse { /* parts of a sparse tensor, or HEFT_NONE */
     uint64_t rank;
 } sparse;
 
-/* The entries of a part whose length is known, one element of which is as many as each says. */
+/* Derive the number of entries from the length of a part with `per_entry` elements each.  Return
+ * false if the length is unknown. */
 static bool entries_from_length(uint64_t *entries, const heft_index *x, uint32_t part,
                                 uint64_t per_entry)
 {
@@ -61,7 +63,8 @@ static void set_length(heft_index *x, uint32_t part, uint64_t entries, uint64_t 
         p->length = length;
 }
 
-/* How many entries a sparse tensor has: what is known already, then the row pointers, then counting. */
+/* Count the entries of a sparse tensor: from a known length, from the last row pointer, or by
+ * decoding the coordinates. */
 static heft_status count_entries(uint64_t *entries, bool *known, heft_file *f, const sparse *s,
                                  heft_error *err)
 {
@@ -73,7 +76,8 @@ static heft_status count_entries(uint64_t *entries, bool *known, heft_file *f, c
         st = read_last_row_pointer(entries, f, s->indptr, err);
         *known = !st;
     } else if (!*known && s->coords != HEFT_NONE) {
-        st = resolve_by_decoding(f, s->coords, err); /* less compressible than values are */
+        /* Values may exceed the ratio limit of heft_stream_decoded_length(). */
+        st = resolve_by_decoding(f, s->coords, err);
         *known = entries_from_length(entries, &f->x, s->coords, s->rank);
     }
     return ignore_bad_part(st);

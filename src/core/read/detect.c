@@ -1,7 +1,7 @@
-/* detect.c - a format is recognised by content: the best bid wins. */
+/* detect.c - recognises a format by content: the format that matches the most bits wins. */
 #include "core/read/file.h"
 
-/* Return eight bits for each character of the text that the file begins with, 0 if it begins with none of them. */
+/* Return eight bits for each character of the first magic that the file begins with, or 0. */
 static int magic_bits(const char *magics, const uint8_t *head, size_t head_len)
 {
     for (size_t len; magics && *magics; magics += len + (magics[len] == ' ')) {

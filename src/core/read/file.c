@@ -1,4 +1,4 @@
-/* file.c - a file from its first byte to its closing, and what it has to tell. */
+/* file.c - creates and closes struct heft_file, and returns the content of the index. */
 #include "core/read/decode.h"
 
 void heft_source_close(heft_source *s)
@@ -146,7 +146,7 @@ uint32_t heft_tensor_find(const heft_file *f, heft_str name)
 {
     heft_file_enter(f);
     uint32_t id = heft_ix_find(&f->x, name);
-    heft_file_disarm(f); /* whoever reads the tensor is told */
+    heft_file_disarm(f); /* reading the tensor reports a truncated file */
     return id;
 }
 
@@ -160,7 +160,7 @@ uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
     if (id >= heft_ix_tensors(&f->x))
         return 0;
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
-    if (row->part_count == 1) /* whatever its role is */
+    if (row->part_count == 1) /* in any role */
         return heft_ix_part_row_at(&f->x, row->first_part)->length;
     uint32_t data = heft_ix_part_find(&f->x, id, heft_lit("data"));
     if (data != HEFT_NONE)
@@ -249,7 +249,7 @@ bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i)
     const heft_stored_checksum *checksums = f->x.checksums.ptr;
     uint32_t plain_count = f->x.has_alternatives
                                ? 0
-                               : f->x.checksums.len; /* each a checksum by itself */
+                               : f->x.checksums.len; /* each checksum stands alone */
     if (i < plain_count) {
         *out = checksum_of(f, &checksums[i]);
         return true;

@@ -42,7 +42,7 @@ struct heft_file {
     uint32_t joined_count, joined_capacity;
     heft_str name;           /* file name; may be empty */
     const char *passed_over; /* heft_open_options.passed_over; valid while opening */
-    /* First reason why the model is incomplete; status HEFT_OK if it is complete. */
+    /* First reason why the model is incomplete; status HEFT_OK if the model is complete. */
     heft_error missing;
     /* Error of listing the folder; status HEFT_OK if it was listed or need not be. */
     heft_error list_error;
@@ -77,24 +77,24 @@ bool heft_format_writes(const heft_format *f, heft_str version);
 /* Return the format that recognises the content, or NULL. */
 const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                size_t tail_len, uint64_t size);
-/* Return HEFT_E_FORMAT with a message that guesses what the file is. */
+/* Return HEFT_E_FORMAT with a message that guesses the kind of file. */
 heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t size,
                                 heft_error *err);
 
 void heft_shards_close(heft_file *f);
 void heft_joined_files_free(heft_file *f);
-/* Return HEFT_OK if the shard is open, otherwise the error of opening it.  Shards count from 1. */
+/* Return HEFT_OK if the shard is open, otherwise the error of opening.  Shards count from 1. */
 heft_status heft_shard_status(const heft_file *f, uint32_t number, heft_error *err);
 /* Return true if the file or shard that holds this global offset is open. */
 bool heft_file_has_bytes(const heft_file *f, uint64_t offset);
 
-/* Return HEFT_E_ARGUMENT if there is no such part. */
+/* Return HEFT_E_ARGUMENT if the part does not exist. */
 heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err);
 /* Read stored bytes of the file or of a shard.  offset is global: see heft_global_offset() in
  * model/index.h. */
 heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf, size_t len,
                                   heft_error *err);
-/* Return the stored bytes in place, or NULL if they are not in memory. */
+/* Return the stored bytes in place, or NULL if the file is not in memory. */
 const uint8_t *heft_file_map(const heft_file *f, uint64_t offset, uint64_t len);
 /* After a parse: add notes about odd tensor names and ranks, and the format's own;
  * open_notices.c. */

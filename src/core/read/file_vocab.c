@@ -1,8 +1,9 @@
-/* file_vocab.c - the vocabulary of an open file. */
+/* file_vocab.c - opens the vocabulary of a file. */
 #include "core/read/file.h"
 #include "model/vocab.h"
 
-/* The length in front of the token at *at, which moves behind it; false: the bytes end before. */
+/* Read the length before the token at *at and advance *at to the token.  Return false if the bytes
+ * end before. */
 static bool take_length(const heft_ix_tokens *t, const uint8_t *p, uint64_t *at, uint64_t *length)
 {
     *length = 0;
@@ -14,7 +15,7 @@ static bool take_length(const heft_ix_tokens *t, const uint8_t *p, uint64_t *at,
     return *length <= t->where.length - *at;
 }
 
-/* The parser has walked through all of it; only a file that changed since can fail here. */
+/* The parser has walked through all tokens, so only a file that changed since can fail here. */
 static heft_status split_tokens(heft_vocab *v, const heft_ix_tokens *t, heft_error *err)
 {
     uint64_t at = 0, length;

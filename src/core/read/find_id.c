@@ -1,11 +1,11 @@
-/* find_id.c - tensors by what programs call them instead of by name: gpt-rs' base ids, which follow from names, and the
- * numbers that Burn gives parameters. */
+/* find_id.c - finds tensors by id instead of by name: the base ids of gpt-rs (hashes of names) and
+ * the parameter ids of Burn. */
 #include "base/bisect.h"
 #include "base/blake3.h"
 #include "base/sort.h"
 #include "core/read/file.h"
 
-enum { BASE_ID_BYTES = 16, CHUNK = 4096 /* tensors that a worker hashes at a time */ };
+enum { BASE_ID_BYTES = 16, CHUNK = 4096 /* tensors hashed per worker call */ };
 
 static bool base_id_of(uint8_t out[BASE_ID_BYTES], const heft_index *x, uint32_t tensor)
 {
@@ -36,7 +36,7 @@ uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *co
     uint32_t found = HEFT_NONE, n = 0;
     uint8_t base[BASE_ID_BYTES];
     uint64_t burn;
-    heft_file_enter(f); /* names are lent by the file */
+    heft_file_enter(f); /* names are mapped */
     for (uint32_t t = 0; t < heft_ix_tensors(&f->x); t++) {
         bool has_id = id->kind == HEFT_ID_BURN
                           ? burn_id_of(&burn, &f->x, t) && burn == id->burn
@@ -45,26 +45,26 @@ uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *co
         if (has_id && !n++)
             found = t;
     }
-    heft_file_disarm(f); /* whoever reads the tensor is told */
+    heft_file_disarm(f); /* reading the tensor reports a truncated file */
     if (count)
         *count = n;
     return found;
 }
 
-/* ---- many of them ---- */
+/* ---- many lookups in the same file ---- */
 
-typedef struct id_order { /* tensors that have such an id, by it */
+typedef struct id_order { /* tensors that have an id of this kind, sorted by id */
     uint32_t *tensors, count;
 } id_order;
 
 struct heft_ids {
     const heft_file *f;
     heft_memory mem;
-    size_t table_bytes; /* bytes behind tables */
+    size_t table_bytes; /* size of tables */
     void *tables;
     uint64_t *burn;                 /* by tensor */
     uint8_t (*base)[BASE_ID_BYTES]; /* by tensor */
-    uint8_t *kinds;                 /* by tensor: a bit for each kind of id that it has */
+    uint8_t *kinds;                 /* by tensor: a bit for each kind of id */
     id_order by[2];                 /* by kind */
 };
 
@@ -92,7 +92,7 @@ static bool burn_id_less(const void *ctx, uint32_t a, uint32_t b)
     return ids->burn[a] < ids->burn[b];
 }
 
-/* One piece of memory, the widest elements first. */
+/* Allocate all tables in a single block, the most aligned elements first. */
 static bool make_tables(heft_ids *ids)
 {
     size_t n = heft_ix_tensors(&ids->f->x);
@@ -151,7 +151,7 @@ void heft_ids_close(heft_ids *ids)
     heft_free(al, ids, sizeof *ids, 16);
 }
 
-/* How many tensors come before the id, or with `with` before what follows it. */
+/* Return the number of tensors with an id less than `id`, or with `inclusive` less or equal. */
 static uint32_t count_before(const heft_ids *ids, const heft_id *id, bool inclusive)
 {
     const id_order *by = &ids->by[id->kind];

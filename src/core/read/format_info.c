@@ -1,4 +1,4 @@
-/* format_info.c - what is known of formats from outside, and small facts of the library. */
+/* format_info.c - properties of formats, the library's version, and names of statuses. */
 #include "core/read/file.h"
 
 uint32_t heft_version(void)
@@ -34,7 +34,7 @@ const heft_format *heft_format_find(const char *name)
     return NULL;
 }
 
-/* The next of the words in *list, with a space between two of them. */
+/* Cut the next word off *list; words are separated by single spaces. */
 static heft_str next_word(const char **list)
 {
     heft_str word = { *list, 0 };

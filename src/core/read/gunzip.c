@@ -1,10 +1,11 @@
-/* gunzip.c - a file that is compressed as a whole is decoded when it is opened, once: what a parser wants lies
- * anywhere in it, and so do the bytes of tensors.  RFC 1952 describes gzip.
+/* gunzip.c - opens a file that is compressed with gzip (RFC 1952) as a whole.  The content is
+ * decoded once, when the file is opened, because parsers and tensors need random access.
  *
- *     0  1F 8B, method 8, flags, u32 time, extra flags, system
- *    10  by flags: u16 n and n bytes; a name and a comment, each up to a NUL; u16 checksum of the header
- *        the deflated content
- *    -8  u32 CRC-32 of the content, u32 its length modulo 2^32
+ *    0  1F 8B, method 8, flags, u32 time, extra flags, system
+ *   10  by flags: u16 n and n bytes; a name and a comment, each up to a NUL; u16 checksum of the
+ *       header
+ *       the deflated content
+ *   -8  u32 CRC-32 of the content, u32 its length modulo 2^32
  */
 #include "core/read/decode.h"
 
@@ -13,16 +14,17 @@
 
 enum {
     CHUNK = 64 << 10,
-    MAX_RATIO = 64,            /* what the content may be of the file … */
-    ALWAYS_ALLOWED = 64 << 20, /* … unless it is no more than this */
-    TRUSTED_RATIO =
-        16, /* times the file's bytes are believed, and memory taken; beyond, bytes are counted first */
+    MAX_RATIO = 64,            /* limit of content per compressed byte … */
+    ALWAYS_ALLOWED = 64 << 20, /* … for more content than this */
+    /* Up to this ratio the length in the trailer is trusted and memory allocated; beyond, the
+     * content is counted first. */
+    TRUSTED_RATIO = 16,
     PROBE_BYTES = 256
 };
 
 static const char header_name[] = "the gzip header";
 
-/* ---- the wrapper ---- */
+/* ---- the gzip header and trailer ---- */
 
 static void skip_text(heft_cur *c)
 {
@@ -86,12 +88,12 @@ heft_status heft_gunzip_detect(heft_file *f, heft_error *err)
     in->err = NULL;
     if (st == HEFT_AGAIN || st == HEFT_E_NOMEM)
         return st;
-    if (st) /* of no format, then */
+    if (st) /* not a supported format */
         return HEFT_OK;
     const heft_format *found = heft_detect(head, len, head + len, 0, f->gzip.isize);
     found = found && found->may_be_gzipped ? found : NULL;
     bool is_compressed = found && (!f->format || f->format == found);
-    if (is_compressed && !f->source) { /* what is fed is needed as a whole */
+    if (is_compressed && !f->source) { /* decoding needs all the bytes */
         heft_cur all = heft_cur_whole(in, 0, in->size, header_name);
         if (all.st)
             return all.st;
@@ -108,13 +110,13 @@ typedef struct inflater {
     heft_file *f;
     const heft_codec *codec;
     void *state;
-    uint8_t *buf; /* room bytes */
+    uint8_t *buf; /* capacity bytes */
     size_t capacity;
     const uint8_t *in;
     size_t in_len;
     uint64_t fetched, produced;
     uint32_t crc;
-    bool stream_ended, has_more; /* has_more: content behind the length that was wanted */
+    bool stream_ended, has_more; /* has_more: there is content past the expected length */
 } inflater;
 
 static heft_status inflater_open(inflater *u, heft_error *err)
@@ -153,7 +155,7 @@ static heft_status refill(inflater *u, heft_error *err)
     return st;
 }
 
-/* Up to *len bytes; fewer only at the end of the stream. */
+/* Decode up to *len bytes; fewer only at the end of the stream. */
 static heft_status inflate_some(inflater *u, uint8_t *out, size_t *len, heft_error *err)
 {
     size_t want = *len, produced = 0;
@@ -178,7 +180,7 @@ static heft_status inflate_some(inflater *u, uint8_t *out, size_t *len, heft_err
     return st;
 }
 
-/* How long the content is, at most `most` and a little. */
+/* Count the bytes of the content, stopping soon after `limit`. */
 static heft_status count_content(heft_file *f, uint64_t *len, uint64_t limit, heft_error *err)
 {
     uint8_t drop[4096];
@@ -219,7 +221,7 @@ static heft_status check_end(inflater *u, heft_error *err)
                                   "gzip: the CRC-32 at its end is not that of its content");
 }
 
-/* ---- what was decoded, as a source ---- */
+/* ---- the decoded content as a source ---- */
 
 typedef struct gunzip_source {
     heft_source base;
@@ -258,7 +260,7 @@ static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                      .state = gunzip_state,
                                      .close = gunzip_close };
 
-/* The content, of so many bytes; *has_more: it has more than that. */
+/* Decode `len` bytes of content.  *has_more: there are more than that. */
 static heft_status fill(gunzip_source *p, heft_file *f, uint64_t len, bool *has_more,
                         heft_error *err)
 {
@@ -276,7 +278,8 @@ static heft_status fill(gunzip_source *p, heft_file *f, uint64_t len, bool *has_
     return st;
 }
 
-/* The length at the end counts modulo 2^32: what is deflated is hardly longer than its content. */
+/* The trailer states the length modulo 2^32.  DEFLATE hardly expands data, so a stated length well
+ * below the compressed size has wrapped around; the content is then counted. */
 static heft_status fill_content(gunzip_source *p, heft_file *f, heft_error *err)
 {
     uint64_t stored = f->gzip.deflated.length, len = f->gzip.isize;

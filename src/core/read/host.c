@@ -1,9 +1,10 @@
-/* host.c - what the library runs on. */
+/* host.c - the host's services (digests, codecs, threads, entropy), with defaults for missing
+ * services. */
 #include "core/read/file.h"
 
 #include "base/crc.h"
 
-/* ---- checksums that every build has ---- */
+/* ---- digests of every build ---- */
 
 static bool crc_init(void *state)
 {

@@ -1,4 +1,4 @@
-/* indices.c - indices of sparse tensors, and the places that they make. */
+/* indices.c - reads index numbers of sparse tensors and finds entries with the same indices. */
 #include "core/read/indices.h"
 
 #include "base/sort.h"
@@ -20,9 +20,9 @@ uint64_t heft_index_value(const uint8_t *p, heft_dtype t)
     return heft_dtype_is_signed_int(t) && n >> (8 * size - 1) ? UINT64_MAX : n;
 }
 
-/* ---- places ---- */
+/* ---- duplicate entries ---- */
 
-enum { MAX_COMPARED = 4 << 20 }; /* entries whose places are compared with each other */
+enum { MAX_COMPARED = 4 << 20 }; /* maximum number of entries to search */
 
 static size_t buffer_bytes(uint32_t count)
 {

@@ -3,10 +3,9 @@
 #define HEFT_INDICES_H
 #include "core/read/file.h"
 
-/* Return the bytes of one index of type t, or 0 if t is not an index type.  HEFT_UNTYPED means u64. */
+/* Return the bytes of an index of type t, or 0 if t cannot be an index.  HEFT_UNTYPED: u64. */
 uint32_t heft_index_size(heft_dtype t);
-/* Read the index of type t at p.  A negative index becomes UINT64_MAX, which is always out of
- * bounds. */
+/* Read the index of type t at p.  A negative index becomes UINT64_MAX, always out of bounds. */
 uint64_t heft_index_value(const uint8_t *p, heft_dtype t);
 
 /* Row-major element numbers of a sparse tensor's entries, for up to a few million entries. */
@@ -24,8 +23,8 @@ static inline void heft_positions_add(heft_positions *s, uint64_t entry, uint64_
     if (s->linear)
         s->linear[entry] = s->linear[entry] * dim + index;
 }
-/* After all indices were added: return the first entry, by element number, whose element number a
- * previous entry has, or HEFT_NONE. */
+/* After all indices were added: return the first entry, in ascending order of element numbers, with
+ * the same element number as a previous entry, or HEFT_NONE. */
 uint32_t heft_positions_repeated(heft_positions *s);
 /* A zeroed s is harmless. */
 void heft_positions_close(heft_positions *s, const heft_allocator *al);

@@ -1,4 +1,4 @@
-/* input_window.c - segments of a file, growing as bytes arrive. */
+/* input_window.c - keeps the segments of a file that have arrived so far. */
 #include "core/read/input_window.h"
 
 #include "base/bisect.h"
@@ -18,7 +18,7 @@ static segment *segments(const heft_input *b)
     return b->segments.ptr;
 }
 
-/* How many segments begin at or before off. */
+/* Return the number of segments that begin at or before off. */
 static uint32_t segments_up_to(const heft_input *b, uint64_t off)
 {
     heft_bisect s = { .end = b->segments.len };
@@ -27,7 +27,7 @@ static uint32_t segments_up_to(const heft_input *b, uint64_t off)
     return s.first;
 }
 
-/* The segment that holds off, or that ends there, or NULL. */
+/* Return the segment that contains off or ends at off, or NULL. */
 static segment *segment_at(const heft_input *b, uint64_t off)
 {
     uint32_t n = segments_up_to(b, off);
@@ -58,8 +58,8 @@ static const uint8_t *window(heft_window *in, uint64_t off, uint64_t want, uint6
     return s->data + (off - s->off);
 }
 
-/* Only what is missing is wanted, and at least as much again as the segment has already, so that
- * an index of unknown length takes a logarithm of rounds. */
+/* Request only missing bytes, and at least as many as the segment already has: an index of unknown
+ * length then takes a logarithmic number of rounds. */
 static void need(heft_window *in, uint64_t off, uint64_t len)
 {
     heft_input *b = (heft_input *)in;
@@ -79,7 +79,7 @@ static void need(heft_window *in, uint64_t off, uint64_t len)
     const heft_range *last = b->needs.len ? (const heft_range *)b->needs.ptr + b->needs.len - 1
                                           : NULL;
     if (last && off >= last->offset && off - last->offset < last->length)
-        off = last->offset + last->length; /* the rest is on its way */
+        off = last->offset + last->length; /* already requested */
     if (end <= off)
         return;
     if (end - off > b->limit - b->held) {
@@ -123,7 +123,8 @@ static bool grow(heft_input *b, segment *s, size_t len)
     size_t cap = s->len + len, more = s->cap + s->cap / 2;
     if (cap <= s->cap)
         return true;
-    cap = cap < more ? more : cap; /* many small pieces are not copied over and over */
+    /* Grow geometrically, so that many small segments are not copied again and again. */
+    cap = cap < more ? more : cap;
     uint8_t *p = heft_mem_resize(b->mem, s->data, s->cap, cap);
     if (!p)
         return false;
@@ -132,7 +133,7 @@ static bool grow(heft_input *b, segment *s, size_t len)
     return true;
 }
 
-/* The list grows before the bytes do: what was allocated last can grow where it is. */
+/* Grow the list before the bytes: an arena allocator extends only the last block in place. */
 heft_status heft_input_reserve(heft_input *b, uint64_t off, size_t len, uint8_t **to,
                                heft_error *err)
 {
@@ -142,7 +143,7 @@ heft_status heft_input_reserve(heft_input *b, uint64_t off, size_t len, uint8_t 
     if ((!append && !heft_vec_reserve(b->mem, &b->segments, 1, sizeof *s)) || !grow(b, s, len))
         return heft_error_plain(err, HEFT_E_NOMEM, "no memory for %U bytes of the file",
                                 (uint64_t)len);
-    if (!append) { /* the list has room for it already */
+    if (!append) { /* space in the list is reserved */
         s = &segments(b)[at];
         memmove(s + 1, s, (b->segments.len++ - at) * sizeof *s);
         *s = fresh;

@@ -1,4 +1,4 @@
-/* input_window.h - the bytes of a file that a parser can see: all of them in memory, or the
+/* input_window.h - the bytes of a file that a parser can see: the whole file in memory, or the
  * segments that have arrived so far; and the ranges that the parser still needs. */
 #ifndef HEFT_INPUT_WINDOW_H
 #define HEFT_INPUT_WINDOW_H
@@ -8,7 +8,7 @@
 #include "base/cursor.h"
 
 typedef struct heft_input {
-    heft_window in; /* first member: parsers get its address */
+    heft_window in; /* first member: parsers get the address */
     heft_memory *mem;
     const uint8_t *whole_file; /* all bytes in memory, or NULL */
     heft_vec segments;         /* disjoint, ascending, never adjacent */
@@ -22,7 +22,7 @@ void heft_input_init(heft_input *b, heft_memory *mem, uint64_t file_size, uint64
 void heft_input_free(heft_input *b);
 /* Drop the recorded needs; call before a parser runs. */
 void heft_input_clear(heft_input *b);
-/* Reserve space for len bytes at off, none of which is present yet; set *to to that space. */
+/* Reserve space for len bytes at off, none present yet; set *to to that space. */
 heft_status heft_input_reserve(heft_input *b, uint64_t off, size_t len, uint8_t **to,
                                heft_error *err);
 /* Merge the segment that ends with the bytes reserved at off, now filled, with the next segment if

@@ -1,5 +1,6 @@
-/* open_checksums.c - checksums of what a parser has read, compared before the file is open.  A checksum that can be joined
- * from pieces is computed on all threads; pages of a mapped index are let go again on the way. */
+/* open_checksums.c - compares checksums of the bytes that a parser has read, before the file is
+ * open.  Joinable checksums are computed on all threads; pages of a mapped index are released on
+ * the way. */
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "core/read/running_digest.h"
@@ -10,15 +11,15 @@ typedef struct checksum_job {
     heft_file *f;
     const heft_digest *digest;
     heft_running_digest digests[MAX_CHUNKS];
-    uint32_t digest_count; /* of the digests that run */
+    uint32_t digest_count; /* digests in use */
     heft_range range;
-    uint64_t chunk_bytes; /* bytes of a piece */
+    uint64_t chunk_bytes; /* bytes of a chunk */
     bool is_incomplete[MAX_CHUNKS];
 } checksum_job;
 
-/* ---- the bytes ---- */
+/* ---- a range ---- */
 
-/* False: some are not at hand. */
+/* Return false if some bytes are not present. */
 static bool feed(checksum_job *s, size_t i, heft_range r)
 {
     heft_window *in = &s->f->input.in;
@@ -49,7 +50,8 @@ static void feed_chunk(void *arg, size_t i)
     s->is_incomplete[i] = !feed(s, i, chunk_range(s, (uint32_t)i));
 }
 
-/* The first state goes on with the range; of a long one the others take what lies behind. */
+/* Extend the first state by the range.  A long range is split into chunks on all threads; their
+ * states are joined to the first. */
 static bool feed_range(checksum_job *s, heft_range r)
 {
     uint32_t chunks = r.length / STEP < s->digest_count ? (uint32_t)(r.length / STEP)
@@ -69,9 +71,9 @@ static bool feed_range(checksum_job *s, heft_range r)
     return !is_incomplete;
 }
 
-/* ---- one checksum ---- */
+/* ---- a checksum ---- */
 
-/* HEFT_AGAIN: bytes are wanted once more, of which the parser's windows have slid on. */
+/* Request the covered bytes that are not present; return HEFT_AGAIN. */
 static heft_status request_again(heft_file *f, const heft_stored_checksum *c)
 {
     heft_window *in = &f->input.in;
@@ -109,11 +111,11 @@ static heft_status compute_checksum(uint8_t out[MAX_DIGEST], heft_file *f,
     return whole ? HEFT_OK : request_again(f, c);
 }
 
-/* ---- all of them ---- */
+/* ---- all checksums ---- */
 
-/* Readings of one checksum stand together, from `first` on: one has to hold, unless an algorithm is missing, which
- * heft_file_verify() reports.  A checksum that need not hold is a warning, and heft_file_verify() leaves that at the
- * warning. */
+/* Check a group of adjacent alternative checksums, from `first` on.  At least one must match,
+ * unless this build lacks an algorithm: heft_file_verify() reports that.  A mismatch of an advisory
+ * checksum becomes a warning. */
 static heft_status check_alternatives(heft_file *f, const heft_stored_checksum *first,
                                       heft_error *err)
 {

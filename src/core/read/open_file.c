@@ -1,16 +1,16 @@
-/* open_file.c - opening one file: windows are filled until the parser is content.  The files beside it are opened
- * by core/shards. */
+/* open_file.c - opens one file: provides the bytes that the parser requests until the index is
+ * complete.  core/shards opens the shards. */
 #include "core/read/open_file.h"
 
 #include "core/read/decode.h"
 
 enum {
-    END_BYTES = 64 << 10, /* bytes of head and tail that are fetched before anything is known */
-    PROBE_BYTES = 64,     /* what a probe may count on, see format.h */
-    DROP_BYTES = 4 << 20  /* bytes read that the source is told about at a time */
+    END_BYTES = 64 << 10, /* bytes fetched from both ends before the format is known */
+    PROBE_BYTES = 64,     /* minimum that a probe receives, see format.h */
+    DROP_BYTES = 4 << 20  /* granularity of releasing parsed pages */
 };
 
-/* Head and tail, or the whole of a small file. */
+/* Request the first and last bytes, or the whole of a small file. */
 static bool request_ends(heft_file *f)
 {
     uint64_t size = f->input.in.size;
@@ -51,7 +51,7 @@ static heft_status limit_error(const heft_file *f, heft_error *err)
     return heft_error_rule(err, HEFT_E_LIMIT, "heft/limit-index");
 }
 
-/* A parser that wants more than it may have is told so here, where the limit is known. */
+/* Return HEFT_AGAIN, or the reason why the parser's requests cannot be met. */
 static heft_status again_or_error(const heft_file *f, heft_error *err)
 {
     if (f->input.over_limit)
@@ -61,14 +61,15 @@ static heft_status again_or_error(const heft_file *f, heft_error *err)
     return HEFT_AGAIN;
 }
 
-/* An index as large as the memory that it fills need not stay mapped while it is read. */
+/* Drop mapped index pages already parsed, to halve peak memory: the index in memory can be as large
+ * as the index in the file. */
 static void drop_parsed_pages(void *ctx, const char **from, const char *name)
 {
     const heft_file *f = ctx;
     uintptr_t base = (uintptr_t)f->input.whole_file, at = (uintptr_t)name - base;
     uintptr_t dropped = *from ? (uintptr_t)*from - base : 0;
     if (at >= f->input.in.size || at < dropped ||
-        at - dropped < DROP_BYTES) /* huge when it is a copy */
+        at - dropped < DROP_BYTES) /* a name copied to the arena is out of range */
         return;
     f->source->ops->dont_need(f->source, dropped, at - dropped);
     *from = name;
@@ -90,7 +91,7 @@ static heft_status parse(heft_file *f, heft_error *err)
     heft_status st = f->format->parse(&f->input.in, &f->x);
     if (st == HEFT_E_FORMAT && err && !err->rule)
         heft_error_rule(err, st, f->format->structure);
-    if (!st && !f->x.has_name_table) /* a format may have looked names up */
+    if (!st && !f->x.has_name_table) /* a format may have built it to look up names */
         st = heft_ix_build_name_table(&f->x);
     if (!st)
         st = heft_file_add_notes(f);
@@ -101,7 +102,7 @@ static heft_status parse(heft_file *f, heft_error *err)
     return st == HEFT_AGAIN ? again_or_error(f, err) : st;
 }
 
-/* ---- the steps ---- */
+/* ---- steps of opening ---- */
 
 heft_status heft_file_parse(heft_file *f, heft_error *err)
 {
@@ -136,7 +137,7 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
     return st;
 }
 
-/* ---- fed ---- */
+/* ---- files fed by the caller ---- */
 
 size_t heft_file_needs(const heft_file *f, const heft_range **out)
 {
@@ -164,7 +165,7 @@ heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size
     return heft_input_feed(&f->input, offset, data, len, err);
 }
 
-/* ---- with a source ---- */
+/* ---- files with a source ---- */
 
 static heft_status fetch(heft_file *f, heft_error *err)
 {
@@ -189,7 +190,7 @@ static heft_status fetch(heft_file *f, heft_error *err)
 heft_status heft_file_open_one(heft_file **out, heft_source *take, const heft_open_options *opt,
                                heft_file_step_one step, heft_error *err)
 {
-    heft_error own; /* parsers and sources write into it when the caller gave none */
+    heft_error own; /* used by parsers and sources if err is NULL */
     err = heft_error_begin(err, &own);
     *out = NULL;
     heft_status st = heft_source_check(take, err);

@@ -1,5 +1,5 @@
-/* open_notices.c - what was noticed while a file was opened: notes of its parser, of its format about the whole index,
- * of names that look like paths, of very many dimensions. */
+/* open_notices.c - collects notices while a file is opened: the format's own, and warnings about
+ * names that look like paths and about ranks that other libraries do not support. */
 #include "core/read/file.h"
 
 #include "base/path_risk.h"

@@ -1,12 +1,13 @@
-/* part_check.c - stored bytes reach the digest in their order in the file.  What the checksum covers but nobody reads,
- * such as the header in front of an array of NumPy, is read here. */
+/* part_check.c - feeds the stored bytes of a part to its digest in file order.  Bytes that the
+ * checksum covers but the caller does not read, such as the header of a NumPy array, are read
+ * here. */
 #include "core/read/part_check.h"
 
 #include "core/read/chunks.h"
 
-enum { MAX_EXTRA = 64 << 10 }; /* bytes beside those of a part that are read for its checksum */
+enum { MAX_EXTRA = 64 << 10 }; /* maximum of bytes outside the part to read for a checksum */
 
-/* ---- which checksum ---- */
+/* ---- selecting the checksum ---- */
 
 uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
 {
@@ -16,7 +17,8 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
     uint32_t checksum = heft_ix_checksum_around(&f->x, part);
     if (checksum == HEFT_NONE || all)
         return checksum;
-    /* A tensor may use a small piece of a storage, whose checksum is left to those that read it all. */
+    /* A tensor may use a small range of a storage; the storage's checksum is then left to
+     * heft_file_verify(). */
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     uint64_t used = p->length < p->stored ? p->length : p->stored;
     uint64_t covered = heft_ix_checksum_at(&f->x, checksum).range[0].length;
@@ -24,7 +26,7 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
     return is_read ? checksum : HEFT_NONE;
 }
 
-/* ---- computing it ---- */
+/* ---- computing the digest ---- */
 
 heft_status heft_stored_checksum_get(heft_stored_checksum *out, const heft_file *f,
                                      uint32_t checksum, heft_error *err)
@@ -76,14 +78,14 @@ heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *s
     return st ? st : there;
 }
 
-/* ---- joined from segments ---- */
+/* ---- joining CRCs ---- */
 
 typedef struct crc_join {
     const heft_file *f;
     const heft_partial_crcs *crcs;
 } crc_join;
 
-/* Bytes that did not pass by: read now. */
+/* Read bytes that are in no segment. */
 static heft_status read_missing(void *ctx, const heft_digest *d, heft_range r, void *state,
                                 heft_error *err)
 {
@@ -105,9 +107,9 @@ heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checks
                                      err);
 }
 
-/* ---- in order ---- */
+/* ---- feeding in order ---- */
 
-/* Stored bytes from where the digest stands to `till`. */
+/* Digest stored bytes from the current offset to `end`. */
 static heft_status digest_up_to(heft_part_check *k, uint64_t end, heft_error *err)
 {
     if (k->next >= end)
@@ -137,7 +139,7 @@ void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len)
         heft_running_digest_update(&k->digest, data, len);
 }
 
-/* Names are lent by the file. */
+/* Names are mapped: read them between enter and leave. */
 heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, uint32_t part,
                                          heft_error *err)
 {

@@ -1,4 +1,4 @@
-/* part_check.h - computes the digest of one part while the part is read from its first byte to its
+/* part_check.h - computes the digest of a part while the part is read from the first byte to the
  * last. */
 #ifndef HEFT_PART_CHECK_H
 #define HEFT_PART_CHECK_H
@@ -9,9 +9,9 @@ typedef struct heft_part_check {
     const heft_file *f;
     heft_running_digest digest; /* zeroed: nothing is checked */
     uint32_t part, checksum;
-    bool decoded;  /* the digest covers the decoded bytes, not the stored ones */
+    bool decoded;  /* the digest covers decoded bytes, not stored bytes */
     uint64_t next; /* offset of the next stored byte that the digest needs */
-    uint64_t end;  /* offset after the last one */
+    uint64_t end;  /* offset after the last byte */
 } heft_part_check;
 
 /* Return the checksum that reading the whole part makes checkable, or HEFT_NONE.  all: even a
@@ -38,7 +38,7 @@ void heft_part_check_decoded(heft_part_check *k, const void *data, size_t len);
 /* After the last byte: read the covered bytes that were not seen, compare, and release.
  * HEFT_E_CHECKSUM on a mismatch. */
 heft_status heft_part_check_end(heft_part_check *k, heft_error *err);
-/* Return HEFT_E_CHECKSUM with a message that names the checksum and its part. */
+/* Return HEFT_E_CHECKSUM with a message that names the checksum and the part. */
 heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, uint32_t part,
                                          heft_error *err);
 /* Set *holds to whether the checksum, joined from sorted partial CRCs, is right.  Missing bytes are

@@ -1,4 +1,4 @@
-/* part_read.c - bytes of parts, decoded and in the order of their tensors. */
+/* part_read.c - reads bytes of parts, decoded and in tensor order. */
 #include "core/read/stream.h"
 #include "core/read/strided.h"
 
@@ -10,8 +10,8 @@ const void *heft_part_view(const heft_file *f, uint32_t part)
     return heft_ix_is_plain(p) && p->stored ? heft_file_map(f, p->offset, p->stored) : NULL;
 }
 
-/* A compressed part has no middle to begin at: what lies before `from` is decoded and dropped.  claim: a checksum that
- * reading this much makes checkable, or HEFT_NONE. */
+/* Decode and discard the bytes before `from`: a compressed part has no random access.  checksum:
+ * checkable after reading this range; or HEFT_NONE. */
 static heft_status read_stream(void *buf, const heft_file *f, uint32_t part, uint64_t from,
                                size_t len, uint32_t checksum, heft_error *err)
 {
@@ -51,7 +51,7 @@ static heft_status read_part(void *buf, const heft_file *f, uint32_t part, uint6
     if (heft_ix_is_plain(p))
         return heft_file_read_stored(f, p->offset + from, buf, len, err);
     heft_strided_reader e = heft_strided_reader_of(f, part, NULL);
-    heft_file_enter(f); /* elements may be lent */
+    heft_file_enter(f); /* strided elements may be mapped */
     heft_status st = heft_strided_reader_read(&e, from, buf, len, err);
     return heft_file_leave_after(f, st, err);
 }

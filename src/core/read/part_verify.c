@@ -1,4 +1,4 @@
-/* part_verify.c - the digest of a part that nobody reads for anything else. */
+/* part_verify.c - verifies the checksum of a part on request. */
 #include "core/read/chunks.h"
 #include "core/read/stream.h"
 

@@ -1,4 +1,4 @@
-/* partial_crcs.c - a list of pieces with the states of their checksums. */
+/* partial_crcs.c - a list of segments with CRC states. */
 #include "core/read/partial_crcs.h"
 
 #include "base/bisect.h"
@@ -39,7 +39,7 @@ bool heft_partial_crcs_track(heft_partial_crcs *s, const heft_host *h, const cha
     return true;
 }
 
-/* false: there is no room beyond the *cap elements. */
+/* Return false if the list is full; *cap is the capacity. */
 static bool append(heft_partial_crcs *s, const segment *segment_added, uint32_t *cap)
 {
     heft_shared_lock(&s->lock);
@@ -51,11 +51,11 @@ static bool append(heft_partial_crcs *s, const segment *segment_added, uint32_t 
     return fits;
 }
 
-/* The allocator is the caller's, and is not called under the lock: several workers may allocate, and the first one to
- * come back is served. */
+/* Allocate without the lock, because the allocator is the caller's.  Several workers may allocate;
+ * the first to return provides the list. */
 static bool grow(heft_partial_crcs *s, uint32_t cap)
 {
-    enum { FIRST = 64, MAX = 1 << 27 }; /* whose bytes any size_t can count */
+    enum { FIRST = 64, MAX = 1 << 27 }; /* upper bound: the size in bytes fits any size_t */
     uint32_t cap_new = cap ? 2 * cap : FIRST;
     segment *list = cap_new <= MAX ? heft_alloc(s->al, cap_new * sizeof *list, 16) : NULL;
     heft_vec unused = { list, 0, cap_new };
@@ -90,7 +90,8 @@ heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t offset, const v
     return HEFT_OK;
 }
 
-/* In place, by a heap: the order of equal offsets does not matter, there are none. */
+/* Restore the heap below element `at`.  Heap sort needs no memory; offsets are unique, so stability
+ * does not matter. */
 static void sift(segment *list, uint32_t at, uint32_t n)
 {
     for (uint32_t child; (child = 2 * at + 1) < n; at = child) {

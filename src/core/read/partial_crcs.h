@@ -16,7 +16,7 @@ typedef struct heft_partial_crcs {
 
 void heft_partial_crcs_init(heft_partial_crcs *s, const heft_host *h);
 void heft_partial_crcs_free(heft_partial_crcs *s);
-/* Return true if the digest can be joined from segments and its state is that of a CRC. */
+/* Return true if the digest is a CRC with joinable states. */
 static inline bool heft_partial_crcs_supports(const heft_digest *d)
 {
     return heft_digest_joins(d) && d->state_bytes == sizeof(uint32_t);
@@ -28,8 +28,8 @@ heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t offset, const v
                                   size_t len, heft_error *err);
 void heft_partial_crcs_sort(heft_partial_crcs *s);
 /* Extend state by the bytes [r.offset, r.offset + r.length); call after heft_partial_crcs_sort().
- * For bytes that are in no segment, or in one that extends past the range, missing() updates the
- * state; without missing() such bytes are an error. */
+ * Bytes outside of segments, or in a segment that extends past the range, are passed to missing(),
+ * which updates the state; without missing() they are an error. */
 heft_status heft_partial_crcs_join(const heft_partial_crcs *s, const char *algorithm, heft_range r,
                                    void *state,
                                    heft_status (*missing)(void *ctx, const heft_digest *d,

@@ -1,4 +1,4 @@
-/* progress.c - how work on several threads reports and stops. */
+/* progress.c - progress reports and cancellation for several workers. */
 #include "core/read/progress.h"
 
 static void report(heft_progress *p, uint64_t done)
@@ -38,7 +38,7 @@ void heft_progress_fail(heft_progress *p, heft_status st, const heft_error *err)
     }
 }
 
-/* The bytes that workers added while another one reported are reported here. */
+/* Report the bytes that workers added during the last report. */
 heft_status heft_progress_end(heft_progress *p, heft_error *err)
 {
     if (p->failed) {

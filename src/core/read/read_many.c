@@ -1,7 +1,7 @@
-/* read_many.c - many parts into the caller's memory, on all threads.
+/* read_many.c - reads many parts into the caller's memory, on all threads.
  *
- * Parts are read in the order in which they lie, in shares of about SHARE bytes: a large part is several
- * shares, many small ones are one. */
+ * Parts are read in the order of offsets, in chunks of about CHUNK bytes: a large part is split
+ * into several chunks, small parts are combined. */
 #include "base/sort.h"
 #include "core/read/checked_read.h"
 #include "core/read/progress.h"
@@ -9,16 +9,16 @@
 
 enum { CHUNK = 4 << 20, MIN_TAIL = CHUNK / 4, BLOCK = 4096 };
 
-typedef struct chunk_start { /* where a share begins */
-    uint32_t index;          /* in the order */
-    uint64_t offset;         /* byte of that part */
+typedef struct chunk_start { /* start of a chunk */
+    uint32_t index;          /* index into `order` */
+    uint64_t offset;         /* offset in that part */
 } chunk_start;
 
 typedef struct read_job {
     const heft_file *f;
     void *const *buffers;
     const uint32_t *parts;
-    uint32_t *order, count; /* numbers in `parts`; behind them room for as many */
+    uint32_t *order, count; /* indices into `parts`; the array has as many words of scratch */
     heft_memory mem;
     heft_vec chunks;
     heft_progress progress;
@@ -30,7 +30,7 @@ static const heft_ix_part_row *row_at(const read_job *l, uint32_t at)
     return heft_ix_part_row_at(&l->f->x, l->parts[l->order[at]]);
 }
 
-/* ---- shares ---- */
+/* ---- chunks ---- */
 
 static bool offset_less(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -61,7 +61,8 @@ static uint32_t digest_in_order(const read_job *l, uint32_t at)
     return heft_checked_read_in_order(&l->checks, l->parts[l->order[at]]);
 }
 
-/* An encoded part has no middle to begin at, nor has a digest that cannot be joined: such a part is in one share. */
+/* Never split an encoded part or a part with a digest that cannot be joined: neither allows random
+ * access. */
 static heft_status split_chunks(read_job *l, heft_error *err)
 {
     uint64_t filled = CHUNK;
@@ -75,9 +76,9 @@ static heft_status split_chunks(read_job *l, heft_error *err)
             filled = filled < CHUNK ? filled : 0;
             uint64_t n = row->length - from;
             bool ends_here = can_split &&
-                             n > CHUNK - filled +
-                                     MIN_TAIL; /* less than that is no share of its own */
-            if (ends_here) { /* where a block of the file does, if that leaves any bytes */
+                             n > CHUNK - filled + MIN_TAIL; /* a shorter rest joins the chunk */
+            /* Align the end to a block of the file, unless no bytes would be left. */
+            if (ends_here) {
                 n = CHUNK - filled;
                 uint64_t beyond = (row->offset + from + n) % BLOCK;
                 n -= n > beyond ? beyond : 0;

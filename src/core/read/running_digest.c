@@ -1,4 +1,4 @@
-/* running_digest.c - the life of a digest's state; whether a checksum over joined ranges holds. */
+/* running_digest.c - manages a digest's state; compares checksums over joined ranges. */
 #include "core/read/running_digest.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* running_digest.h - a digest over bytes that come in order, with the memory of its state; and
+/* running_digest.h - a digest over bytes that come in order, including the memory of the state; and
  * checksums over ranges, joined from states of segments. */
 #ifndef HEFT_RUNNING_DIGEST_H
 #define HEFT_RUNNING_DIGEST_H
@@ -39,8 +39,8 @@ heft_status heft_stored_checksum_mismatch(const heft_index *x, const heft_stored
 /* Add the zero bytes between the two ranges of the checksum to state. */
 void heft_stored_checksum_add_zeros(const heft_stored_checksum *c, const heft_digest *d,
                                     void *state);
-/* Compute a checksum whose state can be joined and fits into HEFT_DIGEST_SMALL, and set *holds to
- * whether it matches.  add() extends the state by a range. */
+/* Compute a checksum with a joinable state of at most HEFT_DIGEST_SMALL bytes; *holds: the checksum
+ * matches.  add() extends the state by a range. */
 heft_status heft_stored_checksum_join(
     bool *holds, const heft_stored_checksum *c, const heft_digest *d,
     heft_status (*add)(void *ctx, const heft_digest *d, heft_range r, void *state, heft_error *err),

@@ -1,4 +1,4 @@
-/* sparse_read.c - reading sparse tensors: numbers of a part, what has to hold of them, entries. */
+/* sparse_read.c - checks the parts of sparse tensors and iterates over entries. */
 #include "core/read/sparse_read.h"
 
 #include "base/sort.h"
@@ -72,7 +72,7 @@ typedef struct sparse_parts {
     const heft_ix_tensor_row *row;
     const uint64_t *dims;
     uint32_t values, indices, indptr, coords; /* or HEFT_NONE */
-    uint64_t count;                           /* of values */
+    uint64_t count;                           /* number of values */
     heft_error *err;
 } sparse_parts;
 
@@ -94,14 +94,15 @@ static const heft_ix_part_row *part_row(const sparse_parts *p, uint32_t part)
     return heft_ix_part_row_at(&p->f->x, part);
 }
 
-/* How many elements of so many bytes the part has; false: not a whole number of them. */
+/* Set *out to the number of elements of `size` bytes.  Return false if the part does not divide
+ * evenly. */
 static bool element_count(uint64_t *out, const heft_ix_part_row *row, uint32_t size)
 {
     *out = size ? heft_div(row->length, size) : 0;
     return size && *out * size == row->length && row->length != HEFT_NOWHERE;
 }
 
-/* As many values as there are indices. */
+/* Take the number of values from the number of indices. */
 static heft_status count_indices(sparse_parts *p, bool is_csr)
 {
     const heft_ix_part_row *row = part_row(p, is_csr ? p->indices : p->coords);
@@ -129,7 +130,7 @@ static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tens
         (!is_csr && p->coords == HEFT_NONE))
         return format_error(p, "parts of its layout are missing", 0, 0);
     const heft_ix_part_row *values = part_row(p, p->values);
-    if (!heft_dtype_size(values->dtype)) /* packed elements, or of no known type */
+    if (!heft_dtype_size(values->dtype)) /* packed elements, or an unknown type */
         return count_indices(p, is_csr);
     if (!element_count(&p->count, values, heft_dtype_size(values->dtype)))
         return format_error(p, "its values, %U bytes, are no whole number of elements",
@@ -139,7 +140,7 @@ static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tens
     return HEFT_OK;
 }
 
-/* A part of exactly so many indices. */
+/* Check that a part has exactly `wanted` indices. */
 static heft_status check_index_part(const sparse_parts *p, uint32_t part, uint64_t wanted,
                                     const char *fmt)
 {
@@ -158,12 +159,13 @@ typedef struct csr_check {
     sparse_parts p;
     heft_elements pointers, columns;
     bool has_duplicates, has_descending;
-    heft_positions row; /* the columns of a row, while they are compared with each other */
+    heft_positions row; /* columns of the current row */
 } csr_check;
 
-enum { MAX_SORTED_ROW = 64 << 10 }; /* whose columns are sorted to find one that comes twice */
+enum { MAX_SORTED_ROW = 64 << 10 }; /* longest row to be sorted in search of duplicates */
 
-/* The columns of one row.  Those of a long row are compared with their neighbours only. */
+/* Check the columns of a row.  In a row longer than MAX_SORTED_ROW only adjacent duplicates are
+ * found. */
 static heft_status check_row(csr_check *r, uint64_t count, uint64_t row)
 {
     uint64_t last = 0, columns = r->p.dims[1];

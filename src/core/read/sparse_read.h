@@ -42,7 +42,7 @@ typedef struct heft_entries {
     const heft_file *f;
     uint32_t tensor;
     uint64_t count, consumed;
-    uint64_t row, row_end; /* sparse_csr: row of the next entry, and the number of its end */
+    uint64_t row, row_end; /* sparse_csr: row of the next entry, and the end of that row */
     /* sparse_csr: columns, row pointers; sparse_coo: one per dimension */
     heft_elements indices[HEFT_SPARSE_RANK];
     uint32_t index_count;

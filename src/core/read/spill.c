@@ -1,9 +1,10 @@
-/* spill.c - memory, or the host's scratch when it would be much. */
+/* spill.c - random access to bytes that are produced in order: memory up to 16 MiB, otherwise
+ * scratch space. */
 #include "core/read/spill.h"
 
 #include "core/read/chunks.h"
 
-enum { MEMORY_LIMIT = 16 << 20 }; /* of all threads that may have such a room at once */
+enum { MEMORY_LIMIT = 16 << 20 }; /* for the spills of all threads together */
 
 static heft_status fill_memory(heft_spill *s, heft_spill_read read, void *ctx, heft_error *err)
 {
@@ -60,7 +61,7 @@ void heft_spill_close(heft_spill *s)
 {
     if (s->scratch)
         s->scratch->ops->close(s->scratch);
-    if (s->memory) /* else there may be no host */
+    if (s->memory) /* a zeroed spill has no host */
         heft_free(s->host->allocator, s->memory, (size_t)s->len, 64);
     *s = (heft_spill){ .host = s->host };
 }

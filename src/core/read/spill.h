@@ -1,5 +1,5 @@
-/* spill.h - random access to bytes that are produced in order: in memory if they are few, otherwise
- * in the scratch space of the sink or the host. */
+/* spill.h - random access to bytes that are produced in order: a few in memory, many in the scratch
+ * space of the sink or the host. */
 #ifndef HEFT_SPILL_H
 #define HEFT_SPILL_H
 #include "core/read/file.h"
@@ -15,7 +15,7 @@ typedef struct heft_spill {
 /* Produce the next len bytes. */
 typedef heft_status (*heft_spill_read)(void *ctx, uint8_t *buf, size_t len, heft_error *err);
 
-/* Reserve len bytes, in the sink's scratch space if sink has one, and fill them.  Call
+/* Reserve len bytes, in the sink's scratch space if possible, and fill this space.  Call
  * heft_spill_close() whatever is returned. */
 heft_status heft_spill_fill(heft_spill *out, const heft_host *h, heft_sink *sink, uint64_t len,
                             heft_spill_read read, void *ctx, heft_error *err);

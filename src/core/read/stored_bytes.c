@@ -1,4 +1,4 @@
-/* stored_bytes.c - stored bytes of an open file and of the files beside it. */
+/* stored_bytes.c - reads stored bytes of an open file and its shards. */
 #include "core/read/file.h"
 
 heft_status heft_shard_status(const heft_file *f, uint32_t number, heft_error *err)
@@ -45,7 +45,7 @@ bool heft_file_has_bytes(const heft_file *f, uint64_t offset)
     return !number || !heft_shard_status(f, number, NULL);
 }
 
-/* All of the file of that number in memory, or NULL. */
+/* Return all bytes of a file or shard in memory, or NULL. */
 static const uint8_t *whole_file_of(const heft_file *f, uint32_t number)
 {
     return number ? f->opened_shards[number - 1].whole_file : f->input.whole_file;
@@ -115,7 +115,7 @@ heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *e
     return heft_error_rule(err, HEFT_E_ARGUMENT, "heft/no-part");
 }
 
-/* The mapped file that the part lies in, or NULL. */
+/* Return the mapped file that contains the part, or NULL. */
 static heft_source *mapped_source(const heft_file *f, const heft_ix_part_row *p)
 {
     uint32_t number = heft_global_offset_file(&f->x, p->offset);

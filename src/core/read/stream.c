@@ -1,10 +1,10 @@
-/* stream.c - a codec is given the stored bytes piece by piece and made to give exactly as many
- * bytes as the part is said to have: not one less, and not one more. */
+/* stream.c - feeds the stored bytes of a part to a codec, which must produce exactly the expected
+ * number of bytes. */
 #include "core/read/stream.h"
 
 enum { CHUNK = 128 << 10 };
 
-/* What needs no library: decode() knows it. */
+/* decode() handles this codec without a library. */
 static const heft_codec msgpack_codec = { .size = sizeof(heft_codec),
                                           .encoding = HEFT_MSGPACK,
                                           .name = "msgpack" };
@@ -59,7 +59,7 @@ heft_status heft_stream_check(heft_stream *s, uint32_t checksum, heft_error *err
     return heft_part_check_begin(&s->check, s->f, s->part, checksum, err);
 }
 
-/* More stored bytes, if there are any. */
+/* Fetch more stored bytes, if any are left. */
 static heft_status refill(heft_stream *s, heft_error *err)
 {
     uint64_t left = s->row.stored - s->fetched;
@@ -105,8 +105,8 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
     return HEFT_OK;
 }
 
-/* Decode what is left of the stored bytes into a buffer that nobody reads: frames must be complete, and give no more
- * bytes than the content has, or than a part may have whose length only decoding tells. */
+/* Decode the remaining stored bytes into a scratch buffer.  Frames must be complete and must not
+ * produce bytes past the content, or past the limit while measuring. */
 static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *err)
 {
     while (s->fetched < s->row.stored || s->in_len || !s->frame_ended) {
@@ -131,12 +131,12 @@ static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *e
     return HEFT_OK;
 }
 
-/* ---- parts whose length only decoding tells ---- */
+/* ---- parts of unknown length ---- */
 
 heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
                                        heft_error *err)
 {
-    enum { MAX_RATIO = 256, MIN_LIMIT = 1 << 30 }; /* time has a limit, too */
+    enum { MAX_RATIO = 256, MIN_LIMIT = 1 << 30 }; /* bound the time, too */
     heft_stream s;
     uint8_t scratch[4096];
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
@@ -153,8 +153,8 @@ heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uin
     return st;
 }
 
-/* At most, four bytes make a block of 128 KiB in zstd, and a byte makes 1032 in deflate.  What is said to be more need
- * not be tried. */
+/* Four bytes expand at most to a zstd block of 128 KiB, one byte to 1032 bytes in DEFLATE.  A part
+ * that needs a higher ratio is refused without decoding. */
 heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t length,
                                     heft_error *err)
 {
@@ -189,7 +189,7 @@ static heft_status observe_stored(heft_stream *s, uint64_t at, const void *data,
     return st || !s->crcs ? st : heft_partial_crcs_add(s->crcs, at, data, len, err);
 }
 
-/* In steps that stay in the processor's cache until they are digested. */
+/* Read in steps that stay in the processor's cache until the digest is updated. */
 static heft_status read_stored(heft_stream *s, uint8_t *buf, size_t len, heft_error *err)
 {
     enum { STEP = 1 << 20 };
@@ -209,7 +209,7 @@ static bool is_observed(const heft_stream *s)
     return s->on_stored || s->crcs || heft_part_check_is_on(&s->check);
 }
 
-/* Stored bytes are shown to whoever watches before they are turned round. */
+/* Observers see the stored bytes before the byte-swap. */
 static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -226,7 +226,7 @@ static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *e
     return heft_strided_reader_read(&s->strided, s->delivered, buf, len, err);
 }
 
-/* The next bytes of the content; behind its last byte there must be nothing. */
+/* Read the next bytes of the content; no bytes may follow the last. */
 static heft_status read_content(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -263,7 +263,7 @@ static heft_status spill_content(void *ctx, uint8_t *buf, size_t len, heft_error
     return read_content(ctx, buf, len, err);
 }
 
-/* Elements that lie apart have to be there as a whole. */
+/* Strided elements need random access to the whole content. */
 static heft_status read_strided(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -279,7 +279,7 @@ static heft_status read_strided(heft_stream *s, uint8_t *out, size_t len, heft_e
     return st ? st : heft_spill_state(&s->spill, err);
 }
 
-/* Numbers that come in order, each with its bytes turned round. */
+/* Read contiguous numbers and byte-swap each. */
 static heft_status read_big_endian(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
     uint32_t size = heft_dtype_number(s->row.dtype);
@@ -316,7 +316,7 @@ static heft_status read_decoded(heft_stream *s, uint8_t *out, size_t len, heft_e
                                                     : discard_content(s, s->content_bytes, err);
 }
 
-/* len more bytes were given: after the last one the digest of the part is compared. */
+/* Count len bytes as delivered; after the last byte compare the part's digest. */
 static heft_status advance(heft_stream *s, size_t len, heft_error *err)
 {
     s->delivered += len;

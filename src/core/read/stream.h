@@ -19,14 +19,14 @@ struct heft_stream {
     uint8_t *buf;                 /* stored bytes; NULL if the source is mapped */
     const uint8_t *in;
     size_t in_len;
-    uint64_t content_bytes;               /* decoded bytes, including those that a view skips */
+    uint64_t content_bytes;               /* decoded bytes, including bytes that a view skips */
     uint64_t fetched, decoded, delivered; /* bytes read, decoded, and returned */
     bool frame_ended;                     /* the codec is at the end of a frame */
     bool is_measuring;                    /* row.length is an upper bound, not the length */
     heft_strided_reader strided;          /* reads a raw part, or the content in `spill` */
     heft_spill spill;                     /* decoded content of a compressed part with strides */
     heft_sink *spill_sink;                /* preferred place of `spill`, or NULL */
-    /* Byte-swapped number that a read has returned only in part; its last bytes follow. */
+    /* Byte-swapped number that a read has returned only in part; the last bytes follow. */
     uint8_t partial[HEFT_STREAM_PARTIAL];
     uint32_t partial_left;
     /* on_stored receives the stored bytes of a compressed part, and of a raw part that is
@@ -40,7 +40,7 @@ struct heft_stream {
     heft_partial_crcs *crcs;
 };
 
-/* Initialise s; a part of unknown length is decoded once to count its bytes.  Call
+/* Initialise s; a part of unknown length is decoded once to count the bytes.  Call
  * heft_stream_stop() afterwards. */
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err);
 void heft_stream_stop(heft_stream *s);
@@ -48,7 +48,7 @@ void heft_stream_stop(heft_stream *s);
  * NULL. */
 heft_status heft_stream_open_with(heft_stream **out, const heft_file *f, uint32_t part,
                                   uint32_t checksum, heft_partial_crcs *crcs, heft_error *err);
-/* Before the first byte: compare this checksum after the last one.  checksum: from
+/* Before the first byte: request to compare a checksum after the last byte.  checksum: from
  * heft_part_checksum(), or HEFT_NONE. */
 heft_status heft_stream_check(heft_stream *s, uint32_t checksum, heft_error *err);
 /* Skip the next len bytes; at least len bytes must be left. */
@@ -62,7 +62,7 @@ heft_status heft_read_unchecked(void *buf, const heft_file *f, uint32_t part, ui
 heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint32_t checksum,
                               heft_error *err);
 
-/* Decode a part of unknown length and return the number of its bytes. */
+/* Decode a part of unknown length and count the bytes. */
 heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
                                        heft_error *err);
 

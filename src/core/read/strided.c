@@ -1,5 +1,5 @@
-/* strided.c - whole elements are put where they go, a block of rows at a time: of both directions in which
- * a block can be walked, the one that is closer together in the source is the inner one. */
+/* strided.c - gathers elements into row-major order, a block of rows at a time.  Within a block,
+ * the inner loop runs over the dimension with the smaller stride in the source. */
 #include "core/read/strided.h"
 
 #include "model/blocks.h"
@@ -53,10 +53,9 @@ static heft_status fetch(const heft_strided_reader *r, uint64_t at, void *buf, s
     return HEFT_OK;
 }
 
-/* ---- lines ---- */
+/* ---- copying lines ---- */
 
-typedef struct
-    strided_line { /* count elements, so many bytes apart in the source and in the target */
+typedef struct strided_line { /* count elements; steps in bytes */
     uint64_t count, src_step, dst_step;
 } strided_line;
 
@@ -66,7 +65,7 @@ static inline void copy_line(uint8_t *dst, const uint8_t *src, strided_line l, u
         memcpy(dst, src, size);
 }
 
-/* The same with the size known to the compiler, where it matters. */
+/* Copy a line with a constant size in the common cases, so that memcpy is inlined. */
 static void copy_sized(uint8_t *dst, const uint8_t *src, strided_line l, uint32_t size)
 {
     if (l.src_step == size && l.dst_step == size)
@@ -81,7 +80,7 @@ static void copy_sized(uint8_t *dst, const uint8_t *src, strided_line l, uint32_
         copy_line(dst, src, l, size);
 }
 
-/* Of bytes that have to be read: those between elements too, where that is little. */
+/* Gather a line that must be read from the file.  Bytes between elements are read along if few. */
 static heft_status read_line(const heft_strided_reader *r, uint64_t at, uint8_t *dst,
                              strided_line l, uint32_t size, heft_error *err)
 {
@@ -101,7 +100,7 @@ static heft_status read_line(const heft_strided_reader *r, uint64_t at, uint8_t 
     return st;
 }
 
-/* rows and columns of the target, whose columns are `size` bytes apart. */
+/* Copy a block; the elements of a row are `size` bytes apart in the target. */
 static heft_status copy_block(const heft_strided_reader *r, uint64_t at, uint8_t *dst,
                               strided_line rows, strided_line columns, uint32_t size,
                               heft_error *err)
@@ -120,9 +119,10 @@ static heft_status copy_block(const heft_strided_reader *r, uint64_t at, uint8_t
     return st;
 }
 
-/* ---- elements that lie apart ---- */
+/* ---- strided elements ---- */
 
-/* Byte of an element of the tensor; *column: its index in the last dimension, *row: in the one before. */
+/* Return the byte offset of an element.  *column: index in the last dimension; *row: in the
+ * second-last. */
 static uint64_t locate(const heft_strided_reader *r, uint64_t element, uint32_t size, uint64_t *row,
                        uint64_t *column)
 {
@@ -138,8 +138,8 @@ static uint64_t locate(const heft_strided_reader *r, uint64_t element, uint32_t 
     return at * size;
 }
 
-/* Elements [element, element + count): the rest of a row, then as many whole rows as the two last dimensions
- * have in a piece, and so on. */
+/* Gather elements [element, element + count): first the rest of a row, then as many whole rows of
+ * the last two dimensions as possible, and so on. */
 static heft_status gather(const heft_strided_reader *r, uint64_t element, uint64_t count,
                           uint8_t *dst, uint32_t size, heft_error *err)
 {
@@ -162,7 +162,7 @@ static heft_status gather(const heft_strided_reader *r, uint64_t element, uint64
     return st;
 }
 
-/* Whole units: elements, or the numbers of which they consist. */
+/* Read whole units: elements, or numbers to be byte-swapped. */
 static heft_status read_units(const heft_strided_reader *r, uint64_t from, uint8_t *dst, size_t len,
                               uint32_t unit, heft_error *err)
 {
@@ -173,7 +173,8 @@ static heft_status read_units(const heft_strided_reader *r, uint64_t from, uint8
     return st;
 }
 
-/* Whole units are read to where they go; one that an end cuts is read beside it. */
+/* Read whole units directly into the target; units that are cut at either end go through a
+ * buffer. */
 heft_status heft_strided_reader_read(const heft_strided_reader *r, uint64_t from, void *buf,
                                      size_t len, heft_error *err)
 {

@@ -1,5 +1,5 @@
-/* strided.h - reads a part in its tensor's order (little-endian, row-major), whatever the stored
- * byte order and strides. */
+/* strided.h - reads a part in tensor order (little-endian, row-major), whatever the stored byte
+ * order and strides. */
 #ifndef HEFT_STRIDED_H
 #define HEFT_STRIDED_H
 #include "core/read/file.h"
@@ -14,7 +14,7 @@ typedef struct heft_strided_reader { /* random access to a part */
     uint32_t rank;
 } heft_strided_reader;
 
-/* Create a reader of a raw part, or of a compressed part with its decoded `content`. */
+/* Create a reader of a raw part, or of a compressed part with the decoded `content`. */
 heft_strided_reader heft_strided_reader_of(const heft_file *f, uint32_t part,
                                            const uint8_t *content);
 /* Read bytes [from, from + len).  Allocates nothing; adjacent elements are read together. */

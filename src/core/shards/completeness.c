@@ -1,4 +1,4 @@
-/* completeness.c - whether the files of a model are all there, and what is the first that is missing. */
+/* completeness.c - records and reports why a model is incomplete. */
 #include "core/shards/shard_join.h"
 
 enum { NOTE_TEXT = 240 };
@@ -8,7 +8,7 @@ heft_str heft_shard_name(const heft_file *f, uint32_t number)
     return number ? f->opened_shards[number - 1].name : heft_lit("this file");
 }
 
-/* The first of them stands in the way of all that needs the whole model. */
+/* Keep only the first reason: any operation on the whole model fails with this error. */
 void heft_file_set_missing(heft_file *f, const heft_error *why)
 {
     if (f->missing.status)
@@ -17,7 +17,7 @@ void heft_file_set_missing(heft_file *f, const heft_error *why)
     f->missing.offset = HEFT_NOWHERE;
 }
 
-/* The text lives in the arena. */
+/* Allocate the text in the arena, because the note borrows it. */
 heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
                            uint32_t tensor, const char *fmt, ...)
 {

@@ -1,4 +1,4 @@
-/* open_model.c - opens a model: a file, the files beside it that it names, and all of them as one index. */
+/* open_model.c - opens a model: a file, the shards named there, and the joined index. */
 #include "core/read/open_file.h"
 #include "core/shards/shard_join.h"
 

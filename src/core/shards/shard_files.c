@@ -1,6 +1,6 @@
-/* shards.c - files beside a file: a parser says what they are called, whoever opened the file
- * knows how to get at them.  They are opened at once, since an open file does not change; one
- * that is not there, or not the one that is meant, is remembered as such. */
+/* shard_files.c - opens the shards that a parser has named, through the caller's heft_shard_folder.
+ * All shards are opened with the file, because an open file is immutable.  A missing or wrong shard
+ * is recorded as such and does not prevent opening. */
 #include "core/read/open_file.h"
 #include "core/shards/shard_join.h"
 
@@ -14,7 +14,7 @@ static char *append(char *to, heft_str s)
     return to + s.len;
 }
 
-/* The file's name, with its end; ptr NULL: no memory. */
+/* Return the shard's file name, NUL-terminated; ptr NULL: out of memory. */
 static heft_str file_name(heft_file *f, const heft_ix_shard *s)
 {
     heft_str stem = { "", 0 }, suffix = heft_lit(s->suffix ? s->suffix : ""), name = { NULL, 0 };
@@ -34,7 +34,7 @@ static heft_str file_name(heft_file *f, const heft_ix_shard *s)
     return (heft_str){ to, (size_t)(end - to) };
 }
 
-/* One component of a path, whoever is going to open it. */
+/* Return true if name is a single component of a path on any system. */
 static bool is_component(heft_str name)
 {
     for (size_t i = 0; i < name.len; i++)
@@ -56,7 +56,7 @@ static heft_status record_failure(heft_file *f, heft_shard *b, heft_status st,
     return HEFT_OK;
 }
 
-/* A shard that is no file of the same format: what is wrong with it is said with its name. */
+/* Record that a shard is not a valid file of the model's format; the message names the shard. */
 static heft_status refuse_model(heft_file *f, heft_shard *b, const heft_error *cause)
 {
     heft_error why;
@@ -75,7 +75,7 @@ static heft_status refuse_model(heft_file *f, heft_shard *b, const heft_error *c
     return record_failure(f, b, st, &why);
 }
 
-/* A shard by itself: nothing that it names is opened. */
+/* Parse a shard by itself; a shard must not name other files. */
 static heft_status parse_shard(heft_file *f, heft_error *err)
 {
     heft_status st = heft_file_parse(f, err);

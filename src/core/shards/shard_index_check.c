@@ -1,7 +1,8 @@
-/* shard_index_check.c - what is said of the files of a model, by their index or by themselves, against what they hold. */
+/* shard_index_check.c - compares an index's list of tensors, and the shard numbers stated in the
+ * files, with the joined model. */
 #include "core/shards/shard_join.h"
 
-/* ---- what the index lists against what there is ---- */
+/* ---- the list of an index ---- */
 
 static heft_status check_entry(heft_file *f, const heft_ix_shard_entry *entry, uint8_t *seen)
 {
@@ -9,7 +10,7 @@ static heft_status check_entry(heft_file *f, const heft_ix_shard_entry *entry, u
     uint32_t id = heft_ix_find(x, entry->name);
     if (id != HEFT_NONE)
         seen[id] = 1;
-    if (f->opened_shards[entry->shard - 1].status) /* which is said once, of the file */
+    if (f->opened_shards[entry->shard - 1].status) /* reported once per shard */
         return HEFT_OK;
     if (id == HEFT_NONE)
         return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", entry->at, HEFT_NONE,
@@ -68,9 +69,9 @@ heft_status heft_check_shard_index(heft_file *f, heft_error *err)
     return st ? st : check_total(f);
 }
 
-/* ---- what the files say of themselves ---- */
+/* ---- numbers stated by the shards ---- */
 
-/* Number m of the set is file m + 1, since the first names the others. */
+/* joined_files[m] is shard m + 1 of the set; shard 0 is this file. */
 static heft_status check_joined_file(heft_file *f, uint32_t m)
 {
     const heft_ix_shard_info *own = &f->joined_files[m].file->x.shard_info, *set = &f->x.shard_info;

@@ -1,7 +1,7 @@
-/* shard_join.c - one model of several files: the files beside an index, or those that a program hands over.
+/* shard_join.c - joins the shards of an index, or files given by the caller, to one model.
  *
- * Each file has an index of its own, which stays; its rows are copied into the one index, in which its
- * bytes have places of their own.  What an index lists is compared with what its files hold. */
+ * Each file keeps a separate index; the rows are copied to the joined index with global offsets.
+ * The index's list of tensors is compared with the content of the shards. */
 #include "core/shards/shard_join.h"
 
 #include "base/bisect.h"
@@ -10,11 +10,10 @@
 typedef struct join_job {
     heft_file *f;
     const heft_join_options *opt;
-    uint32_t
-        *first_tensor; /* by member: the number of its first tensor, counted through; one more */
-    uint8_t *kept;     /* by tensor, counted through; those of f itself come first */
+    uint32_t *first_tensor;   /* by joined file, counted across all files */
+    uint8_t *kept;            /* by tensor, counted across all files, beginning with f */
     heft_names shard_entries; /* f->x.shard_entries by name */
-    uint32_t own_tensors;     /* tensors of f itself */
+    uint32_t own_tensors;     /* number of tensors of f alone */
     heft_error *err;
 } join_job;
 
@@ -49,9 +48,10 @@ static uint32_t shard_of(const join_job *j, uint32_t tensor)
     return tensor < j->own_tensors ? 0 : j->f->joined_files[joined_file_of(j, tensor)].first_shard;
 }
 
-/* ---- a tensor in two files ---- */
+/* ---- tensors in two files ---- */
 
-/* Of an index, the one in the file that it names; else the first. */
+/* Keep the tensor in the shard that the index names, by default the first; for the caller's files,
+ * opt->duplicates decides. */
 static heft_status choose_duplicate(join_job *j, uint32_t before, uint32_t tensor, heft_str name)
 {
     const heft_ix_shard_entry *entries = j->f->x.shard_entries.ptr;
@@ -70,7 +70,7 @@ static heft_status choose_duplicate(join_job *j, uint32_t before, uint32_t tenso
                           heft_shard_name(j->f, shard_of(j, tensor)));
 }
 
-/* The table holds one number per name: that of the tensor which is kept. */
+/* The table holds only the kept tensor of each name. */
 static heft_status choose_tensors(join_job *j, heft_names *seen, uint32_t total)
 {
     heft_names_of of = { name_of, j };
@@ -88,7 +88,7 @@ static heft_status choose_tensors(join_job *j, heft_names *seen, uint32_t total)
     return st;
 }
 
-/* ---- all rows ---- */
+/* ---- tensors ---- */
 
 static heft_status add_entries(join_job *j)
 {
@@ -141,7 +141,7 @@ static heft_status join_tensors(join_job *j)
     return st;
 }
 
-/* ---- metadata: of the same key, the first counts ---- */
+/* ---- metadata: the first value of a key wins ---- */
 
 static heft_str value_key(const void *ctx, uint32_t i)
 {
@@ -217,7 +217,7 @@ static heft_status join_metadata(join_job *j)
     return st;
 }
 
-/* ---- both ways ---- */
+/* ---- joining ---- */
 
 static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *err)
 {
@@ -276,7 +276,7 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
     return st;
 }
 
-/* ---- files that a program hands over ---- */
+/* ---- files given by the caller ---- */
 
 static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err)
 {
@@ -343,7 +343,7 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     heft_limits limits = { sizeof limits, 0, UINT64_MAX, 0, 0 };
     open.host = files[0]->host;
     open.limits = &limits;
-    for (uint32_t i = 0; i < count; i++) /* what one of them may have, all of them may */
+    for (uint32_t i = 0; i < count; i++) /* the highest limit of any file applies */
         if (files[i]->x.limits.tensors > limits.tensors)
             limits.tensors = files[i]->x.limits.tensors;
     st = heft_file_begin(out, 0, &open, err);
@@ -351,7 +351,8 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
         return st;
     (*out)->format = files[0]->format;
     (*out)->x.version = files[0]->x.version;
-    for (uint32_t i = 1; i < count; i++) /* none, when there is none that all of them have */
+    /* Keep the version only if all files agree. */
+    for (uint32_t i = 1; i < count; i++)
         if (files[i]->format != files[0]->format ||
             !heft_str_eq(files[i]->x.version, files[0]->x.version))
             (*out)->x.version = (heft_str){ NULL, 0 };
@@ -372,7 +373,7 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     return heft_error_end(err, st);
 }
 
-/* ---- what is added to a file ---- */
+/* ---- tensors appended to a file ---- */
 
 heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, heft_source *source,
                             heft_error *err)

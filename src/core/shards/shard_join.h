@@ -9,7 +9,8 @@ heft_status heft_shards_open(heft_file *f, heft_error *err);
 /* Add the tensors of the opened shards that are models to f. */
 heft_status heft_join_shards(heft_file *f, heft_error *err);
 /* Add the tensors of index x to an open file without shards.  x describes a file of `bytes` bytes
- * in the same format.  source holds these bytes and must outlive f; NULL if they are never read. */
+ * in the same format.  source holds the bytes of that file and must outlive f; NULL if never
+ * read. */
 heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, heft_source *source,
                             heft_error *err);
 /* Record the first reason why the model is incomplete; completeness.c. */
@@ -18,9 +19,9 @@ void heft_file_set_missing(heft_file *f, const heft_error *why);
  * the model incomplete. */
 heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
                            uint32_t tensor, const char *fmt, ...);
-/* Return the name of a file by its number for heft_global_offset(). */
+/* Return the name of a file by number, see heft_global_offset(). */
 heft_str heft_shard_name(const heft_file *f, uint32_t number);
-/* Compare the index's list of tensors, and what each shard states about itself, with the joined
+/* Compare the index's list of tensors, and the shard numbers stated in the files, with the joined
  * files; shard_index_check.c. */
 heft_status heft_check_shard_index(heft_file *f, heft_error *err);
 heft_status heft_check_shard_info(heft_file *f);

@@ -1,5 +1,5 @@
-/* shard_numbering.c - files of a set are numbered, "model-00001-of-00003.safetensors": what that says against
- * what is listed, and against what else lies in the folder. */
+/* shard_numbering.c - checks numbered file names such as "model-00001-of-00003.safetensors" against
+ * the index's list and against the other files in the folder. */
 #include "core/shards/shard_join.h"
 
 #include "base/bisect.h"
@@ -50,7 +50,7 @@ typedef struct folder_scan {
     heft_status st;
 } folder_scan;
 
-/* Files of an index are in the order of their names. */
+/* Binary search: shards of an index are sorted by name. */
 static bool is_listed(const heft_file *f, heft_str name)
 {
     heft_bisect b = { .end = f->opened_shard_count };
@@ -84,7 +84,7 @@ heft_status heft_check_shard_numbers(heft_file *f)
         return HEFT_OK;
     for (uint32_t i = 2; i <= f->opened_shard_count; i++) {
         if (!read_name(&n, heft_ix_shard_at(&f->x, i)->label))
-            return HEFT_OK; /* names of another kind mean nothing here */
+            return HEFT_OK; /* names without numbers carry no information */
         agree = agree && is_same_set(&n, &first) && n.count == first.count;
     }
     heft_status st = HEFT_OK;
@@ -97,7 +97,8 @@ heft_status heft_check_shard_numbers(heft_file *f)
                             (uint64_t)first.count, (uint64_t)f->opened_shard_count);
     if (st || !f->shards || !HEFT_HAS(f->shards, list))
         return st;
-    /* A folder that cannot be read is no fault of the model, and nothing but verify wants to know. */
+    /* An unreadable folder is not a fault of the model; only heft_file_verify() reports the
+     * error. */
     folder_scan s = { f, first, HEFT_OK };
     f->list_error.status = f->shards->list(f->shards->ctx, check_folder_entry, &s, &f->list_error);
     return f->list_error.status == HEFT_E_NOMEM ? HEFT_E_NOMEM : s.st;
