@@ -49,7 +49,7 @@ static void put_str(heft_blake3 *h, heft_str s)
 
 /* ---- pieces ---- */
 
-static heft_status cut(hashing *s, heft_error *err)
+static heft_status split_pieces(hashing *s, heft_error *err)
 {
     for (uint32_t part = 0; part < s->f->x.parts.len; part++) {
         uint64_t length = heft_ix_part_row_at(&s->f->x, part)->length;
@@ -141,7 +141,7 @@ static void run_piece(void *arg, size_t i)
 
 /* ---- tensors ---- */
 
-static bool role_below(const void *ctx, uint32_t a, uint32_t b)
+static bool role_less(const void *ctx, uint32_t a, uint32_t b)
 {
     const heft_index *x = ctx;
     return heft_str_order(heft_ix_role(x, heft_ix_part_row_at(x, a)->role),
@@ -181,7 +181,7 @@ static void hash_tensor(const hashing *s, uint32_t id, uint32_t *order, heft_has
     put_u32(&h, row->part_count);
     for (uint32_t i = 0; i < row->part_count; i++)
         order[i] = row->first_part + i;
-    heft_sort(order, order + MOST_PARTS, row->part_count, role_below, x);
+    heft_sort(order, order + MOST_PARTS, row->part_count, role_less, x);
     for (uint32_t i = 0; i < row->part_count; i++)
         put_part(s, &h, order[i]);
     heft_blake3_final(&h, out->bytes);
@@ -189,7 +189,7 @@ static void hash_tensor(const hashing *s, uint32_t id, uint32_t *order, heft_has
 
 /* ---- the model ---- */
 
-static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+static bool name_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
 }
@@ -201,7 +201,7 @@ static void hash_model(const heft_index *x, const heft_hash *tensors, uint32_t *
     heft_blake3 h;
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
-    heft_sort(order, order + n, n, name_below, x);
+    heft_sort(order, order + n, n, name_less, x);
     heft_blake3_init(&h);
     put_str(&h, heft_lit("heft model 1"));
     for (uint32_t i = 0; i < n; i++) {
@@ -213,8 +213,8 @@ static void hash_model(const heft_index *x, const heft_hash *tensors, uint32_t *
 
 static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, heft_error *err)
 {
-    uint32_t n = heft_ix_tensors(&s->f->x), most = n > MOST_PARTS ? n : MOST_PARTS;
-    size_t bytes = 2 * (size_t)most * sizeof(uint32_t);
+    uint32_t n = heft_ix_tensors(&s->f->x), max_count = n > MOST_PARTS ? n : MOST_PARTS;
+    size_t bytes = 2 * (size_t)max_count * sizeof(uint32_t);
     uint32_t *order = heft_mem_alloc(&s->mem, bytes);
     if (!order)
         return heft_error_no_memory(err, purpose);
@@ -235,7 +235,7 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
     heft_file_enter(f); /* names are mapped, too */
     heft_status st = f->missing.status ? heft_file_is_complete(f, err) : heft_check_lengths(f, err);
     if (!st)
-        st = cut(&s, err);
+        st = split_pieces(&s, err);
     if (!st)
         st = heft_checked_read_begin(&s.checks, f, f->check_parts, true, NULL, 0, err);
     if (!st) {

@@ -102,7 +102,7 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
 
 /* ---- order ---- */
 
-static heft_status order(heft_check *c, const uint32_t **out, uint32_t *count)
+static heft_status part_order(heft_check *c, const uint32_t **out, uint32_t *count)
 {
     verify *v = (verify *)c;
     if (!v->order)
@@ -300,7 +300,7 @@ static verify begin(const heft_file *f, heft_finding_fn fn, void *ctx, heft_erro
                    .padding = padding,
                    .bytes = read_bytes,
                    .has = has_bytes,
-                   .order = order,
+                   .order = part_order,
                    .err = err },
         .f = f,
         .fn = fn,

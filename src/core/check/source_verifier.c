@@ -10,7 +10,7 @@ enum { CHECK_BEFORE_COPY, CHECK_PART_STREAM, CHECK_AFTER_COPY, CHECK_NEVER };
 
 static const char purpose[] = "to check checksums";
 
-static bool touches_payload(const heft_index *x, const heft_stored_checksum *c)
+static bool covers_payload(const heft_index *x, const heft_stored_checksum *c)
 {
     if (c->tensor != HEFT_NONE && heft_ix_row(x, c->tensor)->part_count) {
         const heft_ix_part_row *own = heft_ix_part_row_at(x, heft_ix_row(x, c->tensor)->first_part);
@@ -30,7 +30,7 @@ static bool touches_payload(const heft_index *x, const heft_stored_checksum *c)
 }
 
 /* Return true if a part of the given shard is used; file 0 is always used. */
-static bool is_used(const heft_index *x, uint32_t file, heft_part_use_fn part_use, void *ctx)
+static bool shard_is_used(const heft_index *x, uint32_t file, heft_part_use_fn part_use, void *ctx)
 {
     for (uint32_t i = 0; i < x->parts.len; i++)
         if (heft_global_offset_file(x, heft_ix_part_row_at(x, i)->offset) == file &&
@@ -50,9 +50,9 @@ static uint8_t choose_check_time(heft_source_verifier *v, uint32_t checksum,
     const heft_stored_checksum at = heft_ix_checksum_at(&v->f->x, checksum), *c = &at;
     if (c->part == HEFT_NONE) {
         uint32_t file = heft_global_offset_file(&v->f->x, c->range[0].offset);
-        if (file && !is_used(&v->f->x, file, part_use, ctx))
+        if (file && !shard_is_used(&v->f->x, file, part_use, ctx))
             return CHECK_NEVER;
-        bool joins = !c->covers_metadata_only && touches_payload(&v->f->x, c) &&
+        bool joins = !c->covers_metadata_only && covers_payload(&v->f->x, c) &&
                      heft_partial_crcs_track(&v->crcs, h, c->algorithm);
         return joins ? CHECK_AFTER_COPY : CHECK_BEFORE_COPY;
     }

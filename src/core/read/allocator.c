@@ -13,7 +13,7 @@ static size_t rounded(size_t size)
     return (size + (GRAIN - 1)) & ~(size_t)(GRAIN - 1);
 }
 
-static void *take(heft_arena_memory *m, size_t size, size_t align)
+static void *allocate(heft_arena_memory *m, size_t size, size_t align)
 {
     uintptr_t address = (uintptr_t)(m->base + m->used);
     size_t padding = (size_t)(-address & (align - 1));
@@ -36,7 +36,7 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
         m->used -= rounded(old_size);
     if (!new_size)
         return NULL;
-    uint8_t *p = last || !old || new_size > old_size ? take(m, new_size, align) : old;
+    uint8_t *p = last || !old || new_size > old_size ? allocate(m, new_size, align) : old;
     if (!p)
         m->used = used;
     else if (old && p != old)

@@ -65,20 +65,20 @@ static void set_length(heft_index *x, uint32_t part, uint64_t entries, uint64_t 
 
 /* Count the entries of a sparse tensor: from a known length, from the last row pointer, or by
  * decoding the coordinates. */
-static heft_status count_entries(uint64_t *entries, bool *known, heft_file *f, const sparse *s,
+static heft_status count_entries(uint64_t *entries, bool *is_known, heft_file *f, const sparse *s,
                                  heft_error *err)
 {
     heft_status st = HEFT_OK;
-    *known = entries_from_length(entries, &f->x, s->values, 1) ||
-             entries_from_length(entries, &f->x, s->indices, 1) ||
-             entries_from_length(entries, &f->x, s->coords, s->rank);
-    if (!*known && s->indptr != HEFT_NONE) {
+    *is_known = entries_from_length(entries, &f->x, s->values, 1) ||
+                entries_from_length(entries, &f->x, s->indices, 1) ||
+                entries_from_length(entries, &f->x, s->coords, s->rank);
+    if (!*is_known && s->indptr != HEFT_NONE) {
         st = read_last_row_pointer(entries, f, s->indptr, err);
-        *known = !st;
-    } else if (!*known && s->coords != HEFT_NONE) {
+        *is_known = !st;
+    } else if (!*is_known && s->coords != HEFT_NONE) {
         /* Values may exceed the ratio limit of heft_stream_decoded_length(). */
         st = resolve_by_decoding(f, s->coords, err);
-        *known = entries_from_length(entries, &f->x, s->coords, s->rank);
+        *is_known = entries_from_length(entries, &f->x, s->coords, s->rank);
     }
     return ignore_bad_part(st);
 }
@@ -91,9 +91,9 @@ static heft_status resolve_sparse(heft_file *f, uint32_t t, heft_error *err)
                  .coords = heft_ix_part_find(&f->x, t, heft_lit("coords")),
                  .rank = heft_ix_row(&f->x, t)->rank };
     uint64_t entries = 0;
-    bool known;
-    heft_status st = count_entries(&entries, &known, f, &s, err);
-    if (st || !known)
+    bool is_known;
+    heft_status st = count_entries(&entries, &is_known, f, &s, err);
+    if (st || !is_known)
         return st;
     set_length(&f->x, s.values, entries, 1);
     set_length(&f->x, s.indices, entries, 1);

@@ -183,13 +183,13 @@ static heft_status inflate_some(inflater *u, uint8_t *out, size_t *len, heft_err
 /* Count the bytes of the content, stopping soon after `limit`. */
 static heft_status count_content(heft_file *f, uint64_t *len, uint64_t limit, heft_error *err)
 {
-    uint8_t drop[4096];
+    uint8_t discarded[4096];
     inflater u = { .f = f };
     size_t n = 1;
     heft_status st = inflater_open(&u, err);
     while (!st && n && u.produced <= limit) {
-        n = sizeof drop;
-        st = inflate_some(&u, drop, &n, err);
+        n = sizeof discarded;
+        st = inflate_some(&u, discarded, &n, err);
     }
     *len = u.produced;
     inflater_close(&u);

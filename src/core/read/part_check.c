@@ -73,9 +73,9 @@ heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *s
         if (!st)
             d->update(state, c.data, c.len);
     }
-    heft_status there = heft_file_leave(f, err);
+    heft_status source_st = heft_file_leave(f, err);
     heft_chunks_close(&c);
-    return st ? st : there;
+    return st ? st : source_st;
 }
 
 /* ---- joining CRCs ---- */

@@ -70,8 +70,8 @@ static heft_status split_chunks(read_job *l, heft_error *err)
         const heft_ix_part_row *row = row_at(l, i);
         bool can_split = row->encoding == HEFT_RAW && digest_in_order(l, i) == HEFT_NONE;
         for (uint64_t from = 0; from < row->length;) {
-            chunk_start here = { i, from };
-            if (filled >= CHUNK && !heft_vec_add(&l->mem, &l->chunks, &here, sizeof here))
+            chunk_start start = { i, from };
+            if (filled >= CHUNK && !heft_vec_add(&l->mem, &l->chunks, &start, sizeof start))
                 return heft_error_no_memory(err, "to plan the reading");
             filled = filled < CHUNK ? filled : 0;
             uint64_t n = row->length - from;

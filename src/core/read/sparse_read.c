@@ -338,7 +338,7 @@ void heft_entries_close(heft_entries *e)
     heft_elements_close(&e->values);
 }
 
-static heft_status has_changed(heft_error *err)
+static heft_status changed_error(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
 }
@@ -355,7 +355,7 @@ static heft_status next_csr(heft_entries *e, const uint64_t *dims, heft_error *e
         st = heft_elements_index(&e->indices[0], &column, err);
     bool fits = e->row < dims[0] && column < dims[1] && e->consumed < e->row_end;
     if (!st && (!fits || e->row_end > e->count))
-        st = has_changed(err);
+        st = changed_error(err);
     e->position = e->row * dims[1] + column;
     return st;
 }
@@ -368,7 +368,7 @@ static heft_status next_coo(heft_entries *e, const uint64_t *dims, heft_error *e
         uint64_t index = 0;
         st = heft_elements_index(&e->indices[d], &index, err);
         if (!st && index >= dims[d])
-            st = has_changed(err);
+            st = changed_error(err);
         e->position = e->position * dims[d] + index;
     }
     return st;

@@ -160,9 +160,10 @@ heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t 
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
-    uint64_t most, ratio = row->encoding == HEFT_ZSTD ? 128 << 8 : 1032;
+    uint64_t max_length, ratio = row->encoding == HEFT_ZSTD ? 128 << 8 : 1032;
     length = v ? v->content : length;
-    if (row->encoding == HEFT_RAW || !heft_mul(&most, row->stored, ratio) || length <= most)
+    if (row->encoding == HEFT_RAW || !heft_mul(&max_length, row->stored, ratio) ||
+        length <= max_length)
         return HEFT_OK;
     return heft_error_set(err, HEFT_E_FORMAT, row->offset,
                           "%U bytes never decode to the %U that the part's tensor needs",

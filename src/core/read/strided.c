@@ -88,14 +88,14 @@ static heft_status read_line(const heft_strided_reader *r, uint64_t at, uint8_t 
     heft_status st = HEFT_OK;
     if (l.src_step == size && l.dst_step == size)
         return fetch(r, at, dst, (size_t)(l.count * size), err);
-    uint64_t most = l.src_step ? heft_div(BUFFER - size, l.src_step) + 1 : l.count;
-    for (strided_line some = l; l.count && !st; l.count -= some.count) {
-        some.count = l.count < most ? l.count : most;
-        st = fetch(r, at, buf, (size_t)((some.count - 1) * l.src_step + size), err);
+    uint64_t max_count = l.src_step ? heft_div(BUFFER - size, l.src_step) + 1 : l.count;
+    for (strided_line buffered = l; l.count && !st; l.count -= buffered.count) {
+        buffered.count = l.count < max_count ? l.count : max_count;
+        st = fetch(r, at, buf, (size_t)((buffered.count - 1) * l.src_step + size), err);
         if (!st)
-            copy_sized(dst, buf, some, size);
-        at += some.count * l.src_step;
-        dst += some.count * l.dst_step;
+            copy_sized(dst, buf, buffered, size);
+        at += buffered.count * l.src_step;
+        dst += buffered.count * l.dst_step;
     }
     return st;
 }
@@ -123,8 +123,8 @@ static heft_status copy_block(const heft_strided_reader *r, uint64_t at, uint8_t
 
 /* Return the byte offset of an element.  *column: index in the last dimension; *row: in the
  * second-last. */
-static uint64_t locate(const heft_strided_reader *r, uint64_t element, uint32_t size, uint64_t *row,
-                       uint64_t *column)
+static uint64_t element_offset(const heft_strided_reader *r, uint64_t element, uint32_t size,
+                               uint64_t *row, uint64_t *column)
 {
     uint64_t at = 0;
     *row = *column = 0;
@@ -146,7 +146,7 @@ static heft_status gather(const heft_strided_reader *r, uint64_t element, uint64
     uint64_t columns = r->dims[r->rank - 1], row, column;
     heft_status st = HEFT_OK;
     for (uint64_t n; count && !st; element += n, count -= n) {
-        uint64_t at = locate(r, element, size, &row, &column);
+        uint64_t at = element_offset(r, element, size, &row, &column);
         strided_line line = { columns - column, r->strides[r->rank - 1] * size, size };
         strided_line rows = { 1, 0, columns * size };
         line.count = line.count < count ? line.count : count;

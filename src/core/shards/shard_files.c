@@ -57,7 +57,7 @@ static heft_status record_failure(heft_file *f, heft_shard *b, heft_status st,
 }
 
 /* Record that a shard is not a valid file of the model's format; the message names the shard. */
-static heft_status refuse_model(heft_file *f, heft_shard *b, const heft_error *cause)
+static heft_status record_bad_model(heft_file *f, heft_shard *b, const heft_error *cause)
 {
     heft_error why;
     heft_status st = cause->status == HEFT_E_IO ? HEFT_E_IO : HEFT_E_FORMAT;
@@ -98,7 +98,7 @@ static heft_status open_shard_model(heft_file *f, heft_shard *b)
         used += f->opened_shards[i].model ? f->opened_shards[i].model->x.mem.used : 0;
     limits.memory = used < limits.memory ? limits.memory - used : 1;
     return heft_file_open_one(&b->model, b->source, &opt, parse_shard, &cause)
-               ? refuse_model(f, b, &cause)
+               ? record_bad_model(f, b, &cause)
                : HEFT_OK;
 }
 

@@ -11,7 +11,7 @@ typedef struct join_job {
     heft_file *f;
     const heft_join_options *opt;
     uint32_t *first_tensor;   /* by joined file, counted across all files */
-    uint8_t *kept;            /* by tensor, counted across all files, beginning with f */
+    uint8_t *is_kept;         /* by tensor, counted across all files, beginning with f */
     heft_names shard_entries; /* f->x.shard_entries by name */
     uint32_t own_tensors;     /* number of tensors of f alone */
     heft_error *err;
@@ -59,7 +59,7 @@ static heft_status choose_duplicate(join_job *j, uint32_t before, uint32_t tenso
     uint32_t i = heft_names_find(&j->shard_entries, of, heft_names_hash(&j->f->x.key, name), name);
     bool keep_second = j->opt ? j->opt->duplicates == HEFT_DUPLICATES_LAST
                               : i != HEFT_NONE && shard_of(j, tensor) == entries[i].shard;
-    j->kept[keep_second ? before : tensor] = 0;
+    j->is_kept[keep_second ? before : tensor] = 0;
     if (j->opt && j->opt->duplicates != HEFT_DUPLICATES_REFUSE)
         return HEFT_OK;
     if (j->opt)
@@ -79,10 +79,10 @@ static heft_status choose_tensors(join_job *j, heft_names *seen, uint32_t total)
         heft_str name = name_of(j, i);
         uint32_t hash = heft_names_hash(&j->f->x.key, name);
         uint32_t before = heft_names_add(seen, of, hash, name, i);
-        j->kept[i] = 1;
+        j->is_kept[i] = 1;
         if (before != HEFT_NONE)
             st = choose_duplicate(j, before, i, name);
-        if (before != HEFT_NONE && j->kept[i])
+        if (before != HEFT_NONE && j->is_kept[i])
             heft_names_replace(seen, of, hash, name, i);
     }
     return st;
@@ -123,8 +123,8 @@ static heft_status join_tensors(join_job *j)
                          (uint64_t)j->f->x.limits.tensors);
         return heft_error_rule(j->err, HEFT_E_LIMIT, "heft/limit-tensors");
     }
-    j->kept = heft_mem_alloc(mem, (size_t)total + 1);
-    heft_status st = j->kept && heft_names_reserve(mem, &seen, (uint32_t)total)
+    j->is_kept = heft_mem_alloc(mem, (size_t)total + 1);
+    heft_status st = j->is_kept && heft_names_reserve(mem, &seen, (uint32_t)total)
                          ? HEFT_OK
                          : heft_error_no_memory(j->err, purpose);
     if (!st)
@@ -133,11 +133,11 @@ static heft_status join_tensors(join_job *j)
     for (uint32_t m = 0; m < file_count && !st; m++) {
         const heft_joined_file *from = &j->f->joined_files[m];
         st = heft_ix_merge(&j->f->x, &from->file->x, from->first_shard,
-                           j->kept + j->first_tensor[m]);
+                           j->is_kept + j->first_tensor[m]);
     }
     if (!st)
         st = heft_ix_build_name_table(&j->f->x);
-    heft_mem_free(mem, j->kept, (size_t)total + 1);
+    heft_mem_free(mem, j->is_kept, (size_t)total + 1);
     return st;
 }
 
@@ -148,7 +148,7 @@ static heft_str value_key(const void *ctx, uint32_t i)
     return heft_ix_value(ctx, i)->key;
 }
 
-static heft_status conflict(join_job *j, heft_str key, uint32_t m)
+static heft_status report_conflict(join_job *j, heft_str key, uint32_t m)
 {
     if (j->opt) {
         if (j->opt->on_conflict)
@@ -177,7 +177,7 @@ static heft_status join_file_values(join_job *j, heft_names *seen, uint32_t m)
             if (!st)
                 heft_names_add(seen, of, hash, key, at);
         } else if (!heft_ix_same_value(x, known, from, i)) {
-            st = conflict(j, key, m);
+            st = report_conflict(j, key, m);
         }
     }
     return st;
@@ -219,7 +219,7 @@ static heft_status join_metadata(join_job *j)
 
 /* ---- joining ---- */
 
-static heft_status join(heft_file *f, const heft_join_options *opt, heft_error *err)
+static heft_status join_files(heft_file *f, const heft_join_options *opt, heft_error *err)
 {
     join_job j = { .f = f, .opt = opt, .err = err };
     size_t bytes = (f->joined_count + (size_t)1) * sizeof *j.first_tensor;
@@ -270,7 +270,7 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
             f->joined_files[f->joined_count++] = (heft_joined_file){ f->opened_shards[i].model,
                                                                      i + 1 };
     heft_file_enter(f);
-    heft_status st = heft_file_leave_after(f, join(f, NULL, err), err);
+    heft_status st = heft_file_leave_after(f, join_files(f, NULL, err), err);
     if (!st && heft_check_shard_numbers(f))
         st = heft_error_no_memory(err, purpose);
     return st;
@@ -360,7 +360,7 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     (*out)->x.strict = files[0]->x.strict;
     st = add_files(*out, files, count, err);
     if (!st)
-        st = join(*out, &o, err);
+        st = join_files(*out, &o, err);
     if (!st && !heft_ix_list_around(&(*out)->x))
         st = heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < count; i++)
@@ -381,10 +381,10 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     heft_ix_shard s = { heft_lit("what is added"), NULL, bytes, true, NULL };
     size_t count = (size_t)heft_ix_tensors(x) + 1;
     uint32_t number;
-    uint8_t *kept = heft_mem_alloc(&f->x.mem, count);
-    if (!kept)
+    uint8_t *is_kept = heft_mem_alloc(&f->x.mem, count);
+    if (!is_kept)
         return heft_error_no_memory(err, purpose);
-    memset(kept, 1, count);
+    memset(is_kept, 1, count);
     f->x.err = err;
     heft_status st = heft_ix_shard_add(&f->x, s, &number);
     if (!st && source) {
@@ -399,11 +399,11 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     }
     heft_file_enter(f);
     if (!st)
-        st = heft_ix_merge(&f->x, x, number, kept);
+        st = heft_ix_merge(&f->x, x, number, is_kept);
     if (!st)
         st = heft_ix_build_name_table(&f->x);
     st = heft_file_leave_after(f, st, err);
-    heft_mem_free(&f->x.mem, kept, count);
+    heft_mem_free(&f->x.mem, is_kept, count);
     f->x.err = NULL;
     return st;
 }
