@@ -250,9 +250,9 @@ static void what_is_not_there_is_said_not_to_be(void **state)
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     heft_assert_fails(heft_part_read(buf, f, 7, 0, 1, &err), HEFT_E_ARGUMENT, &err, "no part 7");
     heft_assert_fails(heft_part_read(buf, f, 0, 99, 2, &err), HEFT_E_ARGUMENT, &err,
-                      "pass the end");
+                      "exceed the part");
     heft_assert_fails(heft_part_read(buf, f, 0, UINT64_MAX, 2, &err), HEFT_E_ARGUMENT, &err,
-                      "pass the end");
+                      "exceed the part");
     heft_assert_ok(heft_part_read(buf, f, 0, 100, 0, &err), &err);
     heft_assert_fails(heft_stream_open(&s, f, 7, &err), HEFT_E_ARGUMENT, &err, "no part 7");
     heft_assert_ok(heft_stream_open(&s, f, 0, &err), &err);
@@ -265,9 +265,10 @@ static void what_is_not_there_is_said_not_to_be(void **state)
                       "no more bytes");
     heft_file_close(f);
     heft_assert_ok(heft_file_begin(&f, 100, NULL, &err), &err);
-    heft_assert_fails(heft_file_feed(f, 90, buf, 11, &err), HEFT_E_ARGUMENT, &err, "pass the end");
+    heft_assert_fails(heft_file_feed(f, 90, buf, 11, &err), HEFT_E_ARGUMENT, &err,
+                      "exceed the file");
     heft_assert_fails(heft_file_feed(f, UINT64_MAX, buf, 11, &err), HEFT_E_ARGUMENT, &err,
-                      "pass the end");
+                      "exceed the file");
     heft_file_close(f);
     heft_test_free(&b);
 }

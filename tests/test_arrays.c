@@ -133,7 +133,7 @@ static void what_cannot_be_read_is_told(void **state)
     heft_assert_fails(heft_array_view(&a, f, HEFT_STR("none"), &err), HEFT_E_NOTFOUND, &err,
                       "there is no tensor 'none'");
     heft_assert_fails(heft_array_read(&a, f, HEFT_STR("f16"), HEFT_F32, few, sizeof few, &err),
-                      HEFT_E_ARGUMENT, &err, "'f16' needs 132 bytes as f32, the memory has 8");
+                      HEFT_E_ARGUMENT, &err, "'f16' needs 132 bytes as f32, but the buffer has 8");
     assert_null(a.data);
     heft_file_close(f);
     heft_test_free(&b);

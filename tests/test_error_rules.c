@@ -63,7 +63,7 @@ static void the_limit_of_the_index_has_a_name(void **state)
     o.limits = &limits;
     heft_assert_ok(heft_file_begin(&f, 1000, &o, &err), &err);
     heft_assert_fails(heft_file_feed(f, 0, some, sizeof some, &err), HEFT_E_LIMIT, &err,
-                      "the index takes more");
+                      "the index exceeds");
     assert_rule(&err, "heft/limit-index");
     heft_file_close(f);
 }

@@ -76,7 +76,7 @@ static void the_index_takes_no_more_of_the_file_than_allowed(void **state)
         for (size_t k = 1; k < HEFT_COUNT(chosen_ways); k++) {
             const heft_test_open_method *way = &heft_test_open_methods[chosen_ways[k]];
             heft_assert_fails(open_within(way, b, &limits, &m, &err), HEFT_E_LIMIT, &err,
-                              "the index takes more than the limit of 409600 bytes");
+                              "the index exceeds the limit of 409600 bytes");
             assert_in_range(atomic_load(&m.peak), 0, 10 << 20);
         }
         heft_test_free(&b);

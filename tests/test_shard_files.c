@@ -235,7 +235,7 @@ static void a_file_of_another_size_is_not_the_one(void **state)
     heft_test_save(in(state, "model-1.zt"), b.p, b.len - 1);
     heft_file *f = open_model(state);
     assert_int_equal(heft_shard_file_at(f, 0).status, HEFT_E_FORMAT);
-    assert_unreadable(f, "far", HEFT_E_FORMAT, "has 9320 bytes, not the 9321");
+    assert_unreadable(f, "far", HEFT_E_FORMAT, "has 9320 bytes, expected 9321");
     assert_rules(f, "heft/file-size@0 ");
     heft_file_close(f);
     heft_test_free(&b);

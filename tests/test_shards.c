@@ -126,7 +126,7 @@ static void an_index_is_no_shard(void **state)
     heft_test_save(in(state, "m-00002-of-00002.safetensors"), index_text, sizeof index_text - 1);
     heft_file *f = open_named(state, "m.safetensors.index.json");
     heft_assert_fails(heft_file_is_complete(f, &err), HEFT_E_FORMAT, &err,
-                      "it is an index of other files itself");
+                      "it is itself an index of other files");
     heft_file_close(f);
 }
 

@@ -67,7 +67,7 @@ static void strangers_are_named(void **state)
                  { "\x1f\x8b\x08", "gzip" },
                  { "\x28\xb5\x2f\xfd", "zstd" },
                  { "{\"a\": 1}", "JSON" },
-                 { "nothing in particular", "no known format" } };
+                 { "nothing in particular", "unknown format: the file begins with 'nothing '" } };
     heft_error err;
     heft_file *f;
     (void)state;

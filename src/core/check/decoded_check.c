@@ -211,8 +211,9 @@ static void report_job(const decoded_checker *c, const job *j,
         bool is_bool_part = p->dtype == HEFT_BOOL;
         f = (heft_decoded_fault){ c->f->x.strict ? HEFT_FAULT : HEFT_WARNING,
                                   is_bool_part ? "heft/bool-value" : "heft/half-byte",
-                                  is_bool_part ? "a truth value is neither 0 nor 1"
-                                               : "the half byte behind the last element is not 0",
+                                  is_bool_part
+                                      ? "a boolean is neither 0 nor 1"
+                                      : "the unused half byte after the last element is not 0",
                                   { p->offset, p->stored },
                                   f.tensor,
                                   c->f->x.strict ? HEFT_E_FORMAT : HEFT_OK };

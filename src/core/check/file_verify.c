@@ -93,7 +93,7 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
             at++;
         if (at < n) {
             heft_range r = { where.offset + done + at, where.length - done - at };
-            c->report(c, s, rule, r, HEFT_NONE, "the padding is not made of the byte it should be");
+            c->report(c, s, rule, r, HEFT_NONE, "the padding contains unexpected bytes");
             return HEFT_OK;
         }
     }
@@ -224,7 +224,7 @@ static heft_status check_sparse(verify *v, uint32_t t)
         report(&v->check, HEFT_FAULT, "heft/sparse", nowhere, t, why.message);
     if (!st && order.has_duplicates)
         report(&v->check, v->f->x.strict ? HEFT_FAULT : HEFT_WARNING, "heft/sparse-twice", nowhere,
-               t, "two entries are in the same place");
+               t, "two entries have the same indices");
     if (!st && !order.is_ascending && !order.has_duplicates && v->f->x.strict)
         report(&v->check, HEFT_FAULT, "heft/sparse-order", nowhere, t,
                "the columns of a row do not ascend");
@@ -275,7 +275,7 @@ static heft_status check_all(verify *v)
         return st;
     if (f->x.shard_info.number)
         report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
-               "one of several files of a model: the first of them stands for all");
+               "this file is one shard of a model: verify the first shard to check all of them");
     st = check_checksums(v);
     if (!st)
         st = check_format(v);

@@ -37,8 +37,7 @@ static heft_status find_dense(dense_tensor *d, const heft_file *f, heft_str name
                bytes == heft_ix_part_row_at(&f->x, d->part)->length))
         return st;
     return heft_error_plain(err, HEFT_E_FORMAT,
-                            "tensor %q: its data are not as many bytes as its shape needs",
-                            d->t.name);
+                            "tensor %q: the size of its data does not match its shape", d->t.name);
 }
 
 /* ---- casting ---- */
@@ -146,13 +145,14 @@ static heft_status read_dense(heft_array *out, const dense_tensor *d, heft_dtype
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
                                 d->t.name, heft_dtype_name(d->t.dtype), heft_dtype_name(dtype));
     if (!heft_dtype_bytes(&bytes, dtype, d->count))
-        return heft_error_plain(err, HEFT_E_LIMIT, "tensor %q: %U elements of %s pass 64 bits",
+        return heft_error_plain(err, HEFT_E_LIMIT,
+                                "tensor %q: the size of %U elements of %s exceeds 64 bits",
                                 d->t.name, d->count, heft_dtype_name(dtype));
     heft_array a = array_of(d, dtype, bytes);
     if (memory && bytes > capacity)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "tensor %q needs %U bytes as %s, the memory has %U", a.name, bytes,
-                                heft_dtype_name(dtype), (uint64_t)capacity);
+                                "tensor %q needs %U bytes as %s, but the buffer has %U", a.name,
+                                bytes, heft_dtype_name(dtype), (uint64_t)capacity);
     heft_status st = memory ? HEFT_OK : allocate_data(&memory, &a, d, err);
     a.data = memory;
     if (!st)

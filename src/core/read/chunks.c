@@ -15,7 +15,7 @@ heft_status heft_chunks_open(heft_chunks *c, const heft_allocator *al, const voi
     c->data = c->buf = heft_alloc(al, c->capacity, 64);
     if (c->buf)
         return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_NOMEM, "no memory to go through %U bytes", length);
+    return heft_error_plain(err, HEFT_E_NOMEM, "no memory for a buffer to read %U bytes", length);
 }
 
 bool heft_chunks_next(heft_chunks *c)

@@ -13,7 +13,7 @@ heft_status heft_input_decode(heft_window *in, heft_encoding e, heft_range store
     bool frame_ended = true, done = false;
     if (!codec)
         return heft_error_set(in->err, HEFT_E_UNSUPPORTED, stored.offset,
-                              "this build cannot decode what is compressed here");
+                              "this build has no decoder for the compressed data here");
     heft_status st = codec->open(&state, *len, in->err);
     while (!st && !done && produced < *len) {
         uint64_t have = 0, want = stored.length < CHUNK ? stored.length : CHUNK;
@@ -36,7 +36,7 @@ heft_status heft_input_decode(heft_window *in, heft_encoding e, heft_range store
         done = !stored.length && !room_left;
         if (!consumed && !room_left && !done)
             st = heft_error_set(in->err, HEFT_E_FORMAT, stored.offset,
-                                "the compressed bytes decode to nothing more");
+                                "the compressed data are corrupt or truncated");
     }
     if (state)
         codec->close(state);

@@ -135,7 +135,7 @@ static heft_status check_length(const heft_file *f, uint32_t part, heft_error *e
     if (st)
         return st;
     heft_stream_stop(&s);
-    return heft_error_plain(err, HEFT_E_UNSUPPORTED, "the length of a part is not known");
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED, "the decoded length of a part is unknown");
 }
 
 heft_status heft_check_lengths(const heft_file *f, heft_error *err)

@@ -36,10 +36,12 @@ typedef struct foreign_kind {
 } foreign_kind;
 
 static const foreign_kind foreign_kinds[] = {
-    { "<!DOCTYPE", "an HTML page: the download got a web page instead of the file" },
-    { "<!doctype", "an HTML page: the download got a web page instead of the file" },
-    { "<html", "an HTML page: the download got a web page instead of the file" },
-    { "<HTML", "an HTML page: the download got a web page instead of the file" },
+    { "<!DOCTYPE",
+      "an HTML page: the server sent a web page instead of the file; download it again" },
+    { "<!doctype",
+      "an HTML page: the server sent a web page instead of the file; download it again" },
+    { "<html", "an HTML page: the server sent a web page instead of the file; download it again" },
+    { "<HTML", "an HTML page: the server sent a web page instead of the file; download it again" },
     { "<?xml", "an XML document" },
     { "version https://git-lfs.github.com/spec/",
       "a Git LFS pointer: fetch the file itself with 'git lfs pull'" },
@@ -52,17 +54,18 @@ static const foreign_kind foreign_kinds[] = {
     { "PK\x03\x04", "a zip archive of a kind that this build does not read" },
     { "\x7f"
       "ELF",
-      "a program" },
-    { "\x80\x02", "a Python pickle without what PyTorch puts around it" },
-    { "\x80\x03", "a Python pickle without what PyTorch puts around it" },
-    { "\x80\x04", "a Python pickle without what PyTorch puts around it" },
-    { "\x80\x05", "a Python pickle without what PyTorch puts around it" },
+      "an ELF executable" },
+    { "\x80\x02", "a plain Python pickle, not a torch.save() file" },
+    { "\x80\x03", "a plain Python pickle, not a torch.save() file" },
+    { "\x80\x04", "a plain Python pickle, not a torch.save() file" },
+    { "\x80\x05", "a plain Python pickle, not a torch.save() file" },
     { "{", "a JSON text" },
 };
 
 heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t size,
                                 heft_error *err)
 {
+    enum { SHOWN = 8 };
     const char *rule = "heft/unknown-format";
     const foreign_kind *s = foreign_kinds,
                        *end = foreign_kinds + sizeof foreign_kinds / sizeof *foreign_kinds;
@@ -74,8 +77,12 @@ heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t s
     if (!size)
         heft_error_plain(err, HEFT_E_FORMAT, "the file is empty");
     else if (s < end)
-        heft_error_plain(err, HEFT_E_FORMAT, "not a file of weights: it is %s", s->description);
+        heft_error_plain(err, HEFT_E_FORMAT, "not a file of model weights: it is %s",
+                         s->description);
     else
-        heft_error_plain(err, HEFT_E_FORMAT, "no known format recognises this file");
+        heft_error_plain(err, HEFT_E_FORMAT,
+                         "unknown format: the file begins with %q; 'heft formats' lists the "
+                         "supported formats",
+                         (heft_str){ (const char *)head, head_len < SHOWN ? head_len : SHOWN });
     return heft_error_rule(err, HEFT_E_FORMAT, rule);
 }

@@ -32,7 +32,8 @@ static void skip_text(heft_cur *c)
     uint32_t n = 0;
     while (heft_cur_u8(c) && !c->st)
         if (++n > MOST)
-            heft_cur_fail(c, "%s: a text of more than %U bytes", header_name, (uint64_t)MOST);
+            heft_cur_fail(c, "%s: its name or comment exceeds %U bytes", header_name,
+                          (uint64_t)MOST);
 }
 
 static heft_status read_gzip_header(heft_file *f)
@@ -51,7 +52,7 @@ static heft_status read_gzip_header(heft_file *f)
     const uint8_t *p = heft_cur_take(&c, FIXED);
     uint8_t flags = p ? p[3] : 0;
     if (flags & RESERVED || (p && p[2] != 8))
-        heft_cur_fail(&c, "%s: a method or flags that are not known", header_name);
+        heft_cur_fail(&c, "%s: unknown compression method or flags", header_name);
     if (flags & EXTRA)
         heft_cur_take(&c, heft_cur_u16(&c));
     if (flags & NAME)
@@ -64,8 +65,9 @@ static heft_status read_gzip_header(heft_file *f)
     if (c.st)
         return c.st;
     if (in->size - at < TRAILER)
-        return heft_cur_fail(&c, "gzip: the checksum at its end is cut short");
-    heft_cur inflater_close = heft_cur_whole(in, in->size - TRAILER, TRAILER, "the end of gzip");
+        return heft_cur_fail(
+            &c, "gzip: the file is truncated: there is no room for its 8-byte trailer");
+    heft_cur inflater_close = heft_cur_whole(in, in->size - TRAILER, TRAILER, "the gzip trailer");
     f->gzip = (heft_gzip_content){ .deflated = { at, in->size - TRAILER - at } };
     f->gzip.crc = heft_cur_u32(&inflater_close);
     f->gzip.isize = heft_cur_u32(&inflater_close);
@@ -124,7 +126,8 @@ static heft_status inflater_open(inflater *u, heft_error *err)
     const heft_allocator *al = u->f->host->allocator;
     u->codec = heft_host_codec(u->f->host, HEFT_DEFLATE);
     if (!u->codec)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot unpack gzip");
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "this build cannot unpack gzip: unpack the file first");
     u->capacity = u->f->gzip.deflated.length < CHUNK ? (size_t)u->f->gzip.deflated.length + 1
                                                      : CHUNK;
     u->buf = heft_alloc(al, u->capacity, 64);
@@ -170,7 +173,7 @@ static heft_status inflate_some(inflater *u, uint8_t *out, size_t *len, heft_err
         if (st)
             break;
         if (!consumed && !n)
-            return heft_error_plain(err, HEFT_E_FORMAT, "gzip: the content is cut short");
+            return heft_error_plain(err, HEFT_E_FORMAT, "gzip: the compressed data are truncated");
         u->in += consumed;
         u->in_len -= consumed;
         produced += n;
@@ -202,9 +205,10 @@ static heft_status read_content(void *ctx, uint8_t *buf, size_t len, heft_error 
     size_t n = len;
     heft_status st = inflate_some(u, buf, &n, err);
     u->crc = heft_crc32(u->crc, buf, n);
-    return st || n == len ? st
-                          : heft_error_plain(err, HEFT_E_FORMAT,
-                                             "gzip: it unpacks to fewer bytes than its end says");
+    return st || n == len
+               ? st
+               : heft_error_plain(err, HEFT_E_FORMAT,
+                                  "gzip: the content is shorter than its trailer states");
 }
 
 static heft_status check_end(inflater *u, heft_error *err)
@@ -218,7 +222,7 @@ static heft_status check_end(inflater *u, heft_error *err)
     return u->crc == u->f->gzip.crc
                ? HEFT_OK
                : heft_error_plain(err, HEFT_E_CHECKSUM,
-                                  "gzip: the CRC-32 at its end is not that of its content");
+                                  "gzip: the CRC-32 in the trailer does not match the content");
 }
 
 /* ---- the decoded content as a source ---- */
@@ -297,11 +301,12 @@ static heft_status fill_content(gunzip_source *p, heft_file *f, heft_error *err)
     st = len > limit ? HEFT_OK : count_content(f, &len, limit, err);
     if (!st && len > limit)
         return heft_error_plain(err, HEFT_E_LIMIT,
-                                "gzip: its %U bytes unpack to more than %U times as many", stored,
-                                (uint64_t)MAX_RATIO);
+                                "gzip: %U compressed bytes unpack to more than %U times that size",
+                                stored, (uint64_t)MAX_RATIO);
     if (!st && (!len || (uint32_t)len != f->gzip.isize))
         return heft_error_plain(err, HEFT_E_FORMAT,
-                                "gzip: it unpacks to %U bytes, which its end does not say", len);
+                                "gzip: the content has %U bytes, which does not match its trailer",
+                                len);
     return st ? st : fill(p, f, len, &has_more, err);
 }
 

@@ -46,8 +46,7 @@ static heft_status detect(heft_file *f, heft_error *err)
 
 static heft_status limit_error(const heft_file *f, heft_error *err)
 {
-    heft_error_plain(err, HEFT_E_LIMIT, "the index takes more than the limit of %U bytes",
-                     f->input.limit);
+    heft_error_plain(err, HEFT_E_LIMIT, "the index exceeds the limit of %U bytes", f->input.limit);
     return heft_error_rule(err, HEFT_E_LIMIT, "heft/limit-index");
 }
 
@@ -78,9 +77,10 @@ static void drop_parsed_pages(void *ctx, const char **from, const char *name)
 static heft_status parse(heft_file *f, heft_error *err)
 {
     if (f->x.pick.len && !(f->format->caps & HEFT_CAN_PICK))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "%s files do not nest: there is no key %q to pick",
-                                f->format->title, f->x.pick);
+        return heft_error_plain(
+            err, HEFT_E_UNSUPPORTED,
+            "key %q: --key applies only to nested PyTorch checkpoints, and this is a %s file",
+            f->x.pick, f->format->title);
     f->x.err = f->input.in.err = err;
     heft_ix_reset(&f->x);
     f->x.on_parsed_upto = f->input.whole_file && f->source && HEFT_HAS(f->source->ops, dont_need)
@@ -132,7 +132,7 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
     if (!st && f->gzip.was_decompressed)
         heft_ix_note(
             &f->x, HEFT_NOTE, "heft/gzip", HEFT_NOWHERE, HEFT_NONE,
-            "the file is compressed with gzip: offsets and sizes are of what it unpacks to");
+            "the file is compressed with gzip: offsets and sizes refer to the unpacked content");
     f->ready = !st;
     return st;
 }
@@ -150,9 +150,11 @@ heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size
 {
     heft_range r = { offset, len };
     if (f->source || f->ready)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "this file takes no more bytes");
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "the file is complete or has a source: it takes no more bytes");
     if (!heft_range_in(r, f->input.in.size))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the end of the file, %U",
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "%U bytes at offset %U exceed the file, which has %U bytes",
                                 (uint64_t)len, offset, f->input.in.size);
     if (!offset && len == f->input.in.size) {
         f->input.whole_file = data;
@@ -175,7 +177,8 @@ static heft_status fetch(heft_file *f, heft_error *err)
         uint8_t *to;
         heft_range r = needs[i];
         if (r.length > SIZE_MAX)
-            return heft_error_plain(err, HEFT_E_LIMIT, "%U bytes at once", r.length);
+            return heft_error_plain(err, HEFT_E_LIMIT,
+                                    "cannot read %U bytes at once on this system", r.length);
         heft_status st = heft_input_reserve(&f->input, r.offset, (size_t)r.length, &to, err);
         if (!st)
             st = f->source->ops->read(f->source, r.offset, to, (size_t)r.length, err);

@@ -27,7 +27,7 @@ heft_status heft_file_add_notes(heft_file *f)
             heft_ix_note(x, HEFT_WARNING, rules->name, HEFT_NOWHERE, t, path_texts[risk]);
         if (rules->rank && heft_ix_row(x, t)->rank > MAX_RANK)
             heft_ix_note(x, HEFT_WARNING, rules->rank, HEFT_NOWHERE, t,
-                         "it has more than the 64 dimensions of NumPy and PyTorch");
+                         "it exceeds the limit of 64 dimensions of NumPy and PyTorch");
     }
     return f->format->notice ? f->format->notice(x) : HEFT_OK;
 }
@@ -49,7 +49,7 @@ heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
 bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i)
 {
     static const heft_note truncated = {
-        HEFT_WARNING,        "heft/notices", "there are more of these findings than are listed",
+        HEFT_WARNING,        "heft/notices", "there are more findings; only the first are listed",
         { HEFT_NOWHERE, 0 }, HEFT_NONE,      false
     };
     const heft_note *notes = f->x.notes.ptr;

@@ -146,9 +146,9 @@ heft_status heft_partial_crcs_join(const heft_partial_crcs *s, const char *algor
             continue;
         }
         heft_range gap = { at, next - at };
-        st = missing
-                 ? missing(ctx, s->digests[a], gap, state, err)
-                 : heft_error_set(err, HEFT_E_ARGUMENT, at, "bytes were written past a checksum");
+        st = missing ? missing(ctx, s->digests[a], gap, state, err)
+                     : heft_error_set(err, HEFT_E_ARGUMENT, at,
+                                      "a checksum covers bytes that were not written");
         at = next;
     }
     return st;

@@ -48,7 +48,7 @@ static heft_status check_parts(read_job *l, heft_error *err)
         uint64_t length = heft_ix_part_row_at(&l->f->x, l->parts[i])->length;
         if (length == HEFT_NOWHERE)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                    "part %U decodes to a number of bytes that is not known",
+                                    "the decoded length of part %U is unknown",
                                     (uint64_t)l->parts[i]);
         l->progress.total += length;
         l->order[i] = i;

@@ -38,8 +38,9 @@ heft_status heft_elements_next(heft_elements *n, const uint8_t **out, heft_error
         n->next = 0;
         n->filled = n->unread < BUFFER ? (uint32_t)n->unread : BUFFER;
         n->unread -= n->filled;
-        st = n->filled ? heft_stream_read(n->buf, &n->stream, n->filled, err)
-                       : heft_error_plain(err, HEFT_E_FORMAT, "a part ends too early");
+        st = n->filled
+                 ? heft_stream_read(n->buf, &n->stream, n->filled, err)
+                 : heft_error_plain(err, HEFT_E_FORMAT, "a part has fewer elements than expected");
     }
     *out = n->buf + n->next;
     n->next += n->size;
@@ -109,8 +110,8 @@ static heft_status count_indices(sparse_parts *p, bool is_csr)
     uint64_t entry_bytes;
     if (!heft_mul(&entry_bytes, heft_index_size(row->dtype), is_csr ? 1 : p->row->rank) ||
         entry_bytes > UINT32_MAX || !element_count(&p->count, row, (uint32_t)entry_bytes))
-        return format_error(p, "its indices, %U bytes, are no whole number of entries", row->length,
-                            0);
+        return format_error(p, "its %U bytes of indices are not a whole number of entries",
+                            row->length, 0);
     return HEFT_OK;
 }
 
@@ -125,15 +126,15 @@ static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tens
     p->coords = find_part(p, "coords");
     bool is_csr = row->layout == HEFT_SPARSE_CSR;
     if (is_csr && row->rank != 2)
-        return format_error(p, "%U dimensions are not what its layout takes", row->rank, 0);
+        return format_error(p, "sparse_csr needs 2 dimensions, and its shape has %U", row->rank, 0);
     if (p->values == HEFT_NONE || (is_csr && (p->indices == HEFT_NONE || p->indptr == HEFT_NONE)) ||
         (!is_csr && p->coords == HEFT_NONE))
-        return format_error(p, "parts of its layout are missing", 0, 0);
+        return format_error(p, "parts that its layout requires are missing", 0, 0);
     const heft_ix_part_row *values = part_row(p, p->values);
     if (!heft_dtype_size(values->dtype)) /* packed elements, or an unknown type */
         return count_indices(p, is_csr);
     if (!element_count(&p->count, values, heft_dtype_size(values->dtype)))
-        return format_error(p, "its values, %U bytes, are no whole number of elements",
+        return format_error(p, "its %U bytes of values are not a whole number of elements",
                             values->length, 0);
     if (!row->rank && p->count > 1)
         return format_error(p, "a scalar has one element, and there are %U entries", p->count, 0);
@@ -147,7 +148,7 @@ static heft_status check_index_part(const sparse_parts *p, uint32_t part, uint64
     const heft_ix_part_row *row = part_row(p, part);
     uint64_t count;
     if (!heft_index_size(row->dtype))
-        return format_error(p, "an index part is not of integers", 0, 0);
+        return format_error(p, "the type of an index part is not an integer", 0, 0);
     if (!element_count(&count, row, heft_index_size(row->dtype)) || count != wanted)
         return format_error(p, fmt, heft_div(row->length, heft_index_size(row->dtype)), wanted);
     return HEFT_OK;
@@ -200,9 +201,9 @@ static heft_status check_rows(csr_check *r)
     for (uint64_t row = 0; row < r->p.dims[0] && !st; row++, begin = end) {
         st = heft_elements_index(&r->pointers, &end, r->p.err);
         if (!st && end < begin)
-            return format_error(&r->p, "its row pointers decrease behind row %U, to %U", row, end);
+            return format_error(&r->p, "its row pointers decrease after row %U, to %U", row, end);
         if (!st && end > r->p.count)
-            return format_error(&r->p, "a row pointer is %U, and there are %U values", end,
+            return format_error(&r->p, "a row pointer is %U, but there are only %U values", end,
                                 r->p.count);
         if (!st)
             st = check_row(r, end - begin, row);
@@ -317,8 +318,8 @@ heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tens
     heft_status st = find_parts(&p, f, tensor, err);
     if (!st && p.row->rank > HEFT_SPARSE_RANK)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "tensor %q: sparse tensors of more than %U dimensions are only "
-                                "copied",
+                                "tensor %q: sparse tensors of more than %U dimensions cannot be "
+                                "converted, only copied",
                                 heft_ix_name(&f->x, tensor), (uint64_t)HEFT_SPARSE_RANK);
     if (st)
         return st;
@@ -340,7 +341,7 @@ void heft_entries_close(heft_entries *e)
 
 static heft_status changed_error(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
+    return heft_error_plain(err, HEFT_E_IO, "the data changed while being read");
 }
 
 static heft_status next_csr(heft_entries *e, const uint64_t *dims, heft_error *err)

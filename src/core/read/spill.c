@@ -13,8 +13,7 @@ static heft_status fill_memory(heft_spill *s, heft_spill_read read, void *ctx, h
         s->memory = heft_alloc(al, (size_t)s->len, 64);
     if (!s->memory)
         return heft_error_plain(err, HEFT_E_NOMEM,
-                                "no memory for %U bytes of a compressed part in another order",
-                                s->len);
+                                "no memory for %U bytes to reorder a compressed part", s->len);
     s->bytes = s->memory;
     return read(ctx, s->memory, (size_t)s->len, err);
 }

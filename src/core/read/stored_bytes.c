@@ -70,13 +70,15 @@ heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf
         if (st)
             return st;
         if (!heft_range_in((heft_range){ offset, len }, s->size))
-            return heft_error_set(err, HEFT_E_ARGUMENT, offset, "%U bytes pass the end of %q, %U",
-                                  (uint64_t)len, f->opened_shards[number - 1].name, s->size);
+            return heft_error_set(err, HEFT_E_ARGUMENT, offset,
+                                  "%U bytes exceed the file %q, which has %U bytes", (uint64_t)len,
+                                  f->opened_shards[number - 1].name, s->size);
         return len ? s->ops->read(s, offset, buf, len, err) : HEFT_OK;
     }
     if (!heft_range_in((heft_range){ offset, len }, f->input.in.size))
-        return heft_error_set(err, HEFT_E_ARGUMENT, offset, "%U bytes pass the end of the file, %U",
-                              (uint64_t)len, f->input.in.size);
+        return heft_error_set(err, HEFT_E_ARGUMENT, offset,
+                              "%U bytes exceed the file, which has %U bytes", (uint64_t)len,
+                              f->input.in.size);
     if (!len)
         return HEFT_OK;
     if (s)

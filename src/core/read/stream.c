@@ -117,8 +117,8 @@ static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *e
         s->decoded += n;
         if (s->is_measuring && s->decoded > s->row.length)
             return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
-                                  "the part decodes to more than %U bytes, and the file does not "
-                                  "say to how many",
+                                  "the part decodes to more than %U bytes, the limit for a part "
+                                  "whose length the file does not state",
                                   s->row.length);
         if (!s->is_measuring && n)
             return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
@@ -126,7 +126,7 @@ static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *e
                                   s->content_bytes);
         if (!n && s->in_len + (size_t)(s->row.stored - s->fetched) == before && !s->frame_ended)
             return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
-                                  "the last frame is cut short");
+                                  "the last frame is truncated");
     }
     return HEFT_OK;
 }
@@ -166,7 +166,7 @@ heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t 
         length <= max_length)
         return HEFT_OK;
     return heft_error_set(err, HEFT_E_FORMAT, row->offset,
-                          "%U bytes never decode to the %U that the part's tensor needs",
+                          "%U stored bytes cannot decode to the %U bytes that the tensor needs",
                           row->stored, length);
 }
 
@@ -327,8 +327,9 @@ static heft_status advance(heft_stream *s, size_t len, heft_error *err)
 heft_status heft_stream_read(void *buf, heft_stream *s, size_t len, heft_error *err)
 {
     if (len > s->row.length - s->delivered)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes are asked for, %U are left",
-                                (uint64_t)len, s->row.length - s->delivered);
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "%U bytes were requested, but only %U are left", (uint64_t)len,
+                                s->row.length - s->delivered);
     heft_status st = s->codec ? read_decoded(s, buf, len, err) : read_raw(s, buf, len, err);
     return st ? st : advance(s, len, err);
 }

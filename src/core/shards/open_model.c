@@ -13,7 +13,8 @@ heft_status heft_file_step(heft_file *f, heft_error *err)
         st = heft_join_shards(f, err);
     if (!st && f->passed_over)
         st = heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
-                            "the folder has %q, too, which is not read", heft_lit(f->passed_over));
+                            "the folder also contains %q, which was not read",
+                            heft_lit(f->passed_over));
     return st ? st : heft_file_finish(f, err);
 }
 

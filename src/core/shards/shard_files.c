@@ -68,7 +68,7 @@ static heft_status record_bad_model(heft_file *f, heft_shard *b, const heft_erro
     b->is_unreadable = st == HEFT_E_IO;
     heft_error_plain(&why, st,
                      b->is_unreadable ? "the file %q cannot be read: %s"
-                                      : "the file %q is none of this model's: %s",
+                                      : "the file %q is not a shard of this model: %s",
                      b->name, cause->message);
     why.os = cause->os;
     b->rule = "heft/shard";
@@ -80,7 +80,7 @@ static heft_status parse_shard(heft_file *f, heft_error *err)
 {
     heft_status st = heft_file_parse(f, err);
     if (!st && (f->x.shards.len || f->x.shard_entries.len))
-        return heft_error_plain(err, HEFT_E_FORMAT, "it is an index of other files itself");
+        return heft_error_plain(err, HEFT_E_FORMAT, "it is itself an index of other files");
     return st ? st : heft_file_finish(f, err);
 }
 
@@ -110,9 +110,8 @@ static heft_status check_size(heft_shard *b, const heft_ix_shard *s, heft_error 
         return HEFT_OK;
     heft_source_close(b->source);
     b->source = NULL;
-    return heft_error_plain(why, HEFT_E_FORMAT,
-                            "the file %q has %U bytes, not the %U it should have", b->name, size,
-                            s->size);
+    return heft_error_plain(why, HEFT_E_FORMAT, "the file %q has %U bytes, expected %U", b->name,
+                            size, s->size);
 }
 
 static heft_status open_shard_file(heft_file *f, heft_shard *b, const heft_ix_shard *s,
@@ -123,9 +122,11 @@ static heft_status open_shard_file(heft_file *f, heft_shard *b, const heft_ix_sh
     if (!f->shards)
         heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known", b->name);
     else if (!is_component(b->name))
-        heft_error_plain(&why, st, "%q is not the name of a file beside this one", b->name);
+        heft_error_plain(&why, st, "shard %q is not the name of a file in the model's folder",
+                         b->name);
     else if (!may_open)
-        heft_error_plain(&why, st, "the file %q is one too many", b->name);
+        heft_error_plain(&why, st, "shard %q exceeds the limit of %U shards", b->name,
+                         (uint64_t)MAX_SHARDS);
     else if (f->shards->open(&b->source, f->shards->ctx, b->name.ptr, &cause)) {
         b->source = NULL;
         heft_error_plain(&why, st, "shard %q %s", b->name, cause.message);
@@ -151,7 +152,7 @@ heft_status heft_shards_open(heft_file *f, heft_error *err)
         return HEFT_OK;
     f->opened_shards = heft_mem_alloc(&f->x.mem, count * sizeof *f->opened_shards);
     if (!f->opened_shards)
-        return heft_error_no_memory(err, "for the files beside this one");
+        return heft_error_no_memory(err, "for the shards");
     memset(f->opened_shards, 0, count * sizeof *f->opened_shards);
     f->opened_shard_count = f->opened_shard_capacity = count;
     for (uint32_t i = 0; i < count && !st; i++) {
@@ -161,7 +162,7 @@ heft_status heft_shards_open(heft_file *f, heft_error *err)
                  ? open_shard_file(f, &f->opened_shards[i], s, i < MAX_SHARDS)
                  : HEFT_E_NOMEM;
     }
-    return st ? heft_error_no_memory(err, "for the files beside this one") : HEFT_OK;
+    return st ? heft_error_no_memory(err, "for the shards") : HEFT_OK;
 }
 
 /* ---- getters ---- */

@@ -14,15 +14,15 @@ static heft_status check_entry(heft_file *f, const heft_ix_shard_entry *entry, u
         return HEFT_OK;
     if (id == HEFT_NONE)
         return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", entry->at, HEFT_NONE,
-                              "tensor %q is listed as one of %q, which has none of that name",
-                              entry->name, entry->file);
+                              "tensor %q is listed in %q, which does not contain it", entry->name,
+                              entry->file);
     uint32_t part = heft_ix_row(x, id)->first_part;
     uint32_t number = heft_global_offset_file(x, heft_ix_part_row_at(x, part)->offset);
     if (number == entry->shard)
         return HEFT_OK;
     return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", entry->at, id,
-                          "tensor %q is listed as one of %q, but is in %q", entry->name,
-                          entry->file, heft_shard_name(f, number));
+                          "tensor %q is listed in %q, but stored in %q", entry->name, entry->file,
+                          heft_shard_name(f, number));
 }
 
 static heft_status check_unlisted(heft_file *f, const uint8_t *seen)
@@ -32,7 +32,7 @@ static heft_status check_unlisted(heft_file *f, const uint8_t *seen)
     for (uint32_t i = 0; i < heft_ix_tensors(x) && !st; i++)
         if (!seen[i])
             st = heft_join_note(f, HEFT_WARNING, "heft/shard-unlisted", HEFT_NOWHERE, i,
-                                "tensor %q is in one of the files, but not listed",
+                                "tensor %q is stored in a shard, but not listed in the index",
                                 heft_ix_name(x, i));
     return st;
 }
@@ -46,7 +46,8 @@ static heft_status check_total(heft_file *f)
     if (f->x.stated == HEFT_NOWHERE || f->x.stated == sum || f->missing.status)
         return HEFT_OK;
     return heft_join_note(f, HEFT_WARNING, "heft/shard-total", 0, HEFT_NONE,
-                          "%U bytes of tensors are announced, the files have %U", f->x.stated, sum);
+                          "the index states %U bytes of tensors, the shards have %U", f->x.stated,
+                          sum);
 }
 
 heft_status heft_check_shard_index(heft_file *f, heft_error *err)
@@ -80,10 +81,10 @@ static heft_status check_joined_file(heft_file *f, uint32_t m)
         return HEFT_OK;
     if (!own->count)
         return heft_join_note(f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE,
-                              "%q does not say that it is one of %U files",
+                              "%q does not state that it is one of %U shards",
                               heft_shard_name(f, number), (uint64_t)set->count);
     return heft_join_note(f, HEFT_FAULT, "heft/shard", HEFT_NOWHERE, HEFT_NONE,
-                          "%q says that it is file %U of %U, not %U of %U",
+                          "%q states that it is shard %U of %U, expected %U of %U",
                           heft_shard_name(f, number), (uint64_t)own->number + 1,
                           (uint64_t)own->count, (uint64_t)number + 1, (uint64_t)set->count);
 }
@@ -100,5 +101,6 @@ heft_status heft_check_shard_info(heft_file *f)
     if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || f->missing.status)
         return st;
     return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, HEFT_NONE,
-                          "%U tensors are announced, the files have %U", set->tensors, tensors);
+                          "the first shard states %U tensors, the shards have %U", set->tensors,
+                          tensors);
 }

@@ -63,7 +63,8 @@ static heft_status choose_duplicate(join_job *j, uint32_t before, uint32_t tenso
     if (j->opt && j->opt->duplicates != HEFT_DUPLICATES_REFUSE)
         return HEFT_OK;
     if (j->opt)
-        return heft_error_plain(j->err, HEFT_E_ARGUMENT, "tensor %q is in two of the files", name);
+        return heft_error_plain(j->err, HEFT_E_ARGUMENT,
+                                "tensor %q is in more than one of the files", name);
     return heft_join_note(j->f, HEFT_FAULT, "heft/shard-twice", HEFT_NOWHERE, HEFT_NONE,
                           "tensor %q is in %q and in %q", name,
                           heft_shard_name(j->f, shard_of(j, before)),
@@ -119,7 +120,7 @@ static heft_status join_tensors(join_job *j)
         total += heft_ix_tensors(&j->f->joined_files[m].file->x);
     }
     if (total > j->f->x.limits.tensors) {
-        heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors pass the limit of %U", total,
+        heft_error_plain(j->err, HEFT_E_LIMIT, "%U tensors exceed the limit of %U", total,
                          (uint64_t)j->f->x.limits.tensors);
         return heft_error_rule(j->err, HEFT_E_LIMIT, "heft/limit-tensors");
     }
@@ -156,7 +157,7 @@ static heft_status report_conflict(join_job *j, heft_str key, uint32_t m)
         return HEFT_OK;
     }
     return heft_join_note(j->f, HEFT_WARNING, "heft/shard-metadata", HEFT_NOWHERE, HEFT_NONE,
-                          "metadata %q of %q differ from those of another file", key,
+                          "metadata %q of %q differs from another file", key,
                           heft_shard_name(j->f, j->f->joined_files[m].first_shard));
 }
 

@@ -71,7 +71,8 @@ static void check_folder_entry(void *arg, const char *text)
     if (s->st || !read_name(&n, name) || !is_same_set(&n, &s->first) || is_listed(s->f, name))
         return;
     s->st = heft_join_note(s->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE,
-                           "the file %q is numbered as one of the model's, but not listed", name);
+                           "the file %q is numbered like a shard of this model, but not listed",
+                           name);
 }
 
 /* ---- numbers ---- */
@@ -90,10 +91,10 @@ heft_status heft_check_shard_numbers(heft_file *f)
     heft_status st = HEFT_OK;
     if (!agree)
         st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
-                            "the files are numbered as those of several sets");
+                            "the shards are numbered as parts of several models");
     else if (first.count != f->opened_shard_count)
         st = heft_join_note(f, HEFT_WARNING, "heft/shard-number", HEFT_NOWHERE, HEFT_NONE,
-                            "the files are numbered up to %U, and %U are listed",
+                            "the shards are numbered up to %U, but %U are listed",
                             (uint64_t)first.count, (uint64_t)f->opened_shard_count);
     if (st || !f->shards || !HEFT_HAS(f->shards, list))
         return st;
