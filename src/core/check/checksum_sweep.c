@@ -100,11 +100,11 @@ static bool is_longer(const void *ctx, uint32_t a, uint32_t b)
 static bool sort_serial(sweep *s)
 {
     size_t bytes = ((size_t)s->serial.len + 1) * sizeof(uint32_t);
-    uint32_t *fits = heft_mem_alloc(&s->mem, bytes);
-    if (!fits)
+    uint32_t *scratch = heft_mem_alloc(&s->mem, bytes);
+    if (!scratch)
         return false;
-    heft_sort(s->serial.ptr, fits, s->serial.len, is_longer, &s->f->x);
-    heft_mem_free(&s->mem, fits, bytes);
+    heft_sort(s->serial.ptr, scratch, s->serial.len, is_longer, &s->f->x);
+    heft_mem_free(&s->mem, scratch, bytes);
     return true;
 }
 

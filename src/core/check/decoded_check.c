@@ -21,7 +21,7 @@ typedef struct decoded_checker {
     heft_vec jobs;
 } decoded_checker;
 
-static const char purpose[] = "to check what parts hold";
+static const char purpose[] = "to check decoded parts";
 
 /* ---- selecting parts ---- */
 
@@ -105,80 +105,80 @@ typedef struct part_reader {
 
 static void update_digest(void *ctx, const void *data, size_t len)
 {
-    part_reader *l = ctx;
-    heft_running_digest_update(&l->digest, data, len);
+    part_reader *r = ctx;
+    heft_running_digest_update(&r->digest, data, len);
 }
 
-static heft_status read_part(part_reader *l, heft_error *err)
+static heft_status read_part(part_reader *r, heft_error *err)
 {
-    const heft_ix_part_row *p = &l->s.row;
-    l->s.on_decoded = update_digest;
-    l->s.callback_ctx = l;
+    const heft_ix_part_row *p = &r->s.row;
+    r->s.on_decoded = update_digest;
+    r->s.callback_ctx = r;
     heft_chunks c;
-    heft_status st = heft_chunks_open(&c, l->c->f->host->allocator, NULL, p->length, err);
+    heft_status st = heft_chunks_open(&c, r->c->f->host->allocator, NULL, p->length, err);
     if (!st && !p->length)
-        st = heft_stream_read(c.buf, &l->s, 0, err);
-    while (!st && !heft_progress_halted(l->c->progress) && heft_chunks_next(&c)) {
+        st = heft_stream_read(c.buf, &r->s, 0, err);
+    while (!st && !heft_progress_halted(r->c->progress) && heft_chunks_next(&c)) {
         size_t n = c.len;
-        st = heft_stream_read(c.buf, &l->s, n, err);
+        st = heft_stream_read(c.buf, &r->s, n, err);
         if (st)
             break;
-        size_t bad_value = is_bool(p) && l->j->bad_value == HEFT_NOWHERE
+        size_t bad_value = is_bool(p) && r->j->bad_value == HEFT_NOWHERE
                                ? first_above_one(c.data, n)
                                : n;
         if (bad_value < n)
-            l->j->bad_value = c.at + bad_value;
-        if (!c.left && c.data[n - 1] >> 4 && has_padding_nibble(l->c->f, l->j->part))
-            l->j->bad_value = p->length - 1;
-        heft_progress_add(l->c->progress, n);
+            r->j->bad_value = c.at + bad_value;
+        if (!c.left && c.data[n - 1] >> 4 && has_padding_nibble(r->c->f, r->j->part))
+            r->j->bad_value = p->length - 1;
+        heft_progress_add(r->c->progress, n);
     }
     heft_chunks_close(&c);
     return st;
 }
 
 /* Record a malformed part as a finding; a system error ends the whole check. */
-static void record_failure(part_reader *l, heft_status st, const heft_error *err)
+static void record_failure(part_reader *r, heft_status st, const heft_error *err)
 {
-    const heft_allocator *al = l->c->f->host->allocator;
+    const heft_allocator *al = r->c->f->host->allocator;
     if (st != HEFT_E_FORMAT && st != HEFT_E_UNSUPPORTED) {
-        heft_progress_fail(l->c->progress, st, err);
+        heft_progress_fail(r->c->progress, st, err);
         return;
     }
-    l->j->verdict = UNDECODABLE;
-    l->j->error = heft_alloc(al, sizeof *err, 16);
-    if (l->j->error)
-        *l->j->error = *err;
+    r->j->verdict = UNDECODABLE;
+    r->j->error = heft_alloc(al, sizeof *err, 16);
+    if (r->j->error)
+        *r->j->error = *err;
 }
 
 static void run_job(void *arg, size_t i)
 {
     decoded_checker *c = arg;
-    part_reader l = { .c = c, .j = (job *)c->jobs.ptr + i };
+    part_reader r = { .c = c, .j = (job *)c->jobs.ptr + i };
     heft_error err = { .status = HEFT_OK };
     if (heft_progress_halted(c->progress))
         return;
-    heft_status st = heft_stream_start(&l.s, c->f, l.j->part, &err);
+    heft_status st = heft_stream_start(&r.s, c->f, r.j->part, &err);
     bool is_open = !st;
-    if (!st && l.j->checksum != HEFT_NONE) {
-        heft_stored_checksum checksum = heft_ix_checksum_at(&c->f->x, l.j->checksum);
+    if (!st && r.j->checksum != HEFT_NONE) {
+        heft_stored_checksum checksum = heft_ix_checksum_at(&c->f->x, r.j->checksum);
         const heft_digest *d = heft_host_digest(c->f->host, checksum.algorithm);
-        l.j->verdict = d ? DECODED : DIGEST_UNCHECKED;
-        st = heft_running_digest_begin(&l.digest, d, c->f->host->allocator, purpose, &err);
+        r.j->verdict = d ? DECODED : DIGEST_UNCHECKED;
+        st = heft_running_digest_begin(&r.digest, d, c->f->host->allocator, purpose, &err);
     }
     if (!st)
-        st = read_part(&l, &err);
+        st = read_part(&r, &err);
     if (is_open)
-        heft_stream_stop(&l.s);
+        heft_stream_stop(&r.s);
     if (st)
-        record_failure(&l, st, &err);
-    if (!st && l.digest.is_running) {
+        record_failure(&r, st, &err);
+    if (!st && r.digest.is_running) {
         uint8_t got[64] = { 0 };
-        uint32_t bytes = l.digest.digest->bytes;
-        heft_running_digest_end(&l.digest, got);
-        if (memcmp(got, heft_ix_checksum_at(&c->f->x, l.j->checksum).expect, bytes))
-            l.j->verdict = DIGEST_MISMATCH;
+        uint32_t bytes = r.digest.digest->bytes;
+        heft_running_digest_end(&r.digest, got);
+        if (memcmp(got, heft_ix_checksum_at(&c->f->x, r.j->checksum).expect, bytes))
+            r.j->verdict = DIGEST_MISMATCH;
     }
-    heft_running_digest_close(&l.digest);
+    heft_running_digest_close(&r.digest);
 }
 
 /* ---- reporting ---- */

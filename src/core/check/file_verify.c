@@ -57,16 +57,16 @@ static heft_status report_shards(verify *v)
 {
     heft_range nowhere = { HEFT_NOWHERE, 0 };
     for (uint32_t i = 1; i <= v->f->x.shards.len; i++) {
-        const heft_shard *b = &v->f->opened_shards[i - 1];
+        const heft_shard *shard = &v->f->opened_shards[i - 1];
         heft_error why;
         heft_status st = heft_shard_status(v->f, i, &why);
         const char *missing = st == HEFT_E_IO ? "heft/file-missing" : "heft/file-size";
-        if (st && b->is_unreadable) {
+        if (st && shard->is_unreadable) {
             *v->check.err = why;
             return st;
         }
         if (st)
-            report(&v->check, HEFT_FAULT, b->rule ? b->rule : missing, nowhere, HEFT_NONE,
+            report(&v->check, HEFT_FAULT, shard->rule ? shard->rule : missing, nowhere, HEFT_NONE,
                    why.message);
     }
     if (v->f->list_error.status)
@@ -108,7 +108,7 @@ static heft_status part_order(heft_check *c, const uint32_t **out, uint32_t *cou
     if (!v->order)
         v->order = heft_ix_order_in(&v->mem, c->x, &v->order_count);
     if (!v->order)
-        return heft_error_no_memory(c->err, "to check where the data lie");
+        return heft_error_no_memory(c->err, "to check the layout of the data");
     *out = v->order;
     *count = v->order_count;
     return HEFT_OK;

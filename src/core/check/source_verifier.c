@@ -47,7 +47,7 @@ static uint8_t choose_check_time(heft_source_verifier *v, uint32_t checksum,
     if (part < v->f->x.parts.len && heft_ix_part_row_at(&v->f->x, part)->length &&
         part_use(ctx, part) == HEFT_PART_UNUSED) /* unused data need no digest */
         return CHECK_NEVER;
-    const heft_stored_checksum at = heft_ix_checksum_at(&v->f->x, checksum), *c = &at;
+    const heft_stored_checksum stored = heft_ix_checksum_at(&v->f->x, checksum), *c = &stored;
     if (c->part == HEFT_NONE) {
         uint32_t file = heft_global_offset_file(&v->f->x, c->range[0].offset);
         if (file && !shard_is_used(&v->f->x, file, part_use, ctx))

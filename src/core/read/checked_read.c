@@ -18,55 +18,56 @@ typedef struct coverage {
     size_t unread_bytes;
 } coverage;
 
-static heft_status init_coverage(coverage *l, heft_checked_read *r, const uint32_t *parts,
+static heft_status init_coverage(coverage *cov, heft_checked_read *r, const uint32_t *parts,
                                  uint32_t count, heft_error *err)
 {
     const heft_index *x = &r->f->x;
     uint32_t all = heft_ix_all_parts(x);
-    *l = (coverage){ .order = NULL };
-    l->order = heft_ix_order_in(&r->mem, x, &l->count);
-    l->unread_bytes = ((size_t)all + 1) * sizeof *l->unread + all;
-    l->unread = heft_mem_alloc(&r->mem, l->unread_bytes);
-    if (!l->order || !l->unread)
+    *cov = (coverage){ .order = NULL };
+    cov->order = heft_ix_order_in(&r->mem, x, &cov->count);
+    cov->unread_bytes = ((size_t)all + 1) * sizeof *cov->unread + all;
+    cov->unread = heft_mem_alloc(&r->mem, cov->unread_bytes);
+    if (!cov->order || !cov->unread)
         return heft_error_no_memory(err, purpose);
-    l->is_read = (uint8_t *)(l->unread + all + 1);
-    memset(l->is_read, 0, all);
+    cov->is_read = (uint8_t *)(cov->unread + all + 1);
+    memset(cov->is_read, 0, all);
     if (!parts && x->parts.len)
-        memset(l->is_read, 1, x->parts.len);
+        memset(cov->is_read, 1, x->parts.len);
     for (uint32_t i = 0; parts && i < count; i++)
-        l->is_read[parts[i]] = 1;
-    l->unread[0] = 0;
-    for (uint32_t i = 0; i < l->count; i++)
-        l->unread[i + 1] = l->unread[i] + !l->is_read[l->order[i]];
+        cov->is_read[parts[i]] = 1;
+    cov->unread[0] = 0;
+    for (uint32_t i = 0; i < cov->count; i++)
+        cov->unread[i + 1] = cov->unread[i] + !cov->is_read[cov->order[i]];
     return HEFT_OK;
 }
 
 /* Return the number of parts with bytes that begin before the offset. */
-static uint32_t parts_starting_before(const coverage *l, const heft_index *x, uint64_t offset)
+static uint32_t parts_starting_before(const coverage *cov, const heft_index *x, uint64_t offset)
 {
-    heft_bisect b = { .end = l->count };
+    heft_bisect b = { .end = cov->count };
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, heft_ix_part_row_at(x, l->order[b.mid])->offset < offset);
+        heft_bisect_narrow(&b, heft_ix_part_row_at(x, cov->order[b.mid])->offset < offset);
     return b.first;
 }
 
 /* Return true if the checksum covers bytes of parts, and only of parts being read. */
-static bool covers_only_read_parts(const coverage *l, const heft_index *x,
+static bool covers_only_read_parts(const coverage *cov, const heft_index *x,
                                    const heft_stored_checksum *c)
 {
     uint32_t parts = 0, unread = 0;
     for (int i = 0; i < HEFT_CHECKSUM_RANGES; i++) {
         heft_range r = c->range[i];
-        uint32_t from = parts_starting_before(l, x, r.offset),
-                 to = parts_starting_before(l, x, r.offset + r.length);
+        uint32_t from = parts_starting_before(cov, x, r.offset),
+                 to = parts_starting_before(cov, x, r.offset + r.length);
         parts += r.length ? to - from : 0;
-        unread += r.length ? l->unread[to] - l->unread[from] : 0;
+        unread += r.length ? cov->unread[to] - cov->unread[from] : 0;
     }
     return parts && !unread;
 }
 
 /* Skip alternative and advisory checksums: heft_file_verify() checks both. */
-static heft_status select_range_checksums(heft_checked_read *r, const coverage *l, heft_error *err)
+static heft_status select_range_checksums(heft_checked_read *r, const coverage *cov,
+                                          heft_error *err)
 {
     const heft_index *x = &r->f->x;
     const heft_stored_checksum *checksums = x->checksums.ptr;
@@ -74,7 +75,7 @@ static heft_status select_range_checksums(heft_checked_read *r, const coverage *
         const heft_stored_checksum *c = &checksums[i];
         bool has_no_alternatives = !c->is_alternative && !(i && checksums[i - 1].is_alternative);
         if (has_no_alternatives && !c->covers_metadata_only && !c->advisory &&
-            covers_only_read_parts(l, x, c) &&
+            covers_only_read_parts(cov, x, c) &&
             heft_partial_crcs_track(&r->crcs, r->f->host, c->algorithm) &&
             !heft_vec_add(&r->mem, &r->checksums, &i, sizeof i))
             return heft_error_no_memory(err, purpose);
@@ -92,13 +93,13 @@ static bool is_joinable(const heft_checked_read *r, uint32_t part, uint32_t chec
     return d && heft_partial_crcs_supports(d);
 }
 
-static heft_status select_part_digests(heft_checked_read *r, const coverage *l, heft_error *err)
+static heft_status select_part_digests(heft_checked_read *r, const coverage *cov, heft_error *err)
 {
     const heft_index *x = &r->f->x;
     heft_status st = HEFT_OK;
     for (uint32_t i = x->checksums.len; i < heft_ix_checksums(x) && !st; i++) {
         uint32_t part = heft_ix_checksum_part(x, i);
-        if (!l->is_read[part])
+        if (!cov->is_read[part])
             continue;
         if (!heft_ix_part_row_at(x, part)->length)
             st = heft_part_verify(NULL, r->f, part, err); /* an empty part is never read */
@@ -115,20 +116,20 @@ heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bo
                                     bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err)
 {
-    coverage l;
+    coverage cov;
     *r = (heft_checked_read){ .f = f, .is_chunked = is_chunked };
     r->mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
     heft_partial_crcs_init(&r->crcs, f->host);
     if (!is_enabled || !heft_ix_checksums(&f->x))
         return HEFT_OK;
     r->is_enabled = true;
-    heft_status st = init_coverage(&l, r, parts, count, err);
+    heft_status st = init_coverage(&cov, r, parts, count, err);
     if (!st)
-        st = select_range_checksums(r, &l, err);
+        st = select_range_checksums(r, &cov, err);
     if (!st)
-        st = select_part_digests(r, &l, err);
-    heft_ix_order_free_in(&r->mem, &f->x, l.order);
-    heft_mem_free(&r->mem, l.unread, l.unread_bytes);
+        st = select_part_digests(r, &cov, err);
+    heft_ix_order_free_in(&r->mem, &f->x, cov.order);
+    heft_mem_free(&r->mem, cov.unread, cov.unread_bytes);
     return st;
 }
 

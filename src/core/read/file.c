@@ -10,11 +10,11 @@ void heft_source_close(heft_source *s)
 void heft_shards_close(heft_file *f)
 {
     for (uint32_t i = 0; i < f->opened_shard_count; i++) {
-        heft_shard *b = &f->opened_shards[i];
-        if (b->model)
-            heft_file_close(b->model);
-        else if (!b->is_borrowed)
-            heft_source_close(b->source);
+        heft_shard *shard = &f->opened_shards[i];
+        if (shard->model)
+            heft_file_close(shard->model);
+        else if (!shard->is_borrowed)
+            heft_source_close(shard->source);
     }
     heft_mem_free(&f->x.mem, f->opened_shards, f->opened_shard_capacity * sizeof *f->opened_shards);
     f->opened_shards = NULL;

@@ -65,8 +65,7 @@ static heft_status read_gzip_header(heft_file *f)
     if (c.st)
         return c.st;
     if (in->size - at < TRAILER)
-        return heft_cur_fail(
-            &c, "gzip: the file is truncated: there is no room for its 8-byte trailer");
+        return heft_cur_fail(&c, "gzip: the file is truncated: its 8-byte trailer is missing");
     heft_cur inflater_close = heft_cur_whole(in, in->size - TRAILER, TRAILER, "the gzip trailer");
     f->gzip = (heft_gzip_content){ .deflated = { at, in->size - TRAILER - at } };
     f->gzip.crc = heft_cur_u32(&inflater_close);
@@ -229,18 +228,18 @@ static heft_status check_end(inflater *u, heft_error *err)
 
 typedef struct gunzip_source {
     heft_source base;
-    heft_spill capacity;
+    heft_spill spill;
 } gunzip_source;
 
 static const void *gunzip_map(heft_source *s, uint64_t offset, uint64_t len)
 {
     (void)len;
-    return ((const gunzip_source *)(const void *)s)->capacity.bytes + offset;
+    return ((const gunzip_source *)(const void *)s)->spill.bytes + offset;
 }
 
 static heft_status gunzip_state(heft_source *s, heft_error *err)
 {
-    return heft_spill_state(&((const gunzip_source *)(const void *)s)->capacity, err);
+    return heft_spill_state(&((const gunzip_source *)(const void *)s)->spill, err);
 }
 
 static heft_status gunzip_read(heft_source *s, uint64_t offset, void *buf, size_t len,
@@ -253,8 +252,8 @@ static heft_status gunzip_read(heft_source *s, uint64_t offset, void *buf, size_
 static void gunzip_close(heft_source *s)
 {
     gunzip_source *p = (gunzip_source *)(void *)s;
-    const heft_allocator *al = p->capacity.host->allocator;
-    heft_spill_close(&p->capacity);
+    const heft_allocator *al = p->spill.host->allocator;
+    heft_spill_close(&p->spill);
     heft_free(al, p, sizeof *p, 16);
 }
 
@@ -270,15 +269,15 @@ static heft_status fill(gunzip_source *p, heft_file *f, uint64_t len, bool *has_
 {
     inflater u = { .f = f };
     heft_status st = inflater_open(&u, err);
-    p->capacity = (heft_spill){ .host = f->host };
+    p->spill = (heft_spill){ .host = f->host };
     if (!st)
-        st = heft_spill_fill(&p->capacity, f->host, NULL, len, read_content, &u, err);
+        st = heft_spill_fill(&p->spill, f->host, NULL, len, read_content, &u, err);
     if (!st)
         st = check_end(&u, err);
     inflater_close(&u);
     *has_more = u.has_more;
     if (st || u.has_more)
-        heft_spill_close(&p->capacity);
+        heft_spill_close(&p->spill);
     return st;
 }
 
@@ -321,15 +320,15 @@ heft_status heft_gunzip(heft_file *f, heft_error *err)
         heft_free(al, p, sizeof *p, 16);
         return st;
     }
-    p->base = (heft_source){ &ops, p->capacity.len };
+    p->base = (heft_source){ &ops, p->spill.len };
     heft_source_close(f->source);
     f->source = &p->base;
     heft_input_free(&f->input);
-    heft_input_init(&f->input, &f->x.mem, p->capacity.len, f->x.limits.index_bytes);
+    heft_input_init(&f->input, &f->x.mem, p->spill.len, f->x.limits.index_bytes);
     f->input.host = f->host;
     f->input.in.decode = heft_input_decode;
-    f->input.whole_file = p->capacity.bytes;
-    f->x.file_bytes = p->capacity.len;
+    f->input.whole_file = p->spill.bytes;
+    f->x.file_bytes = p->spill.len;
     f->gzip.is_compressed = false;
     f->gzip.was_decompressed = true;
     return HEFT_OK;

@@ -161,7 +161,7 @@ heft_status heft_input_join(heft_input *b, uint64_t off, heft_error *err)
     if (n == b->segments.len || s->off + s->len != next->off)
         return HEFT_OK;
     if (!grow(b, s, next->len))
-        return heft_error_no_memory(err, "to join pieces of the file");
+        return heft_error_no_memory(err, "to merge segments of the file");
     memcpy(s->data + s->len, next->data, next->len);
     s->len += next->len;
     heft_mem_free(b->mem, next->data, next->cap);

@@ -74,7 +74,7 @@ static bool feed_range(checksum_job *s, heft_range r)
 /* ---- a checksum ---- */
 
 /* Request the covered bytes that are not present; return HEFT_AGAIN. */
-static heft_status request_again(heft_file *f, const heft_stored_checksum *c)
+static heft_status request_missing(heft_file *f, const heft_stored_checksum *c)
 {
     heft_window *in = &f->input.in;
     uint64_t have;
@@ -99,16 +99,16 @@ static heft_status compute_checksum(uint8_t out[MAX_DIGEST], heft_file *f,
     for (; s.digest_count < max_digests && !st; s.digest_count += !st)
         st = heft_running_digest_begin(&s.digests[s.digest_count], d, f->host->allocator,
                                        "to check a checksum", err);
-    bool whole = !st && feed_range(&s, c->range[0]);
-    if (whole)
+    bool is_complete = !st && feed_range(&s, c->range[0]);
+    if (is_complete)
         heft_stored_checksum_add_zeros(c, d, heft_running_digest_state(&s.digests[0]));
-    whole = whole && (!c->range[1].length || feed_range(&s, c->range[1]));
+    is_complete = is_complete && (!c->range[1].length || feed_range(&s, c->range[1]));
     heft_running_digest_end(&s.digests[0], out);
     for (uint32_t i = 0; i < s.digest_count; i++)
         heft_running_digest_close(&s.digests[i]);
     if (st)
         return st;
-    return whole ? HEFT_OK : request_again(f, c);
+    return is_complete ? HEFT_OK : request_missing(f, c);
 }
 
 /* ---- all checksums ---- */

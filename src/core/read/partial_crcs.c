@@ -40,12 +40,12 @@ bool heft_partial_crcs_track(heft_partial_crcs *s, const heft_host *h, const cha
 }
 
 /* Return false if the list is full; *cap is the capacity. */
-static bool append(heft_partial_crcs *s, const segment *segment_added, uint32_t *cap)
+static bool append(heft_partial_crcs *s, const segment *added, uint32_t *cap)
 {
     heft_shared_lock(&s->lock);
     bool fits = s->segments.len < s->segments.cap;
     if (fits)
-        ((segment *)s->segments.ptr)[s->segments.len++] = *segment_added;
+        ((segment *)s->segments.ptr)[s->segments.len++] = *added;
     *cap = s->segments.cap;
     heft_shared_unlock(&s->lock);
     return fits;
@@ -56,15 +56,15 @@ static bool append(heft_partial_crcs *s, const segment *segment_added, uint32_t 
 static bool grow(heft_partial_crcs *s, uint32_t cap)
 {
     enum { FIRST = 64, MAX = 1 << 27 }; /* upper bound: the size in bytes fits any size_t */
-    uint32_t cap_new = cap ? 2 * cap : FIRST;
-    segment *list = cap_new <= MAX ? heft_alloc(s->al, cap_new * sizeof *list, 16) : NULL;
-    heft_vec unused = { list, 0, cap_new };
+    uint32_t new_cap = cap ? 2 * cap : FIRST;
+    segment *list = new_cap <= MAX ? heft_alloc(s->al, new_cap * sizeof *list, 16) : NULL;
+    heft_vec unused = { list, 0, new_cap };
     if (!list)
         return false;
     heft_shared_lock(&s->lock);
     if (s->segments.cap == cap) {
         unused = s->segments;
-        s->segments = (heft_vec){ list, unused.len, cap_new };
+        s->segments = (heft_vec){ list, unused.len, new_cap };
         if (unused.len)
             memcpy(list, unused.ptr, unused.len * sizeof *list);
     }
@@ -76,15 +76,15 @@ static bool grow(heft_partial_crcs *s, uint32_t cap)
 heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t offset, const void *data,
                                   size_t len, heft_error *err)
 {
-    segment segment_added = { offset, len, { 0 } };
+    segment added = { offset, len, { 0 } };
     if (!s->digest_count || !len)
         return HEFT_OK;
     for (uint32_t i = 0; i < s->digest_count; i++) {
-        s->digests[i]->init(&segment_added.state[i]);
-        s->digests[i]->update(&segment_added.state[i], data, len);
+        s->digests[i]->init(&added.state[i]);
+        s->digests[i]->update(&added.state[i], data, len);
     }
     uint32_t cap;
-    while (!append(s, &segment_added, &cap))
+    while (!append(s, &added, &cap))
         if (!grow(s, cap))
             return heft_error_no_memory(err, "for checksums");
     return HEFT_OK;

@@ -25,54 +25,54 @@ typedef struct read_job {
     heft_checked_read checks;
 } read_job;
 
-static const heft_ix_part_row *row_at(const read_job *l, uint32_t at)
+static const heft_ix_part_row *row_at(const read_job *j, uint32_t at)
 {
-    return heft_ix_part_row_at(&l->f->x, l->parts[l->order[at]]);
+    return heft_ix_part_row_at(&j->f->x, j->parts[j->order[at]]);
 }
 
 /* ---- chunks ---- */
 
 static bool offset_less(const void *ctx, uint32_t a, uint32_t b)
 {
-    const read_job *l = ctx;
-    return heft_ix_part_row_at(&l->f->x, l->parts[a])->offset <
-           heft_ix_part_row_at(&l->f->x, l->parts[b])->offset;
+    const read_job *j = ctx;
+    return heft_ix_part_row_at(&j->f->x, j->parts[a])->offset <
+           heft_ix_part_row_at(&j->f->x, j->parts[b])->offset;
 }
 
-static heft_status check_parts(read_job *l, heft_error *err)
+static heft_status check_parts(read_job *j, heft_error *err)
 {
-    for (uint32_t i = 0; i < l->count; i++) {
-        heft_status st = heft_file_find_part(l->f, l->parts[i], err);
+    for (uint32_t i = 0; i < j->count; i++) {
+        heft_status st = heft_file_find_part(j->f, j->parts[i], err);
         if (st)
             return st;
-        uint64_t length = heft_ix_part_row_at(&l->f->x, l->parts[i])->length;
+        uint64_t length = heft_ix_part_row_at(&j->f->x, j->parts[i])->length;
         if (length == HEFT_NOWHERE)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
                                     "the decoded length of part %U is unknown",
-                                    (uint64_t)l->parts[i]);
-        l->progress.total += length;
-        l->order[i] = i;
+                                    (uint64_t)j->parts[i]);
+        j->progress.total += length;
+        j->order[i] = i;
     }
     return HEFT_OK;
 }
 
-static uint32_t digest_in_order(const read_job *l, uint32_t at)
+static uint32_t digest_in_order(const read_job *j, uint32_t at)
 {
-    return heft_checked_read_in_order(&l->checks, l->parts[l->order[at]]);
+    return heft_checked_read_in_order(&j->checks, j->parts[j->order[at]]);
 }
 
 /* Never split an encoded part or a part with a digest that cannot be joined: neither allows random
  * access. */
-static heft_status split_chunks(read_job *l, heft_error *err)
+static heft_status split_chunks(read_job *j, heft_error *err)
 {
     uint64_t filled = CHUNK;
-    for (uint32_t i = 0; i < l->count; i++) {
-        const heft_ix_part_row *row = row_at(l, i);
-        bool can_split = row->encoding == HEFT_RAW && digest_in_order(l, i) == HEFT_NONE;
+    for (uint32_t i = 0; i < j->count; i++) {
+        const heft_ix_part_row *row = row_at(j, i);
+        bool can_split = row->encoding == HEFT_RAW && digest_in_order(j, i) == HEFT_NONE;
         for (uint64_t from = 0; from < row->length;) {
             chunk_start start = { i, from };
-            if (filled >= CHUNK && !heft_vec_add(&l->mem, &l->chunks, &start, sizeof start))
-                return heft_error_no_memory(err, "to plan the reading");
+            if (filled >= CHUNK && !heft_vec_add(&j->mem, &j->chunks, &start, sizeof start))
+                return heft_error_no_memory(err, "to plan reads");
             filled = filled < CHUNK ? filled : 0;
             uint64_t n = row->length - from;
             bool ends_here = can_split &&
@@ -92,37 +92,37 @@ static heft_status split_chunks(read_job *l, heft_error *err)
 
 /* ---- reading ---- */
 
-static heft_status read_range(read_job *l, uint32_t at, uint64_t from, uint64_t n, heft_error *err)
+static heft_status read_range(read_job *j, uint32_t at, uint64_t from, uint64_t n, heft_error *err)
 {
-    uint32_t i = l->order[at];
-    uint8_t *to = (uint8_t *)l->buffers[i] + from;
-    const heft_ix_part_row *row = heft_ix_part_row_at(&l->f->x, l->parts[i]);
-    if (digest_in_order(l, at) != HEFT_NONE)
-        return heft_read_checked(to, l->f, l->parts[i], digest_in_order(l, at), err);
-    heft_status st = heft_read_unchecked(to, l->f, l->parts[i], from, (size_t)n, err);
+    uint32_t i = j->order[at];
+    uint8_t *to = (uint8_t *)j->buffers[i] + from;
+    const heft_ix_part_row *row = heft_ix_part_row_at(&j->f->x, j->parts[i]);
+    if (digest_in_order(j, at) != HEFT_NONE)
+        return heft_read_checked(to, j->f, j->parts[i], digest_in_order(j, at), err);
+    heft_status st = heft_read_unchecked(to, j->f, j->parts[i], from, (size_t)n, err);
     if (st || !heft_ix_is_plain(row))
         return st;
-    return heft_partial_crcs_add(&l->checks.crcs, row->offset + from, to, (size_t)n, err);
+    return heft_partial_crcs_add(&j->checks.crcs, row->offset + from, to, (size_t)n, err);
 }
 
 static void read_chunk(void *arg, size_t chunk)
 {
-    read_job *l = arg;
-    const chunk_start *p = (const chunk_start *)l->chunks.ptr + chunk;
-    bool is_last = chunk + 1 == l->chunks.len;
-    chunk_start end = is_last ? (chunk_start){ l->count, 0 } : p[1];
+    read_job *j = arg;
+    const chunk_start *p = (const chunk_start *)j->chunks.ptr + chunk;
+    bool is_last = chunk + 1 == j->chunks.len;
+    chunk_start end = is_last ? (chunk_start){ j->count, 0 } : p[1];
     uint64_t from = p->offset;
     heft_error err;
-    for (uint32_t i = p->index; i <= end.index && i < l->count; i++, from = 0) {
-        uint64_t to = i == end.index ? end.offset : row_at(l, i)->length;
-        if (heft_progress_halted(&l->progress))
+    for (uint32_t i = p->index; i <= end.index && i < j->count; i++, from = 0) {
+        uint64_t to = i == end.index ? end.offset : row_at(j, i)->length;
+        if (heft_progress_halted(&j->progress))
             return;
-        heft_status st = to > from ? read_range(l, i, from, to - from, &err) : HEFT_OK;
+        heft_status st = to > from ? read_range(j, i, from, to - from, &err) : HEFT_OK;
         if (st) {
-            heft_progress_fail(&l->progress, st, &err);
+            heft_progress_fail(&j->progress, st, &err);
             return;
         }
-        heft_progress_add(&l->progress, to - from);
+        heft_progress_add(&j->progress, to - from);
     }
 }
 
@@ -130,28 +130,28 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
                                 uint32_t count, heft_progress_fn on_progress, void *ctx,
                                 heft_error *err)
 {
-    read_job l = { .f = f, .buffers = buffers, .parts = parts, .count = count };
-    size_t bytes = ((size_t)count * 2 + 1) * sizeof *l.order;
-    l.mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
-    l.progress = (heft_progress){ .fn = on_progress, .ctx = ctx };
-    l.order = heft_mem_alloc(&l.mem, bytes);
-    if (!l.order)
-        return heft_error_no_memory(err, "to plan the reading");
-    heft_status st = check_parts(&l, err);
+    read_job j = { .f = f, .buffers = buffers, .parts = parts, .count = count };
+    size_t bytes = ((size_t)count * 2 + 1) * sizeof *j.order;
+    j.mem = (heft_memory){ f->host->allocator, UINT64_MAX, 0 };
+    j.progress = (heft_progress){ .fn = on_progress, .ctx = ctx };
+    j.order = heft_mem_alloc(&j.mem, bytes);
+    if (!j.order)
+        return heft_error_no_memory(err, "to plan reads");
+    heft_status st = check_parts(&j, err);
     if (!st)
-        st = heft_checked_read_begin(&l.checks, f, f->check_parts, true, parts, count, err);
+        st = heft_checked_read_begin(&j.checks, f, f->check_parts, true, parts, count, err);
     if (!st) {
-        heft_sort(l.order, l.order + count, count, offset_less, &l);
-        st = split_chunks(&l, err);
+        heft_sort(j.order, j.order + count, count, offset_less, &j);
+        st = split_chunks(&j, err);
     }
     if (!st) {
-        heft_host_run(f->host, l.chunks.len, read_chunk, &l);
-        st = heft_progress_end(&l.progress, err);
+        heft_host_run(f->host, j.chunks.len, read_chunk, &j);
+        st = heft_progress_end(&j.progress, err);
     }
     if (!st)
-        st = heft_checked_read_end(&l.checks, err);
-    heft_checked_read_free(&l.checks);
-    heft_vec_free(&l.mem, &l.chunks, sizeof(chunk_start));
-    heft_mem_free(&l.mem, l.order, bytes);
+        st = heft_checked_read_end(&j.checks, err);
+    heft_checked_read_free(&j.checks);
+    heft_vec_free(&j.mem, &j.chunks, sizeof(chunk_start));
+    heft_mem_free(&j.mem, j.order, bytes);
     return st;
 }

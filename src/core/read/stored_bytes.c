@@ -3,10 +3,10 @@
 
 heft_status heft_shard_status(const heft_file *f, uint32_t number, heft_error *err)
 {
-    const heft_shard *b = &f->opened_shards[number - 1];
-    if (b->status && err)
-        *err = *b->error;
-    return b->status;
+    const heft_shard *shard = &f->opened_shards[number - 1];
+    if (shard->status && err)
+        *err = *shard->error;
+    return shard->status;
 }
 
 void heft_file_enter(const heft_file *f)

@@ -29,9 +29,9 @@ struct heft_stream {
     /* Byte-swapped number that a read has returned only in part; the last bytes follow. */
     uint8_t partial[HEFT_STREAM_PARTIAL];
     uint32_t partial_left;
-    /* on_stored receives the stored bytes of a compressed part, and of a raw part that is
-     * big-endian or starts inside a storage but is contiguous.  on_decoded receives the content of
-     * a compressed part.  Both may be NULL. */
+    /* on_stored receives the stored bytes of a compressed part, and of a contiguous raw part that
+     * is not plain, see heft_ix_is_plain().  on_decoded receives the content of a compressed part.
+     * Both may be NULL. */
     void (*on_stored)(void *ctx, const void *data, size_t len);
     void (*on_decoded)(void *ctx, const void *data, size_t len);
     void *callback_ctx;

@@ -45,34 +45,34 @@ static bool is_component(heft_str name)
 
 /* ---- opening ---- */
 
-static heft_status record_failure(heft_file *f, heft_shard *b, heft_status st,
+static heft_status record_failure(heft_file *f, heft_shard *shard, heft_status st,
                                   const heft_error *why)
 {
-    b->status = st;
-    b->error = heft_arena_alloc(&f->x.arena, sizeof *why, _Alignof(heft_error));
-    if (!b->error)
+    shard->status = st;
+    shard->error = heft_arena_alloc(&f->x.arena, sizeof *why, _Alignof(heft_error));
+    if (!shard->error)
         return HEFT_E_NOMEM;
-    *b->error = *why;
+    *shard->error = *why;
     return HEFT_OK;
 }
 
 /* Record that a shard is not a valid file of the model's format; the message names the shard. */
-static heft_status record_bad_model(heft_file *f, heft_shard *b, const heft_error *cause)
+static heft_status record_bad_model(heft_file *f, heft_shard *shard, const heft_error *cause)
 {
     heft_error why;
     heft_status st = cause->status == HEFT_E_IO ? HEFT_E_IO : HEFT_E_FORMAT;
-    b->source = NULL;
-    b->whole_file = NULL;
+    shard->source = NULL;
+    shard->whole_file = NULL;
     if (cause->status == HEFT_E_NOMEM)
         return HEFT_E_NOMEM;
-    b->is_unreadable = st == HEFT_E_IO;
+    shard->is_unreadable = st == HEFT_E_IO;
     heft_error_plain(&why, st,
-                     b->is_unreadable ? "the file %q cannot be read: %s"
-                                      : "the file %q is not a shard of this model: %s",
-                     b->name, cause->message);
+                     shard->is_unreadable ? "the file %q cannot be read: %s"
+                                          : "the file %q is not a shard of this model: %s",
+                     shard->name, cause->message);
     why.os = cause->os;
-    b->rule = "heft/shard";
-    return record_failure(f, b, st, &why);
+    shard->rule = "heft/shard";
+    return record_failure(f, shard, st, &why);
 }
 
 /* Parse a shard by itself; a shard must not name other files. */
@@ -84,7 +84,7 @@ static heft_status parse_shard(heft_file *f, heft_error *err)
     return st ? st : heft_file_finish(f, err);
 }
 
-static heft_status open_shard_model(heft_file *f, heft_shard *b)
+static heft_status open_shard_model(heft_file *f, heft_shard *shard)
 {
     heft_error cause;
     heft_limits limits = f->x.limits;
@@ -97,50 +97,51 @@ static heft_status open_shard_model(heft_file *f, heft_shard *b)
     for (uint32_t i = 0; i < f->opened_shard_count; i++)
         used += f->opened_shards[i].model ? f->opened_shards[i].model->x.mem.used : 0;
     limits.memory = used < limits.memory ? limits.memory - used : 1;
-    return heft_file_open_one(&b->model, b->source, &opt, parse_shard, &cause)
-               ? record_bad_model(f, b, &cause)
+    return heft_file_open_one(&shard->model, shard->source, &opt, parse_shard, &cause)
+               ? record_bad_model(f, shard, &cause)
                : HEFT_OK;
 }
 
-static heft_status check_size(heft_shard *b, const heft_ix_shard *s, heft_error *why)
+static heft_status check_size(heft_shard *shard, const heft_ix_shard *s, heft_error *why)
 {
-    uint64_t size = b->source->size;
+    uint64_t size = shard->source->size;
     if (size <= UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS &&
         (s->size == HEFT_NOWHERE || size == s->size))
         return HEFT_OK;
-    heft_source_close(b->source);
-    b->source = NULL;
-    return heft_error_plain(why, HEFT_E_FORMAT, "the file %q has %U bytes, expected %U", b->name,
-                            size, s->size);
+    heft_source_close(shard->source);
+    shard->source = NULL;
+    return heft_error_plain(why, HEFT_E_FORMAT, "the file %q has %U bytes, expected %U",
+                            shard->name, size, s->size);
 }
 
-static heft_status open_shard_file(heft_file *f, heft_shard *b, const heft_ix_shard *s,
+static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_ix_shard *s,
                                    bool may_open)
 {
     heft_error cause = { .message = "" }, why;
     heft_status st = HEFT_E_IO;
     if (!f->shards)
-        heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known", b->name);
-    else if (!is_component(b->name))
+        heft_error_plain(&why, st, "shard %q cannot be opened: its folder is not known",
+                         shard->name);
+    else if (!is_component(shard->name))
         heft_error_plain(&why, st, "shard %q is not the name of a file in the model's folder",
-                         b->name);
+                         shard->name);
     else if (!may_open)
-        heft_error_plain(&why, st, "shard %q exceeds the limit of %U shards", b->name,
+        heft_error_plain(&why, st, "shard %q exceeds the limit of %U shards", shard->name,
                          (uint64_t)MAX_SHARDS);
-    else if (f->shards->open(&b->source, f->shards->ctx, b->name.ptr, &cause)) {
-        b->source = NULL;
-        heft_error_plain(&why, st, "shard %q %s", b->name, cause.message);
+    else if (f->shards->open(&shard->source, f->shards->ctx, shard->name.ptr, &cause)) {
+        shard->source = NULL;
+        heft_error_plain(&why, st, "shard %q %s", shard->name, cause.message);
         why.os = cause.os;
         if (cause.status == HEFT_E_NOMEM)
             return HEFT_E_NOMEM;
-        b->is_unreadable = cause.os && cause.status != HEFT_E_NOTFOUND;
-    } else if (!heft_source_check(b->source, &why))
-        st = check_size(b, s, &why);
+        shard->is_unreadable = cause.os && cause.status != HEFT_E_NOTFOUND;
+    } else if (!heft_source_check(shard->source, &why))
+        st = check_size(shard, s, &why);
     if (st)
-        return record_failure(f, b, st, &why);
-    if (b->source->ops->map && b->source->size)
-        b->whole_file = b->source->ops->map(b->source, 0, b->source->size);
-    return s->is_model ? open_shard_model(f, b) : HEFT_OK;
+        return record_failure(f, shard, st, &why);
+    if (shard->source->ops->map && shard->source->size)
+        shard->whole_file = shard->source->ops->map(shard->source, 0, shard->source->size);
+    return s->is_model ? open_shard_model(f, shard) : HEFT_OK;
 }
 
 heft_status heft_shards_open(heft_file *f, heft_error *err)

@@ -296,13 +296,13 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
     f->opened_shard_count++;
     f->joined_files[f->joined_count++] = (heft_joined_file){ from, number };
     for (uint32_t i = 0; i < from->opened_shard_count && !st; i++) {
-        heft_ix_shard own_tensors = *heft_ix_shard_at(&from->x, i + 1);
-        own_tensors.label = from->opened_shards[i].name;
-        own_tensors.suffix = NULL;
+        heft_ix_shard own = *heft_ix_shard_at(&from->x, i + 1);
+        own.label = from->opened_shards[i].name;
+        own.suffix = NULL;
         f->opened_shards[f->opened_shard_count] = from->opened_shards[i];
         f->opened_shards[f->opened_shard_count].model = NULL;
         f->opened_shards[f->opened_shard_count++].is_borrowed = true;
-        st = heft_ix_shard_add(&f->x, own_tensors, &number);
+        st = heft_ix_shard_add(&f->x, own, &number);
     }
     if (!st && from->missing.status)
         heft_file_set_missing(f, &from->missing);
@@ -331,10 +331,10 @@ static heft_status add_files(heft_file *f, const heft_file *const *files, uint32
 heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
                            const heft_join_options *opt, heft_error *err)
 {
-    heft_error own_tensors;
+    heft_error own;
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
-    err = heft_error_begin(err, &own_tensors);
+    err = heft_error_begin(err, &own);
     *out = NULL;
     if (!count)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
