@@ -241,7 +241,7 @@ static heft_status add_model_parts(heft_editing *g)
     for (uint32_t i = first; i < first + count && !st; i++) {
         heft_str role = heft_ix_role(&g->in->x, heft_ix_part_row_at(&g->in->x, i)->role);
         if (!heft_edit_replaces_part(g, role))
-            st = heft_planner_part_of(&g->p, g->in, i, g->err);
+            st = heft_planner_model_part_from(&g->p, g->in, i, g->err);
     }
     if (st || !g->opt.config.ptr)
         return st;
@@ -326,7 +326,7 @@ static heft_status plan(heft_editing *g)
     if (!st)
         st = heft_edit_check_request(g);
     if (!st && !g->is_rough)
-        st = heft_edit_check_checksums(&g->watch, g->in, g->err);
+        st = heft_edit_check_checksums(&g->verifier, g->in, g->err);
     if (!st)
         st = run(g);
     if (!st && g->is_rough) {
@@ -356,7 +356,7 @@ heft_status heft_edit_make(heft_edit **out, heft_editing *g)
     g->e->arena.mem = &g->e->mem;
     heft_file_enter(g->in); /* names and metadata are lent by the file */
     st = plan(g);
-    heft_source_verifier_free(&g->watch);
+    heft_source_verifier_free(&g->verifier);
     if (g->p.host)
         heft_planner_free(&g->p);
     heft_vocab_close(g->vocab);

@@ -25,7 +25,7 @@ typedef struct heft_editing {
         *identities;   /* by tensor: those of the edited file; or NULL: all are as they were */
     heft_vocab *vocab; /* of its own: the file's, or a copy of the one that was asked for */
     heft_source_verifier
-        watch; /* the checksums of the file as it is, and those that hold or were not judged yet */
+        verifier; /* the checksums of the file as it is, and those that hold or were not judged yet */
     uint32_t *checksums; /* those, by their places */
     uint32_t *copied;    /* pieces that are copied, by their places in the file as it is */
     uint8_t

@@ -221,7 +221,9 @@ static heft_status convert(appending *a, heft_sink *take)
 {
     heft_convert_options o = a->opt->convert;
     heft_write_options write = a->opt->write;
-    heft_converting how = { .only = a->chosen, .only_count = a->count, .about = a->f };
+    heft_conversion_scope scope = { .only = a->chosen,
+                                    .only_count = a->count,
+                                    .metadata_from = a->f };
     /* too large for the stack, which also holds the edit of a trial */
     heft_conversion *c = heft_arena_alloc(a->arena, sizeof *c, 16);
     heft_status st = c ? heft_edit_version(&write.version, a->f, a->arena, a->err)
@@ -237,7 +239,7 @@ static heft_status convert(appending *a, heft_sink *take)
         heft_sink_discard(take);
         return st;
     }
-    st = heft_conversion_plan(c, a->from, a->f->format, &o, &how, a->err);
+    st = heft_conversion_plan(c, a->from, a->f->format, &o, &scope, a->err);
     if (!st) {
         a->carried = heft_ix_tensors(&c->p.x);
         st = check_new(&c->p.x, a->f, a->err);

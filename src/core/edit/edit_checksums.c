@@ -91,9 +91,9 @@ heft_status heft_edit_sweep(heft_editing *g, heft_error *err)
 {
     if (g->is_swept)
         return HEFT_OK;
-    heft_status st = heft_source_verifier_check_now(&g->watch, err);
+    heft_status st = heft_source_verifier_check_now(&g->verifier, err);
     if (!st)
-        st = heft_source_verifier_require(&g->watch, true, err);
+        st = heft_source_verifier_require(&g->verifier, true, err);
     g->is_swept = !st;
     return st;
 }

@@ -84,7 +84,7 @@ static heft_status move_whole(heft_editing *g)
 {
     const heft_plan *plan = &g->p.plan;
     heft_range data, added;
-    (void)heft_planner_existing(&g->p, &data);
+    (void)heft_planner_existing_block(&g->p, &data);
     uint64_t at = plan->header_bytes, to = plan->keeps_tail ? at : moved_to(g, 0, &data);
     heft_status st = move_range(g, &at, to, 0, data);
     if (!st && plan->adds && heft_existing_data(plan->existing, 1, &added))
@@ -133,7 +133,7 @@ heft_status heft_edit_lay_out(heft_editing *g)
     if (plan->appended || g->p.digest_of)
         return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s cannot be edited by this build",
                                 g->p.format->name);
-    heft_status st = heft_planner_moves_whole(&g->p, &moves);
+    heft_status st = heft_planner_moves_block(&g->p, &moves);
     if (!st)
         st = heft_edit_sort_checksums(g);
     if (!st)

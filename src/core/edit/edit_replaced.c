@@ -94,7 +94,7 @@ static heft_status check_claims(heft_editing *g)
         heft_stored_checksum c = heft_ix_checksum_at(x, i);
         if (heft_global_offset_file(x, c.range[0].offset))
             continue; /* of what is added: it was made by this library */
-        bool is_open = c.part == HEFT_NONE && heft_source_verifier_is_pending(&g->watch, i) &&
+        bool is_open = c.part == HEFT_NONE && heft_source_verifier_is_pending(&g->verifier, i) &&
                        !g->is_carried[i];
         if (is_open && !(is_copied_whole(g, c.range[0]) && is_copied_whole(g, c.range[1])))
             st = judge(g, i);

@@ -1,20 +1,21 @@
-/* add.c - a tensor that a writer's caller declares: what is checked before any of it is taken over. */
+/* add.c - heft_writer_add_tensor(): check the declaration of a tensor, then add the tensor to
+ * the model. */
 #include "core/write/writer.h"
 
 #include "base/blake3.h"
 #include "model/names.h"
 
-typedef struct adding {
+typedef struct tensor_addition {
     heft_writer *w;
-    heft_planner *to; /* whose model gets the tensor */
+    heft_planner *planner; /* planner whose model gets the tensor */
     heft_tensor_spec spec;
-    heft_sparse_spec sparse; /* first_part 0: not known yet */
+    heft_sparse_spec sparse; /* first_part is set once the tensor is added */
     bool is_sparse;
-    heft_component data; /* of a dense tensor that was given without components */
+    heft_component data; /* component of a dense tensor that is declared without components */
     heft_error *err;
-} adding;
+} tensor_addition;
 
-static heft_status refuse(const adding *a, const char *what)
+static heft_status refuse(const tensor_addition *a, const char *what)
 {
     return heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q: %s", a->spec.name, what);
 }
@@ -32,7 +33,7 @@ static heft_str role_of(const void *ctx, uint32_t i)
     return ((const heft_component *)ctx)[i].role;
 }
 
-static heft_status check_roles(const adding *a)
+static heft_status check_roles(const tensor_addition *a)
 {
     const heft_tensor_spec *s = &a->spec;
     heft_names_of of = { role_of, s->components };
@@ -53,7 +54,7 @@ static heft_status check_roles(const adding *a)
     return st;
 }
 
-static heft_status check_storage(const adding *a, const heft_component *c)
+static heft_status check_storage(const tensor_addition *a, const heft_component *c)
 {
     const heft_storage *how = c->storage ? c->storage : a->spec.storage;
     heft_error why;
@@ -66,7 +67,7 @@ static heft_status check_storage(const adding *a, const heft_component *c)
               : HEFT_OK;
 }
 
-static heft_status check_component(const adding *a, const heft_component *c)
+static heft_status check_component(const tensor_addition *a, const heft_component *c)
 {
     uint64_t bytes;
     if (!c->role.len || !heft_str_is_utf8(c->role))
@@ -82,8 +83,8 @@ static heft_status check_component(const adding *a, const heft_component *c)
     return check_storage(a, c);
 }
 
-/* One component, as large as the shape says. */
-static heft_status check_dense(adding *a)
+/* Require one component, as large as the shape says. */
+static heft_status check_dense(tensor_addition *a)
 {
     heft_tensor_spec *s = &a->spec;
     uint64_t elements = 0;
@@ -108,8 +109,8 @@ static heft_status check_dense(adding *a)
 
 /* ---- attributes ---- */
 
-/* Children of containers are counted, so that none is open at the end. */
-static heft_status check_attributes(const adding *a)
+/* Count the children of containers, so that no container stays open at the end. */
+static heft_status check_attributes(const tensor_addition *a)
 {
     const heft_tensor_spec *s = &a->spec;
     uint32_t left[HEFT_MAX_DEPTH], depth = 0;
@@ -134,15 +135,15 @@ static heft_status check_attributes(const adding *a)
                  : HEFT_OK;
 }
 
-static heft_status add_attributes(const adding *a, uint32_t id)
+static heft_status add_attributes(const tensor_addition *a, uint32_t id)
 {
     const heft_tensor_spec *s = &a->spec;
-    heft_index *x = &a->to->x;
+    heft_index *x = &a->planner->x;
     uint32_t left[HEFT_MAX_DEPTH], depth = 0;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < s->attribute_count && !st; i++) {
         heft_value v = s->attributes[i];
-        st = heft_writer_copy_value(a->to, &v, a->err);
+        st = heft_writer_copy_value(a->planner, &v, a->err);
         if (!st)
             st = heft_ix_attr(x, id, v);
         if (depth)
@@ -155,14 +156,14 @@ static heft_status add_attributes(const adding *a, uint32_t id)
     heft_value stored = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
     stored.as.s = s->stored_type;
     if (!st && s->stored_type.len)
-        st = heft_writer_copy_value(a->to, &stored, a->err);
+        st = heft_writer_copy_value(a->planner, &stored, a->err);
     return st || !s->stored_type.len ? st : heft_ix_attr(x, id, stored);
 }
 
 /* ---- identity ---- */
 
-/* gpt-rs takes no other id than that of the name, and none at all. */
-static heft_status check_identity(const adding *a)
+/* gpt-rs accepts only the id derived from the tensor's name, or no id. */
+static heft_status check_identity(const tensor_addition *a)
 {
     static const uint8_t none[sizeof(heft_id128)];
     const heft_tensor_spec *s = &a->spec;
@@ -181,13 +182,13 @@ static heft_status check_identity(const adding *a)
 
 /* ---- all of a tensor ---- */
 
-static heft_status check_spec(adding *a)
+static heft_status check_spec(tensor_addition *a)
 {
     heft_tensor_spec *s = &a->spec;
     bool is_own = s->layout.len && !heft_str_is(s->layout, "dense") &&
                   !heft_str_is(s->layout, "sparse_csr") && !heft_str_is(s->layout, "sparse_coo");
     if (!heft_str_is_utf8(s->name))
-        return heft_writer_wrong(a->err, "a tensor's name is not UTF-8");
+        return heft_writer_argument_error(a->err, "a tensor's name is not UTF-8");
     if (!(is_own && !s->dtype) && !heft_dtype_get(s->dtype))
         return refuse(a, "there is no such element type");
     if (!heft_str_is_utf8(s->layout) || !heft_str_is_utf8(s->stored_type))
@@ -211,56 +212,56 @@ static heft_status check_spec(adding *a)
     return st ? st : check_attributes(a);
 }
 
-static heft_status add_component(const adding *a, uint32_t id, const heft_component *c)
+static heft_status add_component(const tensor_addition *a, uint32_t id, const heft_component *c)
 {
     heft_str role = c->role;
     uint64_t bytes = 0;
     component_bytes(&bytes, c);
     heft_status st = heft_str_eq(role, heft_ix_data) ? HEFT_OK
-                                                     : heft_writer_copy(a->to, &role, a->err);
+                                                     : heft_writer_copy(a->planner, &role, a->err);
     heft_range where = { 0, bytes };
-    uint32_t part = a->to->x.parts.len;
+    uint32_t part = a->planner->x.parts.len;
     if (!st)
-        st = heft_ix_part(&a->to->x, id, role, c->dtype, where, bytes, HEFT_RAW);
+        st = heft_ix_part(&a->planner->x, id, role, c->dtype, where, bytes, HEFT_RAW);
     const heft_storage *how = c->storage ? c->storage : a->spec.storage;
-    return st || !how ? st : heft_planner_store(a->to, part, how, a->err);
+    return st || !how ? st : heft_planner_set_storage(a->planner, part, how, a->err);
 }
 
-static heft_status add_sparse(const adding *a, heft_str name)
+static heft_status add_sparse(const tensor_addition *a, heft_str name)
 {
     heft_writer *w = a->w;
     const heft_sparse_spec *own = &a->sparse;
     size_t bytes = own->rank * sizeof *own->dims;
     heft_sparse_spec *s = heft_arena_alloc(&w->p.x.arena, sizeof *s + bytes, 16);
-    heft_sparse_spec **to = s ? heft_vec_push(&w->p.x.mem, &w->sparse, sizeof *to) : NULL;
-    if (!to)
+    heft_sparse_spec **planner = s ? heft_vec_push(&w->p.x.mem, &w->sparse, sizeof *planner) : NULL;
+    if (!planner)
         return heft_error_no_memory(a->err, "for a sparse tensor");
     memcpy(s + 1, own->dims, bytes);
     *s = *own;
     s->name = name;
     s->dims = (const uint64_t *)(s + 1);
     s->first_part = w->p.x.parts.len;
-    *to = s;
+    *planner = s;
     return HEFT_OK;
 }
 
-static heft_status add_spec(const adding *a)
+static heft_status add_spec(const tensor_addition *a)
 {
     const heft_tensor_spec *s = &a->spec;
-    heft_index *x = &a->to->x;
+    heft_index *x = &a->planner->x;
     heft_str name = s->name, layout = s->layout;
     uint64_t *dims;
     uint32_t id = 0;
-    heft_status st = heft_writer_copy(a->to, &name, a->err);
+    heft_status st = heft_writer_copy(a->planner, &name, a->err);
     if (!st)
         st = heft_ix_tensor(x, name, s->dtype, s->rank, &dims, &id);
     if (!st && s->rank)
         memcpy(dims, s->dims, s->rank * sizeof *dims);
     if (!st && layout.len)
-        st = heft_writer_copy(a->to, &layout, a->err);
+        st = heft_writer_copy(a->planner, &layout, a->err);
     if (!st && layout.len)
         st = heft_ix_set_layout(x, id, layout);
-    if (!st && a->is_sparse && a->to == &a->w->p)
+    if (!st && a->is_sparse && a->planner == &a->w->p)
         st = add_sparse(a, name);
     for (uint32_t i = 0; i < s->component_count && !st; i++)
         st = add_component(a, id, &s->components[i]);
@@ -273,22 +274,23 @@ static heft_status add_spec(const adding *a)
 
 static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
-    adding *a = ctx;
+    tensor_addition *a = ctx;
     (void)tensor;
     a->sparse.is_strict = *strictly = true;
     return HEFT_OK;
 }
 
-static heft_status take_over(adding *a, const heft_planner *q)
+static heft_status take_over(tensor_addition *a, const heft_planner *q)
 {
     heft_writer *w = a->w;
     uint32_t first = w->p.x.parts.len;
-    a->to = &w->p;
+    a->planner = &w->p;
     w->p.x.err = a->err;
     heft_status st = add_spec(a);
     if (!st)
-        st = heft_planner_take(&w->p, first, q, a->err);
-    if (!st && !heft_ix_tensors(&q->x)) { /* left out, but its bytes come all the same */
+        st = heft_planner_adopt_layout(&w->p, first, q, a->err);
+    /* The tensor is left out, but the caller will still pass its data. */
+    if (!st && !heft_ix_tensors(&q->x)) {
         heft_plan_drop(&w->p.plan, w->p.x.tensors.len - 1);
         heft_plan_compact(&w->p.plan);
         for (uint32_t i = first; i < w->p.x.parts.len; i++)
@@ -297,13 +299,14 @@ static heft_status take_over(adding *a, const heft_planner *q)
         st = heft_writer_late_name(w, a->err);
     if (!st)
         st = heft_writer_advance(w, a->err);
-    return heft_writer_break(w, st, a->err);
+    return heft_writer_record_failure(w, st, a->err);
 }
 
-/* A tensor that cannot be carried is refused, and the file goes on without it. */
-static heft_status add_late(adding *a)
+/* Add a tensor after heft_writer_begin().  A tensor that the format cannot represent is refused;
+ * the writer stays usable. */
+static heft_status add_late(tensor_addition *a)
 {
-    heft_planner q; /* for the tensor alone */
+    heft_planner q; /* plans this tensor alone */
     heft_status st = heft_writer_open_late(a->w, a->err);
     if (!st && heft_text_set_has(&a->w->names, &a->w->p.x.key, a->spec.name))
         st = heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q is in the file already",
@@ -312,7 +315,7 @@ static heft_status add_late(adding *a)
         return st;
     st = heft_planner_trial(&q, &a->w->p, a->err);
     q.plan.source = (heft_plan_source){ .ctx = a, .in_order = in_order };
-    a->to = &q;
+    a->planner = &q;
     q.x.err = a->err;
     if (!st)
         st = add_spec(a);
@@ -329,19 +332,20 @@ heft_status heft_writer_add_tensor(uint32_t *first_part, heft_writer *w,
 {
     heft_error own;
     err = heft_error_begin(err, &own);
-    adding a = { .w = w, .to = &w->p, .spec = HEFT_TENSOR_SPEC_INIT, .err = err };
+    tensor_addition a = { .w = w, .planner = &w->p, .spec = HEFT_TENSOR_SPEC_INIT, .err = err };
     if (w->begun && !heft_writer_grows(w))
         return heft_writer_too_late(w, "tensors come", err);
     w->p.x.err = err;
-    heft_status st = heft_writer_broken(w, err);
+    heft_status st = heft_writer_failure(w, err);
     if (!st)
         st = heft_sized_copy(&a.spec, offsetof(heft_tensor_spec, reserved), spec, err);
     if (!st)
-        st = spec ? check_spec(&a) : heft_writer_wrong(err, "there is no tensor to add");
+        st = spec ? check_spec(&a) : heft_writer_argument_error(err, "there is no tensor to add");
     if (st)
         return heft_error_end(err, st);
     *first_part = w->p.x.parts.len;
-    return w->begun ? heft_error_end(err, add_late(&a)) : heft_writer_break(w, add_spec(&a), err);
+    return w->begun ? heft_error_end(err, add_late(&a))
+                    : heft_writer_record_failure(w, add_spec(&a), err);
 }
 
 heft_status heft_writer_add_dense(uint32_t *part, heft_writer *w, heft_str name, heft_dtype t,

@@ -1,7 +1,7 @@
-/* append_model.c - pieces of parts in, frames out; what stands around them. */
+/* append_model.c - write encoded chunks as frames, with padding and digests around them. */
 #include "core/write/append_model.h"
 
-enum { PIECE = 2 << 20, END_BUFFER = 4096 };
+enum { CHUNK = 2 << 20, END_BUFFER = 4096 };
 
 /* ---- writing ---- */
 
@@ -17,12 +17,13 @@ static heft_status put_end(void *ctx, uint64_t at, const void *data, size_t len)
     heft_appender *a = ctx;
     (void)at;
     if (!a->p->plan.digest_decoded)
-        heft_running_digest_update(&a->tap, data, len);
+        heft_running_digest_update(&a->part_digest, data, len);
     return put(a, data, len);
 }
 
-/* Notes a frame, for formats that ask for it, and writes what these have behind the last frame of a part. */
-static heft_status add_frame(heft_appender *a, const heft_piece *s)
+/* Record a frame if the format asks for frames, and write the format's list of frames after the
+ * last frame of a part. */
+static heft_status add_frame(heft_appender *a, const heft_append_chunk *s)
 {
     const heft_plan *plan = &a->p->plan;
     uint8_t buf[END_BUFFER];
@@ -49,24 +50,24 @@ static heft_status begin_part(heft_appender *a, uint32_t part)
     heft_status st = heft_sink_fill(a->sink, a->at, start - a->at, p->plan.fill, a->err);
     a->at = a->part_start = start;
     return st ? st
-              : heft_running_digest_begin(&a->tap, heft_planner_digest_of(p, part),
+              : heft_running_digest_begin(&a->part_digest, heft_planner_digest_of(p, part),
                                           p->host->allocator, "for a digest", a->err);
 }
 
-static void end_part(heft_appender *a, const heft_piece *s, bool raw)
+static void end_part(heft_appender *a, const heft_append_chunk *s, bool raw)
 {
     heft_ix_part_row *part = heft_ix_part_row_at(&a->p->x, s->part);
     part->offset = a->part_start;
     part->stored = a->at - a->part_start;
     part->encoding = raw ? HEFT_RAW : (uint8_t)a->p->plan.storage[s->part].encoding;
-    if (a->tap.digest)
-        heft_running_digest_end(&a->tap, a->p->part_digests[s->part]);
+    if (a->part_digest.digest)
+        heft_running_digest_end(&a->part_digest, a->p->part_digests[s->part]);
 }
 
-heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error *err)
+heft_status heft_append_write(heft_appender *a, const heft_append_chunk *s, heft_error *err)
 {
     bool first = !s->from, raw = a->p->plan.storage[s->part].encoding == HEFT_RAW;
-    /* a part of one piece that compressing does not make smaller stays as it is */
+    /* A part of one chunk that does not get smaller is stored raw. */
     if (first && s->last && s->encoded >= s->len && !heft_planner_requires_encoding(a->p, s->part))
         raw = true;
     bool decoded = a->p->plan.digest_decoded;
@@ -75,7 +76,8 @@ heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error 
     a->err = err;
     heft_status st = first ? begin_part(a, s->part) : HEFT_OK;
     if (!st) {
-        heft_running_digest_update(&a->tap, decoded ? s->raw : data, decoded ? s->len : len);
+        heft_running_digest_update(&a->part_digest, decoded ? s->raw : data,
+                                   decoded ? s->len : len);
         st = put(a, data, len);
     }
     if (!st && !raw)
@@ -85,7 +87,7 @@ heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error 
     return st;
 }
 
-static void close_encoder(heft_piece *s)
+static void close_encoder(heft_append_chunk *s)
 {
     if (s->encoder)
         s->codec->end(s->encoder);
@@ -93,9 +95,9 @@ static void close_encoder(heft_piece *s)
     s->codec = NULL;
 }
 
-/* The encoder of a piece serves one part after the other, as long as they are stored alike. */
-static heft_status open_encoder(const heft_appender *a, heft_piece *s, const heft_storage *how,
-                                heft_error *err)
+/* Open the encoder of a chunk; consecutive parts with the same storage share an encoder. */
+static heft_status open_encoder(const heft_appender *a, heft_append_chunk *s,
+                                const heft_storage *how, heft_error *err)
 {
     const heft_codec *codec = heft_host_codec(a->p->host, how->encoding);
     if (s->codec == codec && s->level == how->level)
@@ -109,10 +111,10 @@ static heft_status open_encoder(const heft_appender *a, heft_piece *s, const hef
     return st;
 }
 
-heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error *err)
+heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, heft_error *err)
 {
     const heft_storage *how = &a->p->plan.storage[s->part];
-    s->encoded = a->room;
+    s->encoded = a->encoded_capacity;
     if (how->encoding == HEFT_RAW || (!s->len && !heft_planner_requires_encoding(a->p, s->part)))
         return HEFT_OK;
     heft_status st = open_encoder(a, s, how, err);
@@ -121,13 +123,15 @@ heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error
 
 /* ---- opening and closing ---- */
 
-/* How much room the encodings take, if this build has them. */
-static heft_status measure_room(heft_appender *a, heft_error *err)
+/* Set the capacity that an encoded chunk needs with any encoding in use; fail if this build
+ * lacks an encoding. */
+static heft_status set_encoded_capacity(heft_appender *a, heft_error *err)
 {
     const heft_plan *plan = &a->p->plan;
     bool is_asked[HEFT_ENCODING_OTHER] = { false };
-    bool may_be_any = a->p->format->caps & HEFT_CAN_APPEND; /* of parts that are added later */
-    a->room = a->piece;
+    /* Parts may be added later with any encoding. */
+    bool may_be_any = a->p->format->caps & HEFT_CAN_APPEND;
+    a->encoded_capacity = a->chunk_bytes;
     for (uint32_t i = 0; i < plan->order_count; i++)
         is_asked[plan->storage[plan->order[i]].encoding] = true;
     for (heft_encoding e = HEFT_RAW + 1; e < HEFT_ENCODING_OTHER; e++) {
@@ -135,8 +139,8 @@ static heft_status measure_room(heft_appender *a, heft_error *err)
         if (is_asked[e] && !codec)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compress");
         bool is_used = is_asked[e] || (may_be_any && codec && codec->encoder);
-        if (is_used && codec->bound(a->piece) > a->room)
-            a->room = codec->bound(a->piece);
+        if (is_used && codec->bound(a->chunk_bytes) > a->encoded_capacity)
+            a->encoded_capacity = codec->bound(a->chunk_bytes);
     }
     return HEFT_OK;
 }
@@ -147,13 +151,14 @@ heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink,
     uint32_t threads = p->host->executor ? p->host->executor->width : 1;
     *a = (heft_appender){ .p = p, .sink = sink, .at = p->plan.data_end, .err = err };
     a->mem = (heft_memory){ p->host->allocator, UINT64_MAX, 0 };
-    a->piece = p->plan.frame_bytes ? p->plan.frame_bytes : PIECE;
-    heft_status st = measure_room(a, err);
-    a->width = 2 * threads < HEFT_APPEND_MOST ? 2 * threads : (uint32_t)HEFT_APPEND_MOST;
-    for (uint32_t i = 0; i < a->width && !st; i++) {
-        heft_piece *s = &a->pieces[i];
-        s->raw = heft_alloc(al, a->piece, 64);
-        s->out = heft_alloc(al, a->room, 64);
+    a->chunk_bytes = p->plan.frame_bytes ? p->plan.frame_bytes : CHUNK;
+    heft_status st = set_encoded_capacity(a, err);
+    a->chunk_count = 2 * threads < HEFT_APPEND_MAX_CHUNKS ? 2 * threads
+                                                          : (uint32_t)HEFT_APPEND_MAX_CHUNKS;
+    for (uint32_t i = 0; i < a->chunk_count && !st; i++) {
+        heft_append_chunk *s = &a->chunks[i];
+        s->raw = heft_alloc(al, a->chunk_bytes, 64);
+        s->out = heft_alloc(al, a->encoded_capacity, 64);
         st = s->raw && s->out ? HEFT_OK : heft_error_no_memory(err, "to compress");
     }
     return st;
@@ -164,12 +169,12 @@ void heft_append_close(heft_appender *a)
     if (!a->p)
         return;
     const heft_allocator *al = a->p->host->allocator;
-    for (uint32_t i = 0; i < a->width; i++) {
-        heft_piece *s = &a->pieces[i];
-        heft_free(al, s->raw, a->piece, 64);
-        heft_free(al, s->out, a->room, 64);
+    for (uint32_t i = 0; i < a->chunk_count; i++) {
+        heft_append_chunk *s = &a->chunks[i];
+        heft_free(al, s->raw, a->chunk_bytes, 64);
+        heft_free(al, s->out, a->encoded_capacity, 64);
         close_encoder(s);
     }
-    heft_running_digest_close(&a->tap);
+    heft_running_digest_close(&a->part_digest);
     heft_vec_free(&a->mem, &a->frames, sizeof(heft_frame));
 }

@@ -1,5 +1,6 @@
-/* append_model.h - compressed parts, appended as they come: pieces of a fixed size, each a frame of its own, are encoded
- * on as many threads as there are and written one after the other.  The file does not depend on how many. */
+/* append_model.h - append compressed parts in the order of arrival.  Parts are cut into chunks
+ * of a fixed size, each of which becomes a frame; the host's threads encode chunks in parallel,
+ * one thread writes the frames in order.  The file does not depend on the number of threads. */
 #ifndef HEFT_APPEND_MODEL_H
 #define HEFT_APPEND_MODEL_H
 #include "core/check/checksum_sweep.h"
@@ -7,41 +8,42 @@
 #include "core/read/stream.h"
 #include "core/write/plan.h"
 
-enum { HEFT_APPEND_MOST = 12 }; /* pieces on their way */
+enum { HEFT_APPEND_MAX_CHUNKS = 12 }; /* chunks in flight */
 
-typedef struct heft_piece {
+typedef struct heft_append_chunk {
     uint32_t part;
-    uint64_t from;  /* where in the part it begins */
-    size_t len;     /* of its content */
-    bool last;      /* of the part */
-    uint8_t *raw;   /* its content, for the caller to fill; room for heft_appender.piece bytes */
-    size_t encoded; /* in out, once it was encoded */
+    uint64_t from;  /* offset of the chunk in the part */
+    size_t len;     /* bytes of content */
+    bool last;      /* last chunk of the part */
+    uint8_t *raw;   /* content, filled by the caller; capacity heft_appender.chunk_bytes */
+    size_t encoded; /* bytes in out, after encoding */
     uint8_t *out;
-    const heft_codec *codec; /* of the encoder; NULL: there is none yet */
+    const heft_codec *codec; /* codec of the encoder; NULL: no encoder yet */
     int level;
     void *encoder;
-} heft_piece;
+} heft_append_chunk;
 
 typedef struct heft_appender {
     heft_planner *p;
     heft_sink *sink;
-    size_t piece; /* bytes of content of each but a part's last */
-    size_t room;  /* bytes that the encoding of a piece can take */
-    heft_piece pieces[HEFT_APPEND_MOST];
-    uint32_t width; /* of them are there */
-    uint64_t at;    /* end of the file so far */
+    size_t chunk_bytes;      /* content bytes of each chunk but the last of a part */
+    size_t encoded_capacity; /* capacity of out: the most that an encoded chunk can take */
+    heft_append_chunk chunks[HEFT_APPEND_MAX_CHUNKS];
+    uint32_t chunk_count; /* chunks in use */
+    uint64_t at;          /* end of the file so far */
     uint64_t part_start;
     heft_memory mem;
-    heft_vec frames;         /* of the part being written, for formats that ask for them */
-    heft_running_digest tap; /* digest of its stored or decoded bytes */
+    heft_vec frames; /* heft_frame, of the part being written, for formats that ask for frames */
+    heft_running_digest part_digest; /* digest of the stored or decoded bytes of that part */
     heft_error *err;
 } heft_appender;
 
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err);
-/* Encodes a piece; on any thread, each piece by one at a time. */
-heft_status heft_append_encode(const heft_appender *a, heft_piece *s, heft_error *err);
-/* Pieces come here in the order of the file: all of a part, then the next. */
-heft_status heft_append_write(heft_appender *a, const heft_piece *s, heft_error *err);
-void heft_append_close(heft_appender *a); /* one of zeros is harmless */
+/* Encode a chunk.  Several threads may encode different chunks of one appender. */
+heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, heft_error *err);
+/* Write an encoded chunk.  Chunks must arrive in the order of the file: all of a part, then the
+ * next part. */
+heft_status heft_append_write(heft_appender *a, const heft_append_chunk *s, heft_error *err);
+void heft_append_close(heft_appender *a); /* a zeroed struct is harmless */
 
 #endif

@@ -1,4 +1,4 @@
-/* array_write.c - arrays in memory become a file in one call. */
+/* array_write.c - heft_array_write(): write arrays in memory to a file in one call. */
 #include "base/checked_math.h"
 #include "core/write/writer.h"
 
@@ -32,7 +32,7 @@ static heft_status declare(heft_writer *w, const heft_array *arrays, uint32_t co
     for (uint32_t i = 0; i < count && !st; i++) {
         const heft_array *a = &arrays[i];
         st = check_array(a, err);
-        if (!st) /* parts are numbered in this order */
+        if (!st) /* Parts are numbered in the order of the arrays. */
             st = heft_writer_add_dense(&part, w, a->name, a->dtype, a->dims, a->rank, err);
     }
     return st;

@@ -1,5 +1,5 @@
-/* cast_losses.c - counting beside a copy, or instead of it where nothing can be taken back: in a stream, and when
- * nothing is to be written at all. */
+/* cast_losses.c - count lost values during a copy, or in a pass of its own where output cannot
+ * be taken back: for a stream, and in a dry run, which writes nothing. */
 #include "core/write/cast_losses.h"
 
 #include "core/read/chunks.h"
@@ -7,18 +7,18 @@
 
 enum { SPAN = 4 << 20 };
 
-static const heft_ix_part_row *target(const heft_copying *c, uint32_t part)
+static const heft_ix_part_row *target(const heft_copy_context *c, uint32_t part)
 {
     return heft_ix_part_row_at(&c->p->x, part);
 }
 
-static bool may_lose(const heft_copying *c, uint32_t part)
+static bool may_lose(const heft_copy_context *c, uint32_t part)
 {
     heft_dtype from = c->origins[part].dtype, to = target(c, part)->dtype;
     return from != to && from && to && heft_dtype_can_cast(to, from) && heft_cast_loses(to, from);
 }
 
-heft_status heft_cast_losses_begin(heft_copying *c, heft_error *err)
+heft_status heft_cast_losses_begin(heft_copy_context *c, heft_error *err)
 {
     const heft_plan *plan = &c->p->plan;
     bool any = false;
@@ -33,18 +33,18 @@ heft_status heft_cast_losses_begin(heft_copying *c, heft_error *err)
 
 /* ---- a pass that only counts ---- */
 
-typedef struct span { /* bytes of a part as it is to be written */
+typedef struct span { /* range of bytes of a part to write */
     uint32_t part;
     uint64_t from, end;
 } span;
 
-typedef struct counting {
-    const heft_copying *c;
+typedef struct count_job {
+    const heft_copy_context *c;
     heft_vec spans;
     heft_memory mem;
-} counting;
+} count_job;
 
-static heft_status add_spans(counting *n, uint32_t part, heft_error *err)
+static heft_status add_spans(count_job *n, uint32_t part, heft_error *err)
 {
     uint64_t length = target(n->c, part)->length;
     bool is_whole = heft_part_is_whole(n->c, part);
@@ -58,14 +58,14 @@ static heft_status add_spans(counting *n, uint32_t part, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status count_span(const counting *n, const span *s, heft_part_source *w)
+static heft_status count_span(const count_job *n, const span *s, heft_part_source *w)
 {
     heft_chunks c;
     heft_status st = heft_chunks_open(&c, n->c->p->host->allocator, NULL, s->end - s->from,
                                       &w->err);
-    while (!st && !heft_progress_halted(n->c->meter) && heft_chunks_next(&c)) {
+    while (!st && !heft_progress_halted(n->c->progress) && heft_chunks_next(&c)) {
         st = heft_part_source_read(w, s->part, s->from + c.at, c.len, c.buf);
-        heft_progress_add(n->c->meter, 0);
+        heft_progress_add(n->c->progress, 0);
     }
     heft_chunks_close(&c);
     return st;
@@ -73,22 +73,22 @@ static heft_status count_span(const counting *n, const span *s, heft_part_source
 
 static void run_span(void *arg, size_t i)
 {
-    const counting *n = arg;
+    const count_job *n = arg;
     heft_part_source w;
-    if (heft_progress_halted(n->c->meter))
+    if (heft_progress_halted(n->c->progress))
         return;
     heft_status st = heft_part_source_init(&w, n->c)
                          ? count_span(n, (const span *)n->spans.ptr + i, &w)
                          : heft_error_plain(&w.err, HEFT_E_NOMEM, "no memory to count casts");
     if (st)
-        heft_progress_fail(n->c->meter, st, &w.err);
+        heft_progress_fail(n->c->progress, st, &w.err);
     heft_part_source_free(&w);
 }
 
-heft_status heft_cast_losses_count(heft_copying *c, heft_error *err)
+heft_status heft_cast_losses_count(heft_copy_context *c, heft_error *err)
 {
     const heft_plan *plan = &c->p->plan;
-    counting n = { .c = c, .mem = { c->p->host->allocator, UINT64_MAX, 0 } };
+    count_job n = { .c = c, .mem = { c->p->host->allocator, UINT64_MAX, 0 } };
     heft_status st = HEFT_OK;
     if (!c->lost)
         return HEFT_OK;
@@ -101,7 +101,7 @@ heft_status heft_cast_losses_count(heft_copying *c, heft_error *err)
         st = heft_file_leave(c->in, err);
     }
     heft_vec_free(&n.mem, &n.spans, sizeof(span));
-    return st ? st : heft_progress_end(c->meter, err);
+    return st ? st : heft_progress_end(c->progress, err);
 }
 
 /* ---- the report ---- */
@@ -127,7 +127,7 @@ static void put_counts(heft_out *o, const size_t lost[HEFT_CAST_LOSSES])
     }
 }
 
-static heft_status report_part(const heft_copying *c, uint32_t tensor, uint32_t part)
+static heft_status report_part(const heft_copy_context *c, uint32_t tensor, uint32_t part)
 {
     uint8_t text[256];
     heft_out o = { .buf = text, .cap = sizeof text };
@@ -145,7 +145,7 @@ static heft_status report_part(const heft_copying *c, uint32_t tensor, uint32_t 
     return heft_plan_loss(&c->p->plan, HEFT_WARNING, "heft/cast", tensor, (const char *)text);
 }
 
-heft_status heft_cast_losses_report(const heft_copying *c, heft_error *err)
+heft_status heft_cast_losses_report(const heft_copy_context *c, heft_error *err)
 {
     const heft_index *x = &c->p->x;
     uint32_t before = c->p->losses;

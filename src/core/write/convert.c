@@ -1,4 +1,4 @@
-/* convert.c - one file's model, changed as asked, in another format's terms. */
+/* convert.c - convert the model of a file, changed by the options, to another format. */
 #include "core/write/convert_model.h"
 
 #include "core/check/decoded_check.h"
@@ -6,21 +6,22 @@
 #include "core/write/cast_losses.h"
 #include "core/write/copy.h"
 #include "core/write/dedup.h"
-#include "core/write/within.h"
+#include "core/write/same_format.h"
 
 /* ---- the plan ---- */
 
-static heft_status ties(void *ctx, uint32_t *same, bool contents)
+static heft_status find_duplicates(void *ctx, uint32_t *same, bool contents)
 {
     heft_conversion *c = ctx;
     heft_dedup how = { .contents = contents,
-                       .equal = c->how.equal,
+                       .equal_id = c->scope.equal_id,
                        .progress = c->opt.progress,
                        .ctx = c->opt.progress_ctx };
     return heft_dedup_parts(same, &c->p, c->in, c->origins.ptr, &how, c->err);
 }
 
-/* What a tensor comes from, or HEFT_NONE: it has no parts. */
+/* Return the tensor of the input that a tensor comes from, or HEFT_NONE if the tensor has no
+ * parts. */
 static uint32_t source_of(const heft_conversion *c, uint32_t tensor)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
@@ -42,23 +43,24 @@ static const uint8_t *source_base_id(const void *ctx, uint32_t tensor)
     return source == HEFT_NONE ? NULL : heft_ix_base_id_at(&c->in->x, source);
 }
 
-/* Of a tensor that is copied as it is; one that is made here is in order. */
-static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
+/* Check the order of a sparse tensor that is copied unchanged; converted tensors are always in
+ * order. */
+static heft_status check_order(void *ctx, uint32_t tensor, bool *strictly)
 {
     heft_conversion *c = ctx;
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, tensor);
     const heft_origin *o = (const heft_origin *)c->origins.ptr + row->first_part;
     heft_sparse_order order;
     *strictly = true;
-    if (o->making)
+    if (o->layout_target)
         return HEFT_OK;
     heft_status st = heft_sparse_check(c->in, heft_ix_owner(&c->in->x, o->part), &order, c->err);
     *strictly = !st && order.is_ascending && !order.has_duplicates;
     return st == HEFT_E_FORMAT ? HEFT_OK : st;
 }
 
-/* What shared bytes cost in a target that cannot share them. */
-static heft_status note_ties(heft_conversion *c)
+/* Report how many bytes the file grows because the target cannot share bytes between tensors. */
+static heft_status note_shared_bytes(heft_conversion *c)
 {
     heft_error text;
     uint32_t all = c->p.x.parts.len;
@@ -91,15 +93,16 @@ static heft_status link_parts(heft_conversion *c)
     for (uint32_t i = 0; i < c->p.x.parts.len; i++)
         spelled[i] = heft_ix_digest_of(&c->in->x, o[i].part);
     c->p.plan.spelled = spelled;
-    c->p.plan.shards = c->how.shards;
-    c->p.plan.shard_count = c->how.shard_count;
+    c->p.plan.shards = c->scope.shards;
+    c->p.plan.shard_count = c->scope.shard_count;
     return HEFT_OK;
 }
 
-static heft_status plan(heft_conversion *c)
+static heft_status plan_conversion(heft_conversion *c)
 {
     c->p.x.err = c->p.plan.err = c->err;
-    if (c->in->missing.status) { /* what is not listed would be missed by nobody */
+    /* Nobody would notice that tensors of a missing shard are absent. */
+    if (c->in->missing.status) {
         *c->err = c->in->missing;
         return c->err->status;
     }
@@ -109,30 +112,31 @@ static heft_status plan(heft_conversion *c)
     if (c->opt.generator.ptr)
         st = heft_planner_generator(&c->p, c->opt.generator, c->err);
     if (!st)
-        st = heft_within_version(&c->p, c->in, c->err);
+        st = heft_same_format_version(&c->p, c->in, c->err);
     if (!st)
         st = heft_conversion_add_tensors(c);
     if (!st)
-        st = heft_within_losses(&c->p, c->in);
+        st = heft_same_format_losses(&c->p, c->in);
     if (!st)
         st = heft_conversion_add_metadata(c);
     if (!st)
         st = heft_conversion_add_model_parts(c);
-    if (!st && c->how.shards)
+    if (!st && c->scope.shards)
         st = link_parts(c);
-    c->p.plan.source = (heft_plan_source){ c, source_name, source_base_id, ties, in_order };
+    c->p.plan.source = (heft_plan_source){ c, source_name, source_base_id, find_duplicates,
+                                           check_order };
     if (!st)
         st = heft_conversion_add_vocab(c);
     if (!st)
         st = heft_planner_run(&c->p, c->err);
     if (!st && !c->p.plan.duplicate_of)
-        st = note_ties(c);
+        st = note_shared_bytes(c);
     if (!st && c->opt.planned_bytes)
-        *c->opt.planned_bytes = heft_planner_most(&c->p);
+        *c->opt.planned_bytes = heft_planner_max_bytes(&c->p);
     return st;
 }
 
-static uint64_t payload(const heft_conversion *c)
+static uint64_t payload_bytes(const heft_conversion *c)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < c->p.plan.order_count; i++)
@@ -140,14 +144,15 @@ static uint64_t payload(const heft_conversion *c)
     return sum;
 }
 
-/* A stream cannot be taken back, and a dry run writes nothing: what casts lose is counted before. */
+/* Count lost values in advance, since a stream cannot be taken back and a dry run writes
+ * nothing. */
 static heft_status count_casts(heft_conversion *c)
 {
     heft_source_verifier off;
-    heft_progress meter = { .fn = c->opt.progress,
-                            .ctx = c->opt.progress_ctx,
-                            .total = payload(c) };
-    heft_copying copying = { &c->p, c->in, c->origins.ptr, NULL, &off, &meter, NULL };
+    heft_progress progress = { .fn = c->opt.progress,
+                               .ctx = c->opt.progress_ctx,
+                               .total = payload_bytes(c) };
+    heft_copy_context copying = { &c->p, c->in, c->origins.ptr, NULL, &off, &progress, NULL };
     heft_status st = heft_source_verifier_begin(&off, c->in, true, NULL, NULL, c->err);
     if (!st)
         st = heft_cast_losses_begin(&copying, c->err);
@@ -166,50 +171,50 @@ static bool counts_first(const heft_conversion *c, const heft_sink *sink)
 
 /* ---- the input's checksums ---- */
 
-static heft_part_use passing(void *ctx, uint32_t part)
+static heft_part_use part_use(void *ctx, uint32_t part)
 {
     const heft_conversion *c = ctx;
-    return (heft_part_use)c->passing[part];
+    return (heft_part_use)c->part_use[part];
 }
 
 static heft_status mark_passing(heft_conversion *c)
 {
     const heft_origin *origins = c->origins.ptr;
     const uint32_t *same = c->p.plan.duplicate_of;
-    c->passing = heft_plan_alloc(&c->p.plan, c->in->x.parts.len);
-    if (!c->passing)
+    c->part_use = heft_plan_alloc(&c->p.plan, c->in->x.parts.len);
+    if (!c->part_use)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; same && i < c->p.x.parts.len; i++) {
         if (same[i] == i)
             continue;
         heft_str own = heft_ix_digest_of(&c->in->x, origins[i].part);
+        /* the first duplicate has the same digest, which is checked there */
         if (own.len && !heft_str_eq(own, heft_ix_digest_of(&c->in->x, origins[same[i]].part)))
-            c->passing[origins[i].part] =
-                HEFT_PART_CHECKED_BEFORE; /* the same digest is checked with the first */
+            c->part_use[origins[i].part] = HEFT_PART_CHECKED_BEFORE;
     }
     for (uint32_t i = 0; i < c->p.plan.order_count; i++) {
         const heft_origin *o = &origins[c->p.plan.order[i]];
-        if (!o->making) {
-            c->passing[o->part] = HEFT_PART_COPIED;
+        if (!o->layout_target) {
+            c->part_use[o->part] = HEFT_PART_COPIED;
             continue;
         }
-        /* parts of a tensor whose layout changes pass by in pieces, or more than once */
+        /* A layout conversion reads parts in pieces, or more than once. */
         const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, o->tensor);
         for (uint32_t k = row->first_part; k < row->first_part + row->part_count; k++) {
-            c->passing[k] = HEFT_PART_CHECKED_BEFORE;
-            c->decodes |= heft_ix_part_row_at(&c->in->x, k)->encoding != HEFT_RAW;
+            c->part_use[k] = HEFT_PART_CHECKED_BEFORE;
+            c->checks_decoded |= heft_ix_part_row_at(&c->in->x, k)->encoding != HEFT_RAW;
         }
     }
     return HEFT_OK;
 }
 
-/* A stream cannot be taken back: there, everything is checked before the first byte. */
+/* Check the input before the first byte goes to a stream, since a stream cannot be taken back. */
 static heft_status check_first(heft_conversion *c, const heft_sink *sink)
 {
     heft_status st = mark_passing(c);
     if (!st && !sink->ops->write_at && !c->opt.no_verify)
         st = heft_check_all(c->in, c->err);
-    else if (!st && c->decodes && !c->opt.no_verify)
+    else if (!st && c->checks_decoded && !c->opt.no_verify)
         st = heft_decoded_check_require(c->in, c->err);
     return st || !counts_first(c, sink) ? st : count_casts(c);
 }
@@ -217,28 +222,28 @@ static heft_status check_first(heft_conversion *c, const heft_sink *sink)
 /* ---- the steps ---- */
 
 heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const heft_format *to,
-                                 const heft_convert_options *opt, const heft_converting *how,
-                                 heft_error *err)
+                                 const heft_convert_options *opt,
+                                 const heft_conversion_scope *scope, heft_error *err)
 {
     *c = (heft_conversion){ .in = in, .opt = HEFT_CONVERT_OPTIONS_INIT };
     c->err = heft_error_begin(err, &c->own_err);
     heft_status st = heft_sized_copy(&c->opt, sizeof c->opt, opt, c->err);
-    if (how)
-        c->how = *how;
+    if (scope)
+        c->scope = *scope;
     if (!st)
         st = heft_planner_init(&c->p, to, c->opt.write, c->err);
-    heft_file_enter(in);     /* names and metadata are lent by the file as well */
-    if (!st && !c->how.only) /* of some of the tensors: whoever chose them has measured all */
+    heft_file_enter(in);       /* the input lends names and metadata, too */
+    if (!st && !c->scope.only) /* a caller that chose tensors has checked all lengths */
         st = heft_check_lengths(in, c->err);
-    return st ? st : plan(c);
+    return st ? st : plan_conversion(c);
 }
 
 heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
 {
     const heft_plan *plan = &c->p.plan;
-    heft_source_verifier watch;
-    heft_progress meter = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
-    heft_copying copying = { &c->p, c->in, c->origins.ptr, sink, &watch, &meter, NULL };
+    heft_source_verifier verifier;
+    heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
+    heft_copy_context copying = { &c->p, c->in, c->origins.ptr, sink, &verifier, &progress, NULL };
     if (c->opt.dry_run)
         return count_casts(c);
     if (!sink)
@@ -248,9 +253,9 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
         st = check_first(c, sink);
     if (st)
         return st;
-    meter.total = plan->appended ? payload(c) : plan->data_end - plan->header_bytes;
+    progress.total = plan->appended ? payload_bytes(c) : plan->data_end - plan->header_bytes;
     bool is_off = !sink->ops->write_at || c->opt.no_verify;
-    st = heft_source_verifier_begin(&watch, c->in, is_off, passing, c, c->err);
+    st = heft_source_verifier_begin(&verifier, c->in, is_off, part_use, c, c->err);
     if (!st && !counts_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
     if (!st && sink->ops->reserve && plan->file_bytes)
@@ -260,7 +265,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!st)
         st = plan->appended ? heft_copy_encoded(&copying, c->err) : heft_copy(&copying, c->err);
     if (!st)
-        st = heft_source_verifier_end(&watch, c->err);
+        st = heft_source_verifier_end(&verifier, c->err);
     if (!st)
         st = heft_cast_losses_report(&copying, c->err);
     if (!st)
@@ -269,16 +274,16 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
         st = heft_planner_write_record_headers(&c->p, sink, c->err);
     if (!st)
         st = heft_planner_emit(&c->p, HEFT_TRAILER, sink, c->err);
-    heft_source_verifier_free(&watch);
+    heft_source_verifier_free(&verifier);
     return st;
 }
 
 heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st)
 {
-    heft_status there = heft_file_leave(c->in, c->err);
-    st = there ? there : st;
+    heft_status left = heft_file_leave(c->in, c->err);
+    st = left ? left : st;
     bool is_written = !st && !c->opt.dry_run;
-    if (is_written && c->opt.planned_bytes) /* compressed parts have shown their size */
+    if (is_written && c->opt.planned_bytes) /* the size of compressed parts is known now */
         *c->opt.planned_bytes = c->p.plan.file_bytes;
     heft_vec_free(&c->p.x.mem, &c->origins, sizeof(heft_origin));
     heft_planner_free(&c->p);
@@ -291,11 +296,11 @@ heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status
 }
 
 heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
-                            const heft_convert_options *opt, const heft_converting *how,
+                            const heft_convert_options *opt, const heft_conversion_scope *scope,
                             heft_error *err)
 {
     heft_conversion c;
-    heft_status st = heft_conversion_plan(&c, in, to, opt, how, err);
+    heft_status st = heft_conversion_plan(&c, in, to, opt, scope, err);
     if (!st)
         st = heft_conversion_write(&c, take);
     return heft_conversion_end(&c, take, st);

@@ -1,28 +1,30 @@
-/* convert_model.c - tensors, metadata and parts of a file, changed as asked, into the model that is written. */
+/* convert_model.c - add tensors, metadata and model-level parts of a file, changed by the
+ * options, to the planned model. */
 #include "core/write/convert_model.h"
 
 #include "core/write/copy_metadata.h"
-#include "core/write/within.h"
+#include "core/write/same_format.h"
 
 /* ---- tensors ---- */
 
-static bool asked(bool (*fn)(void *, const heft_tensor *), void *ctx, const heft_tensor *t)
+static bool is_selected(bool (*fn)(void *, const heft_tensor *), void *ctx, const heft_tensor *t)
 {
     return fn && fn(ctx, t);
 }
 
-typedef struct change { /* of a tensor */
+typedef struct change { /* the changes that the options make to a tensor */
     heft_dtype to;
-    bool turn, densify;
-    heft_layout sparsify; /* HEFT_DENSE: not */
+    bool transpose, densify;
+    heft_layout sparsify; /* HEFT_DENSE: unchanged */
 } change;
 
 static change change_of(const heft_conversion *c, const heft_tensor *t)
 {
     bool sparse = t->layout == HEFT_SPARSE_CSR || t->layout == HEFT_SPARSE_COO;
     heft_dtype to = c->opt.cast ? c->opt.cast(c->opt.ctx, t) : HEFT_UNTYPED;
-    change ch = { .to = to ? to : t->dtype, .turn = asked(c->opt.transpose, c->opt.ctx, t) };
-    ch.densify = sparse && asked(c->opt.densify, c->opt.ctx, t);
+    change ch = { .to = to ? to : t->dtype,
+                  .transpose = is_selected(c->opt.transpose, c->opt.ctx, t) };
+    ch.densify = sparse && is_selected(c->opt.densify, c->opt.ctx, t);
     if (t->layout == HEFT_DENSE && c->opt.sparsify)
         ch.sparsify = c->opt.sparsify(c->opt.ctx, t);
     return ch;
@@ -34,7 +36,7 @@ static heft_status check_layout(const heft_conversion *c, const heft_tensor *t, 
     if (ch->sparsify == HEFT_SPARSE_CSR && t->rank != 2)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT,
                                 "tensor %q: sparse_csr is for tensors of two dimensions", t->name);
-    if (ch->sparsify && (!t->rank || !plain || ch->turn))
+    if (ch->sparsify && (!t->rank || !plain || ch->transpose))
         return heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: it cannot be made sparse",
                                 t->name);
     if (ch->densify && !heft_dtype_size(t->dtype))
@@ -53,7 +55,7 @@ static heft_status check_change(const heft_conversion *c, const heft_tensor *t, 
     if (ch->to != t->dtype && !((dense || ch->densify) && heft_dtype_can_cast(ch->to, t->dtype)))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
                                 t->name, heft_dtype_name(t->dtype), heft_dtype_name(ch->to));
-    if (ch->turn && (t->rank != 2 || !dense || !heft_dtype_size(t->dtype)))
+    if (ch->transpose && (t->rank != 2 || !dense || !heft_dtype_size(t->dtype)))
         return heft_error_plain(c->err, HEFT_E_ARGUMENT,
                                 "tensor %q: only dense tensors of two dimensions are transposed",
                                 t->name);
@@ -61,7 +63,7 @@ static heft_status check_change(const heft_conversion *c, const heft_tensor *t, 
 }
 
 static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft_dtype to,
-                            bool turn)
+                            bool transpose)
 {
     const heft_index *from = &c->in->x;
     const heft_ix_part_row *row = heft_ix_part_row_at(from, part);
@@ -71,20 +73,20 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
         return heft_error_no_memory(c->err, "to plan the conversion");
     *o = (heft_origin){ .part = part, .dtype = row->dtype };
     const heft_dtype_info *d = heft_dtype_get(row->dtype);
-    if (d && length != HEFT_NOWHERE) /* a format may still want it in another type */
+    if (d && length != HEFT_NOWHERE) /* The format may still cast the part later. */
         o->elements = heft_div(length, d->block_bytes) * d->block_elems;
-    if (turn) { /* the shape of the new tensor is turned already */
+    if (transpose) { /* The new tensor already has the transposed shape. */
         o->transposed = true;
         o->rows = heft_ix_dims(&c->p.x, id)[1];
         o->columns = heft_ix_dims(&c->p.x, id)[0];
     }
-    if ((turn || to != row->dtype) &&
+    if ((transpose || to != row->dtype) &&
         (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
          !heft_dtype_bytes(&length, to, o->elements)))
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                                   (heft_range){ row->offset, length }, length, HEFT_RAW);
-    if (!st && c->how.shards) { /* it stays where it is, as it is */
+    if (!st && c->scope.shards) { /* The part stays in its shard, stored as before. */
         heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
         own->stored = row->stored;
         own->encoding = row->encoding;
@@ -99,16 +101,16 @@ static heft_status add_parts(heft_conversion *c, uint32_t id, uint32_t source, c
     for (uint32_t i = 0; i < row->part_count && !st; i++) {
         uint32_t part = row->first_part + i;
         heft_dtype own = heft_ix_part_row_at(&c->in->x, part)->dtype;
-        st = add_part(c, id, part, ch->to != row->dtype ? ch->to : own, ch->turn);
+        st = add_part(c, id, part, ch->to != row->dtype ? ch->to : own, ch->transpose);
     }
     return st;
 }
 
 /* ---- parts in another layout ---- */
 
-/* count elements of type `to`, made from a part of a tensor of the input. */
-static heft_status add_made(heft_conversion *c, uint32_t id, heft_origin origin, const char *role,
-                            heft_dtype to, uint64_t count)
+/* Add a part of `count` elements of type `to`, converted from a part of a tensor of the input. */
+static heft_status add_converted(heft_conversion *c, uint32_t id, heft_origin origin,
+                                 const char *role, heft_dtype to, uint64_t count)
 {
     heft_origin *o = heft_vec_push(&c->p.x.mem, &c->origins, sizeof *o);
     uint64_t length, offset = heft_ix_part_row_at(&c->in->x, origin.part)->offset;
@@ -125,7 +127,7 @@ static heft_status add_made(heft_conversion *c, uint32_t id, heft_origin origin,
 static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, heft_dtype to)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, source);
-    heft_origin o = { .tensor = source, .dtype = row->dtype, .making = HEFT_TARGET_DENSE };
+    heft_origin o = { .tensor = source, .dtype = row->dtype, .layout_target = HEFT_TARGET_DENSE };
     uint64_t elements, bytes;
     heft_sparse_order order;
     o.part = heft_ix_part_find(&c->in->x, source, heft_lit("values"));
@@ -135,7 +137,7 @@ static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, h
     if (!heft_product(&elements, heft_ix_dims(&c->in->x, source), row->rank) ||
         !heft_dtype_bytes(&bytes, row->dtype, elements))
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    return add_made(c, id, o, "data", to, elements);
+    return add_converted(c, id, o, "data", to, elements);
 }
 
 static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, const change *ch)
@@ -144,20 +146,20 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
     bool csr = ch->sparsify == HEFT_SPARSE_CSR;
     heft_origin o = { .part = row->first_part, .tensor = source, .dtype = row->dtype };
     uint64_t count, indices, rows = heft_ix_dims(&c->in->x, source)[0] + 1;
-    heft_status st = heft_count_filled(&count, c->in, o.part, c->err);
+    heft_status st = heft_count_nonzero(&count, c->in, o.part, c->err);
     if (st)
         return st;
     if (!heft_mul(&indices, count, csr ? 1 : row->rank) || !rows)
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
-    o.filled = count;
-    o.making = HEFT_TARGET_VALUES;
-    st = add_made(c, id, o, "values", ch->to, count);
+    o.nonzero = count;
+    o.layout_target = HEFT_TARGET_VALUES;
+    st = add_converted(c, id, o, "values", ch->to, count);
     o.dtype = HEFT_U64;
-    o.making = csr ? HEFT_TARGET_COLUMNS : HEFT_TARGET_COORDS;
+    o.layout_target = csr ? HEFT_TARGET_COLUMNS : HEFT_TARGET_COORDS;
     if (!st)
-        st = add_made(c, id, o, csr ? "indices" : "coords", HEFT_U64, indices);
-    o.making = HEFT_TARGET_ROWS;
-    return st || !csr ? st : add_made(c, id, o, "indptr", HEFT_U64, rows);
+        st = add_converted(c, id, o, csr ? "indices" : "coords", HEFT_U64, indices);
+    o.layout_target = HEFT_TARGET_ROWS;
+    return st || !csr ? st : add_converted(c, id, o, "indptr", HEFT_U64, rows);
 }
 
 /* ---- how parts are stored ---- */
@@ -165,15 +167,16 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
 static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t part)
 {
     const heft_origin *o = (const heft_origin *)c->origins.ptr + part;
-    heft_storage how = o->making ? heft_planner_default_storage(&c->p)
-                                 : heft_within_storage(&c->p, c->in, o->part);
-    heft_storage given = how;
+    heft_storage how = o->layout_target ? heft_planner_default_storage(&c->p)
+                                        : heft_same_format_storage(&c->p, c->in, o->part);
+    heft_storage requested = how;
     heft_str role = heft_ix_role(&c->p.x, heft_ix_part_row_at(&c->p.x, part)->role);
-    bool is_asked = c->opt.storage && c->opt.storage(c->opt.ctx, t, role, &given);
-    if (!is_asked && !o->making)
-        heft_within_note(&c->p, c->in, o->part, &how);
-    heft_status st = heft_planner_store(&c->p, part, is_asked ? &given : &how, c->err);
-    if (!st && !is_asked && how.encoding != c->p.opt.encoding)
+    bool is_requested = c->opt.storage && c->opt.storage(c->opt.ctx, t, role, &requested);
+    if (!is_requested && !o->layout_target)
+        heft_same_format_note(&c->p, c->in, o->part, &how);
+    heft_status st = heft_planner_set_storage(&c->p, part, is_requested ? &requested : &how,
+                                              c->err);
+    if (!st && !is_requested && how.encoding != c->p.opt.encoding)
         heft_planner_require_encoding(&c->p, part);
     return st;
 }
@@ -182,7 +185,7 @@ static heft_status store_parts(heft_conversion *c, uint32_t id, const heft_tenso
 {
     const heft_ix_tensor_row *row = heft_ix_row(&c->p.x, id);
     heft_status st = HEFT_OK;
-    if (c->how.shards || (!c->opt.storage && !heft_is_same_format(&c->p, c->in)))
+    if (c->scope.shards || (!c->opt.storage && !heft_is_same_format(&c->p, c->in)))
         return HEFT_OK;
     for (uint32_t k = 0; k < row->part_count && !st; k++)
         st = store_part(c, t, row->first_part + k);
@@ -209,7 +212,7 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
     if (st)
         return st;
     for (uint32_t i = 0; i < t.rank; i++)
-        dims[i] = t.dims[ch.turn ? t.rank - 1 - i : i];
+        dims[i] = t.dims[ch.transpose ? t.rank - 1 - i : i];
     heft_str layout = ch.densify ? heft_lit("dense") : heft_ix_layout(&c->in->x, source);
     if (ch.sparsify)
         layout = heft_lit(ch.sparsify == HEFT_SPARSE_CSR ? "sparse_csr" : "sparse_coo");
@@ -230,8 +233,8 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
 
 heft_status heft_conversion_add_tensors(heft_conversion *c)
 {
-    const uint32_t *only = c->how.only;
-    uint32_t count = only ? c->how.only_count : heft_tensor_count(c->in);
+    const uint32_t *only = c->scope.only;
+    uint32_t count = only ? c->scope.only_count : heft_tensor_count(c->in);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++)
         st = add_tensor(c, only ? only[i] : i);
@@ -258,18 +261,18 @@ static const heft_value *replacement(const heft_conversion *c, heft_str key)
     return NULL;
 }
 
-/* The file that says what is no tensor. */
-static const heft_file *about(const heft_conversion *c)
+/* Return the file that metadata, model-level parts and vocabulary come from. */
+static const heft_file *metadata_file(const heft_conversion *c)
 {
-    return c->how.about ? c->how.about : c->in;
+    return c->scope.metadata_from ? c->scope.metadata_from : c->in;
 }
 
 heft_status heft_conversion_add_metadata(heft_conversion *c)
 {
-    const heft_index *from = &about(c)->x;
+    const heft_index *from = &metadata_file(c)->x;
     heft_status st = HEFT_OK;
-    uint32_t given = c->how.own_metadata ? 0 : from->values.len;
-    for (uint32_t i = 0; i < given && !st; i = heft_ix_value_next(from, i))
+    uint32_t requested = c->scope.own_metadata ? 0 : from->values.len;
+    for (uint32_t i = 0; i < requested && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
             !heft_ix_is_shard_key(from, heft_ix_value(from, i)->key))
             st = heft_ix_copy_value(&c->p.x, from, i, HEFT_NONE);
@@ -289,29 +292,30 @@ heft_status heft_conversion_add_metadata(heft_conversion *c)
 
 heft_status heft_conversion_add_model_parts(heft_conversion *c)
 {
-    const heft_file *from = about(c);
+    const heft_file *from = metadata_file(c);
     uint32_t first, count = heft_file_parts(from, &first);
     heft_status st = HEFT_OK;
     for (uint32_t i = first; i < first + count && !st; i++) {
         heft_str role = heft_ix_role(&from->x, heft_ix_part_row_at(&from->x, i)->role);
         bool is_replaced = c->opt.config.ptr && heft_str_is(role, "config");
-        /* tokens are added by heft_conversion_add_vocab() */
+        /* heft_conversion_add_vocab() adds the tokens. */
         bool is_tokens = from->x.tokens.length_bytes && heft_str_is(role, "vocab");
         if (!is_replaced && !is_tokens)
-            st = heft_planner_part_of(&c->p, from, i, c->err);
+            st = heft_planner_model_part_from(&c->p, from, i, c->err);
     }
     if (!st && c->opt.config.ptr)
         st = heft_planner_model_part(&c->p, heft_lit("config"), c->opt.config, c->err);
     return st;
 }
 
-/* A vocabulary goes on as tokens: its bytes mean something to its own format only. */
+/* Pass the vocabulary to the format as tokens, since its bytes have a meaning in their own
+ * format only. */
 heft_status heft_conversion_add_vocab(heft_conversion *c)
 {
     c->p.plan.vocab = c->opt.vocab;
-    if (c->opt.vocab || !about(c)->x.tokens.length_bytes || c->how.own_metadata)
+    if (c->opt.vocab || !metadata_file(c)->x.tokens.length_bytes || c->scope.own_metadata)
         return HEFT_OK;
-    heft_status st = heft_vocab_open(&c->vocab, about(c), c->err);
+    heft_status st = heft_vocab_open(&c->vocab, metadata_file(c), c->err);
     c->p.plan.vocab = c->vocab;
     return st;
 }

@@ -1,5 +1,5 @@
-/* copy.h - payload from an open file to its planned places, cast, transposed, decoded or
- * compressed on the way; checksums of both sides in the same pass. */
+/* copy.h - copy the payload of an open file to its planned offsets: cast, transpose, decode or
+ * compress parts, and compute checksums of source and target in the same pass. */
 #ifndef HEFT_COPY_H
 #define HEFT_COPY_H
 #include "core/check/source_verifier.h"
@@ -7,30 +7,32 @@
 #include "core/write/plan.h"
 #include "model/number.h"
 
-typedef struct heft_origin { /* of a part that is to be written, by its number */
-    uint32_t part;           /* in the file it comes from */
-    heft_dtype dtype;        /* there */
+typedef struct heft_origin { /* source of a part to write, by number of that part */
+    uint32_t part;           /* part of the input */
+    heft_dtype dtype;        /* element type in the input */
     bool transposed;
-    uint64_t rows, columns;    /* there, when transposed */
-    uint64_t elements;         /* of what is to be written */
-    heft_layout_target making; /* of another layout: part is that of the data or values … */
-    uint32_t tensor;           /* … of this tensor, … */
-    uint64_t filled;           /* … whose dense data have so many elements that are not zero */
+    uint64_t rows, columns; /* shape in the input, if transposed */
+    uint64_t elements;      /* elements to write */
+    /* If the layout of a tensor is converted, `part` holds the dense data or the values. */
+    heft_layout_target layout_target;
+    uint32_t tensor;  /* tensor of the input whose layout is converted */
+    uint64_t nonzero; /* nonzero elements in the dense data of that tensor */
 } heft_origin;
 
-typedef struct heft_copying {
+typedef struct heft_copy_context {
     heft_planner *p;
     const heft_file *in;
     const heft_origin *origins;
     heft_sink *sink;
-    heft_source_verifier *watch;
-    heft_progress *meter;
-    size_t (*lost)[HEFT_CAST_LOSSES]; /* by part: values that its cast loses; NULL: not counted */
-} heft_copying;
+    heft_source_verifier *verifier;
+    heft_progress *progress;
+    size_t (*lost)
+        [HEFT_CAST_LOSSES]; /* by part: values that the cast loses, by kind; NULL: not counted */
+} heft_copy_context;
 
-/* Everything between front and back, padding included. */
-heft_status heft_copy(const heft_copying *c, heft_error *err);
-/* The same when parts are appended as they come, compressed. */
-heft_status heft_copy_encoded(const heft_copying *c, heft_error *err);
+/* Write everything between header and trailer, padding included. */
+heft_status heft_copy(const heft_copy_context *c, heft_error *err);
+/* Write the parts one after another, compressed. */
+heft_status heft_copy_encoded(const heft_copy_context *c, heft_error *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* copy_metadata.c - metadata, attributes and parts of a file, into the model of another. */
+/* copy_metadata.c - copy the attributes of a tensor to the planned model. */
 #include "core/write/copy_metadata.h"
 
-/* Attributes that a heft_identity stands for, in files that keep them as they keep any other. */
+/* Attributes that repeat the identity, in files that store identities as ordinary attributes. */
 static bool is_identity(heft_str key)
 {
     return heft_str_is(key, "burn.param_id") || heft_str_is(key, "gptrs.base_id") ||

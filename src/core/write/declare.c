@@ -1,4 +1,5 @@
-/* declare.c - what a writer's caller says of the model, call by call: metadata, parts of the file itself, a vocabulary. */
+/* declare.c - declarations of a writer's caller besides tensors: metadata, model-level parts, a
+ * vocabulary. */
 #include "core/write/writer.h"
 
 heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err)
@@ -35,15 +36,15 @@ heft_status heft_writer_copy_value(heft_planner *p, heft_value *v, heft_error *e
 
 /* ---- metadata ---- */
 
-/* Whether a value that comes now is one of the top level, and one that can still come. */
+/* Check that a value can be added now; a top-level key must be new. */
 static heft_status check_value(heft_writer *w, const heft_value *v, heft_error *err)
 {
     if (w->begun && !heft_writer_grows(w))
         return heft_writer_too_late(w, "metadata come", err);
     if (!heft_value_is_text(v))
-        return heft_writer_wrong(err, "the key or text of metadata is not UTF-8");
+        return heft_writer_argument_error(err, "the key or text of metadata is not UTF-8");
     if (!heft_writer_is_value(v))
-        return heft_writer_wrong(err, "metadata are of no kind that there is");
+        return heft_writer_argument_error(err, "metadata are of no kind that there is");
     if (!w->begun || w->p.x.open.len)
         return HEFT_OK;
     heft_status st = heft_writer_open_late(w, err);
@@ -57,7 +58,7 @@ heft_status heft_writer_add_meta(heft_writer *w, heft_value v, heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
-    heft_status st = heft_writer_broken(w, err);
+    heft_status st = heft_writer_failure(w, err);
     if (!st)
         st = check_value(w, &v, err);
     if (st)
@@ -66,7 +67,7 @@ heft_status heft_writer_add_meta(heft_writer *w, heft_value v, heft_error *err)
     if (!st)
         st = heft_ix_meta(&w->p.x, v);
     if (st || !w->begun || w->p.x.open.len)
-        return heft_writer_break(w, st, err);
+        return heft_writer_record_failure(w, st, err);
     return heft_writer_late_value(w, w->p.x.values.len - 1, err);
 }
 
@@ -74,7 +75,7 @@ heft_status heft_writer_end_meta(heft_writer *w, heft_error *err)
 {
     const uint32_t *open = w->p.x.open.ptr;
     if (!w->p.x.open.len)
-        return heft_writer_wrong(err, "no list or map of metadata is open");
+        return heft_writer_argument_error(err, "no list or map of metadata is open");
     uint32_t value = open[0];
     heft_ix_meta_end(&w->p.x);
     return w->begun && !w->p.x.open.len ? heft_writer_late_value(w, value, err) : HEFT_OK;
@@ -86,14 +87,14 @@ heft_status heft_writer_set_generator(heft_writer *w, heft_str name, heft_error 
 {
     heft_error own;
     err = heft_error_begin(err, &own);
-    heft_status st = heft_writer_broken(w, err);
+    heft_status st = heft_writer_failure(w, err);
     if (!st && w->begun && !heft_writer_grows(w))
         return heft_writer_too_late(w, "the generator comes", err);
     if (!st && w->begun)
         st = heft_writer_open_late(w, err);
     if (!st)
         st = heft_planner_generator(&w->p, name, err);
-    return st == HEFT_E_ARGUMENT ? heft_error_end(err, st) : heft_writer_break(w, st, err);
+    return st == HEFT_E_ARGUMENT ? heft_error_end(err, st) : heft_writer_record_failure(w, st, err);
 }
 
 heft_status heft_writer_add_model_part(heft_writer *w, heft_str role, const void *data, size_t len,
@@ -103,19 +104,19 @@ heft_status heft_writer_add_model_part(heft_writer *w, heft_str role, const void
     heft_str bytes = { data, len };
     err = heft_error_begin(err, &own);
     if (w->begun)
-        return heft_writer_wrong(err, "parts of the file come before heft_writer_begin()");
+        return heft_writer_argument_error(err, "parts of the file come before heft_writer_begin()");
     heft_status st = heft_writer_copy(&w->p, &role, err);
     if (!st)
         st = heft_writer_copy(&w->p, &bytes, err);
     if (!st)
         st = heft_planner_model_part(&w->p, role, bytes, err);
-    return heft_writer_break(w, st, err);
+    return heft_writer_record_failure(w, st, err);
 }
 
 heft_status heft_writer_set_vocab(heft_writer *w, const heft_vocab *v, heft_error *err)
 {
     if (w->begun)
-        return heft_writer_wrong(err, "the vocabulary comes before heft_writer_begin()");
+        return heft_writer_argument_error(err, "the vocabulary comes before heft_writer_begin()");
     w->p.plan.vocab = v;
     return HEFT_OK;
 }

@@ -1,5 +1,5 @@
-/* dedup.c - weights that are used twice, and tensors that happen to be equal.  First by where the bytes come
- * from, which costs nothing; then by what they are, of those that could be equal. */
+/* dedup.c - find parts with equal bytes, such as tied weights.  Parts with the same source are
+ * found without reading; then the bytes of parts that may be equal are compared. */
 #include "core/write/dedup.h"
 
 #include "base/blake3.h"
@@ -9,25 +9,25 @@
 
 enum { EDGE = 64, POLL = 1024 };
 
-typedef struct ties {
+typedef struct dedup_job {
     heft_planner *p;
     const heft_file *in;
     const heft_origin *origins;
     const heft_dedup *how;
     uint32_t *duplicate_of;
-    uint32_t *ids, *scratch; /* parts, in whatever order the pass needs */
+    uint32_t *ids, *scratch; /* parts, in the order that the pass needs */
     uint32_t count;
-    uint64_t *marks;    /* by part: of length, beginning and end */
-    heft_hash *digests; /* by position in ids */
-    heft_progress meter;
-} ties;
+    uint64_t *edge_hash; /* by part: hash of the first and last bytes; 0: not a candidate */
+    heft_hash *digests;  /* by position in ids */
+    heft_progress progress;
+} dedup_job;
 
-static const heft_ix_part_row *target(const ties *t, uint32_t part)
+static const heft_ix_part_row *target(const dedup_job *t, uint32_t part)
 {
     return heft_ix_part_row_at(&t->p->x, part);
 }
 
-static const heft_ix_part_row *source(const ties *t, uint32_t part)
+static const heft_ix_part_row *source(const dedup_job *t, uint32_t part)
 {
     return heft_ix_part_row_at(&t->in->x, t->origins[part].part);
 }
@@ -39,7 +39,7 @@ static int order_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* Of two parts that are views of the same bytes. */
+/* Order two parts that are views of the same bytes. */
 static int order_views(const heft_index *x, uint32_t a, uint32_t b)
 {
     const heft_ix_view *v = heft_ix_view_of(x, a), *w = heft_ix_view_of(x, b);
@@ -59,7 +59,7 @@ static int order_views(const heft_index *x, uint32_t a, uint32_t b)
     return order;
 }
 
-static int order_sources(const ties *t, uint32_t a, uint32_t b)
+static int order_sources(const dedup_job *t, uint32_t a, uint32_t b)
 {
     const heft_ix_part_row *p = source(t, a), *q = source(t, b);
     const heft_origin *o = &t->origins[a], *r = &t->origins[b];
@@ -72,24 +72,24 @@ static int order_sources(const ties *t, uint32_t a, uint32_t b)
     order = order ? order : order_u64(target(t, a)->dtype, target(t, b)->dtype);
     order = order ? order : order_u64(o->transposed, r->transposed);
     order = order ? order : order_u64(o->rows, r->rows);
-    order = order ? order : order_u64(o->making, r->making);
+    order = order ? order : order_u64(o->layout_target, r->layout_target);
     order = order ? order : order_u64(o->tensor, r->tensor);
     order = order || !(p->flags & HEFT_P_VIEW) ? order : order_views(&t->in->x, o->part, r->part);
     if (order || p->encoding == HEFT_RAW)
         return order;
-    /* each of two digests of what is decoded has to be checked */
+    /* Digests of decoded bytes that differ must both be checked, so that both parts are read. */
     return heft_str_order(heft_ix_digest_of(&t->in->x, o->part),
                           heft_ix_digest_of(&t->in->x, r->part));
 }
 
-static bool source_below(const void *ctx, uint32_t a, uint32_t b)
+static bool sorts_by_source(const void *ctx, uint32_t a, uint32_t b)
 {
     return order_sources(ctx, a, b) < 0;
 }
 
-static void tie_sources(ties *t)
+static void merge_sources(dedup_job *t)
 {
-    heft_sort(t->ids, t->scratch, t->count, source_below, t);
+    heft_sort(t->ids, t->scratch, t->count, sorts_by_source, t);
     for (uint32_t i = 1; i < t->count; i++)
         if (source(t, t->ids[i])->stored && !order_sources(t, t->ids[i - 1], t->ids[i]))
             t->duplicate_of[t->ids[i]] = t->duplicate_of[t->ids[i - 1]];
@@ -97,7 +97,7 @@ static void tie_sources(ties *t)
 
 /* ---- the same bytes ---- */
 
-static heft_status mark(ties *t, uint32_t part, heft_error *err)
+static heft_status hash_edges(dedup_job *t, uint32_t part, heft_error *err)
 {
     uint8_t edges[2 * EDGE] = { 0 };
     uint64_t length = target(t, part)->length;
@@ -108,32 +108,32 @@ static heft_status mark(ties *t, uint32_t part, heft_error *err)
         st = heft_part_read(edges, t->in, from, 0, n, err);
     if (!st && n)
         st = heft_part_read(edges + EDGE, t->in, from, length - n, n, err);
-    t->marks[part] = heft_siphash13(t->p->x.key.secret, edges, sizeof edges);
+    t->edge_hash[part] = heft_siphash13(t->p->x.key.secret, edges, sizeof edges);
     return st;
 }
 
-static bool mark_below(const void *ctx, uint32_t a, uint32_t b)
+static bool sorts_by_mark(const void *ctx, uint32_t a, uint32_t b)
 {
-    const ties *t = ctx;
+    const dedup_job *t = ctx;
     uint64_t m = target(t, a)->length, n = target(t, b)->length;
-    return m != n ? m < n : t->marks[a] < t->marks[b];
+    return m != n ? m < n : t->edge_hash[a] < t->edge_hash[b];
 }
 
-/* Keeps those that may be equal to a neighbour. */
-static void keep_candidates(ties *t)
+/* Keep the parts that may be equal to a neighbour in the sorted list. */
+static void keep_candidates(dedup_job *t)
 {
-    uint32_t kept = 0;
+    uint32_t count = 0;
     bool before = false;
     for (uint32_t i = 0; i < t->count; i++) {
-        bool next = i + 1 < t->count && !mark_below(t, t->ids[i], t->ids[i + 1]);
+        bool next = i + 1 < t->count && !sorts_by_mark(t, t->ids[i], t->ids[i + 1]);
         if (before || next)
-            t->ids[kept++] = t->ids[i];
+            t->ids[count++] = t->ids[i];
         before = next;
     }
-    t->count = kept;
+    t->count = count;
 }
 
-static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_error *err)
+static heft_status digest_part(dedup_job *t, uint32_t part, heft_hash *out, heft_error *err)
 {
     uint32_t from = t->origins[part].part;
     uint64_t length = target(t, part)->length;
@@ -142,8 +142,8 @@ static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_erro
     heft_blake3_init(&h);
     heft_status st = heft_chunks_open(&c, t->in->host->allocator,
                                       length ? heft_part_view(t->in, from) : NULL, length, err);
-    while (!st && !heft_progress_halted(&t->meter) && heft_chunks_next(&c)) {
-        heft_progress_add(&t->meter, 0);
+    while (!st && !heft_progress_halted(&t->progress) && heft_chunks_next(&c)) {
+        heft_progress_add(&t->progress, 0);
         if (c.buf)
             st = heft_part_read(c.buf, t->in, from, c.at, c.len, err);
         if (!st)
@@ -156,41 +156,41 @@ static heft_status digest_part(ties *t, uint32_t part, heft_hash *out, heft_erro
 
 static void run_digest(void *arg, size_t i)
 {
-    ties *t = arg;
+    dedup_job *t = arg;
     heft_error err;
-    heft_status st = heft_progress_halted(&t->meter)
+    heft_status st = heft_progress_halted(&t->progress)
                          ? HEFT_OK
                          : digest_part(t, t->ids[i], &t->digests[i], &err);
     if (st)
-        heft_progress_fail(&t->meter, st, &err);
+        heft_progress_fail(&t->progress, st, &err);
 }
 
-/* Of positions in ids. */
-static int order_bytes(const ties *t, uint32_t a, uint32_t b)
+/* Order two positions in ids. */
+static int order_digests(const dedup_job *t, uint32_t a, uint32_t b)
 {
     int order = order_u64(target(t, t->ids[a])->length, target(t, t->ids[b])->length);
     return order ? order : memcmp(t->digests[a].bytes, t->digests[b].bytes, HEFT_HASH_BYTES);
 }
 
-static bool bytes_below(const void *ctx, uint32_t a, uint32_t b)
+static bool sorts_by_digest(const void *ctx, uint32_t a, uint32_t b)
 {
-    const ties *t = ctx;
-    int order = order_bytes(t, a, b);
+    const dedup_job *t = ctx;
+    int order = order_digests(t, a, b);
     return order ? order < 0 : t->ids[a] < t->ids[b];
 }
 
-static void tie_digests(ties *t, uint32_t *positions)
+static void merge_digests(dedup_job *t, uint32_t *positions)
 {
     for (uint32_t i = 0; i < t->count; i++)
         positions[i] = i;
-    heft_sort(positions, t->scratch, t->count, bytes_below, t);
+    heft_sort(positions, t->scratch, t->count, sorts_by_digest, t);
     for (uint32_t i = 1; i < t->count; i++)
-        if (!order_bytes(t, positions[i - 1], positions[i]))
+        if (!order_digests(t, positions[i - 1], positions[i]))
             t->duplicate_of[t->ids[positions[i]]] = t->duplicate_of[t->ids[positions[i - 1]]];
 }
 
-/* Equal digests of 256 bits are equal bytes. */
-static heft_status tie_bytes(ties *t, heft_error *err)
+/* Compare parts by digests of 256 bits; equal digests mean equal bytes. */
+static heft_status merge_equal_bytes(dedup_job *t, heft_error *err)
 {
     heft_memory mem = { t->in->host->allocator, UINT64_MAX, 0 };
     size_t bytes = t->count * (sizeof(heft_hash) + sizeof(uint32_t)) + 1;
@@ -200,111 +200,115 @@ static heft_status tie_bytes(ties *t, heft_error *err)
     if (!t->digests)
         return heft_error_no_memory(err, "to compare parts");
     heft_host_run(t->in->host, t->count, run_digest, t);
-    heft_status st = heft_progress_end(&t->meter, err);
+    heft_status st = heft_progress_end(&t->progress, err);
     if (!st)
-        tie_digests(t, (uint32_t *)(t->digests + t->count));
+        merge_digests(t, (uint32_t *)(t->digests + t->count));
     heft_mem_free(&mem, t->digests, bytes);
     return st;
 }
 
 /* ---- both ---- */
 
-/* The first of each group that the first pass found. */
-static heft_status mark_firsts(ties *t, heft_error *err)
+/* Keep the first part of each group found by source, and hash its first and last bytes. */
+static heft_status hash_first_parts(dedup_job *t, heft_error *err)
 {
-    uint32_t kept = 0;
+    uint32_t count = 0;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < t->p->x.parts.len && !st; i++) {
         const heft_origin *o = &t->origins[i];
         bool is_copied_as_is = !target(t, i)->length ||
-                               (heft_ix_is_plain(source(t, i)) && !o->transposed && !o->making &&
-                                o->dtype == target(t, i)->dtype);
-        if (t->marks[i] && t->duplicate_of[i] == i && is_copied_as_is) {
-            st = t->how->equal ? HEFT_OK : mark(t, i, err);
-            t->ids[kept++] = i;
+                               (heft_ix_is_plain(source(t, i)) && !o->transposed &&
+                                !o->layout_target && o->dtype == target(t, i)->dtype);
+        if (t->edge_hash[i] && t->duplicate_of[i] == i && is_copied_as_is) {
+            st = t->how->equal_id ? HEFT_OK : hash_edges(t, i, err);
+            t->ids[count++] = i;
         }
-        if (!st && i % POLL == 0) { /* the caller may stop the search; no byte counts yet */
-            heft_progress_add(&t->meter, 0);
-            st = heft_progress_end(&t->meter, err);
+        /* The caller may stop the search; no byte counts as done yet. */
+        if (!st && i % POLL == 0) {
+            heft_progress_add(&t->progress, 0);
+            st = heft_progress_end(&t->progress, err);
         }
     }
-    t->count = kept;
+    t->count = count;
     return st;
 }
 
 /* ---- bytes that were compared before ---- */
 
-static int order_known(const ties *t, uint32_t a, uint32_t b)
+static int order_equal_ids(const dedup_job *t, uint32_t a, uint32_t b)
 {
-    return order_u64(t->how->equal[t->origins[a].part], t->how->equal[t->origins[b].part]);
+    return order_u64(t->how->equal_id[t->origins[a].part], t->how->equal_id[t->origins[b].part]);
 }
 
-static bool known_below(const void *ctx, uint32_t a, uint32_t b)
+static bool sorts_by_equal_id(const void *ctx, uint32_t a, uint32_t b)
 {
-    int order = order_known(ctx, a, b);
+    int order = order_equal_ids(ctx, a, b);
     return order ? order < 0 : a < b;
 }
 
-static heft_status tie_contents(ties *t, heft_error *err)
+static heft_status merge_contents(dedup_job *t, heft_error *err)
 {
-    heft_status st = mark_firsts(t, err);
-    if (!st && t->how->equal) {
-        heft_sort(t->ids, t->scratch, t->count, known_below, t);
+    heft_status st = hash_first_parts(t, err);
+    if (!st && t->how->equal_id) {
+        heft_sort(t->ids, t->scratch, t->count, sorts_by_equal_id, t);
         for (uint32_t i = 1; i < t->count; i++)
-            if (!order_known(t, t->ids[i - 1], t->ids[i]))
+            if (!order_equal_ids(t, t->ids[i - 1], t->ids[i]))
                 t->duplicate_of[t->ids[i]] = t->duplicate_of[t->ids[i - 1]];
     } else if (!st) {
-        heft_sort(t->ids, t->scratch, t->count, mark_below, t);
+        heft_sort(t->ids, t->scratch, t->count, sorts_by_mark, t);
         keep_candidates(t);
-        st = tie_bytes(t, err);
+        st = merge_equal_bytes(t, err);
     }
     return st;
 }
 
-/* Parts of tensors that are left out stay alone. */
-static void list_parts(ties *t)
+/* List the parts of all tensors but those that are left out. */
+static void list_parts(dedup_job *t)
 {
     for (uint32_t id = 0; id < heft_ix_tensors(&t->p->x); id++) {
         const heft_ix_tensor_row *row = heft_ix_row(&t->p->x, id);
         for (uint32_t k = 0; k < row->part_count; k++) {
-            if (t->origins[row->first_part + k].making)
-                continue; /* what it comes from is not what it is */
+            /* A converted layout differs from its source bytes: never deduplicate by source. */
+            if (t->origins[row->first_part + k].layout_target)
+                continue;
             t->ids[t->count++] = row->first_part + k;
-            t->marks[row->first_part + k] = 1;
+            t->edge_hash[row->first_part + k] = 1;
         }
     }
 }
 
-heft_status heft_dedup_parts(uint32_t *same, heft_planner *p, const heft_file *in,
+heft_status heft_dedup_parts(uint32_t *duplicate_of, heft_planner *p, const heft_file *in,
                              const heft_origin *origins, const heft_dedup *how, heft_error *err)
 {
-    uint32_t all = p->x.parts.len;
+    uint32_t part_count = p->x.parts.len;
     heft_memory mem = { in->host->allocator, UINT64_MAX, 0 };
-    size_t bytes = all * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 1;
-    ties t = { .p = p, .in = in, .origins = origins, .how = how, .duplicate_of = same };
-    t.marks = heft_mem_alloc(&mem, bytes);
-    if (!t.marks)
+    size_t bytes = part_count * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 1;
+    dedup_job t = {
+        .p = p, .in = in, .origins = origins, .how = how, .duplicate_of = duplicate_of
+    };
+    t.edge_hash = heft_mem_alloc(&mem, bytes);
+    if (!t.edge_hash)
         return heft_error_no_memory(err, "to compare parts");
-    memset(t.marks, 0, bytes);
-    t.meter = (heft_progress){ .fn = how->progress, .ctx = how->ctx };
-    for (uint32_t i = 0; i < all; i++)
-        t.meter.total += target(&t, i)->length;
-    t.ids = (uint32_t *)(t.marks + all);
-    t.scratch = t.ids + all;
+    memset(t.edge_hash, 0, bytes);
+    t.progress = (heft_progress){ .fn = how->progress, .ctx = how->ctx };
+    for (uint32_t i = 0; i < part_count; i++)
+        t.progress.total += target(&t, i)->length;
+    t.ids = (uint32_t *)(t.edge_hash + part_count);
+    t.scratch = t.ids + part_count;
     list_parts(&t);
-    tie_sources(&t);
+    merge_sources(&t);
     heft_file_enter(in);
-    heft_status st = how->contents ? tie_contents(&t, err) : HEFT_OK;
+    heft_status st = how->contents ? merge_contents(&t, err) : HEFT_OK;
     heft_status there = heft_file_leave(in, err);
-    for (uint32_t i = 0; i < all; i++)
-        same[i] = same[same[i]];
-    heft_mem_free(&mem, t.marks, bytes);
+    for (uint32_t i = 0; i < part_count; i++)
+        duplicate_of[i] = duplicate_of[duplicate_of[i]];
+    heft_mem_free(&mem, t.edge_hash, bytes);
     return there ? there : st;
 }
 
 /* ---- tensors of a file that share their bytes ---- */
 
-static int order_places(const heft_index *x, uint32_t a, uint32_t b)
+static int order_ranges(const heft_index *x, uint32_t a, uint32_t b)
 {
     const heft_ix_tensor_row *p = heft_ix_row(x, a), *q = heft_ix_row(x, b);
     int order = order_u64(p->part_count, q->part_count);
@@ -322,9 +326,9 @@ static int order_places(const heft_index *x, uint32_t a, uint32_t b)
     return order;
 }
 
-static bool place_below(const void *ctx, uint32_t a, uint32_t b)
+static bool sorts_by_range(const void *ctx, uint32_t a, uint32_t b)
 {
-    return order_places(ctx, a, b) < 0;
+    return order_ranges(ctx, a, b) < 0;
 }
 
 heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f, heft_error *err)
@@ -337,13 +341,13 @@ heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f, heft_erro
         return heft_error_no_memory(err, "to find shared bytes");
     for (uint32_t i = 0; i < n; i++)
         ids[i] = first[i] = i;
-    heft_sort(ids, ids + n, n, place_below, &f->x);
+    heft_sort(ids, ids + n, n, sorts_by_range, &f->x);
     for (uint32_t i = 1; i < n; i++) {
         const heft_ix_tensor_row *row = heft_ix_row(&f->x, ids[i]);
         uint64_t stored = 0;
         for (uint32_t k = 0; k < row->part_count; k++)
             stored |= heft_ix_part_row_at(&f->x, row->first_part + k)->stored;
-        if (stored && !order_places(&f->x, ids[i - 1], ids[i]))
+        if (stored && !order_ranges(&f->x, ids[i - 1], ids[i]))
             first[ids[i]] = first[ids[i - 1]];
     }
     heft_mem_free(&mem, ids, bytes);

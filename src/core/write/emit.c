@@ -1,10 +1,10 @@
-/* emit.c - the bytes that formats write themselves: in front of the data, between its parts, behind it. */
+/* emit.c - run the functions of a format that write header, record headers and trailer. */
 #include "core/write/plan.h"
 
 enum { OUT_BUFFER = 256 << 10 };
 
-/* Names and texts are lent by the input. When these change after the planning, so does the size of what a
- * format writes. */
+/* The input lends names and texts.  If they change after planning, the format writes another
+ * number of bytes. */
 static heft_status changed(const heft_planner *p, uint64_t planned, uint64_t bytes, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO,
@@ -13,16 +13,17 @@ static heft_status changed(const heft_planner *p, uint64_t planned, uint64_t byt
                             planned, p->format->name, bytes);
 }
 
-/* ---- between places ---- */
+/* ---- between file_order ---- */
 
-typedef struct cutout { /* of bytes that are written in order: those that are wanted */
+typedef struct extractor { /* copies a range out of bytes that are produced in order */
     uint8_t *dst;
-    uint64_t base, from, to; /* where the bytes begin; where those wanted lie */
-} cutout;
+    /* File offset of the first produced byte; the range to copy. */
+    uint64_t base, from, to;
+} extractor;
 
-static heft_status cut_out(void *ctx, uint64_t at, const void *data, size_t len)
+static heft_status extract(void *ctx, uint64_t at, const void *data, size_t len)
 {
-    const cutout *c = ctx;
+    const extractor *c = ctx;
     uint64_t begin = c->base + at, end = begin + len;
     uint64_t from = begin > c->from ? begin : c->from, to = end < c->to ? end : c->to;
     if (from < to)
@@ -31,7 +32,8 @@ static heft_status cut_out(void *ctx, uint64_t at, const void *data, size_t len)
     return HEFT_OK;
 }
 
-/* Whether a record header of so many bytes at `base` ends where the part is planned, padding aside. */
+/* Return true if a record header of `bytes` bytes at `base` ends at the offset planned for the
+ * part, padding aside. */
 static bool reaches(const heft_planner *p, uint64_t base, uint64_t bytes, uint64_t part)
 {
     uint64_t end, aligned;
@@ -40,23 +42,24 @@ static bool reaches(const heft_planner *p, uint64_t base, uint64_t bytes, uint64
             (end == part || (heft_align_up(&aligned, end, p->plan.align) && aligned == part)));
 }
 
-heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *places,
+heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *file_order,
                                        uint32_t count, uint32_t i, uint64_t at, size_t len,
                                        uint8_t *dst, heft_error *err)
 {
     uint8_t buf[256];
-    cutout c = { dst, p->plan.header_bytes, at, at + len };
-    heft_out o = { .buf = buf, .cap = sizeof buf, .flush = cut_out, .ctx = &c };
+    extractor c = { dst, p->plan.header_bytes, at, at + len };
+    heft_out o = { .buf = buf, .cap = sizeof buf, .flush = extract, .ctx = &c };
     memset(dst, p->plan.fill, len);
     if (!p->format->write_record_header || i == count)
         return HEFT_OK;
-    uint64_t part = heft_ix_part_row_at(&p->x, places[i])->offset;
+    uint64_t part = heft_ix_part_row_at(&p->x, file_order[i])->offset;
     if (i) {
-        const heft_ix_part_row *before = heft_ix_part_row_at(&p->x, places[i - 1]);
-        c.base = before->offset + before->stored;
+        const heft_ix_part_row *preceding = heft_ix_part_row_at(&p->x, file_order[i - 1]);
+        c.base = preceding->offset + preceding->stored;
     }
-    heft_status st = p->format->write_record_header(&p->plan, places[i], &o);
-    if (st && err && err != p->plan.err) /* of a late plan, which one thread writes */
+    heft_status st = p->format->write_record_header(&p->plan, file_order[i], &o);
+    /* plan.err is written by one thread only if the plan needs preceding digests */
+    if (st && err && err != p->plan.err)
         *err = *p->plan.err;
     if (!st)
         st = heft_out_flush(&o);
@@ -91,21 +94,22 @@ heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte
     return st;
 }
 
-typedef struct flushing {
+typedef struct flush_job {
     heft_planner *p;
     heft_sink *sink;
-    uint64_t base, planned; /* where the bytes begin, and how many there may be */
-    bool is_full;           /* more came: none of them is written */
+    uint64_t base, planned; /* offset of the first byte; number of planned bytes */
+    bool overflowed;        /* more bytes came than planned; the surplus is not written */
     heft_error *err;
-} flushing;
+} flush_job;
 
-/* No byte beyond the planned ones reaches the sink, whatever the format does. */
+/* Pass bytes to the sink, but none beyond the planned ones, whatever the format writes. */
 static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
-    flushing *fl = ctx;
-    fl->is_full = fl->is_full || at > fl->planned || len > fl->planned - at;
-    if (fl->is_full)
-        return HEFT_E_IO; /* heft_planner_emit() says why, once the size is known */
+    flush_job *fl = ctx;
+    fl->overflowed = fl->overflowed || at > fl->planned || len > fl->planned - at;
+    /* heft_planner_emit() sets the error once the size is known. */
+    if (fl->overflowed)
+        return HEFT_E_IO;
     return heft_planner_write(fl->p, fl->sink, fl->base + at, data, len, fl->err);
 }
 
@@ -116,7 +120,7 @@ heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *
     bool is_header = section == HEFT_HEADER;
     heft_status (*write)(const heft_plan *, heft_out *) = is_header ? p->format->write_header
                                                                     : p->format->write_trailer;
-    flushing fl = { p, sink, is_header ? 0 : p->plan.data_end, p->plan.header_bytes, false, err };
+    flush_job fl = { p, sink, is_header ? 0 : p->plan.data_end, p->plan.header_bytes, false, err };
     if (!write)
         return HEFT_OK;
     p->plan.err = err;
@@ -133,10 +137,11 @@ heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *
     if (!st)
         st = heft_out_flush(&o);
     heft_free(al, buf, OUT_BUFFER, 64);
-    return fl.is_full || (!st && o.total != fl.planned) ? changed(p, fl.planned, o.total, err) : st;
+    return fl.overflowed || (!st && o.total != fl.planned) ? changed(p, fl.planned, o.total, err)
+                                                           : st;
 }
 
-heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *places,
+heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *file_order,
                                              uint32_t count, uint32_t i, uint64_t at, uint64_t to,
                                              heft_sink *sink, heft_error *err)
 {
@@ -145,7 +150,7 @@ heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *pl
     p->plan.err = err;
     for (size_t n; at < to && !st; at += n) {
         n = to - at < sizeof block ? (size_t)(to - at) : sizeof block;
-        st = heft_planner_record_header(p, places, count, i, at, n, block, err);
+        st = heft_planner_record_header(p, file_order, count, i, at, n, block, err);
         if (!st)
             st = heft_planner_write(p, sink, at, block, n, err);
     }
@@ -154,13 +159,13 @@ heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *pl
 
 heft_status heft_planner_write_record_headers(heft_planner *p, heft_sink *sink, heft_error *err)
 {
-    uint32_t *places, count;
+    uint32_t *file_order, count;
     uint64_t at = p->plan.header_bytes;
-    heft_status st = heft_planner_parts_in_order(p, &places, &count, err);
+    heft_status st = heft_planner_parts_in_order(p, &file_order, &count, err);
     for (uint32_t i = 0; i <= count && !st; i++) {
-        const heft_ix_part_row *part = i < count ? heft_ix_part_row_at(&p->x, places[i]) : NULL;
+        const heft_ix_part_row *part = i < count ? heft_ix_part_row_at(&p->x, file_order[i]) : NULL;
         uint64_t end = part ? part->offset : p->plan.data_end;
-        st = heft_planner_write_record_header(p, places, count, i, at, end, sink, err);
+        st = heft_planner_write_record_header(p, file_order, count, i, at, end, sink, err);
         at = part ? end + part->stored : end;
     }
     return st;

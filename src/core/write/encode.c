@@ -1,34 +1,34 @@
-/* encode.c - a conversion whose parts are compressed: pieces are read and encoded side by side, and written
- * in order. */
+/* encode.c - copy the payload into compressed parts: chunks are read and encoded in parallel,
+ * and written in order. */
 #include "core/write/append_model.h"
 #include "core/write/copy.h"
 
 #include "core/write/part_source.h"
 
-typedef struct encoding {
-    const heft_copying *c;
+typedef struct encode_job {
+    const heft_copy_context *c;
     heft_error *err;
-    heft_appender to;
-    heft_part_source producers[HEFT_APPEND_MOST]; /* one for each piece */
-    heft_part_source in_order;                    /* for parts that one reader has to see whole */
-    uint32_t next;                                /* position in the plan's order */
+    heft_appender appender;
+    heft_part_source sources[HEFT_APPEND_MAX_CHUNKS]; /* by chunk */
+    heft_part_source in_order; /* for parts that one reader has to read whole */
+    uint32_t next;             /* index in the plan's order */
     uint64_t next_from;
-} encoding;
+} encode_job;
 
-/* ---- pieces ---- */
+/* ---- chunks ---- */
 
-/* The next pieces in order; returns how many there were. */
-static uint32_t take_pieces(encoding *e)
+/* Set up the next chunks in order; return their number. */
+static uint32_t next_chunks(encode_job *e)
 {
     const heft_plan *plan = &e->c->p->plan;
     uint32_t n = 0;
-    while (n < e->to.width && e->next < plan->order_count) {
+    while (n < e->appender.chunk_count && e->next < plan->order_count) {
         uint32_t part = plan->order[e->next];
         uint64_t left = heft_ix_part_row_at(&e->c->p->x, part)->length - e->next_from;
-        heft_piece *s = &e->to.pieces[n++];
+        heft_append_chunk *s = &e->appender.chunks[n++];
         s->part = part;
         s->from = e->next_from;
-        s->len = left < e->to.piece ? (size_t)left : e->to.piece;
+        s->len = left < e->appender.chunk_bytes ? (size_t)left : e->appender.chunk_bytes;
         s->last = s->len == left;
         e->next += s->last;
         e->next_from = s->last ? 0 : e->next_from + s->len;
@@ -36,77 +36,77 @@ static uint32_t take_pieces(encoding *e)
     return n;
 }
 
-static heft_status fill(heft_piece *s, heft_part_source *w)
+static heft_status fill(heft_append_chunk *s, heft_part_source *w)
 {
     return s->len ? heft_part_source_read(w, s->part, s->from, s->len, s->raw) : HEFT_OK;
 }
 
-static void run_piece(void *arg, size_t i)
+static void run_chunk(void *arg, size_t i)
 {
-    encoding *e = arg;
-    heft_piece *s = &e->to.pieces[i];
-    heft_part_source *w = &e->producers[i];
+    encode_job *e = arg;
+    heft_append_chunk *s = &e->appender.chunks[i];
+    heft_part_source *w = &e->sources[i];
     heft_status st = HEFT_OK;
-    if (heft_progress_halted(e->c->meter))
+    if (heft_progress_halted(e->c->progress))
         return;
     if (!heft_part_is_whole(e->c, s->part))
         st = fill(s, w);
     if (!st)
-        st = heft_append_encode(&e->to, s, &w->err);
+        st = heft_append_encode(&e->appender, s, &w->err);
     if (st)
-        heft_progress_fail(e->c->meter, st, &w->err);
-    heft_progress_add(e->c->meter, s->len);
+        heft_progress_fail(e->c->progress, st, &w->err);
+    heft_progress_add(e->c->progress, s->len);
 }
 
-static heft_status run_batch(encoding *e, uint32_t n)
+static heft_status run_batch(encode_job *e, uint32_t n)
 {
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
-        if (heft_part_is_whole(e->c, e->to.pieces[i].part))
-            st = fill(&e->to.pieces[i], &e->in_order);
+        if (heft_part_is_whole(e->c, e->appender.chunks[i].part))
+            st = fill(&e->appender.chunks[i], &e->in_order);
         if (st && e->err)
             *e->err = e->in_order.err;
     }
     if (!st) {
-        heft_host_run(e->c->p->host, n, run_piece, e);
-        st = heft_progress_end(e->c->meter, e->err);
+        heft_host_run(e->c->p->host, n, run_chunk, e);
+        st = heft_progress_end(e->c->progress, e->err);
     }
     for (uint32_t i = 0; i < n && !st; i++)
-        st = heft_append_write(&e->to, &e->to.pieces[i], e->err);
+        st = heft_append_write(&e->appender, &e->appender.chunks[i], e->err);
     return st;
 }
 
 /* ---- all of it ---- */
 
-heft_status heft_copy_encoded(const heft_copying *c, heft_error *err)
+heft_status heft_copy_encoded(const heft_copy_context *c, heft_error *err)
 {
     const heft_allocator *al = c->p->host->allocator;
-    encoding *e = heft_alloc(al, sizeof *e, 64);
+    encode_job *e = heft_alloc(al, sizeof *e, 64);
     if (!e)
         return heft_error_no_memory(err, "to compress");
     memset(e, 0, sizeof *e);
     e->c = c;
     e->err = err;
-    heft_status st = heft_append_open(&e->to, c->p, c->sink, err);
+    heft_status st = heft_append_open(&e->appender, c->p, c->sink, err);
     bool has_memory = st || heft_part_source_init(&e->in_order, c);
-    for (uint32_t i = 0; i < e->to.width && !st && has_memory; i++)
-        has_memory = heft_part_source_init(&e->producers[i], c);
+    for (uint32_t i = 0; i < e->appender.chunk_count && !st && has_memory; i++)
+        has_memory = heft_part_source_init(&e->sources[i], c);
     if (!has_memory)
         st = heft_error_no_memory(err, "to compress");
     if (!st) {
         heft_file_enter(c->in);
-        for (uint32_t n; !st && (n = take_pieces(e));)
+        for (uint32_t n; !st && (n = next_chunks(e));)
             st = run_batch(e, n);
         heft_status there = heft_file_leave(c->in, err);
         st = there ? there : st;
-        c->p->plan.data_end = e->to.at;
+        c->p->plan.data_end = e->appender.at;
     }
-    for (uint32_t i = 0; i < HEFT_APPEND_MOST; i++)
-        if (e->producers[i].c)
-            heft_part_source_free(&e->producers[i]);
+    for (uint32_t i = 0; i < HEFT_APPEND_MAX_CHUNKS; i++)
+        if (e->sources[i].c)
+            heft_part_source_free(&e->sources[i]);
     if (e->in_order.c)
         heft_part_source_free(&e->in_order);
-    heft_append_close(&e->to);
+    heft_append_close(&e->appender);
     heft_free(al, e, sizeof *e, 64);
     return st;
 }

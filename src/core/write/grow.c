@@ -1,9 +1,9 @@
-/* grow.c - plans of a file that grows while it is written.
+/* grow.c - plan additions to a file that grows while it is written.
  *
- * What is added is planned on its own first, in a planner for it alone, so that its losses are known and what cannot be
- * carried is refused before anything of it counts.  When all is written the whole model is planned again: parts that
- * lie in the file keep their places, and losses that were told are not told again.
- */
+ * A planner of its own plans each addition first: its losses are reported, and an addition that
+ * the format cannot represent is refused before the model changes.  Once everything is written,
+ * the whole model is planned again; existing parts keep their offsets, and losses already
+ * reported are not repeated. */
 #include "core/write/plan.h"
 
 /* ---- what is added ---- */
@@ -17,33 +17,34 @@ heft_status heft_planner_trial(heft_planner *q, heft_planner *p, heft_error *err
     return st;
 }
 
-/* The same elements in an array of the plan's that has room for so many. */
-static void *enlarge(heft_planner *p, const void *from, uint32_t count, uint32_t room, size_t elem)
+/* Return a copy of an array with a larger capacity, allocated from the plan. */
+static void *grow_array(heft_planner *p, const void *from, uint32_t count, uint32_t capacity,
+                        size_t elem)
 {
-    void *to = heft_plan_alloc(&p->plan, room * elem);
+    void *to = heft_plan_alloc(&p->plan, capacity * elem);
     if (to && from && count)
         memcpy(to, from, count * elem);
     return to;
 }
 
-static heft_status make_room(heft_planner *p, uint32_t had)
+static heft_status reserve_parts(heft_planner *p, uint32_t old_count)
 {
     heft_plan *plan = &p->plan;
-    uint32_t all = p->x.parts.len, room = all < UINT32_MAX / 2 ? 2 * all : all;
+    uint32_t all = p->x.parts.len, capacity = all < UINT32_MAX / 2 ? 2 * all : all;
     if (all <= p->part_capacity)
         return HEFT_OK;
-    plan->storage = enlarge(p, plan->storage, had, room, sizeof *plan->storage);
-    p->digest_of = enlarge(p, p->digest_of, had, room, sizeof *p->digest_of);
-    p->part_digests = enlarge(p, p->part_digests, had, room, sizeof *p->part_digests);
-    p->part_capacity = room;
+    plan->storage = grow_array(p, plan->storage, old_count, capacity, sizeof *plan->storage);
+    p->digest_of = grow_array(p, p->digest_of, old_count, capacity, sizeof *p->digest_of);
+    p->part_digests = grow_array(p, p->part_digests, old_count, capacity, sizeof *p->part_digests);
+    p->part_capacity = capacity;
     return plan->storage && p->digest_of && p->part_digests ? HEFT_OK : HEFT_E_NOMEM;
 }
 
-heft_status heft_planner_take(heft_planner *p, uint32_t first, const heft_planner *q,
-                              heft_error *err)
+heft_status heft_planner_adopt_layout(heft_planner *p, uint32_t first, const heft_planner *q,
+                                      heft_error *err)
 {
     p->plan.err = err;
-    heft_status st = make_room(p, first);
+    heft_status st = reserve_parts(p, first);
     for (uint32_t i = first; i < p->x.parts.len && !st; i++) {
         heft_ix_part_row *to = heft_ix_part_row_at(&p->x, i);
         const heft_ix_part_row *from = heft_ix_part_row_at(&q->x, i - first);
@@ -64,15 +65,15 @@ heft_status heft_planner_take(heft_planner *p, uint32_t first, const heft_planne
 
 /* ---- all of it ---- */
 
-heft_status heft_planner_again(heft_planner *p, heft_error *err)
+heft_status heft_planner_replan(heft_planner *p, heft_error *err)
 {
     heft_plan *plan = &p->plan;
-    uint64_t front = plan->header_bytes, end = plan->data_end, align = plan->align;
+    uint64_t header_bytes = plan->header_bytes, end = plan->data_end, align = plan->align;
     plan->grows = plan->appended = true;
     plan->order = plan->duplicate_of = NULL;
     plan->order_count = 0;
     heft_status st = heft_planner_run(p, err);
-    plan->header_bytes = front;
+    plan->header_bytes = header_bytes;
     plan->data_end = end;
     plan->align = align;
     return st;

@@ -1,12 +1,13 @@
-/* intake.c - the bytes of parts as a writer's caller hands them over: in order, in full, and the indices of sparse
- * tensors checked and in the type that is written. */
+/* intake.c - accept the data of parts from a writer's caller: in order and complete; indices of
+ * sparse tensors are checked and converted to the element type of the file. */
 #include "core/write/writer.h"
 
 #include "base/bisect.h"
 
 /* ---- sparse tensors ---- */
 
-/* The sparse tensor whose parts come, or that comes next and begins with w->part; NULL: neither. */
+/* Return the sparse tensor being received, or the next one if `part` is its first part;
+ * otherwise NULL. */
 static const heft_sparse_spec *sparse_at(const heft_writer *w, uint32_t part)
 {
     heft_sparse_spec *const *specs = w->sparse.ptr;
@@ -14,7 +15,7 @@ static const heft_sparse_spec *sparse_at(const heft_writer *w, uint32_t part)
     return s && part >= s->first_part && part - s->first_part < s->part_count ? s : NULL;
 }
 
-/* The same when the part is one of indices. */
+/* Return that sparse tensor if `part` holds indices; otherwise NULL. */
 static const heft_sparse_spec *indices_at(const heft_writer *w, uint32_t part)
 {
     const heft_sparse_spec *s = sparse_at(w, part);
@@ -31,7 +32,7 @@ uint64_t heft_writer_length(const heft_writer *w, uint32_t part)
            heft_index_size(s->types[part - s->first_part]);
 }
 
-enum { INDEX_BLOCK = 128 }; /* indices that are looked at together */
+enum { INDEX_BLOCK = 128 }; /* indices checked at a time */
 
 static heft_status put_indices(heft_writer *w, uint32_t part, const uint64_t *n, uint32_t count,
                                heft_error *err)
@@ -44,8 +45,8 @@ static heft_status put_indices(heft_writer *w, uint32_t part, const uint64_t *n,
     return heft_writer_put(w, part, raw, (size_t)count * size, err);
 }
 
-static heft_status take_indices(heft_writer *w, uint32_t part, heft_dtype type, const uint8_t *data,
-                                size_t len, heft_error *err)
+static heft_status receive_indices(heft_writer *w, uint32_t part, heft_dtype type,
+                                   const uint8_t *data, size_t len, heft_error *err)
 {
     uint64_t n[INDEX_BLOCK];
     uint32_t count = INDEX_BLOCK;
@@ -61,7 +62,8 @@ static heft_status take_indices(heft_writer *w, uint32_t part, heft_dtype type, 
     return st || !as_is ? st : heft_writer_put(w, part, data, len, err);
 }
 
-/* A format that asks wants them in order: that shows when they come. */
+/* If a format asks for the order of entries, require strict order; the indices are checked as
+ * they arrive. */
 heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
     heft_writer *w = ctx;
@@ -81,7 +83,7 @@ static heft_status start_part(heft_writer *w, heft_error *err)
 {
     const heft_sparse_spec *s = sparse_at(w, w->part);
     w->is_started = true;
-    if (w->is_late && w->part >= w->planned) {
+    if (w->is_late && w->part >= w->declared_parts) {
         heft_status st = heft_writer_append(w, err);
         if (st)
             return st;
@@ -128,9 +130,9 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
     heft_error own;
     err = heft_error_begin(err, &own);
     if (!w->begun)
-        return heft_writer_wrong(err, "data come after heft_writer_begin()");
+        return heft_writer_argument_error(err, "data come after heft_writer_begin()");
     if (w->failed.status)
-        return heft_writer_broken(w, err);
+        return heft_writer_failure(w, err);
     if (!len)
         return part < w->p.x.parts.len
                    ? HEFT_OK
@@ -142,10 +144,10 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
                                 (uint64_t)part, heft_writer_length(w, part));
     const heft_sparse_spec *s = heft_writer_leaves_out(w, part) ? NULL : indices_at(w, part);
-    heft_status st = s ? take_indices(w, part, s->types[part - s->first_part], data, len, err)
+    heft_status st = s ? receive_indices(w, part, s->types[part - s->first_part], data, len, err)
                        : heft_writer_put(w, part, data, len, err);
     w->received += len;
     if (!st)
         st = heft_writer_advance(w, err);
-    return heft_writer_break(w, st, err);
+    return heft_writer_record_failure(w, st, err);
 }

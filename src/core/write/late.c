@@ -1,8 +1,7 @@
-/* late.c - tensors and metadata that are added while the file is written.
+/* late.c - tensors and metadata added after heft_writer_begin().
  *
- * What was declared before the beginning has its places; what is added comes after it, each part where the file ends.
- * grow.c tells how that is planned.
- */
+ * Everything declared before has planned offsets; late parts are appended at the end of the
+ * file.  grow.c plans them. */
 #include "core/write/writer.h"
 
 bool heft_writer_grows(const heft_writer *w)
@@ -20,12 +19,12 @@ heft_status heft_writer_too_late(const heft_writer *w, const char *what, heft_er
 
 static const char purpose[] = "for what is added to the file";
 
-static bool note_name(heft_writer *w, uint32_t tensor)
+static bool add_name(heft_writer *w, uint32_t tensor)
 {
     return heft_text_set_add(&w->names, &w->p.x.mem, &w->p.x.key, heft_ix_name(&w->p.x, tensor));
 }
 
-static bool note_key(heft_writer *w, uint32_t value)
+static bool add_key(heft_writer *w, uint32_t value)
 {
     return heft_text_set_add(&w->keys, &w->p.x.mem, &w->p.x.key,
                              heft_ix_value(&w->p.x, value)->key);
@@ -34,21 +33,22 @@ static bool note_key(heft_writer *w, uint32_t value)
 heft_status heft_writer_open_late(heft_writer *w, heft_error *err)
 {
     const heft_index *x = &w->p.x;
-    bool fits = true;
+    bool has_memory = true;
     if (w->is_late)
         return HEFT_OK;
-    for (uint32_t t = 0; t < heft_ix_tensors(x) && fits; t++)
-        fits = note_name(w, t);
-    for (uint32_t i = 0; i < x->values.len && fits; i = heft_ix_value_next(x, i))
-        fits = note_key(w, i);
-    w->is_late = fits;
-    w->planned = x->parts.len;
-    return heft_writer_break(w, fits ? HEFT_OK : heft_error_no_memory(err, purpose), err);
+    for (uint32_t t = 0; t < heft_ix_tensors(x) && has_memory; t++)
+        has_memory = add_name(w, t);
+    for (uint32_t i = 0; i < x->values.len && has_memory; i = heft_ix_value_next(x, i))
+        has_memory = add_key(w, i);
+    w->is_late = has_memory;
+    w->declared_parts = x->parts.len;
+    return heft_writer_record_failure(w, has_memory ? HEFT_OK : heft_error_no_memory(err, purpose),
+                                      err);
 }
 
 heft_status heft_writer_late_name(heft_writer *w, heft_error *err)
 {
-    return note_name(w, w->p.x.tensors.len - 1) ? HEFT_OK : heft_error_no_memory(err, purpose);
+    return add_name(w, w->p.x.tensors.len - 1) ? HEFT_OK : heft_error_no_memory(err, purpose);
 }
 
 heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *err)
@@ -65,18 +65,18 @@ heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *e
     heft_planner_free(&q);
     if (st)
         w->p.x.values.len = value;
-    else if (!note_key(w, value))
-        return heft_writer_break(w, heft_error_no_memory(err, purpose), err);
+    else if (!add_key(w, value))
+        return heft_writer_record_failure(w, heft_error_no_memory(err, purpose), err);
     return heft_error_end(err, st);
 }
 
 heft_status heft_writer_append(heft_writer *w, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (w->to)
+    if (w->appender)
         return HEFT_OK;
     if (!w->sink->ops->write_at)
-        st = heft_writer_fill(w, err);
+        st = heft_writer_fill_gaps(w, err);
     if (!st)
         st = heft_planner_digests(&w->p, err);
     heft_partial_crcs_free(&w->p.written);

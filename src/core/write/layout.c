@@ -1,12 +1,12 @@
-/* layout.c - where everything goes: parts one after the other, those that are the same once, and what the whole file
- * takes. */
+/* layout.c - compute offsets: parts one after another, duplicates once; and the size of the
+ * whole file. */
 #include "base/sort.h"
 #include "core/write/plan.h"
 
 /* ---- what formats call ---- */
 
-/* Unless the format has an order of its own: that of the tensors. */
-static heft_status settle_order(heft_plan *p)
+/* Default to the order of the tensors, unless the format has set an order. */
+static heft_status set_default_order(heft_plan *p)
 {
     uint32_t count = 0;
     if (p->order)
@@ -29,10 +29,10 @@ heft_status heft_plan_append(heft_plan *p, uint64_t start)
     p->appended = true;
     p->header_bytes = p->data_end = start;
     p->file_bytes = 0;
-    return settle_order(p);
+    return set_default_order(p);
 }
 
-static heft_status find_ties(heft_plan *p, bool contents)
+static heft_status find_duplicates(heft_plan *p, bool contents)
 {
     uint32_t count = p->x->parts.len;
     p->duplicate_of = heft_plan_alloc(p, count * sizeof *p->duplicate_of);
@@ -47,16 +47,16 @@ static heft_status find_ties(heft_plan *p, bool contents)
 
 heft_status heft_plan_find_duplicates(heft_plan *p)
 {
-    return find_ties(p, true);
+    return find_duplicates(p, true);
 }
 
 heft_status heft_plan_find_shared(heft_plan *p)
 {
-    return find_ties(p, false);
+    return find_duplicates(p, false);
 }
 
-/* Bytes that stand in front of a part, padding aside. */
-static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
+/* Count the bytes of a part's record header, without padding. */
+static heft_status record_header_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
 {
     const heft_format *f = plan->planner->format;
     heft_out count = heft_out_counting();
@@ -65,17 +65,17 @@ static heft_status head_bytes(const heft_plan *plan, uint32_t part, uint64_t *ou
     return st;
 }
 
-heft_status heft_planner_moves_whole(const heft_planner *p, bool *moves)
+heft_status heft_planner_moves_block(const heft_planner *p, bool *moves)
 {
     const heft_plan *plan = &p->plan;
     heft_range data;
-    uint64_t head = 0;
+    uint64_t header = 0;
     heft_status st = HEFT_OK;
-    *moves = plan->existing && !plan->moves_each && heft_planner_existing(p, &data);
+    *moves = plan->existing && !plan->moves_each && heft_planner_existing_block(p, &data);
     for (uint32_t i = 0; *moves && !st && p->format->write_record_header && i < plan->order_count;
          i++) {
-        st = head_bytes(plan, plan->order[i], &head);
-        *moves = !head;
+        st = record_header_bytes(plan, plan->order[i], &header);
+        *moves = !header;
     }
     return st;
 }
@@ -85,17 +85,17 @@ static heft_status too_long(heft_plan *p)
     return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
 }
 
-/* One after the other. */
+/* Place the parts one after another. */
 static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
-    uint64_t at = start, head;
+    uint64_t at = start, header;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < p->order_count && !st; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, p->order[i]);
-        st = head_bytes(p, p->order[i], &head);
+        st = record_header_bytes(p, p->order[i], &header);
         part->stored = p->existing ? heft_ix_part_row_at(p->existing, p->order[i])->stored
                                    : part->length;
-        if (!heft_add(&at, at, head) || !heft_align_up(&at, at, p->align) ||
+        if (!heft_add(&at, at, header) || !heft_align_up(&at, at, p->align) ||
             !heft_add(&at, at, part->stored))
             return too_long(p);
         part->offset = at - part->stored;
@@ -106,12 +106,12 @@ static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     bool moves = false;
-    heft_status st = settle_order(p);
+    heft_status st = set_default_order(p);
     if (!st)
-        st = heft_planner_moves_whole(p->planner, &moves);
+        st = heft_planner_moves_block(p->planner, &moves);
     if (!st && !moves)
         st = place_each(p, start, tail_align);
-    else if (!st && !heft_planner_move(p->planner, start, tail_align))
+    else if (!st && !heft_planner_move_block(p->planner, start, tail_align))
         st = too_long(p);
     for (uint32_t i = 0; !st && p->duplicate_of && i < p->x->parts.len; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
@@ -146,7 +146,8 @@ heft_status heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_
     return HEFT_OK;
 }
 
-/* Where the data end shows late when parts are compressed: the trailer is planned then. */
+/* The trailer of appended parts is measured here, since the end of the data was unknown while
+ * planning. */
 heft_status heft_planner_trailer_bytes(const heft_planner *p, uint64_t *out)
 {
     heft_out count = heft_out_counting();
@@ -157,21 +158,23 @@ heft_status heft_planner_trailer_bytes(const heft_planner *p, uint64_t *out)
     return st;
 }
 
-uint64_t heft_planner_most(const heft_planner *p)
+uint64_t heft_planner_max_bytes(const heft_planner *p)
 {
     enum {
-        FRAMES = 256
-    }; /* of a part, beside padding: frames that do not get smaller, larger numbers */
-    uint64_t sum, back;
+        /* Besides padding, per part: frames that do not get smaller, longer numbers in the
+         * index. */
+        FRAME_OVERHEAD = 256
+    };
+    uint64_t sum, trailer;
     if (!p->plan.appended)
         return p->plan.file_bytes;
-    if (heft_planner_trailer_bytes(p, &back) ||
-        !heft_add(&sum, p->plan.header_bytes + p->plan.align, back))
+    if (heft_planner_trailer_bytes(p, &trailer) ||
+        !heft_add(&sum, p->plan.header_bytes + p->plan.align, trailer))
         return HEFT_NOWHERE;
     for (uint32_t i = 0; i < p->plan.order_count; i++) {
         uint64_t length = heft_ix_part_row_at(&p->x, p->plan.order[i])->length;
         if (!heft_add(&sum, sum, length) ||
-            !heft_add(&sum, sum, length / 256 + p->plan.align + FRAMES))
+            !heft_add(&sum, sum, length / 256 + p->plan.align + FRAME_OVERHEAD))
             return HEFT_NOWHERE;
     }
     return sum;

@@ -1,14 +1,16 @@
-/* layout_converter.c - dense data are made block by block from the entries that fall into it: in one pass over
- * the entries when they never go back behind a block, else in one pass for each block.  Sparse parts
- * are made in a pass over the dense data each. */
+/* layout_converter.c - convert tensors between dense and sparse layouts.
+ *
+ * Dense data are produced block by block from the sparse entries: in one pass if no entry
+ * belongs to an earlier block than the entries before it, otherwise in one pass per block.  Each
+ * sparse part takes one pass over the dense data. */
 #include "core/write/layout_converter.h"
 
 enum {
-    BLOCK = 16 << 20, /* bytes of dense data that are put together at a time */
+    BLOCK = 16 << 20, /* bytes of dense data per block */
     BUFFER = 64 << 10
 };
 
-static heft_status has_changed(heft_error *err)
+static heft_status input_changed(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
 }
@@ -54,14 +56,14 @@ static bool is_zero(const uint8_t *p, uint32_t size)
     return !any;
 }
 
-/* Moves to the next element that is not zero, from the one at `at` on; *found false: none is left. */
+/* Move to the next nonzero element, the one at `at` included; *found: false if none is left. */
 static heft_status scan_find(heft_nonzero_scan *s, bool *found, heft_error *err)
 {
     heft_status st = HEFT_OK;
     for (*found = false; !st;) {
         while (s->at < s->have && is_zero(s->buf + s->at, s->size)) {
             s->at += s->size;
-            s->place++;
+            s->position++;
         }
         *found = s->at < s->have;
         if (*found || !s->left)
@@ -74,14 +76,14 @@ static heft_status scan_find(heft_nonzero_scan *s, bool *found, heft_error *err)
     return st;
 }
 
-static void scan_pass(heft_nonzero_scan *s)
+static void scan_skip(heft_nonzero_scan *s)
 {
     s->at += s->size;
-    s->place++;
+    s->position++;
     s->found++;
 }
 
-heft_status heft_count_filled(uint64_t *out, const heft_file *f, uint32_t part, heft_error *err)
+heft_status heft_count_nonzero(uint64_t *out, const heft_file *f, uint32_t part, heft_error *err)
 {
     heft_nonzero_scan s;
     bool found = true;
@@ -93,7 +95,7 @@ heft_status heft_count_filled(uint64_t *out, const heft_file *f, uint32_t part, 
     for (; !st && found; *out += found) {
         st = scan_find(&s, &found, err);
         if (found)
-            scan_pass(&s);
+            scan_skip(&s);
     }
     heft_status there = heft_file_leave(f, err);
     scan_close(&s);
@@ -121,7 +123,7 @@ static void add_floats(uint8_t *to, const uint8_t *value, heft_dtype t)
     heft_dtype_cast(to, t, &a, HEFT_F64, 1);
 }
 
-/* Entries of the same element add up, as wherever such tensors are used. */
+/* Add up entries of the same element, as other programs do. */
 static void add(uint8_t *to, const uint8_t *value, heft_dtype t)
 {
     uint32_t size = heft_dtype_size(t), half = size / 2;
@@ -146,8 +148,8 @@ static heft_dtype value_type(const heft_layout_converter *m)
     return heft_ix_part_row_at(&m->f->x, m->part)->dtype;
 }
 
-/* Whether no entry falls before the block of one that comes earlier. */
-static heft_status look_ahead(heft_layout_converter *m, heft_error *err)
+/* Set m->ascends if no entry belongs to an earlier block than the entries before it. */
+static heft_status check_order(heft_layout_converter *m, heft_error *err)
 {
     uint64_t begin = 0;
     heft_status st = HEFT_OK;
@@ -175,11 +177,11 @@ static heft_status open_dense(heft_layout_converter *m, heft_error *err)
     heft_product(&m->elements, dims, row->rank);
     m->block_elements = BLOCK / heft_dtype_size(value_type(m));
     uint64_t columns = row->rank ? dims[row->rank - 1] : 1;
-    if (columns && columns < m->block_elements) /* whole rows, whose columns may be in any order */
+    if (columns && columns < m->block_elements) /* whole rows: columns may come in any order */
         m->block_elements = heft_div(m->block_elements, columns) * columns;
     heft_status st = heft_entries_open(&m->entries, m->f, m->tensor, err);
     if (!st)
-        st = look_ahead(m, err);
+        st = check_order(m, err);
     if (!st)
         st = restart(m, err);
     if (st)
@@ -203,7 +205,7 @@ static heft_status fill_block(heft_layout_converter *m, heft_error *err)
         if (!m->pending)
             st = heft_entries_next(&m->entries, err);
         if (!st && m->ascends && m->entries.position < m->begin)
-            st = has_changed(err);
+            st = input_changed(err);
         m->pending = m->ascends && m->entries.position >= m->end;
         if (st || m->pending)
             break;
@@ -215,7 +217,7 @@ static heft_status fill_block(heft_layout_converter *m, heft_error *err)
 
 /* ---- parts of sparse tensors ---- */
 
-static void hand_out(heft_layout_converter *m, uint64_t number)
+static void set_item(heft_layout_converter *m, uint64_t number)
 {
     for (unsigned i = 0; i < sizeof number; i++)
         m->item[i] = (uint8_t)(number >> 8 * i);
@@ -223,16 +225,16 @@ static void hand_out(heft_layout_converter *m, uint64_t number)
     m->have = sizeof number;
 }
 
-/* Past an element that is not zero: behind the last that was counted there is none. */
-static heft_status pass_entry(heft_layout_converter *m, heft_error *err)
+/* Pass a nonzero element.  After the last counted one, there must not be another. */
+static heft_status skip_entry(heft_layout_converter *m, heft_error *err)
 {
     bool found = false;
-    scan_pass(&m->scan);
+    scan_skip(&m->scan);
     heft_status st = m->scan.found == m->count ? scan_find(&m->scan, &found, err) : HEFT_OK;
-    return !st && found ? has_changed(err) : st;
+    return !st && found ? input_changed(err) : st;
 }
 
-/* How many elements lie before the row. */
+/* Produce a row pointer: the number of nonzero elements before the row. */
 static heft_status make_row(heft_layout_converter *m, heft_error *err)
 {
     const uint64_t *dims = heft_ix_dims(&m->f->x, m->tensor);
@@ -242,23 +244,24 @@ static heft_status make_row(heft_layout_converter *m, heft_error *err)
         bool found;
         st = scan_find(&m->scan, &found, err);
         m->done = !found;
-        if (st || m->done || m->scan.place >= first)
+        if (st || m->done || m->scan.position >= first)
             break;
-        scan_pass(&m->scan);
+        scan_skip(&m->scan);
     }
-    hand_out(m, m->scan.found);
-    return !st && m->row > dims[0] && m->scan.found != m->count ? has_changed(err) : st;
+    set_item(m, m->scan.found);
+    return !st && m->row > dims[0] && m->scan.found != m->count ? input_changed(err) : st;
 }
 
-/* The value of the next element that is not zero, or its index: the column, or that in dimension after dimension. */
+/* Produce the value of the next nonzero element, or an index: the column, or for coords the
+ * index in one dimension after another. */
 static heft_status make_entry(heft_layout_converter *m, heft_error *err)
 {
     const uint64_t *dims = heft_ix_dims(&m->f->x, m->tensor);
-    bool found, is_coords = m->making == HEFT_TARGET_COORDS;
+    bool found, is_coords = m->layout_target == HEFT_TARGET_COORDS;
     heft_status st = scan_find(&m->scan, &found, err);
     if (!st && !found && is_coords && m->scan.found != m->count)
-        return has_changed(err);
-    if (!st && !found && is_coords) { /* once more, for the next dimension */
+        return input_changed(err);
+    if (!st && !found && is_coords) { /* begin again for the next dimension */
         m->dim++;
         scan_close(&m->scan);
         st = scan_open(&m->scan, m->f, m->part, err);
@@ -267,31 +270,32 @@ static heft_status make_entry(heft_layout_converter *m, heft_error *err)
     }
     if (st || !found)
         return st;
-    if (m->making == HEFT_TARGET_VALUES) {
+    if (m->layout_target == HEFT_TARGET_VALUES) {
         memcpy(m->item, m->scan.buf + m->scan.at, m->scan.size);
         m->at = 0;
         m->have = m->scan.size;
-        return pass_entry(m, err);
+        return skip_entry(m, err);
     }
     uint32_t last = heft_ix_row(&m->f->x, m->tensor)->rank - 1u, dim = is_coords ? m->dim : last;
-    uint64_t place = m->scan.place;
+    uint64_t position = m->scan.position;
     for (uint32_t d = last; d > dim; d--)
-        place = heft_div(place, dims[d]);
-    hand_out(m, remainder_of(place, dims[dim]));
-    return pass_entry(m, err);
+        position = heft_div(position, dims[d]);
+    set_item(m, remainder_of(position, dims[dim]));
+    return skip_entry(m, err);
 }
 
 /* ---- all of them ---- */
 
 heft_status heft_layout_converter_open(heft_layout_converter *m, const heft_file *f,
-                                       uint32_t tensor, uint32_t part, heft_layout_target making,
-                                       uint64_t filled, heft_error *err)
+                                       uint32_t tensor, uint32_t part,
+                                       heft_layout_target layout_target, uint64_t nonzero,
+                                       heft_error *err)
 {
     *m = (heft_layout_converter){
-        .f = f, .tensor = tensor, .part = part, .making = making, .count = filled
+        .f = f, .tensor = tensor, .part = part, .layout_target = layout_target, .count = nonzero
     };
-    heft_status st = making == HEFT_TARGET_DENSE ? open_dense(m, err)
-                                                 : scan_open(&m->scan, f, part, err);
+    heft_status st = layout_target == HEFT_TARGET_DENSE ? open_dense(m, err)
+                                                        : scan_open(&m->scan, f, part, err);
     if (st)
         heft_layout_converter_close(m);
     return st;
@@ -310,7 +314,7 @@ void heft_layout_converter_close(heft_layout_converter *m)
 
 static heft_status make_more(heft_layout_converter *m, heft_error *err)
 {
-    switch (m->making) {
+    switch (m->layout_target) {
     case HEFT_TARGET_DENSE:
         return fill_block(m, err);
     case HEFT_TARGET_ROWS:
@@ -332,7 +336,7 @@ heft_status heft_layout_converter_read(heft_layout_converter *m, void *buf, size
     while (len) {
         heft_status st = m->at < m->have ? HEFT_OK : make_more(m, err);
         if (!st && m->at == m->have)
-            st = has_changed(err);
+            st = input_changed(err);
         if (st)
             return st;
         size_t n = m->have - m->at < len ? (size_t)(m->have - m->at) : len;

@@ -1,58 +1,63 @@
-/* layout_converter.h - the parts of a tensor in another layout than the one it is stored in, byte by byte from the
- * first to the last: a sparse tensor's dense data, or the parts of a sparse tensor that is stored dense. */
+/* layout_converter.h - produce a part of a tensor in another layout than the stored one, byte by
+ * byte from first to last: the dense data of a sparse tensor, or the parts of a sparse tensor
+ * that is stored dense. */
 #ifndef HEFT_LAYOUT_CONVERTER_H
 #define HEFT_LAYOUT_CONVERTER_H
 #include "core/read/sparse_read.h"
 
 typedef enum heft_layout_target {
-    HEFT_TARGET_UNCHANGED, /* as it is stored */
-    HEFT_TARGET_DENSE,     /* from a tensor that has passed heft_sparse_check() */
-    HEFT_TARGET_VALUES,    /* from a dense one: what is not all zero bits */
+    HEFT_TARGET_UNCHANGED, /* as stored */
+    HEFT_TARGET_DENSE,     /* from a sparse tensor that passed heft_sparse_check() */
+    HEFT_TARGET_VALUES,    /* from a dense tensor: elements with any bit set; likewise below */
     HEFT_TARGET_COLUMNS,
     HEFT_TARGET_ROWS,
     HEFT_TARGET_COORDS
 } heft_layout_target;
 
-typedef struct heft_nonzero_scan { /* the elements of dense data that are not zero */
+typedef struct heft_nonzero_scan { /* the nonzero elements of dense data */
     heft_stream s;
     uint8_t *buf; /* NULL: not open */
     uint32_t size, at, have;
-    uint64_t left;  /* bytes that are not in buf yet */
-    uint64_t place; /* of the element at `at` */
-    uint64_t found; /* elements found so far */
+    uint64_t left;     /* bytes not yet read into buf */
+    uint64_t position; /* index of the element at `at` */
+    uint64_t found;    /* nonzero elements passed so far */
 } heft_nonzero_scan;
 
 typedef struct heft_layout_converter {
     const heft_file *f;
     uint32_t tensor, part;
-    heft_layout_target making;
-    /* of dense data */
+    heft_layout_target layout_target;
+    /* sparse to dense */
     heft_entries entries;
-    bool pending, ascends; /* an entry waits; its block is never one that is done */
+    /* `pending`: the entry read last belongs to a later block.  `ascends`: no entry belongs to
+     * an earlier block. */
+    bool pending, ascends;
     uint8_t *block;
-    uint64_t begin, end, block_elements; /* of the block, in elements */
-    uint64_t elements;                   /* of the tensor */
-    /* from dense data */
+    uint64_t begin, end,
+        block_elements; /* the block as a range of elements; the elements of a full block */
+    uint64_t elements;  /* elements of the tensor */
+    /* dense to sparse */
     heft_nonzero_scan scan;
-    bool done;      /* no element is left */
-    uint64_t row;   /* row pointers: the next one */
-    uint64_t count; /* elements that are not zero, as heft_count_filled() found them */
+    bool done;      /* no nonzero element is left */
+    uint64_t row;   /* number of the next row pointer */
+    uint64_t count; /* nonzero elements, as counted by heft_count_nonzero() */
     uint32_t dim;
-    /* what is handed out: bytes [at, have) of the block, or of item */
+    /* Output: bytes [at, have) of the block, or of item. */
     uint64_t at, have;
     uint8_t item[HEFT_SPARSE_VALUE];
 } heft_layout_converter;
 
-/* part: of the values, or of the dense data; filled: what heft_count_filled() found in the latter.  Data
- * that have changed since are HEFT_E_IO. */
+/* part: the values, or the dense data; nonzero: the result of heft_count_nonzero() for dense
+ * data.  HEFT_E_IO: the data have changed since then. */
 heft_status heft_layout_converter_open(heft_layout_converter *m, const heft_file *f,
-                                       uint32_t tensor, uint32_t part, heft_layout_target making,
-                                       uint64_t filled, heft_error *err);
+                                       uint32_t tensor, uint32_t part,
+                                       heft_layout_target layout_target, uint64_t nonzero,
+                                       heft_error *err);
 heft_status heft_layout_converter_read(heft_layout_converter *m, void *buf, size_t len,
                                        heft_error *err);
-void heft_layout_converter_close(heft_layout_converter *m); /* one of zeros is harmless */
+void heft_layout_converter_close(heft_layout_converter *m); /* a zeroed struct is harmless */
 
-/* How many elements of dense data are not zero. */
-heft_status heft_count_filled(uint64_t *out, const heft_file *f, uint32_t part, heft_error *err);
+/* Count the elements of dense data that have any bit set. */
+heft_status heft_count_nonzero(uint64_t *out, const heft_file *f, uint32_t part, heft_error *err);
 
 #endif

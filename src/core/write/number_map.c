@@ -1,4 +1,5 @@
-/* number_map.c - numbers under keys MAP.NAME, for formats that keep numbers in a map of their own. */
+/* number_map.c - keep numbers with keys MAP.NAME in the metadata map that a format has for
+ * numbers. */
 #include "base/text.h"
 #include "core/write/copy_metadata.h"
 #include "core/write/plan.h"
@@ -35,7 +36,7 @@ static bool is_map(const heft_format *f, const heft_value *v)
     return v->kind == HEFT_KIND_MAP && heft_str_is(v->key, f->number_map);
 }
 
-/* The map that is there, if it is, then the numbers that go into it. */
+/* Copy the existing map, if there is one, and add the numbers. */
 static heft_status put_map(heft_planner *p, const heft_index *old, uint32_t count)
 {
     heft_value head = { .kind = HEFT_KIND_MAP, .key = heft_lit(p->format->number_map) };
@@ -73,7 +74,7 @@ static heft_status put_all(heft_planner *p, const heft_index *old, uint32_t coun
     return st ? st : heft_ix_meta_keep_last(&p->x, map, &dropped);
 }
 
-heft_status heft_planner_nest(heft_planner *p)
+heft_status heft_planner_nest_numbers(heft_planner *p)
 {
     heft_str name;
     bool has_numbers = false;

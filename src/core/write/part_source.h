@@ -1,4 +1,5 @@
-/* part_source.h - the bytes of one part as they are to be written, whatever they are made from. */
+/* part_source.h - produce the bytes of a part to write: read, decode, cast, transpose or convert
+ * the source. */
 #ifndef HEFT_PART_SOURCE_H
 #define HEFT_PART_SOURCE_H
 #include "core/read/stream.h"
@@ -6,34 +7,34 @@
 #include "model/blocks.h"
 
 enum {
-    HEFT_ELEMENT = 16,                  /* bytes of the largest element type */
-    HEFT_UNIT = 8 * HEFT_BLOCK_ELEMENTS /* of the largest block, as the widest it is cast to */
+    HEFT_MAX_ELEMENT_BYTES = 16,                  /* bytes of the largest element type */
+    HEFT_MAX_UNIT_BYTES = 8 * HEFT_BLOCK_ELEMENTS /* bytes of the largest block, cast to F64 */
 };
 
-/* One worker's view of the part it is at. */
+/* State of one worker: the part that the worker currently reads. */
 typedef struct heft_part_source {
-    const heft_copying *c;
-    uint8_t *scratch; /* elements before they are cast, and rows */
-    uint32_t part;    /* or HEFT_NONE */
-    bool in_order;    /* the part goes by from its first byte to its last */
+    const heft_copy_context *c;
+    uint8_t *scratch; /* elements before a cast, and rows to transpose */
+    uint32_t part;    /* current part, or HEFT_NONE */
+    bool in_order;    /* the part is read from first byte to last */
     heft_stream stream;
-    heft_layout_converter *maker; /* of a part in another layout, instead of the stream */
-    heft_running_digest source, target;
-    uint32_t claim;                  /* of the source's tap */
-    heft_spill turned;               /* the whole part, decoded, when it has to be turned */
-    uint64_t one_first;              /* unit in one, or HEFT_NOWHERE */
-    uint64_t lost[HEFT_CAST_LOSSES]; /* of the part, by the casts so far */
-    _Alignas(HEFT_ELEMENT) uint8_t one[HEFT_UNIT];
+    heft_layout_converter *converter; /* converts the layout, instead of the stream; or NULL */
+    heft_running_digest source_digest, target_digest;
+    uint32_t checksum;          /* checksum that source_digest computes */
+    heft_spill transpose_spill; /* the whole decoded part, if a compressed part is transposed */
+    uint64_t unit_first;        /* number of the unit in `unit`, or HEFT_NOWHERE */
+    uint64_t lost[HEFT_CAST_LOSSES]; /* values of the part lost by casts so far */
+    _Alignas(HEFT_MAX_ELEMENT_BYTES) uint8_t unit[HEFT_MAX_UNIT_BYTES];
     heft_error err;
 } heft_part_source;
 
-/* Whether the part has to be made by one worker, front to back. */
-bool heft_part_is_whole(const heft_copying *c, uint32_t part);
+/* Return true if one worker has to produce the whole part in order. */
+bool heft_part_is_whole(const heft_copy_context *c, uint32_t part);
 
-bool heft_part_source_init(heft_part_source *w, const heft_copying *c);
+bool heft_part_source_init(heft_part_source *w, const heft_copy_context *c);
 void heft_part_source_free(heft_part_source *w);
-/* The next bytes [from, from + len) of a part; a part that is whole begins at 0 and is not left before its
- * end. */
+/* Read the next bytes [from, from + len) of a part.  Of a part that is whole, the first call
+ * begins at 0 and each part is read to its end before the next part begins. */
 heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t from, size_t len,
                                   uint8_t *dst);
 

@@ -1,25 +1,25 @@
-/* part_storage.c - how each part is stored: its encoding, and the digest that is written beside it. */
+/* part_storage.c - settle how each part is stored: its encoding and the digest written with it. */
 #include "core/write/plan.h"
 
 #include "core/read/stream.h"
 
 /* ---- what is asked for ---- */
 
-heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *how,
+heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *storage,
                                        heft_error *err)
 {
-    if (how->reserved[0] || how->reserved[1])
+    if (storage->reserved[0] || storage->reserved[1])
         return heft_error_plain(err, HEFT_E_ARGUMENT, "what is reserved in heft_storage is not 0");
-    const heft_codec *codec = heft_host_codec(p->host, how->encoding);
-    bool is_raw = how->encoding == HEFT_RAW;
+    const heft_codec *codec = heft_host_codec(p->host, storage->encoding);
+    bool is_raw = storage->encoding == HEFT_RAW;
     if (!is_raw && !(p->format->caps & HEFT_CAN_ENCODE))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts",
                                 p->format->name);
-    if (how->encoding == HEFT_ENCODING_OTHER)
+    if (storage->encoding == HEFT_ENCODING_OTHER)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no such encoding");
     if (!is_raw && codec && !HEFT_HAS(codec, end))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
-    if (how->digest && !(p->format->caps & HEFT_CAN_DIGEST))
+    if (storage->digest && !(p->format->caps & HEFT_CAN_DIGEST))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
                                 p->format->name);
     return HEFT_OK;
@@ -27,60 +27,63 @@ heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage
 
 heft_storage heft_planner_default_storage(const heft_planner *p)
 {
-    heft_storage how = { .encoding = p->opt.encoding,
-                         .level = p->opt.encoding_level,
-                         .digest = p->opt.digest };
+    heft_storage storage = { .encoding = p->opt.encoding,
+                             .level = p->opt.encoding_level,
+                             .digest = p->opt.digest };
     if (p->format->storage && !p->plan.existing)
-        p->format->storage(&p->plan, &how, false);
-    return how;
+        p->format->storage(&p->plan, &storage, false);
+    return storage;
 }
 
-heft_status heft_planner_store(heft_planner *p, uint32_t part, const heft_storage *how,
-                               heft_error *err)
+heft_status heft_planner_set_storage(heft_planner *p, uint32_t part, const heft_storage *storage,
+                                     heft_error *err)
 {
-    const heft_digest *d = how->digest ? heft_host_digest(p->host, how->digest) : NULL;
-    heft_status st = heft_planner_check_storage(p, how, err);
-    if (!st && how->digest && !d)
+    const heft_digest *d = storage->digest ? heft_host_digest(p->host, storage->digest) : NULL;
+    heft_status st = heft_planner_check_storage(p, storage, err);
+    if (!st && storage->digest && !d)
         st = heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
-                              how->digest);
-    while (!st && p->stored.len <= part) {
-        heft_stored *to = heft_vec_push(&p->x.mem, &p->stored, sizeof *to);
+                              storage->digest);
+    while (!st && p->part_storage.len <= part) {
+        heft_part_storage *to = heft_vec_push(&p->x.mem, &p->part_storage, sizeof *to);
         if (!to)
             return heft_error_no_memory(err, "to plan the file");
-        *to = (heft_stored){ .required = false };
-        if (heft_ix_owner(&p->x, p->stored.len - 1) != HEFT_NONE) /* else as its format has it */
-            to->how = heft_planner_default_storage(p);
+        *to = (heft_part_storage){ .required = false };
+        /* model-level parts keep the format's own storage */
+        if (heft_ix_owner(&p->x, p->part_storage.len - 1) != HEFT_NONE)
+            to->storage = heft_planner_default_storage(p);
     }
     if (!st)
-        ((heft_stored *)p->stored.ptr)[part] = (heft_stored){
-            .how = { .encoding = how->encoding, .level = how->level, .digest = d ? d->name : NULL }
-        };
+        ((heft_part_storage *)p->part_storage.ptr)[part] =
+            (heft_part_storage){ .storage = { .encoding = storage->encoding,
+                                              .level = storage->level,
+                                              .digest = d ? d->name : NULL } };
     return st;
 }
 
 void heft_planner_require_encoding(heft_planner *p, uint32_t part)
 {
-    ((heft_stored *)p->stored.ptr)[part].required = true;
+    ((heft_part_storage *)p->part_storage.ptr)[part].required = true;
 }
 
 bool heft_planner_requires_encoding(const heft_planner *p, uint32_t part)
 {
-    return part < p->stored.len && ((const heft_stored *)p->stored.ptr)[part].required;
+    return part < p->part_storage.len &&
+           ((const heft_part_storage *)p->part_storage.ptr)[part].required;
 }
 
-heft_status heft_planner_storage(heft_planner *p)
+heft_status heft_planner_fill_storage(heft_planner *p)
 {
-    heft_storage usual = heft_planner_default_storage(p);
+    heft_storage default_storage = heft_planner_default_storage(p);
     p->plan.storage = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof *p->plan.storage);
     if (!p->plan.storage)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < heft_ix_tensors(&p->x); t++) {
         const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
         for (uint32_t k = 0; k < row->part_count; k++)
-            p->plan.storage[row->first_part + k] = usual;
+            p->plan.storage[row->first_part + k] = default_storage;
     }
-    for (uint32_t i = 0; i < p->stored.len; i++)
-        p->plan.storage[i] = ((heft_stored *)p->stored.ptr)[i].how;
+    for (uint32_t i = 0; i < p->part_storage.len; i++)
+        p->plan.storage[i] = ((heft_part_storage *)p->part_storage.ptr)[i].storage;
     return HEFT_OK;
 }
 
@@ -109,7 +112,7 @@ heft_status heft_plan_check_storage(const heft_plan *p,
     return st;
 }
 
-/* Whoever comes first decides on the encoding; a digest that somebody wants is written of all. */
+/* Parts that share bytes get the encoding of the first, and a digest if any of them has one. */
 heft_status heft_plan_copy_shared_storage(heft_plan *p)
 {
     bool differ = false;

@@ -1,4 +1,4 @@
-/* plan.c - a model to be written: what it consists of, and planning it from the checks to the format's layout. */
+/* plan.c - set up a planner, and run the plan: checks, storage, the format's layout. */
 #include "core/write/plan.h"
 
 #include "core/write/copy_metadata.h"
@@ -54,7 +54,7 @@ void heft_planner_free(heft_planner *p)
     heft_partial_crcs_free(&p->written);
     heft_text_set_free(&p->reported, &p->x.mem);
     heft_planner_digests_free(p);
-    heft_vec_free(&p->x.mem, &p->stored, sizeof(heft_stored));
+    heft_vec_free(&p->x.mem, &p->part_storage, sizeof(heft_part_storage));
     heft_vec_free(&p->x.mem, &p->model_bytes, sizeof(heft_model_bytes));
     heft_ix_free(&p->x);
 }
@@ -76,8 +76,8 @@ heft_status heft_planner_model_part(heft_planner *p, heft_str role, heft_str byt
     return add_model_part(p, (heft_model_bytes){ .role = role, .bytes = bytes }, bytes.len, err);
 }
 
-heft_status heft_planner_part_of(heft_planner *p, const heft_file *from, uint32_t part,
-                                 heft_error *err)
+heft_status heft_planner_model_part_from(heft_planner *p, const heft_file *from, uint32_t part,
+                                         heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&from->x, part);
     heft_model_bytes m = { .role = heft_ix_role(&from->x, row->role), .from = from, .part = part };
@@ -103,8 +103,8 @@ bool heft_value_is_text(const heft_value *v)
     return key && (v->kind != HEFT_KIND_STR || heft_str_is_utf8(v->as.s));
 }
 
-/* Names and keys that occur twice are the caller's fault: some formats would write them and none
- * would read them. */
+/* Refuse names and keys that occur twice: some formats would write such a file, and no reader
+ * would accept it. */
 static heft_status check_names(heft_planner *p, heft_error *err)
 {
     heft_error why;
@@ -123,9 +123,9 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
     p->plan.err = p->x.err = err;
     heft_status st = check_names(p, err);
     if (!st)
-        st = heft_planner_nest(p);
+        st = heft_planner_nest_numbers(p);
     if (!st)
-        st = heft_planner_storage(p);
+        st = heft_planner_fill_storage(p);
     if (!st)
         st = p->format->plan(&p->plan);
     bool has_generator = p->asks_generator || (p->x.generator.len && !p->plan.existing);

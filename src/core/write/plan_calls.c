@@ -1,19 +1,20 @@
-/* plan_calls.c - what formats call while they plan: losses, changes to the model, memory, parts of the file itself. */
+/* plan_calls.c - calls of formats while planning: losses, changes to the model, memory,
+ * model-level parts. */
 #include "core/write/plan.h"
 
 /* ---- losses ---- */
 
-/* Whether a loss is told for the first time, which it is from then on. */
-static heft_status tell_once(heft_planner *p, const char *rule, heft_str tensor, const char *text,
+/* Set *is_new if the loss has not been reported before, and remember the loss. */
+static heft_status note_loss(heft_planner *p, const char *rule, heft_str tensor, const char *text,
                              bool *is_new)
 {
-    heft_planner *own = p->grows_into ? p->grows_into : p;
+    heft_planner *owner = p->grows_into ? p->grows_into : p;
     heft_str parts[] = { heft_lit(rule), tensor, heft_lit(text) };
     size_t len = parts[0].len + parts[1].len + parts[2].len + 2, at = 0;
     *is_new = true;
-    if (!own->plan.grows && !(own->format->caps & HEFT_CAN_APPEND))
+    if (!owner->plan.grows && !(owner->format->caps & HEFT_CAN_APPEND))
         return HEFT_OK;
-    char *all = heft_arena_alloc(&own->arena, len, 1);
+    char *all = heft_arena_alloc(&owner->arena, len, 1);
     if (!all)
         return heft_error_no_memory(p->plan.err, "to plan the file");
     for (unsigned i = 0; i < 3; i++) {
@@ -24,8 +25,8 @@ static heft_status tell_once(heft_planner *p, const char *rule, heft_str tensor,
             all[at++] = '\n';
     }
     heft_str key = { all, len };
-    *is_new = !heft_text_set_has(&own->reported, &own->x.key, key);
-    if (*is_new && !heft_text_set_add(&own->reported, &own->x.mem, &own->x.key, key))
+    *is_new = !heft_text_set_has(&owner->reported, &owner->x.key, key);
+    if (*is_new && !heft_text_set_add(&owner->reported, &owner->x.mem, &owner->x.key, key))
         return heft_error_no_memory(p->plan.err, "to plan the file");
     return HEFT_OK;
 }
@@ -36,18 +37,19 @@ heft_status heft_plan_loss(heft_plan *plan, heft_severity s, const char *rule, u
     heft_planner *p = plan->planner;
     heft_str name = { NULL, 0 };
     bool stops = (s == HEFT_FAULT && !p->opt.allow_loss) || (s == HEFT_WARNING && p->opt.strict);
+    /* the only tensor */
     if (tensor == HEFT_NONE && p->grows_into && heft_ix_tensors(&p->x))
-        tensor = 0; /* there is only one */
+        tensor = 0;
     if (tensor != HEFT_NONE)
         name = heft_ix_name(&p->x, tensor);
     if (stops)
         s = HEFT_FAULT;
     else if (s == HEFT_FAULT)
-        s = HEFT_WARNING; /* settled */
+        s = HEFT_WARNING; /* the caller allows the loss */
     if (stops && !p->losses++)
         p->first_loss = rule;
     bool is_new;
-    heft_status st = tell_once(p, rule, name, text, &is_new);
+    heft_status st = note_loss(p, rule, name, text, &is_new);
     if (!st && is_new && p->opt.on_loss)
         p->opt.on_loss(p->opt.loss_ctx, s, rule, name, text);
     return st;
@@ -57,7 +59,8 @@ heft_status heft_plan_warn(heft_plan *plan, const char *rule, const char *text)
 {
     heft_planner *p = plan->planner;
     bool is_strict = p->opt.strict;
-    p->opt.strict = is_strict && !plan->existing; /* edits are strict about losses */
+    /* an edit is strict about losses, not about warnings */
+    p->opt.strict = is_strict && !plan->existing;
     heft_status st = heft_plan_loss(plan, HEFT_WARNING, rule, HEFT_NONE, text);
     p->opt.strict = is_strict;
     return st;
@@ -92,7 +95,8 @@ void *heft_plan_alloc(heft_plan *p, size_t size)
     return mem;
 }
 
-/* Most parts are of no use to another format, and any may be as large as a file. */
+/* Read a model-level part on demand: most are of no use to another format, and any may be as
+ * large as a file. */
 static heft_status read_part(heft_plan *plan, heft_model_bytes *m)
 {
     uint64_t length = heft_ix_part_row_at(&m->from->x, m->part)->length;

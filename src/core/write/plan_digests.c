@@ -1,5 +1,5 @@
-/* plan_digests.c - checksums that a file says of itself: asked for while planning, known once the bytes went
- * to the sink. */
+/* plan_digests.c - checksums that the file will contain: requested while planning, known once
+ * the bytes are written. */
 #include "core/write/plan.h"
 
 /* ---- of ranges and parts ---- */
@@ -22,7 +22,8 @@ static heft_status join_range(heft_planner *p, const heft_digest *d, heft_range 
     return st;
 }
 
-/* Once all its bytes went to the sink; in order, until heft_planner_digests() sorts what is known. */
+/* Compute the digest once all bytes of the range are written.  Sequential writes only, until
+ * heft_planner_digests() sorts the known ranges. */
 static heft_status settle_digest(heft_planner *p, range_digest *r, heft_error *err)
 {
     heft_status st = r->known ? HEFT_OK
@@ -52,7 +53,8 @@ heft_status heft_plan_range_digest(const heft_plan *plan, uint32_t number, const
     heft_planner *p = plan->planner;
     range_digest *r = (range_digest *)p->range_digests.ptr + number;
     *out = r->bytes;
-    return settle_digest(p, r, plan->err); /* already settled, except for a late plan of a stream */
+    /* already settled, unless a stream has a plan with preceding digests */
+    return settle_digest(p, r, plan->err);
 }
 
 const uint8_t *heft_plan_part_digest(const heft_plan *plan, uint32_t part)
@@ -67,14 +69,14 @@ bool heft_plan_can_digest(const heft_plan *plan, const char *algorithm)
     return heft_host_digest(plan->planner->host, algorithm);
 }
 
-typedef struct digesting {
+typedef struct digest_output {
     heft_running_digest own;
     heft_out *to;
-} digesting;
+} digest_output;
 
-static heft_status pass_on(void *ctx, uint64_t at, const void *data, size_t len)
+static heft_status digest_and_forward(void *ctx, uint64_t at, const void *data, size_t len)
 {
-    digesting *g = ctx;
+    digest_output *g = ctx;
     (void)at;
     heft_running_digest_update(&g->own, data, len);
     heft_out_bytes(g->to, data, len);
@@ -86,9 +88,9 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
                                uint8_t digest[HEFT_CHECKSUM_BYTES])
 {
     const heft_host *h = plan->planner->host;
-    digesting g = { .to = o };
+    digest_output g = { .to = o };
     uint8_t buf[4096];
-    heft_out own = { .buf = buf, .cap = sizeof buf, .flush = pass_on, .ctx = &g };
+    heft_out own = { .buf = buf, .cap = sizeof buf, .flush = digest_and_forward, .ctx = &g };
     heft_status st = heft_running_digest_begin(&g.own, heft_host_digest(h, algorithm), h->allocator,
                                                "for a digest", plan->err);
     if (!st) {
@@ -102,7 +104,7 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
 
 /* ---- when all is written ---- */
 
-/* Of parts that went by in pieces, and of those that had no bytes to go by. */
+/* Compute the digests of parts that were written in pieces, and of empty parts. */
 static heft_status join_parts(heft_planner *p, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -125,11 +127,11 @@ static heft_status join_parts(heft_planner *p, heft_error *err)
 
 heft_status heft_planner_digests(heft_planner *p, heft_error *err)
 {
-    range_digest *asked = p->range_digests.ptr;
+    range_digest *digests = p->range_digests.ptr;
     heft_status st = HEFT_OK;
     heft_partial_crcs_sort(&p->written);
     for (uint32_t i = 0; i < p->range_digests.len && !st; i++)
-        st = settle_digest(p, &asked[i], err);
+        st = settle_digest(p, &digests[i], err);
     return st ? st : join_parts(p, err);
 }
 

@@ -10,15 +10,15 @@ enum {
 /* ---- what can be shared ---- */
 
 /* Whether a part is copied as it is, and nobody wants to see its bytes. */
-static bool can_share(const heft_copying *c, uint32_t part)
+static bool can_share(const heft_copy_context *c, uint32_t part)
 {
     const heft_origin *o = &c->origins[part];
     const heft_ix_part_row *from = heft_ix_part_row_at(&c->in->x, o->part);
     if (heft_planner_digest_of(c->p, part) || c->p->written.digest_count ||
-        c->watch->crcs.digest_count ||
-        heft_source_verifier_ordered_checksum(c->watch, o->part) != HEFT_NONE)
+        c->verifier->crcs.digest_count ||
+        heft_source_verifier_ordered_checksum(c->verifier, o->part) != HEFT_NONE)
         return false;
-    return !o->making && !o->transposed && heft_ix_is_plain(from) &&
+    return !o->layout_target && !o->transposed && heft_ix_is_plain(from) &&
            o->dtype == heft_ix_part_row_at(&c->p->x, part)->dtype;
 }
 
@@ -35,7 +35,7 @@ static bool whole_blocks(heft_range *out, uint64_t to, uint64_t from, uint64_t l
 /* ---- sharing ---- */
 
 /* false: the file system does not do that. */
-static bool share(const heft_copying *c, uint32_t part, heft_range r)
+static bool share(const heft_copy_context *c, uint32_t part, heft_range r)
 {
     const heft_file *f = c->in;
     const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, part);
@@ -46,27 +46,27 @@ static bool share(const heft_copying *c, uint32_t part, heft_range r)
     return s && c->sink->ops->reflink(c->sink, r.offset, s, at, r.length);
 }
 
-heft_status heft_reflink_parts(const heft_copying *c, const uint32_t *places, uint32_t count,
-                               heft_memory *m, heft_vec *shared, heft_error *err)
+heft_status heft_reflink_parts(const heft_copy_context *c, const uint32_t *file_order,
+                               uint32_t count, heft_memory *m, heft_vec *shared, heft_error *err)
 {
     if (!HEFT_HAS(c->sink->ops, reflink))
         return HEFT_OK;
-    for (uint32_t i = 0; i < count && !heft_progress_halted(c->meter); i++) {
-        const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, places[i]);
-        uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[places[i]].part)->offset;
+    for (uint32_t i = 0; i < count && !heft_progress_halted(c->progress); i++) {
+        const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, file_order[i]);
+        uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[file_order[i]].part)->offset;
         heft_range r;
-        if (!can_share(c, places[i]) ||
+        if (!can_share(c, file_order[i]) ||
             !whole_blocks(&r, to->offset, heft_global_offset_local(&c->in->x, from), to->stored))
             continue;
         heft_range *kept = heft_vec_push(m, shared, sizeof *kept);
         if (!kept)
             return heft_error_no_memory(err, "to plan the copy");
         *kept = r;
-        if (!share(c, places[i], r)) {
+        if (!share(c, file_order[i], r)) {
             shared->len--;
             break;
         }
-        heft_progress_add(c->meter, r.length);
+        heft_progress_add(c->progress, r.length);
     }
     return HEFT_OK;
 }

@@ -1,11 +1,12 @@
-/* reflink.h - data that stay where the disk has them. */
+/* reflink.h - share extents of the input with the output on a copy-on-write file system, instead
+ * of copying. */
 #ifndef HEFT_REFLINK_H
 #define HEFT_REFLINK_H
 #include "core/write/copy.h"
 
-/* Shares what it can of these parts, which ascend by their offsets in the target.  *shared: the ranges
- * of the target that are done, heft_range, ascending. */
-heft_status heft_reflink_parts(const heft_copying *c, const uint32_t *places, uint32_t count,
-                               heft_memory *m, heft_vec *shared, heft_error *err);
+/* Reflink what can be shared of these parts, sorted by offset in the target.  *shared: the
+ * ranges of the target that are done, heft_range, ascending. */
+heft_status heft_reflink_parts(const heft_copy_context *c, const uint32_t *file_order,
+                               uint32_t count, heft_memory *m, heft_vec *shared, heft_error *err);
 
 #endif

@@ -175,7 +175,7 @@ static heft_status take_coordinate(heft_sparse_input *f, uint64_t n, heft_error 
     uint64_t dim = f->spec->dims[f->dim];
     if (n >= dim)
         return out_of_bounds(f, n, "is %U, and its dimension has %U", dim, err);
-    heft_positions_add(&f->places, f->entry, dim, n);
+    heft_positions_add(&f->positions, f->entry, dim, n);
     f->entry++;
     if (f->entry == f->spec->entries) {
         f->entry = 0;
@@ -195,7 +195,7 @@ void heft_sparse_end(heft_sparse_input *f)
 {
     if (!f->al)
         return;
-    heft_positions_close(&f->places, f->al);
+    heft_positions_close(&f->positions, f->al);
     heft_vec_free(&f->mem, &f->breaks, sizeof(uint64_t));
     *f = (heft_sparse_input){ .spec = NULL };
 }
@@ -213,7 +213,7 @@ heft_status heft_sparse_begin_part(heft_sparse_input *f, uint32_t part, heft_err
     f->at = f->last = f->entry = 0;
     f->dim = f->next = 0;
     if (is_coords && s->is_strict &&
-        !heft_positions_open(&f->places, f->al, s->entries, s->dims, s->rank))
+        !heft_positions_open(&f->positions, f->al, s->entries, s->dims, s->rank))
         return heft_error_no_memory(err, "to check a sparse tensor");
     return HEFT_OK;
 }
@@ -267,10 +267,10 @@ heft_status heft_sparse_end_part(heft_sparse_input *f, heft_error *err)
 {
     f->has_indices |= f->part == f->spec->indices;
     f->has_pointers |= f->part == f->spec->indptr;
-    if (!f->places.linear || f->part != f->spec->indices)
+    if (!f->positions.linear || f->part != f->spec->indices)
         return HEFT_OK;
-    uint32_t twice = heft_positions_repeated(&f->places);
-    heft_positions_close(&f->places, f->al);
+    uint32_t twice = heft_positions_repeated(&f->positions);
+    heft_positions_close(&f->positions, f->al);
     if (twice == HEFT_NONE)
         return HEFT_OK;
     return wrong(f, f->part, twice, err,

@@ -84,17 +84,17 @@ static heft_status convert_run(splitting *s, run r, heft_sink *take)
     heft_value values[HEFT_SHARD_SET_VALUES];
     heft_convert_options o = s->convert;
     uint32_t from = u->first_of[r.first], count = u->first_of[r.end] - from;
-    heft_converting how = { .own_metadata = sharding->values && r.file,
-                            .only = s->run,
-                            .only_count = count,
-                            .equal = u->equal };
+    heft_conversion_scope scope = { .own_metadata = sharding->values && r.file,
+                                    .only = s->run,
+                                    .only_count = count,
+                                    .equal_id = u->equal_id };
     memcpy(s->run, u->members + from, count * sizeof *s->run);
     heft_sort(s->run, s->run + u->tensors, count, is_below, NULL);
     o.dry_run = !take;
     o.set = values;
     o.set_count = sharding->values ? sharding->values(values, r.file, r.files, u->tensors) : 0;
     o.planned_bytes = &s->planned;
-    return heft_convert_as(s->in, s->to, take, &o, &how, s->err);
+    return heft_convert_as(s->in, s->to, take, &o, &scope, s->err);
 }
 
 /* Numbers take the same room in all files: those of the first two stand for all. */
@@ -272,9 +272,9 @@ static heft_status write_links(splitting *s)
 {
     const heft_file *joined;
     heft_convert_options o = s->convert;
-    heft_converting how = { .shard_count = files(s) };
+    heft_conversion_scope scope = { .shard_count = files(s) };
     heft_sink *sink;
-    heft_status st = heft_shard_set_writer_join(s->linked, &joined, &how.shards, s->err);
+    heft_status st = heft_shard_set_writer_join(s->linked, &joined, &scope.shards, s->err);
     if (!st)
         st = open_file(s, files(s), &sink);
     if (!st)
@@ -282,7 +282,7 @@ static heft_status write_links(splitting *s)
     o.no_verify = true; /* this moment, it was written */
     o.progress = NULL;
     if (!st)
-        st = heft_convert_as(joined, s->to, sink, &o, &how, s->err);
+        st = heft_convert_as(joined, s->to, sink, &o, &scope, s->err);
     return st ? st : heft_shard_set_writer_finish(s->linked, s->err);
 }
 

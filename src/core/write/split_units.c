@@ -82,14 +82,14 @@ static heft_status note_equal(heft_split_units *u, const heft_file *in, const he
 {
     if (!p->plan.duplicate_of)
         return HEFT_OK;
-    u->equal = new_ids(u, in->x.parts.len);
-    if (!u->equal)
+    u->equal_id = new_ids(u, in->x.parts.len);
+    if (!u->equal_id)
         return heft_error_no_memory(err, purpose);
     for (uint32_t t = 0; t < u->tensors; t++) {
         const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
         uint32_t first = heft_ix_row(&in->x, u->source[t])->first_part;
         for (uint32_t k = 0; k < row->part_count; k++)
-            u->equal[first + k] = p->plan.duplicate_of[row->first_part + k];
+            u->equal_id[first + k] = p->plan.duplicate_of[row->first_part + k];
     }
     return HEFT_OK;
 }

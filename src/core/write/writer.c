@@ -24,7 +24,7 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     w->p.plan.is_declared = true;
     if (!st)
         st = take ? heft_sink_check(take, err)
-                  : heft_writer_wrong(err, "there is no sink to write to");
+                  : heft_writer_argument_error(err, "there is no sink to write to");
     if (st)
         heft_writer_discard(w);
     else
@@ -39,11 +39,11 @@ static void release(heft_writer *w)
     heft_vec_free(&w->p.x.mem, &w->sparse, sizeof(heft_sparse_spec *));
     heft_text_set_free(&w->names, &w->p.x.mem);
     heft_text_set_free(&w->keys, &w->p.x.mem);
-    if (w->to) {
-        heft_append_close(w->to);
-        heft_free(al, w->to, sizeof *w->to, 64);
+    if (w->appender) {
+        heft_append_close(w->appender);
+        heft_free(al, w->appender, sizeof *w->appender, 64);
     }
-    heft_running_digest_close(&w->tap);
+    heft_running_digest_close(&w->part_digest);
     heft_planner_free(&w->p);
     heft_free(al, w, sizeof *w, 16);
 }
@@ -63,35 +63,36 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     heft_error own;
     err = heft_error_begin(err, &own);
     if (w->begun || w->p.x.open.len)
-        return heft_writer_wrong(err, w->begun ? "the writing has begun already"
-                                               : "a list or map of metadata is still open");
-    heft_status st = heft_writer_broken(w, err);
+        return heft_writer_argument_error(err, w->begun
+                                                   ? "the writing has begun already"
+                                                   : "a list or map of metadata is still open");
+    heft_status st = heft_writer_failure(w, err);
     if (!st)
         st = heft_planner_run(&w->p, err);
     if (!st)
-        st = heft_writer_find_places(w, err);
+        st = heft_writer_build_order(w, err);
     if (!st && w->sink->ops->reserve && !w->p.plan.appended && !heft_writer_grows(w))
         st = w->sink->ops->reserve(w->sink, w->p.plan.file_bytes, err);
     if (!st)
         st = heft_planner_emit(&w->p, HEFT_HEADER, w->sink, err);
-    w->at = w->p.plan.header_bytes;
+    w->filled_to = w->p.plan.header_bytes;
     if (!st && w->p.plan.appended)
         st = heft_writer_open_appender(w, err);
     else if (!st && w->sink->ops->write_at && !w->p.plan.needs_preceding_digests)
-        st = heft_writer_fill(w, err);
+        st = heft_writer_fill_gaps(w, err);
     if (!st)
         st = heft_writer_advance(w, err);
     w->begun = !st;
-    return heft_writer_break(w, st, err);
+    return heft_writer_record_failure(w, st, err);
 }
 
 static heft_status check_complete(const heft_writer *w, heft_error *err)
 {
     if (w->failed.status)
-        return heft_writer_broken(w, err);
+        return heft_writer_failure(w, err);
     if (!w->begun || w->p.x.open.len)
-        return heft_writer_wrong(err, w->begun ? "a list or map of metadata is still open"
-                                               : "the writing has not begun");
+        return heft_writer_argument_error(err, w->begun ? "a list or map of metadata is still open"
+                                                        : "the writing has not begun");
     if (w->part < w->p.x.parts.len)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U lacks %U of its %U bytes",
                                 (uint64_t)w->part, heft_writer_length(w, w->part) - w->received,
@@ -106,14 +107,14 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
     heft_status st = check_complete(w, err);
     if (!st && w->is_late)
         st = heft_writer_append(w, err);
-    if (!st && w->to) {
+    if (!st && w->appender) {
         st = heft_writer_flush(w, err);
-        w->p.plan.data_end = w->to->at;
+        w->p.plan.data_end = w->appender->at;
     } else if (!st && !w->sink->ops->write_at) {
-        st = heft_writer_fill(w, err);
+        st = heft_writer_fill_gaps(w, err);
     }
     if (!st && w->is_late)
-        st = heft_planner_again(&w->p, err);
+        st = heft_planner_replan(&w->p, err);
     if (!st)
         st = heft_planner_digests(&w->p, err);
     if (!st && w->sink->ops->write_at && w->p.plan.needs_preceding_digests)

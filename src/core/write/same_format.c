@@ -1,6 +1,6 @@
 /* within.c - generation, encodings and digests of a file that is written in its own format again, and what of it is
  * not known here. */
-#include "core/write/within.h"
+#include "core/write/same_format.h"
 
 bool heft_is_same_format(const heft_planner *p, const heft_file *in)
 {
@@ -21,7 +21,7 @@ static heft_status say_version(heft_planner *p, heft_str has)
     return heft_plan_loss(&p->plan, HEFT_NOTE, "heft/version", HEFT_NONE, text.message);
 }
 
-heft_status heft_within_version(heft_planner *p, const heft_file *in, heft_error *err)
+heft_status heft_same_format_version(heft_planner *p, const heft_file *in, heft_error *err)
 {
     heft_str has = in->x.version;
     if (!heft_is_same_format(p, in) || p->plan.version || !*p->format->versions || !has.len)
@@ -50,7 +50,7 @@ static const char *algorithm_of(const heft_planner *p, heft_str digest)
     return d ? d->name : NULL;
 }
 
-heft_storage heft_within_storage(heft_planner *p, const heft_file *in, uint32_t part)
+heft_storage heft_same_format_storage(heft_planner *p, const heft_file *in, uint32_t part)
 {
     heft_storage how = heft_planner_default_storage(p), kept = how;
     if (!heft_is_same_format(p, in) || !p->format->storage)
@@ -65,7 +65,8 @@ heft_storage heft_within_storage(heft_planner *p, const heft_file *in, uint32_t 
     return kept;
 }
 
-void heft_within_note(heft_planner *p, const heft_file *in, uint32_t part, const heft_storage *how)
+void heft_same_format_note(heft_planner *p, const heft_file *in, uint32_t part,
+                           const heft_storage *how)
 {
     heft_encoding encoding = heft_ix_part_row_at(&in->x, part)->encoding;
     const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
@@ -104,7 +105,7 @@ static heft_status say_stored(heft_planner *p)
     return st;
 }
 
-heft_status heft_within_losses(heft_planner *p, const heft_file *in)
+heft_status heft_same_format_losses(heft_planner *p, const heft_file *in)
 {
     const heft_ix_omission *all = in->x.omitted.ptr;
     heft_status st = HEFT_OK;
