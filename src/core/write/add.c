@@ -7,7 +7,7 @@
 
 typedef struct tensor_addition {
     heft_writer *w;
-    heft_planner *planner; /* planner whose model gets the tensor */
+    heft_planner *planner; /* planner that gets the tensor */
     heft_tensor_spec spec;
     heft_sparse_spec sparse; /* first_part is set once the tensor is added */
     bool is_sparse;
@@ -180,7 +180,7 @@ static heft_status check_identity(const tensor_addition *a)
                : HEFT_OK;
 }
 
-/* ---- all of a tensor ---- */
+/* ---- the whole tensor ---- */
 
 static heft_status check_spec(tensor_addition *a)
 {
@@ -270,7 +270,7 @@ static heft_status add_spec(const tensor_addition *a)
     return st ? st : add_attributes(a, id);
 }
 
-/* ---- while the file is written ---- */
+/* ---- late tensors ---- */
 
 static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
@@ -289,7 +289,7 @@ static heft_status take_over(tensor_addition *a, const heft_planner *q)
     heft_status st = add_spec(a);
     if (!st)
         st = heft_planner_adopt_layout(&w->p, first, q, a->err);
-    /* The tensor is left out, but the caller will still pass its data. */
+    /* The tensor is left out, but the caller will still pass the data. */
     if (!st && !heft_ix_tensors(&q->x)) {
         heft_plan_drop(&w->p.plan, w->p.x.tensors.len - 1);
         heft_plan_compact(&w->p.plan);

@@ -1,4 +1,4 @@
-/* append_model.c - write encoded chunks as frames, with padding and digests around them. */
+/* append_model.c - write encoded chunks as frames, with padding and digests. */
 #include "core/write/append_model.h"
 
 enum { CHUNK = 2 << 20, END_BUFFER = 4096 };
@@ -67,7 +67,7 @@ static void end_part(heft_appender *a, const heft_append_chunk *s, bool raw)
 heft_status heft_append_write(heft_appender *a, const heft_append_chunk *s, heft_error *err)
 {
     bool first = !s->from, raw = a->p->plan.storage[s->part].encoding == HEFT_RAW;
-    /* A part of one chunk that does not get smaller is stored raw. */
+    /* A part of a single chunk that does not get smaller is stored raw. */
     if (first && s->last && s->encoded >= s->len && !heft_planner_requires_encoding(a->p, s->part))
         raw = true;
     bool decoded = a->p->plan.digest_decoded;

@@ -1,6 +1,6 @@
 /* append_model.h - append compressed parts in the order of arrival.  Parts are cut into chunks
- * of a fixed size, each of which becomes a frame; the host's threads encode chunks in parallel,
- * one thread writes the frames in order.  The file does not depend on the number of threads. */
+ * of a fixed size, a chunk becomes a frame; the host's threads encode chunks in parallel, and a
+ * single thread writes the frames in order.  The file does not depend on the number of threads. */
 #ifndef HEFT_APPEND_MODEL_H
 #define HEFT_APPEND_MODEL_H
 #include "core/check/checksum_sweep.h"
@@ -39,7 +39,7 @@ typedef struct heft_appender {
 } heft_appender;
 
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err);
-/* Encode a chunk.  Several threads may encode different chunks of one appender. */
+/* Encode a chunk.  Several threads may encode different chunks at the same time. */
 heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, heft_error *err);
 /* Write an encoded chunk.  Chunks must arrive in the order of the file: all of a part, then the
  * next part. */

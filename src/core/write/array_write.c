@@ -1,4 +1,4 @@
-/* array_write.c - heft_array_write(): write arrays in memory to a file in one call. */
+/* array_write.c - heft_array_write(): write a file from arrays in memory. */
 #include "base/checked_math.h"
 #include "core/write/writer.h"
 

@@ -1,5 +1,5 @@
-/* cast_losses.c - count lost values during a copy, or in a pass of its own where output cannot
- * be taken back: for a stream, and in a dry run, which writes nothing. */
+/* cast_losses.c - count lost values during a copy, or in a separate pass before writing to a
+ * stream, where output cannot be taken back, and in a dry run. */
 #include "core/write/cast_losses.h"
 
 #include "core/read/chunks.h"

@@ -1,4 +1,4 @@
-/* convert.c - convert the model of a file, changed by the options, to another format. */
+/* convert.c - convert the model of a file, changed by the options, to a format. */
 #include "core/write/convert_model.h"
 
 #include "core/check/decoded_check.h"
@@ -188,7 +188,7 @@ static heft_status mark_passing(heft_conversion *c)
         if (same[i] == i)
             continue;
         heft_str own = heft_ix_digest_of(&c->in->x, origins[i].part);
-        /* the first duplicate has the same digest, which is checked there */
+        /* the first duplicate has the same digest and is checked */
         if (own.len && !heft_str_eq(own, heft_ix_digest_of(&c->in->x, origins[same[i]].part)))
             c->part_use[origins[i].part] = HEFT_PART_CHECKED_BEFORE;
     }

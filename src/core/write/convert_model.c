@@ -86,7 +86,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
         return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                                   (heft_range){ row->offset, length }, length, HEFT_RAW);
-    if (!st && c->scope.shards) { /* The part stays in its shard, stored as before. */
+    if (!st && c->scope.shards) { /* The part stays in the shard, stored as before. */
         heft_ix_part_row *own = heft_ix_part_row_at(&c->p.x, c->p.x.parts.len - 1);
         own->stored = row->stored;
         own->encoding = row->encoding;
@@ -106,7 +106,7 @@ static heft_status add_parts(heft_conversion *c, uint32_t id, uint32_t source, c
     return st;
 }
 
-/* ---- parts in another layout ---- */
+/* ---- layout conversion ---- */
 
 /* Add a part of `count` elements of type `to`, converted from a part of a tensor of the input. */
 static heft_status add_converted(heft_conversion *c, uint32_t id, heft_origin origin,
@@ -192,7 +192,7 @@ static heft_status store_parts(heft_conversion *c, uint32_t id, const heft_tenso
     return st;
 }
 
-/* ---- all of a tensor ---- */
+/* ---- the whole tensor ---- */
 
 static heft_status add_tensor(heft_conversion *c, uint32_t source)
 {
@@ -288,7 +288,7 @@ heft_status heft_conversion_add_metadata(heft_conversion *c)
     return st;
 }
 
-/* ---- parts of the file itself ---- */
+/* ---- model-level parts ---- */
 
 heft_status heft_conversion_add_model_parts(heft_conversion *c)
 {
@@ -308,8 +308,8 @@ heft_status heft_conversion_add_model_parts(heft_conversion *c)
     return st;
 }
 
-/* Pass the vocabulary to the format as tokens, since its bytes have a meaning in their own
- * format only. */
+/* Pass the vocabulary to the format as tokens, since the bytes are specific to the format of the
+ * input. */
 heft_status heft_conversion_add_vocab(heft_conversion *c)
 {
     c->p.plan.vocab = c->opt.vocab;

@@ -4,7 +4,7 @@
 #include "core/write/convert.h"
 #include "core/write/copy.h"
 
-/* Add all tensors, or the chosen ones, with their parts and the storage of the parts. */
+/* Add the selected tensors, with parts and storage settings. */
 heft_status heft_conversion_add_tensors(heft_conversion *c);
 heft_status heft_conversion_add_metadata(heft_conversion *c);
 heft_status heft_conversion_add_model_parts(heft_conversion *c);

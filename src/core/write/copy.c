@@ -1,5 +1,5 @@
 /* copy.c - cut the target into spans that workers fill in any order.  A worker assembles a span
- * in a buffer that stays in cache, and writes the buffer to its offset. */
+ * in a buffer that stays in cache, and writes the buffer at the offset of the span. */
 #include "core/write/copy.h"
 
 #include "base/bisect.h"
@@ -51,7 +51,8 @@ static uint32_t first_part_after(const copy_job *c, uint64_t at)
  * instead. */
 static heft_status cut_spans(copy_job *c, uint64_t from, uint64_t to, heft_error *err)
 {
-    bool is_stream = !c->c->sink->ops->write_at; /* A stream is written in order, as one span. */
+    bool is_stream =
+        !c->c->sink->ops->write_at; /* A stream is written in order, as a single span. */
     uint32_t i = first_part_after(c, from);
     for (uint64_t at = from; at < to;) {
         uint64_t end = is_stream ? to : (at / SPAN + 1) * SPAN;
@@ -116,7 +117,8 @@ static heft_status assemble(worker *w, uint64_t at, size_t len, uint32_t *i)
 }
 
 /* If [from, to) begins with bytes that are written at the end (record headers with preceding
- * digests), return their number; else shorten *n to end before the next such bytes. */
+ * digests), return the number of these bytes; else shorten *n to end before the next record
+ * header. */
 static uint64_t deferred_bytes(const copy_job *job, uint64_t from, uint64_t to, uint32_t i,
                                size_t *n)
 {

@@ -1,4 +1,4 @@
-/* copy.h - copy the payload of an open file to its planned offsets: cast, transpose, decode or
+/* copy.h - copy the payload of an open file to the planned offsets: cast, transpose, decode or
  * compress parts, and compute checksums of source and target in the same pass. */
 #ifndef HEFT_COPY_H
 #define HEFT_COPY_H
@@ -15,7 +15,7 @@ typedef struct heft_origin { /* source of a part to write, by number of that par
     uint64_t elements;      /* elements to write */
     /* If the layout of a tensor is converted, `part` holds the dense data or the values. */
     heft_layout_target layout_target;
-    uint32_t tensor;  /* tensor of the input whose layout is converted */
+    uint32_t tensor;  /* the tensor in the input */
     uint64_t nonzero; /* nonzero elements in the dense data of that tensor */
 } heft_origin;
 
@@ -32,7 +32,7 @@ typedef struct heft_copy_context {
 
 /* Write everything between header and trailer, padding included. */
 heft_status heft_copy(const heft_copy_context *c, heft_error *err);
-/* Write the parts one after another, compressed. */
+/* Write compressed parts, each at the current end of the file. */
 heft_status heft_copy_encoded(const heft_copy_context *c, heft_error *err);
 
 #endif

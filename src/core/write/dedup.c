@@ -207,9 +207,9 @@ static heft_status merge_equal_bytes(dedup_job *t, heft_error *err)
     return st;
 }
 
-/* ---- both ---- */
+/* ---- both passes ---- */
 
-/* Keep the first part of each group found by source, and hash its first and last bytes. */
+/* Keep the first part of each group found by source, and hash the first and last bytes. */
 static heft_status hash_first_parts(dedup_job *t, heft_error *err)
 {
     uint32_t count = 0;
@@ -262,13 +262,14 @@ static heft_status merge_contents(dedup_job *t, heft_error *err)
     return st;
 }
 
-/* List the parts of all tensors but those that are left out. */
+/* List the parts of all tensors that are written. */
 static void list_parts(dedup_job *t)
 {
     for (uint32_t id = 0; id < heft_ix_tensors(&t->p->x); id++) {
         const heft_ix_tensor_row *row = heft_ix_row(&t->p->x, id);
         for (uint32_t k = 0; k < row->part_count; k++) {
-            /* A converted layout differs from its source bytes: never deduplicate by source. */
+            /* A part in a converted layout differs from the source bytes: never deduplicate by
+             * source. */
             if (t->origins[row->first_part + k].layout_target)
                 continue;
             t->ids[t->count++] = row->first_part + k;
@@ -306,7 +307,7 @@ heft_status heft_dedup_parts(uint32_t *duplicate_of, heft_planner *p, const heft
     return there ? there : st;
 }
 
-/* ---- tensors of a file that share their bytes ---- */
+/* ---- tied tensors of a file ---- */
 
 static int order_ranges(const heft_index *x, uint32_t a, uint32_t b)
 {

@@ -11,9 +11,9 @@ typedef struct heft_dedup {
     void *ctx;
 } heft_dedup;
 
-/* Set duplicate_of[part], which holds the part's own number on entry, to the first part with the same
- * bytes: parts that are made from the same stored bytes in the same way and, with contents, parts
- * whose bytes are equal.  Whole parts are read only if another part has the same length and the
+/* Set duplicate_of[part], which holds the part's own number on entry, to the first part with the
+ * same bytes: parts that are made from the same stored bytes in the same way and, with contents,
+ * parts with equal bytes.  Whole parts are read only if another part has the same length and the
  * same first and last bytes. */
 heft_status heft_dedup_parts(uint32_t *duplicate_of, heft_planner *p, const heft_file *in,
                              const heft_origin *origins, const heft_dedup *how, heft_error *err);

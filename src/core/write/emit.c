@@ -3,8 +3,8 @@
 
 enum { OUT_BUFFER = 256 << 10 };
 
-/* The input lends names and texts.  If they change after planning, the format writes another
- * number of bytes. */
+/* The input lends names and texts.  If the input changes after planning, the format writes a
+ * different number of bytes. */
 static heft_status changed(const heft_planner *p, uint64_t planned, uint64_t bytes, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO,
@@ -13,7 +13,7 @@ static heft_status changed(const heft_planner *p, uint64_t planned, uint64_t byt
                             planned, p->format->name, bytes);
 }
 
-/* ---- between file_order ---- */
+/* ---- record headers ---- */
 
 typedef struct extractor { /* copies a range out of bytes that are produced in order */
     uint8_t *dst;
@@ -58,7 +58,7 @@ heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *fi
         c.base = preceding->offset + preceding->stored;
     }
     heft_status st = p->format->write_record_header(&p->plan, file_order[i], &o);
-    /* plan.err is written by one thread only if the plan needs preceding digests */
+    /* a plan with preceding digests writes to plan.err on a single thread */
     if (st && err && err != p->plan.err)
         *err = *p->plan.err;
     if (!st)
@@ -102,7 +102,7 @@ typedef struct flush_job {
     heft_error *err;
 } flush_job;
 
-/* Pass bytes to the sink, but none beyond the planned ones, whatever the format writes. */
+/* Pass bytes to the sink, but no more than planned, whatever the format writes. */
 static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
     flush_job *fl = ctx;

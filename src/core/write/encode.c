@@ -10,14 +10,14 @@ typedef struct encode_job {
     heft_error *err;
     heft_appender appender;
     heft_part_source sources[HEFT_APPEND_MAX_CHUNKS]; /* by chunk */
-    heft_part_source in_order; /* for parts that one reader has to read whole */
+    heft_part_source in_order; /* reader of parts that must be read in order */
     uint32_t next;             /* index in the plan's order */
     uint64_t next_from;
 } encode_job;
 
 /* ---- chunks ---- */
 
-/* Set up the next chunks in order; return their number. */
+/* Set up the next chunks in order; return the number of chunks. */
 static uint32_t next_chunks(encode_job *e)
 {
     const heft_plan *plan = &e->c->p->plan;
@@ -76,7 +76,7 @@ static heft_status run_batch(encode_job *e, uint32_t n)
     return st;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole payload ---- */
 
 heft_status heft_copy_encoded(const heft_copy_context *c, heft_error *err)
 {

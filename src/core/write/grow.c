@@ -1,12 +1,12 @@
 /* grow.c - plan additions to a file that grows while it is written.
  *
- * A planner of its own plans each addition first: its losses are reported, and an addition that
- * the format cannot represent is refused before the model changes.  Once everything is written,
- * the whole model is planned again; existing parts keep their offsets, and losses already
- * reported are not repeated. */
+ * A separate planner plans each addition first: losses are reported, and an addition that the
+ * format cannot represent is refused before the model changes.  Once everything is written, the
+ * whole model is planned again; existing parts keep the offsets, and losses already reported are
+ * not repeated. */
 #include "core/write/plan.h"
 
-/* ---- what is added ---- */
+/* ---- additions ---- */
 
 heft_status heft_planner_trial(heft_planner *q, heft_planner *p, heft_error *err)
 {
@@ -63,7 +63,7 @@ heft_status heft_planner_adopt_layout(heft_planner *p, uint32_t first, const hef
     return st;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole model ---- */
 
 heft_status heft_planner_replan(heft_planner *p, heft_error *err)
 {

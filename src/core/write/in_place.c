@@ -1,9 +1,9 @@
-/* in_place.c - offsets of existing data when a file is planned anew around its data. */
+/* in_place.c - offsets of existing data when a file is planned anew around the data. */
 #include "core/write/plan.h"
 
 enum {
     BLOCK = 4096,         /* the smallest block that file systems share between files */
-    MIN_REFLINK = 1 << 20 /* from this size on, reflinking is worth the padding */
+    MIN_REFLINK = 1 << 20 /* smallest size that makes reflinking worth the padding */
 };
 
 bool heft_existing_data(const heft_index *existing, uint32_t file, heft_range *out)
@@ -47,7 +47,7 @@ bool heft_plan_reserve_front(const heft_plan *p, uint64_t *start)
         *start = data.offset;
         return true;
     }
-    /* the largest power of two, up to a block, that divides the offset is its alignment */
+    /* the largest power of two, up to a block, that divides the offset is the alignment */
     step = data.offset | BLOCK;
     step = data.length >= MIN_REFLINK ? BLOCK : step & (~step + 1);
     if (heft_align_up(&step, *start - data.offset, step))
@@ -55,7 +55,7 @@ bool heft_plan_reserve_front(const heft_plan *p, uint64_t *start)
     return true;
 }
 
-/* Move of the data of one file as a block. */
+/* A move of a file's data as a block. */
 typedef struct block_move {
     heft_range data;
     uint64_t start;

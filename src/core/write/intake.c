@@ -6,8 +6,8 @@
 
 /* ---- sparse tensors ---- */
 
-/* Return the sparse tensor being received, or the next one if `part` is its first part;
- * otherwise NULL. */
+/* Return the sparse tensor that `part` belongs to, if that tensor is being received or comes
+ * next; otherwise NULL. */
 static const heft_sparse_spec *sparse_at(const heft_writer *w, uint32_t part)
 {
     heft_sparse_spec *const *specs = w->sparse.ptr;
@@ -62,8 +62,8 @@ static heft_status receive_indices(heft_writer *w, uint32_t part, heft_dtype typ
     return st || !as_is ? st : heft_writer_put(w, part, data, len, err);
 }
 
-/* If a format asks for the order of entries, require strict order; the indices are checked as
- * they arrive. */
+/* If a format asks for the order of entries, require strict order; the indices are checked on
+ * arrival. */
 heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly)
 {
     heft_writer *w = ctx;
@@ -77,7 +77,7 @@ heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly)
     return HEFT_OK;
 }
 
-/* ---- parts in their order ---- */
+/* ---- parts in order ---- */
 
 static heft_status start_part(heft_writer *w, heft_error *err)
 {

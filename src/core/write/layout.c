@@ -1,9 +1,8 @@
-/* layout.c - compute offsets: parts one after another, duplicates once; and the size of the
- * whole file. */
+/* layout.c - compute offsets: parts in sequence, duplicates once; and the size of the file. */
 #include "base/sort.h"
 #include "core/write/plan.h"
 
-/* ---- what formats call ---- */
+/* ---- called by formats ---- */
 
 /* Default to the order of the tensors, unless the format has set an order. */
 static heft_status set_default_order(heft_plan *p)
@@ -85,7 +84,7 @@ static heft_status too_long(heft_plan *p)
     return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
 }
 
-/* Place the parts one after another. */
+/* Place the parts in sequence. */
 static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
 {
     uint64_t at = start, header;
@@ -122,7 +121,7 @@ heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
     return st;
 }
 
-/* ---- what the engine asks ---- */
+/* ---- called by the engine ---- */
 
 static bool placed_before(const void *ctx, uint32_t a, uint32_t b)
 {

@@ -1,8 +1,8 @@
 /* layout_converter.c - convert tensors between dense and sparse layouts.
  *
- * Dense data are produced block by block from the sparse entries: in one pass if no entry
- * belongs to an earlier block than the entries before it, otherwise in one pass per block.  Each
- * sparse part takes one pass over the dense data. */
+ * Dense data are produced block by block from the sparse entries: in a single pass if the
+ * entries are sorted by block, otherwise in a pass per block.  Each sparse part takes one pass
+ * over the dense data. */
 #include "core/write/layout_converter.h"
 
 enum {
@@ -56,7 +56,7 @@ static bool is_zero(const uint8_t *p, uint32_t size)
     return !any;
 }
 
-/* Move to the next nonzero element, the one at `at` included; *found: false if none is left. */
+/* Move to the first nonzero element from `at` on; *found: false if none is left. */
 static heft_status scan_find(heft_nonzero_scan *s, bool *found, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -102,7 +102,7 @@ heft_status heft_count_nonzero(uint64_t *out, const heft_file *f, uint32_t part,
     return there ? there : st;
 }
 
-/* ---- adding ---- */
+/* ---- addition of repeated entries ---- */
 
 static void add_integers(uint8_t *to, const uint8_t *value, uint32_t size)
 {
@@ -148,7 +148,7 @@ static heft_dtype value_type(const heft_layout_converter *m)
     return heft_ix_part_row_at(&m->f->x, m->part)->dtype;
 }
 
-/* Set m->ascends if no entry belongs to an earlier block than the entries before it. */
+/* Set m->ascends if the entries are sorted by block. */
 static heft_status check_order(heft_layout_converter *m, heft_error *err)
 {
     uint64_t begin = 0;
@@ -225,7 +225,7 @@ static void set_item(heft_layout_converter *m, uint64_t number)
     m->have = sizeof number;
 }
 
-/* Pass a nonzero element.  After the last counted one, there must not be another. */
+/* Pass a nonzero element.  No further element may follow the last counted element. */
 static heft_status skip_entry(heft_layout_converter *m, heft_error *err)
 {
     bool found = false;
@@ -253,7 +253,7 @@ static heft_status make_row(heft_layout_converter *m, heft_error *err)
 }
 
 /* Produce the value of the next nonzero element, or an index: the column, or for coords the
- * index in one dimension after another. */
+ * index in dimension after dimension. */
 static heft_status make_entry(heft_layout_converter *m, heft_error *err)
 {
     const uint64_t *dims = heft_ix_dims(&m->f->x, m->tensor);
@@ -284,7 +284,7 @@ static heft_status make_entry(heft_layout_converter *m, heft_error *err)
     return skip_entry(m, err);
 }
 
-/* ---- all of them ---- */
+/* ---- entry points ---- */
 
 heft_status heft_layout_converter_open(heft_layout_converter *m, const heft_file *f,
                                        uint32_t tensor, uint32_t part,

@@ -1,14 +1,14 @@
-/* layout_converter.h - produce a part of a tensor in another layout than the stored one, byte by
- * byte from first to last: the dense data of a sparse tensor, or the parts of a sparse tensor
- * that is stored dense. */
+/* layout_converter.h - produce a part of a tensor in a layout that differs from the stored
+ * layout, byte by byte in order: the dense data of a sparse tensor, or the parts of a sparse
+ * tensor that is stored dense. */
 #ifndef HEFT_LAYOUT_CONVERTER_H
 #define HEFT_LAYOUT_CONVERTER_H
 #include "core/read/sparse_read.h"
 
 typedef enum heft_layout_target {
     HEFT_TARGET_UNCHANGED, /* as stored */
-    HEFT_TARGET_DENSE,     /* from a sparse tensor that passed heft_sparse_check() */
-    HEFT_TARGET_VALUES,    /* from a dense tensor: elements with any bit set; likewise below */
+    HEFT_TARGET_DENSE,     /* densify a sparse tensor that passed heft_sparse_check() */
+    HEFT_TARGET_VALUES,    /* sparsify a dense tensor: values of elements with any bit set */
     HEFT_TARGET_COLUMNS,
     HEFT_TARGET_ROWS,
     HEFT_TARGET_COORDS

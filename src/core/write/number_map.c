@@ -36,7 +36,7 @@ static bool is_map(const heft_format *f, const heft_value *v)
     return v->kind == HEFT_KIND_MAP && heft_str_is(v->key, f->number_map);
 }
 
-/* Copy the existing map, if there is one, and add the numbers. */
+/* Copy the existing map, if any, and add the numbers. */
 static heft_status put_map(heft_planner *p, const heft_index *old, uint32_t count)
 {
     heft_value head = { .kind = HEFT_KIND_MAP, .key = heft_lit(p->format->number_map) };

@@ -2,7 +2,7 @@
  * converted by elements. */
 #include "core/write/part_source.h"
 
-/* allocated twice: elements before a cast, and a row to transpose */
+/* Allocated twice: elements before a cast, and a row to transpose */
 enum { SCRATCH = 256 << 10 };
 
 static const heft_ix_part_row *source_row(const heft_copy_context *c, uint32_t part)
@@ -10,7 +10,7 @@ static const heft_ix_part_row *source_row(const heft_copy_context *c, uint32_t p
     return heft_ix_part_row_at(&c->in->x, c->origins[part].part);
 }
 
-/* ---- digests that go along ---- */
+/* ---- digests ---- */
 
 /* Return the digest to compute here, or NULL.  The appender computes digests of compressed
  * parts. */
@@ -92,7 +92,7 @@ static void gather_sized(uint8_t *dst, const uint8_t *row, uint64_t n, uint64_t 
 }
 
 /* Read elements [first, first + count) of the transposed matrix, row by row of the source: each
- * source row contributes the columns among these elements.  A short range touches few rows. */
+ * source row contributes the columns in this range.  A short range touches few rows. */
 static heft_status read_transposed(heft_part_source *w, uint64_t first, uint64_t count,
                                    uint32_t size, uint8_t *dst)
 {
@@ -164,9 +164,9 @@ static heft_status produce_units(heft_part_source *w, const unit *u, uint64_t fi
     return st;
 }
 
-/* Produce the unit that a buffer boundary cuts, and keep it for the next buffer.  If another
- * worker has the next buffer, both produce the unit, and the worker that has its first byte
- * counts the lost values. */
+/* Produce a unit cut by a buffer boundary, and keep the unit for the next buffer.  If another
+ * worker has the next buffer, both produce the unit, and the worker with the first byte counts
+ * the lost values. */
 static heft_status produce_cut_unit(heft_part_source *w, const unit *u, uint64_t first, bool counts)
 {
     if (w->unit_first == first)
@@ -287,7 +287,7 @@ static heft_status open_part(heft_part_source *w, uint32_t part)
     if (!st)
         st = heft_running_digest_begin(&w->target_digest, digest_to_compute(w->c, part),
                                        host->allocator, "for a digest", &w->err);
-    if (!st && o->transposed) /* a compressed matrix is decoded before it is transposed */
+    if (!st && o->transposed) /* a compressed matrix is decoded before transposing */
         st = heft_spill_fill(&w->transpose_spill, host, w->c->sink, w->stream.row.length,
                              next_decoded, w, &w->err);
     return st;
@@ -329,7 +329,7 @@ heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t f
     heft_status st = w->part == part ? HEFT_OK : open_part(w, part);
     if (st)
         return st;
-    /* Untyped bytes stay unchanged, whatever type they get now. */
+    /* Untyped bytes stay unchanged, whatever the new type. */
     bool is_cast = row->dtype != o->dtype && row->dtype && o->dtype;
     if (o->transposed || is_cast)
         st = produce_bytes(w, row->dtype, from, len, dst);

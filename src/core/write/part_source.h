@@ -11,7 +11,7 @@ enum {
     HEFT_MAX_UNIT_BYTES = 8 * HEFT_BLOCK_ELEMENTS /* bytes of the largest block, cast to F64 */
 };
 
-/* State of one worker: the part that the worker currently reads. */
+/* A worker's position in the part that the worker currently reads. */
 typedef struct heft_part_source {
     const heft_copy_context *c;
     uint8_t *scratch; /* elements before a cast, and rows to transpose */
@@ -28,13 +28,13 @@ typedef struct heft_part_source {
     heft_error err;
 } heft_part_source;
 
-/* Return true if one worker has to produce the whole part in order. */
+/* Return true if a single worker has to produce the whole part in order. */
 bool heft_part_is_whole(const heft_copy_context *c, uint32_t part);
 
 bool heft_part_source_init(heft_part_source *w, const heft_copy_context *c);
 void heft_part_source_free(heft_part_source *w);
-/* Read the next bytes [from, from + len) of a part.  Of a part that is whole, the first call
- * begins at 0 and each part is read to its end before the next part begins. */
+/* Read the next bytes [from, from + len) of a part.  A part that is whole must be read from 0 to
+ * the end, without other parts in between. */
 heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t from, size_t len,
                                   uint8_t *dst);
 

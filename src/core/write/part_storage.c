@@ -1,9 +1,9 @@
-/* part_storage.c - settle how each part is stored: its encoding and the digest written with it. */
+/* part_storage.c - settle the storage of each part: encoding and digest. */
 #include "core/write/plan.h"
 
 #include "core/read/stream.h"
 
-/* ---- what is asked for ---- */
+/* ---- requested storage ---- */
 
 heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *storage,
                                        heft_error *err)
@@ -87,7 +87,7 @@ heft_status heft_planner_fill_storage(heft_planner *p)
     return HEFT_OK;
 }
 
-/* ---- what formats ask ---- */
+/* ---- called by formats ---- */
 
 bool heft_plan_compresses(const heft_plan *p)
 {
@@ -112,7 +112,8 @@ heft_status heft_plan_check_storage(const heft_plan *p,
     return st;
 }
 
-/* Parts that share bytes get the encoding of the first, and a digest if any of them has one. */
+/* Parts that share bytes get the encoding of the first, and a digest if any of these parts has a
+ * digest. */
 heft_status heft_plan_copy_shared_storage(heft_plan *p)
 {
     bool differ = false;

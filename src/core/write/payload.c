@@ -1,8 +1,8 @@
-/* payload.c - write the data of a writer's parts: at planned offsets, or one after another if
- * compressed or late. */
+/* payload.c - write the data of a writer's parts: at planned offsets, or appended if compressed
+ * or late. */
 #include "core/write/writer.h"
 
-/* ---- a writer that cannot go on ---- */
+/* ---- errors ---- */
 
 heft_status heft_writer_argument_error(heft_error *err, const char *what)
 {
@@ -24,7 +24,7 @@ heft_status heft_writer_failure(const heft_writer *w, heft_error *err)
     return w->failed.status;
 }
 
-/* ---- places ---- */
+/* ---- gaps between parts ---- */
 
 static const heft_ix_part_row *row(const heft_writer *w, uint32_t part)
 {
@@ -51,8 +51,8 @@ heft_status heft_writer_build_order(heft_writer *w, heft_error *err)
     return HEFT_OK;
 }
 
-/* Write the gaps up to the one before part `last` in file order, or up to the end of the data;
- * skip payloads in between. */
+/* Write the gaps up to and including the gap before part `last` in file order, or before the end
+ * of the data; skip the payloads. */
 static heft_status fill_gaps(heft_writer *w, uint32_t last, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -73,7 +73,7 @@ heft_status heft_writer_fill_gaps(heft_writer *w, heft_error *err)
     return fill_gaps(w, w->file_order_count, err);
 }
 
-/* ---- parts that take their places as they come ---- */
+/* ---- appended parts ---- */
 
 heft_status heft_writer_open_appender(heft_writer *w, heft_error *err)
 {
@@ -92,7 +92,7 @@ static void encode_chunk(void *arg, size_t i)
                           HEFT_OK;
 }
 
-/* Encodes what waits, side by side, and writes it in order. */
+/* Encode the waiting chunks in parallel and write the frames in order. */
 heft_status heft_writer_flush(heft_writer *w, heft_error *err)
 {
     heft_status st = HEFT_OK;

@@ -103,8 +103,8 @@ bool heft_value_is_text(const heft_value *v)
     return key && (v->kind != HEFT_KIND_STR || heft_str_is_utf8(v->as.s));
 }
 
-/* Refuse names and keys that occur twice: some formats would write such a file, and no reader
- * would accept it. */
+/* Refuse names and keys that occur twice: some formats would write the file, and no reader would
+ * accept duplicates. */
 static heft_status check_names(heft_planner *p, heft_error *err)
 {
     heft_error why;

@@ -30,17 +30,17 @@ struct heft_planner {
     const char *first_loss;    /* rule of the first blocking loss; NULL: none */
     uint32_t losses;           /* number of blocking losses */
     heft_partial_crcs written; /* checksums of the bytes written to the sink */
-    heft_vec range_digests;    /* digests of ranges that the format asked for */
+    heft_vec range_digests;    /* digests of ranges requested by the format */
     heft_vec part_storage;     /* heft_part_storage, by part; past the end: the default storage */
     const heft_digest **digest_of; /* by part, NULL where no digest is wanted; or NULL */
-    /* Parts whose digest changes its algorithm, parts that lose their encoding: same_format.c. */
+    /* Parts with a new digest algorithm, parts that lose the encoding: same_format.c. */
     uint32_t digests_changed, decoded;
     uint8_t (*part_digests)[HEFT_CHECKSUM_BYTES]; /* by part: the digest */
     uint32_t part_capacity; /* of storage, digest_of and part_digests, once a file has grown */
-    bool asks_generator;    /* the caller asked for x.generator; it is not just the input's */
-    heft_text_set reported; /* losses already reported, for a format whose files can grow */
-    struct heft_planner *grows_into; /* planner of the model that this one extends; or NULL */
-    /* Update the digest `state` with a range of existing bytes, which were not written; or NULL. */
+    bool asks_generator;    /* the caller set x.generator; otherwise the input did */
+    heft_text_set reported; /* losses already reported, if files of the format can grow */
+    struct heft_planner *grows_into; /* planner of the model to extend; or NULL */
+    /* Update the digest `state` with a range of existing bytes that are not written; or NULL. */
     heft_status (*carry_unwritten)(void *ctx, const heft_digest *d, heft_range r, void *state,
                                    heft_error *err);
     void *carry_unwritten_ctx;
@@ -61,9 +61,10 @@ heft_status heft_planner_model_part_from(heft_planner *p, const heft_file *from,
 heft_status heft_planner_generator(heft_planner *p, heft_str name, heft_error *err);
 /* ---- storage parts are stored, part_storage.c ---- */
 
-/* Return the storage of parts for which the caller asked for nothing in particular. */
+/* Return the storage of a part without settings of its own. */
 heft_storage heft_planner_default_storage(const heft_planner *p);
-/* HEFT_E_UNSUPPORTED: the format cannot represent the storage, or this build cannot produce it. */
+/* HEFT_E_UNSUPPORTED: the format cannot represent the storage, or this build cannot write the
+ * encoding. */
 heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage *storage,
                                        heft_error *err);
 /* Set the storage of an added part, if it differs from the default.  The settings are copied. */
@@ -90,39 +91,38 @@ heft_status heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_
                                         heft_error *err);
 /* Return the planned file size in bytes, or an upper bound if parts are compressed. */
 uint64_t heft_planner_max_bytes(const heft_planner *p);
-/* Return whether all data of plan.existing move as one block. */
+/* Set *moves if all data of plan.existing move as a block. */
 heft_status heft_planner_moves_block(const heft_planner *p, bool *moves);
 /* Return the bytes that the format writes after the data: as planned, or for appended parts,
  * counted now that the end of the data is known. */
 heft_status heft_planner_trailer_bytes(const heft_planner *p, uint64_t *out);
 
-/* ---- digests that the format asked for, plan_digests.c ---- */
+/* ---- digests requested by the format, plan_digests.c ---- */
 
 /* Compute the digests that write_trailer() will ask for, once all data are written. */
 heft_status heft_planner_digests(heft_planner *p, heft_error *err);
 void heft_planner_digests_free(heft_planner *p);
 
-/* ---- what formats write themselves, emit.c ---- */
+/* ---- bytes written by formats, emit.c ---- */
 
 typedef enum heft_section { HEFT_HEADER, HEFT_TRAILER } heft_section;
-/* Run write_header() or write_trailer() of the format into the sink, which gets no byte beyond
- * the planned ones. HEFT_E_IO: the format wrote more or fewer, because names and texts of the
- * input have changed. */
+/* Run write_header() or write_trailer() of the format into the sink, which gets no more bytes
+ * than planned. HEFT_E_IO: the format wrote more or fewer, because the input has changed. */
 heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *sink,
                               heft_error *err);
-/* Fill dst with bytes [at, at + len) of the file, which precede part `i` in file order, or
- * follow the last part if i == count: the output of write_record_header(), then padding.
- * HEFT_E_IO: write_record_header() wrote another size than planned. */
+/* Fill dst with bytes [at, at + len) of the file, between part i - 1 and part i in file order,
+ * or the end of the data if i == count: the output of write_record_header(), then padding.
+ * HEFT_E_IO: write_record_header() wrote another number of bytes than planned. */
 heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *file_order,
                                        uint32_t count, uint32_t i, uint64_t at, size_t len,
                                        uint8_t *dst, heft_error *err);
-/* Write bytes [at, to), which precede part `i` in file order, into the sink. */
+/* Write bytes [at, to) before part `i` in file order, as above, into the sink. */
 heft_status heft_planner_write_record_header(heft_planner *p, const uint32_t *file_order,
                                              uint32_t count, uint32_t i, uint64_t at, uint64_t to,
                                              heft_sink *sink, heft_error *err);
 /* Write all record headers of a plan with needs_preceding_digests, once the digests are known. */
 heft_status heft_planner_write_record_headers(heft_planner *p, heft_sink *sink, heft_error *err);
-/* Write bytes of the file and add them to the plan's digests of ranges. */
+/* Write bytes of the file and update the plan's digests of ranges. */
 heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, const void *data,
                                size_t len, heft_error *err);
 /* Write at an offset of the file; a stream is written in order, so that the offset is the
@@ -130,24 +130,24 @@ heft_status heft_planner_write(heft_planner *p, heft_sink *sink, uint64_t at, co
 heft_status heft_sink_put(heft_sink *s, uint64_t at, const void *data, size_t len, heft_error *err);
 heft_status heft_sink_fill(heft_sink *s, uint64_t at, uint64_t len, uint8_t byte, heft_error *err);
 
-/* ---- a file that grows while it is written, grow.c ---- */
+/* ---- additions while writing, grow.c ---- */
 
-/* Start a planner for an addition to the model of p, which has been planned. */
+/* Start a planner for an addition to the model of p, after p has been planned. */
 heft_status heft_planner_trial(heft_planner *q, heft_planner *p, heft_error *err);
-/* Copy to the parts of p from number `first` on what was planned for the parts of q. */
+/* Apply the plan of q's parts to the parts of p from number `first` on. */
 heft_status heft_planner_adopt_layout(heft_planner *p, uint32_t first, const heft_planner *q,
                                       heft_error *err);
 /* Plan the whole model again after all parts are written, for the bytes that follow the parts. */
 heft_status heft_planner_replan(heft_planner *p, heft_error *err);
 
-/* ---- a file that is written anew, in_place.c ---- */
+/* ---- existing data of a rewritten file, in_place.c ---- */
 
 /* Return the range from the first to the last byte of tensor data in file number `file` (see
  * heft_global_offset()), including empty parts at the end; false: there are none. */
 bool heft_existing_data(const heft_index *kept, uint32_t file, heft_range *out);
-/* Return the range of the file that moves as one block: its data, and the rest of the file if
- * the format writes no trailer; with plan.keeps_tail, everything after the header.  false: there
- * is none. */
+/* Return the range of the file that moves as a block: the data, and the rest of the file if the
+ * format writes no trailer; with plan.keeps_tail, everything after the header.  false: there is
+ * none. */
 bool heft_planner_existing_block(const heft_planner *p, heft_range *out);
 /* Move that block to start; false: an offset would overflow 2^64. */
 bool heft_planner_move_block(heft_planner *p, uint64_t start, uint64_t tail_align);

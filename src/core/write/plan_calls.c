@@ -83,7 +83,7 @@ heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dim
     return heft_ix_reshape(p->x, tensor, dims, rank);
 }
 
-/* ---- memory, and parts of the file itself ---- */
+/* ---- memory, model-level parts ---- */
 
 void *heft_plan_alloc(heft_plan *p, size_t size)
 {
@@ -95,7 +95,7 @@ void *heft_plan_alloc(heft_plan *p, size_t size)
     return mem;
 }
 
-/* Read a model-level part on demand: most are of no use to another format, and any may be as
+/* Read a model-level part on demand: most formats have no use for most parts, and any may be as
  * large as a file. */
 static heft_status read_part(heft_plan *plan, heft_model_bytes *m)
 {

@@ -2,7 +2,7 @@
  * the bytes are written. */
 #include "core/write/plan.h"
 
-/* ---- of ranges and parts ---- */
+/* ---- digests of ranges and parts ---- */
 
 typedef struct range_digest {
     const char *algorithm;
@@ -62,7 +62,7 @@ const uint8_t *heft_plan_part_digest(const heft_plan *plan, uint32_t part)
     return plan->planner->part_digests[part];
 }
 
-/* ---- of what a format writes itself ---- */
+/* ---- bytes written by a format ---- */
 
 bool heft_plan_can_digest(const heft_plan *plan, const char *algorithm)
 {
@@ -102,7 +102,7 @@ heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *a
     return st;
 }
 
-/* ---- when all is written ---- */
+/* ---- after the data ---- */
 
 /* Compute the digests of parts that were written in pieces, and of empty parts. */
 static heft_status join_parts(heft_planner *p, heft_error *err)

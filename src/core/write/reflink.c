@@ -1,16 +1,16 @@
-/* reflink.c - parts that are copied as they are, by sharing the disk's blocks: where both files keep them at
- * multiples of a block, and nobody wants to see the bytes. */
+/* reflink.c - reflink parts that are copied unchanged, where the blocks are aligned alike in
+ * both files and no checksum needs the bytes. */
 #include "core/write/reflink.h"
 
 enum {
-    BLOCK = 4096,    /* of nearly every file system; one with larger ones says no */
-    LEAST = 64 << 10 /* less is copied as fast */
+    BLOCK = 4096, /* block size of nearly every file system; the call fails with larger blocks */
+    MIN_LENGTH = 64 << 10 /* copying less is as fast */
 };
 
-/* ---- what can be shared ---- */
+/* ---- eligible parts ---- */
 
-/* Whether a part is copied as it is, and nobody wants to see its bytes. */
-static bool can_share(const heft_copy_context *c, uint32_t part)
+/* Return true if a part is copied unchanged, and no checksum needs the bytes. */
+static bool can_reflink(const heft_copy_context *c, uint32_t part)
 {
     const heft_origin *o = &c->origins[part];
     const heft_ix_part_row *from = heft_ix_part_row_at(&c->in->x, o->part);
@@ -22,20 +22,21 @@ static bool can_share(const heft_copy_context *c, uint32_t part)
            o->dtype == heft_ix_part_row_at(&c->p->x, part)->dtype;
 }
 
-/* The blocks of a part, in the target; false: too few, or they lie across those of the source. */
+/* Return the whole blocks of a part in the target; false: too few, or not aligned like the
+ * source. */
 static bool whole_blocks(heft_range *out, uint64_t to, uint64_t from, uint64_t length)
 {
     uint64_t skip = (0 - to) & (BLOCK - 1);
-    if ((to ^ from) & (BLOCK - 1) || length < LEAST)
+    if ((to ^ from) & (BLOCK - 1) || length < MIN_LENGTH)
         return false;
     *out = (heft_range){ to + skip, (length - skip) & ~(uint64_t)(BLOCK - 1) };
     return true;
 }
 
-/* ---- sharing ---- */
+/* ---- the call ---- */
 
-/* false: the file system does not do that. */
-static bool share(const heft_copy_context *c, uint32_t part, heft_range r)
+/* false: the file system does not support the call. */
+static bool reflink_range(const heft_copy_context *c, uint32_t part, heft_range r)
 {
     const heft_file *f = c->in;
     const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, part);
@@ -47,7 +48,7 @@ static bool share(const heft_copy_context *c, uint32_t part, heft_range r)
 }
 
 heft_status heft_reflink_parts(const heft_copy_context *c, const uint32_t *file_order,
-                               uint32_t count, heft_memory *m, heft_vec *shared, heft_error *err)
+                               uint32_t count, heft_memory *m, heft_vec *reflinked, heft_error *err)
 {
     if (!HEFT_HAS(c->sink->ops, reflink))
         return HEFT_OK;
@@ -55,15 +56,15 @@ heft_status heft_reflink_parts(const heft_copy_context *c, const uint32_t *file_
         const heft_ix_part_row *to = heft_ix_part_row_at(&c->p->x, file_order[i]);
         uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[file_order[i]].part)->offset;
         heft_range r;
-        if (!can_share(c, file_order[i]) ||
+        if (!can_reflink(c, file_order[i]) ||
             !whole_blocks(&r, to->offset, heft_global_offset_local(&c->in->x, from), to->stored))
             continue;
-        heft_range *kept = heft_vec_push(m, shared, sizeof *kept);
-        if (!kept)
+        heft_range *range = heft_vec_push(m, reflinked, sizeof *range);
+        if (!range)
             return heft_error_no_memory(err, "to plan the copy");
-        *kept = r;
-        if (!share(c, file_order[i], r)) {
-            shared->len--;
+        *range = r;
+        if (!reflink_range(c, file_order[i], r)) {
+            reflinked->len--;
             break;
         }
         heft_progress_add(c->progress, r.length);

@@ -1,5 +1,5 @@
-/* within.c - generation, encodings and digests of a file that is written in its own format again, and what of it is
- * not known here. */
+/* same_format.c - preserve the version, encodings and digests of a file that is converted to the
+ * same format, and report contents that the parser skipped. */
 #include "core/write/same_format.h"
 
 bool heft_is_same_format(const heft_planner *p, const heft_file *in)
@@ -7,9 +7,9 @@ bool heft_is_same_format(const heft_planner *p, const heft_file *in)
     return p->format == in->format;
 }
 
-/* ---- the generation ---- */
+/* ---- the version ---- */
 
-static heft_status say_version(heft_planner *p, heft_str has)
+static heft_status report_version(heft_planner *p, heft_str has)
 {
     heft_error text;
     size_t len = 0;
@@ -27,8 +27,8 @@ heft_status heft_same_format_version(heft_planner *p, const heft_file *in, heft_
     if (!heft_is_same_format(p, in) || p->plan.version || !*p->format->versions || !has.len)
         return HEFT_OK;
     if (!heft_format_writes(p->format, has))
-        return say_version(p, has);
-    /* the text with its closing zero byte */
+        return report_version(p, has);
+    /* copy the text with a terminating NUL */
     has = heft_arena_join(&p->arena, has, (heft_str){ "", 1 }, (heft_str){ NULL, 0 });
     p->plan.version = has.ptr;
     return has.ptr ? HEFT_OK : heft_error_no_memory(err, "to plan the file");
@@ -36,7 +36,7 @@ heft_status heft_same_format_version(heft_planner *p, const heft_file *in, heft_
 
 /* ---- parts ---- */
 
-/* What stands in front of the first colon, as this build calls it. */
+/* Return this build's name for the algorithm of a digest "NAME:VALUE", or NULL. */
 static const char *algorithm_of(const heft_planner *p, heft_str digest)
 {
     char name[16];
@@ -52,34 +52,35 @@ static const char *algorithm_of(const heft_planner *p, heft_str digest)
 
 heft_storage heft_same_format_storage(heft_planner *p, const heft_file *in, uint32_t part)
 {
-    heft_storage how = heft_planner_default_storage(p), kept = how;
+    heft_storage storage = heft_planner_default_storage(p), existing = storage;
     if (!heft_is_same_format(p, in) || !p->format->storage)
-        return how;
+        return storage;
     const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
     if (p->opt.encoding == HEFT_RAW)
-        kept.encoding = heft_ix_part_row_at(&in->x, part)->encoding;
-    bool is_same = p->plan.version && heft_str_is(in->x.version, p->plan.version);
-    if (!p->opt.digest && (algorithm || is_same)) /* then no digest is one that was not wanted */
-        kept.digest = algorithm;
-    p->format->storage(&p->plan, &kept, true);
-    return kept;
+        existing.encoding = heft_ix_part_row_at(&in->x, part)->encoding;
+    bool is_same_version = p->plan.version && heft_str_is(in->x.version, p->plan.version);
+    /* In a file of the same version, a part without a digest was meant to have none. */
+    if (!p->opt.digest && (algorithm || is_same_version))
+        existing.digest = algorithm;
+    p->format->storage(&p->plan, &existing, true);
+    return existing;
 }
 
 void heft_same_format_note(heft_planner *p, const heft_file *in, uint32_t part,
-                           const heft_storage *how)
+                           const heft_storage *storage)
 {
     heft_encoding encoding = heft_ix_part_row_at(&in->x, part)->encoding;
     const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
     if (!heft_is_same_format(p, in))
         return;
-    p->decoded += encoding != HEFT_RAW && how->encoding == HEFT_RAW;
-    p->digests_changed += algorithm && how->digest && !p->opt.digest &&
-                          !heft_str_is(heft_lit(algorithm), how->digest);
+    p->decoded += encoding != HEFT_RAW && storage->encoding == HEFT_RAW;
+    p->digests_changed += algorithm && storage->digest && !p->opt.digest &&
+                          !heft_str_is(heft_lit(algorithm), storage->digest);
 }
 
-/* ---- what is not known ---- */
+/* ---- contents that the parser skipped ---- */
 
-static heft_status say_omission(heft_planner *p, const heft_ix_omission *o)
+static heft_status report_omission(heft_planner *p, const heft_ix_omission *o)
 {
     heft_error text;
     if (o->name.ptr)
@@ -89,7 +90,7 @@ static heft_status say_omission(heft_planner *p, const heft_ix_omission *o)
     return heft_plan_loss(&p->plan, o->severity, o->rule, HEFT_NONE, text.message);
 }
 
-static heft_status say_stored(heft_planner *p)
+static heft_status report_storage_changes(heft_planner *p)
 {
     heft_error text;
     heft_status st = HEFT_OK;
@@ -115,6 +116,6 @@ heft_status heft_same_format_losses(heft_planner *p, const heft_file *in)
                                 "leaves out: open it again");
     for (uint32_t i = 0; i < in->x.omitted.len && !st; i++)
         if (heft_is_same_format(p, in) || all[i].name.ptr)
-            st = say_omission(p, &all[i]);
-    return st ? st : say_stored(p);
+            st = report_omission(p, &all[i]);
+    return st ? st : report_storage_changes(p);
 }

@@ -1,22 +1,24 @@
-/* shard_cut.c - where a model is cut into shards.
+/* shard_cut.c - decide where to cut a model into shards.
  *
- * The size of a file is known once it is planned, so runs are planned on trial: first as many units as an estimate
- * lets fit, then more or fewer, between the longest run that is known to fit and the shortest that is known not to.
- * Every second trial halves what is between the two, so that a wrong estimate costs little, and no trial is more than
- * twice as long as a run that fits, so that all of them together plan O(units log units) units. */
+ * The size of a file is known only after planning, so the search plans trial runs: first as many
+ * units as are estimated to fit, then lengths between the longest run known to fit and the
+ * shortest run known not to fit.  Every second trial bisects this interval, so that a wrong
+ * estimate costs little, and no trial is more than twice as long as a run that fits, so that all
+ * trials together plan O(units log units) units. */
 #include "core/write/shard_cut.h"
 
 #include "base/checked_math.h"
 
-enum { MOST_FILES = 4096 };
+enum { MAX_FILES = 4096 };
 
-typedef struct search {       /* for the end of the shard that begins with unit `first` */
-    uint32_t first, fits;     /* [first, fits) fits; == first: nothing is known to */
-    uint32_t over;            /* [first, over) does not, or there are no further units */
+/* Search for the end of the shard that begins with unit `first`. */
+typedef struct search {
+    uint32_t first, fits;     /* [first, fits) fits; fits == first: no run is known to fit */
+    uint32_t over;            /* [first, over) does not fit, or ends past the last unit */
     uint64_t fits_bytes;      /* planned size of [first, fits) */
     uint64_t over_bytes;      /* planned size of [first, over); 0: not planned */
     uint32_t longest, growth; /* limits of the next run while no run is known not to fit */
-    bool halve;               /* the next trial does not trust the estimate */
+    bool halve;               /* the next trial bisects instead of using the estimate */
 } search;
 
 static uint64_t estimate(const heft_shard_cut *c, uint32_t unit)
@@ -25,15 +27,17 @@ static uint64_t estimate(const heft_shard_cut *c, uint32_t unit)
     return heft_add(&bytes, c->payload[unit], c->header_bytes) ? bytes : UINT64_MAX;
 }
 
-/* The first unit from `from` on, at most `to`, that is estimated not to fit into `room` bytes. */
-static uint32_t skip_forward(const heft_shard_cut *c, uint32_t from, uint32_t to, uint64_t room)
+/* Return the first unit in [from, to) that is estimated not to fit into `capacity` bytes, or
+ * `to`. */
+static uint32_t skip_forward(const heft_shard_cut *c, uint32_t from, uint32_t to, uint64_t capacity)
 {
-    for (; from < to && estimate(c, from) <= room; from++)
-        room -= estimate(c, from);
+    for (; from < to && estimate(c, from) <= capacity; from++)
+        capacity -= estimate(c, from);
     return from;
 }
 
-/* The last end of a run, at least `to`, that is estimated to be `bytes` smaller than one that ends at `from`. */
+/* Return the last end of a run, at least `to`, that is estimated to be `bytes` smaller than a
+ * run that ends at `from`. */
 static uint32_t skip_back(const heft_shard_cut *c, uint32_t from, uint32_t to, uint64_t bytes)
 {
     while (from > to && bytes) {
@@ -43,12 +47,12 @@ static uint32_t skip_back(const heft_shard_cut *c, uint32_t from, uint32_t to, u
     return from;
 }
 
-static uint32_t between(uint32_t low, uint32_t v, uint32_t high)
+static uint32_t clamp(uint32_t low, uint32_t v, uint32_t high)
 {
     return v < low ? low : v > high ? high : v;
 }
 
-/* While every run fits: as estimated, yet further each time. */
+/* While every run fits, follow the estimate, but grow by at least twice as much each time. */
 static uint32_t next_longer(const heft_shard_cut *c, search *s)
 {
     uint32_t known = s->fits - s->first, high = s->over - 1;
@@ -56,9 +60,9 @@ static uint32_t next_longer(const heft_shard_cut *c, search *s)
     if (longest < (high - s->first) / 2)
         high = s->first + 2 * longest;
     uint32_t end = skip_forward(c, s->fits, high, c->max_bytes - s->fits_bytes);
-    uint32_t least = s->growth < high - s->fits ? s->fits + s->growth : high;
-    s->growth = least < high ? 2 * s->growth : s->growth;
-    return between(least, end, high);
+    uint32_t end_min = s->growth < high - s->fits ? s->fits + s->growth : high;
+    s->growth = end_min < high ? 2 * s->growth : s->growth;
+    return clamp(end_min, end, high);
 }
 
 static uint32_t next_end(const heft_shard_cut *c, search *s)
@@ -73,7 +77,7 @@ static uint32_t next_end(const heft_shard_cut *c, search *s)
         end = skip_back(c, s->over, low, s->over_bytes - c->max_bytes);
     else
         end = skip_forward(c, s->fits, high, c->max_bytes - s->fits_bytes);
-    return between(low, end, high);
+    return clamp(low, end, high);
 }
 
 static heft_status add_end(heft_shard_cut *c, uint32_t end, uint64_t bytes)
@@ -82,22 +86,22 @@ static heft_status add_end(heft_shard_cut *c, uint32_t end, uint64_t bytes)
     uint64_t *size = heft_vec_push(c->mem, &c->sizes, sizeof *size);
     if (!to || !size)
         return heft_error_no_memory(c->err, "to split a model");
-    if (c->ends.len > MOST_FILES)
+    if (c->ends.len > MAX_FILES)
         return heft_error_plain(c->err, HEFT_E_LIMIT, "the model would be in more than %U files",
-                                (uint64_t)MOST_FILES);
+                                (uint64_t)MAX_FILES);
     *to = end;
     *size = bytes;
     return HEFT_OK;
 }
 
-/* A shard from `first` on that ends at `last` or before. */
+/* Cut the shard that begins with unit `first` and ends at `last` or before. */
 static heft_status cut_one(heft_shard_cut *c, uint32_t first, uint32_t last)
 {
     search s = { .first = first, .fits = first, .over = last + 1, .growth = 1 };
     const uint32_t *ends = c->ends.ptr;
     uint32_t n = c->ends.len;
     heft_status st = HEFT_OK;
-    s.longest = n ? ends[n - 1] - (n > 1 ? ends[n - 2] : 0) : c->units; /* as the shard before */
+    s.longest = n ? ends[n - 1] - (n > 1 ? ends[n - 2] : 0) : c->units; /* as the previous shard */
     while (s.over - s.fits > 1 && !st) {
         uint64_t bytes = 0;
         uint32_t end = next_end(c, &s);
@@ -128,30 +132,31 @@ static heft_status cut_by_size(heft_shard_cut *c, uint32_t first, uint32_t last)
 
 /* ---- a number of files ---- */
 
-/* As many units from `first` on as have at most so many bytes of data, one at least. */
-static uint32_t take_bytes(const heft_shard_cut *c, uint32_t first, uint64_t most)
+/* Return the end of the run from `first` on with at most `max` bytes of data, or a single larger
+ * unit. */
+static uint32_t end_of_run(const heft_shard_cut *c, uint32_t first, uint64_t max)
 {
     uint32_t end = first;
     uint64_t sum = 0;
-    while (end < c->units && (end == first || c->payload[end] <= most - sum)) {
+    while (end < c->units && (end == first || c->payload[end] <= max - sum)) {
         sum += c->payload[end];
         end++;
-        if (sum > most)
+        if (sum > max)
             break;
     }
     return end;
 }
 
-/* Files that runs of at most so many bytes make. */
-static uint32_t files_of(const heft_shard_cut *c, uint64_t most)
+/* Count the files if each run has at most `max` bytes. */
+static uint32_t count_files(const heft_shard_cut *c, uint64_t max)
 {
     uint32_t files = 0;
     for (uint32_t at = 0; at < c->units; files++)
-        at = take_bytes(c, at, most);
+        at = end_of_run(c, at, max);
     return files;
 }
 
-/* The least size of which so many files are enough; then each file has a unit at least. */
+/* Find the smallest limit that needs at most `count` files; then give each file a unit or more. */
 static heft_status cut_by_count(heft_shard_cut *c, uint32_t count)
 {
     uint64_t low = 0, high = 0;
@@ -159,7 +164,7 @@ static heft_status cut_by_count(heft_shard_cut *c, uint32_t count)
         high = heft_add(&high, high, c->payload[u]) ? high : UINT64_MAX;
     while (low < high) {
         uint64_t mid = low + (high - low) / 2;
-        if (files_of(c, mid) <= count)
+        if (count_files(c, mid) <= count)
             high = mid;
         else
             low = mid + 1;
@@ -167,15 +172,16 @@ static heft_status cut_by_count(heft_shard_cut *c, uint32_t count)
     heft_status st = HEFT_OK;
     c->ends.len = c->sizes.len = 0;
     for (uint32_t at = 0; at < c->units && !st; count--) {
-        uint32_t end = take_bytes(c, at, low), left = c->units - (count - 1);
+        uint32_t end = end_of_run(c, at, low), left = c->units - (count - 1);
         at = end < left ? end : left;
         st = add_end(c, at, 0);
     }
     return st;
 }
 
-/* Shards of equal data can still exceed the limit, when one has many tensors: those are cut again. */
-static heft_status cut_again(heft_shard_cut *c)
+/* Cut shards again that exceed the limit despite equal data, because of many tensors with large
+ * headers. */
+static heft_status cut_oversized(heft_shard_cut *c)
 {
     heft_vec ends = c->ends;
     uint32_t first = 0;
@@ -197,7 +203,7 @@ heft_status heft_shard_cut_model(heft_shard_cut *c, uint32_t count)
     if (!st && c->ends.len < count && c->units) {
         st = cut_by_count(c, count);
         if (!st && c->max_bytes)
-            st = cut_again(c);
+            st = cut_oversized(c);
     }
     return st || c->units ? st : add_end(c, 0, 0);
 }

@@ -17,13 +17,13 @@ typedef struct heft_shard_cut {
     void *ctx;
     heft_error *err;
     /* The result, by shard. */
-    heft_vec ends;  /* uint32_t: end of each shard, one past its last unit */
+    heft_vec ends;  /* uint32_t: end of each shard, past the last unit */
     heft_vec sizes; /* uint64_t: planned bytes of each file; 0: not planned */
 } heft_shard_cut;
 
-/* Cut the units into at least `count` shards.  With a limit, each shard is the longest run whose
- * file is within the limit, or a single unit that exceeds the limit; the trials plan O(units log
- * units) units in all.  A model without units is one shard. */
+/* Cut the units into at least `count` shards.  With a limit, each shard is the longest run
+ * within the limit, or a single unit that exceeds the limit; the trials plan O(units log units)
+ * units in all.  A model without units makes a single shard. */
 heft_status heft_shard_cut_model(heft_shard_cut *c, uint32_t count);
 void heft_shard_cut_free(heft_shard_cut *c);
 

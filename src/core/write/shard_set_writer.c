@@ -1,4 +1,5 @@
-/* shard_set_writer.c - each file is read back before it appears: its digest, and where its parts came to lie. */
+/* shard_set_writer.c - read each file back before the commit, to get the digest and the offsets
+ * of the parts. */
 #include "core/write/shard_set_writer.h"
 
 #include "core/read/chunks.h"
@@ -6,15 +7,17 @@
 
 enum { LABEL = 20 };
 
-typedef struct kept { /* a sink that does not let its file appear */
+/* A sink that holds the file back until the whole set is committed. */
+typedef struct held_sink {
     heft_sink base;
-    heft_sink_ops ops; /* those that the inner sink has */
-    heft_sink *inner;  /* NULL: it is gone */
+    heft_sink_ops ops; /* the operations that the inner sink supports */
+    heft_sink *inner;  /* NULL: committed or discarded */
     heft_file *file;
     char label[LABEL];
-} kept;
+} held_sink;
 
-typedef struct read_back { /* what was written, as a source */
+/* A source that reads the written file back. */
+typedef struct read_back {
     heft_source base;
     heft_sink *from;
     const heft_allocator *al;
@@ -23,9 +26,9 @@ typedef struct read_back { /* what was written, as a source */
 struct heft_shard_set_writer {
     const heft_host *host;
     const heft_format *format;
-    kept *files;
+    held_sink *files;
     heft_plan_shard *shards;
-    uint32_t room, count;
+    uint32_t capacity, count;
     heft_file *joined;
 };
 
@@ -36,19 +39,19 @@ static const char purpose[] = "for the files of a model";
 static heft_status write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
                             heft_error *err)
 {
-    heft_sink *inner = ((const kept *)s)->inner;
+    heft_sink *inner = ((const held_sink *)s)->inner;
     return inner->ops->write_at(inner, off, data, len, err);
 }
 
 static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
 {
-    heft_sink *inner = ((const kept *)s)->inner;
+    heft_sink *inner = ((const held_sink *)s)->inner;
     return inner->ops->reserve(inner, size, err);
 }
 
 static heft_status scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
 {
-    heft_sink *inner = ((const kept *)s)->inner;
+    heft_sink *inner = ((const held_sink *)s)->inner;
     return inner->ops->scratch(inner, out, bytes, err);
 }
 
@@ -61,14 +64,14 @@ static heft_status finish(heft_sink *s, heft_error *err)
 
 static void discard(heft_sink *s)
 {
-    kept *k = (kept *)s;
+    held_sink *k = (held_sink *)s;
     heft_sink_discard(k->inner);
     k->inner = NULL;
 }
 
 heft_sink *heft_shard_set_writer_sink(heft_shard_set_writer *l, heft_sink *inner)
 {
-    kept *k = &l->files[l->count];
+    held_sink *k = &l->files[l->count];
     k->ops = (heft_sink_ops){ .size = sizeof(heft_sink_ops),
                               .write_at = write_at,
                               .reserve = inner->ops->reserve ? reserve : NULL,
@@ -95,7 +98,8 @@ static void close_source(heft_source *s)
     heft_free(al, s, sizeof(read_back), 16);
 }
 
-static heft_status open_back(heft_shard_set_writer *l, kept *k, uint64_t size, heft_error *err)
+static heft_status open_written(heft_shard_set_writer *l, held_sink *k, uint64_t size,
+                                heft_error *err)
 {
     static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                          .read = read_source,
@@ -111,26 +115,26 @@ static heft_status open_back(heft_shard_set_writer *l, kept *k, uint64_t size, h
     return heft_file_open_source(&k->file, &s->base, &opt, err);
 }
 
-static heft_status digest(const heft_shard_set_writer *l, const kept *k, heft_plan_shard *link,
-                          heft_error *err)
+static heft_status digest(const heft_shard_set_writer *l, const held_sink *k,
+                          heft_plan_shard *shard, heft_error *err)
 {
     const heft_allocator *al = l->host->allocator;
-    const heft_digest *d = heft_host_digest(l->host, link->algorithm);
+    const heft_digest *d = heft_host_digest(l->host, shard->algorithm);
     heft_running_digest own = { .digest = NULL };
     heft_chunks c = { .buf = NULL };
     if (!d)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
-                                link->algorithm);
+                                shard->algorithm);
     heft_status st = heft_running_digest_begin(&own, d, al, purpose, err);
     if (!st)
-        st = heft_chunks_open(&c, al, NULL, link->size, err);
+        st = heft_chunks_open(&c, al, NULL, shard->size, err);
     while (!st && heft_chunks_next(&c)) {
         st = k->inner->ops->read_at(k->inner, c.at, c.buf, c.len, err);
         if (!st)
             heft_running_digest_update(&own, c.data, c.len);
     }
     if (!st)
-        heft_running_digest_end(&own, link->digest);
+        heft_running_digest_end(&own, shard->digest);
     heft_running_digest_close(&own);
     heft_chunks_close(&c);
     return st;
@@ -138,30 +142,30 @@ static heft_status digest(const heft_shard_set_writer *l, const kept *k, heft_pl
 
 heft_status heft_shard_set_writer_add(heft_shard_set_writer *l, uint64_t size, heft_error *err)
 {
-    kept *k = &l->files[l->count];
-    heft_plan_shard *link = &l->shards[l->count];
+    held_sink *k = &l->files[l->count];
+    heft_plan_shard *shard = &l->shards[l->count];
     if (!size || !HEFT_HAS(k->inner->ops, read_at))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "a file that others refer to cannot be read back");
     size_t len = heft_u64_text(k->label, l->count + 1);
-    *link = (heft_plan_shard){ { k->label, len }, "xxh3", { 0 }, size };
+    *shard = (heft_plan_shard){ { k->label, len }, "xxh3", { 0 }, size };
     l->count++;
-    heft_status st = digest(l, k, link, err);
-    return st ? st : open_back(l, k, size, err);
+    heft_status st = digest(l, k, shard, err);
+    return st ? st : open_written(l, k, size, err);
 }
 
-/* ---- all of them ---- */
+/* ---- the set ---- */
 
 heft_status heft_shard_set_writer_begin(heft_shard_set_writer **out, const heft_host *h,
                                         const heft_format *format, uint32_t count, heft_error *err)
 {
     const heft_allocator *al = h->allocator;
-    size_t bytes = count * (sizeof(kept) + sizeof(heft_plan_shard));
+    size_t bytes = count * (sizeof(held_sink) + sizeof(heft_plan_shard));
     heft_shard_set_writer *l = heft_alloc(al, sizeof *l, 16);
     *out = NULL;
     if (!l)
         return heft_error_no_memory(err, purpose);
-    *l = (heft_shard_set_writer){ .host = h, .format = format, .room = count };
+    *l = (heft_shard_set_writer){ .host = h, .format = format, .capacity = count };
     l->files = heft_alloc(al, bytes, 16);
     if (!l->files) {
         heft_free(al, l, sizeof *l, 16);
@@ -174,7 +178,7 @@ heft_status heft_shard_set_writer_begin(heft_shard_set_writer **out, const heft_
 }
 
 heft_status heft_shard_set_writer_join(heft_shard_set_writer *l, const heft_file **out,
-                                       const heft_plan_shard **links, heft_error *err)
+                                       const heft_plan_shard **shards, heft_error *err)
 {
     const heft_allocator *al = l->host->allocator;
     size_t bytes = l->count * sizeof(heft_file *);
@@ -186,7 +190,7 @@ heft_status heft_shard_set_writer_join(heft_shard_set_writer *l, const heft_file
     heft_status st = heft_file_join(&l->joined, files, l->count, NULL, err);
     heft_free(al, files, bytes, 16);
     *out = l->joined;
-    *links = l->shards;
+    *shards = l->shards;
     return st;
 }
 
@@ -204,7 +208,7 @@ heft_status heft_shard_set_writer_finish(heft_shard_set_writer *l, heft_error *e
 {
     heft_status st = HEFT_OK;
     close_files(l);
-    for (uint32_t i = 0; i < l->room && !st; i++) {
+    for (uint32_t i = 0; i < l->capacity && !st; i++) {
         heft_sink *inner = l->files[i].inner;
         l->files[i].inner = NULL;
         st = inner ? inner->ops->finish(inner, err) : HEFT_OK;
@@ -218,8 +222,8 @@ void heft_shard_set_writer_free(heft_shard_set_writer *l)
         return;
     const heft_allocator *al = l->host->allocator;
     close_files(l);
-    for (uint32_t i = 0; i < l->room; i++)
+    for (uint32_t i = 0; i < l->capacity; i++)
         heft_sink_discard(l->files[i].inner);
-    heft_free(al, l->files, l->room * (sizeof(kept) + sizeof(heft_plan_shard)), 16);
+    heft_free(al, l->files, l->capacity * (sizeof(held_sink) + sizeof(heft_plan_shard)), 16);
     heft_free(al, l, sizeof *l, 16);
 }

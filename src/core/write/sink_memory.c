@@ -1,19 +1,19 @@
-/* sink_memory.c - a file in memory.
+/* sink_memory.c - a sink that writes to memory.
  *
- * Where the size is reserved, workers fill their own ranges at the same time. Where it is not known before, as with
- * compressed parts, writes come one at a time, and the memory grows. */
+ * If the size is reserved, workers write disjoint ranges concurrently.  If the size is unknown,
+ * as with compressed parts, writes come in sequence, and the memory grows. */
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "core/read/file.h"
 
-enum { ALIGN = 64, LEAST = 4096 };
+enum { ALIGN = 64, MIN_CAPACITY = 4096 };
 
 typedef struct memory_sink {
     heft_sink base;
     const heft_allocator *allocator;
-    heft_blob *to; /* set once the file is complete */
+    heft_blob *to; /* set when the file is complete */
     uint8_t *bytes;
-    size_t capacity, end; /* end: behind the last byte that was written */
+    size_t capacity, end; /* end: past the last byte written */
     bool is_reserved;
 } memory_sink;
 
@@ -44,13 +44,14 @@ static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
     return st;
 }
 
-/* Twice as much each time, so that all copies together are no more than the file. */
+/* Double the capacity, so that all copies together move no more bytes than the file has. */
 static heft_status write_growing(memory_sink *m, size_t off, const void *data, size_t len,
                                  heft_error *err)
 {
-    size_t end = off + len, twice = m->capacity > SIZE_MAX / 2 ? SIZE_MAX : 2 * m->capacity;
-    size_t wanted = end > twice ? end : twice;
-    heft_status st = end > m->capacity ? grow(m, wanted > LEAST ? wanted : LEAST, err) : HEFT_OK;
+    size_t end = off + len, doubled = m->capacity > SIZE_MAX / 2 ? SIZE_MAX : 2 * m->capacity;
+    size_t needed = end > doubled ? end : doubled;
+    heft_status st = end > m->capacity ? grow(m, needed > MIN_CAPACITY ? needed : MIN_CAPACITY, err)
+                                       : HEFT_OK;
     if (st)
         return st;
     if (off > m->end)

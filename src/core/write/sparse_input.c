@@ -1,10 +1,10 @@
-/* sparse_input.c - the rules of sparse tensors, applied to a declaration and to indices in the order in which they come. */
+/* sparse_input.c - check the declaration of a sparse tensor, and the indices on arrival. */
 #include "core/write/sparse_input.h"
 
 /* ---- declaring ---- */
 
-static heft_status refuse(const heft_tensor_spec *s, heft_error *err, const char *fmt, uint64_t a,
-                          uint64_t b)
+static heft_status spec_error(const heft_tensor_spec *s, heft_error *err, const char *fmt,
+                              uint64_t a, uint64_t b)
 {
     heft_error why;
     heft_error_plain(&why, HEFT_E_ARGUMENT, fmt, a, b);
@@ -19,7 +19,7 @@ static uint32_t find(const heft_tensor_spec *s, const char *role)
     return HEFT_NONE;
 }
 
-static heft_status check_indices(const heft_tensor_spec *s, uint32_t i, uint64_t wanted,
+static heft_status check_indices(const heft_tensor_spec *s, uint32_t i, uint64_t needed,
                                  heft_error *err)
 {
     const heft_component *c = &s->components[i];
@@ -27,10 +27,10 @@ static heft_status check_indices(const heft_tensor_spec *s, uint32_t i, uint64_t
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "tensor %q: component %q: indices are integers, not %s", s->name,
                                 c->role, heft_dtype_name(c->dtype));
-    if (c->count != wanted)
+    if (c->count != needed)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "tensor %q: component %q: %U elements are declared, %U are needed",
-                                s->name, c->role, c->count, wanted);
+                                s->name, c->role, c->count, needed);
     return HEFT_OK;
 }
 
@@ -38,11 +38,13 @@ static heft_status check_csr(const heft_sparse_spec *out, const heft_tensor_spec
                              heft_error *err)
 {
     if (out->indices == HEFT_NONE || out->indptr == HEFT_NONE || s->component_count != 3)
-        return refuse(s, err, "sparse_csr has the components values, indices and indptr", 0, 0);
+        return spec_error(s, err, "sparse_csr has the components values, indices and indptr", 0, 0);
     if (s->rank != 2)
-        return refuse(s, err, "sparse_csr is for tensors of two dimensions, not of %U", s->rank, 0);
+        return spec_error(s, err, "sparse_csr is for tensors of two dimensions, not of %U", s->rank,
+                          0);
     if (s->dims[0] == UINT64_MAX)
-        return refuse(s, err, "%U rows have more row pointers than 64 bits count", s->dims[0], 0);
+        return spec_error(s, err, "%U rows have more row pointers than 64 bits count", s->dims[0],
+                          0);
     heft_status st = check_indices(s, out->indices, out->entries, err);
     return st ? st : check_indices(s, out->indptr, s->dims[0] + 1, err);
 }
@@ -50,14 +52,14 @@ static heft_status check_csr(const heft_sparse_spec *out, const heft_tensor_spec
 static heft_status check_coo(const heft_sparse_spec *out, const heft_tensor_spec *s,
                              heft_error *err)
 {
-    uint64_t wanted;
+    uint64_t needed;
     if (out->indices == HEFT_NONE || s->component_count != 2)
-        return refuse(s, err, "sparse_coo has the components values and coords", 0, 0);
+        return spec_error(s, err, "sparse_coo has the components values and coords", 0, 0);
     if (!s->rank)
-        return refuse(s, err, "a scalar is not sparse", 0, 0);
-    if (!heft_mul(&wanted, out->entries, s->rank))
-        return refuse(s, err, "the coordinates of %U values pass 64 bits", out->entries, 0);
-    return check_indices(s, out->indices, wanted, err);
+        return spec_error(s, err, "a scalar is not sparse", 0, 0);
+    if (!heft_mul(&needed, out->entries, s->rank))
+        return spec_error(s, err, "the coordinates of %U values pass 64 bits", out->entries, 0);
+    return check_indices(s, out->indices, needed, err);
 }
 
 heft_status heft_sparse_declare(heft_sparse_spec *out, const heft_tensor_spec *s, heft_error *err)
@@ -72,10 +74,10 @@ heft_status heft_sparse_declare(heft_sparse_spec *out, const heft_tensor_spec *s
     out->indices = find(s, is_csr ? "indices" : "coords");
     out->indptr = is_csr ? find(s, "indptr") : HEFT_NONE;
     if (values == HEFT_NONE)
-        return refuse(s, err, "a sparse tensor needs the component values", 0, 0);
+        return spec_error(s, err, "a sparse tensor needs the component values", 0, 0);
     if (s->components[values].dtype != s->dtype)
-        return refuse(s, err, "the component values has another element type than the tensor", 0,
-                      0);
+        return spec_error(s, err, "the component values has another element type than the tensor",
+                          0, 0);
     out->entries = s->components[values].count;
     heft_status st = is_csr ? check_csr(out, s, err) : check_coo(out, s, err);
     for (uint32_t i = 0; i < s->component_count && !st; i++)
@@ -83,10 +85,10 @@ heft_status heft_sparse_declare(heft_sparse_spec *out, const heft_tensor_spec *s
     return st;
 }
 
-/* ---- what the indices have to be ---- */
+/* ---- rules for indices ---- */
 
-static heft_status wrong(const heft_sparse_input *f, uint32_t part, uint64_t element,
-                         heft_error *err, const char *fmt, uint64_t a, uint64_t b)
+static heft_status index_error(const heft_sparse_input *f, uint32_t part, uint64_t element,
+                               heft_error *err, const char *fmt, uint64_t a, uint64_t b)
 {
     bool is_csr = f->spec->layout == HEFT_SPARSE_CSR;
     const char *role = part == f->spec->indptr ? "indptr" : is_csr ? "indices" : "coords";
@@ -100,11 +102,11 @@ static heft_status out_of_bounds(const heft_sparse_input *f, uint64_t n, const c
                                  uint64_t bound, heft_error *err)
 {
     if (n == UINT64_MAX)
-        return wrong(f, f->part, f->at, err, "is negative or 2^64 - 1", 0, 0);
-    return wrong(f, f->part, f->at, err, fmt, n, bound);
+        return index_error(f, f->part, f->at, err, "is negative or 2^64 - 1", 0, 0);
+    return index_error(f, f->part, f->at, err, fmt, n, bound);
 }
 
-static heft_status note_break(heft_sparse_input *f, uint64_t at, heft_error *err)
+static heft_status add_break(heft_sparse_input *f, uint64_t at, heft_error *err)
 {
     uint64_t *to = heft_vec_push(&f->mem, &f->breaks, sizeof *to);
     if (!to)
@@ -113,64 +115,65 @@ static heft_status note_break(heft_sparse_input *f, uint64_t at, heft_error *err
     return HEFT_OK;
 }
 
-static heft_status descends(const heft_sparse_input *f, uint64_t element, heft_error *err)
+static heft_status not_ascending(const heft_sparse_input *f, uint64_t element, heft_error *err)
 {
-    return wrong(f, f->spec->indices, element, err,
-                 "is not above the one before it, which is in the same row: this format wants the "
-                 "columns of each row to ascend",
-                 0, 0);
+    return index_error(
+        f, f->spec->indices, element, err,
+        "is not above the one before it, which is in the same row: this format wants the "
+        "columns of each row to ascend",
+        0, 0);
 }
 
-/* Where a row begins, after which columns may begin anew. */
-static heft_status take_row(heft_sparse_input *f, uint64_t begin, heft_error *err)
+/* Check the beginning of a row, after which columns may start again from 0. */
+static heft_status check_row_start(heft_sparse_input *f, uint64_t begin, heft_error *err)
 {
     const uint64_t *breaks = f->breaks.ptr;
     if (!f->has_indices)
-        return begin && begin < f->spec->entries && begin != f->last ? note_break(f, begin, err)
+        return begin && begin < f->spec->entries && begin != f->last ? add_break(f, begin, err)
                                                                      : HEFT_OK;
     if (f->next < f->breaks.len && breaks[f->next] < begin)
-        return descends(f, breaks[f->next], err);
+        return not_ascending(f, breaks[f->next], err);
     f->next += f->next < f->breaks.len && breaks[f->next] == begin;
     return HEFT_OK;
 }
 
-static heft_status take_pointer(heft_sparse_input *f, uint64_t n, heft_error *err)
+static heft_status check_pointer(heft_sparse_input *f, uint64_t n, heft_error *err)
 {
     uint64_t rows = f->spec->dims[0], entries = f->spec->entries;
     if (!f->at && n)
-        return wrong(f, f->part, 0, err, "is %U, the first row pointer is 0", n, 0);
+        return index_error(f, f->part, 0, err, "is %U, the first row pointer is 0", n, 0);
     if (n < f->last)
-        return wrong(f, f->part, f->at, err, "is %U, less than %U before it", n, f->last);
+        return index_error(f, f->part, f->at, err, "is %U, less than %U before it", n, f->last);
     if (n > entries)
         return out_of_bounds(f, n, "is %U, and there are %U values", entries, err);
     if (f->at == rows && n != entries)
-        return wrong(f, f->part, f->at, err,
-                     "is %U: the last row pointer is the number of values, %U", n, entries);
-    return f->spec->is_strict ? take_row(f, n, err) : HEFT_OK;
+        return index_error(f, f->part, f->at, err,
+                           "is %U: the last row pointer is the number of values, %U", n, entries);
+    return f->spec->is_strict ? check_row_start(f, n, err) : HEFT_OK;
 }
 
-/* A column that does not ascend has to be the first of its row. */
-static heft_status take_break(heft_sparse_input *f, heft_error *err)
+/* Accept a column that does not ascend only as the first column of a row. */
+static heft_status check_break(heft_sparse_input *f, heft_error *err)
 {
     const uint64_t *breaks = f->breaks.ptr;
-    if (!f->has_pointers) /* each row but the first begins with one at most */
-        return f->breaks.len + 1ull < f->spec->dims[0] ? note_break(f, f->at, err)
-                                                       : descends(f, f->at, err);
+    if (!f->has_pointers) /* each row but the first accounts for a single break at most */
+        return f->breaks.len + 1ull < f->spec->dims[0] ? add_break(f, f->at, err)
+                                                       : not_ascending(f, f->at, err);
     while (f->next < f->breaks.len && breaks[f->next] < f->at)
         f->next++;
     bool is_first = f->next < f->breaks.len && breaks[f->next] == f->at;
-    return is_first ? HEFT_OK : descends(f, f->at, err);
+    return is_first ? HEFT_OK : not_ascending(f, f->at, err);
 }
 
-static heft_status take_column(heft_sparse_input *f, uint64_t n, heft_error *err)
+static heft_status check_column(heft_sparse_input *f, uint64_t n, heft_error *err)
 {
     uint64_t columns = f->spec->dims[1];
     if (n >= columns)
         return out_of_bounds(f, n, "is %U, and there are %U columns", columns, err);
-    return f->spec->is_strict && f->at && n <= f->last ? take_break(f, err) : HEFT_OK;
+    return f->spec->is_strict && f->at && n <= f->last ? check_break(f, err) : HEFT_OK;
 }
 
-static heft_status take_coordinate(heft_sparse_input *f, uint64_t n, heft_error *err)
+static heft_status check_coordinate(heft_sparse_input *f, uint64_t n, heft_error *err)
 {
     uint64_t dim = f->spec->dims[f->dim];
     if (n >= dim)
@@ -184,7 +187,7 @@ static heft_status take_coordinate(heft_sparse_input *f, uint64_t n, heft_error 
     return HEFT_OK;
 }
 
-/* ---- as they come ---- */
+/* ---- indices on arrival ---- */
 
 void heft_sparse_begin(heft_sparse_input *f, const heft_sparse_spec *s, const heft_allocator *al)
 {
@@ -218,18 +221,18 @@ heft_status heft_sparse_begin_part(heft_sparse_input *f, uint32_t part, heft_err
     return HEFT_OK;
 }
 
-static heft_status take(heft_sparse_input *f, uint64_t n, heft_error *err)
+static heft_status check_index(heft_sparse_input *f, uint64_t n, heft_error *err)
 {
     bool is_csr = f->spec->layout == HEFT_SPARSE_CSR;
-    heft_status st = f->part == f->spec->indptr ? take_pointer(f, n, err)
-                     : is_csr                   ? take_column(f, n, err)
-                                                : take_coordinate(f, n, err);
+    heft_status st = f->part == f->spec->indptr ? check_pointer(f, n, err)
+                     : is_csr                   ? check_column(f, n, err)
+                                                : check_coordinate(f, n, err);
     f->last = n;
     f->at++;
     return st;
 }
 
-/* Returns the bytes of the next element, which may lie in the piece at hand or have begun in an earlier one.  NULL: the
+/* Return the bytes of the next element, which may have begun in an earlier piece.  NULL: the
  * piece ends within the element. */
 static const uint8_t *next_element(heft_sparse_input *f, const uint8_t **data, size_t *len,
                                    uint32_t size)
@@ -249,16 +252,16 @@ static const uint8_t *next_element(heft_sparse_input *f, const uint8_t **data, s
 }
 
 heft_status heft_sparse_take(heft_sparse_input *f, const uint8_t **data, size_t *len, uint64_t *out,
-                             uint32_t most, uint32_t *count, heft_error *err)
+                             uint32_t max, uint32_t *count, heft_error *err)
 {
     heft_dtype type = f->spec->types[f->part];
     uint32_t size = heft_index_size(type);
     const uint8_t *p;
     heft_status st = HEFT_OK;
     *count = 0;
-    while (*count < most && !st && (p = next_element(f, data, len, size))) {
+    while (*count < max && !st && (p = next_element(f, data, len, size))) {
         out[*count] = heft_index_value(p, type);
-        st = take(f, out[(*count)++], err);
+        st = check_index(f, out[(*count)++], err);
     }
     return st;
 }
@@ -269,10 +272,10 @@ heft_status heft_sparse_end_part(heft_sparse_input *f, heft_error *err)
     f->has_pointers |= f->part == f->spec->indptr;
     if (!f->positions.linear || f->part != f->spec->indices)
         return HEFT_OK;
-    uint32_t twice = heft_positions_repeated(&f->positions);
+    uint32_t repeated = heft_positions_repeated(&f->positions);
     heft_positions_close(&f->positions, f->al);
-    if (twice == HEFT_NONE)
+    if (repeated == HEFT_NONE)
         return HEFT_OK;
-    return wrong(f, f->part, twice, err,
-                 "and those of its other dimensions are the place of another entry", 0, 0);
+    return index_error(f, f->part, repeated, err,
+                       "and those of its other dimensions are the place of another entry", 0, 0);
 }

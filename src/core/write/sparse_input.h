@@ -1,5 +1,5 @@
 /* sparse_input.h - check sparse tensors that arrive in pieces: the declaration, then the indices
- * as they come.
+ * on arrival.
  *
  * Each index is read once and not kept, unless the format requires ascending columns in each row
  * or distinct entries. Then sparse_csr keeps a number for each row with entries, whether indptr
@@ -27,13 +27,13 @@ typedef struct heft_sparse_spec { /* a declared sparse tensor */
  * not valid.  Name and shape are borrowed from the declaration. */
 heft_status heft_sparse_declare(heft_sparse_spec *out, const heft_tensor_spec *s, heft_error *err);
 
-/* Progress through the indices of one tensor. */
+/* Progress through the indices of a tensor. */
 typedef struct heft_sparse_input {
     const heft_sparse_spec *spec;
     const heft_allocator *al;
-    uint32_t part;     /* current part, by its position in the tensor */
-    uint64_t at, last; /* next element of the part, and the number before it */
-    uint64_t entry;    /* sparse_coo: next entry and its dimension */
+    uint32_t part;     /* current part, by position in the tensor */
+    uint64_t at, last; /* next element of the part, and the previous number */
+    uint64_t entry;    /* sparse_coo: next entry and dimension */
     uint32_t dim;
     bool has_indices, has_pointers; /* the whole component was received */
     heft_memory mem;
@@ -45,7 +45,7 @@ typedef struct heft_sparse_input {
 } heft_sparse_input;
 
 void heft_sparse_begin(heft_sparse_input *f, const heft_sparse_spec *s, const heft_allocator *al);
-/* Return true if a part of the tensor, by its position, holds indices. */
+/* Return true if a part of the tensor, by position, holds indices. */
 bool heft_sparse_is_index(const heft_sparse_spec *s, uint32_t part);
 /* Begin the next part. */
 heft_status heft_sparse_begin_part(heft_sparse_input *f, uint32_t part, heft_error *err);

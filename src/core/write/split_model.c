@@ -1,5 +1,5 @@
-/* split_model.c - one model into several files: its units (split_units.c) in their order are cut into runs, each run is a
- * conversion of its own, and an index says what is where. */
+/* split_model.c - split a model into several files: cut the sequence of units (split_units.c)
+ * into runs, convert each run to a file, and write an index of the files. */
 #include "core/check/source_verifier.h"
 #include "core/shards/shard_join.h"
 #include "core/write/convert.h"
@@ -9,40 +9,41 @@
 
 #include "base/sort.h"
 
-enum { MOST_NAME = 255, INDEX_BUFFER = 64 << 10 };
+enum { MAX_NAME = 255, INDEX_BUFFER = 64 << 10 };
 
-typedef struct splitting {
+typedef struct split_job {
     const heft_file *in;
     const heft_format *to;
-    heft_split_options opt; /* with those of conversion and writing that it names */
+    /* Options of the caller, with the conversion and write options that `opt` refers to */
+    heft_split_options opt;
     heft_convert_options given;
     heft_write_options given_write;
-    heft_convert_options convert; /* of every file, with its own options of writing */
+    heft_convert_options convert; /* options for every file */
     heft_write_options write;
     heft_split_units units;
     heft_memory mem;
     heft_shard_cut cut;
-    uint32_t *run; /* tensors of the next conversion, then scratch to sort them */
-    uint64_t done; /* bytes of the files before */
+    uint32_t *run; /* tensors of the next conversion, then scratch space for sorting */
+    uint64_t done; /* bytes of data in the files written so far */
     uint64_t planned;
-    heft_shard_set_writer *linked; /* the files so far, when the index refers to them */
+    heft_shard_set_writer *shard_writer; /* NULL: the index does not refer to the files */
     heft_error *err;
-} splitting;
+} split_job;
 
 static const char purpose[] = "to split a model";
 
-static uint32_t files(const splitting *s)
+static uint32_t files(const split_job *s)
 {
     return s->cut.ends.len;
 }
 
-static size_t run_bytes(const splitting *s)
+static size_t run_bytes(const split_job *s)
 {
     return (2 * (size_t)s->units.tensors + 1) * sizeof *s->run;
 }
 
-/* Losses are said here, once for all files. */
-static heft_status survey(splitting *s)
+/* Plan the whole model once, to report losses once for all files. */
+static heft_status survey(split_job *s)
 {
     heft_convert_options o = s->convert;
     heft_conversion c;
@@ -73,11 +74,11 @@ static bool is_below(const void *ctx, uint32_t a, uint32_t b)
 
 typedef struct run {
     uint32_t first, end;  /* units */
-    uint32_t file, files; /* it is one of so many */
+    uint32_t file, files; /* number of this file, and number of files */
 } run;
 
-/* take NULL: on trial. */
-static heft_status convert_run(splitting *s, run r, heft_sink *take)
+/* take NULL: only plan the run. */
+static heft_status convert_run(split_job *s, run r, heft_sink *take)
 {
     const heft_split_units *u = &s->units;
     const heft_sharding *sharding = s->to->sharding;
@@ -97,10 +98,11 @@ static heft_status convert_run(splitting *s, run r, heft_sink *take)
     return heft_convert_as(s->in, s->to, take, &o, &scope, s->err);
 }
 
-/* Numbers take the same room in all files: those of the first two stand for all. */
+/* Shard numbers in the metadata have the same length in all files, so the first two stand for
+ * any. */
 static heft_status plan_run(void *ctx, uint32_t first, uint32_t end, uint64_t *bytes)
 {
-    splitting *s = ctx;
+    split_job *s = ctx;
     const heft_convert_options *o = &s->convert;
     if (o->progress && !o->progress(o->progress_ctx, 0, s->units.total))
         return heft_error_plain(s->err, HEFT_E_CANCELLED, "stopped");
@@ -109,8 +111,8 @@ static heft_status plan_run(void *ctx, uint32_t first, uint32_t end, uint64_t *b
     return st;
 }
 
-/* Says which tensors are larger than a file should be. */
-static heft_status say_oversized(const splitting *s)
+/* Report tensors that are larger than a file should be. */
+static heft_status report_oversized(const split_job *s)
 {
     const uint64_t *sizes = s->cut.sizes.ptr;
     const uint32_t *ends = s->cut.ends.ptr;
@@ -137,7 +139,7 @@ static heft_status say_oversized(const splitting *s)
                : HEFT_OK;
 }
 
-static heft_status cut(splitting *s)
+static heft_status cut(split_job *s)
 {
     uint32_t count = s->opt.count;
     if (count > s->units.count && count > 1)
@@ -155,48 +157,48 @@ static heft_status cut(splitting *s)
     if (s->planned > s->units.total && s->units.count)
         s->cut.header_bytes = heft_div(s->planned - s->units.total, s->units.count);
     heft_status st = heft_shard_cut_model(&s->cut, count);
-    return st ? st : say_oversized(s);
+    return st ? st : report_oversized(s);
 }
 
 /* ---- files ---- */
 
-static heft_status open_file(const splitting *s, uint32_t i, heft_sink **out)
+static heft_status open_file(const split_job *s, uint32_t i, heft_sink **out)
 {
-    char text[MOST_NAME + 1];
-    heft_out name = { .buf = (uint8_t *)text, .cap = MOST_NAME };
+    char text[MAX_NAME + 1];
+    heft_out name = { .buf = (uint8_t *)text, .cap = MAX_NAME };
     *out = NULL;
     s->to->sharding->name(&name, heft_lit(s->opt.stem), i, files(s));
     if (name.st)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the names would have more than %U bytes",
-                                (uint64_t)MOST_NAME);
+                                (uint64_t)MAX_NAME);
     text[name.len] = '\0';
     return s->opt.open(out, s->opt.ctx, text, s->err);
 }
 
 static bool progress(void *ctx, uint64_t done, uint64_t total)
 {
-    const splitting *s = ctx;
+    const split_job *s = ctx;
     return s->given.progress(s->given.progress_ctx, s->done + done,
                              s->units.total ? s->units.total : total);
 }
 
-static run run_of(const splitting *s, uint32_t file)
+static run run_of(const split_job *s, uint32_t file)
 {
     const uint32_t *ends = s->cut.ends.ptr;
     return (run){ file ? ends[file - 1] : 0, ends[file], file, files(s) };
 }
 
-static heft_status write_file(splitting *s, uint32_t i)
+static heft_status write_file(split_job *s, uint32_t i)
 {
     run r = run_of(s, i);
     heft_sink *sink;
     heft_status st = open_file(s, i, &sink);
-    if (!st && s->linked)
-        sink = heft_shard_set_writer_sink(s->linked, sink);
+    if (!st && s->shard_writer)
+        sink = heft_shard_set_writer_sink(s->shard_writer, sink);
     if (!st)
         st = convert_run(s, r, sink);
-    if (!st && s->linked)
-        st = heft_shard_set_writer_add(s->linked, s->planned, s->err);
+    if (!st && s->shard_writer)
+        st = heft_shard_set_writer_add(s->shard_writer, s->planned, s->err);
     for (uint32_t u = r.first; u < r.end; u++)
         s->done += s->cut.payload[u];
     return st;
@@ -209,21 +211,21 @@ static bool name_below(const void *ctx, uint32_t a, uint32_t b)
     return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
 }
 
-typedef struct flushing {
+typedef struct index_output {
     heft_sink *sink;
     heft_error *err;
-} flushing;
+} index_output;
 
 static heft_status flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
-    const flushing *f = ctx;
+    const index_output *f = ctx;
     return heft_sink_put(f->sink, at, data, len, f->err);
 }
 
-static heft_status put_index(const splitting *s, const heft_shard_set *set, heft_sink *sink)
+static heft_status put_index(const split_job *s, const heft_shard_set *set, heft_sink *sink)
 {
     const heft_allocator *al = s->in->host->allocator;
-    flushing f = { sink, s->err };
+    index_output f = { sink, s->err };
     uint8_t *buf = heft_alloc(al, INDEX_BUFFER, 64);
     heft_out o = { .buf = buf, .cap = INDEX_BUFFER, .flush = flush, .ctx = &f };
     if (!buf)
@@ -234,7 +236,7 @@ static heft_status put_index(const splitting *s, const heft_shard_set *set, heft
     return st;
 }
 
-static heft_status write_text(splitting *s)
+static heft_status write_text_index(split_job *s)
 {
     heft_shard_set set = {
         heft_lit(s->opt.stem), files(s), &s->units.x, NULL, NULL, s->units.total
@@ -266,57 +268,58 @@ static heft_status write_text(splitting *s)
     return st;
 }
 
-/* ---- the index as a file that refers to the others ---- */
+/* ---- the index as a file that links the shards ---- */
 
-static heft_status write_links(splitting *s)
+static heft_status write_linked_index(split_job *s)
 {
     const heft_file *joined;
     heft_convert_options o = s->convert;
     heft_conversion_scope scope = { .shard_count = files(s) };
     heft_sink *sink;
-    heft_status st = heft_shard_set_writer_join(s->linked, &joined, &scope.shards, s->err);
+    heft_status st = heft_shard_set_writer_join(s->shard_writer, &joined, &scope.shards, s->err);
     if (!st)
         st = open_file(s, files(s), &sink);
     if (!st)
-        sink = heft_shard_set_writer_sink(s->linked, sink);
-    o.no_verify = true; /* this moment, it was written */
+        sink = heft_shard_set_writer_sink(s->shard_writer, sink);
+    o.no_verify = true; /* the files were just written */
     o.progress = NULL;
     if (!st)
         st = heft_convert_as(joined, s->to, sink, &o, &scope, s->err);
-    return st ? st : heft_shard_set_writer_finish(s->linked, s->err);
+    return st ? st : heft_shard_set_writer_finish(s->shard_writer, s->err);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole split ---- */
 
-static heft_status write_all(splitting *s)
+static heft_status write_all(split_job *s)
 {
     const heft_sharding *how = s->to->sharding;
     heft_status st = HEFT_OK;
     if (how->is_linked)
-        st = heft_shard_set_writer_begin(&s->linked, s->in->host, s->to, files(s) + 1, s->err);
+        st = heft_shard_set_writer_begin(&s->shard_writer, s->in->host, s->to, files(s) + 1,
+                                         s->err);
     for (uint32_t i = 0; i < files(s) && !st; i++)
         st = write_file(s, i);
     if (!st && how->is_linked)
-        st = write_links(s);
-    heft_shard_set_writer_free(s->linked);
-    return st || !how->index ? st : write_text(s);
+        st = write_linked_index(s);
+    heft_shard_set_writer_free(s->shard_writer);
+    return st || !how->index ? st : write_text_index(s);
 }
 
-/* Checksums of more than a part would be computed anew for every file; so would those of the header, which are
- * left to the copying only where it checks digests of parts. */
-static heft_status check_input(splitting *s)
+/* Verify the input once if checksums cover more than a part, since every shard would verify them
+ * again, or if they cover the header and no part has a digest, since copies skip them then. */
+static heft_status check_input(split_job *s)
 {
-    const heft_stored_checksum *claims = s->in->x.checksums.ptr;
-    bool over_all = false;
+    const heft_stored_checksum *checksums = s->in->x.checksums.ptr;
+    bool covers_more = false;
     for (uint32_t i = 0; i < s->in->x.checksums.len; i++)
-        over_all = over_all || !claims[i].at_open || !s->in->x.digests.len;
-    if (!over_all || s->convert.no_verify || files(s) < 2)
+        covers_more = covers_more || !checksums[i].at_open || !s->in->x.digests.len;
+    if (!covers_more || s->convert.no_verify || files(s) < 2)
         return HEFT_OK;
     s->convert.no_verify = true;
     return heft_check_all(s->in, s->err);
 }
 
-static heft_status read_options(splitting *s, const heft_split_options *opt)
+static heft_status read_options(split_job *s, const heft_split_options *opt)
 {
     heft_status st = heft_sized_copy(&s->opt, sizeof s->opt, opt, s->err);
     if (!st)
@@ -344,11 +347,11 @@ static heft_status read_options(splitting *s, const heft_split_options *opt)
     return s->in->missing.status ? heft_file_is_complete(s->in, s->err) : HEFT_OK;
 }
 
-static void prepare(splitting *s)
+static void prepare(split_job *s)
 {
     const heft_convert_options *given = &s->given;
     s->write = s->given_write;
-    s->write.on_loss = NULL; /* survey() has said it */
+    s->write.on_loss = NULL; /* survey() reports losses */
     s->convert.write = &s->write;
     s->convert.no_verify = given->no_verify;
     s->convert.vocab = given->vocab;
@@ -366,7 +369,7 @@ heft_status heft_file_split(const heft_file *in, const heft_format *to,
                             const heft_split_options *opt, heft_error *err)
 {
     heft_error own;
-    splitting s = { .in = in,
+    split_job s = { .in = in,
                     .to = to,
                     .opt = HEFT_SPLIT_OPTIONS_INIT,
                     .given = HEFT_CONVERT_OPTIONS_INIT,

@@ -1,9 +1,9 @@
-/* split_units.c - tensors that stay together when a model is split. */
+/* split_units.c - collect the tensors that stay together when a model is split. */
 #include "core/write/split_units.h"
 
 static const char purpose[] = "to split a model";
 
-/* count zeros, and one more. */
+/* Allocate `count` + 1 zeroed numbers. */
 static uint32_t *new_ids(heft_split_units *u, size_t count)
 {
     uint32_t *ids = heft_arena_alloc(&u->x.arena, (count + 1) * sizeof *ids, sizeof *ids);
@@ -12,13 +12,14 @@ static uint32_t *new_ids(heft_split_units *u, size_t count)
     return ids;
 }
 
-/* The first tensor that shares all of its parts with this one, or the tensor itself.  same: by part, or NULL. */
-static uint32_t tied_to(const heft_index *x, const uint32_t *same, uint32_t tensor)
+/* Return the first tensor that shares all parts with `tensor`, or `tensor`. duplicate_of: by
+ * part, or NULL. */
+static uint32_t first_tied(const heft_index *x, const uint32_t *duplicate_of, uint32_t tensor)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     uint32_t other = tensor;
-    for (uint32_t k = 0; same && k < row->part_count; k++) {
-        uint32_t owner = heft_ix_owner(x, same[row->first_part + k]);
+    for (uint32_t k = 0; duplicate_of && k < row->part_count; k++) {
+        uint32_t owner = heft_ix_owner(x, duplicate_of[row->first_part + k]);
         if (k && owner != other)
             return tensor;
         other = owner;
@@ -40,30 +41,31 @@ static heft_status add_tensor(heft_split_units *u, const heft_file *in, const he
                : heft_error_plain(err, HEFT_E_UNSUPPORTED, "tensor %q: not the input's", name);
 }
 
-/* A target that stores equal parts once keeps tensors together that come from the same bytes, but not those that
- * only happen to be equal. */
-static heft_status share_sources(heft_planner *p, uint32_t **same, heft_error *err)
+/* If the target stores equal parts once, find the parts that come from the same bytes; parts
+ * that just happen to be equal need not stay together. */
+static heft_status find_same_sources(heft_planner *p, uint32_t **duplicate_of, heft_error *err)
 {
     if (!p->plan.duplicate_of)
         return HEFT_OK;
-    *same = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof **same);
-    if (!*same)
+    *duplicate_of = heft_plan_alloc(&p->plan, p->x.parts.len * sizeof **duplicate_of);
+    if (!*duplicate_of)
         return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < p->x.parts.len; i++)
-        (*same)[i] = i;
-    return p->plan.source.find_duplicates(p->plan.source.ctx, *same, false);
+        (*duplicate_of)[i] = i;
+    return p->plan.source.find_duplicates(p->plan.source.ctx, *duplicate_of, false);
 }
 
-/* Adds the tensors of the plan, and the first tensor of each unit with the bytes of the unit. */
+/* Add the tensors of the plan, and count the bytes of each unit. */
 static heft_status add_tensors(heft_split_units *u, const heft_file *in, heft_planner *p,
                                heft_error *err)
 {
-    uint32_t *same = NULL,
-             *unit = new_ids(u, u->tensors); /* by tensor: number of its unit, from 1 */
-    heft_status st = unit ? share_sources(p, &same, err) : heft_error_no_memory(err, purpose);
+    uint32_t *duplicate_of = NULL;
+    uint32_t *unit = new_ids(u, u->tensors); /* by tensor: number of the unit, from 1 */
+    heft_status st = unit ? find_same_sources(p, &duplicate_of, err)
+                          : heft_error_no_memory(err, purpose);
     for (uint32_t t = 0; t < u->tensors && !st; t++) {
         const heft_ix_tensor_row *row = heft_ix_row(&p->x, t);
-        uint32_t first = tied_to(&p->x, same, t);
+        uint32_t first = first_tied(&p->x, duplicate_of, t);
         st = add_tensor(u, in, &p->x, t, err);
         if (!unit[first]) {
             for (uint32_t k = 0; k < row->part_count; k++)
@@ -76,9 +78,9 @@ static heft_status add_tensors(heft_split_units *u, const heft_file *in, heft_pl
     return st;
 }
 
-/* Parts that will be equal, as numbers of the parts of the plan. */
-static heft_status note_equal(heft_split_units *u, const heft_file *in, const heft_planner *p,
-                              heft_error *err)
+/* Give equal parts the same number, by the plan. */
+static heft_status number_equal_parts(heft_split_units *u, const heft_file *in,
+                                      const heft_planner *p, heft_error *err)
 {
     if (!p->plan.duplicate_of)
         return HEFT_OK;
@@ -102,7 +104,7 @@ static void list_members(heft_split_units *u)
         at += u->first_of[i];
         u->first_of[i] = at;
     }
-    for (uint32_t t = u->tensors; t-- > 0;) /* from the last of each unit to the first */
+    for (uint32_t t = u->tensors; t-- > 0;) /* fill each unit backwards, from the last tensor */
         u->members[--u->first_of[u->unit[t]]] = u->source[t];
 }
 
@@ -126,7 +128,7 @@ heft_status heft_split_units_collect(heft_split_units *u, const heft_file *in, h
     memset(u->bytes, 0, (n + (size_t)1) * sizeof *u->bytes);
     heft_status st = add_tensors(u, in, p, err);
     if (!st)
-        st = note_equal(u, in, p, err);
+        st = number_equal_parts(u, in, p, err);
     if (!st)
         st = heft_ix_build_name_table(&u->x);
     if (!st)

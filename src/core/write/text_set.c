@@ -1,4 +1,4 @@
-/* text_set.c - a name table that is built anew each time the texts have doubled. */
+/* text_set.c - a set of strings on a name table, rebuilt whenever the set has doubled. */
 #include "core/write/text_set.h"
 
 static heft_str text_at(const void *ctx, uint32_t i)

@@ -1,4 +1,5 @@
-/* writer.c - a writer from its opening to its end: what was declared is planned, and the file begun and finished. */
+/* writer.c - open a writer, plan the declared model, begin the file, and finish or discard the
+ * file. */
 #include "core/write/writer.h"
 
 heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sink *take,
@@ -32,7 +33,7 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     return st;
 }
 
-static void release(heft_writer *w)
+static void free_writer(heft_writer *w)
 {
     const heft_allocator *al = w->p.host->allocator;
     heft_sparse_end(&w->indices);
@@ -53,7 +54,7 @@ void heft_writer_discard(heft_writer *w)
     if (!w)
         return;
     heft_sink_discard(w->sink);
-    release(w);
+    free_writer(w);
 }
 
 /* ---- beginning and end ---- */
@@ -126,6 +127,6 @@ heft_status heft_writer_finish(heft_writer *w, heft_error *err)
         return heft_error_end(err, st);
     }
     st = w->sink->ops->finish(w->sink, err);
-    release(w);
+    free_writer(w);
     return heft_error_end(err, st);
 }

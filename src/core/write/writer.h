@@ -13,20 +13,20 @@ struct heft_writer {
     heft_error failed;    /* error that left the model or the file incomplete; status 0: none */
     uint32_t *file_order; /* parts sorted by offset */
     uint32_t file_order_count;
-    uint32_t *order_of; /* part -> its index in file_order, or HEFT_NONE: left out */
+    uint32_t *order_of; /* part -> index in file_order, or HEFT_NONE: left out */
     uint32_t part;      /* next part to receive data */
     /* Bytes of the part received from the caller, and bytes passed on in the type of the file. */
     uint64_t received, written;
     bool is_started; /* start_part() has run for the part, which may be empty */
-    /* Stream: the first gap that is not written yet, as the index in file_order of the part after
-     * it; the offset at which the gap begins. */
+    /* Stream: the first gap that is not written yet, as the index in file_order of the part
+     * after the gap; the offset of the gap. */
     uint32_t next_gap;
     uint64_t filled_to;
     heft_running_digest part_digest; /* digest of the part being received */
-    heft_appender *appender;         /* for compressed parts and late ones; or NULL */
+    heft_appender *appender;         /* appends compressed and late parts; or NULL */
     uint32_t chunks_filled;          /* full chunks that wait to be encoded */
     bool encode_failed[HEFT_APPEND_MAX_CHUNKS];
-    heft_vec sparse;           /* heft_sparse_spec *, in the order of their parts */
+    heft_vec sparse;           /* heft_sparse_spec *, in the order of the parts */
     uint32_t next_sparse;      /* index in `sparse` of the next sparse tensor */
     heft_sparse_input indices; /* checks the indices of the sparse tensor being received */
     bool is_late;              /* something was added after heft_writer_begin() */
@@ -50,14 +50,14 @@ heft_status heft_writer_advance(heft_writer *w, heft_error *err);
 /* Copy a string, or everything that a value borrows, into the planner's index. */
 heft_status heft_writer_copy(heft_planner *p, heft_str *s, heft_error *err);
 heft_status heft_writer_copy_value(heft_planner *p, heft_value *v, heft_error *err);
-/* Return true if the kind of a value is known, its strings are UTF-8, and its length fits its
+/* Return true if the kind of a value is known, all strings are UTF-8, and the length fits the
  * kind. */
 bool heft_writer_is_value(const heft_value *v);
 
-/* ---- while the file is written, late.c ---- */
+/* ---- additions while writing, late.c ---- */
 
 bool heft_writer_grows(const heft_writer *w); /* the format has HEFT_CAN_APPEND */
-/* Set HEFT_E_ARGUMENT for something that another format cannot take after the beginning, such as
+/* Set HEFT_E_ARGUMENT for a call that the format allows only before the beginning; what:
  * "tensors come". */
 heft_status heft_writer_too_late(const heft_writer *w, const char *what, heft_error *err);
 /* Prepare the writer for additions after heft_writer_begin(); does nothing from the second call
@@ -65,7 +65,7 @@ heft_status heft_writer_too_late(const heft_writer *w, const char *what, heft_er
 heft_status heft_writer_open_late(heft_writer *w, heft_error *err);
 /* Record the name of the tensor added last. */
 heft_status heft_writer_late_name(heft_writer *w, heft_error *err);
-/* Plan the top-level value added last; remove the value again if the format cannot carry it. */
+/* Plan the top-level value added last; on failure remove the value again. */
 heft_status heft_writer_late_value(heft_writer *w, uint32_t value, heft_error *err);
 /* Append parts from now on, each at the current end of the file. */
 heft_status heft_writer_append(heft_writer *w, heft_error *err);
@@ -78,10 +78,10 @@ heft_status heft_writer_build_order(heft_writer *w, heft_error *err);
 heft_status heft_writer_put(heft_writer *w, uint32_t part, const void *data, size_t len,
                             heft_error *err);
 bool heft_writer_leaves_out(const heft_writer *w, uint32_t part);
-/* Write everything between the planned parts, up to the end of the last one. */
+/* Write everything between the planned parts, up to the end of the last part. */
 heft_status heft_writer_fill_gaps(heft_writer *w, heft_error *err);
 heft_status heft_writer_open_appender(heft_writer *w, heft_error *err);
-/* Encode the waiting chunks in parallel and write them in order. */
+/* Encode the waiting chunks in parallel and write the frames in order. */
 heft_status heft_writer_flush(heft_writer *w, heft_error *err);
 
 #endif
