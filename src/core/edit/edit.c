@@ -1,13 +1,14 @@
-/* edit.c - a file's model, with a few values and names changed, planned in its own format. */
+/* edit.c - plan an edit: apply the requested changes to the model of a file and plan the file
+ * again in the same format. */
 #include "core/edit/edit.h"
 
 #include "core/read/decode.h"
 #include "core/write/copy_metadata.h"
 #include "model/vocab.h"
 
-/* ---- what was asked for ---- */
+/* ---- requested names and identities ---- */
 
-static heft_status take_names(heft_editing *g)
+static heft_status collect_names(heft_edit_job *g)
 {
     heft_error *err = g->err;
     if (!g->opt.rename_count)
@@ -32,7 +33,7 @@ static heft_status take_names(heft_editing *g)
     return HEFT_OK;
 }
 
-static heft_status take_identities(heft_editing *g)
+static heft_status collect_identities(heft_edit_job *g)
 {
     uint32_t count = heft_ix_tensors(&g->in->x);
     if (!g->opt.identify)
@@ -42,19 +43,19 @@ static heft_status take_identities(heft_editing *g)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < count; t++) {
         heft_tensor tensor = heft_tensor_at(g->in, t);
-        heft_identity had = heft_ix_identity(&g->in->x, t), id = had;
+        heft_identity existing = heft_ix_identity(&g->in->x, t), id = existing;
         bool is_new = g->opt.identify(g->opt.identify_ctx, &tensor, &id);
-        /* fields that do not count are zero, so that identities can be compared */
+        /* Clear absent fields, so that identities can be compared bytewise. */
         id.requires_grad = id.has & HEFT_HAS_REQUIRES_GRAD && id.requires_grad;
         id.param_id = id.has & HEFT_HAS_PARAM_ID ? id.param_id : 0;
-        g->identities[t] = is_new ? id : had;
+        g->identities[t] = is_new ? id : existing;
     }
     return HEFT_OK;
 }
 
 /* ---- tensors ---- */
 
-static heft_status add_parts(heft_editing *g, uint32_t t)
+static heft_status add_parts(heft_edit_job *g, uint32_t t)
 {
     const heft_index *from = &g->in->x;
     const heft_ix_tensor_row *row = heft_ix_row(from, t);
@@ -73,7 +74,7 @@ static heft_status add_parts(heft_editing *g, uint32_t t)
     return st;
 }
 
-static heft_status add_tensor(heft_editing *g, uint32_t t)
+static heft_status add_tensor(heft_edit_job *g, uint32_t t)
 {
     const heft_index *from = &g->in->x;
     const heft_ix_tensor_row *row = heft_ix_row(from, t);
@@ -92,44 +93,44 @@ static heft_status add_tensor(heft_editing *g, uint32_t t)
                                      g->identities ? &g->identities[t] : NULL);
 }
 
-static heft_status add_tensors(heft_editing *g)
+static heft_status add_tensors(heft_edit_job *g)
 {
-    heft_error twice;
+    heft_error duplicate;
     heft_status st = HEFT_OK;
     for (uint32_t t = 0; t < heft_ix_tensors(&g->in->x) && !st; t++)
         st = add_tensor(g, t);
     if (st)
         return st;
-    g->p.x.err = &twice;
+    g->p.x.err = &duplicate;
     st = heft_ix_build_name_table(&g->p.x);
     g->p.x.err = g->err;
     if (st)
         return heft_error_plain(g->err, st == HEFT_E_FORMAT ? HEFT_E_ARGUMENT : st,
-                                "after renaming, %s", twice.message);
+                                "after renaming, %s", duplicate.message);
     return HEFT_OK;
 }
 
 /* ---- metadata ---- */
 
-/* A number of which nothing else is said takes the kind of the number that it replaces, and the element type that this
- * is stored with, where that can hold it. */
-static heft_value fitted(heft_value v, const heft_value *had)
+/* Convert a number given without a stored type to the kind and stored element type of the
+ * existing number, if possible. */
+static heft_value match_stored_kind(heft_value v, const heft_value *existing)
 {
-    const int64_t exact = INT64_C(1) << 53; /* f64 has each integer up to this one */
+    const int64_t max_exact = INT64_C(1) << 53; /* f64 represents every integer up to 2^53 */
     uint64_t stored[2];
     if (v.stored)
         return v;
-    if (had->kind == HEFT_KIND_UINT && v.kind == HEFT_KIND_INT && v.as.i >= 0)
+    if (existing->kind == HEFT_KIND_UINT && v.kind == HEFT_KIND_INT && v.as.i >= 0)
         v.as.u = (uint64_t)v.as.i;
-    else if (had->kind == HEFT_KIND_INT && v.kind == HEFT_KIND_UINT && v.as.u <= INT64_MAX)
+    else if (existing->kind == HEFT_KIND_INT && v.kind == HEFT_KIND_UINT && v.as.u <= INT64_MAX)
         v.as.i = (int64_t)v.as.u;
-    else if (had->kind == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && v.as.i >= -exact &&
-             v.as.i <= exact)
+    else if (existing->kind == HEFT_KIND_FLOAT && v.kind == HEFT_KIND_INT && v.as.i >= -max_exact &&
+             v.as.i <= max_exact)
         v.as.f = (double)v.as.i;
-    else if (had->kind != v.kind)
+    else if (existing->kind != v.kind)
         return v;
-    v.kind = had->kind;
-    v.stored = had->stored;
+    v.kind = existing->kind;
+    v.stored = existing->stored;
     bool is_rounded = v.kind == HEFT_KIND_FLOAT && v.stored &&
                       heft_dtype_can_cast(v.stored, HEFT_F64) &&
                       heft_dtype_cast(stored, v.stored, &v.as.f, HEFT_F64, 1);
@@ -138,26 +139,26 @@ static heft_value fitted(heft_value v, const heft_value *had)
     return v;
 }
 
-static bool unsets_number(const heft_editing *g, heft_str name)
+static bool is_number_unset(const heft_edit_job *g, heft_str name)
 {
     heft_str key;
-    bool unsets = false;
-    for (size_t i = 0; i < g->opt.unset_count && !unsets; i++)
-        unsets = heft_is_in_number_map(g->in->format, g->opt.unset[i], &key) &&
-                 heft_str_eq(key, name);
-    return unsets;
+    bool is_unset = false;
+    for (size_t i = 0; i < g->opt.unset_count && !is_unset; i++)
+        is_unset = heft_is_in_number_map(g->in->format, g->opt.unset[i], &key) &&
+                   heft_str_eq(key, name);
+    return is_unset;
 }
 
-/* The map of numbers, which is not there once it is empty, without those that are taken away.  Numbers that are set are
- * added by the planner. */
-static heft_status add_map(heft_editing *g, uint32_t map)
+/* Copy the number map without removed numbers, and drop the map if none is left.  The planner
+ * adds numbers that are set. */
+static heft_status add_map(heft_edit_job *g, uint32_t map)
 {
     const heft_index *from = &g->in->x;
     heft_status st = HEFT_OK;
     bool is_open = false;
     for (uint32_t i = map + 1; i < heft_ix_value_next(from, map) && !st;
          i = heft_ix_value_next(from, i)) {
-        if (unsets_number(g, heft_ix_value(from, i)->key))
+        if (is_number_unset(g, heft_ix_value(from, i)->key))
             continue;
         if (!is_open)
             st = heft_ix_meta(&g->p.x, *heft_ix_value(from, map));
@@ -170,14 +171,14 @@ static heft_status add_map(heft_editing *g, uint32_t map)
     return st;
 }
 
-static heft_status add_old(heft_editing *g, uint32_t i)
+static heft_status add_existing_value(heft_edit_job *g, uint32_t i)
 {
     const heft_value *v = heft_ix_value(&g->in->x, i);
     bool is_set = false;
     heft_status st = HEFT_OK;
     for (size_t k = 0; k < g->opt.set_count && !st; k++)
         if (heft_str_eq(g->opt.set[k].key, v->key)) {
-            st = heft_ix_meta(&g->p.x, fitted(g->opt.set[k], v));
+            st = heft_ix_meta(&g->p.x, match_stored_kind(g->opt.set[k], v));
             is_set = true;
         }
     if (is_set || heft_edit_unsets(g, v->key))
@@ -187,27 +188,27 @@ static heft_status add_old(heft_editing *g, uint32_t i)
     return heft_ix_copy_value(&g->p.x, &g->in->x, i, HEFT_NONE);
 }
 
-/* What is replaced stays in its place. */
-static heft_status add_metadata(heft_editing *g)
+/* Add the metadata in the order of the file; a replaced value keeps the position. */
+static heft_status add_metadata(heft_edit_job *g)
 {
     const heft_index *from = &g->in->x;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
-        st = add_old(g, i);
+        st = add_existing_value(g, i);
     for (size_t i = 0; i < g->opt.set_count && !st; i++) {
         const heft_value *v = &g->opt.set[i];
-        const heft_value *had = heft_edit_find(from, g->in->format, v->key);
-        /* a number of the map is found as MAP.NAME, and has the key NAME */
-        if (!had || !heft_str_eq(had->key, v->key))
-            st = heft_ix_meta(&g->p.x, had ? fitted(*v, had) : *v);
+        const heft_value *existing = heft_edit_find(from, g->in->format, v->key);
+        /* heft_edit_find() finds a number of the map as MAP.NAME, under the key NAME. */
+        if (!existing || !heft_str_eq(existing->key, v->key))
+            st = heft_ix_meta(&g->p.x, existing ? match_stored_kind(*v, existing) : *v);
     }
     return st;
 }
 
-/* ---- parts of the file itself ---- */
+/* ---- model-level parts ---- */
 
-/* The vocabulary of the file, or the one that was asked for. */
-static heft_status add_vocab(heft_editing *g)
+/* Plan the vocabulary of the file, or the requested vocabulary. */
+static heft_status add_vocab(heft_edit_job *g)
 {
     heft_status st = HEFT_OK;
     if (g->opt.vocab)
@@ -234,7 +235,7 @@ static heft_status add_vocab(heft_editing *g)
     return st;
 }
 
-static heft_status add_model_parts(heft_editing *g)
+static heft_status add_model_parts(heft_edit_job *g)
 {
     uint32_t first, count = heft_file_parts(g->in, &first);
     heft_status st = add_vocab(g);
@@ -257,12 +258,12 @@ heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *
     *out = NULL;
     if (!heft_format_writes(f->format, has))
         return HEFT_OK;
-    /* the text with its closing zero byte */
+    /* copy the text with a terminating NUL */
     *out = heft_arena_join(a, has, (heft_str){ "", 1 }, (heft_str){ NULL, 0 }).ptr;
     return *out ? HEFT_OK : heft_error_no_memory(err, "to plan the edit");
 }
 
-static heft_status refuse_alone(const char *why, heft_error *err)
+static heft_status shard_error(const char *why, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                             "%s: the files of a model are not edited one by one ('heft merge' "
@@ -276,9 +277,9 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
                                 f->format->name);
     if (f->x.shards.len)
-        return refuse_alone("its tensors lie in other files", err);
+        return shard_error("its tensors lie in other files", err);
     if (f->x.shard_info.count > 1)
-        return refuse_alone("it says that it is one of several", err);
+        return shard_error("it says that it is one of several", err);
     for (uint32_t i = 0; i < f->x.parts.len; i++)
         if (heft_ix_part_row_at(&f->x, i)->flags & HEFT_P_BIG_ENDIAN)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED,
@@ -291,7 +292,7 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
     return heft_check_lengths(f, err);
 }
 
-static heft_status run(heft_editing *g)
+static heft_status plan_model(heft_edit_job *g)
 {
     heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
     o.host = g->e->host;
@@ -307,10 +308,10 @@ static heft_status run(heft_editing *g)
     g->p.x.err = g->p.plan.err = g->err;
     g->p.x.generator = g->in->x.generator;
     g->p.plan.existing = &g->in->x;
-    g->p.plan.adds = g->in != g->plain;
-    st = take_names(g);
+    g->p.plan.adds = g->in != g->original;
+    st = collect_names(g);
     if (!st)
-        st = take_identities(g);
+        st = collect_identities(g);
     if (!st)
         st = add_tensors(g);
     if (!st)
@@ -320,16 +321,16 @@ static heft_status run(heft_editing *g)
     return st ? st : heft_planner_run(&g->p, g->err);
 }
 
-static heft_status plan(heft_editing *g)
+static heft_status plan_edit(heft_edit_job *g)
 {
-    heft_status st = heft_edit_check_file(g->plain, g->err);
+    heft_status st = heft_edit_check_file(g->original, g->err);
     if (!st)
         st = heft_edit_check_request(g);
-    if (!st && !g->is_rough)
+    if (!st && !g->size_only)
         st = heft_edit_check_checksums(&g->verifier, g->in, g->err);
     if (!st)
-        st = run(g);
-    if (!st && g->is_rough) {
+        st = plan_model(g);
+    if (!st && g->size_only) {
         g->e->size = g->p.plan.file_bytes;
         g->e->in_place = g->in->format->caps & HEFT_CAN_APPEND;
         return HEFT_OK;
@@ -341,11 +342,11 @@ static heft_status plan(heft_editing *g)
     return st ? st : heft_edit_check(g);
 }
 
-heft_status heft_edit_make(heft_edit **out, heft_editing *g)
+heft_status heft_edit_plan_job(heft_edit **out, heft_edit_job *g)
 {
     const heft_host *host;
     *out = NULL;
-    g->judged = HEFT_NONE;
+    g->checking = HEFT_NONE;
     heft_status st = heft_host_resolve(&host, g->opt.host ? g->opt.host : g->in->host, g->err);
     if (st)
         return st;
@@ -354,17 +355,17 @@ heft_status heft_edit_make(heft_edit **out, heft_editing *g)
         return heft_error_no_memory(g->err, "to plan the edit");
     *g->e = (heft_edit){ .host = host, .mem = { host->allocator, UINT64_MAX, 0 } };
     g->e->arena.mem = &g->e->mem;
-    heft_file_enter(g->in); /* names and metadata are lent by the file */
-    st = plan(g);
+    heft_file_enter(g->in); /* the file lends names and metadata */
+    st = plan_edit(g);
     heft_source_verifier_free(&g->verifier);
     if (g->p.host)
         heft_planner_free(&g->p);
     heft_vocab_close(g->vocab);
-    heft_status there = heft_file_leave(g->in, g->err);
-    st = there ? there : st;
-    heft_edit_extent *p = g->e->pieces.ptr;
-    for (uint32_t i = 0; i < g->e->pieces.len; i++)
-        if (!p[i].data) { /* the caller gets the shard and the offset in it */
+    heft_status left = heft_file_leave(g->in, g->err);
+    st = left ? left : st;
+    heft_edit_extent *p = g->e->extents.ptr;
+    for (uint32_t i = 0; i < g->e->extents.len; i++)
+        if (!p[i].data) { /* the caller gets the shard number and the offset in the shard */
             p[i].file = heft_global_offset_file(&g->in->x, p[i].from);
             p[i].from = heft_global_offset_local(&g->in->x, p[i].from);
         }
@@ -379,12 +380,12 @@ heft_status heft_edit_plan(heft_edit **out, const heft_file *f, const heft_edit_
                            heft_error *err)
 {
     heft_error own;
-    heft_editing g = {
-        .in = f, .plain = f, .opt = HEFT_EDIT_OPTIONS_INIT, .err = heft_error_begin(err, &own)
+    heft_edit_job g = {
+        .in = f, .original = f, .opt = HEFT_EDIT_OPTIONS_INIT, .err = heft_error_begin(err, &own)
     };
     heft_status st = heft_sized_copy(&g.opt, sizeof g.opt, opt, g.err);
     *out = NULL;
-    return heft_error_end(g.err, st ? st : heft_edit_make(out, &g));
+    return heft_error_end(g.err, st ? st : heft_edit_plan_job(out, &g));
 }
 
 void heft_edit_close(heft_edit *e)
@@ -393,14 +394,14 @@ void heft_edit_close(heft_edit *e)
         return;
     const heft_allocator *al = e->host->allocator;
     heft_arena_free(&e->arena);
-    heft_vec_free(&e->mem, &e->pieces, sizeof(heft_edit_extent));
+    heft_vec_free(&e->mem, &e->extents, sizeof(heft_edit_extent));
     heft_free(al, e, sizeof *e, 16);
 }
 
 size_t heft_edit_extents(const heft_edit *e, const heft_edit_extent **out)
 {
-    *out = e->pieces.ptr;
-    return e->pieces.len;
+    *out = e->extents.ptr;
+    return e->extents.len;
 }
 
 uint64_t heft_edit_size(const heft_edit *e)

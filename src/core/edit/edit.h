@@ -1,4 +1,4 @@
-/* edit.h - a file planned anew in its own format, around data that stays as it is. */
+/* edit.h - plan a file anew in the same format, around data that stays as stored. */
 #ifndef HEFT_EDIT_H
 #define HEFT_EDIT_H
 #include "core/check/source_verifier.h"
@@ -7,89 +7,95 @@
 struct heft_edit {
     const heft_host *host;
     heft_memory mem;
-    heft_arena arena; /* of the pieces' bytes */
-    heft_vec pieces;
+    heft_arena arena; /* bytes of the extents */
+    heft_vec extents;
     uint64_t size;
     bool in_place;
 };
 
-typedef struct heft_editing {
+typedef struct heft_edit_job {
     heft_planner p;
-    const heft_file *in;    /* with the tensors that are added, if there are some */
-    const heft_file *plain; /* the file as it is */
-    uint32_t align;         /* of what is added; 0: the format's own */
-    bool is_rough;          /* only the size is wanted, and what stands in the way */
+    const heft_file *in;       /* the file joined with the tensors to append, if any */
+    const heft_file *original; /* the file before the edit */
+    uint32_t align;            /* alignment of appended tensors; 0: the format's own */
+    bool size_only;            /* only compute the size, and report obstacles */
     heft_edit_options opt;
-    heft_str *names; /* by tensor, ptr NULL: as it was; or NULL: all are */
-    heft_identity
-        *identities;   /* by tensor: those of the edited file; or NULL: all are as they were */
-    heft_vocab *vocab; /* of its own: the file's, or a copy of the one that was asked for */
-    heft_source_verifier
-        verifier; /* the checksums of the file as it is, and those that hold or were not judged yet */
-    uint32_t *checksums; /* those, by their places */
-    uint32_t *copied;    /* pieces that are copied, by their places in the file as it is */
-    uint8_t
-        *is_carried; /* by claim: what the edited file says of the same bytes is derived from it */
-    uint32_t copies, judged; /* how many are copied; the claim that is being judged, or HEFT_NONE */
-    bool is_swept;           /* all claims hold */
-    heft_status refused;     /* for what was found in bytes that are made anew */
+    /* New names by tensor, ptr NULL: unchanged; or NULL: all names are unchanged. */
+    heft_str *names;
+    /* Identities by tensor after the edit; or NULL: all identities are unchanged. */
+    heft_identity *identities;
+    heft_vocab *vocab; /* owned: the file's vocabulary, or a copy of the requested vocabulary */
+    /* Tracks the checksums of the file before the edit: confirmed, or not yet checked. */
+    heft_source_verifier verifier;
+    uint32_t *checksums;  /* checksums of the file, sorted by offset */
+    uint32_t *copy_order; /* copied extents, sorted by offset in the file before the edit */
+    /* By checksum: a checksum of the edited file is derived from this checksum. */
+    uint8_t *is_carried;
+    /* number of copied extents; the checksum being checked, or HEFT_NONE */
+    uint32_t copy_count, checking;
+    bool all_checksums_hold;   /* all checksums of the file were checked */
+    heft_status layout_status; /* error found in bytes that the edit replaces */
     heft_edit *e;
     heft_error *err;
-} heft_editing;
+} heft_edit_job;
 
-/* edit.c: plans g, which has files and options; *out is to be closed. */
-heft_status heft_edit_make(heft_edit **out, heft_editing *g);
-/* Whether a file is one that is edited at all. */
+/* edit.c: plan g, with files and options set.  The caller closes *out. */
+heft_status heft_edit_plan_job(heft_edit **out, heft_edit_job *g);
+/* Return an error if this file cannot be edited. */
 heft_status heft_edit_check_file(const heft_file *f, heft_error *err);
-/* What the format calls the file's version, when it can write it; else NULL, for what it writes without being asked:
- * reading that shows whether it is the same. */
+/* Set *out to the version of the file if the format can write that version.  Otherwise NULL: the
+ * format chooses, and reading the edited file shows whether the version has changed. */
 heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *a, heft_error *err);
 
-/* edit_request.c: the name that tensor t gets. */
-heft_str heft_edit_name(const heft_editing *g, uint32_t t);
-/* The identity that tensor t gets. */
-heft_identity heft_edit_identity(const heft_editing *g, uint32_t t);
-/* Whether a vocabulary, or ids of special tokens, are asked for. */
-bool heft_edit_has_new_vocab(const heft_editing *g);
-bool heft_edit_sets(const heft_editing *g, heft_str key);
-bool heft_edit_unsets(const heft_editing *g, heft_str key);
-/* Whether the edit replaces the part of the file with this role: the vocabulary or the configuration. */
-bool heft_edit_replaces_part(const heft_editing *g, heft_str role);
-/* The value of that key, of the top level or, as MAP.NAME, of the map in which the format keeps numbers; or NULL. */
+/* edit_request.c: return the name of tensor t after the edit. */
+heft_str heft_edit_name(const heft_edit_job *g, uint32_t t);
+/* Return the identity of tensor t after the edit. */
+heft_identity heft_edit_identity(const heft_edit_job *g, uint32_t t);
+/* Return true if the caller sets a vocabulary or ids of special tokens. */
+bool heft_edit_has_new_vocab(const heft_edit_job *g);
+bool heft_edit_sets(const heft_edit_job *g, heft_str key);
+bool heft_edit_unsets(const heft_edit_job *g, heft_str key);
+/* Return true if the edit replaces the part with this role: the vocabulary or the configuration. */
+bool heft_edit_replaces_part(const heft_edit_job *g, heft_str role);
+/* Return the top-level value with that key, or for MAP.NAME the value in the format's number
+ * map; or NULL. */
 const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft_str key);
-/* Whether the map of that name gets or loses a number. */
-bool heft_edit_changes_map(const heft_editing *g, heft_str map);
-heft_status heft_edit_check_request(const heft_editing *g);
+/* Return true if the edit adds numbers to the map of that name, or removes some. */
+bool heft_edit_changes_map(const heft_edit_job *g, heft_str map);
+heft_status heft_edit_check_request(const heft_edit_job *g);
 
-/* edit_layout.c: what a plan that has run comes to. */
-heft_status heft_edit_lay_out(heft_editing *g);
+/* edit_layout.c: turn a plan that has run into extents. */
+heft_status heft_edit_lay_out(heft_edit_job *g);
 
-/* edit_extents.c: adds a piece of the file as it is, or one of new bytes, with *to for them. */
-heft_status heft_edit_add_copy(heft_editing *g, uint64_t at, uint64_t length, uint64_t from);
-heft_status heft_edit_add_bytes(heft_editing *g, uint64_t at, uint64_t length, uint8_t **to);
-/* Bytes of the edited file. */
-heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_t len,
+/* edit_extents.c: append an extent copied from the file, or an extent of new bytes; *to: the
+ * buffer to fill. */
+heft_status heft_edit_add_copy(heft_edit_job *g, uint64_t at, uint64_t length, uint64_t from);
+heft_status heft_edit_add_bytes(heft_edit_job *g, uint64_t at, uint64_t length, uint8_t **to);
+/* Read bytes of the edited file. */
+heft_status heft_edit_bytes(const heft_edit_job *g, uint64_t at, void *buf, size_t len,
                             heft_error *err);
 const heft_edit_extent *heft_edit_extent_at(const heft_edit *e, uint64_t at); /* or NULL */
 
 /* edit_checksums.c */
-heft_status heft_edit_sort_checksums(heft_editing *g);
-/* As heft_planner.carry_unwritten; ctx is a heft_editing. */
+heft_status heft_edit_sort_checksums(heft_edit_job *g);
+/* Implement heft_planner.carry_unwritten; ctx is a heft_edit_job. */
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,
                             heft_error *err);
-/* Add a range of the file before the edit to a running digest, from the checksums of the file where they tell. */
-heft_status heft_edit_carry_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
-                                heft_error *err);
-/* Every checksum of the file as it is must hold. */
-heft_status heft_edit_sweep(heft_editing *g, heft_error *err);
+/* Add a range of the file before the edit to a running digest, using checksums of the file where
+ * possible. */
+heft_status heft_edit_carry_original(heft_edit_job *g, const heft_digest *d, heft_range r,
+                                     void *state, heft_error *err);
+/* Require every checksum of the file before the edit to hold. */
+heft_status heft_edit_check_all_checksums(heft_edit_job *g, heft_error *err);
 
-/* edit_replaced.c: once all pieces are there, looks at the bytes of the file as it is that are not among them.
- * HEFT_E_CHECKSUM or HEFT_E_FORMAT when they are damaged. */
-heft_status heft_edit_check_replaced(heft_editing *g);
+/* edit_replaced.c: check all bytes of the file that no extent copies, once all extents are
+ * planned.  HEFT_E_CHECKSUM, HEFT_E_FORMAT: a replaced byte range is damaged. */
+heft_status heft_edit_check_replaced(heft_edit_job *g);
 
-/* edit_check.c: a file must hold what it says of itself, data aside, before that is said again.  w is to be freed. */
+/* edit_check.c: check all checksums that cover no tensor data, before the edit repeats the
+ * assertions of the file.  The caller frees w. */
 heft_status heft_edit_check_checksums(heft_source_verifier *w, const heft_file *f, heft_error *err);
-/* The edited file is opened and must be what was there, but for what was asked for. */
-heft_status heft_edit_check(heft_editing *g);
+/* Open the edited file and compare the model with the expected model. */
+heft_status heft_edit_check(heft_edit_job *g);
 
 #endif

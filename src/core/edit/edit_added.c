@@ -1,76 +1,76 @@
-/* edit_added.c - tensors behind those of a file.
+/* edit_added.c - append tensors to a file.
  *
- * The new tensors are converted first, into a file of their own in the same format and generation; whatever can go
- * wrong in a conversion goes wrong here.  The edit planner then plans the file again with the tensors of both files:
- * payloads stay as they are stored, and header and index are written anew. */
+ * The new tensors are first converted to a separate file of the same format and version, so that
+ * all errors of a conversion appear there.  The edit planner then plans the file again with the
+ * tensors of both files: payloads stay as stored, header and index are written anew. */
 #include "core/edit/edit.h"
 #include "core/read/decode.h"
 #include "core/shards/shard_join.h"
 #include "core/write/convert.h"
 
-/* ---- a file and what is added to it, as one ---- */
+/* ---- the file joined with the added tensors ---- */
 
-typedef struct lent { /* the bytes of an open file, once more */
+typedef struct file_view { /* a second view of the bytes of an open file */
     heft_source base;
     const heft_file *f;
     const heft_allocator *al;
-} lent;
+} file_view;
 
-static heft_status read_lent(heft_source *s, uint64_t at, void *buf, size_t len, heft_error *err)
+static heft_status read_view(heft_source *s, uint64_t at, void *buf, size_t len, heft_error *err)
 {
-    return heft_file_read_stored(((const lent *)s)->f, at, buf, len, err);
+    return heft_file_read_stored(((const file_view *)s)->f, at, buf, len, err);
 }
 
-static const void *lend_lent(heft_source *s, uint64_t at, uint64_t len)
+static const void *map_view(heft_source *s, uint64_t at, uint64_t len)
 {
-    return heft_file_map(((const lent *)s)->f, at, len);
+    return heft_file_map(((const file_view *)s)->f, at, len);
 }
 
-static heft_status lent_state(heft_source *s, heft_error *err)
+static heft_status view_state(heft_source *s, heft_error *err)
 {
-    heft_source *own = ((const lent *)s)->f->source;
-    return own && own->ops->state ? own->ops->state(own, err) : HEFT_OK;
+    heft_source *inner = ((const file_view *)s)->f->source;
+    return inner && inner->ops->state ? inner->ops->state(inner, err) : HEFT_OK;
 }
 
-static void enter_lent(heft_source *s)
+static void enter_view(heft_source *s)
 {
-    heft_file_enter(((const lent *)s)->f);
+    heft_file_enter(((const file_view *)s)->f);
 }
 
-static void leave_lent(heft_source *s)
+static void leave_view(heft_source *s)
 {
-    heft_file_disarm(((const lent *)s)->f);
+    heft_file_disarm(((const file_view *)s)->f);
 }
 
-static void close_lent(heft_source *s)
+static void close_view(heft_source *s)
 {
-    const heft_allocator *al = ((const lent *)s)->al;
-    heft_free(al, s, sizeof(lent), 16);
+    const heft_allocator *al = ((const file_view *)s)->al;
+    heft_free(al, s, sizeof(file_view), 16);
 }
 
-static const heft_source_ops lent_ops = {
+static const heft_source_ops view_ops = {
     .size = sizeof(heft_source_ops),
-    .read = read_lent,
-    .map = lend_lent,
-    .state = lent_state,
-    .enter = enter_lent,
-    .leave = leave_lent,
-    .close = close_lent,
+    .read = read_view,
+    .map = map_view,
+    .state = view_state,
+    .enter = enter_view,
+    .leave = leave_view,
+    .close = close_view,
 };
 
-/* Open f once more and join the tensors of x, which are in a file of so many bytes, to it; source: the bytes of that
- * file, or NULL. */
+/* Open f a second time and join the tensors of x, which lie in a file of `bytes` bytes; source:
+ * that file, or NULL. */
 static heft_status extend(heft_file **out, const heft_file *f, const heft_index *x, uint64_t bytes,
                           heft_source *source, heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
     heft_limits limits = f->x.limits;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    lent *s = heft_alloc(al, sizeof *s, 16);
+    file_view *s = heft_alloc(al, sizeof *s, 16);
     *out = NULL;
     if (!s)
         return heft_error_no_memory(err, "to append tensors");
-    *s = (lent){ { &lent_ops, heft_file_size(f) }, f, al };
+    *s = (file_view){ { &view_ops, heft_file_size(f) }, f, al };
     limits.memory = UINT64_MAX;
     o.format = f->format;
     o.host = f->host;
@@ -85,19 +85,19 @@ static heft_status extend(heft_file **out, const heft_file *f, const heft_index 
     return st;
 }
 
-/* ---- which tensors ---- */
+/* ---- selection of tensors ---- */
 
-typedef struct appending {
+typedef struct append_job {
     const heft_file *f, *from;
     const heft_append_settings *opt;
-    uint32_t *chosen, count; /* tensors of from, ascending */
-    uint32_t carried;        /* so many of them: the rest is lost */
-    uint64_t planned;        /* bytes of the file with them; 0: not known */
+    uint32_t *chosen, count; /* tensors of `from` to append, ascending */
+    uint32_t appended;       /* number of tensors that the conversion keeps */
+    uint64_t planned;        /* size of the extended file; 0: not known */
     heft_arena *arena;
     heft_error *err;
-} appending;
+} append_job;
 
-static heft_status choose(appending *a)
+static heft_status choose_tensors(append_job *a)
 {
     const heft_convert_options *o = &a->opt->convert;
     uint32_t all = heft_tensor_count(a->from);
@@ -126,9 +126,9 @@ static heft_status check_new(const heft_index *x, const heft_file *f, heft_error
     return HEFT_OK;
 }
 
-/* ---- what is left behind ---- */
+/* ---- contents that are not appended ---- */
 
-static void note_metadata(const appending *a)
+static void report_left_metadata(const append_job *a)
 {
     const heft_write_options *w = &a->opt->write;
     const heft_index *x = &a->from->x;
@@ -145,49 +145,52 @@ static void note_metadata(const appending *a)
     w->on_loss(w->loss_ctx, HEFT_NOTE, "heft/append", (heft_str){ NULL, 0 }, text.message);
 }
 
-static void say_unless_note(void *ctx, heft_severity s, const char *rule, heft_str tensor,
-                            const char *text)
+static void report_unless_note(void *ctx, heft_severity s, const char *rule, heft_str tensor,
+                               const char *text)
 {
     const heft_write_options *w = ctx;
     if (s != HEFT_NOTE && w->on_loss)
         w->on_loss(w->loss_ctx, s, rule, tensor, text);
 }
 
-/* What the conversion has noted is not noted again. */
-static heft_editing editing_of(const heft_file *in, const heft_file *plain,
-                               const heft_append_settings *o, heft_error *err)
+/* Suppress notes; the conversion has already reported them. */
+static heft_edit_job init_job(const heft_file *in, const heft_file *original,
+                              const heft_append_settings *o, heft_error *err)
 {
-    heft_editing g = {
-        .in = in, .plain = plain, .opt = HEFT_EDIT_OPTIONS_INIT, .align = o->write.align, .err = err
-    };
+    heft_edit_job g = { .in = in,
+                        .original = original,
+                        .opt = HEFT_EDIT_OPTIONS_INIT,
+                        .align = o->write.align,
+                        .err = err };
     g.opt.host = o->write.host;
-    g.opt.on_loss = say_unless_note;
+    g.opt.on_loss = report_unless_note;
     g.opt.loss_ctx = (void *)(uintptr_t)&o->write;
     return g;
 }
 
-/* ---- the tensors in a file of their own ---- */
+/* ---- conversion to a separate file ---- */
 
-/* What would stand in the way of a file that has them as well, and how large it would be. */
-static heft_status try_together(appending *a, const heft_planner *p)
+/* Plan the extended file, to report obstacles and compute the size. */
+static heft_status plan_extended(append_job *a, const heft_planner *p)
 {
     heft_file *in;
     heft_edit *e = NULL;
-    uint64_t bytes =
-        UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS; /* at most: none of them is looked at */
+    /* upper bound: no data of the file is read */
+    uint64_t bytes = UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS;
     heft_status st = extend(&in, a->f, &p->x, bytes, NULL, a->err);
     if (st)
         return st;
     uint64_t at = 0;
-    /* compressed parts have no places yet: one after the other will do, as long as they would be raw */
+    /* Compressed parts have no offsets yet; consecutive offsets with the sizes of raw parts
+     * suffice here. */
     for (uint32_t i = a->f->x.parts.len; p->plan.appended && i < in->x.parts.len; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(&in->x, i);
         part->offset = heft_global_offset(1, at);
         at += part->stored;
     }
-    heft_editing g = editing_of(in, a->f, a->opt, a->err);
-    g.is_rough = true;
-    st = heft_edit_make(&e, &g);
+    heft_edit_job g = init_job(in, a->f, a->opt, a->err);
+    g.size_only = true;
+    st = heft_edit_plan_job(&e, &g);
     if (!st)
         a->planned = p->plan.appended || p->digest_of ? 0 : heft_edit_size(e);
     heft_edit_close(e);
@@ -195,14 +198,15 @@ static heft_status try_together(appending *a, const heft_planner *p)
     return st;
 }
 
-/* As the file keeps it, where it says so by its places alone. */
-static uint32_t align_of(const heft_file *f, uint32_t asked)
+/* Return the alignment of the file, if the format records the alignment only through the offsets
+ * of parts. */
+static uint32_t choose_alignment(const heft_file *f, uint32_t requested)
 {
-    bool is_inherited = !asked && f->format->caps & HEFT_CAN_APPEND;
-    return is_inherited ? (uint32_t)heft_file_alignment(f) : asked;
+    bool is_inherited = !requested && f->format->caps & HEFT_CAN_APPEND;
+    return is_inherited ? (uint32_t)heft_file_alignment(f) : requested;
 }
 
-static heft_status check(const appending *a)
+static heft_status check(const append_job *a)
 {
     if (a->opt->append.duplicates == HEFT_DUPLICATES_LAST)
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
@@ -217,14 +221,14 @@ static heft_status check(const appending *a)
     return st ? st : heft_check_lengths(a->from, a->err);
 }
 
-static heft_status convert(appending *a, heft_sink *take)
+static heft_status convert_tensors(append_job *a, heft_sink *take)
 {
     heft_convert_options o = a->opt->convert;
     heft_write_options write = a->opt->write;
     heft_conversion_scope scope = { .only = a->chosen,
                                     .only_count = a->count,
                                     .metadata_from = a->f };
-    /* too large for the stack, which also holds the edit of a trial */
+    /* too large for the stack, which also holds the trial edit */
     heft_conversion *c = heft_arena_alloc(a->arena, sizeof *c, 16);
     heft_status st = c ? heft_edit_version(&write.version, a->f, a->arena, a->err)
                        : heft_error_no_memory(a->err, "to append tensors");
@@ -241,70 +245,70 @@ static heft_status convert(appending *a, heft_sink *take)
     }
     st = heft_conversion_plan(c, a->from, a->f->format, &o, &scope, a->err);
     if (!st) {
-        a->carried = heft_ix_tensors(&c->p.x);
+        a->appended = heft_ix_tensors(&c->p.x);
         st = check_new(&c->p.x, a->f, a->err);
     }
     if (!st && o.dry_run)
-        st = try_together(a, &c->p);
+        st = plan_extended(a, &c->p);
     if (!st)
         st = heft_conversion_write(c, take);
     return heft_conversion_end(c, take, st);
 }
 
-static heft_status run(appending *a, heft_sink *take)
+static heft_status run(append_job *a, heft_sink *take)
 {
     heft_status st = check(a);
     heft_file_enter(a->from);
     if (!st)
-        st = choose(a);
-    heft_status there = heft_file_leave(a->from, a->err);
-    st = st ? st : there;
+        st = choose_tensors(a);
+    heft_status left = heft_file_leave(a->from, a->err);
+    st = st ? st : left;
     if (st || !a->count) {
         heft_sink_discard(take);
         return st;
     }
-    note_metadata(a);
-    return convert(a, take);
+    report_left_metadata(a);
+    return convert_tensors(a, take);
 }
 
 heft_status heft_append_convert(uint32_t *tensors, const heft_file *f, const heft_file *from,
                                 heft_sink *take, const heft_append_options *opt, heft_error *err)
 {
-    heft_error own;
+    heft_error inner;
     heft_append_settings o;
     heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
     heft_arena arena = { .mem = &mem };
-    err = heft_error_begin(err, &own);
-    appending a = { .f = f, .from = from, .opt = &o, .arena = &arena, .err = err };
+    err = heft_error_begin(err, &inner);
+    append_job a = { .f = f, .from = from, .opt = &o, .arena = &arena, .err = err };
     *tensors = 0;
     heft_status st = heft_append_read_options(&o, opt, err);
     if (st) {
         heft_sink_discard(take);
         return st;
     }
-    o.write.align = align_of(f, o.write.align);
+    o.write.align = choose_alignment(f, o.write.align);
     st = run(&a, take);
     heft_arena_free(&arena);
-    *tensors = st ? 0 : a.carried;
+    *tensors = st ? 0 : a.appended;
     if (o.convert.planned_bytes)
-        *o.convert.planned_bytes = a.carried ? a.planned : heft_file_size(f);
+        *o.convert.planned_bytes = a.appended ? a.planned : heft_file_size(f);
     return heft_error_end(a.err, st);
 }
 
-/* ---- both together ---- */
+/* ---- the extended file ---- */
 
 heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_file *added,
                              const heft_append_options *opt, heft_error *err)
 {
-    heft_error own;
+    heft_error inner;
     heft_file *in;
     heft_append_settings o;
-    err = heft_error_begin(err, &own);
+    err = heft_error_begin(err, &inner);
     *out = NULL;
     heft_status st = heft_append_read_options(&o, opt, err);
     if (st)
         return st;
-    o.write.align = align_of(f, o.write.align);
+    o.write.align = choose_alignment(f, o.write.align);
     if (added->format != f->format || added->x.shards.len || !added->source)
         return heft_error_end(err, heft_error_plain(err, HEFT_E_ARGUMENT,
                                                     "what is added is no file of the same kind"));
@@ -315,8 +319,8 @@ heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_fil
         st = extend(&in, f, &added->x, heft_file_size(added), added->source, err);
     if (st)
         return heft_error_end(err, st);
-    heft_editing g = editing_of(in, f, &o, err);
-    st = heft_edit_make(out, &g);
+    heft_edit_job g = init_job(in, f, &o, err);
+    st = heft_edit_plan_job(out, &g);
     heft_file_close(in);
     return heft_error_end(err, st);
 }

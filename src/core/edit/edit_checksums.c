@@ -1,22 +1,23 @@
-/* edit_checksums.c - checksums of the edited file over data that stays.
+/* edit_checksums.c - derive checksums of the edited file over data that stays.
  *
- * Such a checksum is not made from the data.  What the file says of a range is joined to what is said of the bytes
- * around it, so that damaged data stay known as damaged.  Only a range of which the file says nothing is read, and
- * every checksum that the file has must hold before. */
+ * These checksums are not computed from the data.  The checksum that the file has for a range is
+ * joined with the checksums of the bytes around the range, so that damage in the data remains
+ * detectable.  Only a range without a checksum is read, and then every checksum of the file must
+ * hold. */
 #include "base/bisect.h"
 #include "base/sort.h"
 #include "core/edit/edit.h"
 #include "core/read/part_check.h"
 
-/* ---- what the file says -------------------------------------------------------------------- */
+/* ---- checksums of the file ---- */
 
-static bool claim_before(const void *ctx, uint32_t a, uint32_t b)
+static bool starts_before(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_ix_checksum_at(ctx, a).range[0].offset <
            heft_ix_checksum_at(ctx, b).range[0].offset;
 }
 
-heft_status heft_edit_sort_checksums(heft_editing *g)
+heft_status heft_edit_sort_checksums(heft_edit_job *g)
 {
     uint32_t n = heft_ix_checksums(&g->in->x);
     g->checksums = heft_plan_alloc(&g->p.plan, 2 * (size_t)n * sizeof *g->checksums);
@@ -25,12 +26,12 @@ heft_status heft_edit_sort_checksums(heft_editing *g)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < n; i++)
         g->checksums[i] = i;
-    heft_sort(g->checksums, g->checksums + n, n, claim_before, &g->in->x);
+    heft_sort(g->checksums, g->checksums + n, n, starts_before, &g->in->x);
     return HEFT_OK;
 }
 
-/* How many claims, in the order of their places, begin before `end`. */
-static uint32_t claims_before(const heft_editing *g, uint64_t end)
+/* Count the checksums, sorted by offset, that begin before `end`. */
+static uint32_t count_before(const heft_edit_job *g, uint64_t end)
 {
     heft_bisect b = { .end = heft_ix_checksums(&g->in->x) };
     while (heft_bisect_next(&b))
@@ -39,82 +40,86 @@ static uint32_t claims_before(const heft_editing *g, uint64_t end)
     return b.first;
 }
 
-/* Whether the claim covers one range of the file, and nothing else could be meant. */
+/* Return true if the checksum covers a single range of stored bytes and has no alternative
+ * interpretation. */
 static bool is_simple(const heft_stored_checksum *c, const heft_digest *d)
 {
     return !c->range[1].length && !c->zeros && !c->decoded && !c->is_alternative &&
            heft_str_is(heft_lit(c->algorithm), d->name);
 }
 
-/* What the file says of exactly these of its bytes. */
-static bool find_claim(const heft_editing *g, const heft_digest *d, heft_range r, uint32_t *said)
+/* Find a checksum of exactly this range. */
+static bool find_exact(const heft_edit_job *g, const heft_digest *d, heft_range r,
+                       uint32_t *checksum)
 {
-    for (uint32_t i = claims_before(g, r.offset), n = heft_ix_checksums(&g->in->x); i < n; i++) {
+    for (uint32_t i = count_before(g, r.offset), n = heft_ix_checksums(&g->in->x); i < n; i++) {
         heft_stored_checksum c = heft_ix_checksum_at(&g->in->x, g->checksums[i]);
         if (c.range[0].offset != r.offset)
             return false;
-        *said = heft_le32(c.expect);
-        if (c.range[0].length == r.length && is_simple(&c, d) && g->checksums[i] != g->judged)
+        *checksum = heft_le32(c.expect);
+        if (c.range[0].length == r.length && is_simple(&c, d) && g->checksums[i] != g->checking)
             return true;
     }
     return false;
 }
 
-/* The checksum of a range that a claim covers the end of, from that and from the bytes before the range: should those be
- * damaged, the checksum is wrong as well.  The algorithms are linear: joined to nothing, the beginning is what it adds
- * to the whole. */
-static bool find_tail(const heft_editing *g, const heft_digest *d, heft_range r, uint32_t *said)
+/* Derive the checksum of a range at the end of a longer covered range, from that range's
+ * checksum and the bytes before; damage in these bytes makes the derived checksum wrong, too.
+ * CRCs are linear: crc(tail) = crc(whole) ^ crc(head followed by as many zero bytes as the tail
+ * has). */
+static bool derive_tail(const heft_edit_job *g, const heft_digest *d, heft_range r,
+                        uint32_t *checksum)
 {
-    enum { MOST = 4096 };
-    uint8_t before[MOST];
-    uint32_t begin, none = 0, i = claims_before(g, r.offset);
-    if (!i || g->checksums[--i] == g->judged)
+    enum { MAX_HEAD = 4096 };
+    uint8_t head[MAX_HEAD];
+    uint32_t head_crc, none = 0, i = count_before(g, r.offset);
+    if (!i || g->checksums[--i] == g->checking)
         return false;
     heft_stored_checksum c = heft_ix_checksum_at(&g->in->x, g->checksums[i]);
     uint64_t skip = r.offset - c.range[0].offset;
     bool covers = c.range[0].length >= skip && c.range[0].length - skip == r.length;
-    if (!covers || skip > MOST || !is_simple(&c, d) ||
-        heft_file_read_stored(g->in, c.range[0].offset, before, (size_t)skip, NULL))
+    if (!covers || skip > MAX_HEAD || !is_simple(&c, d) ||
+        heft_file_read_stored(g->in, c.range[0].offset, head, (size_t)skip, NULL))
         return false;
-    d->init(&begin);
-    d->update(&begin, before, (size_t)skip);
-    d->join(&begin, &none, r.length);
-    *said = heft_le32(c.expect) ^ begin;
-    if (g->judged == HEFT_NONE)
+    d->init(&head_crc);
+    d->update(&head_crc, head, (size_t)skip);
+    d->join(&head_crc, &none, r.length);
+    *checksum = heft_le32(c.expect) ^ head_crc;
+    if (g->checking == HEFT_NONE)
         g->is_carried[g->checksums[i]] = true;
     return true;
 }
 
-/* ---- carrying over -------------------------------------------------------------------------- */
+/* ---- derived checksums ---- */
 
-heft_status heft_edit_sweep(heft_editing *g, heft_error *err)
+heft_status heft_edit_check_all_checksums(heft_edit_job *g, heft_error *err)
 {
-    if (g->is_swept)
+    if (g->all_checksums_hold)
         return HEFT_OK;
     heft_status st = heft_source_verifier_check_now(&g->verifier, err);
     if (!st)
         st = heft_source_verifier_require(&g->verifier, true, err);
-    g->is_swept = !st;
+    g->all_checksums_hold = !st;
     return st;
 }
 
-/* The algorithms that are joined have states that are numbers. */
-heft_status heft_edit_carry_old(heft_editing *g, const heft_digest *d, heft_range r, void *state,
-                                heft_error *err)
+/* The state of an algorithm that can be joined is a 32-bit number. */
+heft_status heft_edit_carry_original(heft_edit_job *g, const heft_digest *d, heft_range r,
+                                     void *state, heft_error *err)
 {
-    uint32_t said;
-    if (find_claim(g, d, r, &said) || find_tail(g, d, r, &said)) {
-        d->join(state, &said, r.length);
+    uint32_t checksum;
+    if (find_exact(g, d, r, &checksum) || derive_tail(g, d, r, &checksum)) {
+        d->join(state, &checksum, r.length);
         return HEFT_OK;
     }
-    heft_status st = heft_edit_sweep(g, err);
+    heft_status st = heft_edit_check_all_checksums(g, err);
     return st ? st : heft_digest_stored(g->in, d, state, r, err);
 }
 
 heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void *state,
                             heft_error *err)
 {
-    heft_editing *g = ctx;
+    heft_edit_job *g = ctx;
     heft_status st = HEFT_OK;
     while (r.length && !st) {
         const heft_edit_extent *p = heft_edit_extent_at(g->e, r.offset);
@@ -125,7 +130,7 @@ heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void 
         if (p->data)
             d->update(state, (const uint8_t *)p->data + skip, (size_t)n);
         else
-            st = heft_edit_carry_old(g, d, (heft_range){ p->from + skip, n }, state, err);
+            st = heft_edit_carry_original(g, d, (heft_range){ p->from + skip, n }, state, err);
         r = (heft_range){ r.offset + n, r.length - n };
     }
     return st;

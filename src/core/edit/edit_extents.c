@@ -1,48 +1,49 @@
-/* edit_extents.c - the edited file, front to back: bytes that are made, and ranges of the file as it is. */
+/* edit_extents.c - the edited file as a list of extents in order: new bytes, and ranges copied
+ * from the file before the edit. */
 #include "core/edit/edit.h"
 
 #include "base/bisect.h"
 
-static heft_status add_piece(heft_editing *g, heft_edit_extent piece)
+static heft_status add_extent(heft_edit_job *g, heft_edit_extent extent)
 {
-    heft_edit_extent *last = g->e->pieces.ptr;
-    last = g->e->pieces.len ? last + (g->e->pieces.len - 1) : NULL;
-    if (!piece.length)
+    heft_edit_extent *last = g->e->extents.ptr;
+    last = g->e->extents.len ? last + (g->e->extents.len - 1) : NULL;
+    if (!extent.length)
         return HEFT_OK;
-    if (last && !last->data && !piece.data && last->from + last->length == piece.from) {
-        last->length += piece.length;
+    if (last && !last->data && !extent.data && last->from + last->length == extent.from) {
+        last->length += extent.length;
         return HEFT_OK;
     }
-    heft_edit_extent *to = heft_vec_push(&g->e->mem, &g->e->pieces, sizeof *to);
+    heft_edit_extent *to = heft_vec_push(&g->e->mem, &g->e->extents, sizeof *to);
     if (!to)
         return heft_error_no_memory(g->err, "for the edited file's index");
-    *to = piece;
+    *to = extent;
     return HEFT_OK;
 }
 
-heft_status heft_edit_add_copy(heft_editing *g, uint64_t at, uint64_t length, uint64_t from)
+heft_status heft_edit_add_copy(heft_edit_job *g, uint64_t at, uint64_t length, uint64_t from)
 {
-    return add_piece(g, (heft_edit_extent){ at, length, from, NULL, 0 });
+    return add_extent(g, (heft_edit_extent){ at, length, from, NULL, 0 });
 }
 
-heft_status heft_edit_add_bytes(heft_editing *g, uint64_t at, uint64_t length, uint8_t **to)
+heft_status heft_edit_add_bytes(heft_edit_job *g, uint64_t at, uint64_t length, uint8_t **to)
 {
     *to = length <= SIZE_MAX - 1 ? heft_arena_alloc(&g->e->arena, (size_t)length + 1, 1) : NULL;
     if (!*to)
         return heft_error_no_memory(g->err, "for the edited file's index");
-    return add_piece(g, (heft_edit_extent){ at, length, HEFT_NOWHERE, *to, 0 });
+    return add_extent(g, (heft_edit_extent){ at, length, HEFT_NOWHERE, *to, 0 });
 }
 
 const heft_edit_extent *heft_edit_extent_at(const heft_edit *e, uint64_t at)
 {
-    const heft_edit_extent *pieces = e->pieces.ptr;
-    heft_bisect b = { .end = e->pieces.len };
+    const heft_edit_extent *extents = e->extents.ptr;
+    heft_bisect b = { .end = e->extents.len };
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, pieces[b.mid].at + pieces[b.mid].length <= at);
-    return b.first < e->pieces.len ? pieces + b.first : NULL;
+        heft_bisect_narrow(&b, extents[b.mid].at + extents[b.mid].length <= at);
+    return b.first < e->extents.len ? extents + b.first : NULL;
 }
 
-heft_status heft_edit_bytes(const heft_editing *g, uint64_t at, void *buf, size_t len,
+heft_status heft_edit_bytes(const heft_edit_job *g, uint64_t at, void *buf, size_t len,
                             heft_error *err)
 {
     uint8_t *to = buf;

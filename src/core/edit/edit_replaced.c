@@ -1,131 +1,136 @@
-/* edit_replaced.c - bytes of the file that are not copied into the edited one: they are made anew, and nobody could tell
- * afterwards whether they were damaged.  So every checksum that covers some of them must hold, or be carried over, and
- * what the format demands of them must be so. */
+/* edit_replaced.c - check the bytes of the file that the edit replaces instead of copying. After
+ * the edit, damage in these bytes could no longer be found.  So each checksum over replaced
+ * bytes must hold, or a checksum of the edited file must derive from that checksum; and replaced
+ * bytes must follow the rules of the format. */
 #include "base/bisect.h"
 #include "base/sort.h"
 #include "core/check/file_verify.h"
 #include "core/edit/edit.h"
 #include "core/read/part_check.h"
 
-/* ---- which bytes are copied ----------------------------------------------------------------- */
+/* ---- copied ranges ---- */
 
-static const heft_edit_extent *copy_at(const heft_editing *g, uint32_t i)
+static const heft_edit_extent *copy_at(const heft_edit_job *g, uint32_t i)
 {
-    return (const heft_edit_extent *)g->e->pieces.ptr + g->copied[i];
+    return (const heft_edit_extent *)g->e->extents.ptr + g->copy_order[i];
 }
 
-static bool copied_before(const void *ctx, uint32_t a, uint32_t b)
+static bool sorts_by_source(const void *ctx, uint32_t a, uint32_t b)
 {
-    const heft_edit_extent *pieces = ctx;
-    return pieces[a].from < pieces[b].from;
+    const heft_edit_extent *extents = ctx;
+    return extents[a].from < extents[b].from;
 }
 
-static heft_status sort_copies(heft_editing *g)
+static heft_status sort_copies(heft_edit_job *g)
 {
-    const heft_edit_extent *pieces = g->e->pieces.ptr;
-    uint32_t n = g->e->pieces.len;
-    g->copied = heft_plan_alloc(&g->p.plan, 2 * (size_t)n * sizeof *g->copied);
-    if (!g->copied)
+    const heft_edit_extent *extents = g->e->extents.ptr;
+    uint32_t n = g->e->extents.len;
+    g->copy_order = heft_plan_alloc(&g->p.plan, 2 * (size_t)n * sizeof *g->copy_order);
+    if (!g->copy_order)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < n; i++)
-        if (!pieces[i].data)
-            g->copied[g->copies++] = i;
-    heft_sort(g->copied, g->copied + n, g->copies, copied_before, pieces);
+        if (!extents[i].data)
+            g->copy_order[g->copy_count++] = i;
+    heft_sort(g->copy_order, g->copy_order + n, g->copy_count, sorts_by_source, extents);
     return HEFT_OK;
 }
 
-/* From the beginning of r on, in the file as it is: how many bytes are copied, or are not. */
-static uint64_t stretch(const heft_editing *g, heft_range r, bool *is_copied)
+/* Return how many bytes from the beginning of r on, in the file before the edit, are all copied
+ * or all replaced. */
+static uint64_t run_length(const heft_edit_job *g, heft_range r, bool *is_copied)
 {
-    heft_bisect b = { .end = g->copies };
+    heft_bisect b = { .end = g->copy_count };
     while (heft_bisect_next(&b))
         heft_bisect_narrow(&b, copy_at(g, b.mid)->from + copy_at(g, b.mid)->length <= r.offset);
-    const heft_edit_extent *p = b.first < g->copies ? copy_at(g, b.first) : NULL;
+    const heft_edit_extent *p = b.first < g->copy_count ? copy_at(g, b.first) : NULL;
     *is_copied = p && p->from <= r.offset;
     uint64_t end = !p ? HEFT_NOWHERE : *is_copied ? p->from + p->length : p->from;
     return end - r.offset < r.length ? end - r.offset : r.length;
 }
 
-static bool is_copied_whole(const heft_editing *g, heft_range r)
+static bool is_copied_whole(const heft_edit_job *g, heft_range r)
 {
     bool is_copied = true;
     for (uint64_t n; r.length && is_copied; r.offset += n, r.length -= n)
-        n = stretch(g, r, &is_copied);
+        n = run_length(g, r, &is_copied);
     return is_copied;
 }
 
-/* ---- checksums ------------------------------------------------------------------------------ */
+/* ---- checksums ---- */
 
-static heft_status add_old(void *ctx, const heft_digest *d, heft_range r, void *state,
-                           heft_error *err)
+static heft_status digest_original(void *ctx, const heft_digest *d, heft_range r, void *state,
+                                   heft_error *err)
 {
-    heft_editing *g = ctx;
+    heft_edit_job *g = ctx;
     heft_status st = HEFT_OK;
     for (uint64_t n; r.length && !st; r.offset += n, r.length -= n) {
         bool is_copied;
-        n = stretch(g, r, &is_copied);
+        n = run_length(g, r, &is_copied);
         heft_range next = { r.offset, n };
-        st = is_copied ? heft_edit_carry_old(g, d, next, state, err)
+        st = is_copied ? heft_edit_carry_original(g, d, next, state, err)
                        : heft_digest_stored(g->in, d, state, next, err);
     }
     return st;
 }
 
-/* Check a checksum of the file, which is a CRC: no other one is left after heft_source_verifier_begin(). The CRC of copied
- * data is derived from other checksums that cover the data. */
-static heft_status judge(heft_editing *g, uint32_t claim)
+/* Check a checksum of the file, always a CRC: heft_source_verifier_begin() leaves no checksums
+ * of other kinds.  The CRC of copied data is derived from other checksums that cover the data. */
+static heft_status check_checksum(heft_edit_job *g, uint32_t checksum)
 {
-    heft_stored_checksum c = heft_ix_checksum_at(&g->in->x, claim);
+    heft_stored_checksum c = heft_ix_checksum_at(&g->in->x, checksum);
     bool holds;
-    g->judged = claim;
+    g->checking = checksum;
     heft_status st = heft_stored_checksum_join(
-        &holds, &c, heft_host_digest(g->in->host, c.algorithm), add_old, g, g->err);
-    g->judged = HEFT_NONE;
-    if (st || g->is_swept || holds)
+        &holds, &c, heft_host_digest(g->in->host, c.algorithm), digest_original, g, g->err);
+    g->checking = HEFT_NONE;
+    if (st || g->all_checksums_hold || holds)
         return st;
-    return heft_edit_sweep(g, g->err); /* which of them is broken */
+    return heft_edit_check_all_checksums(g, g->err); /* find out which checksum is broken */
 }
 
-static heft_status check_claims(heft_editing *g)
+static heft_status check_checksums(heft_edit_job *g)
 {
     const heft_index *x = &g->in->x;
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < heft_ix_checksums(x) && !st && !g->is_swept; i++) {
+    for (uint32_t i = 0; i < heft_ix_checksums(x) && !st && !g->all_checksums_hold; i++) {
         heft_stored_checksum c = heft_ix_checksum_at(x, i);
+        /* Skip appended tensors: the conversion has just computed the checksum. */
         if (heft_global_offset_file(x, c.range[0].offset))
-            continue; /* of what is added: it was made by this library */
-        bool is_open = c.part == HEFT_NONE && heft_source_verifier_is_pending(&g->verifier, i) &&
-                       !g->is_carried[i];
-        if (is_open && !(is_copied_whole(g, c.range[0]) && is_copied_whole(g, c.range[1])))
-            st = judge(g, i);
+            continue;
+        bool needs_check = c.part == HEFT_NONE &&
+                           heft_source_verifier_is_pending(&g->verifier, i) && !g->is_carried[i];
+        if (needs_check && !(is_copied_whole(g, c.range[0]) && is_copied_whole(g, c.range[1])))
+            st = check_checksum(g, i);
     }
     return st;
 }
 
-/* ---- what the format demands ---------------------------------------------------------------- */
+/* ---- rules of the format ---- */
 
-static bool passes(void *ctx, heft_range where)
+static bool is_range_copied(void *ctx, heft_range where)
 {
     return is_copied_whole(ctx, where);
 }
 
-/* Bytes that are lost where padding should be may be those of a tensor whose place is damaged. */
-static void refuse(void *ctx, const heft_finding *found)
+/* Record a finding in replaced bytes as an error: bytes in place of padding may belong to a
+ * tensor with a damaged offset. */
+static void record_finding(void *ctx, const heft_finding *found)
 {
-    heft_editing *g = ctx;
+    heft_edit_job *g = ctx;
     heft_range where = found->where;
-    bool is_lost = where.offset != HEFT_NOWHERE && where.length && !is_copied_whole(g, where);
-    if (!g->refused && is_lost && found->severity >= HEFT_WARNING)
-        g->refused = heft_error_set(g->err, HEFT_E_FORMAT, where.offset,
-                                    "%s: %s: an edit would hide that", found->rule, found->text);
+    bool is_replaced = where.offset != HEFT_NOWHERE && where.length && !is_copied_whole(g, where);
+    if (!g->layout_status && is_replaced && found->severity >= HEFT_WARNING)
+        g->layout_status = heft_error_set(g->err, HEFT_E_FORMAT, where.offset,
+                                          "%s: %s: an edit would hide that", found->rule,
+                                          found->text);
 }
 
-heft_status heft_edit_check_replaced(heft_editing *g)
+heft_status heft_edit_check_replaced(heft_edit_job *g)
 {
     heft_status st = sort_copies(g);
     if (!st)
-        st = check_claims(g);
+        st = check_checksums(g);
     if (!st)
-        st = heft_verify_layout(g->plain, passes, refuse, g, g->err);
-    return st ? st : g->refused;
+        st = heft_verify_layout(g->original, is_range_copied, record_finding, g, g->err);
+    return st ? st : g->layout_status;
 }

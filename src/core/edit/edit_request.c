@@ -1,24 +1,24 @@
-/* edit_request.c - what an edit was asked for. */
+/* edit_request.c - the changes that an edit requests. */
 #include "core/edit/edit.h"
 
 #include "core/write/copy_metadata.h"
 
-heft_str heft_edit_name(const heft_editing *g, uint32_t t)
+heft_str heft_edit_name(const heft_edit_job *g, uint32_t t)
 {
     return g->names && g->names[t].ptr ? g->names[t] : heft_ix_name(&g->in->x, t);
 }
 
-heft_identity heft_edit_identity(const heft_editing *g, uint32_t t)
+heft_identity heft_edit_identity(const heft_edit_job *g, uint32_t t)
 {
     return g->identities ? g->identities[t] : heft_ix_identity(&g->in->x, t);
 }
 
-bool heft_edit_has_new_vocab(const heft_editing *g)
+bool heft_edit_has_new_vocab(const heft_edit_job *g)
 {
     return g->opt.vocab || g->opt.special_count;
 }
 
-bool heft_edit_sets(const heft_editing *g, heft_str key)
+bool heft_edit_sets(const heft_edit_job *g, heft_str key)
 {
     size_t i = 0;
     while (i < g->opt.set_count && !heft_str_eq(g->opt.set[i].key, key))
@@ -26,7 +26,7 @@ bool heft_edit_sets(const heft_editing *g, heft_str key)
     return i < g->opt.set_count;
 }
 
-bool heft_edit_unsets(const heft_editing *g, heft_str key)
+bool heft_edit_unsets(const heft_edit_job *g, heft_str key)
 {
     size_t i = 0;
     while (i < g->opt.unset_count && !heft_str_eq(g->opt.unset[i], key))
@@ -34,7 +34,7 @@ bool heft_edit_unsets(const heft_editing *g, heft_str key)
     return i < g->opt.unset_count;
 }
 
-bool heft_edit_replaces_part(const heft_editing *g, heft_str role)
+bool heft_edit_replaces_part(const heft_edit_job *g, heft_str role)
 {
     return (g->vocab && heft_str_is(role, "vocab")) ||
            (g->opt.config.ptr && heft_str_is(role, "config"));
@@ -60,7 +60,7 @@ const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft
     return find_in(x, (uint32_t)(v - heft_ix_value(x, 0)) + 1, v->as.of.end, name);
 }
 
-bool heft_edit_changes_map(const heft_editing *g, heft_str map)
+bool heft_edit_changes_map(const heft_edit_job *g, heft_str map)
 {
     const heft_format *f = g->in->format;
     heft_str name;
@@ -74,7 +74,7 @@ bool heft_edit_changes_map(const heft_editing *g, heft_str map)
     return changes;
 }
 
-static heft_status check_value(const heft_editing *g, const heft_value *v)
+static heft_status check_value(const heft_edit_job *g, const heft_value *v)
 {
     if (heft_value_nests(v))
         return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: lists and maps are not set",
@@ -88,7 +88,7 @@ static heft_status check_value(const heft_editing *g, const heft_value *v)
     return heft_check_map_number(g->in->format, v, g->err);
 }
 
-heft_status heft_edit_check_request(const heft_editing *g)
+heft_status heft_edit_check_request(const heft_edit_job *g)
 {
     heft_status st = HEFT_OK;
     for (size_t i = 0; i < g->opt.special_count; i++)
