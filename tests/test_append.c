@@ -379,21 +379,21 @@ static void names_that_are_there_are_refused(void **state)
     heft_append_result r;
     heft_error err;
     heft_status st = append(&heft_system_disk, s.path, s.more, NULL, &r, &err);
-    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "there is a tensor 'v' already");
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'v' exists already");
     assert_false(r.about_from);
     begin(&s);
     o.convert = &convert;
     convert.keep = keep_v;
     convert.rename = all_are_w;
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
-    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "there is a tensor 'w' already");
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'w' exists already");
     convert.keep = NULL;
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "'w'");
     o = (heft_append_options)HEFT_APPEND_OPTIONS_INIT;
     o.duplicates = HEFT_DUPLICATES_LAST;
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
-    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "not replaced");
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "does not replace");
     assert_true(file_is(s.path, s.old));
     end_scene(&s);
 }

@@ -76,9 +76,9 @@ static void a_file_of_a_set_is_not_edited_alone(void **state)
     for (size_t i = 0; i < HEFT_COUNT(sets); i++) {
         make_set(state, sets[i].format);
         for (size_t k = 0; k < 2; k++)
-            assert_refused(in(state, sets[i].files[k]), "files of a model");
+            assert_refused(in(state, sets[i].files[k]), "edited one by one");
         if (sets[i].index)
-            assert_refused(in(state, sets[i].index), "files of a model");
+            assert_refused(in(state, sets[i].index), "edited one by one");
     }
 }
 
@@ -91,12 +91,12 @@ static void a_link_to_a_file_of_a_set_is_not_edited(void **state)
     /* from elsewhere into the set … */
     const char *link = heft_test_path(apart, "link");
     assert_int_equal(symlink("../m-00001-of-00002.safetensors", link), 0);
-    assert_refused(link, "files of a model");
+    assert_refused(link, "edited one by one");
     /* … and from the set to elsewhere */
     assert_int_equal(
         rename(in(state, "m-00002-of-00002.safetensors"), heft_test_path(apart, "blob")), 0);
     assert_int_equal(symlink("apart/blob", in(state, "m-00002-of-00002.safetensors")), 0);
-    assert_refused(in(state, "m-00002-of-00002.safetensors"), "files of a model");
+    assert_refused(in(state, "m-00002-of-00002.safetensors"), "edited one by one");
     free(apart);
 }
 

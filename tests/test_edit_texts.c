@@ -245,7 +245,7 @@ static void vocabularies_that_cannot_be_are_refused(void **state)
     heft_vocab *v = vocab_of(few);
     o.vocab = v;
     heft_assert_fails(refusal_of(model("mag", NULL, NULL), &o, &h, &err), HEFT_E_UNSUPPORTED, &err,
-                      "no place for a vocabulary");
+                      "cannot store a vocabulary");
     heft_assert_fails(refusal_of(model("gguf", NULL, NULL), &o, &h, &err), HEFT_E_UNSUPPORTED, &err,
                       "heft convert --vocab");
     heft_vocab_close(v);

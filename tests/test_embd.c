@@ -47,7 +47,8 @@ static heft_bytes write_model(const char *layout, bool is_stream, const heft_voc
                    &err);
     declare(w, v, &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
-    heft_assert_fails(heft_writer_set_vocab(w, v, &err), HEFT_E_ARGUMENT, &err, "comes before");
+    heft_assert_fails(heft_writer_set_vocab(w, v, &err), HEFT_E_ARGUMENT, &err,
+                      "must be set before");
     for (uint32_t part = 0; part < HEFT_COUNT(elements); part++)
         for (size_t left = 4u * elements[part], n; left; left -= n) {
             n = left < sizeof piece ? left : sizeof piece;

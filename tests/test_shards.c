@@ -400,10 +400,10 @@ static void options_that_make_no_sense_are_refused(void **state)
     heft_split_options opt = HEFT_SPLIT_OPTIONS_INIT;
     const heft_format *to = heft_file_format(f);
     heft_assert_fails(heft_file_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err,
-                      "neither size nor");
+                      "neither a size limit nor");
     opt.count = 1;
     heft_assert_fails(heft_file_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err,
-                      "where the files go");
+                      "heft_split_options.open");
     opt.open = open_sink;
     opt.stem = "a/b";
     heft_assert_fails(heft_file_split(f, to, &opt, &err), HEFT_E_ARGUMENT, &err, "'a/b'");

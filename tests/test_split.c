@@ -289,7 +289,7 @@ static void a_tensor_that_is_too_large_is_named(void **state)
         assert_int_equal(s.severity, strict ? HEFT_FAULT : HEFT_WARNING);
         assert_string_equal(s.name, "002599");
         if (!strict) /* the last file is the index */
-            snprintf(text, sizeof text, "its file has %llu bytes, %d at most were asked for",
+            snprintf(text, sizeof text, "its file has %llu bytes, more than the limit of %d",
                      (unsigned long long)sizes[files - 2], LIMIT);
         assert_string_equal(s.text, text);
         assert_int_equal(files != 0, !strict);

@@ -69,17 +69,18 @@ static void everything_is_declared_before_the_data(void **state)
     begin(&f);
     uint32_t w = add(&f, "w", 4);
     heft_assert_fails(heft_writer_write(f.w, w, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "data come after heft_writer_begin()");
+                      "data must be written after heft_writer_begin()");
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "begun already");
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "was called already");
     heft_assert_fails(
         heft_writer_add_dense(&part, f.w, heft_test_str("v"), HEFT_F32, dims, 1, &f.err),
-        HEFT_E_ARGUMENT, &f.err, "tensors come before");
+        HEFT_E_ARGUMENT, &f.err, "tensors come too late");
     heft_assert_fails(heft_writer_add_meta(f.w, number("k", 1), &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "metadata come before");
+                      "metadata come too late");
     heft_assert_fails(heft_writer_end_meta(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "no list or map");
     heft_assert_fails(heft_writer_add_model_part(f.w, heft_test_str("config"), "{}", 2, &f.err),
-                      HEFT_E_ARGUMENT, &f.err, "parts of the file come before");
+                      HEFT_E_ARGUMENT, &f.err, "must be added before");
     /* none of which did harm */
     heft_assert_ok(heft_writer_write(f.w, w, zeros, 16, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
@@ -94,18 +95,18 @@ static void parts_come_in_order_and_in_full(void **state)
     uint32_t a = add(&f, "a", 4), b = add(&f, "b", 4);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_fails(heft_writer_write(f.w, b, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "bytes of part 1 came where part 0 is next");
+                      "got data of part 1, but part 0 is next");
     heft_assert_fails(heft_writer_write(f.w, 77, zeros, 4, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "bytes of part 77");
+                      "got data of part 77");
     heft_assert_fails(heft_writer_write(f.w, a, zeros, 17, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "part 0 gets more than its 16 bytes");
+                      "part 0: more data than its 16 bytes");
     heft_assert_ok(heft_writer_write(f.w, a, zeros, 15, &f.err), &f.err);
     heft_assert_fails(heft_writer_write(f.w, a, zeros, 2, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "more than its 16");
+                      "more data than its 16");
     heft_assert_ok(heft_writer_write(f.w, a, NULL, 0, &f.err), &f.err);
     heft_assert_ok(heft_writer_write(f.w, a, zeros, 1, &f.err), &f.err);
     heft_assert_fails(heft_writer_write(f.w, a, zeros, 1, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "bytes of part 0 came where part 1 is next");
+                      "got data of part 0, but part 1 is next");
     heft_assert_ok(heft_writer_write(f.w, b, zeros, 16, &f.err), &f.err);
     heft_assert_fails(heft_writer_write(f.w, b, zeros, 1, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "part 2 is next");
@@ -119,7 +120,7 @@ static void an_unfinished_file_does_not_appear(void **state)
     fixture f;
     (void)state;
     begin(&f);
-    heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "not begun");
+    heft_assert_fails(heft_writer_finish(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "was not called");
     assert_true(f.sink.discarded);
     end(&f);
     begin(&f);
@@ -146,12 +147,12 @@ static void tensors_that_are_none_are_refused(void **state)
         uint64_t dims[2];
         const char *words;
     } rows[] = {
-        { { "a", 1 }, HEFT_UNTYPED, { 1, 1 }, "no such element type" },
-        { { "a", 1 }, 999, { 1, 1 }, "no such element type" },
+        { { "a", 1 }, HEFT_UNTYPED, { 1, 1 }, "unknown element type" },
+        { { "a", 1 }, 999, { 1, 1 }, "unknown element type" },
         { { "\xff", 1 }, HEFT_F32, { 1, 1 }, "not UTF-8" },
         { { "\xc0\x80", 2 }, HEFT_F32, { 1, 1 }, "not UTF-8" },
-        { { "a", 1 }, HEFT_F32, { UINT64_MAX, 2 }, "passes 64 bits" },
-        { { "a", 1 }, HEFT_F64, { (uint64_t)1 << 61, 1 }, "passes 64 bits" },
+        { { "a", 1 }, HEFT_F32, { UINT64_MAX, 2 }, "overflows 64 bits" },
+        { { "a", 1 }, HEFT_F64, { (uint64_t)1 << 61, 1 }, "overflows 64 bits" },
     };
     fixture f;
     uint32_t part;
@@ -227,8 +228,8 @@ static void options_that_cannot_be_are_refused(void **state)
         const char *words;
     } rows[] = {
         { 3, HEFT_RAW, NULL, HEFT_E_ARGUMENT, "an alignment of 3" },
-        { 0, HEFT_ZSTD, NULL, HEFT_E_UNSUPPORTED, "no compressed parts" },
-        { 0, HEFT_RAW, "crc32c", HEFT_E_UNSUPPORTED, "no place for a digest" },
+        { 0, HEFT_ZSTD, NULL, HEFT_E_UNSUPPORTED, "does not support compression" },
+        { 0, HEFT_RAW, "crc32c", HEFT_E_UNSUPPORTED, "cannot store a digest" },
     };
     heft_writer *w;
     heft_error err;
@@ -307,8 +308,8 @@ static void losses_stop_the_writing(void **state)
         heft_writer_add_dense(&part, f.w, heft_test_str("scalar"), HEFT_F64, NULL, 0, &f.err),
         &f.err);
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err,
-                      "mag cannot carry this model as it is: 1 obstacle");
-    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err, "obstacle");
+                      "cannot write this model as mag: 1 problem (listed above)");
+    heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err, "problem");
     assert_int_equal(f.sink.len, 0);
     discard(&f);
 }
@@ -485,7 +486,7 @@ static void a_stream_takes_no_other_order_than_its_own(void **state)
         heft_assert_ok(heft_writer_write(f.w, half, zeros, 6, &f.err), &f.err);
         heft_status st = heft_writer_write(f.w, whole, zeros, 32, &f.err);
         if (is_stream)
-            heft_assert_fails(st, HEFT_E_ARGUMENT, &f.err, "which a stream cannot take");
+            heft_assert_fails(st, HEFT_E_ARGUMENT, &f.err, "which a stream does not allow");
         heft_assert_status(heft_writer_finish(f.w, &f.err), st, &f.err);
         end(&f);
     }

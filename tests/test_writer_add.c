@@ -231,7 +231,7 @@ static void the_generator_is_that_of_the_program(void **state)
     begin(&f, "mag", NULL);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_fails(heft_writer_set_generator(f.w, heft_test_str("x"), &f.err), HEFT_E_ARGUMENT,
-                      &f.err, "the generator comes before heft_writer_begin()");
+                      &f.err, "the generator comes too late");
     discard(&f);
 }
 
@@ -250,16 +250,16 @@ static void tensors_that_are_none_are_refused(void **state)
           { { { "x", 1 }, HEFT_F32, 6, NULL } },
           1,
           HEFT_F32,
-          "one component, \"data\"" },
-        { { "", 0 }, { { { "data", 4 }, HEFT_F32, 5, NULL } }, 1, HEFT_F32, "one component" },
-        { { "", 0 }, { { { "data", 4 }, HEFT_I32, 6, NULL } }, 1, HEFT_F32, "one component" },
+          "a single component \"data\"" },
+        { { "", 0 }, { { { "data", 4 }, HEFT_F32, 5, NULL } }, 1, HEFT_F32, "a single component" },
+        { { "", 0 }, { { { "data", 4 }, HEFT_I32, 6, NULL } }, 1, HEFT_F32, "a single component" },
         { { "", 0 },
           { { { "data", 4 }, HEFT_F32, 6, NULL }, { { "x", 1 }, HEFT_F32, 6, NULL } },
           2,
           HEFT_F32,
-          "one component" },
-        { { "", 0 }, { { { NULL, 0 }, 0, 0, NULL } }, 0, HEFT_UNTYPED, "no such element type" },
-        { { "own", 3 }, { { { NULL, 0 }, 0, 0, NULL } }, 0, 999, "no such element type" },
+          "a single component" },
+        { { "", 0 }, { { { NULL, 0 }, 0, 0, NULL } }, 0, HEFT_UNTYPED, "unknown element type" },
+        { { "own", 3 }, { { { NULL, 0 }, 0, 0, NULL } }, 0, 999, "unknown element type" },
         { { "own", 3 },
           { { { "x", 1 }, 999, 6, NULL } },
           1,
@@ -267,12 +267,16 @@ static void tensors_that_are_none_are_refused(void **state)
           "component 'x': there is no" },
         { { "own", 3 }, { { { "", 0 }, 0, 6, NULL } }, 1, HEFT_U8, "is empty or not UTF-8" },
         { { "own", 3 }, { { { "\xff", 1 }, 0, 6, NULL } }, 1, HEFT_U8, "is empty or not UTF-8" },
-        { { "\xff", 1 }, { { { "x", 1 }, 0, 6, NULL } }, 1, HEFT_U8, "name of its layout" },
+        { { "\xff", 1 },
+          { { { "x", 1 }, 0, 6, NULL } },
+          1,
+          HEFT_U8,
+          "its layout or its stored type" },
         { { "own", 3 },
           { { { "x", 1 }, HEFT_F64, UINT64_MAX, NULL } },
           1,
           HEFT_U8,
-          "component 'x': its bytes pass 64 bits" },
+          "component 'x': its size in bytes overflows 64 bits" },
         { { "own", 3 },
           { { { "x", 1 }, 0, 6, NULL }, { { "x", 1 }, 0, 6, NULL } },
           2,
@@ -316,7 +320,7 @@ static void attributes_that_are_none_are_refused(void **state)
     for (size_t i = 0; i < HEFT_COUNT(bad); i++) {
         s.attributes = &bad[i];
         heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
-                          i ? "of no kind" : "counts more children");
+                          i ? "unknown kind" : "declares more children");
     }
     heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 }, .as.of = { 1, 0 } };
     s.attributes = &(heft_value){ .kind = HEFT_NULL, .key = { "k", 1 } };
@@ -342,10 +346,10 @@ static void a_base_id_is_that_of_the_name_or_none(void **state)
     begin(&f, "gptrs-archive", NULL);
     s.identity = (heft_identity){ .has = HEFT_HAS_BASE_ID, .base_id = { { 1 } } };
     heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "its base id is not that of its name");
+                      "its base id does not match its name");
     s.identity = (heft_identity){ .has = 1u << 30 };
     heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "flags that this version does not know");
+                      "flags unknown to this version");
     s.identity.has = HEFT_HAS_BASE_ID;
     assert_true(heft_param_base_id(&s.identity.base_id, HEFT_STR("w")));
     heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
@@ -362,8 +366,8 @@ static void a_storage_that_cannot_be_is_refused(void **state)
         heft_storage how;
         const char *words;
     } rows[] = {
-        { "mag", { .encoding = HEFT_ZSTD }, "component 'data': mag has no compressed parts" },
-        { "mag", { .digest = "crc32c" }, "component 'data': mag has no place for a digest" },
+        { "mag", { .encoding = HEFT_ZSTD }, "component 'data': mag does not support compression" },
+        { "mag", { .digest = "crc32c" }, "component 'data': mag cannot store a digest" },
         { "ztensor", { .digest = "none such" }, "component 'data': this build cannot compute" },
     };
     (void)state;

@@ -256,7 +256,7 @@ static void a_tensor_that_cannot_be_carried_is_refused_and_the_file_goes_on(void
     begin(&f);
     add(&f, 0, NULL, &part);
     fill(&f, 0, part);
-    heft_assert_fails(try_add(&f, "bad", HEFT_C64), HEFT_E_LOSSY, &f.err, "1 obstacle");
+    heft_assert_fails(try_add(&f, "bad", HEFT_C64), HEFT_E_LOSSY, &f.err, "1 problem");
     assert_non_null(strstr(f.losses.text, "2 ztensor/dtype bad: element type c64"));
     add(&f, 3, NULL, &part);
     fill(&f, 3, part);
@@ -314,7 +314,7 @@ static void other_formats_say_what_to_do(void **state)
         heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
         heft_assert_fails(try_add(&f, "b", HEFT_F32), HEFT_E_ARGUMENT, &f.err, "write zTensor");
         heft_assert_fails(heft_writer_add_meta(f.w, text("k", "v"), &f.err), HEFT_E_ARGUMENT,
-                          &f.err, "metadata come before heft_writer_begin()");
+                          &f.err, "metadata come too late");
         heft_assert_ok(heft_writer_write(f.w, part, numbers, 4, &f.err), &f.err);
         finish(&f);
         heft_test_sink_free(&sink);

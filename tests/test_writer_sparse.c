@@ -245,21 +245,21 @@ typedef struct damage {
 } damage;
 
 static const damage damages[] = {
-    { &csr, 1, 1, 10, "component 'indices': element 1 is 10, and there are 10 columns", false },
+    { &csr, 1, 1, 10, "component 'indices': element 1 is 10, but there are 10 columns", false },
     { &csr, 1, 4, -1, "component 'indices': element 4 is negative", false },
-    { &csr, 2, 0, 1, "component 'indptr': element 0 is 1, the first row pointer is 0", false },
+    { &csr, 2, 0, 1, "component 'indptr': element 0 is 1: the first row pointer must be 0", false },
     { &csr, 2, 2, 1, "component 'indptr': element 2 is 1, less than 2 before it", false },
-    { &csr, 2, 3, 6, "component 'indptr': element 3 is 6, and there are 5 values", false },
+    { &csr, 2, 3, 6, "component 'indptr': element 3 is 6, but there are 5 values", false },
     { &csr, 2, 4, 4, "component 'indptr': element 4 is 4, less than 5", false },
     { &csr, 2, 3, -3, "component 'indptr': element 3 is negative", false },
-    { &csr, 1, 1, 0, "component 'indices': element 1 is not above", true },
-    { &csr, 1, 3, 2, "component 'indices': element 3 is not above", true },
-    { &csr, 1, 4, 4, "component 'indices': element 4 is not above", true },
-    { &csr_pointers_first, 1, 1, 0, "component 'indices': element 1 is not above", true },
-    { &csr_pointers_first, 1, 4, 4, "component 'indices': element 4 is not above", true },
+    { &csr, 1, 1, 0, "component 'indices': element 1 is not greater", true },
+    { &csr, 1, 3, 2, "component 'indices': element 3 is not greater", true },
+    { &csr, 1, 4, 4, "component 'indices': element 4 is not greater", true },
+    { &csr_pointers_first, 1, 1, 0, "component 'indices': element 1 is not greater", true },
+    { &csr_pointers_first, 1, 4, 4, "component 'indices': element 4 is not greater", true },
     { &csr_pointers_first, 0, 4, 4, "component 'indptr': element 4 is 4, less than 5", false },
-    { &coo, 0, 1, 4, "component 'coords': element 1 is 4, and its dimension has 4", false },
-    { &coo, 0, 3, 10, "component 'coords': element 3 is 10, and its dimension has 10", false },
+    { &coo, 0, 1, 4, "component 'coords': element 1 is 4, but the dimension is 4", false },
+    { &coo, 0, 3, 10, "component 'coords': element 3 is 10, but the dimension is 10", false },
     { &coo, 0, 5, -7, "component 'coords': element 5 is negative", false },
 };
 
@@ -308,7 +308,7 @@ static void order_is_demanded_where_the_format_demands_it(void **state)
 static void the_last_row_pointer_is_the_number_of_values(void **state)
 {
     const damage d = {
-        &csr, 2, 4, 5, "element 4 is 4: the last row pointer is the number of values, 5", false
+        &csr, 2, 4, 5, "element 4 is 4: the last row pointer must be the number of values, 5", false
     };
     sparse bad = csr;
     (void)state;
@@ -332,7 +332,7 @@ static void columns_that_descend_more_often_than_rows_begin(void **state)
                               { 4, 4, 3 } };
     const damage d = { &two_rows, 0, 0, 5, "", true };
     (void)state;
-    refuse_damage(&d, "2", 4, "element 2 is not above");
+    refuse_damage(&d, "2", 4, "element 2 is not greater");
 }
 
 static void two_entries_in_one_place(void **state)
@@ -346,7 +346,7 @@ static void two_entries_in_one_place(void **state)
     const damage d = { &twice, 0, 0, 3, "", true };
     fixture f;
     (void)state;
-    refuse_damage(&d, "2", 4, "element 2 and those of its other dimensions");
+    refuse_damage(&d, "2", 4, "element 2 repeats, with the other dimensions");
     write_one(&f, &twice, "1.0", HEFT_U64, 8);
     end(&f);
 }
@@ -365,7 +365,7 @@ static void declarations_that_do_not_fit_together(void **state)
             { { 0 } },
             { 5, 5, 5 } },
           HEFT_U64,
-          "two dimensions, not of 3" },
+          "two dimensions, not 3" },
         { { "sparse_csr", { 4, 10 }, 2, { "values", "indices", "indptr" }, { { 0 } }, { 5, 4, 5 } },
           HEFT_U64,
           "component 'indices': 4 elements are declared, 5 are needed" },
@@ -379,28 +379,28 @@ static void declarations_that_do_not_fit_together(void **state)
             { { 0 } },
             { 0, 0, 0 } },
           HEFT_U64,
-          "more row pointers than 64 bits count" },
+          "overflow 64 bits" },
         { { "sparse_csr", { 4, 10 }, 2, { "values", "indices", NULL }, { { 0 } }, { 5, 5 } },
           HEFT_U64,
-          "has the components values, indices and indptr" },
+          "exactly the components values, indices and indptr" },
         { { "sparse_csr", { 4, 10 }, 2, { "data", "indices", "indptr" }, { { 0 } }, { 5, 5, 5 } },
           HEFT_U64,
           "needs the component values" },
         { { "sparse_csr", { 4, 10 }, 2, { "values", "indices", "indptr" }, { { 0 } }, { 5, 5, 5 } },
           HEFT_F32,
-          "component 'indices': indices are integers, not f32" },
+          "component 'indices': indices must be integers, not f32" },
         { { "sparse_csr", { 4, 10 }, 2, { "values", "indices", "indptr" }, { { 0 } }, { 5, 5, 5 } },
           HEFT_UNTYPED,
-          "component 'indices': indices are integers, not" },
+          "component 'indices': indices must be integers, not" },
         { { "sparse_coo", { 4, 10 }, 2, { "values", "coords", "x" }, { { 0 } }, { 5, 10, 5 } },
           HEFT_U64,
-          "sparse_coo has the components values and coords" },
+          "sparse_coo needs exactly the components values and coords" },
         { { "sparse_coo", { 4, 10 }, 2, { "values", "coords" }, { { 0 } }, { 5, 5 } },
           HEFT_U64,
           "component 'coords': 5 elements are declared, 10 are needed" },
         { { "sparse_coo", { 0 }, 0, { "values", "coords" }, { { 0 } }, { 1, 0 } },
           HEFT_U64,
-          "a scalar is not sparse" },
+          "a scalar cannot be sparse" },
     };
     fixture f;
     heft_component c[] = { { { "values", 6 }, HEFT_F64, 1, NULL },
@@ -420,7 +420,7 @@ static void declarations_that_do_not_fit_together(void **state)
     spec.components = c;
     spec.component_count = 2;
     heft_assert_fails(heft_writer_add_tensor(&part, f.w, &spec, &f.err), HEFT_E_ARGUMENT, &f.err,
-                      "values has another element type");
+                      "must have the element type");
     c[0].dtype = HEFT_F32;
     c[0].count = UINT64_MAX / 4;
     heft_assert_fails(heft_writer_add_tensor(&part, f.w, &spec, &f.err), HEFT_E_ARGUMENT, &f.err,

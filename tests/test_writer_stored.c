@@ -191,7 +191,7 @@ static void a_full_sink_and_missing_bytes_leave_nothing(void **state)
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     heft_assert_ok(heft_writer_write(w, part, "some", 4, &err), &err);
     heft_assert_fails(heft_writer_write(w, part, content_of, 97, &err), HEFT_E_ARGUMENT, &err,
-                      "more than its 100 bytes");
+                      "more data than its 100 bytes");
     heft_assert_fails(heft_writer_finish(w, &err), HEFT_E_ARGUMENT, &err, "lacks 96");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);

@@ -20,8 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 READ_ONLY = {"torch"}
 DEPTH = 128
 ANNOUNCED = {  # a difference, and what announces it
-    "version": "is read, but not written",
-    "stored_dtype": "is read, but not written",
+    "version": "can be read, but not written",
+    "stored_dtype": "can be read, but not written",
     "encoding": "are stored uncompressed",
     "digest": "digest",
     "tensors": "in the container of another generation",
@@ -125,7 +125,7 @@ def is_announced(at, said):
 def lost(before, after, said):
     was, now = dict(paths_of(before)), dict(paths_of(after))
     for at, v in was.items():
-        if at[-1] == "digest" and v and "is read, but not written" in said:
+        if at[-1] == "digest" and v and "can be read, but not written" in said:
             v, now[at] = v.split(":")[0], (now.get(at) or "").split(":")[0]
         if now.get(at, "nothing") != v and not is_announced(at, said):
             yield f"{'/'.join(at)[:120]}: {str(v)[:80]} became {str(now.get(at, 'nothing'))[:80]}"

@@ -24,7 +24,7 @@ static heft_status collect_names(heft_edit_job *g)
                 err, heft_error_plain(err, HEFT_E_NOTFOUND, "no tensor is called %q", r->from),
                 "heft/no-tensor");
         if (g->names[t].ptr)
-            return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q gets two names", r->from);
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q is renamed twice", r->from);
         if (heft_utf8_valid(r->to.ptr, r->to.len) < r->to.len)
             return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
                                     r->from, r->to);
@@ -216,18 +216,18 @@ static heft_status add_vocab(heft_edit_job *g)
     else if (g->in->x.tokens.length_bytes)
         st = heft_vocab_open(&g->vocab, g->in, g->err);
     else if (g->opt.special_count)
-        st = heft_error_rule(
-            g->err,
-            heft_error_plain(g->err, HEFT_E_NOTFOUND,
-                             "it has no vocabulary that special tokens could be of"),
-            "heft/no-vocabulary");
+        st = heft_error_rule(g->err,
+                             heft_error_plain(g->err, HEFT_E_NOTFOUND,
+                                              "no vocabulary: special tokens cannot be set"),
+                             "heft/no-vocabulary");
     for (size_t i = 0; i < g->opt.special_count && !st; i++) {
         heft_special_id s = g->opt.special[i];
         if (s.id != HEFT_NONE && s.id >= heft_vocab_count(g->vocab))
-            return heft_error_plain(g->err, HEFT_E_ARGUMENT,
-                                    "special token %s: %U is no id of the vocabulary's %U tokens",
-                                    heft_vocab_special_name(s.special), (uint64_t)s.id,
-                                    (uint64_t)heft_vocab_count(g->vocab));
+            return heft_error_plain(
+                g->err, HEFT_E_ARGUMENT,
+                "special token %s: %U is not an id of the vocabulary of %U tokens",
+                heft_vocab_special_name(s.special), (uint64_t)s.id,
+                (uint64_t)heft_vocab_count(g->vocab));
         heft_vocab_set_special(g->vocab, s.special, s.id);
     }
     g->p.plan.vocab = g->vocab;
@@ -266,8 +266,8 @@ heft_status heft_edit_version(const char **out, const heft_file *f, heft_arena *
 static heft_status shard_error(const char *why, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                            "%s: the files of a model are not edited one by one ('heft merge' "
-                            "them, edit the result, 'heft split' it again)",
+                            "%s: shards cannot be edited one by one ('heft merge' them, edit the "
+                            "result, 'heft split' it again)",
                             why);
 }
 
@@ -277,18 +277,18 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
                                 f->format->name);
     if (f->x.shards.len)
-        return shard_error("its tensors lie in other files", err);
+        return shard_error("the tensors are in other files", err);
     if (f->x.shard_info.count > 1)
-        return shard_error("it says that it is one of several", err);
+        return shard_error("the file is one of several", err);
     for (uint32_t i = 0; i < f->x.parts.len; i++)
         if (heft_ix_part_row_at(&f->x, i)->flags & HEFT_P_BIG_ENDIAN)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                    "its numbers are big-endian, which is not written: it cannot "
-                                    "be edited (convert it)");
+                                    "big-endian data cannot be written, so that the file cannot be "
+                                    "edited (convert it)");
     if (f->x.unread)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "it says things that are not known here, and that an edit would "
-                                "lose");
+        return heft_error_plain(
+            err, HEFT_E_UNSUPPORTED,
+            "the file has contents unknown to this version, which an edit would lose");
     return heft_check_lengths(f, err);
 }
 

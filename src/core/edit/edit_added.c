@@ -121,7 +121,7 @@ static heft_status check_new(const heft_index *x, const heft_file *f, heft_error
     for (uint32_t i = 0; i < heft_ix_tensors(x); i++)
         if (heft_ix_find(&f->x, heft_ix_name(x, i)) != HEFT_NONE)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                    "there is a tensor %q already, and nothing is replaced",
+                                    "tensor %q exists already, and appending replaces nothing",
                                     heft_ix_name(x, i));
     return HEFT_OK;
 }
@@ -139,8 +139,8 @@ static void report_left_metadata(const append_job *a)
     if (!w->on_loss || !(values + parts))
         return;
     heft_error_plain(&text, HEFT_OK,
-                     "only tensors are appended: %U metadata and %U parts of the "
-                     "file they come from are not",
+                     "only tensors are appended: %U metadata and %U model-level parts of their "
+                     "file are left out",
                      values, parts);
     w->on_loss(w->loss_ctx, HEFT_NOTE, "heft/append", (heft_str){ NULL, 0 }, text.message);
 }
@@ -210,14 +210,14 @@ static heft_status check(const append_job *a)
 {
     if (a->opt->append.duplicates == HEFT_DUPLICATES_LAST)
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
-                                "tensors that are there are not replaced when others are appended");
+                                "appending does not replace existing tensors");
     heft_status st = heft_edit_check_file(a->f, a->err);
     const heft_format *format = a->f->format;
     if (!st && *format->versions && !heft_format_writes(format, a->f->x.version))
         return heft_error_plain(
             a->err, HEFT_E_UNSUPPORTED,
-            "%s %q is read, but not written: nothing can be appended (convert it)", format->name,
-            a->f->x.version);
+            "%s %q can be read, but not written: nothing can be appended (convert it)",
+            format->name, a->f->x.version);
     return st ? st : heft_check_lengths(a->from, a->err);
 }
 
@@ -310,8 +310,9 @@ heft_status heft_append_plan(heft_edit **out, const heft_file *f, const heft_fil
         return st;
     o.write.align = choose_alignment(f, o.write.align);
     if (added->format != f->format || added->x.shards.len || !added->source)
-        return heft_error_end(err, heft_error_plain(err, HEFT_E_ARGUMENT,
-                                                    "what is added is no file of the same kind"));
+        return heft_error_end(
+            err, heft_error_plain(err, HEFT_E_ARGUMENT,
+                                  "the added tensors are not in a file of the same format"));
     st = heft_edit_check_file(f, err);
     if (!st)
         st = check_new(&added->x, f, err);

@@ -47,13 +47,13 @@ static const heft_source_ops edited_ops = { .size = sizeof(heft_source_ops),
 static heft_status model_differs(const heft_edit_job *g, const char *what)
 {
     return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                            "an edit would change more than was asked for: %s", what);
+                            "the edit would change more than requested: %s", what);
 }
 
 static heft_status tensor_differs(const heft_edit_job *g, uint32_t t, const char *what)
 {
     return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                            "an edit would change more than was asked for: tensor %q: %s",
+                            "the edit would change more than requested: tensor %q: %s",
                             heft_ix_name(&g->in->x, t), what);
 }
 
@@ -197,9 +197,9 @@ static heft_status check_metadata(heft_edit_job *g, const heft_file *edited)
         const heft_value *requested = heft_edit_find(&g->p.x, g->in->format, key);
         const heft_value *is = heft_edit_find(&edited->x, g->in->format, key);
         if (!requested || !is || !is_equivalent(requested, is))
-            return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                                    "metadata %q cannot be set: it would not be read back as such",
-                                    key);
+            return heft_error_plain(
+                g->err, HEFT_E_UNSUPPORTED,
+                "metadata %q cannot be set: it would be read back as another value", key);
     }
     const char *map = g->in->format->number_map;
     bool same = true;
@@ -251,7 +251,7 @@ static heft_status check_ids(const heft_edit_job *g, uint32_t t, const heft_inde
     heft_identity a = heft_edit_identity(g, t), b = heft_ix_identity(edited, other);
     bool is_none = !(heft_le64(a.base_id.bytes) | heft_le64(a.base_id.bytes + 8));
     if (a.has & HEFT_HAS_BASE_ID && !is_none && !heft_ix_base_id_at(edited, other))
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "tensor %q: %s files have no base ids",
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot store base ids",
                                 heft_ix_name(&g->in->x, t), g->in->format->name);
     uint32_t changed = a.has ^ b.has;
     /* a format that cannot say "not trained" omits the flag; accept the omission if the edit
@@ -275,7 +275,7 @@ static heft_status check_parts(heft_edit_job *g, uint32_t t, const heft_index *e
         heft_str role = heft_ix_role(x, heft_ix_part_row_at(x, i)->role);
         uint32_t same = heft_ix_part_find(edited, other, role);
         if (same == HEFT_NONE || !same_part(g, i, edited, same))
-            return tensor_differs(g, t, "its parts, or what is said of them");
+            return tensor_differs(g, t, "its parts, or their attributes");
     }
     return HEFT_OK;
 }
@@ -416,7 +416,7 @@ static heft_status check_version(const heft_edit_job *g, const heft_file *edited
     if (heft_format_writes(g->in->format, a))
         return model_differs(g, "the version");
     return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                            "%s %q is read, but not written: it cannot be edited (convert it)",
+                            "%s %q can be read, but not written: it cannot be edited (convert it)",
                             g->in->format->name, a);
 }
 
@@ -457,7 +457,7 @@ heft_status heft_edit_check(heft_edit_job *g)
     }
     if (st)
         return heft_error_plain(g->err, st == HEFT_E_FORMAT ? HEFT_E_UNSUPPORTED : st,
-                                "the edited file would be wrong: %s", why.message);
+                                "the edited file would be invalid: %s", why.message);
     st = check_model(g, edited);
     heft_file_close(edited);
     return st;

@@ -124,7 +124,8 @@ heft_status heft_edit_carry(void *ctx, const heft_digest *d, heft_range r, void 
     while (r.length && !st) {
         const heft_edit_extent *p = heft_edit_extent_at(g->e, r.offset);
         if (!p)
-            return heft_error_set(err, HEFT_E_ARGUMENT, r.offset, "a checksum passes the end");
+            return heft_error_set(err, HEFT_E_ARGUMENT, r.offset,
+                                  "a checksum covers bytes past the end");
         uint64_t skip = r.offset - p->at, left = p->length - skip;
         uint64_t n = left < r.length ? left : r.length;
         if (p->data)

@@ -51,7 +51,7 @@ heft_status heft_edit_bytes(const heft_edit_job *g, uint64_t at, void *buf, size
     while (len && !st) {
         const heft_edit_extent *p = heft_edit_extent_at(g->e, at);
         if (!p || at < p->at)
-            return heft_error_set(err, HEFT_E_UNSUPPORTED, at, "nothing was planned there");
+            return heft_error_set(err, HEFT_E_UNSUPPORTED, at, "no bytes are planned here");
         uint64_t skip = at - p->at, left = p->length - skip;
         size_t n = left < len ? (size_t)left : len;
         if (p->data)

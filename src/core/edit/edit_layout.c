@@ -15,7 +15,8 @@ static heft_status write_at(heft_sink *s, uint64_t at, const void *data, size_t 
 {
     const memory_sink *m = (const memory_sink *)s;
     if (at < m->at || !heft_range_in((heft_range){ at - m->at, len }, m->length))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "more was written than was planned");
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "the format wrote more bytes than planned");
     memcpy(m->to + (at - m->at), data, len);
     return HEFT_OK;
 }
@@ -51,9 +52,7 @@ static heft_status fill_gap(heft_edit_job *g, const uint32_t *file_order, uint32
 
 static heft_status overlap_error(heft_edit_job *g)
 {
-    return heft_error_plain(g->err, HEFT_E_UNSUPPORTED,
-                            "%s was planned with data on top of "
-                            "each other",
+    return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s planned overlapping data",
                             g->p.format->name);
 }
 

@@ -121,7 +121,7 @@ static void record_finding(void *ctx, const heft_finding *found)
     bool is_replaced = where.offset != HEFT_NOWHERE && where.length && !is_copied_whole(g, where);
     if (!g->layout_status && is_replaced && found->severity >= HEFT_WARNING)
         g->layout_status = heft_error_set(g->err, HEFT_E_FORMAT, where.offset,
-                                          "%s: %s: an edit would hide that", found->rule,
+                                          "%s: %s: an edit would hide this damage", found->rule,
                                           found->text);
 }
 

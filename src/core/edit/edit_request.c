@@ -77,14 +77,13 @@ bool heft_edit_changes_map(const heft_edit_job *g, heft_str map)
 static heft_status check_value(const heft_edit_job *g, const heft_value *v)
 {
     if (heft_value_nests(v))
-        return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: lists and maps are not set",
-                                v->key);
+        return heft_error_plain(g->err, HEFT_E_ARGUMENT,
+                                "metadata %q: lists and maps cannot be set", v->key);
     if (!heft_value_is_text(v))
         return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
                                 v->key);
     if (heft_edit_unsets(g, v->key))
-        return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: both set and taken away",
-                                v->key);
+        return heft_error_plain(g->err, HEFT_E_ARGUMENT, "metadata %q: both set and unset", v->key);
     return heft_check_map_number(g->in->format, v, g->err);
 }
 
@@ -96,7 +95,7 @@ heft_status heft_edit_check_request(const heft_edit_job *g)
             return heft_error_plain(g->err, HEFT_E_ARGUMENT, "there is no special token %U",
                                     (uint64_t)g->opt.special[i].special);
     if (heft_edit_has_new_vocab(g) && !(g->in->format->caps & HEFT_CAN_VOCAB))
-        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s has no place for a vocabulary",
+        return heft_error_plain(g->err, HEFT_E_UNSUPPORTED, "%s cannot store a vocabulary",
                                 g->in->format->name);
     for (size_t i = 0; i < g->opt.set_count && !st; i++)
         st = check_value(g, &g->opt.set[i]);

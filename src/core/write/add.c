@@ -78,8 +78,8 @@ static heft_status check_component(const tensor_addition *a, const heft_componen
                                 a->spec.name, c->role);
     if (!component_bytes(&bytes, c))
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
-                                "tensor %q: component %q: its bytes pass 64 bits", a->spec.name,
-                                c->role);
+                                "tensor %q: component %q: its size in bytes overflows 64 bits",
+                                a->spec.name, c->role);
     return check_storage(a, c);
 }
 
@@ -96,14 +96,14 @@ static heft_status check_dense(tensor_addition *a)
                    (!a->data.dtype || a->data.dtype == s->dtype) &&
                    (!a->data.count || a->data.count == elements);
     if (fits && !is_data)
-        return refuse(a, "a dense tensor has one component, \"data\", of its element type and "
-                         "shape; another layout has components of your own");
+        return refuse(a, "a dense tensor has a single component \"data\" of its element type and "
+                         "shape; for other components declare another layout");
     a->data.dtype = s->dtype;
     a->data.count = elements;
     s->components = &a->data;
     s->component_count = 1;
     if (!fits || !component_bytes(&elements, &a->data))
-        return refuse(a, "the shape passes 64 bits");
+        return refuse(a, "the shape overflows 64 bits");
     return check_storage(a, &a->data);
 }
 
@@ -118,8 +118,7 @@ static heft_status check_attributes(const tensor_addition *a)
     for (uint32_t i = 0; i < s->attribute_count; i++) {
         const heft_value *v = &s->attributes[i];
         if (!heft_writer_is_value(v))
-            return refuse(a, "an attribute is of no kind that there is, or its key or text is not "
-                             "UTF-8");
+            return refuse(a, "an attribute has an unknown kind, or its key or text is not UTF-8");
         if (depth)
             left[depth - 1]--;
         if (heft_value_nests(v) && depth == most)
@@ -131,7 +130,7 @@ static heft_status check_attributes(const tensor_addition *a)
         while (depth && !left[depth - 1])
             depth--;
     }
-    return depth ? refuse(a, "a list or map in its attributes counts more children than follow")
+    return depth ? refuse(a, "a list or map in its attributes declares more children than follow")
                  : HEFT_OK;
 }
 
@@ -170,13 +169,13 @@ static heft_status check_identity(const tensor_addition *a)
     uint8_t id[sizeof(heft_id128)];
     if (s->identity.has &
         ~(uint32_t)(HEFT_HAS_PARAM_ID | HEFT_HAS_BASE_ID | HEFT_HAS_REQUIRES_GRAD))
-        return refuse(a, "its identity has flags that this version does not know");
+        return refuse(a, "its identity has flags unknown to this version");
     if (!(s->identity.has & HEFT_HAS_BASE_ID) ||
         !memcmp(s->identity.base_id.bytes, none, sizeof none))
         return HEFT_OK;
     heft_blake3_id(id, s->name.ptr, s->name.len);
     return memcmp(s->identity.base_id.bytes, id, sizeof id)
-               ? refuse(a, "its base id is not that of its name (all zero bytes: no id is stored)")
+               ? refuse(a, "its base id does not match its name (all zero bytes: store no id)")
                : HEFT_OK;
 }
 
@@ -190,9 +189,9 @@ static heft_status check_spec(tensor_addition *a)
     if (!heft_str_is_utf8(s->name))
         return heft_writer_argument_error(a->err, "a tensor's name is not UTF-8");
     if (!(is_own && !s->dtype) && !heft_dtype_get(s->dtype))
-        return refuse(a, "there is no such element type");
+        return refuse(a, "unknown element type");
     if (!heft_str_is_utf8(s->layout) || !heft_str_is_utf8(s->stored_type))
-        return refuse(a, "the name of its layout or of its stored type is not UTF-8");
+        return refuse(a, "its layout or its stored type is not UTF-8");
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < s->component_count && !st; i++)
         st = check_component(a, &s->components[i]);
@@ -201,7 +200,7 @@ static heft_status check_spec(tensor_addition *a)
     if (!st && (!s->layout.len || heft_str_is(s->layout, "dense")))
         st = check_dense(a);
     if (!st && !s->component_count)
-        return refuse(a, "a tensor needs components");
+        return refuse(a, "no components are declared");
     a->is_sparse = heft_str_is(s->layout, "sparse_csr") || heft_str_is(s->layout, "sparse_coo");
     if (!st && a->is_sparse)
         st = heft_sparse_declare(&a->sparse, s, a->err);
@@ -340,7 +339,7 @@ heft_status heft_writer_add_tensor(uint32_t *first_part, heft_writer *w,
     if (!st)
         st = heft_sized_copy(&a.spec, offsetof(heft_tensor_spec, reserved), spec, err);
     if (!st)
-        st = spec ? check_spec(&a) : heft_writer_argument_error(err, "there is no tensor to add");
+        st = spec ? check_spec(&a) : heft_writer_argument_error(err, "no tensor is given");
     if (st)
         return heft_error_end(err, st);
     *first_part = w->p.x.parts.len;

@@ -46,7 +46,7 @@ static heft_status begin_part(heft_appender *a, uint32_t part)
     heft_planner *p = a->p;
     uint64_t start;
     if (!heft_align_up(&start, a->at, p->plan.align))
-        return heft_error_plain(a->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+        return heft_error_plain(a->err, HEFT_E_LOSSY, "the file would exceed 2^64 bytes");
     heft_status st = heft_sink_fill(a->sink, a->at, start - a->at, p->plan.fill, a->err);
     a->at = a->part_start = start;
     return st ? st

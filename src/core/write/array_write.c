@@ -7,8 +7,8 @@ static heft_status check_array(const heft_array *a, heft_error *err)
     uint64_t count, bytes;
     if (!heft_product(&count, a->dims, a->rank) || !heft_dtype_bytes(&bytes, a->dtype, count) ||
         bytes > SIZE_MAX)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q: memory cannot hold its shape",
-                                a->name);
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "tensor %q: its shape exceeds the address space", a->name);
     if (a->bytes ? a->bytes != bytes : bytes && !a->data)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "tensor %q: shape and element type need %U bytes, %U were given",
@@ -25,7 +25,7 @@ static heft_status declare(heft_writer *w, const heft_array *arrays, uint32_t co
         heft_kind kind = o->meta[i].kind;
         st = kind == HEFT_KIND_LIST || kind == HEFT_KIND_MAP
                  ? heft_error_plain(err, HEFT_E_ARGUMENT,
-                                    "metadata %q is a list or map, which only a writer takes",
+                                    "metadata %q is a list or map: use heft_writer_add_meta()",
                                     o->meta[i].key)
                  : heft_writer_add_meta(w, o->meta[i], err);
     }
@@ -61,7 +61,7 @@ heft_status heft_array_write(heft_sink *take, const heft_array *arrays, uint32_t
     err = heft_error_begin(err, &own);
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     if (!st && !o.format)
-        st = heft_error_plain(err, HEFT_E_ARGUMENT, "the format to write is not given");
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "no output format is given");
     if (st) {
         heft_sink_discard(take);
         return st;

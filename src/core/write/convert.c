@@ -78,7 +78,8 @@ static heft_status note_shared_bytes(heft_conversion *c)
     }
     if (st || !count)
         return st;
-    heft_error_plain(&text, HEFT_OK, "%U %s bytes with others, which %s cannot: %U bytes more",
+    heft_error_plain(&text, HEFT_OK,
+                     "%U %s bytes with others, which %s cannot store: the file grows by %U bytes",
                      count, count == 1 ? "tensor shares its" : "tensors share their",
                      c->p.format->name, bytes);
     return heft_plan_loss(&c->p.plan, HEFT_NOTE, "heft/tied", HEFT_NONE, text.message);
@@ -247,7 +248,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (c->opt.dry_run)
         return count_casts(c);
     if (!sink)
-        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "there is no sink to write to");
+        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "no sink is given");
     heft_status st = heft_sink_check(sink, c->err);
     if (!st)
         st = check_first(c, sink);

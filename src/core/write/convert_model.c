@@ -35,17 +35,17 @@ static heft_status check_layout(const heft_conversion *c, const heft_tensor *t, 
     bool plain = t->part_count == 1 && heft_dtype_size(t->dtype);
     if (ch->sparsify == HEFT_SPARSE_CSR && t->rank != 2)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT,
-                                "tensor %q: sparse_csr is for tensors of two dimensions", t->name);
+                                "tensor %q: sparse_csr needs two dimensions", t->name);
     if (ch->sparsify && (!t->rank || !plain || ch->transpose))
-        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: it cannot be made sparse",
+        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: cannot be made sparse",
                                 t->name);
     if (ch->densify && !heft_dtype_size(t->dtype))
-        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s is not made dense",
+        return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be made dense",
                                 t->name, heft_dtype_name(t->dtype));
     if (ch->densify && t->rank > HEFT_SPARSE_RANK)
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
-                                "tensor %q: of %U dimensions, %U at most are made dense", t->name,
-                                (uint64_t)t->rank, (uint64_t)HEFT_SPARSE_RANK);
+                                "tensor %q: has %U dimensions, at most %U can be made dense",
+                                t->name, (uint64_t)t->rank, (uint64_t)HEFT_SPARSE_RANK);
     return HEFT_OK;
 }
 
@@ -57,7 +57,7 @@ static heft_status check_change(const heft_conversion *c, const heft_tensor *t, 
                                 t->name, heft_dtype_name(t->dtype), heft_dtype_name(ch->to));
     if (ch->transpose && (t->rank != 2 || !dense || !heft_dtype_size(t->dtype)))
         return heft_error_plain(c->err, HEFT_E_ARGUMENT,
-                                "tensor %q: only dense tensors of two dimensions are transposed",
+                                "tensor %q: only dense tensors of two dimensions can be transposed",
                                 t->name);
     return check_layout(c, t, ch);
 }
@@ -83,7 +83,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
     if ((transpose || to != row->dtype) &&
         (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
          !heft_dtype_bytes(&length, to, o->elements)))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                                   (heft_range){ row->offset, length }, length, HEFT_RAW);
     if (!st && c->scope.shards) { /* The part stays in the shard, stored as before. */
@@ -119,7 +119,7 @@ static heft_status add_converted(heft_conversion *c, uint32_t id, heft_origin or
     *o = origin;
     o->elements = count;
     if (!heft_dtype_bytes(&length, to, count))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
     return heft_ix_part(&c->p.x, id, heft_lit(role), to, (heft_range){ offset, length }, length,
                         HEFT_RAW);
 }
@@ -136,7 +136,7 @@ static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, h
         return st;
     if (!heft_product(&elements, heft_ix_dims(&c->in->x, source), row->rank) ||
         !heft_dtype_bytes(&bytes, row->dtype, elements))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
     return add_converted(c, id, o, "data", to, elements);
 }
 
@@ -150,7 +150,7 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
     if (st)
         return st;
     if (!heft_mul(&indices, count, csr ? 1 : row->rank) || !rows)
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
     o.nonzero = count;
     o.layout_target = HEFT_TARGET_VALUES;
     st = add_converted(c, id, o, "values", ch->to, count);

@@ -44,7 +44,7 @@ static heft_status check_value(heft_writer *w, const heft_value *v, heft_error *
     if (!heft_value_is_text(v))
         return heft_writer_argument_error(err, "the key or text of metadata is not UTF-8");
     if (!heft_writer_is_value(v))
-        return heft_writer_argument_error(err, "metadata are of no kind that there is");
+        return heft_writer_argument_error(err, "metadata of an unknown kind");
     if (!w->begun || w->p.x.open.len)
         return HEFT_OK;
     heft_status st = heft_writer_open_late(w, err);
@@ -104,7 +104,8 @@ heft_status heft_writer_add_model_part(heft_writer *w, heft_str role, const void
     heft_str bytes = { data, len };
     err = heft_error_begin(err, &own);
     if (w->begun)
-        return heft_writer_argument_error(err, "parts of the file come before heft_writer_begin()");
+        return heft_writer_argument_error(
+            err, "model-level parts must be added before heft_writer_begin()");
     heft_status st = heft_writer_copy(&w->p, &role, err);
     if (!st)
         st = heft_writer_copy(&w->p, &bytes, err);
@@ -116,7 +117,8 @@ heft_status heft_writer_add_model_part(heft_writer *w, heft_str role, const void
 heft_status heft_writer_set_vocab(heft_writer *w, const heft_vocab *v, heft_error *err)
 {
     if (w->begun)
-        return heft_writer_argument_error(err, "the vocabulary comes before heft_writer_begin()");
+        return heft_writer_argument_error(err,
+                                          "the vocabulary must be set before heft_writer_begin()");
     w->p.plan.vocab = v;
     return HEFT_OK;
 }

@@ -8,8 +8,8 @@ enum { OUT_BUFFER = 256 << 10 };
 static heft_status changed(const heft_planner *p, uint64_t planned, uint64_t bytes, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO,
-                            "the input changed while it was converted: %U bytes of the %s file "
-                            "were planned for names and metadata, %U are needed now",
+                            "the input changed while being converted: %U bytes of the %s file were "
+                            "planned for names and metadata, %U are needed now",
                             planned, p->format->name, bytes);
 }
 

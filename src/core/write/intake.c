@@ -130,7 +130,7 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
     heft_error own;
     err = heft_error_begin(err, &own);
     if (!w->begun)
-        return heft_writer_argument_error(err, "data come after heft_writer_begin()");
+        return heft_writer_argument_error(err, "data must be written after heft_writer_begin()");
     if (w->failed.status)
         return heft_writer_failure(w, err);
     if (!len)
@@ -138,10 +138,10 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
                    ? HEFT_OK
                    : heft_error_plain(err, HEFT_E_ARGUMENT, "there is no part %U", (uint64_t)part);
     if (part != w->part)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "bytes of part %U came where part %U is next",
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "got data of part %U, but part %U is next",
                                 (uint64_t)part, (uint64_t)w->part);
     if (len > heft_writer_length(w, part) - w->received)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U gets more than its %U bytes",
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U: more data than its %U bytes",
                                 (uint64_t)part, heft_writer_length(w, part));
     const heft_sparse_spec *s = heft_writer_leaves_out(w, part) ? NULL : indices_at(w, part);
     heft_status st = s ? receive_indices(w, part, s->types[part - s->first_part], data, len, err)

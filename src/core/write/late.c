@@ -12,8 +12,8 @@ bool heft_writer_grows(const heft_writer *w)
 heft_status heft_writer_too_late(const heft_writer *w, const char *what, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_ARGUMENT,
-                            "%s before heft_writer_begin() in %s, which settles the whole file "
-                            "there: declare them first, or write zTensor, which takes them later",
+                            "%s too late: %s plans the whole file in heft_writer_begin(); declare "
+                            "them before, or write zTensor, which accepts them later",
                             what, w->p.format->name);
 }
 

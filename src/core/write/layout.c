@@ -81,7 +81,7 @@ heft_status heft_planner_moves_block(const heft_planner *p, bool *moves)
 
 static heft_status too_long(heft_plan *p)
 {
-    return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+    return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would exceed 2^64 bytes");
 }
 
 /* Place the parts in sequence. */

@@ -12,7 +12,7 @@ enum {
 
 static heft_status input_changed(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_IO, "the data changed while they were read");
+    return heft_error_plain(err, HEFT_E_IO, "the data changed while being read");
 }
 
 static uint64_t remainder_of(uint64_t a, uint64_t b)

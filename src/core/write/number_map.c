@@ -26,8 +26,8 @@ heft_status heft_check_map_number(const heft_format *f, const heft_value *v, hef
     if (!heft_is_in_number_map(f, v->key, &name) || (name.len && heft_is_map_number(f, v, &name)))
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_ARGUMENT,
-                            name.len ? "metadata %q: a scalar of a %s is a number or a truth value"
-                                     : "metadata %q: a scalar of a %s has a name",
+                            name.len ? "metadata %q: a scalar of a %s must be a number or a boolean"
+                                     : "metadata %q: a scalar of a %s needs a name",
                             v->key, f->title);
 }
 

@@ -144,7 +144,7 @@ static heft_status read_elements(heft_part_source *w, const unit *u, uint64_t fi
     if (o->transposed)
         return read_transposed(w, first, count, heft_dtype_size(u->from), dst);
     if (!heft_dtype_bytes(&from, u->from, first) || !heft_dtype_bytes(&bytes, u->from, count))
-        return heft_error_plain(&w->err, HEFT_E_LIMIT, "a tensor passes 2^64 bytes");
+        return heft_error_plain(&w->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
     return read_source(w, from, dst, (size_t)bytes);
 }
 

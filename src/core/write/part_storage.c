@@ -9,18 +9,19 @@ heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage
                                        heft_error *err)
 {
     if (storage->reserved[0] || storage->reserved[1])
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "what is reserved in heft_storage is not 0");
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "heft_storage.reserved is not 0");
     const heft_codec *codec = heft_host_codec(p->host, storage->encoding);
     bool is_raw = storage->encoding == HEFT_RAW;
     if (!is_raw && !(p->format->caps & HEFT_CAN_ENCODE))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no compressed parts",
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s does not support compression",
                                 p->format->name);
     if (storage->encoding == HEFT_ENCODING_OTHER)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no such encoding");
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "unknown encoding");
     if (!is_raw && codec && !HEFT_HAS(codec, end))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build decodes %s only", codec->name);
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build can only decode %s",
+                                codec->name);
     if (storage->digest && !(p->format->caps & HEFT_CAN_DIGEST))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s has no place for a digest per tensor",
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot store a digest per tensor",
                                 p->format->name);
     return HEFT_OK;
 }
@@ -129,9 +130,9 @@ heft_status heft_plan_copy_shared_storage(heft_plan *p)
     }
     for (uint32_t i = 0; differ && i < p->x->parts.len; i++)
         p->storage[i] = p->storage[p->duplicate_of[i]];
-    return differ ? heft_plan_loss(p, HEFT_NOTE, "heft/shared-storage", HEFT_NONE,
-                                   "tensors that share their bytes are stored as the first of "
-                                   "them is to be")
+    return differ ? heft_plan_loss(
+                        p, HEFT_NOTE, "heft/shared-storage", HEFT_NONE,
+                        "tensors that share their bytes are stored with the settings of the first")
                   : HEFT_OK;
 }
 

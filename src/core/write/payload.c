@@ -173,10 +173,10 @@ static heft_status put(heft_writer *w, uint32_t part, const void *data, size_t l
     if (w->sink->ops->write_at)
         return heft_planner_write(&w->p, w->sink, to, data, len, err);
     if (w->order_of[part] + !!w->written < w->next_gap)
-        return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "%s stores these tensors in another order than they are declared "
-                                "in, which a stream cannot take",
-                                w->p.format->name);
+        return heft_error_plain(
+            err, HEFT_E_ARGUMENT,
+            "%s stores these tensors in another order than declared, which a stream does not allow",
+            w->p.format->name);
     st = fill_gaps(w, w->order_of[part], err);
     return st ? st : heft_planner_write(&w->p, w->sink, to, data, len, err);
 }

@@ -11,10 +11,11 @@ static heft_status check_options(heft_planner *p, heft_error *err)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
                                 f ? f->name : "this format");
     if (o->version && !*f->versions)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no %s version %s: it has only one",
-                                f->name, o->version);
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "there is no %s version %s: the format has only one", f->name,
+                                o->version);
     if (o->align & (o->align - 1))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "an alignment of %U is no power of two",
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "an alignment of %U is not a power of two",
                                 (uint64_t)o->align);
     heft_storage how = { .encoding = o->encoding, .level = o->encoding_level, .digest = o->digest };
     return heft_planner_check_storage(p, &how, err);
@@ -132,15 +133,15 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
     if (!st && has_generator && !p->plan.names_generator)
         st = heft_plan_loss(&p->plan, p->asks_generator ? HEFT_WARNING : HEFT_NOTE,
                             "heft/generator", HEFT_NONE,
-                            "the generator is left out: the format names none");
+                            "the generator is left out: the format does not store one");
     if (!st && !p->losses)
         st = heft_planner_part_digests(p, err);
     if (p->losses && (!st || st == HEFT_E_LOSSY))
-        return heft_error_rule(err,
-                               heft_error_plain(err, HEFT_E_LOSSY,
-                                                "%s cannot carry this model as it is: %U %s",
-                                                p->format->name, (uint64_t)p->losses,
-                                                p->losses == 1 ? "obstacle" : "obstacles"),
-                               p->first_loss);
+        return heft_error_rule(
+            err,
+            heft_error_plain(err, HEFT_E_LOSSY,
+                             "cannot write this model as %s: %U %s (listed above)", p->format->name,
+                             (uint64_t)p->losses, p->losses == 1 ? "problem" : "problems"),
+            p->first_loss);
     return st;
 }

@@ -41,8 +41,8 @@ heft_status heft_plan_digest_range(heft_plan *plan, const char *algorithm, heft_
     if (!to)
         return heft_error_no_memory(plan->err, "for a checksum");
     if (!heft_partial_crcs_track(&p->written, p->host, algorithm))
-        return heft_error_plain(plan->err, HEFT_E_UNSUPPORTED, "%s of a range cannot be computed",
-                                algorithm);
+        return heft_error_plain(plan->err, HEFT_E_UNSUPPORTED,
+                                "this build cannot compute %s of a byte range", algorithm);
     *to = (range_digest){ algorithm, r, { 0 }, false };
     *number = p->range_digests.len - 1;
     return HEFT_OK;

@@ -16,8 +16,9 @@ static heft_status report_version(heft_planner *p, heft_str has)
     const char *versions = p->format->versions;
     while (versions[len] && versions[len] != ' ')
         len++;
-    heft_error_plain(&text, HEFT_OK, "version %q is read, but not written: the file becomes %q",
-                     has, (heft_str){ versions, len });
+    heft_error_plain(&text, HEFT_OK,
+                     "version %q can be read, but not written: the output has version %q", has,
+                     (heft_str){ versions, len });
     return heft_plan_loss(&p->plan, HEFT_NOTE, "heft/version", HEFT_NONE, text.message);
 }
 
@@ -99,7 +100,7 @@ static heft_status report_storage_changes(heft_planner *p)
     if (p->decoded)
         st = heft_plan_loss(&p->plan, HEFT_WARNING, "heft/encoding", HEFT_NONE, text.message);
     heft_error_plain(&text, HEFT_OK,
-                     "digests of a kind that this generation does not have become its own: %U",
+                     "digests that this version does not have are replaced by its own: %U",
                      (uint64_t)p->digests_changed);
     if (p->digests_changed && !st)
         st = heft_plan_loss(&p->plan, HEFT_NOTE, "heft/digest-kind", HEFT_NONE, text.message);
@@ -111,9 +112,9 @@ heft_status heft_same_format_losses(heft_planner *p, const heft_file *in)
     const heft_ix_omission *all = in->x.omitted.ptr;
     heft_status st = HEFT_OK;
     if (in->x.lost_omissions)
-        return heft_error_plain(p->plan.err, HEFT_E_NOMEM,
-                                "there was no memory to list what the input says and a copy "
-                                "leaves out: open it again");
+        return heft_error_plain(
+            p->plan.err, HEFT_E_NOMEM,
+            "no memory to list the contents that a copy leaves out: open the input again");
     for (uint32_t i = 0; i < in->x.omitted.len && !st; i++)
         if (heft_is_same_format(p, in) || all[i].name.ptr)
             st = report_omission(p, &all[i]);

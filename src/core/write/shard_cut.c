@@ -87,7 +87,7 @@ static heft_status add_end(heft_shard_cut *c, uint32_t end, uint64_t bytes)
     if (!to || !size)
         return heft_error_no_memory(c->err, "to split a model");
     if (c->ends.len > MAX_FILES)
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "the model would be in more than %U files",
+        return heft_error_plain(c->err, HEFT_E_LIMIT, "the model would need more than %U files",
                                 (uint64_t)MAX_FILES);
     *to = end;
     *size = bytes;

@@ -146,7 +146,7 @@ heft_status heft_shard_set_writer_add(heft_shard_set_writer *l, uint64_t size, h
     heft_plan_shard *shard = &l->shards[l->count];
     if (!size || !HEFT_HAS(k->inner->ops, read_at))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "a file that others refer to cannot be read back");
+                                "cannot read back a shard that the index refers to");
     size_t len = heft_u64_text(k->label, l->count + 1);
     *shard = (heft_plan_shard){ { k->label, len }, "xxh3", { 0 }, size };
     l->count++;

@@ -70,7 +70,7 @@ static heft_status write_at(heft_sink *s, uint64_t off, const void *data, size_t
     if (!m->is_reserved)
         return write_growing(m, (size_t)off, data, len, err);
     if (!heft_range_in((heft_range){ off, len }, m->end))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the reserved %U",
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U exceed the reserved size %U",
                                 (uint64_t)len, off, (uint64_t)m->end);
     memcpy(m->bytes + off, data, len);
     return HEFT_OK;
@@ -80,7 +80,7 @@ static heft_status read_at(heft_sink *s, uint64_t off, void *buf, size_t len, he
 {
     const memory_sink *m = (const memory_sink *)s;
     if (!heft_range_in((heft_range){ off, len }, m->end))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U pass the end at %U",
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%U bytes at %U are past the end at %U",
                                 (uint64_t)len, off, (uint64_t)m->end);
     memcpy(buf, m->bytes + off, len);
     return HEFT_OK;

@@ -25,8 +25,8 @@ static heft_status check_indices(const heft_tensor_spec *s, uint32_t i, uint64_t
     const heft_component *c = &s->components[i];
     if (!c->dtype || !heft_index_size(c->dtype))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "tensor %q: component %q: indices are integers, not %s", s->name,
-                                c->role, heft_dtype_name(c->dtype));
+                                "tensor %q: component %q: indices must be integers, not %s",
+                                s->name, c->role, heft_dtype_name(c->dtype));
     if (c->count != needed)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "tensor %q: component %q: %U elements are declared, %U are needed",
@@ -38,13 +38,12 @@ static heft_status check_csr(const heft_sparse_spec *out, const heft_tensor_spec
                              heft_error *err)
 {
     if (out->indices == HEFT_NONE || out->indptr == HEFT_NONE || s->component_count != 3)
-        return spec_error(s, err, "sparse_csr has the components values, indices and indptr", 0, 0);
+        return spec_error(
+            s, err, "sparse_csr needs exactly the components values, indices and indptr", 0, 0);
     if (s->rank != 2)
-        return spec_error(s, err, "sparse_csr is for tensors of two dimensions, not of %U", s->rank,
-                          0);
+        return spec_error(s, err, "sparse_csr needs two dimensions, not %U", s->rank, 0);
     if (s->dims[0] == UINT64_MAX)
-        return spec_error(s, err, "%U rows have more row pointers than 64 bits count", s->dims[0],
-                          0);
+        return spec_error(s, err, "the row pointers of %U rows overflow 64 bits", s->dims[0], 0);
     heft_status st = check_indices(s, out->indices, out->entries, err);
     return st ? st : check_indices(s, out->indptr, s->dims[0] + 1, err);
 }
@@ -54,11 +53,12 @@ static heft_status check_coo(const heft_sparse_spec *out, const heft_tensor_spec
 {
     uint64_t needed;
     if (out->indices == HEFT_NONE || s->component_count != 2)
-        return spec_error(s, err, "sparse_coo has the components values and coords", 0, 0);
+        return spec_error(s, err, "sparse_coo needs exactly the components values and coords", 0,
+                          0);
     if (!s->rank)
-        return spec_error(s, err, "a scalar is not sparse", 0, 0);
+        return spec_error(s, err, "a scalar cannot be sparse", 0, 0);
     if (!heft_mul(&needed, out->entries, s->rank))
-        return spec_error(s, err, "the coordinates of %U values pass 64 bits", out->entries, 0);
+        return spec_error(s, err, "the coordinates of %U values overflow 64 bits", out->entries, 0);
     return check_indices(s, out->indices, needed, err);
 }
 
@@ -76,7 +76,7 @@ heft_status heft_sparse_declare(heft_sparse_spec *out, const heft_tensor_spec *s
     if (values == HEFT_NONE)
         return spec_error(s, err, "a sparse tensor needs the component values", 0, 0);
     if (s->components[values].dtype != s->dtype)
-        return spec_error(s, err, "the component values has another element type than the tensor",
+        return spec_error(s, err, "the component values must have the element type of the tensor",
                           0, 0);
     out->entries = s->components[values].count;
     heft_status st = is_csr ? check_csr(out, s, err) : check_coo(out, s, err);
@@ -117,11 +117,10 @@ static heft_status add_break(heft_sparse_input *f, uint64_t at, heft_error *err)
 
 static heft_status not_ascending(const heft_sparse_input *f, uint64_t element, heft_error *err)
 {
-    return index_error(
-        f, f->spec->indices, element, err,
-        "is not above the one before it, which is in the same row: this format wants the "
-        "columns of each row to ascend",
-        0, 0);
+    return index_error(f, f->spec->indices, element, err,
+                       "is not greater than the column before it in the row: this format requires "
+                       "ascending columns in each row",
+                       0, 0);
 }
 
 /* Check the beginning of a row, after which columns may start again from 0. */
@@ -141,14 +140,15 @@ static heft_status check_pointer(heft_sparse_input *f, uint64_t n, heft_error *e
 {
     uint64_t rows = f->spec->dims[0], entries = f->spec->entries;
     if (!f->at && n)
-        return index_error(f, f->part, 0, err, "is %U, the first row pointer is 0", n, 0);
+        return index_error(f, f->part, 0, err, "is %U: the first row pointer must be 0", n, 0);
     if (n < f->last)
         return index_error(f, f->part, f->at, err, "is %U, less than %U before it", n, f->last);
     if (n > entries)
-        return out_of_bounds(f, n, "is %U, and there are %U values", entries, err);
+        return out_of_bounds(f, n, "is %U, but there are %U values", entries, err);
     if (f->at == rows && n != entries)
         return index_error(f, f->part, f->at, err,
-                           "is %U: the last row pointer is the number of values, %U", n, entries);
+                           "is %U: the last row pointer must be the number of values, %U", n,
+                           entries);
     return f->spec->is_strict ? check_row_start(f, n, err) : HEFT_OK;
 }
 
@@ -169,7 +169,7 @@ static heft_status check_column(heft_sparse_input *f, uint64_t n, heft_error *er
 {
     uint64_t columns = f->spec->dims[1];
     if (n >= columns)
-        return out_of_bounds(f, n, "is %U, and there are %U columns", columns, err);
+        return out_of_bounds(f, n, "is %U, but there are %U columns", columns, err);
     return f->spec->is_strict && f->at && n <= f->last ? check_break(f, err) : HEFT_OK;
 }
 
@@ -177,7 +177,7 @@ static heft_status check_coordinate(heft_sparse_input *f, uint64_t n, heft_error
 {
     uint64_t dim = f->spec->dims[f->dim];
     if (n >= dim)
-        return out_of_bounds(f, n, "is %U, and its dimension has %U", dim, err);
+        return out_of_bounds(f, n, "is %U, but the dimension is %U", dim, err);
     heft_positions_add(&f->positions, f->entry, dim, n);
     f->entry++;
     if (f->entry == f->spec->entries) {
@@ -277,5 +277,6 @@ heft_status heft_sparse_end_part(heft_sparse_input *f, heft_error *err)
     if (repeated == HEFT_NONE)
         return HEFT_OK;
     return index_error(f, f->part, repeated, err,
-                       "and those of its other dimensions are the place of another entry", 0, 0);
+                       "repeats, with the other dimensions, the coordinates of another entry", 0,
+                       0);
 }

@@ -123,7 +123,7 @@ static heft_status report_oversized(const split_job *s)
         if (sizes[i] <= s->opt.max_bytes)
             continue;
         count++;
-        heft_error_plain(&text, HEFT_OK, "its file has %U bytes, %U at most were asked for",
+        heft_error_plain(&text, HEFT_OK, "its file has %U bytes, more than the limit of %U",
                          sizes[i], s->opt.max_bytes);
         heft_str name = heft_ix_name(&s->in->x, s->units.members[s->units.first_of[ends[i] - 1]]);
         if (o->on_loss)
@@ -143,10 +143,10 @@ static heft_status cut(split_job *s)
 {
     uint32_t count = s->opt.count;
     if (count > s->units.count && count > 1)
-        return heft_error_plain(
-            s->err, HEFT_E_ARGUMENT, "%U files are asked for, but there are %U tensors%s",
-            (uint64_t)count, (uint64_t)s->units.count,
-            s->units.count < s->units.tensors ? " with bytes of their own" : "");
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "cannot make %U files from %U tensors%s",
+                                (uint64_t)count, (uint64_t)s->units.count,
+                                s->units.count < s->units.tensors ? " with bytes of their own"
+                                                                  : "");
     s->cut = (heft_shard_cut){ .mem = &s->mem,
                                .payload = s->units.bytes,
                                .units = s->units.count,
@@ -169,7 +169,7 @@ static heft_status open_file(const split_job *s, uint32_t i, heft_sink **out)
     *out = NULL;
     s->to->sharding->name(&name, heft_lit(s->opt.stem), i, files(s));
     if (name.st)
-        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the names would have more than %U bytes",
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the file names would exceed %U bytes",
                                 (uint64_t)MAX_NAME);
     text[name.len] = '\0';
     return s->opt.open(out, s->opt.ctx, text, s->err);
@@ -334,16 +334,15 @@ static heft_status read_options(split_job *s, const heft_split_options *opt)
         is_name = is_name && stem.ptr[i] != '/' && stem.ptr[i] != '\\';
     if (!heft_format_can_split(s->to))
         return heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
-                                "%s is not split: its models come in "
-                                "one file",
+                                "%s does not support splitting: a model is always one file",
                                 s->to ? s->to->name : "this format");
     if (!is_name || stem.ptr[0] == '.' || heft_utf8_valid(stem.ptr, stem.len) != stem.len)
-        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "%q is no beginning of a file's name",
-                                stem);
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "%q cannot begin a file name", stem);
     if (!s->opt.max_bytes && !s->opt.count)
-        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "neither size nor count of files is said");
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT,
+                                "neither a size limit nor a number of files is given");
     if (!s->opt.open)
-        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "nothing says where the files go");
+        return heft_error_plain(s->err, HEFT_E_ARGUMENT, "heft_split_options.open is not set");
     return s->in->missing.status ? heft_file_is_complete(s->in, s->err) : HEFT_OK;
 }
 

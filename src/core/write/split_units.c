@@ -38,7 +38,7 @@ static heft_status add_tensor(heft_split_units *u, const heft_file *in, const he
     u->source[id] = heft_ix_find(&in->x, name);
     return u->source[id] != HEFT_NONE
                ? HEFT_OK
-               : heft_error_plain(err, HEFT_E_UNSUPPORTED, "tensor %q: not the input's", name);
+               : heft_error_plain(err, HEFT_E_UNSUPPORTED, "tensor %q is not in the input", name);
 }
 
 /* If the target stores equal parts once, find the parts that come from the same bytes; parts

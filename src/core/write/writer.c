@@ -25,7 +25,7 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     w->p.plan.is_declared = true;
     if (!st)
         st = take ? heft_sink_check(take, err)
-                  : heft_writer_argument_error(err, "there is no sink to write to");
+                  : heft_writer_argument_error(err, "no sink is given");
     if (st)
         heft_writer_discard(w);
     else
@@ -65,7 +65,7 @@ heft_status heft_writer_begin(heft_writer *w, heft_error *err)
     err = heft_error_begin(err, &own);
     if (w->begun || w->p.x.open.len)
         return heft_writer_argument_error(err, w->begun
-                                                   ? "the writing has begun already"
+                                                   ? "heft_writer_begin() was called already"
                                                    : "a list or map of metadata is still open");
     heft_status st = heft_writer_failure(w, err);
     if (!st)
@@ -93,7 +93,7 @@ static heft_status check_complete(const heft_writer *w, heft_error *err)
         return heft_writer_failure(w, err);
     if (!w->begun || w->p.x.open.len)
         return heft_writer_argument_error(err, w->begun ? "a list or map of metadata is still open"
-                                                        : "the writing has not begun");
+                                                        : "heft_writer_begin() was not called");
     if (w->part < w->p.x.parts.len)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U lacks %U of its %U bytes",
                                 (uint64_t)w->part, heft_writer_length(w, w->part) - w->received,
