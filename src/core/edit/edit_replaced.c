@@ -48,8 +48,9 @@ static uint64_t run_length(const heft_edit_job *g, heft_range r, bool *is_copied
     return end - r.offset < r.length ? end - r.offset : r.length;
 }
 
-static bool is_copied_whole(const heft_edit_job *g, heft_range r)
+static bool is_copied_whole(void *ctx, heft_range r)
 {
+    const heft_edit_job *g = ctx;
     bool is_copied = true;
     for (uint64_t n; r.length && is_copied; r.offset += n, r.length -= n)
         n = run_length(g, r, &is_copied);
@@ -107,11 +108,6 @@ static heft_status check_checksums(heft_edit_job *g)
 
 /* ---- rules of the format ---- */
 
-static bool is_range_copied(void *ctx, heft_range where)
-{
-    return is_copied_whole(ctx, where);
-}
-
 /* Record a finding in replaced bytes as an error: bytes in place of padding may belong to a
  * tensor with a damaged offset. */
 static void record_finding(void *ctx, const heft_finding *found)
@@ -131,6 +127,6 @@ heft_status heft_edit_check_replaced(heft_edit_job *g)
     if (!st)
         st = check_checksums(g);
     if (!st)
-        st = heft_verify_layout(g->original, is_range_copied, record_finding, g, g->err);
+        st = heft_verify_layout(g->original, is_copied_whole, record_finding, g, g->err);
     return st ? st : g->layout_status;
 }
