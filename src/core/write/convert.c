@@ -189,7 +189,7 @@ static heft_status mark_passing(heft_conversion *c)
         if (same[i] == i)
             continue;
         heft_str own = heft_ix_digest_of(&c->in->x, origins[i].part);
-        /* the first duplicate has the same digest and is checked */
+        /* an equal digest is checked with the first duplicate */
         if (own.len && !heft_str_eq(own, heft_ix_digest_of(&c->in->x, origins[same[i]].part)))
             c->part_use[origins[i].part] = HEFT_PART_CHECKED_BEFORE;
     }

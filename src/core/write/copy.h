@@ -15,7 +15,7 @@ typedef struct heft_origin { /* source of a part to write, by number of that par
     uint64_t elements;      /* elements to write */
     /* If the layout of a tensor is converted, `part` holds the dense data or the values. */
     heft_layout_target layout_target;
-    uint32_t tensor;  /* the tensor in the input */
+    uint32_t tensor;  /* tensor of the input */
     uint64_t nonzero; /* nonzero elements in the dense data of that tensor */
 } heft_origin;
 

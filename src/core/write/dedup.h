@@ -1,4 +1,4 @@
-/* dedup.h - find parts to write that will have the duplicate_of bytes. */
+/* dedup.h - find parts to write that will have the same bytes. */
 #ifndef HEFT_DEDUP_H
 #define HEFT_DEDUP_H
 #include "core/write/copy.h"

@@ -8,7 +8,7 @@
 
 enum {
     HEFT_MAX_ELEMENT_BYTES = 16,                  /* bytes of the largest element type */
-    HEFT_MAX_UNIT_BYTES = 8 * HEFT_BLOCK_ELEMENTS /* bytes of the largest block, cast to F64 */
+    HEFT_MAX_UNIT_BYTES = 8 * HEFT_BLOCK_ELEMENTS /* largest block, cast to 8-byte elements */
 };
 
 /* A worker's position in the part that the worker currently reads. */

@@ -91,7 +91,7 @@ heft_status heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_
                                         heft_error *err);
 /* Return the planned file size in bytes, or an upper bound if parts are compressed. */
 uint64_t heft_planner_max_bytes(const heft_planner *p);
-/* Set *moves if all data of plan.existing move as a block. */
+/* Set *moves to whether all data of plan.existing move as a block. */
 heft_status heft_planner_moves_block(const heft_planner *p, bool *moves);
 /* Return the bytes that the format writes after the data: as planned, or for appended parts,
  * counted now that the end of the data is known. */

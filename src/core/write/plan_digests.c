@@ -22,8 +22,8 @@ static heft_status join_range(heft_planner *p, const heft_digest *d, heft_range 
     return st;
 }
 
-/* Compute the digest once all bytes of the range are written.  Sequential writes only, until
- * heft_planner_digests() sorts the known ranges. */
+/* Compute the digest once all bytes of the range are written.  Before heft_planner_digests()
+ * sorts the known ranges, the bytes must have been written sequentially. */
 static heft_status settle_digest(heft_planner *p, range_digest *r, heft_error *err)
 {
     heft_status st = r->known ? HEFT_OK

@@ -4,7 +4,7 @@
 #include "core/write/plan.h"
 
 typedef struct heft_split_units {
-    heft_index x;            /* the tensors to write, sorted as planned */
+    heft_index x;            /* names and types of the tensors to write */
     uint32_t tensors, count; /* number of tensors in x; number of units */
     uint32_t *source;        /* by tensor: the tensor of the input */
     uint32_t *unit;          /* by tensor: the unit */
