@@ -15,7 +15,7 @@ typedef struct tensor_addition {
     heft_error *err;
 } tensor_addition;
 
-static heft_status refuse(const tensor_addition *a, const char *what)
+static heft_status tensor_error(const tensor_addition *a, const char *what)
 {
     return heft_error_plain(a->err, HEFT_E_ARGUMENT, "tensor %q: %s", a->spec.name, what);
 }
@@ -56,12 +56,12 @@ static heft_status check_roles(const tensor_addition *a)
 
 static heft_status check_storage(const tensor_addition *a, const heft_component *c)
 {
-    const heft_storage *how = c->storage ? c->storage : a->spec.storage;
+    const heft_storage *storage = c->storage ? c->storage : a->spec.storage;
     heft_error why;
-    heft_status st = how ? heft_planner_check_storage(&a->w->p, how, &why) : HEFT_OK;
-    if (!st && how && how->digest && !heft_host_digest(a->w->p.host, how->digest))
+    heft_status st = storage ? heft_planner_check_storage(&a->w->p, storage, &why) : HEFT_OK;
+    if (!st && storage && storage->digest && !heft_host_digest(a->w->p.host, storage->digest))
         st = heft_error_plain(&why, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
-                              how->digest);
+                              storage->digest);
     return st ? heft_error_plain(a->err, st, "tensor %q: component %q: %s", a->spec.name, c->role,
                                  why.message)
               : HEFT_OK;
@@ -71,7 +71,7 @@ static heft_status check_component(const tensor_addition *a, const heft_componen
 {
     uint64_t bytes;
     if (!c->role.len || !heft_str_is_utf8(c->role))
-        return refuse(a, "the name of a component is empty or not UTF-8");
+        return tensor_error(a, "the name of a component is empty or not UTF-8");
     if (c->dtype && !heft_dtype_get(c->dtype))
         return heft_error_plain(a->err, HEFT_E_ARGUMENT,
                                 "tensor %q: component %q: there is no such element type",
@@ -96,14 +96,15 @@ static heft_status check_dense(tensor_addition *a)
                    (!a->data.dtype || a->data.dtype == s->dtype) &&
                    (!a->data.count || a->data.count == elements);
     if (fits && !is_data)
-        return refuse(a, "a dense tensor has a single component \"data\" of its element type and "
-                         "shape; for other components declare another layout");
+        return tensor_error(
+            a, "a dense tensor has a single component \"data\" of its element type and "
+               "shape; for other components declare another layout");
     a->data.dtype = s->dtype;
     a->data.count = elements;
     s->components = &a->data;
     s->component_count = 1;
     if (!fits || !component_bytes(&elements, &a->data))
-        return refuse(a, "the shape overflows 64 bits");
+        return tensor_error(a, "the shape overflows 64 bits");
     return check_storage(a, &a->data);
 }
 
@@ -114,23 +115,25 @@ static heft_status check_attributes(const tensor_addition *a)
 {
     const heft_tensor_spec *s = &a->spec;
     uint32_t left[HEFT_MAX_DEPTH], depth = 0;
-    uint32_t most = a->w->p.x.limits.depth;
+    uint32_t max_depth = a->w->p.x.limits.depth;
     for (uint32_t i = 0; i < s->attribute_count; i++) {
         const heft_value *v = &s->attributes[i];
         if (!heft_writer_is_value(v))
-            return refuse(a, "an attribute has an unknown kind, or its key or text is not UTF-8");
+            return tensor_error(
+                a, "an attribute has an unknown kind, or its key or text is not UTF-8");
         if (depth)
             left[depth - 1]--;
-        if (heft_value_nests(v) && depth == most)
+        if (heft_value_nests(v) && depth == max_depth)
             return heft_error_plain(a->err, HEFT_E_LIMIT,
                                     "tensor %q: attributes nested deeper than %U", s->name,
-                                    (uint64_t)most);
+                                    (uint64_t)max_depth);
         if (heft_value_nests(v))
             left[depth++] = v->as.of.count;
         while (depth && !left[depth - 1])
             depth--;
     }
-    return depth ? refuse(a, "a list or map in its attributes declares more children than follow")
+    return depth ? tensor_error(
+                       a, "a list or map in its attributes declares more children than follow")
                  : HEFT_OK;
 }
 
@@ -169,13 +172,14 @@ static heft_status check_identity(const tensor_addition *a)
     uint8_t id[sizeof(heft_id128)];
     if (s->identity.has &
         ~(uint32_t)(HEFT_HAS_PARAM_ID | HEFT_HAS_BASE_ID | HEFT_HAS_REQUIRES_GRAD))
-        return refuse(a, "its identity has flags unknown to this version");
+        return tensor_error(a, "its identity has flags unknown to this version");
     if (!(s->identity.has & HEFT_HAS_BASE_ID) ||
         !memcmp(s->identity.base_id.bytes, none, sizeof none))
         return HEFT_OK;
     heft_blake3_id(id, s->name.ptr, s->name.len);
     return memcmp(s->identity.base_id.bytes, id, sizeof id)
-               ? refuse(a, "its base id does not match its name (all zero bytes: store no id)")
+               ? tensor_error(a,
+                              "its base id does not match its name (all zero bytes: store no id)")
                : HEFT_OK;
 }
 
@@ -189,9 +193,9 @@ static heft_status check_spec(tensor_addition *a)
     if (!heft_str_is_utf8(s->name))
         return heft_writer_argument_error(a->err, "a tensor's name is not UTF-8");
     if (!(is_own && !s->dtype) && !heft_dtype_get(s->dtype))
-        return refuse(a, "unknown element type");
+        return tensor_error(a, "unknown element type");
     if (!heft_str_is_utf8(s->layout) || !heft_str_is_utf8(s->stored_type))
-        return refuse(a, "its layout or its stored type is not UTF-8");
+        return tensor_error(a, "its layout or its stored type is not UTF-8");
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < s->component_count && !st; i++)
         st = check_component(a, &s->components[i]);
@@ -200,12 +204,12 @@ static heft_status check_spec(tensor_addition *a)
     if (!st && (!s->layout.len || heft_str_is(s->layout, "dense")))
         st = check_dense(a);
     if (!st && !s->component_count)
-        return refuse(a, "no components are declared");
+        return tensor_error(a, "no components are declared");
     a->is_sparse = heft_str_is(s->layout, "sparse_csr") || heft_str_is(s->layout, "sparse_coo");
     if (!st && a->is_sparse)
         st = heft_sparse_declare(&a->sparse, s, a->err);
     if (!st && s->attribute_count && !a->w->begun && a->w->p.x.open.len)
-        return refuse(a, "a list or map of metadata is still open");
+        return tensor_error(a, "a list or map of metadata is still open");
     if (!st)
         st = check_identity(a);
     return st ? st : check_attributes(a);
@@ -222,8 +226,8 @@ static heft_status add_component(const tensor_addition *a, uint32_t id, const he
     uint32_t part = a->planner->x.parts.len;
     if (!st)
         st = heft_ix_part(&a->planner->x, id, role, c->dtype, where, bytes, HEFT_RAW);
-    const heft_storage *how = c->storage ? c->storage : a->spec.storage;
-    return st || !how ? st : heft_planner_set_storage(a->planner, part, how, a->err);
+    const heft_storage *storage = c->storage ? c->storage : a->spec.storage;
+    return st || !storage ? st : heft_planner_set_storage(a->planner, part, storage, a->err);
 }
 
 static heft_status add_sparse(const tensor_addition *a, heft_str name)

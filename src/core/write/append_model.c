@@ -97,15 +97,15 @@ static void close_encoder(heft_append_chunk *s)
 
 /* Open the encoder of a chunk; consecutive parts with the same storage share an encoder. */
 static heft_status open_encoder(const heft_appender *a, heft_append_chunk *s,
-                                const heft_storage *how, heft_error *err)
+                                const heft_storage *storage, heft_error *err)
 {
-    const heft_codec *codec = heft_host_codec(a->p->host, how->encoding);
-    if (s->codec == codec && s->level == how->level)
+    const heft_codec *codec = heft_host_codec(a->p->host, storage->encoding);
+    if (s->codec == codec && s->level == storage->level)
         return HEFT_OK;
     close_encoder(s);
     s->codec = codec;
-    s->level = how->level;
-    heft_status st = codec->encoder(&s->encoder, how->level, a->p->plan.frame_checksums, err);
+    s->level = storage->level;
+    heft_status st = codec->encoder(&s->encoder, storage->level, a->p->plan.frame_checksums, err);
     if (st)
         close_encoder(s);
     return st;
@@ -113,11 +113,12 @@ static heft_status open_encoder(const heft_appender *a, heft_append_chunk *s,
 
 heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, heft_error *err)
 {
-    const heft_storage *how = &a->p->plan.storage[s->part];
+    const heft_storage *storage = &a->p->plan.storage[s->part];
     s->encoded = a->encoded_capacity;
-    if (how->encoding == HEFT_RAW || (!s->len && !heft_planner_requires_encoding(a->p, s->part)))
+    if (storage->encoding == HEFT_RAW ||
+        (!s->len && !heft_planner_requires_encoding(a->p, s->part)))
         return HEFT_OK;
-    heft_status st = open_encoder(a, s, how, err);
+    heft_status st = open_encoder(a, s, storage, err);
     return st ? st : s->codec->encode(s->encoder, s->out, &s->encoded, s->raw, s->len, err);
 }
 

@@ -10,14 +10,14 @@
 
 /* ---- the plan ---- */
 
-static heft_status find_duplicates(void *ctx, uint32_t *same, bool contents)
+static heft_status find_duplicates(void *ctx, uint32_t *duplicate_of, bool contents)
 {
     heft_conversion *c = ctx;
-    heft_dedup how = { .contents = contents,
-                       .equal_id = c->scope.equal_id,
-                       .progress = c->opt.progress,
-                       .ctx = c->opt.progress_ctx };
-    return heft_dedup_parts(same, &c->p, c->in, c->origins.ptr, &how, c->err);
+    heft_dedup dedup = { .contents = contents,
+                         .equal_id = c->scope.equal_id,
+                         .progress = c->opt.progress,
+                         .ctx = c->opt.progress_ctx };
+    return heft_dedup_parts(duplicate_of, &c->p, c->in, c->origins.ptr, &dedup, c->err);
 }
 
 /* Return the tensor of the input that a tensor comes from, or HEFT_NONE if the tensor has no
@@ -65,16 +65,16 @@ static heft_status note_shared_bytes(heft_conversion *c)
     heft_error text;
     uint32_t all = c->p.x.parts.len;
     uint64_t count = 0, bytes = 0;
-    heft_dedup how = { .contents = false };
-    uint32_t *same = heft_plan_alloc(&c->p.plan, all * sizeof *same);
-    if (!same)
+    heft_dedup dedup = { .contents = false };
+    uint32_t *duplicate_of = heft_plan_alloc(&c->p.plan, all * sizeof *duplicate_of);
+    if (!duplicate_of)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < all; i++)
-        same[i] = i;
-    heft_status st = heft_dedup_parts(same, &c->p, c->in, c->origins.ptr, &how, c->err);
+        duplicate_of[i] = i;
+    heft_status st = heft_dedup_parts(duplicate_of, &c->p, c->in, c->origins.ptr, &dedup, c->err);
     for (uint32_t i = 0; i < all; i++) {
-        count += same[i] != i;
-        bytes += same[i] != i ? heft_ix_part_row_at(&c->p.x, i)->length : 0;
+        count += duplicate_of[i] != i;
+        bytes += duplicate_of[i] != i ? heft_ix_part_row_at(&c->p.x, i)->length : 0;
     }
     if (st || !count)
         return st;
@@ -85,7 +85,7 @@ static heft_status note_shared_bytes(heft_conversion *c)
     return heft_plan_loss(&c->p.plan, HEFT_NOTE, "heft/tied", HEFT_NONE, text.message);
 }
 
-static heft_status link_parts(heft_conversion *c)
+static heft_status use_existing_parts(heft_conversion *c)
 {
     const heft_origin *o = c->origins.ptr;
     heft_str *spelled = heft_plan_alloc(&c->p.plan, c->p.x.parts.len * sizeof *spelled);
@@ -123,7 +123,7 @@ static heft_status plan_conversion(heft_conversion *c)
     if (!st)
         st = heft_conversion_add_model_parts(c);
     if (!st && c->scope.shards)
-        st = link_parts(c);
+        st = use_existing_parts(c);
     c->p.plan.source = (heft_plan_source){ c, source_name, source_base_id, find_duplicates,
                                            check_order };
     if (!st)
@@ -147,7 +147,7 @@ static uint64_t payload_bytes(const heft_conversion *c)
 
 /* Count lost values in advance, since a stream cannot be taken back and a dry run writes
  * nothing. */
-static heft_status count_casts(heft_conversion *c)
+static heft_status count_cast_losses(heft_conversion *c)
 {
     heft_source_verifier off;
     heft_progress progress = { .fn = c->opt.progress,
@@ -165,7 +165,7 @@ static heft_status count_casts(heft_conversion *c)
     return st;
 }
 
-static bool counts_first(const heft_conversion *c, const heft_sink *sink)
+static bool counts_losses_first(const heft_conversion *c, const heft_sink *sink)
 {
     return c->p.opt.strict && !sink->ops->write_at;
 }
@@ -178,19 +178,20 @@ static heft_part_use part_use(void *ctx, uint32_t part)
     return (heft_part_use)c->part_use[part];
 }
 
-static heft_status mark_passing(heft_conversion *c)
+static heft_status mark_part_use(heft_conversion *c)
 {
     const heft_origin *origins = c->origins.ptr;
-    const uint32_t *same = c->p.plan.duplicate_of;
+    const uint32_t *duplicate_of = c->p.plan.duplicate_of;
     c->part_use = heft_plan_alloc(&c->p.plan, c->in->x.parts.len);
     if (!c->part_use)
         return HEFT_E_NOMEM;
-    for (uint32_t i = 0; same && i < c->p.x.parts.len; i++) {
-        if (same[i] == i)
+    for (uint32_t i = 0; duplicate_of && i < c->p.x.parts.len; i++) {
+        if (duplicate_of[i] == i)
             continue;
         heft_str own = heft_ix_digest_of(&c->in->x, origins[i].part);
         /* an equal digest is checked with the first duplicate */
-        if (own.len && !heft_str_eq(own, heft_ix_digest_of(&c->in->x, origins[same[i]].part)))
+        if (own.len &&
+            !heft_str_eq(own, heft_ix_digest_of(&c->in->x, origins[duplicate_of[i]].part)))
             c->part_use[origins[i].part] = HEFT_PART_CHECKED_BEFORE;
     }
     for (uint32_t i = 0; i < c->p.plan.order_count; i++) {
@@ -210,14 +211,14 @@ static heft_status mark_passing(heft_conversion *c)
 }
 
 /* Check the input before the first byte goes to a stream, since a stream cannot be taken back. */
-static heft_status check_first(heft_conversion *c, const heft_sink *sink)
+static heft_status check_input(heft_conversion *c, const heft_sink *sink)
 {
-    heft_status st = mark_passing(c);
+    heft_status st = mark_part_use(c);
     if (!st && !sink->ops->write_at && !c->opt.no_verify)
         st = heft_check_all(c->in, c->err);
     else if (!st && c->checks_decoded && !c->opt.no_verify)
         st = heft_decoded_check_require(c->in, c->err);
-    return st || !counts_first(c, sink) ? st : count_casts(c);
+    return st || !counts_losses_first(c, sink) ? st : count_cast_losses(c);
 }
 
 /* ---- the steps ---- */
@@ -246,18 +247,18 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
     heft_copy_context copying = { &c->p, c->in, c->origins.ptr, sink, &verifier, &progress, NULL };
     if (c->opt.dry_run)
-        return count_casts(c);
+        return count_cast_losses(c);
     if (!sink)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT, "no sink is given");
     heft_status st = heft_sink_check(sink, c->err);
     if (!st)
-        st = check_first(c, sink);
+        st = check_input(c, sink);
     if (st)
         return st;
     progress.total = plan->appended ? payload_bytes(c) : plan->data_end - plan->header_bytes;
     bool is_off = !sink->ops->write_at || c->opt.no_verify;
     st = heft_source_verifier_begin(&verifier, c->in, is_off, part_use, c, c->err);
-    if (!st && !counts_first(c, sink))
+    if (!st && !counts_losses_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
     if (!st && sink->ops->reserve && plan->file_bytes)
         st = sink->ops->reserve(sink, plan->file_bytes, c->err);

@@ -162,21 +162,21 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
     return st || !csr ? st : add_converted(c, id, o, "indptr", HEFT_U64, rows);
 }
 
-/* ---- how parts are stored ---- */
+/* ---- storage of parts ---- */
 
 static heft_status store_part(heft_conversion *c, const heft_tensor *t, uint32_t part)
 {
     const heft_origin *o = (const heft_origin *)c->origins.ptr + part;
-    heft_storage how = o->layout_target ? heft_planner_default_storage(&c->p)
-                                        : heft_same_format_storage(&c->p, c->in, o->part);
-    heft_storage requested = how;
+    heft_storage storage = o->layout_target ? heft_planner_default_storage(&c->p)
+                                            : heft_same_format_storage(&c->p, c->in, o->part);
+    heft_storage requested = storage;
     heft_str role = heft_ix_role(&c->p.x, heft_ix_part_row_at(&c->p.x, part)->role);
     bool is_requested = c->opt.storage && c->opt.storage(c->opt.ctx, t, role, &requested);
     if (!is_requested && !o->layout_target)
-        heft_same_format_note(&c->p, c->in, o->part, &how);
-    heft_status st = heft_planner_set_storage(&c->p, part, is_requested ? &requested : &how,
+        heft_same_format_note(&c->p, c->in, o->part, &storage);
+    heft_status st = heft_planner_set_storage(&c->p, part, is_requested ? &requested : &storage,
                                               c->err);
-    if (!st && !is_requested && how.encoding != c->p.opt.encoding)
+    if (!st && !is_requested && storage.encoding != c->p.opt.encoding)
         heft_planner_require_encoding(&c->p, part);
     return st;
 }
@@ -240,14 +240,14 @@ heft_status heft_conversion_add_tensors(heft_conversion *c)
         st = add_tensor(c, only ? only[i] : i);
     if (st)
         return st;
-    heft_error twice;
-    c->p.x.err = &twice;
+    heft_error duplicate;
+    c->p.x.err = &duplicate;
     st = heft_ix_build_name_table(&c->p.x);
     c->p.x.err = c->err;
     if (st == HEFT_E_FORMAT)
-        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "after renaming, %s", twice.message);
+        return heft_error_plain(c->err, HEFT_E_ARGUMENT, "after renaming, %s", duplicate.message);
     if (st)
-        *c->err = twice;
+        *c->err = duplicate;
     return st;
 }
 

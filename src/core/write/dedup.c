@@ -13,7 +13,7 @@ typedef struct dedup_job {
     heft_planner *p;
     const heft_file *in;
     const heft_origin *origins;
-    const heft_dedup *how;
+    const heft_dedup *opt;
     uint32_t *duplicate_of;
     uint32_t *ids, *scratch; /* parts, in the order that the pass needs */
     uint32_t count;
@@ -220,7 +220,7 @@ static heft_status hash_first_parts(dedup_job *t, heft_error *err)
                                (heft_ix_is_plain(source(t, i)) && !o->transposed &&
                                 !o->layout_target && o->dtype == target(t, i)->dtype);
         if (t->edge_hash[i] && t->duplicate_of[i] == i && is_copied_as_is) {
-            st = t->how->equal_id ? HEFT_OK : hash_edges(t, i, err);
+            st = t->opt->equal_id ? HEFT_OK : hash_edges(t, i, err);
             t->ids[count++] = i;
         }
         /* The caller may stop the search; no byte counts as done yet. */
@@ -237,7 +237,7 @@ static heft_status hash_first_parts(dedup_job *t, heft_error *err)
 
 static int order_equal_ids(const dedup_job *t, uint32_t a, uint32_t b)
 {
-    return order_u64(t->how->equal_id[t->origins[a].part], t->how->equal_id[t->origins[b].part]);
+    return order_u64(t->opt->equal_id[t->origins[a].part], t->opt->equal_id[t->origins[b].part]);
 }
 
 static bool sorts_by_equal_id(const void *ctx, uint32_t a, uint32_t b)
@@ -249,7 +249,7 @@ static bool sorts_by_equal_id(const void *ctx, uint32_t a, uint32_t b)
 static heft_status merge_contents(dedup_job *t, heft_error *err)
 {
     heft_status st = hash_first_parts(t, err);
-    if (!st && t->how->equal_id) {
+    if (!st && t->opt->equal_id) {
         heft_sort(t->ids, t->scratch, t->count, sorts_by_equal_id, t);
         for (uint32_t i = 1; i < t->count; i++)
             if (!order_equal_ids(t, t->ids[i - 1], t->ids[i]))
@@ -279,19 +279,19 @@ static void list_parts(dedup_job *t)
 }
 
 heft_status heft_dedup_parts(uint32_t *duplicate_of, heft_planner *p, const heft_file *in,
-                             const heft_origin *origins, const heft_dedup *how, heft_error *err)
+                             const heft_origin *origins, const heft_dedup *opt, heft_error *err)
 {
     uint32_t part_count = p->x.parts.len;
     heft_memory mem = { in->host->allocator, UINT64_MAX, 0 };
     size_t bytes = part_count * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 1;
     dedup_job t = {
-        .p = p, .in = in, .origins = origins, .how = how, .duplicate_of = duplicate_of
+        .p = p, .in = in, .origins = origins, .opt = opt, .duplicate_of = duplicate_of
     };
     t.edge_hash = heft_mem_alloc(&mem, bytes);
     if (!t.edge_hash)
         return heft_error_no_memory(err, "to compare parts");
     memset(t.edge_hash, 0, bytes);
-    t.progress = (heft_progress){ .fn = how->progress, .ctx = how->ctx };
+    t.progress = (heft_progress){ .fn = opt->progress, .ctx = opt->ctx };
     for (uint32_t i = 0; i < part_count; i++)
         t.progress.total += target(&t, i)->length;
     t.ids = (uint32_t *)(t.edge_hash + part_count);
@@ -299,12 +299,12 @@ heft_status heft_dedup_parts(uint32_t *duplicate_of, heft_planner *p, const heft
     list_parts(&t);
     merge_sources(&t);
     heft_file_enter(in);
-    heft_status st = how->contents ? merge_contents(&t, err) : HEFT_OK;
-    heft_status there = heft_file_leave(in, err);
+    heft_status st = opt->contents ? merge_contents(&t, err) : HEFT_OK;
+    heft_status left = heft_file_leave(in, err);
     for (uint32_t i = 0; i < part_count; i++)
         duplicate_of[i] = duplicate_of[duplicate_of[i]];
     heft_mem_free(&mem, t.edge_hash, bytes);
-    return there ? there : st;
+    return left ? left : st;
 }
 
 /* ---- tied tensors of a file ---- */

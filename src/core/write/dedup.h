@@ -16,6 +16,6 @@ typedef struct heft_dedup {
  * parts with equal bytes.  Whole parts are read only if another part has the same length and the
  * same first and last bytes. */
 heft_status heft_dedup_parts(uint32_t *duplicate_of, heft_planner *p, const heft_file *in,
-                             const heft_origin *origins, const heft_dedup *how, heft_error *err);
+                             const heft_origin *origins, const heft_dedup *opt, heft_error *err);
 
 #endif

@@ -97,8 +97,8 @@ heft_status heft_copy_encoded(const heft_copy_context *c, heft_error *err)
         heft_file_enter(c->in);
         for (uint32_t n; !st && (n = next_chunks(e));)
             st = run_batch(e, n);
-        heft_status there = heft_file_leave(c->in, err);
-        st = there ? there : st;
+        heft_status left = heft_file_leave(c->in, err);
+        st = left ? left : st;
         c->p->plan.data_end = e->appender.at;
     }
     for (uint32_t i = 0; i < HEFT_APPEND_MAX_CHUNKS; i++)

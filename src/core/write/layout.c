@@ -79,7 +79,7 @@ heft_status heft_planner_moves_block(const heft_planner *p, bool *moves)
     return st;
 }
 
-static heft_status too_long(heft_plan *p)
+static heft_status file_too_large(heft_plan *p)
 {
     return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would exceed 2^64 bytes");
 }
@@ -96,10 +96,10 @@ static heft_status place_each(heft_plan *p, uint64_t start, uint64_t tail_align)
                                    : part->length;
         if (!heft_add(&at, at, header) || !heft_align_up(&at, at, p->align) ||
             !heft_add(&at, at, part->stored))
-            return too_long(p);
+            return file_too_large(p);
         part->offset = at - part->stored;
     }
-    return !st && !heft_align_up(&p->data_end, at, tail_align) ? too_long(p) : st;
+    return !st && !heft_align_up(&p->data_end, at, tail_align) ? file_too_large(p) : st;
 }
 
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
@@ -111,7 +111,7 @@ heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align)
     if (!st && !moves)
         st = place_each(p, start, tail_align);
     else if (!st && !heft_planner_move_block(p->planner, start, tail_align))
-        st = too_long(p);
+        st = file_too_large(p);
     for (uint32_t i = 0; !st && p->duplicate_of && i < p->x->parts.len; i++) {
         heft_ix_part_row *part = heft_ix_part_row_at(p->x, i);
         const heft_ix_part_row *first = heft_ix_part_row_at(p->x, p->duplicate_of[i]);

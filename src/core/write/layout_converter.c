@@ -97,9 +97,9 @@ heft_status heft_count_nonzero(uint64_t *out, const heft_file *f, uint32_t part,
         if (found)
             scan_skip(&s);
     }
-    heft_status there = heft_file_leave(f, err);
+    heft_status left = heft_file_leave(f, err);
     scan_close(&s);
-    return there ? there : st;
+    return left ? left : st;
 }
 
 /* ---- addition of repeated entries ---- */
@@ -235,7 +235,7 @@ static heft_status skip_entry(heft_layout_converter *m, heft_error *err)
 }
 
 /* Produce a row pointer: the number of nonzero elements before the row. */
-static heft_status make_row(heft_layout_converter *m, heft_error *err)
+static heft_status produce_row_pointer(heft_layout_converter *m, heft_error *err)
 {
     const uint64_t *dims = heft_ix_dims(&m->f->x, m->tensor);
     uint64_t first = m->row++ * dims[1];
@@ -254,7 +254,7 @@ static heft_status make_row(heft_layout_converter *m, heft_error *err)
 
 /* Produce the value of the next nonzero element, or an index: the column, or for coords the
  * index in dimension after dimension. */
-static heft_status make_entry(heft_layout_converter *m, heft_error *err)
+static heft_status produce_entry(heft_layout_converter *m, heft_error *err)
 {
     const uint64_t *dims = heft_ix_dims(&m->f->x, m->tensor);
     bool found, is_coords = m->layout_target == HEFT_TARGET_COORDS;
@@ -312,17 +312,17 @@ void heft_layout_converter_close(heft_layout_converter *m)
     m->block = NULL;
 }
 
-static heft_status make_more(heft_layout_converter *m, heft_error *err)
+static heft_status produce_more(heft_layout_converter *m, heft_error *err)
 {
     switch (m->layout_target) {
     case HEFT_TARGET_DENSE:
         return fill_block(m, err);
     case HEFT_TARGET_ROWS:
-        return make_row(m, err);
+        return produce_row_pointer(m, err);
     case HEFT_TARGET_VALUES:
     case HEFT_TARGET_COLUMNS:
     case HEFT_TARGET_COORDS:
-        return make_entry(m, err);
+        return produce_entry(m, err);
     case HEFT_TARGET_UNCHANGED:
         break;
     }
@@ -334,7 +334,7 @@ heft_status heft_layout_converter_read(heft_layout_converter *m, void *buf, size
 {
     uint8_t *out = buf;
     while (len) {
-        heft_status st = m->at < m->have ? HEFT_OK : make_more(m, err);
+        heft_status st = m->at < m->have ? HEFT_OK : produce_more(m, err);
         if (!st && m->at == m->have)
             st = input_changed(err);
         if (st)

@@ -37,7 +37,7 @@ static bool is_map(const heft_format *f, const heft_value *v)
 }
 
 /* Copy the existing map, if any, and add the numbers. */
-static heft_status put_map(heft_planner *p, const heft_index *old, uint32_t count)
+static heft_status rebuild_map(heft_planner *p, const heft_index *old, uint32_t count)
 {
     heft_value head = { .kind = HEFT_KIND_MAP, .key = heft_lit(p->format->number_map) };
     heft_status st = heft_ix_meta(&p->x, head);
@@ -57,7 +57,7 @@ static heft_status put_map(heft_planner *p, const heft_index *old, uint32_t coun
     return st;
 }
 
-static heft_status put_all(heft_planner *p, const heft_index *old, uint32_t count)
+static heft_status rebuild_metadata(heft_planner *p, const heft_index *old, uint32_t count)
 {
     heft_str name;
     uint32_t map = HEFT_NONE, dropped;
@@ -68,7 +68,7 @@ static heft_status put_all(heft_planner *p, const heft_index *old, uint32_t coun
             st = heft_ix_copy_value(&p->x, old, i, HEFT_NONE);
         } else if (map == HEFT_NONE) {
             map = p->x.values.len;
-            st = put_map(p, old, count);
+            st = rebuild_map(p, old, count);
         }
     }
     return st ? st : heft_ix_meta_keep_last(&p->x, map, &dropped);
@@ -84,7 +84,7 @@ heft_status heft_planner_nest_numbers(heft_planner *p)
         return HEFT_OK;
     heft_index old = { .values = p->x.values };
     p->x.values = (heft_vec){ NULL, 0, 0 };
-    heft_status st = put_all(p, &old, old.values.len);
+    heft_status st = rebuild_metadata(p, &old, old.values.len);
     heft_vec_free(&p->x.mem, &old.values, sizeof(heft_value));
     return st;
 }

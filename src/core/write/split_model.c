@@ -16,8 +16,8 @@ typedef struct split_job {
     const heft_format *to;
     /* Options of the caller, with the conversion and write options that `opt` refers to */
     heft_split_options opt;
-    heft_convert_options given;
-    heft_write_options given_write;
+    heft_convert_options caller;
+    heft_write_options caller_write;
     heft_convert_options convert; /* options for every file */
     heft_write_options write;
     heft_split_units units;
@@ -49,7 +49,7 @@ static heft_status survey(split_job *s)
     heft_conversion c;
     o.dry_run = true;
     heft_write_options write = s->write;
-    write.on_loss = s->given_write.on_loss;
+    write.on_loss = s->caller_write.on_loss;
     o.write = &write;
     o.planned_bytes = &s->planned;
     heft_status st = heft_conversion_plan(&c, s->in, s->to, &o, NULL, s->err);
@@ -116,7 +116,7 @@ static heft_status report_oversized(const split_job *s)
 {
     const uint64_t *sizes = s->cut.sizes.ptr;
     const uint32_t *ends = s->cut.ends.ptr;
-    const heft_write_options *o = &s->given_write;
+    const heft_write_options *o = &s->caller_write;
     uint32_t count = 0;
     for (uint32_t i = 0; s->opt.max_bytes && i < files(s); i++) {
         heft_error text;
@@ -178,8 +178,8 @@ static heft_status open_file(const split_job *s, uint32_t i, heft_sink **out)
 static bool progress(void *ctx, uint64_t done, uint64_t total)
 {
     const split_job *s = ctx;
-    return s->given.progress(s->given.progress_ctx, s->done + done,
-                             s->units.total ? s->units.total : total);
+    return s->caller.progress(s->caller.progress_ctx, s->done + done,
+                              s->units.total ? s->units.total : total);
 }
 
 static run run_of(const split_job *s, uint32_t file)
@@ -292,17 +292,17 @@ static heft_status write_linked_index(split_job *s)
 
 static heft_status write_all(split_job *s)
 {
-    const heft_sharding *how = s->to->sharding;
+    const heft_sharding *sharding = s->to->sharding;
     heft_status st = HEFT_OK;
-    if (how->is_linked)
+    if (sharding->is_linked)
         st = heft_shard_set_writer_begin(&s->shard_writer, s->in->host, s->to, files(s) + 1,
                                          s->err);
     for (uint32_t i = 0; i < files(s) && !st; i++)
         st = write_file(s, i);
-    if (!st && how->is_linked)
+    if (!st && sharding->is_linked)
         st = write_linked_index(s);
     heft_shard_set_writer_free(s->shard_writer);
-    return st || !how->index ? st : write_text_index(s);
+    return st || !sharding->index ? st : write_text_index(s);
 }
 
 /* Verify the input once if checksums cover more than a part, since every shard would verify them
@@ -323,9 +323,9 @@ static heft_status read_options(split_job *s, const heft_split_options *opt)
 {
     heft_status st = heft_sized_copy(&s->opt, sizeof s->opt, opt, s->err);
     if (!st)
-        st = heft_sized_copy(&s->given, sizeof s->given, s->opt.convert, s->err);
+        st = heft_sized_copy(&s->caller, sizeof s->caller, s->opt.convert, s->err);
     if (!st)
-        st = heft_sized_copy(&s->given_write, sizeof s->given_write, s->given.write, s->err);
+        st = heft_sized_copy(&s->caller_write, sizeof s->caller_write, s->caller.write, s->err);
     if (st)
         return st;
     heft_str stem = heft_lit(s->opt.stem ? s->opt.stem : "");
@@ -346,19 +346,19 @@ static heft_status read_options(split_job *s, const heft_split_options *opt)
     return s->in->missing.status ? heft_file_is_complete(s->in, s->err) : HEFT_OK;
 }
 
-static void prepare(split_job *s)
+static void init_file_options(split_job *s)
 {
-    const heft_convert_options *given = &s->given;
-    s->write = s->given_write;
+    const heft_convert_options *caller = &s->caller;
+    s->write = s->caller_write;
     s->write.on_loss = NULL; /* survey() reports losses */
     s->convert.write = &s->write;
-    s->convert.no_verify = given->no_verify;
-    s->convert.vocab = given->vocab;
-    s->convert.storage = given->storage;
-    s->convert.ctx = given->ctx;
+    s->convert.no_verify = caller->no_verify;
+    s->convert.vocab = caller->vocab;
+    s->convert.storage = caller->storage;
+    s->convert.ctx = caller->ctx;
     if (s->to->sharding->version)
         s->write.version = s->to->sharding->version;
-    if (given->progress) {
+    if (caller->progress) {
         s->convert.progress = progress;
         s->convert.progress_ctx = s;
     }
@@ -371,15 +371,15 @@ heft_status heft_file_split(const heft_file *in, const heft_format *to,
     split_job s = { .in = in,
                     .to = to,
                     .opt = HEFT_SPLIT_OPTIONS_INIT,
-                    .given = HEFT_CONVERT_OPTIONS_INIT,
-                    .given_write = HEFT_WRITE_OPTIONS_INIT,
+                    .caller = HEFT_CONVERT_OPTIONS_INIT,
+                    .caller_write = HEFT_WRITE_OPTIONS_INIT,
                     .convert = HEFT_CONVERT_OPTIONS_INIT,
                     .mem = { in->host->allocator, UINT64_MAX, 0 },
                     .err = heft_error_begin(err, &own) };
     heft_status st = read_options(&s, opt);
     if (st)
         return st;
-    prepare(&s);
+    init_file_options(&s);
     st = survey(&s);
     if (!st)
         st = cut(&s);
