@@ -189,7 +189,7 @@ static void json_value_change(json *j, const difference *d)
         json_member_null(j, "max_abs");
         json_member_null(j, "max_rel");
     }
-    json_member_length(j, "differing", d->incomparable ? HEFT_NOWHERE : d->differing);
+    json_member_length(j, "differing", d->incomparable ? HEFT_UNKNOWN_LENGTH : d->differing);
 }
 
 static void json_side(json *j, const char *key, const heft_file *f, uint32_t id, uint32_t what)

@@ -182,7 +182,7 @@ static void put_siblings(outbuf *o, const heft_file *f)
         label(o, i ? "" : "Siblings");
         out_name(o, s.name);
         out_text(o, ", ");
-        if (s.size != HEFT_NOWHERE) {
+        if (s.size != HEFT_UNKNOWN_LENGTH) {
             out_size(o, s.size);
             out_text(o, ", ");
         }
@@ -319,7 +319,7 @@ static void json_vocabulary(json *j, const heft_vocab *v)
     for (int i = 0; i < HEFT_SPECIALS; i++) {
         uint32_t id = heft_vocab_special(v, (heft_special)i);
         json_member_length(j, heft_vocab_special_name((heft_special)i),
-                           id == HEFT_NONE ? HEFT_NOWHERE : id);
+                           id == HEFT_NONE ? HEFT_UNKNOWN_LENGTH : id);
     }
     json_end(j, '}');
     json_end(j, '}');
@@ -332,7 +332,7 @@ static void json_siblings(json *j, const heft_file *f)
         heft_shard_file s = heft_shard_file_at(f, i);
         json_begin(j, '{');
         json_member_str(j, "name", s.name);
-        if (s.size != HEFT_NOWHERE)
+        if (s.size != HEFT_UNKNOWN_LENGTH)
             json_member_u64(j, "size", s.size);
         json_member_str(j, "state", str_of(sibling_state(s.status)));
         json_end(j, '}');

@@ -41,9 +41,9 @@ static void put_cell(outbuf *o, const table_row *row, int what)
         out_dtype(o, t->dtype);
     else if (what == SHAPE)
         out_shape(o, t->dims, t->rank);
-    else if (what == SIZE && bytes != HEFT_NOWHERE && l->bytes)
+    else if (what == SIZE && bytes != HEFT_UNKNOWN_LENGTH && l->bytes)
         out_u64(o, bytes);
-    else if (what == SIZE && bytes != HEFT_NOWHERE)
+    else if (what == SIZE && bytes != HEFT_UNKNOWN_LENGTH)
         out_size(o, bytes);
     else if (what == LAYOUT)
         out_name(o, heft_tensor_layout_name(l->f, row->id));

@@ -133,7 +133,7 @@ void json_member_null(json *j, const char *key)
 void json_member_length(json *j, const char *key, uint64_t v)
 {
     json_key(j, key);
-    if (v == HEFT_NOWHERE)
+    if (v == HEFT_UNKNOWN_LENGTH)
         json_null(j);
     else
         json_u64(j, v);

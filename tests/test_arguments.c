@@ -124,7 +124,7 @@ static void what_else_a_file_has_ends_where_it_ends(void **state)
     begin(&x);
     for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
         heft_shard_file s = heft_shard_file_at(x.f, wrong[i] - 1);
-        assert_true(!s.name.len && s.status == HEFT_E_ARGUMENT && s.size == HEFT_NOWHERE);
+        assert_true(!s.name.len && s.status == HEFT_E_ARGUMENT && s.size == HEFT_UNKNOWN_LENGTH);
         uint32_t past = heft_meta_count(x.f) + wrong[i] - 1;
         past = past < wrong[i] - 1 ? HEFT_NONE : past;
         assert_int_equal(heft_meta_at(x.f, past).kind, HEFT_NULL);

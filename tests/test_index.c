@@ -40,7 +40,7 @@ static uint32_t add(fixture *f, const char *name, heft_dtype t, uint64_t element
 static uint32_t add_dense(fixture *f, const char *name, uint64_t offset, uint64_t elements)
 {
     uint32_t id = add(f, name, HEFT_U8, elements);
-    heft_assert_ok(heft_ix_dense(&f->x, id, 0, offset, HEFT_NOWHERE), &f->err);
+    heft_assert_ok(heft_ix_dense(&f->x, id, 0, offset, HEFT_UNKNOWN_LENGTH), &f->err);
     return id;
 }
 
@@ -131,8 +131,8 @@ static void dense_tensors_fit_their_bytes_and_the_file(void **state)
         { { 0, 3, 4 }, 10000, 0, HEFT_F32, HEFT_OK, "" },
         { { 0, 3, 4 }, 10001, 0, HEFT_F32, HEFT_E_FORMAT, "pass the end" },
         { { 0, UINT64_MAX, UINT64_MAX }, 0, 0, HEFT_F32, HEFT_OK, "" },
-        { { UINT64_MAX, 2, 1 }, 0, HEFT_NOWHERE, HEFT_U8, HEFT_E_FORMAT, "passes 64 bits" },
-        { { UINT64_MAX, 1, 1 }, 0, HEFT_NOWHERE, HEFT_F32, HEFT_E_FORMAT, "passes 64 bits" },
+        { { UINT64_MAX, 2, 1 }, 0, HEFT_UNKNOWN_LENGTH, HEFT_U8, HEFT_E_FORMAT, "passes 64 bits" },
+        { { UINT64_MAX, 1, 1 }, 0, HEFT_UNKNOWN_LENGTH, HEFT_F32, HEFT_E_FORMAT, "passes 64 bits" },
         { { (uint64_t)1 << 32, (uint64_t)1 << 32, 1 }, 0, 0, HEFT_U8, HEFT_E_FORMAT, "64 bits" },
         { { 5, 1, 1 }, 0, 3, HEFT_F4_E2M1, HEFT_OK, "" },
     };

@@ -159,7 +159,7 @@ static heft_status read_fake(void *ctx, heft_cur *c, heft_index *x, uint32_t cou
         bool odd = i % 1000 == 999;
         heft_ix_record r = { .name = { (const char *)heft_cur_take(c, 1), 1 },
                              .shape = shape,
-                             .length = HEFT_NOWHERE,
+                             .length = HEFT_UNKNOWN_LENGTH,
                              .rank = 1 + (odd ? f->extra : 0),
                              .dtype = HEFT_U8 };
         st = heft_ix_add(x, &r);

@@ -227,7 +227,7 @@ static const uint8_t *read_fake(void *ctx, const uint8_t *p, const uint8_t *end,
     for (uint32_t n = 0; p < end && n < f->stops[slice]; n++, p += RECORD) {
         heft_ix_record r = { .name = { (const char *)p, RECORD },
                              .shape = shape,
-                             .length = HEFT_NOWHERE,
+                             .length = HEFT_UNKNOWN_LENGTH,
                              .rank = 1,
                              .dtype = HEFT_U8 };
         if (heft_ix_add(x, &r))

@@ -61,7 +61,8 @@ typedef enum heft_status {
     HEFT_E_CANCELLED = -10   /* a progress callback said stop */
 } heft_status;
 
-#define HEFT_NOWHERE UINT64_MAX
+#define HEFT_NOWHERE        UINT64_MAX /* an offset: no particular byte */
+#define HEFT_UNKNOWN_LENGTH UINT64_MAX /* a length or size: not known */
 
 typedef struct heft_error {
     heft_status status;
@@ -301,7 +302,7 @@ typedef struct heft_tensor {
 typedef struct heft_part { /* "data", "indices", "scale", or a part of the file itself: "vocab" */
     heft_str role;
     uint64_t offset, stored; /* where it lies and how many bytes it takes there */
-    uint64_t length;         /* bytes once decoded; HEFT_NOWHERE: neither said nor found out */
+    uint64_t length;         /* decoded bytes, or HEFT_UNKNOWN_LENGTH */
     heft_str digest;         /* as the file spells it, "crc32c:0x1A2B3C4D"; empty: none */
     heft_dtype dtype;
     uint8_t encoding; /* heft_encoding */
@@ -325,7 +326,7 @@ HEFT_API uint64_t heft_file_memory(const heft_file *f); /* bytes the index occup
 /* Files beside this one in which parts of it lie. */
 typedef struct heft_shard_file {
     heft_str name;      /* of the file; where that is not known, what this file calls it */
-    uint64_t size;      /* as this file says, or HEFT_NOWHERE */
+    uint64_t size;      /* as this file states, or HEFT_UNKNOWN_LENGTH */
     heft_status status; /* HEFT_OK: at hand; HEFT_E_FORMAT: not the file that is meant; HEFT_E_IO */
     uint32_t reserved[3];
 } heft_shard_file;
@@ -365,7 +366,7 @@ HEFT_API void heft_ids_close(heft_ids *ids); /* NULL is harmless */
 HEFT_API heft_str heft_tensor_layout_name(const heft_file *f,
                                           uint32_t tensor); /* "dense", "sparse_csr", … */
 /* Decoded bytes of the tensor's data part, or of all its parts when it has none of that role;
- * HEFT_NOWHERE when one of them has no known length. */
+ * HEFT_UNKNOWN_LENGTH when one of them has no known length. */
 HEFT_API uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id);
 /* The part of that role (a number for heft_part_at) of a tensor or, with HEFT_NONE, of the file. */
 HEFT_API uint32_t heft_part_find(const heft_file *f, uint32_t owner, heft_str role);

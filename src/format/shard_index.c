@@ -95,7 +95,7 @@ static heft_status read_total(reader *r)
 {
     if (heft_json_u64(&r->x->stated, r->j.text))
         return HEFT_OK;
-    r->x->stated = HEFT_NOWHERE;
+    r->x->stated = HEFT_UNKNOWN_LENGTH;
     heft_ix_note(r->x, HEFT_NOTE, r->kind->total_rule, r->j.base, HEFT_NONE,
                  "the total_size is no whole number, and not compared");
     return HEFT_OK;
@@ -197,7 +197,7 @@ static heft_status add_files(heft_index *x)
     heft_sort_numbers(ids, n, file_below, rows);
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
-        heft_ix_shard s = { rows[ids[i]].file, NULL, HEFT_NOWHERE, true, NULL };
+        heft_ix_shard s = { rows[ids[i]].file, NULL, HEFT_UNKNOWN_LENGTH, true, NULL };
         bool again = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
         if (!again && x->shards.len == MOST_FILES)
             st = heft_error_plain(x->err, HEFT_E_LIMIT, "a model in more than %U files",

@@ -88,7 +88,7 @@ static heft_str field(const uint8_t *p, size_t most)
 static uint64_t padded(uint64_t bytes)
 {
     uint64_t out;
-    return heft_align_up(&out, bytes, BLOCK) ? out : HEFT_NOWHERE;
+    return heft_align_up(&out, bytes, BLOCK) ? out : HEFT_UNKNOWN_LENGTH;
 }
 
 /* ---- members that describe the next one ---- */
@@ -194,7 +194,7 @@ static heft_status pass(heft_tar *t, const heft_tar_entry *e)
 
 heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
 {
-    extension more = { .name = { NULL, 0 }, .size = HEFT_NOWHERE };
+    extension more = { .name = { NULL, 0 }, .size = HEFT_UNKNOWN_LENGTH };
     *found = false;
     for (;;) {
         if (t->at >= t->in->size)
@@ -222,7 +222,7 @@ heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
         out->name = more.name;
         out->has_prefix = false;
     }
-    if (more.size != HEFT_NOWHERE)
+    if (more.size != HEFT_UNKNOWN_LENGTH)
         out->data.length = more.size;
     *found = true;
     return pass(t, out);

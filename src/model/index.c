@@ -20,7 +20,7 @@ const heft_str heft_ix_data = { "data", 4 };
 void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits,
                   const uint64_t secret[2])
 {
-    *x = (heft_index){ .mem = { .al = al }, .stated = HEFT_NOWHERE };
+    *x = (heft_index){ .mem = { .al = al }, .stated = HEFT_UNKNOWN_LENGTH };
     if (limits)
         x->limits = *limits;
     heft_limits *l = &x->limits;
@@ -80,7 +80,7 @@ void heft_ix_reset(heft_index *x)
     x->data_start = x->data_end = 0;
     x->unknown_lengths = 0;
     x->has_alternatives = false;
-    x->stated = HEFT_NOWHERE;
+    x->stated = HEFT_UNKNOWN_LENGTH;
     x->shard_info = (heft_ix_shard_info){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
     x->strict = x->has_name_table = x->unread = x->lost_notes = x->lost_omissions = false;
     x->notes_cut = x->odd_names = false;
@@ -292,7 +292,7 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
                          heft_range where, uint64_t length, heft_encoding e)
 {
     heft_ix_part_row row = { where.offset, where.length, length, 0, t, (uint8_t)e, 0 };
-    x->unknown_lengths += length == HEFT_NOWHERE;
+    x->unknown_lengths += length == HEFT_UNKNOWN_LENGTH;
     if (owner != HEFT_NONE)
         return add_part(x, heft_ix_row(x, owner), role, row);
     heft_ix_part_row *to = intern(x, role, &row.role)
@@ -315,7 +315,7 @@ static heft_status bad_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64
         !heft_dtype_bytes(&bytes, row->dtype, n))
         return heft_error_set(x->err, HEFT_E_FORMAT, at, "tensor %q: the shape passes 64 bits",
                               name);
-    if (length != HEFT_NOWHERE && bytes != length)
+    if (length != HEFT_UNKNOWN_LENGTH && bytes != length)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: %U bytes are stored, its shape as %s takes %U", name,
                               length, heft_dtype_name(row->dtype), bytes);
@@ -331,7 +331,7 @@ heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t 
     uint64_t n, bytes;
     if (heft_unlikely(!heft_product(&n, heft_ix_dims(x, tensor), row->rank) ||
                       !heft_dtype_bytes(&bytes, row->dtype, n) ||
-                      (length != HEFT_NOWHERE && bytes != length)))
+                      (length != HEFT_UNKNOWN_LENGTH && bytes != length)))
         return bad_dense(x, tensor, at, offset, length);
     heft_range where = { offset, bytes };
     if (heft_unlikely(x->file_bytes && !heft_range_in(where, x->file_bytes)))
@@ -370,7 +370,8 @@ heft_status heft_ix_shard_add(heft_index *x, heft_ix_shard s, uint32_t *number)
 {
     static const uint64_t most = (UINT64_C(1) << (64 - HEFT_GLOBAL_OFFSET_BITS)) - 1;
     static const uint64_t room = UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS;
-    if (x->file_bytes > room || (s.size != HEFT_NOWHERE && s.size > room) || x->shards.len == most)
+    if (x->file_bytes > room || (s.size != HEFT_UNKNOWN_LENGTH && s.size > room) ||
+        x->shards.len == most)
         return heft_error_plain(x->err, HEFT_E_LIMIT,
                                 "%q: more than %U files, or more than %U bytes in one of them, "
                                 "cannot be one model",

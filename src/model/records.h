@@ -48,7 +48,7 @@ static inline bool heft_ix_take_shape(const heft_index *x, heft_ix_record *r)
     }
     fits = heft_mul(&bytes, n, size) && fits;
     r->elements = n;
-    if (!fits || (r->length != HEFT_NOWHERE && r->length != bytes))
+    if (!fits || (r->length != HEFT_UNKNOWN_LENGTH && r->length != bytes))
         return false;
     r->length = bytes;
     return !x->file_bytes || heft_range_in((heft_range){ r->offset, bytes }, x->file_bytes);

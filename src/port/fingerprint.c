@@ -25,7 +25,7 @@ heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err)
     struct stat is;
     heft_blake3 h;
     heft_status st = HEFT_OK;
-    *out = (heft_fingerprint){ .size = HEFT_NOWHERE };
+    *out = (heft_fingerprint){ .size = HEFT_UNKNOWN_LENGTH };
     if (fstat(fd, &is))
         return heft_os_error(err, errno, "cannot be looked at");
     if (!S_ISREG(is.st_mode))
@@ -62,7 +62,7 @@ heft_status heft_fingerprint_at(bool *exists, heft_fingerprint *out, int dir, co
                                 heft_error *err)
 {
     struct stat is;
-    *out = (heft_fingerprint){ .size = HEFT_NOWHERE };
+    *out = (heft_fingerprint){ .size = HEFT_UNKNOWN_LENGTH };
     heft_status st = look_at(exists, &is, dir, name, err);
     if (st || !*exists || !S_ISREG(is.st_mode))
         return st;
@@ -76,6 +76,6 @@ heft_status heft_fingerprint_at(bool *exists, heft_fingerprint *out, int dir, co
 
 bool heft_fingerprint_is(const heft_fingerprint *a, const heft_fingerprint *b)
 {
-    return a->size != HEFT_NOWHERE && a->size == b->size &&
+    return a->size != HEFT_UNKNOWN_LENGTH && a->size == b->size &&
            !memcmp(a->hash, b->hash, sizeof a->hash);
 }

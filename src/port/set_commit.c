@@ -289,7 +289,7 @@ static heft_status describe(const heft_target *t, heft_shard_set_file *f, uint32
     bool exists;
     heft_shard_set_staged_name(staged, i);
     heft_status st = heft_fingerprint_at(&exists, &f->new, t->dir, staged, err);
-    if (!st && f->new.size == HEFT_NOWHERE)
+    if (!st && f->new.size == HEFT_UNKNOWN_LENGTH)
         return heft_error_plain(err, HEFT_E_IO, "was removed while it was written");
     if (!st)
         st = heft_fingerprint_at(&f->replaces, &f->old, t->dir, f->name, err);
@@ -299,7 +299,7 @@ static heft_status describe(const heft_target *t, heft_shard_set_file *f, uint32
         return heft_error_os(
             err, heft_error_plain(err, HEFT_E_ARGUMENT, "exists already and is left alone"),
             EEXIST);
-    if (f->old.size == HEFT_NOWHERE)
+    if (f->old.size == HEFT_UNKNOWN_LENGTH)
         return heft_error_plain(err, HEFT_E_IO, "is not a regular file and is left alone");
     return HEFT_OK;
 }

@@ -54,7 +54,7 @@ uint64_t heft_decoded_check_bytes(const heft_file *f)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < heft_ix_all_parts(&f->x); i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, i);
-        sum += needs_check(f, i) && p->length != HEFT_NOWHERE ? p->length : 0;
+        sum += needs_check(f, i) && p->length != HEFT_UNKNOWN_LENGTH ? p->length : 0;
     }
     return sum;
 }
@@ -233,7 +233,7 @@ static void report_all(decoded_checker *c,
         if (complete)
             report_job(c, &jobs[i], report, ctx);
         uint64_t length = heft_ix_part_row_at(&c->f->x, jobs[i].part)->length;
-        *bytes += jobs[i].verdict == DECODED && length != HEFT_NOWHERE ? length : 0;
+        *bytes += jobs[i].verdict == DECODED && length != HEFT_UNKNOWN_LENGTH ? length : 0;
         heft_free(al, jobs[i].error, sizeof(heft_error), 16);
     }
 }

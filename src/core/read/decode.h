@@ -13,8 +13,8 @@ heft_status heft_input_decode(heft_window *in, heft_encoding e, heft_range store
  * Some files state only the compressed length of a part.  Lengths that the layout of a sparse
  * tensor implies are computed; any other part is decoded once to count the bytes. */
 
-/* Set the length of every part whose length is HEFT_NOWHERE.  A part that cannot be decoded, or not
- * by this build, keeps HEFT_NOWHERE.  Fails only with HEFT_E_NOMEM and HEFT_E_IO. */
+/* Set the length of every part whose length is HEFT_UNKNOWN_LENGTH.  A part that cannot be decoded,
+ * or not by this build, keeps HEFT_UNKNOWN_LENGTH.  Fails only with HEFT_E_NOMEM and HEFT_E_IO. */
 heft_status heft_resolve_lengths(heft_file *f, heft_error *err);
 /* Return HEFT_OK if every length is known and plausible, otherwise the error of the first part that
  * violates this. */

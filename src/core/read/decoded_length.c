@@ -29,7 +29,7 @@ static heft_status read_last_row_pointer(uint64_t *out, heft_file *f, uint32_t p
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     uint32_t size = heft_dtype_size(row->dtype);
     uint8_t bytes[8] = { 0 };
-    if (!size || size > sizeof bytes || row->length < size || row->length == HEFT_NOWHERE ||
+    if (!size || size > sizeof bytes || row->length < size || row->length == HEFT_UNKNOWN_LENGTH ||
         row->length > MAX_DECODED)
         return HEFT_E_UNSUPPORTED;
     heft_status st = heft_part_read(bytes, f, part, row->length - size, size, err);
@@ -49,7 +49,7 @@ static bool entries_from_length(uint64_t *entries, const heft_index *x, uint32_t
 {
     const heft_ix_part_row *p = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
     uint64_t size = p ? heft_dtype_size(p->dtype) * per_entry : 0;
-    if (!size || p->length == HEFT_NOWHERE)
+    if (!size || p->length == HEFT_UNKNOWN_LENGTH)
         return false;
     *entries = heft_div(p->length, size);
     return true;
@@ -59,7 +59,7 @@ static void set_length(heft_index *x, uint32_t part, uint64_t entries, uint64_t 
 {
     heft_ix_part_row *p = part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
     uint64_t length, size = p ? heft_dtype_size(p->dtype) * per_entry : 0;
-    if (size && p->length == HEFT_NOWHERE && heft_mul(&length, entries, size))
+    if (size && p->length == HEFT_UNKNOWN_LENGTH && heft_mul(&length, entries, size))
         p->length = length;
 }
 
@@ -107,12 +107,12 @@ static heft_status resolve_tensor(heft_file *f, uint32_t t, heft_error *err)
     bool is_sparse = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
     uint32_t unknown = 0;
     for (uint32_t i = 0; i < row->part_count; i++)
-        unknown += heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_NOWHERE;
+        unknown += heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_UNKNOWN_LENGTH;
     if (!unknown)
         return HEFT_OK;
     heft_status st = is_sparse ? resolve_sparse(f, t, err) : HEFT_OK;
     for (uint32_t i = 0; i < row->part_count && !st; i++)
-        if (heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_NOWHERE)
+        if (heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_UNKNOWN_LENGTH)
             st = resolve_by_decoding(f, row->first_part + i, err);
     return st;
 }
@@ -129,7 +129,7 @@ static heft_status check_length(const heft_file *f, uint32_t part, heft_error *e
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     heft_stream s;
-    if (row->length != HEFT_NOWHERE)
+    if (row->length != HEFT_UNKNOWN_LENGTH)
         return heft_stream_check_ratio(f, part, row->length, err);
     heft_status st = heft_stream_start(&s, f, part, err);
     if (st)

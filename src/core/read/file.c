@@ -168,8 +168,8 @@ uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < row->part_count; i++) {
         uint64_t length = heft_ix_part_row_at(&f->x, row->first_part + i)->length;
-        if (length == HEFT_NOWHERE)
-            return HEFT_NOWHERE;
+        if (length == HEFT_UNKNOWN_LENGTH)
+            return HEFT_UNKNOWN_LENGTH;
         sum += length;
     }
     return sum;

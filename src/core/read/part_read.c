@@ -36,7 +36,7 @@ static heft_status check_range(const heft_file *f, uint32_t part, uint64_t from,
     if (st)
         return st;
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    if (p->length != HEFT_NOWHERE && !heft_range_in((heft_range){ from, len }, p->length))
+    if (p->length != HEFT_UNKNOWN_LENGTH && !heft_range_in((heft_range){ from, len }, p->length))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%U bytes at offset %U exceed the part, which has %U bytes",
                                 (uint64_t)len, from, p->length);

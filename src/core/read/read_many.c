@@ -46,7 +46,7 @@ static heft_status check_parts(read_job *j, heft_error *err)
         if (st)
             return st;
         uint64_t length = heft_ix_part_row_at(&j->f->x, j->parts[i])->length;
-        if (length == HEFT_NOWHERE)
+        if (length == HEFT_UNKNOWN_LENGTH)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
                                     "the decoded length of part %U is unknown",
                                     (uint64_t)j->parts[i]);

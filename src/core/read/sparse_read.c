@@ -100,7 +100,7 @@ static const heft_ix_part_row *part_row(const sparse_parts *p, uint32_t part)
 static bool element_count(uint64_t *out, const heft_ix_part_row *row, uint32_t size)
 {
     *out = size ? heft_div(row->length, size) : 0;
-    return size && *out * size == row->length && row->length != HEFT_NOWHERE;
+    return size && *out * size == row->length && row->length != HEFT_UNKNOWN_LENGTH;
 }
 
 /* Take the number of values from the number of indices. */

@@ -174,7 +174,7 @@ heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part,
 {
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     heft_status st = HEFT_OK;
-    if (row.length == HEFT_NOWHERE)
+    if (row.length == HEFT_UNKNOWN_LENGTH)
         st = heft_stream_decoded_length(&row.length, f, part, err);
     if (!st)
         st = heft_stream_check_ratio(f, part, row.length, err);

@@ -106,7 +106,7 @@ static heft_status check_size(heft_shard *shard, const heft_ix_shard *s, heft_er
 {
     uint64_t size = shard->source->size;
     if (size <= UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS &&
-        (s->size == HEFT_NOWHERE || size == s->size))
+        (s->size == HEFT_UNKNOWN_LENGTH || size == s->size))
         return HEFT_OK;
     heft_source_close(shard->source);
     shard->source = NULL;
@@ -176,7 +176,7 @@ uint32_t heft_shard_file_count(const heft_file *f)
 heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i)
 {
     if (i >= heft_shard_file_count(f))
-        return (heft_shard_file){ .size = HEFT_NOWHERE, .status = HEFT_E_ARGUMENT };
+        return (heft_shard_file){ .size = HEFT_UNKNOWN_LENGTH, .status = HEFT_E_ARGUMENT };
     return (heft_shard_file){ .name = f->opened_shards[i].name,
                               .size = heft_ix_shard_at(&f->x, i + 1)->size,
                               .status = f->opened_shards[i].status };

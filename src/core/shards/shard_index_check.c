@@ -42,8 +42,8 @@ static heft_status check_total(heft_file *f)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < f->x.parts.len; i++)
         if (!heft_add(&sum, sum, heft_ix_part_row_at(&f->x, i)->length))
-            sum = HEFT_NOWHERE;
-    if (f->x.stated == HEFT_NOWHERE || f->x.stated == sum || f->missing.status)
+            sum = HEFT_UNKNOWN_LENGTH;
+    if (f->x.stated == HEFT_UNKNOWN_LENGTH || f->x.stated == sum || f->missing.status)
         return HEFT_OK;
     return heft_join_note(f, HEFT_WARNING, "heft/shard-total", 0, HEFT_NONE,
                           "the index states %U bytes of tensors, the shards have %U", f->x.stated,

@@ -73,7 +73,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
         return heft_error_no_memory(c->err, "to plan the conversion");
     *o = (heft_origin){ .part = part, .dtype = row->dtype };
     const heft_dtype_info *d = heft_dtype_get(row->dtype);
-    if (d && length != HEFT_NOWHERE) /* The format may still cast the part later. */
+    if (d && length != HEFT_UNKNOWN_LENGTH) /* The format may still cast the part later. */
         o->elements = heft_div(length, d->block_bytes) * d->block_elems;
     if (transpose) { /* The new tensor already has the transposed shape. */
         o->transposed = true;

@@ -169,12 +169,12 @@ uint64_t heft_planner_max_bytes(const heft_planner *p)
         return p->plan.file_bytes;
     if (heft_planner_trailer_bytes(p, &trailer) ||
         !heft_add(&sum, p->plan.header_bytes + p->plan.align, trailer))
-        return HEFT_NOWHERE;
+        return HEFT_UNKNOWN_LENGTH;
     for (uint32_t i = 0; i < p->plan.order_count; i++) {
         uint64_t length = heft_ix_part_row_at(&p->x, p->plan.order[i])->length;
         if (!heft_add(&sum, sum, length) ||
             !heft_add(&sum, sum, length / 256 + p->plan.align + FRAME_OVERHEAD))
-            return HEFT_NOWHERE;
+            return HEFT_UNKNOWN_LENGTH;
     }
     return sum;
 }

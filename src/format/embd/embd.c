@@ -186,7 +186,7 @@ static heft_status read_tensor(heft_index *x, const layout *l, uint64_t at, cons
                             "tensor %q: its data begin at %U, the end of the data is %U", name,
                             offset, l->data.length);
     if (!st)
-        st = heft_ix_dense(x, id, at, l->data.offset + offset, HEFT_NOWHERE);
+        st = heft_ix_dense(x, id, at, l->data.offset + offset, HEFT_UNKNOWN_LENGTH);
     if (st)
         return st;
     uint64_t length = heft_ix_part_row_at(x, id)->length; /* one part each */

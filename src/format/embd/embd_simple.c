@@ -40,7 +40,7 @@ static heft_status read_tensor(heft_window *in, heft_index *x, uint64_t *at)
     if (!st && !name.len)
         heft_ix_note(x, HEFT_WARNING, "embd/empty-name", data, id, "its name is empty");
     if (!st)
-        st = heft_ix_dense(x, id, *at, data, HEFT_NOWHERE);
+        st = heft_ix_dense(x, id, *at, data, HEFT_UNKNOWN_LENGTH);
     if (!st)
         *at = data + heft_ix_part_row_at(x, id)->length; /* one part each */
     return st;

@@ -40,7 +40,7 @@ static heft_status add_files(heft_index *x)
     uint32_t number;
     heft_status st = own.ptr ? HEFT_OK : HEFT_E_NOMEM;
     for (uint32_t i = 1; i < x->shard_info.count && !st; i++) {
-        heft_ix_shard s = { numbers(x, "", i, ""), suffix, HEFT_NOWHERE, true, own.ptr };
+        heft_ix_shard s = { numbers(x, "", i, ""), suffix, HEFT_UNKNOWN_LENGTH, true, own.ptr };
         st = s.label.ptr ? heft_ix_shard_add(x, s, &number) : HEFT_E_NOMEM;
     }
     return st;

@@ -137,7 +137,7 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
                          .shape = shape,
                          .at = at,
                          .offset = heft_le64(head + 12),
-                         .length = HEFT_NOWHERE,
+                         .length = HEFT_UNKNOWN_LENGTH,
                          .rank = rank,
                          .dtype = l->types[aux & 255] };
     uint64_t elements = heft_le64(head + 4);

@@ -194,7 +194,7 @@ static heft_status read_descriptor(heft_cur *c, heft_index *x, const pool *s, st
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 16,
                               "tensor %q: its data begin at %U behind 'BUF!', not at %U", name,
                               offset, data->end - data->from);
-    st = heft_ix_dense(x, id, at, data->end, HEFT_NOWHERE);
+    st = heft_ix_dense(x, id, at, data->end, HEFT_UNKNOWN_LENGTH);
     if (!st)
         data->end += heft_ix_part_row_at(x, heft_ix_row(x, id)->first_part)->length;
     return st;

@@ -122,7 +122,7 @@ static heft_status read_more(heft_cbor *c, heft_index *x, uint32_t tensor)
 
 static heft_status read_entry(heft_cbor *c, heft_index *x, heft_cbor_kind k)
 {
-    entry e = { .part = { .decoded = HEFT_NOWHERE }, .id = HEFT_NONE };
+    entry e = { .part = { .decoded = HEFT_UNKNOWN_LENGTH }, .id = HEFT_NONE };
     heft_zt_item whole = { c->item, NULL };
     uint32_t seen = 0;
     bool packed = false;

@@ -187,7 +187,7 @@ static heft_status demand(reader *r, const heft_zt_fields *f, uint32_t seen, uin
 
 static heft_status read_component(reader *r, const tensor *t, heft_str role, heft_cbor_kind k)
 {
-    component p = { .part = { .role = role, .decoded = HEFT_NOWHERE } };
+    component p = { .part = { .role = role, .decoded = HEFT_UNKNOWN_LENGTH } };
     uint32_t seen = 0;
     p.part.at = heft_cbor_offset(r->c, r->c->item);
     if (r->c->st || k != HEFT_CBOR_MAP)

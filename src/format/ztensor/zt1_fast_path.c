@@ -107,7 +107,7 @@ heft_status heft_zt1_read_canonical(heft_cbor *c, heft_index *x, bool is_10, boo
                           .role = { "data", 4 },
                           .digest = u.digest,
                           .where = u.where,
-                          .decoded = HEFT_NOWHERE,
+                          .decoded = HEFT_UNKNOWN_LENGTH,
                           .dtype = u.dtype };
     return heft_zt_add_part(x, id, &part);
 }

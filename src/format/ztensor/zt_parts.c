@@ -181,7 +181,7 @@ static heft_status settle_length(heft_index *x, uint32_t tensor, const heft_zt_p
         fits = heft_add(&n, dims[0], 1) && heft_mul(length, n, heft_dtype_size(p->dtype));
     if (!fits)
         return fail(x, tensor, p, "the shape passes 64 bits");
-    if (p->decoded != HEFT_NOWHERE && p->decoded != *length)
+    if (p->decoded != HEFT_UNKNOWN_LENGTH && p->decoded != *length)
         return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
                               "tensor %q, component %q: %U bytes once decoded are announced, its "
                               "shape takes %U",
