@@ -61,7 +61,7 @@ typedef struct value_type {
 
 static const value_type types[] = {
     { "bool", HEFT_KIND_BOOL, HEFT_UNTYPED, 0 }, { "str", HEFT_KIND_STR, HEFT_UNTYPED, 0 },
-    { "null", HEFT_NULL, HEFT_UNTYPED, 0 },      { "i8", HEFT_KIND_INT, HEFT_I8, 8 },
+    { "null", HEFT_KIND_NULL, HEFT_UNTYPED, 0 }, { "i8", HEFT_KIND_INT, HEFT_I8, 8 },
     { "i16", HEFT_KIND_INT, HEFT_I16, 16 },      { "i32", HEFT_KIND_INT, HEFT_I32, 32 },
     { "i64", HEFT_KIND_INT, HEFT_I64, 64 },      { "u8", HEFT_KIND_UINT, HEFT_U8, 8 },
     { "u16", HEFT_KIND_UINT, HEFT_U16, 16 },     { "u32", HEFT_KIND_UINT, HEFT_U32, 32 },
@@ -140,7 +140,7 @@ static bool set_typed(heft_value *v, const value_type *t, const char *text)
 int assign_value(heft_value *v, const char *who, const char *given)
 {
     const char *equals = strchr(given, '='), *colon = equals;
-    *v = (heft_value){ .kind = HEFT_NULL };
+    *v = (heft_value){ .kind = HEFT_KIND_NULL };
     if (!equals || equals == given)
         return say_usage(who, "'%s' is not KEY=VALUE", given);
     while (colon > given && *colon != ':')

@@ -61,13 +61,13 @@ static int append(job *j, const heft_file *from)
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_append(&result, j->out, from, &o, &err);
     progress_end(&j->bar);
-    if (result.edit.undone)
+    if (result.edit.rolled_back)
         say(j->out, "note: an edit that was interrupted has been undone");
     if (st && j->rules.no_memory)
         return storing_say_no_memory(j->source);
     if (!st)
         return say_done(j, &result);
-    int code = model_say_not_open(result.about_from ? j->source : j->out, &err);
+    int code = model_say_not_open(result.source_failed ? j->source : j->out, &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 

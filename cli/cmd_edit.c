@@ -117,7 +117,7 @@ static int edit(job *j, const heft_edit_options *o)
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_edit(&result, j->out, o, &err);
     progress_end(&j->bar);
-    if (result.undone)
+    if (result.rolled_back)
         say(j->out, "note: an edit that was interrupted has been undone");
     if (st)
         return model_say_not_open(j->out, &err);
@@ -133,7 +133,7 @@ static int undo(const char *path, bool did)
     bool undone;
     heft_error err;
     interrupt_hold();
-    if (heft_edit_undo(&undone, path, &err))
+    if (heft_edit_recover(&undone, path, &err))
         return say_error(path, &err);
     if (undone)
         say(path, "note: an edit that was interrupted has been undone");

@@ -89,10 +89,10 @@ static void put_value(outbuf *o, const heft_value *v)
         put_string(o, v->as.s);
         break;
     case HEFT_KIND_LIST:
-        out_format(o, "[%u values]", v->as.of.count);
+        out_format(o, "[%u values]", v->as.container.count);
         break;
     case HEFT_KIND_MAP:
-        out_format(o, "{%u keys}", v->as.of.count);
+        out_format(o, "{%u keys}", v->as.container.count);
         break;
     case HEFT_KIND_ARRAY:
         out_format(o, "[%u ", v->as.array.count);

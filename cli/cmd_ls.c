@@ -106,8 +106,8 @@ typedef struct owner {
 static heft_value attribute_at(const void *ctx, uint32_t i)
 {
     const owner *w = ctx;
-    heft_value v = { .kind = HEFT_NULL };
-    return heft_attribute_at(&v, w->f, w->tensor, i) ? v : (heft_value){ .kind = HEFT_NULL };
+    heft_value v = { .kind = HEFT_KIND_NULL };
+    return heft_attribute_at(&v, w->f, w->tensor, i) ? v : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
 static void json_attributes(json *j, const heft_file *f, uint32_t id)

@@ -237,7 +237,7 @@ int job_convert(job *j, const heft_file *f)
 
 void job_say_edited(const char *path, const heft_edit_result *result)
 {
-    unsigned n = result->other_names;
+    unsigned n = result->hard_links;
     if (!n || !result->changed)
         return;
     const char *verb = n == 1 ? "name of it shows" : "names of it show";

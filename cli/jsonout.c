@@ -239,7 +239,7 @@ void json_scalar(json *j, const heft_value *v)
     case HEFT_KIND_ARRAY:
         json_array(j, v);
         break;
-    case HEFT_NULL:
+    case HEFT_KIND_NULL:
     case HEFT_KIND_LIST:
     case HEFT_KIND_MAP:
         json_null(j);
@@ -268,7 +268,7 @@ void json_values(json *j, json_value_at at, const void *ctx, uint32_t count)
         bool is_map = v.kind == HEFT_KIND_MAP;
         if ((is_map || v.kind == HEFT_KIND_LIST) && depth < DEPTH) {
             json_begin(j, is_map ? '{' : '[');
-            stack[depth++] = (open_value){ v.as.of.count, is_map ? '}' : ']' };
+            stack[depth++] = (open_value){ v.as.container.count, is_map ? '}' : ']' };
         } else {
             json_scalar(j, &v);
         }

@@ -127,7 +127,7 @@ int model_open_either(heft_file **out, const char *path)
     heft_open_options options = open_options();
     options.key = NULL;
     bool opens = model_opening.key && !heft_file_open(&f, path, &options, NULL);
-    bool nests = opens && heft_format_caps(heft_file_format(f)) & HEFT_CAN_PICK;
+    bool nests = opens && heft_format_caps(heft_file_format(f)) & HEFT_CAN_OPEN_KEY;
     if (nests)
         heft_file_close(f); /* and is opened again, with the key */
     int code = opens && !nests ? keep_if_whole(out, f, path) : model_load_whole(out, path);

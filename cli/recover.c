@@ -10,7 +10,7 @@ int recover_set(bool *did, const char *path)
     *did = how != HEFT_RECOVERY_NONE;
     if (how == HEFT_RECOVERY_COMPLETED)
         say(path, "note: a split that was interrupted has been completed");
-    if (how == HEFT_RECOVERY_UNDONE)
+    if (how == HEFT_RECOVERY_ROLLED_BACK)
         say(path, "note: a split that was interrupted has been undone: the old files are back");
     return CODE_DONE;
 }

@@ -48,7 +48,7 @@ static heft_status scratch_lend(heft_scratch *s, const void **out, heft_error *e
 static heft_status scratch_state(heft_scratch *s, heft_error *err)
 {
     const watched_scratch *w = (const watched_scratch *)s;
-    return note(w->sink, w->inner->ops->state(w->inner, err));
+    return note(w->sink, w->inner->ops->check(w->inner, err));
 }
 
 static void scratch_close(heft_scratch *s)
@@ -70,7 +70,7 @@ static heft_status watch_scratch(heft_scratch **scratch, const watched *sink, he
     static const heft_scratch_ops ops = { .size = sizeof(heft_scratch_ops),
                                           .write = scratch_write,
                                           .map = scratch_lend,
-                                          .state = scratch_state,
+                                          .check = scratch_state,
                                           .close = scratch_close };
     watched_scratch *w = malloc(sizeof *w);
     if (!w) {

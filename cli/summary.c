@@ -150,7 +150,7 @@ static bool check_bins(const summary *s, work *w, const stream *t)
 uint32_t summary_part(const heft_file *f, uint32_t tensor)
 {
     uint32_t part = model_values(f, tensor);
-    bool is_numeric = part != HEFT_NONE && heft_tensor_at(f, tensor).layout != HEFT_OTHER &&
+    bool is_numeric = part != HEFT_NONE && heft_tensor_at(f, tensor).layout != HEFT_LAYOUT_OTHER &&
                       number_kind_of(heft_part_at(f, part).dtype) != NUMBER_NONE;
     return is_numeric ? part : HEFT_NONE;
 }

@@ -85,7 +85,7 @@ const uint8_t *pieces_at(pieces *p, work *w, uint64_t from, size_t len)
     if (!is_next && !start(p, w))
         return NULL;
     is_next = from == p->at;
-    heft_status st = is_next ? heft_stream_lend(&data, p->stream, p->buf, len, &err)
+    heft_status st = is_next ? heft_stream_view(&data, p->stream, p->buf, len, &err)
                              : heft_part_read(p->buf, p->f, p->part, from, len, &err);
     p->at += is_next ? len : 0;
     if (!st)

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     int failed = heft_file_open(&from, argv[2], NULL, &err) ||
                  heft_file_append(&result, argv[1], from, &opt, &err);
     if (failed)
-        fprintf(stderr, "%s: %s\n", argv[!from || result.about_from ? 2 : 1], err.message);
+        fprintf(stderr, "%s: %s\n", argv[!from || result.source_failed ? 2 : 1], err.message);
     else
         printf("%u tensors appended\n", result.tensors);
     heft_file_close(from);

@@ -90,7 +90,7 @@ int board_run(void)
 {
     static _Alignas(64) uint8_t memory[MEMORY];
     heft_arena_memory arena = { memory, sizeof memory, 0, 0 };
-    heft_allocator al = heft_allocator_over(&arena);
+    heft_allocator al = heft_arena_allocator(&arena);
     heft_host host = { .size = sizeof host, .allocator = &al };
     heft_verify_result found;
     heft_error err;

@@ -46,7 +46,7 @@ static void put_value(FILE *out, const heft_value *v)
     else if (v->kind == HEFT_KIND_STR || v->kind == HEFT_KIND_BYTES || v->kind == HEFT_KIND_ID128)
         put_str(out, v->as.s);
     else if (v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP)
-        fprintf(out, "of %u", v->as.of.count);
+        fprintf(out, "of %u", v->as.container.count);
     else if (v->kind == HEFT_KIND_ARRAY)
         put_array(out, v);
     if (v->stored)

@@ -97,7 +97,7 @@ static void numbers_keep_their_meaning(void **state)
     assert_string_equal(heft_status_name((heft_status)99), "unknown");
     assert_int_equal(HEFT_CAN_DIGEST, 64);
     assert_int_equal(HEFT_KIND_MAP, 10);
-    assert_int_equal(HEFT_OTHER, 3);
+    assert_int_equal(HEFT_LAYOUT_OTHER, 3);
     assert_int_equal(HEFT_DEFLATE, 2);
     assert_int_equal(HEFT_MSGPACK, 4);
     assert_int_equal(HEFT_FAULT, 2);

@@ -176,7 +176,7 @@ static void assert_mended(const scene *s)
     heft_status st = append(&heft_stopping_disk, s->path, s->more, NULL, &r, &err);
     if (st) /* it had happened */
         heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "already");
-    assert_int_equal(r.edit.undone, had_journal);
+    assert_int_equal(r.edit.rolled_back, had_journal);
     assert_true(file_is(s->path, s->new));
     assert_int_equal(heft_test_dir_entries(s->dir), 1);
 }
@@ -208,7 +208,7 @@ static void a_killed_append_has_not_happened(void **state)
     }
 }
 
-/* Without an append after it: what heft_edit_undo() puts back is the file as it was. */
+/* Without an append after it: what heft_edit_recover() puts back is the file as it was. */
 static void undoing_brings_the_old_file_back(void **state)
 {
     for (size_t kind = 0; kind < 2; kind++) {
@@ -224,7 +224,7 @@ static void undoing_brings_the_old_file_back(void **state)
             bool had_journal = has_journal(s.path);
             journals += had_journal;
             nothing_stops();
-            heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err), &err);
+            heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err), &err);
             assert_int_equal(undone, had_journal);
             assert_true(!had_journal || file_is(s.path, s.old));
         }
@@ -254,21 +254,21 @@ static void a_damaged_journal_is_refused(void **state)
         journal.p[i] ^= 1;
         heft_test_save(beside, journal.p, journal.len);
         journal.p[i] ^= 1;
-        heft_assert_fails(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err),
+        heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err),
                           HEFT_E_FORMAT, &err, "is damaged");
         heft_test_save(beside, journal.p, i);
-        heft_assert_fails(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err),
+        heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err),
                           HEFT_E_FORMAT, &err, "is damaged");
         assert_true(file_is(s.path, half));
     }
     heft_test_save(beside, journal.p, journal.len);
     half.p[100] ^= 1; /* not the file that it is about */
     heft_test_save(s.path, half.p, half.len);
-    heft_assert_fails(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err), HEFT_E_FORMAT,
-                      &err, "of another file");
+    heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err),
+                      HEFT_E_FORMAT, &err, "of another file");
     half.p[100] ^= 1;
     heft_test_save(s.path, half.p, half.len);
-    heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, s.path, &err), &err);
+    heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err), &err);
     assert_true(undone && file_is(s.path, s.old));
     heft_test_free(&journal);
     heft_test_free(&half);
@@ -294,7 +294,7 @@ static void fail_everywhere(scene *s, heft_trouble what, int os)
         if (st)
             heft_assert_status(st, HEFT_E_IO, &err);
         assert_int_equal(r.tensors, st ? 0 : 2);
-        heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, s->path, &err), &err);
+        heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, s->path, &err), &err);
         assert_true(file_is(s->path, s->new) || (st && file_is(s->path, s->old)));
         if (undone)
             assert_true(file_is(s->path, s->old));
@@ -380,7 +380,7 @@ static void names_that_are_there_are_refused(void **state)
     heft_error err;
     heft_status st = append(&heft_system_disk, s.path, s.more, NULL, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'v' exists already");
-    assert_false(r.about_from);
+    assert_false(r.source_failed);
     begin(&s);
     o.convert = &convert;
     convert.keep = keep_v;
@@ -494,7 +494,7 @@ static void damage_to_what_is_appended_is_found(void **state)
     begin(&s);
     heft_status st = append(&heft_system_disk, s.path, broken, NULL, &r, &err);
     heft_assert_status(st, HEFT_E_CHECKSUM, &err);
-    assert_true(r.about_from);
+    assert_true(r.source_failed);
     assert_true(file_is(s.path, s.old));
     o.convert = &convert;
     convert.no_verify = true;
@@ -543,7 +543,7 @@ static void mode_and_links_stay(void **state)
         assert_int_equal(link(s.path, hard), 0);
         assert_int_equal(symlink("model", soft), 0);
         heft_assert_ok(append(&heft_system_disk, soft, s.more, NULL, &r, &err), &err);
-        assert_int_equal(r.edit.other_names, 1);
+        assert_int_equal(r.edit.hard_links, 1);
         assert_true(file_is(s.path, s.new));
         assert_true(file_is(hard, r.edit.in_place ? s.new : s.old));
         assert_int_equal(stat(s.path, &is), 0);

@@ -75,7 +75,7 @@ static void parts_past_the_end_are_empty(void **state)
                           "no part");
         heft_assert_fails(heft_part_populate(x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
                           "no part");
-        heft_part_forget(x.f, wrong[i]);
+        heft_part_dont_need(x.f, wrong[i]);
     }
     heft_checked_read_close(r);
     end(&x);
@@ -127,7 +127,7 @@ static void what_else_a_file_has_ends_where_it_ends(void **state)
         assert_true(!s.name.len && s.status == HEFT_E_ARGUMENT && s.size == HEFT_UNKNOWN_LENGTH);
         uint32_t past = heft_meta_count(x.f) + wrong[i] - 1;
         past = past < wrong[i] - 1 ? HEFT_NONE : past;
-        assert_int_equal(heft_meta_at(x.f, past).kind, HEFT_NULL);
+        assert_int_equal(heft_meta_at(x.f, past).kind, HEFT_KIND_NULL);
         assert_int_equal(heft_meta_next(x.f, past), heft_meta_count(x.f));
         assert_false(heft_attribute_at(&v, x.f, 0, 1000 + wrong[i]));
         assert_false(heft_notice_at(&finding, x.f, 1000 + (size_t)wrong[i]));
@@ -154,8 +154,8 @@ static void texts_beside_weights_end_where_they_end(void **state)
     heft_assert_ok(heft_settings_parse_json(&s, heft_test_str("{\"a\": 1}"), NULL, &err), &err);
     for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
         assert_int_equal(heft_vocab_token(vocab, wrong[i]).len, 0);
-        assert_int_equal(heft_settings_at(s, wrong[i]).kind, HEFT_NULL);
-        assert_int_equal(heft_settings_value_at(s, wrong[i]).kind, HEFT_NULL);
+        assert_int_equal(heft_settings_at(s, wrong[i]).kind, HEFT_KIND_NULL);
+        assert_int_equal(heft_settings_value_at(s, wrong[i]).kind, HEFT_KIND_NULL);
         assert_int_equal(heft_settings_next(s, wrong[i]), heft_settings_value_count(s));
     }
     assert_int_equal(heft_vocab_special(vocab, (heft_special)7), HEFT_NONE);

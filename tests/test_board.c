@@ -12,7 +12,7 @@ static void the_last_block_grows_shrinks_and_goes(void **state)
 {
     static _Alignas(64) uint8_t memory[1000];
     heft_arena_memory m = { memory, sizeof memory, 7, 7 };
-    heft_allocator al = heft_allocator_over(&m);
+    heft_allocator al = heft_arena_allocator(&m);
     (void)state;
     assert_int_equal(m.used, 0);
     uint8_t *a = al.resize(al.ctx, NULL, 0, 100, 16), *b = al.resize(al.ctx, NULL, 0, 50, 16);
@@ -32,7 +32,7 @@ static void a_lower_block_moves_to_grow(void **state)
 {
     static _Alignas(64) uint8_t memory[1000];
     heft_arena_memory m = { memory, sizeof memory, 0, 0 };
-    heft_allocator al = heft_allocator_over(&m);
+    heft_allocator al = heft_arena_allocator(&m);
     (void)state;
     uint8_t *a = al.resize(al.ctx, NULL, 0, 100, 16), *b = al.resize(al.ctx, NULL, 0, 50, 16);
     memset(a, 5, 100);
@@ -49,7 +49,7 @@ static void what_does_not_fit_changes_nothing(void **state)
 {
     static _Alignas(64) uint8_t memory[208];
     heft_arena_memory m = { memory, sizeof memory, 0, 0 };
-    heft_allocator al = heft_allocator_over(&m);
+    heft_allocator al = heft_arena_allocator(&m);
     (void)state;
     uint8_t *a = al.resize(al.ctx, NULL, 0, 100, 64);
     memset(a, 5, 100);
@@ -69,7 +69,7 @@ static void alignment_is_kept_wherever_the_memory_begins(void **state)
     (void)state;
     for (size_t at = 0; at < 64; at++) {
         heft_arena_memory m = { memory + at, 1000, 0, 0 };
-        heft_allocator al = heft_allocator_over(&m);
+        heft_allocator al = heft_arena_allocator(&m);
         for (size_t align = 1; align <= 64; align *= 2) {
             uint8_t *p = al.resize(al.ctx, NULL, 0, align + 1, align);
             assert_int_equal((uintptr_t)p % align, 0);
@@ -92,7 +92,7 @@ static void start(board *b)
     *b = (board){ .memory = empty };
     b->memory.base = memory;
     b->memory.size = MEMORY;
-    b->al = heft_allocator_over(&b->memory);
+    b->al = heft_arena_allocator(&b->memory);
     b->host = (heft_host){ .size = sizeof b->host, .allocator = &b->al };
 }
 

@@ -190,7 +190,7 @@ static void put_all_kinds(writing *f)
     v = value(HEFT_KIND_BYTES, "raw");
     v.as.s = heft_test_str("text");
     put(f, v);
-    put(f, value(HEFT_NULL, "null"));
+    put(f, value(HEFT_KIND_NULL, "null"));
     put(f, value(HEFT_KIND_LIST, "list"));
     heft_assert_ok(heft_writer_end_meta(f->w, &f->err), &f->err);
 }

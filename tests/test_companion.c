@@ -261,10 +261,10 @@ static void nested_settings_are_found_by_their_path(void **state)
     assert_memory_equal(at_path(s, "config.rope.theta").as.s.ptr, "1e4", 3);
     assert_int_equal(at_path(s, "config.layers.0.heads").as.i, 4);
     assert_int_equal(at_path(s, "config.layers.1.0").as.i, 7);
-    assert_int_equal(at_path(s, "config.layers.1.1").kind, HEFT_NULL);
+    assert_int_equal(at_path(s, "config.layers.1.1").kind, HEFT_KIND_NULL);
     assert_true(at_path(s, "config.layers.1.2").as.b);
     assert_int_equal(at_path(s, "config.layers").kind, HEFT_KIND_LIST);
-    assert_int_equal(at_path(s, "config.layers").as.of.count, 2);
+    assert_int_equal(at_path(s, "config.layers").as.container.count, 2);
     assert_int_equal(at_path(s, "a.b").as.i, 1); /* the longest key */
     assert_int_equal(at_path(s, "a.c").as.i, 3);
     static const char *const none[] = {
@@ -293,9 +293,9 @@ static void all_settings_are_walked_through(void **state)
     assert_string_equal(walk, "acd");
     heft_value a = heft_settings_value_at(s, 0);
     assert_int_equal(a.kind, HEFT_KIND_LIST);
-    assert_int_equal(a.as.of.count, 2);
-    assert_int_equal(a.as.of.end, 4);
-    assert_int_equal(heft_settings_value_at(s, 1).as.of.end, 2);
+    assert_int_equal(a.as.container.count, 2);
+    assert_int_equal(a.as.container.end, 4);
+    assert_int_equal(heft_settings_value_at(s, 1).as.container.end, 2);
     assert_int_equal(heft_settings_value_at(s, 1).key.len, 0);
     assert_int_equal(heft_settings_value_at(s, 3).as.i, 1);
     assert_int_equal(heft_settings_count(s), 1); /* the top level alone */

@@ -84,7 +84,7 @@ static heft_status do_task(void *ctx)
     heft_error err;
     bool undone;
     return t->to ? edit(t->path, t->to, NULL, &err)
-                 : heft_edit_undo_on(&heft_stopping_disk, &undone, t->path, &err);
+                 : heft_edit_recover_on(&heft_stopping_disk, &undone, t->path, &err);
 }
 
 static bool is_killed(heft_trouble what, unsigned at, const char *path, const char *to)
@@ -102,7 +102,7 @@ static void assert_mended(const char *dir, const char *path, heft_bytes old, hef
     memset(&heft_stop, 0, sizeof heft_stop);
     if (has_journal(path))
         heft_assert_fails(heft_file_open(&f, path, NULL, &err), HEFT_E_IO, &err, "journal");
-    heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err), &err);
+    heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, path, &err), &err);
     if (file_is(path, new)) {
         assert_false(undone);
         assert_int_equal(heft_test_dir_entries(dir), 1);
@@ -180,7 +180,7 @@ static void undoing_may_be_killed_as_well(void **state)
             leave_half_edited(path, old, "a longer name");
             bool now = is_killed(what, n, path, NULL);
             killed = what == HEFT_KILLED ? now : killed;
-            heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err), &err);
+            heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, path, &err), &err);
             assert_true(file_is(path, old));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
@@ -196,7 +196,7 @@ static void an_edit_undoes_what_was_interrupted(void **state)
     heft_error err;
     leave_half_edited(path, old, "v");
     heft_assert_ok(edit(path, "u", &r, &err), &err);
-    assert_true(r.undone);
+    assert_true(r.rolled_back);
     assert_true(r.in_place);
     assert_true(file_is(path, want));
     assert_int_equal(heft_test_dir_entries(*state), 1);
@@ -225,7 +225,7 @@ static void assert_refused(const char *path, const char *words)
     heft_edit_result r;
     heft_error err;
     bool undone;
-    heft_status st = heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err);
+    heft_status st = heft_edit_recover_on(&heft_stopping_disk, &undone, path, &err);
     assert_true(st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED);
     if (words && !strstr(err.message, words))
         fail_msg("\"%s\" is not \"...%s...\"", err.message, words);
@@ -302,7 +302,7 @@ static void fail_everywhere(const char *dir, const char *format, const char *to,
         memset(&heft_stop, 0, sizeof heft_stop);
         if (st)
             heft_assert_status(st, HEFT_E_IO, &err);
-        heft_assert_ok(heft_edit_undo_on(&heft_stopping_disk, &undone, path, &err), &err);
+        heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, path, &err), &err);
         assert_true(file_is(path, old) || file_is(path, new));
         assert_true(st || file_is(path, new));
         if (!was_reached)
@@ -382,14 +382,14 @@ static void mode_links_and_locks(void **state)
     assert_int_equal(link(path, hard), 0);
     heft_assert_ok(edit(link_path, longer, &r, &err), &err);
     assert_false(r.in_place);
-    assert_int_equal(r.other_names, 1);
+    assert_int_equal(r.hard_links, 1);
     assert_true(file_is(hard, old)); /* the other name keeps what was there */
     assert_int_equal(lstat(link_path, &is), 0);
     assert_true(S_ISLNK(is.st_mode));
     assert_int_equal(stat(path, &is), 0);
     assert_int_equal(is.st_mode & 07777, 0640);
     heft_assert_ok(edit(hard, "v", &r, &err), &err);
-    assert_true(r.in_place && r.changed && !r.other_names);
+    assert_true(r.in_place && r.changed && !r.hard_links);
     int fd = open(hard, O_RDONLY);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     heft_assert_fails(edit(hard, "u", &r, &err), HEFT_E_IO, &err, "another program is editing");

@@ -326,7 +326,7 @@ static void cut_everywhere(const char *dir, const char *format, const char *to, 
             heft_test_save(path, old.p, old.len);
             unlink(journal);
             cut = is_cut(n, random * 7919 + n, path, to, make);
-            heft_assert_ok(heft_edit_undo_on(&quick, &undone, path, &err), &err);
+            heft_assert_ok(heft_edit_recover_on(&quick, &undone, path, &err), &err);
             assert_true(file_is(path, old) || file_is(path, new));
             assert_true(cut || file_is(path, new));
         }

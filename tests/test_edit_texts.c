@@ -304,7 +304,7 @@ static void a_killed_edit_leaves_one_of_two_vocabularies(void **state)
             memset(&heft_stop, 0, sizeof heft_stop);
             killed = heft_test_is_killed(HEFT_KILLED, n, give_vocab, &t);
             memset(&heft_stop, 0, sizeof heft_stop);
-            heft_assert_ok(heft_edit_undo(&undone, path, &err), &err);
+            heft_assert_ok(heft_edit_recover(&undone, path, &err), &err);
             assert_true(file_is(path, old) || file_is(path, new));
         }
         assert_true(file_is(path, new));

@@ -161,9 +161,9 @@ static void lists_become_arrays_of_one_kind(void **state)
     assert_int_equal(v.as.array.dtype, HEFT_F64);
     assert_true(heft_meta_find(&v, g, "texts"));
     assert_int_equal(v.kind, HEFT_KIND_LIST);
-    assert_int_equal(v.as.of.count, 2);
+    assert_int_equal(v.as.container.count, 2);
     assert_true(heft_meta_find(&v, g, "none"));
-    assert_int_equal(v.as.of.count, 0);
+    assert_int_equal(v.as.container.count, 0);
     assert_string_equal(f.lost.text, "");
     end(&f, g);
 }
@@ -182,7 +182,7 @@ static void what_has_no_kind_is_left_out_and_named(void **state)
     put(&f, (heft_value){ .kind = HEFT_KIND_MAP, .key = heft_test_str("map") });
     put(&f, text_value("in", "it"));
     heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
-    put(&f, (heft_value){ .kind = HEFT_NULL, .key = heft_test_str("null") });
+    put(&f, (heft_value){ .kind = HEFT_KIND_NULL, .key = heft_test_str("null") });
     put(&f, text_value("", "no key"));
     put(&f, bytes);
     heft_file *g = finish(&f);
@@ -305,7 +305,7 @@ static void a_vocabulary_replaces_the_tokens_in_the_metadata(void **state)
     assert_non_null(strstr(g.lost.text, "tokens are replaced"));
     heft_value value;
     assert_true(heft_meta_find(&value, second, "tokenizer.ggml.tokens"));
-    assert_int_equal(value.as.of.count, 2);
+    assert_int_equal(value.as.container.count, 2);
     assert_true(heft_meta_find(&value, second, "tokenizer.ggml.mask_token_id"));
     assert_int_equal(value.as.u, 1);
     assert_false(heft_meta_find(&value, second, "tokenizer.ggml.padding_token_id"));

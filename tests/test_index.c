@@ -383,19 +383,19 @@ static void containers_know_their_children(void **state)
     fixture f;
     (void)state;
     begin(&f, NULL);
-    put(&f, HEFT_KIND_MAP, "m");  /* 0 */
-    put(&f, HEFT_NULL, "a");      /* 1 */
-    put(&f, HEFT_KIND_LIST, "l"); /* 2 */
-    put(&f, HEFT_KIND_MAP, "");   /* 3 */
-    heft_ix_meta_end(&f.x);       /* … empty */
-    put(&f, HEFT_NULL, "");       /* 4 */
-    heft_ix_meta_end(&f.x);       /* l */
-    put(&f, HEFT_NULL, "z");      /* 5 */
-    heft_ix_meta_end(&f.x);       /* m */
-    put(&f, HEFT_NULL, "next");   /* 6 */
-    assert_int_equal(heft_ix_value(&f.x, 0)->as.of.count, 3);
-    assert_int_equal(heft_ix_value(&f.x, 2)->as.of.count, 2);
-    assert_int_equal(heft_ix_value(&f.x, 3)->as.of.count, 0);
+    put(&f, HEFT_KIND_MAP, "m");     /* 0 */
+    put(&f, HEFT_KIND_NULL, "a");    /* 1 */
+    put(&f, HEFT_KIND_LIST, "l");    /* 2 */
+    put(&f, HEFT_KIND_MAP, "");      /* 3 */
+    heft_ix_meta_end(&f.x);          /* … empty */
+    put(&f, HEFT_KIND_NULL, "");     /* 4 */
+    heft_ix_meta_end(&f.x);          /* l */
+    put(&f, HEFT_KIND_NULL, "z");    /* 5 */
+    heft_ix_meta_end(&f.x);          /* m */
+    put(&f, HEFT_KIND_NULL, "next"); /* 6 */
+    assert_int_equal(heft_ix_value(&f.x, 0)->as.container.count, 3);
+    assert_int_equal(heft_ix_value(&f.x, 2)->as.container.count, 2);
+    assert_int_equal(heft_ix_value(&f.x, 3)->as.container.count, 0);
     assert_int_equal(heft_ix_value_next(&f.x, 0), 6);
     assert_int_equal(heft_ix_value_next(&f.x, 1), 2);
     assert_int_equal(heft_ix_value_next(&f.x, 2), 5);
@@ -415,7 +415,7 @@ static void metadata_nest_as_deep_as_the_limit(void **state)
         heft_assert_ok(heft_ix_meta(&f.x, list), &f.err);
     heft_assert_fails(heft_ix_meta(&f.x, list), HEFT_E_LIMIT, &f.err,
                       "metadata 'deep' is nested deeper than 5");
-    put(&f, HEFT_NULL, "");
+    put(&f, HEFT_KIND_NULL, "");
     end(&f);
 }
 
@@ -482,7 +482,7 @@ static void there_are_only_so_many_layouts(void **state)
         heft_status st = heft_ix_set_layout(&f.x, id, heft_test_str(names[i]));
         heft_assert_status(st, i < 253 ? HEFT_OK : HEFT_E_LIMIT, &f.err);
         if (!st)
-            assert_layout(&f, id, names[i], HEFT_OTHER + i);
+            assert_layout(&f, id, names[i], HEFT_LAYOUT_OTHER + i);
     }
     end(&f);
 }
@@ -618,8 +618,8 @@ static void spell_keys(char *out, const heft_index *x)
         strncat(out, v->key.ptr, v->key.len);
         if (v->kind != HEFT_KIND_MAP)
             continue;
-        sprintf(out + strlen(out), "%u[", v->as.of.count);
-        ends[++depth] = v->as.of.end;
+        sprintf(out + strlen(out), "%u[", v->as.container.count);
+        ends[++depth] = v->as.container.end;
     }
 }
 

@@ -242,7 +242,7 @@ static void assert_one_or_the_other(scene *s, heft_bytes half, heft_bytes journa
         return;
     }
     heft_assert_ok(can_open(s->path, &err), &err);
-    heft_assert_ok(heft_edit_undo(&undone, s->path, &err), &err);
+    heft_assert_ok(heft_edit_recover(&undone, s->path, &err), &err);
     assert_true(file_is(s->path, s->new));
     heft_assert_ok(can_open(s->path, &err), &err);
     assert_false(heft_test_exists(s->journal) || heft_test_exists(s->note));

@@ -123,7 +123,7 @@ static heft_status drain(heft_stream *s, uint64_t length, bool lend, heft_error 
     for (uint64_t at = 0; at < length && !st; at += ODD) {
         size_t n = length - at < ODD ? (size_t)(length - at) : ODD;
         const void *data = buf;
-        st = lend ? heft_stream_lend(&data, s, buf, n, err) : heft_stream_read(buf, s, n, err);
+        st = lend ? heft_stream_view(&data, s, buf, n, err) : heft_stream_read(buf, s, n, err);
         assert_non_null(data);
     }
     free(buf);

@@ -523,7 +523,7 @@ static void metadata_become_text_or_are_reported(void **state)
     put_meta(&out, "rate", (heft_value){ .kind = HEFT_KIND_FLOAT, .as.f = 0.1 });
     put_meta(&out, "yes", (heft_value){ .kind = HEFT_KIND_BOOL, .as.b = true });
     put_meta(&out, "no", (heft_value){ .kind = HEFT_KIND_BOOL });
-    put_meta(&out, "nothing", (heft_value){ .kind = HEFT_NULL });
+    put_meta(&out, "nothing", (heft_value){ .kind = HEFT_KIND_NULL });
     put_meta(&out, "bytes", (heft_value){ .kind = HEFT_KIND_BYTES, .as.s = heft_lit("x") });
     heft_value latin = { .kind = HEFT_KIND_STR, .key = heft_lit("l"), .as.s = heft_lit("\xe9") };
     assert_int_equal(heft_writer_add_meta(out.w, latin, &out.err), HEFT_E_ARGUMENT);

@@ -555,7 +555,7 @@ static void a_hostile_journal_is_refused(void **state)
     heft_recovery how;
     heft_error err;
     heft_assert_ok(recover(&how, dir, &err), &err);
-    assert_int_equal(how, HEFT_RECOVERY_UNDONE);
+    assert_int_equal(how, HEFT_RECOVERY_ROLLED_BACK);
     assert_int_equal(heft_test_dir_entries(dir), 0);
 }
 
@@ -594,7 +594,7 @@ static void journals_of_edits_go_with_the_files_they_are_of(void **state)
         if (unlink(heft_test_path(dir, "heft-set.00003.new")))
             break;
         heft_assert_ok(recover(&how, dir, &err), &err);
-        assert_int_equal(how, HEFT_RECOVERY_UNDONE);
+        assert_int_equal(how, HEFT_RECOVERY_ROLLED_BACK);
         assert_true(folder_is(dir, &s.old));
     }
     end_scene(&s);
@@ -634,9 +634,9 @@ static void every_writer_completes_what_was_interrupted(void **state)
         else if (who == 1)
             heft_assert_ok(heft_sink_dir_open(&set, dir, 0, &err), &err);
         else if (who == 2)
-            heft_assert_ok(heft_edit_undo(&undone, dir, &err), &err);
+            heft_assert_ok(heft_edit_recover(&undone, dir, &err), &err);
         else if (who == 3)
-            heft_assert_ok(heft_edit_undo(&undone, shard, &err), &err);
+            heft_assert_ok(heft_edit_recover(&undone, shard, &err), &err);
         else if (who == 4)
             heft_assert_fails(heft_file_edit(&r, shard, NULL, &err), HEFT_E_UNSUPPORTED, &err,
                               "lists it");

@@ -100,10 +100,10 @@ static void the_short_form_is_that_of_a_dense_tensor(void **state)
 static uint32_t make_attributes(heft_value *v)
 {
     static const uint16_t numbers[] = { 7, 8, 9 };
-    v[0] = (heft_value){ .kind = HEFT_KIND_MAP, .key = { "map", 3 }, .as.of = { 2, 0 } };
-    v[1] = (heft_value){ .kind = HEFT_KIND_LIST, .key = { "list", 4 }, .as.of = { 2, 0 } };
+    v[0] = (heft_value){ .kind = HEFT_KIND_MAP, .key = { "map", 3 }, .as.container = { 2, 0 } };
+    v[1] = (heft_value){ .kind = HEFT_KIND_LIST, .key = { "list", 4 }, .as.container = { 2, 0 } };
     v[2] = (heft_value){ .kind = HEFT_KIND_INT, .as.i = -5 };
-    v[3] = (heft_value){ .kind = HEFT_KIND_LIST, .as.of = { 0, 0 } };
+    v[3] = (heft_value){ .kind = HEFT_KIND_LIST, .as.container = { 0, 0 } };
     v[4] = (heft_value){ .kind = HEFT_KIND_STR, .key = { "text", 4 }, .as.s = { "x", 1 } };
     v[5] = (heft_value){ .kind = HEFT_KIND_ARRAY, .key = { "array", 5 } };
     v[5].as.array.ptr = numbers;
@@ -125,10 +125,10 @@ static void attributes_nest(void **state)
     add_and_fill(&f, &s, "abcdef", 6);
     assert_true(heft_attribute_at(&got, f.file, 0, 0)); /* they are sorted by their keys */
     assert_int_equal(got.kind, HEFT_KIND_LIST);
-    assert_int_equal(got.as.of.count, 3);
-    assert_true(heft_attribute_at(&got, f.file, 0, got.as.of.end));
+    assert_int_equal(got.as.container.count, 3);
+    assert_true(heft_attribute_at(&got, f.file, 0, got.as.container.end));
     assert_int_equal(got.kind, HEFT_KIND_MAP);
-    assert_int_equal(got.as.of.count, 2);
+    assert_int_equal(got.as.container.count, 2);
     assert_true(heft_attribute_at(&got, f.file, 0, 5));
     assert_int_equal(got.kind, HEFT_KIND_LIST);
     assert_true(heft_attribute_at(&got, f.file, 0, 6));
@@ -307,7 +307,7 @@ static void attributes_that_are_none_are_refused(void **state)
     uint32_t part;
     heft_tensor_spec s = spec_of("w", HEFT_U8);
     const heft_value bad[] = {
-        { .kind = HEFT_KIND_MAP, .key = { "m", 1 }, .as.of = { 1, 0 } },
+        { .kind = HEFT_KIND_MAP, .key = { "m", 1 }, .as.container = { 1, 0 } },
         { .kind = (heft_kind)99, .key = { "k", 1 } },
         { .kind = HEFT_KIND_STR, .key = { "k", 1 }, .as.s = { "\xff", 1 } },
         { .kind = HEFT_KIND_ID128, .key = { "k", 1 }, .as.s = { "short", 5 } },
@@ -322,8 +322,8 @@ static void attributes_that_are_none_are_refused(void **state)
         heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
                           i ? "unknown kind" : "declares more children");
     }
-    heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 }, .as.of = { 1, 0 } };
-    s.attributes = &(heft_value){ .kind = HEFT_NULL, .key = { "k", 1 } };
+    heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 }, .as.container = { 1, 0 } };
+    s.attributes = &(heft_value){ .kind = HEFT_KIND_NULL, .key = { "k", 1 } };
     heft_assert_ok(heft_writer_add_meta(f.w, list, &f.err), &f.err);
     heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
                       "metadata is still open");

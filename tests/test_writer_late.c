@@ -341,7 +341,7 @@ static void metadata_nest_while_the_file_is_written(void **state)
     finish(&f);
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
     assert_true(heft_meta_find(&v, file, "list"));
-    assert_int_equal(v.as.of.count, 1);
+    assert_int_equal(v.as.container.count, 1);
     heft_file_close(file);
     end(&f);
     prepare(&f, "1.2");

@@ -48,7 +48,7 @@ HEFT_API heft_value heft_settings_at(const heft_settings *s, size_t i);
 HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key);
 /* The same and what is nested: a flat list as that of heft_meta_at(), in which a container, HEFT_KIND_MAP or
  * HEFT_KIND_LIST, stands before its children.  The first child of value i is i + 1; behind value i, children
- * included, comes heft_settings_next(s, i).  null is HEFT_NULL.  A document of more than 2^20 values, or
+ * included, comes heft_settings_next(s, i).  null is HEFT_KIND_NULL.  A document of more than 2^20 values, or
  * more than 64 levels, is HEFT_E_LIMIT. */
 HEFT_API uint32_t heft_settings_value_count(const heft_settings *s); /* one past the last value */
 HEFT_API heft_value heft_settings_value_at(const heft_settings *s, uint32_t i);

@@ -144,7 +144,7 @@ enum {
     HEFT_CAN_DIGEST = 64,  /* a digest per part, of the caller's choice */
     HEFT_CAN_VOCAB = 128,  /* a vocabulary */
     HEFT_ONE_TENSOR = 256, /* holds a single tensor, without its name */
-    HEFT_CAN_PICK = 512    /* nests: a part of it can be opened, see heft_open_options.key */
+    HEFT_CAN_OPEN_KEY = 512    /* nests: a part of it can be opened, see heft_open_options.key */
 };
 HEFT_API size_t heft_format_count(void);
 HEFT_API const heft_format *heft_format_at(size_t i); /* in a stable order */
@@ -206,7 +206,7 @@ typedef struct heft_open_options {
     const heft_limits *limits; /* NULL: their defaults */
     const heft_shard_folder
         *shards; /* NULL: heft_file_open() looks beside its path, the others nowhere */
-    /* Of a file that nests (HEFT_CAN_PICK) the part that is wanted, "state_dict" or "ema.model": what it holds
+    /* Of a file that nests (HEFT_CAN_OPEN_KEY) the part that is wanted, "state_dict" or "ema.model": what it holds
      * is named as if it were all.  NULL: the whole file.  Borrowed until the file is open. */
     const char *key;
     /* Other weights beside the file that were not opened although they are of the same model: the note
@@ -280,7 +280,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_join(heft_file **out, const heft_
 
 /* ---- the model ---------------------------------------------------------------------------- */
 
-typedef enum heft_layout { HEFT_DENSE, HEFT_SPARSE_CSR, HEFT_SPARSE_COO, HEFT_OTHER } heft_layout;
+typedef enum heft_layout { HEFT_DENSE, HEFT_SPARSE_CSR, HEFT_SPARSE_COO, HEFT_LAYOUT_OTHER } heft_layout;
 typedef enum heft_encoding {
     HEFT_RAW,
     HEFT_ZSTD,
@@ -379,7 +379,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_tensor_find_tied(uint32_t *first, cons
                                                            heft_error *err);
 
 typedef enum heft_kind {
-    HEFT_NULL,
+    HEFT_KIND_NULL,
     HEFT_KIND_BOOL,
     HEFT_KIND_INT,
     HEFT_KIND_UINT,
@@ -406,7 +406,7 @@ typedef struct heft_value {
         heft_str s; /* STR, BYTES, ID128 */
         struct {
             uint32_t count, end; /* LIST, MAP: direct children; the value behind the last of them */
-        } of;
+        } container;
         struct {
             const void *ptr;
             uint32_t count;
@@ -499,7 +499,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_stream_read(void *buf, heft_stream *s,
                                                       heft_error *err);
 /* The same without a copy where the source can lend the bytes: *data is where they are, in place, which heft_part_view()
  * tells of, or in buf. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_stream_lend(const void **data, heft_stream *s, void *buf,
+HEFT_API HEFT_MUST_CHECK heft_status heft_stream_view(const void **data, heft_stream *s, void *buf,
                                                       size_t len, heft_error *err);
 HEFT_API void heft_stream_close(heft_stream *s); /* NULL is harmless */
 /* Many parts that are each read as a whole, through streams on any number of threads, with all that can be checked of

@@ -27,13 +27,13 @@ typedef struct heft_source_ops {
     /* The bytes in place until close, or NULL.  May be NULL. */
     const void *(*map)(heft_source *s, uint64_t offset, uint64_t len);
     /* An error once lent bytes turned out not to be there.  May be NULL. */
-    heft_status (*state)(heft_source *s, heft_error *err);
+    heft_status (*check)(heft_source *s, heft_error *err);
     /* These bytes will be wanted soon.  May be NULL. */
     void (*will_need)(heft_source *s, uint64_t offset, uint64_t len);
     /* Called around work on lent bytes: a source that guards its mapping arms itself.  May be
      * NULL. */
-    void (*enter)(heft_source *s);
-    void (*leave)(heft_source *s);
+    void (*begin_access)(heft_source *s);
+    void (*end_access)(heft_source *s);
     void (*close)(heft_source *s);
     /* These bytes have been read and are not wanted for now; what was lent stays valid.  May be
      * NULL. */
@@ -52,7 +52,7 @@ HEFT_API bool heft_file_is_mapped(const heft_file *f);
  * mapping neither does anything. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_part_populate(const heft_file *f, uint32_t part,
                                                         heft_error *err);
-HEFT_API void heft_part_forget(const heft_file *f, uint32_t part);
+HEFT_API void heft_part_dont_need(const heft_file *f, uint32_t part);
 
 /* ---- files beside a file ------------------------------------------------------------------- */
 
@@ -91,7 +91,7 @@ typedef struct heft_scratch_ops {
     /* All that was written, in place until close; nothing is written afterwards. */
     heft_status (*map)(heft_scratch *s, const void **out, heft_error *err);
     /* An error once lent bytes turned out not to be there. */
-    heft_status (*state)(heft_scratch *s, heft_error *err);
+    heft_status (*check)(heft_scratch *s, heft_error *err);
     void (*close)(heft_scratch *s); /* gives the space back */
 } heft_scratch_ops;
 struct heft_scratch {
@@ -188,7 +188,7 @@ typedef struct heft_digest {
         void *state); /* releases the state; out NULL: only that.  Checksums: little-endian */
     /* state becomes that of its bytes followed by those of next, which were len many.  NULL:
      * bytes must come in order. */
-    void (*join)(void *state, const void *next, uint64_t len);
+    void (*combine)(void *state, const void *next, uint64_t len);
 } heft_digest;
 
 /* ---- codecs ------------------------------------------------------------------------------- */
@@ -209,10 +209,10 @@ typedef struct heft_codec {
      * bound(in_len).  All four NULL: it only decodes. */
     size_t (*bound)(size_t in_len);
     /* level 0: the usual one; checksums: frames carry one of their content, when the codec has such. */
-    heft_status (*encoder)(void **state, int level, bool checksums, heft_error *err);
+    heft_status (*encoder_open)(void **state, int level, bool checksums, heft_error *err);
     heft_status (*encode)(void *state, void *out, size_t *out_len, const void *in, size_t in_len,
                           heft_error *err);
-    void (*end)(void *state);
+    void (*encoder_close)(void *state);
 } heft_codec;
 
 /* ---- the host ----------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ typedef struct heft_arena_memory {
     uint8_t *base;
     size_t size, used, peak;
 } heft_arena_memory;
-HEFT_API heft_allocator heft_allocator_over(heft_arena_memory *m);
+HEFT_API heft_allocator heft_arena_allocator(heft_arena_memory *m);
 
 #ifdef __cplusplus
 }

@@ -58,7 +58,7 @@ HEFT_API void heft_sink_dir_discard(heft_sink_dir *s); /* NULL is harmless */
 typedef enum heft_recovery {
     HEFT_RECOVERY_NONE,      /* there was nothing to do */
     HEFT_RECOVERY_COMPLETED, /* all files have their names */
-    HEFT_RECOVERY_UNDONE     /* the files from before are back */
+    HEFT_RECOVERY_ROLLED_BACK     /* the files from before are back */
 } heft_recovery;
 /* Completes, or else undoes, a set that a killed program left half written; heft_file_open() refuses the files of such a
  * folder until then.  Whatever writes into the folder does this first.  dir may also be a file in the folder. */
@@ -332,10 +332,10 @@ typedef struct heft_edit_result {
     uint64_t size;        /* of the edited file */
     uint64_t written;     /* bytes that were made anew */
     uint64_t copied;      /* bytes of data that were moved into a new file */
-    uint32_t other_names; /* hard links to the file, besides the path: see docs/edit.md */
+    uint32_t hard_links; /* hard links to the file, besides the path: see docs/edit.md */
     bool in_place;        /* else a new file took the place of the old one */
     bool changed;         /* false: it was like that already, and was left alone */
-    bool undone;          /* an earlier edit had been interrupted, and was undone first */
+    bool rolled_back;        /* an earlier edit had been interrupted, and was undone first */
     uint8_t reserved[17];
 } heft_edit_result;
 
@@ -346,8 +346,8 @@ typedef struct heft_edit_result {
  * HEFT_E_CHECKSUM, HEFT_E_FORMAT: damage that the edit would hide.  out and opt may be NULL. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_edit(heft_edit_result *out, const char *path,
                                                     const heft_edit_options *opt, heft_error *err);
-/* Undoes what an interrupted edit left behind, which heft_file_open() refuses; *undone: there was something. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_edit_undo(bool *undone, const char *path,
+/* Undoes what an interrupted edit left behind, which heft_file_open() refuses; *rolled_back: there was something. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_edit_recover(bool *rolled_back, const char *path,
                                                     heft_error *err);
 
 /* ---- appending ---------------------------------------------------------------------------- */
@@ -373,7 +373,7 @@ typedef struct heft_append_result {
     heft_edit_result
         edit; /* changed false: nothing was to be appended; size 0: a dry run cannot know it */
     uint32_t tensors; /* that were appended */
-    bool about_from;  /* when it failed: because of what was to be appended, not of the file */
+    bool source_failed;  /* when it failed: because of what was to be appended, not of the file */
     uint8_t reserved[11];
 } heft_append_result;
 

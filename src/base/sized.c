@@ -76,7 +76,8 @@ heft_status heft_host_check(const heft_host *h, heft_error *err)
     if (!st && h->executor)
         st = heft_sized_check(h->executor->size, sizeof(heft_executor), "heft_executor", err);
     for (size_t i = 0; !st && h->digests && h->digests[i]; i++)
-        st = heft_sized_check(h->digests[i]->size, offsetof(heft_digest, join), "heft_digest", err);
+        st = heft_sized_check(h->digests[i]->size, offsetof(heft_digest, combine), "heft_digest",
+                              err);
     for (size_t i = 0; !st && h->codecs && h->codecs[i]; i++)
         st = heft_sized_check(h->codecs[i]->size, offsetof(heft_codec, bound), "heft_codec", err);
     return st;

@@ -25,7 +25,7 @@ typedef struct reader {
 /* The value of a JSON token.  A number that is not an integer becomes its text; containers are empty as yet. */
 static heft_value value_of(heft_json_kind k, heft_str text)
 {
-    heft_value v = { .kind = HEFT_NULL };
+    heft_value v = { .kind = HEFT_KIND_NULL };
     bool negative = k == HEFT_JSON_NUMBER && *text.ptr == '-';
     uint64_t size;
     if (k == HEFT_JSON_TRUE || k == HEFT_JSON_FALSE)
@@ -68,12 +68,12 @@ static heft_status add(reader *r, heft_json_kind k)
         return heft_error_plain(r->err, HEFT_E_LIMIT, "the document has more than %U values",
                                 (uint64_t)MOST_VALUES);
     uint32_t number = r->s->values.len;
-    bool is_plain = !r->depth && v.kind != HEFT_NULL && !heft_value_nests(&v);
+    bool is_plain = !r->depth && v.kind != HEFT_KIND_NULL && !heft_value_nests(&v);
     if (!keep(r->s, v) ||
         (is_plain && !heft_vec_add(&r->s->mem, &r->s->plain, &number, sizeof number)))
         return heft_companion_full(r->err);
     if (r->depth)
-        at(r->s, r->open[r->depth - 1])->as.of.count++;
+        at(r->s, r->open[r->depth - 1])->as.container.count++;
     if (k == HEFT_JSON_OBJECT || k == HEFT_JSON_ARRAY)
         r->open[r->depth++] = number; /* the document takes one of its levels */
     return HEFT_OK;
@@ -91,7 +91,7 @@ static heft_status read_next(reader *r, bool *goes_on)
     else if (!ends)
         return add(r, k);
     else if (r->depth)
-        at(r->s, r->open[--r->depth])->as.of.end = r->s->values.len;
+        at(r->s, r->open[--r->depth])->as.container.end = r->s->values.len;
     return HEFT_OK;
 }
 
@@ -144,7 +144,7 @@ size_t heft_settings_count(const heft_settings *s)
 heft_value heft_settings_at(const heft_settings *s, size_t i)
 {
     return i < s->plain.len ? *at(s, ((const uint32_t *)s->plain.ptr)[i])
-                            : (heft_value){ .kind = HEFT_NULL };
+                            : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
 /* As readers of JSON do: of a key that occurs twice, the last one counts. */
@@ -167,7 +167,7 @@ uint32_t heft_settings_value_count(const heft_settings *s)
 
 heft_value heft_settings_value_at(const heft_settings *s, uint32_t i)
 {
-    return i < s->values.len ? *at(s, i) : (heft_value){ .kind = HEFT_NULL };
+    return i < s->values.len ? *at(s, i) : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
 uint32_t heft_settings_next(const heft_settings *s, uint32_t i)

@@ -104,7 +104,7 @@ heft_status heft_restore_attributes(heft_index *x)
         uint32_t tensor = a < ATTRIBUTES ? heft_ix_find(x, name) : HEFT_NONE;
         next = i == next ? heft_ix_value_next(x, i) : next;
         if (heft_value_nests(&v))
-            v.as.of.end -= i - kept; /* what was taken so far stood before it */
+            v.as.container.end -= i - kept; /* what was taken so far stood before it */
         if (tensor != HEFT_NONE)
             st = restore(x, a, tensor, v.as.s, &taken);
         if (!taken)

@@ -41,7 +41,7 @@ heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity
 static heft_value column_attribute(const heft_index *x, uint32_t tensor, uint8_t flag)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
-    heft_value v = { .kind = HEFT_NULL };
+    heft_value v = { .kind = HEFT_KIND_NULL };
     if (flag == HEFT_T_BASE_ID) {
         v = (heft_value){ .kind = HEFT_KIND_ID128, .key = heft_lit("gptrs.base_id") };
         v.as.s = (heft_str){ (const char *)heft_ix_base_id_at(x, tensor), 16 };
@@ -78,7 +78,7 @@ bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, ui
     const heft_ix_attr_row *a = (const heft_ix_attr_row *)x->attrs.ptr + (row->attrs - 1) + i;
     *out = a->value;
     if (heft_value_nests(out))
-        out->as.of.end = out->as.of.end - (row->attrs - 1) + kept_count;
+        out->as.container.end = out->as.container.end - (row->attrs - 1) + kept_count;
     return a->tensor == tensor;
 }
 

@@ -461,15 +461,15 @@ heft_status heft_ix_set_layout(heft_index *x, uint32_t tensor, heft_str name)
     heft_str *others = x->layouts.ptr;
     uint8_t *to = &heft_ix_row(x, tensor)->layout;
     uint32_t i = 0;
-    while (i < HEFT_OTHER && !heft_str_is(name, layout_names[i]))
+    while (i < HEFT_LAYOUT_OTHER && !heft_str_is(name, layout_names[i]))
         i++;
-    while (i >= HEFT_OTHER && i - HEFT_OTHER < x->layouts.len &&
-           !heft_str_eq(others[i - HEFT_OTHER], name))
+    while (i >= HEFT_LAYOUT_OTHER && i - HEFT_LAYOUT_OTHER < x->layouts.len &&
+           !heft_str_eq(others[i - HEFT_LAYOUT_OTHER], name))
         i++;
     if (i > UINT8_MAX)
         return heft_error_plain(x->err, HEFT_E_LIMIT, "tensor %q: more than %U layouts",
                                 heft_ix_name(x, tensor), (uint64_t)UINT8_MAX + 1);
-    if (i >= HEFT_OTHER && i - HEFT_OTHER == x->layouts.len) {
+    if (i >= HEFT_LAYOUT_OTHER && i - HEFT_LAYOUT_OTHER == x->layouts.len) {
         others = heft_vec_push(&x->mem, &x->layouts, sizeof *others);
         if (!others)
             return heft_ix_no_memory(x);
@@ -482,7 +482,7 @@ heft_status heft_ix_set_layout(heft_index *x, uint32_t tensor, heft_str name)
 heft_str heft_ix_layout(const heft_index *x, uint32_t tensor)
 {
     uint8_t layout = heft_ix_row(x, tensor)->layout;
-    if (layout < HEFT_OTHER)
+    if (layout < HEFT_LAYOUT_OTHER)
         return heft_lit(layout_names[layout]);
-    return ((const heft_str *)x->layouts.ptr)[layout - HEFT_OTHER];
+    return ((const heft_str *)x->layouts.ptr)[layout - HEFT_LAYOUT_OTHER];
 }

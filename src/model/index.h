@@ -26,7 +26,7 @@ typedef struct heft_ix_tensor_row {
     uint32_t attrs; /* first of its values in attrs, plus one; 0: none */
     uint16_t rank, part_count;
     heft_dtype dtype;
-    uint8_t layout; /* heft_layout; from HEFT_OTHER on, numbers of names */
+    uint8_t layout; /* heft_layout; from HEFT_LAYOUT_OTHER on, numbers of names */
     uint8_t flags;
 } heft_ix_tensor_row;
 
@@ -424,7 +424,7 @@ static inline bool heft_value_nests(const heft_value *v)
 /* What stands behind value i, which is v, and its children: in the metadata or in attributes. */
 static inline uint32_t heft_value_next(const heft_value *v, uint32_t i)
 {
-    return heft_value_nests(v) ? v->as.of.end : i + 1;
+    return heft_value_nests(v) ? v->as.container.end : i + 1;
 }
 static inline uint32_t heft_ix_value_next(const heft_index *x, uint32_t i)
 {

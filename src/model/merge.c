@@ -37,7 +37,7 @@ heft_status heft_ix_copy_value(heft_index *x, const heft_index *from, uint32_t i
         v = is_attr ? attrs[i].value : *heft_ix_value(from, i);
         st = is_attr ? heft_ix_attr(x, id, v) : heft_ix_meta(x, v);
         if (!st && heft_value_nests(&v))
-            open[depth++] = v.as.of.end;
+            open[depth++] = v.as.container.end;
         for (i++; !st && depth && open[depth - 1] == i; depth--)
             if (is_attr)
                 heft_ix_attr_end(x);
@@ -54,7 +54,7 @@ void heft_ix_drop_value(heft_index *x, uint32_t i)
     x->values.len--;
     for (uint32_t k = i; k < x->values.len; k++)
         if (heft_value_nests(&values[k]))
-            values[k].as.of.end--;
+            values[k].as.container.end--;
 }
 
 bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, uint32_t k)

@@ -20,8 +20,8 @@ static heft_status too_deep(heft_index *x, heft_str key)
 /* The value added last, which count values end with. */
 static heft_status open_container(heft_index *x, heft_value *v, uint32_t count)
 {
-    v->as.of.count = 0;
-    v->as.of.end = count;
+    v->as.container.count = 0;
+    v->as.container.end = count;
     uint32_t *open = heft_vec_push(&x->mem, &x->open, sizeof *open);
     if (!open)
         return heft_ix_no_memory(x);
@@ -35,7 +35,7 @@ heft_status heft_ix_meta(heft_index *x, heft_value v)
     if (heft_value_nests(&v) && x->open.len >= x->limits.depth)
         return too_deep(x, v.key);
     if (x->open.len)
-        heft_ix_value(x, open[x->open.len - 1])->as.of.count++;
+        heft_ix_value(x, open[x->open.len - 1])->as.container.count++;
     heft_value *to = heft_vec_push(&x->mem, &x->values, sizeof *to);
     if (!to)
         return heft_ix_no_memory(x);
@@ -46,7 +46,7 @@ heft_status heft_ix_meta(heft_index *x, heft_value v)
 void heft_ix_meta_end(heft_index *x)
 {
     uint32_t i = ((uint32_t *)x->open.ptr)[--x->open.len];
-    heft_ix_value(x, i)->as.of.end = x->values.len;
+    heft_ix_value(x, i)->as.container.end = x->values.len;
 }
 
 static heft_value *attr_value(const heft_index *x, uint32_t i)
@@ -60,7 +60,7 @@ heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v)
     if (heft_value_nests(&v) && x->open.len >= x->limits.depth)
         return too_deep(x, v.key);
     if (x->open.len)
-        attr_value(x, open[x->open.len - 1])->as.of.count++;
+        attr_value(x, open[x->open.len - 1])->as.container.count++;
     heft_ix_attr_row *to = heft_vec_push(&x->mem, &x->attrs, sizeof *to);
     if (!to)
         return heft_ix_no_memory(x);
@@ -73,7 +73,7 @@ heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v)
 void heft_ix_attr_end(heft_index *x)
 {
     uint32_t i = ((uint32_t *)x->open.ptr)[--x->open.len];
-    attr_value(x, i)->as.of.end = x->attrs.len;
+    attr_value(x, i)->as.container.end = x->attrs.len;
 }
 
 /* ---- as text ---- */
@@ -152,7 +152,7 @@ static void close_gaps(heft_index *x, const children *c, uint32_t *moved)
     x->values.len = to;
     for (i = 0; i < to; i++)
         if (heft_value_nests(&v[i]))
-            v[i].as.of.end = moved[v[i].as.of.end];
+            v[i].as.container.end = moved[v[i].as.container.end];
 }
 
 heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dropped)
@@ -174,7 +174,7 @@ heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dro
     if (*dropped)
         close_gaps(x, &c, c.at + x->values.len + 1);
     if (*dropped && !of_file)
-        heft_ix_value(x, parent)->as.of.count -= *dropped;
+        heft_ix_value(x, parent)->as.container.count -= *dropped;
     heft_names_free(&x->mem, &seen);
     heft_mem_free(&x->mem, c.at, bytes);
     return has_room ? HEFT_OK : heft_error_no_memory(x->err, "to compare metadata keys");
@@ -195,7 +195,7 @@ bool heft_value_same(const heft_value *a, const heft_value *b)
     if (a->kind != b->kind || !heft_str_eq(a->key, b->key))
         return false;
     switch (a->kind) {
-    case HEFT_NULL:
+    case HEFT_KIND_NULL:
         return true;
     case HEFT_KIND_BOOL:
         return a->as.b == b->as.b;
@@ -212,7 +212,7 @@ bool heft_value_same(const heft_value *a, const heft_value *b)
         return same_array(a, b);
     case HEFT_KIND_LIST:
     case HEFT_KIND_MAP:
-        return a->as.of.count == b->as.of.count;
+        return a->as.container.count == b->as.container.count;
     }
     return false;
 }

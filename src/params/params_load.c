@@ -136,7 +136,7 @@ void heft_load_return(const heft_params *p, holding *first)
         next = h->next;
         heft_free(al, h->owned, h->size, ALIGN);
         if (h->mapped)
-            heft_part_forget(h->mapped, h->part);
+            heft_part_dont_need(h->mapped, h->part);
         free(h);
     }
 }

@@ -65,7 +65,7 @@ static heft_status convert(appending *a, const heft_file *f, heft_error *err)
     a->o.convert.planned_bytes = &a->r.edit.size;
     heft_status st = heft_append_convert(&a->r.tensors, f, a->from, into, &a->o.append, err);
     bool is_of_file = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
-    a->r.about_from = st && !is_of_file && !atomic_load(&a->b.has_failed);
+    a->r.source_failed = st && !is_of_file && !atomic_load(&a->b.has_failed);
     return st;
 }
 
@@ -130,7 +130,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     if (st)
         return st;
     hasty.sync = heft_disk_no_sync;
-    st = heft_target_open(&a.t, &a.r.edit.undone, a.o.append.no_sync ? &hasty : disk, path,
+    st = heft_target_open(&a.t, &a.r.edit.rolled_back, a.o.append.no_sync ? &hasty : disk, path,
                           a.o.write.host, a.o.convert.dry_run, err);
     if (!st)
         st = plan(&a, err);

@@ -139,13 +139,13 @@ heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const h
 /* What the edit comes to, before it is applied. */
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e);
 
-/* heft_file_edit() and heft_edit_undo() on a disk of the caller's. */
+/* heft_file_edit() and heft_edit_recover() on a disk of the caller's. */
 heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, const char *path,
                               const heft_edit_options *opt, heft_error *err);
 heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, const char *path,
                                 const heft_file *from, const heft_append_options *opt,
                                 heft_error *err);
-heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *path,
-                              heft_error *err);
+heft_status heft_edit_recover_on(const heft_disk *disk, bool *undone, const char *path,
+                                 heft_error *err);
 
 #endif

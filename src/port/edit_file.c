@@ -110,7 +110,7 @@ void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_ed
         r->written += pieces[i].data ? pieces[i].length : 0;
     r->size = heft_edit_size(e);
     r->in_place = heft_edit_is_in_place(e);
-    r->other_names = (uint32_t)(t->was.st_nlink - 1);
+    r->hard_links = (uint32_t)(t->was.st_nlink - 1);
 }
 
 heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
@@ -145,7 +145,7 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path of a file to edit");
     if (st)
         return st;
-    st = heft_target_open(&t, &r.undone, disk, path, o.host, o.dry_run, err);
+    st = heft_target_open(&t, &r.rolled_back, disk, path, o.host, o.dry_run, err);
     open.host = o.host;
     open.limits = o.limits;
     if (!st)
@@ -165,8 +165,8 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     return heft_error_end(err, st);
 }
 
-heft_status heft_edit_undo_on(const heft_disk *disk, bool *undone, const char *path,
-                              heft_error *err)
+heft_status heft_edit_recover_on(const heft_disk *disk, bool *undone, const char *path,
+                                 heft_error *err)
 {
     heft_error own;
     heft_recovery earlier;
@@ -191,7 +191,7 @@ heft_status heft_file_edit(heft_edit_result *out, const char *path, const heft_e
     return heft_edit_file_on(&heft_system_disk, out, path, opt, err);
 }
 
-heft_status heft_edit_undo(bool *undone, const char *path, heft_error *err)
+heft_status heft_edit_recover(bool *undone, const char *path, heft_error *err)
 {
-    return heft_edit_undo_on(&heft_system_disk, undone, path, err);
+    return heft_edit_recover_on(&heft_system_disk, undone, path, err);
 }

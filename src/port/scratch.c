@@ -72,7 +72,7 @@ static const heft_scratch_ops ops = {
     .size = sizeof(heft_scratch_ops),
     .write = write_next,
     .map = lend,
-    .state = state,
+    .check = state,
     .close = close_scratch,
 };
 

@@ -184,7 +184,7 @@ static heft_status mend(heft_recovery *out, const heft_target *t, const heft_sha
             heft_shard_set_journal);
     if (!can_complete) {
         st = undo(t, files, count, err);
-        *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_UNDONE;
+        *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_ROLLED_BACK;
         return st;
     }
     st = complete(t, files, count, &where, err);

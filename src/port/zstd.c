@@ -84,7 +84,7 @@ const heft_codec heft_zstd_codec = {
     .decode = decode,
     .close = close_decoder,
     .bound = ZSTD_compressBound,
-    .encoder = open_encoder,
+    .encoder_open = open_encoder,
     .encode = encode,
-    .end = close_encoder,
+    .encoder_close = close_encoder,
 };

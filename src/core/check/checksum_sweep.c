@@ -303,7 +303,7 @@ static heft_status join_range(void *ctx, const heft_digest *d, heft_range r, voi
         uint32_t at = p->first_state;
         for (uint32_t k = 0; k < a; k++)
             at += p->algorithms >> k & 1;
-        d->join(state, s->states[at], p->len);
+        d->combine(state, s->states[at], p->len);
     }
     return HEFT_OK;
 }

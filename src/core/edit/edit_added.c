@@ -29,7 +29,7 @@ static const void *map_view(heft_source *s, uint64_t at, uint64_t len)
 static heft_status view_state(heft_source *s, heft_error *err)
 {
     heft_source *inner = ((const file_view *)s)->f->source;
-    return inner && inner->ops->state ? inner->ops->state(inner, err) : HEFT_OK;
+    return inner && inner->ops->check ? inner->ops->check(inner, err) : HEFT_OK;
 }
 
 static void enter_view(heft_source *s)
@@ -52,9 +52,9 @@ static const heft_source_ops view_ops = {
     .size = sizeof(heft_source_ops),
     .read = read_view,
     .map = map_view,
-    .state = view_state,
-    .enter = enter_view,
-    .leave = leave_view,
+    .check = view_state,
+    .begin_access = enter_view,
+    .end_access = leave_view,
     .close = close_view,
 };
 

@@ -78,7 +78,7 @@ static const heft_value *value(const values *v, uint32_t i)
 static uint32_t next_value(const values *v, uint32_t i)
 {
     const heft_value *own = value(v, i);
-    return heft_value_nests(own) ? own->as.of.end - v->base : i + 1;
+    return heft_value_nests(own) ? own->as.container.end - v->base : i + 1;
 }
 
 static bool sorts_by_key(const void *ctx, uint32_t a, uint32_t b)
@@ -187,7 +187,7 @@ static values numbers_of(const heft_edit_job *g, const heft_index *x)
     return (values){ .first = (const uint8_t *)(v + 1),
                      .step = sizeof *v,
                      .base = base,
-                     .count = v->as.of.end - base };
+                     .count = v->as.container.end - base };
 }
 
 static heft_status check_metadata(heft_edit_job *g, const heft_file *edited)

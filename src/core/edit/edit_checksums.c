@@ -83,7 +83,7 @@ static bool derive_tail(const heft_edit_job *g, const heft_digest *d, heft_range
         return false;
     d->init(&head_crc);
     d->update(&head_crc, head, (size_t)skip);
-    d->join(&head_crc, &none, r.length);
+    d->combine(&head_crc, &none, r.length);
     *checksum = heft_le32(c.expect) ^ head_crc;
     if (g->checking == HEFT_NONE)
         g->is_carried[g->checksums[i]] = true;
@@ -109,7 +109,7 @@ heft_status heft_edit_carry_original(heft_edit_job *g, const heft_digest *d, hef
 {
     uint32_t checksum;
     if (find_exact(g, d, r, &checksum) || derive_tail(g, d, r, &checksum)) {
-        d->join(state, &checksum, r.length);
+        d->combine(state, &checksum, r.length);
         return HEFT_OK;
     }
     heft_status st = heft_edit_check_all_checksums(g, err);

@@ -57,7 +57,7 @@ const heft_value *heft_edit_find(const heft_index *x, const heft_format *f, heft
     v = find_in(x, 0, x->values.len, heft_lit(f->number_map));
     if (!v || v->kind != HEFT_KIND_MAP)
         return NULL;
-    return find_in(x, (uint32_t)(v - heft_ix_value(x, 0)) + 1, v->as.of.end, name);
+    return find_in(x, (uint32_t)(v - heft_ix_value(x, 0)) + 1, v->as.container.end, name);
 }
 
 bool heft_edit_changes_map(const heft_edit_job *g, heft_str map)

@@ -44,7 +44,7 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
     return p;
 }
 
-heft_allocator heft_allocator_over(heft_arena_memory *m)
+heft_allocator heft_arena_allocator(heft_arena_memory *m)
 {
     m->used = m->peak = 0;
     return (heft_allocator){ .size = sizeof(heft_allocator), .resize = resize, .ctx = m };

@@ -138,7 +138,7 @@ heft_tensor heft_tensor_at(const heft_file *f, uint32_t id)
         .first_part = row->first_part,
         .part_count = row->part_count,
         .dtype = row->dtype,
-        .layout = row->layout < HEFT_OTHER ? row->layout : (uint8_t)HEFT_OTHER,
+        .layout = row->layout < HEFT_LAYOUT_OTHER ? row->layout : (uint8_t)HEFT_LAYOUT_OTHER,
     };
 }
 
@@ -211,7 +211,7 @@ uint32_t heft_meta_count(const heft_file *f)
 
 heft_value heft_meta_at(const heft_file *f, uint32_t i)
 {
-    return i < f->x.values.len ? *heft_ix_value(&f->x, i) : (heft_value){ .kind = HEFT_NULL };
+    return i < f->x.values.len ? *heft_ix_value(&f->x, i) : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
 uint32_t heft_meta_next(const heft_file *f, uint32_t i)

@@ -64,7 +64,7 @@ const heft_digest *heft_host_digest(const heft_host *h, const char *name); /* NU
 /* Return true if the states of adjacent byte ranges can be joined. */
 static inline bool heft_digest_joins(const heft_digest *d)
 {
-    return HEFT_HAS(d, join);
+    return HEFT_HAS(d, combine);
 }
 const heft_codec *heft_host_codec(const heft_host *h, heft_encoding e); /* NULL if unknown */
 /* Call fn(arg, i) for every i below n, on the host's threads. */

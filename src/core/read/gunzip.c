@@ -260,7 +260,7 @@ static void gunzip_close(heft_source *s)
 static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                      .read = gunzip_read,
                                      .map = gunzip_map,
-                                     .state = gunzip_state,
+                                     .check = gunzip_state,
                                      .close = gunzip_close };
 
 /* Decode `len` bytes of content.  *has_more: there are more than that. */

@@ -64,8 +64,8 @@ static bool feed_range(checksum_job *s, heft_range r)
     heft_host_run(s->f->host, chunks, feed_chunk, s);
     for (uint32_t i = 0; i < chunks; i++) {
         if (i)
-            s->digest->join(heft_running_digest_state(&s->digests[0]),
-                            heft_running_digest_state(&s->digests[i]), chunk_range(s, i).length);
+            s->digest->combine(heft_running_digest_state(&s->digests[0]),
+                               heft_running_digest_state(&s->digests[i]), chunk_range(s, i).length);
         is_incomplete = is_incomplete || s->is_incomplete[i];
     }
     return !is_incomplete;

@@ -76,7 +76,7 @@ static void drop_parsed_pages(void *ctx, const char **from, const char *name)
 
 static heft_status parse(heft_file *f, heft_error *err)
 {
-    if (f->x.pick.len && !(f->format->caps & HEFT_CAN_PICK))
+    if (f->x.pick.len && !(f->format->caps & HEFT_CAN_OPEN_KEY))
         return heft_error_plain(
             err, HEFT_E_UNSUPPORTED,
             "key %q: --key applies only to nested PyTorch checkpoints, and this is a %s file",

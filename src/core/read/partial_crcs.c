@@ -141,7 +141,7 @@ heft_status heft_partial_crcs_join(const heft_partial_crcs *s, const char *algor
             i++;
         uint64_t next = i < s->segments.len && list[i].offset < end ? list[i].offset : end;
         if (next == at) {
-            s->digests[a]->join(state, &list[i].state[a], list[i].len);
+            s->digests[a]->combine(state, &list[i].state[a], list[i].len);
             at += list[i++].len;
             continue;
         }

@@ -53,7 +53,7 @@ heft_status heft_spill_fill(heft_spill *out, const heft_host *h, heft_sink *sink
 
 heft_status heft_spill_state(const heft_spill *s, heft_error *err)
 {
-    return s->scratch ? s->scratch->ops->state(s->scratch, err) : HEFT_OK;
+    return s->scratch ? s->scratch->ops->check(s->scratch, err) : HEFT_OK;
 }
 
 void heft_spill_close(heft_spill *s)

@@ -13,8 +13,8 @@ void heft_file_enter(const heft_file *f)
 {
     for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
         heft_source *s = heft_file_source(f, i);
-        if (s && s->ops->enter)
-            s->ops->enter(s);
+        if (s && s->ops->begin_access)
+            s->ops->begin_access(s);
     }
 }
 
@@ -22,8 +22,8 @@ void heft_file_disarm(const heft_file *f)
 {
     for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
         heft_source *s = heft_file_source(f, i);
-        if (s && s->ops->leave)
-            s->ops->leave(s);
+        if (s && s->ops->end_access)
+            s->ops->end_access(s);
     }
 }
 
@@ -33,7 +33,7 @@ heft_status heft_file_leave(const heft_file *f, heft_error *err)
     heft_file_disarm(f);
     for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
         heft_source *s = heft_file_source(f, i);
-        heft_status source_st = s && s->ops->state ? s->ops->state(s, err) : HEFT_OK;
+        heft_status source_st = s && s->ops->check ? s->ops->check(s, err) : HEFT_OK;
         st = st ? st : source_st;
     }
     return st;
@@ -135,7 +135,7 @@ heft_status heft_part_populate(const heft_file *f, uint32_t part, heft_error *er
     return s ? s->ops->populate(s, offset, p->stored, err) : HEFT_OK;
 }
 
-void heft_part_forget(const heft_file *f, uint32_t part)
+void heft_part_dont_need(const heft_file *f, uint32_t part)
 {
     if (!heft_ix_has_part(&f->x, part))
         return;

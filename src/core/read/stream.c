@@ -334,7 +334,7 @@ heft_status heft_stream_read(void *buf, heft_stream *s, size_t len, heft_error *
     return st ? st : advance(s, len, err);
 }
 
-heft_status heft_stream_lend(const void **data, heft_stream *s, void *buf, size_t len,
+heft_status heft_stream_view(const void **data, heft_stream *s, void *buf, size_t len,
                              heft_error *err)
 {
     uint64_t at = s->row.offset + s->delivered;

@@ -128,7 +128,7 @@ static heft_status check_attributes(const tensor_addition *a)
                                     "tensor %q: attributes nested deeper than %U", s->name,
                                     (uint64_t)max_depth);
         if (heft_value_nests(v))
-            left[depth++] = v->as.of.count;
+            left[depth++] = v->as.container.count;
         while (depth && !left[depth - 1])
             depth--;
     }
@@ -151,7 +151,7 @@ static heft_status add_attributes(const tensor_addition *a, uint32_t id)
         if (depth)
             left[depth - 1]--;
         if (heft_value_nests(&v))
-            left[depth++] = v.as.of.count;
+            left[depth++] = v.as.container.count;
         for (; !st && depth && !left[depth - 1]; depth--)
             heft_ix_attr_end(x);
     }

@@ -90,7 +90,7 @@ heft_status heft_append_write(heft_appender *a, const heft_append_chunk *s, heft
 static void close_encoder(heft_append_chunk *s)
 {
     if (s->encoder)
-        s->codec->end(s->encoder);
+        s->codec->encoder_close(s->encoder);
     s->encoder = NULL;
     s->codec = NULL;
 }
@@ -105,7 +105,8 @@ static heft_status open_encoder(const heft_appender *a, heft_append_chunk *s,
     close_encoder(s);
     s->codec = codec;
     s->level = storage->level;
-    heft_status st = codec->encoder(&s->encoder, storage->level, a->p->plan.frame_checksums, err);
+    heft_status st = codec->encoder_open(&s->encoder, storage->level, a->p->plan.frame_checksums,
+                                         err);
     if (st)
         close_encoder(s);
     return st;
@@ -139,7 +140,7 @@ static heft_status set_encoded_capacity(heft_appender *a, heft_error *err)
         const heft_codec *codec = heft_host_codec(a->p->host, e);
         if (is_asked[e] && !codec)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compress");
-        bool is_used = is_asked[e] || (may_be_any && codec && codec->encoder);
+        bool is_used = is_asked[e] || (may_be_any && codec && codec->encoder_open);
         if (is_used && codec->bound(a->chunk_bytes) > a->encoded_capacity)
             a->encoded_capacity = codec->bound(a->chunk_bytes);
     }

@@ -43,7 +43,7 @@ static heft_status rebuild_map(heft_planner *p, const heft_index *old, uint32_t 
     heft_status st = heft_ix_meta(&p->x, head);
     for (uint32_t i = 0; i < count && !st; i = heft_ix_value_next(old, i)) {
         const heft_value *v = heft_ix_value(old, i);
-        for (uint32_t k = i + 1; is_map(p->format, v) && k < v->as.of.end && !st;
+        for (uint32_t k = i + 1; is_map(p->format, v) && k < v->as.container.end && !st;
              k = heft_ix_value_next(old, k))
             st = heft_ix_copy_value(&p->x, old, k, HEFT_NONE);
     }

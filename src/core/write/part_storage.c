@@ -17,7 +17,7 @@ heft_status heft_planner_check_storage(const heft_planner *p, const heft_storage
                                 p->format->name);
     if (storage->encoding == HEFT_ENCODING_OTHER)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "unknown encoding");
-    if (!is_raw && codec && !HEFT_HAS(codec, end))
+    if (!is_raw && codec && !HEFT_HAS(codec, encoder_close))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build can only decode %s",
                                 codec->name);
     if (storage->digest && !(p->format->caps & HEFT_CAN_DIGEST))
@@ -155,7 +155,7 @@ heft_status heft_planner_part_digests(heft_planner *p, heft_error *err)
         if (!d)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compute %s digests",
                                     name);
-        if (d->join && !p->plan.appended)
+        if (d->combine && !p->plan.appended)
             heft_partial_crcs_track(&p->written, p->host, name);
         p->digest_of[i] = d;
     }

@@ -330,7 +330,7 @@ static heft_status read_scalars(reader *r)
         return odd_scalar(r);
     }
     while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
-        heft_value v = { .kind = HEFT_NULL, .key = c->str };
+        heft_value v = { .kind = HEFT_KIND_NULL, .key = c->str };
         if (k != HEFT_CBOR_TEXT)
             return heft_cbor_fail(c, "the name of a scalar is not a text");
         if (!read_scalar(c, heft_cbor_next(c), &v)) {

@@ -45,7 +45,7 @@ static bool is_scalar(heft_msgpack_kind k)
 static heft_status read_scalar(heft_record *r, const heft_msgpack_item *it, heft_value *v)
 {
     static const heft_kind kinds[] = {
-        [HEFT_MSGPACK_NIL] = HEFT_NULL,       [HEFT_MSGPACK_BOOL] = HEFT_KIND_BOOL,
+        [HEFT_MSGPACK_NIL] = HEFT_KIND_NULL,  [HEFT_MSGPACK_BOOL] = HEFT_KIND_BOOL,
         [HEFT_MSGPACK_UINT] = HEFT_KIND_UINT, [HEFT_MSGPACK_INT] = HEFT_KIND_INT,
         [HEFT_MSGPACK_F32] = HEFT_KIND_FLOAT, [HEFT_MSGPACK_F64] = HEFT_KIND_FLOAT,
         [HEFT_MSGPACK_TEXT] = HEFT_KIND_STR,  [HEFT_MSGPACK_BYTES] = HEFT_KIND_BYTES

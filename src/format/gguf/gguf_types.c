@@ -43,7 +43,7 @@ enum { MARK = sizeof mark - 1 };
 
 bool heft_gguf_is_opaque(const heft_index *x, uint32_t tensor)
 {
-    return heft_ix_row(x, tensor)->layout >= HEFT_OTHER &&
+    return heft_ix_row(x, tensor)->layout >= HEFT_LAYOUT_OTHER &&
            heft_str_is(heft_ix_layout(x, tensor), heft_gguf_opaque);
 }
 

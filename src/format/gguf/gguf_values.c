@@ -137,7 +137,7 @@ static void put_payload(heft_out *o, const heft_index *x, uint32_t i, uint32_t k
     uint64_t bits = v->kind == HEFT_KIND_BOOL && v->as.b;
     if (v->kind == HEFT_KIND_LIST) {
         heft_out_u32(o, *inner = kind_in(x, i));
-        heft_out_u64(o, v->as.of.count);
+        heft_out_u64(o, v->as.container.count);
     } else if (v->kind == HEFT_KIND_ARRAY) {
         heft_out_u32(o, heft_gguf_kind_of(v->as.array.dtype));
         heft_out_u64(o, v->as.array.count);

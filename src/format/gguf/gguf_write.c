@@ -23,7 +23,7 @@ static bool same_tokens(const heft_index *x, const heft_vocab *v)
 {
     const heft_value *list = heft_gguf_find(x, heft_gguf_tokens_key);
     uint32_t count = heft_vocab_count(v);
-    if (!list || list->kind != HEFT_KIND_LIST || list->as.of.count != count)
+    if (!list || list->kind != HEFT_KIND_LIST || list->as.container.count != count)
         return false;
     for (uint32_t i = 0; i < count; i++) {
         const heft_value *token = list + 1 + i;

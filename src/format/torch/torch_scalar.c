@@ -154,7 +154,7 @@ static bool plain(heft_torch *t, heft_value *out, uint32_t value)
     heft_str module, name;
     switch (v->kind) {
     case HEFT_PICKLE_NONE:
-        out->kind = HEFT_NULL;
+        out->kind = HEFT_KIND_NULL;
         return true;
     case HEFT_PICKLE_BOOL:
         out->kind = HEFT_KIND_BOOL;
@@ -189,7 +189,7 @@ static bool plain(heft_torch *t, heft_value *out, uint32_t value)
 bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value)
 {
     heft_torch_meaning m = heft_torch_meaning_of(t, value);
-    *out = (heft_value){ .kind = HEFT_NULL };
+    *out = (heft_value){ .kind = HEFT_KIND_NULL };
     if (m.kind == HEFT_TORCH_DEVICE)
         return device(t, out, m.args);
     if (m.kind == HEFT_TORCH_NUMBER)

@@ -137,7 +137,7 @@ static heft_status settle_type(reader *r, const tensor *t, component *c)
                               heft_ix_name(x, t->id), p->role);
     else if (is_index(x, t->id, p->role))
         p->dtype = HEFT_U64;
-    else if (is_main && row->layout < HEFT_OTHER)
+    else if (is_main && row->layout < HEFT_LAYOUT_OTHER)
         p->dtype = t->type;
     if (!st && c->type.ptr)
         st = find_logical(r, t, c->type, &p->dtype);

@@ -43,7 +43,7 @@ static const char *obstacle(const heft_index *x, uint32_t t)
         return "a name with a NUL is not stored in zTensor (rename it)";
     if (row->part_count > HEFT_ZT_PARTS)
         return "more than 256 components are not stored in zTensor 1";
-    if (data == HEFT_NONE && row->layout < HEFT_OTHER)
+    if (data == HEFT_NONE && row->layout < HEFT_LAYOUT_OTHER)
         return "it lacks the data that its layout needs";
     if (row->layout == HEFT_DENSE && (!heft_product(&elements, heft_ix_dims(x, t), row->rank) ||
                                       !heft_dtype_bytes(&bytes, row->dtype, elements) ||
@@ -104,7 +104,7 @@ static heft_status plan_own_type(heft_plan *p, uint32_t t)
 {
     const heft_zt1_layout *z = p->priv;
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    if (!z->g->is_10 || row->layout < HEFT_OTHER)
+    if (!z->g->is_10 || row->layout < HEFT_LAYOUT_OTHER)
         return HEFT_OK;
     heft_value v;
     for (uint32_t i = 0; heft_ix_attribute(&v, p->x, t, i); i++) {
@@ -144,7 +144,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
             st = heft_zt_widen_index(p, t, data, HEFT_U64); /* readers take no others */
             continue;
         }
-        bool is_main = part == main_part(p->x, t) && row->layout < HEFT_OTHER;
+        bool is_main = part == main_part(p->x, t) && row->layout < HEFT_LAYOUT_OTHER;
         heft_dtype type = heft_zt1_written_type(p->x, t, part);
         st = is_main ? HEFT_OK : plan_other(p, t, part);
         if (!st && (is_main || !z->g->is_10) && !has_type(z->g, type))

@@ -96,7 +96,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
         st = heft_plan_loss(p, HEFT_FAULT, "ztensor/entries", t,
                             "its entries are not in the order that zTensor 2 demands, or wrong");
     }
-    if (!st && row->layout >= HEFT_OTHER)
+    if (!st && row->layout >= HEFT_LAYOUT_OTHER)
         st = plan_type(p, t);
     return !st && (row->attrs || row->flags) ? plan_values(p, t) : st;
 }

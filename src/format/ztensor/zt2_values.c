@@ -43,7 +43,7 @@ const char *heft_zt2_value_fault(const heft_index *x, uint32_t tensor, uint32_t 
         else if (heft_value_nests(&v) && depth == most)
             why = "lists and maps nested deeper than 32 levels";
         else if (heft_value_nests(&v))
-            ends[depth++] = v.as.of.end;
+            ends[depth++] = v.as.container.end;
     }
     return why;
 }
@@ -149,7 +149,7 @@ static level open_level(heft_zt2_values *v, uint32_t tensor, uint32_t i, uint32_
 {
     heft_value c = heft_zt_value_at(v->x, tensor, i);
     level l = { ids, 0, 0, c.kind == HEFT_KIND_MAP };
-    for (uint32_t k = i + 1; k < c.as.of.end;) {
+    for (uint32_t k = i + 1; k < c.as.container.end;) {
         heft_value child = heft_zt_value_at(v->x, tensor, k);
         ids[l.count++] = k;
         k = heft_value_next(&child, k);

@@ -32,7 +32,7 @@ static heft_value negative(const target *t)
 
 static heft_value value_of(const target *t, heft_cbor_kind k)
 {
-    heft_value v = { .kind = HEFT_NULL };
+    heft_value v = { .kind = HEFT_KIND_NULL };
     switch (k) {
     case HEFT_CBOR_UINT:
         v.kind = HEFT_KIND_UINT;
@@ -188,7 +188,7 @@ bool heft_zt_value(heft_value *out, const heft_index *x, uint32_t tensor, uint32
 heft_value heft_zt_value_at(const heft_index *x, uint32_t tensor, uint32_t i)
 {
     heft_value v;
-    return heft_zt_value(&v, x, tensor, i) ? v : (heft_value){ .kind = HEFT_NULL };
+    return heft_zt_value(&v, x, tensor, i) ? v : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
 static void put_number(heft_out *o, const heft_value *v, uint32_t i)
@@ -242,12 +242,12 @@ void heft_zt_put_scalar(heft_out *o, const heft_value *v)
             put_number(o, v, i);
         break;
     case HEFT_KIND_LIST:
-        heft_cbor_put_array(o, v->as.of.count);
+        heft_cbor_put_array(o, v->as.container.count);
         break;
     case HEFT_KIND_MAP:
-        heft_cbor_put_map(o, v->as.of.count);
+        heft_cbor_put_map(o, v->as.container.count);
         break;
-    case HEFT_NULL:
+    case HEFT_KIND_NULL:
         heft_cbor_put_null(o);
         break;
     }
@@ -266,7 +266,7 @@ void heft_zt_put_value(heft_out *o, const heft_index *x, uint32_t tensor, uint32
             left[depth - 1]--;
         if (heft_value_nests(&v)) {
             is_map[depth] = v.kind == HEFT_KIND_MAP;
-            left[depth++] = v.as.of.count;
+            left[depth++] = v.as.container.count;
         }
         while (depth && !left[depth - 1])
             depth--;
