@@ -1,7 +1,7 @@
-/* dtypes.h - the element types, by number.  A number never changes its meaning.
+/* dtypes.h - numbers of the element types.  The meaning of a number never changes.
  *
- * Plain types hold one element in a whole number of bytes.  Packed and block types hold
- * several elements in one block; heft_dtype_get() tells how many, in how many bytes.
+ * An element of a plain type occupies a whole number of bytes.  Packed and block-quantised types
+ * store several elements in a block; heft_dtype_get() returns elements and bytes per block.
  */
 #ifndef HEFT_DTYPES_H
 #define HEFT_DTYPES_H
@@ -10,7 +10,7 @@
 typedef uint16_t heft_dtype;
 
 enum {
-    HEFT_UNTYPED = 0, /* bytes without an element type of their own */
+    HEFT_UNTYPED = 0, /* bytes without an element type */
     HEFT_BOOL = 1,    /* one byte, 0 or 1 */
     HEFT_U8 = 2,
     HEFT_I8 = 3,
@@ -31,23 +31,23 @@ enum {
     HEFT_F8_E8M0 = 18,
     HEFT_F6_E2M3 = 19, /* four elements in three bytes */
     HEFT_F6_E3M2 = 20,
-    HEFT_F4_E2M1 = 21, /* two elements in a byte, the low nibble first */
+    HEFT_F4_E2M1 = 21, /* two elements in a byte, low nibble first */
     HEFT_C64 = 22,     /* two f32: real, imaginary */
     HEFT_C128 = 23,
-    /* Block-quantised, as ggml defines them: elements that share scales. */
-    HEFT_Q4_0 = 24, /* 32 elements a block */
+    /* Block-quantised types of ggml: the elements of a block share scales. */
+    HEFT_Q4_0 = 24, /* 32 elements per block */
     HEFT_Q4_1 = 25,
     HEFT_Q5_0 = 26,
     HEFT_Q5_1 = 27,
     HEFT_Q8_0 = 28,
     HEFT_Q8_1 = 29,
-    HEFT_Q2_K = 30, /* 256 elements a block */
+    HEFT_Q2_K = 30, /* 256 elements per block */
     HEFT_Q3_K = 31,
     HEFT_Q4_K = 32,
     HEFT_Q5_K = 33,
     HEFT_Q6_K = 34,
     HEFT_Q8_K = 35,
-    HEFT_IQ2_XXS = 36, /* up to HEFT_Q1_0 opaque: copied, not decoded */
+    HEFT_IQ2_XXS = 36, /* this type up to HEFT_Q1_0: copied, not decoded */
     HEFT_IQ2_XS = 37,
     HEFT_IQ3_XXS = 38,
     HEFT_IQ1_S = 39,
@@ -61,19 +61,19 @@ enum {
     HEFT_MXFP4 = 47,
     HEFT_NVFP4 = 48,
     HEFT_Q1_0 = 49,
-    HEFT_Q2_0 = 50,  /* 64 elements a block, decoded */
-    HEFT_DTYPES = 51 /* how many there are */
+    HEFT_Q2_0 = 50,  /* 64 elements per block, decoded */
+    HEFT_DTYPES = 51 /* number of element types */
 };
 
-/* What the elements of a type are.  More kinds may come. */
+/* Kind of the elements of a type.  Later versions may add kinds. */
 typedef enum heft_dtype_kind {
     HEFT_DTYPE_NONE = 0, /* no element type */
     HEFT_DTYPE_BOOL = 1,
     HEFT_DTYPE_UINT = 2,
-    HEFT_DTYPE_INT = 3,     /* signed, in two's complement */
-    HEFT_DTYPE_FLOAT = 4,   /* packed ones, too */
+    HEFT_DTYPE_INT = 3,     /* two's complement */
+    HEFT_DTYPE_FLOAT = 4,   /* plain and packed */
     HEFT_DTYPE_COMPLEX = 5, /* two floating-point numbers */
-    HEFT_DTYPE_BLOCK = 6    /* block-quantised: elements that share scales */
+    HEFT_DTYPE_BLOCK = 6    /* block-quantised */
 } heft_dtype_kind;
 
 #endif

@@ -1,5 +1,8 @@
-/* heft_ext.h - plug something into heft: where bytes come from and go to, memory, threads,
- * digests.  Stable within a minor release.
+/* heft_ext.h - sources, sinks, allocators, threads, digests and codecs of your own.  Stable within
+ * a minor version.  The general rules of heft.h apply.
+ *
+ * Fill in a table of functions and return HEFT_OK or an error: set *err to the same status (err may
+ * be NULL).  Contexts and tables must outlive the objects that refer to them.
  */
 #ifndef HEFT_EXT_H
 #define HEFT_EXT_H
@@ -9,36 +12,36 @@
 extern "C" {
 #endif
 
-/* Tables of functions begin with their size, so that they can grow: what is in them says sizeof of itself, and the library
- * reads no further.  Whoever wraps an object of the library asks in the same way whether a table has a function that came
- * later, which those are that may be NULL: HEFT_HAS(s->ops, dont_need). */
+/* Tables of functions begin with a size, so that later versions can append functions.  True if a
+ * table contains an optional function (`member` is within the size and not NULL).  A program that
+ * wraps a table of the library asks HEFT_HAS(s->ops, dont_need) before the call. */
 #define HEFT_HAS(table, member)                                                                 \
     ((size_t)((const char *)(&(table)->member + 1) - (const char *)(table)) <= (table)->size && \
      (table)->member)
 
 /* ---- sources ------------------------------------------------------------------------------ */
 
-/* Every function may be called from several threads at once.  Derive a struct that begins with
- * heft_source and give it to heft_file_open_source(). */
+/* A source supplies the bytes of a file.  Define a struct with a heft_source as the first member,
+ * for heft_file_open_source().  All functions are called by several threads at once; functions
+ * marked optional may be NULL. */
 typedef struct heft_source_ops {
     size_t size; /* = sizeof(heft_source_ops) */
-    /* len bytes at offset, all of them or an error; offset + len <= size was checked. */
+    /* Read exactly len bytes at offset, or fail; offset + len <= source size. */
     heft_status (*read)(heft_source *s, uint64_t offset, void *buf, size_t len, heft_error *err);
-    /* The bytes in place until close, or NULL.  May be NULL. */
+    /* Optional.  Return the bytes in place, valid until close, or NULL. */
     const void *(*map)(heft_source *s, uint64_t offset, uint64_t len);
-    /* An error once lent bytes turned out not to be there.  May be NULL. */
+    /* Optional.  Return an error if mapped bytes have turned out to be missing. */
     heft_status (*check)(heft_source *s, heft_error *err);
-    /* These bytes will be wanted soon.  May be NULL. */
+    /* Optional.  Hint: the range will be read soon. */
     void (*will_need)(heft_source *s, uint64_t offset, uint64_t len);
-    /* Called around work on lent bytes: a source that guards its mapping arms itself.  May be
-     * NULL. */
+    /* Optional.  Called on the same thread before and after mapped bytes are accessed; a mapping
+     * can be guarded against SIGBUS in between. */
     void (*begin_access)(heft_source *s);
     void (*end_access)(heft_source *s);
     void (*close)(heft_source *s);
-    /* These bytes have been read and are not wanted for now; what was lent stays valid.  May be
-     * NULL. */
+    /* Optional.  Hint: the range is not needed for now; mapped pointers stay valid. */
     void (*dont_need)(heft_source *s, uint64_t offset, uint64_t len);
-    /* A source that maps a file: has these bytes in memory when it returns.  May be NULL. */
+    /* Optional, for a source that maps a file.  Load the range into memory before returning. */
     heft_status (*populate)(heft_source *s, uint64_t offset, uint64_t len, heft_error *err);
 } heft_source_ops;
 struct heft_source {
@@ -46,53 +49,56 @@ struct heft_source {
     uint64_t size;
 };
 
-/* Whether what heft_part_view() lends are pages of a mapped file. */
+/* Return true if heft_part_view() returns pages of mapped files, in the file and all shards. */
 HEFT_API bool heft_file_is_mapped(const heft_file *f);
-/* A raw part of a mapped file: all in memory when this returns, or no longer needed there.  Without a
- * mapping neither does anything. */
+/* Load the stored bytes of a part of a mapped file into memory.  HEFT_OK without a mapping. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_part_populate(const heft_file *f, uint32_t part,
                                                         heft_error *err);
+/* Hint that the stored bytes of a part of a mapped file are not needed for now. */
 HEFT_API void heft_part_dont_need(const heft_file *f, uint32_t part);
 
-/* ---- files beside a file ------------------------------------------------------------------- */
+/* ---- shards -------------------------------------------------------------------------------- */
 
-/* Borrowed until the file is open: heft_file_open_source() has returned, or heft_file_step() said HEFT_OK.  Called on the thread
- * that opens. */
+/* Access to the other files of a model.  Borrowed until heft_file_open_source() returns or
+ * heft_file_step() returns HEFT_OK. */
 struct heft_shard_folder {
     size_t size;      /* = sizeof(heft_shard_folder) */
-    const char *name; /* of the file itself, a single component of a path: "model.zt" */
-    /* The file of that name, again a single component, beside it.  HEFT_E_NOTFOUND: there is none, which is a fault of
-     * the model.  HEFT_E_IO with an errno: nothing is known of it, and heft_file_verify() fails. */
+    const char *name; /* file name of the first file, without folders: "model.zt" */
+    /* Open the file `name` of the same folder.  HEFT_E_NOTFOUND: the file does not exist;
+     * heft_file_verify() reports a fault.  HEFT_E_IO with err->os set: the file cannot be read;
+     * heft_file_verify() fails. */
     heft_status (*open)(heft_source **out, void *ctx, const char *name, heft_error *err);
     void *ctx;
-    /* Calls fn with the name of every file beside it.  NULL: nobody knows them. */
+    /* Call fn with the name of every file in the folder.  NULL: the folder cannot be listed. */
     heft_status (*list)(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
                         heft_error *err);
 };
 
-/* Opens the file `name`, a single component of a path, of a model's folder, under the rules that hold
- * for shards: it is a regular file; symbolic links are followed as long as they stay in the folder or,
- * when the folder is a snapshot in a cache of Hugging Face, in the folder that holds both `snapshots`
- * and `blobs`.  Absolute links are refused.  HEFT_E_IO with err->os ENOENT: there is no such file. */
+/* Open the regular file `name` (no path) of a model's folder, under the rules for shards: symbolic
+ * links are followed if they stay in the folder or, if the folder is a snapshot in a Hugging Face
+ * cache, in the folder that contains `snapshots` and `blobs`.
+ *   HEFT_E_ARGUMENT  name is not the name of a file
+ *   HEFT_E_IO        there is no such file (err->os is ENOENT), or a link is absolute or leaves the
+ *                    folder */
 HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_in_folder(heft_source **out,
                                                                 const char *folder,
                                                                 const char *name, heft_access how,
                                                                 heft_error *err);
 
-/* ---- room for a while ---------------------------------------------------------------------- */
+/* ---- temporary storage --------------------------------------------------------------------- */
 
-/* Space on a disk for what memory should not hold: compressed elements that are wanted in another order than they
- * come in.  One thread uses it at a time. */
+/* Temporary storage on disk, for data too large for memory: decoded elements that are needed in a
+ * different order.  Used by one thread at a time; all functions are required. */
 typedef struct heft_scratch heft_scratch;
 typedef struct heft_scratch_ops {
     size_t size; /* = sizeof(heft_scratch_ops) */
-    /* Behind everything written so far; no more in all than was asked for. */
+    /* Append; never more in total than the bytes that were requested. */
     heft_status (*write)(heft_scratch *s, const void *data, size_t len, heft_error *err);
-    /* All that was written, in place until close; nothing is written afterwards. */
+    /* Return everything written, in place until close.  Nothing is written afterwards. */
     heft_status (*map)(heft_scratch *s, const void **out, heft_error *err);
-    /* An error once lent bytes turned out not to be there. */
+    /* Return an error if mapped bytes have turned out to be missing. */
     heft_status (*check)(heft_scratch *s, heft_error *err);
-    void (*close)(heft_scratch *s); /* gives the space back */
+    void (*close)(heft_scratch *s); /* release the storage */
 } heft_scratch_ops;
 struct heft_scratch {
     const heft_scratch_ops *ops;
@@ -100,27 +106,30 @@ struct heft_scratch {
 
 /* ---- sinks -------------------------------------------------------------------------------- */
 
-/* write, read_at, reserve, finish, discard and share are called by one thread at a time, which may be any of the host's
- * executor. */
+/* A sink receives the bytes of a file.  Define a struct with a heft_sink as the first member.
+ * write_at and scratch are called by several threads at once; the other functions by one thread at
+ * a time, on any thread of the host's executor.  Functions marked optional may be NULL. */
 typedef struct heft_sink_ops {
     size_t size; /* = sizeof(heft_sink_ops) */
-    /* Behind everything written so far.  Used when write_at is NULL. */
+    /* Append.  Used if write_at is NULL. */
     heft_status (*write)(heft_sink *s, const void *data, size_t len, heft_error *err);
-    /* At a place of the file, from several threads at once, each byte once.  NULL: a stream. */
+    /* Optional.  Write at an offset; every byte is written once.  NULL: the sink is a stream. */
     heft_status (*write_at)(heft_sink *s, uint64_t offset, const void *data, size_t len,
                             heft_error *err);
-    /* The final size, before the first write.  When nobody knows the size, it is not called, and writes come one at a
-     * time.  May be NULL. */
+    /* Optional.  Announces the final size before the first write.  Not called if the size is not
+     * known; writes then come one at a time. */
     heft_status (*reserve)(heft_sink *s, uint64_t size, heft_error *err);
-    /* Completes and frees s; frees it also on failure, leaving nothing behind. */
+    /* Complete the file and free s.  On failure free s and leave no file. */
     heft_status (*finish)(heft_sink *s, heft_error *err);
+    /* Free s and leave no file. */
     void (*discard)(heft_sink *s);
-    /* Makes len bytes of another file this one's at offset without moving them; all three are multiples
-     * of 4096, and nothing else is written there.  false: that is not possible here.  May be NULL. */
+    /* Optional.  Share len bytes of `from`, beginning at `at`, with this file at `offset` on a
+     * copy-on-write file system.  offset, at and len are multiples of 4096; nothing else is written
+     * to the range.  False: not possible, the bytes will be written instead. */
     bool (*reflink)(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len);
-    /* len bytes that were written, before finish.  NULL: they cannot be had again. */
+    /* Optional.  Read back len bytes that were written, before finish. */
     heft_status (*read_at)(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err);
-    /* As that of the host, on the disk that is written to; from several threads at once.  NULL: the host's. */
+    /* Optional.  As heft_host.scratch, on the disk of the sink; used instead of the host's. */
     heft_status (*scratch)(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err);
 } heft_sink_ops;
 struct heft_sink {
@@ -129,87 +138,94 @@ struct heft_sink {
 
 /* ---- editing ------------------------------------------------------------------------------ */
 
-/* What an edit makes of a file, for whoever keeps the bytes himself: a list of pieces, first to last,
- * that are the edited file.  dry_run and progress of the options are of no use here. */
+/* The plan of an edit, for programs that store the bytes themselves: a list of extents that form
+ * the edited file from first to last. */
 typedef struct heft_edit heft_edit;
 typedef struct heft_edit_extent {
-    uint64_t at, length; /* in the edited file */
-    uint64_t from;       /* its place in the file as it is, when data is NULL */
-    const void *data;    /* the bytes, as long as the edit lives; or NULL */
-    uint32_t file;       /* that `from` is a place of: 0, the file; 1, that with what is added */
+    uint64_t at, length; /* range of the edited file */
+    uint64_t from;       /* if data is NULL: offset of the bytes in the source file */
+    const void *data;    /* new bytes, valid until heft_edit_close(), or NULL */
+    uint32_t file;       /* source file: 0 for the file, 1 for the file with added tensors */
 } heft_edit_extent;
-/* f may be closed afterwards.  opt may be NULL: the file as this library would write it.  Whether an index beside the
- * file lists it is not known here: heft_file_edit() refuses such a file. */
+/* Plan an edit like heft_file_edit(), with the same errors, except that a shard listed in an index
+ * is not recognised.  f may be closed afterwards.  opt NULL: the file as this library would write
+ * it; dry_run and progress of the options are ignored. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
                                                     const heft_edit_options *opt, heft_error *err);
-/* The two halves of heft_file_append().  The first writes tensors of `from` as a file of the format and version of f,
- * and counts them; 0: nothing is to be added.  On a dry run the sink may be NULL, and planned_bytes tells the size of both
- * together, or 0.  The second plans a file of what f and such a file, `added`, hold; both may be closed
- * afterwards.  no_sync of the options is of no use here. */
+/* First half of heft_file_append(): write the tensors of `from` as a file in the format and version
+ * of f.  *tensors becomes the number of tensors written; 0: there is nothing to add.  On a dry run
+ * take may be NULL, and planned_bytes becomes the size of both files together, or 0.  no_sync is
+ * ignored. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_append_convert(uint32_t *tensors, const heft_file *f,
                                                          const heft_file *from, heft_sink *take,
                                                          const heft_append_options *opt,
                                                          heft_error *err);
+/* Second half: plan a file with the tensors of f and of `added`, the file written by
+ * heft_append_convert().  Both may be closed afterwards. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_append_plan(heft_edit **out, const heft_file *f,
                                                       const heft_file *added,
                                                       const heft_append_options *opt,
                                                       heft_error *err);
+/* Return the number of extents; *out is borrowed from e. */
 HEFT_API size_t heft_edit_extents(const heft_edit *e, const heft_edit_extent **out);
-HEFT_API uint64_t heft_edit_size(const heft_edit *e);
-HEFT_API bool heft_edit_is_in_place(const heft_edit *e); /* whatever is copied stays where it is */
-HEFT_API void heft_edit_close(heft_edit *e);             /* NULL is harmless */
+HEFT_API uint64_t heft_edit_size(const heft_edit *e); /* of the edited file */
+/* Return true if all copied extents keep their offsets. */
+HEFT_API bool heft_edit_is_in_place(const heft_edit *e);
+HEFT_API void heft_edit_close(heft_edit *e); /* NULL is ignored */
 
 /* ---- threads ------------------------------------------------------------------------------ */
 
 typedef struct heft_executor {
     size_t size; /* = sizeof(heft_executor) */
-    /* Calls fn(arg, i) for every i below n, handed out in increasing order, on at most width
-     * threads, and returns when all are done.  Called on the thread that called the library, or on the one with which a
-     * heft_params store reads ahead; by several at once. */
+    /* Call fn(arg, i) once for every i < n, started in increasing order, on at most width threads;
+     * return when all calls have returned.  Called by several threads at once: threads that called
+     * the library, and the prefetching thread of a heft_params store. */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
     void *ctx;
-    uint32_t width;
+    uint32_t width;       /* number of threads */
     uint32_t reserved[3]; /* 0 */
 } heft_executor;
-/* Threads of the system; 0: as many as there are processors to run on. */
+/* Return an executor with that many system threads; 0: one for each available processor. */
 HEFT_API heft_executor heft_executor_threads(uint32_t width);
 
 /* ---- digests ------------------------------------------------------------------------------ */
 
-/* Called on all threads of the host's executor, by several at once, each with a state of its own. */
+/* A checksum or hash algorithm.  Called by several threads at once, each with a separate state. */
 typedef struct heft_digest {
-    size_t size;      /* = sizeof(heft_digest) */
-    const char *name; /* "crc32c" */
-    uint32_t bytes, state_bytes;
-    bool (*init)(void *state); /* false: no memory */
+    size_t size;                 /* = sizeof(heft_digest) */
+    const char *name;            /* "crc32c" */
+    uint32_t bytes, state_bytes; /* of the digest, and of the state to allocate */
+    bool (*init)(void *state);   /* false: out of memory */
     void (*update)(void *state, const void *data, size_t len);
-    void (*final)(
-        uint8_t *out,
-        void *state); /* releases the state; out NULL: only that.  Checksums: little-endian */
-    /* state becomes that of its bytes followed by those of next, which were len many.  NULL:
-     * bytes must come in order. */
+    /* Write the digest (checksums: little-endian) and release the state; out NULL: only release. */
+    void (*final)(uint8_t *out, void *state);
+    /* Append to state the len bytes that `next` has digested.  NULL: not possible, all bytes are
+     * digested in order. */
     void (*combine)(void *state, const void *next, uint64_t len);
 } heft_digest;
 
 /* ---- codecs ------------------------------------------------------------------------------- */
 
-/* As a digest: by several threads at once, each with a state of its own. */
+/* A compression algorithm.  Called by several threads at once, each with a separate state. */
 typedef struct heft_codec {
     size_t size; /* = sizeof(heft_codec) */
     heft_encoding encoding;
-    const char *name;
-    /* A decoder of a part of so many decoded bytes. */
+    const char *name; /* "zstd" */
+    /* Open a decoder for a part of `decoded` decoded bytes. */
     heft_status (*open)(void **state, uint64_t decoded, heft_error *err);
-    /* Takes up to *in_len bytes and gives up to *out_len; both then tell how many it was.  *whole
-     * says whether the input ends where a frame ends. */
+    /* Consume at most *in_len bytes and produce at most *out_len; set both to the actual numbers.
+     * Set *whole to whether the consumed input ends at the end of a frame. */
     heft_status (*decode)(void *state, const void *in, size_t *in_len, void *out, size_t *out_len,
                           bool *whole, heft_error *err);
-    void (*close)(void *state);
-    /* One frame of in_len bytes, by an encoder that is used again and again.  out has room for
-     * bound(in_len).  All four NULL: it only decodes. */
+    void (*close)(void *state); /* close the decoder */
+    /* The encoder: all four NULL if the codec only decodes.  bound() returns the capacity that
+     * encode() needs for in_len bytes. */
     size_t (*bound)(size_t in_len);
-    /* level 0: the usual one; checksums: frames carry one of their content, when the codec has such. */
+    /* Open an encoder.  level 0: the codec's default; checksums: store a checksum of the content in
+     * each frame, if the codec can. */
     heft_status (*encoder_open)(void **state, int level, bool checksums, heft_error *err);
+    /* Encode in_len bytes as one frame; *out_len is the capacity of out and becomes the size of the
+     * frame.  An encoder is used for many frames. */
     heft_status (*encode)(void *state, void *out, size_t *out_len, const void *in, size_t in_len,
                           heft_error *err);
     void (*encoder_close)(void *state);
@@ -217,31 +233,34 @@ typedef struct heft_codec {
 
 /* ---- the host ----------------------------------------------------------------------------- */
 
+/* The environment of the library.  A host must outlive every object made with the host. */
 struct heft_host {
-    size_t size; /* = sizeof(heft_host) */
-    const heft_allocator *allocator;
-    const heft_executor *executor;          /* NULL: the caller's thread does everything */
-    const heft_digest *const *digests;      /* up to a NULL; CRC-32 and CRC-32C are always there */
-    const heft_codec *const *codecs;        /* up to a NULL; or NULL */
-    void (*entropy)(void *buf, size_t len); /* keys for hash tables; NULL: fixed keys */
-    /* Space for so many bytes, all there or HEFT_E_IO; from several threads at once.  NULL: what needs it takes memory
-     * instead. */
+    size_t size;                            /* = sizeof(heft_host) */
+    const heft_allocator *allocator;        /* required */
+    const heft_executor *executor;          /* NULL: everything runs on the calling thread */
+    const heft_digest *const *digests;      /* ends with NULL; CRC-32 and CRC-32C are built in */
+    const heft_codec *const *codecs;        /* ends with NULL; may be NULL */
+    void (*entropy)(void *buf, size_t len); /* random keys for hash tables; NULL: fixed keys */
+    /* Reserve temporary storage for `bytes` bytes, or fail with HEFT_E_IO.  Called by several
+     * threads at once.  NULL: memory is used instead. */
     heft_status (*scratch)(heft_scratch **out, uint64_t bytes, heft_error *err);
 };
-/* Becomes from, NULL: the default, as far as this program knows the members of a host: size is sizeof(heft_host).  How to
- * begin a host that is like another one in most things; an assignment would take over a size that is not *out's. */
+/* Copy a host (NULL: the default host) in order to change some members.  size: sizeof(heft_host) of
+ * the program; an assignment would copy the size that the library was built with. */
 HEFT_API void heft_host_copy(heft_host *out, const heft_host *from, size_t size);
-/* What this build has.  A build without an operating system has no allocator: give one. */
+/* Return the host with everything that this build supports.  Static.  A build without an operating
+ * system has no default allocator: supply one. */
 HEFT_API const heft_host *heft_host_default(void);
-/* A random number of the system's, each of 2^64 as likely.  HEFT_E_IO: it has none.  From any thread; not in builds without
- * an operating system. */
+/* Get a uniformly distributed random number from the system; HEFT_E_IO if the system has none.
+ * Thread-safe.  Missing in builds without an operating system. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_random_u64(uint64_t *out, heft_error *err);
 
-/* An allocator over the caller's memory, which frees only what was allocated last. */
-typedef struct heft_arena_memory {
+typedef struct heft_arena_memory { /* a fixed block of the caller's memory */
     uint8_t *base;
-    size_t size, used, peak;
+    size_t size, used, peak; /* bytes: of the block, in use, most in use so far */
 } heft_arena_memory;
+/* Return an allocator over m, which must outlive the allocator; used and peak become 0.  Only the
+ * most recent allocation can be freed or grown in place.  One thread at a time. */
 HEFT_API heft_allocator heft_arena_allocator(heft_arena_memory *m);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
-/* params.h - parameters by identity: loaded when first needed, kept under a budget, derived forms
- * cached beside them.  Works over every format; needs threads, so it is not in bare builds.
+/* params.h - a cache of parameters: loaded on first use, evicted under a memory budget, with
+ * derived forms (casts, tiles).  Works with every format.  Needs threads: missing in builds without
+ * an operating system.  The general rules of heft.h apply.
  *
- * A parameter is the data of one dense tensor.  Its identity has three parts (gpt-rs):
- *   base id    from its name alone, the same in every file, on every machine;
- *   namespace  of one opened model, handed out at run time: two models, or one model twice, never
- *              share one;
- *   key        from both: what a cache of one process goes by.
+ * A parameter is the data of one dense tensor.  As in gpt-rs, a parameter has three identities:
+ *   base id    derived from the name: the same in every file and on every machine;
+ *   namespace  assigned at run time to each model in a store, never twice in a process;
+ *   key        derived from both: identifies the parameter within a process.
  *
- * All functions on one store may be called from many threads at once, except close.
+ * All functions on a store are thread-safe, except heft_params_close().
  */
 #ifndef HEFT_PARAMS_H
 #define HEFT_PARAMS_H
@@ -19,63 +19,67 @@ extern "C" {
 
 /* ---- identity ----------------------------------------------------------------------------- */
 
-/* The first 16 bytes of BLAKE3(name).  false when the name is not ASCII: it has no base id. */
+/* Compute a base id: the first 16 bytes of BLAKE3(name).  False: the name is not ASCII and has
+ * none. */
 HEFT_API bool heft_param_base_id(heft_id128 *out, heft_str name);
-/* The first 16 bytes of BLAKE3("gpt-rs:param-key:v1" || namespace || base id). */
-HEFT_API heft_id128 heft_param_key(heft_id128 space, heft_id128 base);
-/* A namespace that this process has not handed out before: 1, 2, … */
+/* Compute a key: the first 16 bytes of BLAKE3("gpt-rs:param-key:v1" || namespace || base id). */
+HEFT_API heft_id128 heft_param_key(heft_id128 ns, heft_id128 base);
+/* Return a namespace that was never returned before in this process: 1, 2, ... */
 HEFT_API heft_id128 heft_param_namespace_new(void);
+/* Make a 128-bit number from the low and the high half. */
 HEFT_API heft_id128 heft_id128_from(uint64_t low, uint64_t high);
-/* 32 hexadecimal digits, the most significant first, and a terminator. */
+/* Write 32 hexadecimal digits, the most significant first, and a terminator. */
 HEFT_API void heft_id128_text(char out[33], heft_id128 id);
 
-/* Burn's ids of parameters, which are 64-bit numbers.  Burn makes one from eight random bytes, and prints it as
- * thirteen characters: the base32 of those bytes with the digits 0-9 and a-v (base32hex, without padding). */
-enum { HEFT_PARAM_ID_TEXT = 14 }; /* bytes, the terminator included */
-/* A new id, from the system's random numbers.  HEFT_E_IO: there are none. */
+/* Burn's parameter ids: random 64-bit numbers, printed as 13 characters of base32hex (digits 0-9
+ * and a-v, no padding). */
+enum { HEFT_PARAM_ID_TEXT = 14 }; /* bytes, with the terminator */
+/* Make a new random id; HEFT_E_IO if the system has no random numbers. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_param_id_new(uint64_t *out, heft_error *err);
 HEFT_API void heft_param_id_text(char out[HEFT_PARAM_ID_TEXT], uint64_t id);
-/* false: it is not the text of an id.  Capital letters count as small ones. */
+/* Parse the text of an id, in upper or lower case; false if the text is not an id. */
 HEFT_API bool heft_param_id_parse(uint64_t *out, heft_str text);
 
 /* ---- the store ---------------------------------------------------------------------------- */
 
 typedef struct heft_params heft_params;
 
-typedef struct heft_param { /* bytes ready to use, until released */
-    const void *data;       /* aligned to its element type at least */
+typedef struct heft_param { /* a loaded parameter, valid until released */
+    const void *data;       /* aligned at least to the element type */
     uint64_t bytes;
-    const uint64_t *dims; /* as long as the store is open */
+    const uint64_t *dims; /* valid until heft_params_close() */
     uint32_t rank;
     heft_dtype dtype;
 } heft_param;
 
 typedef enum heft_params_event {
-    HEFT_PARAMS_HIT,      /* an acquire found its bytes there */
-    HEFT_PARAMS_LOAD,     /* bytes were loaded, or a derived form was made */
-    HEFT_PARAMS_EVICTION, /* bytes were given up to keep to the budget */
-    HEFT_PARAMS_STALL     /* an acquire had to wait for a load, its own or another's */
+    HEFT_PARAMS_HIT,      /* a parameter was acquired that was in memory */
+    HEFT_PARAMS_LOAD,     /* a parameter was loaded, or a derived form was made */
+    HEFT_PARAMS_EVICTION, /* memory was freed to stay under the budget */
+    HEFT_PARAMS_STALL     /* a thread waited for a load */
 } heft_params_event;
 
 typedef struct heft_params_stats {
     uint64_t hits, loads, evictions, stalls;
     uint64_t bytes_loaded;
-    uint64_t resident, peak; /* bytes under the budget now, and at most so far */
+    uint64_t resident, peak; /* bytes counted against the budget: now, maximum */
     uint64_t reserved[3];
 } heft_params_stats;
 
 typedef struct heft_params_options {
     size_t size;           /* = sizeof(heft_params_options) */
     const heft_host *host; /* NULL: heft_host_default() */
-    uint64_t budget; /* bytes; 0: without a limit.  Parameters in use are never taken away, so what
-                           * is acquired at one time may pass it; releasing returns under it */
-    bool copy;       /* never lend mapped bytes: always read into memory of the store */
-    /* Called for each event but hits, on the thread that met it, by several at once: those that use the store and the
-     * one that reads ahead.  bytes: 0 for a stall, since a load that goes on has not settled them yet. */
+    /* Memory budget in bytes; 0: no limit.  Acquired parameters are never evicted, so the budget
+     * can be exceeded until parameters are released. */
+    uint64_t budget;
+    bool copy; /* always read into memory of the store, never return mapped bytes */
+    /* Called for every event except hits, by several threads at once: threads that use the store,
+     * and the prefetching thread.  bytes: 0 for a stall.  May be NULL. */
     void (*on_event)(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes);
     void *ctx;
-    /* Loading a parameter checks its digest, where heft_part_verify() finds one, whatever its file was opened with:
-     * HEFT_E_CHECKSUM, and nothing is loaded.  Bytes that stay where they are mapped are all read for that. */
+    /* Check the digest of each parameter on loading, if heft_part_verify() can, even if the file
+     * was opened without check_parts.  On a mismatch nothing is loaded: HEFT_E_CHECKSUM.  Mapped
+     * parameters are read once for the check. */
     bool check_parts;
     uint8_t reserved[7]; /* 0 */
 } heft_params_options;
@@ -87,76 +91,82 @@ typedef struct heft_params_options {
         }                                                               \
     }
 
+/* Create an empty store.  opt may be NULL. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_open(heft_params **out,
                                                       const heft_params_options *opt,
                                                       heft_error *err);
-/* Every parameter must have been released. */
-HEFT_API void heft_params_close(heft_params *p); /* NULL is harmless */
+/* Close a store and all files in the store.  Every parameter must have been released.  NULL is
+ * ignored. */
+HEFT_API void heft_params_close(heft_params *p);
 
-/* A model in a namespace of its own.  A stored base id that is not that of its tensor's name is
- * HEFT_E_FORMAT.  Tensors whose names are not ASCII, and those that are not dense, are not parameters. */
+/* Add a model in a new namespace.  Tensors that are not dense, and names that are not ASCII, are
+ * skipped.  HEFT_E_FORMAT: a stored base id does not match the tensor's name. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_add(heft_id128 *space, heft_params *p,
                                                      heft_file *take, heft_error *err);
-/* A further file (a shard) of the model in that namespace; a name that is there already is
- * HEFT_E_ARGUMENT. */
+/* Add a further file (shard) to the model of a namespace.  HEFT_E_ARGUMENT: a name exists. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_add_to(heft_params *p, heft_id128 space,
                                                         heft_file *take, heft_error *err);
 
 HEFT_API uint32_t heft_params_count(const heft_params *p);
-/* In the order of adding; all zero bytes past the last. */
+/* Return key number i, in the order of adding files; zero bytes after the last key. */
 HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
-/* false when there is none such.  Burn's ids are those that Burnpack files store. */
+/* Find the key of a parameter in a namespace by name, base id, or Burn's id as stored in Burnpack
+ * files.  False if there is none. */
 HEFT_API bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space,
                                heft_str name);
 HEFT_API bool heft_params_find_base(heft_id128 *key, const heft_params *p, heft_id128 space,
                                     heft_id128 base);
 HEFT_API bool heft_params_find_burn(heft_id128 *key, const heft_params *p, heft_id128 space,
                                     uint64_t burn_id);
-HEFT_API heft_str heft_params_name(const heft_params *p, heft_id128 key); /* ptr NULL: none such */
+/* Return the name of a parameter, borrowed from the store; ptr NULL if the key is unknown. */
+HEFT_API heft_str heft_params_name(const heft_params *p, heft_id128 key);
 
-/* Loads on first use: once, however many threads ask; an error goes to each of those that asked.
- * HEFT_E_NOTFOUND for a key of no parameter. */
+/* Get a parameter and load the data if necessary.  Release the parameter once per call.  Concurrent
+ * calls share a load and its result.  HEFT_E_NOTFOUND: the key is unknown. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_acquire(heft_param *out, heft_params *p,
                                                          heft_id128 key, heft_error *err);
-/* Once per acquire. */
 HEFT_API void heft_params_release(heft_params *p, heft_id128 key);
-/* Stays in memory whatever the budget says, until unpinned. */
+/* Load a parameter and keep the data in memory regardless of the budget, until unpinned. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_pin(heft_params *p, heft_id128 key,
                                                      heft_error *err);
 HEFT_API void heft_params_unpin(heft_params *p, heft_id128 key);
-/* Reads ahead in the background, in this order, as far as the budget goes.  Unknown keys and failures are
- * passed over: acquiring tells. */
+/* Load n parameters in the background, in this order, as far as the budget allows.  Unknown keys
+ * and failures are skipped; heft_params_acquire() reports errors. */
 HEFT_API void heft_params_prefetch(heft_params *p, const heft_id128 *keys, size_t n);
 HEFT_API heft_params_stats heft_params_statistics(const heft_params *p);
 
 /* ---- derived forms ------------------------------------------------------------------------ */
 
-/* shape and make are called on the thread that resolves the form, by several threads at once for several forms. */
+/* The functions that make a derived form.  Called by several threads at once. */
 typedef struct heft_derivation {
-    uint64_t kind; /* names the form: the same kind must always mean the same bytes */
-    /* Sets out's bytes, element type and shape, of at most 8 dimensions: dims may stay those of
-     * src, or point to memory that lasts until this call returns to the store. */
+    uint64_t kind; /* identifies the form: the same kind must always give the same bytes */
+    /* Set bytes, dtype, rank and dims of *out, which begins as a copy of *src without data.  dims
+     * may be replaced by at most 8 numbers in memory that is valid until heft_params_resolve()
+     * returns. */
     heft_status (*shape)(heft_param *out, const heft_param *src, const void *ctx, heft_error *err);
-    /* Fills dst, out->bytes long and aligned to 64. */
+    /* Fill out->bytes bytes at dst, which is aligned to 64 bytes. */
     heft_status (*make)(void *dst, const heft_param *out, const heft_param *src, const void *ctx,
                         heft_error *err);
     const void *ctx;
 } heft_derivation;
 
-/* A form of a parameter, made once and kept by (key, kind) under the same budget. */
+/* Get a derived form, made once and cached by (key, kind) under the same budget.  Call
+ * heft_params_release_form() once per call.  HEFT_E_NOTFOUND: the key is unknown. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_resolve(heft_param *out, heft_params *p,
                                                          heft_id128 key, const heft_derivation *d,
                                                          heft_error *err);
 HEFT_API void heft_params_release_form(heft_params *p, heft_id128 key, uint64_t kind);
 
-/* The same numbers as f32, from any plain type. */
+/* The parameter's numbers as f32, from any plain type. */
 HEFT_API heft_derivation heft_derivation_f32(void);
-/* A matrix [rows, columns] cut into tiles, each holding its columns one after the other: tile (r, c)
- * of tile_rows x tile_columns elements, the tiles row by row, padded with zeros at the edges. */
-typedef struct heft_tiling {
+typedef struct heft_tiling { /* size of a tile in elements */
     uint32_t rows, columns;
 } heft_tiling;
-HEFT_API heft_derivation heft_derivation_tiles(const heft_tiling *t); /* t is borrowed */
+/* A matrix in tiles: tiles in row-major order, elements of a tile in column-major order, padded
+ * with zeros at the edges; dims stay the dims of the matrix.  t is borrowed as long as the
+ * derivation is used.  Resolving fails with HEFT_E_UNSUPPORTED unless the parameter is a matrix of
+ * a plain type. */
+HEFT_API heft_derivation heft_derivation_tiles(const heft_tiling *t);
 
 #ifdef __cplusplus
 }
