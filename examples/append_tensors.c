@@ -1,4 +1,9 @@
-/* append FILE FROM - adds those tensors of FROM to FILE whose names it does not have. */
+/* append_tensors.c - append the tensors of a file to a second file; existing names are skipped.
+ *
+ *     cc -std=c11 append_tensors.c -o append_tensors $(pkg-config --cflags --libs heft)
+ *     ./append_tensors FILE FROM
+ *
+ * FILE is changed atomically; FROM may have another format. */
 #include <stdio.h>
 
 #include <heft/heft.h>
@@ -6,7 +11,7 @@
 int main(int argc, char **argv)
 {
     if (argc != 3) {
-        fputs("usage: append FILE FROM\n", stderr);
+        fputs("usage: append_tensors FILE FROM\n", stderr);
         return 2;
     }
     heft_file *from = NULL;

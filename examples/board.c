@@ -1,11 +1,12 @@
-/* board.c - a model in flash, on a machine without an operating system.
+/* board.c - read a model in flash memory on a board without an operating system.
  *
- * The file, a Burnpack or any other format that the library was built with, is an array of bytes that the linker puts
- * where it likes; 64 KiB of memory are all that opening it may take; its tensors are used where they lie.
- * board_run() prints a line for each, through whatever the board has for that, and returns 0.
+ * The model file (Burnpack, or any format that the library was built with) is linked into the
+ * program as an array.  Opening the file uses at most 64 KiB of static memory; tensors are used in
+ * place. board_run() prints a line for each tensor and returns 0 if the file has no faults.
  *
- * What the board brings: board_model, board_print(), and a compiler's usual memcpy, memmove, memset and
- * memcmp.  tools/check_board.py builds it without a C library and runs it. */
+ * The board supplies board_model, board_print(), memcpy, memmove, memset and memcmp.  Build the
+ * library with `meson setup build -Dport=none`, and link with the static libheft.a.
+ * tools/check_board.py builds and runs this program without a C library. */
 #include <heft/heft_ext.h>
 
 extern const uint8_t board_model[];
@@ -29,8 +30,7 @@ static void print_number(uint64_t v)
 {
     char digits[20];
     size_t at = sizeof digits;
-    uint32_t low =
-        (uint32_t)v; /* 64 bits are not divided here: that takes a helper on small machines */
+    uint32_t low = (uint32_t)v; /* a 64-bit division would need a run-time library on 32-bit CPUs */
     if (v > UINT32_MAX) {
         print("more than 4294967295");
         return;
@@ -48,7 +48,7 @@ static void print_tensor(const heft_file *f, uint32_t id)
     heft_part p = heft_part_at(f, t.first_part);
     const heft_dtype_info *type = heft_dtype_get(t.dtype);
     const uint8_t *data = heft_part_view(f, t.first_part);
-    uint32_t sum = 0; /* stands for whatever the board does with the bytes */
+    uint32_t sum = 0; /* stands for the real use of the data */
     for (size_t i = 0; data && i < (size_t)p.length; i++)
         sum = sum * 31 + data[i];
     board_print(t.name.ptr, t.name.len);
@@ -75,14 +75,15 @@ static int fail(const heft_error *err)
     return 1;
 }
 
-/* Nothing but the memory that was lent: no threads, no digests beyond checksums, no codecs. */
+/* The host has an allocator only: no threads, no codecs, no digests except CRC-32 and CRC-32C. */
 static heft_status open_model(heft_file **out, const heft_host *host, heft_error *err)
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = host;
     heft_status st = heft_file_begin(out, board_model_bytes, &opt, err);
     if (!st)
-        st = heft_file_feed(*out, 0, board_model, board_model_bytes, err); /* lent, not copied */
+        st = heft_file_feed(*out, 0, board_model, board_model_bytes,
+                            err); /* borrowed, not copied */
     return st ? st : heft_file_step(*out, err);
 }
 

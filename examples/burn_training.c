@@ -1,5 +1,10 @@
-/* burn_training IN MODEL.bpk OPTIMIZER.bpk - prepares a model of any format for training with Burn: every parameter gets
- * an id, and the record of an Adam optimizer that has not taken a step is written beside the model. */
+/* burn_training.c - prepare a model for training with Burn.
+ *
+ *     cc -std=c11 burn_training.c -o burn_training $(pkg-config --cflags --libs heft)
+ *     ./burn_training IN MODEL.bpk OPTIMIZER.bpk
+ *
+ * Converts IN, of any format, to a Burnpack with an id for every parameter, and writes the record
+ * of an Adam optimizer before the first step: two moments of zeros for each parameter. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,14 +12,9 @@
 #include <heft/heft.h>
 #include <heft/params.h>
 
-static heft_str text(const char *s)
-{
-    return (heft_str){ s, strlen(s) };
-}
-
 /* ---- the model ---- */
 
-/* Keep an id that is there; make one as Burn does otherwise. */
+/* Keep an existing id; otherwise make a new one as Burn does. */
 static bool give_id(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     heft_error *failed = ctx;
@@ -38,45 +38,47 @@ static heft_status write_model(const heft_file *in, const char *path, heft_error
     if (st || !failed.status)
         return st;
     *err = failed;
-    remove(path); /* it lacks ids */
+    remove(path); /* the file has parameters without ids */
     return failed.status;
 }
 
 /* ---- the optimizer ---- */
 
-static heft_status put_scalar(heft_writer *w, uint64_t id, const char *field, uint64_t number,
+static heft_status add_scalar(heft_writer *w, uint64_t id, const char *field, uint64_t number,
                               heft_error *err)
 {
     char key[64];
     snprintf(key, sizeof key, "burn.scalars.%" PRIu64 ".%s", id, field);
-    heft_value v = { .kind = HEFT_KIND_UINT, .key = text(key), .as.u = number };
+    heft_value v = { .kind = HEFT_KIND_UINT, .key = heft_str_from(key), .as.u = number };
     return heft_writer_add_meta(w, v, err);
 }
 
-/* A parameter's path, the number of its dimensions and of the steps so far, and two moments of its shape. */
-static heft_status declare(heft_writer *w, const heft_tensor *t, uint64_t id, heft_error *err)
+/* Declare the record of a parameter: path, rank, number of steps, and two moments. */
+static heft_status declare_moments(heft_writer *w, const heft_tensor *t, uint64_t id,
+                                   heft_error *err)
 {
     static const char *const fields[] = { "momentum.moment_1", "momentum.moment_2" };
     char name[64];
     uint32_t part;
     snprintf(name, sizeof name, "%" PRIu64, id);
-    heft_value path = { .kind = HEFT_KIND_STR, .key = text(name), .as.s = t->name };
+    heft_value path = { .kind = HEFT_KIND_STR, .key = heft_str_from(name), .as.s = t->name };
     heft_status st = heft_writer_add_meta(w, path, err);
     if (!st)
-        st = put_scalar(w, id, "__rank", t->rank, err);
+        st = add_scalar(w, id, "__rank", t->rank, err);
     if (!st)
-        st = put_scalar(w, id, "momentum.time", 0, err);
+        st = add_scalar(w, id, "momentum.time", 0, err);
     for (int i = 0; i < 2 && !st; i++) {
         snprintf(name, sizeof name, "%" PRIu64 ".%s", id, fields[i]);
-        st = heft_writer_add_dense(&part, w, text(name), t->dtype, t->dims, t->rank, err);
+        st = heft_writer_add_dense(&part, w, heft_str_from(name), t->dtype, t->dims, t->rank, err);
     }
     return st;
 }
 
-static bool id_of(uint64_t *id, const heft_file *f, uint32_t tensor)
+/* Get the parameter id of a tensor; false if the tensor has none. */
+static bool param_id(uint64_t *id, const heft_file *f, uint32_t tensor)
 {
     heft_value v;
-    heft_str key = text("burn.param_id");
+    heft_str key = HEFT_STR("burn.param_id");
     for (uint32_t i = 0; heft_attribute_at(&v, f, tensor, i); i++)
         if (v.kind == HEFT_KIND_UINT && v.key.len == key.len &&
             !memcmp(v.key.ptr, key.ptr, key.len)) {
@@ -92,8 +94,8 @@ static heft_status declare_all(heft_writer *w, const heft_file *model, heft_erro
     for (uint32_t t = 0; t < heft_tensor_count(model) && !st; t++) {
         heft_tensor tensor = heft_tensor_at(model, t);
         uint64_t id;
-        if (id_of(&id, model, t))
-            st = declare(w, &tensor, id, err);
+        if (param_id(&id, model, t))
+            st = declare_moments(w, &tensor, id, err);
     }
     return st ? st : heft_writer_begin(w, err);
 }
@@ -104,7 +106,7 @@ static heft_status write_zeros(heft_writer *w, const heft_file *model, heft_erro
     heft_status st = HEFT_OK;
     uint32_t part = 0;
     for (uint32_t t = 0; t < heft_tensor_count(model); t++)
-        for (uint64_t id, i = 0; id_of(&id, model, t) && i < 2; i++, part++)
+        for (uint64_t id, i = 0; param_id(&id, model, t) && i < 2; i++, part++)
             for (uint64_t left = heft_tensor_bytes(model, t), n; left && !st; left -= n) {
                 n = left < sizeof zeros ? left : sizeof zeros;
                 st = heft_writer_write(w, part, zeros, (size_t)n, err);
@@ -112,7 +114,7 @@ static heft_status write_zeros(heft_writer *w, const heft_file *model, heft_erro
     return st;
 }
 
-/* Tensors get the ids that their names begin with. */
+/* The writer derives the ids of the moments from the names, which begin with the id. */
 static heft_status write_optimizer(const heft_file *model, const char *path, heft_error *err)
 {
     heft_sink *sink;

@@ -1,4 +1,9 @@
-/* convert IN OUT - rewrites a model in another format, with f32 matrices stored as f16. */
+/* convert_file.c - convert a model to a different format and store f32 matrices as f16.
+ *
+ *     cc -std=c11 convert_file.c -o convert_file $(pkg-config --cflags --libs heft)
+ *     ./convert_file IN OUT.safetensors
+ *
+ * The suffix of OUT selects the format.  OUT must not exist. */
 #include <stdio.h>
 
 #include <heft/heft.h>
@@ -33,7 +38,8 @@ static heft_status convert(const heft_file *in, const char *path, heft_error *er
 int main(int argc, char **argv)
 {
     if (argc != 3 || !heft_format_for_path(argv[2])) {
-        fputs("usage: convert IN OUT.safetensors (or another suffix that heft writes)\n", stderr);
+        fputs("usage: convert_file IN OUT.safetensors (or another suffix that heft writes)\n",
+              stderr);
         return 2;
     }
     heft_file *in = NULL;

@@ -1,10 +1,13 @@
-/* embed.c - sentence embeddings: WordPiece, a BERT encoder, the mean over all tokens, length 1.
+/* embed.c - compute sentence embeddings: WordPiece tokens, a BERT encoder, mean over the tokens,
+ * normalised to length 1.
  *
- *   embed [--vocab FILE] [--heads N] MODEL TEXT...
+ *     cc -std=c11 embed.c -o embed $(pkg-config --cflags --libs heft) -lm
+ *     ./embed [--vocab FILE] [--heads N] MODEL TEXT...
  *
- * MODEL is any file that heft reads, with the tensors of an encoder such as all-MiniLM-L6-v2, linear layers as
- * [out, in].  A file without a vocabulary, or without num_attention_heads in its metadata, needs the options.
- * Letters are lowered in ASCII only.  Prints a vector per text, a line each. */
+ * MODEL is a file of any format with the tensors of an encoder such as all-MiniLM-L6-v2; linear
+ * layers have the shape [out, in].  --vocab is needed if the file has no vocabulary, --heads if its
+ * metadata have no num_attention_heads.  Only ASCII letters are converted to lower case.  Prints
+ * one vector per line for each text. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +15,8 @@
 
 #include <heft/heft.h>
 
-enum { MOST_TOKENS = 512, MOST_WORD = 100 };
-static const float epsilon = 1e-12f; /* of LayerNorm */
+enum { MAX_TOKENS = 512, MAX_WORD = 100 };
+static const float epsilon = 1e-12f; /* for LayerNorm */
 
 static void die(const char *what, const char *why)
 {
@@ -25,7 +28,7 @@ static void *allocate(size_t count, size_t size)
 {
     void *p = calloc(count ? count : 1, size);
     if (!p)
-        die("memory", "there is not enough");
+        die("memory", "out of memory");
     return p;
 }
 
@@ -47,23 +50,23 @@ typedef struct layer {
 
 typedef struct encoder {
     float *words, *positions, *types;
-    size_t hidden, most_positions, layers, heads;
+    size_t hidden, max_positions, layers, heads;
     norm norm;
     layer *layer;
 } encoder;
 
-/* As the file calls it, or behind "bert."; HEFT_NONE: there is none of it. */
+/* Find a tensor by name, with or without the prefix "bert."; HEFT_NONE if there is none. */
 static uint32_t find(const heft_file *f, const char *name)
 {
-    char longer[256];
+    char prefixed[256];
     uint32_t id = heft_tensor_find(f, heft_str_from(name));
     if (id != HEFT_NONE)
         return id;
-    int len = snprintf(longer, sizeof longer, "bert.%s", name);
-    return heft_tensor_find(f, (heft_str){ longer, (size_t)len });
+    int len = snprintf(prefixed, sizeof prefixed, "bert.%s", name);
+    return heft_tensor_find(f, (heft_str){ prefixed, (size_t)len });
 }
 
-/* The values of a tensor of any floating-point type; rows and columns are its shape. */
+/* Read a vector or matrix of any element type as f32; a vector has one row.  Free the result. */
 static float *load(const heft_file *f, const char *name, size_t *rows, size_t *columns)
 {
     heft_error err;
@@ -73,7 +76,7 @@ static float *load(const heft_file *f, const char *name, size_t *rows, size_t *c
     heft_tensor t = heft_tensor_at(f, id);
     heft_part data = heft_part_at(f, t.first_part);
     if (!t.rank || t.rank > 2 || t.layout != HEFT_DENSE || !heft_dtype_can_cast(HEFT_F32, t.dtype))
-        die(name, "no vector or matrix of numbers");
+        die(name, "is not a vector or matrix of numbers");
     *rows = t.rank == 2 ? (size_t)t.dims[0] : 1;
     *columns = (size_t)t.dims[t.rank - 1];
     void *stored = allocate((size_t)data.length, 1);
@@ -90,7 +93,7 @@ static float *load_vector(const heft_file *f, const char *name, size_t length)
     size_t rows, columns;
     float *v = load(f, name, &rows, &columns);
     if (rows != 1 || columns != length)
-        die(name, "its length does not fit");
+        die(name, "has an unexpected length");
     return v;
 }
 
@@ -101,7 +104,7 @@ static linear load_linear(const heft_file *f, const char *name, size_t in)
     snprintf(full, sizeof full, "%s.weight", name);
     l.weight = load(f, full, &l.out, &l.in);
     if (l.in != in)
-        die(full, "its shape does not fit");
+        die(full, "has an unexpected shape");
     snprintf(full, sizeof full, "%s.bias", name);
     l.bias = load_vector(f, full, l.out);
     return l;
@@ -122,12 +125,14 @@ static layer load_layer(const heft_file *f, size_t number, size_t hidden)
                                          "intermediate.dense",   "output.dense" };
     char name[128];
     layer l;
-    linear *const to[] = { &l.query, &l.key, &l.value, &l.attention, &l.intermediate, &l.output };
+    linear *const layers[] = {
+        &l.query, &l.key, &l.value, &l.attention, &l.intermediate, &l.output
+    };
     for (size_t i = 0; i < 6; i++) {
         snprintf(name, sizeof name, "encoder.layer.%zu.%s", number, names[i]);
-        *to[i] = load_linear(f, name, i < 5 ? hidden : l.intermediate.out);
-        if (i != 4 && to[i]->out != hidden)
-            die(name, "its shape does not fit");
+        *layers[i] = load_linear(f, name, i < 5 ? hidden : l.intermediate.out);
+        if (i != 4 && layers[i]->out != hidden)
+            die(name, "has an unexpected shape");
     }
     snprintf(name, sizeof name, "encoder.layer.%zu.attention.output.LayerNorm", number);
     l.attention_norm = load_norm(f, name, hidden);
@@ -146,7 +151,8 @@ static size_t count_layers(const heft_file *f)
     return n;
 }
 
-static size_t heads_of(const heft_file *f)
+/* Get the number of attention heads from the metadata; 0 if missing. */
+static size_t read_heads(const heft_file *f)
 {
     heft_value v;
     char text[16];
@@ -161,18 +167,18 @@ static size_t heads_of(const heft_file *f)
 
 static encoder load_encoder(const heft_file *f, size_t heads, size_t tokens)
 {
-    encoder e = { .layers = count_layers(f), .heads = heads ? heads : heads_of(f) };
+    encoder e = { .layers = count_layers(f), .heads = heads ? heads : read_heads(f) };
     size_t rows, columns, type_columns;
     e.words = load(f, "embeddings.word_embeddings.weight", &rows, &e.hidden);
     if (rows < tokens)
-        die("embeddings.word_embeddings.weight", "the vocabulary has more tokens");
-    e.positions = load(f, "embeddings.position_embeddings.weight", &e.most_positions, &columns);
+        die("embeddings.word_embeddings.weight", "has fewer rows than the vocabulary has tokens");
+    e.positions = load(f, "embeddings.position_embeddings.weight", &e.max_positions, &columns);
     e.types = load(f, "embeddings.token_type_embeddings.weight", &rows, &type_columns);
     if (columns != e.hidden || type_columns != e.hidden)
-        die("embeddings", "their widths differ");
+        die("embeddings", "have different widths");
     e.norm = load_norm(f, "embeddings.LayerNorm", e.hidden);
     if (!e.heads || e.hidden % e.heads)
-        die("attention heads", "their number is not known (--heads)");
+        die("attention heads", "number is missing or does not divide the width; use --heads");
     e.layer = allocate(e.layers, sizeof *e.layer);
     for (size_t i = 0; i < e.layers; i++)
         e.layer[i] = load_layer(f, i, e.hidden);
@@ -233,21 +239,21 @@ static void normalise(const norm *n, float *x, size_t tokens, size_t width)
 
 static void softmax(double *x, size_t n)
 {
-    double most = x[0], sum = 0;
+    double max = x[0], sum = 0;
     for (size_t i = 1; i < n; i++)
-        most = x[i] > most ? x[i] : most;
+        max = x[i] > max ? x[i] : max;
     for (size_t i = 0; i < n; i++)
-        sum += x[i] = exp(x[i] - most);
+        sum += x[i] = exp(x[i] - max);
     for (size_t i = 0; i < n; i++)
         x[i] /= sum;
 }
 
-/* One head of one token: what the values are worth to it, summed up. */
-static void attend(const encoder *e, const float *q, const float *k, const float *v, float *to,
+/* Attention of one head for one token: the values v weighted by softmax(q k). */
+static void attend(const encoder *e, const float *q, const float *k, const float *v, float *out,
                    size_t tokens)
 {
     size_t width = e->hidden / e->heads;
-    double score[MOST_TOKENS];
+    double score[MAX_TOKENS];
     for (size_t t = 0; t < tokens; t++) {
         score[t] = 0;
         for (size_t i = 0; i < width; i++)
@@ -259,7 +265,7 @@ static void attend(const encoder *e, const float *q, const float *k, const float
         double sum = 0;
         for (size_t t = 0; t < tokens; t++)
             sum += score[t] * (double)v[t * e->hidden + i];
-        to[i] = (float)sum;
+        out[i] = (float)sum;
     }
 }
 
@@ -321,24 +327,25 @@ static void embed(const encoder *e, const uint32_t *ids, size_t tokens, double *
 
 typedef struct sentence {
     const heft_vocab *vocab;
-    uint32_t ids[MOST_TOKENS];
-    size_t count, most;
+    uint32_t ids[MAX_TOKENS];
+    size_t count, max;
 } sentence;
 
 static void push(sentence *s, uint32_t id)
 {
-    if (s->count < s->most)
+    if (s->count < s->max)
         s->ids[s->count++] = id;
 }
 
-/* The longest token that the word goes on with from `at`; its length, 0: there is none. */
-static size_t longest(const sentence *s, const char *word, size_t at, size_t len, uint32_t *id)
+/* Find the longest token that matches the word at offset `at`; return the length, 0 if none. */
+static size_t match_longest(const sentence *s, const char *word, size_t at, size_t len,
+                            uint32_t *id)
 {
-    char piece[MOST_WORD + 2] = "##";
-    size_t mark = at ? 2 : 0;
+    char piece[MAX_WORD + 2] = "##";
+    size_t prefix = at ? 2 : 0; /* pieces inside a word begin with ## */
     for (size_t n = len - at; n; n--) {
-        memcpy(piece + mark, word + at, n);
-        *id = heft_vocab_find(s->vocab, (heft_str){ piece, mark + n });
+        memcpy(piece + prefix, word + at, n);
+        *id = heft_vocab_find(s->vocab, (heft_str){ piece, prefix + n });
         if (*id != HEFT_NONE)
             return n;
     }
@@ -347,10 +354,10 @@ static size_t longest(const sentence *s, const char *word, size_t at, size_t len
 
 static void push_word(sentence *s, const char *word, size_t len)
 {
-    uint32_t pieces[MOST_WORD];
+    uint32_t pieces[MAX_WORD];
     size_t count = 0, at = 0, n = 1;
-    while (at < len && len <= MOST_WORD && n) {
-        n = longest(s, word, at, len, &pieces[count]);
+    while (at < len && len <= MAX_WORD && n) {
+        n = match_longest(s, word, at, len, &pieces[count]);
         at += n;
         count += n > 0;
     }
@@ -366,7 +373,7 @@ static int is_punctuation(char c)
            (c >= '{' && c <= '~');
 }
 
-/* Words are divided by white space; each punctuation mark is a word. */
+/* Split text at white space; each punctuation mark is a word.  Changes text to lower case. */
 static void tokenise(sentence *s, char *text)
 {
     s->count = 0;
@@ -381,7 +388,7 @@ static void tokenise(sentence *s, char *text)
             push_word(s, end, 1);
         end += *end != 0;
     }
-    s->count -= s->count == s->most;
+    s->count -= s->count == s->max;
     push(s, heft_vocab_special(s->vocab, HEFT_SEP));
 }
 
@@ -415,7 +422,7 @@ static heft_vocab *vocab_for(const heft_file *f, const char *path)
         die("vocabulary", err.message);
     for (int i = HEFT_UNK; i <= HEFT_SEP; i++)
         if (heft_vocab_special(v, (heft_special)i) >= heft_vocab_count(v))
-            die("vocabulary", "it lacks [UNK], [CLS] or [SEP]");
+            die("vocabulary", "has no [UNK], [CLS] or [SEP]");
     return v;
 }
 
@@ -440,8 +447,8 @@ int main(int argc, char **argv)
         die(argv[at], err.message);
     heft_vocab *vocab = vocab_for(f, vocab_path);
     encoder e = load_encoder(f, heads, heft_vocab_count(vocab));
-    sentence s = { .vocab = vocab, .most = MOST_TOKENS };
-    s.most = e.most_positions < s.most ? e.most_positions : s.most;
+    sentence s = { .vocab = vocab, .max = MAX_TOKENS };
+    s.max = e.max_positions < s.max ? e.max_positions : s.max;
     double *vector = allocate(e.hidden, sizeof *vector);
     for (at++; at < argc; at++) {
         tokenise(&s, argv[at]);

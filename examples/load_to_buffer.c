@@ -1,4 +1,7 @@
-/* load_to_buffer FILE TENSOR - reads one tensor, of any element type, as f32, and sums it. */
+/* load_to_buffer.c - read one tensor, of any element type, as f32 and sum its elements.
+ *
+ *     cc -std=c11 load_to_buffer.c -o load_to_buffer $(pkg-config --cflags --libs heft)
+ *     ./load_to_buffer FILE TENSOR */
 #include <stdio.h>
 
 #include <heft/heft.h>

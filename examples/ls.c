@@ -1,4 +1,7 @@
-/* ls FILE - lists the tensors of a model file, whatever its format. */
+/* ls.c - list the tensors of a file of any format: name, element type, shape and bytes.
+ *
+ *     cc -std=c11 ls.c -o ls $(pkg-config --cflags --libs heft)
+ *     ./ls FILE */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -26,10 +29,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[1], err.message);
         return 1;
     }
-    heft_finding x; /* what is allowed but odd, such as a name that looks like a path */
-    for (size_t i = 0; heft_notice_at(&x, file, i); i++)
-        if (x.severity == HEFT_WARNING)
-            fprintf(stderr, "warning: %s: %s\n", x.rule, x.text);
+    heft_finding notice; /* something unusual, such as a name that looks like a path */
+    for (size_t i = 0; heft_notice_at(&notice, file, i); i++)
+        if (notice.severity == HEFT_WARNING)
+            fprintf(stderr, "warning: %s: %s\n", notice.rule, notice.text);
     for (uint32_t id = 0; id < heft_tensor_count(file); id++)
         print_tensor(file, id);
     heft_file_close(file);

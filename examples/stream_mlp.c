@@ -1,11 +1,12 @@
-/* stream_mlp.c - a forward pass through a stack of layers that need not fit into memory.
+/* stream_mlp.c - run a stack of layers that need not fit into memory.
  *
- *     stream_mlp MODEL [BUDGET_MIB]
+ *     cc -std=c11 stream_mlp.c -o stream_mlp $(pkg-config --cflags --libs heft) -lm
+ *     ./stream_mlp MODEL [BUDGET_MIB]
  *
- * MODEL, in any format, holds matrices layers.0.weight, layers.1.weight, … of f32, all [n, n].
- * Each is acquired when its layer comes up, while the next one is read ahead, and released when
- * the layer is done: what is not in use is given up when the budget is reached.  Without a budget
- * everything stays in memory. */
+ * MODEL, in any format, has f32 matrices layers.0.weight, layers.1.weight, ... of shape [n, n].
+ * Each matrix is acquired for its layer, while the next one is prefetched, and released afterwards;
+ * released matrices are evicted when the budget is reached.  Without a budget everything stays in
+ * memory.  Prints the first eight outputs, and statistics to stderr. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,19 +42,19 @@ static void forward(float *y, const heft_param *w, const float *x)
                 sum[j] += row[k + j] * x[k + j];
         for (; k < n; k++)
             sum[0] += row[k] * x[k];
-        float all = 0;
+        float total = 0;
         for (size_t j = 0; j < 8; j++)
-            all += sum[j];
-        y[i] = tanhf(all) / sqrtf((float)n);
+            total += sum[j];
+        y[i] = tanhf(total) / sqrtf((float)n);
     }
 }
 
-/* Keys of layers.0.weight and so on; returns how many there are. */
-static size_t find_layers(heft_id128 *keys, size_t most, heft_params *p, heft_id128 model)
+/* Find the keys of layers.0.weight, layers.1.weight, ...; return their number, at most max. */
+static size_t find_layers(heft_id128 *keys, size_t max, heft_params *p, heft_id128 model)
 {
     size_t n = 0;
     char name[64];
-    for (; n < most; n++) {
+    for (; n < max; n++) {
         int len = snprintf(name, sizeof name, "layers.%zu.weight", n);
         if (!heft_params_find(&keys[n], p, model, (heft_str){ name, (size_t)len }))
             break;
@@ -77,7 +78,8 @@ static void run_layer(heft_params *p, const heft_id128 *keys, size_t i, size_t n
     *y = swap;
 }
 
-static size_t width_of(heft_params *p, heft_id128 key)
+/* Return n, the size of the square matrices. */
+static size_t find_width(heft_params *p, heft_id128 key)
 {
     heft_error err;
     heft_param w;
@@ -118,8 +120,8 @@ static void report(const heft_params *p, double seconds)
 
 int main(int argc, char **argv)
 {
-    enum { MOST = 4096, PASSES = 2 };
-    static heft_id128 keys[MOST];
+    enum { MAX_LAYERS = 4096, PASSES = 2 };
+    static heft_id128 keys[MAX_LAYERS];
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
     heft_params *p = NULL;
     heft_file *f = NULL;
@@ -134,7 +136,8 @@ int main(int argc, char **argv)
         die(argv[1], &err);
     if (heft_params_add(&model, p, f, &err))
         die(argv[1], &err);
-    size_t layers = find_layers(keys, MOST, p, model), n = layers ? width_of(p, keys[0]) : 0;
+    size_t layers = find_layers(keys, MAX_LAYERS, p, model),
+           n = layers ? find_width(p, keys[0]) : 0;
     float *x = calloc(n + 1, sizeof *x), *y = calloc(n + 1, sizeof *y);
     for (size_t i = 0; x && i < n; i++)
         x[i] = (float)(i % 17) / 17.0f - 0.5f;

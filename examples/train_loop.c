@@ -1,10 +1,13 @@
-/* train_loop OUT.zt [STEPS [VERSION]] - what a training loop does with heft: it opens a file, which may be a pipe or
- * /dev/stdout, and adds a tensor to it after every step, as it is at that time.  Each has attributes of its own; every
- * fourth, a moment of the optimizer, is compressed and has a digest.  The file appears under its name when the loop is
- * done; killed before, it leaves none. */
+/* train_loop.c - write a snapshot of the weights after every step of a training loop.
+ *
+ *     cc -std=c11 train_loop.c -o train_loop $(pkg-config --cflags --libs heft)
+ *     ./train_loop OUT.zt [STEPS [VERSION]]
+ *
+ * OUT.zt may be a pipe or /dev/stdout.  Each snapshot is a tensor with its own attributes; every
+ * fourth one is compressed and has a digest.  The file appears under its name when the loop ends;
+ * if the program is killed before, no file appears. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <heft/heft.h>
 
@@ -12,7 +15,7 @@ enum { SIDE = 64 };
 
 static float weights[SIDE][SIDE];
 
-/* Gradient descent on |w - 1|^2: stands for whatever a model does. */
+/* One step of gradient descent on |w - 1|^2, in place of a real model; return the loss. */
 static float train(void)
 {
     float loss = 0;
@@ -30,17 +33,17 @@ static heft_status save_step(heft_writer *w, uint32_t step, float loss, heft_err
     static const heft_storage compact = { .encoding = HEFT_ZSTD, .level = 3, .digest = "sha256" };
     char name[32];
     int len = snprintf(name, sizeof name, "step.%u.weight", (unsigned)step);
-    heft_value about[2] = { { .kind = HEFT_KIND_UINT, .key = { "step", 4 } },
-                            { .kind = HEFT_KIND_FLOAT, .key = { "loss", 4 } } };
-    about[0].as.u = step;
-    about[1].as.f = (double)loss;
+    heft_value attributes[2] = { { .kind = HEFT_KIND_UINT, .key = HEFT_STR("step") },
+                                 { .kind = HEFT_KIND_FLOAT, .key = HEFT_STR("loss") } };
+    attributes[0].as.u = step;
+    attributes[1].as.f = (double)loss;
     heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
     spec.name = (heft_str){ name, (size_t)len };
     spec.dtype = HEFT_F32;
     spec.dims = (const uint64_t[]){ SIDE, SIDE };
     spec.rank = 2;
     spec.storage = step % 4 ? NULL : &compact;
-    spec.attributes = about;
+    spec.attributes = attributes;
     spec.attribute_count = 2;
     uint32_t part;
     heft_status st = heft_writer_add_tensor(&part, w, &spec, err);
@@ -49,14 +52,14 @@ static heft_status save_step(heft_writer *w, uint32_t step, float loss, heft_err
 
 static heft_status run(heft_writer *w, uint32_t steps, heft_error *err)
 {
-    heft_value last = { .kind = HEFT_KIND_FLOAT, .key = { "final_loss", 10 } };
+    heft_value last = { .kind = HEFT_KIND_FLOAT, .key = HEFT_STR("final_loss") };
     heft_status st = heft_writer_begin(w, err);
     for (uint32_t step = 0; step < steps && !st; step++) {
         float loss = train();
         last.as.f = (double)loss;
         st = save_step(w, step, loss, err);
     }
-    return st ? st : heft_writer_add_meta(w, last, err); /* known only now */
+    return st ? st : heft_writer_add_meta(w, last, err); /* not known before the end */
 }
 
 int main(int argc, char **argv)
@@ -69,7 +72,7 @@ int main(int argc, char **argv)
         fputs("usage: train_loop OUT.zt [STEPS [1.1, 1.2 or 2]]\n", stderr);
         return 2;
     }
-    options.version = argc > 3 ? argv[3] : "1.2"; /* 1.0 has no attributes of tensors */
+    options.version = argc > 3 ? argv[3] : "1.2"; /* version 1.0 has no tensor attributes */
     heft_status st = heft_sink_open_file(&sink, argv[1], HEFT_SINK_REPLACE, &err);
     if (!st)
         st = heft_writer_open(&w, heft_format_find("ztensor"), sink, &options, &err);

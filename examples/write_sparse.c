@@ -1,58 +1,61 @@
-/* write_sparse OUT.zt [N] - writes the matrix of a ring of N places, each joined to both of its neighbours, as
- * sparse_csr, and the corners of an N x N x N grid as sparse_coo.  Neither is in memory as a whole: the numbers are made
- * as they are written. */
+/* write_sparse.c - write sparse tensors without holding them in memory.
+ *
+ *     cc -std=c11 write_sparse.c -o write_sparse $(pkg-config --cflags --libs heft)
+ *     ./write_sparse OUT.zt [N]
+ *
+ * Writes the adjacency matrix of a ring of N nodes as sparse_csr, and the eight corners of an
+ * N x N x N grid as sparse_coo; the numbers are computed while they are written. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <heft/heft.h>
 
-typedef struct job {
+typedef struct output {
     heft_writer *w;
-    uint32_t part; /* the one that comes */
+    uint32_t part; /* number of the part that is written next */
     heft_error *err;
-} job;
+} output;
 
-static heft_status put(const job *j, const void *bytes, size_t len)
+static heft_status write_bytes(const output *o, const void *bytes, size_t len)
 {
-    return heft_writer_write(j->w, j->part, bytes, len, j->err);
+    return heft_writer_write(o->w, o->part, bytes, len, o->err);
 }
 
 /* ---- compressed rows ---- */
 
-static heft_status add_ring(job *j, uint32_t n)
+static heft_status add_ring(output *o, uint32_t n)
 {
     heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
-    const heft_component components[] = { { { "indptr", 6 }, HEFT_U64, n + 1ull, NULL },
-                                          { { "indices", 7 }, HEFT_U32, 2ull * n, NULL },
-                                          { { "values", 6 }, HEFT_F32, 2ull * n, NULL } };
-    spec.name = (heft_str){ "ring", 4 };
+    const heft_component components[] = { { HEFT_STR("indptr"), HEFT_U64, n + 1ull, NULL },
+                                          { HEFT_STR("indices"), HEFT_U32, 2ull * n, NULL },
+                                          { HEFT_STR("values"), HEFT_F32, 2ull * n, NULL } };
+    spec.name = HEFT_STR("ring");
     spec.dtype = HEFT_F32;
     spec.dims = (const uint64_t[]){ n, n };
     spec.rank = 2;
-    spec.layout = (heft_str){ "sparse_csr", 10 };
+    spec.layout = HEFT_STR("sparse_csr");
     spec.components = components;
     spec.component_count = 3;
-    return heft_writer_add_tensor(&j->part, j->w, &spec, j->err);
+    return heft_writer_add_tensor(&o->part, o->w, &spec, o->err);
 }
 
-/* Row i has entries in the columns of both neighbours, the lower one first. */
-static heft_status write_ring(job *j, uint32_t n)
+/* Row i has entries in the columns of both neighbours, in ascending order. */
+static heft_status write_ring(output *o, uint32_t n)
 {
     heft_status st = HEFT_OK;
     for (uint64_t i = 0; i <= n && !st; i++) {
         uint64_t begin = 2 * i;
-        st = put(j, &begin, sizeof begin);
+        st = write_bytes(o, &begin, sizeof begin);
     }
-    j->part++;
+    o->part++;
     for (uint32_t i = 0; i < n && !st; i++) {
-        uint32_t before = (i + n - 1) % n, after = (i + 1) % n;
-        uint32_t columns[2] = { before < after ? before : after, before < after ? after : before };
-        st = put(j, columns, sizeof columns);
+        uint32_t left = (i + n - 1) % n, right = (i + 1) % n;
+        uint32_t columns[2] = { left < right ? left : right, left < right ? right : left };
+        st = write_bytes(o, columns, sizeof columns);
     }
-    j->part++;
+    o->part++;
     for (uint32_t i = 0; i < n && !st; i++)
-        st = put(j, (const float[]){ 0.5f, 0.5f }, 2 * sizeof(float));
+        st = write_bytes(o, (const float[]){ 0.5f, 0.5f }, 2 * sizeof(float));
     return st;
 }
 
@@ -60,41 +63,41 @@ static heft_status write_ring(job *j, uint32_t n)
 
 enum { CORNERS = 8 };
 
-static heft_status add_corners(job *j, uint32_t n)
+static heft_status add_corners(output *o, uint32_t n)
 {
     heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
-    const heft_component components[] = { { { "values", 6 }, HEFT_F64, CORNERS, NULL },
-                                          { { "coords", 6 }, HEFT_I64, 3 * CORNERS, NULL } };
-    spec.name = (heft_str){ "corners", 7 };
+    const heft_component components[] = { { HEFT_STR("values"), HEFT_F64, CORNERS, NULL },
+                                          { HEFT_STR("coords"), HEFT_I64, 3 * CORNERS, NULL } };
+    spec.name = HEFT_STR("corners");
     spec.dtype = HEFT_F64;
     spec.dims = (const uint64_t[]){ n, n, n };
     spec.rank = 3;
-    spec.layout = (heft_str){ "sparse_coo", 10 };
+    spec.layout = HEFT_STR("sparse_coo");
     spec.components = components;
     spec.component_count = 2;
-    return heft_writer_add_tensor(&j->part, j->w, &spec, j->err);
+    return heft_writer_add_tensor(&o->part, o->w, &spec, o->err);
 }
 
-/* All indices of the first dimension, then those of the second, then those of the third. */
-static heft_status write_corners(job *j, uint32_t n)
+/* Coordinates are written dimension by dimension: all indices of the first, then the second. */
+static heft_status write_corners(output *o, uint32_t n)
 {
     heft_status st = HEFT_OK;
     for (int c = 0; c < CORNERS && !st; c++) {
         double value = c;
-        st = put(j, &value, sizeof value);
+        st = write_bytes(o, &value, sizeof value);
     }
-    j->part++;
+    o->part++;
     for (int axis = 2; axis >= 0; axis--)
         for (int c = 0; c < CORNERS && !st; c++) {
             int64_t index = c >> axis & 1 ? (int64_t)n - 1 : 0;
-            st = put(j, &index, sizeof index);
+            st = write_bytes(o, &index, sizeof index);
         }
     return st;
 }
 
 static heft_status write_both(heft_writer *w, uint32_t n, heft_error *err)
 {
-    job ring = { .w = w, .err = err }, corners = ring;
+    output ring = { .w = w, .err = err }, corners = ring;
     heft_status st = add_ring(&ring, n);
     if (!st)
         st = add_corners(&corners, n);

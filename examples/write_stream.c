@@ -1,22 +1,26 @@
-/* write_stream OUT - writes a model from memory; the suffix of OUT chooses the format. */
+/* write_stream.c - write two tensors to a file, part by part.
+ *
+ *     cc -std=c11 write_stream.c -o write_stream $(pkg-config --cflags --libs heft)
+ *     ./write_stream OUT.safetensors
+ *
+ * The suffix of OUT selects the format.  For a list of arrays heft_array_save() is shorter; a
+ * writer also takes sparse tensors, attributes, and data that do not fit into memory. */
 #include <stdio.h>
-#include <string.h>
 
 #include <heft/heft.h>
 
 static const float weight[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
 static const float bias[2] = { 0.5f, -0.5f };
 
-/* Declares both tensors, then hands over their bytes in the same order. */
+/* Declare both tensors, then write their bytes in the same order. */
 static heft_status write_tensors(heft_writer *w, heft_error *err)
 {
     uint32_t weight_part, bias_part;
-    heft_status st = heft_writer_add_dense(&weight_part, w,
-                                           (heft_str){ "fc.weight", strlen("fc.weight") }, HEFT_F32,
+    heft_status st = heft_writer_add_dense(&weight_part, w, HEFT_STR("fc.weight"), HEFT_F32,
                                            (uint64_t[]){ 2, 3 }, 2, err);
     if (!st)
-        st = heft_writer_add_dense(&bias_part, w, (heft_str){ "fc.bias", strlen("fc.bias") },
-                                   HEFT_F32, (uint64_t[]){ 2 }, 1, err);
+        st = heft_writer_add_dense(&bias_part, w, HEFT_STR("fc.bias"), HEFT_F32, (uint64_t[]){ 2 },
+                                   1, err);
     if (!st)
         st = heft_writer_begin(w, err);
     if (!st)
