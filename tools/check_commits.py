@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""check_commits.py [--message FILE]: the commits since this program came, or the message in FILE before it becomes one,
+have a subject "area: what changes" of at most 72 characters and a body that says why.  TAP on stdout.
+
+As a hook:  ln -s ../../tools/check_commits.py .git/hooks/commit-msg"""
+import pathlib
+import re
+import subprocess
+import sys
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+LONGEST = 72
+SUBJECT = re.compile(r"[a-z0-9_./-]+(, [a-z0-9_./-]+)*: \S")
+
+
+def git(*args):
+    return subprocess.run(["git", *args], cwd=TOP, capture_output=True, text=True)
+
+
+def faults(message):
+    subject, _, body = message.strip().partition("\n")
+    if not SUBJECT.match(subject):
+        yield f"'{subject}' does not begin with the area that changes and a colon"
+    if len(subject) > LONGEST:
+        yield f"'{subject}' has {len(subject)} characters, more than {LONGEST}"
+    if body[:1] != "\n" or not body.strip():
+        yield f"'{subject}' has no body that says why, after an empty line"
+
+
+def new_messages():
+    """Of the commits after the one that added this program; None: there is no history here."""
+    here = "tools/check_commits.py"
+    added = git("log", "--diff-filter=A", "--format=%H", "--", here).stdout.split()
+    if not added:
+        return None
+    return git("log", "--no-merges", "--format=%B%x00", f"{added[-1]}..HEAD").stdout.split("\0")[:-1]
+
+
+def main():
+    if len(sys.argv) > 1:
+        path = sys.argv[2] if sys.argv[1] == "--message" else sys.argv[1]
+        lines = pathlib.Path(path).read_text().splitlines()
+        messages = ["\n".join(line for line in lines if not line.startswith("#"))]
+    else:
+        messages = new_messages()
+        if messages is None:
+            print("1..0 # SKIP there is no history of commits here")
+            return 0
+    return tap.report([("every commit says where, what and why", [f for m in messages for f in faults(m)])])
+
+
+sys.exit(main())
