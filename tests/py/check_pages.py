@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""check_pages.py TOP BUILD [--write]: README.md and docs/guide.md are true.  Their ```sh blocks run in order, each page
+in one shell, in a new folder that looks like a checkout after ./dev demo; a ```text block after one of them is what it
+prints, stderr included, where "..." stands for anything within a line, and a line of "..." for any lines.  A ```console
+block is a transcript: commands after "$ ", in the folder of the demo, each with its output.  And of all pages: links
+lead to files and headings that exist, and each page is linked from another one.  --write puts what the commands print
+into the pages.  TAP on stdout."""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP, BUILD = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+sys.path.insert(0, str(TOP / "tools"))
+import tap  # noqa: E402
+
+PAGES = ["README.md", "docs/guide.md"]
+END = "-- end of a block --"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+def checkout(root):
+    """What the commands of a page find: sources, the build, and the model of the demo."""
+    for name in ("examples", "tools", "docs", "share", "include", "src"):
+        (root / name).symlink_to(TOP / name)
+    (root / "build").symlink_to(BUILD)
+    demo = root / ".dev/demo"
+    demo.mkdir(parents=True)
+    subprocess.run([sys.executable, TOP / "tools/make_model.py", demo / "source.safetensors"], check=True)
+    return root
+
+
+def runs(script):
+    """But for ./dev, which has run already."""
+    return "\n".join(line for line in script.splitlines() if not line.startswith(("./dev", "git clone", "cd heft")))
+
+
+def outputs(scripts, root):
+    """What each of the scripts prints; a list that ends early: the shell ended there."""
+    lines = "\n".join(f"{runs(s)}\nstatus=$?; echo; echo '{END}' $status" for s in scripts)
+    env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD), "NO_COLOR": "1", "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
+    shell = subprocess.run(["bash"], input=lines, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return [part.rstrip("\n") for part in re.split(rf"\n?{END} \d+\n", shell.stdout)[:-1]]
+
+
+def pattern(expected):
+    lines = []
+    for line in expected.rstrip("\n").split("\n"):
+        whole = line.strip() == "..."
+        lines.append(r"(?:.*\n)*?" if whole else ".*?".join(map(re.escape, line.rstrip().split("..."))) + r" *\n")
+    return re.compile("".join(lines))
+
+
+def transcript(text):
+    """A script that prints the commands of a transcript and what they print, in a shell of its own."""
+    commands = re.findall(r"^\$ (.*)$", text, re.M)
+    lines = "\n".join(f"echo {shlex.quote('$ ' + c)}\n{c}" for c in commands)
+    return f'(PATH="$PWD/build:$PATH"; cd .dev/demo\n{lines}\n)\n'
+
+
+def pairs(text):
+    """Of each block of commands: the script and the match of what is expected; None: anything."""
+    blocks = list(BLOCK.finditer(text))
+    for i, m in enumerate(blocks):
+        if m[1] == "console":
+            yield transcript(m[2]), m
+        elif m[1] == "sh":
+            after = blocks[i + 1] if i + 1 < len(blocks) and blocks[i + 1][1] == "text" else None
+            close = after and not text[m.end():after.start()].strip()
+            yield m[2], after if close else None
+
+
+def check_page(name, write):
+    path = TOP / name
+    text = path.read_text()
+    found = list(pairs(text))
+    with tempfile.TemporaryDirectory(prefix="heft-pages-") as folder:
+        printed = outputs([script for script, _ in found], checkout(pathlib.Path(folder)))
+    if len(printed) < len(found):
+        yield f"the shell ended in:\n{found[len(printed)][0]}"
+    edits = []
+    for (script, expected), got in zip(found, printed):
+        if expected and not pattern(expected[2]).fullmatch(got + "\n"):
+            yield f"{script}prints\n{got}\ninstead of\n{expected[2]}"
+            edits.append((expected.start(2), expected.end(2), got + "\n"))
+    for begin, end, got in reversed(edits if write else []):
+        text = text[:begin] + got + text[end:]
+    path.write_text(text) if write else None
+
+
+# ---- links ----
+
+
+def anchors(path):
+    for title in re.findall(r"^#+ (.*)$", path.read_text(), re.M):
+        yield re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def links(path):
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+    return [t for t in re.findall(r"\]\(([^)\s]+)\)", text) if not re.match(r"[a-z]+:", t)]
+
+
+def check_links(pages):
+    linked = set()
+    for page in pages:
+        for target in links(page):
+            where, _, anchor = target.partition("#")
+            path = (page.parent / where).resolve() if where else page
+            if path != page:
+                linked.add(path)
+            if not path.exists():
+                yield f"{page.relative_to(TOP)}: {target} does not exist"
+            elif anchor and anchor not in anchors(path):
+                yield f"{page.relative_to(TOP)}: {target} has no such heading"
+    yield from (f"no page links to {p.relative_to(TOP)}" for p in pages if p not in linked and p.name != "README.md")
+
+
+def main():
+    if not shutil.which("bash"):
+        print("1..0 # SKIP bash is not here")
+        return 0
+    write = "--write" in sys.argv[3:]
+    results = [(f"{page}: commands print what it says", list(check_page(page, write))) for page in PAGES]
+    pages = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md")])
+    return tap.report([*((t, [line for c in f for line in c.split("\n")]) for t, f in results),
+                       ("links lead to pages, and every page is linked", list(check_links(pages)))])
+
+
+sys.exit(main())
