@@ -1,0 +1,514 @@
+/* api_examples.c - one example for each section of the public headers; tools/gen_api.py puts them into docs/api.md.
+ * Usage: api_examples DIR, an empty directory. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <heft/heft_ext.h>
+#include <heft/params.h>
+
+/* heft.h: version, status, errors */
+static int print_error(const char *path)
+{
+    heft_file *file;
+    heft_error err;
+    if (heft_file_open(&file, path, NULL, &err)) {
+        fprintf(stderr, "%s: %s: %s\n", path, heft_status_name(err.status), err.message);
+        return 1;
+    }
+    heft_file_close(file);
+    return 0;
+}
+
+/* heft.h: opening */
+static heft_status open_state_dict(heft_file **out, const char *path, heft_error *err)
+{
+    heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
+    options.key = "state_dict"; /* of a nested PyTorch checkpoint */
+    options.check_parts = true; /* compare the digest of each part that is read */
+    return heft_file_open(out, path, &options, err);
+}
+
+/* heft.h: tensors and parts */
+static void list_tensors(const heft_file *file)
+{
+    for (uint32_t id = 0; id < heft_tensor_count(file); id++) {
+        heft_tensor t = heft_tensor_at(file, id);
+        printf("%.*s: rank %u, %" PRIu64 " bytes\n", (int)t.name.len, t.name.ptr, t.rank,
+               heft_tensor_bytes(file, id));
+    }
+}
+
+/* heft.h: reading whole tensors */
+static heft_status first_value(float *out, const heft_file *file, heft_error *err)
+{
+    heft_array a;
+    heft_status st = heft_array_read(&a, file, HEFT_STR("wte.weight"), HEFT_F32, NULL, 0, err);
+    if (st)
+        return st;
+    memcpy(out, a.data, sizeof *out);
+    heft_array_free(&a);
+    return HEFT_OK;
+}
+
+/* heft.h: reading parts */
+static heft_status read_in_chunks(uint64_t *sum, const heft_file *file, uint32_t part,
+                                  heft_error *err)
+{
+    uint8_t buffer[4096];
+    uint64_t left = heft_part_at(file, part).length;
+    heft_stream *stream;
+    heft_status st = heft_stream_open_checked(&stream, file, part, err);
+    while (!st && left) {
+        size_t n = left < sizeof buffer ? (size_t)left : sizeof buffer;
+        st = heft_stream_read(buffer, stream, n, err);
+        for (size_t i = 0; !st && i < n; i++)
+            *sum += buffer[i];
+        left -= n;
+    }
+    heft_stream_close(stream);
+    return st;
+}
+
+/* heft.h: element types */
+static bool to_bf16(uint16_t *out, const float *values, size_t count)
+{
+    const heft_dtype_info *type = heft_dtype_get(HEFT_BF16);
+    printf("%s: %u bytes for each element\n", type->name, type->block_bytes);
+    return heft_dtype_cast(out, HEFT_BF16, values, HEFT_F32, count);
+}
+
+/* heft.h: metadata */
+static void print_license(const heft_file *file)
+{
+    heft_value v;
+    if (heft_meta_find(&v, file, "license") && v.kind == HEFT_KIND_STR)
+        printf("license: %.*s\n", (int)v.as.s.len, v.as.s.ptr);
+}
+
+/* heft.h: facts of the file */
+static void print_facts(const heft_file *file)
+{
+    heft_str version = heft_file_version(file);
+    printf("%s %.*s, %" PRIu64 " bytes, %u shards\n", heft_format_name(heft_file_format(file)),
+           (int)version.len, version.ptr, heft_file_size(file), heft_shard_file_count(file));
+}
+
+/* heft.h: formats */
+static void list_writable_formats(void)
+{
+    for (size_t i = 0; i < heft_format_count(); i++) {
+        const heft_format *format = heft_format_at(i);
+        if (heft_format_caps(format) & HEFT_CAN_WRITE)
+            printf("%s: %s\n", heft_format_name(format), heft_format_suffixes(format));
+    }
+}
+
+/* heft.h: sources */
+static heft_status open_bytes(heft_file **out, const void *data, size_t len, heft_error *err)
+{
+    heft_source *source;
+    heft_status st = heft_source_open_memory(&source, data, len, err);
+    return st ? st : heft_file_open_source(out, source, NULL, err);
+}
+
+/* heft.h: feeding */
+static heft_status open_fed(heft_file **out, const uint8_t *data, size_t len, heft_error *err)
+{
+    heft_status st = heft_file_begin(out, len, NULL, err);
+    while (!st && (st = heft_file_step(*out, err)) == HEFT_AGAIN) {
+        const heft_range *need;
+        size_t count = heft_file_needs(*out, &need);
+        st = HEFT_OK;
+        for (size_t i = 0; !st && i < count; i++) /* a program would fetch the range here */
+            st = heft_file_feed(*out, need[i].offset, data + need[i].offset,
+                                (size_t)need[i].length, err);
+    }
+    return st;
+}
+
+/* heft.h: joining files */
+static heft_status join_with_lora(heft_file **out, const heft_file *base, const heft_file *lora,
+                                  heft_error *err)
+{
+    const heft_file *files[] = { base, lora };
+    heft_join_options options = HEFT_JOIN_OPTIONS_INIT;
+    options.duplicates = HEFT_DUPLICATES_LAST;
+    return heft_file_join(out, files, 2, &options, err);
+}
+
+/* check.h: findings */
+static void print_notices(const heft_file *file)
+{
+    heft_finding finding;
+    for (size_t i = 0; heft_notice_at(&finding, file, i); i++)
+        printf("%s: %s\n", finding.rule, finding.text);
+}
+
+/* check.h: checksums and rules */
+static heft_status is_sound(bool *out, const heft_file *file, heft_error *err)
+{
+    heft_verify_result result;
+    heft_status st = heft_file_verify(&result, file, NULL, err);
+    *out = !st && !result.faults;
+    return st;
+}
+
+/* check.h: hashes */
+static heft_status same_tensors(bool *out, const heft_file *a, const heft_file *b, heft_error *err)
+{
+    heft_hash models[2];
+    heft_hash *hashes = malloc((heft_tensor_count(a) + heft_tensor_count(b)) * sizeof *hashes);
+    heft_status st = hashes ? HEFT_OK : HEFT_E_NOMEM;
+    if (!st)
+        st = heft_file_hash(&models[0], hashes, a, NULL, NULL, err);
+    if (!st)
+        st = heft_file_hash(&models[1], hashes + heft_tensor_count(a), b, NULL, NULL, err);
+    *out = !st && !memcmp(&models[0], &models[1], sizeof *models);
+    free(hashes);
+    return st;
+}
+
+/* companion.h: vocabulary */
+static heft_status find_token(uint32_t *id, heft_str lines, const char *token, heft_error *err)
+{
+    heft_vocab *vocab;
+    heft_status st = heft_vocab_parse_lines(&vocab, lines, NULL, err);
+    if (st)
+        return st;
+    *id = heft_vocab_find(vocab, heft_str_from(token));
+    heft_vocab_close(vocab);
+    return HEFT_OK;
+}
+
+/* companion.h: settings */
+static heft_status hidden_size(uint64_t *out, heft_str config, heft_error *err)
+{
+    heft_settings *settings;
+    heft_value v;
+    heft_status st = heft_settings_parse_json(&settings, config, NULL, err);
+    if (st)
+        return st;
+    *out = heft_settings_find(&v, settings, "hidden_size") && v.kind == HEFT_KIND_UINT ? v.as.u : 0;
+    heft_settings_close(settings);
+    return HEFT_OK;
+}
+
+/* companion.h: profiles */
+static heft_status fits_profile(bool *out, const heft_file *file, heft_str json, heft_error *err)
+{
+    heft_profile *profile;
+    heft_verify_result result = { .faults = 0 };
+    heft_status st = heft_profile_parse_json(&profile, json, NULL, err);
+    if (st)
+        return st;
+    st = heft_profile_check(&result, profile, file, NULL, NULL, err);
+    *out = !st && !result.faults;
+    heft_profile_close(profile);
+    return st;
+}
+
+/* write.h: writing */
+static heft_status write_one(const char *path, const float *values, uint64_t count, heft_error *err)
+{
+    uint32_t part;
+    heft_sink *sink;
+    heft_writer *w = NULL;
+    heft_status st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
+    if (!st)
+        st = heft_writer_open(&w, heft_format_for_path(path), sink, NULL, err);
+    if (!st)
+        st = heft_writer_add_dense(&part, w, HEFT_STR("bias"), HEFT_F32, &count, 1, err);
+    if (!st)
+        st = heft_writer_begin(w, err);
+    if (!st)
+        st = heft_writer_write(w, part, values, (size_t)count * sizeof *values, err);
+    if (!st)
+        return heft_writer_finish(w, err);
+    heft_writer_discard(w);
+    return st;
+}
+
+/* write.h: saving arrays */
+static heft_status save(const char *path, const float *matrix, heft_error *err)
+{
+    const uint64_t dims[] = { 4, 8 };
+    const heft_array array = { .name = HEFT_STR("wte.weight"),
+                               .data = matrix,
+                               .bytes = 4 * 8 * sizeof *matrix,
+                               .dims = dims,
+                               .rank = 2,
+                               .dtype = HEFT_F32 };
+    heft_save_options options = HEFT_SAVE_OPTIONS_INIT;
+    options.flags = HEFT_SINK_REPLACE;
+    return heft_array_save(path, &array, 1, &options, err);
+}
+
+/* write.h: converting */
+static heft_dtype half(void *ctx, const heft_tensor *t)
+{
+    (void)ctx;
+    return t->dtype == HEFT_F32 ? HEFT_F16 : HEFT_UNTYPED; /* HEFT_UNTYPED: not cast */
+}
+
+static heft_status convert_to_half(const heft_file *file, const char *path, heft_error *err)
+{
+    heft_convert_options options = HEFT_CONVERT_OPTIONS_INIT;
+    heft_sink *sink;
+    heft_status st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
+    options.cast = half;
+    return st ? st : heft_file_convert(file, heft_format_for_path(path), sink, &options, err);
+}
+
+/* write.h: editing */
+static heft_status set_license(const char *path, heft_error *err)
+{
+    const heft_value license = { .kind = HEFT_KIND_STR,
+                                 .key = HEFT_STR("license"),
+                                 .as.s = HEFT_STR("MIT") };
+    heft_edit_options options = HEFT_EDIT_OPTIONS_INIT;
+    options.set = &license;
+    options.set_count = 1;
+    return heft_file_edit(NULL, path, &options, err);
+}
+
+/* write.h: appending */
+static heft_status append(const char *path, const heft_file *more, heft_error *err)
+{
+    heft_append_options options = HEFT_APPEND_OPTIONS_INIT;
+    options.duplicates = HEFT_DUPLICATES_FIRST; /* tensors that the file has are left out */
+    return heft_file_append(NULL, path, more, &options, err);
+}
+
+/* write.h: splitting */
+static heft_status add_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
+{
+    return heft_sink_dir_add(out, ctx, name, err);
+}
+
+static heft_status split(const heft_file *file, const char *folder, heft_error *err)
+{
+    heft_split_options options = HEFT_SPLIT_OPTIONS_INIT;
+    heft_sink_dir *dir;
+    heft_status st = heft_sink_dir_open(&dir, folder, HEFT_SINK_REPLACE, err);
+    if (st)
+        return st;
+    options.max_bytes = 5000000000;
+    options.open = add_file;
+    options.ctx = dir;
+    st = heft_file_split(file, heft_format_find("safetensors"), &options, err);
+    if (!st)
+        return heft_sink_dir_finish(dir, err);
+    heft_sink_dir_discard(dir);
+    return st;
+}
+
+/* params.h: identity */
+static void print_key(heft_id128 model, const char *name)
+{
+    heft_id128 base;
+    char text[33];
+    if (!heft_param_base_id(&base, heft_str_from(name)))
+        return; /* not ASCII */
+    heft_id128_text(text, heft_param_key(model, base));
+    printf("%s: %s\n", name, text);
+}
+
+/* params.h: the store */
+static heft_status use_under_budget(heft_file *take, heft_error *err)
+{
+    heft_params_options options = HEFT_PARAMS_OPTIONS_INIT;
+    heft_params *store;
+    heft_param weight;
+    heft_id128 model, key;
+    options.budget = 64 << 20;
+    heft_status st = heft_params_open(&store, &options, err);
+    if (st) {
+        heft_file_close(take);
+        return st;
+    }
+    st = heft_params_add(&model, store, take, err);
+    if (!st && heft_params_find(&key, store, model, HEFT_STR("wte.weight"))) {
+        st = heft_params_acquire(&weight, store, key, err);
+        if (!st) { /* weight.data stays in memory until it is released */
+            heft_params_release(store, key);
+        }
+    }
+    heft_params_close(store);
+    return st;
+}
+
+/* params.h: derived forms */
+static heft_status acquire_as_f32(heft_param *out, heft_params *store, heft_id128 key,
+                                  heft_error *err)
+{
+    heft_derivation f32 = heft_derivation_f32();
+    return heft_params_resolve(out, store, key, &f32, err); /* heft_params_release_form() */
+}
+
+/* heft_ext.h: sources */
+static bool bring_into_memory(const heft_file *file, uint32_t part, heft_error *err)
+{
+    return heft_file_is_mapped(file) && !heft_part_populate(file, part, err);
+}
+
+/* heft_ext.h: shards */
+static heft_status open_mapped_in(heft_source **out, const char *folder, heft_error *err)
+{
+    return heft_source_open_in_folder(out, folder, "bias.mag", HEFT_ACCESS_MAP, err);
+}
+
+/* heft_ext.h: editing */
+static heft_status planned_size(uint64_t *out, const heft_file *file, heft_error *err)
+{
+    heft_edit *edit;
+    heft_status st = heft_edit_plan(&edit, file, NULL, err);
+    if (st)
+        return st;
+    *out = heft_edit_size(edit); /* heft_edit_extents() lists the bytes */
+    heft_edit_close(edit);
+    return HEFT_OK;
+}
+
+/* heft_ext.h: threads */
+static heft_status open_with_threads(heft_file **out, const char *path, uint32_t count,
+                                     heft_executor *threads, heft_host *host, heft_error *err)
+{
+    heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
+    *threads = heft_executor_threads(count); /* both outlive the file */
+    heft_host_copy(host, NULL, sizeof *host);
+    host->executor = threads;
+    options.host = host;
+    return heft_file_open(out, path, &options, err);
+}
+
+/* heft_ext.h: the host */
+static heft_status open_in_buffer(heft_file **out, heft_source *take, heft_arena_memory *memory,
+                                  heft_allocator *allocator, heft_host *host, heft_error *err)
+{
+    heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
+    *allocator = heft_arena_allocator(memory); /* as on a board: no other memory is used */
+    heft_host_copy(host, NULL, sizeof *host);
+    host->allocator = allocator;
+    host->executor = NULL;
+    options.host = host;
+    return heft_file_open_source(out, take, &options, err);
+}
+
+/* ---- all of them, on a small model ---- */
+
+static heft_error err;
+
+static void need(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "%s: %s\n", what, err.message);
+        exit(1);
+    }
+}
+
+static heft_file *opened(const char *path)
+{
+    heft_file *file = NULL;
+    need(!heft_file_open(&file, path, NULL, &err), path);
+    return file;
+}
+
+static void read_model(const char *path)
+{
+    heft_file *file = opened(path);
+    float value = 0, values[2] = { 1, 2 };
+    uint16_t halves[2];
+    uint64_t sum = 0, size;
+    bool sound = false;
+    need(!print_error(path) && print_error("no such file"), "errors");
+    list_tensors(file);
+    list_writable_formats();
+    print_facts(file);
+    print_license(file);
+    print_notices(file);
+    need(!first_value(&value, file, &err) && value == 1, "array");
+    need(!read_in_chunks(&sum, file, 0, &err) && sum, "stream");
+    need(to_bf16(halves, values, 2), "cast");
+    need(!is_sound(&sound, file, &err) && sound, "verify");
+    need(!same_tensors(&sound, file, file, &err) && sound, "hash");
+    need(!planned_size(&size, file, &err) && size, "plan");
+    need(bring_into_memory(file, 0, &err), "populate");
+    need(!fits_profile(&sound, file, HEFT_STR("{\"name\": \"any\"}"), &err) && sound, "profile");
+    heft_file_close(file);
+    file = NULL;
+    need(open_state_dict(&file, path, &err) == HEFT_E_UNSUPPORTED, "key");
+    heft_file_close(file);
+}
+
+static void open_in_ways(const char *path)
+{
+    static uint8_t bytes[1 << 16], pool[1 << 20];
+    FILE *in = fopen(path, "rb");
+    size_t len = in ? fread(bytes, 1, sizeof bytes, in) : 0;
+    heft_arena_memory memory = { .base = pool, .size = sizeof pool };
+    heft_allocator allocator;
+    heft_executor threads;
+    heft_host host;
+    heft_source *source;
+    heft_file *file = NULL;
+    need(in && !fclose(in), "read");
+    need(!open_bytes(&file, bytes, len, &err), "memory");
+    heft_file_close(file);
+    need(!open_fed(&file, bytes, len, &err), "fed");
+    heft_file_close(file);
+    need(!open_with_threads(&file, path, 2, &threads, &host, &err), "threads");
+    heft_file_close(file);
+    need(!heft_source_open_memory(&source, bytes, len, &err), "source");
+    need(!open_in_buffer(&file, source, &memory, &allocator, &host, &err), "arena");
+    heft_file_close(file);
+}
+
+static void use_store(const char *path)
+{
+    heft_params *store;
+    heft_param values;
+    heft_id128 model, key;
+    print_key(heft_param_namespace_new(), "wte.weight");
+    need(!use_under_budget(opened(path), &err), "store");
+    need(!heft_params_open(&store, NULL, &err), "open");
+    need(!heft_params_add(&model, store, opened(path), &err), "add");
+    need(heft_params_find(&key, store, model, HEFT_STR("wte.weight")), "find");
+    need(!acquire_as_f32(&values, store, key, &err), "derive");
+    heft_params_release_form(store, key, heft_derivation_f32().kind);
+    heft_params_close(store);
+}
+
+int main(int argc, char **argv)
+{
+    static const float matrix[32] = { 1, 2, 3 };
+    uint32_t id;
+    uint64_t hidden;
+    heft_file *file, *more, *both;
+    heft_source *source;
+    if (argc != 2 || chdir(argv[1]))
+        return 2;
+    need(!save("model.safetensors", matrix, &err), "save");
+    need(!set_license("model.safetensors", &err), "edit");
+    read_model("model.safetensors");
+    open_in_ways("model.safetensors");
+    use_store("model.safetensors");
+    need(!write_one("bias.mag", matrix, 32, &err), "write");
+    need(!open_mapped_in(&source, ".", &err), "folder");
+    heft_source_close(source);
+    file = opened("model.safetensors");
+    more = opened("bias.mag");
+    need(!join_with_lora(&both, file, more, &err), "join");
+    need(!split(both, "shards", &err), "split");
+    heft_file_close(both);
+    need(!convert_to_half(file, "half.zt", &err), "convert");
+    need(!append("half.zt", more, &err), "append");
+    heft_file_close(file);
+    heft_file_close(more);
+    need(!find_token(&id, HEFT_STR("a\nb\n"), "b", &err) && id == 1, "vocabulary");
+    need(!hidden_size(&hidden, HEFT_STR("{\"hidden_size\": 8}"), &err) && hidden == 8, "settings");
+    puts("ok");
+    return 0;
+}

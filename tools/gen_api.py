@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""gen_api.py [--check]: writes docs/api.md, every public function with the comment of its header, section by section, and
+for each section the function of tests/api_examples.c that follows the comment "HEADER: SECTION".  --check compares
+instead: TAP on stdout."""
+import pathlib
+import re
+import sys
+import textwrap
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+PAGE = TOP / "docs/api.md"
+EXAMPLES = TOP / "tests/api_examples.c"
+HEADERS = ["heft.h", "check.h", "companion.h", "write.h", "params.h", "heft_ext.h"]
+SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
+BLOCK = re.compile(r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) (?:(?!\n\n).)*?(?:;|\n\}))(?=[ \n])",
+                   re.S | re.M)
+HEAD = """# The library, function by function
+
+Written by `tools/gen_api.py` from the headers in [include/heft](../include/heft); the examples are compiled and run by
+the tests. The rules for ownership, errors, threads and units are at the top of [heft.h](../include/heft/heft.h);
+[guide.md](guide.md) shows whole tasks, [examples](../examples) whole programs.
+"""
+
+
+def words(comment):
+    """The text of a comment in Markdown: lines that are indented by two, each with what follows deeper, are a list."""
+    lines = [re.sub(r"^\s*(/\*+|\*)? ?", "", line).rstrip() for line in comment.strip().removesuffix("*/").splitlines()]
+    out = []
+    for line in lines:
+        deep = len(line) - len(line.lstrip())
+        if deep == 2:
+            out.append("- " + re.sub(r"^(HEFT_\w+) +", r"`\1`: ", line.strip()))
+        elif not line or not out or (not deep and out[-1].startswith("- ")):
+            out.append(line.strip())
+        else:
+            out[-1] = f"{out[-1]} {line.strip()}".strip()
+    return "\n".join(textwrap.fill(line, 120, break_on_hyphens=False, subsequent_indent="  " * line.startswith("- "))
+                     for line in out).strip()
+
+
+def signature(code):
+    """The declaration alone, without what only compilers want."""
+    code = re.sub(r"\b(HEFT_API|HEFT_MUST_CHECK|static inline)\s+", "", code).split("\n{")[0].rstrip(";")
+    return re.sub(r"\n\s+", "\n    ", re.sub(r"\s*/\*.*?\*/", "", code, flags=re.S)) + ";"
+
+
+def functions(text):
+    """(name, signature, comment) of a section; declarations that follow each other share the comment before them."""
+    last, end = "", 0
+    for m in BLOCK.finditer(text):
+        name = re.search(r"(\w+)\(", m["code"])
+        between = text[end:m.start()].strip()
+        own = words(m["comment"]) if m["comment"] else ""
+        trailing = re.match(r" */\*(.*?)\*/", text[m.end():])
+        if not own and trailing:
+            own = trailing[1].strip()
+        last = own or ("" if between and not between.startswith("/*") else last)
+        end = m.end()
+        if name:
+            yield name[1], signature(m["code"]), last
+
+
+def sections(header):
+    """(title, text) of a header."""
+    parts = SECTION.split((TOP / "include/heft" / header).read_text())
+    return ((re.split(r"[(:]", title)[0].strip(), text) for title, text in zip(parts[1::2], parts[2::2]))
+
+
+def examples():
+    """{"header: section": code} of the functions that have such a comment."""
+    found = re.findall(r"^/\* (\w+\.h: [^*]*?) \*/\n(static .*?^\}$)", EXAMPLES.read_text(), re.M | re.S)
+    return {title: re.sub(r"^static ", "", code) for title, code in found}
+
+
+def page():
+    samples, used, out = examples(), set(), [HEAD]
+    for header in HEADERS:
+        out.append(f"## {header}\n")
+        for title, text in sections(header):
+            members = list(functions(text))
+            if not members:
+                continue
+            key = f"{header}: {title}"
+            used.add(key)
+            out.append(f"### {title[:1].upper() + title[1:]}\n")
+            out += [f"```c\n{samples[key]}\n```\n"] if key in samples else []
+            for name, declared, comment in members:
+                out.append(f"#### {name}\n\n```c\n{declared}\n```\n")
+                out += [comment + "\n"] if comment else []
+    return "\n".join(out), [k for k in used if k not in samples], [k for k in samples if k not in used]
+
+
+def main():
+    text, lacking, unknown = page()
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(text)
+        return 0
+    undocumented = re.findall(r"^#### (\w+)\n\n```c\n[^`]*```\n\n(?=#|\Z)", text, re.M)
+    return tap.report([
+        ("docs/api.md is that of the headers", [] if PAGE.exists() and PAGE.read_text() == text else ["run tools/gen_api.py"]),
+        ("every section has an example", [*lacking, *(f"there is no section {k}" for k in unknown)]),
+        ("every function has a comment", undocumented),
+    ])
+
+
+sys.exit(main())
