@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_board.py DIR: builds examples/board.c without a C library, for x86-64 and i386, each with the same model as an
-array of bytes, links the core that check_freestanding.py has left in DIR/native and DIR/m32, and runs them.  As a wasm32 object it needs the library's functions, the board's, and four for
-memory.  TAP on stdout."""
+"""check_board.py DIR: build and run examples/board.c without a C library, for x86-64 and i386.
+
+A model is linked as an array of bytes, and the core is the object that check_freestanding.py left in DIR/native and
+DIR/m32. For wasm32 the program is only compiled. The memory that the program needs is checked. TAP on stdout."""
 import pathlib
 import re
 import subprocess
@@ -16,7 +17,7 @@ from gen_burnpack import Pack, few  # noqa: E402
 
 FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/include", f"-I{TOP}/src",
          "-isystem", f"{TOP}/src/port_none/libc"]
-# Nothing of the compiler's that takes an operating system: no canaries, no tables for a loader.
+# No stack canaries and no relocation tables: these need an operating system.
 GCC = ["-fno-pic", "-no-pie", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
 TARGETS = {"x86_64": ("native", ["gcc", "-m64", *GCC]), "i386": ("m32", ["gcc", "-m32", *GCC])}
 WASM = ["clang", "--target=wasm32"]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""check_commits.py [--message FILE]: the commits since this program came, or the message in FILE before it becomes one,
-have a subject "area: what changes" of at most 72 characters and a body that says why.  TAP on stdout.
+"""check_commits.py [FILE]: check the messages of the commits since this program was added, or the message in FILE.
+
+A message has a subject "area: imperative" of at most 72 characters and a body that says why. TAP on stdout.
 
 As a hook:  ln -s ../../tools/check_commits.py .git/hooks/commit-msg"""
 import pathlib
@@ -16,7 +17,11 @@ SUBJECT = re.compile(r"[a-z0-9_./-]+(, [a-z0-9_./-]+)*: \S")
 
 
 def git(*args):
-    return subprocess.run(["git", *args], cwd=TOP, capture_output=True, text=True)
+    """What git prints; nothing without git or without a history."""
+    try:
+        return subprocess.run(["git", *args], cwd=TOP, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return ""
 
 
 def faults(message):
@@ -32,16 +37,15 @@ def faults(message):
 def new_messages():
     """Of the commits after the one that added this program; None: there is no history here."""
     here = "tools/check_commits.py"
-    added = git("log", "--diff-filter=A", "--format=%H", "--", here).stdout.split()
+    added = git("log", "--diff-filter=A", "--format=%H", "--", here).split()
     if not added:
         return None
-    return git("log", "--no-merges", "--format=%B%x00", f"{added[-1]}..HEAD").stdout.split("\0")[:-1]
+    return git("log", "--no-merges", "--format=%B%x00", f"{added[-1]}..HEAD").split("\0")[:-1]
 
 
 def main():
     if len(sys.argv) > 1:
-        path = sys.argv[2] if sys.argv[1] == "--message" else sys.argv[1]
-        lines = pathlib.Path(path).read_text().splitlines()
+        lines = pathlib.Path(sys.argv[1]).read_text().splitlines()
         messages = ["\n".join(line for line in lines if not line.startswith("#"))]
     else:
         messages = new_messages()

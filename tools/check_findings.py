@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_findings.py: every rule that the sources name is explained in docs/findings.md or on the page
-of a format, and every rule explained there exists.  TAP on stdout."""
+"""check_findings.py: check that every rule named in the sources is explained in docs/findings.md or on the page of a
+format, and that every rule explained there exists. TAP on stdout."""
 import pathlib
 import re
 import sys

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_freestanding.py m32|wasm32|native [DIR]: compiles the core without a C library, for a
-target that has none, links its objects into one and asks what that still needs: four mem
-functions.  Objects stay in DIR when it is given: DIR/heft.o is what check_board.py links.  TAP on stdout."""
+"""check_freestanding.py m32|wasm32|native [DIR]: compile the core for a target without a C library.
+
+The objects are linked into one, whose undefined symbols must be four mem functions. Objects stay in DIR if it is given;
+check_board.py links DIR/heft.o. TAP on stdout."""
 import concurrent.futures
 import pathlib
 import re
@@ -14,12 +15,12 @@ import tap
 TOP = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = ["base", "model", "grammar", "format", "core", "companion", "port_none"]
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
-# What the tool chain itself leaves open in an object: the machine's, not a library's.
+# Symbols that the tool chain itself leaves undefined; no library defines them.
 MACHINE = {"__linear_memory", "__stack_pointer", "__indirect_function_table", "_GLOBAL_OFFSET_TABLE_"}
 FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
-# 6 KiB of stack: hashing a model keeps two BLAKE3 states.
+# 6 KiB of stack: hashing a model needs two BLAKE3 states.
 FLAGS += ["-Wconversion", "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-Wstack-usage=6144"]
-# Nothing of the compiler's that takes an operating system: no canaries, no tables for a loader.
+# No stack canaries and no relocation tables: these need an operating system.
 GCC = ["-nostdlib", "-fno-pic", "-fno-stack-protector"]
 # target: compiler and its flags, linker, lister of symbols
 TARGETS = {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""check_install.py BUILD: installs a build beside the system and uses it from there as a stranger
-would: through pkg-config, shared and static, from C99 and C++17.  TAP on stdout."""
+"""check_install.py BUILD: install a build into a temporary directory and use it as another project would.
+
+Programs are built through pkg-config, with the shared and the static library, in C99, C11 and C++17. TAP on stdout."""
 import os
 import pathlib
 import subprocess

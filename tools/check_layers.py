@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""check_layers.py [--objects ARCHIVE]: proves that the layers of docs/architecture.md hold.
+"""check_layers.py [--objects ARCHIVE]: check that the code respects the layers of docs/architecture.md.
 
   includes   every #include points downward
-  ifdef      conditions of the preprocessor stand only where differences are allowed to live
-  atomics    so do the compiler's own atomic operations
-  calls      objects of the core call nothing outside it but four mem functions, format files
-             only what a format may call, and the engine's parts nothing above them
-  data       the core has no data that can be written to
-  names      everything that links is called heft_...
-  circles    no files of a directory need each other, directly or through others
+  ifdef      preprocessor conditions occur only in the files that may differ between platforms
+  atomics    so do atomic built-ins of the compiler
+  calls      objects of the core call nothing outside the core but four mem functions; formats call only the functions
+             meant for them; each part of the engine calls only the parts below it
+  data       the core has no writable data
+  names      every linked name begins with heft_
+  circles    no files of a directory need each other, directly or through other files
 
-All from "calls" on look at the objects of ARCHIVE, the static library of the core.  TAP on stdout."""
+The checks from "calls" on read the objects of ARCHIVE, the static library of the core. TAP on stdout."""
 import argparse
 import collections
 import functools
@@ -24,8 +24,7 @@ import tap
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 
-# Where a directory's files may include from.  heft.h: what a program sees, check.h, companion.h and write.h
-# with it; heft_ext.h: what plugs something in; a directory's own headers are its own.
+# The headers that each directory may include, besides its own. heft.h stands for check.h, companion.h and write.h too.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h", "heft_ext.h"],

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""check_words.py [--lower]: how plainly the comments of the C sources speak, against the bounds in words.tsv, which may
-only fall; no line past 100 columns; no file name twice.  --lower writes what was measured where it is below the bound.
-TAP on stdout.
+"""check_words.py [--lower]: measure how plain the comments of the C sources are.
 
-A pronoun makes the reader look for a noun; a comment that begins with "of" or "what" is a fragment of a sentence that
-nobody can see."""
+Pronouns and fragments must not exceed the bounds in words.tsv, which may only fall; no line may be longer than 100
+columns; no file name may occur twice. --lower writes measured values that are below the bounds. TAP on stdout.
+
+A pronoun makes the reader search for the noun; a comment that begins with "of" or "what" is a fragment of a sentence
+that the reader cannot see."""
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -49,7 +51,9 @@ def parse(text):
 
 
 def committed():
-    """The bounds of the last commit; without a history, none."""
+    """The bounds of the last commit; none without git or without a history."""
+    if not shutil.which("git"):
+        return {}
     shown = subprocess.run(["git", "show", "HEAD:tools/words.tsv"], cwd=TOP, capture_output=True, text=True)
     return parse(shown.stdout) if shown.returncode == 0 else {}
 

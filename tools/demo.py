@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""demo.py HEFT [MODEL]: a model through every format that heft writes, and back to safetensors.
+"""demo.py HEFT [MODEL]: convert a model to every format that heft writes, and back to safetensors.
 
-Without MODEL a small one is made.  What a format cannot hold as it is gets cast to f32, or is
-left out, and its row says so.  Files stay in .dev/demo."""
+Without MODEL a small one is made. If a format cannot represent the model, tensors are cast to f32 or left out, and the
+row of the format says so. The files stay in .dev/demo."""
 import collections
 import json
 import pathlib
@@ -12,7 +12,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 CANNOT_CARRY = 5
-# What to try, gentlest first: options of convert, and what the table says when that did it.
+# Options of convert to try, least intrusive first, and the text of the table if they succeed.
 WAYS = [
     ([], "equal"),
     (["--cast", "f32"], "cast to f32"),

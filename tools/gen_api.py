@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""gen_api.py [--check]: writes docs/api.md, every public function with the comment of its header, section by section, and
-for each section the function of tests/api_examples.c that follows the comment "HEADER: SECTION".  --check compares
-instead: TAP on stdout."""
+"""gen_api.py [--check]: write docs/api.md from the public headers.
+
+The page has every public function with its comment, section by section, and for each section the function of
+tests/api_examples.c after the comment "HEADER: SECTION". With --check the page is compared instead; TAP on stdout."""
 import pathlib
 import re
 import sys

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes src/base/nfc_tables.h: `tools/gen_nfc_tables.py > src/base/nfc_tables.h`.
+"""Write src/base/nfc_tables.h: `tools/gen_nfc_tables.py > src/base/nfc_tables.h`.
 
-From the Unicode data that Python has: the characters that no text in form C holds, the combining classes, and
-the pairs that form C joins, but for Hangul's, which follow a rule.  tests/test_nfc.c compares the result with Python.
+The tables come from the Unicode data of Python: characters that never occur in normalization form C, combining classes,
+and the pairs that form C composes, except Hangul syllables, which follow a rule. tests/test_nfc.c compares the tables
+with Python.
 """
 import unicodedata
 

@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
 """make_model.py OUT [--layers N] [--hidden N] [--vocab N] [--matrices DTYPE] [--seed N]
 
-Writes a safetensors file shaped like a small decoder: embeddings, per layer four attention and
-two feed-forward matrices with their norms.  Norms and embeddings are f32, matrices are
---matrices (f16, bf16 or f32).  The same arguments give the same bytes.  It streams: memory does
-not grow with the model."""
+Write a safetensors file with the tensors of a small decoder: embeddings, and for each layer four attention and two
+feed-forward matrices with their norms. Norms and embeddings are f32; --matrices (f16, bf16 or f32) chooses the type of
+the matrices. Equal arguments give equal bytes. Memory does not grow with the model."""
 import argparse
 import json
 import random
 import struct
 
-PATTERN = 1 << 18  # elements drawn at random; every tensor repeats them from a place of its own
+PATTERN = 1 << 18  # random elements; every tensor repeats them, beginning at another one
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 STORED = {"f32": "F32", "f16": "F16", "bf16": "BF16"}
 
 
 def shapes(layers, hidden, vocab, matrices):
-    """Yields (name, dtype, shape), in the order of the file."""
+    """Yield (name, dtype, shape) in the order of the file."""
     yield "tok_embeddings.weight", "f32", (vocab, hidden)
     yield "pos_embeddings.weight", "f32", (4 * hidden, hidden)
     for i in range(layers):
@@ -47,7 +46,7 @@ def pattern(dtype, seed):
 
 
 def write_tensor(out, data, size, start):
-    """size bytes of data, repeated without end, from start on."""
+    """Write size bytes of data, repeated endlessly, beginning at start."""
     view = memoryview(data)
     while size:
         piece = view[start : start + size]

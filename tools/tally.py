@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""tally.py FILE ACTION...: runs steps of a check and adds up what they found, in FILE.
+"""tally.py FILE ACTION...: run steps of a check and record their results in FILE.
 
-  run LABEL COMMAND...    TAP on stdout counts test by test, "N of M files as expected" file by
-                          file; of anything else the exit status: 0 passed, 77 skipped
+  run LABEL COMMAND...    count TAP on stdout test by test and "N of M files as expected" file by file;
+                          otherwise use the exit status: 0 passed, 77 skipped
   meson LABEL DIR SUITES ARG...
-                          meson test in DIR, its TAP counted test by test; a suite of SUITES
-                          (unit,engine,...) without a test counts as a failure
-  skip LABEL WHY          a step that cannot be run here
-  sum                     a table of the steps and the line "N passed, N failed, N skipped"
+                          run meson test in DIR and count TAP test by test; a suite of SUITES
+                          (unit,engine,...) without a test is a failure
+  skip LABEL WHY          record a step that cannot run here
+  sum                     print a table of the steps and "N passed, N failed, N skipped"
 
-run and meson show the output of what failed and then end with 1; sum ends with 1 when anything
+run and meson show the output of failed tests and then end with 1; sum ends with 1 if anything
 failed or nothing passed."""
 import json
 import pathlib
