@@ -123,8 +123,8 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t len, he
         size_t count = heft_file_needs(*out, &need);
         st = HEFT_OK;
         for (size_t i = 0; !st && i < count; i++) /* a program would fetch the range here */
-            st = heft_file_feed(*out, need[i].offset, data + need[i].offset,
-                                (size_t)need[i].length, err);
+            st = heft_file_feed(*out, need[i].offset, data + need[i].offset, (size_t)need[i].length,
+                                err);
     }
     return st;
 }
@@ -184,14 +184,14 @@ static heft_status find_token(uint32_t *id, heft_str lines, const char *token, h
 }
 
 /* companion.h: settings */
-static heft_status hidden_size(uint64_t *out, heft_str config, heft_error *err)
+static heft_status hidden_size(int64_t *out, heft_str config, heft_error *err)
 {
     heft_settings *settings;
     heft_value v;
     heft_status st = heft_settings_parse_json(&settings, config, NULL, err);
     if (st)
         return st;
-    *out = heft_settings_find(&v, settings, "hidden_size") && v.kind == HEFT_KIND_UINT ? v.as.u : 0;
+    *out = heft_settings_find(&v, settings, "hidden_size") && v.kind == HEFT_KIND_INT ? v.as.i : 0;
     heft_settings_close(settings);
     return HEFT_OK;
 }
@@ -485,7 +485,7 @@ int main(int argc, char **argv)
 {
     static const float matrix[32] = { 1, 2, 3 };
     uint32_t id;
-    uint64_t hidden;
+    int64_t hidden;
     heft_file *file, *more, *both;
     heft_source *source;
     if (argc != 2 || chdir(argv[1]))

@@ -49,8 +49,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_settings_parse_json(heft_settings **ou
                                                               const heft_host *host,
                                                               heft_error *err);
 HEFT_API void heft_settings_close(heft_settings *s); /* NULL is ignored */
-/* The strings, numbers and booleans at the top level, in the order of the document.  Numbers that
- * are not integers are HEFT_KIND_STR, spelled as in the document.  Values are borrowed from s. */
+/* The strings, numbers and booleans at the top level, in the order of the document.  Integers are
+ * HEFT_KIND_INT, or HEFT_KIND_UINT past INT64_MAX; other numbers are HEFT_KIND_STR, spelled as in
+ * the document.  Values are borrowed from s. */
 HEFT_API size_t heft_settings_count(const heft_settings *s);
 HEFT_API heft_value heft_settings_at(const heft_settings *s, size_t i);
 /* Find a top-level value by key; false if there is none. */
@@ -69,6 +70,7 @@ HEFT_API uint32_t heft_settings_find_path(const heft_settings *s, const char *pa
 /* A profile lists the tensors, metadata and tokens that a file of a certain model must have:
  * docs/profiles.md. */
 typedef struct heft_profile heft_profile;
+/* Parse a profile from JSON. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_profile_parse_json(heft_profile **out, heft_str text,
                                                              const heft_host *host,
                                                              heft_error *err);

@@ -473,6 +473,7 @@ HEFT_API bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t te
 
 /* ---- facts of the file -------------------------------------------------------------------- */
 
+/* Return the format of the file; static. */
 HEFT_API const heft_format *heft_file_format(const heft_file *f);
 HEFT_API heft_str heft_file_name(const heft_file *f); /* without folders; empty: not known */
 /* Version of the format: "1", "100", "snapshot"; may be empty. */
@@ -510,7 +511,7 @@ enum {
     HEFT_ONE_TENSOR = 256,  /* holds a single tensor without a name */
     HEFT_CAN_OPEN_KEY = 512 /* nested: heft_open_options.key opens an entry */
 };
-HEFT_API size_t heft_format_count(void);
+HEFT_API size_t heft_format_count(void); /* number of formats in this build */
 HEFT_API const heft_format *heft_format_at(size_t i); /* NULL after the last */
 /* Find a format by name ("mag"), or by the suffix of a path ("dir/model.mag"); NULL if none. */
 HEFT_API const heft_format *heft_format_find(const char *name);
