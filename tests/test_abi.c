@@ -304,6 +304,43 @@ static void a_host_without_an_allocator_is_none(void **state)
     assert_null(f);
 }
 
+static bool no_init(void *state)
+{
+    (void)state;
+    return true;
+}
+
+static void no_update(void *state, const void *data, size_t len)
+{
+    (void)state, (void)data, (void)len;
+}
+
+static void no_final(uint8_t *out, void *state)
+{
+    (void)out, (void)state;
+}
+
+static void a_digest_longer_than_a_stored_checksum_is_refused(void **state)
+{
+    heft_digest longest = { sizeof longest, "sha512", 64, 8, no_init, no_update, no_final, NULL };
+    const heft_digest *digests[] = { &longest, NULL };
+    heft_host host;
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_error err;
+    heft_file *f;
+    (void)state;
+    heft_host_copy(&host, NULL, sizeof host);
+    host.digests = digests;
+    opt.host = &host;
+    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err,
+                      "digest sha512 has 64 bytes; 1 to 32 are allowed");
+    longest.bytes = 0;
+    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "0 bytes");
+    longest.bytes = 32;
+    heft_assert_ok(heft_file_begin(&f, 100, &opt, &err), &err);
+    heft_file_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +354,7 @@ int main(void)
         cmocka_unit_test(what_is_not_there_is_said_not_to_be),
         cmocka_unit_test(a_format_can_be_insisted_on),
         cmocka_unit_test(a_host_without_an_allocator_is_none),
+        cmocka_unit_test(a_digest_longer_than_a_stored_checksum_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -413,6 +413,32 @@ static void a_program_can_hand_over_siblings(void **state)
     heft_test_free(&b);
 }
 
+/* A source whose table has no size, as of a program that forgot to set it. */
+static heft_status give_unsized(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    static const heft_source_ops no_size = { .size = 0 };
+    static heft_source source = { &no_size, 100 };
+    (void)ctx, (void)name, (void)err;
+    *out = &source;
+    return HEFT_OK;
+}
+
+static void a_shard_whose_source_has_no_size_is_refused(void **state)
+{
+    heft_error err;
+    heft_file *f;
+    heft_source *source;
+    heft_shard_folder shards = { .size = sizeof shards, .name = "model.zt", .open = give_unsized };
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    opt.shards = &shards;
+    heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
+    heft_assert_fails(heft_file_is_complete(f, &err), HEFT_E_ARGUMENT, &err, "heft_source_ops");
+    heft_file_close(f); /* calls nothing through the table */
+    heft_test_free(&b);
+}
+
 /* ---- names, by a format that says any ------------------------------------------------------- */
 
 static heft_ix_shard wanted;
@@ -545,6 +571,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_path_there_are_no_siblings, make_files,
                                         heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(a_system_that_fails_is_no_fault_of_the_model, make_files,
+                                        heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(a_shard_whose_source_has_no_size_is_refused, make_files,
                                         heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(a_program_can_hand_over_siblings, make_files,
                                         heft_test_dir_remove),

@@ -194,7 +194,7 @@ HEFT_API heft_executor heft_executor_threads(uint32_t width);
 typedef struct heft_digest {
     size_t size;                 /* = sizeof(heft_digest) */
     const char *name;            /* "crc32c" */
-    uint32_t bytes, state_bytes; /* of the digest, and of the state to allocate */
+    uint32_t bytes, state_bytes; /* of the digest (1 to HEFT_HASH_BYTES), of its state */
     bool (*init)(void *state);   /* false: out of memory */
     void (*update)(void *state, const void *data, size_t len);
     /* Write the digest (checksums: little-endian) and release the state; out NULL: only release. */

@@ -63,6 +63,16 @@ heft_status heft_sink_check(const heft_sink *s, heft_error *err)
     return heft_sized_check(s->ops->size, offsetof(heft_sink_ops, reflink), "heft_sink_ops", err);
 }
 
+/* Stored checksums are compared in buffers of HEFT_HASH_BYTES. */
+static heft_status check_digest(const heft_digest *d, heft_error *err)
+{
+    heft_status st = heft_sized_check(d->size, offsetof(heft_digest, combine), "heft_digest", err);
+    if (!st && (!d->bytes || d->bytes > HEFT_HASH_BYTES))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "digest %s has %U bytes; 1 to %U are allowed",
+                                d->name, (uint64_t)d->bytes, (uint64_t)HEFT_HASH_BYTES);
+    return st;
+}
+
 heft_status heft_host_check(const heft_host *h, heft_error *err)
 {
     heft_status st = heft_sized_check(h->size, offsetof(heft_host, scratch), "heft_host", err);
@@ -76,8 +86,7 @@ heft_status heft_host_check(const heft_host *h, heft_error *err)
     if (!st && h->executor)
         st = heft_sized_check(h->executor->size, sizeof(heft_executor), "heft_executor", err);
     for (size_t i = 0; !st && h->digests && h->digests[i]; i++)
-        st = heft_sized_check(h->digests[i]->size, offsetof(heft_digest, combine), "heft_digest",
-                              err);
+        st = check_digest(h->digests[i], err);
     for (size_t i = 0; !st && h->codecs && h->codecs[i]; i++)
         st = heft_sized_check(h->codecs[i]->size, offsetof(heft_codec, bound), "heft_codec", err);
     return st;

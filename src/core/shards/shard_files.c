@@ -135,7 +135,9 @@ static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_i
         if (cause.status == HEFT_E_NOMEM)
             return HEFT_E_NOMEM;
         shard->is_unreadable = cause.os && cause.status != HEFT_E_NOTFOUND;
-    } else if (!heft_source_check(shard->source, &why))
+    } else if ((st = heft_source_check(shard->source, &why)))
+        shard->source = NULL; /* a table without its size has no close() to call */
+    else
         st = check_size(shard, s, &why);
     if (st)
         return record_failure(f, shard, st, &why);
