@@ -99,7 +99,7 @@ def judge(shards, of, most, size_of, said):
         demand(size_of(names, i) == size, f"file {i} has {size} bytes, the judge's {size_of(names, i)}")
         if size > most:
             demand(len(names) == 1, f"file {i} has {size} bytes, more than {most}, and {len(names)} tensors")
-            line = f'its file has {size} bytes, {most} at most were asked for (tensor "{names[0]}")'
+            line = f'its file has {size} bytes, more than the limit of {most} (tensor "{names[0]}")'
             demand(line in said, f"nothing is said of {names[0]}: {said[:300]}")
         if i + 1 < len(shards):
             demand(size_of(names + shards[i + 1][1][:1], i) > most, f"file {i} of {size} bytes could have another tensor")

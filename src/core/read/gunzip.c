@@ -19,6 +19,7 @@ enum {
     /* Up to this ratio the length in the trailer is trusted and memory allocated; beyond, the
      * content is counted first. */
     TRUSTED_RATIO = 16,
+    DEFLATE_RATIO = 1032, /* DEFLATE cannot expand further: 258 bytes need two bits */
     PROBE_BYTES = 256
 };
 
@@ -296,8 +297,13 @@ static heft_status fill_content(gunzip_source *p, heft_file *f, heft_error *err)
         st = fill(p, f, len, &has_more, err);
     if (st || (is_plausible && !has_more))
         return st;
-    /* The content has at least len bytes. */
-    st = len > limit ? HEFT_OK : count_content(f, &len, limit, err);
+    if (heft_div(len, DEFLATE_RATIO) > stored)
+        return heft_error_plain(err, HEFT_E_FORMAT,
+                                "gzip: %U compressed bytes cannot unpack to the %U bytes of the "
+                                "trailer: the file is truncated or damaged",
+                                stored, len);
+    /* A false length is reported as damage, a true one that is too large as a limit. */
+    st = count_content(f, &len, limit, err);
     if (!st && len > limit)
         return heft_error_plain(err, HEFT_E_LIMIT,
                                 "gzip: %U compressed bytes unpack to more than %U times that size",
