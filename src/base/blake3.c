@@ -100,20 +100,20 @@ static void compress_block(uint32_t cv[8], const uint8_t block[BLOCK], uint64_t 
     compress(cv, m, counter, bytes, flags);
 }
 
-/* ---- the same for HEFT_CAST_BATCH chunks side by side: word i of chunk k is lane k of number i ---- */
+/* ---- the same for HEFT_U32_LANES chunks side by side: word i of chunk k is lane k of number i ---- */
 
-static inline heft_u32x4 splat(uint32_t v)
+static inline heft_u32_lanes splat(uint32_t v)
 {
-    return (heft_u32x4){ 0 } + v;
+    return (heft_u32_lanes){ 0 } + v;
 }
 
-static inline heft_u32x4 rotate_lanes(heft_u32x4 v, unsigned by)
+static inline heft_u32_lanes rotate_lanes(heft_u32_lanes v, unsigned by)
 {
     return v >> by | v << (32 - by);
 }
 
-static inline void mix_lanes(heft_u32x4 v[16], unsigned a, unsigned b, unsigned c, unsigned d,
-                             heft_u32x4 x, heft_u32x4 y)
+static inline void mix_lanes(heft_u32_lanes v[16], unsigned a, unsigned b, unsigned c, unsigned d,
+                             heft_u32_lanes x, heft_u32_lanes y)
 {
     v[a] += v[b] + x;
     v[d] = rotate_lanes(v[d] ^ v[a], 16);
@@ -125,7 +125,7 @@ static inline void mix_lanes(heft_u32x4 v[16], unsigned a, unsigned b, unsigned 
     v[b] = rotate_lanes(v[b] ^ v[c], 7);
 }
 
-static inline void do_round_lanes(heft_u32x4 v[16], const heft_u32x4 m[16], const uint8_t s[16])
+static inline void do_round_lanes(heft_u32_lanes v[16], const heft_u32_lanes m[16], const uint8_t s[16])
 {
     mix_lanes(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
     mix_lanes(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
@@ -138,20 +138,20 @@ static inline void do_round_lanes(heft_u32x4 v[16], const heft_u32x4 m[16], cons
 }
 
 /* Word i of the block at p in each chunk. */
-static inline heft_u32x4 gather(const uint8_t *p)
+static inline heft_u32_lanes gather(const uint8_t *p)
 {
-    uint32_t words[HEFT_CAST_BATCH];
-    for (unsigned k = 0; k < HEFT_CAST_BATCH; k++)
+    uint32_t words[HEFT_U32_LANES];
+    for (unsigned k = 0; k < HEFT_U32_LANES; k++)
         words[k] = heft_le32(p + (size_t)k * CHUNK);
-    heft_u32x4 v;
+    heft_u32_lanes v;
     memcpy(&v, words, sizeof v);
     return v;
 }
 
-static void compress_lanes(heft_u32x4 cv[8], const uint8_t *p, const heft_u32x4 counter[2],
+static void compress_lanes(heft_u32_lanes cv[8], const uint8_t *p, const heft_u32_lanes counter[2],
                            uint32_t flags)
 {
-    heft_u32x4 m[16], v[16];
+    heft_u32_lanes m[16], v[16];
     for (unsigned i = 0; i < 16; i++)
         m[i] = gather(p + 4 * i);
     for (unsigned i = 0; i < 8; i++)
@@ -168,15 +168,15 @@ static void compress_lanes(heft_u32x4 cv[8], const uint8_t *p, const heft_u32x4 
         cv[i] = v[i] ^ v[i + 8];
 }
 
-/* Chaining values of the HEFT_CAST_BATCH chunks at p, of which the first has that number. */
-static void hash_chunks(uint32_t out[HEFT_CAST_BATCH][8], const uint8_t *p, uint64_t number)
+/* Chaining values of the HEFT_U32_LANES chunks at p, of which the first has that number. */
+static void hash_chunks(uint32_t out[HEFT_U32_LANES][8], const uint8_t *p, uint64_t number)
 {
-    uint32_t low[HEFT_CAST_BATCH], high[HEFT_CAST_BATCH];
-    for (unsigned k = 0; k < HEFT_CAST_BATCH; k++) {
+    uint32_t low[HEFT_U32_LANES], high[HEFT_U32_LANES];
+    for (unsigned k = 0; k < HEFT_U32_LANES; k++) {
         low[k] = (uint32_t)(number + k);
         high[k] = (uint32_t)((number + k) >> 32);
     }
-    heft_u32x4 counter[2], cv[8];
+    heft_u32_lanes counter[2], cv[8];
     memcpy(&counter[0], low, sizeof low);
     memcpy(&counter[1], high, sizeof high);
     for (unsigned i = 0; i < 8; i++)
@@ -187,7 +187,7 @@ static void hash_chunks(uint32_t out[HEFT_CAST_BATCH][8], const uint8_t *p, uint
     }
     for (unsigned i = 0; i < 8; i++) {
         memcpy(low, &cv[i], sizeof low);
-        for (unsigned k = 0; k < HEFT_CAST_BATCH; k++)
+        for (unsigned k = 0; k < HEFT_U32_LANES; k++)
             out[k][i] = low[k];
     }
 }
@@ -236,11 +236,11 @@ static void end_block(heft_blake3 *h)
 /* Adds the whole chunks at p that do not reach the end of the input; returns their bytes. */
 static size_t take_chunks(heft_blake3 *h, const uint8_t *p, size_t len)
 {
-    uint32_t cv[HEFT_CAST_BATCH][8];
+    uint32_t cv[HEFT_U32_LANES][8];
     size_t at = 0;
-    for (; len - at > (size_t)HEFT_CAST_BATCH * CHUNK; at += (size_t)HEFT_CAST_BATCH * CHUNK) {
+    for (; len - at > (size_t)HEFT_U32_LANES * CHUNK; at += (size_t)HEFT_U32_LANES * CHUNK) {
         hash_chunks(cv, p + at, h->chunk);
-        for (unsigned k = 0; k < HEFT_CAST_BATCH; k++)
+        for (unsigned k = 0; k < HEFT_U32_LANES; k++)
             add_chunk(h, cv[k]);
     }
     return at;

@@ -173,11 +173,11 @@ static inline void heft_clear_wide_registers(void)
 
 /* Numbers that are added, shifted and combined side by side; one where the machine has no more. */
 #if defined(__GNUC__) && (defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__))
-enum { HEFT_CAST_BATCH = 4 };
-typedef uint32_t heft_u32x4 __attribute__((vector_size(16)));
+enum { HEFT_U32_LANES = 4 };
+typedef uint32_t heft_u32_lanes __attribute__((vector_size(16)));
 #else
-enum { HEFT_CAST_BATCH = 1 };
-typedef uint32_t heft_u32x4;
+enum { HEFT_U32_LANES = 1 };
+typedef uint32_t heft_u32_lanes;
 #endif
 
 #endif

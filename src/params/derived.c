@@ -1,4 +1,4 @@
-/* derived.c - the derived forms that come with the library. */
+/* derived.c - the derived forms of the library: numbers as f32, matrices in tiles. */
 #include <string.h>
 
 #include <heft/params.h>
@@ -6,7 +6,7 @@
 #include "base/checked_math.h"
 #include "base/error.h"
 
-/* ---- the same numbers as f32 ---- */
+/* ---- numbers as f32 ---- */
 
 static uint64_t elements(const heft_param *p)
 {
@@ -23,7 +23,7 @@ static heft_status f32_shape(heft_param *out, const heft_param *src, const void 
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this element type cannot be cast to f32");
     out->dtype = HEFT_F32;
     if (!heft_mul(&out->bytes, elements(src), 4))
-        return heft_error_plain(err, HEFT_E_LIMIT, "a parameter passes 2^64 bytes");
+        return heft_error_plain(err, HEFT_E_LIMIT, "the parameter exceeds 2^64 bytes");
     return HEFT_OK;
 }
 
@@ -71,12 +71,12 @@ static heft_status tiles_shape(heft_param *out, const heft_param *src, const voi
     uint64_t bytes = 1;
     if (!lay_grid(&g, src, ctx))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "only matrices of plain elements are cut into tiles");
+                                "only matrices of a plain element type can be tiled");
     if (!heft_mul(&bytes, g.down, g.across) || !heft_mul(&bytes, bytes, g.tile_rows) ||
         !heft_mul(&bytes, bytes, g.tile_columns) || !heft_mul(&bytes, bytes, g.size))
-        return heft_error_plain(err, HEFT_E_LIMIT, "the tiles pass 2^64 bytes");
+        return heft_error_plain(err, HEFT_E_LIMIT, "the tiles exceed 2^64 bytes");
     out->bytes = bytes;
-    return HEFT_OK; /* the shape stays that of the matrix */
+    return HEFT_OK; /* the shape is the shape of the matrix */
 }
 
 static heft_status tiles_make(void *dst, const heft_param *out, const heft_param *src,
@@ -101,7 +101,7 @@ static heft_status tiles_make(void *dst, const heft_param *out, const heft_param
 
 heft_derivation heft_derivation_tiles(const heft_tiling *t)
 {
-    /* one kind per size of tile */
+    /* Each tile size is a kind of its own. */
     uint64_t kind = (uint64_t)1 << 63 | (uint64_t)t->rows << 31 | t->columns;
     return (heft_derivation){ kind, tiles_shape, tiles_make, t };
 }

@@ -1,4 +1,4 @@
-/* params_cache.c - states, uses and the budget. */
+/* params_cache.c - states and use counts of entries, eviction under the budget, loading. */
 #include "params/params_store.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static void touch(heft_params *p, entry *e)
 {
     uint64_t now = atomic_fetch_add_explicit(&p->tick, 1, memory_order_relaxed);
     atomic_store_explicit(&e->stamp, now + 1, memory_order_relaxed);
-    if (atomic_load_explicit(&e->fresh, memory_order_relaxed))
-        atomic_store_explicit(&e->fresh, false, memory_order_relaxed);
+    if (atomic_load_explicit(&e->prefetched, memory_order_relaxed))
+        atomic_store_explicit(&e->prefetched, false, memory_order_relaxed);
 }
 
 bool heft_cache_take(heft_params *p, entry *e)
@@ -31,7 +31,7 @@ bool heft_cache_take(heft_params *p, entry *e)
     return true;
 }
 
-/* ---- least recently used; under the lock ---- */
+/* ---- heap, least recently used first; under the lock ---- */
 
 static void heap_put(heft_params *p, size_t i, ranked r)
 {
@@ -59,7 +59,7 @@ static void heap_down(heft_params *p, size_t i)
     heap_put(p, i, r);
 }
 
-/* Room was made before the entry was loaded. */
+/* Capacity was reserved when the entry was added. */
 static void heap_push(heft_params *p, entry *e)
 {
     p->heap[p->heap_len++] = (ranked){ atomic_load(&e->stamp), e };
@@ -79,12 +79,12 @@ static void heap_remove(heft_params *p, const entry *e)
 
 /* ---- the budget; under the lock ---- */
 
-/* An event that finds no memory is counted all the same. While an entry is loaded, the loading thread writes its
- * weight without the lock. */
+/* Queue an event.  Out of memory the event is lost, but the statistics count it.  A stall has no
+ * bytes: the loading thread may be writing e->weight without the lock. */
 static void note(heft_params *p, heft_params_event what, const entry *e)
 {
     uint64_t bytes = what == HEFT_PARAMS_STALL ? 0 : e->weight;
-    if (p->opt.on_event && heft_params_store_reserve((void **)&p->events, &p->event_room,
+    if (p->opt.on_event && heft_params_store_reserve((void **)&p->events, &p->event_capacity,
                                                      p->event_count, sizeof *p->events))
         p->events[p->event_count++] = (event){ what, e->key, bytes };
 }
@@ -96,7 +96,7 @@ static void unlock(heft_params *p)
     size_t n = p->event_count;
     p->dropped = NULL;
     p->events = NULL;
-    p->event_count = p->event_room = 0;
+    p->event_count = p->event_capacity = 0;
     pthread_mutex_unlock(&p->lock);
     heft_load_return(p, dropped);
     for (size_t i = 0; i < n; i++)
@@ -104,12 +104,13 @@ static void unlock(heft_params *p)
     free(events);
 }
 
-static bool give_up(heft_params *p, entry *e, bool ahead)
+/* Evict an entry unless it is in use or, for a prefetch, prefetched itself. */
+static bool evict(heft_params *p, entry *e, bool ahead)
 {
     unsigned unused = READY;
-    if (ahead && atomic_load(&e->fresh))
+    if (ahead && atomic_load(&e->prefetched))
         return false;
-    /* as if it were being loaded: whoever wants it now comes for the lock */
+    /* LOADING sends threads that acquire the entry to the lock. */
     if (!atomic_compare_exchange_strong(&e->word, &unused, LOADING))
         return false;
     holding *h = heft_load_take(e);
@@ -130,15 +131,16 @@ static bool fits(const heft_params *p, uint64_t bytes)
     return !p->opt.budget || (resident <= p->opt.budget && bytes <= p->opt.budget - resident);
 }
 
-/* Evicts until so many bytes more fit, or nothing is left to evict.  Entries in use are set aside,
- * at the end of the heap's own array, and put back; those used since they were ranked are ranked
- * anew.
+/* Evict until `bytes` more bytes fit or no entry can be evicted.  Entries in use are moved to the
+ * end of the heap's array and put back afterwards; entries used since they were ranked are ranked
+ * again.
  *
- * OVER_BUDGET is set before the entries in use are looked at: each is seen to be free, or given up by
- * whoever releases it.  So nothing is left to evict while it stays set. */
+ * OVER_BUDGET is set before the use counts are read: an entry is either seen unused here, or
+ * evicted by the thread that releases it.  While OVER_BUDGET stays set, nothing can be evicted
+ * here. */
 static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
 {
-    size_t aside = p->heap_room;
+    size_t aside = p->heap_capacity;
     if (fits(p, bytes) || atomic_load(&p->attention) & OVER_BUDGET)
         return fits(p, bytes);
     if (!ahead)
@@ -148,16 +150,16 @@ static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
         heap_remove(p, least.e);
         if (atomic_load(&least.e->stamp) != least.stamp)
             heap_push(p, least.e);
-        else if (!give_up(p, least.e, ahead))
+        else if (!evict(p, least.e, ahead))
             p->heap[--aside].e = least.e;
     }
-    while (aside < p->heap_room)
+    while (aside < p->heap_capacity)
         heap_push(p, p->heap[aside++].e);
     return fits(p, bytes);
 }
 
-/* After each change of what is resident. */
-static void end_of_excess(heft_params *p)
+/* Clear OVER_BUDGET if the budget holds again; call after each change of stats.resident. */
+static void clear_over_budget(heft_params *p)
 {
     if (fits(p, 0))
         atomic_fetch_and(&p->attention, ~(unsigned)OVER_BUDGET);
@@ -169,9 +171,9 @@ void heft_cache_release(heft_params *p, entry *e)
     if (!atomic_load_explicit(&p->attention, memory_order_seq_cst) || uses > 1)
         return;
     pthread_mutex_lock(&p->lock);
-    if (!fits(p, 0) && give_up(p, e, false)) {
+    if (!fits(p, 0) && evict(p, e, false)) {
         heap_remove(p, e);
-        end_of_excess(p);
+        clear_over_budget(p);
     }
     p->releases++;
     pthread_cond_broadcast(&p->changed);
@@ -180,13 +182,14 @@ void heft_cache_release(heft_params *p, entry *e)
 
 /* ---- loading ---- */
 
-/* Waits for another's load; a use was added for us if it succeeded.  HEFT_AGAIN: nothing came of it. */
+/* Wait for the load of another thread, which adds a use for this thread on success.  HEFT_AGAIN:
+ * the load was abandoned. */
 static heft_status wait_for(heft_params *p, load *l, heft_error *err)
 {
     l->waiting++;
     while (!l->done)
         pthread_cond_wait(&p->changed, &p->lock);
-    heft_status st = l->given_up ? HEFT_AGAIN : l->err.status;
+    heft_status st = l->abandoned ? HEFT_AGAIN : l->err.status;
     if (st && err)
         *err = l->err;
     if (!--l->waiting)
@@ -194,7 +197,7 @@ static heft_status wait_for(heft_params *p, load *l, heft_error *err)
     return st;
 }
 
-/* Without the lock. */
+/* Load an entry; called without the lock. */
 static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
                             heft_error *err)
 {
@@ -202,21 +205,21 @@ static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, 
     if (st)
         return st;
     pthread_mutex_lock(&p->lock);
-    bool has_room = make_room(p, e->weight, ahead);
-    if (ahead && !has_room)
-        st = heft_error_plain(err, HEFT_E_LIMIT, "no room under the budget");
+    bool fits_now = make_room(p, e->weight, ahead);
+    if (ahead && !fits_now)
+        st = heft_error_plain(err, HEFT_E_LIMIT, "the memory budget is exhausted");
     else
         p->stats.resident += e->weight;
     if (p->stats.resident > p->stats.peak)
         p->stats.peak = p->stats.resident;
-    end_of_excess(p);
+    clear_over_budget(p);
     unlock(p);
     if (!st) {
         st = heft_load_bytes(p, e, d, err);
         if (st) {
             pthread_mutex_lock(&p->lock);
             p->stats.resident -= e->weight;
-            end_of_excess(p);
+            clear_over_budget(p);
             unlock(p);
         }
     }
@@ -224,19 +227,19 @@ static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, 
     return st;
 }
 
-/* Publishes what came of a load; under the lock. */
-static void settle(heft_params *p, entry *e, bool ahead, heft_status st, const heft_error *err)
+/* Publish the result of a load; call under the lock. */
+static void publish(heft_params *p, entry *e, bool ahead, heft_status st, const heft_error *err)
 {
     load *l = e->load;
     if (st) {
         l->err = *err;
-        l->given_up = ahead && st == HEFT_E_LIMIT;
+        l->abandoned = ahead && st == HEFT_E_LIMIT;
         atomic_store(&e->word, ABSENT);
     } else {
         p->stats.loads++;
         p->stats.bytes_loaded += e->view.bytes;
         atomic_store(&e->stamp, atomic_load(&p->tick));
-        atomic_store(&e->word, READY + 1 + l->waiting); /* ours, and one for each who waits */
+        atomic_store(&e->word, READY + 1 + l->waiting); /* this thread and each waiting thread */
         heap_push(p, e);
         note(p, HEFT_PARAMS_LOAD, e);
     }
@@ -265,7 +268,7 @@ static heft_status load_entry(heft_params *p, entry *e, const heft_derivation *d
     unlock(p);
     heft_status st = load_now(p, e, d, ahead, &own);
     pthread_mutex_lock(&p->lock);
-    settle(p, e, ahead, st, &own);
+    publish(p, e, ahead, st, &own);
     unlock(p);
     if (st && err)
         *err = own;

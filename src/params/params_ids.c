@@ -1,4 +1,5 @@
-/* params_ids.c - who a parameter is: gpt-rs' base ids, namespaces and keys, and Burn's ids as text. */
+/* params_ids.c - identities of parameters: base ids, namespaces and keys of gpt-rs; ids of Burn as
+ * text. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ heft_id128 heft_id128_from(uint64_t low, uint64_t high)
     return id;
 }
 
-/* The one number that outlives a store: namespaces of one process never meet. */
+/* The counter is global, so that no two namespaces of a process are equal. */
 heft_id128 heft_param_namespace_new(void)
 {
     static atomic_uint_fast64_t last;
@@ -67,7 +68,7 @@ heft_status heft_param_id_new(uint64_t *out, heft_error *err)
     return heft_random_u64(out, err);
 }
 
-/* The bytes of an id in the order in which they are written: the first is the least significant one. */
+/* Burn encodes the bytes of an id from the least significant to the most significant. */
 static uint64_t byte_swapped(uint64_t v)
 {
     uint64_t swapped = 0;
@@ -76,7 +77,7 @@ static uint64_t byte_swapped(uint64_t v)
     return swapped;
 }
 
-/* 64 bits are twelve digits and four bits of a thirteenth, whose last bit is zero. */
+/* 64 bits fill twelve digits and four bits of the thirteenth, whose lowest bit is zero. */
 void heft_param_id_text(char out[HEFT_PARAM_ID_TEXT], uint64_t id)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuv";

@@ -1,4 +1,4 @@
-/* params_load.c - where the bytes of an entry come from: lent by the file, read from it, or made. */
+/* params_load.c - loading an entry: map its part, read the part, or derive a form. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,21 +7,18 @@
 
 enum {
     ALIGN = 64,
-    MAPPED =
-        256
-        << 10, /* from here on bytes are used where they are mapped; below, whole pages would weigh
-                         * more than a copy */
+    MAP_FROM = 256 << 10 /* bytes; smaller parts are copied, since whole pages would cost more */
 };
 
-/* The bytes in place, if they may be used there. */
-static const void *lent(const heft_params *p, const entry *e)
+/* Return the bytes in place, or NULL if a copy is needed. */
+static const void *view_in_place(const heft_params *p, const entry *e)
 {
     const void *view = heft_part_view(e->file, e->part);
     const heft_dtype_info *info = heft_dtype_get(e->view.dtype);
     if (!view || p->opt.copy || !info ||
         (uintptr_t)view % (info->block_elems == 1 ? info->block_bytes : 1))
         return NULL;
-    return heft_file_is_mapped(e->file) && e->view.bytes < MAPPED ? NULL : view;
+    return heft_file_is_mapped(e->file) && e->view.bytes < MAP_FROM ? NULL : view;
 }
 
 /* ---- measuring ---- */
@@ -55,8 +52,8 @@ heft_status heft_load_measure(heft_params *p, entry *e, const heft_derivation *d
 {
     if (!e->file)
         return measure_form(p, e, d, err);
-    /* what somebody else's memory lends weighs nothing here */
-    e->weight = lent(p, e) && !heft_file_is_mapped(e->file) ? 0 : e->view.bytes;
+    /* Memory of the caller does not count against the budget. */
+    e->weight = view_in_place(p, e) && !heft_file_is_mapped(e->file) ? 0 : e->view.bytes;
     return HEFT_OK;
 }
 
@@ -94,7 +91,7 @@ static heft_status map(entry *e, const void *view, heft_error *err)
     return heft_part_populate(e->file, e->part, err);
 }
 
-/* An empty part is read, too: it may have a digest. */
+/* An empty part is read as well, since it may have a digest. */
 static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
 {
     heft_stream *s;
@@ -109,9 +106,9 @@ static heft_status read_all(const heft_params *p, entry *e, heft_error *err)
 
 heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
 {
-    const void *view = e->file ? lent(p, e) : NULL;
+    const void *view = e->file ? view_in_place(p, e) : NULL;
     heft_status st = view ? map(e, view, err) : allocate(p, e, err);
-    if (!st && view && p->opt.check_parts) /* in place, after they were made resident */
+    if (!st && view && p->opt.check_parts) /* the mapped bytes are resident now */
         st = heft_part_verify(NULL, e->file, e->part, err);
     if (!st && !view)
         st = e->file ? read_all(p, e, err)

@@ -1,4 +1,4 @@
-/* params_store.c - models, names and keys; the ways into the cache. */
+/* params_store.c - models, names and keys of the parameter store, and its public functions. */
 #include "params/params_store.h"
 
 #include <stdlib.h>
@@ -11,18 +11,18 @@ heft_status heft_store_no_memory(heft_error *err)
     return heft_error_no_memory(err, "for parameters");
 }
 
-bool heft_params_store_reserve(void **items, size_t *room, size_t count, size_t elem)
+bool heft_params_store_reserve(void **items, size_t *capacity, size_t count, size_t elem)
 {
-    if (count < *room)
+    if (count < *capacity)
         return true;
-    size_t more = *room ? *room : 16;
+    size_t more = *capacity ? *capacity : 16;
     while (more <= count)
         more = more > SIZE_MAX / 2 ? SIZE_MAX : 2 * more;
     void *p = more > SIZE_MAX / elem ? NULL : realloc(*items, more * elem);
     if (!p)
         return false;
     *items = p;
-    *room = more;
+    *capacity = more;
     return true;
 }
 
@@ -30,7 +30,7 @@ bool heft_params_store_reserve(void **items, size_t *room, size_t count, size_t 
 
 static size_t slot_of(const table *t, heft_id128 key)
 {
-    size_t h; /* keys are hashes already */
+    size_t h; /* keys are hashes */
     memcpy(&h, key.bytes, sizeof h);
     return h & t->mask;
 }
@@ -55,7 +55,7 @@ static void put(table *t, entry *e)
     atomic_store_explicit(&t->slots[i], e, memory_order_release);
 }
 
-/* Readers may still be in the old table: it goes with the store. */
+/* Readers may still use the old table, so it is freed with the store. */
 static bool grow_table(heft_params *p, size_t count)
 {
     table *old = atomic_load(&p->table), *t;
@@ -76,20 +76,20 @@ static bool grow_table(heft_params *p, size_t count)
     return true;
 }
 
-/* As the table. */
+/* Old lists are freed with the store, as old tables are. */
 static bool grow_order(heft_params *p, size_t count)
 {
     list *old = atomic_load(&p->order), *l;
-    size_t room = old ? old->room : 16;
-    while (room < count)
-        room *= 2;
-    if (old && room == old->room)
+    size_t capacity = old ? old->capacity : 16;
+    while (capacity < count)
+        capacity *= 2;
+    if (old && capacity == old->capacity)
         return true;
-    l = malloc(sizeof *l + room * sizeof *l->items);
+    l = malloc(sizeof *l + capacity * sizeof *l->items);
     if (!l)
         return false;
     l->older = old;
-    l->room = room;
+    l->capacity = capacity;
     if (old)
         memcpy(l->items, old->items, atomic_load(&p->count) * sizeof *l->items);
     atomic_store_explicit(&p->order, l, memory_order_release);
@@ -167,7 +167,7 @@ static bool attribute(heft_value *out, const heft_file *f, uint32_t tensor, cons
     return false;
 }
 
-/* Entries of all parameters of a file, not yet to be found. */
+/* Make entries for all parameters of a file; heft_store_find() does not find them yet. */
 static heft_status list_entries(member *m, heft_error *err)
 {
     uint32_t n = heft_tensor_count(m->file);
@@ -184,7 +184,7 @@ static heft_status list_entries(member *m, heft_error *err)
         if (attribute(&stored, m->file, i, "gptrs.base_id") && stored.kind == HEFT_KIND_ID128 &&
             memcmp(stored.as.s.ptr, base.bytes, sizeof base.bytes) != 0)
             return heft_error_plain(err, HEFT_E_FORMAT,
-                                    "tensor %q: its stored base id is not that of its name",
+                                    "tensor %q: the stored base id does not match the name",
                                     t.name);
         entry *e = &m->entries[m->count++];
         e->key = heft_param_key(m->space, base);
@@ -199,10 +199,11 @@ static heft_status list_entries(member *m, heft_error *err)
 
 static bool make_heap(heft_params *p, size_t entries)
 {
-    return heft_params_store_reserve((void **)&p->heap, &p->heap_room, entries, sizeof *p->heap);
+    return heft_params_store_reserve((void **)&p->heap, &p->heap_capacity, entries,
+                                     sizeof *p->heap);
 }
 
-/* The place in the order is filled before the count tells of it. */
+/* The item of the order is stored before the count includes it. */
 static void add_entry(heft_params *p, const member *m, entry *e)
 {
     heft_value v;
@@ -226,14 +227,15 @@ static heft_status add_member(heft_params *p, member *m, heft_error *err)
 {
     for (uint32_t i = 0; i < m->count; i++)
         if (heft_store_find(p, m->entries[i].key))
-            return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q is in the model already",
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "the model already has a tensor %q",
                                     heft_tensor_at(m->file, m->entries[i].tensor).name);
-    /* room in everything that grows with the entries, so that nothing fails half-way */
+    /* Reserve everything that grows with the entries first, so that no failure leaves half a
+     * file. */
     size_t all = (size_t)atomic_load(&p->count) + m->count;
     if (all > UINT32_MAX || !make_heap(p, p->entries + m->count) ||
-        !heft_params_store_reserve((void **)&p->burns, &p->burn_room, p->burn_count + m->count,
+        !heft_params_store_reserve((void **)&p->burns, &p->burn_capacity, p->burn_count + m->count,
                                    sizeof *p->burns) ||
-        !heft_params_store_reserve((void **)&p->members, &p->member_room, p->member_count,
+        !heft_params_store_reserve((void **)&p->members, &p->member_capacity, p->member_count,
                                    sizeof *p->members) ||
         !grow_order(p, all) || !grow_table(p, all))
         return heft_store_no_memory(err);
@@ -298,7 +300,7 @@ bool heft_params_find_burn(heft_id128 *key, const heft_params *p, heft_id128 spa
     burn_id wanted = { .space = space, .id = burn };
     const burn_id *found = NULL;
     pthread_mutex_lock(&m->lock);
-    if (m->burn_count && !m->burns_are_sorted) /* not once for each file that is added */
+    if (m->burn_count && !m->burns_are_sorted) /* sort on first use, not for each added file */
         qsort(m->burns, m->burn_count, sizeof *m->burns, by_burn);
     m->burns_are_sorted = true;
     if (m->burn_count)
@@ -345,7 +347,7 @@ void heft_params_release(heft_params *p, heft_id128 key)
         heft_cache_release(p, e);
 }
 
-/* A pin is a use that nobody releases. */
+/* A pin is a use that is released by heft_params_unpin(). */
 heft_status heft_params_pin(heft_params *p, heft_id128 key, heft_error *err)
 {
     heft_param unused;
@@ -378,7 +380,7 @@ static entry *find_form(entry *e, uint64_t kind)
     return form;
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 static entry *add_form(heft_params *p, entry *e, uint64_t kind)
 {
     entry *form = find_form(e, kind);

@@ -1,8 +1,9 @@
-/* params_store.h - inside the parameter store.
+/* params_store.h - internals of the parameter store.
  *
- * Each parameter and each derived form is an entry whose word holds its state and how many use it.
- * Acquiring and releasing what is there is one atomic change of that word: no lock, so that neither
- * loading nor eviction ever stands in its way.  Everything else happens under the store's lock. */
+ * Each parameter and each derived form is an entry, whose atomic word holds a state and a use
+ * count. Acquiring or releasing a loaded entry is one atomic change of the word, without the lock,
+ * so neither loading nor eviction blocks acquiring.  Everything else happens under the store's
+ * lock. */
 #ifndef HEFT_PARAMS_STORE_H
 #define HEFT_PARAMS_STORE_H
 #include <pthread.h>
@@ -16,25 +17,25 @@
 
 enum { FORM_RANK = 8 };
 
-enum { /* states, in the two top bits of an entry's word */
+enum { /* states, in the two top bits of an entry's word; the rest counts uses */
        ABSENT = 0u,
        LOADING = 1u << 30,
        READY = 2u << 30,
        STATE = 3u << 30
 };
 
-typedef struct load { /* of one entry, shared by those who wait for it; guarded by the lock */
+typedef struct load { /* a load in progress, shared by all waiting threads; guarded by the lock */
     uint32_t waiting;
     bool done;
-    bool given_up; /* reading ahead found no room, which those who wait need not mind */
+    bool abandoned; /* prefetching found no room in the budget; waiting threads load again */
     heft_error err;
 } load;
 
-typedef struct holding { /* what an entry has taken and gives back: never under the lock */
+typedef struct holding { /* resources of a loaded entry; released without the lock */
     struct holding *next;
-    const heft_file *mapped; /* the file whose part is mapped, or NULL */
+    const heft_file *mapped; /* file whose part is mapped, or NULL */
     uint32_t part;
-    void *owned; /* bytes of the store's own, or NULL */
+    void *owned; /* allocated bytes, or NULL */
     size_t size;
 } holding;
 
@@ -43,32 +44,31 @@ struct entry {
     heft_id128 key;
     const heft_file *file; /* NULL: a derived form */
     uint32_t tensor, part;
-    uint64_t kind;          /* of a derived form */
-    entry *source;          /* of a derived form */
-    _Atomic(entry *) forms; /* of a parameter; linked by next_form, never shortened */
+    uint64_t kind;          /* derived form: its kind */
+    entry *source;          /* derived form: the parameter */
+    _Atomic(entry *) forms; /* parameter: list linked by next_form, which only grows */
     entry *next_form;
     atomic_uint word;
-    atomic_uint_fast64_t stamp; /* when it was acquired last */
-    heft_param view;            /* while READY, or being used */
-    holding *held;              /* NULL: what its bytes are lent by wants nothing back */
-    atomic_bool fresh;          /* read ahead and not used since */
-    bool queued;                /* for reading ahead; guarded */
+    atomic_uint_fast64_t stamp; /* tick of the last acquire */
+    heft_param view;            /* valid while READY or in use */
+    holding *held;              /* NULL: the bytes belong to the source, nothing to release */
+    atomic_bool prefetched;     /* loaded ahead and not used since */
+    bool queued;                /* for prefetching; guarded */
     load *load;                 /* while LOADING; guarded */
-    uint64_t weight;            /* under the budget */
-    size_t heap_at;             /* where it is in the heap, while READY; guarded */
-    uint64_t dims[FORM_RANK];   /* of a derived form with a shape of its own */
+    uint64_t weight;            /* bytes counted against the budget */
+    size_t heap_at;             /* index in the heap while READY; guarded */
+    uint64_t dims[FORM_RANK];   /* derived form: its shape, if not the parameter's */
 };
 
-typedef struct table { /* by key; replaced by a larger one, never changed while it is read */
+typedef struct table { /* hash table by key; grows by replacement, so readers need no lock */
     struct table *older;
     size_t mask;
     _Atomic(entry *) slots[];
 } table;
 
-typedef struct
-    list { /* of parameters as they were added; replaced by a longer one as the table is */
+typedef struct list { /* parameters in the order of addition; grows by replacement */
     struct list *older;
-    size_t room;
+    size_t capacity;
     entry *items[];
 } list;
 
@@ -84,20 +84,20 @@ typedef struct burn_id {
     uint64_t id;
 } burn_id;
 
-typedef struct ranked { /* an entry with bytes, by the stamp it had when it was put here */
+typedef struct ranked { /* heap element: a loaded entry and its stamp at insertion */
     uint64_t stamp;
     entry *e;
 } ranked;
 
-typedef struct event { /* to be told once the lock is free */
+typedef struct event { /* reported after the lock is released */
     heft_params_event what;
     heft_id128 key;
     uint64_t bytes;
 } event;
 
-enum {                     /* why whoever gives up the last use of an entry comes for the lock */
-       ROOM_IS_WANTED = 1, /* by the reader */
-       OVER_BUDGET = 2     /* nothing that is not in use is resident then */
+enum {                     /* reasons why releasing the last use of an entry takes the lock */
+       PREFETCH_WAITS = 1, /* the prefetching thread waits for memory */
+       OVER_BUDGET = 2 /* more is in use than the budget allows: every unused entry is evicted */
 };
 
 struct heft_params {
@@ -105,54 +105,55 @@ struct heft_params {
     const heft_host *host;
     _Atomic(table *) table;
     _Atomic(list *) order;
-    atomic_uint_least32_t count; /* of order, after which it grows: readers look at count first */
-    atomic_uint_fast64_t tick;   /* counts acquires */
+    atomic_uint_least32_t count; /* length of order; updated last, read first */
+    atomic_uint_fast64_t tick;   /* number of acquires */
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a load ended, room appeared, something is to be read ahead */
+    pthread_cond_t changed; /* a load ended, memory was released, or a prefetch was queued */
     member *members;
-    size_t member_count, member_room;
+    size_t member_count, member_capacity;
     burn_id *burns;
-    size_t burn_count, burn_room;
+    size_t burn_count, burn_capacity;
     bool burns_are_sorted;
-    size_t entries; /* parameters and derived forms: as many as the heap has room for, at least */
+    size_t entries; /* parameters and derived forms; the heap has at least this capacity */
     ranked *heap;   /* least recently used first */
-    size_t heap_len, heap_room;
-    heft_params_stats stats; /* hits are reckoned from tick */
-    holding *dropped;        /* by evictions, to be given back once the lock is free */
+    size_t heap_len, heap_capacity;
+    heft_params_stats stats; /* except hits, which are computed from tick */
+    holding *dropped;        /* evicted; released after the lock */
     event *events;
-    size_t event_count, event_room;
-    pthread_t reader; /* ahead */
-    bool reader_runs, stopping;
-    atomic_uint attention; /* ROOM_IS_WANTED, OVER_BUDGET; changed under the lock */
-    uint64_t releases;     /* of last uses, while room is wanted; guarded */
+    size_t event_count, event_capacity;
+    pthread_t prefetcher;
+    bool prefetcher_runs, stopping;
+    atomic_uint attention; /* PREFETCH_WAITS, OVER_BUDGET; changed under the lock */
+    uint64_t releases;     /* last uses released while attention is set; guarded */
     entry **queue;
-    size_t queue_at, queue_len, queue_room;
+    size_t queue_at, queue_len, queue_capacity;
 };
 
 /* ---- params_store.c ---- */
 entry *heft_store_find(const heft_params *p, heft_id128 key); /* or NULL */
 heft_status heft_store_no_memory(heft_error *err);
-/* Room for more than count elements; false: no memory. */
+/* Reserve capacity for more than count elements; false if out of memory. */
 bool heft_params_store_reserve(void **items, size_t *room, size_t count, size_t elem);
 
 /* ---- params_cache.c ---- */
-/* Adds a use if the bytes are there. */
+/* Add a use if the entry is loaded; false otherwise. */
 bool heft_cache_take(heft_params *p, entry *e);
-/* Adds a use, loading if need be; ahead: for reading ahead, which takes no room from others that
- * were read ahead, and gives up (HEFT_E_LIMIT) when there is none. */
+/* Add a use, loading the entry if necessary.  ahead: prefetch; evict no other prefetched entry, and
+ * fail with HEFT_E_LIMIT if the budget is exhausted. */
 heft_status heft_cache_acquire(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
                                heft_error *err);
 void heft_cache_release(heft_params *p, entry *e);
 void heft_cache_free(heft_params *p, entry *e); /* at closing */
 
-/* ---- params_load.c: the bytes of one entry; without the lock ---- */
-/* Sets e->view but for its data, and what it will weigh. */
+/* ---- params_load.c: the bytes of one entry; called without the lock ---- */
+/* Set e->view without data, and e->weight. */
 heft_status heft_load_measure(heft_params *p, entry *e, const heft_derivation *d, heft_error *err);
-void heft_load_measured(heft_params *p, entry *e); /* after a measure that succeeded, load or not */
+/* Must follow a successful heft_load_measure(), whether or not the bytes were loaded. */
+void heft_load_measured(heft_params *p, entry *e);
 heft_status heft_load_bytes(heft_params *p, entry *e, const heft_derivation *d, heft_error *err);
-/* Take the bytes from the entry, which has none then; NULL: there is nothing to give back. */
+/* Detach the bytes from the entry; NULL if there is nothing to release. */
 holding *heft_load_take(entry *e);
-/* Give back one, and those that follow it. */
+/* Release a list of holdings. */
 void heft_load_return(const heft_params *p, holding *first);
 
 /* ---- prefetch.c ---- */

@@ -1,11 +1,10 @@
-/* prefetch.c - one thread that loads what will be needed, in the order it was asked for, as long as
- * there is room that nothing else needs. */
+/* prefetch.c - a thread that loads requested parameters in order, as far as the budget allows. */
 #include <stdlib.h>
 
 #include "params/params_store.h"
 
-/* The next entry asked for, or NULL when the store closes; under the lock.  Those that were loaded
- * meanwhile are no longer queued: by now they may have been used and given up again. */
+/* Return the next queued entry, or NULL when the store closes; call under the lock.  Entries loaded
+ * meanwhile are skipped: they may have been used and evicted already. */
 static entry *next(heft_params *p)
 {
     while (!p->stopping) {
@@ -22,18 +21,18 @@ static entry *next(heft_params *p)
     return NULL;
 }
 
-/* Tries until it is there, or will not come; a release since the last try is reason for another.
- * Comes and goes with the lock. */
-static void load_when_there_is_room(heft_params *p, entry *e)
+/* Load an entry, waiting for memory: each release of a last use is a reason to try again.  Called
+ * and returns with the lock held. */
+static void load_when_possible(heft_params *p, entry *e)
 {
     heft_status st = HEFT_E_LIMIT;
-    atomic_fetch_or(&p->attention, ROOM_IS_WANTED); /* from here on every release is told */
+    atomic_fetch_or(&p->attention, PREFETCH_WAITS); /* every release takes the lock from here on */
     while (st == HEFT_E_LIMIT && !p->stopping) {
         uint64_t seen = p->releases;
         pthread_mutex_unlock(&p->lock);
         st = HEFT_OK;
         if ((atomic_load(&e->word) & STATE) == ABSENT) {
-            atomic_store(&e->fresh, true);
+            atomic_store(&e->prefetched, true);
             st = heft_cache_acquire(p, e, NULL, true, NULL);
             if (!st)
                 heft_cache_release(p, e);
@@ -42,15 +41,15 @@ static void load_when_there_is_room(heft_params *p, entry *e)
         while (st == HEFT_E_LIMIT && p->releases == seen && !p->stopping)
             pthread_cond_wait(&p->changed, &p->lock);
     }
-    atomic_fetch_and(&p->attention, ~(unsigned)ROOM_IS_WANTED);
+    atomic_fetch_and(&p->attention, ~(unsigned)PREFETCH_WAITS);
 }
 
-static void *read_ahead(void *arg)
+static void *run_prefetcher(void *arg)
 {
     heft_params *p = arg;
     pthread_mutex_lock(&p->lock);
     for (entry *e; (e = next(p));)
-        load_when_there_is_room(p, e);
+        load_when_possible(p, e);
     pthread_mutex_unlock(&p->lock);
     return NULL;
 }
@@ -58,12 +57,12 @@ static void *read_ahead(void *arg)
 void heft_params_prefetch(heft_params *p, const heft_id128 *keys, size_t n)
 {
     pthread_mutex_lock(&p->lock);
-    if (!p->reader_runs)
-        p->reader_runs = !pthread_create(&p->reader, NULL, read_ahead, p);
-    for (size_t i = 0; i < n && p->reader_runs; i++) {
+    if (!p->prefetcher_runs)
+        p->prefetcher_runs = !pthread_create(&p->prefetcher, NULL, run_prefetcher, p);
+    for (size_t i = 0; i < n && p->prefetcher_runs; i++) {
         entry *e = heft_store_find(p, keys[i]);
         if (!e || e->queued || (atomic_load(&e->word) & STATE) != ABSENT ||
-            !heft_params_store_reserve((void **)&p->queue, &p->queue_room, p->queue_len,
+            !heft_params_store_reserve((void **)&p->queue, &p->queue_capacity, p->queue_len,
                                        sizeof(entry *)))
             continue;
         e->queued = true;
@@ -79,7 +78,7 @@ void heft_prefetch_stop(heft_params *p)
     p->stopping = true;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
-    if (p->reader_runs)
-        pthread_join(p->reader, NULL);
+    if (p->prefetcher_runs)
+        pthread_join(p->prefetcher, NULL);
     free(p->queue);
 }
