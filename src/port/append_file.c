@@ -32,82 +32,84 @@ static const heft_sink_ops ops = {
 
 /* ---- appending ---- */
 
-typedef struct appending {
-    heft_target t;
-    heft_staged_sink b; /* whose failures are not about what is read */
+typedef struct append_job {
+    heft_target target;
+    heft_staged_sink staged_sink; /* write failures are not blamed on the source file */
     const heft_file *from;
-    heft_append_settings o;
-    heft_append_result r;
-    heft_edit *e;
-} appending;
+    heft_append_settings options;
+    heft_append_result result;
+    heft_edit *edit;
+} append_job;
 
-static heft_status plan_added(appending *a, const heft_file *f, heft_error *err)
+static heft_status plan_added(append_job *job, const heft_file *f, heft_error *err)
 {
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_source *s;
     heft_file *added;
-    heft_status st = heft_source_of(&s, a->t.added, err);
-    o.host = a->o.write.host;
+    heft_status st = heft_source_of(&s, job->target.added_fd, err);
+    o.host = job->options.write.host;
     o.format = heft_file_format(f);
-    o.limits = a->o.append.limits;
+    o.limits = job->options.append.limits;
     if (!st)
         st = heft_file_open_source(&added, s, &o, err);
     if (st)
         return st;
-    st = heft_append_plan(&a->e, f, added, &a->o.append, err);
+    st = heft_append_plan(&job->edit, f, added, &job->options.append, err);
     heft_file_close(added);
     return st;
 }
 
-static heft_status convert(appending *a, const heft_file *f, heft_error *err)
+static heft_status convert(append_job *job, const heft_file *f, heft_error *err)
 {
-    heft_sink *into = a->o.convert.dry_run ? NULL : &a->b.base;
-    a->o.convert.planned_bytes = &a->r.edit.size;
-    heft_status st = heft_append_convert(&a->r.tensors, f, a->from, into, &a->o.append, err);
-    bool is_of_file = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
-    a->r.source_failed = st && !is_of_file && !atomic_load(&a->b.has_failed);
+    heft_sink *into = job->options.convert.dry_run ? NULL : &job->staged_sink.base;
+    job->options.convert.planned_bytes = &job->result.edit.size;
+    heft_status st = heft_append_convert(&job->result.tensors, f, job->from, into,
+                                         &job->options.append, err);
+    bool is_target_fault = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
+    job->result.source_failed = st && !is_target_fault && !atomic_load(&job->staged_sink.has_failed);
     return st;
 }
 
 /* What is there must be fit to be written again. */
-static heft_status try_file(const appending *a, const heft_file *f, heft_error *err)
+static heft_status check_editable(const append_job *job, const heft_file *f, heft_error *err)
 {
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     heft_edit *e;
-    o.host = a->o.write.host;
+    o.host = job->options.write.host;
     heft_status st = heft_edit_plan(&e, f, &o, err);
     if (!st)
         heft_edit_close(e);
     return st;
 }
 
-static heft_status plan(appending *a, heft_error *err)
+static heft_status plan_append(append_job *job, heft_error *err)
 {
     heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
     heft_file *f;
-    bool is_dry = a->o.convert.dry_run;
+    bool is_dry_run = job->options.convert.dry_run;
     int os = 0;
-    open.host = a->o.write.host;
-    open.limits = a->o.append.limits;
-    heft_status st = heft_file_open(&f, a->t.path, &open, err);
+    open.host = job->options.write.host;
+    open.limits = job->options.append.limits;
+    heft_status st = heft_file_open(&f, job->target.path, &open, err);
     if (st)
         return st;
-    a->r.edit.in_place = heft_format_caps(heft_file_format(f)) & HEFT_CAN_APPEND;
-    if (is_dry) {
-        st = try_file(a, f, err);
+    job->result.edit.in_place = heft_format_caps(heft_file_format(f)) & HEFT_CAN_APPEND;
+    if (is_dry_run) {
+        st = check_editable(job, f, err);
     } else {
-        os = heft_staged_open(&a->b.staged, a->t.disk, a->t.dir, a->t.name, 0600);
-        a->t.added = a->b.staged.fd;
+        os = heft_staged_open(&job->staged_sink.staged, job->target.disk, job->target.dir,
+                              job->target.name, 0600);
+        job->target.added_fd = job->staged_sink.staged.fd;
     }
     if (os)
         st = heft_os_error(err, os, "a new file cannot be made in its directory");
     if (!st)
-        st = convert(a, f, err);
-    if (!st && !is_dry && a->r.tensors)
-        st = plan_added(a, f, err);
+        st = convert(job, f, err);
+    if (!st && !is_dry_run && job->result.tensors)
+        st = plan_added(job, f, err);
     heft_file_close(f); /* nothing maps the file from here on */
-    if (!st && a->e)
-        heft_edit_describe(&a->r.edit, &a->t, a->e);
+    if (!st && job->edit)
+        heft_edit_describe(&job->result.edit, &job->target, job->edit);
     return st;
 }
 
@@ -116,34 +118,35 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
                                 heft_error *err)
 {
     heft_error own;
-    heft_disk hasty = *disk;
-    appending a = { .b = { .base = { &ops },
-                           .staged = { .disk = disk, .fd = -1 },
-                           .no_room = "no room for what is to be appended" },
-                    .from = from };
+    heft_disk unsynced_disk = *disk;
+    append_job job = { .staged_sink = { .base = { &ops },
+                                        .staged = { .disk = disk, .fd = -1 },
+                                        .no_space_message = "no room for what is to be appended" },
+                       .from = from };
     err = heft_error_begin(err, &own);
     if (out)
-        *out = a.r;
-    heft_status st = heft_append_read_options(&a.o, opt, err);
+        *out = job.result;
+    heft_status st = heft_append_read_options(&job.options, opt, err);
     if (!st && !path)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path of a file to append to");
     if (st)
         return st;
-    hasty.sync = heft_disk_no_sync;
-    st = heft_target_open(&a.t, &a.r.edit.rolled_back, a.o.append.no_sync ? &hasty : disk, path,
-                          a.o.write.host, a.o.convert.dry_run, err);
+    unsynced_disk.sync = heft_disk_no_sync;
+    st = heft_target_open(&job.target, &job.result.edit.rolled_back,
+                          job.options.append.no_sync ? &unsynced_disk : disk, path,
+                          job.options.write.host, job.options.convert.dry_run, err);
     if (!st)
-        st = plan(&a, err);
-    heft_applying how = { a.e, a.o.convert.progress, a.o.convert.progress_ctx,
-                          "interrupted; nothing written" };
-    if (!st && a.e)
-        st = heft_target_apply(&a.r.edit, &a.t, &how, err);
-    a.r.tensors = st ? 0 : a.r.tensors;
-    heft_edit_close(a.e);
-    (void)heft_staged_close(&a.b.staged); /* nothing of it is wanted any more */
-    heft_target_close(&a.t);
+        st = plan_append(&job, err);
+    heft_edit_task task = { job.edit, job.options.convert.progress,
+                            job.options.convert.progress_ctx, "interrupted; nothing written" };
+    if (!st && job.edit)
+        st = heft_target_apply(&job.result.edit, &job.target, &task, err);
+    job.result.tensors = st ? 0 : job.result.tensors;
+    heft_edit_close(job.edit);
+    (void)heft_staged_close(&job.staged_sink.staged); /* nothing of it is wanted any more */
+    heft_target_close(&job.target);
     if (out)
-        *out = a.r;
+        *out = job.result;
     return heft_error_end(err, st);
 }
 

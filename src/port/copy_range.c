@@ -7,88 +7,95 @@
 
 enum {
     BLOCK = 4096,
-    STEP = 16 << 20, /* of copying, between two calls of progress */
-    BUFFER = 1 << 20
+    PROGRESS_STEP = 16 << 20, /* of copying, between two calls of progress */
+    BUFFER_SIZE = 1 << 20
 };
 
-static heft_edit_extent part_of(heft_edit_extent p, uint64_t from, uint64_t len)
+static heft_edit_extent subrange(heft_edit_extent extent, uint64_t from, uint64_t len)
 {
-    return (heft_edit_extent){ p.at + from, len, p.from + from, NULL, p.file };
+    return (heft_edit_extent){ extent.at + from, len, extent.from + from, NULL, extent.file };
 }
 
-static heft_status step(heft_range_copier *m, uint64_t bytes, heft_error *err)
+static heft_status report_progress(heft_range_copier *copier, uint64_t bytes, heft_error *err)
 {
-    m->done += bytes;
-    if (!m->progress || m->progress(m->progress_ctx, m->done, m->total))
+    copier->done += bytes;
+    if (!copier->progress || copier->progress(copier->progress_ctx, copier->done, copier->total))
         return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_CANCELLED, "%s", m->stopped);
+    return heft_error_plain(err, HEFT_E_CANCELLED, "%s", copier->cancelled_message);
 }
 
-static heft_status copy_through(heft_range_copier *m, int from, heft_edit_extent p, heft_error *err)
+static heft_status copy_buffered(heft_range_copier *copier, int from, heft_edit_extent extent,
+                                 heft_error *err)
 {
     heft_status st = HEFT_OK;
-    if (!m->buf)
-        m->buf = malloc(BUFFER);
-    if (!m->buf)
+    if (!copier->buf)
+        copier->buf = malloc(BUFFER_SIZE);
+    if (!copier->buf)
         return heft_error_no_memory(err, "to copy");
-    for (uint64_t at = 0, n; at < p.length && !st; at += n) {
-        n = p.length - at < BUFFER ? p.length - at : BUFFER;
-        st = heft_target_read(from, p.from + at, m->buf, (size_t)n, err);
+    for (uint64_t at = 0, n; at < extent.length && !st; at += n) {
+        n = extent.length - at < BUFFER_SIZE ? extent.length - at : BUFFER_SIZE;
+        st = heft_target_read(from, extent.from + at, copier->buf, (size_t)n, err);
         if (!st)
-            st = heft_disk_write_all(m->disk, m->to, p.at + at, m->buf, (size_t)n, err);
+            st = heft_disk_write_all(copier->disk, copier->to, extent.at + at, copier->buf,
+                                     (size_t)n, err);
         if (!st)
-            st = step(m, n, err);
+            st = report_progress(copier, n, err);
     }
     return st;
 }
 
-static bool cannot(int os)
+static bool is_unsupported(int os)
 {
     return os == ENOSYS || os == EXDEV || os == EINVAL || os == EOPNOTSUPP || os == EBADF ||
            os == EPERM || os == ENOTTY || os == ETXTBSY;
 }
 
-static heft_status copy(heft_range_copier *m, int from, heft_edit_extent p, heft_error *err)
+static heft_status copy_in_kernel(heft_range_copier *copier, int from, heft_edit_extent extent,
+                                  heft_error *err)
 {
-    while (p.length && !m->no_copy) {
-        size_t most = p.length < STEP ? (size_t)p.length : STEP;
-        ssize_t n = heft_disk_copy(m->disk, from, (off_t)p.from, m->to, (off_t)p.at, most);
-        if (n < 0 && !cannot(errno))
+    while (extent.length && !copier->no_copy) {
+        size_t max = extent.length < PROGRESS_STEP ? (size_t)extent.length : PROGRESS_STEP;
+        ssize_t n = heft_disk_copy(copier->disk, from, (off_t)extent.from, copier->to,
+                                   (off_t)extent.at, max);
+        if (n < 0 && !is_unsupported(errno))
             return heft_os_error(err, errno, "copying failed");
-        m->no_copy = n <= 0;
-        if (m->no_copy)
+        copier->no_copy = n <= 0;
+        if (copier->no_copy)
             break;
-        p = part_of(p, (uint64_t)n, p.length - (uint64_t)n);
-        heft_status st = step(m, (uint64_t)n, err);
+        extent = subrange(extent, (uint64_t)n, extent.length - (uint64_t)n);
+        heft_status st = report_progress(copier, (uint64_t)n, err);
         if (st)
             return st;
     }
-    return copy_through(m, from, p, err);
+    return copy_buffered(copier, from, extent, err);
 }
 
 /* Whole blocks in the middle are shared; what stands before and behind them is copied. */
-heft_status heft_copy_range(heft_range_copier *m, int from, heft_edit_extent p, heft_error *err)
+heft_status heft_copy_range(heft_range_copier *copier, int from, heft_edit_extent extent,
+                            heft_error *err)
 {
-    uint64_t head = (BLOCK - p.from % BLOCK) % BLOCK;
-    uint64_t middle = p.length > head ? (p.length - head) / BLOCK * BLOCK : 0;
-    if (m->no_share || p.from % BLOCK != p.at % BLOCK || !middle)
-        return copy(m, from, p, err);
-    heft_edit_extent shared = part_of(p, head, middle);
-    if (heft_disk_reflink(m->disk, from, (off_t)shared.from, m->to, (off_t)shared.at,
+    uint64_t head = (BLOCK - extent.from % BLOCK) % BLOCK;
+    uint64_t middle = extent.length > head ? (extent.length - head) / BLOCK * BLOCK : 0;
+    if (copier->no_reflink || extent.from % BLOCK != extent.at % BLOCK || !middle)
+        return copy_in_kernel(copier, from, extent, err);
+    heft_edit_extent blocks = subrange(extent, head, middle);
+    if (heft_disk_reflink(copier->disk, from, (off_t)blocks.from, copier->to, (off_t)blocks.at,
                           (size_t)middle)) {
-        if (!cannot(errno))
+        if (!is_unsupported(errno))
             return heft_os_error(err, errno, "copying failed");
-        m->no_share = true;
-        return copy(m, from, p, err);
+        copier->no_reflink = true;
+        return copy_in_kernel(copier, from, extent, err);
     }
-    heft_status st = step(m, middle, err);
+    heft_status st = report_progress(copier, middle, err);
     if (!st)
-        st = copy(m, from, part_of(p, 0, head), err);
-    return st ? st : copy(m, from, part_of(p, head + middle, p.length - head - middle), err);
+        st = copy_in_kernel(copier, from, subrange(extent, 0, head), err);
+    return st ? st
+              : copy_in_kernel(copier, from,
+                               subrange(extent, head + middle, extent.length - head - middle), err);
 }
 
-void heft_range_copier_end(heft_range_copier *m)
+void heft_range_copier_end(heft_range_copier *copier)
 {
-    free(m->buf);
-    m->buf = NULL;
+    free(copier->buf);
+    copier->buf = NULL;
 }

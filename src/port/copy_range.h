@@ -8,9 +8,9 @@ typedef struct heft_range_copier {
     int to; /* borrowed */
     heft_progress_fn progress;
     void *progress_ctx;
-    const char *stopped;    /* the message when progress says stop */
-    uint64_t done, total;   /* bytes, for progress */
-    bool no_share, no_copy; /* the system has said that it cannot */
+    const char *cancelled_message; /* the message when progress says stop */
+    uint64_t done, total;          /* bytes, for progress */
+    bool no_reflink, no_copy;      /* the system has said that it cannot */
     uint8_t *buf;
 } heft_range_copier;
 

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "base/crc.h"
 
-enum { MOST = 1 << 30 }; /* crc32_iscsi takes an int */
+enum { MAX_UPDATE = 1 << 30 }; /* crc32_iscsi takes an int */
 
 static bool init(void *state)
 {
@@ -33,7 +33,7 @@ static void update_crc32c(void *state, const void *data, size_t len)
     unsigned char *p = (unsigned char *)(uintptr_t)data;
     uint32_t crc = ~*(uint32_t *)state;
     while (len) {
-        size_t n = len < MOST ? len : MOST;
+        size_t n = len < MAX_UPDATE ? len : MAX_UPDATE;
         crc = crc32_iscsi(p, (int)n, crc);
         p += n;
         len -= n;

@@ -13,96 +13,97 @@
 #include <unistd.h>
 
 enum {
-    ALIGN = 4096,     /* of memory and offsets: no disk asks for more */
-    SECTOR = 512,     /* of memory: most ask for no more than this */
-    LARGE = 1 << 20,  /* from here on it pays to read into the caller's memory … */
-    MOST = 6 << 20,   /* … of so much at a time */
-    SHARE = 4 << 20,  /* looked at, and read, at a time */
-    SMALL = 64 << 10, /* of less than that a good deal is read ahead, but no share */
-    AHEAD = 256 << 10,
-    LOOKS = 8,            /* pages of a share that are asked for */
-    ROOM = SHARE + ALIGN, /* the caller's memory is rarely aligned as the file is */
-    ROOMS = 8,            /* kept, one for each thread that reads */
+    ALIGN = 4096,              /* of memory and offsets: no disk asks for more */
+    SECTOR = 512,              /* of memory: most ask for no more than this */
+    DIRECT_MIN = 1 << 20,      /* from here on it pays to read into the caller's memory … */
+    DIRECT_MAX = 6 << 20,      /* … of so much at a time */
+    CHUNK = 4 << 20,           /* looked at, and read, at a time */
+    CHUNK_READ_MIN = 64 << 10, /* of less than that a good deal is read ahead, but no share */
+    READ_AHEAD = 256 << 10,
+    SAMPLED_PAGES = 8,           /* pages of a share that are asked for */
+    BUFFER_SIZE = CHUNK + ALIGN, /* the caller's memory is rarely aligned as the file is */
+    MAX_BUFFERS = 8,             /* kept, one for each thread that reads */
 };
 
 /* What was read last, of huge pages, since a disk takes a request in few pieces. */
-typedef struct room {
+typedef struct read_buffer {
     uint64_t off; /* in the file, of the first byte */
     size_t len;
     uint8_t *bytes;
-} room;
+} read_buffer;
 
 struct heft_direct {
-    int cached, direct;   /* descriptors of the file, the first one borrowed */
-    bool *in_cache;       /* by share of the file, as it was opened */
-    pthread_mutex_t lock; /* of the rooms in nobody's hands */
-    room *rooms[ROOMS];
+    int fd;                /* borrowed, reads through the page cache */
+    int direct_fd;         /* O_DIRECT */
+    bool *chunk_is_cached; /* state of each chunk when the file was opened */
+    pthread_mutex_t lock;  /* guards `idle` */
+    read_buffer *idle[MAX_BUFFERS];
 };
 
 /* ---- rooms: in nobody's hands, or in one thread's ---- */
 
-static void free_room(room *r)
+static void free_buffer(read_buffer *buffer)
 {
-    if (r)
-        heft_buffer_free(r->bytes, ROOM);
-    free(r);
+    if (buffer)
+        heft_buffer_free(buffer->bytes, BUFFER_SIZE);
+    free(buffer);
 }
 
-static bool holds(const room *r, uint64_t off)
+static bool contains(const read_buffer *buffer, uint64_t off)
 {
-    return off >= r->off && off - r->off < r->len;
+    return off >= buffer->off && off - buffer->off < buffer->len;
 }
 
 /* One that holds the byte at off, else any; NULL: no memory for another. */
-static room *take_room(heft_direct *d, uint64_t off)
+static read_buffer *acquire_buffer(heft_direct *d, uint64_t off)
 {
     int found = -1;
-    room *r = NULL;
+    read_buffer *buffer = NULL;
     pthread_mutex_lock(&d->lock);
-    for (int i = 0; i < ROOMS; i++)
-        if (d->rooms[i] && (found < 0 || holds(d->rooms[i], off)))
+    for (int i = 0; i < MAX_BUFFERS; i++)
+        if (d->idle[i] && (found < 0 || contains(d->idle[i], off)))
             found = i;
     if (found >= 0) {
-        r = d->rooms[found];
-        d->rooms[found] = NULL;
+        buffer = d->idle[found];
+        d->idle[found] = NULL;
     }
     pthread_mutex_unlock(&d->lock);
-    if (r || !(r = calloc(1, sizeof *r)))
-        return r;
-    r->bytes = heft_buffer_new(ROOM);
-    if (r->bytes)
-        return r;
-    free(r);
+    if (buffer || !(buffer = calloc(1, sizeof *buffer)))
+        return buffer;
+    buffer->bytes = heft_buffer_new(BUFFER_SIZE);
+    if (buffer->bytes)
+        return buffer;
+    free(buffer);
     return NULL;
 }
 
-static void give_room(heft_direct *d, room *r)
+static void release_buffer(heft_direct *d, read_buffer *buffer)
 {
     pthread_mutex_lock(&d->lock);
-    for (int i = 0; i < ROOMS && r; i++)
-        if (!d->rooms[i]) {
-            d->rooms[i] = r;
-            r = NULL;
+    for (int i = 0; i < MAX_BUFFERS && buffer; i++)
+        if (!d->idle[i]) {
+            d->idle[i] = buffer;
+            buffer = NULL;
         }
     pthread_mutex_unlock(&d->lock);
-    free_room(r);
+    free_buffer(buffer);
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* ---- what is cached ---- */
 
-static bool has_share(const uint8_t *map, size_t len)
+static bool is_chunk_cached(const uint8_t *map, size_t len)
 {
     uintptr_t in_page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
     bool all = true;
-    for (size_t i = 0; i < LOOKS && all; i++) {
-        unsigned char is_there;
-        void *page = (void *)((uintptr_t)(map + i * (len / LOOKS)) & ~in_page);
-        all = !mincore(page, 1, &is_there) && is_there & 1;
+    for (size_t i = 0; i < SAMPLED_PAGES && all; i++) {
+        unsigned char is_cached;
+        void *page = (void *)((uintptr_t)(map + i * (len / SAMPLED_PAGES)) & ~in_page);
+        all = !mincore(page, 1, &is_cached) && is_cached & 1;
     }
     return all;
 }
@@ -112,46 +113,47 @@ static bool has_share(const uint8_t *map, size_t len)
 heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
 {
     char self[64];
-    bool next = true;
+    bool next_is_cached = true;
     heft_direct *d = calloc(1, sizeof *d);
     snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     if (!d)
         return NULL;
     pthread_mutex_init(&d->lock, NULL);
-    d->cached = fd;
-    size_t shares = (size_t)((size + SHARE - 1) / SHARE);
-    d->in_cache = calloc(shares + 1, sizeof *d->in_cache);
-    d->direct = heft_open_at(AT_FDCWD, self, O_RDONLY | O_DIRECT | O_CLOEXEC);
-    if (!d->in_cache || d->direct < 0) {
+    d->fd = fd;
+    size_t chunks = (size_t)((size + CHUNK - 1) / CHUNK);
+    d->chunk_is_cached = calloc(chunks + 1, sizeof *d->chunk_is_cached);
+    d->direct_fd = heft_open_at(AT_FDCWD, self, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (!d->chunk_is_cached || d->direct_fd < 0) {
         heft_direct_close(d);
         return NULL;
     }
     /* Asked once, before anything is read, of a mapping, which can tell without asking for the pages: a read that does
      * not wait would fetch them.  A share counts when the next one, too, is there, since a read through the cache near
      * its end sets off readahead of what is to be read past it. */
-    for (size_t i = shares; i-- && map;) {
-        size_t at = i * SHARE;
-        bool is_there = has_share((const uint8_t *)map + at, least((size_t)size - at, SHARE));
-        d->in_cache[i] = is_there && next;
-        next = is_there;
+    for (size_t i = chunks; i-- && map;) {
+        size_t at = i * CHUNK;
+        bool is_cached = is_chunk_cached((const uint8_t *)map + at,
+                                         min_size((size_t)size - at, CHUNK));
+        d->chunk_is_cached[i] = is_cached && next_is_cached;
+        next_is_cached = is_cached;
     }
     return d;
 }
 
 void heft_direct_close(heft_direct *d)
 {
-    for (int i = 0; i < ROOMS; i++)
-        free_room(d->rooms[i]);
-    if (d->direct >= 0)
-        close(d->direct);
+    for (int i = 0; i < MAX_BUFFERS; i++)
+        free_buffer(d->idle[i]);
+    if (d->direct_fd >= 0)
+        close(d->direct_fd);
     pthread_mutex_destroy(&d->lock);
-    free(d->in_cache);
+    free(d->chunk_is_cached);
     free(d);
 }
 
 /* ---- reading ---- */
 
-static size_t read_from(int fd, uint64_t off, const struct iovec *to, size_t count)
+static size_t read_vector(int fd, uint64_t off, const struct iovec *to, size_t count)
 {
     ssize_t n;
     do
@@ -162,64 +164,67 @@ static size_t read_from(int fd, uint64_t off, const struct iovec *to, size_t cou
 
 /* In one request the block that off lies in, blocks that need no copy, and the block that the rest begins: the last one
  * into the beginning of the room, which then holds it, the first one behind it. */
-static size_t read_around(const heft_direct *d, room *r, uint64_t off, uint8_t *buf, size_t len)
+static size_t read_aligned(const heft_direct *d, read_buffer *buffer, uint64_t off, uint8_t *buf,
+                           size_t len)
 {
-    size_t skip = off % ALIGN, head = skip ? least(ALIGN - skip, len) : 0;
+    size_t skip = off % ALIGN, head = skip ? min_size(ALIGN - skip, len) : 0;
     size_t middle = (len - head) & ~(size_t)(ALIGN - 1), tail = len - head - middle;
     size_t first = head ? ALIGN : 0, count = 0;
     struct iovec to[3];
     if (head)
-        to[count++] = (struct iovec){ r->bytes + ALIGN, ALIGN };
+        to[count++] = (struct iovec){ buffer->bytes + ALIGN, ALIGN };
     if (middle)
         to[count++] = (struct iovec){ buf + head, middle };
     if (tail)
-        to[count++] = (struct iovec){ r->bytes, ALIGN };
-    size_t got = read_from(d->direct, off - skip, to, count);
-    r->off = off - skip + first + middle;
-    r->len = got > first + middle ? got - first - middle : 0;
-    got = got > skip ? least(got - skip, len) : 0;
-    memcpy(buf, r->bytes + ALIGN + skip, least(head, got));
+        to[count++] = (struct iovec){ buffer->bytes, ALIGN };
+    size_t got = read_vector(d->direct_fd, off - skip, to, count);
+    buffer->off = off - skip + first + middle;
+    buffer->len = got > first + middle ? got - first - middle : 0;
+    got = got > skip ? min_size(got - skip, len) : 0;
+    memcpy(buf, buffer->bytes + ALIGN + skip, min_size(head, got));
     if (got > head + middle)
-        memcpy(buf + head + middle, r->bytes, got - head - middle);
+        memcpy(buf + head + middle, buffer->bytes, got - head - middle);
     return got;
 }
 
 /* Read past the cache.  straight: buf is aligned as the offset is, so that whole blocks need no copy.  want: bytes to
  * fetch into the buffer at once, since the caller reads on from there. */
-static size_t read_past(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool straight,
-                        size_t want)
+static size_t read_direct(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool is_aligned,
+                          size_t fetch)
 {
-    room *r = take_room(d, off);
+    read_buffer *buffer = acquire_buffer(d, off);
     size_t n = 0;
-    if (r && straight && !holds(r, off))
-        n = read_around(d, r, off, buf, least(len, MOST));
+    if (buffer && is_aligned && !contains(buffer, off))
+        n = read_aligned(d, buffer, off, buf, min_size(len, DIRECT_MAX));
     /* nothing: it is the end, or memory must be aligned better */
-    if (r && !n && !holds(r, off)) {
-        size_t skip = off % ALIGN, blocks = (skip + want + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-        r->off = off - skip;
-        r->len = read_from(d->direct, r->off, &(struct iovec){ r->bytes, blocks }, 1);
+    if (buffer && !n && !contains(buffer, off)) {
+        size_t skip = off % ALIGN, blocks = (skip + fetch + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+        buffer->off = off - skip;
+        buffer->len = read_vector(d->direct_fd, buffer->off,
+                                  &(struct iovec){ buffer->bytes, blocks }, 1);
     }
-    if (r && !n && holds(r, off)) {
-        size_t from = (size_t)(off - r->off);
-        n = least(r->len - from, len);
-        memcpy(buf, r->bytes + from, n);
+    if (buffer && !n && contains(buffer, off)) {
+        size_t from = (size_t)(off - buffer->off);
+        n = min_size(buffer->len - from, len);
+        memcpy(buf, buffer->bytes + from, n);
     }
-    give_room(d, r);
+    release_buffer(d, buffer);
     return n;
 }
 
 size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len)
 {
     size_t done = 0, n = 1;
-    bool straight = len >= LARGE && ((uintptr_t)buf - off) % SECTOR == 0;
+    bool is_aligned = len >= DIRECT_MIN && ((uintptr_t)buf - off) % SECTOR == 0;
     for (; done < len && n; done += n) {
         uint64_t at = off + done;
         uint8_t *to = (uint8_t *)buf + done;
         size_t left = len - done;
-        if (d->in_cache[at / SHARE])
-            n = read_from(d->cached, at, &(struct iovec){ to, least(left, SHARE) }, 1);
+        if (d->chunk_is_cached[at / CHUNK])
+            n = read_vector(d->fd, at, &(struct iovec){ to, min_size(left, CHUNK) }, 1);
         else
-            n = read_past(d, at, to, left, straight, straight || left >= SMALL ? SHARE : AHEAD);
+            n = read_direct(d, at, to, left, is_aligned,
+                            is_aligned || left >= CHUNK_READ_MIN ? CHUNK : READ_AHEAD);
     }
     return done;
 }

@@ -26,8 +26,8 @@ static int start_sync(int fd, off_t at, off_t len)
 /* Network file systems and quotas report failed writes when a descriptor is closed; any descriptor will do. */
 static int flush_file(int fd)
 {
-    int twin = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    return twin < 0 ? -1 : close(twin);
+    int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return duplicate < 0 ? -1 : close(duplicate);
 }
 
 static int lock_file(int fd)
@@ -72,7 +72,7 @@ static ssize_t copy_bytes(int from, off_t at, int to, off_t to_at, size_t len)
     return copy_file_range(from, &at, to, &to_at, len, 0);
 }
 
-static int share_bytes(int from, off_t at, int to, off_t to_at, size_t len)
+static int reflink_bytes(int from, off_t at, int to, off_t to_at, size_t len)
 {
     struct file_clone_range r = { from, (uint64_t)at, len, (uint64_t)to_at };
     return ioctl(to, FICLONERANGE, &r);
@@ -97,7 +97,7 @@ const heft_disk heft_system_disk = {
     .rename_new = rename_new,
     .remove = remove_file,
     .copy = copy_bytes,
-    .reflink = share_bytes,
+    .reflink = reflink_bytes,
 };
 
 /* ---- interrupted calls ---- */
@@ -147,7 +147,7 @@ int heft_disk_truncate(const heft_disk *d, int fd, off_t size)
     return failed;
 }
 
-static int repeat(int (*call)(int fd), int fd)
+static int retry_interrupted(int (*call)(int fd), int fd)
 {
     int failed;
     do
@@ -158,17 +158,17 @@ static int repeat(int (*call)(int fd), int fd)
 
 int heft_disk_sync(const heft_disk *d, int fd)
 {
-    return repeat(d->sync, fd);
+    return retry_interrupted(d->sync, fd);
 }
 
 int heft_disk_flush(const heft_disk *d, int fd)
 {
-    return repeat(d->flush, fd);
+    return retry_interrupted(d->flush, fd);
 }
 
 int heft_disk_lock(const heft_disk *d, int fd)
 {
-    return repeat(d->lock, fd);
+    return retry_interrupted(d->lock, fd);
 }
 
 ssize_t heft_disk_copy(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len)
@@ -207,7 +207,7 @@ int heft_disk_sync_dir(const heft_disk *d, int dir)
     return failed && (errno == EINVAL || errno == EBADF) ? 0 : failed;
 }
 
-heft_status heft_disk_sync_saved(const heft_disk *d, int dir, heft_error *err)
+heft_status heft_disk_sync_dir_after_save(const heft_disk *d, int dir, heft_error *err)
 {
     if (!heft_disk_sync_dir(d, dir))
         return HEFT_OK;

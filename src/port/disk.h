@@ -48,7 +48,7 @@ int heft_disk_reserve(const heft_disk *d, int fd, uint64_t size);
 /* Sync a directory; a file system that cannot do that is no error. */
 int heft_disk_sync_dir(const heft_disk *d, int dir);
 /* The same after the last change of a name, when the new file is there and stays whatever happens. */
-heft_status heft_disk_sync_saved(const heft_disk *d, int dir, heft_error *err);
+heft_status heft_disk_sync_dir_after_save(const heft_disk *d, int dir, heft_error *err);
 /* An entry `sync` that does nothing. */
 int heft_disk_no_sync(int fd);
 /* All len bytes, or HEFT_E_IO. */
@@ -62,18 +62,18 @@ typedef struct heft_target { /* a file that is edited: open, locked, and seen to
     char *path;       /* without links */
     const char *name; /* in its directory */
     int fd, dir;
-    int added; /* the file that pieces of number 1 come from, or -1; borrowed */
-    struct stat was;
+    int added_fd; /* the file that pieces of number 1 come from, or -1; borrowed */
+    struct stat stat_at_open;
 } heft_target;
 
 /* Opens and locks the file, and undoes what an interrupted edit of it has left, unless nothing is to be written.  To be
  * closed, whether this succeeds or not. */
 heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk, const char *path,
-                             const heft_host *host, bool is_dry, heft_error *err);
+                             const heft_host *host, bool is_dry_run, heft_error *err);
 void heft_target_close(heft_target *t);
 
 /* Whether neither the file nor its name has been touched since it was looked at. */
-heft_status heft_target_check(const heft_target *t, heft_error *err);
+heft_status heft_target_check_unchanged(const heft_target *t, heft_error *err);
 heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const void *data,
                               size_t len, heft_error *err);
 heft_status heft_target_read(int fd, uint64_t at, void *buf, size_t len, heft_error *err);
@@ -82,26 +82,26 @@ heft_status heft_target_sync_dir(const heft_target *t, heft_error *err);
 /* ---- sets of files, edit_set.c ---- */
 
 /* HEFT_E_UNSUPPORTED when an index beside the file, or beside `path`, should that be a link to the file, lists it. */
-heft_status heft_target_check_alone(const heft_target *t, const char *path, const heft_host *host,
-                                    heft_error *err);
+heft_status heft_target_check_not_shard(const heft_target *t, const char *path,
+                                        const heft_host *host, heft_error *err);
 
 /* ---- in place, journal.c ---- */
 
-extern const char heft_journal_suffix[], heft_journal_partial[], heft_journal_note[];
+extern const char heft_journal_suffix[], heft_journal_partial_suffix[], heft_journal_note_suffix[];
 /* false: the name would be too long. */
 bool heft_journal_name(char out[NAME_MAX + 1], const char *name, const char *suffix);
 /* What is done to a file, and who is told of it. */
-typedef struct heft_applying {
-    const heft_edit *e;
+typedef struct heft_edit_task {
+    const heft_edit *edit;
     heft_progress_fn progress;
     void *progress_ctx;
-    const char *stopped; /* the message when progress says stop */
-} heft_applying;
+    const char *cancelled_message; /* the message when progress says stop */
+} heft_edit_task;
 
 /* Makes the file what the pieces say, those that are not its own.  *changed: it was not that already; *fits
  * false: its name is too long for a journal, and nothing was done. */
 heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
-                              const heft_applying *a, heft_error *err);
+                              const heft_edit_task *a, heft_error *err);
 /* Undoes what a journal speaks of, and removes it; *undone: there was one. */
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err);
 
@@ -111,30 +111,30 @@ heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *er
  * its folder has one.  *is_same false: another file has the path meanwhile. */
 heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_error *err);
 /* Whether the journal beside the name in t, if there is one, is of a file that t->fd has replaced. */
-heft_status heft_journal_is_void(bool *is_void, const heft_target *t, heft_error *err);
+heft_status heft_journal_is_obsolete(bool *is_obsolete, const heft_target *t, heft_error *err);
 /* Remove the journal of a name, and what belongs to it. */
 heft_status heft_journal_remove(const heft_target *t, const char *name, heft_error *err);
 
-typedef struct heft_retiring { /* a journal whose file is about to be replaced */
+typedef struct heft_journal_retirement { /* a journal whose file is about to be replaced */
     heft_target t;
     int lock;
-} heft_retiring;
+} heft_journal_retirement;
 /* Before the open file fd gets the name.  The name stays borrowed. */
-heft_status heft_retire_begin(heft_retiring *r, const heft_disk *disk, int dir, const char *name,
-                              int fd, heft_error *err);
+heft_status heft_journal_retire_begin(heft_journal_retirement *r, const heft_disk *disk, int dir,
+                                      const char *name, int fd, heft_error *err);
 /* Afterwards, whether the file got the name or not. */
-heft_status heft_retire_end(heft_retiring *r, heft_error *err);
+heft_status heft_journal_retire_end(heft_journal_retirement *r, heft_error *err);
 
 /* ---- by a new file, replace.c ---- */
 
 /* *copied: bytes of data that were moved. */
-heft_status heft_replace(const heft_target *t, const heft_applying *a, uint64_t *copied,
+heft_status heft_replace(const heft_target *t, const heft_edit_task *a, uint64_t *copied,
                          heft_error *err);
 
 /* ---- either way, edit_file.c ---- */
 
 /* Sets r->changed, copied and in_place; in_place says beforehand what is possible. */
-heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
+heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_edit_task *a,
                               heft_error *err);
 /* What the edit comes to, before it is applied. */
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e);

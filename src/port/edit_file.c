@@ -18,11 +18,11 @@ static bool is_same(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-heft_status heft_target_check(const heft_target *t, heft_error *err)
+heft_status heft_target_check_unchanged(const heft_target *t, heft_error *err)
 {
     struct stat now, named;
     bool is_there = !fstat(t->fd, &now) && !fstatat(t->dir, t->name, &named, AT_SYMLINK_NOFOLLOW);
-    if (is_there && is_same(&now, &t->was) && is_same(&named, &t->was))
+    if (is_there && is_same(&now, &t->stat_at_open) && is_same(&named, &t->stat_at_open))
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_IO,
                             "another program changed it meanwhile: it is left as it is");
@@ -57,16 +57,16 @@ void heft_target_close(heft_target *t)
 static heft_status open_file(heft_target *t, const heft_disk *disk, const char *path,
                              heft_error *err)
 {
-    *t = (heft_target){ .disk = disk, .fd = -1, .dir = -1, .added = -1 };
+    *t = (heft_target){ .disk = disk, .fd = -1, .dir = -1, .added_fd = -1 };
     t->path = realpath(path, NULL);
-    if (!t->path || stat(t->path, &t->was))
+    if (!t->path || stat(t->path, &t->stat_at_open))
         return heft_os_error(err, errno, "cannot be opened");
-    if (S_ISDIR(t->was.st_mode))
+    if (S_ISDIR(t->stat_at_open.st_mode))
         return heft_os_error(err, EISDIR, "cannot be edited");
-    if (!S_ISREG(t->was.st_mode))
+    if (!S_ISREG(t->stat_at_open.st_mode))
         return heft_os_error(err, ESPIPE, "is a pipe or a device, not a file");
     /* a file that nobody may write to is left alone, even by those who could */
-    if (!(t->was.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
+    if (!(t->stat_at_open.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
         return heft_os_error(err, EACCES, "is read-only");
     t->name = strrchr(t->path, '/') + 1;
     t->dir = heft_open_folder_of(t->path, O_RDONLY);
@@ -77,43 +77,43 @@ static heft_status open_file(heft_target *t, const heft_disk *disk, const char *
         return heft_os_error(err, errno, "cannot be written to");
     if (heft_disk_lock(disk, t->fd) && errno == EWOULDBLOCK)
         return heft_os_error(err, EBUSY, "another program is editing it");
-    if (fstat(t->fd, &t->was))
+    if (fstat(t->fd, &t->stat_at_open))
         return heft_os_error(err, errno, "cannot be looked at");
-    return heft_target_check(t, err);
+    return heft_target_check_unchanged(t, err);
 }
 
 heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk, const char *path,
-                             const heft_host *host, bool is_dry, heft_error *err)
+                             const heft_host *host, bool is_dry_run, heft_error *err)
 {
     heft_recovery earlier;
     *undone = false;
-    *t = (heft_target){ .fd = -1, .dir = -1, .added = -1 };
-    heft_status st = is_dry ? HEFT_OK : heft_shard_set_recover_path(&earlier, disk, path, err);
+    *t = (heft_target){ .fd = -1, .dir = -1, .added_fd = -1 };
+    heft_status st = is_dry_run ? HEFT_OK : heft_shard_set_recover_path(&earlier, disk, path, err);
     if (!st)
         st = open_file(t, disk, path, err);
-    if (!st && !is_dry) { /* else heft_file_open() will say what is the matter */
-        heft_staged_sweep(t->disk, t->dir, t->name);
+    if (!st && !is_dry_run) { /* else heft_file_open() will say what is the matter */
+        heft_staged_remove_stale(t->disk, t->dir, t->name);
         st = heft_journal_undo(undone, t, err);
-        if (!st && *undone && fstat(t->fd, &t->was))
+        if (!st && *undone && fstat(t->fd, &t->stat_at_open))
             st = heft_os_error(err, errno, "cannot be looked at");
     }
-    return st ? st : heft_target_check_alone(t, path, host, err);
+    return st ? st : heft_target_check_not_shard(t, path, host, err);
 }
 
 /* ---- the edit ---- */
 
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e)
 {
-    const heft_edit_extent *pieces;
-    size_t n = heft_edit_extents(e, &pieces);
+    const heft_edit_extent *extents;
+    size_t n = heft_edit_extents(e, &extents);
     for (size_t i = 0; i < n; i++)
-        r->written += pieces[i].data ? pieces[i].length : 0;
+        r->written += extents[i].data ? extents[i].length : 0;
     r->size = heft_edit_size(e);
     r->in_place = heft_edit_is_in_place(e);
-    r->hard_links = (uint32_t)(t->was.st_nlink - 1);
+    r->hard_links = (uint32_t)(t->stat_at_open.st_nlink - 1);
 }
 
-heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_applying *a,
+heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_edit_task *a,
                               heft_error *err)
 {
     bool fits = r->in_place;
@@ -155,7 +155,7 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     heft_file_close(f); /* nothing maps the file from here on */
     if (!st)
         heft_edit_describe(&r, &t, e);
-    heft_applying a = { e, o.progress, o.progress_ctx, "interrupted: it is as it was" };
+    heft_edit_task a = { e, o.progress, o.progress_ctx, "interrupted: it is as it was" };
     if (!st && !o.dry_run)
         st = heft_target_apply(&r, &t, &a, err);
     heft_edit_close(e);
@@ -170,12 +170,12 @@ heft_status heft_edit_recover_on(const heft_disk *disk, bool *undone, const char
 {
     heft_error own;
     heft_recovery earlier;
-    heft_target t = { .fd = -1, .dir = -1, .added = -1 };
-    struct stat about;
+    heft_target t = { .fd = -1, .dir = -1, .added_fd = -1 };
+    struct stat info;
     err = heft_error_begin(err, &own);
     *undone = false;
     heft_status st = heft_shard_set_recover_path(&earlier, disk, path, err);
-    bool is_folder = !st && !stat(path, &about) && S_ISDIR(about.st_mode);
+    bool is_folder = !st && !stat(path, &info) && S_ISDIR(info.st_mode);
     if (!st && !is_folder)
         st = open_file(&t, disk, path, err);
     if (!st && !is_folder)

@@ -12,15 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct search {
+typedef struct index_search {
     int dir;
     const char *name; /* of the file that is edited */
     const heft_host *host;
     heft_status st;
     heft_error *err;
-} search;
+} index_search;
 
-static heft_status open_nothing(heft_source **out, void *ctx, const char *name, heft_error *err)
+static heft_status refuse_shard(heft_source **out, void *ctx, const char *name, heft_error *err)
 {
     (void)ctx;
     (void)name;
@@ -28,23 +28,25 @@ static heft_status open_nothing(heft_source **out, void *ctx, const char *name, 
     return heft_error_plain(err, HEFT_E_IO, "is not opened");
 }
 
-static heft_status open_index(heft_file **out, const search *s, const char *index, heft_error *why)
+static heft_status open_index(heft_file **out, const index_search *s, const char *index,
+                              heft_error *cause)
 {
-    heft_shard_folder shards = { .size = sizeof shards, .name = index, .open = open_nothing };
+    heft_shard_folder shards = { .size = sizeof shards, .name = index, .open = refuse_shard };
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_source *source;
     o.host = s->host;
     o.shards = &shards;
     *out = NULL;
-    heft_status st = heft_source_at(&source, s->dir, index, 0, HEFT_ACCESS_AUTO, why);
+    heft_status st = heft_source_at(&source, s->dir, index, 0, HEFT_ACCESS_AUTO, cause);
     if (!st)
-        return heft_file_open_source(out, source, &o, why);
+        return heft_file_open_source(out, source, &o, cause);
     /* a file that is gone meanwhile, a folder and a pipe are no index */
-    bool is_file = why->os != ENOENT && why->os != EISDIR && why->os != ESPIPE && why->os != ELOOP;
+    bool is_file = cause->os != ENOENT && cause->os != EISDIR && cause->os != ESPIPE &&
+                   cause->os != ELOOP;
     return is_file ? st : HEFT_E_FORMAT;
 }
 
-static bool lists(const heft_file *index, const char *name)
+static bool lists_shard(const heft_file *index, const char *name)
 {
     size_t len = strlen(name);
     for (uint32_t i = 0; i < heft_shard_file_count(index); i++) {
@@ -56,21 +58,21 @@ static bool lists(const heft_file *index, const char *name)
 }
 
 /* An index that cannot be parsed lists nothing; one that cannot be read might. */
-static void look_at(void *arg, const char *index)
+static void check_index(void *arg, const char *index)
 {
-    search *s = arg;
+    index_search *s = arg;
     heft_file *f;
-    heft_error why;
+    heft_error cause;
     heft_str name = { index, strlen(index) };
-    if (s->st || !strcmp(index, s->name) || !heft_folder_may_list(index, s->name))
+    if (s->st || !strcmp(index, s->name) || !heft_folder_may_be_index_of(index, s->name))
         return;
-    heft_status st = open_index(&f, s, index, &why);
+    heft_status st = open_index(&f, s, index, &cause);
     if (st == HEFT_E_IO || st == HEFT_E_NOMEM || st == HEFT_E_LIMIT) {
         s->st = heft_error_plain(s->err, st, "%q beside it, which may list it, cannot be read: %s",
-                                 name, why.message);
-        heft_error_os(s->err, st, why.os);
+                                 name, cause.message);
+        heft_error_os(s->err, st, cause.os);
     }
-    if (!st && lists(f, s->name))
+    if (!st && lists_shard(f, s->name))
         s->st = heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
                                  "%q lists it: the files of a model are not edited one by one "
                                  "('heft merge' them, edit the result, 'heft split' it again)",
@@ -78,26 +80,26 @@ static void look_at(void *arg, const char *index)
     heft_file_close(f);
 }
 
-static heft_status check_in(int dir, const char *name, const heft_host *host, heft_error *err)
+static heft_status check_folder(int dir, const char *name, const heft_host *host, heft_error *err)
 {
-    search s = { dir, name, host, HEFT_OK, err };
-    heft_status st = heft_folder_list(dir, look_at, &s, err);
+    index_search s = { dir, name, host, HEFT_OK, err };
+    heft_status st = heft_folder_list(dir, check_index, &s, err);
     return st ? st : s.st;
 }
 
-heft_status heft_target_check_alone(const heft_target *t, const char *path, const heft_host *host,
-                                    heft_error *err)
+heft_status heft_target_check_not_shard(const heft_target *t, const char *path,
+                                        const heft_host *host, heft_error *err)
 {
-    struct stat about;
-    heft_status st = check_in(t->dir, t->name, host, err);
-    if (st || lstat(path, &about) || !S_ISLNK(about.st_mode))
+    struct stat info;
+    heft_status st = check_folder(t->dir, t->name, host, err);
+    if (st || lstat(path, &info) || !S_ISLNK(info.st_mode))
         return st;
     /* a set may name a link to the file, as well as the file that a link leads to */
     const char *slash = strrchr(path, '/');
     int dir = heft_open_folder_of(path, O_RDONLY);
     if (dir < 0)
         return heft_os_error(err, errno, "its directory cannot be opened");
-    st = check_in(dir, slash ? slash + 1 : path, host, err);
+    st = check_folder(dir, slash ? slash + 1 : path, host, err);
     close(dir);
     return st;
 }

@@ -22,15 +22,15 @@ static uint64_t block_at(uint64_t size, unsigned i)
 heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err)
 {
     uint8_t buf[BLOCK];
-    struct stat is;
+    struct stat info;
     heft_blake3 h;
     heft_status st = HEFT_OK;
     *out = (heft_fingerprint){ .size = HEFT_UNKNOWN_LENGTH };
-    if (fstat(fd, &is))
+    if (fstat(fd, &info))
         return heft_os_error(err, errno, "cannot be looked at");
-    if (!S_ISREG(is.st_mode))
+    if (!S_ISREG(info.st_mode))
         return HEFT_OK;
-    out->size = (uint64_t)is.st_size;
+    out->size = (uint64_t)info.st_size;
     heft_blake3_init(&h);
     for (unsigned i = 0; i < BLOCKS && !st && block_at(out->size, i) < out->size; i++) {
         uint64_t at = block_at(out->size, i), left = out->size - at;
@@ -43,10 +43,10 @@ heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err)
     return st;
 }
 
-static heft_status look_at(bool *exists, struct stat *is, int dir, const char *name,
-                           heft_error *err)
+static heft_status stat_name(bool *exists, struct stat *info, int dir, const char *name,
+                             heft_error *err)
 {
-    *exists = !fstatat(dir, name, is, AT_SYMLINK_NOFOLLOW);
+    *exists = !fstatat(dir, name, info, AT_SYMLINK_NOFOLLOW);
     if (*exists || errno == ENOENT)
         return HEFT_OK;
     return heft_os_error(err, errno, "the files beside it cannot be looked at");
@@ -54,17 +54,17 @@ static heft_status look_at(bool *exists, struct stat *is, int dir, const char *n
 
 heft_status heft_name_exists(bool *exists, int dir, const char *name, heft_error *err)
 {
-    struct stat is;
-    return look_at(exists, &is, dir, name, err);
+    struct stat info;
+    return stat_name(exists, &info, dir, name, err);
 }
 
 heft_status heft_fingerprint_at(bool *exists, heft_fingerprint *out, int dir, const char *name,
                                 heft_error *err)
 {
-    struct stat is;
+    struct stat info;
     *out = (heft_fingerprint){ .size = HEFT_UNKNOWN_LENGTH };
-    heft_status st = look_at(exists, &is, dir, name, err);
-    if (st || !*exists || !S_ISREG(is.st_mode))
+    heft_status st = stat_name(exists, &info, dir, name, err);
+    if (st || !*exists || !S_ISREG(info.st_mode))
         return st;
     int fd = heft_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -74,7 +74,7 @@ heft_status heft_fingerprint_at(bool *exists, heft_fingerprint *out, int dir, co
     return st;
 }
 
-bool heft_fingerprint_is(const heft_fingerprint *a, const heft_fingerprint *b)
+bool heft_fingerprint_equal(const heft_fingerprint *a, const heft_fingerprint *b)
 {
     return a->size != HEFT_UNKNOWN_LENGTH && a->size == b->size &&
            !memcmp(a->hash, b->hash, sizeof a->hash);

@@ -14,7 +14,7 @@ heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err);
 /* *exists false: no file has that name.  Symbolic links are not followed. */
 heft_status heft_fingerprint_at(bool *exists, heft_fingerprint *out, int dir, const char *name,
                                 heft_error *err);
-bool heft_fingerprint_is(const heft_fingerprint *a, const heft_fingerprint *b);
+bool heft_fingerprint_equal(const heft_fingerprint *a, const heft_fingerprint *b);
 
 /* Whether anything has that name.  A question that the system does not answer is an error, never a no. */
 heft_status heft_name_exists(bool *exists, int dir, const char *name, heft_error *err);

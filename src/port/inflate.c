@@ -23,7 +23,7 @@ static heft_status open_decoder(void **state, uint64_t decoded, heft_error *err)
     return HEFT_OK;
 }
 
-static uInt at_most(size_t len)
+static uInt clamp_to_uint(size_t len)
 {
     return len < UINT_MAX ? (uInt)len : UINT_MAX;
 }
@@ -32,13 +32,13 @@ static heft_status decode(void *state, const void *in, size_t *in_len, void *out
                           bool *whole, heft_error *err)
 {
     inflater *i = state;
-    uInt from = at_most(*in_len), to = at_most(*out_len);
-    if (i->ended && from)
+    uInt in_size = clamp_to_uint(*in_len), out_size = clamp_to_uint(*out_len);
+    if (i->ended && in_size)
         return heft_error_plain(err, HEFT_E_FORMAT, "deflate: bytes behind the end of the stream");
     i->z.next_in = (z_const Bytef *)in;
-    i->z.avail_in = from;
+    i->z.avail_in = in_size;
     i->z.next_out = out;
-    i->z.avail_out = to;
+    i->z.avail_out = out_size;
     int code = i->ended ? Z_STREAM_END : inflate(&i->z, Z_NO_FLUSH);
     if (code == Z_MEM_ERROR)
         return heft_error_no_memory(err, "for zlib");
@@ -47,8 +47,8 @@ static heft_status decode(void *state, const void *in, size_t *in_len, void *out
                                 i->z.msg ? i->z.msg : "the stream is broken");
     i->ended = code == Z_STREAM_END;
     *whole = i->ended;
-    *in_len = from - i->z.avail_in;
-    *out_len = to - i->z.avail_out;
+    *in_len = in_size - i->z.avail_in;
+    *out_len = out_size - i->z.avail_out;
     return HEFT_OK;
 }
 

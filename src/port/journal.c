@@ -25,18 +25,19 @@
 #include "port/sealed.h"
 
 enum {
-    HEAD = 64,
+    HEADER = 64,
     RECORD = 24, /* and 8 in version 2 */
     HASH = HEFT_SEAL,
-    LISTED = 1, /* versions */
-    UNLISTED = 2,
-    AROUND = 64 << 10, /* bytes at either end of the file by which it is known again */
+    VERSION_ALL_LISTED = 1, /* versions */
+    VERSION_SOME_UNLISTED = 2,
+    CONTEXT = 64 << 10, /* bytes at either end of the file by which it is known again */
     STEP = 4096
 };
 
 static const char magic[] = "HEFTJRNL";
-const char heft_journal_suffix[] = ".heft-journal", heft_journal_partial[] = ".heft-journal-new",
-           heft_journal_note[] = ".heft-replaced";
+const char heft_journal_suffix[] = ".heft-journal",
+           heft_journal_partial_suffix[] = ".heft-journal-new",
+           heft_journal_note_suffix[] = ".heft-replaced";
 
 typedef struct record {
     uint64_t at, old_len, new_len;
@@ -46,7 +47,7 @@ typedef struct record {
 
 typedef struct journal {
     uint64_t old_size, new_size;
-    uint8_t around[HASH];
+    uint8_t context_hash[HASH];
     record *records;
     uint32_t count;
     uint8_t *bytes; /* the file that the records point into, or NULL: they own their bytes */
@@ -85,8 +86,8 @@ static heft_status hash_around(heft_blake3 *h, const journal *j, int fd, uint64_
         st = heft_target_read(fd, at, buf, (size_t)n, err);
         for (uint32_t i = 0; i < j->count && !st; i++) {
             const record *r = &j->records[i];
-            uint64_t most = r->old_len > r->new_len ? r->old_len : r->new_len;
-            uint64_t from = r->at > at ? r->at : at, to = r->at + most;
+            uint64_t longer = r->old_len > r->new_len ? r->old_len : r->new_len;
+            uint64_t from = r->at > at ? r->at : at, to = r->at + longer;
             to = to < at + n ? to : at + n;
             if (from < to)
                 memset(buf + (from - at), 0, (size_t)(to - from));
@@ -101,7 +102,7 @@ static heft_status hash_file(uint8_t out[HASH], const journal *j, int fd, heft_e
 {
     heft_blake3 h;
     uint64_t size = j->old_size < j->new_size ? j->old_size : j->new_size;
-    uint64_t head = size < AROUND ? size : AROUND;
+    uint64_t head = size < CONTEXT ? size : CONTEXT;
     heft_blake3_init(&h);
     heft_status st = hash_around(&h, j, fd, 0, head, err);
     if (!st)
@@ -117,20 +118,20 @@ static bool trim(record *r)
 {
     if (!r->new)
         return r->old_len || r->new_len;
-    uint64_t same = r->old_len < r->new_len ? r->old_len : r->new_len, n = 0;
-    while (n < same && r->old[n] == r->new[n])
+    uint64_t common = r->old_len < r->new_len ? r->old_len : r->new_len, n = 0;
+    while (n < common && r->old[n] == r->new[n])
         n++;
-    uint64_t back = 0;
-    while (r->old_len == r->new_len && back < same - n &&
-           r->old[r->old_len - 1 - back] == r->new[r->new_len - 1 - back])
-        back++;
+    uint64_t suffix_length = 0;
+    while (r->old_len == r->new_len && suffix_length < common - n &&
+           r->old[r->old_len - 1 - suffix_length] == r->new[r->new_len - 1 - suffix_length])
+        suffix_length++;
     if (n) { /* else either may be NULL */
         memmove((uint8_t *)(uintptr_t)r->old, r->old + n, (size_t)(r->old_len - n));
         r->at += n;
         r->new += n;
     }
-    r->old_len -= n + back;
-    r->new_len -= n + back;
+    r->old_len -= n + suffix_length;
+    r->new_len -= n + suffix_length;
     return r->old_len || r->new_len;
 }
 
@@ -150,13 +151,13 @@ static heft_status add_record(journal *j, const heft_target *t, record r, heft_e
     return st;
 }
 
-static heft_status find_records(journal *j, const heft_target *t, const heft_edit *e,
-                                heft_error *err)
+static heft_status collect_records(journal *j, const heft_target *t, const heft_edit *e,
+                                   heft_error *err)
 {
     const heft_edit_extent *p;
     size_t n = heft_edit_extents(e, &p);
     heft_status st = HEFT_OK;
-    *j = (journal){ .old_size = (uint64_t)t->was.st_size, .new_size = heft_edit_size(e) };
+    *j = (journal){ .old_size = (uint64_t)t->stat_at_open.st_size, .new_size = heft_edit_size(e) };
     j->records = calloc(n + 1, sizeof *j->records);
     if (!j->records)
         return heft_error_no_memory(err, purpose);
@@ -172,42 +173,44 @@ static heft_status find_records(journal *j, const heft_target *t, const heft_edi
     uint64_t cut = j->new_size < j->old_size ? j->old_size - j->new_size : 0;
     if (!st && cut)
         st = add_record(j, t, (record){ .at = j->new_size, .old_len = cut }, err);
-    return st ? st : hash_file(j->around, j, t->fd, err);
+    return st ? st : hash_file(j->context_hash, j, t->fd, err);
 }
 
 /* ---- the journal's bytes ---- */
 
-static uint64_t listed(const record *r)
+static uint64_t listed_length(const record *r)
 {
     return r->new ? r->new_len : 0;
 }
 
-static heft_status store(const journal *j, const heft_target *t, const char *name, const char *part,
-                         heft_error *err)
+static heft_status write_journal(const journal *j, const heft_target *t, const char *name,
+                                 const char *partial, heft_error *err)
 {
-    bool all = true;
-    size_t len = HEAD + HASH;
+    bool all_listed = true;
+    size_t len = HEADER + HASH;
     for (uint32_t i = 0; i < j->count; i++)
-        all = all && listed(&j->records[i]) == j->records[i].new_len;
+        all_listed = all_listed && listed_length(&j->records[i]) == j->records[i].new_len;
     for (uint32_t i = 0; i < j->count; i++)
-        len += RECORD + !all * 8u + (size_t)(j->records[i].old_len + listed(&j->records[i]));
+        len += RECORD + !all_listed * 8u +
+               (size_t)(j->records[i].old_len + listed_length(&j->records[i]));
     uint8_t *bytes = malloc(len), *to = bytes;
     if (!bytes)
         return heft_error_no_memory(err, purpose);
     to = heft_put_bytes(to, magic, 8);
-    to = heft_put(heft_put(to, all ? LISTED : UNLISTED, 4), j->count, 4);
+    to = heft_put(heft_put(to, all_listed ? VERSION_ALL_LISTED : VERSION_SOME_UNLISTED, 4),
+                  j->count, 4);
     to = heft_put(heft_put(to, j->old_size, 8), j->new_size, 8);
-    to = heft_put_bytes(to, j->around, HASH);
+    to = heft_put_bytes(to, j->context_hash, HASH);
     for (uint32_t i = 0; i < j->count; i++) {
         const record *r = &j->records[i];
         to = heft_put(heft_put(heft_put(to, r->at, 8), r->old_len, 8), r->new_len, 8);
-        to = all ? to : heft_put(to, listed(r), 8);
-        to = heft_put_bytes(heft_put_bytes(to, r->old, r->old_len), r->new, listed(r));
+        to = all_listed ? to : heft_put(to, listed_length(r), 8);
+        to = heft_put_bytes(heft_put_bytes(to, r->old, r->old_len), r->new, listed_length(r));
     }
     heft_seal(bytes, len);
     heft_status st = heft_journal_remove(t, t->name, err);
     if (!st)
-        st = heft_sealed_store(t, name, part, bytes, len, err);
+        st = heft_sealed_store(t, name, partial, bytes, len, err);
     free(bytes);
     return st;
 }
@@ -246,24 +249,24 @@ static bool decode_record(record *r, const journal *j, bool has_listed, const ui
 static heft_status decode(journal *j, const char *name, uint8_t *take, size_t len, heft_error *err)
 {
     *j = (journal){ .bytes = take };
-    if (len < HEAD + HASH || !heft_is_sealed(take, len, magic))
+    if (len < HEADER + HASH || !heft_is_sealed(take, len, magic))
         return damaged(name, err);
     uint64_t version = heft_get(take + 8, 4);
-    if (version != LISTED && version != UNLISTED)
+    if (version != VERSION_ALL_LISTED && version != VERSION_SOME_UNLISTED)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the journal of an interrupted edit is of version %U: a newer heft "
                                 "is needed to undo it",
                                 version);
-    uint64_t count = heft_get(take + 12, 4), left = len - HEAD - HASH;
-    const uint8_t *p = take + HEAD;
+    uint64_t count = heft_get(take + 12, 4), left = len - HEADER - HASH;
+    const uint8_t *p = take + HEADER;
     j->old_size = heft_get(take + 16, 8);
     j->new_size = heft_get(take + 24, 8);
-    memcpy(j->around, take + 32, HASH);
+    memcpy(j->context_hash, take + 32, HASH);
     j->records = count <= left / RECORD ? calloc((size_t)count + 1, sizeof *j->records) : NULL;
     if (!j->records)
         return count <= left / RECORD ? heft_error_no_memory(err, purpose) : damaged(name, err);
     for (; j->count < count; j->count++)
-        if (!decode_record(&j->records[j->count], j, version == UNLISTED, &p, &left))
+        if (!decode_record(&j->records[j->count], j, version == VERSION_SOME_UNLISTED, &p, &left))
             return damaged(name, err);
     return left ? damaged(name, err) : HEFT_OK;
 }
@@ -271,21 +274,21 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
 /* ---- forth and back ---- */
 
 /* Bytes [from, to) of what a record lists, or of what it does not. */
-static heft_status write_part(const record *r, const heft_target *t, heft_range_copier *m,
-                              uint64_t from, uint64_t to, heft_error *err)
+static heft_status write_range(const record *r, const heft_target *t, heft_range_copier *copier,
+                               uint64_t from, uint64_t to, heft_error *err)
 {
     if (from >= to)
         return HEFT_OK;
     if (r->new)
         return heft_target_write(t, t->fd, r->at + from, r->new + from, (size_t)(to - from), err);
     heft_edit_extent p = { .at = r->at + from, .length = to - from, .from = r->from + from };
-    return heft_copy_range(m, t->added, p, err);
+    return heft_copy_range(copier, t->added_fd, p, err);
 }
 
-static heft_status cut_and_sync(const heft_target *t, uint64_t size, bool is_longer,
-                                heft_error *err)
+static heft_status truncate_and_sync(const heft_target *t, uint64_t size, bool may_be_longer,
+                                     heft_error *err)
 {
-    if (is_longer && heft_disk_truncate(t->disk, t->fd, (off_t)size))
+    if (may_be_longer && heft_disk_truncate(t->disk, t->fd, (off_t)size))
         return heft_os_error(err, errno, "cutting it failed");
     if (heft_disk_sync(t->disk, t->fd))
         return heft_os_error(err, errno, "writing to disk failed");
@@ -293,27 +296,27 @@ static heft_status cut_and_sync(const heft_target *t, uint64_t size, bool is_lon
 }
 
 /* From the end on, so that room which is missing is missed before anything else is written over. */
-static heft_status write_new(const journal *j, const heft_target *t, const heft_applying *a,
+static heft_status write_new(const journal *j, const heft_target *t, const heft_edit_task *task,
                              heft_error *err)
 {
-    heft_range_copier m = { .disk = t->disk,
-                            .to = t->fd,
-                            .progress = a->progress,
-                            .progress_ctx = a->progress_ctx,
-                            .stopped = a->stopped };
+    heft_range_copier copier = { .disk = t->disk,
+                                 .to = t->fd,
+                                 .progress = task->progress,
+                                 .progress_ctx = task->progress_ctx,
+                                 .cancelled_message = task->cancelled_message };
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < j->count; i++)
-        m.total += j->records[i].new_len - listed(&j->records[i]);
+        copier.total += j->records[i].new_len - listed_length(&j->records[i]);
     for (uint32_t i = j->count; i-- && !st;) {
         const record *r = &j->records[i];
-        uint64_t over = r->old_len < r->new_len ? r->old_len : r->new_len;
-        uint64_t inside = r->new ? 0 : over; /* that much of the file is written over */
-        st = write_part(r, t, &m, inside, r->new_len, err);
+        uint64_t overlap = r->old_len < r->new_len ? r->old_len : r->new_len;
+        uint64_t overwritten = r->new ? 0 : overlap; /* that much of the file is written over */
+        st = write_range(r, t, &copier, overwritten, r->new_len, err);
         if (!st)
-            st = write_part(r, t, &m, 0, inside, err);
+            st = write_range(r, t, &copier, 0, overwritten, err);
     }
-    heft_range_copier_end(&m);
-    return st ? st : cut_and_sync(t, j->new_size, j->new_size < j->old_size, err);
+    heft_range_copier_end(&copier);
+    return st ? st : truncate_and_sync(t, j->new_size, j->new_size < j->old_size, err);
 }
 
 static heft_status write_old(const journal *j, const heft_target *t, heft_error *err)
@@ -322,54 +325,55 @@ static heft_status write_old(const journal *j, const heft_target *t, heft_error 
     for (uint32_t i = 0; i < j->count && !st; i++)
         st = heft_target_write(t, t->fd, j->records[i].at, j->records[i].old,
                                (size_t)j->records[i].old_len, err);
-    return st ? st : cut_and_sync(t, j->old_size, true, err);
+    return st ? st : truncate_and_sync(t, j->old_size, true, err);
 }
 
-static heft_status end(const heft_target *t, const char *name, heft_error *err)
+static heft_status remove_journal(const heft_target *t, const char *name, heft_error *err)
 {
     if (t->disk->remove(t->dir, name))
         return heft_os_error(err, errno, "its journal cannot be removed");
-    return heft_disk_sync_saved(t->disk, t->dir, err);
+    return heft_disk_sync_dir_after_save(t->disk, t->dir, err);
 }
 
 /* The first failure is what is told, unless undoing fails as well: then that is worse. */
-static heft_status take_back(const journal *j, const heft_target *t, const char *name,
+static heft_status roll_back(const journal *j, const heft_target *t, const char *name,
                              heft_error *err)
 {
-    heft_error worse;
-    heft_status st = write_old(j, t, &worse);
+    heft_error undo_error;
+    heft_status st = write_old(j, t, &undo_error);
     if (!st)
-        st = end(t, name, &worse);
+        st = remove_journal(t, name, &undo_error);
     if (!st)
         return err->status;
-    heft_error first = *err;
+    heft_error first_error = *err;
     return heft_error_plain(err, HEFT_E_IO,
                             "%s, and undoing it failed: what was there is in %s beside it, and "
                             "'heft edit' with no options puts it back",
-                            first.message, name);
+                            first_error.message, name);
 }
 
-heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
-                              const heft_applying *a, heft_error *err)
+heft_status heft_journal_edit(bool *changed, bool *name_fits, const heft_target *t,
+                              const heft_edit_task *task, heft_error *err)
 {
-    char name[NAME_MAX + 1], part[NAME_MAX + 1];
-    heft_error unheard;
+    char name[NAME_MAX + 1], partial[NAME_MAX + 1];
+    heft_error ignored;
     journal j = { .count = 0 };
     *changed = false;
-    *fits = heft_journal_name(name, t->name, heft_journal_suffix) &&
-            heft_journal_name(part, t->name, heft_journal_partial);
-    if (!*fits)
+    *name_fits = heft_journal_name(name, t->name, heft_journal_suffix) &&
+                 heft_journal_name(partial, t->name, heft_journal_partial_suffix);
+    if (!*name_fits)
         return HEFT_OK;
-    heft_status st = find_records(&j, t, a->e, err);
+    heft_status st = collect_records(&j, t, task->edit, err);
     *changed = j.count > 0;
     if (!st && *changed)
-        st = store(&j, t, name, part, err);
+        st = write_journal(&j, t, name, partial, err);
     if (!st && *changed) {
-        st = heft_target_check(t, err);
+        st = heft_target_check_unchanged(t, err);
         if (st) /* the file was not touched: a journal that stays says that it is as it was */
-            (void)!end(t, name, &unheard);
+            (void)!remove_journal(t, name, &ignored);
         else
-            st = write_new(&j, t, a, err) ? take_back(&j, t, name, err) : end(t, name, err);
+            st = write_new(&j, t, task, err) ? roll_back(&j, t, name, err)
+                                             : remove_journal(t, name, err);
     }
     free_journal(&j);
     return st;
@@ -379,7 +383,7 @@ heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
 
 /* During the edit a byte may be what was, what came, or what a system that was cut off puts where nothing has been
  * written yet. */
-static heft_status check_record(bool *is_it, const journal *j, const record *r, int fd,
+static heft_status check_record(bool *matches, const journal *j, const record *r, int fd,
                                 uint64_t size, heft_error *err)
 {
     uint8_t buf[STEP];
@@ -387,14 +391,14 @@ static heft_status check_record(bool *is_it, const journal *j, const record *r, 
     uint64_t left = r->at < size ? size - r->at : 0;
     heft_status st = HEFT_OK;
     len = len < left ? len : left;
-    for (uint64_t at = 0, n; at < len && !st && *is_it; at += n) {
+    for (uint64_t at = 0, n; at < len && !st && *matches; at += n) {
         n = len - at < STEP ? len - at : STEP;
         st = heft_target_read(fd, r->at + at, buf, (size_t)n, err);
         for (uint64_t i = at; i < at + n && !st; i++) {
             uint8_t byte = buf[i - at];
             bool old = i < r->old_len && byte == r->old[i];
             bool new = i < r->new_len && (!r->new || byte == r->new[i]);
-            *is_it = *is_it && (old || new || (r->at + i >= j->old_size && !byte));
+            *matches = *matches && (old || new || (r->at + i >= j->old_size && !byte));
         }
     }
     return st;
@@ -403,21 +407,22 @@ static heft_status check_record(bool *is_it, const journal *j, const record *r, 
 /* A torn write leaves any mixture of old and new bytes, and any size in between. */
 static heft_status check_file(const journal *j, const heft_target *t, heft_error *err)
 {
-    uint8_t around[HASH];
+    uint8_t context_hash[HASH];
     struct stat now;
     if (fstat(t->fd, &now))
         return heft_os_error(err, errno, "cannot be looked at");
     uint64_t size = (uint64_t)now.st_size;
-    uint64_t least = j->old_size < j->new_size ? j->old_size : j->new_size;
-    bool is_it = size >= least && size <= (j->old_size > j->new_size ? j->old_size : j->new_size);
+    uint64_t smallest = j->old_size < j->new_size ? j->old_size : j->new_size;
+    bool matches = size >= smallest &&
+                   size <= (j->old_size > j->new_size ? j->old_size : j->new_size);
     heft_status st = HEFT_OK;
-    if (is_it) {
-        st = hash_file(around, j, t->fd, err);
-        is_it = !st && !memcmp(around, j->around, HASH);
+    if (matches) {
+        st = hash_file(context_hash, j, t->fd, err);
+        matches = !st && !memcmp(context_hash, j->context_hash, HASH);
     }
-    for (uint32_t i = 0; i < j->count && !st && is_it; i++)
-        st = check_record(&is_it, j, &j->records[i], t->fd, size, err);
-    if (st || is_it)
+    for (uint32_t i = 0; i < j->count && !st && matches; i++)
+        st = check_record(&matches, j, &j->records[i], t->fd, size, err);
+    if (st || matches)
         return st;
     return heft_error_plain(
         err, HEFT_E_FORMAT,
@@ -430,15 +435,15 @@ static heft_status check_file(const journal *j, const heft_target *t, heft_error
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err)
 {
     char name[NAME_MAX + 1];
-    bool is_void;
+    bool is_obsolete;
     uint8_t *bytes;
     size_t len;
     journal j = { .count = 0 };
     *undone = false;
     if (!heft_journal_name(name, t->name, heft_journal_suffix))
         return HEFT_OK;
-    heft_status st = heft_journal_is_void(&is_void, t, err);
-    if (st || is_void)
+    heft_status st = heft_journal_is_obsolete(&is_obsolete, t, err);
+    if (st || is_obsolete)
         return st ? st : heft_journal_remove(t, t->name, err);
     st = heft_sealed_load(&bytes, &len, t->dir, name, UINT64_MAX, err);
     if (st || !bytes)
@@ -449,7 +454,7 @@ heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *er
     if (!st)
         st = write_old(&j, t, err);
     if (!st)
-        st = end(t, name, err);
+        st = remove_journal(t, name, err);
     *undone = !st;
     free_journal(&j);
     return st;

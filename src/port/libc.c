@@ -7,8 +7,8 @@
 #include <sys/random.h>
 
 enum {
-    HUGE_PAGE = 2 << 20, /* nearly everywhere; elsewhere the advice means less */
-    LARGE = 3 << 20      /* a quarter of it may be lost to rounding */
+    HUGE_PAGE = 2 << 20,     /* nearly everywhere; elsewhere the advice means less */
+    MMAP_THRESHOLD = 3 << 20 /* a quarter of it may be lost to rounding */
 };
 
 /* ---- memory ---- */
@@ -37,12 +37,13 @@ static void *map_large(void *old, size_t old_size, size_t new_size)
 static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
 {
     (void)ctx;
-    if (ptr && new_size >= LARGE && old_size >= LARGE)
+    if (ptr && new_size >= MMAP_THRESHOLD && old_size >= MMAP_THRESHOLD)
         return map_large(ptr, old_size, new_size);
-    if (ptr && new_size && new_size < LARGE && old_size < LARGE && align <= _Alignof(max_align_t))
+    if (ptr && new_size && new_size < MMAP_THRESHOLD && old_size < MMAP_THRESHOLD &&
+        align <= _Alignof(max_align_t))
         return realloc(ptr, new_size);
     void *p = NULL;
-    if (new_size >= LARGE)
+    if (new_size >= MMAP_THRESHOLD)
         p = map_large(NULL, 0, new_size);
     else if (new_size && align <= _Alignof(max_align_t))
         p = malloc(new_size);
@@ -52,7 +53,7 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
         return p;
     if (p)
         memcpy(p, ptr, old_size < new_size ? old_size : new_size);
-    if (old_size >= LARGE)
+    if (old_size >= MMAP_THRESHOLD)
         munmap(ptr, whole_pages(old_size));
     else
         free(ptr);
@@ -72,8 +73,8 @@ void heft_os_entropy(void *buf, size_t len)
 heft_status heft_os_error(heft_error *err, int os, const char *what)
 {
     char text[128] = "";
-    const char *words = strerror_r(os, text, sizeof text);
-    heft_error_plain(err, HEFT_E_IO, "%s: %s", what, words);
+    const char *description = strerror_r(os, text, sizeof text);
+    heft_error_plain(err, HEFT_E_IO, "%s: %s", what, description);
     if (err)
         err->os = os;
     return HEFT_E_IO;

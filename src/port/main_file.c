@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static heft_status list(int dir, const char *path, const char *not_opened,
-                        void (*fn)(void *arg, const char *name), void *arg, heft_error *err)
+static heft_status list_folder(int dir, const char *path, const char *open_error,
+                               void (*fn)(void *arg, const char *name), void *arg, heft_error *err)
 {
     const struct dirent *e;
     int fd = heft_open_at(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -22,7 +22,7 @@ static heft_status list(int dir, const char *path, const char *not_opened,
     if (!d && fd >= 0)
         close(fd);
     if (!d)
-        return heft_os_error(err, os, not_opened);
+        return heft_os_error(err, os, open_error);
     do {
         errno = 0;
         e = readdir(d);
@@ -37,15 +37,15 @@ static heft_status list(int dir, const char *path, const char *not_opened,
 heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
                              heft_error *err)
 {
-    return list(dir, ".", "the folder cannot be read", fn, arg, err);
+    return list_folder(dir, ".", "the folder cannot be read", fn, arg, err);
 }
 
-enum { NUMBERS = 15 }; /* of "-00001-of-00002" */
+enum { NUMBERING_LENGTH = 15 }; /* of "-00001-of-00002" */
 
-static bool ends_with(const char *name, const char *end)
+static bool ends_with(const char *name, const char *suffix)
 {
-    size_t n = strlen(name), m = strlen(end);
-    return n > m && !strcmp(name + n - m, end);
+    size_t n = strlen(name), m = strlen(suffix);
+    return n > m && !strcmp(name + n - m, suffix);
 }
 
 static bool are_digits(const char *p)
@@ -57,14 +57,15 @@ static bool are_digits(const char *p)
 }
 
 /* Where the numbers of a file of a set begin, or NULL: "-00001-of-00002" in front of the suffix. */
-static const char *numbers_in(const char *name)
+static const char *find_numbering(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    if (!dot || dot - name <= NUMBERS)
+    if (!dot || dot - name <= NUMBERING_LENGTH)
         return NULL;
-    const char *p = dot - NUMBERS;
-    bool is = *p == '-' && are_digits(p + 1) && !memcmp(p + 6, "-of-", 4) && are_digits(p + 10);
-    return is ? p : NULL;
+    const char *p = dot - NUMBERING_LENGTH;
+    bool is_numbering = *p == '-' && are_digits(p + 1) && !memcmp(p + 6, "-of-", 4) &&
+                        are_digits(p + 10);
+    return is_numbering ? p : NULL;
 }
 
 /* What a name says, the more the better. */
@@ -72,19 +73,19 @@ typedef enum rank {
     NO_WEIGHTS,
     WEIGHTS,
     TORCH_INDEX,
-    USUAL_TORCH_INDEX,
-    USUAL_TORCH,
+    CANONICAL_TORCH_INDEX,
+    CANONICAL_TORCH,
     INDEX,
-    USUAL_INDEX,
-    USUAL
+    CANONICAL_INDEX,
+    CANONICAL
 } rank;
 
 static const char index_suffix[] = ".safetensors.index.json",
                   torch_index_suffix[] = ".bin.index.json";
 
-static bool is_of_torch(rank r)
+static bool is_torch(rank r)
 {
-    return r >= TORCH_INDEX && r <= USUAL_TORCH;
+    return r >= TORCH_INDEX && r <= CANONICAL_TORCH;
 }
 
 static rank rank_of(const char *name)
@@ -92,78 +93,78 @@ static rank rank_of(const char *name)
     static const struct {
         const char *name;
         rank rank;
-    } usual[] = { { "model.safetensors", USUAL },
-                  { "model.safetensors.index.json", USUAL_INDEX },
-                  { "pytorch_model.bin", USUAL_TORCH },
-                  { "pytorch_model.bin.index.json", USUAL_TORCH_INDEX } };
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (!strcmp(name, usual[i].name))
-            return heft_format_find(is_of_torch(usual[i].rank) ? "torch" : "safetensors")
-                       ? usual[i].rank
+    } canonical[] = { { "model.safetensors", CANONICAL },
+                      { "model.safetensors.index.json", CANONICAL_INDEX },
+                      { "pytorch_model.bin", CANONICAL_TORCH },
+                      { "pytorch_model.bin.index.json", CANONICAL_TORCH_INDEX } };
+    for (size_t i = 0; i < sizeof canonical / sizeof *canonical; i++)
+        if (!strcmp(name, canonical[i].name))
+            return heft_format_find(is_torch(canonical[i].rank) ? "torch" : "safetensors")
+                       ? canonical[i].rank
                        : NO_WEIGHTS;
     if (ends_with(name, index_suffix))
         return INDEX;
     if (ends_with(name, torch_index_suffix) && heft_format_find("torch"))
         return TORCH_INDEX;
-    const char *numbers = numbers_in(name);
-    bool is_first = !numbers || !memcmp(numbers + 1, "00001", 5);
+    const char *numbering = find_numbering(name);
+    bool is_first = !numbering || !memcmp(numbering + 1, "00001", 5);
     return *name != '.' && is_first && heft_format_for_path(name) ? WEIGHTS : NO_WEIGHTS;
 }
 
-typedef struct choice {
+typedef struct candidates {
     rank rank;
     char **names; /* of that rank */
-    size_t count, room;
-    rank torch;        /* the best of PyTorch's names that was met */
-    bool safetensors;  /* some file of weights is one of safetensors */
-    bool passes_torch; /* PyTorch's files of the usual names do not count */
+    size_t count, capacity;
+    rank best_torch;      /* highest rank of a PyTorch name found */
+    bool has_safetensors; /* a weight file in safetensors format was found */
+    bool ignores_torch;   /* PyTorch's files of the usual names do not count */
     bool has_no_memory;
-} choice;
+} candidates;
 
-static void forget(choice *c)
+static void clear_names(candidates *c)
 {
     for (size_t i = 0; i < c->count; i++)
         free(c->names[i]);
     c->count = 0;
 }
 
-static void take(void *arg, const char *name)
+static void consider_name(void *arg, const char *name)
 {
-    choice *c = arg;
+    candidates *c = arg;
     rank r = c->has_no_memory ? NO_WEIGHTS : rank_of(name);
-    if (is_of_torch(r) && r > c->torch)
-        c->torch = r;
+    if (is_torch(r) && r > c->best_torch)
+        c->best_torch = r;
     if (r && ends_with(name, ".safetensors"))
-        c->safetensors = true;
-    if (!r || r < c->rank || (c->passes_torch && is_of_torch(r)))
+        c->has_safetensors = true;
+    if (!r || r < c->rank || (c->ignores_torch && is_torch(r)))
         return;
     if (r > c->rank)
-        forget(c);
+        clear_names(c);
     c->rank = r;
-    size_t room = c->count < c->room ? c->room : 2 * c->room + 16;
-    char **names = room == c->room ? c->names : realloc(c->names, room * sizeof *names);
+    size_t capacity = c->count < c->capacity ? c->capacity : 2 * c->capacity + 16;
+    char **names = capacity == c->capacity ? c->names : realloc(c->names, capacity * sizeof *names);
     char *copy = names ? strdup(name) : NULL;
     c->has_no_memory = !copy;
     if (!names)
         return;
     c->names = names;
-    c->room = room;
+    c->capacity = capacity;
     if (copy)
         names[c->count++] = copy;
 }
 
 /* "model-1.zt" belongs to "model.zt". */
-static bool belongs_to(const char *name, const char *root)
+static bool is_numbered_shard_of(const char *name, const char *root)
 {
     const char *dot = strrchr(root, '.');
     size_t stem = dot ? (size_t)(dot - root) : 0;
     return stem && !strncmp(name, root, stem) && name[stem] == '-' && ends_with(name, dot);
 }
 
-bool heft_folder_may_list(const char *index, const char *name)
+bool heft_folder_may_be_index_of(const char *index, const char *name)
 {
     return ends_with(index, index_suffix) || ends_with(index, torch_index_suffix) ||
-           belongs_to(name, index);
+           is_numbered_shard_of(name, index);
 }
 
 static int by_name(const void *a, const void *b)
@@ -172,14 +173,14 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The one to which all others belong; it is among the shortest. */
-static const char *choose(choice *c, heft_error *err)
+static const char *choose_main_file(candidates *c, heft_error *err)
 {
     size_t root = 0;
     for (size_t i = 1; i < c->count; i++)
         if (strlen(c->names[i]) < strlen(c->names[root]))
             root = i;
     for (size_t i = 0; i < c->count; i++) {
-        if (i == root || belongs_to(c->names[i], c->names[root]))
+        if (i == root || is_numbered_shard_of(c->names[i], c->names[root]))
             continue;
         qsort(c->names, c->count, sizeof *c->names, by_name); /* whatever the folder's order */
         heft_error_plain(err, HEFT_E_IO,
@@ -192,33 +193,35 @@ static const char *choose(choice *c, heft_error *err)
     return c->names[root];
 }
 
-static heft_status collect(choice *c, const char *path, heft_error *err)
+static heft_status collect_candidates(candidates *c, const char *path, heft_error *err)
 {
-    heft_status st = list(AT_FDCWD, path, "the folder cannot be opened", take, c, err);
+    heft_status st = list_folder(AT_FDCWD, path, "the folder cannot be opened", consider_name, c,
+                                 err);
     return c->has_no_memory ? heft_error_no_memory(err, "to look through a folder") : st;
 }
 
-heft_status heft_folder_entry(char **out, const char **passed, const char *path, heft_error *err)
+heft_status heft_folder_main_file(char **out, const char **passed_over, const char *path,
+                                  heft_error *err)
 {
-    choice c = { .rank = NO_WEIGHTS };
+    candidates c = { .rank = NO_WEIGHTS };
     size_t len = strlen(path);
     *out = NULL;
-    heft_status st = collect(&c, path, err);
-    if (!st && is_of_torch(c.rank) && c.safetensors) {
-        forget(&c);
+    heft_status st = collect_candidates(&c, path, err);
+    if (!st && is_torch(c.rank) && c.has_safetensors) {
+        clear_names(&c);
         c.rank = NO_WEIGHTS;
-        c.passes_torch = true;
-        st = collect(&c, path, err);
+        c.ignores_torch = true;
+        st = collect_candidates(&c, path, err);
     }
-    bool passes_torch = (c.safetensors || c.rank >= INDEX) && !is_of_torch(c.rank);
-    *passed = NULL;
-    if (passes_torch && c.torch == USUAL_TORCH)
-        *passed = "pytorch_model.bin";
-    if (passes_torch && c.torch == USUAL_TORCH_INDEX)
-        *passed = "pytorch_model.bin.index.json";
+    bool ignores_torch = (c.has_safetensors || c.rank >= INDEX) && !is_torch(c.rank);
+    *passed_over = NULL;
+    if (ignores_torch && c.best_torch == CANONICAL_TORCH)
+        *passed_over = "pytorch_model.bin";
+    if (ignores_torch && c.best_torch == CANONICAL_TORCH_INDEX)
+        *passed_over = "pytorch_model.bin.index.json";
     if (!st && !c.count)
         st = heft_error_plain(err, HEFT_E_IO, "a folder without a file of weights");
-    const char *name = st ? NULL : choose(&c, err);
+    const char *name = st ? NULL : choose_main_file(&c, err);
     if (!st && !name)
         st = HEFT_E_IO;
     if (!st) {
@@ -230,7 +233,7 @@ heft_status heft_folder_entry(char **out, const char **passed, const char *path,
         (*out)[len] = '/';
         strcpy(*out + len + (len && path[len - 1] != '/'), name);
     }
-    forget(&c);
+    clear_names(&c);
     free(c.names);
     return st;
 }

@@ -17,67 +17,67 @@
 struct heft_guard {
     _Atomic(uintptr_t) base; /* 0: free */
     atomic_size_t len;
-    atomic_int armed, tripped, taken;
+    atomic_int armed, tripped, in_use;
     _Atomic(heft_guard *) next;
 };
 
 static _Atomic(heft_guard *) guards;
-static struct sigaction before;
+static struct sigaction previous;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static heft_guard *guard_of(uintptr_t at)
+static heft_guard *find_guard(uintptr_t address)
 {
     for (heft_guard *g = atomic_load(&guards); g; g = atomic_load(&g->next)) {
         uintptr_t base = atomic_load(&g->base);
-        if (base && at - base < atomic_load(&g->len) && atomic_load(&g->armed) > 0)
+        if (base && address - base < atomic_load(&g->len) && atomic_load(&g->armed) > 0)
             return g;
     }
     return NULL;
 }
 
-static void pass_on(int sig, siginfo_t *info, void *context)
+static void forward_signal(int sig, siginfo_t *info, void *context)
 {
-    if (before.sa_flags & SA_SIGINFO && before.sa_sigaction)
-        before.sa_sigaction(sig, info, context);
-    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
-        before.sa_handler(sig);
+    if (previous.sa_flags & SA_SIGINFO && previous.sa_sigaction)
+        previous.sa_sigaction(sig, info, context);
+    else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
+        previous.sa_handler(sig);
     else
-        sigaction(sig, &before, NULL); /* the fault comes again and ends the program */
+        sigaction(sig, &previous, NULL); /* the fault comes again and ends the program */
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
-    uintptr_t at = (uintptr_t)info->si_addr;
-    heft_guard *g = guard_of(at);
-    void *patch = MAP_FAILED;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    heft_guard *g = find_guard(address);
+    void *zeros = MAP_FAILED;
     if (g) {
         /* from the page that is gone to the end of the mapping nothing is left: the file is shorter */
-        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = at & ~(page - 1);
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = address & ~(page - 1);
         uintptr_t end = atomic_load(&g->base) + atomic_load(&g->len);
         int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
         atomic_store(&g->tripped, 1);
-        patch = mmap((void *)from, end - from, PROT_READ, flags, -1, 0);
+        zeros = mmap((void *)from, end - from, PROT_READ, flags, -1, 0);
     }
-    if (patch == MAP_FAILED)
-        pass_on(sig, info, context);
+    if (zeros == MAP_FAILED)
+        forward_signal(sig, info, context);
 }
 
 static void install(void)
 {
     struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
     sigemptyset(&action.sa_mask);
-    sigaction(SIGBUS, &action, &before);
+    sigaction(SIGBUS, &action, &previous);
 }
 
 static heft_guard *free_slot(void)
 {
     for (heft_guard *g = atomic_load(&guards); g; g = atomic_load(&g->next))
-        if (!atomic_exchange(&g->taken, 1))
+        if (!atomic_exchange(&g->in_use, 1))
             return g;
     heft_guard *g = calloc(1, sizeof *g);
     if (!g)
         return NULL;
-    atomic_store(&g->taken, 1);
+    atomic_store(&g->in_use, 1);
     heft_guard *first = atomic_load(&guards);
     do
         atomic_store(&g->next, first);
@@ -101,7 +101,7 @@ heft_guard *heft_guard_new(void *base, size_t len)
 void heft_guard_free(heft_guard *g)
 {
     atomic_store(&g->base, 0);
-    atomic_store(&g->taken, 0);
+    atomic_store(&g->in_use, 0);
 }
 
 void heft_guard_arm(heft_guard *g)

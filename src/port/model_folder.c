@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-    MOST_LINKS = 40, /* as many as Linux follows */
+    MAX_LINKS = 40, /* as many as Linux follows */
     DIRECTORY = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 };
 
@@ -59,19 +59,19 @@ static bool is_repository(int dir, const struct stat *below)
 
 /* Opens the directories above the folder, up to the folder of its repository; how many those are, or 0
  * when the folder is not in a repository. */
-static size_t climb(int up[MOST_ABOVE], int folder)
+static size_t open_parents(int parents[MAX_PARENTS], int folder)
 {
     struct stat below;
     size_t n = 0;
     bool found = false;
-    for (int dir = folder; n < MOST_ABOVE && !found && !fstat(dir, &below); dir = up[n++]) {
-        up[n] = heft_open_at(dir, "..", DIRECTORY);
-        if (up[n] < 0)
+    for (int dir = folder; n < MAX_PARENTS && !found && !fstat(dir, &below); dir = parents[n++]) {
+        parents[n] = heft_open_at(dir, "..", DIRECTORY);
+        if (parents[n] < 0)
             break;
-        found = is_repository(up[n], &below);
+        found = is_repository(parents[n], &below);
     }
     while (!found && n)
-        close(up[--n]);
+        close(parents[--n]);
     return n;
 }
 
@@ -80,32 +80,32 @@ static void find_root(heft_model_folder *f)
 {
     if (f->is_rooted)
         return;
-    int up[MOST_ABOVE], folder = f->levels[0];
-    size_t above = climb(up, folder);
+    int parents[MAX_PARENTS], folder = f->levels[0];
+    size_t parent_count = open_parents(parents, folder);
     f->is_rooted = true;
-    for (f->count = 0; f->count < above; f->count++)
-        f->levels[f->count] = up[above - 1 - f->count];
+    for (f->count = 0; f->count < parent_count; f->count++)
+        f->levels[f->count] = parents[parent_count - 1 - f->count];
     f->levels[f->count++] = folder;
 }
 
 /* ---- the walk ---- */
 
-typedef struct walk {
+typedef struct link_walk {
     heft_model_folder *folder;
-    int dirs[MOST_LEVELS];  /* from the root to the current directory */
+    int dirs[MAX_DEPTH];    /* from the root to the current directory */
     size_t depth, borrowed; /* of dirs: in all, and those at the front that belong to the folder */
     unsigned links;         /* followed so far */
     char path[PATH_MAX];    /* what remains to be resolved */
-} walk;
+} link_walk;
 
-static void begin(walk *w)
+static void begin_walk(link_walk *w)
 {
     const heft_model_folder *f = w->folder;
     memcpy(w->dirs, f->levels, f->count * sizeof *f->levels);
     w->depth = w->borrowed = f->count;
 }
 
-static void leave(walk *w)
+static void leave_directory(link_walk *w)
 {
     w->depth--;
     if (w->depth >= w->borrowed)
@@ -114,23 +114,23 @@ static void leave(walk *w)
         w->borrowed = w->depth;
 }
 
-static heft_status refuse(heft_error *err)
+static heft_status leaves_folder(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO, "is a symbolic link that leaves the model's folder");
 }
 
-static heft_status unresolved(heft_error *err, int os)
+static heft_status cannot_resolve(heft_error *err, int os)
 {
     return heft_os_error(err, os, "is a symbolic link that cannot be resolved");
 }
 
-static heft_status cannot_open(const walk *w, heft_error *err, int os)
+static heft_status cannot_open(const link_walk *w, heft_error *err, int os)
 {
-    return w->links ? unresolved(err, os) : heft_os_error(err, os, "cannot be opened");
+    return w->links ? cannot_resolve(err, os) : heft_os_error(err, os, "cannot be opened");
 }
 
 /* Puts the target of the link `name` in the current directory in front of what follows the link. */
-static heft_status follow(walk *w, const char *name, const char *rest, heft_error *err)
+static heft_status follow_link(link_walk *w, const char *name, const char *rest, heft_error *err)
 {
     char path[PATH_MAX];
     ssize_t n = readlinkat(w->dirs[w->depth - 1], name, path, sizeof path);
@@ -139,44 +139,46 @@ static heft_status follow(walk *w, const char *name, const char *rest, heft_erro
         return cannot_open(w, err, errno == EINVAL ? ENOTDIR : errno);
     if (!w->links++) { /* in the folder itself: nothing has been entered */
         find_root(w->folder);
-        begin(w);
+        begin_walk(w);
     }
-    if (w->links > MOST_LINKS)
-        return unresolved(err, ELOOP);
+    if (w->links > MAX_LINKS)
+        return cannot_resolve(err, ELOOP);
     if (!n || path[0] == '/')
-        return refuse(err);
+        return leaves_folder(err);
     if ((size_t)n + tail > sizeof path)
-        return unresolved(err, ENAMETOOLONG);
+        return cannot_resolve(err, ENAMETOOLONG);
     memcpy(path + n, rest, tail);
     strcpy(w->path, path);
     return HEFT_OK;
 }
 
-static heft_status enter(walk *w, const char *name, const char *rest, heft_error *err)
+static heft_status enter_directory(link_walk *w, const char *name, const char *rest,
+                                   heft_error *err)
 {
-    if (w->depth == MOST_LEVELS)
-        return unresolved(err, ELOOP);
+    if (w->depth == MAX_DEPTH)
+        return cannot_resolve(err, ELOOP);
     int dir = heft_open_at(w->dirs[w->depth - 1], name, DIRECTORY);
     if (dir < 0)
-        return errno == ENOTDIR ? follow(w, name, rest, err) : cannot_open(w, err, errno);
+        return errno == ENOTDIR ? follow_link(w, name, rest, err) : cannot_open(w, err, errno);
     w->dirs[w->depth++] = dir;
     memmove(w->path, rest, strlen(rest) + 1);
     return HEFT_OK;
 }
 
-static heft_status open_last(heft_source **out, walk *w, const char *name, heft_access how,
+static heft_status open_last(heft_source **out, link_walk *w, const char *name, heft_access access,
                              heft_error *err)
 {
-    heft_status st = heft_source_at(out, w->dirs[w->depth - 1], name, O_NOFOLLOW, how, err);
+    heft_status st = heft_source_at(out, w->dirs[w->depth - 1], name, O_NOFOLLOW, access, err);
     if (st != HEFT_E_IO)
         return st;
     if (err->os == ELOOP)
-        return follow(w, name, "", err);
-    return w->links && err->os == ENOENT ? unresolved(err, ENOENT) : st;
+        return follow_link(w, name, "", err);
+    return w->links && err->os == ENOENT ? cannot_resolve(err, ENOENT) : st;
 }
 
 /* Resolves one component of the path; *out is set once that was the last. */
-static heft_status step(heft_source **out, walk *w, heft_access how, heft_error *err)
+static heft_status resolve_component(heft_source **out, link_walk *w, heft_access access,
+                                     heft_error *err)
 {
     char name[NAME_MAX + 1];
     const char *from = w->path + strspn(w->path, "/");
@@ -186,13 +188,13 @@ static heft_status step(heft_source **out, walk *w, heft_access how, heft_error 
         return cannot_open(w, err, ENAMETOOLONG);
     memcpy(name, from, len);
     name[len] = '\0';
-    bool climbs = !strcmp(name, ".."), stays = !len || !strcmp(name, ".");
-    if (!climbs && !stays)
-        return *rest ? enter(w, name, rest, err) : open_last(out, w, name, how, err);
-    if (climbs)
-        leave(w);
+    bool is_parent = !strcmp(name, ".."), is_current = !len || !strcmp(name, ".");
+    if (!is_parent && !is_current)
+        return *rest ? enter_directory(w, name, rest, err) : open_last(out, w, name, access, err);
+    if (is_parent)
+        leave_directory(w);
     if (!w->depth)
-        return refuse(err);
+        return leaves_folder(err);
     if (!*rest)
         return cannot_open(w, err, EISDIR);
     memmove(w->path, rest, strlen(rest) + 1);
@@ -206,32 +208,32 @@ bool heft_is_file_name(const char *name)
 }
 
 heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, const char *name,
-                                     heft_access how, heft_error *err)
+                                     heft_access access, heft_error *err)
 {
     heft_error own;
-    walk w = { .folder = f };
+    link_walk w = { .folder = f };
     heft_status st = HEFT_OK;
     *out = NULL;
     err = err ? err : &own;
     if (!heft_is_file_name(name))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "is not the name of a file");
-    begin(&w);
+    begin_walk(&w);
     strcpy(w.path, name);
     while (!st && !*out)
-        st = step(out, &w, how, err);
+        st = resolve_component(out, &w, access, err);
     while (w.depth > w.borrowed)
-        leave(&w);
+        leave_directory(&w);
     return st;
 }
 
 heft_status heft_source_open_in_folder(heft_source **out, const char *folder, const char *name,
-                                       heft_access how, heft_error *err)
+                                       heft_access access, heft_error *err)
 {
     heft_model_folder f;
     heft_status st = heft_model_folder_open(&f, folder, err);
     *out = NULL;
     if (!st)
-        st = heft_model_folder_source(out, &f, name, how, err);
+        st = heft_model_folder_source(out, &f, name, access, err);
     heft_model_folder_close(&f);
     return st;
 }

@@ -3,13 +3,13 @@
 #define HEFT_MODEL_FOLDER_H
 #include "port/port.h"
 
-enum { MOST_ABOVE = 8, MOST_LEVELS = 64 };
+enum { MAX_PARENTS = 8, MAX_DEPTH = 64 };
 
 /* An open folder.  One thread at a time uses it. */
 typedef struct heft_model_folder {
-    int levels[MOST_ABOVE + 1]; /* descriptors, from the root of the repository to the folder */
-    size_t count;               /* 0: not open */
-    bool is_rooted;             /* the root has been looked for */
+    int levels[MAX_PARENTS + 1]; /* descriptors, from the root of the repository to the folder */
+    size_t count;                /* 0: not open */
+    bool is_rooted;              /* the root has been looked for */
 } heft_model_folder;
 
 heft_status heft_model_folder_open(heft_model_folder *f, const char *path, heft_error *err);

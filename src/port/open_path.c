@@ -10,22 +10,22 @@
 
 #include "port/model_folder.h"
 
-enum { MOST_TRIES = 8 };
+enum { MAX_TRIES = 8 };
 
-typedef struct place {        /* the folder of a path */
+typedef struct location {     /* the folder of a path */
     const char *path, *name;  /* name: in its folder */
     char *dir;                /* the name of the folder */
     heft_model_folder folder; /* not open until it is needed */
-} place;
+} location;
 
 static const char purpose[] = "for the name of a folder";
 
-static heft_status open_dir(place *p, heft_error *err)
+static heft_status open_dir(location *p, heft_error *err)
 {
     return p->folder.count ? HEFT_OK : heft_model_folder_open(&p->folder, p->dir, err);
 }
 
-static heft_status open_named(heft_source **out, place *p, const char *name, heft_error *err)
+static heft_status open_named(heft_source **out, location *p, const char *name, heft_error *err)
 {
     *out = NULL;
     heft_status st = open_dir(p, err);
@@ -33,9 +33,9 @@ static heft_status open_named(heft_source **out, place *p, const char *name, hef
 }
 
 /* A shard may be half edited while the file that lists it is not. */
-static heft_status open_shard(heft_source **out, place *p, const char *name, heft_error *err)
+static heft_status open_shard(heft_source **out, location *p, const char *name, heft_error *err)
 {
-    heft_error why;
+    heft_error cause;
     bool is_same;
     heft_status st = open_named(out, p, name, err);
     if (st)
@@ -43,16 +43,16 @@ static heft_status open_shard(heft_source **out, place *p, const char *name, hef
     char *path = malloc(strlen(p->dir) + strlen(name) + 2);
     if (path) {
         sprintf(path, "%s/%s", p->dir, name);
-        st = heft_journal_check(&is_same, path, heft_source_descriptor(*out), &why);
+        st = heft_journal_check(&is_same, path, heft_source_descriptor(*out), &cause);
     } else
-        st = heft_error_no_memory(&why, purpose);
+        st = heft_error_no_memory(&cause, purpose);
     free(path);
     if (!st)
         return HEFT_OK;
     heft_source_close(*out);
     *out = NULL;
-    heft_error_plain(err, st, "cannot be read: %s", why.message);
-    err->os = why.os ? why.os : EBUSY; /* not a fault of the model */
+    heft_error_plain(err, st, "cannot be read: %s", cause.message);
+    err->os = cause.os ? cause.os : EBUSY; /* not a fault of the model */
     return st;
 }
 
@@ -66,7 +66,8 @@ static bool is_absent(int os)
     return false;
 }
 
-static heft_status open_sibling(heft_source **out, void *ctx, const char *name, heft_error *err)
+static heft_status open_listed_shard(heft_source **out, void *ctx, const char *name,
+                                     heft_error *err)
 {
     heft_error own;
     err = err ? err : &own;
@@ -76,10 +77,10 @@ static heft_status open_sibling(heft_source **out, void *ctx, const char *name, 
     return st;
 }
 
-static heft_status list(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
-                        heft_error *err)
+static heft_status list_folder(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
+                               heft_error *err)
 {
-    place *p = ctx;
+    location *p = ctx;
     heft_status st = open_dir(p, err);
     return st ? st : heft_folder_list(heft_model_folder_descriptor(&p->folder), fn, arg, err);
 }
@@ -97,9 +98,9 @@ static heft_status check_folder(const char *name, heft_error *err)
 
 /* A file that is not there may have been moved by a set that replaces it.  is_entry: the path was found in a folder
  * rather than named by the caller. */
-static heft_status open_source(heft_source **out, place *p, bool is_entry, heft_error *err)
+static heft_status open_source(heft_source **out, location *p, bool is_entry, heft_error *err)
 {
-    heft_error pending, cause;
+    heft_error folder_error, cause;
     heft_str name = { p->name, strlen(p->name) };
     heft_status st;
     if (!is_entry) {
@@ -111,23 +112,23 @@ static heft_status open_source(heft_source **out, place *p, bool is_entry, heft_
             heft_error_plain(err, st, "shard %q %s", name, cause.message);
         heft_error_os(err, st, cause.os);
     }
-    heft_status of_folder = check_folder(p->dir, &pending);
-    if (!of_folder || (st && pending.os != EBUSY))
+    heft_status folder_status = check_folder(p->dir, &folder_error);
+    if (!folder_status || (st && folder_error.os != EBUSY))
         return st;
     heft_source_close(*out);
     *out = NULL;
-    *err = pending;
-    return of_folder;
+    *err = folder_error;
+    return folder_status;
 }
 
-static heft_status changed(heft_error *err)
+static heft_status replaced_repeatedly(heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_IO, "was replaced again and again while it was opened");
 }
 
 /* *is_same false: files were replaced while they were opened. */
-static heft_status open_once(heft_file **out, bool *is_same, place *p, bool is_entry,
-                             const heft_open_options *opt, heft_error *err)
+static heft_status try_open(heft_file **out, bool *is_same, location *p, bool is_entry,
+                            const heft_open_options *opt, heft_error *err)
 {
     heft_source *s;
     *out = NULL;
@@ -139,7 +140,7 @@ static heft_status open_once(heft_file **out, bool *is_same, place *p, bool is_e
     st = heft_journal_check(is_same, p->path, fd, err);
     if (st || !*is_same) {
         heft_source_close(s);
-        return st ? st : changed(err);
+        return st ? st : replaced_repeatedly(err);
     }
     st = heft_file_open_source(out, s, opt, err);
     if (!st && heft_shard_file_count(*out)) /* of an old set or of a new one, not of both */
@@ -148,7 +149,7 @@ static heft_status open_once(heft_file **out, bool *is_same, place *p, bool is_e
         return HEFT_OK;
     heft_file_close(*out);
     *out = NULL;
-    return st ? st : changed(err);
+    return st ? st : replaced_repeatedly(err);
 }
 
 static heft_status open_file(heft_file **out, const char *path, bool is_entry,
@@ -157,8 +158,8 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     heft_error own;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
-    place p = { .path = path, .name = slash ? slash + 1 : path };
-    heft_shard_folder shards = { sizeof shards, p.name, open_sibling, &p, list };
+    location p = { .path = path, .name = slash ? slash + 1 : path };
+    heft_shard_folder shards = { sizeof shards, p.name, open_listed_shard, &p, list_folder };
     bool is_same = false;
     err = err ? err : &own;
     *out = NULL;
@@ -169,8 +170,8 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     p.dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     if (!p.dir)
         return heft_error_no_memory(err, purpose);
-    for (int tries = 0; tries < MOST_TRIES && !is_same; tries++)
-        st = open_once(out, &is_same, &p, is_entry, &o, err);
+    for (int attempt = 0; attempt < MAX_TRIES && !is_same; attempt++)
+        st = try_open(out, &is_same, &p, is_entry, &o, err);
     heft_model_folder_close(&p.folder);
     free(p.dir);
     return st;
@@ -179,12 +180,12 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
 heft_status heft_file_open(heft_file **out, const char *path, const heft_open_options *opt,
                            heft_error *err)
 {
-    struct stat about;
+    struct stat info;
     char *entry;
     *out = NULL;
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to open");
-    if (stat(path, &about) || !S_ISDIR(about.st_mode))
+    if (stat(path, &info) || !S_ISDIR(info.st_mode))
         return open_file(out, path, false, opt, err);
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_status st = check_folder(path, err);
@@ -192,7 +193,7 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
         st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
     if (st)
         return st;
-    st = heft_folder_entry(&entry, &o.passed_over, path, err);
+    st = heft_folder_main_file(&entry, &o.passed_over, path, err);
     if (!st)
         st = open_file(out, entry, true, &o, err);
     free(entry);

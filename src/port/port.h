@@ -23,9 +23,10 @@ heft_status heft_source_of(heft_source **out, int fd, heft_error *err);
 
 /* The path of the file that stands for the model in a folder; to be freed.  *passed: the name of PyTorch's weights that
  * lie there, too, or NULL. */
-heft_status heft_folder_entry(char **out, const char **passed, const char *path, heft_error *err);
+heft_status heft_folder_main_file(char **out, const char **passed, const char *path,
+                                  heft_error *err);
 /* Whether a file called `index` can be the index of a set that the file called `name` belongs to, by their names. */
-bool heft_folder_may_list(const char *index, const char *name);
+bool heft_folder_may_be_index_of(const char *index, const char *name);
 /* Calls fn with every name in it. */
 heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
                              heft_error *err);

@@ -22,14 +22,14 @@ typedef struct scratch {
 static heft_status write_next(heft_scratch *base, const void *data, size_t len, heft_error *err)
 {
     scratch *s = (scratch *)base;
-    heft_error why;
-    if (heft_disk_write_all(&heft_system_disk, s->fd, s->written, data, len, &why))
-        return heft_os_error(err, why.os, "writing a temporary file failed");
+    heft_error cause;
+    if (heft_disk_write_all(&heft_system_disk, s->fd, s->written, data, len, &cause))
+        return heft_os_error(err, cause.os, "writing a temporary file failed");
     s->written += len;
     return HEFT_OK;
 }
 
-static heft_status lend(heft_scratch *base, const void **out, heft_error *err)
+static heft_status map_scratch(heft_scratch *base, const void **out, heft_error *err)
 {
     scratch *s = (scratch *)base;
     void *map = s->written > SIZE_MAX
@@ -71,7 +71,7 @@ static void close_scratch(heft_scratch *base)
 static const heft_scratch_ops ops = {
     .size = sizeof(heft_scratch_ops),
     .write = write_next,
-    .map = lend,
+    .map = map_scratch,
     .check = state,
     .close = close_scratch,
 };
@@ -81,7 +81,7 @@ static const heft_scratch_ops ops = {
 heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_error *err)
 {
     scratch *s = calloc(1, sizeof *s);
-    char what[64] = "a temporary file cannot be made";
+    char message[64] = "a temporary file cannot be made";
     heft_staged staged;
     *out = NULL;
     if (!s)
@@ -91,13 +91,13 @@ heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_er
     heft_staged_drop_name(&staged);
     s->fd = staged.fd;
     if (!os) { /* space is found to be missing before anything is decoded */
-        snprintf(what, sizeof what, "no room for a temporary file of %llu bytes",
+        snprintf(message, sizeof message, "no room for a temporary file of %llu bytes",
                  (unsigned long long)bytes);
         os = heft_disk_reserve(&heft_system_disk, s->fd, bytes);
     }
     if (os) {
         close_scratch(&s->base);
-        return heft_os_error(err, os, what);
+        return heft_os_error(err, os, message);
     }
     *out = &s->base;
     return HEFT_OK;
@@ -106,15 +106,15 @@ heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_er
 /* /var/tmp rather than /tmp, which may be memory. */
 heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_error *err)
 {
-    const char *set = secure_getenv("TMPDIR"), *path = set && *set ? set : "/var/tmp";
-    heft_error why;
+    const char *tmpdir = secure_getenv("TMPDIR"), *path = tmpdir && *tmpdir ? tmpdir : "/var/tmp";
+    heft_error cause;
     *out = NULL;
     int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    heft_status st = dir < 0 ? heft_os_error(&why, errno, "no room for temporary files")
-                             : heft_scratch_in(out, dir, bytes, &why);
+    heft_status st = dir < 0 ? heft_os_error(&cause, errno, "no room for temporary files")
+                             : heft_scratch_in(out, dir, bytes, &cause);
     if (dir >= 0)
         close(dir);
     if (st)
-        heft_error_os(err, heft_error_plain(err, st, "%s: %s", path, why.message), why.os);
+        heft_error_os(err, heft_error_plain(err, st, "%s: %s", path, cause.message), cause.os);
     return st;
 }

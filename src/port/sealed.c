@@ -58,41 +58,42 @@ bool heft_is_sealed(const uint8_t *bytes, size_t len, const char magic[8])
 
 /* ---- on disk ---- */
 
-heft_status heft_sealed_store(const heft_target *t, const char *name, const char *part,
+heft_status heft_sealed_store(const heft_target *t, const char *name, const char *partial,
                               const void *bytes, size_t len, heft_error *err)
 {
-    t->disk->remove(t->dir, part); /* of a program that was killed before it began */
-    int fd = heft_disk_create(t->disk, t->dir, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    t->disk->remove(t->dir, partial); /* of a program that was killed before it began */
+    int fd = heft_disk_create(t->disk, t->dir, partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                              0600);
     heft_status st = fd < 0 ? heft_os_error(err, errno, "a journal cannot be put beside it")
                             : heft_target_write(t, fd, 0, bytes, len, err);
     if (!st && heft_disk_sync(t->disk, fd))
         st = heft_os_error(err, errno, "writing the journal to disk failed");
     if (fd >= 0)
         close(fd);
-    if (!st && t->disk->rename(t->dir, part, name))
+    if (!st && t->disk->rename(t->dir, partial, name))
         st = heft_os_error(err, errno, "a journal cannot be put beside it");
     if (st)
-        t->disk->remove(t->dir, part);
+        t->disk->remove(t->dir, partial);
     else if ((st = heft_target_sync_dir(t, err)))
         t->disk->remove(t->dir, name);
     return st;
 }
 
-heft_status heft_sealed_load(uint8_t **out, size_t *len, int dir, const char *name, uint64_t most,
-                             heft_error *err)
+heft_status heft_sealed_load(uint8_t **out, size_t *len, int dir, const char *name,
+                             uint64_t max_size, heft_error *err)
 {
-    struct stat is = { .st_size = 0 };
+    struct stat info = { .st_size = 0 };
     heft_status st = HEFT_OK;
     *out = NULL;
     int fd = heft_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? HEFT_OK
                                : heft_os_error(err, errno, "its journal cannot be opened");
-    if (fstat(fd, &is))
+    if (fstat(fd, &info))
         st = heft_os_error(err, errno, "its journal cannot be read");
-    else if (!S_ISREG(is.st_mode) || (uint64_t)is.st_size > most)
+    else if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size > max_size)
         st = heft_error_plain(err, HEFT_E_FORMAT, "what bears the name of a journal is none");
-    *len = (size_t)is.st_size;
+    *len = (size_t)info.st_size;
     if (!st && !(*out = malloc(*len + 1)))
         st = heft_error_no_memory(err, "for a journal");
     if (!st)

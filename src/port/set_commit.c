@@ -22,12 +22,13 @@
 /* ---- moves ---- */
 
 /* A file system that cannot refuse to replace is asked before. */
-static heft_status move(const heft_target *t, const char *from, const char *to, heft_error *err)
+static heft_status move_file(const heft_target *t, const char *from, const char *to,
+                             heft_error *err)
 {
-    struct stat is;
+    struct stat info;
     int failed = t->disk->rename_new(t->dir, from, to);
     if (failed && errno == EINVAL) {
-        if (!fstatat(t->dir, to, &is, AT_SYMLINK_NOFOLLOW))
+        if (!fstatat(t->dir, to, &info, AT_SYMLINK_NOFOLLOW))
             errno = EEXIST;
         else if (errno == ENOENT)
             failed = t->disk->rename(t->dir, from, to);
@@ -49,35 +50,35 @@ void heft_shard_set_remove_staged(const heft_target *t, uint32_t count)
     }
 }
 
-static heft_status move_old(const heft_target *t, const heft_shard_set_file *f, uint32_t i,
-                            heft_error *err)
+static heft_status set_aside_old(const heft_target *t, const heft_shard_set_file *f, uint32_t i,
+                                 heft_error *err)
 {
     char staged[HEFT_SHARD_SET_NAME], old[HEFT_SHARD_SET_NAME];
-    bool is_staged, is_there = false;
+    bool is_staged, exists = false;
     heft_shard_set_staged_name(staged, i);
     heft_shard_set_old_name(old, i);
     heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
     if (!st && is_staged)
-        st = heft_name_exists(&is_there, t->dir, f->name, err);
-    return st || !is_there ? st : move(t, f->name, old, err);
+        st = heft_name_exists(&exists, t->dir, f->name, err);
+    return st || !exists ? st : move_file(t, f->name, old, err);
 }
 
 /* Steps 1 and 2. */
 static heft_status complete(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
-                            uint32_t *where, heft_error *err)
+                            uint32_t *at, heft_error *err)
 {
     char staged[HEFT_SHARD_SET_NAME];
     bool is_staged;
     heft_status st = HEFT_OK;
-    for (*where = count; *where > 0 && !st;) {
-        --*where;
-        st = files[*where].replaces ? move_old(t, &files[*where], *where, err) : HEFT_OK;
+    for (*at = count; *at > 0 && !st;) {
+        --*at;
+        st = files[*at].replaces ? set_aside_old(t, &files[*at], *at, err) : HEFT_OK;
     }
-    for (*where = st ? *where : 0; *where < count && !st; *where += !st) {
-        heft_shard_set_staged_name(staged, *where);
+    for (*at = st ? *at : 0; *at < count && !st; *at += !st) {
+        heft_shard_set_staged_name(staged, *at);
         st = heft_name_exists(&is_staged, t->dir, staged, err);
         if (!st && is_staged)
-            st = move(t, staged, files[*where].name, err);
+            st = move_file(t, staged, files[*at].name, err);
     }
     return st ? st : heft_target_sync_dir(t, err);
 }
@@ -109,18 +110,18 @@ static heft_status move_back(const heft_target *t, const heft_shard_set_file *f,
                              heft_error *err)
 {
     char staged[HEFT_SHARD_SET_NAME], old[HEFT_SHARD_SET_NAME];
-    heft_fingerprint print;
-    bool is_staged, has_old = false, is_there = false;
+    heft_fingerprint fingerprint;
+    bool is_staged, has_old = false, exists = false;
     heft_shard_set_staged_name(staged, i);
     heft_shard_set_old_name(old, i);
     heft_status st = heft_name_exists(&is_staged, t->dir, staged, err);
     if (!st)
         st = heft_name_exists(&has_old, t->dir, old, err);
     if (!st && !is_staged && (has_old || !f->replaces))
-        st = heft_fingerprint_at(&is_there, &print, t->dir, f->name, err);
-    if (!st && is_there && heft_fingerprint_is(&print, &f->new))
-        st = move(t, f->name, staged, err);
-    return st || !has_old ? st : move(t, old, f->name, err);
+        st = heft_fingerprint_at(&exists, &fingerprint, t->dir, f->name, err);
+    if (!st && exists && heft_fingerprint_equal(&fingerprint, &f->new))
+        st = move_file(t, f->name, staged, err);
+    return st || !has_old ? st : move_file(t, old, f->name, err);
 }
 
 static heft_status undo(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
@@ -141,38 +142,40 @@ static heft_status undo(const heft_target *t, const heft_shard_set_file *files, 
 /* ---- what a killed program has left ---- */
 
 /* Clear what is not possible with file i of the set. */
-static heft_status look(bool *can_complete, bool *can_undo, const heft_target *t,
-                        const heft_shard_set_file *f, uint32_t i, heft_error *err)
+static heft_status check_options(bool *can_complete, bool *can_undo, const heft_target *t,
+                                 const heft_shard_set_file *f, uint32_t i, heft_error *err)
 {
     char staged[HEFT_SHARD_SET_NAME], old[HEFT_SHARD_SET_NAME];
-    bool has_staged, has_old, is_there;
-    heft_fingerprint s, o, n;
+    bool has_staged, has_old, exists;
+    heft_fingerprint staged_print, old_print, named_print;
     heft_shard_set_staged_name(staged, i);
     heft_shard_set_old_name(old, i);
-    heft_status st = heft_fingerprint_at(&has_staged, &s, t->dir, staged, err);
+    heft_status st = heft_fingerprint_at(&has_staged, &staged_print, t->dir, staged, err);
     if (!st)
-        st = heft_fingerprint_at(&has_old, &o, t->dir, old, err);
+        st = heft_fingerprint_at(&has_old, &old_print, t->dir, old, err);
     if (!st)
-        st = heft_fingerprint_at(&is_there, &n, t->dir, f->name, err);
+        st = heft_fingerprint_at(&exists, &named_print, t->dir, f->name, err);
     if (st)
         return st;
-    bool is_new = heft_fingerprint_is(&n, &f->new), is_old = heft_fingerprint_is(&n, &f->old);
-    bool may_replace = f->replaces && !has_old && is_old;
-    bool may_return = heft_fingerprint_is(&o, &f->old) && (!is_there || (is_new && !has_staged));
-    bool may_get_name = heft_fingerprint_is(&s, &f->new) && (!is_there || may_replace);
-    *can_complete = *can_complete && (has_staged ? may_get_name : is_new);
-    *can_undo = *can_undo && (!f->replaces || (has_old ? may_return : is_old));
+    bool is_new = heft_fingerprint_equal(&named_print, &f->new),
+         is_old = heft_fingerprint_equal(&named_print, &f->old);
+    bool can_replace = f->replaces && !has_old && is_old;
+    bool can_restore_old = heft_fingerprint_equal(&old_print, &f->old) &&
+                           (!exists || (is_new && !has_staged));
+    bool can_name_new = heft_fingerprint_equal(&staged_print, &f->new) && (!exists || can_replace);
+    *can_complete = *can_complete && (has_staged ? can_name_new : is_new);
+    *can_undo = *can_undo && (!f->replaces || (has_old ? can_restore_old : is_old));
     return HEFT_OK;
 }
 
-static heft_status mend(heft_recovery *out, const heft_target *t, const heft_shard_set_file *files,
-                        uint32_t count, heft_error *err)
+static heft_status recover_files(heft_recovery *out, const heft_target *t,
+                                 const heft_shard_set_file *files, uint32_t count, heft_error *err)
 {
     bool can_complete = true, can_undo = true;
-    uint32_t where;
+    uint32_t at;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++)
-        st = look(&can_complete, &can_undo, t, &files[i], i, err);
+        st = check_options(&can_complete, &can_undo, t, &files[i], i, err);
     if (st)
         return st;
     if (!can_complete && !can_undo)
@@ -187,14 +190,14 @@ static heft_status mend(heft_recovery *out, const heft_target *t, const heft_sha
         *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_ROLLED_BACK;
         return st;
     }
-    st = complete(t, files, count, &where, err);
+    st = complete(t, files, count, &at, err);
     if (!st)
         st = clean_up(t, files, count, err);
     *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_COMPLETED;
     return st;
 }
 
-heft_status heft_shard_set_repair(heft_recovery *out, const heft_target *t, heft_error *err)
+heft_status heft_shard_set_recover_locked(heft_recovery *out, const heft_target *t, heft_error *err)
 {
     char staged[HEFT_SHARD_SET_NAME];
     heft_shard_set_file *files;
@@ -205,12 +208,12 @@ heft_status heft_shard_set_repair(heft_recovery *out, const heft_target *t, heft
     if (st)
         return st;
     if (files) {
-        st = mend(out, t, files, count, err);
+        st = recover_files(out, t, files, count, err);
         free(files);
         return st;
     }
     /* no journal: remove the files before the first name that is not taken */
-    while (exists && !st && count < HEFT_SHARD_SET_MOST_FILES) {
+    while (exists && !st && count < HEFT_SHARD_SET_MAX_FILES) {
         heft_shard_set_staged_name(staged, count);
         st = heft_name_exists(&exists, t->dir, staged, err);
         count += exists && !st;
@@ -251,7 +254,7 @@ heft_status heft_shard_set_recover(heft_recovery *out, const heft_disk *disk, in
         return st;
     st = heft_shard_set_lock(&lock, disk, dir, err);
     if (!st)
-        st = heft_shard_set_repair(out, &t, err);
+        st = heft_shard_set_recover_locked(out, &t, err);
     else if (!has_journal)
         st = HEFT_OK; /* the set that is being written has not begun to get its names */
     if (lock >= 0)
@@ -282,8 +285,8 @@ heft_status heft_sink_dir_recover(heft_recovery *out, const char *dir, heft_erro
 
 /* ---- a new set ---- */
 
-static heft_status describe(const heft_target *t, heft_shard_set_file *f, uint32_t i, bool replace,
-                            heft_error *err)
+static heft_status fingerprint_files(const heft_target *t, heft_shard_set_file *f, uint32_t i,
+                                     bool replace, heft_error *err)
 {
     char staged[HEFT_SHARD_SET_NAME];
     bool exists;
@@ -305,54 +308,54 @@ static heft_status describe(const heft_target *t, heft_shard_set_file *f, uint32
 }
 
 /* The first failure is what is told, unless undoing fails as well: then that is worse. */
-static heft_status take_back(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
+static heft_status roll_back(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                              heft_error *err)
 {
-    heft_error worse;
-    heft_error first = *err;
-    if (!undo(t, files, count, &worse))
-        return first.status;
+    heft_error undo_error;
+    heft_error first_error = *err;
+    if (!undo(t, files, count, &undo_error))
+        return first_error.status;
     return heft_error_plain(err, HEFT_E_IO,
                             "%s, and undoing it failed: %s lists all files, and 'heft edit' on the "
                             "folder, with no options, completes or undoes it",
-                            first.message, heft_shard_set_journal);
+                            first_error.message, heft_shard_set_journal);
 }
 
 /* A journal that could not be removed again counts: what it lists is completed later. */
-static heft_status cannot_store(const heft_target *t, uint32_t count, heft_error *err)
+static heft_status cannot_write_journal(const heft_target *t, uint32_t count, heft_error *err)
 {
-    heft_error first = *err, unheard;
+    heft_error first_error = *err, ignored;
     bool exists;
-    if (!heft_name_exists(&exists, t->dir, heft_shard_set_journal, &unheard) && !exists) {
+    if (!heft_name_exists(&exists, t->dir, heft_shard_set_journal, &ignored) && !exists) {
         heft_shard_set_remove_staged(t, count);
-        return first.status;
+        return first_error.status;
     }
-    return heft_error_plain(err, first.status,
+    return heft_error_plain(err, first_error.status,
                             "%s, and %s cannot be removed again: 'heft edit' on the folder, with "
                             "no options, completes or undoes the set",
-                            first.message, heft_shard_set_journal);
+                            first_error.message, heft_shard_set_journal);
 }
 
 heft_status heft_shard_set_commit(const heft_target *t, heft_shard_set_file *files, uint32_t count,
-                                  bool replace, uint32_t *where, heft_error *err)
+                                  bool replace, uint32_t *at, heft_error *err)
 {
     heft_status st = HEFT_OK;
-    for (*where = 0; *where < count && !st; *where += !st)
-        st = describe(t, &files[*where], *where, replace, err);
+    for (*at = 0; *at < count && !st; *at += !st)
+        st = fingerprint_files(t, &files[*at], *at, replace, err);
     if (st)
         heft_shard_set_remove_staged(t, count);
     if (st)
         return st;
     if (heft_shard_set_store(t, files, count, err))
-        return cannot_store(t, count, err);
-    if (complete(t, files, count, where, err))
-        return take_back(t, files, count, err);
+        return cannot_write_journal(t, count, err);
+    if (complete(t, files, count, at, err))
+        return roll_back(t, files, count, err);
     if (!clean_up(t, files, count, err))
         return HEFT_OK;
-    heft_error why = *err;
-    heft_error_plain(err, why.status,
+    heft_error cause = *err;
+    heft_error_plain(err, cause.status,
                      "saved, but %s ('heft edit' on the folder, with no options, does "
                      "what is left)",
-                     why.message);
-    return heft_error_os(err, why.status, why.os);
+                     cause.message);
+    return heft_error_os(err, cause.status, cause.os);
 }

@@ -15,42 +15,42 @@
 #include "port/sealed.h"
 
 enum {
-    HEAD = 16,
-    PRINT = 40,
-    RECORD = 8 + 2 * PRINT,
+    HEADER = 16,
+    FINGERPRINT = 40,
+    RECORD = 8 + 2 * FINGERPRINT,
     VERSION = 1,
-    MOST_BYTES = HEAD + HEFT_SHARD_SET_MOST_FILES * (RECORD + NAME_MAX) + HEFT_SEAL
+    MAX_BYTES = HEADER + HEFT_SHARD_SET_MAX_FILES * (RECORD + NAME_MAX) + HEFT_SEAL
 };
 
-static const char magic[] = "HEFTSETJ", prefix[] = "heft-set.";
+static const char magic[] = "HEFTSETJ", reserved_prefix[] = "heft-set.";
 const char heft_shard_set_journal[] = "heft-set.journal",
            heft_shard_set_partial[] = "heft-set.journal-new";
 
 /* ---- names ---- */
 
-bool heft_shard_set_owns_name(const char *name)
+bool heft_shard_set_is_reserved_name(const char *name)
 {
-    return !strncmp(name, prefix, sizeof prefix - 1);
+    return !strncmp(name, reserved_prefix, sizeof reserved_prefix - 1);
 }
 
 void heft_shard_set_staged_name(char out[HEFT_SHARD_SET_NAME], uint32_t i)
 {
-    snprintf(out, HEFT_SHARD_SET_NAME, "%s%05u.new", prefix, (unsigned)i + 1);
+    snprintf(out, HEFT_SHARD_SET_NAME, "%s%05u.new", reserved_prefix, (unsigned)i + 1);
 }
 
 void heft_shard_set_old_name(char out[HEFT_SHARD_SET_NAME], uint32_t i)
 {
-    snprintf(out, HEFT_SHARD_SET_NAME, "%s%05u.old", prefix, (unsigned)i + 1);
+    snprintf(out, HEFT_SHARD_SET_NAME, "%s%05u.old", reserved_prefix, (unsigned)i + 1);
 }
 
 /* ---- the journal's bytes ---- */
 
-static uint8_t *put_print(uint8_t *to, const heft_fingerprint *f)
+static uint8_t *put_fingerprint(uint8_t *to, const heft_fingerprint *f)
 {
     return heft_put_bytes(heft_put(to, f->size, 8), f->hash, sizeof f->hash);
 }
 
-static heft_fingerprint get_print(const uint8_t *from)
+static heft_fingerprint get_fingerprint(const uint8_t *from)
 {
     heft_fingerprint f = { .size = heft_get(from, 8) };
     memcpy(f.hash, from + 8, sizeof f.hash);
@@ -60,7 +60,7 @@ static heft_fingerprint get_print(const uint8_t *from)
 heft_status heft_shard_set_store(const heft_target *t, const heft_shard_set_file *files,
                                  uint32_t count, heft_error *err)
 {
-    size_t len = HEAD + HEFT_SEAL;
+    size_t len = HEADER + HEFT_SEAL;
     for (uint32_t i = 0; i < count; i++)
         len += RECORD + strlen(files[i].name);
     uint8_t *bytes = malloc(len), *to = bytes;
@@ -70,7 +70,7 @@ heft_status heft_shard_set_store(const heft_target *t, const heft_shard_set_file
     for (uint32_t i = 0; i < count; i++) {
         size_t name = strlen(files[i].name);
         to = heft_put(heft_put(to, name, 4), files[i].replaces, 4);
-        to = put_print(put_print(to, &files[i].new), &files[i].old);
+        to = put_fingerprint(put_fingerprint(to, &files[i].new), &files[i].old);
         to = heft_put_bytes(to, files[i].name, name);
     }
     heft_seal(bytes, len);
@@ -99,28 +99,28 @@ static bool decode_file(heft_shard_set_file *f, const uint8_t **p, uint64_t *lef
     if (name > NAME_MAX || name > *left - RECORD || replaces > 1)
         return false;
     *f = (heft_shard_set_file){ .replaces = replaces,
-                                .new = get_print(*p + 8),
-                                .old = get_print(*p + 8 + PRINT) };
+                                .new = get_fingerprint(*p + 8),
+                                .old = get_fingerprint(*p + 8 + FINGERPRINT) };
     memcpy(f->name, *p + RECORD, (size_t)name);
     *p += RECORD + name;
     *left -= RECORD + name;
     return strlen(f->name) == name && heft_is_file_name(f->name) &&
-           !heft_shard_set_owns_name(f->name);
+           !heft_shard_set_is_reserved_name(f->name);
 }
 
 static heft_status decode(heft_shard_set_file **out, uint32_t *count, const uint8_t *bytes,
                           size_t len, heft_error *err)
 {
-    if (len < HEAD + HEFT_SEAL || !heft_is_sealed(bytes, len, magic))
+    if (len < HEADER + HEFT_SEAL || !heft_is_sealed(bytes, len, magic))
         return damaged(err);
     if (heft_get(bytes + 8, 4) != VERSION)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "the journal of an interrupted split is of version %U: a newer "
                                 "heft is needed to complete it",
                                 heft_get(bytes + 8, 4));
-    uint64_t n = heft_get(bytes + 12, 4), left = len - HEAD - HEFT_SEAL;
-    const uint8_t *p = bytes + HEAD;
-    if (n > HEFT_SHARD_SET_MOST_FILES || n > left / RECORD)
+    uint64_t n = heft_get(bytes + 12, 4), left = len - HEADER - HEFT_SEAL;
+    const uint8_t *p = bytes + HEADER;
+    if (n > HEFT_SHARD_SET_MAX_FILES || n > left / RECORD)
         return damaged(err);
     heft_shard_set_file *files = calloc((size_t)n + 1, sizeof *files);
     if (!files)
@@ -142,7 +142,7 @@ heft_status heft_shard_set_load(heft_shard_set_file **out, uint32_t *count, int 
     uint8_t *bytes;
     size_t len;
     *out = NULL;
-    heft_status st = heft_sealed_load(&bytes, &len, dir, heft_shard_set_journal, MOST_BYTES, err);
+    heft_status st = heft_sealed_load(&bytes, &len, dir, heft_shard_set_journal, MAX_BYTES, err);
     if (st == HEFT_E_FORMAT)
         return damaged(err);
     if (!st && bytes)

@@ -6,7 +6,7 @@
 #include "port/disk.h"
 #include "port/fingerprint.h"
 
-enum { HEFT_SHARD_SET_MOST_FILES = 65536, HEFT_SHARD_SET_NAME = 32 };
+enum { HEFT_SHARD_SET_MAX_FILES = 65536, HEFT_SHARD_SET_NAME = 32 };
 
 typedef struct heft_shard_set_file {
     char name[NAME_MAX + 1];
@@ -18,7 +18,7 @@ typedef struct heft_shard_set_file {
 
 extern const char heft_shard_set_journal[], heft_shard_set_partial[];
 /* Names that belong to journals of sets, and to no file of a set. */
-bool heft_shard_set_owns_name(const char *name);
+bool heft_shard_set_is_reserved_name(const char *name);
 /* The temporary names of file number i, counted from 0: of the new file, and of the file that it replaces. */
 void heft_shard_set_staged_name(char out[HEFT_SHARD_SET_NAME], uint32_t i);
 void heft_shard_set_old_name(char out[HEFT_SHARD_SET_NAME], uint32_t i);
@@ -41,7 +41,8 @@ void heft_shard_set_remove_staged(const heft_target *t, uint32_t count);
 heft_status heft_shard_set_lock(int *lock, const heft_disk *disk, int dir, heft_error *err);
 /* Complete or undo the set that the folder's journal lists, and remove files that a killed program has staged.  t
  * has a disk and a locked folder, as below. */
-heft_status heft_shard_set_repair(heft_recovery *out, const heft_target *t, heft_error *err);
+heft_status heft_shard_set_recover_locked(heft_recovery *out, const heft_target *t,
+                                          heft_error *err);
 /* The same in a folder that is not locked. */
 heft_status heft_shard_set_recover(heft_recovery *out, const heft_disk *disk, int dir,
                                    heft_error *err);

@@ -29,7 +29,7 @@ static heft_status exists_already(heft_error *err)
 
 /* ---- writing ---- */
 
-static heft_status noted(heft_sink *s, heft_status st)
+static heft_status record_failure(heft_sink *s, heft_status st)
 {
     if (st)
         atomic_store(&((heft_staged_sink *)s)->has_failed, true);
@@ -47,13 +47,13 @@ heft_status heft_staged_write_at(heft_sink *s, uint64_t off, const void *data, s
     heft_status st = heft_disk_write_all(d, f->staged.fd, off, data, len, err);
     if (!st && f->syncs && from < to)
         d->start_sync(f->staged.fd, (off_t)from, (off_t)(to - from)); /* syncing tells */
-    return noted(s, st);
+    return record_failure(s, st);
 }
 
 heft_status heft_staged_read_at(heft_sink *s, uint64_t off, void *buf, size_t len, heft_error *err)
 {
     const heft_staged *f = &((const heft_staged_sink *)s)->staged;
-    return noted(s, heft_disk_read_all(f->disk, f->fd, off, buf, len, err));
+    return record_failure(s, heft_disk_read_all(f->disk, f->fd, off, buf, len, err));
 }
 
 /* Space is found to be missing before anything is written; and what follows is faster. */
@@ -61,12 +61,13 @@ heft_status heft_staged_reserve(heft_sink *s, uint64_t size, heft_error *err)
 {
     const heft_staged_sink *f = (const heft_staged_sink *)s;
     int os = heft_disk_reserve(f->staged.disk, f->staged.fd, size);
-    return noted(s, os ? heft_os_error(err, os, f->no_room) : HEFT_OK);
+    return record_failure(s, os ? heft_os_error(err, os, f->no_space_message) : HEFT_OK);
 }
 
 heft_status heft_staged_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
 {
-    return noted(s, heft_scratch_in(out, ((const heft_staged_sink *)s)->staged.dir, bytes, err));
+    return record_failure(
+        s, heft_scratch_in(out, ((const heft_staged_sink *)s)->staged.dir, bytes, err));
 }
 
 bool heft_staged_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
@@ -89,7 +90,7 @@ void heft_file_sink_discard(heft_sink *s)
     free(f);
 }
 
-static heft_status settle(const file_sink *f, heft_error *err)
+static heft_status sync_and_flush(const file_sink *f, heft_error *err)
 {
     if (f->s.syncs && heft_disk_sync(f->disk, f->s.staged.fd))
         return heft_os_error(err, errno, "writing to disk failed");
@@ -101,17 +102,17 @@ static heft_status settle(const file_sink *f, heft_error *err)
 heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err)
 {
     file_sink *f = (file_sink *)s;
-    heft_status st = settle(f, err);
+    heft_status st = sync_and_flush(f, err);
     int os = st ? 0 : heft_staged_commit(&f->s.staged, name);
     return os ? heft_os_error(err, os, "cannot be given a name") : st;
 }
 
 /* With a message that begins with "saved" the file has its name. */
-static heft_status appear(file_sink *f, heft_error *err)
+static heft_status commit_name(file_sink *f, heft_error *err)
 {
-    heft_retiring r;
-    heft_error worse;
-    heft_status st = heft_retire_begin(&r, f->disk, f->dir, f->name, f->s.staged.fd, err);
+    heft_journal_retirement r;
+    heft_error retire_error;
+    heft_status st = heft_journal_retire_begin(&r, f->disk, f->dir, f->name, f->s.staged.fd, err);
     if (st)
         return st;
     int os = f->may_replace ? heft_staged_replace(&f->s.staged, f->name)
@@ -121,17 +122,17 @@ static heft_status appear(file_sink *f, heft_error *err)
     else if (os)
         st = heft_os_error(err, os, "cannot be given its name");
     else if (f->s.syncs)
-        st = heft_disk_sync_saved(f->disk, f->dir, err);
-    heft_status end = heft_retire_end(&r, st ? &worse : err);
-    return st ? st : end;
+        st = heft_disk_sync_dir_after_save(f->disk, f->dir, err);
+    heft_status retire_status = heft_journal_retire_end(&r, st ? &retire_error : err);
+    return st ? st : retire_status;
 }
 
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     file_sink *f = (file_sink *)s;
-    heft_status st = settle(f, err);
+    heft_status st = sync_and_flush(f, err);
     if (!st)
-        st = appear(f, err);
+        st = commit_name(f, err);
     int os = st ? 0 : heft_staged_close(&f->s.staged);
     heft_file_sink_discard(s);
     return os ? heft_os_error(err, os, "saved, but closing it failed") : st;
@@ -174,15 +175,15 @@ static heft_status split_path(file_sink *f, const char *path, heft_error *err)
 /* Owner, group and permissions of the file that is replaced, as far as this process may set them: who could read the
  * old file reads the new one, and nobody else does.  The mode comes last, since a change of owner takes bits of it away.
  * A set-id bit is not kept for another owner. */
-static int keep_access(const file_sink *f, const struct stat *old)
+static int copy_access(const file_sink *f, const struct stat *old)
 {
-    struct stat is;
+    struct stat info;
     mode_t mode = old->st_mode & 07777;
     int fd = f->s.staged.fd;
-    if (fstat(fd, &is))
+    if (fstat(fd, &info))
         return errno;
-    bool is_ours = is.st_uid == old->st_uid && is.st_gid == old->st_gid;
-    if (!is_ours && fchown(fd, old->st_uid, old->st_gid))
+    bool has_same_owner = info.st_uid == old->st_uid && info.st_gid == old->st_gid;
+    if (!has_same_owner && fchown(fd, old->st_uid, old->st_gid))
         mode &= 01777;
     return f->disk->set_mode(fd, mode) ? errno : 0;
 }
@@ -196,7 +197,7 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
     bool syncs = flags & HEFT_SINK_SYNC || (old && !(flags & HEFT_SINK_NO_SYNC));
     *f = (file_sink){ .s = { .base = { &file_ops },
                              .staged = { .disk = disk, .fd = -1 },
-                             .no_room = "no room for the file",
+                             .no_space_message = "no room for the file",
                              .syncs = syncs },
                       .disk = disk,
                       .dir = -1,
@@ -206,11 +207,11 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
     heft_status st = split_path(f, path, err);
     if (!st)
         st = heft_shard_set_recover(&earlier, disk, f->dir, err);
-    if (!st && !(flags & HEFT_FILE_SINK_UNSWEPT))
-        heft_staged_sweep(disk, f->dir, f->name);
+    if (!st && !(flags & HEFT_FILE_SINK_KEEP_STALE))
+        heft_staged_remove_stale(disk, f->dir, f->name);
     int os = st ? 0 : heft_staged_open(&f->s.staged, disk, f->dir, f->name, 0666);
     if (!st && !os && old)
-        os = keep_access(f, old);
+        os = copy_access(f, old);
     if (os)
         st = heft_os_error(err, os, "cannot be created");
     if (st)
@@ -253,5 +254,5 @@ heft_status heft_sink_open_file(heft_sink **out, const char *path, uint32_t flag
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to write to");
     return heft_file_sink_open(out, &heft_system_disk, path,
-                               flags & ~(uint32_t)HEFT_FILE_SINK_UNSWEPT, err);
+                               flags & ~(uint32_t)HEFT_FILE_SINK_KEEP_STALE, err);
 }

@@ -8,10 +8,10 @@
 typedef struct heft_staged_sink {
     heft_sink base;
     heft_staged staged;
-    const char *no_room;    /* the message when the disk is full */
-    bool syncs;             /* begin to sync what was written */
-    atomic_bool has_failed; /* what was called here, rather than what is written into it */
-    bool is_done;           /* a file of a set that waits for the others */
+    const char *no_space_message; /* the message when the disk is full */
+    bool syncs;                   /* begin to sync what was written */
+    atomic_bool has_failed;       /* what was called here, rather than what is written into it */
+    bool is_complete;             /* a file of a set that waits for the others */
 } heft_staged_sink;
 
 /* Operations of sinks that begin with a heft_staged_sink. */
@@ -24,7 +24,7 @@ bool heft_staged_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint6
                          uint64_t len);
 
 /* Besides the flags of heft_sink_open_file(): what killed programs left in the directory stays. */
-enum { HEFT_FILE_SINK_UNSWEPT = 1 << 16 };
+enum { HEFT_FILE_SINK_KEEP_STALE = 1 << 16 };
 /* heft_sink_open_file() on a disk of the caller's. */
 heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const char *path,
                                 uint32_t flags, heft_error *err);

@@ -14,19 +14,19 @@
 
 #include "port/set_journal.h"
 
-typedef struct member {
+typedef struct shard_sink {
     heft_sink *sink; /* a heft_staged_sink; what is handed out */
-    struct member *next;
+    struct shard_sink *next;
     char *name;
-} member;
+} shard_sink;
 
 struct heft_sink_dir {
     heft_disk disk; /* without syncing, where that is asked for */
     char *path;
     int dir, lock;
     uint32_t flags, count;
-    bool made_dir;
-    member *first, **last;
+    bool created_dir;
+    shard_sink *first, **last;
 };
 
 /* ---- a file of the set: a sink of sink_file.c that only the set finishes or discards ---- */
@@ -34,7 +34,7 @@ struct heft_sink_dir {
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     (void)err;
-    ((heft_staged_sink *)s)->is_done = true;
+    ((heft_staged_sink *)s)->is_complete = true;
     return HEFT_OK;
 }
 
@@ -43,7 +43,7 @@ static void discard(heft_sink *s)
     (void)s; /* the set sees that it is not done */
 }
 
-static const heft_sink_ops member_ops = {
+static const heft_sink_ops shard_ops = {
     .size = sizeof(heft_sink_ops),
     .write_at = heft_staged_write_at,
     .reserve = heft_staged_reserve,
@@ -69,7 +69,7 @@ static heft_status open_set(heft_sink_dir *s, const char *dir, heft_error *err)
     if (!s->path)
         return heft_error_no_memory(err, purpose);
     if (!mkdir(s->path, 0777))
-        s->made_dir = true;
+        s->created_dir = true;
     else if (errno != EEXIST)
         return heft_os_error(err, errno, "cannot be created");
     s->dir = heft_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -80,7 +80,7 @@ static heft_status open_set(heft_sink_dir *s, const char *dir, heft_error *err)
         return heft_os_error(err, errno, "cannot be written into");
     heft_target t = target_of(s);
     heft_status st = heft_shard_set_lock(&s->lock, &s->disk, s->dir, err);
-    return st ? st : heft_shard_set_repair(&earlier, &t, err);
+    return st ? st : heft_shard_set_recover_locked(&earlier, &t, err);
 }
 
 heft_status heft_sink_dir_open_on(const heft_disk *disk, heft_sink_dir **out, const char *dir,
@@ -109,26 +109,26 @@ heft_status heft_sink_dir_open(heft_sink_dir **out, const char *dir, uint32_t fl
 
 /* ---- adding ---- */
 
-static heft_status say_name(heft_error *err, heft_status st, const char *name,
-                            const heft_error *why)
+static heft_status prefix_name(heft_error *err, heft_status st, const char *name,
+                               const heft_error *cause)
 {
-    heft_error_plain(err, st, "%s: %s", name, why->message);
-    return heft_error_os(err, st, why->os);
+    heft_error_plain(err, st, "%s: %s", name, cause->message);
+    return heft_error_os(err, st, cause->os);
 }
 
 /* Links would lead the file out of the folder, where it cannot get its name together with the others. */
 static heft_status check_name(const heft_sink_dir *s, const char *name, heft_error *err)
 {
-    struct stat about;
+    struct stat info;
     heft_str text = { name, strlen(name) };
     if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is no name of a file", text);
-    if (heft_shard_set_owns_name(name))
+    if (heft_shard_set_is_reserved_name(name))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is a name that journals have", text);
-    if (s->count == HEFT_SHARD_SET_MOST_FILES)
+    if (s->count == HEFT_SHARD_SET_MAX_FILES)
         return heft_error_plain(err, HEFT_E_LIMIT, "a set has at most %U files",
-                                (uint64_t)HEFT_SHARD_SET_MOST_FILES);
-    if (!fstatat(s->dir, name, &about, AT_SYMLINK_NOFOLLOW) && S_ISLNK(about.st_mode))
+                                (uint64_t)HEFT_SHARD_SET_MAX_FILES);
+    if (!fstatat(s->dir, name, &info, AT_SYMLINK_NOFOLLOW) && S_ISLNK(info.st_mode))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%q is a symbolic link: files of a set are not written through "
                                 "links, remove it first",
@@ -136,7 +136,7 @@ static heft_status check_name(const heft_sink_dir *s, const char *name, heft_err
     return HEFT_OK;
 }
 
-static heft_status open_inner(heft_sink **out, const heft_sink_dir *s, const char *name,
+static heft_status open_shard(heft_sink **out, const heft_sink_dir *s, const char *name,
                               heft_error *err)
 {
     size_t len = strlen(s->path);
@@ -144,13 +144,13 @@ static heft_status open_inner(heft_sink **out, const heft_sink_dir *s, const cha
     if (!path)
         return heft_error_no_memory(err, purpose);
     sprintf(path, "%s/%s", s->path, name);
-    uint32_t unswept = s->first ? HEFT_FILE_SINK_UNSWEPT : 0; /* once is enough */
-    heft_status st = heft_file_sink_open(out, &s->disk, path, s->flags | unswept, err);
+    uint32_t keep_stale = s->first ? HEFT_FILE_SINK_KEEP_STALE : 0; /* once is enough */
+    heft_status st = heft_file_sink_open(out, &s->disk, path, s->flags | keep_stale, err);
     free(path);
     if (st)
         return st;
     if (heft_sink_is_file(*out)) {
-        (*out)->ops = &member_ops;
+        (*out)->ops = &shard_ops;
         return HEFT_OK;
     }
     heft_sink_discard(*out);
@@ -158,99 +158,100 @@ static heft_status open_inner(heft_sink **out, const heft_sink_dir *s, const cha
     return heft_error_plain(err, HEFT_E_ARGUMENT, "is no regular file");
 }
 
-static void free_member(member *m)
+static void free_shard(shard_sink *shard)
 {
-    if (m->sink)
-        heft_file_sink_discard(m->sink);
-    free(m->name);
-    free(m);
+    if (shard->sink)
+        heft_file_sink_discard(shard->sink);
+    free(shard->name);
+    free(shard);
 }
 
 heft_status heft_sink_dir_add(heft_sink **out, heft_sink_dir *s, const char *name, heft_error *err)
 {
-    heft_error why;
+    heft_error cause;
     *out = NULL;
     heft_status st = check_name(s, name, err);
     if (st)
         return st;
-    member *m = calloc(1, sizeof *m);
-    if (!m)
+    shard_sink *shard = calloc(1, sizeof *shard);
+    if (!shard)
         return heft_error_no_memory(err, purpose);
-    m->name = strdup(name);
-    st = m->name ? open_inner(&m->sink, s, name, &why) : heft_error_no_memory(&why, purpose);
+    shard->name = strdup(name);
+    st = shard->name ? open_shard(&shard->sink, s, name, &cause)
+                     : heft_error_no_memory(&cause, purpose);
     if (st) {
-        free_member(m);
-        return say_name(err, st, name, &why);
+        free_shard(shard);
+        return prefix_name(err, st, name, &cause);
     }
-    *s->last = m;
-    s->last = &m->next;
+    *s->last = shard;
+    s->last = &shard->next;
     s->count++;
-    *out = m->sink;
+    *out = shard->sink;
     return HEFT_OK;
 }
 
 /* ---- finishing ---- */
 
 /* A folder that is new is on disk when its own folder is. */
-static heft_status sync_above(const heft_sink_dir *s, heft_error *err)
+static heft_status sync_parent(const heft_sink_dir *s, heft_error *err)
 {
-    heft_target above = target_of(s);
-    if (!s->made_dir)
+    heft_target parent = target_of(s);
+    if (!s->created_dir)
         return HEFT_OK;
-    above.dir = heft_open_at(s->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    heft_status st = above.dir < 0 ? HEFT_OK : heft_target_sync_dir(&above, err);
-    if (above.dir >= 0)
-        close(above.dir);
+    parent.dir = heft_open_at(s->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    heft_status st = parent.dir < 0 ? HEFT_OK : heft_target_sync_dir(&parent, err);
+    if (parent.dir >= 0)
+        close(parent.dir);
     return st;
 }
 
 /* *where counts the files that have been staged. */
-static heft_status stage(const heft_sink_dir *s, heft_shard_set_file *files, uint32_t *where,
-                         heft_error *err)
+static heft_status stage_shards(const heft_sink_dir *s, heft_shard_set_file *files, uint32_t *at,
+                                heft_error *err)
 {
     heft_status st = HEFT_OK;
-    *where = 0;
-    for (member *m = s->first; m && !st; m = m->next) {
+    *at = 0;
+    for (shard_sink *shard = s->first; shard && !st; shard = shard->next) {
         char name[HEFT_SHARD_SET_NAME];
-        strcpy(files[*where].name, m->name);
-        heft_shard_set_staged_name(name, *where);
-        st = heft_file_sink_stage(m->sink, name, err);
-        *where += !st;
+        strcpy(files[*at].name, shard->name);
+        heft_shard_set_staged_name(name, *at);
+        st = heft_file_sink_stage(shard->sink, name, err);
+        *at += !st;
     }
     return st;
 }
 
-static heft_status finish_set(const heft_sink_dir *s, heft_error *err)
+static heft_status commit_set(const heft_sink_dir *s, heft_error *err)
 {
-    heft_error why;
+    heft_error cause;
     heft_target t = target_of(s);
-    uint32_t where = s->count;
-    for (const member *m = s->first; m; m = m->next)
-        if (!((const heft_staged_sink *)m->sink)->is_done)
+    uint32_t at = s->count;
+    for (const shard_sink *shard = s->first; shard; shard = shard->next)
+        if (!((const heft_staged_sink *)shard->sink)->is_complete)
             return heft_error_plain(err, HEFT_E_ARGUMENT, "a file of the set is not complete");
     heft_shard_set_file *files = calloc((size_t)s->count + 1, sizeof *files);
     if (!files)
         return heft_error_no_memory(err, purpose);
-    heft_status st = sync_above(s, &why);
-    if (!st && (st = stage(s, files, &where, &why)))
-        heft_shard_set_remove_staged(&t, where);
+    heft_status st = sync_parent(s, &cause);
+    if (!st && (st = stage_shards(s, files, &at, &cause)))
+        heft_shard_set_remove_staged(&t, at);
     if (!st)
-        st = heft_shard_set_commit(&t, files, s->count, s->flags & HEFT_SINK_REPLACE, &where, &why);
+        st = heft_shard_set_commit(&t, files, s->count, s->flags & HEFT_SINK_REPLACE, &at, &cause);
     free(files);
-    const member *at = s->first;
-    while (at && where--)
-        at = at->next;
-    if (st && at)
-        return say_name(err, st, at->name, &why);
+    const shard_sink *node = s->first;
+    while (node && at--)
+        node = node->next;
+    if (st && node)
+        return prefix_name(err, st, node->name, &cause);
     if (st && err)
-        *err = why;
+        *err = cause;
     return st;
 }
 
 heft_status heft_sink_dir_finish(heft_sink_dir *take, heft_error *err)
 {
-    heft_status st = finish_set(take, err);
-    take->made_dir = take->made_dir && st;
+    heft_status st = commit_set(take, err);
+    take->created_dir = take->created_dir && st;
     heft_sink_dir_discard(take);
     return st;
 }
@@ -259,11 +260,11 @@ void heft_sink_dir_discard(heft_sink_dir *s)
 {
     if (!s)
         return;
-    for (member *m = s->first, *next; m; m = next) {
-        next = m->next;
-        free_member(m);
+    for (shard_sink *shard = s->first, *next; shard; shard = next) {
+        next = shard->next;
+        free_shard(shard);
     }
-    if (s->made_dir)
+    if (s->created_dir)
         rmdir(s->path);
     if (s->lock >= 0)
         close(s->lock);

@@ -8,15 +8,15 @@ typedef struct stream_sink {
     heft_sink base;
     const heft_disk *disk;
     int fd;
-    bool own, syncs;
+    bool owns_fd, syncs;
 } stream_sink;
 
 static heft_status write_next(heft_sink *s, const void *data, size_t len, heft_error *err)
 {
-    const stream_sink *f = (const stream_sink *)s;
+    const stream_sink *stream = (const stream_sink *)s;
     const uint8_t *p = data;
     while (len) {
-        ssize_t n = f->disk->append(f->fd, p, len);
+        ssize_t n = stream->disk->append(stream->fd, p, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -29,19 +29,19 @@ static heft_status write_next(heft_sink *s, const void *data, size_t len, heft_e
 
 static void discard(heft_sink *s)
 {
-    const stream_sink *f = (const stream_sink *)s;
-    if (f->own)
-        f->disk->close(f->fd);
+    const stream_sink *stream = (const stream_sink *)s;
+    if (stream->owns_fd)
+        stream->disk->close(stream->fd);
     free(s);
 }
 
 static heft_status finish(heft_sink *s, heft_error *err)
 {
-    const stream_sink *f = (const stream_sink *)s;
-    int os = f->syncs && heft_disk_sync(f->disk, f->fd) ? errno : 0;
+    const stream_sink *stream = (const stream_sink *)s;
+    int os = stream->syncs && heft_disk_sync(stream->disk, stream->fd) ? errno : 0;
     if (os == EINVAL || os == EROFS || os == ENOTSUP) /* pipes and most devices */
         os = 0;
-    if (f->own && f->disk->close(f->fd) && errno != EINTR && !os)
+    if (stream->owns_fd && stream->disk->close(stream->fd) && errno != EINTR && !os)
         os = errno;
     free(s);
     return os ? heft_os_error(err, os, "writing failed") : HEFT_OK;
@@ -54,17 +54,17 @@ static const heft_sink_ops ops = {
     .discard = discard,
 };
 
-heft_status heft_stream_sink(heft_sink **out, const heft_disk *disk, int fd, bool own, bool syncs,
-                             heft_error *err)
+heft_status heft_stream_sink(heft_sink **out, const heft_disk *disk, int fd, bool owns_fd,
+                             bool syncs, heft_error *err)
 {
-    stream_sink *f = calloc(1, sizeof *f);
-    if (!f) {
-        if (own)
+    stream_sink *stream = calloc(1, sizeof *stream);
+    if (!stream) {
+        if (owns_fd)
             disk->close(fd);
         return heft_error_no_memory(err, "for a sink");
     }
-    *f = (stream_sink){ { &ops }, disk, fd, own, syncs };
-    *out = &f->base;
+    *stream = (stream_sink){ { &ops }, disk, fd, owns_fd, syncs };
+    *out = &stream->base;
     return HEFT_OK;
 }
 

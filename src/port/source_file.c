@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    BULK = 16 << 10, /* from here on, pread */
+    PREAD_MIN = 16 << 10, /* from here on, pread */
 };
 
 typedef struct file_source {
@@ -21,10 +21,10 @@ typedef struct file_source {
     uint8_t *map;        /* or NULL */
     heft_direct *direct; /* or NULL */
     heft_guard *guard;
-    atomic_bool is_cut; /* reading met the end too early */
+    atomic_bool is_truncated; /* reading met the end too early */
 } file_source;
 
-static heft_status cut_short(heft_error *err, uint64_t at)
+static heft_status truncated_error(heft_error *err, uint64_t at)
 {
     heft_error_set(err, HEFT_E_IO, at, "the file was cut short while it was being read");
     return heft_error_os(err, HEFT_E_IO, EIO);
@@ -34,14 +34,14 @@ static heft_status cut_short(heft_error *err, uint64_t at)
 static heft_status state(heft_source *s, heft_error *err)
 {
     file_source *f = (file_source *)s;
-    struct stat is;
+    struct stat info;
     if (f->guard && heft_guard_tripped(f->guard))
-        atomic_store(&f->is_cut, true);
+        atomic_store(&f->is_truncated, true);
     /* the last page of a file that was cut inside it reads as zeros, without a fault */
-    if (!atomic_load(&f->is_cut) && f->map &&
-        (fstat(f->fd, &is) || (uint64_t)is.st_size < f->base.size))
-        atomic_store(&f->is_cut, true);
-    return atomic_load(&f->is_cut) ? cut_short(err, HEFT_NOWHERE) : HEFT_OK;
+    if (!atomic_load(&f->is_truncated) && f->map &&
+        (fstat(f->fd, &info) || (uint64_t)info.st_size < f->base.size))
+        atomic_store(&f->is_truncated, true);
+    return atomic_load(&f->is_truncated) ? truncated_error(err, HEFT_NOWHERE) : HEFT_OK;
 }
 
 static void enter(heft_source *s)
@@ -58,7 +58,7 @@ static void leave(heft_source *s)
         heft_guard_disarm(f->guard);
 }
 
-static heft_status read_bulk(file_source *f, uint64_t off, uint8_t *buf, size_t len,
+static heft_status pread_all(file_source *f, uint64_t off, uint8_t *buf, size_t len,
                              heft_error *err)
 {
     while (len) {
@@ -68,8 +68,8 @@ static heft_status read_bulk(file_source *f, uint64_t off, uint8_t *buf, size_t 
         if (n < 0)
             return heft_os_error(err, errno, "reading failed");
         if (!n) {
-            atomic_store(&f->is_cut, true);
-            return cut_short(err, off);
+            atomic_store(&f->is_truncated, true);
+            return truncated_error(err, off);
         }
         buf += n;
         off += (size_t)n;
@@ -81,21 +81,21 @@ static heft_status read_bulk(file_source *f, uint64_t off, uint8_t *buf, size_t 
 static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
 {
     file_source *f = (file_source *)s;
-    if (atomic_load(&f->is_cut))
-        return cut_short(err, HEFT_NOWHERE);
+    if (atomic_load(&f->is_truncated))
+        return truncated_error(err, HEFT_NOWHERE);
     if (f->direct) {
         size_t done = heft_direct_read(f->direct, off, buf, len);
-        return read_bulk(f, off + done, (uint8_t *)buf + done, len - done, err);
+        return pread_all(f, off + done, (uint8_t *)buf + done, len - done, err);
     }
-    if (!f->map || len >= BULK)
-        return read_bulk(f, off, buf, len, err);
+    if (!f->map || len >= PREAD_MIN)
+        return pread_all(f, off, buf, len, err);
     enter(s);
     memcpy(buf, f->map + off, len);
     leave(s);
     return state(s, err);
 }
 
-static const void *lend(heft_source *s, uint64_t off, uint64_t len)
+static const void *map_range(heft_source *s, uint64_t off, uint64_t len)
 {
     const file_source *f = (const file_source *)s;
     (void)len;
@@ -124,7 +124,7 @@ static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_err
 }
 
 /* The pages stay in the system's cache; only this process stops counting them. */
-static void let_go(heft_source *s, uint64_t off, uint64_t len)
+static void dont_need(heft_source *s, uint64_t off, uint64_t len)
 {
     const file_source *f = (const file_source *)s;
     uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
@@ -151,14 +151,14 @@ static void close_file(heft_source *s)
 static const heft_source_ops ops = {
     .size = sizeof(heft_source_ops),
     .read = read_file,
-    .map = lend,
+    .map = map_range,
     .check = state,
     .will_need = will_need,
     .begin_access = enter,
     .end_access = leave,
     .close = close_file,
     .populate = populate,
-    .dont_need = let_go,
+    .dont_need = dont_need,
 };
 
 int heft_source_descriptor(const heft_source *s)
@@ -166,33 +166,34 @@ int heft_source_descriptor(const heft_source *s)
     return s->ops == &ops ? ((const file_source *)s)->fd : -1;
 }
 
-static heft_status map_file(file_source *f, heft_access how, heft_error *err)
+static heft_status map_file(file_source *f, heft_access access, heft_error *err)
 {
-    struct stat is;
-    if (fstat(f->fd, &is))
+    struct stat info;
+    if (fstat(f->fd, &info))
         return heft_os_error(err, errno, "cannot be looked at");
-    if (S_ISDIR(is.st_mode))
+    if (S_ISDIR(info.st_mode))
         return heft_os_error(err, EISDIR, "cannot be opened");
-    if (!S_ISREG(is.st_mode))
+    if (!S_ISREG(info.st_mode))
         return heft_error_os(
             err, heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file"), ESPIPE);
-    f->base.size = (uint64_t)is.st_size;
-    bool populates = how == HEFT_ACCESS_POPULATE, must = populates || how == HEFT_ACCESS_MAP;
+    f->base.size = (uint64_t)info.st_size;
+    bool populates = access == HEFT_ACCESS_POPULATE,
+         is_required = populates || access == HEFT_ACCESS_MAP;
     int flags = MAP_SHARED | (populates ? MAP_POPULATE : 0);
-    if (how == HEFT_ACCESS_READ || !f->base.size)
+    if (access == HEFT_ACCESS_READ || !f->base.size)
         return HEFT_OK;
     void *map = f->base.size > SIZE_MAX
                     ? MAP_FAILED
                     : mmap(NULL, (size_t)f->base.size, PROT_READ, flags, f->fd, 0);
     if (map == MAP_FAILED)
-        return must ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
+        return is_required ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
     f->map = map;
     f->guard = heft_guard_new(map, (size_t)f->base.size);
     return f->guard ? HEFT_OK : heft_error_no_memory(err, "to guard a mapping");
 }
 
 /* Takes over fd; negative: errno says why it could not be had. */
-static heft_status open_descriptor(heft_source **out, int fd, heft_access how, heft_error *err)
+static heft_status open_descriptor(heft_source **out, int fd, heft_access access, heft_error *err)
 {
     int os = errno;
     file_source *f = calloc(1, sizeof *f);
@@ -204,8 +205,8 @@ static heft_status open_descriptor(heft_source **out, int fd, heft_access how, h
     }
     f->base.ops = &ops;
     f->fd = fd;
-    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : map_file(f, how, err);
-    if (!st && how == HEFT_ACCESS_DIRECT)
+    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : map_file(f, access, err);
+    if (!st && access == HEFT_ACCESS_DIRECT)
         f->direct = heft_direct_open(f->fd, f->map, f->base.size);
     if (st)
         close_file(&f->base);
@@ -215,11 +216,11 @@ static heft_status open_descriptor(heft_source **out, int fd, heft_access how, h
 }
 
 /* Without blocking, so that a pipe is refused rather than waited for. */
-heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
-                           heft_error *err)
+heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags,
+                           heft_access access, heft_error *err)
 {
     flags |= O_RDONLY | O_CLOEXEC | O_NONBLOCK;
-    return open_descriptor(out, heft_open_at(dir, path, flags), how, err);
+    return open_descriptor(out, heft_open_at(dir, path, flags), access, err);
 }
 
 heft_status heft_source_of(heft_source **out, int fd, heft_error *err)
@@ -227,11 +228,11 @@ heft_status heft_source_of(heft_source **out, int fd, heft_error *err)
     return open_descriptor(out, fcntl(fd, F_DUPFD_CLOEXEC, 0), HEFT_ACCESS_AUTO, err);
 }
 
-heft_status heft_source_open_file(heft_source **out, const char *path, heft_access how,
+heft_status heft_source_open_file(heft_source **out, const char *path, heft_access access,
                                   heft_error *err)
 {
     *out = NULL;
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to open");
-    return heft_source_at(out, AT_FDCWD, path, 0, how, err);
+    return heft_source_at(out, AT_FDCWD, path, 0, access, err);
 }

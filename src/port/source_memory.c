@@ -16,7 +16,7 @@ static heft_status read_memory(heft_source *s, uint64_t off, void *buf, size_t l
     return HEFT_OK;
 }
 
-static const void *lend(heft_source *s, uint64_t off, uint64_t len)
+static const void *map_memory(heft_source *s, uint64_t off, uint64_t len)
 {
     (void)len;
     return ((const memory_source *)s)->data + off;
@@ -28,7 +28,7 @@ static void close_memory(heft_source *s)
 }
 
 static const heft_source_ops ops = {
-    .size = sizeof(heft_source_ops), .read = read_memory, .map = lend, .close = close_memory
+    .size = sizeof(heft_source_ops), .read = read_memory, .map = map_memory, .close = close_memory
 };
 
 heft_status heft_source_open_memory(heft_source **out, const void *data, size_t len,

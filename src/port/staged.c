@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TARGET_BYTES = 200, TRIES = 100 }; /* of the target's name */
+enum { TARGET_BYTES = 200, MAX_TRIES = 100 }; /* of the target's name */
 
 /* ---- names ---- */
 
@@ -30,9 +30,9 @@ static void choose_name(char name[NAME_MAX + 1], const char *target)
  * have locked or removed it.  Where locks do not work, nothing is ever removed. */
 static int open_named(heft_staged *s, const char *target, mode_t mode)
 {
-    struct stat is;
+    struct stat info;
     int os = EEXIST;
-    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
+    for (int attempt = 0; os == EEXIST && attempt < MAX_TRIES; attempt++) {
         choose_name(s->name, target);
         s->fd = heft_disk_create(s->disk, s->dir, s->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
                                  mode);
@@ -40,7 +40,7 @@ static int open_named(heft_staged *s, const char *target, mode_t mode)
         if (os)
             continue;
         bool is_locked = !heft_disk_lock(s->disk, s->fd) || errno != EWOULDBLOCK;
-        if (is_locked && (fstat(s->fd, &is) || is.st_nlink))
+        if (is_locked && (fstat(s->fd, &info) || info.st_nlink))
             continue;
         s->disk->close(s->fd);
         s->fd = -1;
@@ -81,7 +81,7 @@ int heft_staged_commit(heft_staged *s, const char *target)
 int heft_staged_replace(heft_staged *s, const char *target)
 {
     int os = s->name[0] ? 0 : EEXIST;
-    for (int tries = 0; os == EEXIST && tries < TRIES; tries++) {
+    for (int attempt = 0; os == EEXIST && attempt < MAX_TRIES; attempt++) {
         choose_name(s->name, target);
         os = s->disk->name(s->fd, s->dir, s->name) ? errno : 0;
     }
@@ -110,14 +110,14 @@ int heft_staged_close(heft_staged *s)
 
 /* ---- what others have left behind ---- */
 
-typedef struct sweep {
+typedef struct stale_search {
     const heft_disk *disk;
     int dir;
     const char *target;
-} sweep;
+} stale_search;
 
 /* Whether p is one to sixteen hexadecimal digits, which end where the suffix begins. */
-static bool is_number(const char *p, const char *end)
+static bool is_hex_number(const char *p, const char *end)
 {
     size_t n = strspn(p, "0123456789abcdef");
     return n && n <= 16 && p + n == end;
@@ -133,33 +133,34 @@ static bool is_temporary(const char *name, const char *target)
     if (!strcmp(suffix, ".heft-new")) {
         while (number > name + 1 && number[-1] != '.')
             number--;
-        return number > name + 2 && is_number(number, suffix);
+        return number > name + 2 && is_hex_number(number, suffix);
     }
     return !strcmp(suffix, ".tmp") && suffix == name + 1 + len + 1 + 8 &&
            !memcmp(name + 1, target, len) && name[1 + len] == '.' &&
-           is_number(name + 2 + len, suffix);
+           is_hex_number(name + 2 + len, suffix);
 }
 
-static void remove_found(void *arg, const char *name)
+static void remove_if_stale(void *arg, const char *name)
 {
-    const sweep *w = arg;
-    struct stat is;
+    const stale_search *search = arg;
+    struct stat info;
     int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    if (!is_temporary(name, w->target))
+    if (!is_temporary(name, search->target))
         return;
-    int fd = heft_open_at(w->dir, name, O_RDWR | flags); /* locks on network file systems need it */
+    int fd = heft_open_at(search->dir, name,
+                          O_RDWR | flags); /* locks on network file systems need it */
     if (fd < 0)
-        fd = heft_open_at(w->dir, name, O_RDONLY | flags);
+        fd = heft_open_at(search->dir, name, O_RDONLY | flags);
     if (fd < 0)
         return;
-    if (!fstat(fd, &is) && S_ISREG(is.st_mode) && !heft_disk_lock(w->disk, fd))
-        w->disk->remove(w->dir, name);
+    if (!fstat(fd, &info) && S_ISREG(info.st_mode) && !heft_disk_lock(search->disk, fd))
+        search->disk->remove(search->dir, name);
     close(fd);
 }
 
-void heft_staged_sweep(const heft_disk *d, int dir, const char *target)
+void heft_staged_remove_stale(const heft_disk *d, int dir, const char *target)
 {
-    sweep w = { d, dir, target };
-    heft_error unheard; /* a directory that cannot be listed keeps what is in it */
-    (void)!heft_folder_list(dir, remove_found, &w, &unheard);
+    stale_search search = { d, dir, target };
+    heft_error ignored; /* a directory that cannot be listed keeps what is in it */
+    (void)!heft_folder_list(dir, remove_if_stale, &search, &ignored);
 }

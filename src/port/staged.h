@@ -24,6 +24,6 @@ void heft_staged_drop_name(heft_staged *s);
 int heft_staged_close(heft_staged *s);
 /* Remove files that programs which were killed left in dir under temporary names: those of any target and, of the
  * older form, those of this one.  A file that is being written is locked, and stays. */
-void heft_staged_sweep(const heft_disk *d, int dir, const char *target);
+void heft_staged_remove_stale(const heft_disk *d, int dir, const char *target);
 
 #endif

@@ -20,21 +20,21 @@
 #include "port/sealed.h"
 #include "port/set_journal.h"
 
-enum { HEAD = 32, PRINT = 40, NOTE = HEAD + PRINT + HEFT_SEAL, VERSION = 1 };
+enum { HEADER = 32, FINGERPRINT = 40, NOTE = HEADER + FINGERPRINT + HEFT_SEAL, VERSION = 1 };
 
 static const char magic[] = "HEFTNOTE";
 
 /* ---- the note ---- */
 
-static heft_status encode(uint8_t out[NOTE], int fd, heft_error *err)
+static heft_status encode_note(uint8_t out[NOTE], int fd, heft_error *err)
 {
-    struct stat is;
+    struct stat info;
     heft_fingerprint f;
-    if (fstat(fd, &is))
+    if (fstat(fd, &info))
         return heft_os_error(err, errno, "cannot be looked at");
     heft_status st = heft_fingerprint_of(&f, fd, err);
     uint8_t *to = heft_put(heft_put(heft_put_bytes(out, magic, 8), VERSION, 4), 0, 4);
-    to = heft_put(heft_put(to, is.st_dev, 8), is.st_ino, 8);
+    to = heft_put(heft_put(to, info.st_dev, 8), info.st_ino, 8);
     heft_put_bytes(heft_put(to, f.size, 8), f.hash, sizeof f.hash);
     heft_seal(out, NOTE);
     return st;
@@ -44,7 +44,7 @@ static heft_status encode(uint8_t out[NOTE], int fd, heft_error *err)
 static heft_status write_note(const heft_target *t, const char *note, int fd, heft_error *err)
 {
     uint8_t bytes[NOTE];
-    heft_status st = encode(bytes, fd, err);
+    heft_status st = encode_note(bytes, fd, err);
     if (st)
         return st;
     t->disk->remove(t->dir, note);
@@ -58,25 +58,26 @@ static heft_status write_note(const heft_target *t, const char *note, int fd, he
     return st ? st : heft_target_sync_dir(t, err);
 }
 
-heft_status heft_journal_is_void(bool *is_void, const heft_target *t, heft_error *err)
+heft_status heft_journal_is_obsolete(bool *is_obsolete, const heft_target *t, heft_error *err)
 {
     char note[NAME_MAX + 1];
     uint8_t *bytes, now[NOTE];
     size_t len;
-    *is_void = false;
-    if (!heft_journal_name(note, t->name, heft_journal_note))
+    *is_obsolete = false;
+    if (!heft_journal_name(note, t->name, heft_journal_note_suffix))
         return HEFT_OK;
     heft_status st = heft_sealed_load(&bytes, &len, t->dir, note, NOTE, err);
     if (!st && bytes)
-        st = encode(now, t->fd, err);
-    *is_void = !st && bytes && len == NOTE && !memcmp(bytes, now, NOTE);
+        st = encode_note(now, t->fd, err);
+    *is_obsolete = !st && bytes && len == NOTE && !memcmp(bytes, now, NOTE);
     free(bytes);
     return st == HEFT_E_FORMAT ? HEFT_OK : st;
 }
 
 heft_status heft_journal_remove(const heft_target *t, const char *name, heft_error *err)
 {
-    const char *const suffixes[] = { heft_journal_suffix, heft_journal_partial, heft_journal_note };
+    const char *const suffixes[] = { heft_journal_suffix, heft_journal_partial_suffix,
+                                     heft_journal_note_suffix };
     char full[NAME_MAX + 1];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         bool exists = false;
@@ -96,18 +97,18 @@ heft_status heft_journal_remove(const heft_target *t, const char *name, heft_err
 /* ---- reading ---- */
 
 /* The journal may go with its note while we look: then it is asked for again. */
-static heft_status check_at(const heft_target *t, heft_error *err)
+static heft_status check_journal(const heft_target *t, heft_error *err)
 {
     char journal[NAME_MAX + 1];
-    bool exists = false, is_void = false;
+    bool exists = false, is_obsolete = false;
     if (!heft_journal_name(journal, t->name, heft_journal_suffix))
         return HEFT_OK;
     heft_status st = heft_name_exists(&exists, t->dir, journal, err);
     if (!st && exists)
-        st = heft_journal_is_void(&is_void, t, err);
-    if (!st && exists && !is_void)
+        st = heft_journal_is_obsolete(&is_obsolete, t, err);
+    if (!st && exists && !is_obsolete)
         st = heft_name_exists(&exists, t->dir, journal, err);
-    if (st || !exists || is_void)
+    if (st || !exists || is_obsolete)
         return st;
     heft_error_plain(err, HEFT_E_IO,
                      "an edit of it was interrupted, or is going on: there is a journal beside it "
@@ -115,7 +116,7 @@ static heft_status check_at(const heft_target *t, heft_error *err)
     return heft_error_os(err, HEFT_E_IO, EBUSY);
 }
 
-static bool is_named(const heft_target *t)
+static bool still_has_name(const heft_target *t)
 {
     struct stat open, named;
     return !fstat(t->fd, &open) && !fstatat(t->dir, t->name, &named, AT_SYMLINK_NOFOLLOW) &&
@@ -124,11 +125,11 @@ static bool is_named(const heft_target *t)
 
 heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_error *err)
 {
-    struct stat is;
+    struct stat info;
     char *real = realpath(path, NULL);
     int os = errno;
     *is_same = true;
-    if (!real && os == ENOENT && !fstat(fd, &is) && !is.st_nlink)
+    if (!real && os == ENOENT && !fstat(fd, &info) && !info.st_nlink)
         return HEFT_OK; /* removed while it was open: nothing can be beside it */
     if (!real)
         return heft_os_error(err, os,
@@ -141,8 +142,9 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
     heft_status st = t.dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
                                : heft_shard_set_check(t.dir, err);
     if (!st)
-        st = check_at(&t, err);
-    *is_same = st || is_named(&t); /* asked last: the journal goes after its file was replaced */
+        st = check_journal(&t, err);
+    *is_same = st ||
+               still_has_name(&t); /* asked last: the journal goes after its file was replaced */
     if (t.dir >= 0)
         close(t.dir);
     free(real);
@@ -151,20 +153,21 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
 
 /* ---- replacing ---- */
 
-static void end(heft_retiring *r)
+static void unlock(heft_journal_retirement *r)
 {
     if (r->lock >= 0)
         close(r->lock);
     r->lock = -1;
 }
 
-heft_status heft_retire_begin(heft_retiring *r, const heft_disk *disk, int dir, const char *name,
-                              int fd, heft_error *err)
+heft_status heft_journal_retire_begin(heft_journal_retirement *r, const heft_disk *disk, int dir,
+                                      const char *name, int fd, heft_error *err)
 {
     char journal[NAME_MAX + 1], note[NAME_MAX + 1];
-    *r = (heft_retiring){ .t = { .disk = disk, .name = name, .fd = fd, .dir = dir }, .lock = -1 };
+    *r = (heft_journal_retirement){ .t = { .disk = disk, .name = name, .fd = fd, .dir = dir },
+                                    .lock = -1 };
     if (!heft_journal_name(journal, name, heft_journal_suffix) ||
-        !heft_journal_name(note, name, heft_journal_note))
+        !heft_journal_name(note, name, heft_journal_note_suffix))
         return HEFT_OK;
     bool has_journal;
     heft_status st = heft_name_exists(&has_journal, dir, journal, err);
@@ -179,21 +182,21 @@ heft_status heft_retire_begin(heft_retiring *r, const heft_disk *disk, int dir, 
     if (!st)
         st = write_note(&r->t, note, fd, err);
     if (st)
-        end(r);
+        unlock(r);
     return st;
 }
 
-heft_status heft_retire_end(heft_retiring *r, heft_error *err)
+heft_status heft_journal_retire_end(heft_journal_retirement *r, heft_error *err)
 {
-    heft_error why;
+    heft_error cause;
     heft_status st = HEFT_OK;
-    if (is_named(&r->t))
-        st = heft_journal_remove(&r->t, r->t.name, &why);
+    if (still_has_name(&r->t))
+        st = heft_journal_remove(&r->t, r->t.name, &cause);
     if (st) {
         heft_error_plain(err, st, "saved, but a journal of the file that it replaces is left: %s",
-                         why.message);
-        heft_error_os(err, st, why.os);
+                         cause.message);
+        heft_error_os(err, st, cause.os);
     }
-    end(r);
+    unlock(r);
     return st;
 }

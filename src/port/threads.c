@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { MOST = 64 };
+enum { MAX_THREADS = 64 };
 
 typedef struct work {
     atomic_size_t next;
@@ -22,24 +22,24 @@ static void *worker(void *p)
     return NULL;
 }
 
-static uint32_t processors(void)
+static uint32_t count_processors(void)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set))
         return 1;
     int n = CPU_COUNT(&set);
-    return n < 1 ? 1 : n > MOST ? MOST : (uint32_t)n;
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
 }
 
 /* The caller works too; a thread that cannot be had is done without. */
 static void run(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
 {
-    size_t width = (uintptr_t)ctx ? (uintptr_t)ctx : processors(), started = 0;
+    size_t width = (uintptr_t)ctx ? (uintptr_t)ctx : count_processors(), started = 0;
     work w = { 0, n, fn, arg };
-    pthread_t threads[MOST];
+    pthread_t threads[MAX_THREADS];
     width = width < n ? width : n;
-    width = width < MOST ? width : MOST;
+    width = width < MAX_THREADS ? width : MAX_THREADS;
     while (started + 1 < width && !pthread_create(&threads[started], NULL, worker, &w))
         started++;
     worker(&w);
@@ -49,12 +49,13 @@ static void run(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
 
 const heft_executor heft_all_threads = { .size = sizeof heft_all_threads,
                                          .run = run,
-                                         .width = MOST };
+                                         .width = MAX_THREADS };
 
 heft_executor heft_executor_threads(uint32_t width)
 {
-    uint32_t most = width ? width : processors();
-    return (heft_executor){
-        .size = sizeof(heft_executor), .run = run, .ctx = (void *)(uintptr_t)most, .width = most
-    };
+    uint32_t threads = width ? width : count_processors();
+    return (heft_executor){ .size = sizeof(heft_executor),
+                            .run = run,
+                            .ctx = (void *)(uintptr_t)threads,
+                            .width = threads };
 }

@@ -6,7 +6,7 @@
 
 /* The widest window that zstd itself writes without being asked for more: its highest level does so
  * even for a short stream.  What a part does not fill of it takes no memory. */
-enum { WINDOW = 27 };
+enum { MAX_WINDOW_LOG = 27 };
 
 static heft_status fail(heft_error *err, size_t code)
 {
@@ -22,7 +22,7 @@ static heft_status open_decoder(void **state, uint64_t decoded, heft_error *err)
     if (!d)
         return heft_error_no_memory(err, "for zstd");
     (void)decoded;
-    ZSTD_DCtx_setParameter(d, ZSTD_d_windowLogMax, WINDOW);
+    ZSTD_DCtx_setParameter(d, ZSTD_d_windowLogMax, MAX_WINDOW_LOG);
     return HEFT_OK;
 }
 
